@@ -71,10 +71,11 @@ def momenta(model: Model, q: np.ndarray, qd: np.ndarray) -> tuple[np.ndarray, np
     return np.einsum("n,ni->i", m, v), angular
 
 
-def potential_energies(model: Model, q: np.ndarray) -> dict[str, float]:
-    """Gravity and elastic energy of the dynamic bodies [J]."""
+def potential_energies(model: Model, q: np.ndarray, among: np.ndarray | None = None) -> dict[str, float]:
+    """Gravity and elastic energy of the dynamic bodies [J], among some (n,) bool or all."""
     bodies, A = model.bodies, q[:, 3:].reshape(-1, 3, 3)
     dynamic, elastic = bodies.kind == Kind.DYNAMIC, 0.0
+    dynamic = dynamic if among is None else dynamic & among
     stiffness = bodies.kappa * bodies.volume
     for chosen, law in (
         (bodies.elasticity != Elasticity.ARAP, orthogonality),

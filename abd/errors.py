@@ -88,3 +88,8 @@ class StepFailure(AbdError):
     ):
         super().__init__(message)
         self.reason, self.step, self.time, self.bodies, self.islands = reason, step, time, bodies, islands
+
+    def within(self, chosen: np.ndarray) -> StepFailure:
+        """The same of some bodies (n,) bool alone."""
+        islands = None if self.islands is None else self.islands & chosen
+        return StepFailure(self.reason, str(self), self.step, self.time, self.bodies, islands)

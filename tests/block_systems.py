@@ -75,7 +75,7 @@ class Solves:
     def solve(self, gradient, diagonal, couplings, near, forcing: float | None = None) -> np.ndarray:
         """(n, 12) direction; `near` are the pairs (k, 2) that may touch, forcing the tolerance of pcg if not the tightest."""
         solver, write = self.solver, self.device.write
-        at = numbers(1.0, 1.0, self.tolerance)
+        at = numbers(1.0, 1.0, 1.0, self.tolerance)
         at[control.FORCING] = self.tolerance if forcing is None else forcing
         write(self.control.at, at)
         write(self.control.flags, np.zeros(control.FLAGS, dtype=np.int32))

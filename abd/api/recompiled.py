@@ -209,7 +209,6 @@ def _extra(match: Matches, extra: dict[str, np.ndarray]) -> dict[str, np.ndarray
     """What bodies and pairs of bodies remember; the linear solver begins anew."""
     out = {name: match.rows(extra[name]) for name in OF_BODIES}
     out = {name: rows.ravel() for name, rows in out.items()}
-    out["loaded"] = extra["loaded"]
     for names in OF_PAIRS:
         key, places = match.keys(extra[names[0]])
         out[names[0]] = key

@@ -78,7 +78,8 @@ def reset_worlds(sim: Simulation, worlds: int | Iterable[int]) -> None:
     if settings.integrator == "bdf2":
         # it goes on from two states: the one before is where free fall would have come from
         both.previous_q[who], both.previous_qd[who] = before_fall(q[who], qd[who], settings.gravity, h)
-    stepper.restore(both)
+    stepper.stop(stepper.stopped & ~chosen)
+    stepper.restore(replace(both, extra=both.extra | {"stopped": stepper.stopped.astype(np.int32)}))
     stepper.work, stepper.opening = kept
     table = sim.reader.table
     again = np.where(table.child >= 0, chosen[table.child], chosen[table.parent])

@@ -304,6 +304,12 @@ class Simulation:
         set_velocities(self, qd)
 
     @property
+    def stopped_worlds(self) -> list[int]:
+        """Worlds whose step failed while others went on: their bodies are left where that step began, at rest, until `reset`
+        takes them back to the start. `StepReport.stopped` says why."""
+        return self.stepper.stopped_worlds
+
+    @property
     def opening(self) -> Opening:
         """Contacts of the state that the simulation began with."""
         return self.stepper.opening

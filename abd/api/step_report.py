@@ -27,7 +27,8 @@ class StepReport:
     do is in no account. ``refused_ways``: how often a (sub)step was taken again, shorter, because bodies would have passed
     one another on its way, or met after a long one. ``max_joint_residual``: of active joints and couplings [m], [rad].
     ``converged``: the worst minimisation ended within the tolerances asked for, ``tolerance_achieved`` [m/s]; a step that does
-    not get there raises `StepFailure`. ``broken``: joints that broke after this frame.
+    not get there raises `StepFailure`, or, where other worlds could go on, ``stopped`` says of each that could not why
+    (`Simulation.stopped_worlds`). ``broken``: joints that broke after this frame.
     """
 
     step: int
@@ -48,6 +49,7 @@ class StepReport:
     momentum: dict[str, np.ndarray]
     refused_ways: int = 0
     broken: tuple[str, ...] = ()
+    stopped: dict[int, str] = field(default_factory=dict)
     stages: dict[str, float] = field(default_factory=dict)
     wall_seconds: float = 0.0
 
@@ -65,6 +67,7 @@ class StepReport:
             linear_iterations=progress.linear,
             line_search_trials=progress.trials,
             refused_ways=progress.refused_ways,
+            stopped=progress.stopped,
             min_gap=figures.smallest_gap,
             max_joint_residual=figures.joint_residual,
             max_orthogonality_error=figures.orthogonality_error,

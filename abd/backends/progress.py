@@ -12,13 +12,15 @@ from abd.errors import StepFailure
 
 @dataclass
 class Progress:
-    """What the iterations of one step amount to; `refused_ways`: (sub)steps taken again because their way was not free."""
+    """What the iterations of one step amount to; `refused_ways`: (sub)steps taken again because their way was not free;
+    `stopped`: worlds that could not go on, and why."""
 
     newton: int = 0
     linear: int = 0
     trials: int = 0
     refused_ways: int = 0
     tolerance: float = 0.0
+    stopped: dict[int, str] = field(default_factory=dict)
     stages: dict[str, float] = field(default_factory=dict)
 
     def time(self, stage: str):

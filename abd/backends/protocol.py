@@ -96,9 +96,10 @@ class Arcs(Protocol):
 class Ways(Protocol):
     """Ways of the bodies between two states."""
 
-    def free_way(self, h: float, going_on: bool = False) -> NotProven:
-        """Pairs of bodies whose way from the state to the iterate, in a step of h [s], is not proven free of collisions. What is
-        found on the way serves longer where iterations are `going_on` from there."""
+    def free_way(self, h: float, standing: Any = None) -> NotProven:
+        """Pairs of bodies whose way from the state to the iterate, in a step of h [s], is not proven free of collisions. Where
+        iterations are going on from there, bodies that are `standing` (n,), 1 or 0 where the arrays live, count where they are,
+        and what is found serves longer."""
 
     def meetings(self, begin: np.ndarray, turn: np.ndarray, end: np.ndarray, party: np.ndarray) -> NotProven:
         """Pairs of bodies of different parties (n,), 0 for those that count with nobody, that come in one another's way
@@ -112,8 +113,10 @@ class Idle(Protocol):
 
     Attributes:
         absent: (n,) bool, bodies that are left out; sleeping: (n,) bool, those that sleep, and who is left out.
+        mobile: (n,) bool, those that may move in this step.
     """
 
+    mobile: np.ndarray
     absent: np.ndarray
     sleeping: np.ndarray
 
@@ -190,8 +193,9 @@ class Touch(Protocol):
     def set_apart(self, pairs: np.ndarray) -> None:
         """Bodies (k, 2), and no others, that do not collide from now on."""
 
-    def lag_friction(self) -> None:
-        """Freeze friction's contacts at the current iterate."""
+    def lag_friction(self, chosen: np.ndarray | None = None) -> None:
+        """Freeze friction's contacts at the current iterate: of the islands of `chosen` bodies (n,) bool, who are whole islands;
+        the others keep theirs. All without."""
 
     def weigh_friction(self, share: PairLoads) -> None:
         """Multiply what is frozen of body pairs with a share, `PairLoads.load`; of other pairs it stays."""
@@ -270,6 +274,9 @@ class Linear(Protocol):
     def memory(self) -> dict[str, np.ndarray]:
         """What it remembers from step to step, part of the state."""
 
+    def memory_of_parts(self, parts: list[tuple[np.ndarray, dict[str, np.ndarray]]]) -> dict[str, np.ndarray]:
+        """What it remembers after bodies (n,) bool went on by themselves, each with a memory."""
+
     def recall(self, memory: dict[str, np.ndarray]) -> None:
         """Go on with what a saved state says it remembered; without it as in the beginning."""
 
@@ -277,9 +284,12 @@ class Linear(Protocol):
 class Iteration(Protocol):
     """Newton iterations of a minimisation."""
 
-    def begin(self, tolerance: float, h: float, tightest: float) -> bool:
-        """Begin a minimisation; whether anything is awake. Newton's tolerance [m/s], the step [s], and the relative tolerance of
-        the linear solves that decide."""
+    def begin(
+        self, tolerance: float, rubs: float, h: float, tightest: float, moving: np.ndarray | None = None
+    ) -> bool:
+        """Begin a minimisation; whether anything is awake. Newton's tolerance, and that of islands in which something rubs [m/s],
+        the step [s], the relative tolerance of the linear solves that decide, and the bodies (n,) bool whose islands take part,
+        all without."""
 
     def run(self, progress: Progress) -> Status:
         """One iteration, counted in `progress`.
@@ -291,8 +301,11 @@ class Iteration(Protocol):
     def free_way(self, h: float) -> NotProven:
         """`Ways.free_way` of an iterate from which another one follows."""
 
-    def restiffen(self) -> None:
-        """The contact stiffness has changed: islands that touch anything move on."""
+    def restiffen(self, islands: np.ndarray) -> None:
+        """The contact stiffness has changed in islands (islands,) bool: they move on."""
+
+    def tightness(self) -> tuple[np.ndarray, np.ndarray]:
+        """Of every island its smallest gap in activations and its last accepted step; infinite and 1 where it has converged."""
 
     def speeds(self, h: float) -> np.ndarray:
         """(islands,) vertex speeds [m/s] that the last directions would give, -1 for islands that have converged."""

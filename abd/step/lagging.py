@@ -8,41 +8,48 @@ sums up what is left in a stack): what is less follows in the next step. After a
 enough, of the load and of the velocity, so that an impact that takes several steps leaves no part of its load behind.
 Without lagging again, every load acts one step late, and all of it acts; a load that is replaced within a step must be
 right, for what it was wrong by is never made good. So it is taken from a state that has converged to friction's tolerance.
+
+An island is lagged again if one of its pairs has changed. The others are where they are, with what they were lagged with.
 """
 
 from __future__ import annotations
 
 import numpy as np
 
-from abd.backends.answers import PairLoads
+from abd.backends.answers import NOBODY, PairLoads
 
 SHARE, FOLLOWING = 0.5, 0.1
 """Change of a load, of the larger one, from which it counts; after a step that was lagged again."""
 
 
-def least_change(settings, h: float, following: bool) -> tuple[float, float]:
-    """Least change of velocity [m/s], and share of a load, for which a step of h [s] is worth to be lagged again;
-    `following` one that was."""
-    share = FOLLOWING if following else SHARE
+def least_change(settings, h: float, following: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Least changes of velocity (k,) [m/s], and shares (k,) of a load, for which a step of h [s] is worth to be lagged again;
+    `following` (k,) bool, one that was."""
+    share = np.where(following, FOLLOWING, SHARE)
     fall = h * float(np.linalg.norm(settings.gravity))
-    return max(settings.eps_v, 10.0 * settings.friction_tolerance, share * fall), share
+    return np.maximum(max(settings.eps_v, 10.0 * settings.friction_tolerance), share * fall), share
 
 
-def changed(frozen: PairLoads, acting: PairLoads, inverse_mass: np.ndarray, speed: float, share: float) -> bool:
-    """Whether the load of any pair has changed.
+def changed(
+    frozen: PairLoads, acting: PairLoads, inverse_mass: np.ndarray, settings, h: float, loaded: np.ndarray
+) -> np.ndarray:
+    """(k, 2) pairs of bodies whose loads have changed in a step of h [s].
 
     Args:
         inverse_mass: (n,) largest change of velocity per load [1/(kg s)], 0 for bodies that are not moved by forces.
-        speed: that counts [m/s]; share: of the larger load.
+        loaded: (n,) bool, bodies whose friction was lagged again in the step before.
     """
     if not len(frozen.pairs) and not len(acting.pairs):
-        return False
+        return NOBODY
     n = len(inverse_mass)
     keys = [part.pairs[:, 0].astype(np.int64) * n + part.pairs[:, 1] for part in (frozen, acting)]
     every = np.union1d(*keys)
     before, after = np.zeros(len(every)), np.zeros(len(every))
     for key, part, load in zip(keys, (frozen, acting), (before, after), strict=True):
         load[np.searchsorted(every, key)] = part.load
+    i, j = every // n, every % n
+    speed, share = least_change(settings, h, loaded[i] | loaded[j])
     difference = np.abs(after - before)
-    mobility = np.maximum(inverse_mass[every // n], inverse_mass[every % n])
-    return bool(((difference > share * np.maximum(before, after)) & (mobility * difference > speed)).any())
+    mobility = np.maximum(inverse_mass[i], inverse_mass[j])
+    counts = (difference > share * np.maximum(before, after)) & (mobility * difference > speed)
+    return np.stack([i, j], axis=1)[counts]

@@ -8,7 +8,7 @@ from abd.joints.rows.system import JointSystem
 from abd.model import Model
 from abd.state import State
 
-OF_BODIES = ("touching", "acting", "remembers", "forces", "pace", "calm")
+OF_BODIES = ("touching", "acting", "remembers", "forces", "pace", "calm", "loaded")
 OF_ROWS = ("joint_multiplier", "joint_law", "joint_parameters", "joint_ch2")
 OF_LINEAR = ("joint_linear", "joint_stiffness", "joint_shift", "joint_linear_ch2")
 OF_PAIRS = (("law_key", "law_activation", "law_factor"), ("stick_key", "stick_kind", "stick_point", "stick_share"))
@@ -41,7 +41,6 @@ def merged(model: Model, system: JointSystem, start: State, parts: list[tuple[np
     take("joint_reference", measured)
     history = [one.extra["joint_history"].reshape(4, -1).T for one in states]
     extra["joint_history"] = _chosen(history, measured[term]).T.ravel()
-    extra["loaded"] = np.max([one.extra["loaded"] for one in states], axis=0)
     for names in OF_PAIRS:
         extra |= _of_pairs(n, parts, names)
     return State(

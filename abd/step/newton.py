@@ -12,10 +12,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+import numpy as np
+
 from abd.backends.progress import Progress, not_converged
 from abd.backends.protocol import Backend
 from abd.step.balance import balance
-from abd.step.lagging import changed, least_change
+from abd.step.lagging import changed
 
 
 def minimise(
@@ -26,6 +28,8 @@ def minimise(
     progress: Progress,
     tolerance: float,
     watch: Callable[[int], None] | None = None,
+    rubs: float | None = None,
+    moving: np.ndarray | None = None,
 ) -> None:
     """Iterate to the minimum of the incremental potential with friction as lagged.
 
@@ -33,7 +37,8 @@ def minimise(
         backend: holds the iterate.
         h: actual step [s].
         stiffness: adapts the contact stiffness between iterations (`abd.step.stiffness`).
-        tolerance: largest velocity of a full step [m/s].
+        tolerance: largest velocity of a full step [m/s]; rubs: that of islands in which something rubs, the same without.
+        moving: (n,) bool, bodies whose islands take part, all without; the others have converged.
         watch: called after every iterate from which another one follows, with how many there were; what it raises ends
             the minimisation.
 
@@ -41,7 +46,8 @@ def minimise(
         StepFailure: not converged within the limit, or no decrease along the direction.
     """
     iteration = backend.iteration
-    if not iteration.begin(tolerance, h, settings.linear_tolerance):
+    rubs = tolerance if rubs is None else rubs
+    if not iteration.begin(tolerance, rubs, h, settings.linear_tolerance, moving):
         return
     for iterates in range(1, settings.max_newton + 1):
         status = iteration.run(progress)
@@ -49,8 +55,8 @@ def minimise(
             return
         if watch is not None:
             watch(iterates)
-        if stiffness.adapt(backend, status.gap, status.least):
-            iteration.restiffen()
+        if (stiffer := stiffness.adapt(backend, status.gap, status.least)) is not None:
+            iteration.restiffen(stiffer)
     raise not_converged(backend, settings.max_newton, status.open, iteration.speeds(h), tolerance)
 
 
@@ -60,39 +66,50 @@ def solve_step(
     h: float,
     stiffness,
     progress: Progress,
-    loaded: bool = False,
+    loaded: np.ndarray,
     watch: Callable[[int], None] | None = None,
-) -> bool:
+) -> np.ndarray:
     """One step from the started iterate: minimise, and repeat the lagging of friction as the settings say; with a single
-    one, once more where contacts were made or loaded in the step (`abd.step.lagging`).
+    one, once more in islands where contacts were made or loaded in the step (`abd.step.lagging`).
 
     Args:
-        loaded: whether the step before was lagged once more; watch: as `minimise` has it.
+        loaded: (n,) bool, bodies whose island was lagged once more in the step before; watch: as `minimise` has it.
 
     Returns:
-        whether this one was.
+        those whose island was in this one.
     """
+    nobody = np.zeros(len(loaded), dtype=bool)
     wanted, rubs = settings.friction_iterations, settings.friction_tolerance
     if backend.friction.enabled and wanted < 0:
         balance(
             backend, settings, progress,
             lambda part, loosely: minimise(backend, settings, h, stiffness, part, loosely, watch),
         )  # fmt: skip
-        return False
-    tolerance = rubs if backend.friction.count or backend.system.has_friction else settings.tolerance
-    minimise(backend, settings, h, stiffness, progress, tolerance, watch)
+        return nobody
+    minimise(backend, settings, h, stiffness, progress, settings.tolerance, watch, rubs)
     if not backend.friction.enabled:
-        return False
+        return nobody
     if wanted == 1:
-        least = least_change(settings, h, loaded)
-        loaded = changed(*backend.touch.friction_loads(), backend.steps.mobility(), *least)
-        if loaded:
-            if rubs < tolerance:
-                minimise(backend, settings, h, stiffness, progress, rubs, watch)
-            backend.touch.lag_friction()
-            minimise(backend, settings, h, stiffness, progress, rubs, watch)
-        return loaded
+        frozen, acting = backend.touch.friction_loads()
+        pairs = changed(frozen, acting, backend.steps.mobility(), settings, h, loaded)
+        if not len(pairs):
+            return nobody
+        chosen = _islands_of(backend, pairs.ravel())
+        rubbing = _islands_of(backend, np.concatenate([frozen.pairs.ravel(), backend.system.rubbing_bodies]))
+        if rubs < settings.tolerance and (chosen & ~rubbing).any():
+            minimise(backend, settings, h, stiffness, progress, rubs, watch, moving=chosen & ~rubbing)
+        backend.touch.lag_friction(chosen)
+        minimise(backend, settings, h, stiffness, progress, rubs, watch, moving=chosen)
+        return chosen
     for _ in range(wanted - 1):
         backend.touch.lag_friction()
         minimise(backend, settings, h, stiffness, progress, rubs, watch)
-    return False
+    return nobody
+
+
+def _islands_of(backend: Backend, bodies: np.ndarray) -> np.ndarray:
+    """(n,) bool, all bodies that may move of the islands of some (k,), leaving those aside that may not."""
+    islands, mobile, bodies = backend.islands.host, backend.idle.mobile, bodies.astype(int)
+    chosen = np.zeros(backend.islands.count, dtype=bool)
+    chosen[islands[bodies[mobile[bodies]]]] = True
+    return chosen[islands] & mobile

@@ -110,18 +110,22 @@ class Retries:
         # other prescribed bodies are where their motions say, whoever else is there
         self.linked = (kind == Kind.DYNAMIC) | ((kind == Kind.KINEMATIC) & (stepper.linked.jointed | may_lag))
         self.separate = 0
+        self.worlds = model.bodies.world
+        self.stopped: list[tuple[int, StepFailure]] = []
 
     def advance(self, h: float, retries: int, progress: Progress) -> int:
         """Substeps that make a frame of h [s], the largest number that a body took; where they fail, the state is as
         before.
 
         Raises:
-            StepFailure: the shortest substep failed too.
+            StepFailure: the shortest substep failed too, of all worlds; where some could go on, `stopped` are the others.
         """
         self.begin: Moment | None = None
-        self.separate = 0
+        self.separate, self.stopped = 0, []
         try:
             ways = self._go(self.linked & ~self.stepper.off, h, retries, progress)
+            if self.stopped and not ways:
+                raise self.stopped[0][1]
             if len(ways) > 1:
                 self._make_even(self.begin.state, h)
         except StepFailure:
@@ -152,25 +156,39 @@ class Retries:
         except StepFailure as failure:
             touching = stepper.backend.touch.touching_pairs()
             stepper.take_back(*kept)
-            refused = isinstance(failure, NotFree)
-            progress.refused_ways += refused
-            if not refused and (retries == 0 or failure.reason in FINAL):
+            progress.refused_ways += isinstance(failure, NotFree)
+            if failure.reason == "memory":
                 raise
-            start = self._moment()
-            if self.begin is None:
-                self.begin = start
-            parts = self._parts(touching, failure)
-            plans = self._plans(who, parts, h, failure)
-            if len(plans) > 1 and not self.separate:
-                ways = self._apart(start, parts, plans, h, retries, progress)
-            elif not refused:
-                ways = self._halves(who, h, retries, progress)
-            elif pieces.shorten(min(plan.share for plan in plans)):
-                return []
+            there = np.unique(self.worlds[who])
+            if len(there) == 1:
+                ways = self._again(who, pieces, failure, touching, retries, progress)
+                if not ways:
+                    return []
             else:
-                raise
+                ways = self._by_worlds(who, there, failure, touching, h, retries, progress)
         pieces.free()
         return ways
+
+    def _again(
+        self, who: np.ndarray, pieces: Pieces, failure: StepFailure, touching: np.ndarray, retries: int, progress: Progress
+    ) -> list[Way]:
+        """Ways that make the next (sub)step of some bodies of one world, which failed while pairs (k, 2) might touch; none where
+        it has to be shorter."""
+        h, refused = pieces.length, isinstance(failure, NotFree)
+        if not refused and (retries == 0 or failure.reason in FINAL):
+            raise failure
+        start = self._moment()
+        if self.begin is None:
+            self.begin = start
+        parts = self._parts(touching, failure)
+        plans = self._plans(who, parts, h, failure)
+        if len(plans) > 1 and not self.separate:
+            return self._apart(start, parts, plans, h, retries, progress)
+        if not refused:
+            return self._halves(who, h, retries, progress)
+        if not pieces.shorten(min(plan.share for plan in plans)):
+            raise failure
+        return []
 
     def _try(self, who: np.ndarray, h: float, progress: Progress) -> Way:
         """One (sub)step."""
@@ -190,6 +208,61 @@ class Retries:
 
     def _halves(self, who: np.ndarray, h: float, retries: int, progress: Progress) -> list[Way]:
         return [way for _ in range(2) for way in self._go(who, 0.5 * h, retries - 1, progress)]
+
+    # worlds ---------------------------------------------------------------------------------------------------------
+
+    def _by_worlds(
+        self, who: np.ndarray, there: np.ndarray, failure: StepFailure, touching: np.ndarray, h: float, retries: int,
+        progress: Progress,
+    ) -> list[Way]:  # fmt: skip
+        """Take the bodies of several worlds (w,) through a (sub)step of h [s] that has failed: every world that the failure
+        concerns by itself, as if it were alone, and the others together. Where it is not known which ones those are, each
+        half of them. A world that cannot go on is left where it began.
+        """
+        stepper, start = self.stepper, self._moment()
+        if self.begin is None:
+            self.begin = start
+        failed = self._worlds_of(failure, who, there)
+        groups = [(there[~np.isin(there, failed)], None), *(([world], failure.within(self.worlds == world)) for world in failed)]
+        if not len(failed):
+            groups = [(half, None) for half in np.array_split(there, 2)]
+        runs = []
+        for worlds, why in groups:
+            mine = who & np.isin(self.worlds, worlds)
+            if not mine.any():
+                continue
+            self._return_to(start)
+            plan = Plan(mine, why)
+            try:
+                ways = self._go(mine, h, retries, progress) if why is None else self._resume(plan, h, touching, retries, progress)
+            except StepFailure as hopeless:
+                if len(worlds) > 1 or hopeless.reason == "memory":
+                    raise
+                ways = []
+                self._return_to(start)
+                self.stopped.append((int(worlds[0]), hopeless))
+            if len(ways) > 1:
+                self._make_even(start.state, h)
+            runs.append(Run(plan, ways, self._moment(), stepper.rubbing()))
+        self._put_together(start, runs, h)
+        return [way for run in runs for way in run.ways]
+
+    def _resume(self, plan: Plan, h: float, touching: np.ndarray, retries: int, progress: Progress) -> list[Way]:
+        """Ways of a world whose (sub)step of h [s] has failed."""
+        pieces = Pieces(h, self.stepper.settings.dt)
+        if ways := self._again(plan.who, pieces, plan.failure, touching, retries, progress):
+            pieces.free()
+        while pieces.left:
+            ways = [*ways, *self._take(plan.who, pieces, retries, progress)]
+        return ways
+
+    def _worlds_of(self, failure: StepFailure, who: np.ndarray, there: np.ndarray) -> np.ndarray:
+        """(k,) worlds of those that are there, of `who` (n,), that a failure concerns; none where that is not known."""
+        concerned = failure.islands
+        if isinstance(failure, NotFree):
+            concerned = np.zeros(len(who), dtype=bool)
+            concerned[failure.found.pairs.astype(int)] = True
+        return there[:0] if concerned is None else there[np.isin(there, self.worlds[concerned])]
 
     # whom a failure concerns ----------------------------------------------------------------------------------------
 
@@ -230,7 +303,6 @@ class Retries:
         self, start: Moment, parts: np.ndarray, plans: list[Plan], h: float, retries: int, progress: Progress
     ) -> list[Way]:
         """Take the bodies of every plan through a (sub)step of h [s] by themselves, and together those that meet."""
-        stepper = self.stepper
         self.separate += 1
         runs = [self._run(start, plan, h, retries, progress) for plan in plans]
         while len(runs) > 1 and len(met := self._meetings(start, runs)):
@@ -239,15 +311,23 @@ class Retries:
             runs, parts = self._united(start, runs, parts, together, h, retries, progress), parts.copy()
             parts[np.isin(parts, together)] = together[0]
         self.separate -= 1
+        self._put_together(start, runs, h)
+        return [way for run in runs for way in run.ways]
+
+    def _put_together(self, start: Moment, runs: list[Run], h: float) -> None:
+        """Go on from what the bodies of several runs came to by themselves in h [s]."""
+        stepper = self.stepper
         self._return_to(start)
-        last = merged(stepper.model, stepper.joints, start.state, [(run.plan.who, run.end.state) for run in runs], h)
+        parts = [(run.plan.who, run.end.state) for run in runs]
+        last = merged(stepper.model, stepper.joints, start.state, parts, h)
+        memories = [(who, state.extra) for who, state in parts]
+        last.extra.update(stepper.backend.linear.memory_of_parts(memories))
         stepper.leave_out(stepper.off)
         stepper.restore(last)
         stepper.left_rubbing = tuple(one for run in runs for one in run.rubbing)
         for run in runs:
             stepper.work = stepper.work.plus(run.end.work, start.work)
         stepper.figures = self._figures(runs)
-        return [way for run in runs for way in run.ways]
 
     def _united(
         self, start: Moment, runs: list[Run], parts: np.ndarray, together: np.ndarray, h: float, retries: int,
@@ -332,7 +412,7 @@ class Retries:
         backend, model = stepper.backend, stepper.model
         backend.touch.list_standing(backend.at.step.ch2)
         found = replace(backend.readings.figures(), external_work=0.0, drive_work=0.0, friction_work=0.0)
-        left = max(run.end.figures.residual_force for run in runs)
+        left = max(run.end.figures.residual_force for run in runs if run.end.figures is not None)
         if not len(model.joints):
             return replace(found, residual_force=left)
         reader = JointReader(model)

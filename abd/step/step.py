@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from time import perf_counter
@@ -34,6 +35,8 @@ from abd.step.stiffness import ContactStiffness
 from abd.step.strain import StrainWatch
 from abd.step.substep import Substeps
 
+_log = logging.getLogger(__name__)
+
 Frozen = tuple[tuple[np.ndarray, ...], float]
 
 
@@ -53,7 +56,8 @@ class Stepper:
         stepped: the present state is what a step led to, whose contacts are still listed.
         left_rubbing: what rubbed in the last (sub)steps that led to the present state, where bodies went through them by
             themselves (`Retries`); empty in any other state.
-        absent: (n,) bool, bodies that take no part in the present (sub)step; off: those that take part in none.
+        absent: (n,) bool, bodies that take no part in the present (sub)step.
+        stopped: (n,) bool, those of worlds whose step failed while others went on.
         begun: scheme and struck bodies of a (sub)step that was tried in one piece, and left; None without.
     """
 
@@ -64,7 +68,8 @@ class Stepper:
         self.stiffness, self.prescribed, self.sleep = ContactStiffness(model), Prescribed(model), Sleep(model)
         self.modes, self.fast_hits, self.strain = Modes(model, linked), FastHits(model), StrainWatch(model, linked.jointed)
         self.rows, self.rebounds = JointRows(model, backend, linked, copies), Rebounds(model, backend, linked, copies)
-        self.nobody = self.off = self.absent = linked.nobody
+        self.nobody = self.absent = self._off = self._switched = linked.nobody
+        self.stopped = linked.nobody
         self.substeps = Substeps(self)
         self.retries = Retries(self)
         self.loads: Callable[[float, float], tuple[np.ndarray, np.ndarray] | None] | None = None
@@ -75,12 +80,33 @@ class Stepper:
         """The joint system at work (`abd.joints.rows.system`)."""
         return self.backend.system
 
+    @property
+    def off(self) -> np.ndarray:
+        """(n,) bool, bodies that take part in no (sub)step: those that are switched off, and those of stopped worlds."""
+        return self._off
+
+    @off.setter
+    def off(self, switched: np.ndarray) -> None:
+        self._switched = switched
+        self._off = switched | self.stopped if self.stopped.any() else switched
+
+    def stop(self, bodies: np.ndarray) -> None:
+        """Leave bodies (n,) bool, those of worlds that could not go on, where they are, and step all others again."""
+        self.stopped = bodies if bodies.any() else self.nobody
+        self.off = self._switched
+        self.leave_out(self.off)
+
+    @property
+    def stopped_worlds(self) -> list[int]:
+        """Worlds that were stopped."""
+        return np.unique(self.model.bodies.world[self.stopped]).tolist()
+
     def reset(self, state: State) -> None:
         """Begin in a state, as one that was made of it does."""
         self.work, self.figures, self.opening = Work(), None, Opening()
         self.rebounds.forget()
         self.begun = None
-        self.leave_out(self.off)
+        self.stop(self.nobody)
         self.rows.turning.reset()
         self.strain.reset()
         self.restore(state)
@@ -92,10 +118,13 @@ class Stepper:
         self.time, self.frame = state.time, state.step
         self.previous_h = state.previous_h
         self.touching = state.extra.get("touching", np.zeros(n, dtype=np.int32)).astype(bool)
-        self.loaded = bool(state.extra.get("loaded", np.zeros(1))[0])
+        self.loaded = np.broadcast_to(state.extra.get("loaded", np.zeros(1)), n).astype(bool)
         self.acting = state.extra.get("acting", np.zeros(n, dtype=np.int32)).astype(bool)
         self.modes.remembers = state.extra.get("remembers", np.zeros(n, dtype=np.int32)).astype(np.int32)
         self.prescribed.pace = state.extra.get("pace", np.zeros(n)).copy()
+        stopped = state.extra.get("stopped", self.stopped).astype(bool)
+        if not np.array_equal(stopped, self.stopped):
+            self.stop(stopped)
         self.sleep.calm = state.extra.get("calm", np.zeros(n)).copy()
         previous_q = state.q if state.previous_q is None else state.previous_q
         previous_qd = state.qd if state.previous_qd is None else state.previous_qd
@@ -202,7 +231,8 @@ class Stepper:
             previous_h=self.previous_h,
             extra={
                 "touching": self.touching.astype(np.int32),
-                "loaded": np.array([self.loaded], dtype=np.int32),
+                "loaded": self.loaded.astype(np.int32),
+                "stopped": self.stopped.astype(np.int32),
                 "acting": self.acting.astype(np.int32),
                 "remembers": self.modes.remembers.copy(),
                 "forces": self.backend.states.read_forces().ravel(),
@@ -223,11 +253,17 @@ class Stepper:
         """
         begin = perf_counter()
         progress, h = Progress(), self.settings.dt
+        self.retries.stopped = []
         try:
             substeps = 1 if self._take_frame(h, progress) else self.retries.advance(h, self.settings.retries, progress)
         except StepFailure as failure:
             failure.step, failure.time = self.frame + 1, self.time
             raise
+        if (stopped := self.retries.stopped):
+            progress.stopped = {world: str(failure) for world, failure in stopped}
+            self.stop(np.isin(self.model.bodies.world, [*self.stopped_worlds, *progress.stopped]))
+            for world, why in progress.stopped.items():
+                _log.warning("world %d is stopped at %.6g s, the others go on: %s", world, self.time - h, why)
         self.frame += 1
         return progress, substeps, perf_counter() - begin
 
@@ -251,13 +287,13 @@ class Stepper:
         self.begun = rule, struck
         return False
 
-    def before_trying(self) -> tuple[dict, np.ndarray, bool, JointMemory | None, OwnLaws]:
+    def before_trying(self) -> tuple[dict, np.ndarray, np.ndarray, JointMemory | None, OwnLaws]:
         """What a (sub)step changes even if it fails, for `take_back`: none of it is as large as the state."""
         memory = self.memory.copy() if self.joints.followers else None
         return self.backend.linear.memory(), self.prescribed.pace, self.loaded, memory, self.backend.pair_law.own
 
     def take_back(
-        self, solver: dict, pace: np.ndarray, loaded: bool, memory: JointMemory | None, own: OwnLaws
+        self, solver: dict, pace: np.ndarray, loaded: np.ndarray, memory: JointMemory | None, own: OwnLaws
     ) -> None:
         """Give up a (sub)step that failed."""
         self.stepped = False

@@ -38,47 +38,63 @@ class ContactStiffness:
 
     Attributes:
         adapts: whether forces may grow; not where the stiffness is given.
+        gap: (n,) of the island of every body the gap of the last iterate, if that was tight, infinite if not.
     """
 
     def __init__(self, model):
         self.adapts = model.settings.contact_stiffness is None
-        self.gap = np.inf
+        self.roomy = np.full(len(model.bodies), np.inf)
+        self.gap = self.roomy
 
     def begin(self) -> None:
         """A step begins."""
-        self.gap = np.inf
+        self.gap = self.roomy
 
-    def adapt(self, backend, gap: float, least: float) -> bool:
-        """Raise the forces of tight pairs where one fails to open or a step was capped to zero; True if some changed.
+    def adapt(self, backend, gap: float, least: float) -> np.ndarray | None:
+        """Raise the forces of tight pairs in islands where one fails to open or a step was capped to zero.
 
         Args:
             gap: smallest one of the islands that still move, in activations; least: their smallest accepted step.
+
+        Returns:
+            (islands,) bool, where some changed; None where none did.
         """
         if not self.adapts:
-            return False
-        tight = gap < TIGHT_GAP and gap <= self.gap
-        blocked = least < BLOCKED and gap < 1.0
-        self.gap = gap
-        if not (tight or blocked):
-            return False
-        # deep in its activation the force goes as 1 over the gap; whole powers of two, which rounding of the gap hardly tips
-        growth = min(2.0 ** max(1.0, np.ceil(np.log2(TIGHT_GAP / max(gap, 1e-300)))), MOST)
-        return self._stiffen(backend, max(TIGHT_GAP, 2.0 * gap), growth)
+            return None
+        if not (gap < TIGHT_GAP or (least < BLOCKED and gap < 1.0)):
+            self.gap = self.roomy
+            return None
+        islands = backend.islands.host
+        gaps, steps = backend.iteration.tightness()
+        before = np.full(len(gaps), np.inf)
+        np.minimum.at(before, islands, self.gap)
+        chosen = ((gaps < TIGHT_GAP) & (gaps <= before)) | ((steps < BLOCKED) & (gaps < 1.0))
+        self.gap = np.where(gaps < TIGHT_GAP, gaps, np.inf)[islands]
+        return self._stiffen(backend, chosen, gaps) if chosen.any() else None
 
-    def _stiffen(self, backend, within: float, growth: float) -> bool:
-        """Multiply the forces of the pairs with a gap below so many activations."""
+    def _stiffen(self, backend, chosen: np.ndarray, tightest: np.ndarray) -> np.ndarray:
+        """Multiply the forces of the tight pairs of chosen islands (islands,) with their smallest gaps [activations]; returns
+        those islands that had some."""
         pairs, gaps = backend.touch.pair_gaps()
-        chosen = pairs[gaps < within]
+        mobile, islands = backend.idle.mobile, backend.islands.host
+        of = islands[np.where(mobile[pairs[:, 0]], pairs[:, 0], pairs[:, 1])]
+        tight = chosen[of] & (gaps < np.maximum(TIGHT_GAP, 2.0 * tightest[of]))
+        # deep in its activation the force goes as 1 over the gap; whole powers of two, which rounding of the gap hardly tips
+        missing = np.ceil(np.log2(TIGHT_GAP / np.maximum(tightest[of[tight]], 1e-300)))
+        growth = np.minimum(2.0 ** np.maximum(1.0, missing), MOST)
         law = backend.pair_law
-        key = np.sort(law.keys(*chosen.T))
+        key, first = np.unique(law.keys(*pairs[tight].T), return_index=True)
+        growth = growth[first]
         at, known = law.own.places(key)
         factor = law.own.factor.copy()
-        factor[at[known]] = np.minimum(growth * factor[at[known]], STIFFEST)
+        factor[at[known]] = np.minimum(growth[known] * factor[at[known]], STIFFEST)
         new = key[~known]
         usual = law.regular(*law.bodies_of(new))
-        backend.touch.set_own_laws(merged(replace(law.own, factor=factor), OwnLaws(new, usual, np.full(len(new), growth))))
+        backend.touch.set_own_laws(merged(replace(law.own, factor=factor), OwnLaws(new, usual, growth[~known])))
         backend.arcs.evaluate()
-        return bool(len(key))
+        grown = np.zeros(len(chosen), dtype=bool)
+        grown[of[tight]] = True
+        return grown
 
     def end(self, backend, h: float) -> None:
         """A step of length h [s] has ended: let go of pairs that have separated, and of factors that are not needed."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable
 from dataclasses import replace
-from itertools import count
+from itertools import chain, repeat
 from time import perf_counter
 from typing import TYPE_CHECKING
 
@@ -56,18 +56,20 @@ class Substeps:
         stepper = self.stepper
         begun, stepper.begun = stepper.begun, None
         rule, struck = begun or self.begin(h)
-        for tries in count(1):
+        tries = np.zeros(len(struck), dtype=int)
+        for first in chain([True], repeat(False)):
             mode = stepper.modes.of(rule, struck)
-            left = begun and tries == 1  # by the whole step, before
+            left = begun and first  # by the whole step, before
             if not left and self.take_whole(rule, mode, progress):
                 return
             kept = stepper.before_trying()
             late = self._solve(rule, mode, progress)
             if not late.any():
                 break
-            if tries >= FEW:
-                islands = self.backend.islands.host
-                late = np.isin(islands, islands[late])
+            islands = self.backend.islands.host
+            theirs = np.isin(islands, islands[late])
+            tries[theirs] += 1
+            late = late | np.isin(islands, islands[theirs & (tries >= FEW)])
             stepper.take_back(*kept)
             struck = struck | late
         with progress.time("way"):
@@ -98,10 +100,10 @@ class Substeps:
         self._prepare_rows(rule.h)
         stepper.copies.give_memory()
         stepper.stiffness.begin()
-        tolerance = settings.friction_tolerance if backend.system.has_friction else settings.tolerance
+        tolerances = settings.tolerance, settings.friction_tolerance
         eps, judged = settings.eps_v * rule.beta * rule.h, settings.integrator == "generalized_alpha"
         begin, stages = perf_counter(), progress.stages
-        outcome = whole.run(rule, mode, eps, stepper.time + rule.h, settings.eps_v, tolerance, judged)
+        outcome = whole.run(rule, mode, eps, stepper.time + rule.h, settings.eps_v, *tolerances, judged)
         solved = perf_counter()
         stages["whole step"] = stages.get("whole step", 0.0) + solved - begin
         if outcome is None:
@@ -109,7 +111,7 @@ class Substeps:
         progress.newton += outcome.newton
         progress.trials += outcome.trials
         progress.tolerance = max(progress.tolerance, outcome.worst)
-        stepper.loaded = False
+        stepper.loaded = stepper.nobody
         self._became(mode)
         stepper.figures = outcome.figures
         rebound = None if outcome.limited is None else stepper.rebounds.rebound(rule.h, outcome.limited)

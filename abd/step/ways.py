@@ -21,6 +21,8 @@ The same is done where bodies meet that come far relative to one another in a (s
 
 from __future__ import annotations
 
+import numpy as np
+
 from abd.backends.answers import NotProven
 from abd.errors import StepFailure
 
@@ -51,7 +53,13 @@ class NotFree(StepFailure):
             "times; take a smaller solver.dt",
             bodies=bodies,
         )
-        self.found = found
+        self.found, self.names, self.h = found, names, h
+
+    def within(self, chosen: np.ndarray) -> NotFree:
+        """Of the pairs of some bodies (n,) bool alone."""
+        pairs = self.found.pairs.astype(int)
+        some = chosen[pairs].any(axis=1)
+        return type(self)(NotProven(self.found.share[some], self.found.pairs[some]), self.names, self.h)
 
 
 def looked_at(iterates: int) -> bool:

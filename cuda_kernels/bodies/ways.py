@@ -97,3 +97,23 @@ def way_paths(
     motion[b] = wp.length(dp) + path.reach[b]
     if not (path.strain[b] <= HALF):
         motion[b] = wp.float64(wp.inf)
+
+
+@wp.kernel
+def stand(
+    first: wp.int32, standing: wp.array(dtype=wp.int32), pose: Pose, path: Path, motion: wp.array(dtype=wp.float64)
+):
+    """Bodies that are `standing` (n,) stay where they are at `pose`."""
+    b = wp.tid() + first
+    if standing[b] == 0:
+        return
+    path.p[b] = pose.p[b]
+    path.A[b] = pose.A[b]
+    path.dp[b] = wp.vec3d()
+    path.w[b] = wp.vec3d()
+    path.S[b] = wp.mat33d()
+    path.rate[b] = wp.mat33d()
+    path.bend[b] = ZERO
+    path.reach[b] = ZERO
+    path.strain[b] = ZERO
+    motion[b] = ZERO

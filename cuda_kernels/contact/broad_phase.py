@@ -3,6 +3,7 @@
 import warp as wp
 
 from cuda_kernels.bodies.affine import HALF, ONE, ZERO, Path, arc
+from cuda_kernels.contact.kept_pairs import OldList
 from cuda_kernels.contact.surfaces import Surfaces
 
 wp.set_module_options({"enable_backward": False, "max_unroll": 4})
@@ -11,7 +12,8 @@ LOADED_FOR = ("contact",)
 
 @wp.struct
 class Filters:
-    """What decides whether two bodies may touch; `excluded` holds sorted keys min * n + max of joined pairs.
+    """What decides whether two bodies may touch; `excluded` holds sorted keys min * n + max of joined pairs; worlds are numbered
+    from 0.
 
     Of the `party` (n,) that bodies belong to, 0 meets all, another only those of other parties, and one below 0 nobody.
     """
@@ -49,11 +51,13 @@ def swept_boxes(
     first: wp.int32,
     s: Surfaces,
     path: Path,
-    margin: wp.float64,
+    world: wp.array(dtype=wp.int32),
+    grown: wp.array(dtype=wp.float64),
     lower: wp.array(dtype=wp.vec3),
     upper: wp.array(dtype=wp.vec3),
 ):
-    """Boxes of all bodies over alpha in [0, 1], grown by margin, half reach, radius and the arc's departure from its chord."""
+    """Boxes of all bodies over alpha in [0, 1], grown by what is `grown` [m] in their world (w,), half reach, radius and the
+    arc's departure from its chord."""
     b = wp.tid() + first
     m = s.mesh[b]
     if m < 0:
@@ -69,7 +73,7 @@ def swept_boxes(
     x1 = path.p[b] + path.dp[b] + A1 * centre
     h0 = absolute(A0) * half
     h1 = absolute(A1) * half
-    grow = margin + half_reach(s, b) + s.radius[b] + path.bend[b] / wp.float64(8.0)
+    grow = grown[world[b]] + half_reach(s, b) + s.radius[b] + path.bend[b] / wp.float64(8.0)
     g = wp.vec3d(grow, grow, grow)
     lo = wp.min(x0 - h0, x1 - h1) - g
     hi = wp.max(x0 + h0, x1 + h1) + g
@@ -164,7 +168,9 @@ def emit_pairs(
     s: Surfaces,
     lower: wp.array(dtype=wp.vec3),
     upper: wp.array(dtype=wp.vec3),
-    grown: wp.float64,
+    grown: wp.array(dtype=wp.float64),
+    old: OldList,
+    lacks: wp.array(dtype=wp.int32),
     offset: wp.array(dtype=wp.int32),
     write: wp.int32,
     alone: wp.int32,
@@ -178,13 +184,24 @@ def emit_pairs(
 
     They are written in order, whatever the shape of the tree, by bodies with no more than `alone`. Counting leaves up to
     `ROOM` `partners` (n, ROOM); the tree is searched again for bodies with more. A half-space has no box of its own, so its
-    side of the growth, `grown` [m], is added here.
+    side of the growth, `grown` [m] in the body's world (w,), is added here. In worlds where the `old` list lacks nothing
+    bodies have the pairs that they had.
     """
     b = wp.tid() + first
     found = wp.int32(0)
     if write != 0:
         if found_pairs[0] == 0:
             return
+    w = f.world[b]
+    if lacks[w] == 0:
+        begin = old.group[b]
+        found = old.group[b + 1] - begin
+        if write == 0:
+            count[b] = found
+        else:
+            for k in range(found):
+                pairs[offset[b] + k] = old.pairs[begin + k]
+        return
     if write != 0 and count[b] <= ROOM:
         for k in range(count[b]):
             pairs[offset[b] + k] = wp.vec2i(b, partners[b, k])
@@ -207,7 +224,7 @@ def emit_pairs(
         for k in range(f.plane_count):
             c2 = f.planes[k]
             if may_touch(f, b, c2):
-                if meets_plane(lo, hi, s.plane[c2], grown + half_reach(s, c2)):
+                if meets_plane(lo, hi, s.plane[c2], grown[w] + half_reach(s, c2)):
                     if write != 0:
                         pairs[offset[b] + found] = wp.vec2i(b, c2)
                     elif found < ROOM:

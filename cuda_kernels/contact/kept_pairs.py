@@ -21,25 +21,82 @@ def used(path: Path, island: wp.array(dtype=wp.int32), alpha: wp.array(dtype=wp.
 def begin_slack(
     first: wp.int32, margin: wp.float64, slack: wp.array(dtype=wp.float64), searched: wp.array(dtype=wp.int32)
 ):
-    """One thread: a path was searched with a margin [m]."""
-    slack[0] = margin
-    searched[0] = 1
+    """A path was searched with a margin [m], in all worlds (w,)."""
+    w = wp.tid() + first
+    slack[w] = margin
+    searched[w] = 1
+
+
+@wp.kernel
+def world_motions(
+    first: wp.int32,
+    world: wp.array(dtype=wp.int32),
+    held: wp.array(dtype=wp.int32),
+    island: wp.array(dtype=wp.int32),
+    motion: wp.array(dtype=wp.float64),
+    out: wp.array(dtype=wp.float64),
+):
+    """Largest motion [m] of the islands (islands,) of every world (w,), which are those of its bodies that are not held."""
+    b = wp.tid() + first
+    if held[b] == 0:
+        m = motion[island[b]]
+        # largest of all in any order; asking first spares most of the atomics
+        if not (m <= out[world[b]]):
+            wp.atomic_max(out, world[b], m)
+
+
+@wp.kernel
+def set_margins(
+    first: wp.int32,
+    motion: wp.array(dtype=wp.float64),
+    over: wp.float64,
+    least: wp.float64,
+    most: wp.float64,
+    margin: wp.array(dtype=wp.float64),
+):
+    """Margins [m] of the worlds (w,) from their motions, so many times them."""
+    w = wp.tid() + first
+    margin[w] = wp.min(wp.max(least, over * motion[w]), most)
+
+
+@wp.kernel
+def grow(
+    first: wp.int32,
+    margin: wp.array(dtype=wp.float64),
+    minimum: wp.float64,
+    lacks: wp.array(dtype=wp.int32),
+    grown: wp.array(dtype=wp.float64),
+    slack: wp.array(dtype=wp.float64),
+    searched: wp.array(dtype=wp.int32),
+):
+    """How far the boxes of the bodies of every world (w,) grow for a list with a margin [m]; of those that are searched, which
+    have their margin then."""
+    w = wp.tid() + first
+    grown[w] = wp.float64(0.5) * (margin[w] + minimum) * wp.float64(1.0001)
+    if lacks[w] != 0:
+        slack[w] = margin[w]
+        searched[w] = 1
 
 
 @wp.kernel
 def test_slack(
     first: wp.int32,
-    reach: wp.array(dtype=wp.float64),
+    motion: wp.array(dtype=wp.float64),
     slack: wp.array(dtype=wp.float64),
     covered: wp.array(dtype=wp.int32),
     searched: wp.array(dtype=wp.int32),
+    lacks: wp.array(dtype=wp.int32),
 ):
-    """One thread: whether the list of pairs covers a path along which no vertex moves further than `reach` [m]."""
-    covered[0] = 0
-    searched[0] = 1
-    if slack[0] >= TWO * reach[0]:
-        covered[0] = 1
-        searched[0] = 0
+    """Which worlds (w,) the list of pairs does not cover (`lacks`) on a path along which no vertex moves further than `motion`
+    [m]; `covered`, which is 1 before where there are several, says whether there are none."""
+    w = wp.tid() + first
+    lacking = wp.where(slack[w] >= TWO * motion[w], 0, 1)
+    lacks[w] = lacking
+    searched[w] = lacking
+    if slack.shape[0] == 1:
+        covered[0] = 1 - lacking
+    elif lacking != 0:
+        covered[0] = 0
 
 
 @wp.kernel
@@ -47,23 +104,29 @@ def test_margins(
     first: wp.int32,
     counts: wp.array(dtype=wp.int32),
     pairs: wp.array(dtype=wp.vec2i),
+    world: wp.array(dtype=wp.int32),
     path: Path,
     island: wp.array(dtype=wp.int32),
     limit: wp.array(dtype=wp.float64),
     left: wp.array(dtype=wp.float64),
     covered: wp.array(dtype=wp.int32),
     searched: wp.array(dtype=wp.int32),
+    lacks: wp.array(dtype=wp.int32),
 ):
     """Uncover a path, followed up to the limits of the islands, that leaves a pair less than no margin.
 
     All threads that write, write the same. A path that is not covered has to be searched before it is followed.
     """
     k = wp.tid() + first
-    if k >= counts[0] or covered[0] == 0:
+    if k >= counts[0]:
+        return
+    w = world[pairs[k][0]]
+    if lacks[w] != 0:
         return
     if not (left[k] - used(path, island, limit, pairs[k]) >= ZERO):
         covered[0] = 0
-        searched[0] = 1
+        searched[w] = 1
+        lacks[w] = 1
 
 
 @wp.kernel
@@ -71,8 +134,9 @@ def spend_margins(
     first: wp.int32,
     counts: wp.array(dtype=wp.int32),
     pairs: wp.array(dtype=wp.vec2i),
+    world: wp.array(dtype=wp.int32),
     path: Path,
-    reach: wp.array(dtype=wp.float64),
+    motion: wp.array(dtype=wp.float64),
     island: wp.array(dtype=wp.int32),
     alpha: wp.array(dtype=wp.float64),
     searched: wp.array(dtype=wp.int32),
@@ -80,14 +144,15 @@ def spend_margins(
     slack: wp.array(dtype=wp.float64),
     left: wp.array(dtype=wp.float64),
 ):
-    """Take from the slack, and from every pair's margin, what was used up on a path along which no vertex moved further
-    than `reach` [m]; if it is the one that was searched, only pairs that are kept lose something."""
+    """Take from the slack of every world (w,), and from every pair's margin, what was used up on a path along which no vertex
+    moved further than `motion` [m]; where it is the one that was searched, only pairs that are kept lose something."""
     k = wp.tid() + first
-    if k == 0 and searched[0] == 0:
-        slack[0] = slack[0] - TWO * reach[0]
+    if k < slack.shape[0]:
+        if searched[k] == 0:
+            slack[k] = slack[k] - TWO * motion[k]
     if k >= counts[0]:
         return
-    if searched[0] == 0 or kept[k] >= 0:
+    if searched[world[pairs[k][0]]] == 0 or kept[k] >= 0:
         left[k] = left[k] - used(path, island, alpha, pairs[k])
 
 
@@ -133,18 +198,21 @@ def match_pairs(
     island: wp.array(dtype=wp.int32),
     limit: wp.array(dtype=wp.float64),
     old: OldList,
-    margin: wp.float64,
+    world: wp.array(dtype=wp.int32),
+    lacks: wp.array(dtype=wp.int32),
+    margin: wp.array(dtype=wp.float64),
     lasting: wp.float64,
     kept: wp.array(dtype=wp.int32),
     left: wp.array(dtype=wp.float64),
 ):
-    """Number of every pair in the old list where its margin lasts for so many such paths, -1 where it is searched anew, with
-    a full margin."""
+    """Number of every pair in the old list where its margin lasts for so many such paths, or its world lacks nothing, -1 where
+    it is searched anew, with a full margin."""
     k = wp.tid() + first
     if k >= counts[0]:
         return
     kept[k] = -1
-    left[k] = margin
+    w = world[pairs[k][0]]
+    left[k] = margin[w]
     if old.pair_count == 0:
         return
     lo = old.group[pairs[k][0]]
@@ -157,10 +225,11 @@ def match_pairs(
         else:
             hi = mid
     if lo < end:
-        if old.pairs[lo][1] == pairs[k][1] and old.left[lo] >= lasting * used(path, island, limit, pairs[k]):
-            kept[k] = lo
-            left[k] = old.left[lo]
-            old.number[lo] = k
+        if old.pairs[lo][1] == pairs[k][1]:
+            if lacks[w] == 0 or old.left[lo] >= lasting * used(path, island, limit, pairs[k]):
+                kept[k] = lo
+                left[k] = old.left[lo]
+                old.number[lo] = k
 
 
 @wp.kernel

@@ -325,7 +325,8 @@ def find_candidates(
     pairs: wp.array(dtype=wp.vec2i),
     frames: Frames,
     items: wp.array(dtype=wp.vec3i),
-    slack: wp.float64,
+    world: wp.array(dtype=wp.int32),
+    margin: wp.array(dtype=wp.float64),
     minimum: wp.float64,
     slots: wp.array(dtype=wp.vec4i),
     count: wp.array(dtype=wp.int32),
@@ -338,7 +339,7 @@ def find_candidates(
     i = pairs[k][0]
     j = pairs[k][1]
     item = carry(s, frames, i, j, k, items[t][1], items[t][2])
-    count[t] = visit(s, path, i, j, k, item, slack, minimum, SLOTS * t, SLOTS, slots)
+    count[t] = visit(s, path, i, j, k, item, margin[world[i]], minimum, SLOTS * t, SLOTS, slots)
 
 
 @wp.kernel
@@ -350,7 +351,8 @@ def gather_candidates(
     pairs: wp.array(dtype=wp.vec2i),
     frames: Frames,
     items: wp.array(dtype=wp.vec3i),
-    slack: wp.float64,
+    world: wp.array(dtype=wp.int32),
+    margin: wp.array(dtype=wp.float64),
     minimum: wp.float64,
     slots: wp.array(dtype=wp.vec4i),
     start: wp.array(dtype=wp.int32),
@@ -374,4 +376,4 @@ def gather_candidates(
         i = pairs[k][0]
         j = pairs[k][1]
         item = carry(s, frames, i, j, k, items[t][1], items[t][2])
-        visit(s, path, i, j, k, item, slack, minimum, base, n, candidates)
+        visit(s, path, i, j, k, item, margin[world[i]], minimum, base, n, candidates)

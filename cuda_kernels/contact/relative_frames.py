@@ -45,7 +45,8 @@ def relative_frames(
     path: Path,
     pairs: wp.array(dtype=wp.vec2i),
     kept: wp.array(dtype=wp.int32),
-    slack: wp.float64,
+    world: wp.array(dtype=wp.int32),
+    margin: wp.array(dtype=wp.float64),
     minimum: wp.float64,
     island: wp.array(dtype=wp.int32),
     limit: wp.array(dtype=wp.float64),
@@ -99,4 +100,4 @@ def relative_frames(
     second = inverse * (bend_i + curve * distance + TWO * rate * slope)
     if W == ZERO and S == ZERO:
         second = inverse * bend_i
-    frames.grow[e] = inverse * (reach(s.between, i, j) + slack + xi) + second / wp.float64(8.0)
+    frames.grow[e] = inverse * (reach(s.between, i, j) + margin[world[i]] + xi) + second / wp.float64(8.0)

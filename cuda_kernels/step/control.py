@@ -14,7 +14,7 @@ wp.set_module_options({"enable_backward": False, "max_unroll": 4})
 # numbers of the whole step ------------------------------------------------------------------------------------------
 
 TOLERANCE = 0
-"""Newton's, a vertex speed [m/s]."""
+"""Newton's, a vertex speed [m/s], of islands in which nothing rubs (`Control.tolerance`)."""
 H = 1
 """Length of the step [s]."""
 TIGHTEST = 2
@@ -33,7 +33,9 @@ OPEN = 8
 """Largest residual of the exact joints of islands that would have converged but for them, over its tolerance."""
 CORRECTION = 9
 """Tolerance of the solves that close exact joints."""
-NUMBERS = 10
+RUBS = 10
+"""Newton's where something rubs [m/s]."""
+NUMBERS = 11
 
 # flags --------------------------------------------------------------------------------------------------------------
 
@@ -63,11 +65,9 @@ TIGHTEN = 11
 """Whether the linear solve has to be continued to the tightest tolerance."""
 PASSED = 12
 """Iterations of conjugate gradients in the present solve."""
-EXHAUSTED = 13
-"""Whether the line search gave up on an island."""
-SOUND = 14
+SOUND = 13
 """Whether nothing has failed so far."""
-FLAGS = 15
+FLAGS = 14
 
 NOT_FINITE = 1
 NO_DECREASE = 2
@@ -85,10 +85,11 @@ NO_ROOM = 8
 class Control:
     """What the iterations of a step decide by; (islands,) unless said otherwise.
 
-    converged; settled: efforts in joints; small: within the tolerance; decides, stretch: see
+    converged; settled: efforts in joints; tolerance: of Newton's method [m/s]; small: within it; decides, stretch: see
     `abd.backends.reference.caution`; share: of the bounds of curvature; moved: largest displacement of the full step [m];
     speed: the same per unit of alpha, of the path; limit: largest safe alpha, alpha: the present one; slope: g.d; change,
-    size: of the energy.
+    size: of the energy. Of the line search: rising: the energy at the trial; waits: that rise may be rounding, and slopes
+    have to decide; taken: they have; halvings: how many there were.
     counts (2,): islands and chunks; at (NUMBERS,), flags (FLAGS,), shared.
     """
 
@@ -97,8 +98,12 @@ class Control:
     flags: wp.array(dtype=wp.int32)
     converged: wp.array(dtype=wp.int32)
     settled: wp.array(dtype=wp.float64)
+    tolerance: wp.array(dtype=wp.float64)
     small: wp.array(dtype=wp.float64)
     rising: wp.array(dtype=wp.float64)
+    waits: wp.array(dtype=wp.float64)
+    taken: wp.array(dtype=wp.float64)
+    halvings: wp.array(dtype=wp.float64)
     decides: wp.array(dtype=wp.float64)
     share: wp.array(dtype=wp.float64)
     stretch: wp.array(dtype=wp.float64)
@@ -129,7 +134,6 @@ def begin_iteration(first: wp.int32, c: Control):
     c.flags[MOVING] = 0
     c.flags[TRIALS] = 0
     c.flags[LINEAR] = 0
-    c.flags[EXHAUSTED] = 0
     c.at[GAP] = wp.float64(wp.inf)
     c.at[LEAST] = ONE
     c.at[OPEN] = ZERO

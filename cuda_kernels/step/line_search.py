@@ -8,12 +8,9 @@ from cuda_kernels.step.control import (
     AGAIN,
     ASKED,
     CLEAR,
-    EXHAUSTED,
     FAILURE,
     NO_DECREASE,
     SOUND,
-    STALE,
-    TOLERANCE,
     TRIALS,
     Control,
     H,
@@ -48,12 +45,14 @@ DOUBTFUL = wp.constant(wp.float64(1.0e-9))
 
 @wp.kernel
 def begin_search(first: wp.int32, c: Control):
-    """Which islands the full step would end."""
+    """Which islands the full step would end; nothing was tried yet."""
     w = wp.tid() + first
     if w >= c.counts[0]:
         return
     speed = wp.where(c.converged[w] != 0, ZERO, c.moved[w] / c.at[H])
-    c.small[w] = wp.where(speed <= c.at[TOLERANCE] and c.settled[w] != ZERO, ONE, ZERO)
+    c.small[w] = wp.where(speed <= c.tolerance[w] and c.settled[w] != ZERO, ONE, ZERO)
+    c.taken[w] = ZERO
+    c.halvings[w] = ZERO
 
 
 @wp.kernel
@@ -62,7 +61,16 @@ def begin_again(first: wp.int32, c: Control):
     c.flags[FAILURE] = 0
     c.flags[SOUND] = 1
     c.flags[TRIALS] = 0
-    c.flags[EXHAUSTED] = 0
+
+
+@wp.kernel
+def begin_anew(first: wp.int32, c: Control):
+    """Nothing was tried yet, from the largest safe alpha on."""
+    w = wp.tid() + first
+    if w < c.counts[0]:
+        c.alpha[w] = c.limit[w]
+        c.taken[w] = ZERO
+        c.halvings[w] = ZERO
 
 
 @wp.kernel
@@ -75,26 +83,27 @@ def reach_of_trial(first: wp.int32, c: Control):
 
 @wp.kernel
 def judge_trial(first: wp.int32, c: Control):
-    """Islands whose energy rises, and whether one rises by more than may be rounding."""
+    """Islands whose energy rises: by what may be rounding (`waits`, `AGAIN`), or clearly (`CLEAR`)."""
     w = wp.tid() + first
     if w >= c.counts[0]:
         return
-    rising = not (c.change[w] <= ROUNDING * c.size[w]) and c.alpha[w] > ZERO
+    rising = c.taken[w] == ZERO and not (c.change[w] <= ROUNDING * c.size[w]) and c.alpha[w] > ZERO
+    # written so that what is not a number is clear
+    doubtful = wp.abs(c.change[w]) <= DOUBTFUL * c.size[w]
     c.rising[w] = wp.where(rising, ONE, ZERO)
+    c.waits[w] = wp.where(rising and doubtful, ONE, ZERO)
     if rising:
         c.flags[AGAIN] = 1
-        # written so that what is not a number is clear
-        if not (wp.abs(c.change[w]) <= DOUBTFUL * c.size[w]):
+        if not doubtful:
             c.flags[CLEAR] = 1
 
 
 @wp.kernel
 def count_trial(first: wp.int32, c: Control):
-    """Whether rising energies are all doubtful, so that slopes decide (`ASKED`); one item."""
+    """Whether all that rise are doubtful, so that slopes decide (`ASKED`): until then those wait, and are the same in every
+    trial; one item."""
     c.flags[TRIALS] = c.flags[TRIALS] + 1
     c.flags[ASKED] = 0
-    if c.flags[EXHAUSTED] != 0:
-        c.flags[AGAIN] = 0
     if c.flags[AGAIN] != 0 and c.flags[CLEAR] == 0:
         c.flags[ASKED] = 1
         c.flags[AGAIN] = 0
@@ -102,47 +111,42 @@ def count_trial(first: wp.int32, c: Control):
 
 
 @wp.kernel
-def take_doubtful(first: wp.int32, c: Control):
-    """No slope is steeper: the trial is taken, and linearised already, unless there was no room for that; one item."""
-    if c.flags[SOUND] == 0:
-        c.flags[AGAIN] = 0
-    elif c.flags[AGAIN] == 0:
-        c.flags[STALE] = 0
-    c.flags[ASKED] = c.flags[AGAIN]
-
-
-@wp.kernel
 def judge_slopes(first: wp.int32, c: Control, errors: wp.array(dtype=wp.float64), has_exact: wp.int32):
-    """Islands whose slope at the trial is larger in size than before go on, or stay where they are if that is near, unless
-    their exact rows are open there, by their `errors` before the trial."""
+    """Islands that have waited go on where their slope at the trial is larger in size than before, unless their exact rows
+    are open there, by their `errors` before the trial; the others have found their step."""
     w = wp.tid() + first
-    if w >= c.counts[0]:
+    if w >= c.counts[0] or c.waits[w] == ZERO:
         return
-    steeper = c.rising[w] != ZERO and wp.abs(c.steepness[w]) > wp.abs(c.slope[w])
+    steeper = wp.abs(c.steepness[w]) > wp.abs(c.slope[w])
     if has_exact != 0 and c.small[w] != ZERO and errors[w] > ONE:
         steeper = False
     c.rising[w] = wp.where(steeper, ONE, ZERO)
+    c.waits[w] = ZERO
     if steeper:
         c.flags[AGAIN] = 1
-        if c.small[w] != ZERO:
-            c.alpha[w] = ZERO
+    else:
+        c.taken[w] = ONE
 
 
 @wp.kernel
-def halve(first: wp.int32, c: Control, most: wp.int32):
-    """Half the step where energies rise; what still rises after the last halving stays where it is, or fails."""
+def end_comparison(first: wp.int32, c: Control):
+    """No more trials where there was no room to compare slopes; one item."""
+    if c.flags[SOUND] == 0:
+        c.flags[AGAIN] = 0
+
+
+@wp.kernel
+def halve(first: wp.int32, c: Control, most: wp.int32, compared: wp.int32):
+    """Half the step where energies rise and nothing waits; what rises after the last halving stays where it is, or fails. After
+    slopes were `compared`, what is within the tolerance stays, too: halving would look for what rounding hides."""
     w = wp.tid() + first
-    if w >= c.counts[0] or c.rising[w] == ZERO:
+    if w >= c.counts[0] or c.rising[w] == ZERO or c.waits[w] != ZERO:
         return
     c.alpha[w] = wp.float64(0.5) * c.alpha[w]
-    if c.flags[TRIALS] >= most:
+    c.halvings[w] = c.halvings[w] + ONE
+    if compared != 0 and c.small[w] != ZERO:
+        c.alpha[w] = ZERO
+    if c.halvings[w] >= wp.float64(most):
         if c.small[w] == ZERO:
             fail(c, NO_DECREASE)
         c.alpha[w] = ZERO
-
-
-@wp.kernel
-def end_halvings(first: wp.int32, c: Control, most: wp.int32):
-    """After the last halving one more trial is taken as it is; one item."""
-    if c.flags[TRIALS] >= most:
-        c.flags[EXHAUSTED] = 1

@@ -13,6 +13,7 @@ from cuda_kernels.step.control import (
     MOVING,
     NOT_FINITE,
     OPEN,
+    RUBS,
     SOUND,
     SPEED,
     TIGHTEN,
@@ -38,6 +39,25 @@ def begin_islands(first: wp.int32, c: Control, asleep: wp.array(dtype=wp.int32))
     c.stretch[w] = ONE
     c.decides[w] = ONE
     c.settled[w] = ONE
+    c.tolerance[w] = c.at[TOLERANCE]
+
+
+@wp.kernel
+def body_tolerances(
+    first: wp.int32,
+    c: Control,
+    rubbing: wp.array(dtype=wp.int32),
+    group: wp.array(dtype=wp.int32),
+    segment: wp.array(dtype=wp.int32),
+    out: wp.array(dtype=wp.float64),
+):
+    """Newton's tolerance [m/s] of every body: the one of friction for those that are `rubbing` in joints, or have frozen
+    contacts, which begin at segment[group[b]]."""
+    b = wp.tid() + first
+    rubs = rubbing[b] != 0
+    if group[b + 1] > group[b]:
+        rubs = rubs or segment[group[b + 1]] > segment[group[b]]
+    out[b] = wp.where(rubs, c.at[RUBS], c.at[TOLERANCE])
 
 
 @wp.kernel
@@ -56,7 +76,7 @@ def judge_direction(first: wp.int32, c: Control, tightest: wp.int32):
         fail(c, NOT_FINITE)
         return
     c.each[w] = moved
-    if tightest == 0 and moved <= c.at[TOLERANCE] * c.at[H] and c.at[FORCING] > c.at[TIGHTEST]:
+    if tightest == 0 and moved <= c.tolerance[w] * c.at[H] and c.at[FORCING] > c.at[TIGHTEST]:
         c.flags[TIGHTEN] = 1
 
 
@@ -96,7 +116,7 @@ def choose_closing(first: wp.int32, c: Control):
     w = wp.tid() + first
     if w >= c.counts[0]:
         return
-    closing = c.flags[SOUND] != 0 and c.converged[w] == 0 and c.moved[w] <= c.at[TOLERANCE] * c.at[H]
+    closing = c.flags[SOUND] != 0 and c.converged[w] == 0 and c.moved[w] <= c.tolerance[w] * c.at[H]
     c.each[w] = wp.where(closing, ONE, ZERO)
     if closing:
         c.flags[AGAIN] = 1
@@ -123,7 +143,7 @@ def choose_stretch(first: wp.int32, c: Control):
     w = wp.tid() + first
     if w >= c.counts[0]:
         return
-    if c.converged[w] != 0 or c.moved[w] <= c.at[TOLERANCE] * c.at[H]:
+    if c.converged[w] != 0 or c.moved[w] <= c.tolerance[w] * c.at[H]:
         c.stretch[w] = ONE
     if c.stretch[w] > ONE:
         c.flags[AGAIN] = 1
@@ -206,10 +226,10 @@ def fold_gaps(first: wp.int32, c: Control, gaps: wp.array(dtype=wp.float64)):
 
 
 @wp.kernel
-def rouse_paired(first: wp.int32, c: Control, paired: wp.array(dtype=wp.int32)):
-    """Islands whose bodies may touch have not converged any more: their contacts have changed."""
+def rouse(first: wp.int32, c: Control, chosen: wp.array(dtype=wp.int32)):
+    """Islands that are chosen (islands,) have not converged any more: their contacts have changed."""
     w = wp.tid() + first
-    if w < c.counts[0] and paired[w] != 0:
+    if w < c.counts[0] and chosen[w] != 0:
         c.converged[w] = 0
 
 

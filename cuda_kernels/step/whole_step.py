@@ -48,7 +48,7 @@ def find_near(
     s: Surfaces,
     lower: wp.array(dtype=wp.vec3),
     upper: wp.array(dtype=wp.vec3),
-    grown: wp.float64,
+    grown: wp.array(dtype=wp.float64),
     state: wp.array(dtype=wp.int32),
 ):
     """Whether the box of a body meets one of a body before it, or a half-space, that it may touch.
@@ -73,7 +73,7 @@ def find_near(
         for k in range(f.plane_count):
             if not near:
                 c2 = f.planes[k]
-                if meets_plane(lo, hi, s.plane[c2], grown + half_reach(s, c2)):
+                if meets_plane(lo, hi, s.plane[c2], grown[f.world[b]] + half_reach(s, c2)):
                     near = may_touch(f, b, c2)
     if near:
         state[NEAR] = 1

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 
@@ -33,4 +35,14 @@ def loads(*entries: tuple[int, int, float]) -> PairLoads:
     ],
 )
 def test_loads_count_from_half_of_the_larger_one_and_a_speed(frozen, acting, expected):
-    assert changed(loads(*frozen), loads(*acting), INVERSE_MASS, speed=0.05, share=0.5) is expected
+    settings = SimpleNamespace(eps_v=0.05, friction_tolerance=1e-3, gravity=np.zeros(3))
+    pairs = changed(loads(*frozen), loads(*acting), INVERSE_MASS, settings, 0.01, np.zeros(3, dtype=bool))
+    assert bool(len(pairs)) is expected
+
+
+def test_pairs_that_were_lagged_again_count_from_a_tenth():
+    """Each pair by itself: what was lagged again elsewhere says nothing of it."""
+    settings = SimpleNamespace(eps_v=1e-3, friction_tolerance=1e-5, gravity=np.array([0.0, 0.0, -10.0]))
+    frozen, acting = loads((1, 0, 1.0), (2, 0, 1.0)), loads((1, 0, 1.3), (2, 0, 1.3))
+    inverse_mass, loaded = np.array([0.0, 1.0, 1.0]), np.array([False, True, False])
+    assert changed(frozen, acting, inverse_mass, settings, 0.01, loaded).tolist() == [[1, 0]]

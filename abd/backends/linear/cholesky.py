@@ -126,11 +126,11 @@ class Cholesky:
             grain=256,
         )
 
-    def failed_body(self) -> int | None:
-        """The first body, in the order of elimination, with a pivot that was not positive in the last factorisation."""
+    def failed_bodies(self) -> np.ndarray:
+        """(k,) bodies, in the order of elimination, with a pivot that was not positive in the last factorisation."""
         if self.device.read(self.factor.any_failed)[0] == 0:
-            return None
+            return self.body[:0]
         failed = np.flatnonzero(self.device.read(self.factor.failed, self.elimination.size))
         # bodies that are done by the next factorisation must not report this one
         self.device.fill(self.factor.failed)
-        return int(self.body[failed[0]])
+        return self.body[failed]

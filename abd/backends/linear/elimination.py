@@ -11,7 +11,8 @@ the number of threads.
 from __future__ import annotations
 
 import heapq
-from functools import cached_property
+from functools import cached_property, lru_cache
+from itertools import pairwise
 
 import numpy as np
 import scipy.sparse
@@ -50,6 +51,8 @@ class Elimination:
         size: number N of block rows.
         rows, columns: (k,) coordinates of the blocks off the diagonal, one triangle or both, repeats allowed.
         in_ranges: whether items may work through ranges of panels; without, all rows stand in levels.
+        worlds: (N,) world of every block row, between which there are no blocks: in each, rows are eliminated in the order
+            that they would have alone. One for all without.
 
     Attributes:
         order: (N,) block row at every position of the elimination; place: (N,) its inverse.
@@ -57,12 +60,14 @@ class Elimination:
         panels: (P + 1,) positions; ranges: (t + 1,) positions; levels: (m + 1,) positions after them.
     """
 
-    def __init__(self, size: int, rows: np.ndarray, columns: np.ndarray, in_ranges: bool = True):
+    def __init__(
+        self, size: int, rows: np.ndarray, columns: np.ndarray, in_ranges: bool = True, worlds: np.ndarray | None = None
+    ):
         self.size, self.in_ranges = size, in_ranges
         off = rows != columns
         ends = np.concatenate([rows[off], columns[off]]), np.concatenate([columns[off], rows[off]])
         self._graph = scipy.sparse.csr_matrix((np.ones(len(ends[0]), dtype=bool), ends), shape=(size, size))
-        order = minimum_degree(self._graph) if in_ranges else in_rounds(self._graph)
+        order = minimum_degree(self._graph, worlds) if in_ranges else in_rounds(self._graph, worlds)
         starts, neighbours = permuted(self._graph, order)
         parent = np.empty(size, dtype=np.int32)
         run(kernels.find_tree, starts, neighbours, parent, np.empty_like(parent))
@@ -202,11 +207,36 @@ def shared(values: np.ndarray) -> wp.array:
     return wp.array(values, dtype={"i": wp.int32, "f": wp.float64}[values.dtype.kind], device="cpu", copy=False)
 
 
-def minimum_degree(graph: scipy.sparse.csr_matrix) -> np.ndarray:
-    """(N,) block rows in the order of SuperLU's minimum degree, which it finds on a matrix of numbers."""
-    size = graph.shape[0]
+def minimum_degree(graph: scipy.sparse.csr_matrix, worlds: np.ndarray | None = None) -> np.ndarray:
+    """(N,) block rows in the order of SuperLU's minimum degree, those of each of the `worlds` (N,) by themselves."""
     if graph.nnz == 0:
-        return np.arange(size, dtype=np.int32)
+        return np.arange(graph.shape[0], dtype=np.int32)
+    if worlds is None or (worlds == worlds[0]).all():
+        return _minimum_degree(graph)
+    rows = np.argsort(worlds, kind="stable").astype(np.int32)
+    starts, columns = permuted(graph, rows)
+    ends = np.append(np.flatnonzero(np.diff(worlds[rows], prepend=np.nan)), len(rows))
+    order = []
+    for first, last in pairwise(ends.tolist()):
+        begin, end = starts[first], starts[last]
+        local = starts[first : last + 1] - begin, np.ascontiguousarray(columns[begin:end] - first)
+        order.append(first + _order_of(*(one.tobytes() for one in local)))
+    return rows[np.concatenate(order)]
+
+
+@lru_cache(maxsize=1 << 14)
+def _order_of(starts: bytes, columns: bytes) -> np.ndarray:
+    """The order of a graph by its lists of neighbours, int32: worlds that are alike have the same."""
+    indptr, indices = (np.frombuffer(one, dtype=np.int32) for one in (starts, columns))
+    if not len(indices):
+        return np.arange(len(indptr) - 1, dtype=np.int32)
+    shape = len(indptr) - 1, len(indptr) - 1
+    return _minimum_degree(scipy.sparse.csr_matrix((np.ones(len(indices), dtype=bool), indices, indptr), shape=shape))
+
+
+def _minimum_degree(graph: scipy.sparse.csr_matrix) -> np.ndarray:
+    """The same of one graph: SuperLU finds it on a matrix of numbers."""
+    size = graph.shape[0]
     weights = scipy.sparse.csc_matrix((np.ones(graph.nnz), graph.indices, graph.indptr), shape=graph.shape)
     dominant = (weights + scipy.sparse.diags_array(np.full(size, 2.0 * size), format="csc")).tocsc()
     place = scipy.sparse.linalg.splu(
@@ -217,7 +247,7 @@ def minimum_degree(graph: scipy.sparse.csr_matrix) -> np.ndarray:
     return order
 
 
-def in_rounds(graph: scipy.sparse.csr_matrix) -> np.ndarray:
+def in_rounds(graph: scipy.sparse.csr_matrix, worlds: np.ndarray | None = None) -> np.ndarray:
     """(N,) block rows in an order whose elimination tree is low, so that levels are few and wide.
 
     Chains, trees and ladders are eliminated in rounds of independent rows at the price of some fill; minimum degree
@@ -252,7 +282,8 @@ def in_rounds(graph: scipy.sparse.csr_matrix) -> np.ndarray:
     i, j = place[rows[both]], place[columns[both]]
     ends = np.concatenate([i, j]), np.concatenate([j, i])
     rest = scipy.sparse.csr_matrix((np.ones(len(ends[0]), dtype=bool), ends), shape=(len(core), len(core)))
-    return np.concatenate([done, core[minimum_degree(rest)]]).astype(np.int32)
+    of = None if worlds is None or not len(core) else worlds[core]
+    return np.concatenate([done, core[minimum_degree(rest, of)]]).astype(np.int32)
 
 
 def permuted(graph: scipy.sparse.csr_matrix, order: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

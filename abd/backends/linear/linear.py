@@ -43,6 +43,7 @@ class LinearSolver:
         wanted: "auto", or the name of a solver (`abd.backends.linear.solvers`).
         moving: (n,) bool, bodies that take part; the others' directions stay zero. names: of all bodies, for failures.
         couplings: how many there are: of joints, whose pairs stay, and of what comes and goes.
+        worlds: (n,) world of every body: what the pattern holds of one does not depend on others. One for all without.
 
     Attributes:
         direction: (n, 12) what a solve fills.
@@ -59,10 +60,15 @@ class LinearSolver:
         names: list[str],
         islands: Islands,
         couplings: int,
+        worlds: np.ndarray | None = None,
     ):
         self.names = names
         self.device, self.wanted, self.islands = device, wanted, islands
         self.n, self.bodies, self.couplings = len(moving), np.flatnonzero(moving), couplings
+        worlds = np.zeros(self.n, dtype=int) if worlds is None else worlds
+        self.worlds = np.unique(worlds[self.bodies], return_inverse=True)[1]
+        self._world = np.full(self.n, -1)
+        self._world[self.bodies] = self.worlds
         self.slot = np.where(moving, np.cumsum(moving) - 1, -1)
         self.direction = device.zeros((self.n, 12), wp.float64)
         self.dots = device.zeros(self.n, wp.float64)
@@ -102,6 +108,20 @@ class LinearSolver:
         self._recalled = {name: memory[name].copy() for name in names} if names[1] in memory else None
         if self._recalled is None:
             self._start_anew()
+
+    def memory_of_parts(self, parts: list[tuple[np.ndarray, dict[str, np.ndarray]]]) -> dict[str, np.ndarray]:
+        """What is remembered after bodies (n,) bool went on by themselves, each with a memory: of the pairs of every world what
+        the first of them does that has bodies in it, and the first one's numbers."""
+        first = parts[0][1]
+        if self._count == 1 or not first["solver_numbers"][0]:
+            return {name: first[name] for name in ("solver_pairs", "solver_numbers")}
+        of, keys = np.zeros(self._count, dtype=int), []
+        for number, (who, _) in reversed(list(enumerate(parts))):
+            of[self._world[who & (self._world >= 0)]] = number
+        for number, (_, memory) in enumerate(parts):
+            pairs = memory["solver_pairs"]
+            keys.append(pairs[of[self._worlds_of(pairs)] == number])
+        return {"solver_pairs": np.unique(np.concatenate(keys)), "solver_numbers": first["solver_numbers"]}
 
     def _take_up(self) -> None:
         direct, *numbers = (int(number) for number in self._recalled["solver_numbers"])
@@ -168,9 +188,10 @@ class LinearSolver:
         Raises:
             StepFailure: one was not positive.
         """
-        body = self.factor.failed_body()
-        if body is not None:
-            raise StepFailure(*NOT_POSITIVE, bodies=(self.names[body],))
+        bodies = self.factor.failed_bodies()
+        if len(bodies):
+            islands = self.islands.host
+            raise StepFailure(*NOT_POSITIVE, bodies=(self.names[bodies[0]],), islands=np.isin(islands, islands[bodies]))
 
     # patterns ----------------------------------------------------------------------------------------------------
 
@@ -188,9 +209,11 @@ class LinearSolver:
             self.choice, self.factor = self._static_choice, self.static
             return
         if self._is_outdated(loose) if self._refused else True:
-            keys = np.unique(np.concatenate([self._keys_of(*ends.T) for ends in near()]))
+            pairs_near = np.concatenate([ends.reshape(-1, 2) for ends in near()]).astype(int)
+            keys = self._keys_of(*pairs_near.T)
             if self._whole_keys is None or not np.isin(keys, self._whole_keys).all():
                 self._analyse(keys, loose)
+            self._narrow(pairs_near)
             if self._fresh:
                 self._whole.find(0, joints, pairs)
                 self._fresh = False
@@ -238,11 +261,39 @@ class LinearSolver:
         One that replaces another also holds the pairs of the pattern before.
         """
         self._assumed, self._loose = self._expected, loose
-        wide = keys if self._whole_keys is None else np.union1d(keys, self._whole_keys)
-        if len(wide) > KEPT * len(keys):
-            wide = keys
+        wide = keys if self._whole_keys is None else self._widened(keys)
         if not self._set_pattern(wide) and len(wide) > len(keys):
             self._set_pattern(keys)
+
+    def _widened(self, keys: np.ndarray) -> np.ndarray:
+        """What the pattern holds by now and keys (k,), in worlds where that is too much the keys alone."""
+        wide = np.union1d(keys, self._whole_keys)
+        now, both = (np.bincount(self._worlds_of(some), minlength=self._count) for some in (keys, wide))
+        lacks = np.zeros(self._count, dtype=bool)
+        lacks[self._worlds_of(keys[~np.isin(keys, self._whole_keys)])] = True
+        dropped = lacks & (both > KEPT * now)
+        return wide[~dropped[self._worlds_of(wide)] | np.isin(wide, keys)]
+
+    def _worlds_of(self, keys: np.ndarray) -> np.ndarray:
+        """(k,) worlds of pairs by their keys."""
+        return self.worlds[keys // len(self.bodies)]
+
+    def _narrow(self, pairs: np.ndarray) -> None:
+        """Leave out of what is factored the worlds with joints in which no pair (k, 2) comes and goes at present: they have the
+        order of their joints, as where there is nothing else."""
+        if self._whole_keys is None or self._count == 1 or not len(self._joint_keys):
+            return
+        present = np.ones(self._count, dtype=bool)
+        present[self._worlds_of(self._joint_keys)] = False
+        present[self._world[pairs[:, 0]]] = True
+        keys = self._whole_keys[present[self._worlds_of(self._whole_keys)]]
+        if not np.array_equal(keys, self._factored):
+            self._adopt_whole(self._elimination(np.union1d(keys, self._joint_keys)), keys)
+
+    def _adopt_whole(self, elimination: Elimination, keys: np.ndarray) -> None:
+        """Factor the pairs of these keys, and of joints."""
+        self._whole.adopt(elimination)
+        self._fresh, self._factored = True, keys
 
     def _set_pattern(self, keys: np.ndarray) -> bool:
         """Choose for a pattern of pairs that come and go; returns whether it is to be factored."""
@@ -253,8 +304,7 @@ class LinearSolver:
             self._whole_keys, self._refused = None, self._loose
             return False
         self._whole_keys, self._refused = keys, 0
-        self._whole.adopt(elimination)
-        self._fresh = True
+        self._adopt_whole(elimination, keys)
         return True
 
     def _keys(self, coupling: Coupling, pairs: int) -> np.ndarray:
@@ -270,4 +320,10 @@ class LinearSolver:
 
     def _elimination(self, keys: np.ndarray) -> Elimination:
         size = len(self.bodies)
-        return Elimination(size, keys // max(size, 1), keys % max(size, 1), in_ranges=not self.device.wide)
+        ends = keys // max(size, 1), keys % max(size, 1)
+        return Elimination(size, *ends, in_ranges=not self.device.wide, worlds=self.worlds)
+
+    @property
+    def _count(self) -> int:
+        """Worlds in which something takes part."""
+        return int(self.worlds.max(initial=0)) + 1

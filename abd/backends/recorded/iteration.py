@@ -23,7 +23,7 @@ from abd.backends.recorded.search import HALVINGS, Search
 from abd.errors import StepFailure
 from abd.joints.rows.system import CLOSED, CLOSINGS, LIMIT_CUTS
 from cuda_kernels.bodies import paths, poses
-from cuda_kernels.parallel import sums
+from cuda_kernels.parallel import islands, sums
 from cuda_kernels.step import control, newton
 
 FAILURES = {
@@ -48,11 +48,11 @@ def new_control(device, room: int, counts: wp.array) -> control.Control:
     return c
 
 
-def numbers(tolerance: float, h: float, tightest: float) -> np.ndarray:
-    """`cuda_kernels.step.control.Control.at` where a minimisation begins: Newton's tolerance [m/s], the step [s], tolerances of
-    the linear solves."""
+def numbers(tolerance: float, rubs: float, h: float, tightest: float) -> np.ndarray:
+    """`cuda_kernels.step.control.Control.at` where a minimisation begins: Newton's tolerance and that where something rubs [m/s],
+    the step [s], tolerances of the linear solves."""
     out = np.zeros(control.NUMBERS)
-    out[control.TOLERANCE], out[control.H] = tolerance, h
+    out[control.TOLERANCE], out[control.RUBS], out[control.H] = tolerance, rubs, h
     out[control.TIGHTEST], out[control.FORCING] = tightest, max(LOOSEST, tightest)
     out[control.CORRECTION] = min(tightest, CORRECTION)
     return out
@@ -75,9 +75,10 @@ class Iteration:
         self.search, self.path = Search(backend, self.graphs, c), Reach(backend, c)
         self.status = d.zeros(control.NUMBERS + control.FLAGS + 1, wp.float64)
         self.scratch, self.settled = (d.zeros(room, wp.float64) for _ in range(2))
-        self.all, self.some = (d.zeros(room, wp.int32) for _ in range(2))
+        self.all, self.some, self.standing = (d.zeros(room, wp.int32) for _ in range(3))
         self.reads = 0
         self.has_loose_pairs = False
+        self.rubbing, self._rubs_in = d.zeros(room, wp.int32), None
         self._flag = {
             name: c.flags[getattr(control, name) : getattr(control, name) + 1]
             for name in ("STALE", "SOUND", "COVERED", "AGAIN", "TIGHTEN")
@@ -85,31 +86,54 @@ class Iteration:
 
     # from the host --------------------------------------------------------------------------------------------------
 
-    def begin(self, tolerance: float, h: float, tightest: float) -> bool:
+    def begin(
+        self, tolerance: float, rubs: float, h: float, tightest: float, moving: np.ndarray | None = None
+    ) -> bool:
         """Begin a minimisation; returns whether anything is awake.
 
         Args:
-            tolerance: Newton's [m/s]; h: step [s]; tightest: relative tolerance of the linear solves that decide.
+            tolerance: Newton's [m/s]; rubs: that of islands in which something rubs [m/s]; h: step [s].
+            tightest: relative tolerance of the linear solves that decide.
+            moving: (n,) bool, bodies whose islands take part; all without.
         """
         b, c, write = self.backend, self.control, self.device.write
         flags = np.zeros(control.FLAGS, dtype=np.int32)
-        write(c.at, numbers(tolerance, h, tightest))
+        write(c.at, numbers(tolerance, rubs, h, tightest))
         self.device.fill(self.all)
         stale = True
-        if b.idle.sleeping.any():
-            asleep = b.idle.asleep()
+        if moving is not None or b.idle.sleeping.any():
+            asleep = b.idle.asleep(moving)
             if asleep.all():
                 return False
             write(self.all, asleep.astype(np.int32))
-            # once with all bodies: those that sleep keep blocks that can be factorised
+            # once with all bodies: those that rest keep blocks that can be factorised
             self.device.fill(b.contacts.law.caution)
             b.potential.linearize()
             stale = False
         flags[control.STALE] = stale
         write(c.flags, flags)
         self.device.launch(newton.begin_islands, b.n, c, self.all)
+        self.follow_rows()
+        if b.friction.count or b.system.has_friction:
+            self.launch_tolerances()
         self._follow_pairs()
         return True
+
+    def follow_rows(self) -> None:
+        """Know the bodies at which something rubs in joints."""
+        b = self.backend
+        if self._rubs_in is b.system:
+            return
+        self._rubs_in, rubbing = b.system, np.zeros(b.n, dtype=np.int32)
+        rubbing[b.system.rubbing_bodies] = 1
+        self.device.write(self.rubbing, rubbing)
+
+    def launch_tolerances(self) -> None:
+        """Tolerances of the islands, by what rubs in them; launches only."""
+        b, c, friction = self.backend, self.control, self.backend.friction
+        frozen = self.rubbing, friction.group, friction.segment
+        self.device.launch(newton.body_tolerances, b.n, c, *frozen, b.scratch.a)
+        b.islands.reduce(b.scratch.a, sums.MIN, c.tolerance)
 
     def run(self, progress) -> Status:
         """One iteration, counted in `progress` (`abd.backends.progress`) as far as it comes.
@@ -129,7 +153,7 @@ class Iteration:
             self._raise(control.STALE)
             status = self._replay("iteration", self._iterate)
         if status.failure in (control.NOT_POSITIVE, control.NO_CURVATURE):
-            status = self._run_with_all_caution()
+            status = self._run_with_all_caution(status.failure)
         progress.newton += 1
         progress.linear += status.linear
         b.linear.took(status.linear)
@@ -144,7 +168,7 @@ class Iteration:
         if status.failure == control.NO_DECREASE:
             c, read, count = self.control, self.device.read, b.islands.count
             # an island whose halvings are spent is left where it is
-            stuck = (read(c.alpha, count) == 0.0) & (read(c.small, count) == 0.0)
+            stuck = (read(c.halvings, count) >= HALVINGS) & (read(c.small, count) == 0.0)
             raise no_decrease(b, HALVINGS, stuck, read(c.slope, count))
         if status.failure:
             raise StepFailure(*FAILURES[status.failure])
@@ -154,9 +178,16 @@ class Iteration:
             b.islands.unsettle()
         return status
 
-    def _run_with_all_caution(self) -> Status:
-        """The iteration once more, after one whose model was not convex."""
-        self.device.fill(self.control.share, 1.0)
+    def _run_with_all_caution(self, failure: int) -> Status:
+        """The iteration once more, after one whose model was not convex: in islands where it was not, or in all where nobody
+        knows."""
+        b, c = self.backend, self.control
+        if failure == control.NOT_POSITIVE:
+            share = self.device.read(c.share, b.islands.count)
+            share[b.islands.host[b.linear.factor.failed_bodies()]] = 1.0
+            self.device.write(c.share, share)
+        else:
+            self.device.fill(c.share, 1.0)
         self._raise(control.STALE)
         return self._replay("iteration", self._iterate)
 
@@ -195,18 +226,25 @@ class Iteration:
 
     def free_way(self, h: float) -> NotProven:
         """`Ways.free_way` of an iterate from which another one follows."""
-        builds = self.backend.contacts.candidates.builds
-        found = self.backend.ways.free_way(h, going_on=True)
+        b, builds = self.backend, self.backend.contacts.candidates.builds
+        self.device.launch(islands.to_bodies, b.n, b.islands.island, self.control.converged, self.standing)
+        found = b.ways.free_way(h, self.standing)
         if self.backend.contacts.candidates.builds != builds:
             self._follow_list()
             self._raise(control.STALE)
         return found
 
-    def restiffen(self) -> None:
-        """The contact stiffness has changed: islands that touch anything move on."""
-        b = self.backend
-        self.device.launch(newton.rouse_paired, b.n, self.control, b.islands.paired_islands)
+    def restiffen(self, islands: np.ndarray) -> None:
+        """The contact stiffness has changed in islands (islands,) bool: they move on."""
+        self.device.write(self.some, islands.astype(np.int32))
+        self.device.launch(newton.rouse, self.backend.n, self.control, self.some)
         self._raise(control.STALE)
+
+    def tightness(self) -> tuple[np.ndarray, np.ndarray]:
+        """Of every island its smallest gap in activations and its last accepted step; infinite and 1 where it has converged."""
+        c, read, count = self.control, self.device.read, self.backend.islands.count
+        moving = read(c.converged, count) == 0
+        return np.where(moving, self.backend.touch.island_gaps(), np.inf), np.where(moving, read(c.alpha, count), 1.0)
 
     def _raise(self, flag: int) -> None:
         self.device.launch(control.set_flag, 1, self.control, flag, 1)
@@ -264,6 +302,7 @@ class Iteration:
             (c.decides, sums.MIN, c.decides),
             (c.speed, sums.MAX, c.speed),
             (c.limit, sums.MIN, c.limit),
+            (c.tolerance, sums.MIN, c.tolerance),
         ):
             carry(values, operation, out)
         self.device.launch(newton.merge_flags, b.n, c, self.all, self.some, self.settled)

@@ -47,7 +47,9 @@ class Reach:
         b, c = self.backend, self.control
         self.measure()
         self.stop_at_contacts()
-        b.contacts.candidates.test_cover(b.track.path, self.largest, b.islands.island, c.limit, self._covered)
+        b.contacts.candidates.test_cover(
+            b.track.path, self.largest, c.each, b.islands.island, c.limit, self._covered
+        )
 
     def stop_at_contacts(self, proven: bool = False) -> None:
         """Limits by the first impacts of the listed contacts; `proven` as `Contacts.times_of_impact` has it."""
@@ -63,4 +65,4 @@ class Reach:
         b, c = self.backend, self.control
         self.device.launch(line_search.reach_of_trial, b.n, c)
         b.islands.fold(c.each, sums.MAX, self.largest)
-        b.contacts.candidates.spend(b.track.path, self.largest, b.islands.island, c.alpha)
+        b.contacts.candidates.spend(b.track.path, self.largest, c.each, b.islands.island, c.alpha)

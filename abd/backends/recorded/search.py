@@ -43,7 +43,7 @@ class Search:
     def launch_again(self) -> None:
         """The same from the first trial, where there was no room to compare slopes."""
         self.device.launch(line_search.begin_again, 1, self.control)
-        self.device.launch(line_search.begin_alpha, self.backend.n, self.control)
+        self.device.launch(line_search.begin_anew, self.backend.n, self.control)
         self._try_all()
 
     def keep_limits(self) -> None:
@@ -95,13 +95,8 @@ class Search:
         launch(control.begin_loop, 1, c)
         launch(line_search.judge_trial, n, c)
         launch(line_search.count_trial, 1, c)
+        self.graphs.when(self._flag["AGAIN"], lambda: launch(line_search.halve, n, c, HALVINGS, 0, grain=ALONE))
         self.graphs.when(self._flag["ASKED"], self._compare_slopes)
-        self.graphs.when(self._flag["AGAIN"], self._halve)
-
-    def _halve(self) -> None:
-        b, c, launch = self.backend, self.control, self.device.launch
-        launch(line_search.halve, b.n, c, HALVINGS, grain=ALONE)
-        launch(line_search.end_halvings, 1, c, HALVINGS)
 
     def _compare_slopes(self) -> None:
         b, c, launch = self.backend, self.control, self.device.launch
@@ -113,6 +108,7 @@ class Search:
         self.check_room()
         self.measure_slope(c.steepness)
         launch(line_search.judge_slopes, b.n, c, self.scratch, int(exact))
-        launch(line_search.take_doubtful, 1, c)
+        launch(line_search.end_comparison, 1, c)
+        launch(line_search.halve, b.n, c, HALVINGS, 1, grain=ALONE)
         # `exchange` again takes the trial back; who takes it for good exchanges once more
         b.potential.exchange()

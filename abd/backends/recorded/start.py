@@ -58,6 +58,7 @@ class Start:
         key = touching, b.at.step.ch2, b.at.eps
         self.device.write(b.track.moving, moving.astype(np.int32))
         self.graphs.run(("start path", *key), self.leave)
+        b.friction.untie()
         self._renew()
         b.idle.sleep(ripe)
         # what is recorded evaluates them
@@ -109,7 +110,9 @@ class Start:
         """The first path, and how far it leads."""
         self._set_path()
         self.path.measure()
-        self.backend.islands.fold(self.control.speed, sums.MAX, self.path.largest)
+        islands = self.backend.islands
+        islands.fold(self.control.speed, sums.MAX, self.path.largest)
+        self.backend.contacts.candidates.launch_motions(self.control.speed, islands.island)
 
     def _set_path(self) -> None:
         self.backend.track.launch_start()

@@ -73,6 +73,8 @@ class WholeStep:
         self._mode: np.ndarray | None = None
         self._asked: tuple | None = None
         self._followed, self._recalls = False, 0
+        c = backend.contacts.candidates
+        self._wide, self._narrow = c.growth(WIDE * c.margin), c.growth(0.0)
         self._nothing_touches = not backend.contacts.candidates.may_touch
         kind = backend.model.bodies.kind
         self._mobile, self._formed = backend.idle.mobile.copy(), -1
@@ -95,22 +97,24 @@ class WholeStep:
         return True
 
     def run(
-        self, rule: Scheme, mode: np.ndarray, eps: float, time: float, speed: float, tolerance: float, judged: bool
+        self, rule: Scheme, mode: np.ndarray, eps: float, time: float, speed: float, tolerance: float, rubs: float, judged: bool
     ) -> Outcome | None:
         """Take a step whose loads and memory of joints are on the device; None where it is left to the host.
 
         Args:
             rule, mode (n,), eps [m]: as `Steps.begin` has them; the arrays are not changed afterwards.
-            time: its end [s]; speed: below which friction in joints counts as static [m/s]; tolerance: Newton's [m/s].
+            time: its end [s]; speed: below which friction in joints counts as static [m/s]; tolerance: Newton's [m/s]; rubs:
+                that of islands with friction in their joints [m/s].
             judged: whether limits that push on bodies in a smooth step spoil it.
         """
         b = self.backend
         b.linear.begin()
-        asked = eps, speed, tolerance, judged
+        asked = eps, speed, tolerance, rubs, judged
         if b.scheme.said is not self or self._rule is not rule or self._mode is not mode or self._asked != asked:
             self._say(rule, mode, *asked)
         b.rows.memory.aim(b.at.step.ch2, time)
         self._list_nobody()
+        b.iteration.follow_rows()
         if not b.iteration.linear.solver.exact:
             return self._leave()
         c = b.contacts.candidates
@@ -139,20 +143,22 @@ class WholeStep:
         self.left += 1
         self._wait, self._passed_over = min(max(1, 2 * self._wait), MOST_PASSED_OVER), 0
 
-    def _say(self, rule: Scheme, mode: np.ndarray, eps: float, speed: float, tolerance: float, judged: bool) -> None:
+    def _say(
+        self, rule: Scheme, mode: np.ndarray, eps: float, speed: float, tolerance: float, rubs: float, judged: bool
+    ) -> None:
         """What the record reads, where it is not there already, and which record it is."""
         b = self.backend
         fresh = b.scheme.said is not self
-        if fresh or self._rule is not rule or self._asked[2] != tolerance:
+        if fresh or self._rule is not rule or self._asked[2:4] != (tolerance, rubs):
             b.at.step.ch2 = rule.c * rule.h**2
             b.scheme.set_rule(rule)
             b.goals.launch_pull(rule.pull)
             tightest = b.model.settings.linear_tolerance
-            self.device.write(self.numbers, numbers(tolerance, rule.h, tightest))
+            self.device.write(self.numbers, numbers(tolerance, rubs, rule.h, tightest))
         if fresh or mode is not self._mode:
             b.scheme.set_mode(mode)
         b.at.eps = float(eps)
-        b.scheme.said, self._rule, self._mode, self._asked = self, rule, mode, (eps, speed, tolerance, judged)
+        b.scheme.said, self._rule, self._mode, self._asked = self, rule, mode, (eps, speed, tolerance, rubs, judged)
         self._key = "whole step", b.at.step.ch2, b.at.eps, rule.chord, speed, rule.h, judged, b.potential.has_constraints
         self._body = partial(self._launch, rule.h, speed, judged, b.model.settings.max_newton)
         self._followed = False
@@ -186,6 +192,8 @@ class WholeStep:
             rows.launch_closed()
             launch(kernels.stop_at_gaps, 1, rows.closed, b.joints.row_count, self.state)
         launch(newton.begin_islands, b.n, c, self.nobody)
+        if b.system.has_friction:
+            b.iteration.launch_tolerances()
         self.device.fill(b.track.moving, WITH_FORCES)
         b.start.leave()
         self._search()
@@ -201,14 +209,13 @@ class WholeStep:
         if self._nothing_touches:
             c.begin_slack(ENDLESS)
             return
-        self._find_near(WIDE * c.margin)
+        self._find_near(self._wide)
         c.begin_slack(WIDE * c.margin)
 
-    def _find_near(self, slack: float) -> None:
-        """Whether a list for the present path with a margin [m] would have any pair."""
+    def _find_near(self, grown: wp.array) -> None:
+        """Whether a list for the present path would have any pair, with the margin that boxes are `grown` (worlds,) by [m]."""
         b = self.backend
         c = b.contacts.candidates
-        grown = c.grown(slack)
         c.launch_boxes(b.track.path, grown)
         self.device.launch(
             kernels.find_near, b.n, c.filters, c.surfaces, c.lower, c.upper, grown, self.state, grain=MOST_BODIES
@@ -242,7 +249,7 @@ class WholeStep:
         b.islands.reduce(a, sums.MAX, c.each)
         b.islands.fold(c.each, sums.MAX, largest)
         if not self._nothing_touches:
-            self._find_near(0.0)
+            self._find_near(self._narrow)
         launch(kernels.end_step, 1, largest, self.state)
 
     def _finish(self) -> None:

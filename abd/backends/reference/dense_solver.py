@@ -1,4 +1,4 @@
-"""The linear system of a Newton iteration, H d = -g, as one dense matrix."""
+"""The linear system of a Newton iteration, H d = -g, as a dense matrix of every island."""
 
 from __future__ import annotations
 
@@ -35,6 +35,10 @@ class DenseSolver:
     def recall(self, memory: dict[str, np.ndarray]) -> None:
         """Nothing to go on with."""
 
+    def memory_of_parts(self, parts: list[tuple[np.ndarray, dict[str, np.ndarray]]]) -> dict[str, np.ndarray]:
+        """Nothing."""
+        return {}
+
     def linearize(self) -> None:
         """Gradient and blocks of the potential at the iterate, fixed degrees of freedom projected out."""
         self.potential.linearize(self.idle.projectors)
@@ -47,12 +51,19 @@ class DenseSolver:
         Raises:
             StepFailure: the matrix is not positive definite or not finite.
         """
-        H = self.potential.blocks.transpose(0, 2, 1, 3).reshape(12 * self.n, 12 * self.n)
-        try:
-            self.factor = scipy.linalg.cho_factor(H, lower=True)
-            self.direction = self._solved(self.potential.gradient)
-        except (scipy.linalg.LinAlgError, ValueError) as error:
-            raise StepFailure("not_positive_definite", f"the linear system could not be factorised: {error}") from error
+        self.factors, failed = [], np.zeros(self.n, dtype=bool)
+        for island in range(self.islands.count):
+            # what does not move is of no island in particular
+            bodies = np.flatnonzero((self.islands.host == island) & self.idle.mobile)
+            size = 12 * len(bodies)
+            H = self.potential.blocks[np.ix_(bodies, bodies)].transpose(0, 2, 1, 3).reshape(size, size)
+            try:
+                self.factors.append((bodies, scipy.linalg.cho_factor(H, lower=True)))
+            except (scipy.linalg.LinAlgError, ValueError) as error:
+                failed[bodies], message = True, f"the linear system could not be factorised: {error}"
+        if failed.any():
+            raise StepFailure("not_positive_definite", message, islands=failed)
+        self.direction = self._solved(self.potential.gradient)
         return self._farthest(), 0
 
     def tighten(self) -> tuple[np.ndarray, int]:
@@ -61,7 +72,9 @@ class DenseSolver:
 
     def _solved(self, gradient: np.ndarray) -> np.ndarray:
         """(n, 12) solution of H d = -gradient by the factor; rounding must not leak into fixed degrees of freedom."""
-        step = scipy.linalg.cho_solve(self.factor, -gradient.ravel()).reshape(self.n, 12)
+        step = np.zeros((self.n, 12))
+        for bodies, factor in self.factors:
+            step[bodies] = scipy.linalg.cho_solve(factor, -gradient[bodies].ravel()).reshape(-1, 12)
         return np.einsum("nij,nj->ni", self.idle.projectors, step)
 
     def _farthest(self) -> np.ndarray:

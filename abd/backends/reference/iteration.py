@@ -24,18 +24,23 @@ from abd.errors import StepFailure
 class Iteration:
     """Newton iterations of one `NumpyBackend`.
 
-    Attributes, all (islands,): converged; speed [m/s] that the last full step would have given, 0 where converged.
+    Attributes, all (islands,): converged; tolerance of Newton's method [m/s]; speed [m/s] that the last full step would have
+    given, 0 where converged; alpha: the last accepted step.
     """
 
     def __init__(self, backend):
         self.backend = backend
 
-    def begin(self, tolerance: float, h: float, tightest: float) -> bool:
+    def begin(
+        self, tolerance: float, rubs: float, h: float, tightest: float, moving: np.ndarray | None = None
+    ) -> bool:
         """As `abd.backends.recorded.iteration.Iteration.begin`."""
         b = self.backend
-        self.tolerance, self.h = tolerance, h
+        self.h, self.alpha = h, np.ones(b.islands.count)
+        self.tolerance = np.full(b.islands.count, tolerance)
+        self.tolerance[b.islands.host[np.concatenate([b.friction.owners, b.system.rubbing_bodies])]] = rubs
         self.forcing, self.caution = Forcing(tightest), Caution(b.islands.count)
-        self.converged = b.idle.asleep()
+        self.converged = b.idle.asleep(moving)
         self.speed = np.zeros(b.islands.count)
         self._linearized, self._begun = False, False
         return not self.converged.all()
@@ -59,7 +64,8 @@ class Iteration:
         small = (speed <= self.tolerance) & settled
         with progress.time("line search"):
             slope = b.linear.descent()
-            alpha, change, tried, self._linearized = search(b, free, small, slope)
+            alpha, change, tried = search(b, free, small, slope)
+        self.alpha, self._linearized = alpha, False
         caution.advance(change, slope, alpha, free)
         progress.trials += tried
         # where energies differ only by rounding the search may shorten a step that is within the tolerance already
@@ -81,7 +87,6 @@ class Iteration:
             if exact:
                 b.idle.settle(self.converged)
                 b.rows.update_multipliers(b.linear.direction, b.idle.settled)
-                self._linearized = False
             gap, least = float(b.touch.island_gaps()[moving].min()), float(alpha[moving].min())
         return Status(
             failure=0, covered=True, reach=0.0, moving=bool(moving.any()), worst=worst, gap=gap, least=least,
@@ -94,12 +99,17 @@ class Iteration:
 
     def free_way(self, h: float) -> NotProven:
         """As `abd.backends.recorded.iteration.Iteration.free_way`."""
-        return self.backend.ways.free_way(h, going_on=True)
+        return self.backend.ways.free_way(h, self.converged[self.backend.islands.host])
 
-    def restiffen(self) -> None:
-        """The contact stiffness has changed: islands that touch anything move on."""
-        self.converged = self.converged & ~self.backend.islands.paired
+    def restiffen(self, islands: np.ndarray) -> None:
+        """The contact stiffness has changed in islands (islands,) bool: they move on."""
+        self.converged = self.converged & ~islands
         self._linearized = False
+
+    def tightness(self) -> tuple[np.ndarray, np.ndarray]:
+        """Of every island its smallest gap in activations and its last accepted step; infinite and 1 where it has converged."""
+        moving = ~self.converged
+        return np.where(moving, self.backend.touch.island_gaps(), np.inf), np.where(moving, self.alpha, 1.0)
 
     def _form_model(self, progress: Progress) -> None:
         """Gradient and blocks at the iterate, with as much caution as was learnt."""
@@ -133,9 +143,13 @@ class Iteration:
             with progress.time("linear solve"):
                 return self._solve(progress)
         except StepFailure as failure:
-            if failure.reason != "not_positive_definite" or (self.caution.formed == 1.0).all():
+            if failure.reason != "not_positive_definite":
                 raise
-        self.caution.share = np.ones_like(self.caution.share)
+            failed = np.unique(self.backend.islands.host[failure.islands])
+            if (self.caution.formed[failed] == 1.0).all():
+                raise
+        self.caution.share = self.caution.share.copy()
+        self.caution.share[failed] = 1.0
         self._form_model(progress)
         with progress.time("linear solve"):
             return self._solve(progress)
@@ -164,6 +178,7 @@ class Iteration:
             settled = islands.carry(before, settled, np.logical_and) & (self.converged | ~some)
             moved = islands.carry(before, moved, np.maximum)
             caution.share = islands.carry(before, caution.share, np.maximum)
+            self.tolerance = islands.carry(before, self.tolerance, np.minimum)
             caution.stretch = islands.carry(before, caution.stretch, np.minimum)
         b.idle.settle(self.converged)
         return free, moved, settled

@@ -19,7 +19,7 @@ HALVINGS = 40
 
 def search(
     backend, alpha: np.ndarray, small: np.ndarray, slope: np.ndarray
-) -> tuple[np.ndarray, np.ndarray, int, bool]:
+) -> tuple[np.ndarray, np.ndarray, int]:
     """Accept a step on the path.
 
     Args:
@@ -28,35 +28,38 @@ def search(
         slope: (islands,) g.d at the iterate.
 
     Returns:
-        the accepted fractions, the changes of the energy, the number of energy evaluations, and whether the new iterate
-        is linearised already.
+        the accepted fractions, the changes of the energy, and the number of energy evaluations.
 
     Raises:
         StepFailure: an island found no decrease, although its step is larger than the tolerance.
     """
-    alpha = alpha.copy()
-    for trial in range(1, HALVINGS + 1):
+    alpha, trials = alpha.copy(), 0
+    taken, halvings = np.zeros(len(alpha), dtype=bool), np.zeros(len(alpha), dtype=int)
+    while True:
         change, size = backend.arcs.try_step(alpha)
-        rising = ~(change <= ROUNDING * size) & (alpha > 0.0)
+        trials += 1
+        rising = ~taken & ~(change <= ROUNDING * size) & (alpha > 0.0)
         if not rising.any():
             backend.arcs.accept()
-            return alpha, change, trial, False
-        if (np.abs(change[rising]) <= DOUBTFUL * size[rising]).all():
+            return alpha, change, trials
+        doubtful = np.abs(change) <= DOUBTFUL * size
+        compared = doubtful[rising].all()
+        if compared:
             closes = small & (backend.rows.errors() > 1.0) if backend.system.has_exact else np.zeros(len(small), dtype=bool)
             backend.arcs.accept()
             backend.linear.linearize()
             steeper = rising & ~closes & (np.abs(backend.linear.descent()) > np.abs(slope))
+            taken |= rising & ~steeper
             if not steeper.any():
-                return alpha, change, trial, True
+                return alpha, change, trials
             backend.arcs.accept()
-            rising = steeper
             # within the tolerance already, and no better further on: halving would look for what rounding hides
-            alpha[rising & small] = 0.0
-        alpha[rising] *= 0.5
-    stuck = rising & ~small
-    if stuck.any():
-        raise no_decrease(backend, HALVINGS, stuck, slope)
-    alpha[rising] = 0.0
-    change, _ = backend.arcs.try_step(alpha)
-    backend.arcs.accept()
-    return alpha, change, HALVINGS + 1, False
+            alpha[steeper & small] = 0.0
+        # what may be rounding waits until nothing rises clearly
+        shorter = steeper if compared else rising & ~doubtful
+        alpha[shorter] *= 0.5
+        halvings[shorter] += 1
+        spent = shorter & (halvings >= HALVINGS)
+        if (spent & ~small).any():
+            raise no_decrease(backend, HALVINGS, spent & ~small, slope)
+        alpha[spent] = 0.0

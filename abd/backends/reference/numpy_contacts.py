@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import fields, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -203,11 +203,19 @@ class NumpyFriction:
         none = self.touching.candidates[nothing]
         self._freeze(q, none, q[:, 3:].reshape(-1, 3, 3), self.touching.parameters[nothing])
 
-    def lag(self, q: np.ndarray, heading: np.ndarray) -> None:
-        """Freeze the contacts that rub in the state q (n, 12); `heading` as in `abd.potentials.friction.freeze`."""
-        if self.enabled:
-            touching = self.touching
-            self._freeze(q, touching.parts, heading, touching.part_parameters, touching.weights(q))
+    def lag(self, q: np.ndarray, heading: np.ndarray, chosen: np.ndarray | None = None) -> None:
+        """Freeze the contacts that rub in the state q (n, 12), those of `chosen` bodies (n,) bool alone if they are given: the
+        others keep what was frozen. `heading` as in `abd.potentials.friction.freeze`."""
+        if not self.enabled:
+            return
+        touching, before = self.touching, (self.lagged, self.candidates, self.owners)
+        self._freeze(q, touching.parts, heading, touching.part_parameters, touching.weights(q))
+        if chosen is not None:
+            old, new = ~chosen[before[2]], chosen[self.owners]
+            both = zip(before[:2], (self.lagged, self.candidates), strict=True)
+            self.lagged, self.candidates = (_beside(kept, old, fresh, new) for kept, fresh in both)
+            self.lagged = replace(self.lagged, source=np.arange(len(self.lagged)))
+            self.owners = np.concatenate([before[2][old], self.owners[new]])
 
     def weigh(self, share: PairLoads) -> None:
         """Multiply the loads of body pairs with a share; those of other pairs stay."""
@@ -301,6 +309,12 @@ class NumpyFriction:
         """Work on the motion `step` (n, 12), times c h^2: positions are linear in q, so displacements are as well."""
         gradients = friction.gradient(self.lagged, self.candidates.positions(moved), eps)
         return -float(np.sum(gradients * self.candidates.positions(step).reshape(-1, 12)))
+
+
+def _beside(a, of_a: np.ndarray, b, of_b: np.ndarray):
+    """Rows of a, by a mask, and of b, tables of one kind."""
+    columns = ((getattr(a, one.name)[of_a], getattr(b, one.name)[of_b]) for one in fields(a))
+    return type(a)(*(np.concatenate(pair) for pair in columns))
 
 
 def _by_pair(candidates: contact.Contacts, load: np.ndarray) -> PairLoads:

@@ -104,5 +104,6 @@ class Potential:
         touching = (maps(gradient) != maps(without)).any(axis=(1, 2))
         blocks[everybody, everybody] += self.bodies.arc_stiffness(at.step, at.q, gradient, touching)
         self.gradient = np.einsum("nij,nj->ni", P, gradient)
-        self.blocks = np.einsum("mir,mnrs,nsj->mnij", P, blocks, P, optimize=True)
+        # block by block: the sums of one do not depend on how many there are
+        self.blocks = P[:, None] @ blocks @ P[None]
         self.blocks[everybody, everybody] += np.eye(12) - P

@@ -68,7 +68,7 @@ class WarpBackend:
         self.rows = Rows(model, potential, states, self.scheme, self.graphs, scratch)
         couplings = len(potential.couplings)
         self.linear = LinearSolver(
-            d, settings.linear_solver, idle.mobile, model.bodies.names, self.islands, couplings
+            d, settings.linear_solver, idle.mobile, model.bodies.names, self.islands, couplings, model.bodies.world
         )
         self.steps = Steps(
             model, potential, states, self.scheme, track, self.goals, idle, touch, self.rows, self.linear, self.totals,

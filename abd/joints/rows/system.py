@@ -193,6 +193,14 @@ class JointSystem:
         return bool((a.active & ((a.law == Law.FRICTION) | (a.law == Law.SATURATED))).any())
 
     @cached_property
+    def rubbing_bodies(self) -> np.ndarray:
+        """(b,) bodies at such rows."""
+        a = self.acting
+        stiff = a.active & ((a.law == Law.FRICTION) | (a.law == Law.SATURATED))
+        bodies = np.concatenate([ends[stiff] for ends in self.row_bodies]).astype(int)
+        return np.unique(bodies[bodies >= 0])
+
+    @cached_property
     def has_edges(self) -> bool:
         """Whether the force of a row has edges: friction, a drive with an effort limit, or what holds the gap of a barrier."""
         a = self.acting

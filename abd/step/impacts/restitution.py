@@ -157,9 +157,41 @@ class Restitution:
         least = max(2.0 * fall, resting)
         strikes_now = closing < -least * size
         pushed = left - np.maximum(closing, 0.0) > strikes.grants * max(PUSHES * fall, resting) * size
-        if not strikes_now.any() and not pushed.any():
+        stirs = strikes_now | pushed
+        if not stirs.any():
             return None
-        mobility = self._mobility(system, q, np.flatnonzero(strikes_now | pushed), strikes)
+        out, changed, work = qd.copy(), [], 0.0
+        worlds = self.model.bodies.world
+        of = worlds[strikes.pairs[:, 0]]
+        for world in np.unique(of[stirs]):
+            pairs = of == world
+            found = self._rebound_in(
+                worlds == world, strikes.among(pairs), stirs[pairs], closing[pairs], left[pairs], before, after, then, now,
+                least, h, system, sweep,
+            )  # fmt: skip
+            if found is not None:
+                twists, friction = found
+                moved = np.flatnonzero((twists != 0.0).any(axis=1))
+                out[moved, :3] += twists[moved, :3]
+                turned = free_motion.rates(q[moved, 3:].reshape(-1, 3, 3), twists[moved, 3:])
+                out[moved, 3:] += turned.reshape(-1, 9)
+                changed.append(moved)
+                work += friction
+        return (out, np.sort(np.concatenate(changed)), work) if changed else None
+
+    def _rebound_in(
+        self, world: np.ndarray, strikes: Strikes, stirs: np.ndarray, closing: np.ndarray, left: np.ndarray, before, after,
+        then: np.ndarray, now: np.ndarray, least: float, h: float, system: JointSystem, sweep: Sweep,
+    ) -> tuple[np.ndarray, float] | None:  # fmt: skip
+        """Twists (n, 6) that the impacts of one world, bodies (n,) bool, add, and the work of friction [J].
+
+        Args:
+            stirs: (k,) bool, pairs of `strikes` that strike or were pushed apart; closing, left: (k,) their ``P_k . v`` at the
+                beginning and at the end of the step; then, now: (n, 6) twists.
+            least: speed from which a pair strikes [m/s]; the others as `rebound` has them.
+        """
+        q, size = after[0], strikes.size
+        mobility = self._mobility(system, q, np.flatnonzero(stirs), strikes)
         mine = mobility.chosen
         part = strikes.among(mine)
         P = _rows(part, len(q))
@@ -177,19 +209,13 @@ class Restitution:
             friction = mobility.apply(pull)
             s_rubbed = _brought(sweep, A, left + P @ friction, *law)
             rubbed = mobility.apply(P.T @ s_rubbed) + friction
-            if self._energy(q, now.ravel() + rubbed) <= self._energy(q, now.ravel() + added):
+            if self._energy(world, q, now.ravel() + rubbed) <= self._energy(world, q, now.ravel() + added):
                 added, s = rubbed, s_rubbed
             else:
                 pull = None
-        share = self._within_energy(before, after, then, now, added, part, s)
+        share = self._within_energy(world, before, after, then, now, added, part, s)
         work = 0.0 if pull is None else float(pull @ (now.ravel() + share * (added - 0.5 * friction)))
-        twists = (share * added).reshape(-1, 6)
-        changed = np.flatnonzero((twists != 0.0).any(axis=1))
-        out = qd.copy()
-        out[changed, :3] += twists[changed, :3]
-        turned = free_motion.rates(q[changed, 3:].reshape(-1, 3, 3), twists[changed, 3:])
-        out[changed, 3:] += turned.reshape(-1, 9)
-        return out, changed, work
+        return (share * added).reshape(-1, 6), work
 
     def _say_left_out(self, system: Mobility, pairs: int) -> None:
         if not self._warned:
@@ -248,31 +274,33 @@ class Restitution:
                 moving[pair] += own @ pull
         return out.ravel()
 
-    def _within_energy(self, before, after, then, now, added, part: Strikes, s: np.ndarray) -> float:
+    def _within_energy(
+        self, world: np.ndarray, before, after, then, now, added, part: Strikes, s: np.ndarray
+    ) -> float:
         """The share of what is added that gives no energy to what there was, but for the work of prescribed bodies."""
         fallen = self.model.bodies.mass[:, None] * (after[0] - before[0])[:, :3]
-        work = float(np.sum(fallen[self.dynamic] @ self.settings.gravity))
+        work = float(np.sum(fallen[self.dynamic & world] @ self.settings.gravity))
         for side in range(2):
             body = part.pairs[:, side]
             power = np.einsum("ki,ki->k", part.impulses[:, side], now[body])
             work -= float(np.sum(np.where(self.kinematic[body], (1.0 + s) * power, 0.0)))
-        strained = [potential_energies(self.model, state[0])["elastic"] for state in (before, after)]
-        start, end = self._energy(before[0], then.ravel()), self._energy(after[0], now.ravel())
+        strained = [potential_energies(self.model, state[0], world)["elastic"] for state in (before, after)]
+        start, end = self._energy(world, before[0], then.ravel()), self._energy(world, after[0], now.ravel())
         most = max(start + work + strained[0] - strained[1], end)
-        full = self._energy(after[0], now.ravel() + added)
+        full = self._energy(world, after[0], now.ravel() + added)
         if full <= most:
             return 1.0
         # T(now + x added) = end + x (b + x c)
-        c = self._energy(after[0], added)
+        c = self._energy(world, after[0], added)
         b = full - end - c
         return float(np.clip((-b + np.sqrt(max(b * b + 4.0 * c * (most - end), 0.0))) / (2.0 * c), 0.0, 1.0))
 
-    def _energy(self, q: np.ndarray, twists: np.ndarray) -> float:
-        """Kinetic energy of the rigid motion of the dynamic bodies [J]."""
+    def _energy(self, world: np.ndarray, q: np.ndarray, twists: np.ndarray) -> float:
+        """Kinetic energy of the rigid motion of the dynamic bodies of a world, (n,) bool [J]."""
         twists = twists.reshape(-1, 6)
         turning = np.einsum("ni,nij,nj->n", twists[:, 3:], self._inertia(q), twists[:, 3:])
         moving = self.model.bodies.mass * np.sum(twists[:, :3] ** 2, axis=1)
-        return 0.5 * float(np.sum((moving + turning)[self.dynamic]))
+        return 0.5 * float(np.sum((moving + turning)[self.dynamic & world]))
 
     def _inertia(self, q: np.ndarray) -> np.ndarray:
         """(n, 3, 3) about the centres of mass, world axes [kg m^2]."""

@@ -35,9 +35,11 @@ class Idle:
     def sleep(self, ripe: np.ndarray) -> None:
         self.sleeping = self.islands.sleepers(ripe, self.mobile) | self.absent
 
-    def asleep(self) -> np.ndarray:
-        """(islands,) bool, whether all its bodies that may move are asleep; nothing wakes up within the present list."""
-        return self.islands.asleep(self.sleeping, self.mobile)
+    def asleep(self, moving: np.ndarray | None = None) -> np.ndarray:
+        """(islands,) bool, whether all its bodies that may move are asleep, or not among those that are `moving` (n,), all
+        without; nothing wakes up within the present list."""
+        resting = self.sleeping if moving is None else self.sleeping | ~moving
+        return self.islands.asleep(resting, self.mobile)
 
     def leave_out(self, absent: np.ndarray) -> None:
         self.absent = absent.copy()

@@ -38,8 +38,8 @@ class Touch:
     def set_own_laws(self, own: OwnLaws) -> None:
         self.contacts.set_own_laws(own)
 
-    def lag_friction(self) -> None:
-        self.friction.lag(self.at.q, self.at.step.At)
+    def lag_friction(self, chosen: np.ndarray | None = None) -> None:
+        self.friction.lag(self.at.q, self.at.step.At, chosen)
         self.potential.evaluate()
 
     def weigh_friction(self, share: PairLoads) -> None:

@@ -19,10 +19,14 @@ class Ways:
     def __init__(self, states: States, touch: Touch, idle: Idle, boxes: Boxes):
         self.states, self.touch, self.idle, self.boxes = states, touch, idle, boxes
 
-    def free_way(self, h: float, going_on: bool = False) -> NotProven:
+    def free_way(self, h: float, standing: np.ndarray | None = None) -> NotProven:
         states = self.states
-        turned = h * axial(maps(states.velocity) @ np.linalg.inv(maps(states.now)))
-        return self._way(states.now, turned, states.at.q)
+        begin, turned = states.now, h * axial(maps(states.velocity) @ np.linalg.inv(maps(states.now)))
+        if standing is not None:
+            begin, turned = (
+                np.where(standing[:, None], still, one) for still, one in ((states.at.q, begin), (0.0, turned))
+            )
+        return self._way(begin, turned, states.at.q)
 
     def _way(self, begin: np.ndarray, turn: np.ndarray, end: np.ndarray) -> NotProven:
         """The same between two states (n, 12), turning by `turn` (n, 3) [rad]."""

@@ -33,7 +33,7 @@ class Arcs:
         reach = islands.reduced(self.track.displacements(alpha, self.scratch.a), sums.MAX)
         self._speed = reach / limit
         candidates = self.contacts.candidates
-        covered = candidates.covers(path, float(reach.max()), islands.island, alpha)
+        covered = candidates.covers(path, reach, islands.island, alpha)
         proven = candidates.reusable and not covered
         if proven:
             # what is listed may stop a body before it leaves what the list covers
@@ -41,7 +41,7 @@ class Arcs:
             self.device.write(alpha, limit)
             reach = limit * self._speed
         contacts = self.contacts.arrays("current")
-        if not covered and candidates.cover(path, float(reach.max()), islands.island, alpha):
+        if not covered and candidates.cover(path, reach, islands.island, alpha):
             self.touch.carry(contacts)
             before = islands.host
             self.touch.launch_renumber()
@@ -83,7 +83,7 @@ class Arcs:
         islands = self.islands
         scalars = islands.scalars("alpha")
         self.device.write(scalars, alpha)
-        self._motion = float((alpha * self._speed).max())
+        self._motion = alpha * self._speed
         self.track.advance(scalars)
         self.potential.know_contacts()
         self.potential.evaluate_trial(scalars, islands.scalars("change"), islands.scalars("size"))

@@ -25,6 +25,7 @@ class Idle:
         fixed = (bodies.free_rotation != 3) | ~bodies.free_translation.all(axis=1)
         self._has_fixed = potential.has_constraints = bool((fixed | (bodies.kind != Kind.DYNAMIC)).any())
         self.held = potential.at.step.held = self.device.upload(self.immobile, wp.int32)
+        potential.contacts.candidates.held = self.held
 
     def hold(self, held: np.ndarray) -> None:
         held = np.maximum(self.immobile | self.absent, held).astype(np.int32)
@@ -34,9 +35,11 @@ class Idle:
     def sleep(self, ripe: np.ndarray) -> None:
         self.sleeping = self.islands.sleepers(ripe, self.mobile) | self.absent
 
-    def asleep(self) -> np.ndarray:
-        """(islands,) bool, whether all its bodies that may move are asleep; nothing wakes up within the present list."""
-        return self.islands.asleep(self.sleeping, self.mobile)
+    def asleep(self, moving: np.ndarray | None = None) -> np.ndarray:
+        """(islands,) bool, whether all its bodies that may move are asleep, or not among those that are `moving` (n,), all
+        without; nothing wakes up within the present list."""
+        resting = self.sleeping if moving is None else self.sleeping | ~moving
+        return self.islands.asleep(resting, self.mobile)
 
     def leave_out(self, absent: np.ndarray) -> None:
         if np.array_equal(absent, self.absent):

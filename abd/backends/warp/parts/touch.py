@@ -39,6 +39,7 @@ class Touch:
         track.launch_start()
         self.device.write(alpha, np.ones(islands.count))
         self.contacts.set_scale(scale)
+        self.contacts.candidates.search_all()
         self.contacts.candidates.renew(track.path, 0.0, islands.island, alpha)
         self.forget()
         self.potential.know_contacts()
@@ -81,9 +82,12 @@ class Touch:
         self.contacts.set_own_laws(own)
         self.forget()
 
-    def lag_friction(self) -> None:
+    def lag_friction(self, chosen: np.ndarray | None = None) -> None:
         self.potential.know_contacts()
-        self.friction.lag(self.at.current, self.at.step.At)
+        everybody = chosen is None or bool(chosen[self.idle.mobile].all())
+        self.friction.lag(self.at.current, self.at.step.At, None if everybody else chosen)
+        # islands are those of the present lists, whenever one of them has changed
+        self.launch_renumber()
         self.friction.evaluate(self.at, "current")
 
     def weigh_friction(self, share: PairLoads) -> None:

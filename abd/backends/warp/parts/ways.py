@@ -28,7 +28,7 @@ class Ways:
         self.touch, self.idle, self.scratch = touch, idle, scratch
         self.device, self.islands, self.contacts = potential.device, potential.islands, potential.contacts
 
-    def free_way(self, h: float, going_on: bool = False) -> NotProven:
+    def free_way(self, h: float, standing: wp.array | None = None) -> NotProven:
         """Pairs of bodies whose way from the state to the iterate, in a step of h [s], is not proven free of collisions.
 
         The way is followed back from the iterate, whose gaps are known, with the list of candidates that led there where
@@ -36,8 +36,9 @@ class Ways:
         """
         islands, path = self.islands, self.track.path
         islands.unsettle()
-        self._set_way(h, back=True)
-        motion = float(islands.reduced(self.scratch.a, sums.MAX).max(initial=0.0))
+        self._set_way(h, True, standing)
+        each = islands.reduced(self.scratch.a, sums.MAX)
+        motion = float(each.max(initial=0.0))
         if not np.isfinite(motion):
             bent = np.flatnonzero(~np.isfinite(self.device.read(self.scratch.a)))
             return NotProven(np.full(len(bent), STRAINED), np.stack([bent, bent], axis=1))
@@ -45,8 +46,8 @@ class Ways:
         self.device.write(alpha, np.ones(islands.count))
         contacts, candidates = self.contacts.arrays("current"), self.contacts.candidates
         self.potential.know_contacts()
-        if not candidates.covers(path, motion, islands.island, alpha):
-            if going_on:
+        if not candidates.covers(path, each, islands.island, alpha):
+            if standing is not None:
                 candidates.renew(path, motion, islands.island, alpha)
             else:
                 candidates.travel += motion
@@ -54,7 +55,7 @@ class Ways:
             self.touch.carry(contacts)
         if candidates.count == 0 or self._share(back=True)[0] == 1.0:
             return NotProven.nobody()
-        self._set_way(h, back=False)
+        self._set_way(h, False, standing)
         share, shares = self._share(back=False)
         if share == 1.0:
             return NotProven.nobody()
@@ -81,9 +82,12 @@ class Ways:
         shares = self.contacts.way_shares(self.track.path, back, a)
         return float(self.islands.reduced(a, sums.MIN).min(initial=1.0)), shares
 
-    def _set_way(self, h: float, back: bool) -> None:
+    def _set_way(self, h: float, back: bool, standing: wp.array | None) -> None:
         """The path is the way, from the iterate back to the state or the other way round."""
         self.launch_way(h, back, self.scratch.a)
+        if standing is not None:
+            track, pose = self.track, self.potential.at.current
+            self.device.launch(ways.stand, track.n, standing, pose, track.path, self.scratch.a)
 
     def launch_way(self, h: float, back: bool, out: wp.array) -> None:
         """The same, how far bodies (n,) move on it into `out`, by launches only."""

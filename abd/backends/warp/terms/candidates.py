@@ -80,8 +80,11 @@ class Candidates(ListRooms):
         count, pair_count: numbers of candidates and of body pairs; counts: (2,) int32 on the device, [pair_count, count].
         group: (n + 1,) first pair of every body; the other arrays as `ListRooms` names them.
         builds: how often the list was renewed.
-        slack: (1,) motion [m] that the list of body pairs still covers, negative where it covers nothing; searched: (1,) 1
-            while the path is the one that the list was renewed for, which uses up nothing; both on the device.
+        worlds: how many there are; each has a list of its own: what happens in one says nothing of the others'.
+        slack: (worlds,) motion [m] that the list of body pairs still covers, negative where it covers nothing; searched: 1
+            while the path is the one that the list was renewed for, which uses up nothing; lacks: 1 where the last path
+            tested was not covered; margins [m]; grown [m]: what boxes grow by; all on the device.
+        held: (n,) int32 on the device, 1 for bodies that do not move: nobody knows in which island they are.
         reusable: whether a renewal may keep the candidates of pairs.
         may_touch: whether there are two bodies that could.
         nobody: nothing is listed and nothing is frozen, ever or in this step and in what is recorded of it: what sums over
@@ -113,13 +116,18 @@ class Candidates(ListRooms):
         self.old = kept_pairs.OldList()
         self.batch, self.kinds = (BATCH, narrow_phase.KINDS) if not device.wide else (1, 1)
         self.sorted_alone = SORTED_ALONE
-        self.slack, self.motion = device.upload([-1.0], wp.float64), device.zeros(1, wp.float64)
-        self.searched, self.covered = device.zeros(1, wp.int32), device.zeros(1, wp.int32)
+        self.worlds = max(int(np.unique(model.bodies.world).size), 1)
+        self.slack = device.upload(np.full(self.worlds, -1.0), wp.float64)
+        self.motion, self.margins, self.grown = (device.zeros(self.worlds, wp.float64) for _ in range(3))
+        self.each, self.held = device.zeros(max(self.n, 1), wp.float64), device.zeros(max(self.n, 1), wp.int32)
+        self.searched, self.covered = device.zeros(self.worlds, wp.int32), device.zeros(1, wp.int32)
+        self.lacks = device.upload(np.ones(self.worlds), wp.int32)
+        self.old.group = device.zeros(self.n + 1, wp.int32)
         self.reusable = False
 
     def forget(self) -> None:
         """Search everything anew for the next path."""
-        self.device.write(self.slack, np.array([-1.0]))
+        self.device.fill(self.slack, -1.0)
         self.reusable = False
 
     def clear(self) -> None:
@@ -135,55 +143,92 @@ class Candidates(ListRooms):
 
     # what the list covers ----------------------------------------------------------------------------------------
 
-    def test_cover(self, path: Path, reach: wp.array, island, limit, covered: wp.array) -> None:
+    def launch_motions(self, each: wp.array, island: wp.array) -> None:
+        """Know how far the islands (islands,) of every world move [m]."""
+        if self.worlds > 1:
+            self.device.fill(self.motion)
+            self.device.launch(
+                kept_pairs.world_motions, self.n, self.filters.world, self.held, island, each, self.motion
+            )
+
+    def test_cover(self, path: Path, reach: wp.array, each: wp.array, island, limit, covered: wp.array) -> None:
         """Set `covered` (1,) int32 to 1 if the list is complete for a path, up to the limits (islands,) of the bodies'
-        islands (n,), along which no vertex moves further than `reach` (1,) [m], to 0 if not."""
-        launch, extent = self.device.launch, self._extent
-        launch(kept_pairs.test_slack, 1, reach, self.slack, covered, self.searched)
+        islands (n,), to 0 if not, and note the worlds for which it is not.
+
+        Args:
+            each: (islands,) largest motion of a vertex [m]; reach: (1,) of all.
+        """
+        launch, extent, worlds = self.device.launch, self._extent, self.filters.world
+        self.launch_motions(each, island)
+        if self.worlds > 1:
+            self.device.fill(covered, 1)
+        motion = reach if self.worlds == 1 else self.motion
+        launch(kept_pairs.test_slack, self.worlds, motion, self.slack, covered, self.searched, self.lacks)
         launch(
             kept_pairs.test_margins,
-            extent, self.counts, self.pairs, path, island, limit, self.left, covered, self.searched,
+            extent, self.counts, self.pairs, worlds, path, island, limit, self.left, covered, self.searched, self.lacks,
         )  # fmt: skip
 
-    def spend(self, path: Path, reach: wp.array, island, alpha) -> None:
-        """Bodies went along the path last covered, up to alpha (islands,), no vertex further than `reach` (1,) [m]."""
-        extent = max(1, self._extent)
+    def spend(self, path: Path, reach: wp.array, each: wp.array, island, alpha) -> None:
+        """Bodies went along the path last covered, up to alpha (islands,), no vertex further than `each` (islands,), or
+        `reach` (1,) [m]."""
+        extent = max(self.worlds, self._extent)
+        self.launch_motions(each, island)
+        motion = reach if self.worlds == 1 else self.motion
         self.device.launch(
             kept_pairs.spend_margins,
-            extent, self.counts, self.pairs, path, reach, island, alpha, self.searched, self.kept, self.slack, self.left,
-            grain=4096,
+            extent, self.counts, self.pairs, self.filters.world, path, motion, island, alpha, self.searched, self.kept,
+            self.slack, self.left, grain=4096,
         )  # fmt: skip
 
-    def covers(self, path: Path, motion: float, island, limit) -> bool:
-        """`test_cover` for the host, whose motion is a number [m]."""
+    def _take(self, each: np.ndarray) -> tuple[wp.array, wp.array]:
+        """Motions [m] that the host knows, of all islands together and of each (islands,)."""
+        if self.worlds == 1:
+            self.device.write(self.motion, np.array([each.max(initial=0.0)]))
+        else:
+            self.device.write(self.each, each)
+        return self.motion, self.each
+
+    def covers(self, path: Path, each: np.ndarray, island, limit) -> bool:
+        """`test_cover` for the host, whose motions (islands,) are numbers [m]."""
         if not self.reusable:
+            self.launch_motions(self._take(each)[1], island)
             return False
-        self.device.write(self.motion, np.array([motion]))
-        self.test_cover(path, self.motion, island, limit, self.covered)
+        self.test_cover(path, *self._take(each), island, limit, self.covered)
         return bool(self.device.read(self.covered)[0])
 
-    def cover(self, path: Path, motion: float, island, limit) -> bool:
+    def cover(self, path: Path, each: np.ndarray, island, limit) -> bool:
         """Make the list complete for such a path; True if renewed."""
-        if self.covers(path, motion, island, limit):
+        if self.covers(path, each, island, limit):
             return False
-        self.renew(path, motion, island, limit)
+        self.renew(path, float(each.max(initial=0.0)), island, limit)
         return True
 
-    def moved(self, path: Path, motion: float, island, alpha) -> None:
-        """`spend` for the host, whose motion is a number [m]."""
-        self.device.write(self.motion, np.array([motion]))
-        self.spend(path, self.motion, island, alpha)
+    def moved(self, path: Path, each: np.ndarray, island, alpha) -> None:
+        """`spend` for the host, whose motions (islands,) are numbers [m]."""
+        self.spend(path, *self._take(each), island, alpha)
 
     # renewal -----------------------------------------------------------------------------------------------------
 
+    def search_all(self) -> None:
+        """Renew the list in all worlds next, for a path that leads nowhere."""
+        self.device.fill(self.lacks, 1)
+        self.device.fill(self.motion)
+
     def renew(self, path: Path, motion: float, island, limit) -> None:
-        """Renew the list for a path along which no vertex moves further than `motion` [m], with a margin to match.
+        """Renew the list, in worlds that the last path tested was not covered in, for a path along which no vertex moves further
+        than `motion` [m], with margins to match.
 
         Raises:
             StepFailure: there would be more candidates than may be.
         """
         self.travel += motion
-        self.build(path, island, limit, min(max(self.d_hat, REACH * motion), self.margin))
+        if self.worlds == 1:
+            self.build(path, island, limit, min(max(self.d_hat, REACH * motion), self.margin))
+            return
+        query = self.motion, REACH, self.d_hat, self.margin, self.margins
+        self.device.launch(kept_pairs.set_margins, self.worlds, *query)
+        self._build(path, island, limit, LASTING)
 
     def build(self, path: Path, island, limit, margin: float | None = None, lasting: float = LASTING) -> None:
         """Renew the list for this path, up to the limits, with a margin [m], the largest one by default: pairs that are
@@ -192,22 +237,28 @@ class Candidates(ListRooms):
         Raises:
             StepFailure: there would be more candidates than may be.
         """
+        self.device.fill(self.margins, self.margin if margin is None else margin)
+        self._build(path, island, limit, lasting)
+
+    def _build(self, path: Path, island, limit, lasting: float) -> None:
+        """The same with the margins of the worlds."""
         self.builds += 1
-        slack = self.margin if margin is None else margin
         self._set_aside()
+        if not self.reusable:
+            self.device.fill(self.lacks, 1)
         self.reusable, self.count, self.pair_count = False, 0, 0
+        grown = self.margins, self.minimum, self.lacks, self.grown
+        self.device.launch(kept_pairs.grow, self.worlds, *grown, self.slack, self.searched)
         if self.may_touch:
-            grown = self.grown(slack)
-            self._bound_bodies(path, grown)
+            self._bound_bodies(path)
             found = False
             while not found:
-                found = self._search(path, island, limit, slack, grown, lasting)
-        self.begin_slack(slack)
+                found = self._search(path, island, limit, lasting)
         self.reusable = True
 
     def begin_slack(self, slack: float) -> None:
         """A path was searched with a margin [m]; launches only."""
-        self.device.launch(kept_pairs.begin_slack, 1, slack, self.slack, self.searched)
+        self.device.launch(kept_pairs.begin_slack, self.worlds, slack, self.slack, self.searched)
 
     def _set_aside(self) -> None:
         """Keep the list as the old one, nothing of it where it does not serve any more."""
@@ -215,6 +266,7 @@ class Candidates(ListRooms):
         old.pair_count = pairs
         old.count = self.count if pairs else 0
         if pairs == 0:
+            self.device.fill(old.group)
             return
         old.pairs, old.left = get("old pairs", pairs, wp.vec2i), get("old left", pairs, wp.float64)
         old.segment, old.number = get("old segment", pairs + 1, wp.int32), get("old number", pairs, wp.int32)
@@ -225,30 +277,34 @@ class Candidates(ListRooms):
             # a count of 0 stands for all that there is room for
             self.device.copy(old.items, self.items, count=old.count)
 
-    def grown(self, slack: float) -> float:
-        """How far [m] the boxes of bodies grow for a list with a margin [m]."""
-        return 0.5 * (slack + self.minimum) * 1.0001
+    def growth(self, slack: float) -> wp.array:
+        """(worlds,) how far [m] the boxes of bodies grow for a list with a margin [m]."""
+        return self.device.upload(np.full(self.worlds, 0.5 * (slack + self.minimum) * 1.0001), wp.float64)
 
-    def launch_boxes(self, path: Path, grown: float) -> None:
-        """Boxes of the bodies over the path, grown [m]."""
-        self.device.launch(broad_phase.swept_boxes, self.n, self.surfaces, path, grown, self.lower, self.upper)
+    def launch_boxes(self, path: Path, grown: wp.array) -> None:
+        """Boxes of the bodies over the path, grown by (worlds,) [m]."""
+        self.device.launch(
+            broad_phase.swept_boxes, self.n, self.surfaces, path, self.filters.world, grown, self.lower, self.upper
+        )
 
-    def _bound_bodies(self, path: Path, grown: float) -> None:
+    def _bound_bodies(self, path: Path) -> None:
         """The same, and the tree over them."""
-        self.launch_boxes(path, grown)
+        self.launch_boxes(path, self.grown)
         if self.travel > self.extent:
             self.tree.rebuild()
             self.travel = 0.0
         else:
             self.tree.refit()
 
-    def _search(self, path: Path, island, limit, slack: float, grown: float, lasting: float) -> bool:
+    def _search(self, path: Path, island, limit, lasting: float) -> bool:
         """Find pairs, and their candidates unless they are kept; False if some arrays were too short, which have grown."""
         device, get = self.device, self.pool.get
         launch, counts = device.launch, self.counts
         self.device.fill(self.totals)
         numbers, partners = get("pair counts", self.n, wp.int32), get("partners", self.n, wp.int32, (broad_phase.ROOM,))
-        query = self.tree.id, self.filters, self.surfaces, self.lower, self.upper, grown, self.group
+        near = self.filters, self.surfaces, self.lower, self.upper, self.grown
+        query = self.tree.id, *near, self.old, self.lacks, self.group
+        margins = self.filters.world, self.margins
         memory = self.sorted_alone, numbers, partners, counts
         launch(broad_phase.emit_pairs, self.n, *query, 0, *memory, self.pairs, grain=64)
         pairs = self._sum(PAIRS, numbers, self.bodies, 0, self.n, self.group)
@@ -259,12 +315,13 @@ class Candidates(ListRooms):
             launch(broad_phase.order_long, pairs, *query, self.group, self.unordered, self.pairs)
         launch(
             kept_pairs.match_pairs,
-            pairs, counts, self.pairs, path, island, limit, self.old, slack, lasting, self.kept, self.left, grain=1024,
+            pairs, counts, self.pairs, path, island, limit, self.old, self.filters.world, self.lacks, self.margins, lasting,
+            self.kept, self.left, grain=1024,
         )  # fmt: skip
         launch(
             relative_frames,
-            2 * pairs, counts, self.surfaces, path, self.pairs, self.kept, slack, self.minimum, island, limit, self.frames,
-            grain=512,
+            2 * pairs, counts, self.surfaces, path, self.pairs, self.kept, *margins, self.minimum, island, limit,
+            self.frames, grain=512,
         )  # fmt: skip
         threads = narrow_phase.KINDS // self.kinds * pairs
         query = pairs, self.kinds, self.found, self.surfaces, self.pairs, self.kept, self.frames, self.start
@@ -273,7 +330,7 @@ class Candidates(ListRooms):
         carried = self._sum(PRIMITIVES, self.sizes, self.found, PAIRS, pairs, self.start)
         launch(narrow_phase.collect_items, threads, *query, 1, self.of_kind, self.carried, grain=64)
         query = (
-            self.found, self.surfaces, path, self.pairs, self.frames, self.carried, slack, self.minimum, self.slots
+            self.found, self.surfaces, path, self.pairs, self.frames, self.carried, *margins, self.minimum, self.slots
         )  # fmt: skip
         launch(narrow_phase.find_candidates, carried, *query, self.hits, grain=128)
         self._sum(CANDIDATES, self.hits, self.found, PRIMITIVES, carried, self.offset)

@@ -13,13 +13,14 @@ from abd.backends.device.pool import Pool
 from abd.backends.device.scan import Scan
 from abd.backends.warp.iterate import Iterate
 from abd.backends.warp.terms.contacts import Contacts
+from abd.backends.warp.terms.kept_friction import KeptFriction
 from abd.backends.warp.terms.reduction import PairList, Reduction
 from abd.model import Kind, Model
 from abd.potentials.rolling import Resistances
 from abd.potentials.sticking import Anchors
 from cuda_kernels.bodies.affine import Pose
 from cuda_kernels.contact import contact as kernels
-from cuda_kernels.friction import friction, rolling, sticking
+from cuda_kernels.friction import friction, keeping, rolling, sticking
 from cuda_kernels.linear.couplings import Coupling
 from cuda_kernels.parallel import sums
 
@@ -60,6 +61,7 @@ class Friction:
         self.group = device.zeros(n + 1, wp.int32)
         self.nobody = device.zeros(n, wp.int32)
         self.wanted, self.scan, self._builds = device.zeros(1, wp.int32), Scan(device), -1
+        self.kept, self._mixed = KeptFriction(device, n), -1
 
     @property
     def sticks(self) -> bool:
@@ -81,15 +83,43 @@ class Friction:
     def let_go(self) -> None:
         """Nothing is frozen any more."""
         self.device.write(self.lagged.counts, np.zeros(2, dtype=np.int32))
-        self.take(0)
+        self.untie()
         self.device.fill(self.group)
 
-    def lag(self, pose: Pose, heading: wp.array) -> None:
+    def untie(self) -> None:
+        """What was frozen says nothing any more of who may rub."""
+        self.count = self.pair_count = 0
+        self._builds = self.contacts.candidates.builds
+
+    def lag(self, pose: Pose, heading: wp.array, chosen: np.ndarray | None = None) -> None:
         """Freeze the contacts that are active at `pose`; slot "current" holds its energies. Not to be recorded.
 
-        `heading` (n,) are the maps that the bodies' rotation leads to (`abd.potentials.friction.freeze`)."""
+        Args:
+            heading: (n,) maps that the bodies' rotation leads to (`abd.potentials.friction.freeze`).
+            chosen: (n,) bool, bodies of whole islands for which it is done, all without; the others keep what they have.
+        """
         if not self.enabled:
             return
+        old = None if chosen is None else self.kept.copied(self, 0)
+        self._lag_all(pose, heading)
+        if old is not None:
+            self._take_both(self.kept.copied(self, 1), old, chosen)
+
+    def _take_both(self, new: keeping.Frozen, old: keeping.Frozen, chosen: np.ndarray) -> None:
+        """What is new of chosen bodies, and what others had."""
+        pairs, contacts = self.kept.count(new, old, chosen, self.group)
+        self.make_room(contacts)
+        self._take_pairs(max(pairs, self.contacts.candidates.pair_room))
+        self.kept.take(new, old, self)
+        self.count, self.pair_count, self._builds = contacts, pairs, -1
+        self._mixed -= 1
+        room = min(self.pairs.shape[0], self.segment.shape[0] - 1)
+        self.reduction.prepare(
+            PairList(self._mixed, self.pairs, self.segment, self.group, self.lagged.counts, pairs, contacts, room),
+            self.nobody, self.lagged.load, float("inf"),
+        )  # fmt: skip
+
+    def _lag_all(self, pose: Pose, heading: wp.array) -> None:
         self.follow_list()
         self.launch_lag(pose, heading)
         wanted = int(self.device.read(self.wanted)[0])
@@ -123,7 +153,7 @@ class Friction:
     def take(self, wanted: int) -> None:
         """So many contacts were frozen at the last `launch_lag`."""
         self.count = wanted
-        self.pair_count = self.contacts.candidates.pair_count if wanted else 0
+        self.pair_count = self.contacts.candidates.pair_count if self.enabled else 0
         self._builds = self.contacts.candidates.builds
 
     @property
@@ -221,8 +251,8 @@ class Friction:
         return 0 if self.contacts.candidates.nobody else self.room
 
     def pair_list(self) -> np.ndarray:
-        """Host copy of the body pairs (k, 2) among which contacts were frozen."""
-        if self.count == 0:
+        """Host copy of the body pairs (k, 2) of the lists that contacts were frozen from."""
+        if self.pair_count == 0:
             return np.zeros((0, 2), dtype=np.int32)
         return self.device.read(self.pairs, self.pair_count).reshape(-1, 2)
 

@@ -1,0 +1,77 @@
+"""Two tables of lagged contacts taken together, body by body: what was frozen anew of some, and what others keep."""
+
+import warp as wp
+
+from cuda_kernels.friction.friction import Lagged
+
+wp.set_module_options({"enable_backward": False, "max_unroll": 4})
+LOADED_FOR = ("friction",)
+
+
+@wp.struct
+class Frozen:
+    """Lagged contacts with their pairs: `group` (n + 1,) says where those of every body begin among the pairs, `segment` where
+    those of every pair begin among the contacts."""
+
+    lagged: Lagged
+    pairs: wp.array(dtype=wp.vec2i)
+    segment: wp.array(dtype=wp.int32)
+    group: wp.array(dtype=wp.int32)
+
+
+@wp.kernel
+def count_both(
+    first: wp.int32,
+    chosen: wp.array(dtype=wp.int32),
+    fresh: Frozen,
+    old: Frozen,
+    pairs: wp.array(dtype=wp.int32),
+    contacts: wp.array(dtype=wp.int32),
+):
+    """Pairs and contacts of every body: those that are new for bodies that are chosen (n,), the old ones of others."""
+    b = wp.tid() + first
+    if chosen[b] != 0:
+        pairs[b] = fresh.group[b + 1] - fresh.group[b]
+        contacts[b] = fresh.segment[fresh.group[b + 1]] - fresh.segment[fresh.group[b]]
+    else:
+        pairs[b] = old.group[b + 1] - old.group[b]
+        contacts[b] = old.segment[old.group[b + 1]] - old.segment[old.group[b]]
+
+
+@wp.func
+def copy_body(source: Frozen, b: wp.int32, start: wp.int32, out: Frozen):
+    """The pairs of a body, and their contacts from `start` on."""
+    begin = source.group[b]
+    k = source.segment[begin]
+    for p in range(source.group[b + 1] - begin):
+        out.pairs[out.group[b] + p] = source.pairs[begin + p]
+        out.segment[out.group[b] + p] = start + source.segment[begin + p] - k
+    for e in range(source.segment[source.group[b + 1]] - k):
+        out.lagged.pair[start + e] = source.lagged.pair[k + e]
+        out.lagged.kind[start + e] = source.lagged.kind[k + e]
+        out.lagged.n[start + e] = source.lagged.n[k + e]
+        out.lagged.Y_i[start + e] = source.lagged.Y_i[k + e]
+        out.lagged.Y_j[start + e] = source.lagged.Y_j[k + e]
+        out.lagged.load[start + e] = source.lagged.load[k + e]
+        out.lagged.share[start + e] = source.lagged.share[k + e]
+
+
+@wp.kernel
+def take_both(
+    first: wp.int32,
+    chosen: wp.array(dtype=wp.int32),
+    fresh: Frozen,
+    old: Frozen,
+    start: wp.array(dtype=wp.int32),
+    out: Frozen,
+):
+    """The same taken together, where out.group and `start` (n + 1,) say that the pairs and the contacts of bodies begin."""
+    b = wp.tid() + first
+    if chosen[b] != 0:
+        copy_body(fresh, b, start[b], out)
+    else:
+        copy_body(old, b, start[b], out)
+    if b + 1 == chosen.shape[0]:
+        out.segment[out.group[b + 1]] = start[b + 1]
+        out.lagged.counts[0] = out.group[b + 1]
+        out.lagged.counts[1] = start[b + 1]
