@@ -140,10 +140,6 @@ class Device:
     def commands(self, commands: CommandBuffer | None) -> None:
         self._launcher.commands = commands
 
-    def forget_launches(self) -> None:
-        """Pack every launch anew."""
-        self._launcher.forget()
-
     def _allocate(self) -> None:
         """Something gets a new place: what was recorded is outdated."""
         self._refuse("allocated")

@@ -302,10 +302,6 @@ class Contacts:
         close = np.cumsum(read(self.arrays("current")[1], c.count) < within)
         return c.pair_list()[np.diff(np.append(0, close)[read(c.segment, c.pair_count + 1)]) > 0]
 
-    def active(self) -> np.ndarray:
-        """(count,) whether each candidate is active in slot "current"."""
-        return self.device.read(self.arrays("current")[1], self.candidates.count) < 1.0
-
     @property
     def couplings(self) -> list[tuple[Coupling, int]]:
         """Of the pairs of bodies in contact."""
