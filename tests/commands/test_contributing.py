@@ -59,7 +59,7 @@ def test_a_recipe_gives_what_it_promises(recipe, tmp_path):
 
 
 def test_there_are_recipes():
-    assert {"Add a joint", "Add a potential", "Add a linear solver", "Add an importer"} == set(RECIPES)
+    assert {"Add a joint", "Add a potential", "Add a barrier", "Add a linear solver", "Add an importer"} == set(RECIPES)
 
 
 def test_the_files_that_the_page_names_are_there():
