@@ -42,7 +42,7 @@ def minimise(
     Args:
         backend: holds the iterate.
         h: actual step [s].
-        stiffness: adapts the contact stiffness between iterations (`abd.step.stiffness`).
+        stiffness: adapts the contact stiffness between iterations (`abd.step.own_laws.stiffness`).
         tolerance: largest velocity of a full step [m/s].
         watch: called after every iterate from which another one follows, with how many there were; what it raises ends
             the minimisation.

@@ -25,12 +25,12 @@ from abd.step.impacts.rebounds import Rebounds
 from abd.step.joint_rows import JointRows
 from abd.step.linked import Linked
 from abd.step.modes import Modes
-from abd.step.own_laws import find_laws, meet
+from abd.step.own_laws.own_laws import find_laws, meet
+from abd.step.own_laws.stiffness import ContactStiffness
 from abd.step.prescribed import Prescribed
 from abd.step.retries import Retries
 from abd.step.saved import joints_of, own_laws_of, saved_laws, saved_memory, saved_own_laws
 from abd.step.sleep import Sleep
-from abd.step.stiffness import ContactStiffness
 from abd.step.strain import StrainWatch
 from abd.step.substep import Substeps
 
