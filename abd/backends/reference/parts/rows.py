@@ -7,7 +7,7 @@ import numpy as np
 from abd.backends.reference.parts.states import States
 from abd.backends.reference.potential import Potential
 from abd.backends.reference.scheme import HostScheme
-from abd.backends.warp.turns import Turns
+from abd.backends.turns import Turns
 from abd.joints.rows.forces import Applied
 from abd.joints.rows.system import JointMemory, JointSystem
 from abd.joints.rows.table import MeasureTable, values

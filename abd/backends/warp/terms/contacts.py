@@ -6,9 +6,9 @@ import numpy as np
 import warp as wp
 
 from abd.backends.answers import NOBODY
+from abd.backends.body_data import smallest_moments
 from abd.backends.device.device import Device
 from abd.backends.device.pool import Pool
-from abd.backends.warp.body_data import smallest_moments
 from abd.backends.warp.iterate import Iterate
 from abd.backends.warp.terms.candidates import Candidates
 from abd.backends.warp.terms.reduction import PairList, Reduction
