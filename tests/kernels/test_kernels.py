@@ -10,11 +10,11 @@ import warp as wp
 from contact_models import bodies_over_a_plane, random_path
 from on_device import DEVICE, assert_close, pose_of, random_states
 
+from abd.backends import body_data
 from abd.backends.body_data import Turning
 from abd.backends.device.upload import new_path, new_pose, upload_bodies
 from abd.backends.reference import numpy_bodies
 from abd.backends.reference.numpy_bodies import BodyEnergies, maps, projectors, state
-from abd.backends.warp import body_data
 from abd.backends.warp.terms import joint_ends
 from abd.contact import path as paths_definition
 from abd.contact import surfaces as surfaces_definition
