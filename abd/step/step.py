@@ -126,10 +126,6 @@ class Stepper:
         touching = meet(self.model, self.backend, self.q, bodies)
         self.touching = self.touching | self.linked.drawn_along(touching != 0)
 
-    def jump(self, bodies: np.ndarray) -> None:
-        """What acts on bodies (indices, or (n,) bool) changes at once (`Modes.jump`)."""
-        self.modes.jump(bodies)
-
     @property
     def q(self) -> np.ndarray:
         """(n, 12) positions after the last (sub)step."""
