@@ -171,7 +171,6 @@ class Iteration:
             reduction.make_room(*map(int, self.device.read(reduction.needed)))
 
     def speeds(self, h: float) -> np.ndarray:
-        """(islands,) vertex speeds [m/s] that the last directions would give, -1 for islands that have converged."""
         read, count = self.device.read, self.backend.islands.count
         moved, converged = read(self.control.moved, count), read(self.control.converged, count)
         return np.where(converged == 0, moved / h, -1.0)
@@ -194,7 +193,6 @@ class Iteration:
         self._follow_pairs()
 
     def free_way(self, h: float) -> NotProven:
-        """`Ways.free_way` of an iterate from which another one follows."""
         builds = self.backend.contacts.candidates.builds
         found = self.backend.ways.free_way(h, going_on=True)
         if self.backend.contacts.candidates.builds != builds:
@@ -203,7 +201,6 @@ class Iteration:
         return found
 
     def restiffen(self) -> None:
-        """The contact stiffness has changed: islands that touch anything move on."""
         b = self.backend
         self.device.launch(newton.rouse_paired, b.n, self.control, b.islands.paired_islands)
         self._raise(control.STALE)

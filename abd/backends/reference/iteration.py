@@ -31,7 +31,6 @@ class Iteration:
         self.backend = backend
 
     def begin(self, tolerance: float, h: float, tightest: float) -> bool:
-        """As `abd.backends.recorded.iteration.Iteration.begin`."""
         b = self.backend
         self.tolerance, self.h = tolerance, h
         self.forcing, self.caution = Forcing(tightest), Caution(b.islands.count)
@@ -41,7 +40,6 @@ class Iteration:
         return not self.converged.all()
 
     def run(self, progress: Progress) -> Status:
-        """As `abd.backends.recorded.iteration.Iteration.run`."""
         b, caution, trials, linear = self.backend, self.caution, progress.trials, progress.linear
         exact = b.system.has_exact
         if not self._begun:
@@ -89,15 +87,12 @@ class Iteration:
         )  # fmt: skip
 
     def speeds(self, h: float) -> np.ndarray:
-        """(islands,) vertex speeds [m/s] that the last directions would give, -1 for islands that have converged."""
         return np.where(self.converged, -1.0, self.speed)
 
     def free_way(self, h: float) -> NotProven:
-        """As `abd.backends.recorded.iteration.Iteration.free_way`."""
         return self.backend.ways.free_way(h, going_on=True)
 
     def restiffen(self) -> None:
-        """The contact stiffness has changed: islands that touch anything move on."""
         self.converged = self.converged & ~self.backend.islands.paired
         self._linearized = False
 

@@ -109,5 +109,4 @@ class Arcs:
         self.evaluate()
 
     def evaluate(self) -> None:
-        """Energies at the current iterate."""
         self.potential.evaluate()
