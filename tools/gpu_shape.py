@@ -49,7 +49,7 @@ GRID = 1 << 10
 
 @dataclass
 class Counts:
-    """An observer of a device that counts (`abd.backends.device.observer.Observer`)."""
+    """An observer of a device that counts (`abd.backends.device.watching.observer.Observer`)."""
 
     device: Device
     launches: int = 0

@@ -482,7 +482,7 @@ MUTATIONS = [
     Mutation(
         "friction's expectation stays",
         "backends/reference/numpy_joints.py",
-        "self.p[friction, 4] = laws.aimed(",
+        "self.p[friction, slots.AIM] = laws.aimed(",
         "_ = laws.aimed(",
         LAWS,
         "changes_of_efforts",

@@ -101,7 +101,7 @@ class Loads:
     def at_work(self, time: float, h: float) -> tuple[np.ndarray, np.ndarray] | None:
         """Forces and torques (n, 3) of a (sub)step of h [s] that ends at `time` [s]; None where nothing has changed.
 
-        Where one of them jumps, the integrator finds the forces on the body anew (`Stepper.jump`).
+        Where one of them jumps, the integrator finds the forces on the body anew (`abd.step.modes.Modes.jump`).
         """
         if self._idle:
             return None
@@ -110,7 +110,7 @@ class Loads:
             self._add_to(force, torque, one, time, h)
         jumping = jumps(self._before[0], force) | jumps(self._before[1], torque)
         if jumping.any():
-            self._simulation.stepper.jump(jumping)
+            self._simulation.stepper.modes.jump(jumping)
         self.force[:], self.torque[:] = force, torque
         self._idle, self._settled = not self._entries, False
         return force, torque

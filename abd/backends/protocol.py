@@ -25,7 +25,9 @@ from abd.potentials.sticking import Anchors
 
 
 class States(Protocol):
-    """Positions and velocities of the bodies."""
+    """Positions and velocities of the bodies; velocity: the array (n, 12) of the latter, where it lives."""
+
+    velocity: Any
 
     def load_state(
         self, q: np.ndarray, qd: np.ndarray, previous_q: np.ndarray, previous_qd: np.ndarray, forces: np.ndarray | None = None

@@ -15,7 +15,7 @@ def ceilings_of(simulation: Simulation) -> dict | None:
     """Copy bandwidth [bytes/s] and float64 operations per second, measured now; None on `numpy`, which has no kernels."""
     if simulation.device == "numpy":
         return None
-    from abd.backends.device.ceilings import measure_ceilings
+    from abd.backends.device.watching.ceilings import measure_ceilings
 
     found = measure_ceilings(simulation.backend.device)
     return {"copy_bytes_per_second": found.copy, "flops_per_second": found.flops}
@@ -46,7 +46,7 @@ def profile(simulation: Simulation, steps: int, ceilings: Mapping | None) -> dic
     if ceilings is None:
         _advance(simulation, steps, stages)
     else:
-        from abd.backends.device.launches import Launches
+        from abd.backends.device.watching.launches import Launches
 
         launches = Launches(simulation.backend.device)
         with launches:
@@ -80,7 +80,7 @@ def timeline_of(simulation: Simulation, steps: int) -> dict:
     ``ms, busy_ms, launches, replays, reads, newton`` per step, launches those outside of graphs; ``waiting``, the part of
     the time in which nothing ran on the device; ``reads_per_newton``; ``device_MiB``, the peak so far, None on the processor.
     """
-    from abd.backends.device.timeline import Timeline
+    from abd.backends.device.watching.timeline import Timeline
 
     watch, newton, begin = Timeline(simulation.backend.device), 0, perf_counter()
     with watch:
@@ -105,7 +105,7 @@ def timeline_of(simulation: Simulation, steps: int) -> dict:
 
 def _factorization(simulation: Simulation, kernels: Sequence[Mapping]) -> dict | None:
     """Time and operations per step of all kernels that factor, with the pattern of the last solve."""
-    from abd.backends.device.operations import FACTORING, factor_operations
+    from abd.backends.device.watching.operations import FACTORING, factor_operations
 
     facts = simulation.backend.linear.describe()
     at_work = [kernel for kernel in kernels if kernel["name"].rpartition(".")[2] in FACTORING]

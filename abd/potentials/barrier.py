@@ -17,13 +17,11 @@ from __future__ import annotations
 
 import numpy as np
 
-BARRIERS = ("log", "log_sq", "cubic")
-"""Names of the barriers."""
+Parts = tuple[np.ndarray, np.ndarray, np.ndarray]
+"""``(b, db/dD, d2b/dD2)``, each (m,)."""
 
 
-def barrier(
-    kind: str, D: np.ndarray, d_hat: np.ndarray | float, xi: np.ndarray | float = 0.0
-) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def barrier(kind: str, D: np.ndarray, d_hat: np.ndarray | float, xi: np.ndarray | float = 0.0) -> Parts:
     """Barrier and its first two derivatives with respect to the squared distance.
 
     Args:
@@ -42,33 +40,44 @@ def barrier(
     if kind not in BARRIERS:
         raise ValueError(f"unknown barrier {kind!r}: expected one of {', '.join(BARRIERS)}")
     D, xi, d_hat = np.broadcast_arrays(*(np.asarray(one, dtype=float) for one in (D, xi, d_hat)))
-    x = D - xi**2
-    h = d_hat**2 + 2.0 * d_hat * xi
+    x, h = _shifted(D, d_hat, xi)
     violated = x <= 0.0
     active = ~violated & (x < h)
     b = np.where(violated, np.inf, 0.0)
     b1, b2 = np.zeros(D.shape), np.zeros(D.shape)
-    if kind == "cubic":
-        parts = _cubic(D[active], xi[active], d_hat[active])
-    else:
-        parts = {"log": _log, "log_sq": _log_sq}[kind](x[active], h[active])
-    b[active], b1[active], b2[active] = parts
+    b[active], b1[active], b2[active] = FAMILIES[kind](D[active], d_hat[active], xi[active])
     return b, b1, b2
 
 
-def _log(x: np.ndarray, h: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def _shifted(D: np.ndarray, d_hat: np.ndarray, xi: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """x and h of the log families."""
+    return D - xi**2, d_hat**2 + 2.0 * d_hat * xi
+
+
+def _log(D: np.ndarray, d_hat: np.ndarray, xi: np.ndarray) -> Parts:
+    x, h = _shifted(D, d_hat, xi)
     y, ln, r = x - h, np.log(x / h), (x - h) / x
     return -(y**2) * ln, -2.0 * y * ln - y * r, -2.0 * ln - 4.0 * r + r**2
 
 
-def _log_sq(x: np.ndarray, h: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def _log_sq(D: np.ndarray, d_hat: np.ndarray, xi: np.ndarray) -> Parts:
+    x, h = _shifted(D, d_hat, xi)
     y, ln, r = x - h, np.log(x / h), (x - h) / x
     return (y * ln) ** 2, 2.0 * y * ln * (ln + r), 2.0 * ln**2 + 8.0 * r * ln + 2.0 * r**2 * (1.0 - ln)
 
 
-def _cubic(D: np.ndarray, xi: np.ndarray, d_hat: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def _cubic(D: np.ndarray, d_hat: np.ndarray, xi: np.ndarray) -> Parts:
     """Chain rule through d = sqrt(D): ``db/dD = b_d / (2 d)``, ``d2b/dD2 = (b_dd - b_d / d) / (4 D)``."""
     d = np.sqrt(D)
     y = d - xi - d_hat
     b_d, b_dd = -2.0 * y**2 / d_hat, -4.0 * y / d_hat
     return -2.0 * y**3 / (3.0 * d_hat), b_d / (2.0 * d), (b_dd - b_d / d) / (4.0 * D)
+
+
+FAMILIES = {
+    "log": _log,
+    "log_sq": _log_sq,
+    "cubic": _cubic,
+}
+BARRIERS = tuple(FAMILIES)
+"""Names of the barriers; their places are the numbers that kernels know them by."""

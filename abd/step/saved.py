@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from abd.contact.pair_law import OwnLaws
+from abd.joints.rows import slots
 from abd.joints.rows.forces import Applied
-from abd.joints.rows.laws import SLOTS
 from abd.joints.rows.system import JointMemory, JointSystem
 from abd.state import State
 
@@ -60,7 +60,7 @@ def saved_laws(state: State) -> Applied | None:
         return None
     return Applied(
         law=saved["joint_law"].copy(),
-        p=saved["joint_parameters"].reshape(-1, SLOTS).copy(),
+        p=saved["joint_parameters"].reshape(-1, slots.COUNT).copy(),
         stiffness=saved["joint_stiffness"].reshape(-1, 3).copy(),
         shift=saved["joint_shift"].reshape(-1, 3).copy(),
         ch2=saved["joint_ch2"].copy(),

@@ -26,12 +26,12 @@ from abd.step.impacts.rebounds import Rebounds
 from abd.step.joint_rows import JointRows
 from abd.step.linked import Linked
 from abd.step.modes import Modes
-from abd.step.own_laws import find_laws, meet
+from abd.step.own_laws.own_laws import find_laws, meet
+from abd.step.own_laws.stiffness import ContactStiffness
 from abd.step.prescribed import Prescribed
 from abd.step.retries import Retries
 from abd.step.saved import joints_of, own_laws_of, saved_laws, saved_memory, saved_own_laws
 from abd.step.sleep import Sleep
-from abd.step.stiffness import ContactStiffness
 from abd.step.strain import StrainWatch
 from abd.step.substep import Substeps
 
@@ -154,10 +154,6 @@ class Stepper:
         """Pairs of some bodies begin to collide: where they are near, they get their laws."""
         touching = meet(self.model, self.backend, self.q, bodies)
         self.touching = self.touching | self.linked.drawn_along(touching != 0)
-
-    def jump(self, bodies: np.ndarray) -> None:
-        """What acts on bodies (indices, or (n,) bool) changes at once (`Modes.jump`)."""
-        self.modes.jump(bodies)
 
     @property
     def q(self) -> np.ndarray:

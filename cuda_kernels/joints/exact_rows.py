@@ -6,6 +6,7 @@ Mirrors ``abd/backends/reference/numpy_joints.py``; the rows are those of `cuda_
 import warp as wp
 
 from cuda_kernels.bodies.affine import ZERO
+from cuda_kernels.joints import slots
 from cuda_kernels.joints.laws import ONE_SIDED, QUADRATIC, SATURATED
 from cuda_kernels.joints.measured_rows import Ends, MeasuredRows
 
@@ -17,7 +18,7 @@ LOADED_FOR = ("joints",)
 def is_held(rows: MeasuredRows, e: wp.int32) -> wp.bool:
     """Whether a row is exact and acts."""
     law = rows.law[e]
-    return rows.p[e, 6] > ZERO and (law == QUADRATIC or law == SATURATED or law == ONE_SIDED)
+    return rows.p[e, slots.TOLERANCE] > ZERO and (law == QUADRATIC or law == SATURATED or law == ONE_SIDED)
 
 
 @wp.func
@@ -29,20 +30,22 @@ def is_closed(rows: MeasuredRows, e: wp.int32) -> wp.bool:
 @wp.func
 def residual(rows: MeasuredRows, e: wp.int32, x: wp.float64) -> wp.float64:
     """What `a` lacks: x - target, and of one-sided rows the smaller of the gap and lambda / K, along x."""
-    sign = rows.p[e, 2]
     if rows.law[e] == ONE_SIDED:
-        return sign * wp.min(sign * (x - rows.p[e, 7]), sign * (rows.p[e, 1] - rows.p[e, 7]))
-    return x - sign
+        sign = rows.p[e, slots.SIGN]
+        bound = rows.p[e, slots.BOUND]
+        return sign * wp.min(sign * (x - bound), sign * (rows.p[e, slots.CENTRE] - bound))
+    return x - rows.p[e, slots.TARGET]
 
 
 @wp.kernel
 def row_errors(first: wp.int32, rows: MeasuredRows, x: wp.array(dtype=wp.float64), errors: wp.array(dtype=wp.float64)):
     """Residuals (R,) of the exact rows over their tolerances; a drive at its largest effort has none."""
     e = wp.tid() + first
-    capped = rows.law[e] == SATURATED and rows.p[e, 0] * wp.abs(x[e] - rows.p[e, 1]) >= rows.p[e, 3]
+    force = rows.p[e, slots.STRENGTH] * wp.abs(x[e] - rows.p[e, slots.CENTRE])
+    capped = rows.law[e] == SATURATED and force >= rows.p[e, slots.EFFORT]
     error = ZERO
     if is_held(rows, e) and not capped:
-        error = wp.abs(residual(rows, e, x[e])) / rows.p[e, 6]
+        error = wp.abs(residual(rows, e, x[e])) / rows.p[e, slots.TOLERANCE]
     errors[e] = error
 
 
@@ -54,7 +57,7 @@ def predicted_errors(
     e = wp.tid() + first
     error = ZERO
     if is_closed(rows, e):
-        error = wp.abs(predicted[e] - rows.p[e, 2]) / rows.p[e, 6]
+        error = wp.abs(predicted[e] - rows.p[e, slots.TARGET]) / rows.p[e, slots.TOLERANCE]
     errors[e] = error
 
 
@@ -96,13 +99,13 @@ def update_multipliers(
     if aside[owner[e]] != 0:
         return
     if is_closed(rows, e) or (whole == 1 and is_held(rows, e)):
-        a = rows.p[e, 1] - residual(rows, e, predicted[e])
+        a = rows.p[e, slots.CENTRE] - residual(rows, e, predicted[e])
         if rows.law[e] == SATURATED:
-            reach = rows.p[e, 3] / rows.p[e, 0]
-            a = wp.clamp(a, rows.p[e, 2] - reach, rows.p[e, 2] + reach)
-        if rows.law[e] == ONE_SIDED and rows.p[e, 2] * (x[e] - rows.p[e, 1]) >= ZERO:
-            a = rows.p[e, 7]
-        rows.p[e, 1] = a
+            reach = rows.p[e, slots.EFFORT] / rows.p[e, slots.STRENGTH]
+            a = wp.clamp(a, rows.p[e, slots.TARGET] - reach, rows.p[e, slots.TARGET] + reach)
+        if rows.law[e] == ONE_SIDED and rows.p[e, slots.SIGN] * (x[e] - rows.p[e, slots.CENTRE]) >= ZERO:
+            a = rows.p[e, slots.BOUND]
+        rows.p[e, slots.CENTRE] = a
 
 
 @wp.kernel
@@ -116,7 +119,7 @@ def held_forces(
     e = wp.tid() + first
     s = ZERO
     if is_closed(rows, e):
-        s = rows.p[e, 0] * (x[e] - rows.p[e, 2])
+        s = rows.p[e, slots.STRENGTH] * (x[e] - rows.p[e, slots.TARGET])
     slope[e] = s
 
 

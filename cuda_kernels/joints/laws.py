@@ -3,6 +3,7 @@
 import warp as wp
 
 from cuda_kernels.bodies.affine import HALF, ONE, TINY, TWO, ZERO
+from cuda_kernels.joints import slots
 
 wp.set_module_options({"enable_backward": False, "max_unroll": 4})
 
@@ -27,19 +28,22 @@ Parameters = wp.types.vector(length=8, dtype=wp.float64)
 @wp.func
 def saturated(p: Parameters, e: wp.float64) -> wp.vec3d:
     """A parabola whose slope is capped, at e = x - a."""
+    K = p[slots.STRENGTH]
+    T = p[slots.EFFORT]
     size = wp.abs(e)
-    if p[0] * size <= p[3]:
-        return wp.vec3d(HALF * p[0] * e * e, p[0] * e, p[0])
-    return wp.vec3d(p[3] * size - HALF * p[3] * p[3] / p[0], p[3] * wp.sign(e), p[3] / wp.max(size, TINY))
+    if K * size <= T:
+        return wp.vec3d(HALF * K * e * e, K * e, K)
+    return wp.vec3d(T * size - HALF * T * T / K, T * wp.sign(e), T / wp.max(size, TINY))
 
 
 @wp.func
 def entering(p: Parameters, g: wp.float64, edge: wp.float64) -> wp.vec3d:
     """Damping of what enters below ``min(edge, g_n)``."""
-    depth = wp.min(edge, p[5]) - g
+    D = p[slots.DAMPING]
+    depth = wp.min(edge, p[slots.LAST_GAP]) - g
     if depth <= ZERO:
         return wp.vec3d()
-    return wp.vec3d(HALF * p[4] * depth * depth, -p[4] * depth, p[4])
+    return wp.vec3d(HALF * D * depth * depth, -D * depth, D)
 
 
 @wp.func
@@ -71,25 +75,31 @@ def secant_of_hold(y: wp.float64, aim: wp.float64) -> wp.float64:
 @wp.func
 def leaving(p: Parameters, g: wp.float64) -> wp.vec3d:
     """What holds a gap that opens."""
-    if p[6] <= ZERO:
+    eps = p[slots.OPENING]
+    last = p[slots.LAST_GAP]
+    if eps <= ZERO:
         return wp.vec3d()
-    T = push(p[0], p[3], p[5])
-    y = (g - p[5]) / p[6]
+    T = push(p[slots.STRENGTH], p[slots.WIDTH], last)
+    y = (g - last) / eps
     opened = wp.max(y, ZERO)
     energy = opened - HALF
     if opened < ONE:
         energy = HALF * opened * opened
-    return T * wp.vec3d(p[6] * energy, hold(y), secant_of_hold(y, (p[7] - p[5]) / p[6]) / p[6])
+    return T * wp.vec3d(eps * energy, hold(y), secant_of_hold(y, (p[slots.GAP_AIM] - last) / eps) / eps)
 
 
 @wp.func
 def caught(p: Parameters, x: wp.float64, ahead: wp.float64) -> wp.float64:
     """Gap at which a barrier is expected to end, by the model of what holds it at x, which leads to `ahead`."""
-    if p[6] <= ZERO:
-        return p[2] * (ahead - p[1])
-    y = (p[2] * (x - p[1]) - p[5]) / p[6]
-    end = (p[2] * (ahead - p[1]) - p[5]) / p[6]
-    before = (p[7] - p[5]) / p[6]
+    sign = p[slots.SIGN]
+    bound = p[slots.CENTRE]
+    eps = p[slots.OPENING]
+    last = p[slots.LAST_GAP]
+    if eps <= ZERO:
+        return sign * (ahead - bound)
+    y = (sign * (x - bound) - last) / eps
+    end = (sign * (ahead - bound) - last) / eps
+    before = (p[slots.GAP_AIM] - last) / eps
     share = hold(y) + secant_of_hold(y, before) * (end - y)
     between = share > ZERO and share < ONE
     past = (share <= ZERO and end > ZERO) or (share >= ONE and end < ONE)
@@ -107,26 +117,27 @@ def caught(p: Parameters, x: wp.float64, ahead: wp.float64) -> wp.float64:
         aim = wp.max(ONE, over)
     elif aim <= ZERO:
         aim = wp.min(ZERO, over)
-    return p[5] + p[6] * aim
+    return last + eps * aim
 
 
 @wp.func
 def barrier(p: Parameters, g: wp.float64) -> wp.vec3d:
     """Barrier of a gap, its damping, and what holds it back."""
-    out = entering(p, g, p[3]) + leaving(p, g)
-    s = g / p[3]
+    G = p[slots.WIDTH]
+    out = entering(p, g, G) + leaving(p, g)
+    s = g / G
     if g <= ZERO:
         out[0] = FORBIDDEN
     elif s < ONE:
         log = wp.log(s)
         fall = s - ONE
         ratio = fall / s
-        out = out - p[0] * wp.vec3d(
-            p[3] * p[3] * fall * fall * log,
-            p[3] * fall * (TWO * log + ratio),
+        out = out - p[slots.STRENGTH] * wp.vec3d(
+            G * G * fall * fall * log,
+            G * fall * (TWO * log + ratio),
             TWO * log + FOUR * ratio - ratio * ratio,
         )
-    return wp.vec3d(out[0], p[2] * out[1], out[2])
+    return wp.vec3d(out[0], p[slots.SIGN] * out[1], out[2])
 
 
 @wp.func
@@ -134,8 +145,8 @@ def one_sided(p: Parameters, g: wp.float64) -> wp.vec3d:
     """Parabola of a violated gap, and its damping."""
     out = entering(p, g, ZERO)
     if g < ZERO:
-        out = out + p[0] * wp.vec3d(HALF * g * g, g, ONE)
-    return wp.vec3d(out[0], p[2] * out[1], out[2])
+        out = out + p[slots.STRENGTH] * wp.vec3d(HALF * g * g, g, ONE)
+    return wp.vec3d(out[0], p[slots.SIGN] * out[1], out[2])
 
 
 @wp.func
@@ -157,30 +168,34 @@ def secant(y: wp.float64, aim: wp.float64) -> wp.float64:
 @wp.func
 def rubbing(p: Parameters, u: wp.float64) -> wp.vec3d:
     """Coulomb's friction over a displacement, smoothed below eps, with the curvature of the secant to its expected end."""
+    eps = p[slots.SMOOTHING]
     y = wp.abs(u)
     energy = y
-    if y < p[3]:
-        energy = y * y * (p[3] - y / THREE) / (p[3] * p[3]) + p[3] / THREE
-    return p[0] * wp.vec3d(energy, force(u / p[3]), secant(u / p[3], (p[4] - p[1]) / p[3]) / p[3])
+    if y < eps:
+        energy = y * y * (eps - y / THREE) / (eps * eps) + eps / THREE
+    return p[slots.STRENGTH] * wp.vec3d(energy, force(u / eps), secant(u / eps, (p[slots.AIM] - p[slots.CENTRE]) / eps) / eps)
 
 
 @wp.func
 def aimed(p: Parameters, x: wp.float64, ahead: wp.float64, curvature: wp.float64) -> wp.float64:
     """Value at which a row of friction is expected to end, by a model of this curvature at x that leads to `ahead`."""
-    y = (x - p[1]) / p[3]
+    T = p[slots.STRENGTH]
+    a = p[slots.CENTRE]
+    eps = p[slots.SMOOTHING]
+    y = (x - a) / eps
     share = force(y)
-    if p[0] > ZERO:
-        share = share + curvature * (ahead - x) / p[0]
+    if T > ZERO:
+        share = share + curvature * (ahead - x) / T
     size = wp.abs(share)
     if size < ONE:
-        return p[1] + p[3] * wp.sign(share) * (ONE - wp.sqrt(ONE - size))
-    return p[1] + p[3] * wp.sign(share) * wp.max(ONE, (ahead - p[1]) / p[3] * wp.sign(share))
+        return a + eps * wp.sign(share) * (ONE - wp.sqrt(ONE - size))
+    return a + eps * wp.sign(share) * wp.max(ONE, (ahead - a) / eps * wp.sign(share))
 
 
 @wp.func
 def bend(law: wp.int32, p: Parameters, x: wp.float64, bound: wp.float64) -> wp.float64:
     """The own curvature of a law whose `bound` may be more (`abd.joints.rows.laws.evaluate`)."""
-    if law == SATURATED and p[0] * wp.abs(x - p[1]) > p[3]:
+    if law == SATURATED and p[slots.STRENGTH] * wp.abs(x - p[slots.CENTRE]) > p[slots.EFFORT]:
         return ZERO
     return bound
 
@@ -188,10 +203,11 @@ def bend(law: wp.int32, p: Parameters, x: wp.float64, bound: wp.float64) -> wp.f
 @wp.func
 def evaluate(law: wp.int32, p: Parameters, x: wp.float64) -> wp.vec3d:
     """psi, its slope and its curvature at a row's value."""
-    e = x - p[1]
-    g = p[2] * e
+    strength = p[slots.STRENGTH]
+    e = x - p[slots.CENTRE]
+    g = p[slots.SIGN] * e
     if law == QUADRATIC:
-        return wp.vec3d(HALF * p[0] * e * e, p[0] * e, p[0])
+        return wp.vec3d(HALF * strength * e * e, strength * e, strength)
     if law == SATURATED:
         return saturated(p, e)
     if law == BARRIER:
@@ -200,15 +216,17 @@ def evaluate(law: wp.int32, p: Parameters, x: wp.float64) -> wp.vec3d:
         return one_sided(p, g)
     if law == CUBIC:
         v = wp.max(ZERO, -g)
-        return p[0] * wp.vec3d(v * v * v, -THREE * p[2] * v * v, wp.float64(6.0) * v)
+        return strength * wp.vec3d(v * v * v, -THREE * p[slots.SIGN] * v * v, wp.float64(6.0) * v)
     if law == FRICTION:
         return rubbing(p, e)
     if law == GIVEN:
-        d = x - p[0]
-        return wp.vec3d(p[1] + p[2] * d + HALF * p[3] * d * d, p[2] + p[3] * d, p[3])
+        d = x - p[slots.HERE]
+        slope = p[slots.SLOPE]
+        curvature = p[slots.CURVATURE]
+        return wp.vec3d(p[slots.ENERGY] + slope * d + HALF * curvature * d * d, slope + curvature * d, curvature)
     if law == LINEAR:
-        return wp.vec3d(-p[0] * x, -p[0], ZERO)
+        return wp.vec3d(-strength * x, -strength, ZERO)
     if law == SINE:
         s = wp.sin(e)
-        return p[0] * wp.vec3d(HALF * s * s, HALF * wp.sin(TWO * e), wp.max(ZERO, wp.cos(TWO * e)))
+        return strength * wp.vec3d(HALF * s * s, HALF * wp.sin(TWO * e), wp.max(ZERO, wp.cos(TWO * e)))
     return wp.vec3d()

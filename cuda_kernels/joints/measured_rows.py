@@ -9,6 +9,7 @@ bodies and ``curvature u_i u_j^T`` to their blocks, so every block sum is positi
 import warp as wp
 
 from cuda_kernels.bodies.affine import ONE, TINY, ZERO, Pose
+from cuda_kernels.joints import slots
 from cuda_kernels.joints.laws import BARRIER, FRICTION, SATURATED, Parameters, aimed, bend, caught, evaluate
 from cuda_kernels.joints.measures import Measures, frames
 from cuda_kernels.parallel.sums import MAX
@@ -94,7 +95,7 @@ def row_value(rows: MeasuredRows, e: wp.int32, values: wp.array(dtype=wp.float64
 def parameters(rows: MeasuredRows, e: wp.int32) -> Parameters:
     """Parameters of a row's law."""
     p = Parameters()
-    for k in range(8):
+    for k in range(slots.COUNT):
         p[k] = rows.p[e, k]
     return p
 
@@ -273,7 +274,7 @@ def gap(rows: MeasuredRows, e: wp.int32, x: wp.float64) -> wp.float64:
     """Gap of a barrier, infinite for all other laws."""
     if rows.law[e] != BARRIER:
         return INFINITE
-    return rows.p[e, 2] * (x - rows.p[e, 1])
+    return rows.p[e, slots.SIGN] * (x - rows.p[e, slots.CENTRE])
 
 
 @wp.kernel
@@ -294,7 +295,7 @@ def row_shares(
 ):
     """Share (R,) of a step from gaps `before` to gaps `after` that leaves each `kept` of itself or of its width."""
     e = wp.tid() + first
-    least = kept * wp.min(before[e], rows.p[e, 3])
+    least = kept * wp.min(before[e], rows.p[e, slots.WIDTH])
     share = ONE
     if after[e] < least:
         share = wp.float64(0.9) * (before[e] - least) / (before[e] - after[e])
@@ -317,18 +318,18 @@ def effort_changes(
     e = wp.tid() + first
     largest = ZERO
     if rows.law[e] == FRICTION:
-        largest = rows.p[e, 0]
+        largest = rows.p[e, slots.STRENGTH]
     if rows.law[e] == SATURATED:
-        largest = rows.p[e, 3]
+        largest = rows.p[e, slots.EFFORT]
     change = ZERO
     if largest > ZERO:
         p = parameters(rows, e)
         there = evaluate(rows.law[e], p, predicted[e])[1]
         change = wp.abs(there - evaluate(rows.law[e], p, x[e])[1]) / (share * largest)
         if rows.law[e] == FRICTION:
-            rows.p[e, 4] = aimed(p, x[e], predicted[e], curvature[e])
+            rows.p[e, slots.AIM] = aimed(p, x[e], predicted[e], curvature[e])
     if rows.law[e] == BARRIER:
-        rows.p[e, 7] = caught(parameters(rows, e), x[e], predicted[e])
+        rows.p[e, slots.GAP_AIM] = caught(parameters(rows, e), x[e], predicted[e])
     changes[e] = change
 
 

@@ -8,6 +8,7 @@ import warp as wp
 
 from cuda_kernels.bodies.affine import HALF, ZERO
 from cuda_kernels.bodies.integrators import SMOOTH
+from cuda_kernels.joints import laws, slots
 from cuda_kernels.joints.laws import BARRIER, CUBIC, FRICTION, GIVEN, LINEAR, OFF, ONE_SIDED, SATURATED, evaluate
 from cuda_kernels.joints.measured_rows import MeasuredRows, parameters, row_value
 from cuda_kernels.joints.measures import Measures, is_angle
@@ -153,66 +154,57 @@ def set_laws(
     centre = target
     if K > ZERO:
         centre = (elastic * target + damped * ahead) / K
-    p0 = K
-    p1 = centre
-    p2 = centre
-    p3 = ZERO
-    p4 = ZERO
-    p5 = ZERO
-    p6 = ZERO
-    p7 = ZERO
+    p = laws.Parameters()
+    p[slots.STRENGTH] = K
+    p[slots.CENTRE] = centre
+    p[slots.TARGET] = centre
     held = has(acting, e, EXACT) and K > ZERO
     if held:
-        p1 = p1 - ch2 * held_multiplier / K
+        p[slots.CENTRE] = centre - ch2 * held_multiplier / K
     if law == SATURATED:
-        p3 = ch2 * wp.min(acting.effort[e], WIDEST)
+        p[slots.EFFORT] = ch2 * wp.min(acting.effort[e], WIDEST)
     if is_limit(law):
         bound = acting.bound[e]
         sign = acting.sign[e]
-        p0 = elastic
-        p1 = bound
-        p2 = sign
-        p3 = acting.distance[e]
+        p[slots.STRENGTH] = elastic
+        p[slots.CENTRE] = bound
+        p[slots.SIGN] = sign
+        p[slots.WIDTH] = acting.distance[e]
         # damped is the way since the last state, in whose units the rate is 1 / h
-        p4 = ch2 * acting.damping[e] * w[7]
-        p5 = sign * (now - bound)
-        p7 = bound
+        p[slots.DAMPING] = ch2 * acting.damping[e] * w[7]
+        p[slots.LAST_GAP] = sign * (now - bound)
+        p[slots.BOUND] = bound
         if held:
-            p1 = p1 + sign * ch2 * held_multiplier / p0
+            p[slots.CENTRE] = bound + sign * ch2 * held_multiplier / elastic
     if law == FRICTION:
-        p0 = ch2 * acting.effort[e]
-        p1 = last
-        p3 = slow / per_step
-        p4 = last + memory.history[2, e] / per_step
+        p[slots.STRENGTH] = ch2 * acting.effort[e]
+        p[slots.CENTRE] = last
+        p[slots.SMOOTHING] = slow / per_step
+        p[slots.AIM] = last + memory.history[2, e] / per_step
     if law == LINEAR:
-        p0 = ch2 * wp.clamp(target, -acting.effort[e], acting.effort[e])
+        p[slots.STRENGTH] = ch2 * wp.clamp(target, -acting.effort[e], acting.effort[e])
     if has(acting, e, ARMATURE):
         # J times the rate of the rate, by the same differences
-        p1 = last + (w[4] * memory.history[2, e] + w[5] * memory.history[3, e]) / per_step
-        p2 = p1
-        p0 = p0 * ch2 * per_step * per_step
+        inertial = last + (w[4] * memory.history[2, e] + w[5] * memory.history[3, e]) / per_step
+        p[slots.STRENGTH] = p[slots.STRENGTH] * ch2 * per_step * per_step
+        p[slots.CENTRE] = inertial
+        p[slots.TARGET] = inertial
     if has(acting, e, EXACT):
-        p6 = acting.tolerance[e]
+        p[slots.TOLERANCE] = acting.tolerance[e]
     if law == GIVEN:
         # what the host needs to give the others, by a user's function of value and speed
-        p4 = per_step
-        p5 = last
-        p7 = now
+        p[slots.PER_STEP] = per_step
+        p[slots.LAST] = last
+        p[slots.BEGIN] = now
     if law == BARRIER:
         if not has(acting, e, FOLLOWS):
-            p6 = slow / w[7]
-        p7 = p5 + acting.sign[e] * memory.history[2, e] / w[7]
+            p[slots.OPENING] = slow / w[7]
+        p[slots.GAP_AIM] = p[slots.LAST_GAP] + acting.sign[e] * memory.history[2, e] / w[7]
     if not has(acting, e, ACTIVE):
         law = OFF
     rows.law[e] = law
-    rows.p[e, 0] = p0
-    rows.p[e, 1] = p1
-    rows.p[e, 2] = p2
-    rows.p[e, 3] = p3
-    rows.p[e, 4] = p4
-    rows.p[e, 5] = p5
-    rows.p[e, 6] = p6
-    rows.p[e, 7] = p7
+    for slot in range(slots.COUNT):
+        rows.p[e, slot] = p[slot]
 
 
 @wp.kernel
@@ -255,7 +247,7 @@ def find_closed(
 ):
     """Lower found[0] to the first barrier row whose gap is not open."""
     e = wp.tid() + first
-    if rows.law[e] == BARRIER and rows.p[e, 2] * (history[0, e] - rows.p[e, 1]) <= ZERO:
+    if rows.law[e] == BARRIER and rows.p[e, slots.SIGN] * (history[0, e] - rows.p[e, slots.CENTRE]) <= ZERO:
         wp.atomic_min(found, 0, e)
 
 
@@ -295,19 +287,19 @@ def remember(
             w = weights[steps_of(acting, mode, e)]
             rate = w[6] * (x - now) + w[8] * (before - now)
 
-            carried = p[2] - p[1]
+            carried = p[slots.TARGET] - p[slots.CENTRE]
             if acting.law[e] == ONE_SIDED:
-                carried = acting.sign[e] * (p[1] - p[7])
+                carried = acting.sign[e] * (p[slots.CENTRE] - p[slots.BOUND])
             multiplier = ZERO
             if has(acting, e, EXACT) and has(acting, e, ACTIVE):
-                multiplier = p[0] * carried / ch2
+                multiplier = p[slots.STRENGTH] * carried / ch2
             memory.multiplier[e] = multiplier
             memory.history[3, e] = memory.history[2, e]
             memory.history[2, e] = rate
             memory.history[1, e] = now
             memory.history[0, e] = x
             memory.law[e] = law
-            for slot in range(8):
+            for slot in range(slots.COUNT):
                 memory.p[e, slot] = p[slot]
 
             off_target = x - acting.target[e]
@@ -319,9 +311,9 @@ def remember(
                 kept = -stiffness * off_target
             if has(acting, e, LIMIT) and law != OFF:
                 undamped = p
-                undamped[4] = ZERO
+                undamped[slots.DAMPING] = ZERO
                 if law == BARRIER:
-                    undamped[6] = ZERO
+                    undamped[slots.OPENING] = ZERO
                 pushed = evaluate(law, undamped, x)
                 energy = energy + pushed[0] / ch2
                 kept = kept - pushed[1] / ch2

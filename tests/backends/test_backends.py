@@ -139,7 +139,7 @@ def test_gradient_hessian_direction_and_energies_are_the_same(make, integrator):
     model = simulation.model
     kernels = started(WarpBackend(model, NAME), model, simulation)
     definition = started(NumpyBackend(model), model, simulation)
-    assert definition.readings.contact_count() > 0 and definition.friction.count == kernels.friction.count > 0
+    assert definition.readings.contact_figures()[1] > 0 and definition.friction.count == kernels.friction.count > 0
     iteration, read, count = kernels.iteration, kernels.device.read, kernels.islands.count
     iteration.begin(1e-3, DT, model.settings.linear_tolerance)
     iteration.find_direction()
@@ -157,7 +157,8 @@ def test_gradient_hessian_direction_and_energies_are_the_same(make, integrator):
     (change, size), (expected_change, expected_size) = kernels.arcs.try_step(0.5 * alpha), definition.arcs.try_step(0.5 * alpha)
     np.testing.assert_allclose(change, expected_change, atol=1e-9 * expected_size.max())
     np.testing.assert_allclose(size, expected_size, rtol=1e-8)
-    assert kernels.readings.contact_count() == definition.readings.contact_count()
+    kernels.potential.know_contacts()
+    assert kernels.readings.contact_figures()[1] == definition.readings.contact_figures()[1]
     np.testing.assert_array_equal(kernels.touch.touching(), definition.touch.touching())
 
 

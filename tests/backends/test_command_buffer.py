@@ -119,7 +119,7 @@ def test_a_record_of_a_step_lives_as_long_as_it_is_replayed():
     twins = [abd.Simulation(scene, device="cpu") for _ in range(2)]
     for step in range(60):
         if step > 30:
-            twins[1].backend.device.forget_launches()
+            twins[1].backend.device._launcher.forget()
         for one in twins:
             one.step()
     assert twins[0].backend.iteration.graphs.replayed > 30

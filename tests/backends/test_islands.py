@@ -5,9 +5,9 @@ import pytest
 from on_device import NAME
 
 import abd
+from abd.backends.numbering import Numbering
 from abd.backends.progress import Progress
 from abd.backends.reference.on_numpy import NumpyBackend
-from abd.backends.warp.numbering import Numbering
 from abd.backends.warp.on_warp import WarpBackend
 from abd.potentials.integrators import scheme
 

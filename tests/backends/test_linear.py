@@ -17,8 +17,8 @@ from abd.backends.linear import elimination, linear
 from abd.backends.linear.conjugate_gradients import DOUBT_EVERY
 from abd.backends.linear.elimination import Elimination
 from abd.backends.linear.linear import LinearSolver
+from abd.backends.numbering import Division
 from abd.backends.reference.forcing import Forcing
-from abd.backends.warp.numbering import Division
 from abd.errors import StepFailure
 
 pytestmark = pytest.mark.device

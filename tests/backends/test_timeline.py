@@ -10,8 +10,8 @@ from on_device import DEVICE, NAME
 import abd
 from abd.backends.device.device import Device
 from abd.backends.device.graphs import Graphs
-from abd.backends.device.launches import Launches
-from abd.backends.device.timeline import Timeline
+from abd.backends.device.watching.launches import Launches
+from abd.backends.device.watching.timeline import Timeline
 from abd.backends.warp import on_warp
 from abd.commands import profile
 from cuda_kernels.parallel import sums

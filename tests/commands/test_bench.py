@@ -11,9 +11,9 @@ from test_cli import FALL
 from tool import TOOLS
 
 import abd
-from abd.backends.device import operations
 from abd.backends.device.device import Device
-from abd.backends.device.launches import Launches, moved
+from abd.backends.device.watching import operations
+from abd.backends.device.watching.launches import Launches, moved
 from abd.cli import main
 from abd.commands import bench, profile
 from abd.scene.files.find import shipped_scenes

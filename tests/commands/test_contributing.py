@@ -11,6 +11,7 @@ from tool import TOOLS
 
 ROOT = TOOLS.parent
 PAGE = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
+(WALKS,) = re.findall(r"^## Walks\n(.*?)(?=^## )", PAGE, re.DOTALL | re.MULTILINE)
 RECIPES = dict(re.findall(r"^### (Add .*?)\n(.*?)(?=^##|\Z)", PAGE, re.DOTALL | re.MULTILINE))
 
 
@@ -59,7 +60,7 @@ def test_a_recipe_gives_what_it_promises(recipe, tmp_path):
 
 
 def test_there_are_recipes():
-    assert {"Add a joint", "Add a potential", "Add a linear solver", "Add an importer"} == set(RECIPES)
+    assert {"Add a joint", "Add a potential", "Add a barrier", "Add a linear solver", "Add an importer"} == set(RECIPES)
 
 
 def test_the_files_that_the_page_names_are_there():
@@ -70,9 +71,19 @@ def test_the_files_that_the_page_names_are_there():
 
 
 def test_walks_have_at_most_a_dozen_stations():
-    (walks,) = re.findall(r"^## Walks\n(.*?)(?=^## )", PAGE, re.DOTALL | re.MULTILINE)
-    stations = [int(number) for number in re.findall(r"^(\d+)\. `", walks, re.MULTILINE)]
+    stations = [int(number) for number in re.findall(r"^(\d+)\. `", WALKS, re.MULTILINE)]
     assert stations.count(1) == 2 and max(stations) <= 12
+
+
+def test_stations_of_walks_know_what_is_said_of_them():
+    """Names behind a file stand in it."""
+    file = r"`(?:abd|cuda_kernels)/[\w/]+\.py`"
+    told = re.findall(rf"({file}): ((?:(?!{file}|^\d+\.).)*)", WALKS, re.DOTALL | re.MULTILINE)
+    names = [(path.strip("`"), name) for path, text in told for name in re.findall(r"(?<!`)`([\w.]+)`", text)]
+    assert len(names) > 15
+    for path, name in names:
+        text = (ROOT / path).read_text(encoding="utf-8")
+        assert all(re.search(rf"\b{part}\b", text) for part in name.split(".")), (path, name)
 
 
 def test_a_word_has_one_meaning():

@@ -12,7 +12,7 @@ from on_device import NAME
 import abd
 from abd.contact.pair_law import D_HAT_SHARE, FORCE_SHARE, OwnLaws, PairLaw
 from abd.potentials.barrier import barrier
-from abd.step.stiffness import FADING, TIGHT_GAP, ContactStiffness
+from abd.step.own_laws.stiffness import FADING, TIGHT_GAP, ContactStiffness
 
 G = 9.81
 

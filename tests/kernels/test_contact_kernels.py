@@ -11,9 +11,9 @@ from contact_models import ARRANGEMENTS, D_HAT, as_model, bodies_over_a_plane, r
 from contact_on_device import Kernels, assembled, clear_of_the_plane, heavy, law
 from on_device import DEVICE, assert_close, pose_of
 
+from abd.backends.body_data import smallest_moments
 from abd.backends.device.upload import new_path
 from abd.backends.reference.numpy_contacts import NumpyContacts
-from abd.backends.warp.body_data import smallest_moments
 from abd.backends.warp.iterate import Iterate
 from abd.contact.candidates import contacts, find_candidates
 from abd.contact.ccd import WITHIN, time_of_impact

@@ -15,7 +15,7 @@ from abd.backends.reference.numpy_joints import NumpyJoints
 from abd.backends.warp.iterate import Iterate
 from abd.backends.warp.terms.joints import Joints
 from abd.joints.rows import rows as joint_rows
-from abd.joints.rows.laws import SLOTS
+from abd.joints.rows import slots
 from abd.joints.rows.measured_rows import collect
 from abd.joints.rows.table import tabulate
 from abd.model import WORLD, Joint
@@ -48,7 +48,7 @@ class JointKernels:
         self.rows = joint_rows.compile_rows(joints)
         self.shift = 0.1 * np.random.default_rng(seed + 3).normal(size=(len(self.rows), 3))
         self.device = Joints(system_of(tabulate([], []), collect([]), self.rows), N, DEVICE)
-        set_laws(self.device, np.zeros(0, np.int32), np.zeros((0, SLOTS)), np.zeros(0), self.shift)
+        set_laws(self.device, np.zeros(0, np.int32), np.zeros((0, slots.COUNT)), np.zeros(0), self.shift)
 
     def energy(self, q: np.ndarray) -> np.ndarray:
         self.device.evaluate(Iterate(pose_of(q)), "current")
@@ -72,7 +72,7 @@ def test_errors_and_multipliers_of_exact_rows_equal_their_definition():
     kernels, q = JointKernels(0), random_states(N, 1)
     rows = kernels.rows
     defined = NumpyJoints(kernels.device.system, N)
-    defined.begin(np.zeros(0, np.int32), np.zeros((0, SLOTS)), np.zeros(0), kernels.shift)
+    defined.begin(np.zeros(0, np.int32), np.zeros((0, slots.COUNT)), np.zeros(0), kernels.shift)
     errors = DEVICE.zeros(N, wp.float64)
     kernels.device.errors(pose_of(q), errors)
     expected = np.zeros(N)
@@ -110,7 +110,7 @@ def test_joint_gradient_and_blocks_agree_with_finite_differences():
 def test_joints_between_bodies_make_no_net_force_or_torque():
     """Of rows without shifts; those to the world do."""
     kernels, q = JointKernels(0), random_states(N, 1)
-    set_laws(kernels.device, np.zeros(0, np.int32), np.zeros((0, SLOTS)), np.zeros(0), 0.0 * kernels.shift)
+    set_laws(kernels.device, np.zeros(0, np.int32), np.zeros((0, slots.COUNT)), np.zeros(0), 0.0 * kernels.shift)
     inner = kernels.rows.parent != WORLD
     held = joint_rows.Rows(*(getattr(kernels.rows, field.name)[~inner] for field in fields(joint_rows.Rows)))
     g = kernels.gradient(q) - joint_rows.gradient(held, q)

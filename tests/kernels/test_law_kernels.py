@@ -14,8 +14,8 @@ from abd.backends.reference.numpy_joints import NumpyJoints
 from abd.backends.warp.iterate import Iterate
 from abd.backends.warp.terms.joints import Joints
 from abd.joints.measures.measures import is_custom
-from abd.joints.rows import laws, measured_rows, table
-from abd.joints.rows.laws import SLOTS, Law
+from abd.joints.rows import laws, measured_rows, slots, table
+from abd.joints.rows.laws import Law
 from abd.joints.rows.measured_rows import MeasuredRows, collect, factor, power_series, spline
 from cuda_kernels.joints import measured_rows as row_kernels
 
@@ -30,21 +30,22 @@ def some_parameters(law: np.ndarray, x: np.ndarray, seed: int) -> np.ndarray:
     """(R, 8) parameters that put the values x (R,) on all branches of their laws; every third row is exact."""
     rng = np.random.default_rng(seed)
     count = len(x)
-    p = np.zeros((count, SLOTS))
-    p[:, 0] = rng.uniform(0.5, 50.0, count)
-    p[:, 1] = x + rng.normal(size=count)
-    p[:, 2] = p[:, 1] + 0.3 * rng.normal(size=count)
+    p = np.zeros((count, slots.COUNT))
+    p[:, slots.STRENGTH] = rng.uniform(0.5, 50.0, count)
+    p[:, slots.CENTRE] = x + rng.normal(size=count)
+    p[:, slots.TARGET] = p[:, slots.CENTRE] + 0.3 * rng.normal(size=count)
     gaps = np.isin(law, (Law.BARRIER, Law.ONE_SIDED, Law.CUBIC))
-    p[gaps, 2] = rng.choice([-1.0, 1.0], gaps.sum())
-    p[:, 3] = rng.uniform(0.3, 2.0, count) * np.where(law == Law.SATURATED, p[:, 0], 1.0)
-    p[:, 4], p[:, 5] = rng.uniform(0.0, 5.0, count), rng.normal(size=count)
+    p[gaps, slots.SIGN] = rng.choice([-1.0, 1.0], gaps.sum())
+    p[:, slots.WIDTH] = rng.uniform(0.3, 2.0, count) * np.where(law == Law.SATURATED, p[:, slots.STRENGTH], 1.0)
+    p[:, slots.DAMPING], p[:, slots.LAST_GAP] = rng.uniform(0.0, 5.0, count), rng.normal(size=count)
     given = law == Law.GIVEN
-    p[given, 0], p[given, 1] = x[given] + 0.3 * rng.normal(size=given.sum()), rng.uniform(1.0, 2.0, given.sum())
-    p[::3, 6] = 1e-3
-    p[gaps, 6] = 0.0
+    p[given, slots.HERE] = x[given] + 0.3 * rng.normal(size=given.sum())
+    p[given, slots.ENERGY] = rng.uniform(1.0, 2.0, given.sum())
+    p[::3, slots.TOLERANCE] = 1e-3
+    p[gaps, slots.TOLERANCE] = 0.0
     walls = law == Law.BARRIER
-    p[walls, 6] = 0.4 * (np.arange(count) % 2)[walls]
-    p[walls, 7] = p[walls, 5] + rng.normal(size=walls.sum())
+    p[walls, slots.OPENING] = 0.4 * (np.arange(count) % 2)[walls]
+    p[walls, slots.GAP_AIM] = p[walls, slots.LAST_GAP] + rng.normal(size=walls.sum())
     return p
 
 
@@ -133,7 +134,7 @@ def test_law_kernels_equal_their_definition(law: Law, caution: float):
     p = some_parameters(laws_of_rows, x, 1)
     expected = laws.evaluate(laws_of_rows, p, x, caution)
     for value, wanted in zip(law_kernel_values(laws_of_rows, p, x, caution), expected, strict=True):
-        np.testing.assert_allclose(value, wanted, rtol=1e-12, atol=1e-12 * p[:, 0].max())
+        np.testing.assert_allclose(value, wanted, rtol=1e-12, atol=1e-12 * p[:, slots.STRENGTH].max())
     assert expected[2].min() >= 0.0
 
 
@@ -142,16 +143,17 @@ def test_slopes_and_curvatures_of_laws_agree_with_finite_differences(law: Law):
     x, step = np.random.default_rng(2).normal(size=400), 1e-6
     laws_of_rows = np.full(400, law, dtype=np.int32)
     p = some_parameters(laws_of_rows, x, 3)
-    p[:, 5] = np.where(np.arange(400) % 2 == 0, p[:, 5], -10.0)
+    p[:, slots.LAST_GAP] = np.where(np.arange(400) % 2 == 0, p[:, slots.LAST_GAP], -10.0)
     if law == Law.FRICTION:
-        p[:, 4] = x  # expected to end where it is: the secant is the tangent
+        p[:, slots.AIM] = x  # expected to end where it is: the secant is the tangent
     if law == Law.BARRIER:
-        p[:, 5], p[:, 7] = np.abs(p[:, 5]), p[:, 2] * (x - p[:, 1])
+        p[:, slots.LAST_GAP], p[:, slots.GAP_AIM] = np.abs(p[:, slots.LAST_GAP]), p[:, slots.SIGN] * (x - p[:, slots.CENTRE])
     ends = [laws.evaluate(laws_of_rows, p, x + s * step) for s in (1.0, -1.0)]
     _, slope, curvature = laws.evaluate(laws_of_rows, p, x)
     # A gap's branches meet at 0, at the barrier's width and at the last gap; a barrier is too steep near 0.
-    g = p[:, 2] * (x - p[:, 1])
-    seams = [g, g - p[:, 3], g - p[:, 5], g - p[:, 5] - p[:, 6]] if law in (Law.BARRIER, Law.ONE_SIDED, Law.CUBIC) else []
+    g, last = p[:, slots.SIGN] * (x - p[:, slots.CENTRE]), p[:, slots.LAST_GAP]
+    gaps = law in (Law.BARRIER, Law.ONE_SIDED, Law.CUBIC)
+    seams = [g, g - p[:, slots.WIDTH], g - last, g - last - p[:, slots.OPENING]] if gaps else []
     smooth = np.all([np.abs(seam) > 1e-2 for seam in seams], axis=0) if seams else np.ones(400, dtype=bool)
     if law == Law.BARRIER:
         smooth &= g > 0.0
@@ -164,7 +166,7 @@ def test_slopes_and_curvatures_of_laws_agree_with_finite_differences(law: Law):
     else:
         assert np.all(curvature >= turn - 1e-5)
     if law == Law.SATURATED:
-        y, edge = np.abs(x - p[:, 1]), p[:, 3] / p[:, 0]
+        y, edge = np.abs(x - p[:, slots.CENTRE]), p[:, slots.EFFORT] / p[:, slots.STRENGTH]
         smooth = (np.abs(y - edge) > 1e-4) & (y > 1e-4)
         own = laws.evaluate(laws_of_rows, p, x, caution=0.0)[2]
         np.testing.assert_allclose(turn[smooth], own[smooth], rtol=1e-4, atol=1e-4)
@@ -175,46 +177,49 @@ def test_friction_that_ends_where_it_is_expected_takes_one_step():
     """From either side of its centre, sticking or slipping, whatever the load; a wrong expectation takes one more step, as
     the model knows the force."""
     rng, count = np.random.default_rng(4), 400
-    law, p = np.full(count, Law.FRICTION, dtype=np.int32), np.zeros((count, SLOTS))
-    p[:, 0], p[:, 1], p[:, 3] = rng.uniform(0.5, 50.0, count), rng.normal(size=count), rng.uniform(1e-5, 1e-2, count)
-    x, end = (p[:, 1] + p[:, 3] * rng.uniform(-size, size, count) for size in (2.0, 0.99))
+    law, p = np.full(count, Law.FRICTION, dtype=np.int32), np.zeros((count, slots.COUNT))
+    T, a, eps = rng.uniform(0.5, 50.0, count), rng.normal(size=count), rng.uniform(1e-5, 1e-2, count)
+    p[:, slots.STRENGTH], p[:, slots.CENTRE], p[:, slots.SMOOTHING] = T, a, eps
+    x, end = (a + eps * rng.uniform(-size, size, count) for size in (2.0, 0.99))
     load = laws.evaluate(law, p, end)[1]
 
     def step(p, x):
         _, slope, curvature = laws.evaluate(law, p, x)
         return (load - slope) / curvature, curvature
 
-    p[:, 4] = end
-    assert np.abs(x + step(p, x)[0] - end).max() < 1e-9 * p[:, 3].max()
-    p[:, 4] = p[:, 1] + p[:, 3] * rng.uniform(-0.9, 0.9, count)
+    p[:, slots.AIM] = end
+    assert np.abs(x + step(p, x)[0] - end).max() < 1e-9 * eps.max()
+    p[:, slots.AIM] = a + eps * rng.uniform(-0.9, 0.9, count)
     way, curvature = step(p, x)
-    p[:, 4] = laws.aimed(p, x, x + way, curvature)
-    np.testing.assert_allclose(p[:, 4], end, atol=1e-7 * p[:, 3].max())
-    far = p[:, 1] + 7.0 * p[:, 3]
+    p[:, slots.AIM] = laws.aimed(p, x, x + way, curvature)
+    np.testing.assert_allclose(p[:, slots.AIM], end, atol=1e-7 * eps.max())
+    far = a + 7.0 * eps
     beyond = laws.aimed(p, end, far, np.full(count, 1e9))
     np.testing.assert_allclose(beyond, far, rtol=1e-12)
-    slightly = laws.aimed(p, p[:, 1], p[:, 1] - 0.8 * p[:, 3], 1.5 * p[:, 0] / p[:, 3])
-    np.testing.assert_allclose(slightly, p[:, 1] - p[:, 3], rtol=1e-12)
+    slightly = laws.aimed(p, a, a - 0.8 * eps, 1.5 * T / eps)
+    np.testing.assert_allclose(slightly, a - eps, rtol=1e-12)
 
 
 def test_newton_ends_on_barriers_that_hold_what_leaves_them():
     """Bodies on springs, from inside and from far outside, wherever they end: between the edges of the hold or beyond one of
     them. With the curvature where it is, a third of them would jump over the edges to and fro for ever."""
     rng, count = np.random.default_rng(5), 1000
-    law, p = np.full(count, Law.BARRIER, dtype=np.int32), np.zeros((count, SLOTS))
-    p[:, 0], p[:, 2], p[:, 3] = rng.uniform(0.5, 50.0, count), rng.choice([-1.0, 1.0], count), 1.0
-    p[:, 5], p[:, 6] = rng.uniform(0.3, 0.8, count), rng.uniform(1e-6, 1e-4, count)
-    force = laws.evaluate(law, p, p[:, 2] * (p[:, 5] - 1e-9))[1]
-    K = np.abs(force) / p[:, 6] * 10.0 ** rng.uniform(-3.0, -1.0, count)
-    x, rest = (p[:, 2] * (p[:, 5] + p[:, 6] * rng.uniform(-size, size, count)) for size in (30.0, 300.0))
-    p[:, 7] = p[:, 5] + p[:, 6] * rng.uniform(-2.0, 2.0, count)
+    law, p = np.full(count, Law.BARRIER, dtype=np.int32), np.zeros((count, slots.COUNT))
+    sign = rng.choice([-1.0, 1.0], count)
+    p[:, slots.STRENGTH], p[:, slots.SIGN], p[:, slots.WIDTH] = rng.uniform(0.5, 50.0, count), sign, 1.0
+    last, eps = rng.uniform(0.3, 0.8, count), rng.uniform(1e-6, 1e-4, count)
+    p[:, slots.LAST_GAP], p[:, slots.OPENING] = last, eps
+    force = laws.evaluate(law, p, sign * (last - 1e-9))[1]
+    K = np.abs(force) / eps * 10.0 ** rng.uniform(-3.0, -1.0, count)
+    x, rest = (sign * (last + eps * rng.uniform(-size, size, count)) for size in (30.0, 300.0))
+    p[:, slots.GAP_AIM] = last + eps * rng.uniform(-2.0, 2.0, count)
     steps = np.zeros(count)
     for _ in range(20):
         _, slope, curvature = laws.evaluate(law, p, x)
         residual = slope + K * (x - rest)
         steps += np.abs(residual) > 1e-3 * np.abs(force)
         ahead = x - residual / (curvature + K)
-        p[:, 7], x = laws.caught(p, x, ahead), ahead
+        p[:, slots.GAP_AIM], x = laws.caught(p, x, ahead), ahead
     assert steps.max() < 12 and steps.mean() < 4.0
 
 
@@ -227,7 +232,7 @@ def test_changes_of_efforts_and_where_rows_end_equal_their_definition():
     changes = DEVICE.zeros(N, wp.float64)
     both.device.effort_changes(DEVICE.upload(direction, wp.float64), changes)
     assert_close(DEVICE.read(changes), expected, 1e-10)
-    for law, slot in ((Law.FRICTION, 4), (Law.BARRIER, 7)):
+    for law, slot in ((Law.FRICTION, slots.AIM), (Law.BARRIER, slots.GAP_AIM)):
         aims, aimed = DEVICE.read(both.device.rows.p)[:, slot], both.law == law
         assert_close(aims, both.defined.p[:, slot], 1e-10)
         assert np.array_equal(aims[~aimed], both.p[~aimed, slot])
@@ -287,15 +292,15 @@ def test_multipliers_take_over_what_the_linear_model_leaves():
     both.device.predicted_errors(pose_of(both.q + direction), on_device, worst)
     aside, left = flags(N, 2, 3)
     both.device.add_missing(pose_of(both.q + direction), aside, missing)
-    unlimited = np.where((both.p[:, 6] > 0.0) & (both.law == Law.QUADRATIC), np.abs(measured) / 1e-3, 0.0)
+    unlimited = np.where((both.p[:, slots.TOLERANCE] > 0.0) & (both.law == Law.QUADRATIC), np.abs(measured) / 1e-3, 0.0)
     np.testing.assert_allclose(DEVICE.read(worst), both.folded(unlimited, 0.0, np.maximum), rtol=1e-10)
     assert DEVICE.read(worst)[~left].max() == pytest.approx(both.defined.worst(linear, measured, left), rel=1e-10)
     assert_close(DEVICE.read(missing)[~left], both.defined.missing(linear, measured, J)[~left], 1e-11)
     assert not DEVICE.read(missing)[left].any()
     both.defined.take_over(linear, measured, whole=True, aside=left)
     both.device.take_over(pose_of(both.q + direction), True, aside)
-    moved = both.defined.p[:, 1] != both.p[:, 1]
+    moved = both.defined.p[:, slots.CENTRE] != both.p[:, slots.CENTRE]
     assert moved.sum() > 15
     reached = DEVICE.read(both.device.rows.p)
-    assert_close(reached[:, 1], both.defined.p[:, 1], 1e-12)
-    assert np.array_equal(np.delete(reached, 1, axis=1), np.delete(both.p, 1, axis=1))
+    assert_close(reached[:, slots.CENTRE], both.defined.p[:, slots.CENTRE], 1e-12)
+    assert np.array_equal(np.delete(reached, slots.CENTRE, axis=1), np.delete(both.p, slots.CENTRE, axis=1))

@@ -10,7 +10,7 @@ from executors import COUNTS, assert_same_steps, counted, pair, step_both
 
 import abd
 from abd.backends.recorded import iteration
-from abd.step import stiffness
+from abd.step.own_laws import stiffness
 
 PCG = {"linear_solver": "pcg"}
 SCENES = Path(__file__).parents[2] / "scenes"

@@ -9,8 +9,8 @@ import warp as wp
 from on_device import NAME
 
 from abd.backends.device.device import Device
+from abd.backends.numbering import Numbering
 from abd.backends.warp.islands import Islands
-from abd.backends.warp.numbering import Numbering
 from cuda_kernels.parallel import sums
 
 pytestmark = pytest.mark.device

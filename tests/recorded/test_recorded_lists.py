@@ -13,8 +13,8 @@ from contact_on_device import clear_of_the_plane, upload_path
 from on_device import DEVICE
 
 from abd.backends.device.device import Device
-from abd.backends.device.launches import Launches
 from abd.backends.device.upload import new_path
+from abd.backends.device.watching.launches import Launches
 from abd.backends.warp.terms.candidates import Candidates
 from abd.backends.warp.terms.list_rooms import BYTES
 from abd.contact.pair_law import PairLaw

@@ -10,8 +10,8 @@ from test_recorded import PD, ROUNDING, apart, links, pile, pinched
 
 import abd
 from abd import backends
-from abd.backends.device.launches import Launches
 from abd.backends.device.pool import Pool
+from abd.backends.device.watching.launches import Launches
 from abd.backends.linear import solver_choice
 from abd.backends.recorded import iteration as iterations
 from abd.backends.recorded import search

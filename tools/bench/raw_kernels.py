@@ -26,10 +26,10 @@ sys.path[:0] = [str(TOOLS), str(TOOLS.parent)]
 from results_file import write_results  # noqa: E402
 
 import cuda_kernels  # noqa: E402
-from abd.backends.device.ceilings import measure_ceilings  # noqa: E402
 from abd.backends.device.cuda_support import cuda_problem  # noqa: E402
 from abd.backends.device.device import Device  # noqa: E402
 from abd.backends.device.raw_kernels import RawKernels, twin_of  # noqa: E402
+from abd.backends.device.watching.ceilings import measure_ceilings  # noqa: E402
 from abd.backends.linear.cholesky import Cholesky  # noqa: E402
 from abd.backends.linear.couplings import Addresses  # noqa: E402
 from abd.backends.linear.elimination import Elimination  # noqa: E402

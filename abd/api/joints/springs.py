@@ -110,7 +110,7 @@ class Springs:
         end = three_numbers(point, f"the point that body '{view.name}' is pulled to")
         index = self._append(view.index, np.concatenate([place, end, [stiffness, damping]]))
         self._rebuild()
-        self.simulation.stepper.jump([view.index])
+        self.simulation.stepper.modes.jump([view.index])
         return Spring(self, index)
 
     def move(self, index: int, point: np.ndarray) -> None:

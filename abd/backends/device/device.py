@@ -21,8 +21,8 @@ from abd.backends.device.command_buffer import CommandBuffer
 from abd.backends.device.cuda_support import cuda_problem, cuda_remedy
 from abd.backends.device.host_access import HostAccess
 from abd.backends.device.launcher import Launcher, threads_available
-from abd.backends.device.observer import Observer
 from abd.backends.device.raw_kernels import raw_kernels
+from abd.backends.device.watching.observer import Observer
 from abd.errors import DeviceError
 from cuda_kernels.bodies.vector12 import vec12
 
@@ -139,10 +139,6 @@ class Device:
     @commands.setter
     def commands(self, commands: CommandBuffer | None) -> None:
         self._launcher.commands = commands
-
-    def forget_launches(self) -> None:
-        """Pack every launch anew."""
-        self._launcher.forget()
 
     def _allocate(self) -> None:
         """Something gets a new place: what was recorded is outdated."""

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 import warp as wp
 
+from abd.backends.body_data import BodyData
 from abd.backends.device.device import Device
-from abd.backends.warp.body_data import BodyData
 from abd.contact import surfaces as contact_surfaces
 from abd.contact import topology as contact_topology
 from abd.contact.pair_law import PairLaw

@@ -202,7 +202,6 @@ class Iteration:
             reduction.make_room(*map(int, self.device.read(reduction.needed)))
 
     def speeds(self, h: float) -> np.ndarray:
-        """(islands,) vertex speeds [m/s] that the last directions would give, -1 for islands that have converged."""
         read, count = self.device.read, self.backend.islands.count
         moved, converged = read(self.control.moved, count), read(self.control.converged, count)
         return np.where(converged == 0, moved / h, -1.0)
@@ -225,7 +224,6 @@ class Iteration:
         self._follow_pairs()
 
     def free_way(self, h: float) -> NotProven:
-        """`Ways.free_way` of an iterate from which another one follows."""
         b, builds = self.backend, self.backend.contacts.candidates.builds
         self.device.launch(islands.to_bodies, b.n, b.islands.island, self.control.converged, self.standing)
         found = b.ways.free_way(h, self.standing)
@@ -235,7 +233,6 @@ class Iteration:
         return found
 
     def restiffen(self, islands: np.ndarray) -> None:
-        """The contact stiffness has changed in islands (islands,) bool: they move on."""
         self.device.write(self.some, islands.astype(np.int32))
         self.device.launch(newton.rouse, self.backend.n, self.control, self.some)
         self._raise(control.STALE)

@@ -34,7 +34,6 @@ class Iteration:
     def begin(
         self, tolerance: float, rubs: float, h: float, tightest: float, moving: np.ndarray | None = None
     ) -> bool:
-        """As `abd.backends.recorded.iteration.Iteration.begin`."""
         b = self.backend
         self.h, self.alpha = h, np.ones(b.islands.count)
         self.tolerance = np.full(b.islands.count, tolerance)
@@ -46,7 +45,6 @@ class Iteration:
         return not self.converged.all()
 
     def run(self, progress: Progress) -> Status:
-        """As `abd.backends.recorded.iteration.Iteration.run`."""
         b, caution, trials, linear = self.backend, self.caution, progress.trials, progress.linear
         exact = b.system.has_exact
         if not self._begun:
@@ -94,15 +92,12 @@ class Iteration:
         )  # fmt: skip
 
     def speeds(self, h: float) -> np.ndarray:
-        """(islands,) vertex speeds [m/s] that the last directions would give, -1 for islands that have converged."""
         return np.where(self.converged, -1.0, self.speed)
 
     def free_way(self, h: float) -> NotProven:
-        """As `abd.backends.recorded.iteration.Iteration.free_way`."""
         return self.backend.ways.free_way(h, self.converged[self.backend.islands.host])
 
     def restiffen(self, islands: np.ndarray) -> None:
-        """The contact stiffness has changed in islands (islands,) bool: they move on."""
         self.converged = self.converged & ~islands
         self._linearized = False
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from abd.backends.answers import NOBODY
-from abd.backends.warp.body_data import BodyData, Turning, body_boxes, surface_boxes
+from abd.backends.body_data import BodyData, Turning, body_boxes, surface_boxes
 from abd.model import Kind, Model
 from abd.potentials import arap, arc_stiffness, inertia, orthogonality, prescribed
 from abd.potentials.forces import generalised_force

@@ -1,14 +1,13 @@
-"""Contacts and friction of the iterate, from the definitions in `abd.contact` and `abd.potentials`."""
+"""Contacts of the iterate, from the definitions in `abd.contact` and `abd.potentials`."""
 
 from __future__ import annotations
 
-from dataclasses import fields, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from abd.backends.answers import NOBODY, NotProven, PairLoads
-from abd.backends.warp.body_data import smallest_moments
+from abd.backends.answers import NOBODY, NotProven
+from abd.backends.body_data import smallest_moments
 from abd.contact import ccd
 from abd.contact.candidates import Candidates as Listed
 from abd.contact.candidates import contacts, find_candidates
@@ -19,12 +18,9 @@ from abd.contact.path import Path, standing
 from abd.contact.surfaces import Surfaces
 from abd.contact.topology import Topology
 from abd.model import Kind, Model
-from abd.potentials import contact, friction
+from abd.potentials import contact
 from abd.potentials.contact import ContactParameters, Stencil
 from abd.potentials.elements import Elements
-from abd.potentials.rolling import Resistances
-from abd.potentials.sticking import Anchors, kept
-from abd.rotations import axial
 
 if TYPE_CHECKING:
     from abd.backends.reference.potential import Iterate
@@ -165,163 +161,6 @@ class NumpyContacts:
         smallest = np.ones(len(pairs))
         np.minimum.at(smallest, of.ravel(), shares[closed])
         return NotProven(smallest, pairs)
-
-
-class NumpyFriction:
-    """Friction of the contacts frozen in one state.
-
-    Attributes:
-        enabled: whether any pair of materials rubs or resists.
-        candidates: (l,) the frozen contacts, their points on the surfaces; owners: (l,) as of the contacts.
-        lagged: what was frozen of them.
-        anchors: what the contacts of the last step remember, where they `stick`.
-    """
-
-    ties = NOBODY
-
-    def __init__(self, touching: NumpyContacts):
-        self.touching = touching
-        self.anchors = Anchors()
-        self.follow_materials()
-
-    def follow_materials(self) -> None:
-        """Whether anything rubs, by the model's tables; what is frozen is let go."""
-        model = self.touching.model
-        self.resistances = Resistances.of(model)
-        self.enabled = self.resistances.any and model.settings.friction_iterations != 0
-        self.sticks = self.enabled and model.settings.stick == "elastic"
-        self.forget()
-
-    @property
-    def count(self) -> int:
-        """Number of frozen contacts."""
-        return len(self.lagged)
-
-    def forget(self) -> None:
-        """Freeze nothing."""
-        q, nothing = self.touching.model.bodies.q, np.zeros(0, dtype=int)
-        none = self.touching.candidates[nothing]
-        self._freeze(q, none, q[:, 3:].reshape(-1, 3, 3), self.touching.parameters[nothing])
-
-    def lag(self, q: np.ndarray, heading: np.ndarray, chosen: np.ndarray | None = None) -> None:
-        """Freeze the contacts that rub in the state q (n, 12), those of `chosen` bodies (n,) bool alone if they are given: the
-        others keep what was frozen. `heading` as in `abd.potentials.friction.freeze`."""
-        if not self.enabled:
-            return
-        touching, before = self.touching, (self.lagged, self.candidates, self.owners)
-        self._freeze(q, touching.parts, heading, touching.part_parameters, touching.weights(q))
-        if chosen is not None:
-            old, new = ~chosen[before[2]], chosen[self.owners]
-            both = zip(before[:2], (self.lagged, self.candidates), strict=True)
-            self.lagged, self.candidates = (_beside(kept, old, fresh, new) for kept, fresh in both)
-            self.lagged = replace(self.lagged, source=np.arange(len(self.lagged)))
-            self.owners = np.concatenate([before[2][old], self.owners[new]])
-
-    def weigh(self, share: PairLoads) -> None:
-        """Multiply the loads of body pairs with a share; those of other pairs stay."""
-        bodies = np.stack([self.candidates.first, self.candidates.second], axis=1)
-        self.lagged = replace(self.lagged, load=share.of(bodies, 1.0) * self.lagged.load)
-
-    def loads(self, q: np.ndarray) -> tuple[PairLoads, PairLoads]:
-        """Loads that were frozen, and those of the contacts in the state q (n, 12)."""
-        touching, frozen = self.touching, self.lagged
-        parts = touching.parts
-        shares = self.resistances.shares(parts.first, parts.second).sum(axis=1)
-        resisting = replace(parts, mu=shares)
-        acting = friction.lag(parts.positions(q), resisting, touching.part_parameters, touching.weights(q))
-        return _by_pair(self.candidates, frozen.load), _by_pair(parts[acting.source], acting.load)
-
-    def _freeze(
-        self,
-        q: np.ndarray,
-        candidates: contact.Contacts,
-        heading: np.ndarray,
-        parameters: ContactParameters,
-        weights: contact.Weights | None = None,
-    ) -> None:
-        radius = self.touching.model.bodies.radius
-        resists = self.resistances
-        self.lagged, self.candidates = friction.freeze(q, candidates, parameters, radius, heading, resists, weights)
-        self.owners = owners_of(self.candidates, self.touching.model)
-        if len(self.anchors):
-            share = self.anchors.found(*self._places(), self.lagged.n)
-            # anchors say how the body i of a pair moves against j
-            sign = np.where(self.lagged.flipped, -1.0, 1.0)
-            self.lagged = replace(self.lagged, share=sign[:, None] * share)
-
-    def _places(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Keys (l,) and kinds (l,) of the frozen contacts and their points (l, 3) on the bodies i of their pairs."""
-        frozen, lagged = self.candidates, self.lagged
-        i = np.where(lagged.flipped, frozen.second, frozen.first).astype(np.int64)
-        j = np.where(lagged.flipped, frozen.first, frozen.second).astype(np.int64)
-        on_i = np.where(lagged.flipped[:, None], lagged.Y_second, lagged.Y_first)
-        return i * len(self.touching.model.bodies) + j, lagged.kind.astype(np.int32), on_i[:, 1:]
-
-    def keep_anchors(self, moved: np.ndarray, q: np.ndarray, now: np.ndarray, eps: float) -> None:
-        """Remember how far the contacts are stretched after a step from `now` to q (n, 12), with displacements `moved`
-        (n, 12) against the reference xh; eps [m]."""
-        if not self.sticks:
-            return
-        lagged, frozen = self.lagged, self.candidates
-        A, before = (state[:, 3:].reshape(-1, 3, 3) for state in (q, now))
-        turned = axial(A @ np.linalg.inv(before))
-        spin = 0.5 * np.einsum("li,li->l", turned[frozen.first] + turned[frozen.second], lagged.n)
-        e = friction.stretch(lagged, frozen.positions(moved), eps)
-        sign = np.where(lagged.flipped, -1.0, 1.0)
-        self.anchors = Anchors(*self._places(), sign[:, None] * kept(e, eps, lagged.n, spin))
-
-    def read_anchors(self) -> Anchors:
-        """What the contacts of the last step remember."""
-        return self.anchors
-
-    def set_anchors(self, anchors: Anchors) -> None:
-        """What the contacts remember from now on."""
-        if self.sticks:
-            self.anchors = anchors
-
-    def frozen(self) -> tuple[np.ndarray, ...]:
-        """Bodies i, j (l, 2), kinds (l,), normals (l, 3), contact points Y_i, Y_j (l, 4) and shares (l, 3) of what is frozen."""
-        lagged, chosen = self.lagged, self.candidates
-        bodies = np.stack([chosen.first, chosen.second], axis=1).astype(np.int64)
-        flip = lagged.flipped[:, None]
-        Y_i, Y_j = np.where(flip, lagged.Y_second, lagged.Y_first), np.where(flip, lagged.Y_first, lagged.Y_second)
-        n, share = (np.where(flip, -one, one) for one in (lagged.n, lagged.share))
-        return np.where(flip, bodies[:, ::-1], bodies), lagged.kind, n, Y_i, Y_j, share
-
-    def energy(self, moved: np.ndarray, eps: float) -> np.ndarray:
-        """(l,) energies for displacements `moved` (n, 12) against the reference xh; eps [m]."""
-        return friction.energy(self.lagged, self.candidates.positions(moved), eps)
-
-    def energies(self, at: Iterate, q: np.ndarray) -> np.ndarray:
-        """(l,) energies in the state q."""
-        return self.energy(q - at.rest, at.eps)
-
-    def add_to(self, at: Iterate, gradient: np.ndarray, blocks: np.ndarray) -> None:
-        """Add to gradient (n, 12) and blocks (n, n, 12, 12)."""
-        add_elements(self.candidates, self.elements(at.q - at.rest, at.eps), gradient, blocks)
-
-    def elements(self, moved: np.ndarray, eps: float) -> Elements:
-        """Elements of the frozen contacts."""
-        share = self.touching.shares(self.candidates)
-        return friction.friction_elements(self.lagged, self.candidates.positions(moved), eps, share)
-
-    def work(self, moved: np.ndarray, step: np.ndarray, eps: float) -> float:
-        """Work on the motion `step` (n, 12), times c h^2: positions are linear in q, so displacements are as well."""
-        gradients = friction.gradient(self.lagged, self.candidates.positions(moved), eps)
-        return -float(np.sum(gradients * self.candidates.positions(step).reshape(-1, 12)))
-
-
-def _beside(a, of_a: np.ndarray, b, of_b: np.ndarray):
-    """Rows of a, by a mask, and of b, tables of one kind."""
-    columns = ((getattr(a, one.name)[of_a], getattr(b, one.name)[of_b]) for one in fields(a))
-    return type(a)(*(np.concatenate(pair) for pair in columns))
-
-
-def _by_pair(candidates: contact.Contacts, load: np.ndarray) -> PairLoads:
-    """Sums of the loads (l,) over the contacts of every body pair."""
-    bodies = np.stack([candidates.first, candidates.second], axis=1)
-    pairs, place = np.unique(bodies, axis=0, return_inverse=True)
-    return PairLoads(pairs, np.bincount(place.ravel(), load, minlength=len(pairs)))
 
 
 def owners_of(candidates: contact.Contacts, model: Model) -> np.ndarray:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from abd.backends.warp.numbering import Numbering
+from abd.backends.numbering import Numbering
 
 
 class Islands(Numbering):

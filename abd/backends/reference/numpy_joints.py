@@ -8,9 +8,9 @@ import numpy as np
 
 from abd.backends.answers import NOBODY
 from abd.joints.measures.measures import MeasureKind
-from abd.joints.rows import laws, measured_rows, rows, table
+from abd.joints.rows import laws, measured_rows, rows, slots, table
 from abd.joints.rows.forces import LIMITS
-from abd.joints.rows.laws import SLOTS, Law
+from abd.joints.rows.laws import Law
 from abd.joints.rows.system import KEPT, SETTLED, JointSystem
 from abd.model import WORLD
 from abd.potentials.elements import body_block
@@ -36,7 +36,7 @@ class NumpyJoints:
         first = system.rows.term_measure[system.rows.starts[:-1]] if len(system.rows) else np.zeros(0, dtype=int)
         self.owners = np.concatenate([system.linear.child, system.table.child[first]]).astype(int)
         count = len(system.rows)
-        self.law, self.p = np.zeros(count, dtype=np.int32), np.zeros((count, SLOTS))
+        self.law, self.p = np.zeros(count, dtype=np.int32), np.zeros((count, slots.COUNT))
         self.reference, self.shift = np.zeros(len(system.table)), np.zeros((len(system.linear), 3))
         self.caution = np.ones(bodies)
         self.ch2, self.time = 1.0, 0.0
@@ -147,12 +147,12 @@ class NumpyJoints:
 
     def gaps(self, q: np.ndarray) -> np.ndarray:
         """(R,) gaps of the barriers, infinite for all other rows."""
-        g = self.p[:, 2] * (self._values(q) - self.p[:, 1])
+        g = self.p[:, slots.SIGN] * (self._values(q) - self.p[:, slots.CENTRE])
         return np.where(self.law == Law.BARRIER, g, np.inf)
 
     def shares(self, before: np.ndarray, after: np.ndarray) -> np.ndarray:
         """(l + R,) share of a step that keeps every gap open, given the gaps (R,) before and after it."""
-        least = KEPT * np.minimum(before, self.p[:, 3])
+        least = KEPT * np.minimum(before, self.p[:, slots.WIDTH])
         share = np.ones(len(before))
         closing = after < least
         start = before[closing]
@@ -166,8 +166,8 @@ class NumpyJoints:
         linear = np.where(s.linear.exact, np.linalg.norm(F, axis=1), 0.0) / s.linear.tolerance
         x, p = self._values(q), self.p
         held = self._held()
-        capped = (self.law == Law.SATURATED) & (p[:, 0] * np.abs(x - p[:, 1]) >= p[:, 3])
-        measured = np.divide(np.abs(self._residuals(x)), p[:, 6], out=np.zeros(len(x)), where=held & ~capped)
+        capped = (self.law == Law.SATURATED) & (p[:, slots.STRENGTH] * np.abs(x - p[:, slots.CENTRE]) >= p[:, slots.EFFORT])
+        measured = np.divide(np.abs(self._residuals(x)), p[:, slots.TOLERANCE], out=np.zeros(len(x)), where=held & ~capped)
         return np.concatenate([linear, measured])
 
     def predicted(self, q: np.ndarray, direction: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -185,26 +185,27 @@ class NumpyJoints:
             return linear, np.zeros(0), np.zeros((0, q.size))
         J, x = self._jacobian(q)
         residuals = self._residuals(x + J @ direction.ravel())
-        slack = (self.law == Law.ONE_SIDED) & (p[:, 2] * (x - p[:, 1]) >= 0.0)
-        residuals = np.where(slack, p[:, 1] - p[:, 7], residuals)  # what did not pull in the model has no force
+        slack = (self.law == Law.ONE_SIDED) & (p[:, slots.SIGN] * (x - p[:, slots.CENTRE]) >= 0.0)
+        # what did not pull in the model has no force
+        residuals = np.where(slack, p[:, slots.CENTRE] - p[:, slots.BOUND], residuals)
         return linear, np.where(self._held(), residuals, 0.0), J
 
     def _held(self) -> np.ndarray:
         """(R,) which rows are exact and act."""
-        return (self.p[:, 6] > 0.0) & np.isin(self.law, (Law.QUADRATIC, Law.SATURATED, Law.ONE_SIDED))
+        return (self.p[:, slots.TOLERANCE] > 0.0) & np.isin(self.law, (Law.QUADRATIC, Law.SATURATED, Law.ONE_SIDED))
 
     def _residuals(self, x: np.ndarray) -> np.ndarray:
         """(R,) what `a` lacks: x - target, and of one-sided rows the smaller of the gap and lambda / K, along x."""
         p = self.p
-        pull = p[:, 2] * (p[:, 1] - p[:, 7])
-        one_sided = p[:, 2] * np.minimum(p[:, 2] * (x - p[:, 7]), pull)
-        return np.where(self.law == Law.ONE_SIDED, one_sided, x - p[:, 2])
+        sign, bound = p[:, slots.SIGN], p[:, slots.BOUND]
+        one_sided = sign * np.minimum(sign * (x - bound), sign * (p[:, slots.CENTRE] - bound))
+        return np.where(self.law == Law.ONE_SIDED, one_sided, x - p[:, slots.TARGET])
 
     def worst(self, linear: np.ndarray, measured: np.ndarray, aside: np.ndarray) -> float:
         """Largest predicted residual, linear (l, 3) and measured (R,), of the rows that a direction can close, over its
         tolerance; rows of bodies left aside (n,) do not count."""
-        held = (self.p[:, 6] > 0.0) & (self.law == Law.QUADRATIC)
-        sizes = np.divide(np.abs(measured), self.p[:, 6], out=np.zeros(len(measured)), where=held)
+        held = (self.p[:, slots.TOLERANCE] > 0.0) & (self.law == Law.QUADRATIC)
+        sizes = np.divide(np.abs(measured), self.p[:, slots.TOLERANCE], out=np.zeros(len(measured)), where=held)
         over = np.concatenate([np.linalg.norm(linear, axis=1) / self.system.linear.tolerance, sizes])
         return float(over[~aside[self.owners]].max(initial=0.0))
 
@@ -212,7 +213,7 @@ class NumpyJoints:
         """(n, 12) ``C^T K c`` of predicted residuals c; one-sided rows and those with an effort limit have none."""
         s = self.system
         c = np.where(self.law == Law.QUADRATIC, measured, 0.0)
-        return rows.pull_back(s.linear, s.linear.K * linear, self.n) + ((self.p[:, 0] * c) @ J).reshape(self.n, 12)
+        return rows.pull_back(s.linear, s.linear.K * linear, self.n) + ((self.p[:, slots.STRENGTH] * c) @ J).reshape(self.n, 12)
 
     def effort_changes(self, q: np.ndarray, direction: np.ndarray) -> np.ndarray:
         """(l + R,) change of the force of friction and of drives with an effort limit along a direction (n, 12) from q,
@@ -221,10 +222,10 @@ class NumpyJoints:
         end = x + J @ direction.ravel()
         (_, slope, curvature), (_, ahead, _) = (laws.evaluate(self.law, self.p, at, self._cautions()) for at in (x, end))
         friction, limited = self.law == Law.FRICTION, self.law == Law.SATURATED
-        largest = np.where(friction, self.p[:, 0], np.where(limited, self.p[:, 3], 0.0))
-        self.p[friction, 4] = laws.aimed(self.p[friction], x[friction], end[friction], curvature[friction])
+        largest = np.where(friction, self.p[:, slots.STRENGTH], np.where(limited, self.p[:, slots.EFFORT], 0.0))
+        self.p[friction, slots.AIM] = laws.aimed(self.p[friction], x[friction], end[friction], curvature[friction])
         wall = self.law == Law.BARRIER
-        self.p[wall, 7] = laws.caught(self.p[wall], x[wall], end[wall])
+        self.p[wall, slots.GAP_AIM] = laws.caught(self.p[wall], x[wall], end[wall])
         share = np.divide(np.abs(ahead - slope), SETTLED * largest, out=np.zeros(len(x)), where=largest > 0.0)
         return np.concatenate([np.zeros(len(self.system.linear)), share])
 
@@ -235,7 +236,7 @@ class NumpyJoints:
         kept = aside[self.owners]
         self.shift -= np.where(kept[: len(linear), None], 0.0, linear)
         held = self._held() & (whole | (self.law == Law.QUADRATIC)) & ~kept[len(linear) :]
-        reach = np.where(self.law == Law.SATURATED, p[:, 3] / np.where(held, p[:, 0], 1.0), np.inf)
-        fresh = p[:, 1] - measured
-        fresh = np.where(self.law == Law.SATURATED, np.clip(fresh, p[:, 2] - reach, p[:, 2] + reach), fresh)
-        p[:, 1] = np.where(held, fresh, p[:, 1])
+        reach = np.where(self.law == Law.SATURATED, p[:, slots.EFFORT] / np.where(held, p[:, slots.STRENGTH], 1.0), np.inf)
+        fresh, target = p[:, slots.CENTRE] - measured, p[:, slots.TARGET]
+        fresh = np.where(self.law == Law.SATURATED, np.clip(fresh, target - reach, target + reach), fresh)
+        p[:, slots.CENTRE] = np.where(held, fresh, p[:, slots.CENTRE])

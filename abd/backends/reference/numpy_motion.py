@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from abd.backends.body_data import BodyData, Turning
 from abd.backends.reference.numpy_bodies import maps, positions, state, turning
-from abd.backends.warp.body_data import BodyData, Turning
 from abd.model import Kind
 from abd.potentials import free_motion, gyration
 from abd.potentials.integrators import LASTING, Mode, Scheme, levels

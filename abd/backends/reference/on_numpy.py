@@ -8,10 +8,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from abd.backends.body_data import BodyData
 from abd.backends.reference.dense_solver import DenseSolver
 from abd.backends.reference.iteration import Iteration
 from abd.backends.reference.numpy_bodies import Boxes
-from abd.backends.reference.numpy_contacts import NumpyContacts, NumpyFriction
+from abd.backends.reference.numpy_contacts import NumpyContacts
+from abd.backends.reference.numpy_friction import NumpyFriction
 from abd.backends.reference.numpy_islands import Islands
 from abd.backends.reference.numpy_joints import NumpyJoints
 from abd.backends.reference.parts.arcs import Arcs
@@ -27,7 +29,6 @@ from abd.backends.reference.parts.ways import Ways
 from abd.backends.reference.potential import Iterate, Potential
 from abd.backends.reference.scheme import HostScheme
 from abd.backends.reference.start import Start
-from abd.backends.warp.body_data import BodyData
 from abd.contact.pair_law import PairLaw
 from abd.joints.rows.build import build_system
 from abd.joints.rows.system import JointSystem

@@ -7,11 +7,12 @@ from typing import Protocol
 
 import numpy as np
 
+from abd.backends.body_data import BodyData
 from abd.backends.reference.numpy_bodies import BodyEnergies, StepData, maps
-from abd.backends.reference.numpy_contacts import NumpyContacts, NumpyFriction
+from abd.backends.reference.numpy_contacts import NumpyContacts
+from abd.backends.reference.numpy_friction import NumpyFriction
 from abd.backends.reference.numpy_islands import Islands
 from abd.backends.reference.numpy_joints import NumpyJoints
-from abd.backends.warp.body_data import BodyData
 from abd.joints.rows.system import JointSystem
 from abd.model import Model
 

@@ -13,7 +13,7 @@ import warp as wp
 
 from abd.backends.device.device import ALONE, Device
 from abd.backends.device.scan import Scan
-from abd.backends.warp.numbering import Division, Numbering
+from abd.backends.numbering import Division, Numbering
 from abd.joints.closure.link_graph import connected_labels
 from cuda_kernels.parallel import islands as kernels
 from cuda_kernels.parallel import sums

@@ -5,6 +5,7 @@ Arrays live on the device. What the Newton loop sees is a handful of numbers per
 
 from __future__ import annotations
 
+from abd.backends.body_data import BodyData
 from abd.backends.device.device import Device
 from abd.backends.device.graphs import Graphs
 from abd.backends.device.upload import new_pose, upload_bodies
@@ -12,7 +13,6 @@ from abd.backends.linear.linear import LinearSolver
 from abd.backends.recorded.iteration import Iteration
 from abd.backends.recorded.start import Start
 from abd.backends.recorded.whole_step import WholeStep
-from abd.backends.warp.body_data import BodyData
 from abd.backends.warp.islands import Islands
 from abd.backends.warp.iterate import Iterate
 from abd.backends.warp.parts.arcs import Arcs

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import warp as wp
 
+from abd.backends.body_data import body_boxes, surface_boxes
 from abd.backends.device.device import Device
 from abd.backends.device.upload import new_lead, new_path
-from abd.backends.warp.body_data import body_boxes, surface_boxes
 from abd.backends.warp.islands import Islands
 from abd.backends.warp.iterate import Iterate
 from abd.model import Model

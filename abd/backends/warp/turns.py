@@ -1,35 +1,13 @@
-"""Counting the turns of angles from frame to frame, so that nothing else of the coordinates has to be known between."""
+"""Counting the turns of angles on a device."""
 
 from __future__ import annotations
 
 import numpy as np
 
 from abd.backends.device.upload import upload_measures
-from abd.joints.rows.table import MeasureTable, values
+from abd.backends.turns import Turns
+from abd.joints.rows.table import MeasureTable
 from cuda_kernels.joints import measures
-
-
-class Turns:
-    """Counts on the host, by the definition; c coordinates."""
-
-    def __init__(self, table: MeasureTable, states):
-        self.table, self.states = table, states
-        self._near = np.zeros(len(table))
-
-    def set(self, near: np.ndarray) -> None:
-        """Count from coordinates (c,) of the present state."""
-        self._near = near.copy()
-
-    def count(self, ahead: np.ndarray | None = None) -> None:
-        """Follow the state to the present one; no angle turned by more than half a turn since the last call, or by more than
-        that beside `ahead` (c,)."""
-        if self.table.counts_turns.any():
-            near = self._near if ahead is None else self._near + ahead
-            self._near = values(self.table, self.states.read_state()[0], near)
-
-    def near(self) -> np.ndarray:
-        """(c,) values near which the angles of the present state are counted."""
-        return self._near.copy()
 
 
 class CountedTurns(Turns):

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from abd.joints.rows import laws
+from abd.joints.rows import laws, slots
 from abd.joints.rows.laws import Law
 from abd.joints.rows.system import JointMemory, JointSystem, Role
 from abd.model import Settings
@@ -111,7 +111,7 @@ def _elasticity(system: JointSystem, applied: Applied) -> np.ndarray:
 def _limits_alone(system: JointSystem, applied: Applied) -> Applied:
     """The barriers and other limits that are not exact, without what they damp or hold back; all else off."""
     p = applied.p.copy()
-    p[:, 4] = 0.0
-    p[applied.law == Law.BARRIER, 6] = 0.0
+    p[:, slots.DAMPING] = 0.0
+    p[applied.law == Law.BARRIER, slots.OPENING] = 0.0
     chosen = np.isin(applied.law, LIMITS) & ~system.acting.exact
     return replace(applied, law=np.where(chosen, applied.law, Law.OFF), p=p)

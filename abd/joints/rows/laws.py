@@ -1,22 +1,24 @@
 """Laws: what a row's value x contributes to the incremental potential, psi(x) [kg m^2].
 
-Forces and stiffnesses in SI enter multiplied by c h^2. Parameters p (8,) by slot, g = sign (x - bound) a gap:
+Forces and stiffnesses in SI enter multiplied by c h^2. Parameters p (8,) stand in named slots (`abd.joints.rows.slots`);
+g = SIGN (x - a) is a gap.
 
     OFF        0
-    QUADRATIC  K/2 (x - a)^2                                p = K, a, target
-    SATURATED  the same, its slope capped at T              p = K, a, target, T
+    QUADRATIC  K/2 (x - a)^2                                K STRENGTH, a CENTRE, TARGET
+    SATURATED  the same, its slope capped at T              T EFFORT
     BARRIER    kappa G^2 b(g/G) + D/2 max(0, min(G, g_n) - g)^2 + T f1(g - g_n; eps)
-               p = kappa, bound, sign, G, D, g_n, eps, gap expected at the end, with b(s) = -(s - 1)^2 ln s below 1,
+               kappa STRENGTH, G WIDTH, D DAMPING, g_n LAST_GAP, eps OPENING, GAP_AIM, with b(s) = -(s - 1)^2 ln s below 1,
                f1(y) = 0 below 0, y^2/(2 eps) up to eps, y - eps/2 beyond, and T = kappa G |b'(g_n/G)|, 0 without an eps
-    ONE_SIDED  K/2 max(0, -g)^2 + D/2 max(0, min(0, g_n) - g)^2   p = K, a, sign, -, D, g_n, ., bound; g from a
-    CUBIC      S max(0, -g)^3                               p = S, bound, sign
-    FRICTION   T f0(|x - a|; eps), Coulomb's, smoothed      p = T, a, -, eps, value expected at the end
-    LINEAR     -T x                                         p = T
-    SINE       K/2 sin(x - a)^2                             p = K, a, target
-    GIVEN      a user's force at x = v: psi, its slope and curvature there      p = v, psi, slope, curvature, w, x_h, -, x_n
+    ONE_SIDED  K/2 max(0, -g)^2 + D/2 max(0, min(0, g_n) - g)^2   K STRENGTH, D DAMPING, g_n LAST_GAP, BOUND
+    CUBIC      S max(0, -g)^3                               S STRENGTH
+    FRICTION   T f0(|x - a|; eps), Coulomb's, smoothed      T STRENGTH, a CENTRE, eps SMOOTHING, AIM
+    LINEAR     -T x                                         T STRENGTH
+    SINE       K/2 sin(x - a)^2                             K STRENGTH, a CENTRE, TARGET
+    GIVEN      a user's force at x = v: psi, its slope and curvature there      v HERE, ENERGY, SLOPE, CURVATURE; the next ones
+               follow from w PER_STEP, x_h LAST, x_n BEGIN
 
-An exact row's `a` differs from its `target`, or from its `bound`, by its multiplier: ``a = target - lambda / K``,
-``a = bound + sign lambda / K`` with lambda >= 0; p[6] is the residual to which it is held (0: not exact). The damping D
+An exact row's `a` differs from its target, or from its bound, by its multiplier: ``a = TARGET - lambda / K``,
+``a = BOUND + SIGN lambda / K`` with lambda >= 0; TOLERANCE is the residual to which it is held (0: not exact). The damping D
 acts on the way into a limit's zone only. What leaves the zone of a barrier is held, at speeds above eps per step, by T, as
 much as it was pushed with at the end of the last step (T): a barrier stops, and gives nothing back, whatever dt is.
 """
@@ -27,7 +29,8 @@ from enum import IntEnum
 
 import numpy as np
 
-SLOTS = 8
+from abd.joints.rows import slots
+
 FORBIDDEN = 1e60
 """Energy of a barrier's negative gap: finite, and larger than any other."""
 NEAR = 1e-6
@@ -77,58 +80,65 @@ def evaluate(
             energy[k], slope[k], curvature[k] = function(p[k].T, x[k])
     k = law == Law.SATURATED
     if k.any():
-        own = np.where(p[k, 0] * np.abs(x[k] - p[k, 1]) <= p[k, 3], p[k, 0], 0.0)
+        K, e, T = p[k, slots.STRENGTH], x[k] - p[k, slots.CENTRE], p[k, slots.EFFORT]
+        own = np.where(K * np.abs(e) <= T, K, 0.0)
         curvature[k] = own + np.broadcast_to(caution, len(x))[k] * (curvature[k] - own)
     return energy, slope, curvature
 
 
 def _quadratic(p, x):
-    e = x - p[1]
-    return 0.5 * p[0] * e * e, p[0] * e, p[0]
+    K, e = p[slots.STRENGTH], x - p[slots.CENTRE]
+    return 0.5 * K * e * e, K * e, K
 
 
 def _saturated(p, x):
-    e = x - p[1]
+    K, e, T = p[slots.STRENGTH], x - p[slots.CENTRE], p[slots.EFFORT]
     size = np.abs(e)
-    weak = p[0] * size <= p[3]
-    energy = np.where(weak, 0.5 * p[0] * e * e, p[3] * size - 0.5 * p[3] ** 2 / p[0])
-    return energy, np.where(weak, p[0] * e, p[3] * np.sign(e)), np.where(weak, p[0], p[3] / np.maximum(size, 1e-300))
+    weak = K * size <= T
+    energy = np.where(weak, 0.5 * K * e * e, T * size - 0.5 * T**2 / K)
+    return energy, np.where(weak, K * e, T * np.sign(e)), np.where(weak, K, T / np.maximum(size, 1e-300))
+
+
+def _gap(p, x):
+    return p[slots.SIGN] * (x - p[slots.CENTRE])
 
 
 def _entering(p, g, edge):
     """Damping of what enters below ``min(edge, g_n)``."""
-    depth = np.maximum(0.0, np.minimum(edge, p[5]) - g)
-    return 0.5 * p[4] * depth**2, -p[4] * depth, np.where(depth > 0.0, p[4], 0.0)
+    D, depth = p[slots.DAMPING], np.maximum(0.0, np.minimum(edge, p[slots.LAST_GAP]) - g)
+    return 0.5 * D * depth**2, -D * depth, np.where(depth > 0.0, D, 0.0)
 
 
 def _barrier(p, x):
-    g = p[2] * (x - p[1])
+    kappa, G, g = p[slots.STRENGTH], p[slots.WIDTH], _gap(p, x)
     inside = g > 0.0
-    s = np.where(inside, g, p[3]) / p[3]
+    s = np.where(inside, g, G) / G
     near = s < 1.0
     s = np.where(near, s, 1.0)
     log = np.log(s)
-    energy = -p[0] * p[3] ** 2 * (s - 1.0) ** 2 * log
-    slope = -p[0] * p[3] * (s - 1.0) * (2.0 * log + (s - 1.0) / s)
-    curvature = -p[0] * (2.0 * log + 4.0 * (s - 1.0) / s - ((s - 1.0) / s) ** 2)
-    damped, held = _entering(p, g, p[3]), _leaving(p, g)
+    energy = -kappa * G**2 * (s - 1.0) ** 2 * log
+    slope = -kappa * G * (s - 1.0) * (2.0 * log + (s - 1.0) / s)
+    curvature = -kappa * (2.0 * log + 4.0 * (s - 1.0) / s - ((s - 1.0) / s) ** 2)
+    damped, held = _entering(p, g, G), _leaving(p, g)
     energy = np.where(inside, energy + damped[0] + held[0], FORBIDDEN)
-    return energy, p[2] * (slope + damped[1] + held[1]), np.where(near, curvature, 0.0) + damped[2] + held[2]
+    return energy, p[slots.SIGN] * (slope + damped[1] + held[1]), np.where(near, curvature, 0.0) + damped[2] + held[2]
 
 
 def _leaving(p, g):
     """What holds a gap that opens."""
-    eps = np.where(p[6] > 0.0, p[6], 1.0)
-    T, y = np.where(p[6] > 0.0, _push(p), 0.0), (g - p[5]) / eps
+    holds = p[slots.OPENING] > 0.0
+    eps = np.where(holds, p[slots.OPENING], 1.0)
+    T, y = np.where(holds, _push(p), 0.0), (g - p[slots.LAST_GAP]) / eps
     opened = np.maximum(y, 0.0)
     energy = np.where(opened < 1.0, 0.5 * opened**2, opened - 0.5)
-    return T * eps * energy, T * hold(y), T * _secant_of_hold(y, (p[7] - p[5]) / eps) / eps
+    return T * eps * energy, T * hold(y), T * _secant_of_hold(y, (p[slots.GAP_AIM] - p[slots.LAST_GAP]) / eps) / eps
 
 
 def _push(p):
     """Size of a barrier's slope at its last gap, 0 where that is not open."""
-    s = np.where(p[5] > 0.0, np.minimum(p[5] / p[3], 1.0), 1.0)
-    return p[0] * p[3] * (s - 1.0) * (2.0 * np.log(s) + (s - 1.0) / s)
+    kappa, G, last = p[slots.STRENGTH], p[slots.WIDTH], p[slots.LAST_GAP]
+    s = np.where(last > 0.0, np.minimum(last / G, 1.0), 1.0)
+    return kappa * G * (s - 1.0) * (2.0 * np.log(s) + (s - 1.0) / s)
 
 
 def hold(y: np.ndarray) -> np.ndarray:
@@ -152,11 +162,10 @@ def caught(p: np.ndarray, x: np.ndarray, ahead: np.ndarray) -> np.ndarray:
     another share the time before, which was here if the step was a full one: the row ends where the line through both meets
     `hold`. Where no line falls, the share between the two that contradict each other is tried.
     """
-    holds = p[:, 6] > 0.0
-    eps = np.where(holds, p[:, 6], 1.0)
-    y, end, before = (
-        (g - p[:, 5]) / eps for g in (p[:, 2] * (x - p[:, 1]), p[:, 2] * (ahead - p[:, 1]), p[:, 7])
-    )
+    p = p.T
+    last, holds = p[slots.LAST_GAP], p[slots.OPENING] > 0.0
+    eps = np.where(holds, p[slots.OPENING], 1.0)
+    y, end, before = ((g - last) / eps for g in (_gap(p, x), _gap(p, ahead), p[slots.GAP_AIM]))
     share = hold(y) + _secant_of_hold(y, before) * (end - y)
     between = (share > 0.0) & (share < 1.0)
     past = np.where(share <= 0.0, end > 0.0, ~between & (end < 1.0))
@@ -166,30 +175,27 @@ def caught(p: np.ndarray, x: np.ndarray, ahead: np.ndarray) -> np.ndarray:
     aim = np.where(met, (share + K * end) / (1.0 + K), np.where(past, 0.5 * (hold(share) + hold(end)), share))
     over = np.where(met, end + (share - hold(aim)) / K, end)
     aim = np.where(aim >= 1.0, np.maximum(1.0, over), np.where(aim <= 0.0, np.minimum(0.0, over), aim))
-    return p[:, 5] + eps * np.where(holds, aim, end)
+    return last + eps * np.where(holds, aim, end)
 
 
 def _one_sided(p, x):
-    g = p[2] * (x - p[1])
+    K, g = p[slots.STRENGTH], _gap(p, x)
     v = np.maximum(0.0, -g)
     damped = _entering(p, g, 0.0)
-    return (
-        0.5 * p[0] * v**2 + damped[0],
-        p[2] * (-p[0] * v + damped[1]),
-        np.where(v > 0.0, p[0], 0.0) + damped[2],
-    )
+    return 0.5 * K * v**2 + damped[0], p[slots.SIGN] * (-K * v + damped[1]), np.where(v > 0.0, K, 0.0) + damped[2]
 
 
 def _cubic(p, x):
-    v = np.maximum(0.0, -p[2] * (x - p[1]))
-    return p[0] * v**3, -3.0 * p[2] * p[0] * v**2, 6.0 * p[0] * v
+    S, v = p[slots.STRENGTH], np.maximum(0.0, -_gap(p, x))
+    return S * v**3, -3.0 * p[slots.SIGN] * S * v**2, 6.0 * S * v
 
 
 def _friction(p, x):
-    u = x - p[1]
-    y, eps = np.abs(u), p[3]
+    T, a, eps = p[slots.STRENGTH], p[slots.CENTRE], p[slots.SMOOTHING]
+    u = x - a
+    y = np.abs(u)
     f0 = np.where(y >= eps, y, y * y * (eps - y / 3.0) / eps**2 + eps / 3.0)
-    return p[0] * f0, p[0] * force(u / eps), p[0] * secant(u / eps, (p[4] - p[1]) / eps) / eps
+    return T * f0, T * force(u / eps), T * secant(u / eps, (p[slots.AIM] - a) / eps) / eps
 
 
 def force(y: np.ndarray) -> np.ndarray:
@@ -209,7 +215,7 @@ def aimed(p: np.ndarray, x: np.ndarray, ahead: np.ndarray, curvature: np.ndarray
     """(k,) values at which rows of friction, parameters (k, 8), are expected to end, by a model of this `curvature` (k,) at x
     (k,) that leads to `ahead` (k,): there where their law has the force that the model ends with. A row that slips, for which
     the model has more than its largest force, ends where the model does, and at its edge at the least."""
-    T, a, eps = p[:, 0], p[:, 1], p[:, 3]
+    T, a, eps = p[:, slots.STRENGTH], p[:, slots.CENTRE], p[:, slots.SMOOTHING]
     y, end = (x - a) / eps, (ahead - a) / eps
     share = force(y) + np.divide(curvature * (ahead - x), T, out=np.zeros(len(x)), where=T > 0.0)
     size = np.abs(share)
@@ -219,17 +225,18 @@ def aimed(p: np.ndarray, x: np.ndarray, ahead: np.ndarray, curvature: np.ndarray
 
 
 def _linear(p, x):
-    return -p[0] * x, -p[0], np.zeros_like(x)
+    T = p[slots.STRENGTH]
+    return -T * x, -T, np.zeros_like(x)
 
 
 def _sine(p, x):
-    e = x - p[1]
-    return 0.5 * p[0] * np.sin(e) ** 2, 0.5 * p[0] * np.sin(2.0 * e), p[0] * np.maximum(0.0, np.cos(2.0 * e))
+    K, e = p[slots.STRENGTH], x - p[slots.CENTRE]
+    return 0.5 * K * np.sin(e) ** 2, 0.5 * K * np.sin(2.0 * e), K * np.maximum(0.0, np.cos(2.0 * e))
 
 
 def _given(p, x):
-    e = x - p[0]
-    return p[1] + p[2] * e + 0.5 * p[3] * e * e, p[2] + p[3] * e, p[3]
+    e, slope, curvature = x - p[slots.HERE], p[slots.SLOPE], p[slots.CURVATURE]
+    return p[slots.ENERGY] + slope * e + 0.5 * curvature * e * e, slope + curvature * e, curvature
 
 
 _FUNCTIONS = {

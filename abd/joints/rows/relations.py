@@ -12,6 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from abd.joints.measures.slopes import gradient
+from abd.joints.rows import slots
 
 ACCURACY = 1e-9
 """To which share of itself the work of a force within a step is integrated."""
@@ -78,17 +79,18 @@ class ForceLaw:
     function: Callable[[Sequence[float]], float]
 
     def set(self, p: np.ndarray, x: float, ch2: float, time: float) -> None:
-        """Set the first four parameters of the law `GIVEN` (8,) for the value x, by the others: w, x_h and x_n."""
+        """Set value, energy, slope and curvature of the law `GIVEN` (8,) at x, by its other parameters: w, x_h and x_n."""
         from scipy.integrate import quad
 
-        per_step, last, begin = p[4], p[5], p[7]
+        per_step, last, begin = p[slots.PER_STEP], p[slots.LAST], p[slots.BEGIN]
 
         def force(s: float) -> float:
             return float(self.function((s, time, per_step * (s - last))))
 
         along = quad(force, begin, x, epsabs=0.0, epsrel=ACCURACY, limit=PIECES, full_output=1)[0]
         by_value, _, by_rate = gradient(self.function, (x, time, per_step * (x - last)))
-        p[:4] = x, -ch2 * along, -ch2 * force(x), max(0.0, -ch2 * (by_value + per_step * by_rate))
+        p[slots.HERE], p[slots.ENERGY], p[slots.SLOPE] = x, -ch2 * along, -ch2 * force(x)
+        p[slots.CURVATURE] = max(0.0, -ch2 * (by_value + per_step * by_rate))
 
 
 FUNCTIONS: dict[str, Callable[[np.ndarray], float]] = {}

@@ -15,7 +15,8 @@ from functools import cached_property
 import numpy as np
 
 from abd.joints.measures.measures import Measure
-from abd.joints.rows.laws import SLOTS, Law
+from abd.joints.rows import slots
+from abd.joints.rows.laws import Law
 from abd.joints.rows.measured_rows import MeasuredRows
 from abd.joints.rows.measured_rows import evaluate as row_values
 from abd.joints.rows.relations import ForceLaw
@@ -269,7 +270,7 @@ class JointSystem:
 
     def closed_gap(self, law: np.ndarray, p: np.ndarray, x: np.ndarray) -> int | None:
         """First barrier row whose gap is not open at values x (R,)."""
-        closed = np.flatnonzero((law == Law.BARRIER) & (p[:, 2] * (x - p[:, 1]) <= 0.0))
+        closed = np.flatnonzero((law == Law.BARRIER) & (p[:, slots.SIGN] * (x - p[:, slots.CENTRE]) <= 0.0))
         return int(closed[0]) if len(closed) else None
 
     def shifts(self, memory: JointMemory, ch2: float) -> np.ndarray:
@@ -296,7 +297,7 @@ class JointSystem:
         """
         a, count = self.acting, len(self.rows)
         w = np.broadcast_to(weights.reshape(9, -1), (9, count))
-        p = np.zeros((count, SLOTS))
+        p = np.zeros((count, slots.COUNT))
         if not count:
             return np.zeros(0, dtype=np.int32), p
         now, before, rate, earlier_rate = memory.history
@@ -311,38 +312,39 @@ class JointSystem:
         K = a.mass_stiffness + ch2 * a.stiffness + damped
         pull = (a.mass_stiffness + ch2 * a.stiffness) * target + damped * (last + speed_of_target / per_step)
         centre = np.divide(pull, K, out=target.copy(), where=K > 0.0)
-        p[:, 0], p[:, 1], p[:, 2] = K, centre, centre
+        p[:, slots.STRENGTH], p[:, slots.CENTRE], p[:, slots.TARGET] = K, centre, centre
         held = a.exact & (K > 0.0)
-        p[held, 1] -= ch2 * memory.multiplier[held] / K[held]
-        p[:, 3] = np.where(a.law == Law.SATURATED, ch2 * np.where(np.isfinite(a.effort), a.effort, 1e300), 0.0)
+        p[held, slots.CENTRE] -= ch2 * memory.multiplier[held] / K[held]
+        p[:, slots.EFFORT] = np.where(a.law == Law.SATURATED, ch2 * np.where(np.isfinite(a.effort), a.effort, 1e300), 0.0)
 
         limit = np.isin(a.law, (Law.BARRIER, Law.ONE_SIDED, Law.CUBIC))
-        p[limit, 0] = (a.mass_stiffness + ch2 * a.stiffness)[limit]
-        p[limit, 1], p[limit, 2], p[limit, 3] = a.bound[limit], a.sign[limit], a.distance[limit]
+        p[limit, slots.STRENGTH] = (a.mass_stiffness + ch2 * a.stiffness)[limit]
+        p[limit, slots.CENTRE], p[limit, slots.SIGN], p[limit, slots.WIDTH] = a.bound[limit], a.sign[limit], a.distance[limit]
         # damped is the way since the last state, in whose units the rate is 1 / h
-        p[limit, 4], p[limit, 5] = (ch2 * a.damping * w[7])[limit], (a.sign * (now - a.bound))[limit]
-        p[limit, 7] = a.bound[limit]
+        p[limit, slots.DAMPING] = (ch2 * a.damping * w[7])[limit]
+        p[limit, slots.LAST_GAP], p[limit, slots.BOUND] = (a.sign * (now - a.bound))[limit], a.bound[limit]
         pulled = limit & held
-        p[pulled, 1] += (a.sign * ch2 * memory.multiplier)[pulled] / p[pulled, 0]
+        p[pulled, slots.CENTRE] += (a.sign * ch2 * memory.multiplier)[pulled] / p[pulled, slots.STRENGTH]
 
         rubbing = a.law == Law.FRICTION
-        p[rubbing, 0], p[rubbing, 1], p[rubbing, 3] = ch2 * a.effort[rubbing], last[rubbing], speed / per_step[rubbing]
-        p[rubbing, 4] = (last + rate / per_step)[rubbing]
+        p[rubbing, slots.STRENGTH], p[rubbing, slots.CENTRE] = ch2 * a.effort[rubbing], last[rubbing]
+        p[rubbing, slots.SMOOTHING], p[rubbing, slots.AIM] = speed / per_step[rubbing], (last + rate / per_step)[rubbing]
         pushing = a.law == Law.LINEAR
-        p[pushing, 0] = ch2 * np.clip(target, -a.effort, a.effort)[pushing]
+        p[pushing, slots.STRENGTH] = ch2 * np.clip(target, -a.effort, a.effort)[pushing]
         turning = a.role == Role.ARMATURE
         # J times the rate of the rate, by the same differences
         inertial = last + (w[4] * rate + w[5] * earlier_rate) / per_step
-        p[turning, 1] = p[turning, 2] = inertial[turning]
-        p[turning, 0] *= (ch2 * per_step**2)[turning]
+        p[turning, slots.CENTRE] = p[turning, slots.TARGET] = inertial[turning]
+        p[turning, slots.STRENGTH] *= (ch2 * per_step**2)[turning]
         law = np.where(a.active, a.law, Law.OFF).astype(np.int32)
-        p[:, 6] = np.where(a.exact, a.tolerance, 0.0)
+        p[:, slots.TOLERANCE] = np.where(a.exact, a.tolerance, 0.0)
         for row, force in self.given.items():
-            p[row], p[row, 4], p[row, 5], p[row, 7] = 0.0, per_step[row], last[row], now[row]
+            p[row] = 0.0
+            p[row, slots.PER_STEP], p[row, slots.LAST], p[row, slots.BEGIN] = per_step[row], last[row], now[row]
             force.set(p[row], now[row], ch2, time)
         wall = a.law == Law.BARRIER
-        p[wall, 6] = np.where(a.follows[wall], 0.0, speed / w[7, wall])
-        p[wall, 7] = p[wall, 5] + (a.sign * rate)[wall] / w[7, wall]
+        p[wall, slots.OPENING] = np.where(a.follows[wall], 0.0, speed / w[7, wall])
+        p[wall, slots.GAP_AIM] = p[wall, slots.LAST_GAP] + (a.sign * rate)[wall] / w[7, wall]
         return law, p
 
     def remember(
@@ -356,8 +358,9 @@ class JointSystem:
         if not len(self.table):
             return JointMemory(memory.reference, memory.history, memory.multiplier, linear)
         a = self.acting
-        carried = np.where(a.law == Law.ONE_SIDED, a.sign * (p[:, 1] - p[:, 7]), p[:, 2] - p[:, 1])
-        multiplier = np.where(a.exact & a.active, p[:, 0] * carried / ch2, 0.0)
+        centre = p[:, slots.CENTRE]
+        carried = np.where(a.law == Law.ONE_SIDED, a.sign * (centre - p[:, slots.BOUND]), p[:, slots.TARGET] - centre)
+        multiplier = np.where(a.exact & a.active, p[:, slots.STRENGTH] * carried / ch2, 0.0)
         reference = values(self.table, q, memory.reference)
         x, _ = row_values(self.rows, reference)
         now, before, rate, _ = memory.history

@@ -290,6 +290,14 @@ LinearSolver = Literal[
 """By size and structure, or the name of one (`abd.backends.linear.solvers`)."""
 
 
+Barrier = Literal[
+    "log",
+    "log_sq",
+    "cubic",
+]
+"""Names of `abd.potentials.barrier`."""
+
+
 class SolverSpec(Spec):
     """How a step is computed."""
 
@@ -315,7 +323,7 @@ class SolverSpec(Spec):
         gt=0,
     )
     minimum_separation: Number = entry(0.0, "distance that every pair keeps at least", unit="m", ge=0)
-    barrier: Literal["log", "log_sq", "cubic"] = entry("log", "family of the contact barrier")
+    barrier: Barrier = entry("log", "family of the contact barrier")
     contact_set: Literal["minima", "ipc"] = entry(
         "minima",
         "what contact counts: every local minimum of distance once, however surfaces are cut into triangles, or all pairs "

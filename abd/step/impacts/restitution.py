@@ -11,9 +11,9 @@ from the velocities w = v before the step: all pairs that close at the time, and
     w+ = w + W sum_k r_k P_k,     r_k >= 0,     P_k . w+ + e_k P_k . w >= 0,     one of both zero,
 
 e_k = 0 for what rests, until nothing closes; where all e_k are 0, all pairs are taken at once. W is the inverse of the mass
-matrix of the rigid motions that joints and fixed degrees of freedom allow (`abd.step.mobility`). So an impact runs through a
-row of balls in touch pair by pair, and the last one leaves; a plank that falls flat on two posts strikes both at once. A round
-adds no energy if the e_k are equal: it is the inelastic solution of the pairs, and the share e beyond.
+matrix of the rigid motions that joints and fixed degrees of freedom allow (`abd.step.impacts.mobility`). So an impact runs
+through a row of balls in touch pair by pair, and the last one leaves; a plank that falls flat on two posts strikes both at once.
+A round adds no energy if the e_k are equal: it is the inelastic solution of the pairs, and the share e beyond.
 With u_k the ``P_k . w`` that the rounds end with, the velocities v' at the end of the step become
 
     v+ = v' + W sum_k s_k P_k,        P_k . v+ = u_k                 for pairs that the rounds have struck, s_k >= -1,
@@ -48,7 +48,7 @@ from abd.model import Joint, Kind, Model
 from abd.potentials import free_motion
 from abd.potentials.sweeps import swept
 from abd.rotations import axial
-from abd.step.mobility import Mobility
+from abd.step.impacts.mobility import Mobility
 
 _log = logging.getLogger(__name__)
 

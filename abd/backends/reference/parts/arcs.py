@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 
+from abd.backends.body_data import BodyData
 from abd.backends.reference.dense_solver import DenseSolver
 from abd.backends.reference.numpy_bodies import Boxes, maps, positions, state, turning
 from abd.backends.reference.parts.idle import Idle
 from abd.backends.reference.parts.touch import Touch
 from abd.backends.reference.potential import Potential
 from abd.backends.reference.scheme import HostScheme
-from abd.backends.warp.body_data import BodyData
 from abd.contact.path import Path, follow
 from abd.errors import StepFailure
 from abd.joints.rows.system import LIMIT_CUTS
@@ -109,5 +109,4 @@ class Arcs:
         self.evaluate()
 
     def evaluate(self) -> None:
-        """Energies at the current iterate."""
         self.potential.evaluate()

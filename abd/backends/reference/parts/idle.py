@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from abd.backends.body_data import BodyData
 from abd.backends.reference.numpy_bodies import projectors
 from abd.backends.reference.potential import Potential
-from abd.backends.warp.body_data import BodyData
 from abd.model import Kind, Model
 
 

@@ -32,7 +32,6 @@ class Readings:
         self.at, self.contacts, self.reader = potential.at, potential.contacts, JointReader(model)
 
     def smallest_gap(self, exact: bool = True) -> float:
-        """Smallest gap among the candidates at the current iterate [m]; infinity without any."""
         return float(self.contacts.gaps(self.at.q).min(initial=np.inf))
 
     def contact_figures(self) -> tuple[float, int, float]:
@@ -58,7 +57,6 @@ class Readings:
         return np.linalg.norm(self.states.velocity[:, :3], axis=1) + far * np.linalg.norm(self.states.velocity[:, 3:], axis=1)
 
     def figures(self) -> Figures:
-        """Of the state that the last step led to."""
         model, q, qd = self.model, self.states.now, self.states.velocity
         ch2, applied, memory = self.at.step.ch2, self.rows.applied, self.rows.memory
         read = JointReadings(self.reader, self.rows.system, q, qd, self.reader.initial, memory, applied)

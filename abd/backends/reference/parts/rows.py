@@ -7,7 +7,7 @@ import numpy as np
 from abd.backends.reference.parts.states import States
 from abd.backends.reference.potential import Potential
 from abd.backends.reference.scheme import HostScheme
-from abd.backends.warp.turns import Turns
+from abd.backends.turns import Turns
 from abd.joints.rows.forces import Applied
 from abd.joints.rows.system import JointMemory, JointSystem
 from abd.joints.rows.table import MeasureTable, values
@@ -35,7 +35,6 @@ class Rows:
         self.islands.tie(self.system, self.potential.ties)
 
     def load(self, memory: JointMemory) -> None:
-        """Go on from a memory."""
         self.memory = memory.copy()
 
     def begin_joints(self, ch2: float, time: float, speed: float) -> int | None:
@@ -72,7 +71,6 @@ class Rows:
         return flags[:-1]
 
     def joint_memory(self) -> JointMemory:
-        """What the joints remember of the last step."""
         return self.memory.copy()
 
     def applied_laws(self, memory: JointMemory) -> Applied:

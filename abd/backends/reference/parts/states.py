@@ -22,8 +22,6 @@ class States:
     def load_state(
         self, q: np.ndarray, qd: np.ndarray, previous_q: np.ndarray, previous_qd: np.ndarray, forces: np.ndarray | None = None
     ) -> None:
-        """Positions and velocities (n, 12) of the last two steps, and what is remembered of the forces on the bodies (n, 12)
-        (`abd.potentials.integrators`); nothing without."""
         self.forces = np.zeros((self.n, 12)) if forces is None else forces.copy()
         self.now, self.before = q.copy(), previous_q.copy()
         self.velocity, self.earlier = qd.copy(), previous_qd.copy()
@@ -54,5 +52,4 @@ class States:
         self.before, self.earlier = q.copy(), qd.copy()
 
     def device_positions(self) -> np.ndarray:
-        """The array (n, 12) of the current iterate."""
         return self.at.q

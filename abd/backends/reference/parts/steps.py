@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from abd.backends.body_data import BodyData, inverse_masses
 from abd.backends.reference.numpy_bodies import StepData, maps, positions
 from abd.backends.reference.numpy_motion import Motion, difference
 from abd.backends.reference.parts.goals import Goals
@@ -12,7 +13,6 @@ from abd.backends.reference.parts.rows import Rows
 from abd.backends.reference.parts.states import States
 from abd.backends.reference.potential import Potential
 from abd.backends.reference.scheme import HostScheme
-from abd.backends.warp.body_data import BodyData, inverse_masses
 from abd.joints.closure.link_graph import joined_components
 from abd.joints.rows.sizes import turning_arms
 from abd.model import Model

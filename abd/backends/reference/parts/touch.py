@@ -23,7 +23,6 @@ class Touch:
         self.contacts, self.friction = potential.contacts, potential.friction
 
     def list_standing(self, scale: float = 1.0) -> None:
-        """List the contacts of the present state, with energies in J times a scale."""
         self.contacts.set_scale(scale)
         self.contacts.search(standing(self.at.q))
 
@@ -56,7 +55,6 @@ class Touch:
         return flags
 
     def touching_pairs(self) -> np.ndarray:
-        """(k, 2) distinct pairs of bodies that may touch or rub, the owner first."""
         pairs = [
             np.stack([part.owners, part.candidates.first + part.candidates.second - part.owners], axis=1)
             for part in (self.contacts, self.friction)
@@ -68,7 +66,6 @@ class Touch:
         return self.contacts.gaps(self.at.q) / self.contacts.activation
 
     def pair_gaps(self, exact: bool = False) -> tuple[np.ndarray, np.ndarray]:
-        """(k, 2) pairs of bodies that may touch, and their smallest gaps (k,) at the current iterate in activations."""
         candidates = self.contacts.candidates
         pairs, of = np.unique(np.stack([candidates.first, candidates.second], axis=1), axis=0, return_inverse=True)
         gaps = np.full(len(pairs), np.inf)
@@ -76,6 +73,5 @@ class Touch:
         return np.sort(pairs.reshape(-1, 2), axis=1), gaps
 
     def island_gaps(self) -> np.ndarray:
-        """(islands,) smallest gaps at the current iterate in activations, infinite without any."""
         everything = np.full(self.islands.count, np.inf)
         return self.islands.minima(self.relative_gaps(), self.contacts.owners, everything)

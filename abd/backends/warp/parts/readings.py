@@ -66,11 +66,6 @@ class Readings:
         pairs, *gradients = self.contacts.pair_gradients(self.at.current)
         return pairs, *(-self.scheme.rule.impulse * gradient for gradient in gradients)
 
-    def contact_count(self) -> int:
-        """Active contacts at the current iterate."""
-        self.potential.know_contacts()
-        return int(np.count_nonzero(self.contacts.active())) if self.contacts.candidates.count else 0
-
     def pressing(self) -> Pressing:
         self.potential.know_contacts()
         return self.contacts.pressing(self.at.current)

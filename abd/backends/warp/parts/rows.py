@@ -6,12 +6,13 @@ import numpy as np
 import warp as wp
 
 from abd.backends.device.graphs import Graphs
+from abd.backends.turns import Turns
 from abd.backends.warp.parts.states import States
 from abd.backends.warp.potential import Potential
 from abd.backends.warp.scheme import DeviceScheme
 from abd.backends.warp.scratch import Scratch
 from abd.backends.warp.terms.row_memory import RowMemory
-from abd.backends.warp.turns import CountedTurns, Turns
+from abd.backends.warp.turns import CountedTurns
 from abd.joint_list import JointList
 from abd.joints.rows.forces import Applied
 from abd.joints.rows.system import JointMemory, JointSystem

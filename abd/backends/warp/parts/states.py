@@ -64,7 +64,6 @@ class States:
         self.device.write(self.earlier, qd)
 
     def device_positions(self) -> wp.array:
-        """The array (n, 12) of the current iterate, where it lives."""
         return self.packed(self.at.current, self.q)
 
     def packed(self, pose, out: wp.array) -> wp.array:

@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 import warp as wp
 
+from abd.backends.body_data import inverse_masses
 from abd.backends.device.graphs import Graphs
 from abd.backends.device.totals import Totals
 from abd.backends.device.upload import new_pose
 from abd.backends.linear.linear import LinearSolver
-from abd.backends.warp.body_data import inverse_masses
 from abd.backends.warp.parts.goals import Goals
 from abd.backends.warp.parts.idle import Idle
 from abd.backends.warp.parts.rows import Rows

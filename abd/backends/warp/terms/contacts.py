@@ -6,9 +6,9 @@ import numpy as np
 import warp as wp
 
 from abd.backends.answers import NOBODY
+from abd.backends.body_data import smallest_moments
 from abd.backends.device.device import Device
 from abd.backends.device.pool import Pool
-from abd.backends.warp.body_data import smallest_moments
 from abd.backends.warp.iterate import Iterate
 from abd.backends.warp.terms.candidates import Candidates
 from abd.backends.warp.terms.reduction import PairList, Reduction
@@ -19,9 +19,9 @@ from abd.contact.pair_law import OwnLaws, PairLaw
 from abd.contact.pairs import Pairs, pairs_of
 from abd.contact.surfaces import Surfaces as DefinedSurfaces
 from abd.model import Kind, Model
+from abd.potentials.barrier import BARRIERS
 from abd.potentials.contact import Contacts as DefinedContacts
 from cuda_kernels.bodies.affine import Path, Pose
-from cuda_kernels.contact import barrier
 from cuda_kernels.contact import contact as kernels
 from cuda_kernels.contact.ccd import times_of_impact, way_shares
 from cuda_kernels.contact.contact_blocks import contact_blocks
@@ -30,7 +30,6 @@ from cuda_kernels.contact.minima import PARTS
 from cuda_kernels.linear.couplings import Coupling
 from cuda_kernels.parallel import sums
 
-BARRIERS = {"log": barrier.LOG, "log_sq": barrier.LOG_SQ, "cubic": barrier.CUBIC}
 BATCH = 64
 """Candidates per thread on a processor, where entering a kernel costs more than to see that a candidate is far."""
 KNOWN = {"energy": wp.float64, "gap": wp.float64, "parts": wp.int32}
@@ -61,7 +60,7 @@ class Contacts:
         self.pair_law = PairLaw(model)
         self.candidates = Candidates(model, device, self.pair_law)
         self.law = kernels.ContactLaw()
-        self.law.kind = BARRIERS[settings.barrier]
+        self.law.kind = BARRIERS.index(settings.barrier)
         self.law.minimum = settings.minimum_separation
         self.law.kappa = device.zeros(1, wp.float64)
         self.law.stiffness = device.upload(model.materials.stiffness, wp.float64)
@@ -301,10 +300,6 @@ class Contacts:
         c, read = self.candidates, self.device.read
         close = np.cumsum(read(self.arrays("current")[1], c.count) < within)
         return c.pair_list()[np.diff(np.append(0, close)[read(c.segment, c.pair_count + 1)]) > 0]
-
-    def active(self) -> np.ndarray:
-        """(count,) whether each candidate is active in slot "current"."""
-        return self.device.read(self.arrays("current")[1], self.candidates.count) < 1.0
 
     @property
     def couplings(self) -> list[tuple[Coupling, int]]:

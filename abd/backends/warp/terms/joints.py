@@ -13,7 +13,7 @@ from abd.backends.warp.iterate import Iterate
 from abd.backends.warp.terms.custom_measures import CustomMeasures
 from abd.backends.warp.terms.joint_ends import Ends, ends_of, lists_of
 from abd.backends.warp.terms.relation_tangents import RelationTangents
-from abd.joints.rows.laws import SLOTS
+from abd.joints.rows import slots
 from abd.joints.rows.rows import hessian
 from abd.joints.rows.system import KEPT, SETTLED, JointSystem
 from abd.model import WORLD
@@ -81,7 +81,7 @@ class Joints:
         self.rows.coefficients = d.upload(host.coefficients, wp.float64)
         self.relations = RelationTangents(self.system, self.rows, d)
         self.rows.law = d.zeros(self.row_count, wp.int32)
-        self.rows.p = d.zeros((self.row_count, SLOTS), wp.float64)
+        self.rows.p = d.zeros((self.row_count, slots.COUNT), wp.float64)
         self.ends = measured_rows.Ends()
         self.ends.row, self.ends.starts = d.upload(ends.row, wp.int32), d.upload(ends.starts, wp.int32)
         self.ends.entries = d.upload(ends.entries, wp.int32)

@@ -17,8 +17,9 @@ from abd.backends.device.pool import Pool
 from abd.backends.device.totals import Totals
 from abd.backends.warp.terms.joints import Joints
 from abd.joints.coordinates.readings import HOLDING
+from abd.joints.rows import slots
 from abd.joints.rows.forces import DOING, LIMITS, SPRINGS, Applied
-from abd.joints.rows.laws import SLOTS, Law
+from abd.joints.rows.laws import Law
 from abd.joints.rows.system import JointMemory, JointSystem, Role
 from cuda_kernels.joints import row_memory
 from cuda_kernels.step import figures
@@ -56,7 +57,7 @@ class RowMemory:
             setattr(self.acting, name, device.upload(getattr(system.acting, name), wp.float64))
         self.memory.history, self.memory.p = (
             device.zeros((4, max(rows, 1)), wp.float64),
-            device.zeros((rows, SLOTS), wp.float64),
+            device.zeros((rows, slots.COUNT), wp.float64),
         )
         self.memory.multiplier, self.memory.law = device.zeros(rows, wp.float64), device.zeros(rows, wp.int32)
         self.memory.target, self.memory.rate = device.zeros(rows, wp.float64), device.zeros(rows, wp.float64)

@@ -12,11 +12,11 @@ from abd.backends.device.device import Device
 
 
 class Timeline:
-    """Watches a device while the context lasts; unlike `abd.backends.device.launches` it leaves graphs whole.
+    """Watches a device while the context lasts; unlike `abd.backends.device.watching.launches` it leaves graphs whole.
 
     Attributes:
         launches: kernels launched one by one; replays: graphs; transfers: name -> number of "read", "write", "sort".
-        inside_graphs: False, see `abd.backends.device.observer.Observer`.
+        inside_graphs: False, see `abd.backends.device.watching.observer.Observer`.
     """
 
     inside_graphs = False

@@ -4,7 +4,7 @@ Bytes are measured from the arrays that a launch is given: each of them, those i
 of arrays with more rows than the launch has items as many rows as items, unless its items walk through rows. That is
 what a kernel has to move if every number travels once. Kernels that gather rows again and again move more, kernels that
 leave early or find room that is not in use move less, and so bytes over time is an estimate of bandwidth, not a reading
-of counters. Operations are counted where `abd.backends.device.operations` knows how many a kernel needs.
+of counters. Operations are counted where `abd.backends.device.watching.operations` knows how many a kernel needs.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from time import perf_counter
 import warp as wp
 
 from abd.backends.device.device import Device
-from abd.backends.device.operations import WALKING, operations
+from abd.backends.device.watching.operations import WALKING, operations
 
 
 @dataclass

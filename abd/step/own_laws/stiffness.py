@@ -2,7 +2,7 @@
 
 The law of a pair follows from its bodies. It is the pair's own where it
 
-- started within its activation: it acts from closer by then, so that the start pushes nothing (`abd.step.starts`);
+- started within its activation: it acts from closer by then, so that the start pushes nothing (`abd.step.own_laws.starts`);
 - carries more than the logarithm of a gap can: where a tight gap fails to open, or a step was capped to zero, the forces of
   the pairs that are tight grow: to what they would need at a gap that is not tight, but at least twofold and at most
   `MOST`-fold at once. Once they have room again, the factor fades in time, not by steps.

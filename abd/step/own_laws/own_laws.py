@@ -9,8 +9,8 @@ from abd.contact.pair_law import OwnLaws
 from abd.model import Model
 from abd.potentials.sticking import Anchors
 from abd.step.account import Opening
-from abd.step.starts import starting_laws
-from abd.step.stiffness import merged
+from abd.step.own_laws.starts import starting_laws
+from abd.step.own_laws.stiffness import merged
 
 
 def find_laws(model: Model, backend: Backend, q: np.ndarray, qd: np.ndarray) -> tuple[Opening, np.ndarray, Anchors]:

@@ -2,7 +2,7 @@
 
 A body set down on a slope is held by the springs of its contacts. Would they begin slack, the body would slide until they are
 stretched, by eps_v dt, and beyond by its way to stop. So of all forces t in the tangent planes of pairs that rest, with
-|t| <= mu l for the load l (`abd.step.starts`), and of all moments by which the load may shift within the patch in which
+|t| <= mu l for the load l (`abd.step.own_laws.starts`), and of all moments by which the load may shift within the patch in which
 bodies touch, those act that leave the least acceleration (Gauss), as loads do. What touches in a point has no patch: a ball
 on a slope takes 2/7 of its weight along it, and rolls. The share s of eps follows from ``f1(|s|) = |t| / (mu l)``.
 """
@@ -26,7 +26,7 @@ def holding(parts, meetings, loads: np.ndarray, q: np.ndarray, qd: np.ndarray, m
     """Anchors of the pairs at rest in the state q, qd (n, 12).
 
     Args:
-        parts, meetings: what moves as one, and the P pairs that act (`abd.step.starts`).
+        parts, meetings: what moves as one, and the P pairs that act (`abd.step.own_laws.starts`).
         loads: (P,) [N]; mu: (P,) [-]; eps_v: slip that counts as rest [m/s].
     """
     rest = np.linalg.norm(_slip(meetings, q, qd), axis=1) < eps_v

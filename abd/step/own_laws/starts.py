@@ -10,7 +10,7 @@ where they act, those that leave the least acceleration,
     min  1/2 sum over bodies (f + sum of pushes)^T M^-1 (f + sum of pushes),
 
 forces and torques together. Bodies that joints connect count as one rigid body, and as ground where a joint or a member
-is fixed. Loads are found without friction; what friction holds follows from them (`abd.step.holds`).
+is fixed. Loads are found without friction; what friction holds follows from them (`abd.step.own_laws.holds`).
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from abd.potentials import mollifier
 from abd.potentials.barrier import barrier
 from abd.potentials.contact import FIRST, Contacts, closest, thresholds
 from abd.potentials.sticking import Anchors
-from abd.step.holds import holding
+from abd.step.own_laws.holds import holding
 
 DEEP = 0.3
 """Gap, in activations, that a pair should rest at or above; a larger load multiplies its force."""

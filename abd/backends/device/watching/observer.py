@@ -9,7 +9,7 @@ import warp as wp
 
 
 class Observer(Protocol):
-    """Who watches what a device does (`abd.backends.device.launches`, `.timeline`); the contexts enclose the work.
+    """Who watches what a device does (`abd.backends.device.watching.launches`, `.timeline`); the contexts enclose the work.
 
     Attributes:
         inside_graphs: whether to run what graphs hold launch by launch, so that every launch is seen.

@@ -1,0 +1,1 @@
+"""What a device does and takes: launches, time, bytes and operations."""
