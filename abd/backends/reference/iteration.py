@@ -99,7 +99,9 @@ class Iteration:
 
     def free_way(self, h: float) -> NotProven:
         """As `abd.backends.recorded.iteration.Iteration.free_way`."""
-        return self.backend.ways.free_way(h, self.converged[self.backend.islands.host])
+        b = self.backend
+        # a body that is held may be on its goal already, to which it still has a way
+        return b.ways.free_way(h, self.converged[b.islands.host] & b.idle.mobile)
 
     def restiffen(self, islands: np.ndarray) -> None:
         """The contact stiffness has changed in islands (islands,) bool: they move on."""
