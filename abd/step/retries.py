@@ -9,6 +9,9 @@ there; all others go through it whole, without them.
     the others      |----------------------------------------|   as if those two were not there
     their part      |------------------------------|--|------|   as if there were nobody else
 
+Worlds never meet: where a (sub)step of several fails, every world that the failure concerns goes through it as if it were
+alone, and the others together without it. One that cannot go on is left where it was.
+
 A part that fails again on its way goes on in pieces as a whole: to take it apart once more, and the parts of that, would cost
 more than it saves.
 

@@ -2,7 +2,7 @@
 
 A body is calm while no vertex of it is faster than `Settings.sleep_speed`. An island sleeps through a step if all its
 bodies have been calm for `Settings.sleep_time` and nothing that may move is in reach on the paths of the step: then no
-force on it changes, but for the automatic stiffness of contacts, which all islands share. Bodies that are prescribed, or
+force on it changes. Bodies that are prescribed, or
 moved by functions of time through their joints, never sleep.
 """
 

@@ -101,11 +101,17 @@ def way_paths(
 
 @wp.kernel
 def stand(
-    first: wp.int32, standing: wp.array(dtype=wp.int32), pose: Pose, path: Path, motion: wp.array(dtype=wp.float64)
+    first: wp.int32,
+    standing: wp.array(dtype=wp.int32),
+    held: wp.array(dtype=wp.int32),
+    pose: Pose,
+    path: Path,
+    motion: wp.array(dtype=wp.float64),
 ):
-    """Bodies that are `standing` (n,) stay where they are at `pose`."""
+    """Bodies that are `standing` (n,) stay where they are at `pose`, but for those that are held (n,): they may be on their goals
+    already, to which they still have a way."""
     b = wp.tid() + first
-    if standing[b] == 0:
+    if standing[b] == 0 or held[b] != 0:
         return
     path.p[b] = pose.p[b]
     path.A[b] = pose.A[b]

@@ -77,7 +77,7 @@ def test_a_world_is_bit_for_bit_what_it_is_alone(device, worlds, boxes, steps):
             for found, there in zip(states, (one.stepper.q, one.stepper.qd), strict=True):
                 np.testing.assert_array_equal(found[world], there, err_msg=f"step {step}, world {world}")
         touched += any(one.stepper.touching.any() for one in alone)
-    assert touched > 2
+    assert touched >= 2
     assert pieces or device == "numpy"
 
 

@@ -141,7 +141,7 @@ def test_gradient_hessian_direction_and_energies_are_the_same(make, integrator):
     definition = started(NumpyBackend(model), model, simulation)
     assert definition.readings.contact_figures()[1] > 0 and definition.friction.count == kernels.friction.count > 0
     iteration, read, count = kernels.iteration, kernels.device.read, kernels.islands.count
-    iteration.begin(1e-3, DT, model.settings.linear_tolerance)
+    iteration.begin(1e-3, 1e-3, DT, model.settings.linear_tolerance)
     iteration.find_direction()
     speed, (expected_speed, _) = read(iteration.control.moved, count), definition.linear.solve()
     assert largest_difference(kernels.device.read(kernels.potential.gradient), definition.potential.gradient) <= 1e-10
@@ -232,7 +232,7 @@ def test_linear_solvers_agree():
         simulation.step()
     kernels = started(WarpBackend(simulation.model, NAME), simulation.model, simulation)
     iteration = kernels.iteration
-    iteration.begin(1e-3, DT, 1e-9)
+    iteration.begin(1e-3, 1e-3, DT, 1e-9)
     iteration.find_direction()
     near, directions = [kernels.contacts.candidates.pair_list(), kernels.friction.pair_list()], {}
     for method in ("direct", "pcg"):

@@ -131,9 +131,9 @@ def test_settled_islands_stay_where_they_are(make):
     backend.touch.lag_friction()
     settled = np.arange(backend.islands.count) == backend.islands.host[names.index("falling")]
     iteration = backend.iteration
-    backend.idle.asleep = lambda: settled
+    backend.idle.asleep = lambda *_: settled
     backend.idle.sleeping[names.index("falling")] = True
-    assert iteration.begin(1e-9, DT, 1e-9)
+    assert iteration.begin(1e-9, 1e-9, DT, 1e-9)
     status = iteration.run(Progress())
     assert status.moving
     moved = np.abs(backend.states.read_positions() - q).max(axis=1)

@@ -179,8 +179,8 @@ def test_what_is_covered_is_tested_and_spent_in_a_record():
         found.build(start, island, limit)
     graphs = []
     for record in (
-        lambda: recorded.test_cover(path, reach, island, limit, covered),
-        lambda: recorded.spend(path, reach, island, limit),
+        lambda: recorded.test_cover(path, reach, reach, island, limit, covered),
+        lambda: recorded.spend(path, reach, reach, island, limit),
     ):
         with wp.ScopedCapture(device=RESIDENT.warp) as capture:
             record()

@@ -95,7 +95,9 @@ class Iteration:
         return np.where(self.converged, -1.0, self.speed)
 
     def free_way(self, h: float) -> NotProven:
-        return self.backend.ways.free_way(h, self.converged[self.backend.islands.host])
+        b = self.backend
+        # a body that is held may be on its goal already, to which it still has a way
+        return b.ways.free_way(h, self.converged[b.islands.host] & b.idle.mobile)
 
     def restiffen(self, islands: np.ndarray) -> None:
         self.converged = self.converged & ~islands

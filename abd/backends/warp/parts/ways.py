@@ -87,7 +87,7 @@ class Ways:
         self.launch_way(h, back, self.scratch.a)
         if standing is not None:
             track, pose = self.track, self.potential.at.current
-            self.device.launch(ways.stand, track.n, standing, pose, track.path, self.scratch.a)
+            self.device.launch(ways.stand, track.n, standing, self.idle.held, pose, track.path, self.scratch.a)
 
     def launch_way(self, h: float, back: bool, out: wp.array) -> None:
         """The same, how far bodies (n,) move on it into `out`, by launches only."""

@@ -183,6 +183,7 @@ class Candidates(ListRooms):
 
     def _take(self, each: np.ndarray) -> tuple[wp.array, wp.array]:
         """Motions [m] that the host knows, of all islands together and of each (islands,)."""
+        each = np.atleast_1d(each)
         if self.worlds == 1:
             self.device.write(self.motion, np.array([each.max(initial=0.0)]))
         else:
@@ -201,7 +202,7 @@ class Candidates(ListRooms):
         """Make the list complete for such a path; True if renewed."""
         if self.covers(path, each, island, limit):
             return False
-        self.renew(path, float(each.max(initial=0.0)), island, limit)
+        self.renew(path, float(np.max(each, initial=0.0)), island, limit)
         return True
 
     def moved(self, path: Path, each: np.ndarray, island, alpha) -> None:
