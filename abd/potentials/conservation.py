@@ -18,8 +18,8 @@ is left of D is `owed`, of which every step forgets a little. With ``1 + MOST <=
 rest is forgotten long before it could set rounding in motion: where both meet, 1e-15 of it has grown to 1e-5, and no more is
 left.
 
-A `Mode.FRESH` step takes ``1/2 dq H dq`` of a quadratic potential: by what loads strain bodies at rest and their penalties, which no
-rigid body has to have back, and of springs. Only that of springs counts as D there.
+A `Mode.FRESH` step takes ``1/2 dq H dq`` of a quadratic potential: by what loads strain bodies at rest and their penalties, which
+no rigid body has to have back, and of springs. Only that of springs counts as D there.
 
 A mechanism gives nothing back, and forgets what it is owed, in a step in which a contact, limit or rope acts on it, a load, or a
 row whose forces have no potential (`abd.joints.rows.gains`): what those take or give is theirs.
