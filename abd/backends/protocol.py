@@ -30,10 +30,12 @@ class States(Protocol):
     velocity: Any
 
     def load_state(
-        self, q: np.ndarray, qd: np.ndarray, previous_q: np.ndarray, previous_qd: np.ndarray, forces: np.ndarray | None = None
-    ) -> None:
-        """Positions and velocities (n, 12) of the last two steps, from the host, and what is remembered of the forces on the
-        bodies (n, 12) (`abd.potentials.integrators`); nothing without."""
+        self, q: np.ndarray, qd: np.ndarray, previous_q: np.ndarray, previous_qd: np.ndarray,
+        forces: np.ndarray | None = None, owed: np.ndarray | None = None,
+    ) -> None:  # fmt: skip
+        """Positions and velocities (n, 12) of the last two steps, from the host, what is remembered of the forces on the bodies
+        (n, 12) (`abd.potentials.integrators`), and what mechanisms are owed (n,) [J] (`abd.potentials.conservation`); nothing
+        without."""
 
     def abandon(self) -> None:
         """Give up a step that was begun: the iterate is the state before it."""
@@ -49,6 +51,9 @@ class States(Protocol):
 
     def read_forces(self) -> np.ndarray:
         """(n, 12) what is remembered of the forces on the bodies."""
+
+    def read_owed(self) -> np.ndarray:
+        """(n,) what mechanisms are owed, with their first bodies [J]."""
 
     def set_velocity(self, velocity: np.ndarray) -> None:
         """Other velocities (n, 12) at the end of the step."""

@@ -31,6 +31,7 @@ METRES = wp.constant(512)
 RADIANS = wp.constant(1024)
 GAP = wp.constant(2048)
 TURNING = wp.constant(4096)
+STORING = wp.constant(8192)
 REACH = wp.constant(wp.float64(2.0))
 WIDEST = wp.constant(wp.float64(1.0e300))
 ROW_SUMS = 3
@@ -43,7 +44,8 @@ class Acting:
 
     `flags` adds up: ACTIVE, EXACT, FOLLOWS, MOVING (a drive whose target moves on), ARMATURE, ELASTIC (stores the energy of
     a spring), LIMIT (a limit that is not exact), DRIVEN (does work), LOSING (loses it), METRES or RADIANS (its residual
-    counts), GAP (one-sided, held by its type), TURNING (an angle that a drive without a gain sets).
+    counts), GAP (one-sided, held by its type), TURNING (an angle that a drive without a gain sets), STORING (of a role that
+    stores energy).
     """
 
     law: wp.array(dtype=wp.int32)

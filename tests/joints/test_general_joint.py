@@ -33,7 +33,8 @@ def test_an_offset_of_a_held_axis_follows_time():
 
 
 def test_a_bushing_by_functions_of_its_coordinates():
-    """All axes free, and a force or torque by a formula along each of them: the bushing of the same stiffness."""
+    """All axes free, and a force or torque by a formula along each of them: the bushing of the same stiffness, whose energy alone
+    is known and kept (`abd.potentials.conservation`)."""
     gains = {"x": 400.0, "y": 300.0, "z": 500.0, "rx": 3.0, "ry": 4.0, "rz": 5.0}
     forces = {name: {"force_formula": f"-{k} * q",} for name, k in gains.items()}
     scenes = [pair(constrained=[], coordinate=forces), abd.Scene(gravity=(0, 0, 0), solver={"dt": 0.01})]
@@ -44,4 +45,4 @@ def test_a_bushing_by_functions_of_its_coordinates():
         for sim in sims:
             sim.step()
     for name in ("one", "two"):
-        np.testing.assert_allclose(*(sim.bodies[name].transform for sim in sims), atol=1e-6)
+        np.testing.assert_allclose(*(sim.bodies[name].transform for sim in sims), atol=1e-5)

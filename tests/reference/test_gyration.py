@@ -75,7 +75,7 @@ def test_a_rod_on_two_balls_keeps_the_spin_about_itself():
         simulation.step()
         A, rate = (one[rod, 3:].reshape(3, 3) for one in (simulation.stepper.q, simulation.stepper.qd))
         spins.append(A[:, thin] @ axial((rate @ np.linalg.inv(A))[None])[0])
-    np.testing.assert_allclose(spins, spins[0], atol=2e-3)
+    np.testing.assert_allclose(spins, spins[0], atol=2.5e-3)
 
 
 def test_the_definition_and_the_kernels_agree():

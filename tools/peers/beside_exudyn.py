@@ -24,7 +24,7 @@ TOOLS = Path(__file__).resolve().parent.parent
 sys.path[:0] = [str(TOOLS / "peers"), str(TOOLS), str(TOOLS.parent)]
 
 from peer_mechanisms import Mechanism, mechanisms  # noqa: E402
-from peer_programs import distance, extrapolated, run_exudyn, run_ours  # noqa: E402
+from peer_programs import distance, extrapolated, initial_energy, run_exudyn, run_ours  # noqa: E402
 from results_file import write_results  # noqa: E402
 
 SAMPLES = 10
@@ -68,10 +68,10 @@ def costs(mechanism: Mechanism, device: str, halvings: int, **solver) -> list[tu
 
 
 def energy(mechanism: Mechanism, device: str, steps: int, **solver) -> dict:
-    """Change of energy [-] at the end of a long run, the largest one on the way, and what it took."""
+    """Change of energy [-] since the start at the end of a long run, the largest one on the way, and what it took."""
     long = replace(mechanism, duration=steps * mechanism.step)
     run = run_ours(long, mechanism.step, 1, device, **solver)
-    change = (run.energies - run.energies[0]) / np.max(run.kinetic)
+    change = (run.energies - initial_energy(mechanism)) / np.max(run.kinetic)
     end = float(np.mean(change[-steps // 10 :]))
     return {"energy": end, "largest": float(np.abs(change).max()), "newton": run.newton, "strain": run.strain}
 

@@ -137,7 +137,20 @@ def exudyn_energy(mechanism: Mechanism, h: float, samples: int, radius: float = 
     steps = round(mechanism.duration / h)
     _, found = solved(system, settings, sensors, mechanism.duration, steps, samples)
     places, turns, speeds, spins = (np.stack(found[k::4], axis=1) for k in range(4))
-    turns = turns.reshape(samples, len(mechanism.bodies), 3, 3)
+    return energies(mechanism, places, turns.reshape(samples, len(mechanism.bodies), 3, 3), speeds, spins)
+
+
+def initial_energy(mechanism: Mechanism) -> float:
+    """[J] at the start, as `energies` counts it."""
+    bodies = mechanism.bodies
+    places, turns = np.array([[body.position for body in bodies]]), np.array([[body.rotation for body in bodies]])
+    speeds, spins = np.array([[body.velocity for body in bodies]]), np.array([[b.rotation.T @ b.spin for b in bodies]])
+    return float(energies(mechanism, places, turns, speeds, spins)[0][0])
+
+
+def energies(mechanism: Mechanism, places, turns, speeds, spins) -> tuple[np.ndarray, float]:
+    """(t,) energies [J] of bodies at places (t, n, 3), turned by (t, n, 3, 3), with speeds and, in their axes, spins (t, n, 3),
+    and the largest kinetic one [J]."""
     mass = np.array([body.mass for body in mechanism.bodies])
     inertia = np.array([body.inertia for body in mechanism.bodies])
     kinetic = 0.5 * (np.sum(mass * np.sum(speeds**2, axis=2), axis=1) + np.sum(inertia * spins**2, axis=(1, 2)))

@@ -50,7 +50,7 @@ class NumpyJoints:
 
     def energy(self, q: np.ndarray) -> np.ndarray:
         """(l + R,) energies of the rows in the state q."""
-        x = self._values(q)
+        x = self.values(q)
         self._give(x)
         energies, _, _ = laws.evaluate(self.law, self.p, x)
         return np.concatenate([rows.energy(self.system.linear, q, self.shift), energies])
@@ -68,7 +68,7 @@ class NumpyJoints:
     def limits_at_work(self, q: np.ndarray) -> np.ndarray:
         """(R,) bool, rows whose limits push in the state q."""
         limits = np.isin(self.law, LIMITS)
-        return limits & (laws.evaluate(self.law, self.p, self._values(q))[1] != 0.0) if limits.any() else limits
+        return limits & (laws.evaluate(self.law, self.p, self.values(q))[1] != 0.0) if limits.any() else limits
 
     def linearize(self, q: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Gradient (n, 12) and blocks (n, n, 12, 12)."""
@@ -92,7 +92,7 @@ class NumpyJoints:
     def give(self, q: np.ndarray) -> None:
         """Set the laws that users' functions give to the state q."""
         if self.system.given:
-            self._give(self._values(q))
+            self._give(self.values(q))
 
     def _give(self, x: np.ndarray) -> None:
         for row, force in self.system.given.items():
@@ -138,7 +138,7 @@ class NumpyJoints:
         np.add.at(J, (row[inner], s.table.parent[m][inner]), (slope[:, None] * parent[m])[inner])
         return J.reshape(len(s.rows), 12 * n), x
 
-    def _values(self, q: np.ndarray) -> np.ndarray:
+    def values(self, q: np.ndarray) -> np.ndarray:
         """(R,) values of the measured rows."""
         s = self.system
         if not len(s.rows):
@@ -147,7 +147,7 @@ class NumpyJoints:
 
     def gaps(self, q: np.ndarray) -> np.ndarray:
         """(R,) gaps of the barriers, infinite for all other rows."""
-        g = self.p[:, slots.SIGN] * (self._values(q) - self.p[:, slots.CENTRE])
+        g = self.p[:, slots.SIGN] * (self.values(q) - self.p[:, slots.CENTRE])
         return np.where(self.law == Law.BARRIER, g, np.inf)
 
     def shares(self, before: np.ndarray, after: np.ndarray) -> np.ndarray:
@@ -164,7 +164,7 @@ class NumpyJoints:
         s = self.system
         F = np.where(s.linear.K > 0.0, rows.residual(s.linear, q), 0.0)
         linear = np.where(s.linear.exact, np.linalg.norm(F, axis=1), 0.0) / s.linear.tolerance
-        x, p = self._values(q), self.p
+        x, p = self.values(q), self.p
         held = self._held()
         capped = (self.law == Law.SATURATED) & (p[:, slots.STRENGTH] * np.abs(x - p[:, slots.CENTRE]) >= p[:, slots.EFFORT])
         measured = np.divide(np.abs(self._residuals(x)), p[:, slots.TOLERANCE], out=np.zeros(len(x)), where=held & ~capped)

@@ -62,7 +62,7 @@ class NumpyBackend:
         touch = self.touch = Touch(model, potential)
         states = self.states = States(model.bodies, self.at)
         self.goals = Goals(model, potential)
-        rows = self.rows = Rows(potential, states, scheme)
+        rows = self.rows = Rows(model, constants, potential, states, scheme)
         self.linear = DenseSolver(potential, idle, boxes)
         self.steps = Steps(model, constants, potential, states, scheme, self.goals, idle, rows)
         self.arcs = Arcs(constants, potential, scheme, idle, touch, boxes)

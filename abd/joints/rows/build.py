@@ -15,7 +15,7 @@ from abd.joints.rows.laws import Law
 from abd.joints.rows.measured_rows import Term, collect, factor, terms_of
 from abd.joints.rows.relations import ForceLaw
 from abd.joints.rows.rows import EXACT_RATIO, compile_rows
-from abd.joints.rows.sizes import LINEAR_SHARE, MEASURED_SHARE, half_length, residual_scales
+from abd.joints.rows.sizes import LINEAR_SHARE, MEASURED_SHARE, half_length, joint_sizes, residual_scales
 from abd.joints.rows.stacks import stacks
 from abd.joints.rows.system import Acting, JointSystem, Role
 from abd.joints.rows.table import tabulate
@@ -85,7 +85,7 @@ class _Builder:
     def __init__(self, model: Model):
         self.model, self.joints = model, JointList.of(model.joints)
         self.masses = component_masses(model) if len(self.joints) else np.zeros(0)
-        self.scales = residual_scales(model) if len(self.joints) else np.zeros(0)
+        self.scales = residual_scales(model, joined_components(model)) if len(self.joints) else np.zeros(0)
         self.entries: list[tuple[int, Measure]] = []
         self.initial: list[float] = []
         self.known: dict[tuple[int, str], int] = {}
@@ -317,7 +317,8 @@ class _Builder:
         given = self.model.settings.joint_tolerance
         if given is not None:
             return np.full(len(joint), given)
-        return MEASURED_SHARE * np.where(rotary, 1.0, 2.0 * self.scales[joint])
+        share = np.minimum(self.scales / joint_sizes(self.model), 1.0)[joint]
+        return MEASURED_SHARE * np.where(rotary, share, 2.0 * self.scales[joint])
 
     def finish(self) -> JointSystem:
         """The whole system."""

@@ -15,6 +15,8 @@ LINEAR_SHARE = 1e-9
 """What exact linear rows hold to, in half lengths: hinges of two points at that distance to 1e-9 rad."""
 MEASURED_SHARE = 1e-8
 """What exact measured rows hold to by default [rad], in full lengths where they are lengths."""
+PRESSED = 100.0
+"""Residual scale over a h^2: 1e-3 of ``m a`` is what bodies of 1e4 m/h^2 (`abd.scene.compile.scales`) are then pressed with."""
 ROUNDING = 64.0 * np.finfo(float).eps
 """Least residual that can be asked for, over the size of the coordinates."""
 
@@ -62,11 +64,34 @@ def joint_sizes(model: Model) -> np.ndarray:
     return np.where(np.isfinite(smaller), smaller, 1.0)
 
 
-def residual_scales(model: Model) -> np.ndarray:
+def residual_scales(model: Model, label: np.ndarray) -> np.ndarray:
     """(j,) length [m] that the residuals of every joint's rows are measured against.
 
-    The joint's size; where coordinates are so large that rounding alone would open it by more than `LINEAR_SHARE` of that,
-    the length at which it does not.
+    The joint's size, or `PRESSED` a h^2 if that is less: bodies are so stiff beside their inertia in a step of h, and multipliers
+    as wrong by what is left open, that a residual is felt as a force, most of all in overconstrained loops. Where coordinates
+    are so large that rounding alone would open it by more than `LINEAR_SHARE` of that, the length at which it does not.
+
+    Args:
+        label: (n,) which bodies are joined.
     """
     reach = float(np.abs(model.bodies.q[:, :3]).max(initial=0.0))
-    return np.maximum(joint_sizes(model), ROUNDING * reach / LINEAR_SHARE)
+    felt = PRESSED * model.settings.dt**2 * _accelerations(model, label)
+    ends = JointList.of(model.joints).bodies
+    least = np.append(np.where(felt > 0.0, felt, np.inf), np.inf)[ends].min(axis=1)
+    return np.maximum(np.minimum(joint_sizes(model), least), ROUNDING * reach / LINEAR_SHARE)
+
+
+def _accelerations(model: Model, label: np.ndarray) -> np.ndarray:
+    """(n,) size of accelerations [m/s^2] in what a body is joined to: gravity, u^2/l of the fastest one, u and l the speed of
+    its ends and its half length, and forces over masses."""
+    bodies = model.bodies
+    half, dynamic = half_length(bodies.mass, bodies.moment), bodies.kind == Kind.DYNAMIC
+    some = dynamic & (half > 0.0) & (bodies.mass > 0.0)
+    rate = np.linalg.norm(bodies.qd[:, 3:].reshape(-1, 9), axis=1) / np.sqrt(2.0)
+    speed = np.linalg.norm(bodies.qd[:, :3], axis=1) + half * rate
+    own, length = np.zeros(len(half)), np.where(some, half, 1.0)
+    pushed = np.linalg.norm(bodies.force, axis=1) + np.linalg.norm(bodies.torque, axis=1) / length
+    np.maximum.at(own, label[some], (speed**2 / length)[some])
+    mass, force = np.bincount(label[some], bodies.mass[some], len(half)), np.bincount(label[some], pushed[some], len(half))
+    own += np.divide(force, mass, out=np.zeros(len(half)), where=mass > 0.0)
+    return np.where(dynamic, float(np.linalg.norm(model.settings.gravity)) + own[label], 0.0)

@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import numpy as np
 
+from abd.backends.body_data import BodyData
+from abd.backends.reference.numpy_conservation import Conservation
 from abd.backends.reference.parts.states import States
 from abd.backends.reference.potential import Potential
 from abd.backends.reference.scheme import HostScheme
 from abd.backends.turns import Turns
 from abd.joints.rows.forces import Applied
+from abd.joints.rows.gains import linear_gains, row_gains
 from abd.joints.rows.system import JointMemory, JointSystem
 from abd.joints.rows.table import MeasureTable, values
-from abd.potentials.integrators import row_weights
+from abd.model import Model
+from abd.potentials.integrators import Mode, row_weights
 
 
 class Rows:
@@ -19,9 +23,11 @@ class Rows:
 
     Attributes:
         memory: after the last step; applied: its laws.
+        conservation: of the mechanisms that the rows make, None where energies are not known.
     """
 
-    def __init__(self, potential: Potential, states: States, scheme: HostScheme):
+    def __init__(self, model: Model, constants: BodyData, potential: Potential, states: States, scheme: HostScheme):
+        self.model, self.constants = model, constants
         self.potential, self.states, self.scheme = potential, states, scheme
         self.at, self.islands, self.n = potential.at, potential.islands, potential.n
         self._take()
@@ -33,6 +39,8 @@ class Rows:
     def _take(self) -> None:
         self.system = self.potential.joints.system
         self.islands.tie(self.system, self.potential.ties)
+        known = self.model.settings.integrator == "generalized_alpha" and not self.potential.further
+        self.conservation = Conservation(self.model, self.constants, self.system) if known else None
 
     def load(self, memory: JointMemory) -> None:
         self.memory = memory.copy()
@@ -44,6 +52,16 @@ class Rows:
         law, p = system.laws(memory, self.row_weights, ch2, time, speed)
         self.potential.joints.begin(law, p, memory.reference, system.shifts(memory, ch2), ch2, time)
         return system.closed_gap(law, p, memory.history[0])
+
+    def gained(self) -> np.ndarray:
+        """(n,) energy that the rows of the bodies gained in the step to the iterate [J] (`abd.joints.rows.gains`)."""
+        joints, ch2, system = self.potential.joints, self.at.step.ch2, self.system
+        fresh = (self.scheme.mode == Mode.FRESH)[joints.owners]
+        straight = linear_gains(system.linear, self.states.now, self.at.q, ch2)
+        straight = np.where(fresh[: len(straight)], 0.0, straight)
+        ends = self.memory.history[0], joints.values(self.at.q), fresh[len(straight) :]
+        gains = np.concatenate([straight, row_gains(system, joints.law, joints.p, *ends, joints.time, ch2)])
+        return np.bincount(joints.owners, gains, self.n)
 
     def finish(self) -> None:
         """Remember what the rows did in the step."""

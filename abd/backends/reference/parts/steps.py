@@ -76,6 +76,9 @@ class Steps:
             velocity, states.forces = self.motion.keep(
                 rule, self.scheme.rows, self.scheme.target, *ends, states.velocity, states.forces
             )
+        if self.rows.conservation is not None:
+            known = self.rows.gained(), states.now, at.q, states.velocity, velocity, states.owed
+            velocity, states.owed = self.rows.conservation.correct(self.scheme.mode, rule.h, *known)
         states.velocity, states.earlier = velocity, states.velocity
         states.now, states.before = at.q.copy(), states.now
         self.rows.finish()

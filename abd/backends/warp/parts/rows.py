@@ -7,6 +7,7 @@ import warp as wp
 
 from abd.backends.device.graphs import Graphs
 from abd.backends.turns import Turns
+from abd.backends.warp.conservation import Conservation
 from abd.backends.warp.parts.states import States
 from abd.backends.warp.potential import Potential
 from abd.backends.warp.scheme import DeviceScheme
@@ -26,7 +27,7 @@ class Rows:
     """`abd.backends.protocol.Rows` says what each call does.
 
     Attributes:
-        memory: what the rows remember.
+        memory: what the rows remember; conservation: of the mechanisms that they make, None where energies are not known.
         asks_host: whether joints have functions of users, which the host evaluates between the launches.
     """
 
@@ -46,6 +47,8 @@ class Rows:
         joints, self.scheme.said = self.potential.joints, None
         active = JointList.of(self.model.joints).column("active").astype(bool)
         self.memory = RowMemory(joints, active, self.device)
+        known = self.model.settings.integrator == "generalized_alpha" and not self.potential.further
+        self.conservation = Conservation(self.model, joints, self.memory, self.device) if known else None
         self.islands.tie(joints.system, self.potential.ties)
         relations = joints.relations
         self.asks_host = bool(joints.system.table.custom or relations.given or len(relations.chosen))

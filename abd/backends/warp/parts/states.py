@@ -17,7 +17,8 @@ class States:
     """`abd.backends.protocol.States` says what each call does.
 
     Attributes:
-        now, before: poses after the last two steps; velocity, earlier: (n, 12) rates; forces: (n, 12) what is remembered.
+        now, before: poses after the last two steps; velocity, earlier: (n, 12) rates; forces: (n, 12) what is remembered;
+            owed: (n,) what mechanisms are owed, with their first bodies [J].
         q: (n, 12) what the host and users' own kernels read of a pose.
     """
 
@@ -25,15 +26,18 @@ class States:
         self.n, self.device, self.at, self.touch, self.scratch = n, device, at, touch, scratch
         self.now, self.before = new_pose(device, n), new_pose(device, n)
         self.velocity, self.earlier, self.forces, self.q = (device.zeros((n, 12), wp.float64) for _ in range(4))
+        self.owed = device.zeros(n, wp.float64)
 
     def load_state(
-        self, q: np.ndarray, qd: np.ndarray, previous_q: np.ndarray, previous_qd: np.ndarray, forces: np.ndarray | None = None
-    ) -> None:
+        self, q: np.ndarray, qd: np.ndarray, previous_q: np.ndarray, previous_qd: np.ndarray,
+        forces: np.ndarray | None = None, owed: np.ndarray | None = None,
+    ) -> None:  # fmt: skip
         for values, pose in ((previous_q, self.before), (q, self.now), (q, self.at.current)):
             self.unpack(values, pose)
         self.device.write(self.velocity, qd)
         self.device.write(self.earlier, previous_qd)
         self.device.write(self.forces, np.zeros((self.n, 12)) if forces is None else forces)
+        self.device.write(self.owed, np.zeros(self.n) if owed is None else owed)
         self.touch.forget_candidates()
 
     def abandon(self) -> None:
@@ -52,6 +56,9 @@ class States:
 
     def read_forces(self) -> np.ndarray:
         return self.device.read(self.forces)
+
+    def read_owed(self) -> np.ndarray:
+        return self.device.read(self.owed)
 
     def set_velocity(self, velocity: np.ndarray) -> None:
         self.device.write(self.velocity, velocity)

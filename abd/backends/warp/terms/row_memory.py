@@ -21,7 +21,7 @@ from abd.joints.rows import slots
 from abd.joints.rows.forces import DOING, LIMITS, SPRINGS, Applied
 from abd.joints.rows.laws import Law
 from abd.joints.rows.system import JointMemory, JointSystem, Role
-from cuda_kernels.joints import row_memory
+from cuda_kernels.joints import row_gains, row_memory
 from cuda_kernels.step import figures
 
 _COLUMNS = (
@@ -45,6 +45,9 @@ class RowMemory:
 
     Args:
         active: (j,) bool, joints whose residuals count.
+
+    Attributes:
+        gain: (R,) by how much the energy of the rows grew in the last step [J] (`abd.joints.rows.gains`).
     """
 
     def __init__(self, joints: Joints, active: np.ndarray, device: Device):
@@ -68,6 +71,7 @@ class RowMemory:
         self.has_exact_linear = bool(system.linear.exact.any())
         self.linear = device.zeros(joints.linear_count if self.has_exact_linear else 0, wp.vec3d)
         self.closed = device.zeros(1, wp.int32)
+        self.gain = device.zeros(rows, wp.float64)
         self.functions: list[_Timed] = []
         self._pool = Pool(device)
         self.revision = -1
@@ -216,6 +220,10 @@ class RowMemory:
         if joints.measure_count:
             self._measure(pose)
             self.device.copy(joints.measures.reference, joints.values)
+        self.device.launch(
+            row_gains.row_gains, joints.row_count,
+            self.acting, joints.rows, self.memory, joints.values, scheme[1], ch2, self.gain,
+        )  # fmt: skip
         totals.launch(
             "measured", row_memory.remember, joints.row_count,
             self.acting, joints.rows, joints.values, *scheme, ch2, self.memory,
@@ -243,6 +251,7 @@ def flags(system: JointSystem, active: np.ndarray) -> np.ndarray:
         (k.RADIANS, counts & a.rotary),
         (k.GAP, a.role == Role.GAP),
         (k.TURNING, system.turning),
+        (k.STORING, np.isin(a.role, SPRINGS)),
     )
     return sum(int(flag) * which.astype(np.int32) for flag, which in chosen).astype(np.int32)
 

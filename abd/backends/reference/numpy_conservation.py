@@ -1,0 +1,63 @@
+"""Energy and momenta of conservative mechanisms over smooth steps, by the definition `abd.potentials.conservation`."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from abd.backends.body_data import BodyData
+from abd.backends.reference.numpy_bodies import maps, positions, state
+from abd.joints.closure.symmetries import symmetries
+from abd.joints.rows.system import JointSystem
+from abd.model import Model
+from abd.potentials import arap, orthogonality
+from abd.potentials.conservation import Moving, balance
+from abd.potentials.integrators import Mode
+
+
+class Conservation:
+    """Mechanisms of one scene with a joint system."""
+
+    def __init__(self, model: Model, data: BodyData, system: JointSystem):
+        self.data, self.gravity, self.found = data, np.asarray(model.settings.gravity, dtype=float), symmetries(model, system)
+
+    def correct(
+        self, mode: np.ndarray, h: float, gained: np.ndarray, before: np.ndarray, now: np.ndarray, earlier: np.ndarray,
+        velocity: np.ndarray, owed: np.ndarray,
+    ) -> tuple[np.ndarray, np.ndarray]:  # fmt: skip
+        """Velocities (n, 12) at the end of a step of h [s] between two states, and what is owed (n,), as they become.
+
+        Args:
+            mode: (n,) `Mode` of the bodies; gained: (n,) energy that joint rows of theirs gained [J]; earlier: (n, 12)
+                velocities before the step.
+        """
+        velocity, owed, data, found = velocity.copy(), owed.copy(), self.data, self.found
+        for k in range(len(found)):
+            b = found.bodies[found.starts[k] : found.starts[k + 1]]
+            root, due = b[0], owed[b[0]]
+            owed[root] = 0.0
+            loaded = data.force[b].any() or data.torque[b].any()
+            if loaded or (mode[b] == Mode.DISSIPATIVE).any() or not np.isfinite(gained[b]).all():
+                continue
+            mass, moment, fresh = data.mass[b], data.moment[b], bool((mode[b] == Mode.FRESH).any())
+            change = gained[b].sum()
+            if not fresh:
+                moves = np.concatenate([mass[:, None]] * 3 + [moment] * 3, axis=1)
+                change += 0.5 * np.sum(moves * (velocity[b] - earlier[b]) * (velocity[b] + earlier[b]))
+                change -= float(mass @ (positions(now)[b] - positions(before)[b]) @ self.gravity)
+                change += self._elastic(b, now) - self._elastic(b, before)
+            ends = [
+                Moving(positions(q)[b], maps(q)[b], positions(rate)[b], maps(rate)[b])
+                for q, rate in ((before, earlier), (now, velocity))
+            ]
+            twists = found.twists[k, : found.count[k]]
+            due = None if fresh else due
+            balanced = balance(mass, moment, *ends, change, twists, bool(found.free[k]), self.gravity, h, due)
+            velocity[b], owed[root] = state(*balanced.velocities(ends[1])), balanced.owed
+        return velocity, owed
+
+    def _elastic(self, b: np.ndarray, q: np.ndarray) -> float:
+        """Of some bodies in a state [J]."""
+        stiffness, A, other = self.data.stiffness[b], maps(q)[b], self.data.arap[b] != 0
+        return float(
+            orthogonality.energy(stiffness[~other], A[~other]).sum() + arap.energy(stiffness[other], A[other]).sum()
+        )

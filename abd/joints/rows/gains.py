@@ -1,0 +1,50 @@
+"""By how much the energy of joint rows grew in a step, where their forces have a potential.
+
+Springs and penalties without damping have one, so do exact rows, which do no work, and what does not act. Drives, damping,
+friction, rotors, forces, users' laws, and rows whose target moves have none: theirs is infinite. Limits that push are none of a
+smooth step's (`abd.potentials.integrators`) and count as 0.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from abd.joints.rows import laws
+from abd.joints.rows.forces import LIMITS, SPRINGS
+from abd.joints.rows.laws import Law
+from abd.joints.rows.rows import Rows, residual
+from abd.joints.rows.system import JointSystem
+
+FAR = 1e3
+"""Residual over the tolerance of an exact row at the beginning of a step from which on it is not held, but moved."""
+
+
+def linear_gains(rows: Rows, before: np.ndarray, after: np.ndarray, ch2: float) -> np.ndarray:
+    """(l,) [J] in a step of c h^2 [s^2] between states (n, 12)."""
+    old, new = residual(rows, before), residual(rows, after)
+    return np.where(rows.exact, 0.0, 0.5 * np.sum(rows.K * (new - old) * (new + old), axis=1) / ch2)
+
+
+def row_gains(
+    system: JointSystem, law: np.ndarray, p: np.ndarray, before: np.ndarray, after: np.ndarray, fresh: np.ndarray, time: float,
+    ch2: float,
+) -> np.ndarray:  # fmt: skip
+    """(R,) [J], infinite where there is no potential; what a `Mode.FRESH` step took of the springs' energy, negative.
+
+    Args:
+        law: (R,), p: (R, 8) of the step of c h^2 [s^2] to `time` [s]; before, after: (R,) values of the rows; fresh: (R,) bool.
+    """
+    a = system.acting
+    moved = (a.rate != 0.0) & (a.damping > 0.0)
+    for functions, constant in ((a.target_of, a.target), (a.rate_of, a.rate)):
+        for row, function in functions.items():
+            moved[row] |= function(time) != constant[row]
+    smooth = np.isin(law, (Law.QUADRATIC, Law.SINE))
+    held = a.exact & smooth & ~a.follows & (np.abs(before - p[:, 2]) <= FAR * a.tolerance)
+    spring = np.isin(a.role, SPRINGS) & smooth & ~a.exact & ~a.follows & (a.damping == 0.0)
+    nothing = (law == Law.OFF) | np.isin(law, LIMITS) | (p[:, 0] == 0.0) & (law != Law.GIVEN)
+    grown = (laws.evaluate(law, p, after)[0] - laws.evaluate(law, p, before)[0]) / ch2
+    plain = spring & (law == Law.QUADRATIC)
+    grown[plain] = (0.5 * p[:, 0] * (after - before) * (after + before - 2.0 * p[:, 1]) / ch2)[plain]
+    grown = np.where(fresh, -0.5 * a.stiffness * (after - before) ** 2, grown)
+    return np.where(nothing | held & ~moved, 0.0, np.where(spring & ~moved, grown, np.inf))

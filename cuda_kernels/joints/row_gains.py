@@ -1,0 +1,76 @@
+"""By how much the energy of joint rows grew in a step; mirrors ``abd/joints/rows/gains.py``."""
+
+import warp as wp
+
+from cuda_kernels.bodies.affine import HALF, TWO, ZERO, Pose
+from cuda_kernels.bodies.integrators import FRESH
+from cuda_kernels.joints.laws import GIVEN, OFF, QUADRATIC, SINE, evaluate
+from cuda_kernels.joints.measured_rows import MeasuredRows, parameters, row_value
+from cuda_kernels.joints.row_memory import EXACT, FOLLOWS, STORING, Acting, Memory, has, is_limit
+from cuda_kernels.joints.rows import Rows, residual
+
+wp.set_module_options({"enable_backward": False, "max_unroll": 4})
+LOADED_FOR = ("joints",)
+
+FAR = wp.constant(wp.float64(1.0e3))
+ENDLESS = wp.constant(wp.float64(wp.inf))
+
+
+@wp.func
+def gain_of(
+    acting: Acting, rows: MeasuredRows, memory: Memory, fresh: wp.bool, e: wp.int32, values: wp.array(dtype=wp.float64),
+    ch2: wp.float64,
+) -> wp.float64:
+    law = rows.law[e]
+    p = parameters(rows, e)
+    if law == OFF or is_limit(law):
+        return ZERO
+    if p[0] == ZERO and law != GIVEN:
+        return ZERO
+    if law != QUADRATIC and law != SINE:
+        return ENDLESS
+    damped = acting.damping[e] > ZERO
+    if has(acting, e, FOLLOWS) or memory.target[e] != acting.target[e] or memory.rate[e] != acting.rate[e]:
+        return ENDLESS
+    if damped and acting.rate[e] != ZERO:
+        return ENDLESS
+    before = memory.history[0, e]
+    if has(acting, e, EXACT):
+        if wp.abs(before - p[2]) <= FAR * acting.tolerance[e]:
+            return ZERO
+        return ENDLESS
+    if damped or not has(acting, e, STORING):
+        return ENDLESS
+    after = row_value(rows, e, values)
+    if fresh:
+        return -HALF * acting.stiffness[e] * (after - before) * (after - before)
+    if law == QUADRATIC:
+        return HALF * p[0] * (after - before) * (after + before - TWO * p[1]) / ch2
+    return (evaluate(law, p, after)[0] - evaluate(law, p, before)[0]) / ch2
+
+
+@wp.kernel
+def row_gains(
+    first: wp.int32,
+    acting: Acting,
+    rows: MeasuredRows,
+    memory: Memory,
+    values: wp.array(dtype=wp.float64),
+    mode: wp.array(dtype=wp.int32),
+    ch2: wp.float64,
+    gain: wp.array(dtype=wp.float64),
+):
+    """gain (R,) [J] in the step that ends at measured values (m,), infinite where there is no potential; in a `FRESH` step of the
+    bodies' modes (n,) what it took of the springs' energy, negative."""
+    e = wp.tid() + first
+    gain[e] = gain_of(acting, rows, memory, mode[acting.child[e]] == FRESH, e, values, ch2)
+
+
+@wp.func
+def linear_gain(rows: Rows, e: wp.int32, before: Pose, after: Pose, ch2: wp.float64) -> wp.float64:
+    """Of a linear row [J] between two poses."""
+    if rows.exact[e] == 1:
+        return ZERO
+    old = residual(rows, e, before)
+    new = residual(rows, e, after)
+    return HALF * wp.dot(wp.cw_mul(rows.K[e], new - old), new + old) / ch2

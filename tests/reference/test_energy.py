@@ -1,0 +1,113 @@
+"""What conservative mechanisms keep over smooth steps (`abd.potentials.conservation`), and which do not take part."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from on_device import NAME
+from tool import load_tool
+
+import abd
+from abd.energies import momenta
+from abd.joints.closure.symmetries import symmetries
+
+pytestmark = pytest.mark.device
+
+mechanisms, programs = load_tool("peers/peer_mechanisms"), load_tool("peers/peer_programs")
+PARTS = ("kinetic", "gravity", "elastic", "joint")
+
+
+def energies(simulation, steps: int) -> np.ndarray:
+    reports = [simulation.step() for _ in range(steps)]
+    return np.array([sum(report.energy[name] for name in PARTS) for report in reports])
+
+
+@pytest.mark.parametrize("name", ["slider_crank", "governor", "stiff_springs", "double_pendulum"])
+def test_energy_is_that_of_the_start(name):
+    """In the longest steps, in which generalized alpha loses 3e-4 to 0.2 of it."""
+    mechanism = getattr(mechanisms, name)()
+    run = programs.run_ours(replace(mechanism, duration=2000 * mechanism.step), mechanism.step, 1, NAME)
+    change = (run.energies - programs.initial_energy(mechanism)) / np.max(run.kinetic)
+    assert np.abs(change[1000:]).max() < 1e-3
+
+
+def cart(**solver) -> abd.Simulation:
+    """A pendulum on a cart on a level rail."""
+    scene = abd.Scene(gravity=(0, 0, -9.81), solver={"dt": 0.01, **solver})
+    keys = {"proxy": True, "mass": 1.0, "inertia": (0.01,) * 3, "velocity": (1, 0, 0)}
+    scene.add_body("cart", **keys)
+    scene.add_body("bob", position=(0.7, 0, -0.7), **keys)
+    scene.add_joint("slider", "rail", abd.WORLD, "cart", anchor=(0, 0, 0), axis=(1, 0, 0), enforcement="exact")
+    scene.add_hinge("hinge", "cart", "bob", anchor=(0, 0, 0), axis=(0, 1, 0), enforcement="exact")
+    return abd.Simulation(scene, device=NAME)
+
+
+def test_momentum_along_a_rail_stays():
+    simulation = cart()
+    before = momenta(simulation.model, simulation.stepper.q, simulation.stepper.qd)[0][0]
+    found = energies(simulation, 1000)
+    assert np.ptp(found[1:]) < 1e-9
+    assert momenta(simulation.model, simulation.stepper.q, simulation.stepper.qd)[0][0] == pytest.approx(before, abs=1e-9)
+
+
+@pytest.mark.parametrize("device", ["numpy", NAME])
+def test_bodies_joined_in_space_keep_energy_and_momenta(device):
+    scene = abd.Scene(gravity=(0, 0, -9.81), solver={"dt": 0.01})
+    scene.add_body("one", box=(0.4, 0.1, 0.1), density=1000, velocity=(1, 2, 3), angular_velocity=(3, 2, 1))
+    motion = {"velocity": (1, 2, 3), "angular_velocity": (-1, 5, 2)}
+    scene.add_body("two", box=(0.4, 0.1, 0.1), density=1000, position=(0.4, 0.05, 0), **motion)
+    scene.add_joint("spherical", "joint", "one", "two", anchor=(0.2, 0.02, 0), enforcement="exact")
+    simulation = abd.Simulation(scene, device=device)
+
+    def spin() -> np.ndarray:
+        """About the centre of mass."""
+        m, q, qd = simulation.model.bodies.mass, simulation.stepper.q, simulation.stepper.qd
+        P, L = momenta(simulation.model, q, qd)
+        return L - np.cross(m @ q[:, :3] / m.sum(), P)
+
+    found = [energies(simulation, 1)[0]]
+    first = spin()
+    found.extend(energies(simulation, 100 if device == "numpy" else 1000))
+    assert np.ptp(found) < 1e-9 * abs(found[0])
+    np.testing.assert_allclose(spin(), first, atol=1e-7 * np.linalg.norm(first))
+
+
+def test_what_holds_a_mechanism_says_which_momenta_it_keeps():
+    """A cart that along the rail, a governor that about its shaft, a slider-crank and a double pendulum none."""
+    counts = {"governor": 1, "slider_crank": 0, "spherical_chain": 1, "double_pendulum": 0}
+    for name, count in counts.items():
+        mechanism = getattr(mechanisms, name)()
+        simulation = abd.Simulation(programs.our_scene(mechanism, mechanism.step), device="numpy")
+        found = symmetries(simulation.model, simulation.backend.system)
+        assert found.count.tolist() == [count] and not found.free.any(), name
+    found = symmetries(cart().model, cart().backend.system)
+    np.testing.assert_allclose(np.abs(found.twists[0, 0]) / np.abs(found.twists[0, 0]).max(), [1, 0, 0, 0, 0, 0], atol=1e-12)
+
+
+def test_what_damping_and_loads_do_is_theirs():
+    """A pendulum that a torque pushes, or a coordinate brakes, gains and loses what they do."""
+    for pushed, spring in (((0, 0.5, 0), None), ((0, 0, 0), {"damping": 0.2})):
+        scene = abd.Scene(gravity=(0, 0, -9.81), solver={"dt": 0.005})
+        keys = {} if spring is None else {"coordinate": {"theta": spring}}
+        scene.add_body("arm", proxy=True, mass=1.0, inertia=(0.01,) * 3, position=(0.5, 0, 0), torque=pushed)
+        scene.add_hinge("hinge", abd.WORLD, "arm", anchor=(0, 0, 0), axis=(0, 1, 0), enforcement="exact", **keys)
+        simulation = abd.Simulation(scene, device=NAME)
+        found = energies(simulation, 100)
+        (angle,) = simulation.joints["hinge"].coordinates
+        assert abs(found[-1] - pushed[1] * angle) < 2e-3 if spring is None else found[-1] < -0.1
+        assert not simulation.backend.states.read_owed().any()
+
+
+def test_a_pendulum_that_hangs_at_rest_stays_there():
+    """What its load strains it with in the first steps sets nothing in motion."""
+    for enforcement in ("exact", "penalty"):
+        scene = abd.Scene(gravity=(0, 0, -9.81), solver={"dt": 0.01})
+        for k in range(3):
+            scene.add_body(f"link{k}", box=(0.05, 0.05, 0.5), density=1000, position=(0, 0, -0.25 - 0.5 * k))
+            parent = f"link{k - 1}" if k else abd.WORLD
+            scene.add_hinge(f"hinge{k}", parent, f"link{k}", anchor=(0, 0, -0.5 * k), axis=(0, 1, 0), enforcement=enforcement)
+        simulation = abd.Simulation(scene, device=NAME)
+        simulation.run(steps=600)
+        assert np.abs(simulation.stepper.qd).max() < 1e-6
