@@ -8,7 +8,7 @@
 #   ABD_GPU_CHECK_DEVICE   cuda, cuda:N; with cpu everything runs on the processor in tiny sizes, which tests this script
 #   ABD_FIXTURES           folder of the scenes wrecking_ball and chain_net [shared/fixtures beside the checkout, or in it]
 #   ABD_GPU_CHECK_SECONDS  in all [480]
-#   ABD_GPU_CHECK_PARTS    of: smoke memcheck initcheck tests contact raw contact-raw peer chains profile [all]
+#   ABD_GPU_CHECK_PARTS    of: smoke memcheck initcheck tests contact raw contact-warp peer chains profile [all]
 #   ABD_GPU_CHECK_OUT      folder of the results [tools/results]
 set -uo pipefail
 cd "$(dirname "$0")/.."
@@ -16,7 +16,7 @@ python=${PYTHON:-python3}
 device=${ABD_GPU_CHECK_DEVICE:-cuda}
 deadline=$((SECONDS + ${ABD_GPU_CHECK_SECONDS:-480}))
 out=${ABD_GPU_CHECK_OUT:-tools/results}
-parts=" ${ABD_GPU_CHECK_PARTS:-smoke memcheck initcheck tests contact raw contact-raw peer chains profile} compile compile-peer "
+parts=" ${ABD_GPU_CHECK_PARTS:-smoke memcheck initcheck tests contact raw contact-warp peer chains profile} compile compile-peer "
 export PYTHONPATH="$PWD${PYTHONPATH:+:$PYTHONPATH}" OMP_NUM_THREADS=1
 
 if [ "$device" != cpu ]; then
@@ -113,7 +113,7 @@ wait
 bench=("$python" tools/bench/run.py --devices "$device" --repeats 1 --limit 25 --warm)
 part contact 120 "${bench[@]}" "${own[@]}" --scenes "${contact[@]}" --out "$work/contact.json"
 part raw 40 "$python" tools/bench/raw_kernels.py --device "$device" --bodies "${twins[@]}" --json "$work/raw.json"
-ABD_RAW=1 part contact-raw 60 "${bench[@]}" "${own[@]}" --scenes "${by_hand[@]}" --out "$work/contact-raw.json"
+ABD_RAW=0 part contact-warp 60 "${bench[@]}" "${own[@]}" --scenes "${by_hand[@]}" --out "$work/contact-warp.json"
 part peer 110 "$python" tools/bench/peer_libuipc.py --device "$device" --backend "$backend" --scenes "${peers[@]}" \
     "${some[@]}" --rounds "$rounds" --limit 15 --budget 60 --out "$work/peer.json"
 part chains 100 "${bench[@]}" "${few[@]}" --variant exact --scenes "${chains[@]}" --out "$work/chains.json"

@@ -38,6 +38,7 @@ class Gpu:
     arch: int = 90
     total_memory: int = 80 * GIB
     free_memory: int = 3 * GIB
+    is_cuda: bool = True
 
     def __str__(self) -> str:
         return self.alias
@@ -140,8 +141,8 @@ def test_without_cupy_what_is_lost_is_said(machine, monkeypatch):
     machine((13, 0), [Gpu()])
     without(monkeypatch, *cuda_support.CUPY)
     found = dict(doctor.findings())
-    assert found["cupy"] == "not installed"
-    assert "hand-written kernels" in found["without cupy"] and "ABD_RAW=1" in found["without cupy"]
+    assert found["cupy"] == "not installed" and "CuPy cannot be imported" in found["hand-written kernels"]
+    assert "hand-written kernels are out of reach" in found["without cupy"]
     assert found["for a GPU"] == cuda_support.INSTALL
 
 

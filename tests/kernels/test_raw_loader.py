@@ -105,12 +105,14 @@ def test_options_change_with_the_headers(monkeypatch, tmp_path):
     assert len(found) == 2
 
 
-def test_they_are_off_unless_asked_for(monkeypatch):
+def test_cuda_has_them_unless_they_are_left_out(monkeypatch, cupy):
     monkeypatch.delenv(raw_kernels.SWITCH, raising=False)
     device = Device("cpu")
-    assert device.raw is None and "ABD_RAW=1" in device.why_not_raw
-    monkeypatch.setenv(raw_kernels.SWITCH, "1")
-    assert Device("cpu").why_not_raw == "hand-written kernels need a CUDA device"
+    assert device.raw is None and device.why_not_raw == "hand-written kernels need a CUDA device"
+    found, why = raw_kernels.raw_kernels(GPU)
+    assert isinstance(found, raw_kernels.RawKernels) and why == ""
+    monkeypatch.setenv(raw_kernels.SWITCH, "0")
+    assert raw_kernels.raw_kernels(GPU) == (None, "hand-written kernels are left out, as ABD_RAW=0 says")
 
 
 @pytest.mark.parametrize(
@@ -122,7 +124,7 @@ def test_they_are_off_unless_asked_for(monkeypatch):
     ],
 )
 def test_the_reason_is_given_where_they_cannot_be_had(monkeypatch, caplog, stand_in, reason):
-    monkeypatch.setenv(raw_kernels.SWITCH, "1")
+    monkeypatch.delenv(raw_kernels.SWITCH, raising=False)
     monkeypatch.setitem(sys.modules, "cupy", stand_in)
     found, why = raw_kernels.raw_kernels(GPU)
     assert found is None and why.startswith(reason) and "\n" not in why
@@ -130,7 +132,7 @@ def test_the_reason_is_given_where_they_cannot_be_had(monkeypatch, caplog, stand
 
 
 def test_an_old_cupy_and_a_source_that_does_not_compile_are_named(monkeypatch, cupy):
-    monkeypatch.setenv(raw_kernels.SWITCH, "1")
+    monkeypatch.delenv(raw_kernels.SWITCH, raising=False)
     cupy.error = cupy.cuda.compiler.CompileException("line 3: what is this")
     assert raw_kernels.raw_kernels(GPU)[1].endswith("line 3: what is this")
     monkeypatch.setattr(CuPy, "__version__", "13.6.0")

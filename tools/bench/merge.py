@@ -1,7 +1,7 @@
 """Gather what `tools/gpu_check.sh` measured: `python tools/bench/merge.py FOLDER --out RESULTS.json`.
 
 FOLDER holds, for every part that was begun, NAME.part (exit status and seconds), NAME.txt and NAME.log (its output), and
-where it measures NAME.json: contact, contact-raw, chains and profile by `run.py`, peer by `peer_libuipc.py`, raw by
+where it measures NAME.json: contact, contact-warp, chains and profile by `run.py`, peer by `peer_libuipc.py`, raw by
 `raw_kernels.py`.
 Writes one JSON file, and beside it a table of the same name in Markdown: what should hold and does or does not, what was
 not measured, and all rows.
@@ -34,7 +34,7 @@ CHECKS = {
 }
 MEASURED = {
     "contact": "scenes with contact",
-    "contact-raw": "scenes with contact and hand-written kernels",
+    "contact-warp": "scenes with contact without hand-written kernels",
     "chains": "chains",
     "peer": "libuipc beside",
     "profile": "profiles",
@@ -162,7 +162,7 @@ def markdown(result: dict) -> str:
     lines.append("")
     if result["missing"]:
         lines += ["Not measured:", "", *(f"- {what}" for what in result["missing"]), ""]
-    blocks = [text(result[part]) for part in ("contact", "contact-raw", "chains") if part in result]
+    blocks = [text(result[part]) for part in ("contact", "contact-warp", "chains") if part in result]
     if "peer" in result:
         blocks.append(table(result["peer"], PEER_COLUMNS))
     if "raw" in result:

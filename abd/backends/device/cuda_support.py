@@ -106,8 +106,8 @@ def cupy_problem() -> str:
     if installed(CUPY):
         return ""
     return (
-        "the hand-written kernels, which ABD_RAW=1 turns on, are out of reach; Warp's kernels do all the work, with the same "
-        "result up to rounding, more slowly where those would win"
+        "the hand-written kernels are out of reach; Warp's kernels do all the work, with the same result up to rounding, more "
+        "slowly where those would win"
     )
 
 

@@ -2,8 +2,8 @@
 
 A twin takes the arguments of its Warp kernel, as they are: pointers of the arrays, structs of pointers by value, and
 numbers; between the first item and them it takes the number of items. Both give the same results up to rounding, and
-each the same bits in every run. Twins are off unless ``ABD_RAW=1``: which ones win is for `tools/bench/raw_kernels.py`
-to measure. They run in Warp's stream, and so within what Warp records as a graph.
+each the same bits in every run. On CUDA they run wherever CuPy is there; ``ABD_RAW=0`` leaves them out, to measure what they
+bring (`tools/bench/raw_kernels.py`). They run in Warp's stream, and so within what Warp records as a graph.
 """
 
 from __future__ import annotations
@@ -142,11 +142,11 @@ class RawKernels:
 
 
 def raw_kernels(device: wp.Device) -> tuple[RawKernels | None, str]:
-    """The twins for a device if they are asked for and can be had; otherwise None, and why, in a sentence."""
-    if os.environ.get(SWITCH) != "1":
-        return None, f"hand-written kernels are off; {SWITCH}=1 turns them on"
+    """The twins for a device if they can be had and are not left out; otherwise None, and why, in a sentence."""
     if not device.is_cuda:
         return None, "hand-written kernels need a CUDA device"
+    if os.environ.get(SWITCH) == "0":
+        return None, f"hand-written kernels are left out, as {SWITCH}=0 says"
     try:
         return RawKernels(device), ""
     except ImportError as error:
