@@ -20,6 +20,28 @@ class Frozen:
 
 
 @wp.kernel
+def set_aside(
+    first: wp.int32, source: Frozen, contacts: wp.int32, pairs: wp.int32, bodies: wp.int32, out: Frozen
+):
+    """Copy so many contacts, pairs and bodies; without pairs nobody has any."""
+    k = wp.tid() + first
+    if k < contacts:
+        out.lagged.pair[k] = source.lagged.pair[k]
+        out.lagged.kind[k] = source.lagged.kind[k]
+        out.lagged.n[k] = source.lagged.n[k]
+        out.lagged.Y_i[k] = source.lagged.Y_i[k]
+        out.lagged.Y_j[k] = source.lagged.Y_j[k]
+        out.lagged.load[k] = source.lagged.load[k]
+        out.lagged.share[k] = source.lagged.share[k]
+    if k < pairs:
+        out.pairs[k] = source.pairs[k]
+    if k <= pairs:
+        out.segment[k] = wp.where(pairs > 0, source.segment[k], 0)
+    if k <= bodies:
+        out.group[k] = wp.where(pairs > 0, source.group[k], 0)
+
+
+@wp.kernel
 def count_both(
     first: wp.int32,
     chosen: wp.array(dtype=wp.int32),

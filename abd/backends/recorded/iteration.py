@@ -114,7 +114,7 @@ class Iteration:
         write(c.flags, flags)
         self.device.launch(newton.begin_islands, b.n, c, self.all)
         self.follow_rows()
-        if b.friction.count or b.system.has_friction:
+        if tolerance != rubs and (b.friction.count or b.system.has_friction):
             self.launch_tolerances()
         self._follow_pairs()
         return True

@@ -85,9 +85,11 @@ class Touch:
     def lag_friction(self, chosen: np.ndarray | None = None) -> None:
         self.potential.know_contacts()
         everybody = chosen is None or bool(chosen[self.idle.mobile].all())
+        known = self.friction.follows_list
         self.friction.lag(self.at.current, self.at.step.At, None if everybody else chosen)
-        # islands are those of the present lists, whenever one of them has changed
-        self.launch_renumber()
+        if not known:
+            # islands are those of the present lists, whenever one of them has changed
+            self.launch_renumber()
         self.friction.evaluate(self.at, "current")
 
     def weigh_friction(self, share: PairLoads) -> None:

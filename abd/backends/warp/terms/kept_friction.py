@@ -32,22 +32,16 @@ class KeptFriction:
 
     def copied(self, of: Friction, place: int) -> keeping.Frozen:
         """What is frozen now, in the first or the second place."""
-        out, get, copy = self._of(friction.Lagged()), self.pools[place].get, self.device.copy
+        out, get = self._of(friction.Lagged()), self.pools[place].get
         out.lagged.counts = of.lagged.counts
         for name, kind in COLUMNS.items():
-            array = get(name, of.count, kind)
-            setattr(out.lagged, name, array)
-            if of.count:
-                copy(array, getattr(of.lagged, name), count=of.count)
+            setattr(out.lagged, name, get(name, of.count, kind))
         out.pairs, out.segment = get("pairs", of.pair_count, wp.vec2i), get("segment", of.pair_count + 1, wp.int32)
         out.group = get("group", self.n + 1, wp.int32)
-        if of.pair_count:
-            copy(out.pairs, of.pairs, count=of.pair_count)
-            copy(out.segment, of.segment, count=of.pair_count + 1)
-            copy(out.group, of.group, count=self.n + 1)
-        else:
-            self.device.fill(out.group)
-            self.device.fill(out.segment)
+        source = self._of(of.lagged)
+        source.pairs, source.segment, source.group = of.pairs, of.segment, of.group
+        extent = max(of.count, of.pair_count, self.n) + 1
+        self.device.launch(keeping.set_aside, extent, source, of.count, of.pair_count, self.n, out)
         return out
 
     def _of(self, lagged: friction.Lagged) -> keeping.Frozen:
