@@ -111,3 +111,15 @@ def test_a_pendulum_that_hangs_at_rest_stays_there():
         simulation = abd.Simulation(scene, device=NAME)
         simulation.run(steps=600)
         assert np.abs(simulation.stepper.qd).max() < 1e-6
+
+
+def test_the_definition_and_the_kernels_correct_alike():
+    """A governor: springs, a momentum about its shaft, a fresh step and smooth ones."""
+    mechanism, found = mechanisms.governor(), []
+    for device in ("numpy", NAME):
+        simulation = abd.Simulation(programs.our_scene(mechanism, mechanism.step), device=device)
+        for _ in range(20):
+            simulation.step()
+        found.append((simulation.stepper.qd, simulation.backend.states.read_owed()))
+    np.testing.assert_allclose(found[1][0], found[0][0], atol=1e-9)
+    np.testing.assert_allclose(found[1][1], found[0][1], atol=1e-12)

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from abd.joint_list import JointList
-from abd.joints.closure.link_graph import joined_components, members
+from abd.joints.closure.link_graph import joined_components
 from abd.joints.rows.forces import LIMITS
 from abd.joints.rows.sizes import half_length
 from abd.joints.rows.system import JointSystem, Role
@@ -64,18 +64,15 @@ def symmetries(model: Model, system: JointSystem) -> Symmetries:
     driven[some[some != WORLD]] = True
     driven = np.isin(component, component[driven & dynamic])
     chosen = np.flatnonzero(dynamic & jointed & ~driven)
-    groups = [chosen[group] for group in members(component[chosen])]
+    _, number, sizes = np.unique(component[chosen], return_inverse=True, return_counts=True)
+    order, starts = chosen[np.argsort(number, kind="stable")], np.concatenate([[0], np.cumsum(sizes)])
     mechanism = np.full(len(bodies) + 1, -1)  # the last one stands for the world
-    for number, group in enumerate(groups):
-        mechanism[group] = number
-    starts = np.cumsum([0, *(len(group) for group in groups)])
-    order = np.concatenate(groups) if groups else np.zeros(0, dtype=np.int64)
-    place, size = np.zeros((len(groups), 3)), np.ones(len(groups))
-    half = half_length(bodies.mass, bodies.moment)
-    for number, group in enumerate(groups):
-        place[number] = bodies.q[group, :3].mean(axis=0)
-        extent = np.linalg.norm(bodies.q[group, :3] - place[number], axis=1).max() + half[group].max()
-        size[number] = extent if extent > 0.0 else 1.0
+    mechanism[chosen] = number
+    place, size = np.zeros((len(sizes), 3)), np.zeros(len(sizes))
+    np.add.at(place, number, bodies.q[chosen, :3] / sizes[number, None])
+    reach = np.linalg.norm(bodies.q[chosen, :3] - place[number], axis=1)
+    np.maximum.at(size, number, reach + half_length(bodies.mass, bodies.moment)[chosen])
+    size[size == 0.0] = 1.0
     holding = _Holding(model, system, mechanism, place, size)
     twists, count = holding.motions()
     free = ~holding.held
@@ -200,8 +197,9 @@ class _Holding:
             turned = np.cross(arm, e) / self.size[self.mechanism[held], None]
             found.append((self.mechanism[held], np.concatenate([np.broadcast_to(e, (len(held), 3)), turned], axis=1)))
         about = np.asarray(bodies.free_rotation)[some]
+        some, of, about = (one[about != 3] for one in (some, of, about))
         P = np.eye(3) - bodies.rotation_axis[some, :, None] * bodies.rotation_axis[some, None, :]
-        P = np.where((about == 1)[:, None, None], P, np.where((about == 3)[:, None, None], 0.0, np.eye(3)))
+        P = np.where((about == 1)[:, None, None], P, np.eye(3))
         for axis in range(3):
             found.append((of, np.concatenate([np.zeros((len(some), 3)), P[:, axis]], axis=1)))
         return np.concatenate([one for one, _ in found]), np.concatenate([g for _, g in found])
