@@ -219,7 +219,9 @@ class Iteration:
         b = self.backend
         b.islands.keep_numbering()
         b.touch.launch_renumber()
-        self._carry()
+        # flags and numbers apart: Warp's capture on the processor takes one overload of a kernel for another of the same record
+        self.graphs.run("carry flags", self._carry_flags)
+        self.graphs.run("carry numbers", self._carry_numbers)
         b.potential.launch_settle(self.control.converged)
         self._follow_pairs()
 
@@ -285,14 +287,17 @@ class Iteration:
         b.linear.follow_near(b.joints.coupling, b.joints.pairs, pairs, lambda: [*lists(), ties])
         self.linear.reserve(b.system.has_exact)
 
-    def _carry(self) -> None:
-        """Numbers of the islands to those that they have become."""
+    def _carry_flags(self) -> None:
+        """Flags of the islands to those that they have become."""
+        c, carry = self.control, self.backend.islands.launch_carry
+        carry(c.converged, sums.MIN, self.all)
+        carry(c.converged, sums.MAX, self.some)
+        carry(c.settled, sums.MIN, self.settled)
+
+    def _carry_numbers(self) -> None:
+        """Numbers of the islands likewise, and what the flags come to."""
         b, c = self.backend, self.control
-        carry = b.islands.launch_carry
         for values, operation, out in (
-            (c.converged, sums.MIN, self.all),
-            (c.converged, sums.MAX, self.some),
-            (c.settled, sums.MIN, self.settled),
             (c.moved, sums.MAX, c.moved),
             (c.share, sums.MAX, c.share),
             (c.stretch, sums.MIN, c.stretch),
@@ -301,7 +306,7 @@ class Iteration:
             (c.limit, sums.MIN, c.limit),
             (c.tolerance, sums.MIN, c.tolerance),
         ):
-            carry(values, operation, out)
+            b.islands.launch_carry(values, operation, out)
         self.device.launch(newton.merge_flags, b.n, c, self.all, self.some, self.settled)
 
     # recorded -------------------------------------------------------------------------------------------------------
