@@ -58,7 +58,7 @@ class Symmetries:
 def symmetries(model: Model, system: JointSystem) -> Symmetries:
     """Of a scene at its start, with the gravity and the joints that it has."""
     bodies = model.bodies
-    groups = mechanisms(model)
+    groups = mechanisms(model, system)
     mechanism = np.full(len(bodies) + 1, -1)  # the last one stands for the world
     for number, group in enumerate(groups):
         mechanism[group] = number
@@ -77,23 +77,26 @@ def symmetries(model: Model, system: JointSystem) -> Symmetries:
     return Symmetries(order, starts, free, np.where(free, 6, count), twists)
 
 
-def mechanisms(model: Model) -> list[np.ndarray]:
+def mechanisms(model: Model, system: JointSystem) -> list[np.ndarray]:
     """Dynamic bodies of every mechanism, ascending: what joints and couplings that act hold together, without those that hang
-    on something that moves by itself."""
+    on something that moves by itself. Ropes and limits hold nothing while they do not push."""
     bodies, joints = model.bodies, JointList.of(model.joints)
     if not len(joints):
         return []
-    n, active = len(bodies), joints.column("active").astype(bool)
+    n, active, acting = len(bodies), joints.column("active").astype(bool), system.acting
+    holding = np.zeros(len(joints), dtype=bool)
+    holding[system.linear.joint[system.linear.K.any(axis=1)]] = True
+    holding[acting.joint[acting.active & ~np.isin(acting.law, LIMITS)]] = True
     ends, coupled = joints.bodies, []
     for coupling in model.couplings:
         of = [coupling.joint, *(term.joint for term in coupling.terms)]
         if coupling.active and active[of].all():
             coupled.append(ends[of].ravel())
-    pairs = [ends[active], *(np.stack([some[:-1], some[1:]], axis=1) for some in map(_dynamic_first(bodies), coupled))]
+    pairs = [ends[holding], *(np.stack([some[:-1], some[1:]], axis=1) for some in map(_dynamic_first(bodies), coupled))]
     pairs = np.concatenate(pairs)
     one, other = _are(bodies, pairs, Kind.DYNAMIC).T
     label = connected_labels(n, pairs[one & other])
-    jointed, driven = np.unique(ends[active][_are(bodies, ends[active], Kind.DYNAMIC)]), np.zeros(n, dtype=bool)
+    jointed, driven = np.unique(ends[holding][_are(bodies, ends[holding], Kind.DYNAMIC)]), np.zeros(n, dtype=bool)
     by_motion = pairs[_are(bodies, pairs, Kind.KINEMATIC).any(axis=1)]
     driven[label[by_motion[_are(bodies, by_motion, Kind.DYNAMIC)]]] = True
     chosen = jointed[~driven[label[jointed]]]
