@@ -156,6 +156,9 @@ class Rows(Protocol):
     def set_joints(self, system: JointSystem) -> None:
         """Take over a joint system; the next step needs its memory."""
 
+    def turn_gravity(self) -> None:
+        """The model's gravity is another one: momenta that mechanisms keep (`abd.joints.closure.symmetries`) are found anew."""
+
     def load(self, memory: JointMemory) -> None:
         """Go on from a memory of the host's."""
 

@@ -6,7 +6,7 @@ A thread adds up the bodies of a chunk of a mechanism, one the chunks of a mecha
 import warp as wp
 
 from cuda_kernels.bodies.affine import HALF, ONE, ZERO, Pose, rate_of, skew
-from cuda_kernels.bodies.bodies import BodyData, elastic_energy
+from cuda_kernels.bodies.bodies import BodyData, StepData, elastic_energy
 from cuda_kernels.bodies.free_motion import moments_about
 from cuda_kernels.bodies.integrators import DISSIPATIVE, FRESH, SMOOTH, STEP
 from cuda_kernels.joints.row_gains import linear_gain
@@ -23,7 +23,7 @@ ENDLESS = wp.constant(wp.float64(wp.inf))
 
 SUMS = 29
 """Of a chunk: energy gained; kinetic energy; fresh bodies; before the step P, L and m x, after it P, L and m x, of which x and L
-count from the first body's place before the step; mass; inertia (xx, yy, zz, xy, xz, yz); nothing."""
+count from the first body's place before the step; mass; inertia (xx, yy, zz, xy, xz, yz); bodies that are not fresh."""
 Sums = wp.types.vector(length=SUMS, dtype=wp.float64)
 Motions = wp.types.matrix(shape=(6, 6), dtype=wp.float64)
 Along = wp.types.vector(length=6, dtype=wp.float64)
@@ -108,8 +108,7 @@ def add_up(
     body: BodyData,
     mode: wp.array(dtype=wp.int32),
     gains: Gains,
-    gravity: wp.vec3d,
-    ch2: wp.float64,
+    step: StepData,
     before: Pose,
     now: Pose,
     earlier: wp.array2d(dtype=wp.float64),
@@ -133,9 +132,9 @@ def add_up(
         v0 = wp.vec3d(earlier[b, 0], earlier[b, 1], earlier[b, 2])
         v = wp.vec3d(velocity[b, 0], velocity[b, 1], velocity[b, 2])
         fresh = mode[b] == FRESH
-        gained = row_gain(gains, b, before, now, ch2, fresh)
+        gained = row_gain(gains, b, before, now, step.ch2, fresh)
         if not fresh:
-            gained = gained + kinetic(s, m, v - v0, D - D0, v + v0, D + D0) - m * wp.dot(gravity, x - x0)
+            gained = gained + kinetic(s, m, v - v0, D - D0, v + v0, D + D0) - m * wp.dot(step.gravity, x - x0)
             if body.stiffness[b] > ZERO:
                 gained = gained + elastic_energy(body.stiffness[b], body.arap[b], A)
                 gained = gained - elastic_energy(body.stiffness[b], body.arap[b], A0)
@@ -145,6 +144,8 @@ def add_up(
         a[1] = a[1] + kinetic(s, m, v, D, v, D)
         if fresh:
             a[2] = a[2] + ONE
+        else:
+            a[28] = a[28] + ONE
         L0 = momentum(s, m, x0, A0, v0, D0)
         L = momentum(s, m, x, A, v, D)
         for r in range(3):
@@ -219,7 +220,7 @@ def balance(
     mechanisms: Mechanisms,
     partial: wp.array2d(dtype=wp.float64),
     motion: wp.array2d(dtype=wp.float64),
-    gravity: wp.vec3d,
+    step: StepData,
     before: Pose,
     owed: wp.array(dtype=wp.float64),
     out: Correction,
@@ -237,11 +238,11 @@ def balance(
     out.place[i] = before.p[root]
     due = owed[root]
     owed[root] = ZERO
-    if not wp.isfinite(a[0]):
-        return
-    if a[2] > ZERO:
-        due = ZERO
     fresh = a[2] > ZERO
+    if not wp.isfinite(a[0]) or (fresh and a[28] > ZERO):
+        return
+    if fresh:
+        due = ZERO
     mass = a[21]
     P0 = three(a, 3)
     L0 = three(a, 6)
@@ -267,7 +268,7 @@ def balance(
     for j in range(count):
         w = wp.vec3d(B[j, 3], B[j, 4], B[j, 5])
         v = wp.vec3d(B[j, 0], B[j, 1], B[j, 2]) + wp.cross(w, shift)
-        had[j] = wp.dot(v, P0) + wp.dot(w, L0) + h * mass * wp.dot(v, gravity)
+        had[j] = wp.dot(v, P0) + wp.dot(w, L0) + h * mass * wp.dot(v, step.gravity)
         has[j] = wp.dot(v, P) + wp.dot(w, L)
         if fresh:
             had[j] = has[j]

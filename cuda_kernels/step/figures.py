@@ -8,7 +8,7 @@ per quantity in ``partial[quantity, chunk]``, sums first, then largest values; `
 import warp as wp
 
 from cuda_kernels.bodies.affine import HALF, ONE, ZERO, Pose, rate_of
-from cuda_kernels.bodies.bodies import DYNAMIC, BodyData, couple, elastic_energy
+from cuda_kernels.bodies.bodies import DYNAMIC, BodyData, StepData, couple, elastic_energy
 from cuda_kernels.contact.pair_law import PairLaw, activation
 from cuda_kernels.joints.rows import Rows, residual
 from cuda_kernels.parallel.chunks import CHUNK
@@ -69,7 +69,7 @@ def whirl_of(A: wp.mat33d, D: wp.mat33d, s: wp.vec3d) -> wp.float64:
 def body_figures(
     first: wp.int32,
     body: BodyData,
-    gravity: wp.vec3d,
+    step: StepData,
     pose: Pose,
     before: Pose,
     velocity: wp.array2d(dtype=wp.float64),
@@ -108,7 +108,7 @@ def body_figures(
                 for r in range(3):
                     s[1 + r] = s[1 + r] + m * v[r]
                     s[4 + r] = s[4 + r] + spin[r]
-                s[7] = s[7] - m * wp.dot(p, gravity)
+                s[7] = s[7] - m * wp.dot(p, step.gravity)
                 s[8] = s[8] + elastic_energy(body.stiffness[b], body.arap[b], A)
                 work = wp.dot(body.force[b], p - before.p[b])
                 tau = body.torque[b]

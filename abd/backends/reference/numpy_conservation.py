@@ -36,9 +36,10 @@ class Conservation:
             root, due = b[0], owed[b[0]]
             owed[root] = 0.0
             loaded = data.force[b].any() or data.torque[b].any()
-            if loaded or (mode[b] == Mode.DISSIPATIVE).any() or not np.isfinite(gained[b]).all():
+            one_mode = (mode[b] == mode[root]).all() and mode[root] != Mode.DISSIPATIVE
+            if loaded or not one_mode or not np.isfinite(gained[b]).all():
                 continue
-            mass, moment, fresh = data.mass[b], data.moment[b], bool((mode[b] == Mode.FRESH).any())
+            mass, moment, fresh = data.mass[b], data.moment[b], mode[root] == Mode.FRESH
             change = gained[b].sum()
             if not fresh:
                 moves = np.concatenate([mass[:, None]] * 3 + [moment] * 3, axis=1)

@@ -21,7 +21,7 @@ class Conservation:
     """Mechanisms of one scene with a joint system."""
 
     def __init__(self, model: Model, joints: Joints, memory: RowMemory, device: Device):
-        self.model, self.device = model, device
+        self.model, self.system, self.device = model, joints.system, device
         found = symmetries(model, joints.system)
         self.count, self.body_count = len(found), len(found.bodies)
         sizes = np.diff(found.starts)
@@ -53,16 +53,20 @@ class Conservation:
             setattr(self.correction, name, device.zeros(self.count, wp.vec3d))
         self.partial = device.zeros((conservation.SUMS, self.chunk_count), wp.float64)
 
+    def turn_gravity(self) -> None:
+        """The model's gravity is another one, which changes the motions alone."""
+        found = symmetries(self.model, self.system)
+        self.device.write(self.mechanisms.count, found.count.astype(np.int32))
+        self.device.write(self.mechanisms.twists, found.twists)
+
     def launch(
-        self, body, mode: wp.array, motion: wp.array, gravity, ch2: float, before: Pose, now: Pose, earlier: wp.array,
-        velocity: wp.array, owed: wp.array,
+        self, body, step, mode: wp.array, motion: wp.array, before: Pose, now: Pose, earlier: wp.array, velocity: wp.array,
+        owed: wp.array,
     ) -> None:  # fmt: skip
         """Correct the velocities (n, 12) at the end of a step between two poses, whose rows have said what they gained, and
         what is owed (n,), by launches only; `earlier` (n, 12): velocities before it."""
         launch, some = self.device.launch, self.mechanisms
         ends = before, now, earlier, velocity
-        launch(
-            conservation.add_up, self.chunk_count, some, body, mode, self.gains, gravity, ch2, *ends, self.partial, grain=16
-        )
-        launch(conservation.balance, self.count, some, self.partial, motion, gravity, before, owed, self.correction, grain=64)
+        launch(conservation.add_up, self.chunk_count, some, body, mode, self.gains, step, *ends, self.partial, grain=16)
+        launch(conservation.balance, self.count, some, self.partial, motion, step, before, owed, self.correction, grain=64)
         launch(conservation.correct, self.body_count, some, self.correction, now, velocity)

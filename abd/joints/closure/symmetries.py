@@ -8,17 +8,19 @@ found there lead.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 
 from abd.joint_list import JointList
-from abd.joints.closure.link_graph import joined_components
+from abd.joints.closure.link_graph import connected_labels
 from abd.joints.rows.forces import LIMITS
+from abd.joints.rows.rows import residual
 from abd.joints.rows.sizes import half_length
 from abd.joints.rows.system import JointSystem, Role
 from abd.joints.rows.table import linearize
-from abd.model import WORLD, Kind, Model
+from abd.model import WORLD, Bodies, Kind, Model
 from abd.potentials.free_motion import rates
 from abd.rotations import rotations
 
@@ -29,10 +31,13 @@ TRIES = 3
 TURN = 0.7
 """How far they lead there [rad], or sizes of the mechanism."""
 
+OPEN = 1e-6
+"""How far a joint may be open at the start, in sizes of the mechanism, for the motions that it leaves to count."""
+
 
 @dataclass(frozen=True)
 class Symmetries:
-    """Mechanisms of dynamic bodies that joints hold, and nothing that moves by itself.
+    """Mechanisms of dynamic bodies that joints hold, and nothing that moves by itself (`mechanisms`).
 
     Attributes:
         bodies: (k,) those of all mechanisms, one after the other, each ascending; starts: (m + 1,) where they begin.
@@ -51,20 +56,10 @@ class Symmetries:
 
 
 def symmetries(model: Model, system: JointSystem) -> Symmetries:
-    """Of a scene at its start."""
-    bodies, joints = model.bodies, JointList.of(model.joints)
-    dynamic = bodies.kind == Kind.DYNAMIC
-    component = joined_components(model)
-    jointed, driven = np.zeros(len(bodies), dtype=bool), np.zeros(len(bodies), dtype=bool)
-    ends = joints.bodies
-    jointed[ends[ends != WORLD]] = True
-    kinds = np.append(bodies.kind, Kind.STATIC)[ends]  # the last one stands for the world
-    by_motion = (kinds == Kind.KINEMATIC).any(axis=1)
-    some = ends[by_motion]
-    driven[some[some != WORLD]] = True
-    driven = np.isin(component, component[driven & dynamic])
-    chosen = np.flatnonzero(dynamic & jointed & ~driven)
-    _, number, sizes = np.unique(component[chosen], return_inverse=True, return_counts=True)
+    """Of a scene at its start, with the gravity and the joints that it has."""
+    bodies = model.bodies
+    chosen, label = mechanisms(model, system)
+    _, number, sizes = np.unique(label, return_inverse=True, return_counts=True)
     order, starts = chosen[np.argsort(number, kind="stable")], np.concatenate([[0], np.cumsum(sizes)])
     mechanism = np.full(len(bodies) + 1, -1)  # the last one stands for the world
     mechanism[chosen] = number
@@ -80,6 +75,50 @@ def symmetries(model: Model, system: JointSystem) -> Symmetries:
     return Symmetries(order, starts, free, np.where(free, 6, count), twists)
 
 
+def mechanisms(model: Model, system: JointSystem) -> tuple[np.ndarray, np.ndarray]:
+    """Dynamic bodies (k,) of mechanisms, ascending, and a number (k,) that those of one mechanism have in common: what joints and
+    couplings that act hold together, without those that hang on something that moves by itself. Ropes and limits hold nothing
+    while they do not push."""
+    bodies, joints = model.bodies, JointList.of(model.joints)
+    if not len(joints):
+        return np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64)
+    n, active, acting = len(bodies), joints.column("active").astype(bool), system.acting
+    holding = np.zeros(len(joints), dtype=bool)
+    holding[system.linear.joint[system.linear.K.any(axis=1)]] = True
+    holding[acting.joint[acting.active & ~np.isin(acting.law, LIMITS)]] = True
+    ends, coupled = joints.bodies, []
+    for coupling in model.couplings:
+        of = [coupling.joint, *(term.joint for term in coupling.terms)]
+        if coupling.active and active[of].all():
+            coupled.append(ends[of].ravel())
+    pairs = [ends[holding], *(np.stack([some[:-1], some[1:]], axis=1) for some in map(_dynamic_first(bodies), coupled))]
+    pairs = np.concatenate(pairs)
+    one, other = _are(bodies, pairs, Kind.DYNAMIC).T
+    label = connected_labels(n, pairs[one & other])
+    jointed, driven = np.unique(ends[holding][_are(bodies, ends[holding], Kind.DYNAMIC)]), np.zeros(n, dtype=bool)
+    by_motion = pairs[_are(bodies, pairs, Kind.KINEMATIC).any(axis=1)]
+    driven[label[by_motion[_are(bodies, by_motion, Kind.DYNAMIC)]]] = True
+    chosen = jointed[~driven[label[jointed]]]
+    return chosen, label[chosen]
+
+
+def _dynamic_first(bodies: Bodies) -> Callable[[np.ndarray], np.ndarray]:
+    """Orders indices (k,), the world's left out, by kind, so that neighbours tie all dynamic ones to one another, and the
+    last of them to one that moves by itself."""
+    rank = {Kind.DYNAMIC: 0, Kind.KINEMATIC: 1}
+
+    def ordered(some: np.ndarray) -> np.ndarray:
+        some = some[some != WORLD]
+        return some[np.argsort([rank.get(Kind(int(bodies.kind[b])), 2) for b in some], kind="stable")]
+
+    return ordered
+
+
+def _are(bodies: Bodies, which: np.ndarray, kind: Kind) -> np.ndarray:
+    """(...) bool, indices of bodies of a kind; the world is of none."""
+    return np.append(bodies.kind == kind, False)[which]
+
+
 class _Holding:
     """What holds mechanisms, by twists (v, w size) about their places."""
 
@@ -87,7 +126,8 @@ class _Holding:
         self.model, self.mechanism, self.place, self.size = model, mechanism, place, size
         self.held = np.zeros(len(place), dtype=bool)
         a, rows = system.acting, system.rows
-        counted = ~np.isin(a.law, LIMITS) & ~np.isin(a.role, (Role.FRICTION, Role.ARMATURE, Role.FORCE, Role.APPLIED))
+        counted = a.active & ~np.isin(a.law, LIMITS)
+        counted &= ~np.isin(a.role, (Role.FRICTION, Role.ARMATURE, Role.FORCE, Role.APPLIED))
         of_rows = np.zeros(len(system.table), dtype=bool)
         of_rows[rows.term_measure[counted[rows.term_row]]] = True
         self.opaque = np.zeros(len(place), dtype=bool)  # what a user's function measures says nothing of its own
@@ -98,8 +138,12 @@ class _Holding:
         self.opaque[self._of(system.table.parent, system.table.child)[outer & custom]] = True
         self.measures = np.flatnonzero(outer & of_rows & ~custom)
         self.table = system.table.part(self.measures)
-        self.rows = np.flatnonzero(self._outer(system.linear.parent, system.linear.child))
-        self.linear = system.linear
+        linear = self.linear = system.linear
+        self.rows = np.flatnonzero(self._outer(linear.parent, linear.child) & linear.K.any(axis=1))
+        # where a joint is open, as after it was seated anew, twists about where it was say nothing of where it is
+        open_by = np.abs(np.where(linear.K > 0.0, residual(linear, model.bodies.q), 0.0)).max(axis=1, initial=0.0)[self.rows]
+        of = self._of(linear.parent, linear.child)[self.rows]
+        self.opaque[of[open_by > OPEN * size[of]]] = True
 
     def _of(self, parent: np.ndarray, child: np.ndarray) -> np.ndarray:
         """(k,) mechanism of rows, -1 for none."""

@@ -42,6 +42,10 @@ class Rows:
         known = self.model.settings.integrator == "generalized_alpha" and not self.potential.further
         self.conservation = Conservation(self.model, self.constants, self.system) if known else None
 
+    def turn_gravity(self) -> None:
+        if self.conservation is not None:
+            self.conservation = Conservation(self.model, self.constants, self.system)
+
     def load(self, memory: JointMemory) -> None:
         self.memory = memory.copy()
 

@@ -55,6 +55,10 @@ class Rows:
         self.graphs.asks_host = self.asks_host
         self.islands.renumber(self.model.bodies.kind != Kind.STATIC, np.zeros((0, 2), dtype=int))
 
+    def turn_gravity(self) -> None:
+        if self.conservation is not None:
+            self.conservation.turn_gravity()
+
     def load(self, memory: JointMemory) -> None:
         self.memory.load(memory)
 

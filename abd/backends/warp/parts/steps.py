@@ -95,6 +95,5 @@ class Steps:
         launch(poses.copy_pose, n, at.current, states.now)
         self.rows.memory.launch_finish(scheme.of_rows, at.current, self.totals)
         if self.rows.conservation is not None:
-            taken = scheme.mode, scheme.motion, at.step.gravity, at.step.ch2
             known = states.before, states.now, states.earlier, states.velocity, states.owed
-            self.rows.conservation.launch(at.body, *taken, *known)
+            self.rows.conservation.launch(at.body, at.step, scheme.mode, scheme.motion, *known)
