@@ -24,9 +24,9 @@ def energies(simulation, steps: int) -> np.ndarray:
     return np.array([sum(report.energy[name] for name in PARTS) for report in reports])
 
 
-@pytest.mark.parametrize("name", ["slider_crank", "governor", "stiff_springs", "double_pendulum"])
+@pytest.mark.parametrize("name", ["slider_crank", "governor", "double_pendulum"])
 def test_energy_is_that_of_the_start(name):
-    """In the longest steps, in which generalized alpha loses 3e-4 to 0.2 of it."""
+    """In the longest steps, in which generalized alpha loses up to 2e-3 of it."""
     mechanism = getattr(mechanisms, name)()
     run = programs.run_ours(replace(mechanism, duration=2000 * mechanism.step), mechanism.step, 1, NAME)
     change = (run.energies - programs.initial_energy(mechanism)) / np.max(run.kinetic)
@@ -79,11 +79,37 @@ def test_what_holds_a_mechanism_says_which_momenta_it_keeps():
     counts = {"governor": 1, "slider_crank": 0, "spherical_chain": 1, "double_pendulum": 0}
     for name, count in counts.items():
         mechanism = getattr(mechanisms, name)()
-        simulation = abd.Simulation(programs.our_scene(mechanism, mechanism.step), device="numpy")
+        # springs take part where the step resolves them
+        simulation = abd.Simulation(programs.our_scene(mechanism, 0.4 * mechanism.step), device="numpy")
         found = symmetries(simulation.model, simulation.backend.system)
         assert found.count.tolist() == [count] and not found.free.any(), name
     found = symmetries(cart().model, cart().backend.system)
     np.testing.assert_allclose(np.abs(found.twists[0, 0]) / np.abs(found.twists[0, 0]).max(), [1, 0, 0, 0, 0, 0], atol=1e-12)
+
+
+@pytest.mark.parametrize("frequency", [50.0, 400.0])
+def test_a_vibration_leaves_slow_motions_alone(frequency):
+    """A pendulum swings by 0.005 rad on a compliant hinge, or a spring, on which it bounces far more."""
+    start, swung = 0.005, []
+    for kind in ("compliant", "spring"):
+        scene = abd.Scene(gravity=(0, 0, -9.81), solver={"dt": 0.01})
+        where = (np.sin(start), 0, -np.cos(start))
+        scene.add_body("bob", proxy=True, mass=1.0, inertia=(0.01,) * 3, position=where)
+        if kind == "compliant":
+            soft = {"enforcement": "compliant", "compliance": [1.0 / frequency**2] * 3 + [1e-9] * 2}
+            scene.add_hinge("hinge", abd.WORLD, "bob", anchor=(0, 0, 0), axis=(0, 1, 0), **soft)
+        else:
+            ends = {"parent_anchor": (0, 0, 0), "child_anchor": (0, 0, 0)}
+            scene.add_spring("spring", abd.WORLD, "bob", frequency**2, rest_length=1.0, **ends)
+        simulation = abd.Simulation(scene, device=NAME)
+        assert not len(symmetries(simulation.model, simulation.backend.system))
+        angles = []
+        for _ in range(1200):
+            simulation.step()
+            x, _, z = simulation.bodies["bob"].position
+            angles.append(abs(np.arctan2(x, -z)))
+        swung.append(max(angles[600:]))
+    np.testing.assert_allclose(swung, start, rtol=0.02)
 
 
 def test_what_damping_and_loads_do_is_theirs():
@@ -117,7 +143,7 @@ def test_the_definition_and_the_kernels_correct_alike():
     """A governor: springs, a momentum about its shaft, a fresh step and smooth ones."""
     mechanism, found = mechanisms.governor(), []
     for device in ("numpy", NAME):
-        simulation = abd.Simulation(programs.our_scene(mechanism, mechanism.step), device=device)
+        simulation = abd.Simulation(programs.our_scene(mechanism, 0.4 * mechanism.step), device=device)
         for _ in range(20):
             simulation.step()
         found.append((simulation.stepper.qd, simulation.backend.states.read_owed()))

@@ -98,7 +98,7 @@ def test_a_slack_rope_ties_nothing():
     scene = abd.Scene(gravity=(0, 0, 0), solver={"dt": 0.01})
     scene.add_body("bob", velocity=(0, 0, 1), **KEYS)
     scene.add_body("stone", position=(1, 0, 0), velocity=(0, 1, 0), **KEYS)
-    spring = {"coordinate": {"z": {"stiffness": 2500}}}
+    spring = {"coordinate": {"z": {"stiffness": 25}}}
     scene.add_joint("slider", "rail", abd.WORLD, "bob", anchor=(0, 0, 0), axis=(0, 0, 1), enforcement="exact", **spring)
     points = {"parent_anchor": (0, 0, 0), "child_anchor": (0, 0, 0)}
     scene.add_joint("rope", "line", "bob", "stone", distance=3, **points)

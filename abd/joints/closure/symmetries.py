@@ -26,6 +26,8 @@ from abd.rotations import rotations
 
 NONE = 1e-10
 """Share of a row's square that counts as nothing."""
+RESOLVED = 0.1
+"""Turn of a spring's vibration per step [rad] up to which it counts as a motion of the mechanism."""
 TRIES = 3
 """Places to which motions lead where they are looked at again."""
 TURN = 0.7
@@ -77,8 +79,8 @@ def symmetries(model: Model, system: JointSystem) -> Symmetries:
 
 def mechanisms(model: Model, system: JointSystem) -> tuple[np.ndarray, np.ndarray]:
     """Dynamic bodies (k,) of mechanisms, ascending, and a number (k,) that those of one mechanism have in common: what joints and
-    couplings that act hold together, without those that hang on something that moves by itself. Ropes and limits hold nothing
-    while they do not push."""
+    couplings that act hold together, without those that hang on something that moves by itself, and without those that vibrate.
+    Ropes and limits hold nothing while they do not push."""
     bodies, joints = model.bodies, JointList.of(model.joints)
     if not len(joints):
         return np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64)
@@ -97,9 +99,24 @@ def mechanisms(model: Model, system: JointSystem) -> tuple[np.ndarray, np.ndarra
     label = connected_labels(n, pairs[one & other])
     jointed, driven = np.unique(ends[holding][_are(bodies, ends[holding], Kind.DYNAMIC)]), np.zeros(n, dtype=bool)
     by_motion = pairs[_are(bodies, pairs, Kind.KINEMATIC).any(axis=1)]
-    driven[label[by_motion[_are(bodies, by_motion, Kind.DYNAMIC)]]] = True
+    for others in (by_motion, ends[_vibrating(model, system, joints)]):
+        driven[label[others[_are(bodies, others, Kind.DYNAMIC)]]] = True
     chosen = jointed[~driven[label[jointed]]]
     return chosen, label[chosen]
+
+
+def _vibrating(model: Model, system: JointSystem, joints: JointList) -> np.ndarray:
+    """(j,) bool, joints with a compliance, or with springs that turn by more than `RESOLVED` in a step: what a step takes of
+    their vibrations is not for the slow motions of the mechanism to have. Penalties, which loads strain once, do not count."""
+    bodies, a = model.bodies, system.acting
+    dynamic, inertia = bodies.kind == Kind.DYNAMIC, np.stack([bodies.mass, bodies.moment.min(axis=1)])
+    inverse = np.divide(1.0, inertia, out=np.zeros_like(inertia), where=dynamic & (inertia > 0.0))
+    ends = joints.bodies[a.joint]
+    yields = np.append(inverse, np.zeros((2, 1)), axis=1)[a.rotary.astype(int)[:, None], ends].sum(axis=1)  # the world last
+    spring = a.active & (a.role == Role.SPRING)
+    out = joints.column("active").astype(bool) & (joints.column("enforcement") == "compliant")
+    out[a.joint[spring & (model.settings.dt**2 * a.stiffness * yields > RESOLVED**2)]] = True
+    return out
 
 
 def _dynamic_first(bodies: Bodies) -> Callable[[np.ndarray], np.ndarray]:
