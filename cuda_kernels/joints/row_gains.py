@@ -4,6 +4,7 @@ import warp as wp
 
 from cuda_kernels.bodies.affine import HALF, TWO, ZERO, Pose
 from cuda_kernels.bodies.integrators import FRESH
+from cuda_kernels.joints import slots
 from cuda_kernels.joints.laws import GIVEN, OFF, QUADRATIC, SINE, evaluate
 from cuda_kernels.joints.measured_rows import MeasuredRows, parameters, row_value
 from cuda_kernels.joints.row_memory import EXACT, FOLLOWS, STORING, Acting, Memory, has, is_limit
@@ -25,7 +26,7 @@ def gain_of(
     p = parameters(rows, e)
     if law == OFF or is_limit(law):
         return ZERO
-    if p[0] == ZERO and law != GIVEN:
+    if p[slots.STRENGTH] == ZERO and law != GIVEN:
         return ZERO
     if law != QUADRATIC and law != SINE:
         return ENDLESS
@@ -36,7 +37,7 @@ def gain_of(
         return ENDLESS
     before = memory.history[0, e]
     if has(acting, e, EXACT):
-        if wp.abs(before - p[2]) <= FAR * acting.tolerance[e]:
+        if wp.abs(before - p[slots.TARGET]) <= FAR * acting.tolerance[e]:
             return ZERO
         return ENDLESS
     if damped or not has(acting, e, STORING):
@@ -45,7 +46,7 @@ def gain_of(
     if fresh:
         return -HALF * acting.stiffness[e] * (after - before) * (after - before)
     if law == QUADRATIC:
-        return HALF * p[0] * (after - before) * (after + before - TWO * p[1]) / ch2
+        return HALF * p[slots.STRENGTH] * (after - before) * (after + before - TWO * p[slots.CENTRE]) / ch2
     return (evaluate(law, p, after)[0] - evaluate(law, p, before)[0]) / ch2
 
 

@@ -87,13 +87,24 @@ def test_only_tight_pairs_get_stiffer():
     model = boxes().compile()
     law, stiffness = PairLaw(model), ContactStiffness(model)
     backend = backend_with(law, [(1, 0), (1, 2)], [0.5 * TIGHT_GAP, 0.5])
+    n = len(model.bodies)
+    backend.islands.host, backend.idle.mobile = np.arange(n) // 3, np.ones(n, dtype=bool)
+
+    def adapt(gap: float) -> np.ndarray | None:
+        """With this gap in the island of bodies 0 to 2, and room in the others."""
+        gaps = np.full(n // 3 + 1, 0.5)
+        gaps[0] = gap
+        backend.iteration.tightness = lambda: (gaps, np.ones(len(gaps)))
+        return stiffness.adapt(backend, gap, 1.0)
+
     stiffness.begin()
-    assert stiffness.adapt(backend, 0.5 * TIGHT_GAP, 1.0) and stiffness.adapt(backend, 0.4 * TIGHT_GAP, 1.0)
-    assert not stiffness.adapt(backend, 0.6 * TIGHT_GAP, 1.0), "it opens"
+    for gap in (0.5, 0.4):
+        assert np.flatnonzero(adapt(gap * TIGHT_GAP)).tolist() == [0]
+    assert adapt(0.6 * TIGHT_GAP) is None, "it opens"
     assert law.own.key.tolist() == law.keys(np.array([0]), np.array([1])).tolist()
     assert law.own.factor.tolist() == [2.0 * 4.0] and law.own.activation.tolist() == [D_HAT_SHARE * 0.1]
     given = ContactStiffness(replace(model, settings=replace(model.settings, contact_stiffness=1e6)))
-    assert not given.adapt(backend, 1e-6, 0.0)
+    assert given.adapt(backend, 1e-6, 0.0) is None
 
 
 def test_factors_fade_in_time_and_pairs_that_part_are_let_go():

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from abd.joints.rows import laws
+from abd.joints.rows import laws, slots
 from abd.joints.rows.forces import LIMITS, SPRINGS
 from abd.joints.rows.laws import Law
 from abd.joints.rows.rows import Rows, residual
@@ -40,11 +40,11 @@ def row_gains(
         for row, function in functions.items():
             moved[row] |= function(time) != constant[row]
     smooth = np.isin(law, (Law.QUADRATIC, Law.SINE))
-    held = a.exact & smooth & ~a.follows & (np.abs(before - p[:, 2]) <= FAR * a.tolerance)
+    held = a.exact & smooth & ~a.follows & (np.abs(before - p[:, slots.TARGET]) <= FAR * a.tolerance)
     spring = np.isin(a.role, SPRINGS) & smooth & ~a.exact & ~a.follows & (a.damping == 0.0)
-    nothing = (law == Law.OFF) | np.isin(law, LIMITS) | (p[:, 0] == 0.0) & (law != Law.GIVEN)
+    nothing = (law == Law.OFF) | np.isin(law, LIMITS) | (p[:, slots.STRENGTH] == 0.0) & (law != Law.GIVEN)
     grown = (laws.evaluate(law, p, after)[0] - laws.evaluate(law, p, before)[0]) / ch2
     plain = spring & (law == Law.QUADRATIC)
-    grown[plain] = (0.5 * p[:, 0] * (after - before) * (after + before - 2.0 * p[:, 1]) / ch2)[plain]
+    grown[plain] = (0.5 * p[:, slots.STRENGTH] * (after - before) * (after + before - 2.0 * p[:, slots.CENTRE]) / ch2)[plain]
     grown = np.where(fresh, -0.5 * a.stiffness * (after - before) ** 2, grown)
     return np.where(nothing | held & ~moved, 0.0, np.where(spring & ~moved, grown, np.inf))

@@ -11,7 +11,7 @@ from __future__ import annotations
 import numpy as np
 import warp as wp
 
-from abd.backends.device.device import Device
+from abd.backends.device.device import ALONE, Device
 from abd.backends.device.scan import WARP, chunk_length
 from abd.backends.device.upload import upload_filters, upload_surfaces
 from abd.backends.warp.terms.list_rooms import CANDIDATES, ORDER, PAIRS, PRIMITIVES, ListRooms
@@ -148,7 +148,7 @@ class Candidates(ListRooms):
         if self.worlds > 1:
             self.device.fill(self.motion)
             self.device.launch(
-                kept_pairs.world_motions, self.n, self.filters.world, self.held, island, each, self.motion
+                kept_pairs.world_motions, self.n, self.filters.world, self.held, island, each, self.motion, grain=ALONE
             )
 
     def test_cover(self, path: Path, reach: wp.array, each: wp.array, island, limit, covered: wp.array) -> None:
