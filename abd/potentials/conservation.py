@@ -23,7 +23,8 @@ no rigid body has to have back, and of springs. Only that of springs counts as D
 
 A mechanism, which is all that joints and couplings tie together, gives nothing back, and forgets what it is owed, in a step in
 which a contact, limit or rope acts on it, a load, or a row whose forces have no potential (`abd.joints.rows.gains`): what those
-take or give is theirs. Nor does it where only some of its bodies begin anew, as on one side of a gear.
+take or give is theirs. Nor does it where only some of its bodies begin anew, as on one side of a gear. Mechanisms that vibrate
+faster than a step resolves take no part: what fades there, one factor would give to their slow motions.
 """
 
 from __future__ import annotations
