@@ -6,8 +6,8 @@ it took and how large it is, and of raw kernels the registers of a thread, the s
 It shows that the device code compiles, not that it computes the right thing.
 
 `--registers FILE` compiles the Warp modules by NVRTC too, whose assembler says what every kernel uses, and writes that as a
-JSON file and a table beside it, the largest kernels first. A kernel that a step launches may use `MOST_REGISTERS` and spill
-nothing: more leave a multiprocessor too few threads to wait for memory with.
+JSON file and a table beside it, the largest kernels first; modules that only processors load are left out. A kernel that a
+step launches may use `MOST_REGISTERS` and spill nothing: more leave a multiprocessor too few threads to wait for memory with.
 
 Exit status: 0 all compiled, 1 something did not, with the compiler's messages, or a kernel of a step uses more.
 """
@@ -38,8 +38,18 @@ ARCHITECTURES = (80, 90)
 NVRTC = "nvidia-cuda-nvrtc"
 MOST_REGISTERS = 200
 """Of a thread, in kernels that a step launches."""
-ASIDE = ("cuda_kernels.parallel.ceilings",)
+ASIDE = ("cuda_kernels.parallel.ceilings", "cuda_kernels.contact.pressing")
 """Modules of Warp kernels that no step launches."""
+AS_WARP = (
+    "--device-as-default-execution-space",
+    "--extra-device-vectorization",
+    "--restrict",
+    "--define-macro=NDEBUG",
+    "--undefine-macro=WP_VERIFY_FP",
+    "--fmad=true",
+)
+"""What Warp's own compiler is asked for, of a module in its mode "release": without NDEBUG every look-up of an array calls
+for an assertion, and the kernels are others."""
 
 
 @dataclass(frozen=True)
@@ -103,15 +113,16 @@ def compile_warp(name: str, arch: int, registers: bool) -> tuple[int, tuple[Usag
     if not wp.get_module(name).kernels:
         return 0, ()
     with tempfile.TemporaryDirectory() as folder:
-        files = wp.compile_aot_module(module, arch=arch, module_dir=folder, use_ptx=False)
-        size = sum(file.stat().st_size for file in files)
+        # where NVRTC assembles, Warp's own compiler need not
+        files = wp.compile_aot_module(module, arch=arch, module_dir=folder, use_ptx=registers)
         if not registers:
-            return size, ()
+            return sum(file.stat().st_size for file in files), ()
         (source,) = Path(folder).glob("*.cu")
-        # as Warp's own compiler is asked to
-        options = ("--device-as-default-execution-space", "--extra-device-vectorization", "--restrict")
+        if "cpu" in getattr(module, "LOADED_FOR", ()):
+            # processors alone launch its kernels
+            return source.stat().st_size, ()
         include = Path(wp.__file__).parent / "native"
-        return size, nvrtc(source.read_bytes(), source.name, arch, include, *options)[1]
+        return nvrtc(source.read_bytes(), source.name, arch, include, *AS_WARP)
 
 
 def compile_raw(path: str, arch: int) -> tuple[int, tuple[Usage, ...]]:
@@ -177,7 +188,13 @@ def told(builds: list[Build], path: Path) -> list[str]:
     rows.sort(key=lambda row: (-row["registers"], -row["spilled"], row["source"], row["kernel"], row["arch"]))
     path.parent.mkdir(parents=True, exist_ok=True)
     path.with_suffix(".json").write_text(json.dumps(rows, indent=1) + "\n", encoding="utf-8")
-    lines = ["| kernel | sm | registers | stack B | spilled B | shared B |", "|---|---|---|---|---|---|"]
+    lines = [
+        "Registers of a thread, stack, spills and shared memory of a block, of the kernels that GPUs launch, as the assembler of",
+        f"NVRTC {importlib.metadata.version(NVRTC)} says: `python tools/compile_kernels.py --registers FILE`.",
+        "",
+        "| kernel | sm | registers | stack B | spilled B | shared B |",
+        "|---|---|---|---|---|---|",
+    ]
     lines += [
         f"| {row['source'].removeprefix('cuda_kernels.')}.{row['kernel']} | {row['arch']} | {row['registers']} | {row['stack']} "
         f"| {row['spilled']} | {row['shared']} |"

@@ -59,7 +59,8 @@ def identity3() -> wp.mat33d:
     return wp.mat33d(ONE, ZERO, ZERO, ZERO, ONE, ZERO, ZERO, ZERO, ONE)
 
 
-@wp.func
+# one of its kind in a kernel: sine and cosine are long, and called they leave their callers' registers alone
+@wp.func(inline=False)
 def rotation(w: wp.vec3d) -> wp.mat33d:
     """exp([w]), Rodrigues' formula with series near zero."""
     t2 = wp.dot(w, w)
@@ -101,12 +102,16 @@ def spectral_bound(m: wp.mat33d) -> wp.float64:
 @wp.func
 def arc(path: Path, body: wp.int32, alpha: wp.float64) -> wp.mat33d:
     """A(alpha) of a body on its arc."""
-    A = path.A[body]
-    S = path.S[body]
     w = path.w[body]
-    A = A + alpha * (S * A)
-    if wp.dot(w, w) > ZERO:
-        A = rotation(alpha * w) * A
+    turns = wp.dot(w, w) > ZERO
+    # first, as sine and cosine need room of their own
+    R = wp.mat33d()
+    if turns:
+        R = rotation(alpha * w)
+    A = path.A[body]
+    A = A + alpha * (path.S[body] * A)
+    if turns:
+        A = R * A
     return A
 
 
@@ -124,12 +129,16 @@ def arc_rate(path: Path, body: wp.int32, alpha: wp.float64) -> wp.mat33d:
 @wp.func
 def arc_and_rate(path: Path, body: wp.int32, alpha: wp.float64):
     """A(alpha) and dA/dalpha of a body on its arc, by one rotation."""
-    A = path.A[body]
     w = path.w[body]
+    turns = wp.dot(w, w) > ZERO
+    # first, as sine and cosine need room of their own
+    R = wp.mat33d()
+    if turns:
+        R = rotation(alpha * w)
+    A = path.A[body]
     rate = path.S[body] * A
     A = A + alpha * rate
-    if wp.dot(w, w) > ZERO:
-        R = rotation(alpha * w)
+    if turns:
         A = R * A
         rate = skew(w) * A + R * rate
     return A, rate

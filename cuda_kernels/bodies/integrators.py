@@ -3,6 +3,7 @@
 import warp as wp
 
 from cuda_kernels.bodies.affine import HALF, ONE, ZERO, Pose, axial, rate_of, rotation, skew
+from cuda_kernels.bodies.anew import anew
 from cuda_kernels.bodies.bodies import AXIS, DYNAMIC, FREE, HELD, BodyData
 from cuda_kernels.bodies.free_motion import (
     Principal,
@@ -254,7 +255,7 @@ def coast(
     lead.w[b] = nearest_turn(rotation(extra) * Q, h * w)
 
 
-@wp.kernel
+@wp.kernel(grid_stride=False)
 def keep_momentum(
     first: wp.int32,
     body: BodyData,
@@ -308,6 +309,8 @@ def keep_momentum(
     stands = own_axis(A, axis)
     turned = motion[i, MEAN] * torque + carried(blended(motion, i, GOES, memory, b, 3), along, stands)
     v = triple(earlier, b, 0) + inverse_mass * gain
+    # what was looked up so far would lie in registers through the rotations that follow
+    b = anew(b)
     inertia = moments_about(now.A[b], s)
     known = inertia * turning_of(body, b, now.A[b], rate_of(earlier, b))
     L = known + whirl
@@ -321,6 +324,8 @@ def keep_momentum(
         free = Q * spin(axes_now, wp.transpose(Q) * known)
         about = wp.dot(Q * along, known) + motion[i, MOMENTUM] * wp.dot(stands, torque)
         about = about + wp.dot(along, blended(motion, i, MOMENTUM + 1, memory, b, 3))
+    b = anew(b)
+    A = pose.A[b]
     inertia = moments_about(A, s)
     axes = Principal()
     if body.rotation[b] == FREE:

@@ -10,6 +10,7 @@ all points of the first primitive ahead of it. *Points*: two points alone stay a
 import warp as wp
 
 from cuda_kernels.bodies.affine import HALF, ONE, TWO, ZERO, Path, arc, arc_and_rate
+from cuda_kernels.bodies.anew import anew
 from cuda_kernels.contact.pair_law import activation
 from cuda_kernels.contact.surfaces import (
     EDGE_EDGE,
@@ -18,8 +19,11 @@ from cuda_kernels.contact.surfaces import (
     VERTEX_TARGET,
     Primitives,
     Surfaces,
+    corners,
+    points,
     primitives,
     proximity,
+    proximity_at,
     separation,
 )
 
@@ -46,44 +50,8 @@ BEYOND = wp.constant(wp.float64(1.0 + 1.0e-6))
 """How far beyond an impact that was found others march: no rounding near their end decides which one is first."""
 
 
-@wp.struct
-class Corners:
-    """Positions or velocities of a candidate's points: the vertex and the target's corners, or the ends of two edges."""
-
-    x0: wp.vec3d
-    x1: wp.vec3d
-    x2: wp.vec3d
-    x3: wp.vec3d
-
-
 @wp.func
-def corners(kind: wp.int32, c: Primitives, pi: wp.vec3d, Ai: wp.mat33d, pj: wp.vec3d, Aj: wp.mat33d) -> Corners:
-    """World positions of the points (or velocities, from rates) at the given poses."""
-    out = Corners()
-    if kind == VERTEX_PLANE:
-        out.x0 = pi + Ai * c.x0
-        return out
-    if kind == EDGE_EDGE:
-        out.x0 = pi + Ai * c.x0
-        out.x1 = pi + Ai * c.x1
-        out.x2 = pj + Aj * c.x2
-        out.x3 = pj + Aj * c.x3
-        return out
-    if kind == TARGET_VERTEX:
-        out.x0 = pj + Aj * c.x0
-        out.x1 = pi + Ai * c.x1
-        out.x2 = pi + Ai * c.x2
-        out.x3 = pi + Ai * c.x3
-        return out
-    out.x0 = pi + Ai * c.x0
-    out.x1 = pj + Aj * c.x1
-    out.x2 = pj + Aj * c.x2
-    out.x3 = pj + Aj * c.x3
-    return out
-
-
-@wp.func
-def relative_speed(kind: wp.int32, v: Corners) -> wp.float64:
+def relative_speed(kind: wp.int32, v: Primitives) -> wp.float64:
     """Largest speed of one primitive's points plus the other's, after removing their mean velocity [m per unit alpha]."""
     if kind == VERTEX_PLANE:
         return wp.length(v.x0)
@@ -159,7 +127,7 @@ def seen(x: wp.vec3d, v: wp.vec3d, p: wp.vec3d, dp: wp.vec3d, spin: wp.mat33d) -
 
 @wp.func
 def plane_advance(
-    n: wp.vec3d, floor: wp.float64, x: Corners, u0: wp.vec3d, u1: wp.vec3d, edges: bool, frame: Frame
+    n: wp.vec3d, floor: wp.float64, x: Primitives, u0: wp.vec3d, u1: wp.vec3d, edges: bool, frame: Frame
 ) -> wp.float64:
     """Proof by the plane with unit normal n, fixed to the second body, of which all first points stay ahead."""
     drift = floor * frame.stretch
@@ -175,7 +143,7 @@ def plane_advance(
 @wp.func
 def lines_advance(
     floor: wp.float64,
-    x: Corners,
+    x: Primitives,
     u0: wp.vec3d,
     u1: wp.vec3d,
     r: wp.vec3d,
@@ -224,6 +192,27 @@ def is_far(approach: wp.float64, known: wp.float64, end: wp.float64) -> bool:
     return approach < ZERO or (known > ZERO and approach * end <= (ONE - LEFT) * known)
 
 
+HIDDEN = """
+#if defined(__CUDA_ARCH__)
+    asm volatile("" : "+r"(index));
+#endif
+    return index;
+"""
+
+
+@wp.func_native(HIDDEN)
+def hidden(index: wp.int32) -> wp.int32: ...
+
+
+@wp.func
+def standing(path: Path, b: wp.int32, t: wp.float64, moved: bool):
+    """Position, affine map and its rate of a body at t; where it has not `moved`, those that the path begins with."""
+    if moved:
+        A, rate = arc_and_rate(path, b, t)
+        return path.p[b] + t * path.dp[b], A, rate
+    return path.p[b], path.A[b], path.rate[b]
+
+
 @wp.func
 def march(
     s: Surfaces,
@@ -256,67 +245,87 @@ def march(
         f = j
         g = i
     edges = kind == EDGE_EDGE
-    bend = path.bend[f] + path.bend[g]
     if known > ZERO:
         speeds = corners(kind, prim, path.dp[f], path.rate[f], path.dp[g], path.rate[g])
-        if advance_within((ONE - LEFT) * known, relative_speed(kind, speeds), bend) >= end:
+        if advance_within((ONE - LEFT) * known, relative_speed(kind, speeds), path.bend[f] + path.bend[g]) >= end:
             return end
-    xi = separation(s, i, j, minimum)
+    by_bodies = (ONE - LEFT) * known / approach
     frame = Frame()
-    stop = wp.float64(0.0)
+    stop = least
     t = wp.float64(0.0)
     marching = wp.bool(True)
     advances = wp.int32(0)
-    # poses are found where they are needed and let go: carried from one advance to the next, they do not fit into registers
+    at = points(s, i, j, c[1], c[2], c[3])
+    # what an advance needs is found where it needs it, and let go: two poses, their rates and the points do not fit into
+    # registers
     while marching:
-        pf = path.p[f]
-        pg = path.p[g]
-        Af = path.A[f]
-        Ag = path.A[g]
-        rate_f = path.rate[f]
-        rate_g = path.rate[g]
-        if advances > 0:
-            pf = pf + t * path.dp[f]
-            pg = pg + t * path.dp[g]
-            Af, rate_f = arc_and_rate(path, f, t)
-            Ag, rate_g = arc_and_rate(path, g, t)
-        near = proximity(kind, prim, pf, Af, pg, Ag, s.plane[j])
+        f = anew(f)
+        g = anew(g)
+        x = Primitives()
+        v = Primitives()
+        u0 = wp.vec3d()
+        u1 = wp.vec3d()
+        p, A, rate = standing(path, f, t, advances > 0)
+        X = s.vertices[anew(at[0])]
+        x.x0 = p + A * X
+        v.x0 = path.dp[f] + rate * X
+        if edges:
+            X = s.vertices[anew(at[1])]
+            x.x1 = p + A * X
+            v.x1 = path.dp[f] + rate * X
+        speed = wp.length(v.x0)
+        if kind != VERTEX_PLANE:
+            p, A, rate = standing(path, g, t, advances > 0)
+            if not edges:
+                X = s.vertices[anew(at[1])]
+                x.x1 = p + A * X
+                v.x1 = path.dp[g] + rate * X
+            X = s.vertices[anew(at[2])]
+            x.x2 = p + A * X
+            v.x2 = path.dp[g] + rate * X
+            X = s.vertices[anew(at[3])]
+            x.x3 = p + A * X
+            v.x3 = path.dp[g] + rate * X
+            speed = relative_speed(kind, v)
+            spin = rate * wp.inverse(A)
+            u0 = seen(x.x0, v.x0, p, path.dp[g], spin)
+            u1 = seen(x.x1, v.x1, p, path.dp[g], spin)
+        near = proximity_at(kind, Primitives(), x, s.plane[j])
         distance = wp.length(near.r)
+        xi = separation(s, f, g, minimum)
         gap = near.side * distance - xi
         if advances == 0:
-            stop = wp.min(ENOUGH * gap, least)
+            stop = wp.min(ENOUGH * gap, stop)
             marching = gap > ZERO
         elif gap <= stop or advances >= cap:
             marching = False
         if marching:
-            v = corners(kind, prim, path.dp[f], rate_f, path.dp[g], rate_g)
             room = (ONE - LEFT) * gap
-            tau = advance_within(room, relative_speed(kind, v), bend)
+            bend = path.bend[f] + path.bend[g]
+            tau = advance_within(room, speed, bend)
             if t + tau < end:
                 n = near.r / distance
                 if kind == VERTEX_PLANE:
                     tau = wp.max(tau, advance_within(room, -wp.dot(n, v.x0), bend))
                 else:
-                    x = corners(kind, prim, pf, Af, pg, Ag)
-                    is_point = prim.x1 == prim.x2 and prim.x2 == prim.x3
-                    closest = wp.vec3d()
-                    if edges:
-                        closest = pf + Af * near.Xi
                     if advances == 0:
-                        radius = wp.length(x.x0 - pg)
+                        radius = wp.length(x.x0 - path.p[g])
                         if edges:
-                            radius = wp.max(radius, wp.length(x.x1 - pg))
+                            radius = wp.max(radius, wp.length(x.x1 - path.p[g]))
                         frame = frame_of(path, f, g, radius)
-                    spin = rate_g * wp.inverse(Ag)
                     floor = xi + LEFT * gap
-                    u0 = seen(x.x0, v.x0, pg, path.dp[g], spin)
-                    u1 = seen(x.x1, v.x1, pg, path.dp[g], spin)
                     tau = wp.max(tau, plane_advance(n, floor, x, u0, u1, edges, frame))
-                    if is_point:
+                    if s.vertices[anew(at[1])] == s.vertices[anew(at[2])] and s.vertices[anew(at[2])] == s.vertices[anew(at[3])]:
                         tau = wp.max(tau, advance_within(room, wp.dot(n, v.x1 - v.x0), bend))
                     if edges and t + tau < end:
+                        A = path.A[f]
+                        p = path.p[f]
+                        if advances > 0:
+                            A = arc(path, f, t)
+                            p = p + t * path.dp[f]
+                        X = (ONE - near.share) * s.vertices[anew(at[0])] + near.share * s.vertices[anew(at[1])]
                         c0 = x.x1 - x.x0
-                        along = wp.dot(closest - x.x0, c0) / wp.dot(c0, c0)
+                        along = wp.dot(p + A * X - x.x0, c0) / wp.dot(c0, c0)
                         tau = wp.max(tau, lines_advance(floor, x, u0, u1, near.r, along, ONE - t, frame))
             if not (tau > ZERO):
                 marching = False
@@ -326,13 +335,13 @@ def march(
             else:
                 t = t + tau
                 advances = advances + 1
-    by_bodies = (ONE - LEFT) * known / approach
     if by_bodies > t:
         t = wp.min(by_bodies, end)
     return t
 
 
-@wp.kernel
+# without a loop over the grid, whose counters would lie in registers through all of a march
+@wp.kernel(grid_stride=False)
 def times_of_impact(
     first: wp.int32,
     s: Surfaces,
@@ -379,7 +388,7 @@ def times_of_impact(
         toi[k] = alpha
 
 
-@wp.kernel
+@wp.kernel(grid_stride=False)
 def way_shares(
     first: wp.int32,
     s: Surfaces,

@@ -3,11 +3,21 @@
 import warp as wp
 
 from cuda_kernels.bodies.affine import ONE, ZERO, Pose
+from cuda_kernels.bodies.anew import anew
 from cuda_kernels.bodies.vector12 import vec12
 from cuda_kernels.contact.blocks import Runs
-from cuda_kernels.contact.contact import ContactLaw, across, homogeneous, mollifier, radial, stiffness, turning
+from cuda_kernels.contact.contact import (
+    ContactLaw,
+    Mollifier,
+    across,
+    homogeneous,
+    mollifier,
+    radial,
+    stiffness,
+    turning,
+)
 from cuda_kernels.contact.elements import MOLLIFIED, PLAIN, TURNING, Elements
-from cuda_kernels.contact.minima import coefficients, part
+from cuda_kernels.contact.minima import Coefficients, coefficients, part
 from cuda_kernels.contact.pair_law import activation
 from cuda_kernels.contact.surfaces import VERTEX_PLANE, Surfaces, primitives, proximity, separation
 
@@ -15,7 +25,7 @@ wp.set_module_options({"enable_backward": False, "max_unroll": 4})
 LOADED_FOR = ("cuda", "contact")
 
 
-@wp.kernel
+@wp.kernel(grid_stride=False)
 def contact_elements(
     first: wp.int32,
     s: Surfaces,
@@ -40,21 +50,29 @@ def contact_elements(
     c = candidates[e]
     i = pairs[c[0]][0]
     j = pairs[c[0]][1]
+    k = out.part[place]
+    counts = Coefficients()
+    if gap[e] > ZERO:
+        prim = primitives(s, i, j, c[1], c[2], c[3])
+        near = proximity(c[1], prim, pose.p[i], pose.A[i], pose.p[j], pose.A[j], s.plane[j])
+        a = activation(s.between, i, j)
+        xi = separation(s, i, j, law.minimum)
+        counts = coefficients(s, law.kind, a, xi, pose, i, j, c, prim, near, 1 << k)
+    # with the points and poses kept until here they would not fit into registers
+    i = anew(i)
+    j = anew(j)
     Ai = pose.A[i]
     Aj = pose.A[j]
-    xi = separation(s, i, j, law.minimum)
     prim = primitives(s, i, j, c[1], c[2], c[3])
-    near = proximity(c[1], prim, pose.p[i], Ai, pose.p[j], Aj, s.plane[j])
-    m = mollifier(c[1], prim, Ai, Aj)
+    one = part(c[1], prim, k)
+    near = proximity(one.kind, one.c, pose.p[i], Ai, pose.p[j], Aj, s.plane[j])
+    m = Mollifier()
     n = wp.vec3d()
     along = wp.vec3d()
-    k = out.part[place]
     if gap[e] > ZERO:
         a = activation(s.between, i, j)
-        counts = coefficients(s, law.kind, a, xi, pose, i, j, c, prim, near, 1 << k)
-        if k > 0:
-            one = part(c[1], prim, k)
-            near = proximity(one.kind, one.c, pose.p[i], Ai, pose.p[j], Aj, s.plane[j])
+        xi = separation(s, i, j, law.minimum)
+        m = mollifier(c[1], prim, Ai, Aj)
         n = wp.normalize(near.r)
         along = radial(law, stiffness(law, s, i, j, a, xi), counts, k, m, near.r, a, xi, law.caution[i])
     out.f[place] = along[0] * n

@@ -26,6 +26,13 @@ def edge_parameter(p: wp.vec3d, a: wp.vec3d, b: wp.vec3d) -> wp.float64:
 
 
 @wp.func
+def edge_distance2(p: wp.vec3d, a: wp.vec3d, b: wp.vec3d) -> wp.float64:
+    """Squared distance of p from segment ab."""
+    r = (p - a) - edge_parameter(p, a, b) * (b - a)
+    return wp.dot(r, r)
+
+
+@wp.func
 def share(length2: wp.float64) -> wp.float64:
     """1 / length2, 0 for a point."""
     if length2 <= TINY:

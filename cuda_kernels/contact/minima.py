@@ -11,7 +11,7 @@ import warp as wp
 
 from cuda_kernels.bodies.affine import ONE, ZERO, Pose
 from cuda_kernels.contact.barrier import barrier
-from cuda_kernels.contact.distance import edge_parameter, point_triangle
+from cuda_kernels.contact.distance import edge_distance2, edge_parameter, point_triangle
 from cuda_kernels.contact.surfaces import (
     EDGE_EDGE,
     TARGET_VERTEX,
@@ -20,7 +20,8 @@ from cuda_kernels.contact.surfaces import (
     Primitives,
     Proximity,
     Surfaces,
-    proximity,
+    corners,
+    proximity_at,
 )
 
 wp.set_module_options({"enable_backward": False, "max_unroll": 4})
@@ -148,18 +149,19 @@ def of_vertex(
         return out
     # wires are targets of points and of the ends of wires alone
     wires = s.least[source] <= 1
-    x = pose.p[v] + pose.A[v] * prim.x0
     p = pose.p[o]
     A = pose.A[o]
+    world = corners(VERTEX_TARGET, prim, pose.p[v], pose.A[v], p, A)
+    x = world.x0
     start = s.vertex_start[s.mesh[o]]
     target = s.target_start[s.mesh[o]] + c[3]
-    corners = s.targets[target]
+    own = s.targets[target]
     owned = s.topology.owned[target]
     # of a wire its inside; a point has corners alone
     inside = wp.int32(7)
-    if corners[1] == corners[2]:
+    if own[1] == own[2]:
         inside = 3
-        if corners[0] == corners[1]:
+        if own[0] == own[1]:
             inside = 8
     reach = (d_hat + xi) * (d_hat + xi)
     for k in range(PARTS):
@@ -170,8 +172,8 @@ def of_vertex(
         wanted = wanted and ((asked >> k) & 1) != 0
         D = reach
         if wanted:
-            one = part(c[1], prim, k)
-            near = proximity(one.kind, one.c, pose.p[i], pose.A[i], pose.p[j], pose.A[j], s.plane[j])
+            one = part(VERTEX_TARGET, world, k)
+            near = proximity_at(VERTEX_TARGET, one.c, one.c, wp.vec4d())
             D = wp.dot(near.r, near.r)
         if D < reach:
             if k == 0:
@@ -241,6 +243,7 @@ def of_edges(
         return out
     ends_a = s.edges[a]
     ends_b = s.edges[b]
+    world = corners(EDGE_EDGE, prim, pose.p[i], pose.A[i], pose.p[j], pose.A[j])
     whole = ONE
     ratio = wp.vec4d()
     share = wp.vec4d()
@@ -266,9 +269,15 @@ def of_edges(
             at[k] = 1
             ratio[k] = ONE
         elif share[k] > ZERO:
-            one = part(c[1], prim, k + 1)
-            end = proximity(one.kind, one.c, pose.p[i], pose.A[i], pose.p[j], pose.A[j], s.plane[j])
-            D = wp.dot(end.r, end.r)
+            D = ZERO
+            if k == 0:
+                D = edge_distance2(world.x0, world.x2, world.x3)
+            if k == 1:
+                D = edge_distance2(world.x1, world.x2, world.x3)
+            if k == 2:
+                D = edge_distance2(world.x2, world.x0, world.x1)
+            if k == 3:
+                D = edge_distance2(world.x3, world.x0, world.x1)
             if D < (d_hat + xi) * (d_hat + xi):
                 ratio[k] = wp.min(barrier(barrier_kind, D, d_hat, xi)[0] / pair, ONE)
         whole = whole * (ONE - share[k] * ratio[k])

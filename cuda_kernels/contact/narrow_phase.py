@@ -10,7 +10,7 @@ import warp as wp
 
 from cuda_kernels.bodies.affine import ZERO, Path
 from cuda_kernels.contact.broad_phase import absolute
-from cuda_kernels.contact.ccd import corners, relative_speed
+from cuda_kernels.contact.ccd import relative_speed
 from cuda_kernels.contact.pair_law import reach
 from cuda_kernels.contact.relative_frames import Frames
 from cuda_kernels.contact.surfaces import (
@@ -19,6 +19,7 @@ from cuda_kernels.contact.surfaces import (
     VERTEX_PLANE,
     VERTEX_TARGET,
     Surfaces,
+    corners,
     primitives,
     proximity,
     separation,

@@ -58,7 +58,8 @@ class Surfaces:
 
 @wp.struct
 class Primitives:
-    """The rest points of a candidate: a vertex and a target's three corners, or the ends of two edges."""
+    """The points of a candidate at rest, in the world, or their velocities: a vertex and a target's three corners, or the
+    ends of two edges."""
 
     x0: wp.vec3d
     x1: wp.vec3d
@@ -72,7 +73,8 @@ class Proximity:
 
     `side` is -1 below the surface of a half-space, 1 otherwise. `feature` tells where the closest points lie: on two
     vertices (0), a vertex and an edge of i (1) or of j (2), two edges (3), a vertex and a face of i (4) or of j (5);
-    E0, E1 are the rest vectors of that edge, of both edges (i, j), or of two edges of the face.
+    E0, E1 are the rest vectors of that edge, of both edges (i, j), or of two edges of the face. `share` tells where on
+    the edge of i, if there is one.
     """
 
     Xi: wp.vec3d
@@ -82,25 +84,23 @@ class Proximity:
     feature: wp.int32
     E0: wp.vec3d
     E1: wp.vec3d
+    share: wp.float64
 
 
 @wp.func
-def primitives(s: Surfaces, i: wp.int32, j: wp.int32, kind: wp.int32, a: wp.int32, b: wp.int32) -> Primitives:
-    """Rest points of a candidate: kinds 0 and 3 vertex, targets; kind 1 likewise with bodies exchanged; kind 2 edges."""
-    out = Primitives()
+def points(s: Surfaces, i: wp.int32, j: wp.int32, kind: wp.int32, a: wp.int32, b: wp.int32) -> wp.vec4i:
+    """Vertices of a candidate, of all meshes: kinds 0 and 3 vertex, targets; kind 1 likewise with bodies exchanged; kind 2
+    edges."""
     mi = s.mesh[i]
     if kind == VERTEX_PLANE:
-        out.x0 = s.vertices[s.vertex_start[mi] + a]
-        return out
+        return wp.vec4i(s.vertex_start[mi] + a, 0, 0, 0)
     mj = s.mesh[j]
     if kind == EDGE_EDGE:
         ea = s.edges[s.edge_start[mi] + a]
         eb = s.edges[s.edge_start[mj] + b]
-        out.x0 = s.vertices[s.vertex_start[mi] + ea[0]]
-        out.x1 = s.vertices[s.vertex_start[mi] + ea[1]]
-        out.x2 = s.vertices[s.vertex_start[mj] + eb[0]]
-        out.x3 = s.vertices[s.vertex_start[mj] + eb[1]]
-        return out
+        vi = s.vertex_start[mi]
+        vj = s.vertex_start[mj]
+        return wp.vec4i(vi + ea[0], vi + ea[1], vj + eb[0], vj + eb[1])
     mv = mi
     mt = mj
     if kind == TARGET_VERTEX:
@@ -108,10 +108,46 @@ def primitives(s: Surfaces, i: wp.int32, j: wp.int32, kind: wp.int32, a: wp.int3
         mt = mi
     t = s.targets[s.target_start[mt] + b]
     start = s.vertex_start[mt]
-    out.x0 = s.vertices[s.vertex_start[mv] + a]
-    out.x1 = s.vertices[start + t[0]]
-    out.x2 = s.vertices[start + t[1]]
-    out.x3 = s.vertices[start + t[2]]
+    return wp.vec4i(s.vertex_start[mv] + a, start + t[0], start + t[1], start + t[2])
+
+
+@wp.func
+def primitives(s: Surfaces, i: wp.int32, j: wp.int32, kind: wp.int32, a: wp.int32, b: wp.int32) -> Primitives:
+    """Rest points of a candidate, as `points` has them."""
+    at = points(s, i, j, kind, a, b)
+    out = Primitives()
+    out.x0 = s.vertices[at[0]]
+    if kind == VERTEX_PLANE:
+        return out
+    out.x1 = s.vertices[at[1]]
+    out.x2 = s.vertices[at[2]]
+    out.x3 = s.vertices[at[3]]
+    return out
+
+
+@wp.func
+def corners(kind: wp.int32, c: Primitives, pi: wp.vec3d, Ai: wp.mat33d, pj: wp.vec3d, Aj: wp.mat33d) -> Primitives:
+    """World positions of the points (or velocities, from rates) at the given poses."""
+    out = Primitives()
+    if kind == VERTEX_PLANE:
+        out.x0 = pi + Ai * c.x0
+        return out
+    if kind == EDGE_EDGE:
+        out.x0 = pi + Ai * c.x0
+        out.x1 = pi + Ai * c.x1
+        out.x2 = pj + Aj * c.x2
+        out.x3 = pj + Aj * c.x3
+        return out
+    if kind == TARGET_VERTEX:
+        out.x0 = pj + Aj * c.x0
+        out.x1 = pi + Ai * c.x1
+        out.x2 = pi + Ai * c.x2
+        out.x3 = pi + Ai * c.x3
+        return out
+    out.x0 = pi + Ai * c.x0
+    out.x1 = pj + Aj * c.x1
+    out.x2 = pj + Aj * c.x2
+    out.x3 = pj + Aj * c.x3
     return out
 
 
@@ -120,27 +156,30 @@ def proximity(
     kind: wp.int32, c: Primitives, pi: wp.vec3d, Ai: wp.mat33d, pj: wp.vec3d, Aj: wp.mat33d, plane: wp.vec4d
 ) -> Proximity:
     """Closest points of the candidate with rest points c at the given poses of its two bodies."""
+    return proximity_at(kind, c, corners(kind, c, pi, Ai, pj, Aj), plane)
+
+
+@wp.func
+def proximity_at(kind: wp.int32, c: Primitives, x: Primitives, plane: wp.vec4d) -> Proximity:
+    """Closest points of the candidate with rest points c, which are at x in the world."""
     out = Proximity()
     out.side = ONE
     out.feature = CORNERS
     if kind == VERTEX_PLANE:
         n = wp.vec3d(plane[0], plane[1], plane[2])
-        height = wp.dot(n, pi + Ai * c.x0) - plane[3]
+        height = wp.dot(n, x.x0) - plane[3]
         if height < ZERO:
             out.side = -ONE
         out.Xi = c.x0
         out.r = height * n
         return out
     if kind == EDGE_EDGE:
-        a0 = pi + Ai * c.x0
-        a1 = pi + Ai * c.x1
-        b0 = pj + Aj * c.x2
-        b1 = pj + Aj * c.x3
-        st = edge_edge(a0, a1, b0, b1)
+        st = edge_edge(x.x0, x.x1, x.x2, x.x3)
+        out.share = st[0]
         # exact at the ends, so that candidates that meet at the same two vertices have the same closest points
         out.Xi = (ONE - st[0]) * c.x0 + st[0] * c.x1
         out.Xj = (ONE - st[1]) * c.x2 + st[1] * c.x3
-        r = (a0 - b0) + st[0] * (a1 - a0) - st[1] * (b1 - b0)
+        r = (x.x0 - x.x2) + st[0] * (x.x1 - x.x0) - st[1] * (x.x3 - x.x2)
         out.E0 = c.x1 - c.x0
         out.E1 = c.x3 - c.x2
         inside_i = st[0] > ZERO and st[0] < ONE
@@ -153,28 +192,15 @@ def proximity(
         if inside_i and inside_j:
             out.feature = EDGES
             # inside both edges the distance is the one between their lines, free of the rounding of the parameters
-            n = wp.cross(a1 - a0, b1 - b0)
-            if wp.dot(n, n) > PARALLEL * wp.dot(a1 - a0, a1 - a0) * wp.dot(b1 - b0, b1 - b0):
+            n = wp.cross(x.x1 - x.x0, x.x3 - x.x2)
+            if wp.dot(n, n) > PARALLEL * wp.dot(x.x1 - x.x0, x.x1 - x.x0) * wp.dot(x.x3 - x.x2, x.x3 - x.x2):
                 n = wp.normalize(n)
                 r = wp.dot(n, r) * n
         out.r = r
         return out
-    pv = pi
-    Av = Ai
-    pt = pj
-    At = Aj
-    if kind == TARGET_VERTEX:
-        pv = pj
-        Av = Aj
-        pt = pi
-        At = Ai
-    x = pv + Av * c.x0
-    a = pt + At * c.x1
-    b = pt + At * c.x2
-    t = pt + At * c.x3
-    w = point_triangle(x, a, b, t)
+    w = point_triangle(x.x0, x.x1, x.x2, x.x3)
     Xt = w[0] * c.x1 + w[1] * c.x2 + w[2] * c.x3
-    r = (x - a) - w[1] * (b - a) - w[2] * (t - a)
+    r = (x.x0 - x.x1) - w[1] * (x.x2 - x.x1) - w[2] * (x.x3 - x.x1)
     on_target = wp.int32(0)
     if kind == VERTEX_TARGET:
         on_target = 1
@@ -192,7 +218,7 @@ def proximity(
         out.E0 = c.x2 - c.x1
         out.E1 = c.x3 - c.x1
         # inside the face the distance is the one to its plane, free of the rounding of the weights
-        n = wp.normalize(wp.cross(b - a, t - a))
+        n = wp.normalize(wp.cross(x.x2 - x.x1, x.x3 - x.x1))
         r = wp.dot(n, r) * n
     if kind == TARGET_VERTEX:
         out.Xi = Xt

@@ -4,6 +4,7 @@
 import warp as wp
 
 from cuda_kernels.bodies.affine import ONE, TWO, ZERO, Pose, axial, rotation
+from cuda_kernels.bodies.anew import anew
 from cuda_kernels.contact.barrier import barrier
 from cuda_kernels.contact.blocks import PairSums, Runs, add_between, clear_sums
 from cuda_kernels.contact.contact import ContactLaw, homogeneous, mollifier, stiffness
@@ -70,6 +71,10 @@ def loads_of(
     near = proximity(c[1], prim, pose.p[i], pose.A[i], pose.p[j], pose.A[j], s.plane[j])
     scale = mollifier(c[1], prim, pose.A[i], pose.A[j]).m * stiffness(law, s, i, j, a, xi)
     counts = coefficients(s, law.kind, a, xi, pose, i, j, c, prim, near, asked)
+    # with the points and poses kept from before they would not fit into registers
+    i = anew(i)
+    j = anew(j)
+    prim = primitives(s, i, j, c[1], c[2], c[3])
     total = wp.vec3d()
     n0 = wp.vec3d()
     for m in range(PARTS):
@@ -100,7 +105,7 @@ def rubs(kind: wp.int32, parts: wp.int32, m: wp.int32) -> bool:
     return ((parts >> m) & 1) != 0
 
 
-@wp.kernel
+@wp.kernel(grid_stride=False, cuda_max_registers=200)
 def lag_contacts(
     first: wp.int32,
     s: Surfaces,
@@ -127,8 +132,10 @@ def lag_contacts(
     c = candidates[k]
     i = pairs[c[0]][0]
     j = pairs[c[0]][1]
-    prim = primitives(s, i, j, c[1], c[2], c[3])
     loads = loads_of(s, law, pose, i, j, c, activation(s.between, i, j), separation(s, i, j, law.minimum), parts[k])
+    i = anew(i)
+    j = anew(j)
+    prim = primitives(s, i, j, c[1], c[2], c[3])
     length = wp.min(resists.arm[i], resists.arm[j])
     share = shares(resists, s.material[i], s.material[j], length)
     key = pair_key(i, j, s.mesh.shape[0])
