@@ -9,6 +9,8 @@ from typing import Any
 
 import warp as wp
 
+from cuda_kernels.parallel.sums import by_kind
+
 wp.set_module_options({"enable_backward": False, "max_unroll": 4})
 
 
@@ -200,7 +202,7 @@ def start_chunks(
         counts[1] = total
 
 
-@wp.kernel
+@by_kind
 def to_bodies(
     first: wp.int32,
     island: wp.array(dtype=wp.int32),
@@ -210,7 +212,3 @@ def to_bodies(
     """What every body's island has."""
     b = wp.tid() + first
     out[b] = values[island[b]]
-
-
-for kind in (wp.float64, wp.int32):
-    wp.overload(to_bodies, {"values": wp.array(dtype=kind), "out": wp.array(dtype=kind)})

@@ -4,6 +4,8 @@ A *chunk* is a run of at most 256 bodies of one island; islands own runs of chun
 island: its lanes take every 32nd value each, then join by a butterfly, always in the same order.
 """
 
+from collections.abc import Callable
+from types import FunctionType
 from typing import Any
 
 import warp as wp
@@ -188,7 +190,23 @@ def opening(v: Any, operation: wp.int32, lane: wp.int32):
     return v
 
 
-@wp.kernel
+def by_kind(function: Callable) -> dict[type, wp.Kernel]:
+    """Kernels of a function whose `values` and `out` are of float64 and of int32, by the type.
+
+    Two kernels, and not one with two overloads: Warp's capture on the processor tells kernels by their keys, and would take
+    one overload for the other where a record has both.
+    """
+    kernels = {}
+    for kind in (wp.float64, wp.int32):
+        one = FunctionType(function.__code__, function.__globals__, function.__name__)
+        arrays = dict.fromkeys(("values", "out"), wp.array(dtype=kind))
+        one.__annotations__ = function.__annotations__ | arrays
+        one.__doc__, one.__module__ = function.__doc__, function.__module__
+        kernels[kind] = wp.Kernel(one, key=f"{function.__name__}_{kind.__name__}", module=wp.get_module(function.__module__))
+    return kernels
+
+
+@by_kind
 def chunk_reduce(
     first: wp.int32,
     counts: wp.array(dtype=wp.int32),
@@ -219,7 +237,7 @@ def chunk_reduce(
         c = c + workers
 
 
-@wp.kernel
+@by_kind
 def island_reduce(
     first: wp.int32,
     counts: wp.array(dtype=wp.int32),
@@ -245,7 +263,7 @@ def island_reduce(
         i = i + workers
 
 
-@wp.kernel
+@by_kind
 def span_reduce(
     first: wp.int32,
     counts: wp.array(dtype=wp.int32),
@@ -270,8 +288,3 @@ def span_reduce(
     v = over_lanes(v, operation, lanes)
     if lane == 0:
         out[s] = v
-
-
-for kernel in (chunk_reduce, island_reduce, span_reduce):
-    for kind in (wp.float64, wp.int32):
-        wp.overload(kernel, {"values": wp.array(dtype=kind), "out": wp.array(dtype=kind)})

@@ -8,7 +8,9 @@ import warp as wp
 
 import abd
 from abd.backends.device.device import EMULATED, Device
+from abd.backends.device.graphs import Graphs
 from abd.errors import DeviceError
+from cuda_kernels.parallel import islands
 
 SCENES = ("falling_box", "box_stack", "card_house", "chain", "ragdoll", "gear_train")
 
@@ -75,3 +77,22 @@ def test_a_half_space_leaves_the_bounds_of_the_tree_to_the_others():
     lower, upper = (values.numpy() for values in (candidates.lower, candidates.upper))
     assert (lower[0] > upper[0]).all() and np.abs([lower[1], upper[1]]).max() < 10.0
     assert np.min(lower, axis=0).max() < 10.0 and np.max(upper, axis=0).max() < 10.0
+
+
+def test_a_record_holds_flags_and_numbers():
+    """Kernels of both types in one record, one type twice: each writes its own array."""
+    device = Device("emulated")
+    island = device.upload([1, 0, 1, 0, 1], wp.int32)
+    flags, numbers = device.upload([7, 9], wp.int32), device.upload([0.5, 0.25], wp.float64)
+    outs = [device.zeros(5, kind) for kind in (wp.int32, wp.float64, wp.int32)]
+
+    def body():
+        for values, out in zip((flags, numbers, flags), outs, strict=True):
+            device.launch(islands.to_bodies[values.dtype], 5, island, values, out)
+
+    graphs = Graphs(device)
+    for _ in range(2):
+        graphs.run("both", body)
+    assert graphs.recorded == 1
+    for out, values in zip(outs, ([9, 7], [0.25, 0.5], [9, 7]), strict=True):
+        assert device.read(out).tolist() == [values[k % 2] for k in range(5)]

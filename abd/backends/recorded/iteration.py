@@ -219,15 +219,12 @@ class Iteration:
         b = self.backend
         b.islands.keep_numbering()
         b.touch.launch_renumber()
-        # flags and numbers apart: Warp's capture on the processor takes one overload of a kernel for another of the same record
-        self.graphs.run("carry flags", self._carry_flags)
-        self.graphs.run("carry numbers", self._carry_numbers)
-        b.potential.launch_settle(self.control.converged)
+        self.graphs.run("carry", self._carry)
         self._follow_pairs()
 
     def free_way(self, h: float) -> NotProven:
         b, builds = self.backend, self.backend.contacts.candidates.builds
-        self.device.launch(islands.to_bodies, b.n, b.islands.island, self.control.converged, self.standing)
+        self.device.launch(islands.to_bodies[wp.int32], b.n, b.islands.island, self.control.converged, self.standing)
         found = b.ways.free_way(h, self.standing)
         if self.backend.contacts.candidates.builds != builds:
             self._follow_list()
@@ -287,17 +284,13 @@ class Iteration:
         b.linear.follow_near(b.joints.coupling, b.joints.pairs, pairs, lambda: [*lists(), ties])
         self.linear.reserve(b.system.has_exact)
 
-    def _carry_flags(self) -> None:
-        """Flags of the islands to those that they have become."""
-        c, carry = self.control, self.backend.islands.launch_carry
-        carry(c.converged, sums.MIN, self.all)
-        carry(c.converged, sums.MAX, self.some)
-        carry(c.settled, sums.MIN, self.settled)
-
-    def _carry_numbers(self) -> None:
-        """Numbers of the islands likewise, and what the flags come to."""
+    def _carry(self) -> None:
+        """Numbers of the islands to those that they have become, and who is done."""
         b, c = self.backend, self.control
         for values, operation, out in (
+            (c.converged, sums.MIN, self.all),
+            (c.converged, sums.MAX, self.some),
+            (c.settled, sums.MIN, self.settled),
             (c.moved, sums.MAX, c.moved),
             (c.share, sums.MAX, c.share),
             (c.stretch, sums.MIN, c.stretch),
@@ -308,6 +301,7 @@ class Iteration:
         ):
             b.islands.launch_carry(values, operation, out)
         self.device.launch(newton.merge_flags, b.n, c, self.all, self.some, self.settled)
+        b.potential.launch_settle(c.converged)
 
     # recorded -------------------------------------------------------------------------------------------------------
 

@@ -8,6 +8,8 @@ Within steps islands are formed on the device (`launch_renumber`), and the host 
 
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
 import warp as wp
 
@@ -154,7 +156,7 @@ class Islands(Numbering):
 
     def launch_settle(self, converged: wp.array) -> None:
         """Mark the bodies of the islands whose flag (islands,) int32 is 1 as done, and no others."""
-        self.device.launch(kernels.to_bodies, self.n, self.island, converged, self.done)
+        self.device.launch(kernels.to_bodies[wp.int32], self.n, self.island, converged, self.done)
 
     def unsettle(self) -> None:
         """No body is done."""
@@ -178,9 +180,9 @@ class Islands(Numbering):
             return out
         whole = self.room <= CHUNK  # no island has more than one
         target = out if whole else self._partial[values.dtype]
-        self._share(sums.chunk_reduce, (self.chunk_start, self.order, values, operation, target))
+        self._share(sums.chunk_reduce[values.dtype], (self.chunk_start, self.order, values, operation, target))
         if not whole:
-            self._share(sums.island_reduce, (self.island_start, target, operation, out))
+            self._share(sums.island_reduce[values.dtype], (self.island_start, target, operation, out))
         return out
 
     def _share(self, kernel: wp.Kernel, inputs: tuple) -> None:
@@ -198,18 +200,18 @@ class Islands(Numbering):
 
         Flags 0 and 1: the maximum says whether any is set, the minimum whether all are.
         """
-        launch, lanes, room = self.device.launch, self._lanes, self.room
+        launch, lanes, room = partial(self.device.launch, sums.span_reduce[values.dtype]), self._lanes, self.room
         if room <= ONE_PASS:
-            launch(sums.span_reduce, lanes, self.counts, 1, room, lanes, values, operation, out)
+            launch(lanes, self.counts, 1, room, lanes, values, operation, out)
             return out
-        spans, partial = -(-room // CHUNK), self._partial[values.dtype]
-        launch(sums.span_reduce, spans * lanes, self.counts, 1, CHUNK, lanes, values, operation, partial, grain=GRAIN)
-        launch(sums.span_reduce, lanes, self.counts, CHUNK, spans, lanes, partial, operation, out)
+        spans, parts = -(-room // CHUNK), self._partial[values.dtype]
+        launch(spans * lanes, self.counts, 1, CHUNK, lanes, values, operation, parts, grain=GRAIN)
+        launch(lanes, self.counts, CHUNK, spans, lanes, parts, operation, out)
         return out
 
     def launch_carry(self, values: wp.array, operation: int, out: wp.array) -> wp.array:
         """Values of the islands `before` (islands,), taken together over the bodies that each of the present ones unites,
         into `out` (islands,), which may be `values`; flags as in `fold`."""
         carried = self._carried[values.dtype]
-        self.device.launch(kernels.to_bodies, self.n, self.before, values, carried)
+        self.device.launch(kernels.to_bodies[values.dtype], self.n, self.before, values, carried)
         return self.reduce(carried, operation, out)
