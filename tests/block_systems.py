@@ -9,7 +9,7 @@ from abd.backends.device.device import Device
 from abd.backends.device.graphs import Graphs
 from abd.backends.linear import solvers
 from abd.backends.linear.linear import LinearSolver
-from abd.backends.recorded.iteration import FAILURES, new_control, numbers
+from abd.backends.recorded.numbers import FAILURES, new_control, numbers
 from abd.backends.warp.islands import Islands
 from abd.backends.warp.terms.joint_ends import lists_of
 from abd.errors import StepFailure

@@ -41,15 +41,11 @@ def changed(
     """
     if not len(frozen.pairs) and not len(acting.pairs):
         return NOBODY
-    n = len(inverse_mass)
-    keys = [part.pairs[:, 0].astype(np.int64) * n + part.pairs[:, 1] for part in (frozen, acting)]
-    every = np.union1d(*keys)
-    before, after = np.zeros(len(every)), np.zeros(len(every))
-    for key, part, load in zip(keys, (frozen, acting), (before, after), strict=True):
-        load[np.searchsorted(every, key)] = part.load
-    i, j = every // n, every % n
+    pairs = np.unique(np.concatenate([frozen.pairs, acting.pairs]).astype(np.int64), axis=0)
+    before, after = frozen.of(pairs), acting.of(pairs)
+    i, j = pairs.T
     speed, share = least_change(settings, h, loaded[i] | loaded[j])
     difference = np.abs(after - before)
     mobility = np.maximum(inverse_mass[i], inverse_mass[j])
     counts = (difference > share * np.maximum(before, after)) & (mobility * difference > speed)
-    return np.stack([i, j], axis=1)[counts]
+    return pairs[counts]

@@ -155,18 +155,6 @@ def begin_loop(first: wp.int32, c: Control):
 
 
 @wp.kernel
-def to_bodies(
-    first: wp.int32,
-    island: wp.array(dtype=wp.int32),
-    values: wp.array(dtype=wp.float64),
-    out: wp.array(dtype=wp.float64),
-):
-    """out of every body = its island's value."""
-    b = wp.tid() + first
-    out[b] = values[island[b]]
-
-
-@wp.kernel
 def most_to_bodies(
     first: wp.int32,
     island: wp.array(dtype=wp.int32),

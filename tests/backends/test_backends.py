@@ -142,7 +142,7 @@ def test_gradient_hessian_direction_and_energies_are_the_same(make, integrator):
     assert definition.readings.contact_figures()[1] > 0 and definition.friction.count == kernels.friction.count > 0
     iteration, read, count = kernels.iteration, kernels.device.read, kernels.islands.count
     iteration.begin(1e-3, 1e-3, DT, model.settings.linear_tolerance)
-    iteration.find_direction()
+    iteration.direction.launch()
     speed, (expected_speed, _) = read(iteration.control.moved, count), definition.linear.solve()
     assert largest_difference(kernels.device.read(kernels.potential.gradient), definition.potential.gradient) <= 1e-10
     assert largest_difference(whole_hessian(kernels), definition.potential.blocks) <= 1e-10
@@ -233,7 +233,7 @@ def test_linear_solvers_agree():
     kernels = started(WarpBackend(simulation.model, NAME), simulation.model, simulation)
     iteration = kernels.iteration
     iteration.begin(1e-3, 1e-3, DT, 1e-9)
-    iteration.find_direction()
+    iteration.direction.launch()
     near, directions = [kernels.contacts.candidates.pair_list(), kernels.friction.pair_list()], {}
     for method in ("direct", "pcg"):
         names = simulation.model.bodies.names

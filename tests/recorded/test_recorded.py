@@ -9,7 +9,7 @@ import pytest
 from executors import COUNTS, assert_same_steps, counted, pair, step_both
 
 import abd
-from abd.backends.recorded import iteration
+from abd.backends.recorded import direction
 from abd.step.own_laws import stiffness
 
 PCG = {"linear_solver": "pcg"}
@@ -57,7 +57,7 @@ def links(count: int = 4, enforcement: str = "penalty", solver=None, **keys) -> 
 @pytest.mark.parametrize("closings", [0, 1, 2])
 def test_solves_that_close_exact_joints(closings):
     """As many as may be, and no more."""
-    with patch.object(iteration, "CLOSINGS", closings):
+    with patch.object(direction, "CLOSINGS", closings):
         assert_same_steps(links(4, "exact", {"dt": 0.05, "tolerance": 0.1}), 12)
 
 

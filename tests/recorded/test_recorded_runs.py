@@ -13,8 +13,7 @@ from abd import backends
 from abd.backends.device.pool import Pool
 from abd.backends.device.watching.launches import Launches
 from abd.backends.linear import solver_choice
-from abd.backends.recorded import iteration as iterations
-from abd.backends.recorded import search
+from abd.backends.recorded import direction, search
 from abd.backends.reference import line_search
 from abd.backends.warp.parts import arcs
 from abd.backends.warp.terms import reduction
@@ -161,7 +160,7 @@ def test_energies_that_are_no_numbers_are_rises():
 def test_exact_joints_stay_open():
     """Without solves that close them, and with a tolerance of the velocities that every step is within."""
     scene = links(2, "exact", {"max_newton": 1, "retries": 0, "tolerance": 1e3})
-    with patch.object(iterations, "CLOSINGS", 0):
+    with patch.object(direction, "CLOSINGS", 0):
         assert failures(*pair(scene)) == "joints"
 
 

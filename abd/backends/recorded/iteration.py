@@ -12,50 +12,18 @@ from collections.abc import Callable
 import numpy as np
 import warp as wp
 
-from abd.backends.answers import LOOSEST, NotProven, Status
+from abd.backends.answers import NotProven, Status
 from abd.backends.device.device import ALONE
 from abd.backends.device.graphs import Graphs
-from abd.backends.linear.linear import CORRECTION, NOT_POSITIVE
 from abd.backends.linear.solvers import Solves
 from abd.backends.progress import no_decrease
+from abd.backends.recorded.direction import Direction
+from abd.backends.recorded.numbers import FAILURES, flags_of, new_control, numbers
 from abd.backends.recorded.reach import Reach
 from abd.backends.recorded.search import HALVINGS, Search
 from abd.errors import StepFailure
-from abd.joints.rows.system import CLOSED, CLOSINGS, LIMIT_CUTS
-from cuda_kernels.bodies import paths, poses
 from cuda_kernels.parallel import islands, sums
 from cuda_kernels.step import control, newton
-
-FAILURES = {
-    control.NOT_POSITIVE: NOT_POSITIVE,
-    control.NOT_FINITE: ("not_finite", "the Newton direction is not finite"),
-    control.NOT_FINITE_GRADIENT: ("not_finite", "the gradient is not finite, or conjugate gradients broke down"),
-    control.NO_CONVERGENCE: (
-        "linear_solver", "conjugate gradients did not reach their tolerance; use solver.linear_solver = 'direct'",
-    ),
-    control.NO_CURVATURE: ("not_positive_definite", "conjugate gradients found no positive curvature"),
-    control.NO_CUT: ("limits", f"no step keeps the joint limits after {LIMIT_CUTS} cuts"),
-}  # fmt: skip
-
-
-def new_control(device, room: int, counts: wp.array) -> control.Control:
-    """What decides in iterations with room for so many islands, which `counts` (2,) says how many there are of."""
-    c = control.Control()
-    for name, kind in control.Control.vars.items():
-        setattr(c, name, device.zeros(room, kind.type.dtype))
-    c.counts = counts
-    c.at, c.flags = device.zeros(control.NUMBERS, wp.float64), device.zeros(control.FLAGS, wp.int32)
-    return c
-
-
-def numbers(tolerance: float, rubs: float, h: float, tightest: float) -> np.ndarray:
-    """`cuda_kernels.step.control.Control.at` where a minimisation begins: Newton's tolerance and that where something rubs [m/s],
-    the step [s], tolerances of the linear solves."""
-    out = np.zeros(control.NUMBERS)
-    out[control.TOLERANCE], out[control.RUBS], out[control.H] = tolerance, rubs, h
-    out[control.TIGHTEST], out[control.FORCING] = tightest, max(LOOSEST, tightest)
-    out[control.CORRECTION] = min(tightest, CORRECTION)
-    return out
 
 
 class Iteration:
@@ -75,14 +43,12 @@ class Iteration:
         self.search, self.path = Search(backend, self.graphs, c), Reach(backend, c)
         self.status = d.zeros(control.NUMBERS + control.FLAGS + 1, wp.float64)
         self.scratch, self.settled = (d.zeros(room, wp.float64) for _ in range(2))
+        self.direction = Direction(backend, self.graphs, c, self.linear, self.path, self.scratch)
         self.all, self.some, self.standing = (d.zeros(room, wp.int32) for _ in range(3))
         self.reads = 0
         self.has_loose_pairs = False
         self.rubbing, self._rubs_in = d.zeros(room, wp.int32), None
-        self._flag = {
-            name: c.flags[getattr(control, name) : getattr(control, name) + 1]
-            for name in ("STALE", "SOUND", "COVERED", "AGAIN", "TIGHTEN")
-        }
+        self._flag = flags_of(c, "STALE", "SOUND", "COVERED")
 
     # from the host --------------------------------------------------------------------------------------------------
 
@@ -311,7 +277,7 @@ class Iteration:
         launch(control.begin_iteration, 1, c)
         b.potential.launch_settle(c.converged)
         self.graphs.when(self._flag["STALE"], self._assemble)
-        self.graphs.when(self._flag["SOUND"], self.find_direction)
+        self.graphs.when(self._flag["SOUND"], self.direction.launch)
         self.graphs.when(self._flag["SOUND"], self.path.follow)
         self.graphs.when(self._flag["COVERED"], self._search)
 
@@ -331,7 +297,7 @@ class Iteration:
 
     def _spread_caution(self) -> None:
         b = self.backend
-        self.device.launch(control.to_bodies, b.n, b.islands.island, self.control.share, b.contacts.law.caution)
+        self.device.launch(islands.to_bodies[wp.float64], b.n, b.islands.island, self.control.share, b.contacts.law.caution)
         if b.system.has_friction:
             self.device.launch(control.most_to_bodies, b.n, b.islands.island, self.control.share, b.joints.caution)
 
@@ -341,92 +307,6 @@ class Iteration:
         b.potential.linearize()
         launch(control.set_flag, 1, c, control.STALE, 0)
         self.search.check_room()
-
-    def find_direction(self) -> None:
-        b, c, launch, n = self.backend, self.control, self.device.launch, self.backend.n
-        potential = b.potential
-        couplings = potential.couplings
-        potential.project(couplings)
-        self.linear.launch_solve(potential.gradient, potential.diagonal, couplings)
-        self._take_direction()
-        launch(control.set_flag, 1, c, control.TIGHTEN, 0)
-        exact = self.linear.solver.exact
-        launch(newton.judge_direction, n, c, int(exact), grain=ALONE)
-        if not exact:
-            self.graphs.when(self._flag["TIGHTEN"], self._tighten)
-        # what could not be solved teaches nothing
-        self.graphs.when(self._flag["SOUND"], self._learn)
-        if b.system.has_exact:
-            self._close_joints()
-        else:
-            launch(control.begin_loop, 1, c)
-            launch(newton.choose_stretch, n, c)
-            self.graphs.when(self._flag["AGAIN"], self._stretch)
-
-    def _learn(self) -> None:
-        """How exact the next direction has to be, and where edges of laws are expected to end."""
-        b, c, launch = self.backend, self.control, self.device.launch
-        b.islands.fold(c.each, sums.MAX, self.path.largest)
-        launch(newton.advance_forcing, 1, c, self.path.largest)
-        if b.system.has_edges:
-            changes = b.scratch.b
-            self.device.fill(changes)
-            b.joints.effort_changes(b.linear.direction, changes)
-            b.islands.reduce(changes, sums.MAX, self.scratch)
-            launch(newton.judge_efforts, b.n, c, self.scratch)
-
-    def _stretch(self) -> None:
-        b, c = self.backend, self.control
-        self.device.launch(paths.stretch, b.n, b.islands.island, c.stretch, b.linear.direction)
-        self.path.aim(self.scratch, c.limit)
-
-    def _tighten(self) -> None:
-        self.linear.launch_tighten()
-        self._take_direction()
-        self.device.launch(newton.judge_direction, self.backend.n, self.control, 1, grain=ALONE)
-
-    def _take_direction(self) -> None:
-        # rounding of an ill-conditioned system must not leak into fixed degrees of freedom
-        self.backend.potential.hold_back(self.backend.linear.direction)
-        self.path.aim(self.control.moved, self.control.limit)
-
-    def _close_joints(self) -> None:
-        """As `DenseSolver.close_joints`, for the islands that the direction seems to end."""
-        b, c, launch, n = self.backend, self.control, self.device.launch, self.backend.n
-        launch(control.begin_loop, 1, c)
-        launch(newton.choose_closing, n, c)
-        launch(newton.leave_aside, n, c, b.islands.island, b.scratch.aside)
-        direction, missing, potential = b.linear.direction, b.scratch.vectors, b.potential
-
-        def close() -> None:
-            # forces that the exact rows lack at the end of the direction; their multipliers take them over
-            self.device.fill(missing)
-            b.joints.add_missing(b.scratch.straight, b.scratch.aside, missing)
-            b.joints.take_over(b.scratch.straight, False, b.scratch.aside)
-            potential.hold_back(missing)
-            self.linear.launch_correct(missing)
-            potential.hold_back(direction)
-            launch(poses.add_rows, n, missing, potential.gradient)
-            look()
-            launch(control.go_round, 1, c, CLOSINGS + 1, 0)
-
-        def look() -> None:
-            a = b.scratch.a
-            launch(poses.go_straight, n, b.at.current, direction, b.scratch.straight)
-            self.device.fill(a)
-            b.joints.predicted_errors(b.scratch.straight, direction, a)
-            b.islands.reduce(a, sums.MAX, self.scratch)
-            launch(newton.judge_closing, n, c, self.scratch, CLOSED)
-
-        def close_all() -> None:
-            look()
-            launch(control.go_round, 1, c, CLOSINGS + 1, 0)
-            self.graphs.repeat(self._flag["AGAIN"], close)
-            b.joints.evaluate(b.at, "current")
-            self.path.aim(c.moved, c.limit)
-
-        if b.linear.known and self.linear.solver.sees_joints:
-            self.graphs.when(self._flag["AGAIN"], close_all)
 
     def _search(self) -> None:
         self.search.launch()

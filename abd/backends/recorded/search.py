@@ -7,6 +7,7 @@ import warp as wp
 
 from abd.backends.device.device import ALONE
 from abd.backends.device.graphs import Graphs
+from abd.backends.recorded.numbers import flags_of
 from abd.joints.rows.system import LIMIT_CUTS
 from cuda_kernels.parallel import sums
 from cuda_kernels.step import control, line_search
@@ -25,10 +26,7 @@ class Search:
     def __init__(self, backend, graphs: Graphs, numbers: control.Control):
         self.backend, self.device, self.graphs, self.control = backend, backend.device, graphs, numbers
         self.scratch = self.device.zeros(max(backend.n, 1), wp.float64)
-        self._flag = {
-            name: numbers.flags[getattr(control, name) : getattr(control, name) + 1]
-            for name in ("SOUND", "AGAIN", "ASKED")
-        }
+        self._flag = flags_of(numbers, "SOUND", "AGAIN", "ASKED")
 
     def launch(self) -> None:
         """Search from the largest safe steps."""

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 import warp as wp
 
-from abd.backends.recorded.iteration import FAILURES
+from abd.backends.recorded.numbers import FAILURES
 from abd.backends.warp.terms.reduction import Reduction
 from abd.errors import StepFailure
 from cuda_kernels.parallel import sums

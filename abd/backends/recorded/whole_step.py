@@ -18,7 +18,7 @@ from functools import partial
 import numpy as np
 import warp as wp
 
-from abd.backends.recorded.iteration import numbers
+from abd.backends.recorded.numbers import numbers
 from abd.energies import Figures
 from abd.joints.rows.system import TURN
 from abd.potentials.integrators import Scheme

@@ -1,0 +1,47 @@
+"""What decides in recorded iterations (`cuda_kernels.step.control`), as the host makes it and reads it."""
+
+from __future__ import annotations
+
+import numpy as np
+import warp as wp
+
+from abd.backends.answers import LOOSEST
+from abd.backends.linear.linear import CORRECTION, NOT_POSITIVE
+from abd.joints.rows.system import LIMIT_CUTS
+from cuda_kernels.step import control
+
+FAILURES = {
+    control.NOT_POSITIVE: NOT_POSITIVE,
+    control.NOT_FINITE: ("not_finite", "the Newton direction is not finite"),
+    control.NOT_FINITE_GRADIENT: ("not_finite", "the gradient is not finite, or conjugate gradients broke down"),
+    control.NO_CONVERGENCE: (
+        "linear_solver", "conjugate gradients did not reach their tolerance; use solver.linear_solver = 'direct'",
+    ),
+    control.NO_CURVATURE: ("not_positive_definite", "conjugate gradients found no positive curvature"),
+    control.NO_CUT: ("limits", f"no step keeps the joint limits after {LIMIT_CUTS} cuts"),
+}  # fmt: skip
+
+
+def new_control(device, room: int, counts: wp.array) -> control.Control:
+    """What decides in iterations with room for so many islands, which `counts` (2,) says how many there are of."""
+    c = control.Control()
+    for name, kind in control.Control.vars.items():
+        setattr(c, name, device.zeros(room, kind.type.dtype))
+    c.counts = counts
+    c.at, c.flags = device.zeros(control.NUMBERS, wp.float64), device.zeros(control.FLAGS, wp.int32)
+    return c
+
+
+def numbers(tolerance: float, rubs: float, h: float, tightest: float) -> np.ndarray:
+    """`cuda_kernels.step.control.Control.at` where a minimisation begins: Newton's tolerance and that where something rubs [m/s],
+    the step [s], tolerances of the linear solves."""
+    out = np.zeros(control.NUMBERS)
+    out[control.TOLERANCE], out[control.RUBS], out[control.H] = tolerance, rubs, h
+    out[control.TIGHTEST], out[control.FORCING] = tightest, max(LOOSEST, tightest)
+    out[control.CORRECTION] = min(tightest, CORRECTION)
+    return out
+
+
+def flags_of(c: control.Control, *names: str) -> dict[str, wp.array]:
+    """Flags by name, arrays (1,) that records branch on."""
+    return {name: c.flags[getattr(control, name) : getattr(control, name) + 1] for name in names}
