@@ -2,7 +2,7 @@
 
 import warp as wp
 
-from cuda_kernels.friction.friction import Lagged
+from cuda_kernels.friction.lagging import Lagged
 
 wp.set_module_options({"enable_backward": False, "max_unroll": 4})
 LOADED_FOR = ("friction",)

@@ -5,7 +5,7 @@ import warp as wp
 
 from cuda_kernels.bodies.affine import ONE, TWO, ZERO
 from cuda_kernels.bodies.vector12 import vec12
-from cuda_kernels.friction.friction import Lagged
+from cuda_kernels.friction.lagging import Lagged
 from cuda_kernels.friction.rolling import RUB
 
 wp.set_module_options({"enable_backward": False, "max_unroll": 4})

@@ -27,7 +27,8 @@ from abd.scene.geometry.matter import MatterSource
 from abd.scene.geometry.surfaces import Piece, SurfaceSource
 from abd.scene.schema.findings import as_problem
 from abd.scene.schema.paths import with_absolute_paths
-from abd.scene.schema.schema import BodySpec, SceneSpec, SolverSpec
+from abd.scene.schema.schema import BodySpec, SceneSpec
+from abd.scene.schema.solver_schema import SolverSpec
 from abd.scene.schema.suggestions import did_you_mean
 
 LIMIT_SHARE = 0.05

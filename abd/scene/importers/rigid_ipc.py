@@ -38,7 +38,8 @@ from abd.scene.geometry.meshes import Surface, SurfaceLibrary, make_surface, spl
 from abd.scene.importers.json_table import JsonTable
 from abd.scene.importers.rigid_ipc_pins import CONSTRAINT_KEYS, ScaledBody, apply_pins
 from abd.scene.schema.findings import schema_findings
-from abd.scene.schema.schema import BodySpec, OutputSpec, SceneSpec, SolverSpec
+from abd.scene.schema.schema import BodySpec, OutputSpec, SceneSpec
+from abd.scene.schema.solver_schema import SolverSpec
 
 TOP_KEYS = (
     *("scene_type", "solver", "timestep", "max_time", "max_iterations", "rigid_body_problem", "ipc_solver"),

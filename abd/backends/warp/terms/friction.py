@@ -20,7 +20,7 @@ from abd.potentials.rolling import Resistances
 from abd.potentials.sticking import Anchors
 from cuda_kernels.bodies.affine import Pose
 from cuda_kernels.contact import contact as kernels
-from cuda_kernels.friction import friction, keeping, rolling, sticking
+from cuda_kernels.friction import friction, keeping, lagging, rolling, sticking
 from cuda_kernels.linear.couplings import Coupling
 from cuda_kernels.parallel import sums
 
@@ -54,7 +54,7 @@ class Friction:
         self.anchors.count, self.anchors.key = device.zeros(1, wp.int32), device.zeros(1, wp.int64)
         self.anchors.kind = device.zeros(1, wp.int32)
         self.anchors.point, self.anchors.share = device.zeros(1, wp.vec3d), device.zeros(1, wp.vec3d)
-        self.lagged = friction.Lagged()
+        self.lagged = lagging.Lagged()
         self.lagged.counts = device.zeros(2, wp.int32)
         self.count = self.pair_count = 0
         self.pairs, self.segment = device.zeros(1, wp.vec2i), device.zeros(1, wp.int32)
@@ -215,11 +215,11 @@ class Friction:
         extent, (_, _, parts) = c.room, self.contacts.arrays("current")
         marks, offset = get("marks", extent + 1, wp.int32), get("offset", extent + 1, wp.int32)
         device.launch(
-            friction.rubbing,
+            lagging.rubbing,
             extent, self.resists, surfaces.material, c.pairs, c.items, c.counts, surfaces, pose, parts, marks,
         )  # fmt: skip
         self.scan.run(marks, offset, c.counts, 1, extent)
-        device.launch(friction.count_lagged, 1, c.counts, offset, self.room, self.wanted, self.lagged.counts)
+        device.launch(lagging.count_lagged, 1, c.counts, offset, self.room, self.wanted, self.lagged.counts)
         return offset
 
     def _freeze(self, pose: Pose, heading: wp.array, offset: wp.array) -> None:
@@ -227,13 +227,13 @@ class Friction:
         c, device, n, counts = self.contacts.candidates, self.device, self.contacts.n, self.lagged.counts
         extent, pairs = c.room, c.pair_room
         device.launch(
-            friction.lag_contacts,
+            lagging.lag_contacts,
             extent, self.contacts.surfaces, self.contacts.law, self.resists, pose, heading, c.pairs, c.items, c.counts,
             self.contacts.arrays("current")[2], offset, self.anchors, self.lagged,
         )  # fmt: skip
         # the pair list may be rebuilt while these contacts stay frozen: keep its groups
         self.device.copy(self.pairs, c.pairs, count=pairs)
-        device.launch(friction.gather_offsets, pairs + 1, counts, c.segment, offset, self.segment)
+        device.launch(lagging.gather_offsets, pairs + 1, counts, c.segment, offset, self.segment)
         self.device.copy(self.group, c.group, count=n + 1)
         self._index()
 
@@ -322,7 +322,7 @@ class Friction:
     def weigh(self, share: PairLoads) -> None:
         """Multiply what is frozen of body pairs with a share; of other pairs it stays."""
         shares = self.device.upload(share.of(self.pair_list(), 1.0), wp.float64)
-        self.device.launch(friction.weigh_loads, len(shares), shares, self.segment, self.lagged.load)
+        self.device.launch(lagging.weigh_loads, len(shares), shares, self.segment, self.lagged.load)
 
     def loads(self, pose: Pose) -> tuple[PairLoads, PairLoads]:
         """Loads that were frozen, and those at a pose whose gaps are in slot "current"; pairs without any are left out."""
@@ -336,11 +336,11 @@ class Friction:
 
         frozen = acting = PairLoads(np.zeros((0, 2), dtype=np.int32), np.zeros(0))
         if self.count:
-            launch(friction.lagged_loads, self.pair_count, self.lagged, self.segment, out)
+            launch(lagging.lagged_loads, self.pair_count, self.lagged, self.segment, out)
             frozen = kept(self.pairs, self.pair_count)
         if c.count:
             launch(
-                friction.pair_loads,
+                lagging.pair_loads,
                 c.pair_count, contacts.surfaces, contacts.law, self.resists, pose, c.pairs, c.items, c.counts, c.segment,
                 contacts.arrays("current")[2], out, grain=512,
             )  # fmt: skip

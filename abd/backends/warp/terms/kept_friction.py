@@ -9,7 +9,7 @@ import warp as wp
 
 from abd.backends.device.pool import Pool
 from abd.backends.device.scan import Scan
-from cuda_kernels.friction import friction, keeping
+from cuda_kernels.friction import keeping, lagging
 
 if TYPE_CHECKING:
     from abd.backends.warp.terms.friction import Friction
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 COLUMNS = {
     "pair": wp.vec2i, "kind": wp.int32, "n": wp.vec3d, "Y_i": wp.vec4d, "Y_j": wp.vec4d, "load": wp.float64, "share": wp.vec3d,
 }  # fmt: skip
-"""Of `cuda_kernels.friction.friction.Lagged`."""
+"""Of `cuda_kernels.friction.lagging.Lagged`."""
 
 
 class KeptFriction:
@@ -32,7 +32,7 @@ class KeptFriction:
 
     def copied(self, of: Friction, place: int) -> keeping.Frozen:
         """What is frozen now, in the first or the second place."""
-        out, get = self._of(friction.Lagged()), self.pools[place].get
+        out, get = self._of(lagging.Lagged()), self.pools[place].get
         out.lagged.counts = of.lagged.counts
         for name, kind in COLUMNS.items():
             setattr(out.lagged, name, get(name, of.count, kind))
@@ -44,7 +44,7 @@ class KeptFriction:
         self.device.launch(keeping.set_aside, extent, source, of.count, of.pair_count, self.n, out)
         return out
 
-    def _of(self, lagged: friction.Lagged) -> keeping.Frozen:
+    def _of(self, lagged: lagging.Lagged) -> keeping.Frozen:
         out = keeping.Frozen()
         out.lagged = lagged
         return out

@@ -25,7 +25,7 @@ class RubbingReader:
 
     def rubbing(self, pair, kind, n, Y_i, Y_j, share, load, rest, q: np.ndarray, eps: float, speed: float) -> Rubbing:
         """As `abd.contact.forces.rubbing`, with slips times `speed`."""
-        from cuda_kernels.friction.friction import Lagged
+        from cuda_kernels.friction.lagging import Lagged
         from cuda_kernels.friction.rubbing import Rubbed, rub
 
         count = len(pair)

@@ -1,0 +1,294 @@
+"""What friction freezes of contacts: their points, normals and loads; mirrors ``lag`` and ``freeze`` of
+``abd/potentials/friction.py``."""
+
+import warp as wp
+
+from cuda_kernels.bodies.affine import ONE, TWO, ZERO, Pose, axial, rotation
+from cuda_kernels.bodies.anew import anew
+from cuda_kernels.contact.barrier import barrier
+from cuda_kernels.contact.contact import ContactLaw, homogeneous, mollifier, stiffness
+from cuda_kernels.contact.minima import PARTS, TOTAL, Coefficients, coefficients, part
+from cuda_kernels.contact.pair_law import activation
+from cuda_kernels.contact.surfaces import EDGE_EDGE, VERTEX_PLANE, Surfaces, primitives, proximity, separation
+from cuda_kernels.friction.rolling import RUB, SPIN, Resistances, shares, tangent
+from cuda_kernels.friction.sticking import Anchors, anchored
+
+wp.set_module_options({"enable_backward": False, "max_unroll": 4})
+LOADED_FOR = ("friction",)
+
+
+@wp.struct
+class Lagged:
+    """Lagged contacts (m,): bodies, kind of what they resist, normal n, contact points Y_i, Y_j on the surfaces, or arms (0 on
+    a half-space), load (mu, or the share of an arm, times the normal force, times c h^2), share of eps by which the contact is
+    stretched where the step begins (`sticking`); counts = [pairs, contacts]."""
+
+    counts: wp.array(dtype=wp.int32)
+
+    pair: wp.array(dtype=wp.vec2i)
+    kind: wp.array(dtype=wp.int32)
+    n: wp.array(dtype=wp.vec3d)
+    Y_i: wp.array(dtype=wp.vec4d)
+    Y_j: wp.array(dtype=wp.vec4d)
+    load: wp.array(dtype=wp.float64)
+    share: wp.array(dtype=wp.vec3d)
+
+
+@wp.func
+def pair_key(i: wp.int32, j: wp.int32, bodies: wp.int32) -> wp.int64:
+    """Number of a pair of bodies, rising in the order of candidate lists."""
+    return wp.int64(i) * wp.int64(bodies) + wp.int64(j)
+
+
+@wp.func
+def at_surface(X: wp.vec3d, arm: wp.vec3d, A: wp.mat33d, heading: wp.mat33d) -> wp.vec3d:
+    """Rest coordinates of the point of the material that `arm` leads to from X once the map A has turned towards
+    `heading`."""
+    if wp.dot(arm, arm) == ZERO:
+        return X
+    inverse = wp.inverse(A)
+    return X + inverse * (rotation(-axial(heading * inverse)) * arm)
+
+
+@wp.func
+def loads_of(
+    s: Surfaces,
+    law: ContactLaw,
+    pose: Pose,
+    i: wp.int32,
+    j: wp.int32,
+    c: wp.vec4i,
+    a: wp.float64,
+    xi: wp.float64,
+    asked: wp.int32,
+) -> Coefficients:
+    """Normal forces [N] with which the parts of a candidate between bodies i, j rub, of which `asked` count, and their sum: of
+    two edges one where they cross, with what their force and those of their ends come to along the normal there."""
+    out = Coefficients()
+    prim = primitives(s, i, j, c[1], c[2], c[3])
+    near = proximity(c[1], prim, pose.p[i], pose.A[i], pose.p[j], pose.A[j], s.plane[j])
+    scale = mollifier(c[1], prim, pose.A[i], pose.A[j]).m * stiffness(law, s, i, j, a, xi)
+    counts = coefficients(s, law.kind, a, xi, pose, i, j, c, prim, near, asked)
+    # with the points and poses kept from before they would not fit into registers
+    i = anew(i)
+    j = anew(j)
+    prim = primitives(s, i, j, c[1], c[2], c[3])
+    total = wp.vec3d()
+    n0 = wp.vec3d()
+    for m in range(PARTS):
+        if counts[m] != ZERO:
+            if m > 0:
+                one = part(c[1], prim, m)
+                near = proximity(one.kind, one.c, pose.p[i], pose.A[i], pose.p[j], pose.A[j], s.plane[j])
+            D = wp.dot(near.r, near.r)
+            d = wp.sqrt(D)
+            out[m] = -scale * counts[m] * TWO * d * barrier(law.kind, D, a, xi)[1]
+            if m == 0:
+                n0 = near.r / d
+            total = total + out[m] / d * near.r
+            out[TOTAL] = out[TOTAL] + out[m]
+    if c[1] == EDGE_EDGE:
+        load = wp.max(wp.dot(n0, total), ZERO)
+        out = Coefficients()
+        out[0] = load
+        out[TOTAL] = load
+    return out
+
+
+@wp.func
+def rubs(kind: wp.int32, parts: wp.int32, m: wp.int32) -> bool:
+    """Whether part m of an active candidate rubs by itself."""
+    if kind == EDGE_EDGE:
+        return m == 0
+    return ((parts >> m) & 1) != 0
+
+
+@wp.kernel(grid_stride=False, cuda_max_registers=200)
+def lag_contacts(
+    first: wp.int32,
+    s: Surfaces,
+    law: ContactLaw,
+    resists: Resistances,
+    pose: Pose,
+    heading: wp.array(dtype=wp.mat33d),
+    pairs: wp.array(dtype=wp.vec2i),
+    candidates: wp.array(dtype=wp.vec4i),
+    listed: wp.array(dtype=wp.int32),
+    parts: wp.array(dtype=wp.int32),
+    offset: wp.array(dtype=wp.int32),
+    anchors: Anchors,
+    out: Lagged,
+):
+    """Freeze the parts of the active candidates (exclusive sum `offset` of their numbers) at the given pose, their points
+    on the surfaces of bodies with a radius; negative loads take from others. listed = [pairs, candidates]"""
+    k = wp.tid() + first
+    if k >= listed[1] or out.counts[1] == 0:
+        return
+    e = offset[k]
+    if offset[k + 1] == e:
+        return
+    c = candidates[k]
+    i = pairs[c[0]][0]
+    j = pairs[c[0]][1]
+    loads = loads_of(s, law, pose, i, j, c, activation(s.between, i, j), separation(s, i, j, law.minimum), parts[k])
+    i = anew(i)
+    j = anew(j)
+    prim = primitives(s, i, j, c[1], c[2], c[3])
+    length = wp.min(resists.arm[i], resists.arm[j])
+    share = shares(resists, s.material[i], s.material[j], length)
+    key = pair_key(i, j, s.mesh.shape[0])
+    for m in range(PARTS):
+        if rubs(c[1], parts[k], m):
+            one = part(c[1], prim, m)
+            near = proximity(one.kind, one.c, pose.p[i], pose.A[i], pose.p[j], pose.A[j], s.plane[j])
+            n = wp.normalize(near.r)
+            for kind in range(3):
+                if share[kind] != ZERO:
+                    X_i = at_surface(near.Xi, -s.radius[i] * n, pose.A[i], heading[i])
+                    X_j = at_surface(near.Xj, s.radius[j] * n, pose.A[j], heading[j])
+                    weight = ONE
+                    if kind != RUB:
+                        along = length * n
+                        if kind == SPIN:
+                            along = length * tangent(n)
+                        X_i = at_surface(wp.vec3d(), along, pose.A[i], heading[i])
+                        X_j = at_surface(wp.vec3d(), along, pose.A[j], heading[j])
+                        weight = ZERO
+                    out.pair[e] = wp.vec2i(i, j)
+                    out.kind[e] = kind
+                    out.n[e] = n
+                    out.Y_i[e] = homogeneous(X_i, weight)
+                    out.Y_j[e] = homogeneous(X_j, weight)
+                    if c[1] == VERTEX_PLANE:
+                        out.Y_j[e] = wp.vec4d()
+                    out.load[e] = share[kind] * loads[m]
+                    out.share[e] = anchored(anchors, key, kind, X_i, n)
+                    e = e + 1
+
+
+@wp.kernel
+def rubbing(
+    first: wp.int32,
+    resists: Resistances,
+    material: wp.array(dtype=wp.int32),
+    pairs: wp.array(dtype=wp.vec2i),
+    candidates: wp.array(dtype=wp.vec4i),
+    listed: wp.array(dtype=wp.int32),
+    surfaces: Surfaces,
+    pose: Pose,
+    parts: wp.array(dtype=wp.int32),
+    count: wp.array(dtype=wp.int32),
+):
+    """How many contacts are frozen of a candidate: for every part that rubs, one of each kind that resists; none of parallel
+    edges, whose force the mollifier has taken away. listed = [pairs, candidates]"""
+    k = wp.tid() + first
+    if k >= listed[1]:
+        return
+    count[k] = 0
+    if parts[k] == 0:
+        return
+    c = candidates[k]
+    i = pairs[c[0]][0]
+    j = pairs[c[0]][1]
+    share = shares(resists, material[i], material[j], wp.min(resists.arm[i], resists.arm[j]))
+    rows = wp.int32(0)
+    for kind in range(3):
+        if share[kind] > ZERO:
+            rows = rows + 1
+    prim = primitives(surfaces, i, j, c[1], c[2], c[3])
+    if rows == 0 or mollifier(c[1], prim, pose.A[i], pose.A[j]).m == ZERO:
+        return
+    for m in range(PARTS):
+        if rubs(c[1], parts[k], m):
+            count[k] = count[k] + rows
+
+
+@wp.kernel
+def pair_loads(
+    first: wp.int32,
+    s: Surfaces,
+    law: ContactLaw,
+    resists: Resistances,
+    pose: Pose,
+    pairs: wp.array(dtype=wp.vec2i),
+    candidates: wp.array(dtype=wp.vec4i),
+    listed: wp.array(dtype=wp.int32),
+    segment: wp.array(dtype=wp.int32),
+    parts: wp.array(dtype=wp.int32),
+    out: wp.array(dtype=wp.float64),
+):
+    """Sum of the loads of the candidates of every pair that carry friction.
+    listed = [pairs, candidates]"""
+    k = wp.tid() + first
+    if k >= listed[0]:
+        return
+    i = pairs[k][0]
+    j = pairs[k][1]
+    total = wp.float64(0.0)
+    share = shares(resists, s.material[i], s.material[j], wp.min(resists.arm[i], resists.arm[j]))
+    resisted = share[0] + share[1] + share[2]
+    if resisted > ZERO:
+        a = activation(s.between, i, j)
+        xi = separation(s, i, j, law.minimum)
+        for e in range(segment[k], segment[k + 1]):
+            if parts[e] != 0:
+                total = total + resisted * loads_of(s, law, pose, i, j, candidates[e], a, xi, parts[e])[TOTAL]
+    out[k] = total
+
+
+@wp.kernel
+def lagged_loads(first: wp.int32, l: Lagged, segment: wp.array(dtype=wp.int32), out: wp.array(dtype=wp.float64)):
+    """Sum of the loads over the lagged contacts of every body pair."""
+    k = wp.tid() + first
+    if k >= l.counts[0]:
+        return
+    total = wp.float64(0.0)
+    for e in range(segment[k], segment[k + 1]):
+        total = total + l.load[e]
+    out[k] = total
+
+
+@wp.kernel
+def weigh_loads(
+    first: wp.int32,
+    share: wp.array(dtype=wp.float64),
+    segment: wp.array(dtype=wp.int32),
+    load: wp.array(dtype=wp.float64),
+):
+    """Multiply the loads of the lagged contacts of every body pair with its share."""
+    k = wp.tid() + first
+    for e in range(segment[k], segment[k + 1]):
+        load[e] = share[k] * load[e]
+
+
+@wp.kernel
+def count_lagged(
+    first: wp.int32,
+    listed: wp.array(dtype=wp.int32),
+    offset: wp.array(dtype=wp.int32),
+    room: wp.int32,
+    wanted: wp.array(dtype=wp.int32),
+    counts: wp.array(dtype=wp.int32),
+):
+    """One thread: how many contacts are to be frozen, and counts = [pairs, contacts] that are, none without room for all.
+    listed = [pairs, candidates]"""
+    total = offset[listed[1]]
+    wanted[0] = total
+    counts[0] = listed[0]
+    counts[1] = wp.where(total <= room, total, 0)
+
+
+@wp.kernel
+def gather_offsets(
+    first: wp.int32,
+    counts: wp.array(dtype=wp.int32),
+    segment: wp.array(dtype=wp.int32),
+    offset: wp.array(dtype=wp.int32),
+    out: wp.array(dtype=wp.int32),
+):
+    """First lagged contact of every body pair; counts = [pairs, contacts]."""
+    k = wp.tid() + first
+    if k <= counts[0]:
+        out[k] = 0
+        if counts[1] > 0:
+            out[k] = offset[segment[k]]
