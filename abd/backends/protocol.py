@@ -364,10 +364,11 @@ class IterateData(Protocol):
     """What terms read of the iterate.
 
     Attributes:
-        step: what the step holds fixed, with its `ch2` [s^2]; eps: friction's in the present step [m].
+        step: what the step holds fixed; ch2: c h^2 of it [s^2]; eps: friction's [m].
     """
 
     step: Any
+    ch2: float
     eps: float
 
 

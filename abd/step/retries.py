@@ -413,7 +413,7 @@ class Retries:
         """Of the merged state; works are in the account already."""
         stepper = self.stepper
         backend, model = stepper.backend, stepper.model
-        backend.touch.list_standing(backend.at.step.ch2)
+        backend.touch.list_standing(backend.at.ch2)
         found = replace(backend.readings.figures(), external_work=0.0, drive_work=0.0, friction_work=0.0)
         left = max(run.end.figures.residual_force for run in runs if run.end.figures is not None)
         if not len(model.joints):

@@ -94,7 +94,7 @@ class Pieces:
         """The way of the substep is free up to a share of it only; False if it cannot be shorter."""
         if self.next == 1:
             return False
-        self.growth = 2
+        self.growth = 1
         ahead = min(int(share * self.next), self.next - 1)
         self.next = ahead if CLOSE * ahead >= self.next else max(1, self.next // SHORTER)
         return True

@@ -29,20 +29,21 @@ def slip(l: Lagged, e: wp.int32, pose: Pose, rest: Pose) -> wp.vec3d:
 
 
 @wp.func
-def stretch(l: Lagged, e: wp.int32, eps: wp.float64, pose: Pose, rest: Pose) -> wp.vec3d:
+def stretch(l: Lagged, e: wp.int32, pose: Pose, rest: Pose) -> wp.vec3d:
     """Of the contact's spring: what it had and the slip of the step [m], a world vector."""
-    return slip(l, e, pose, rest) + eps * l.share[e]
+    return slip(l, e, pose, rest) + l.eps[0] * l.share[e]
 
 
 @wp.kernel
 def friction_energies(
-    first: wp.int32, l: Lagged, eps: wp.float64, pose: Pose, rest: Pose, energy: wp.array(dtype=wp.float64)
+    first: wp.int32, l: Lagged, pose: Pose, rest: Pose, energy: wp.array(dtype=wp.float64)
 ):
     """load f0(|e|): f0(y) = y above eps, y^2 (eps - y/3) / eps^2 + eps/3 below."""
     e = wp.tid() + first
     if e >= l.counts[1]:
         return
-    u = stretch(l, e, eps, pose, rest)
+    eps = l.eps[0]
+    u = stretch(l, e, pose, rest)
     y = wp.length(u)
     f = y
     if y < eps:
@@ -60,11 +61,12 @@ class Rub:
 
 @wp.func
 def rubbing_term(
-    l: Lagged, e: wp.int32, eps: wp.float64, pose: Pose, rest: Pose, caution: wp.array(dtype=wp.float64)
+    l: Lagged, e: wp.int32, pose: Pose, rest: Pose, caution: wp.array(dtype=wp.float64)
 ) -> Rub:
     """The force along the stretch, and the block ``load (f1 (1 - n n^T) + (f1' / y) u u^T)``, f1 = f0' / y, without the share
     `caution` of what is negative: of its second term, or of all where the load is."""
-    u = stretch(l, e, eps, pose, rest)
+    eps = l.eps[0]
+    u = stretch(l, e, pose, rest)
     y = wp.length(u)
     n = l.n[e]
     w = l.load[e]
@@ -93,7 +95,6 @@ def rubbing_term(
 def friction_blocks(
     first: wp.int32,
     l: Lagged,
-    eps: wp.float64,
     pose: Pose,
     rest: Pose,
     done: wp.array(dtype=wp.int32),
@@ -112,7 +113,7 @@ def friction_blocks(
         return
     clear_sums(out, t)
     for e in range(begin, runs.end[t]):
-        rub = rubbing_term(l, e, eps, pose, rest, caution)
+        rub = rubbing_term(l, e, pose, rest, caution)
         add_between(out, t, rub.f, rub.K, l.Y_i[e], l.Y_j[e])
 
 
@@ -120,7 +121,6 @@ def friction_blocks(
 def friction_elements(
     first: wp.int32,
     l: Lagged,
-    eps: wp.float64,
     pose: Pose,
     rest: Pose,
     caution: wp.array(dtype=wp.float64),
@@ -137,7 +137,7 @@ def friction_elements(
     if place >= runs.end[t]:
         return
     e = out.item[place]
-    rub = rubbing_term(l, e, eps, pose, rest, caution)
+    rub = rubbing_term(l, e, pose, rest, caution)
     out.f[place] = rub.f
     out.K[place] = rub.K
     out.Y_i[place] = l.Y_i[e]
@@ -147,13 +147,14 @@ def friction_elements(
 
 @wp.kernel
 def friction_works(
-    first: wp.int32, l: Lagged, eps: wp.float64, pose: Pose, rest: Pose, now: Pose, out: wp.array(dtype=wp.float64)
+    first: wp.int32, l: Lagged, pose: Pose, rest: Pose, now: Pose, out: wp.array(dtype=wp.float64)
 ):
     """Work of friction on the motion from `now` to `pose`, times c h^2; not positive under bdf1."""
     e = wp.tid() + first
     if e >= l.counts[1]:
         return
-    u = stretch(l, e, eps, pose, rest)
+    eps = l.eps[0]
+    u = stretch(l, e, pose, rest)
     y = wp.length(u)
     f1 = TWO / eps
     if y >= eps:
@@ -164,7 +165,7 @@ def friction_works(
 
 
 @wp.kernel
-def keep_anchors(first: wp.int32, l: Lagged, eps: wp.float64, pose: Pose, rest: Pose, now: Pose, out: Anchors):
+def keep_anchors(first: wp.int32, l: Lagged, pose: Pose, rest: Pose, now: Pose, out: Anchors):
     """What the contacts remember of a step from `now` to `pose` (`sticking`)."""
     e = wp.tid() + first
     if e == 0:
@@ -174,7 +175,7 @@ def keep_anchors(first: wp.int32, l: Lagged, eps: wp.float64, pose: Pose, rest: 
     i = l.pair[e][0]
     j = l.pair[e][1]
     n = l.n[e]
-    share = stretch(l, e, eps, pose, rest) / eps
+    share = stretch(l, e, pose, rest) / l.eps[0]
     share = share / wp.max(wp.length(share), ONE)
     turned = axial(pose.A[i] * wp.inverse(now.A[i])) + axial(pose.A[j] * wp.inverse(now.A[j]))
     spin = wp.float64(0.5) * wp.dot(turned, n)

@@ -132,7 +132,7 @@ def add_up(
         v0 = wp.vec3d(earlier[b, 0], earlier[b, 1], earlier[b, 2])
         v = wp.vec3d(velocity[b, 0], velocity[b, 1], velocity[b, 2])
         fresh = mode[b] == FRESH
-        gained = row_gain(gains, b, before, now, step.ch2, fresh)
+        gained = row_gain(gains, b, before, now, step.ch2[0], fresh)
         if not fresh:
             gained = gained + kinetic(s, m, v - v0, D - D0, v + v0, D + D0) - m * wp.dot(step.gravity, x - x0)
             if body.stiffness[b] > ZERO:

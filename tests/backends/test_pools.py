@@ -10,10 +10,10 @@ from abd.backends.device.pool import Pool, room_for
 pytestmark = pytest.mark.device
 
 
-@pytest.mark.parametrize("count", [0, 1, 16, 17, 24, 25, 1000, 10**9])
-def test_a_room_holds_what_it_is_for_and_at_most_half_more(count):
+@pytest.mark.parametrize("count", [0, 1, 128, 129, 256, 257, 1000, 10**9])
+def test_a_room_holds_what_it_is_for_and_at_most_twice_that(count):
     room = room_for(count)
-    assert count <= room <= max(16, 1.5 * count)
+    assert count <= room <= max(128, 2.0 * count)
     assert room_for(room) == room
 
 

@@ -160,7 +160,7 @@ def test_friction_equals_its_definition(name, slide, one_by_one):
     now = q + slide * np.random.default_rng(2).normal(size=q.shape)
     moved = frozen.positions(q - rest)
     poses = pose_of(q), pose_of(rest)
-    at = Iterate(poses[0], rest=poses[1], eps=EPS)
+    at = Iterate(poses[0], rest=poses[1])
     kernels.friction.evaluate(at, "current")
     energy = kernels.friction.pool.get("energy_current", 1, wp.float64)
     assert_close(DEVICE.read(energy, len(lagged)), friction.energy(lagged, moved, EPS))
@@ -199,7 +199,7 @@ def test_friction_between_bodies_makes_no_net_force():
     kernels.energies(q)
     kernels.friction.lag(pose_of(q), pose_of(q).A)
     rest = q + EPS * np.random.default_rng(1).normal(size=q.shape)
-    kernels.friction.linearize(Iterate(pose_of(q), rest=pose_of(rest), eps=EPS))
+    kernels.friction.linearize(Iterate(pose_of(q), rest=pose_of(rest)))
     gradient, _ = kernels.assembled(kernels.friction.reduction)
     force = np.abs(gradient[0, :3]).max()
     assert force > 0.0 and np.abs(net_force(gradient)).max() <= 1e-9 * force

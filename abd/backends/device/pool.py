@@ -6,13 +6,13 @@ import warp as wp
 
 from abd.backends.device.device import Device
 
-GROWTH = 1.5
+GROWTH = 2.0
 """From one room to the next larger one, so that a slowly growing need rarely allocates."""
-SMALLEST_ROOM = 16
+SMALLEST_ROOM = 128
 
 
 def room_for(count: int) -> int:
-    """The smallest of the rooms 16, 24, 36, 54, ... that holds so many."""
+    """The smallest of the rooms 128, 256, 512, ... that holds so many."""
     room = SMALLEST_ROOM
     while room < count:
         room = int(GROWTH * room)

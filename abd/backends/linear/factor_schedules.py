@@ -56,8 +56,9 @@ class RangesOfPanels:
         self.levels: list[tuple[int, int, int, int, int]] = []
 
     def follow(self, elimination: Elimination, pattern: Arrays, panels: Arrays) -> None:
-        """Stand for an elimination, whose arrays `Elimination.fill` has returned; what was recorded holds other launches."""
-        self.device.generation += 1
+        """Stand for an elimination, whose arrays `Elimination.fill` has returned; what was recorded serves on where the launches
+        are the same, as those of one range are for any pattern."""
+        before = self.ranges, self.levels
         for name, values in panels.items():
             array = self._pool.get(name, len(values), wp.int32)
             self.device.write(array, values)
@@ -74,6 +75,8 @@ class RangesOfPanels:
             grain = max(1, int(WORTH_A_THREAD * pieces / (products + pieces)))
             self.levels.append((heads[k], pieces, grain, levels[k], levels[k + 1] - levels[k]))
         self.ranges, self.count = len(elimination.ranges) - 1, len(self.levels)
+        if before != (self.ranges, self.levels):
+            self.device.generation += 1
 
     def factor(self, p: Pattern, a: Sources, f: Factor) -> None:
         """Factor the matrix."""

@@ -8,6 +8,7 @@ blocks are positive semidefinite as a whole, leaves the rest positive definite.
 
 from __future__ import annotations
 
+from collections import OrderedDict
 from collections.abc import Callable
 
 import numpy as np
@@ -34,6 +35,8 @@ EXPECTED = 2
 """Place of the iterations that are expected, among the numbers of `LinearSolver.memory`."""
 KEPT = 1.5
 """Pairs of the pattern before stay in a new one while it holds no more than this multiple of those that may touch."""
+KEPT_ELIMINATIONS = 16
+"""Of the last patterns, which steps that are taken again go back to."""
 
 
 class LinearSolver:
@@ -76,6 +79,7 @@ class LinearSolver:
         self._addresses = Addresses(device, couplings)
         self.choice, self.factor = Choice("direct", "not looked at yet"), self.static
         self._pool = Pool(device)
+        self._eliminations: OrderedDict[bytes, Elimination] = OrderedDict()
         self._joints: wp.array | None = None
         self.step: wp.array | None = None
         self._recalled: dict[str, np.ndarray] | None = None
@@ -319,9 +323,15 @@ class LinearSolver:
         return np.unique(np.minimum(i, j) * len(self.bodies) + np.maximum(i, j))
 
     def _elimination(self, keys: np.ndarray) -> Elimination:
-        size = len(self.bodies)
-        ends = keys // max(size, 1), keys % max(size, 1)
-        return Elimination(size, *ends, in_ranges=not self.device.wide, worlds=self.worlds)
+        """Of the pairs of these keys."""
+        size, known, name = len(self.bodies), self._eliminations, keys.tobytes()
+        if name not in known:
+            if len(known) == KEPT_ELIMINATIONS:
+                known.popitem(last=False)
+            ends = keys // max(size, 1), keys % max(size, 1)
+            known[name] = Elimination(size, *ends, in_ranges=not self.device.wide, worlds=self.worlds)
+        known.move_to_end(name)
+        return known[name]
 
     @property
     def _count(self) -> int:

@@ -232,7 +232,7 @@ class Iteration:
         """Plain numbers that are recorded by value, and what decides on the launches."""
         b = self.backend
         choice = b.linear.choice.solver, b.linear.uses_loose_pairs
-        return b.at.step.ch2, b.at.eps, b.fixed_stiffness, self.has_loose_pairs, b.potential.has_constraints, *choice
+        return b.fixed_stiffness, self.has_loose_pairs, b.potential.has_constraints, *choice
 
     def _follow_pairs(self) -> None:
         """Bring the linear solver's choice up to date with the pairs that may touch."""

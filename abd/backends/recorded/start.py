@@ -55,7 +55,7 @@ class Start:
             StepFailure: no fraction of the path keeps the joint limits, or there are too many candidates.
         """
         b = self.backend
-        key = touching, b.at.step.ch2, b.at.eps
+        key = (touching,)
         self.device.write(b.track.moving, moving.astype(np.int32))
         self.graphs.run(("start path", *key), self.leave)
         b.friction.untie()

@@ -112,7 +112,7 @@ class WholeStep:
         asked = eps, speed, tolerance, rubs, judged
         if b.scheme.said is not self or self._rule is not rule or self._mode is not mode or self._asked != asked:
             self._say(rule, mode, *asked)
-        b.rows.memory.aim(b.at.step.ch2, time)
+        b.rows.memory.aim(b.at.ch2, time)
         self._list_nobody()
         b.iteration.follow_rows()
         if not b.iteration.linear.solver.exact:
@@ -150,16 +150,15 @@ class WholeStep:
         b = self.backend
         fresh = b.scheme.said is not self
         if fresh or self._rule is not rule or self._asked[2:4] != (tolerance, rubs):
-            b.at.step.ch2 = rule.c * rule.h**2
             b.scheme.set_rule(rule)
             b.goals.launch_pull(rule.pull)
             tightest = b.model.settings.linear_tolerance
             self.device.write(self.numbers, numbers(tolerance, rubs, rule.h, tightest))
         if fresh or mode is not self._mode:
             b.scheme.set_mode(mode)
-        b.at.eps = float(eps)
+        b.steps.set_scales(rule, eps)
         b.scheme.said, self._rule, self._mode, self._asked = self, rule, mode, (eps, speed, tolerance, rubs, judged)
-        self._key = "whole step", b.at.step.ch2, b.at.eps, rule.chord, speed, rule.h, judged, b.potential.has_constraints
+        self._key = "whole step", b.at.ch2, rule.chord, speed, rule.h, judged, b.potential.has_constraints
         self._body = partial(self._launch, rule.h, speed, judged, b.model.settings.max_newton)
         self._followed = False
 

@@ -18,7 +18,8 @@ class Iterate:
         body: constants of the bodies; step: what the step holds fixed.
         current, trial: poses in slots "current" and "trial"; rest: friction's reference.
         done: (n,) int32, 1 for bodies whose island takes no part: they keep what they have.
-        eps: friction's, in displacements [m].
+        ch2: c h^2 of the step [s^2]; eps: friction's, in displacements [m]; kernels read them in `step` and in what is lagged
+            (`Steps.set_scales`), so that records serve steps of any length.
         along: island (n,) of the bodies, and alpha (islands,), where the trial lies on the path of the last search for
             collisions; None otherwise.
     """
@@ -29,6 +30,7 @@ class Iterate:
     body: BodyData | None = None
     step: StepData | None = None
     done: wp.array | None = None
+    ch2: float = 1.0
     eps: float = 0.0
     along: tuple[wp.array, wp.array] | None = None
 

@@ -50,7 +50,7 @@ class Readings:
                         self.contacts.found, self.at.q)  # fmt: skip
 
     def frozen_friction(self) -> tuple[np.ndarray, ...]:
-        return *self.potential.friction.frozen(), self.potential.friction.lagged.load / self.at.step.ch2, self.at.rest.copy()
+        return *self.potential.friction.frozen(), self.potential.friction.lagged.load / self.at.ch2, self.at.rest.copy()
 
     def vertex_speeds(self) -> np.ndarray:
         far = np.linalg.norm(np.abs(self.boxes.surface_corners).max(axis=1), axis=1)
@@ -58,7 +58,7 @@ class Readings:
 
     def figures(self) -> Figures:
         model, q, qd = self.model, self.states.now, self.states.velocity
-        ch2, applied, memory = self.at.step.ch2, self.rows.applied, self.rows.memory
+        ch2, applied, memory = self.at.ch2, self.rows.applied, self.rows.memory
         read = JointReadings(self.reader, self.rows.system, q, qd, self.reader.initial, memory, applied)
         # values before a step are the second row of the history after it
         driven, lost = row_work(self.rows.system, applied, memory.history[1], memory.history[0])

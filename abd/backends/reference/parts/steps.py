@@ -42,7 +42,7 @@ class Steps:
             self.scheme.rows = self.motion.rows(rule, mode, states.now, states.velocity)
             target = self.motion.coast(rule, self.scheme.rows, states.now, states.velocity, states.forces)
         self.scheme.rule, self.scheme.mode, self.scheme.target = rule, mode, target
-        at.rest, at.eps, at.q = target.rest, float(eps), states.now.copy()
+        at.rest, at.ch2, at.eps, at.q = target.rest, rule.c * rule.h**2, float(eps), states.now.copy()
         at.step = StepData(
             pt=positions(target.q),
             At=maps(target.q),
@@ -54,10 +54,10 @@ class Steps:
             held=self.idle.immobile,
             gravity=self.model.settings.gravity,
             pull=rule.pull,
-            ch2=rule.c * rule.h**2,
+            ch2=at.ch2,
         )
         self.idle.hold(self.idle.immobile)
-        self.potential.contacts.set_scale(at.step.ch2)
+        self.potential.contacts.set_scale(at.ch2)
         self.potential.joints.caution = np.zeros(self.n)
         self.potential.set_caution(np.zeros(self.potential.islands.count))
         self.potential.friction.forget()

@@ -73,7 +73,7 @@ class Readings:
     def frozen_friction(self) -> tuple[np.ndarray, ...]:
         *where, load = self.friction.frozen()
         rest = self.device.read(self.states.packed(self.at.rest, self.scratch.vectors))  # others may look at `q`
-        return *where, load / self.at.step.ch2, rest
+        return *where, load / self.at.ch2, rest
 
     @cached_property
     def rubbing(self) -> RubbingReader:
@@ -109,7 +109,7 @@ class Readings:
 
     def figures_of(self, found: dict[str, list[float]]) -> Figures:
         """The same of what was read of the totals."""
-        ch2, self.touch.touched = self.at.step.ch2, self.totals.flagged
+        ch2, self.touch.touched = self.at.ch2, self.totals.flagged
         body, linear, measured, contact = found["bodies"], found["linear"], found["measured"], found["contact"]
         gap, momenta = -contact[2], self.totals.host[1:7]  # bodies come first
         return Figures(

@@ -37,6 +37,7 @@ class Steps:
         self.inverse_mass = inverse_masses(model)
         step, self.target = self.at.step, new_pose(self.device, self.n)
         step.pt, step.At, step.scale = self.target.p, self.target.A, self.device.zeros(self.n, wp.float64)
+        step.ch2 = self.device.upload([self.at.ch2], wp.float64)
 
     def begin(self, rule: Scheme, mode: np.ndarray, eps: float, goals: np.ndarray | None) -> None:
         at = self.at
@@ -45,13 +46,23 @@ class Steps:
         if goals is not None:
             self.goals.set_goals(goals)
             self.idle.hold(self.idle.immobile)
-        at.step.ch2, at.eps, self.scheme.said = rule.c * rule.h**2, float(eps), None
+        self.set_scales(rule, eps)
+        self.scheme.said = None
         self.goals.launch_pull(rule.pull)
-        self.graphs.run(("begin", rule.chord, rule.chord and at.step.ch2), self.launch_begin)
-        self.potential.contacts.set_scale(at.step.ch2)
+        self.graphs.run(("begin", rule.chord, rule.chord and at.ch2), self.launch_begin)
+        self.potential.contacts.set_scale(at.ch2)
         self.touch.forget()
         self.linear.begin()
         self.potential.contacts.candidates.forget()
+
+    def set_scales(self, rule: Scheme, eps: float) -> None:
+        """What the length of the step decides, and friction's eps [m], where kernels read them."""
+        at, ch2 = self.at, rule.c * rule.h**2
+        if ch2 != at.ch2:
+            self.device.write(at.step.ch2, np.array([ch2]))
+        if eps != at.eps:
+            self.potential.friction.set_eps(eps)
+        at.ch2, at.eps = ch2, float(eps)
 
     def launch_begin(self) -> None:
         """Targets of the step, by launches only."""
@@ -59,7 +70,7 @@ class Steps:
         out = self.target, at.step.scale, self.track.lead, at.rest
         if scheme.rule.chord:
             known = states.now, states.before, states.velocity, states.earlier
-            launch(chords.predict, n, at.body, *known, scheme.weights, at.step.ch2, *out)
+            launch(chords.predict, n, at.body, *known, scheme.weights, at.ch2, *out)
         else:
             scheme.launch_levels(at.body, states.now, states.velocity)
             known = states.now, states.velocity, states.forces
@@ -75,7 +86,7 @@ class Steps:
         return self.inverse_mass * self.scheme.rule.impulse
 
     def finish(self) -> None:
-        friction, ends = self.potential.friction, (self.at.current, self.at.rest, self.states.now, self.at.eps)
+        friction, ends = self.potential.friction, (self.at.current, self.at.rest, self.states.now)
         self.totals.launch("friction", figures.value_figures, friction.count, friction.works(*ends))
         friction.keep_anchors(*ends)
         self.launch_finish()

@@ -31,7 +31,7 @@ REMEMBERED = ("key", "kind", "point", "share")
 class Friction:
     """Lagged friction of the contacts frozen at one pose.
 
-    What evaluates and linearises may be recorded. A record keeps eps, the poses and the rooms of the frozen contacts.
+    What evaluates and linearises may be recorded. A record keeps the poses and the rooms of the frozen contacts.
 
     Attributes:
         count, pair_count: frozen contacts, and body pairs of the list they were taken from; lagged.counts on the device.
@@ -55,13 +55,17 @@ class Friction:
         self.anchors.kind = device.zeros(1, wp.int32)
         self.anchors.point, self.anchors.share = device.zeros(1, wp.vec3d), device.zeros(1, wp.vec3d)
         self.lagged = lagging.Lagged()
-        self.lagged.counts = device.zeros(2, wp.int32)
+        self.lagged.counts, self.lagged.eps = device.zeros(2, wp.int32), device.zeros(1, wp.float64)
         self.count = self.pair_count = 0
         self.pairs, self.segment = device.zeros(1, wp.vec2i), device.zeros(1, wp.int32)
         self.group = device.zeros(n + 1, wp.int32)
         self.nobody = device.zeros(n, wp.int32)
         self.wanted, self.scan, self._builds = device.zeros(1, wp.int32), Scan(device), -1
         self.kept, self._mixed = KeptFriction(device, n), -1
+
+    def set_eps(self, eps: float) -> None:
+        """Slip [m] below which contacts count as static."""
+        self.device.write(self.lagged.eps, np.array([eps]))
 
     @property
     def sticks(self) -> bool:
@@ -183,11 +187,11 @@ class Friction:
                 self.device.copy(array, before, count=before.shape[0])
                 setattr(self.anchors, name, array)
 
-    def keep_anchors(self, pose: Pose, rest: Pose, now: Pose, eps: float) -> None:
+    def keep_anchors(self, pose: Pose, rest: Pose, now: Pose) -> None:
         """Remember how far the contacts are stretched after a step from `now` to `pose`."""
         if self.sticks:
             extent = max(self._extent, 1)
-            self.device.launch(friction.keep_anchors, extent, self.lagged, eps, pose, rest, now, self.anchors)
+            self.device.launch(friction.keep_anchors, extent, self.lagged, pose, rest, now, self.anchors)
 
     def read_anchors(self) -> Anchors:
         """What the contacts of the last step remember, on the host."""
@@ -286,8 +290,9 @@ class Friction:
 
     def evaluate(self, at: Iterate, slot: str) -> None:
         """Energies of the lagged contacts for displacements against `Iterate.rest`."""
-        slips = at.eps, at.pose(slot), at.rest
-        self.device.launch(friction.friction_energies, self._extent, self.lagged, *slips, self.energies(slot))
+        self.device.launch(
+            friction.friction_energies, self._extent, self.lagged, at.pose(slot), at.rest, self.energies(slot)
+        )
 
     @property
     def couplings(self) -> list[tuple[Coupling, int]]:
@@ -305,7 +310,7 @@ class Friction:
         if contacts.candidates.nobody or not self.enabled:
             return
         runs, items = r.run_room, (r.runs, r.counts)
-        slips, caution = (self.lagged, at.eps, at.current, at.rest), contacts.law.caution
+        slips, caution = (self.lagged, at.current, at.rest), contacts.law.caution
         if r.elements:
             self.device.launch(
                 friction.friction_elements, r.run * runs, *slips, caution, *items, r.run, r.elements, grain=128
@@ -347,8 +352,8 @@ class Friction:
             acting = kept(c.pairs, c.pair_count)
         return frozen, acting
 
-    def works(self, pose: Pose, rest: Pose, now: Pose, eps: float) -> wp.array:
+    def works(self, pose: Pose, rest: Pose, now: Pose) -> wp.array:
         """(count,) work of friction on the motion from `now` to `pose`, times c h^2, contact by contact."""
         out = self.pool.get("work", 1, wp.float64)
-        self.device.launch(friction.friction_works, self._extent, self.lagged, eps, pose, rest, now, out)
+        self.device.launch(friction.friction_works, self._extent, self.lagged, pose, rest, now, out)
         return out
