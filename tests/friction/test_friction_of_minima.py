@@ -111,7 +111,8 @@ def test_kernels_equal_the_definition(make, share):
     lagged, points, _, _ = frozen(model)
     assert kernels.friction.count == len(lagged) > 0
     rest = q + 0.5 * EPS * np.random.default_rng(1).normal(size=q.shape)
-    at = Iterate(pose_of(q), rest=pose_of(rest), eps=EPS)
+    at = Iterate(pose_of(q), rest=pose_of(rest))
+    kernels.friction.set_eps(EPS)
     DEVICE.write(kernels.contacts.law.caution, np.full(len(q), share))
     kernels.friction.linearize(at)
     elements = friction.friction_elements(lagged, points.positions(q - rest), EPS, share)

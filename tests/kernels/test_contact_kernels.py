@@ -161,6 +161,7 @@ def test_friction_equals_its_definition(name, slide, one_by_one):
     moved = frozen.positions(q - rest)
     poses = pose_of(q), pose_of(rest)
     at = Iterate(poses[0], rest=poses[1])
+    kernels.friction.set_eps(EPS)
     kernels.friction.evaluate(at, "current")
     energy = kernels.friction.pool.get("energy_current", 1, wp.float64)
     assert_close(DEVICE.read(energy, len(lagged)), friction.energy(lagged, moved, EPS))
@@ -173,7 +174,7 @@ def test_friction_equals_its_definition(name, slide, one_by_one):
         assert_close(blocks, definition[1])
     step = frozen.positions(q - now).reshape(-1, 12)
     work = -np.sum(friction.gradient(lagged, moved, EPS) * step)
-    works = DEVICE.read(kernels.friction.works(*poses, pose_of(now), EPS), len(lagged))
+    works = DEVICE.read(kernels.friction.works(*poses, pose_of(now)), len(lagged))
     assert works.sum() == pytest.approx(work, rel=1e-10)
 
 
@@ -199,6 +200,7 @@ def test_friction_between_bodies_makes_no_net_force():
     kernels.energies(q)
     kernels.friction.lag(pose_of(q), pose_of(q).A)
     rest = q + EPS * np.random.default_rng(1).normal(size=q.shape)
+    kernels.friction.set_eps(EPS)
     kernels.friction.linearize(Iterate(pose_of(q), rest=pose_of(rest)))
     gradient, _ = kernels.assembled(kernels.friction.reduction)
     force = np.abs(gradient[0, :3]).max()

@@ -10,9 +10,13 @@ from test_recorded import PD, ROUNDING, apart, links, pile, pinched
 
 import abd
 from abd import backends
+from abd.backends.device.device import Device
 from abd.backends.device.pool import Pool
 from abd.backends.device.watching.launches import Launches
 from abd.backends.linear import solver_choice
+from abd.backends.linear.elimination import Elimination
+from abd.backends.linear.factor_schedules import RangesOfPanels
+from abd.backends.progress import Progress
 from abd.backends.recorded import direction, search
 from abd.backends.reference import line_search
 from abd.backends.warp.parts import arcs
@@ -277,6 +281,28 @@ def test_a_settled_scene_is_recorded_once():
         recorded.step()
     assert (device.generation, records.recorded) == (generation, made)
     assert records.replayed >= replayed + 25
+
+
+def test_a_record_serves_steps_of_any_length():
+    direct, recorded = pair(rest())
+    for _ in range(20):
+        step_both(direct, recorded)
+    for h in (3e-3, 7e-3, 1e-4, 2e-2):
+        for each in (direct, recorded):
+            each.stepper.substeps.take(h, Progress())
+        assert_same_state(direct, recorded)
+    kept = [key[0] for key in recorded.backend.iteration.graphs._kept]
+    assert kept.count("iteration") == kept.count("start") == 1
+
+
+def test_records_outlive_patterns_that_one_range_serves():
+    device = Device("cpu", records=True)
+    schedule, generations = RangesOfPanels(device), []
+    for pairs in ([(0, 1)], [(0, 1), (1, 2)], [(0, 2), (2, 3)]):
+        elimination = Elimination(4, *np.array(pairs).T)
+        schedule.follow(elimination, *elimination.fill())
+        generations.append(device.generation)
+    assert schedule.ranges == 1 and generations == [generations[0]] * 3
 
 
 @pytest.mark.parametrize("scene", [rest, lambda: pile(DIRECT), lambda: pile(PCG), apart])
