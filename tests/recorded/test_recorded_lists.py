@@ -119,19 +119,18 @@ def test_a_renewal_reads_once_and_keeps_its_arrays():
     model = clear_of_the_plane(0)
     path, limits = upload_path(standing(model.bodies.q)), unlimited(4)
     found = Candidates(model, RESIDENT, PairLaw(model))
-    reads, names = [], ("pairs", "items", "segment", "carried", "hits")
+    reads = []
     for _ in range(3):
         before = RESIDENT.generation
-        arrays = [getattr(found, name) for name in names]
+        rooms = list(found.rooms)
         with Launches(RESIDENT) as launches:
             found.build(path, *limits)
         calls = {work.name: work.calls for work in launches.works()}
         reads.append(calls["host: read"])
         assert "host: scan" not in calls
-        same = [getattr(found, n) is a for n, a in zip(names, arrays, strict=True)]
-        assert all(same) == (reads[-1] == 1)
+        assert (found.rooms == rooms) == (reads[-1] == 1)
         if RESIDENT.generation == before:
-            assert all(same)
+            assert found.rooms == rooms
     assert reads[0] > 1 and reads[1:] == [1, 1]
     assert found.pair_room >= found.pair_count > 0 and found.room >= found.count > 0
     assert found.pairs.shape[0] >= found.pair_room and found.segment.shape[0] > found.pair_room
