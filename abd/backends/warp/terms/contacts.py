@@ -144,6 +144,11 @@ class Contacts:
         self.device.launch(sums.segment_minima, self.n, c.segment, c.group, shares, out, 1.0, grain=1024)
         return shares
 
+    @property
+    def shares(self) -> wp.array:
+        """What the last `times_of_impact` or `way_shares` found for every candidate."""
+        return self.pool.get("toi", 1, wp.float64)
+
     def _along(self, path: Path) -> tuple[wp.array, tuple, tuple]:
         """Where shares of candidates go, and what `Impacts` takes first: how the bodies of their pairs approach on a path."""
         c, (pairs, _) = self.candidates, self._sizes()
