@@ -15,6 +15,7 @@ from abd.backends.reference.numpy_contacts import body_pair
 from abd.backends.warp.iterate import Iterate
 from abd.backends.warp.terms.contacts import Contacts
 from abd.backends.warp.terms.friction import Friction
+from abd.backends.warp.terms.impacts import Impacts
 from abd.backends.warp.terms.reduction import Reduction
 from abd.contact.candidates import Candidates, contacts
 from abd.contact.pairs import body_pairs
@@ -76,7 +77,7 @@ def with_stiffness(model: Model) -> Model:
 class Kernels:
     """The contact kernels of one model, with its candidates for one path.
 
-    `one_by_one` says whether sums go item by item, as on CUDA.
+    `one_by_one` says whether sums go item by item, and marches are closed up, as on CUDA.
     """
 
     def __init__(self, model: Model, path: Path, device: Device = DEVICE, one_by_one: bool | None = None):
@@ -87,6 +88,7 @@ class Kernels:
         self.friction = Friction(model, device, self.contacts)
         for part in (self.contacts, self.friction):
             part.reduction = Reduction(device, model.bodies.kind == Kind.STATIC, one_by_one)
+        self.contacts.impacts = Impacts(device, one_by_one)
         self.path = upload_path(path)
         unlimited = DEVICE.upload(np.ones(1), wp.float64)
         self.contacts.candidates.build(self.path, DEVICE.zeros(self.n, wp.int32), unlimited)

@@ -11,7 +11,6 @@ import warp as wp
 
 from cuda_kernels.bodies.affine import HALF, ONE, TWO, ZERO, Path, arc, arc_and_rate
 from cuda_kernels.bodies.anew import anew
-from cuda_kernels.contact.pair_law import activation
 from cuda_kernels.contact.surfaces import (
     EDGE_EDGE,
     TARGET_VERTEX,
@@ -22,13 +21,11 @@ from cuda_kernels.contact.surfaces import (
     corners,
     points,
     primitives,
-    proximity,
     proximity_at,
     separation,
 )
 
 wp.set_module_options({"enable_backward": False, "max_unroll": 4})
-LOADED_FOR = ("contact",)
 
 MAX_ADVANCES = wp.constant(wp.int32(256))
 MANY = wp.constant(wp.int32(4096))
@@ -192,16 +189,18 @@ def is_far(approach: wp.float64, known: wp.float64, end: wp.float64) -> bool:
     return approach < ZERO or (known > ZERO and approach * end <= (ONE - LEFT) * known)
 
 
-HIDDEN = """
-#if defined(__CUDA_ARCH__)
-    asm volatile("" : "+r"(index));
-#endif
-    return index;
-"""
-
-
-@wp.func_native(HIDDEN)
-def hidden(index: wp.int32) -> wp.int32: ...
+@wp.func
+def barely_moves(
+    s: Surfaces, path: Path, i: wp.int32, j: wp.int32, c: wp.vec4i, known: wp.float64, end: wp.float64
+) -> bool:
+    """Whether the speeds at alpha = 0 of a candidate's points prove it safe up to `end`; `known` as `march` has it."""
+    if known <= ZERO:
+        return False
+    kind = c[1]
+    prim = primitives(s, i, j, kind, c[2], c[3])
+    speeds = corners(kind, prim, path.dp[i], path.rate[i], path.dp[j], path.rate[j])
+    bend = path.bend[i] + path.bend[j]
+    return advance_within((ONE - LEFT) * known, relative_speed(kind, speeds), bend) >= end
 
 
 @wp.func
@@ -235,8 +234,9 @@ def march(
     Each advance keeps about a fifth of the gap it starts from; the march ends when a fifth of the initial gap is left, and
     no more than `least` [m], or at its cap of advances, with the alpha proven so far.
     """
+    if barely_moves(s, path, i, j, c, known, end):
+        return end
     kind = c[1]
-    prim = primitives(s, i, j, kind, c[2], c[3])
     # the vertex, or the first edge, is of body f, the target or the second edge of body g
     f = i
     g = j
@@ -245,17 +245,18 @@ def march(
         f = j
         g = i
     edges = kind == EDGE_EDGE
-    if known > ZERO:
-        speeds = corners(kind, prim, path.dp[f], path.rate[f], path.dp[g], path.rate[g])
-        if advance_within((ONE - LEFT) * known, relative_speed(kind, speeds), path.bend[f] + path.bend[g]) >= end:
-            return end
     by_bodies = (ONE - LEFT) * known / approach
+    at = points(s, i, j, c[1], c[2], c[3])
     frame = Frame()
+    if kind != VERTEX_PLANE:
+        radius = wp.length(path.p[f] + path.A[f] * s.vertices[at[0]] - path.p[g])
+        if edges:
+            radius = wp.max(radius, wp.length(path.p[f] + path.A[f] * s.vertices[at[1]] - path.p[g]))
+        frame = frame_of(path, f, g, radius)
     stop = least
     t = wp.float64(0.0)
     marching = wp.bool(True)
     advances = wp.int32(0)
-    at = points(s, i, j, c[1], c[2], c[3])
     # what an advance needs is found where it needs it, and let go: two poses, their rates and the points do not fit into
     # registers
     while marching:
@@ -308,15 +309,10 @@ def march(
                 if kind == VERTEX_PLANE:
                     tau = wp.max(tau, advance_within(room, -wp.dot(n, v.x0), bend))
                 else:
-                    if advances == 0:
-                        radius = wp.length(x.x0 - path.p[g])
-                        if edges:
-                            radius = wp.max(radius, wp.length(x.x1 - path.p[g]))
-                        frame = frame_of(path, f, g, radius)
-                    floor = xi + LEFT * gap
-                    tau = wp.max(tau, plane_advance(n, floor, x, u0, u1, edges, frame))
                     if s.vertices[anew(at[1])] == s.vertices[anew(at[2])] and s.vertices[anew(at[2])] == s.vertices[anew(at[3])]:
                         tau = wp.max(tau, advance_within(room, wp.dot(n, v.x1 - v.x0), bend))
+                    floor = xi + LEFT * gap
+                    tau = wp.max(tau, plane_advance(n, floor, x, u0, u1, edges, frame))
                     if edges and t + tau < end:
                         A = path.A[f]
                         p = path.p[f]
@@ -338,107 +334,3 @@ def march(
     if by_bodies > t:
         t = wp.min(by_bodies, end)
     return t
-
-
-# without a loop over the grid, whose counters would lie in registers through all of a march
-@wp.kernel(grid_stride=False)
-def times_of_impact(
-    first: wp.int32,
-    s: Surfaces,
-    path: Path,
-    pairs: wp.array(dtype=wp.vec2i),
-    candidates: wp.array(dtype=wp.vec4i),
-    listed: wp.array(dtype=wp.int32),
-    batch: wp.int32,
-    minimum: wp.float64,
-    island: wp.array(dtype=wp.int32),
-    limit: wp.array(dtype=wp.float64),
-    approach: wp.array(dtype=wp.float64),
-    known: wp.array(dtype=wp.float64),
-    kept: wp.array(dtype=wp.int32),
-    proven: wp.int32,
-    first_found: wp.array(dtype=wp.float64),
-    toi: wp.array(dtype=wp.float64),
-):
-    """Proven-safe alphas of a batch of candidates, up to the limit of their islands; `approach` bounds how much closer
-    the bodies of every pair come, `known` are the candidates' gaps at alpha = 0 in activations, or lower bounds of them;
-    where `proven`, the limits are safe for pairs that are `kept` (not -1); listed = [pairs, candidates].
-
-    Only the smallest alpha of an island means anything. `first_found` (islands,), the limits at first, is the smallest
-    that some thread has found so far: nobody has to march far beyond it. It is a hint that threads write without waiting
-    for each other; whoever reads an old one marches further than necessary. The smallest alpha has the same bits in any
-    order, as a march that stops before its end does not depend on where that is.
-    """
-    t = wp.tid() + first
-    for k in range(batch * t, wp.min(batch * (t + 1), listed[1])):
-        c = candidates[k]
-        i = pairs[c[0]][0]
-        alpha = limit[island[i]]
-        if proven == 0 or kept[c[0]] < 0:
-            found = first_found[island[i]]
-            end = wp.min(alpha, BEYOND * found)
-            alpha = end
-            j = pairs[c[0]][1]
-            reach = activation(s.between, i, j)
-            gap = known[k] * reach
-            if not is_far(approach[c[0]], gap, end):
-                alpha = march(s, path, i, j, c, minimum, end, gap, approach[c[0]], WITHIN * reach, MAX_ADVANCES)
-                if alpha < found:
-                    first_found[island[i]] = alpha
-        toi[k] = alpha
-
-
-@wp.kernel(grid_stride=False)
-def way_shares(
-    first: wp.int32,
-    s: Surfaces,
-    path: Path,
-    pairs: wp.array(dtype=wp.vec2i),
-    candidates: wp.array(dtype=wp.vec4i),
-    listed: wp.array(dtype=wp.int32),
-    batch: wp.int32,
-    minimum: wp.float64,
-    approach: wp.array(dtype=wp.float64),
-    known: wp.array(dtype=wp.float64),
-    back: wp.int32,
-    share: wp.array(dtype=wp.float64),
-):
-    """How far the way of a batch of candidates is proven free, 1 where it is free as a whole; listed = [pairs, candidates].
-
-    `approach` bounds how much closer the bodies of every pair come, `known` are gaps at the end of the step, in activations,
-    or lower bounds of them: where the path leads `back` they are those at its beginning. A gap may shrink towards its value
-    at the other end, and a fifth of it is kept; no less than the activation if that is smaller.
-    """
-    t = wp.tid() + first
-    for k in range(batch * t, wp.min(batch * (t + 1), listed[1])):
-        c = candidates[k]
-        i = pairs[c[0]][0]
-        j = pairs[c[0]][1]
-        closer = approach[c[0]]
-        least = activation(s.between, i, j)
-        gap = known[k] * least
-        if back == 0:
-            gap = wp.max(gap - closer, ZERO)
-        alpha = ONE
-        if not is_far(closer, gap, ONE):
-            alpha = ZERO
-            floor = ANY_GAP
-            cap = MAX_ADVANCES
-            if back == 0:
-                floor = least
-            attempt = wp.int32(0)
-            # a loop of two would be unrolled, and with it the march
-            while attempt < 2:
-                if alpha < ONE:
-                    if attempt == 1:
-                        prim = primitives(s, i, j, c[1], c[2], c[3])
-                        end = proximity(
-                            c[1], prim,
-                            path.p[i] + path.dp[i], arc(path, i, ONE), path.p[j] + path.dp[j], arc(path, j, ONE), s.plane[j],
-                        )  # fmt: skip
-                        left = wp.max(end.side * wp.length(end.r) - separation(s, i, j, minimum), ZERO)
-                        floor = wp.min(floor, ENOUGH * left)
-                        cap = MANY
-                    alpha = march(s, path, i, j, c, minimum, ONE, gap, closer, floor, cap)
-                attempt = attempt + 1
-        share[k] = alpha

@@ -158,11 +158,10 @@ def spend_margins(
 
 @wp.struct
 class OldList:
-    """The list before a renewal: `pair_count` pairs and `count` candidates, none where they do not serve; `number` of
-    every pair in the new list, -1 where its candidates are not kept."""
+    """The list before a renewal: counts = [pairs, candidates], none where they do not serve; `number` of every pair in the
+    new list, -1 where its candidates are not kept."""
 
-    pair_count: wp.int32
-    count: wp.int32
+    counts: wp.array(dtype=wp.int32)
     pairs: wp.array(dtype=wp.vec2i)
     group: wp.array(dtype=wp.int32)
     left: wp.array(dtype=wp.float64)
@@ -184,8 +183,8 @@ def set_aside(
     old.pairs[k] = pairs[k]
     old.left[k] = left[k]
     old.segment[k] = segment[k]
-    if k == old.pair_count - 1:
-        old.segment[k + 1] = segment[k + 1]
+    # twice the same, but for the last one
+    old.segment[k + 1] = segment[k + 1]
     old.number[k] = -1
 
 
@@ -213,7 +212,7 @@ def match_pairs(
     kept[k] = -1
     w = world[pairs[k][0]]
     left[k] = margin[w]
-    if old.pair_count == 0:
+    if old.counts[0] == 0:
         return
     lo = old.group[pairs[k][0]]
     end = old.group[pairs[k][0] + 1]
@@ -270,7 +269,7 @@ def copy_kept(
     pair = wp.int32(-1)
     k = wp.int32(-1)
     shift = wp.int32(0)
-    for m in range(batch * t, wp.min(batch * (t + 1), old.count)):
+    for m in range(batch * t, wp.min(batch * (t + 1), old.counts[1])):
         c = old.items[m]
         if c[0] != pair:
             pair = c[0]

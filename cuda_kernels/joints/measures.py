@@ -8,6 +8,7 @@ measure is a function of the features ``z = (M = D^T C ; r = D^T d ; s = C^T d ;
 import warp as wp
 
 from cuda_kernels.bodies.affine import ONE, TINY, ZERO, Pose
+from cuda_kernels.bodies.anew import anew
 from cuda_kernels.joints.special_measures import ROTATION, SURFACE_DOT, SURFACE_ROLL, SURFACE_TILT, special_function
 
 wp.set_module_options({"enable_backward": False, "max_unroll": 4})
@@ -164,7 +165,8 @@ def by_features(measures: Measures, e: wp.int32, D: wp.mat33d, C: wp.mat33d, d: 
                 dM[c // 3, c % 3] = ONE
             else:
                 dr[c - 9] = ONE
-            f = special_function(kind, measures.numbers, e, M, r, dM, dr)
+            # what does not change from one to the next would all be kept in registers
+            f = special_function(kind, measures.numbers, anew(e), M, r, dM, dr)
             g[c] = f[1]
     elif kind != LENGTH:
         w = by_functionals(kind, functionals(measures, e, features(D, C, d)))

@@ -6,6 +6,7 @@ A thread adds up the bodies of a chunk of a mechanism, one the chunks of a mecha
 import warp as wp
 
 from cuda_kernels.bodies.affine import HALF, ONE, ZERO, Pose, rate_of, skew
+from cuda_kernels.bodies.anew import anew
 from cuda_kernels.bodies.bodies import BodyData, StepData, elastic_energy
 from cuda_kernels.bodies.free_motion import moments_about
 from cuda_kernels.bodies.integrators import DISSIPATIVE, FRESH, SMOOTH, STEP
@@ -123,35 +124,40 @@ def add_up(
         b = mechanisms.bodies[k]
         m = body.mass[b]
         s = body.moment[b]
-        x0 = before.p[b] - origin
-        x = now.p[b] - origin
-        A0 = before.A[b]
-        A = now.A[b]
-        D0 = rate_of(earlier, b)
-        D = rate_of(velocity, b)
-        v0 = wp.vec3d(earlier[b, 0], earlier[b, 1], earlier[b, 2])
-        v = wp.vec3d(velocity[b, 0], velocity[b, 1], velocity[b, 2])
         fresh = mode[b] == FRESH
         gained = row_gain(gains, b, before, now, step.ch2[0], fresh)
+        v0 = wp.vec3d(earlier[b, 0], earlier[b, 1], earlier[b, 2])
+        v = wp.vec3d(velocity[b, 0], velocity[b, 1], velocity[b, 2])
         if not fresh:
-            gained = gained + kinetic(s, m, v - v0, D - D0, v + v0, D + D0) - m * wp.dot(step.gravity, x - x0)
+            D0 = rate_of(earlier, b)
+            D = rate_of(velocity, b)
+            fall = (now.p[b] - origin) - (before.p[b] - origin)
+            gained = gained + kinetic(s, m, v - v0, D - D0, v + v0, D + D0) - m * wp.dot(step.gravity, fall)
             if body.stiffness[b] > ZERO:
-                gained = gained + elastic_energy(body.stiffness[b], body.arap[b], A)
-                gained = gained - elastic_energy(body.stiffness[b], body.arap[b], A0)
+                gained = gained + elastic_energy(body.stiffness[b], body.arap[b], now.A[b])
+                gained = gained - elastic_energy(body.stiffness[b], body.arap[b], before.A[b])
         if mode[b] == DISSIPATIVE or wp.length(body.force[b]) + wp.length(body.torque[b]) > ZERO:
             gained = ENDLESS
         a[0] = a[0] + gained
-        a[1] = a[1] + kinetic(s, m, v, D, v, D)
         if fresh:
             a[2] = a[2] + ONE
         else:
             a[28] = a[28] + ONE
-        L0 = momentum(s, m, x0, A0, v0, D0)
-        L = momentum(s, m, x, A, v, D)
+        # what a sum needs is looked up where it needs it: all of it together does not fit into registers
+        b = anew(b)
+        x = before.p[b] - origin
+        L = momentum(s, m, x, before.A[b], v0, rate_of(earlier, b))
         for r in range(3):
             a[3 + r] = a[3 + r] + m * v0[r]
-            a[6 + r] = a[6 + r] + L0[r]
-            a[9 + r] = a[9 + r] + m * x0[r]
+            a[6 + r] = a[6 + r] + L[r]
+            a[9 + r] = a[9 + r] + m * x[r]
+        b = anew(b)
+        x = now.p[b] - origin
+        A = now.A[b]
+        D = rate_of(velocity, b)
+        a[1] = a[1] + kinetic(s, m, v, D, v, D)
+        L = momentum(s, m, x, A, v, D)
+        for r in range(3):
             a[12 + r] = a[12 + r] + m * v[r]
             a[15 + r] = a[15 + r] + L[r]
             a[18 + r] = a[18 + r] + m * x[r]

@@ -6,6 +6,8 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
+import scipy.sparse
+import scipy.sparse.linalg
 import warp as wp
 from block_systems import System, chain, cube, net, random_pairs, random_tree, star_of_chains
 from on_device import NAME
@@ -96,6 +98,20 @@ def test_trees_have_no_fill_and_chains_are_eliminated_from_both_ends():
     long = Elimination(20000, *chain(20000).T)
     sizes = np.diff(long.ranges)
     assert len(sizes) == 2 and sizes.min() > 9000 and len(long.levels) == 2
+
+
+@pytest.mark.parametrize("graph", [cube(6), net(12, 12), random_pairs(300, 900, 1)], ids=["cube", "net", "random"])
+def test_the_order_is_that_of_a_complete_factor(graph):
+    """Which nobody computes for it: that takes time like the fill."""
+    size = int(graph.max()) + 1
+    ends = np.concatenate([graph, graph[:, ::-1]]).T
+    A = scipy.sparse.csc_matrix((np.full(len(ends[0]), 1.0), tuple(ends)), shape=(size, size))
+    A = (A + 2.0 * size * scipy.sparse.eye_array(size, format="csc")).tocsc()
+    place = scipy.sparse.linalg.splu(
+        A, permc_spec="MMD_AT_PLUS_A", diag_pivot_thresh=0.0, options={"SymmetricMode": True}
+    ).perm_c
+    order = elimination.minimum_degree(scipy.sparse.csr_matrix((np.ones(len(ends[0]), bool), tuple(ends)), shape=(size, size)))
+    np.testing.assert_array_equal(place[order], np.arange(size))
 
 
 def test_levels_are_few_where_items_run_side_by_side():

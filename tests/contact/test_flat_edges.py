@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from on_device import DEVICE
 
 import abd
+from abd.backends.device.upload import upload_surfaces
 from abd.contact.candidates import EDGE_EDGE, find_candidates
 from abd.contact.flat_edges import within_faces
+from abd.contact.pair_law import PairLaw
 from abd.contact.pairs import body_pairs
 from abd.contact.path import standing
 from abd.contact.surfaces import Surfaces
@@ -42,6 +45,21 @@ def test_borders_folds_and_slight_bends_are_looked_for():
     assert [tuple(edge) for edge in np.sort(mesh.edges[within_faces(mesh)], axis=1)] == [(0, 2)]
     folded = {"vertices": [(0, 0, 0), (1, 0, 0), (0, 1, 0), (0.2, 0.9, 0)], "triangles": [(0, 1, 2), (1, 0, 3)]}
     assert not within_faces(mesh_of(surface=folded, thickness=0.01, mass=1.0)).any()
+
+
+@pytest.mark.device
+def test_they_do_not_widen_the_tree_of_the_others():
+    """CUDA sorts edges by their places within the bounds of all: with some far away all others would lie at one place."""
+    scene = abd.Scene()
+    scene.add_body("one", cylinder={"radius": 0.1, "length": 0.3, "segments": 24})
+    scene.add_body("other", sphere={"radius": 0.1, "subdivisions": 1}, position=(1.0, 0.0, 0.0))
+    model = scene.compile()
+    surfaces = upload_surfaces(model, DEVICE, PairLaw(model))
+    for mesh, tree in zip(model.meshes, surfaces.trees[1::3], strict=True):
+        lower, upper = tree.lowers.numpy(), tree.uppers.numpy()
+        np.testing.assert_allclose(lower.min(axis=0), mesh.vertices.min(axis=0), rtol=1e-5, atol=1e-6)
+        np.testing.assert_allclose(upper.max(axis=0), mesh.vertices.max(axis=0), rtol=1e-5, atol=1e-6)
+        np.testing.assert_array_equal((lower > upper).all(axis=1), within_faces(mesh))
 
 
 @pytest.mark.parametrize(("contact_set", "count"), [("minima", 144), ("ipc", 324)])

@@ -159,8 +159,9 @@ def test_paths_on_the_device(back):
 
 
 @pytest.mark.device
+@pytest.mark.parametrize("one_by_one", [False, True], ids=["by batches", "one by one"])
 @pytest.mark.parametrize("seed", [0, 1])
-def test_shares_on_the_device(seed):
+def test_shares_on_the_device(seed, one_by_one):
     """Every candidate by itself, as the definition has it."""
     model = bodies_over_a_plane(seed)
     q = model.bodies.q
@@ -171,7 +172,7 @@ def test_shares_on_the_device(seed):
     w[:3] = 0.1 * rng.normal(size=(3, 3))
     end[:, 3:] = (rotations(w) @ q[:, 3:].reshape(-1, 3, 3)).reshape(-1, 9)
     path = between(q, end, w, np.full(len(q), 3.0))
-    kernels = Kernels(model, path)
+    kernels = Kernels(model, path, one_by_one=one_by_one)
     listed, contacts, n = kernels.listed(), kernels.contacts, len(q)
     start, finish = gaps(path, listed, 0.0), gaps(path, listed, 1.0)
     inner = (start > 1e-4) & (finish > 1e-4)

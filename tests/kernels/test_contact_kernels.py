@@ -226,13 +226,14 @@ def test_times_of_impact_equal_the_definition(motion):
     assert 0.0 < np.mean(stopped) < 1.0
 
 
+@ONE_BY_ONE
 @pytest.mark.parametrize("motion", MOTIONS)
-def test_the_first_impact_of_an_island_is_that_of_its_first_candidate(motion):
-    """To the bit, in whatever order they are looked at."""
+def test_the_first_impact_of_an_island_is_that_of_its_first_candidate(motion, one_by_one):
+    """To the bit, in whatever order they are looked at, and whether or not cheap proofs go before."""
     stopped, islands = 0, (np.zeros(4, int), np.array([0, 1, 0, 2]))
     for seed in range(3):
         model = clear_of_the_plane(seed)
-        kernels = Kernels(model, random_path(model, seed, *MOTIONS[motion]))
+        kernels = Kernels(model, random_path(model, seed, *MOTIONS[motion]), one_by_one=one_by_one)
         alone, first = kernels.times_of_impact(), body_pairs(model).i[kernels.candidates().pair]
         for island in islands:
             limits = np.array([1.0, 0.6, 0.9])[: island.max() + 1]

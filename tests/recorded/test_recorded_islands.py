@@ -241,6 +241,8 @@ def test_the_numbering_itself_reads_nothing():
     """The host looks when it is asked, and once."""
 
     class Reads:
+        inside_graphs = True
+
         def __init__(self):
             self.names = []
 

@@ -25,6 +25,9 @@ from cuda_kernels.contact.surfaces import Surfaces
 from cuda_kernels.contact.topology import Topology
 from cuda_kernels.joints.measures import Measures
 
+EMPTY = 3e37
+"""Lower corner of an empty box, whose upper one is the opposite, within 32 bits."""
+
 
 def new_pose(device: Device, n: int) -> Pose:
     """Uninitialised pose of n bodies."""
@@ -127,9 +130,10 @@ def upload_surfaces(model: Model, device: Device, law: PairLaw) -> UploadedSurfa
         least.append(least_dimension(mesh))
         target_ids.append(tree(boxes(mesh, targets[-1])))
         lower, upper = boxes(mesh, mesh.edges)
-        # what is not looked for stands where nothing meets it
+        # what is not looked for has a box that nothing meets and that widens no other: CUDA sorts boxes by their places between
+        # the bounds of all
         unmet = ~contact_surfaces.edges_that_meet(model, mesh)
-        lower[unmet] = upper[unmet] = 1e30
+        lower[unmet], upper[unmet] = EMPTY, -EMPTY
         edge_ids.append(tree((lower, upper)))
         vertex_ids.append(tree((mesh.vertices, mesh.vertices)))
 

@@ -14,6 +14,7 @@ import numpy as np
 import warp as wp
 
 from abd.backends.device.device import ALONE, Device
+from abd.backends.device.graphs import Graphs
 from abd.backends.device.scan import Scan
 from abd.backends.numbering import Division, Numbering
 from abd.joints.closure.link_graph import connected_labels
@@ -56,7 +57,7 @@ class Islands(Numbering):
         )
         self.counts, self._lowest = device.zeros(2, wp.int32), device.zeros(1, wp.int32)
         self._every = device.upload([bodies], wp.int32)
-        self._scan = Scan(device)
+        self._scan, self._graphs = Scan(device), Graphs(device)
         self._joined = device.upload(np.arange(room), wp.int32)
         self._mobile: np.ndarray | None = None
         kinds = (wp.float64, wp.int32)
@@ -126,22 +127,33 @@ class Islands(Numbering):
             lists: body pairs (room,) vec2i that may touch, a mobile one first; an int32 array whose first entry is how
                 many they are; room.
         """
-        n, launch, sizes = self.n, self.device.launch, self._sizes
+        n, launch = self.n, self.device.launch
         if not n:
             return
-        root, present, lowest, number = self._root, self._present, self._lowest, self._number
-        launch(kernels.begin, n, self._joined, root, present, self.paired_islands, lowest, n)
+        launch(kernels.begin, n, self._joined, self._root, self._present, self.paired_islands, self._lowest, n)
         for pairs, counts, room in lists:
-            launch(kernels.unite, room, pairs, counts, held, root, grain=ALONE)
-        launch(kernels.find_parts, n, held, self._tied, root, present, lowest, grain=ALONE)
-        self._scan.run(present, number, self._every, 0, n)
-        launch(
-            kernels.number_bodies,
-            n, held, self._tied, root, number, lowest, n, self.island, self._sorted, self.order, self.counts,
-        )  # fmt: skip
+            launch(kernels.unite, room, pairs, counts, held, self._root, grain=ALONE)
+        self._graphs.run(("number", held.ptr), lambda: self._launch_numbers(held))
         for pairs, counts, room in lists:
             launch(kernels.mark_paired, room, pairs, counts, self.island, self.paired_islands)
         self.device.sort_pairs(self._sorted, self.order, n)
+        self._graphs.run("cut", self._launch_chunks)
+        self._division, self._known = None, None
+        self.formed += 1
+
+    def _launch_numbers(self, held: wp.array) -> None:
+        """Number the parts that were found, and their bodies."""
+        n, launch, present, lowest, number = self.n, self.device.launch, self._present, self._lowest, self._number
+        launch(kernels.find_parts, n, held, self._tied, self._root, present, lowest, grain=ALONE)
+        self._scan.run(present, number, self._every, 0, n)
+        launch(
+            kernels.number_bodies,
+            n, held, self._tied, self._root, number, lowest, n, self.island, self._sorted, self.order, self.counts,
+        )  # fmt: skip
+
+    def _launch_chunks(self) -> None:
+        """Cut the bodies of every island, side by side, into chunks."""
+        n, launch, sizes = self.n, self.device.launch, self._sizes
         launch(kernels.find_starts, n, self._sorted, n, self._start)
         launch(kernels.count_chunks, n, self.counts, self._start, CHUNK, sizes)
         self._scan.run(sizes, self.island_start, self.counts, 0, n)
@@ -149,8 +161,6 @@ class Islands(Numbering):
             kernels.start_chunks,
             n, self._sorted, self._start, n, CHUNK, self.island_start, self.chunk_start, self.counts,
         )  # fmt: skip
-        self._division, self._known = None, None
-        self.formed += 1
 
     # what takes part ---------------------------------------------------------------------------------------------
 

@@ -75,7 +75,7 @@ class WarpBackend:
             self.graphs,
         )  # fmt: skip
         self.arcs = Arcs(potential, track, touch, scratch)
-        self.ways = Ways(potential, states, track, touch, idle, scratch)
+        self.ways = Ways(potential, states, track, touch, idle, scratch, self.graphs)
         self.readings = Readings(potential, states, track, touch, self.scheme, self.totals, scratch)
         self.fixed_stiffness = settings.contact_stiffness is not None
         self.iteration = Iteration(self)

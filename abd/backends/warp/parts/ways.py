@@ -6,6 +6,7 @@ import numpy as np
 import warp as wp
 
 from abd.backends.answers import STRAINED, NotProven
+from abd.backends.device.graphs import Graphs
 from abd.backends.warp.parts.idle import Idle
 from abd.backends.warp.parts.states import States
 from abd.backends.warp.parts.touch import Touch
@@ -22,10 +23,10 @@ class Ways:
     """`abd.backends.protocol.Ways` says what each call does."""
 
     def __init__(
-        self, potential: Potential, states: States, track: Track, touch: Touch, idle: Idle, scratch: Scratch
+        self, potential: Potential, states: States, track: Track, touch: Touch, idle: Idle, scratch: Scratch, graphs: Graphs
     ):
         self.potential, self.states, self.track = potential, states, track
-        self.touch, self.idle, self.scratch = touch, idle, scratch
+        self.touch, self.idle, self.scratch, self.graphs = touch, idle, scratch, graphs
         self.device, self.islands, self.contacts = potential.device, potential.islands, potential.contacts
 
     def free_way(self, h: float, standing: wp.array | None = None) -> NotProven:
@@ -78,9 +79,14 @@ class Ways:
 
     def _share(self, back: bool) -> tuple[float, wp.array]:
         """How far the path is proven free as a way, and the same of every candidate."""
+        self.graphs.run(("shares", back), lambda: self._launch_shares(back))
+        return float(self.islands.read("read").min(initial=1.0)), self.contacts.shares
+
+    def _launch_shares(self, back: bool) -> None:
+        """Shares of the candidates, the smallest of every island among its numbers."""
         a = self.scratch.a
-        shares = self.contacts.way_shares(self.track.path, back, a)
-        return float(self.islands.reduced(a, sums.MIN).min(initial=1.0)), shares
+        self.contacts.way_shares(self.track.path, back, a)
+        self.islands.reduce(a, sums.MIN, self.islands.scalars("read"))
 
     def _set_way(self, h: float, back: bool, standing: wp.array | None) -> None:
         """The path is the way, from the iterate back to the state or the other way round."""

@@ -12,6 +12,7 @@ import numpy as np
 import warp as wp
 
 from abd.backends.device.device import ALONE, Device
+from abd.backends.device.graphs import Graphs
 from abd.backends.device.scan import WARP, chunk_length
 from abd.backends.device.upload import upload_filters, upload_surfaces
 from abd.backends.warp.terms.list_rooms import CANDIDATES, ORDER, PAIRS, PRIMITIVES, ListRooms
@@ -122,7 +123,8 @@ class Candidates(ListRooms):
         self.each, self.held = device.zeros(max(self.n, 1), wp.float64), device.zeros(max(self.n, 1), wp.int32)
         self.searched, self.covered = device.zeros(self.worlds, wp.int32), device.zeros(1, wp.int32)
         self.lacks = device.upload(np.ones(self.worlds), wp.int32)
-        self.old.group = device.zeros(self.n + 1, wp.int32)
+        self.old.group, self.old.counts = device.zeros(self.n + 1, wp.int32), device.zeros(2, wp.int32)
+        self.graphs, self._old_count = Graphs(device), 0
         self.reusable = False
 
     def forget(self) -> None:
@@ -264,19 +266,20 @@ class Candidates(ListRooms):
     def _set_aside(self) -> None:
         """Keep the list as the old one, nothing of it where it does not serve any more."""
         old, get, pairs = self.old, self.pool.get, self.pair_count if self.reusable else 0
-        old.pair_count = pairs
-        old.count = self.count if pairs else 0
+        self._old_count = self.count if pairs else 0
         if pairs == 0:
             self.device.fill(old.group)
+            self.device.fill(old.counts)
             return
         old.pairs, old.left = get("old pairs", pairs, wp.vec2i), get("old left", pairs, wp.float64)
         old.segment, old.number = get("old segment", pairs + 1, wp.int32), get("old number", pairs, wp.int32)
-        old.group, old.items = get("old group", self.n + 1, wp.int32), get("old items", old.count, wp.vec4i)
+        old.group, old.items = get("old group", self.n + 1, wp.int32), get("old items", self._old_count, wp.vec4i)
+        self.device.copy(old.counts, self.counts, count=2)
         self.device.launch(kept_pairs.set_aside, pairs, self.pairs, self.left, self.segment, old, grain=16384)
         self.device.copy(old.group, self.group, count=self.n + 1)
-        if old.count:
+        if self._old_count:
             # a count of 0 stands for all that there is room for
-            self.device.copy(old.items, self.items, count=old.count)
+            self.device.copy(old.items, self.items, count=self._old_count)
 
     def growth(self, slack: float) -> wp.array:
         """(worlds,) how far [m] the boxes of bodies grow for a list with a margin [m]."""
@@ -299,8 +302,18 @@ class Candidates(ListRooms):
 
     def _search(self, path: Path, island, limit, lasting: float) -> bool:
         """Find pairs, and their candidates unless they are kept; False if some arrays were too short, which have grown."""
-        device, get = self.device, self.pool.get
-        launch, counts = device.launch, self.counts
+        places = path.p.ptr, island.ptr, limit.ptr
+        self.graphs.run((places, lasting), lambda: self._launch_search(path, island, limit, lasting))
+        wanted = self.device.read(self.totals)
+        # every kind has to have its turn: what was cut short grows at once
+        fits = False not in [self.make_room(kind, wanted) for kind in ORDER]
+        if fits:
+            self.pair_count, self.count = int(wanted[PAIRS]), int(wanted[CANDIDATES])
+        return fits
+
+    def _launch_search(self, path: Path, island, limit, lasting: float) -> None:
+        """The same as far as there is room, by launches only; `totals` says how much is needed."""
+        get, launch, counts = self.pool.get, self.device.launch, self.counts
         self.device.fill(self.totals)
         numbers, partners = get("pair counts", self.n, wp.int32), get("partners", self.n, wp.int32, (broad_phase.ROOM,))
         near = self.filters, self.surfaces, self.lower, self.upper, self.grown
@@ -344,14 +357,9 @@ class Candidates(ListRooms):
             narrow_phase.gather_candidates,
             carried, *query, self.start, self.offset, self.segment, self.items, grain=4096,
         )  # fmt: skip
-        threads = -(-self.old.count // self.batch)
+        covered = self.device.extent(self._old_count, self.pool.room("old items"))
+        threads = -(-covered // self.batch)
         launch(kept_pairs.copy_kept, threads, counts, self.old, self.batch, self.segment, self.items, grain=256)
-        wanted = device.read(self.totals)
-        # every kind has to have its turn: what was cut short grows at once
-        fits = False not in [self.make_room(kind, wanted) for kind in ORDER]
-        if fits:
-            self.pair_count, self.count = int(wanted[PAIRS]), int(wanted[CANDIDATES])
-        return fits
 
     def _sum(self, kind: int, counts, sizes, which: int, extent: int, offsets) -> int:
         """Make offsets out of counts, and found[kind] their sum, or 0 where there is not enough room.

@@ -11,6 +11,7 @@ from abd.backends.device.device import Device
 from abd.backends.device.pool import Pool
 from abd.backends.warp.iterate import Iterate
 from abd.backends.warp.terms.candidates import Candidates
+from abd.backends.warp.terms.impacts import BATCH, Impacts
 from abd.backends.warp.terms.reduction import PairList, Reduction
 from abd.contact.candidates import Candidates as Listed
 from abd.contact.forces import Pressing
@@ -23,15 +24,12 @@ from abd.potentials.barrier import BARRIERS
 from abd.potentials.contact import Contacts as DefinedContacts
 from cuda_kernels.bodies.affine import Path, Pose
 from cuda_kernels.contact import contact as kernels
-from cuda_kernels.contact.ccd import times_of_impact, way_shares
 from cuda_kernels.contact.contact_blocks import contact_blocks
 from cuda_kernels.contact.contact_elements import contact_elements
 from cuda_kernels.contact.minima import PARTS
 from cuda_kernels.linear.couplings import Coupling
 from cuda_kernels.parallel import sums
 
-BATCH = 64
-"""Candidates per thread on a processor, where entering a kernel costs more than to see that a candidate is far."""
 KNOWN = {"energy": wp.float64, "gap": wp.float64, "parts": wp.int32}
 """What a slot holds of every candidate."""
 _COUNT = np.array([bits.bit_count() for bits in range(1 << PARTS)], dtype=np.int32)
@@ -67,6 +65,7 @@ class Contacts:
         self.law.inertia = device.upload(smallest_moments(model), wp.float64)
         self.law.caution = device.upload(np.ones(self.n), wp.float64)
         self.reduction = Reduction(device, model.bodies.kind == Kind.STATIC)
+        self.impacts = Impacts(device)
         self.without = device.zeros((self.n, 12), wp.float64)
         self.least, self.first_found = (device.zeros(max(self.n, 1), wp.float64) for _ in range(2))
         self._room = -1, -1
@@ -116,6 +115,7 @@ class Contacts:
             self.pool.get("toi", count, wp.float64)
             self.pool.get("approach", pairs, wp.float64)
             self._room = self.pool.room("approach"), self.pool.room("toi")
+            self.impacts.reserve(self._room[1])
         return extent(c.pair_count, pairs), -(-extent(c.count, count) // self.batch)
 
     def times_of_impact(self, path: Path, island, limit, out, proven: bool = False) -> None:
@@ -129,30 +129,33 @@ class Contacts:
         if c.nobody:
             self.device.fill(out, 1.0)
             return
-        pairs, batches = self._sizes()
-        toi, approach = (self.pool.get(name, 1, wp.float64) for name in ("toi", "approach"))
+        toi, query, known = self._along(path)
         self.device.copy(self.first_found, limit, count=limit.shape[0])
-        self.device.launch(kernels.pair_approaches, pairs, c.pairs, c.counts, self.done, path, approach, grain=4096)
-        self.device.launch(
-            times_of_impact,
-            batches, self.surfaces, path, c.pairs, c.items, c.counts, self.batch, self.law.minimum, island, limit,
-            approach, self.arrays("current")[1], c.kept, int(proven), self.first_found, toi, grain=512 // self.batch,
-        )  # fmt: skip
+        where = island, limit, c.kept, int(proven), self.first_found
+        self.impacts.stop(self.device.extent(c.count, c.room), query, known, where, toi)
         self.device.launch(sums.segment_minima, self.n, c.segment, c.group, toi, out, 1.0, grain=1024)
 
     def way_shares(self, path: Path, back: bool, out: wp.array) -> wp.array:
         """Per body, how far the ways of the candidates it emits are proven free, and the same of every candidate; the ways
         lead `back` or forth (`abd.backends.warp.parts.ways`). Slot "current" holds the gaps at the end of the step."""
-        c, (pairs, batches) = self.candidates, self._sizes()
-        shares, approach = (self.pool.get(name, 1, wp.float64) for name in ("toi", "approach"))
-        self.device.launch(kernels.pair_approaches, pairs, c.pairs, c.counts, self.done, path, approach, grain=4096)
-        self.device.launch(
-            way_shares,
-            batches, self.surfaces, path, c.pairs, c.items, c.counts, self.batch, self.law.minimum, approach,
-            self.arrays("current")[1], int(back), shares, grain=512 // self.batch,
-        )  # fmt: skip
+        c = self.candidates
+        shares, query, known = self._along(path)
+        self.impacts.free(self.device.extent(c.count, c.room), query, known, back, shares)
         self.device.launch(sums.segment_minima, self.n, c.segment, c.group, shares, out, 1.0, grain=1024)
         return shares
+
+    @property
+    def shares(self) -> wp.array:
+        """What the last `times_of_impact` or `way_shares` found for every candidate."""
+        return self.pool.get("toi", 1, wp.float64)
+
+    def _along(self, path: Path) -> tuple[wp.array, tuple, tuple]:
+        """Where shares of candidates go, and what `Impacts` takes first: how the bodies of their pairs approach on a path."""
+        c, (pairs, _) = self.candidates, self._sizes()
+        toi, approach = (self.pool.get(name, 1, wp.float64) for name in ("toi", "approach"))
+        self.device.launch(kernels.pair_approaches, pairs, c.pairs, c.counts, self.done, path, approach, grain=4096)
+        query = self.surfaces, path, c.pairs, c.items, c.counts, self.law.minimum
+        return toi, query, (approach, self.arrays("current")[1])
 
     def smallest(self, values: wp.array, most: float) -> np.ndarray:
         """(pairs,) smallest value of the candidates (count,) of every listed pair of bodies, at most `most`; on the host."""

@@ -1,0 +1,89 @@
+"""How far candidates may go on a path, batch by batch: where a thread has many, it sees at once that most of them are far."""
+
+import warp as wp
+
+from cuda_kernels.bodies.affine import ONE, ZERO, Path
+from cuda_kernels.contact.ccd import BEYOND, MAX_ADVANCES, WITHIN, is_far, march
+from cuda_kernels.contact.pair_law import activation
+from cuda_kernels.contact.proofs import gap_on_way, share_of_way, tell
+from cuda_kernels.contact.surfaces import Surfaces
+
+wp.set_module_options({"enable_backward": False, "max_unroll": 4})
+LOADED_FOR = ("cpu", "contact")
+
+
+@wp.kernel
+def times_of_impact(
+    first: wp.int32,
+    s: Surfaces,
+    path: Path,
+    pairs: wp.array(dtype=wp.vec2i),
+    candidates: wp.array(dtype=wp.vec4i),
+    listed: wp.array(dtype=wp.int32),
+    minimum: wp.float64,
+    approach: wp.array(dtype=wp.float64),
+    known: wp.array(dtype=wp.float64),
+    island: wp.array(dtype=wp.int32),
+    limit: wp.array(dtype=wp.float64),
+    kept: wp.array(dtype=wp.int32),
+    proven: wp.int32,
+    first_found: wp.array(dtype=wp.float64),
+    batch: wp.int32,
+    toi: wp.array(dtype=wp.float64),
+):
+    """Proven-safe alphas of a batch of candidates, up to the limits of their islands, of which only the smallest of an
+    island means anything (`tell`).
+
+    `approach` bounds how much closer the bodies of every pair come, `known` are the candidates' gaps at alpha = 0 in
+    activations, or lower bounds of them; where `proven`, the limits are safe for pairs that are `kept` (not -1); listed =
+    [pairs, candidates].
+    """
+    t = wp.tid() + first
+    for k in range(batch * t, wp.min(batch * (t + 1), listed[1])):
+        c = candidates[k]
+        pair = pairs[c[0]]
+        of_island = island[pair[0]]
+        alpha = limit[of_island]
+        if proven == 0 or kept[c[0]] < 0:
+            alpha = wp.min(alpha, BEYOND * first_found[of_island])
+            closer = approach[c[0]]
+            reach = activation(s.between, pair[0], pair[1])
+            gap = known[k] * reach
+            # before the call, whose arguments are copied: most candidates are far
+            if not is_far(closer, gap, alpha):
+                alpha = march(s, path, pair[0], pair[1], c, minimum, alpha, gap, closer, WITHIN * reach, MAX_ADVANCES)
+                tell(alpha, of_island, first_found)
+        toi[k] = alpha
+
+
+@wp.kernel
+def way_shares(
+    first: wp.int32,
+    s: Surfaces,
+    path: Path,
+    pairs: wp.array(dtype=wp.vec2i),
+    candidates: wp.array(dtype=wp.vec4i),
+    listed: wp.array(dtype=wp.int32),
+    minimum: wp.float64,
+    approach: wp.array(dtype=wp.float64),
+    known: wp.array(dtype=wp.float64),
+    back: wp.int32,
+    batch: wp.int32,
+    share: wp.array(dtype=wp.float64),
+):
+    """Shares of the ways of a batch of candidates, as `share_of_way` has them; listed = [pairs, candidates]."""
+    t = wp.tid() + first
+    for k in range(batch * t, wp.min(batch * (t + 1), listed[1])):
+        c = candidates[k]
+        pair = pairs[c[0]]
+        closer = approach[c[0]]
+        alpha = ONE
+        if not is_far(closer, gap_on_way(known[k], activation(s.between, pair[0], pair[1]), closer, back), ONE):
+            alpha = ZERO
+            again = wp.int32(0)
+            # a loop of two would be unrolled, and with it the march
+            while again < 2:
+                if alpha < ONE:
+                    alpha = share_of_way(s, path, pair, c, minimum, closer, known[k], back, again)
+                again = again + 1
+        share[k] = alpha
