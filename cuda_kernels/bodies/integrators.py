@@ -281,7 +281,8 @@ def keep_momentum(
     velocity: wp.array2d(dtype=wp.float64),
 ):
     """Momenta after a step that led from `now` to `pose`, as a rigid velocity (n, 12), and what is remembered of the forces;
-    `earlier` is the velocity before it, `pulled` and `pulls` (n, 12) those of springs in both. Bodies that are not dynamic get their difference quotient."""
+    `earlier` is the velocity before it, `pulled` and `pulls` (n, 12) what springs do at its begin and its end.
+    Bodies that are not dynamic get their difference quotient."""
     b = wp.tid() + first
     A = pose.A[b]
     if body.kind[b] != DYNAMIC:

@@ -18,7 +18,8 @@ class DeviceScheme:
     """Numbers of a scheme, and which of them every one of n bodies takes.
 
     Attributes:
-        rule: the scheme; weights (2, 9), shares (3,), motion (2 + levels, columns): its numbers; mode: (n,) `abd.potentials.integrators.Mode`.
+        rule: the scheme; weights (2, 9), shares (3,), motion (2 + levels, columns): its numbers; mode: (n,)
+            `abd.potentials.integrators.Mode`.
         of_bodies: what says which row of `motion` bodies follow, and `motion`.
         said: who wrote them last and knows that they are still there; None where that is nobody.
     """

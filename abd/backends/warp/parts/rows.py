@@ -29,7 +29,8 @@ class Rows:
     """`abd.backends.protocol.Rows` says what each call does.
 
     Attributes:
-        memory: what the rows remember; springs: those among them that follow the trapezoidal rule; conservation: of the mechanisms that they make, None where energies are not known.
+        memory: what the rows remember; springs: those that follow the trapezoidal rule;
+            conservation: of the mechanisms that they make, None where energies are not known.
         asks_host: whether joints have functions of users, which the host evaluates between the launches.
     """
 
