@@ -39,6 +39,7 @@ class Springs:
             return
         joints, launch = self.joints, self.device.launch
         ends = joints.values, joints.gradients_child, joints.gradients_parent
+        joints.custom.supply(pose, True)
         launch(measures.measure_values, joints.measure_count, joints.measures, pose, joints.values)
         launch(
             measures.measure_gradients, joints.measure_count, joints.measures, pose, self.nobody, *ends[1:], grain=256

@@ -49,14 +49,10 @@ def resolved(model: Model, system: JointSystem) -> np.ndarray:
     a = system.acting
     turn = turns(model, system)
     out = (turn > 0.0) & (turn <= RESOLVED) & (a.law == Law.QUADRATIC) & ~a.exact & ~a.follows
-    # what the host sets anew in every step, or is asked for on the way
+    # what is set anew in every step
     out[[*a.target_of, *a.rate_of]] = False
-    asked = np.zeros(len(system.table), dtype=bool)
-    for group in system.table.custom:
-        asked[group.measure] = True
-    asked[list(system.followers)] = True
-    rows = system.rows
-    return out & ~np.isin(a.joint, a.joint[rows.term_row[asked[rows.term_measure]]])
+    followers = np.isin(system.rows.term_measure, list(system.followers))
+    return out & ~np.isin(a.joint, a.joint[system.rows.term_row[followers]])
 
 
 def pulls(system: JointSystem, which: np.ndarray, share: np.ndarray, q: np.ndarray, near: np.ndarray) -> np.ndarray:
