@@ -13,6 +13,7 @@ from abd.joints.closure.link_graph import joined_components
 from abd.joints.closure.symmetries import mechanisms
 from abd.joints.rows.springs import turns
 from abd.joints.rows.system import Role
+from abd.model import Kind
 from abd.potentials.beginning import Start, opening
 from abd.potentials.integrators import Mode, Scheme
 from abd.state import State
@@ -69,7 +70,8 @@ class Beginning:
         one_way = a.active & ((a.damping > 0.0) | np.isin(a.role, ONE_WAY))
         one_way[[*a.target_of, *a.rate_of]] = True
         one_way |= turns(self.model, system) > FAR
-        spoiled = np.append(struck | (self.stepper.modes.remembers > 0), False)  # the last one: the world
+        begun = self.stepper.modes.remembers > 0  # a step that failed was the first one too
+        spoiled = np.append(struck | begun, False)  # the last one: the world
         for ends in system.row_bodies:
             spoiled[ends[one_way]] = True
         spoiled = spoiled[:-1]
@@ -104,7 +106,7 @@ class Beginning:
         h, ch2 = rule.h, rule.c * rule.h**2
         known = {} if memory is None else {"forces": memory.ravel()}
         stepper.restore(replace(begin, qd=qd, extra=begin.extra | known))
-        stepper.leave_out(~who)
+        stepper.leave_out((self.model.bodies.kind != Kind.STATIC) & ~who)
         stepper.copies.give_memory()
         stepper.stiffness.begin()
         modes = np.where(self.stepper.linked.dynamic, np.where(who, mode, Mode.DISSIPATIVE), Mode.SMOOTH)
