@@ -20,7 +20,6 @@ from dataclasses import replace
 
 import numpy as np
 
-from abd.joints.rows.sizes import turning_arms
 from abd.model import Model
 from abd.potentials import gyration
 from abd.potentials.free_motion import inertia, rates, spin
@@ -41,10 +40,14 @@ class Start:
     """Bodies of a model in a state q, qd (n, 12), which may turn about any axis, and a scheme that begins there.
 
     Args:
-        mechanism: (n,) number of the bodies that each is joined to.
+        mechanism: (n,) number of the bodies that each is joined to; arms: (k,) bodies and (k, 3) arms at which joints hold them
+            (`abd.joints.rows.sizes.turning_arms`).
     """
 
-    def __init__(self, model: Model, rule: Scheme, q: np.ndarray, qd: np.ndarray, mechanism: np.ndarray):
+    def __init__(
+        self, model: Model, rule: Scheme, q: np.ndarray, qd: np.ndarray, mechanism: np.ndarray,
+        arms: tuple[np.ndarray, np.ndarray],
+    ):  # fmt: skip
         self.rule, self.qd, self.A = rule, qd, q[:, 3:].reshape(-1, 3, 3)
         self.inertia = inertia(self.A, model.bodies.moment)
         self.w = axial(qd[:, 3:].reshape(-1, 3, 3) @ np.linalg.inv(self.A))
@@ -52,8 +55,8 @@ class Start:
         J = np.linalg.eigvalsh(self.inertia)[:, 1]
         self.free = self.L / np.where(J > 0.0, J, np.inf)[:, None]
         self.inverse = np.divide(1.0, model.bodies.mass, out=np.zeros(len(q)), where=model.bodies.mass > 0.0)[:, None]
-        armed, arms = turning_arms(model)
-        turns = np.linalg.norm(np.cross(self.w[armed], np.einsum("kij,kj->ki", self.A[armed], arms)), axis=1)
+        armed, arm = arms
+        turns = np.linalg.norm(np.cross(self.w[armed], np.einsum("kij,kj->ki", self.A[armed], arm)), axis=1)
         level = np.zeros(len(q), dtype=int)
         np.maximum.at(level, mechanism[armed], levels(rule, turns))
         self.motion = rule.motion[Mode.SMOOTH + level[mechanism]]

@@ -11,6 +11,7 @@ from abd.backends.progress import Progress
 from abd.errors import StepFailure
 from abd.joints.closure.link_graph import joined_components
 from abd.joints.closure.symmetries import mechanisms
+from abd.joints.rows.sizes import turning_arms
 from abd.joints.rows.springs import turns
 from abd.joints.rows.system import Role
 from abd.model import Kind
@@ -83,7 +84,8 @@ class Beginning:
 
     def _found(self, begin: State, rule: Scheme, who: np.ndarray) -> State:
         """The state to begin with."""
-        n, there = len(who), Start(self.model, rule, begin.q, begin.qd, joined_components(self.model))
+        n, joined = len(who), joined_components(self.model)
+        there = Start(self.model, rule, begin.q, begin.qd, joined, turning_arms(self.model))
         forward, clear = self._tried(begin, begin.qd, None, rule, who)
         backward, clear_too = self._tried(begin, -begin.qd, None, rule, who)
         force = 0.5 * (forward + backward)
@@ -95,7 +97,12 @@ class Beginning:
         forces = extra["forces"].reshape(n, 12)
         extra["forces"] = np.where(who[:, None], memory, forces).ravel()
         extra["remembers"] = np.where(who, 2, extra["remembers"]).astype(np.int32)
-        return replace(begin, qd=np.where(who[:, None], there.velocities(ahead, smooth), begin.qd), extra=extra)
+        qd = np.where(who[:, None], there.velocities(ahead, smooth), begin.qd)
+        # what their loads strain bodies by in the step is for nobody to have back
+        chosen, label = mechanisms(self.model, self.stepper.joints)
+        roots = chosen[np.unique(label, return_index=True)[1]]
+        extra["owed"] = np.where(who & np.isin(np.arange(n), roots), np.inf, extra["owed"])
+        return replace(begin, qd=qd, extra=extra)
 
     def _tried(
         self, begin: State, qd: np.ndarray, memory: np.ndarray | None, rule: Scheme, who: np.ndarray, mode: Mode = Mode.FRESH
