@@ -101,16 +101,16 @@ class Loads:
     def at_work(self, time: float, h: float) -> tuple[np.ndarray, np.ndarray] | None:
         """Forces and torques (n, 3) of a (sub)step of h [s] that ends at `time` [s]; None where nothing has changed.
 
-        Where one of them jumps, the integrator finds the forces on the body anew (`abd.step.modes.Modes.jump`).
+        Where one of them jumps after a step, the integrator finds the forces on the body anew (`abd.step.modes.Modes.jump`).
         """
         if self._idle:
             return None
         force, torque = (values.copy() for values in self._constant)
         for one in self._entries:
             self._add_to(force, torque, one, time, h)
-        jumping = jumps(self._before[0], force) | jumps(self._before[1], torque)
-        if jumping.any():
-            self._simulation.stepper.modes.jump(jumping)
+        jumping, stepper = jumps(self._before[0], force) | jumps(self._before[1], torque), self._simulation.stepper
+        if jumping.any() and stepper.previous_h != 0.0:
+            stepper.modes.jump(jumping)
         self.force[:], self.torque[:] = force, torque
         self._idle, self._settled = not self._entries, False
         return force, torque

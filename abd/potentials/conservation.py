@@ -21,6 +21,8 @@ left.
 A `Mode.FRESH` step takes ``1/2 dq H dq`` of a quadratic potential: by what loads strain bodies at rest and their penalties, which
 no rigid body has to have back, and of springs. Only that of springs counts as D there.
 
+So a first step for which forces are found before (`abd.potentials.beginning`) gives nothing back either, as one that is owed inf.
+
 A mechanism, which is all that joints and couplings tie together, gives nothing back, and forgets what it is owed, in a step in
 which a contact, limit or rope acts on it, a load, or a row whose forces have no potential (`abd.joints.rows.gains`): what those
 take or give is theirs. Nor does it where only some of its bodies begin anew, as on one side of a gear. Mechanisms that vibrate

@@ -102,6 +102,8 @@ class Scheme:
         h: [s]; c: factor of c h^2 [-]; beta: ratio of friction's beta to h.
         weights: (2, 9) of rows that measure over one step and over two.
         motion: (2 + `LEVELS`, 18) by `Mode`, of `Mode.SMOOTH` by level too.
+        shares: (3,) by `Mode`, of rows whose bodies have at least that: by which springs stand in the incremental potential
+            whose forces follow the trapezoidal rule (`abd.joints.rows.springs`).
         pull: weight of the pull towards prescribed poses, in which one of implicit Euler has 1.
         chord: targets are those of `weights[1]`, bodies have no modes.
     """
@@ -111,6 +113,7 @@ class Scheme:
     beta: float
     weights: np.ndarray
     motion: np.ndarray
+    shares: tuple[float, float, float] = (1.0, 1.0, 1.0)
     pull: float = 1.0
     chord: bool = False
 
@@ -147,7 +150,7 @@ def scheme(name: str, h: float, previous_h: float = 0.0, radius: float = 0.8) ->
     fresh = _motion(h, scale=2.0 * c, stiffness=2.0 / h**2, a_F=1.0, m_F=h, lead_load=0.5 * h * h)
     euler[1] = c
     two = _two_steps(h, previous_h) if previous_h > 0.0 else one
-    return Scheme(h, c, 1.0, np.stack([one, two]), np.stack([euler, fresh, *levels]), pull=c)
+    return Scheme(h, c, 1.0, np.stack([one, two]), np.stack([euler, fresh, *levels]), (1.0, 0.5, 0.25 / c), pull=c)
 
 
 def _smooth(h: float, ratio: float, radius: float) -> np.ndarray:
@@ -199,6 +202,12 @@ def _two_steps(h: float, before: float) -> np.ndarray:
     both = h + before
     new, old, oldest = (h + both) / (h * both), both / (h * before), h / (before * both)
     return np.array([0.0, 0.0, 0.0, 0.0, old / new, -oldest / new, new, 1.0 / h, oldest])
+
+
+def row_shares(rule: Scheme, mode: np.ndarray, parent: np.ndarray, child: np.ndarray) -> np.ndarray:
+    """(R,) `Scheme.shares` of rows between bodies parent (R,), -1 for the world, and child (R,)."""
+    modes = np.append(mode, Mode.SMOOTH)  # the last one stands for the world
+    return np.asarray(rule.shares)[np.minimum(modes[parent], modes[child])]
 
 
 def row_weights(rule: Scheme, mode: np.ndarray, parent: np.ndarray, child: np.ndarray) -> np.ndarray:

@@ -25,7 +25,6 @@ class JointRows:
 
     def begin(self, ch2: float, time: float) -> None:
         """Laws of all joint rows in a (sub)step of c h^2 [s^2] that ends at `time` [s]."""
-        self.copies.give_memory()
         row = self.backend.rows.begin_joints(ch2, time, self.model.settings.eps_v)
         if row is not None:
             raise StepFailure("limits", self._beyond(row, float(self.backend.rows.joint_memory().history[0][row])))

@@ -23,15 +23,15 @@ class Modes:
     """Schemes and modes of the steps of one scene.
 
     Attributes:
-        remembers: (n,) for how many steps, 2 at most, the integrator has gone on from the forces on every body; a new array
-            where it changes.
+        remembers: (n,) whether the integrator goes on from the forces on every body: 2; 1 where it found them anew in the last
+            step, after a jump; 0 where there are none; -1 where they jump. A new array where it changes.
     """
 
     def __init__(self, model: Model, linked: Linked):
         self.model, self.settings, self.linked = model, model.settings, linked
         self.remembers = np.zeros(len(model.bodies), dtype=np.int32)
         self._may_whirl = self.settings.integrator == "generalized_alpha" and bool(linked.tumbling.any())
-        self._schemes = self._modes = self._last_mode = self._left_by_mode = None  # the last ones that were asked for
+        self._schemes = self._modes = self._last_mode = self._left_by_mode = None  # the last ones
 
     def rule(self, h: float, previous_h: float | None) -> Scheme:
         """The scheme of a step of h [s] after one of `previous_h`; the same object as long as it is the same."""
@@ -81,15 +81,17 @@ class Modes:
 
     def jump(self, bodies: np.ndarray) -> None:
         """What acts on bodies (indices, or (n,) bool) changes at once: the integrator finds the forces on them, and on all
-        that are joined to them, anew, and not in two steps one after the other, which nothing would damp."""
+        that are joined to them, anew; where joints are not for two jumps in steps one after the other, which nothing would
+        damp."""
         jumping = np.zeros(len(self.remembers), dtype=bool)
         jumping[bodies] = True
-        self.remembers = np.where(self.linked.drawn_along(jumping) & (self.remembers > 1), 0, self.remembers).astype(np.int32)
+        known = self.remembers > np.where(self.linked.jointed, 1, 0)
+        self.remembers = np.where(self.linked.drawn_along(jumping) & known, -1, self.remembers).astype(np.int32)
 
     def became(self, mode: np.ndarray) -> None:
         """A step in these modes (n,) has led to a new state."""
-        if mode is not self._last_mode:
-            smooth = self.linked.dynamic & (mode != Mode.DISSIPATIVE)
-            self._last_mode = mode
-            self._left_by_mode = np.where(smooth, np.where(mode == Mode.FRESH, 1, 2), 0).astype(np.int32)
+        if mode is not self._last_mode or self.remembers is not self._left_by_mode:
+            smooth, jumped = self.linked.dynamic & (mode != Mode.DISSIPATIVE), (mode == Mode.FRESH) & (self.remembers < 0)
+            left = np.where(smooth, np.where(jumped, 1, 2), 0).astype(np.int32)
+            self._last_mode, self._left_by_mode = mode, self.remembers if np.array_equal(left, self.remembers) else left
         self.remembers = self._left_by_mode

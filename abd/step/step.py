@@ -20,6 +20,7 @@ from abd.model import Model
 from abd.potentials.sticking import Anchors
 from abd.state import State
 from abd.step.account import Opening, Work
+from abd.step.beginning import Beginning
 from abd.step.host_copies import HostCopies
 from abd.step.impacts.fast_hits import FastHits
 from abd.step.impacts.rebounds import Rebounds
@@ -71,7 +72,7 @@ class Stepper:
         self.nobody = self.absent = self._off = self._switched = linked.nobody
         self.stopped = linked.nobody
         self.substeps = Substeps(self)
-        self.retries = Retries(self)
+        self.retries, self.beginning = Retries(self), Beginning(self)
         self.loads: Callable[[float, float], tuple[np.ndarray, np.ndarray] | None] | None = None
         self.reset(state)
 
@@ -251,6 +252,7 @@ class Stepper:
         begin = perf_counter()
         progress, h = Progress(), self.settings.dt
         self.retries.stopped = []
+        self.beginning.prepare(h)
         try:
             substeps = 1 if self._take_frame(h, progress) else self.retries.advance(h, self.settings.retries, progress)
         except StepFailure as failure:

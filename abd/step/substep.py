@@ -162,6 +162,7 @@ class Substeps:
         goals = self._goals(h) if prescribed.any else None
         stepper.stiffness.begin()
         with progress.time("start"):
+            stepper.copies.give_memory()
             backend.steps.begin(rule, mode, settings.eps_v * rule.beta * h, goals)
             began = backend.goals.read_prescribed() if prescribed.any else None
             self._prepare_rows(h)

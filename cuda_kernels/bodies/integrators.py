@@ -154,12 +154,14 @@ def coast(
     now: Pose,
     velocity: wp.array2d(dtype=wp.float64),
     memory: wp.array2d(dtype=wp.float64),
+    pulled: wp.array2d(dtype=wp.float64),
     target: Pose,
     scale: wp.array(dtype=wp.float64),
     lead: Lead,
     rest: Pose,
 ):
-    """Inertial target by the free rigid motion of the step, with the impulse of what is remembered (n, 12), and the start.
+    """Inertial target by the free rigid motion of the step, with the impulse of what is remembered (n, 12), and of springs, which
+    have `pulled` (n, 12) at its begin (`abd.joints.rows.springs.pulls`), and the start.
 
     `abd.potentials.integrators` says what `motion` (6, 18) holds for every mode and level, `abd.potentials.gyration` what spin
     makes of it; rest is friction's reference.
@@ -207,8 +209,9 @@ def coast(
     kick = blended(motion, i, KICK, memory, b, 0)
     ahead = blended(motion, i, LEAD, memory, b, 0)
     spun = more * (blended(motion, i, GOES, memory, b, 0) - blended(motion, i, MOVED, memory, b, 0))
-    kick = kick + spun
-    ahead = ahead - h * spun
+    by = motion[i, SCALE] / (scale[b] * motion[i, STIFFNESS])
+    kick = kick + spun + HALF * h * triple(pulled, b, 0) - by / h * triple(pulled, b, 6)
+    ahead = ahead - h * spun + by * triple(pulled, b, 6)
     dp = h * (triple(velocity, b, 0) + inverse_mass * kick)
     target.p[b] = p + dp
     lead.dp[b] = dp + inverse_mass * ahead
@@ -226,8 +229,10 @@ def coast(
     stands = Q * along
     last = blended(motion, i, MOVED, memory, b, 3)
     spun = more * (blended(motion, i, GOES, memory, b, 3) - last)
-    kick = carried(blended(motion, i, KICK, memory, b, 3) + spun, along, stands)
-    ahead = carried(blended(motion, i, LEAD, memory, b, 3) - h * spun, along, stands)
+    kick = blended(motion, i, KICK, memory, b, 3) + spun + HALF * h * triple(pulled, b, 3) - by / h * triple(pulled, b, 9)
+    ahead = blended(motion, i, LEAD, memory, b, 3) - h * spun + by * triple(pulled, b, 9)
+    kick = carried(kick, along, stands)
+    ahead = carried(ahead, along, stands)
     if share[0] > ZERO:
         last = carried(last, along, stands)
         e = L / wp.length(L)
@@ -270,11 +275,14 @@ def keep_momentum(
     target: Pose,
     scale: wp.array(dtype=wp.float64),
     earlier: wp.array2d(dtype=wp.float64),
+    pulled: wp.array2d(dtype=wp.float64),
+    pulls: wp.array2d(dtype=wp.float64),
     memory: wp.array2d(dtype=wp.float64),
     velocity: wp.array2d(dtype=wp.float64),
 ):
     """Momenta after a step that led from `now` to `pose`, as a rigid velocity (n, 12), and what is remembered of the forces;
-    `earlier` is the velocity before it. Bodies that are not dynamic get their difference quotient."""
+    `earlier` is the velocity before it, `pulled` and `pulls` (n, 12) what springs do at its begin and its end.
+    Bodies that are not dynamic get their difference quotient."""
     b = wp.tid() + first
     A = pose.A[b]
     if body.kind[b] != DYNAMIC:
@@ -294,13 +302,16 @@ def keep_momentum(
     for r in range(3):
         for c in range(3):
             D[r, c] = k * s[c] * D[r, c]
-    force = k * body.mass[b] * (pose.p[b] - target.p[b])
-    torque = torque_of(D, A)
+    force = k * body.mass[b] * (pose.p[b] - target.p[b]) - triple(pulls, b, 6)
+    torque = torque_of(D, A) - triple(pulls, b, 9)
+    half = HALF * motion[i, STEP]
     inverse_mass = ZERO
     if body.mass[b] > ZERO:
         inverse_mass = ONE / body.mass[b]
     gain = motion[i, MOMENTUM] * force + blended(motion, i, MOMENTUM + 1, memory, b, 0)
+    gain = gain + half * (triple(pulled, b, 0) + triple(pulls, b, 0))
     whirl = motion[i, MOMENTUM] * torque + blended(motion, i, MOMENTUM + 1, memory, b, 3)
+    whirl = whirl + half * (triple(pulled, b, 3) + triple(pulls, b, 3))
     mean = motion[i, MEAN] * force + blended(motion, i, GOES, memory, b, 0)
     axis = wp.int32(-1)
     if body.rotation[b] == FREE and motion[i, ROOT] >= ZERO:
@@ -323,7 +334,8 @@ def keep_momentum(
         at = Q * now.A[b]
         free = Q * spin(axes_now, wp.transpose(Q) * known)
         about = wp.dot(Q * along, known) + motion[i, MOMENTUM] * wp.dot(stands, torque)
-        about = about + wp.dot(along, blended(motion, i, MOMENTUM + 1, memory, b, 3))
+        about = about + wp.dot(along, blended(motion, i, MOMENTUM + 1, memory, b, 3) + half * triple(pulled, b, 3))
+        about = about + half * wp.dot(stands, triple(pulls, b, 3))
     b = anew(b)
     A = pose.A[b]
     inertia = moments_about(A, s)

@@ -7,7 +7,7 @@ from cuda_kernels.bodies.integrators import FRESH
 from cuda_kernels.joints import slots
 from cuda_kernels.joints.laws import GIVEN, OFF, QUADRATIC, SINE, evaluate
 from cuda_kernels.joints.measured_rows import MeasuredRows, parameters, row_value
-from cuda_kernels.joints.row_memory import EXACT, FOLLOWS, STORING, Acting, Memory, has, is_limit
+from cuda_kernels.joints.row_memory import EXACT, FOLLOWS, RESOLVED, STORING, Acting, Memory, has, is_limit
 from cuda_kernels.joints.rows import Rows, residual
 
 wp.set_module_options({"enable_backward": False, "max_unroll": 4})
@@ -44,9 +44,12 @@ def gain_of(
         return ENDLESS
     after = row_value(rows, e, values)
     if fresh:
+        if has(acting, e, RESOLVED):
+            return ZERO
         return -HALF * acting.stiffness[e] * (after - before) * (after - before)
     if law == QUADRATIC:
-        return HALF * p[slots.STRENGTH] * (after - before) * (after + before - TWO * p[slots.CENTRE]) / ch2
+        k = acting.mass_stiffness[e] / ch2 + acting.stiffness[e]
+        return HALF * k * (after - before) * (after + before - TWO * acting.target[e])
     return (evaluate(law, p, after)[0] - evaluate(law, p, before)[0]) / ch2
 
 

@@ -6,7 +6,7 @@ Mirrors `JointSystem.laws` and `JointSystem.remember` of ``abd/joints/rows/syste
 
 import warp as wp
 
-from cuda_kernels.bodies.affine import HALF, ZERO
+from cuda_kernels.bodies.affine import HALF, ONE, ZERO
 from cuda_kernels.bodies.integrators import SMOOTH
 from cuda_kernels.joints import laws, slots
 from cuda_kernels.joints.laws import BARRIER, CUBIC, FRICTION, GIVEN, LINEAR, OFF, ONE_SIDED, SATURATED, evaluate
@@ -32,6 +32,7 @@ RADIANS = wp.constant(1024)
 GAP = wp.constant(2048)
 TURNING = wp.constant(4096)
 STORING = wp.constant(8192)
+RESOLVED = wp.constant(16384)
 REACH = wp.constant(wp.float64(2.0))
 WIDEST = wp.constant(wp.float64(1.0e300))
 ROW_SUMS = 3
@@ -45,7 +46,7 @@ class Acting:
     `flags` adds up: ACTIVE, EXACT, FOLLOWS, MOVING (a drive whose target moves on), ARMATURE, ELASTIC (stores the energy of
     a spring), LIMIT (a limit that is not exact), DRIVEN (does work), LOSING (loses it), METRES or RADIANS (its residual
     counts), GAP (one-sided, held by its type), TURNING (an angle that a drive without a gain sets), STORING (of a role that
-    stores energy).
+    stores energy), RESOLVED (its force follows the trapezoidal rule). shares (3,): `abd.potentials.integrators.Scheme.shares`.
     """
 
     law: wp.array(dtype=wp.int32)
@@ -62,6 +63,7 @@ class Acting:
     rate: wp.array(dtype=wp.float64)
     parent: wp.array(dtype=wp.int32)
     child: wp.array(dtype=wp.int32)
+    shares: wp.array(dtype=wp.float64)
 
 
 @wp.struct
@@ -121,6 +123,17 @@ def steps_of(acting: Acting, mode: wp.array(dtype=wp.int32), e: wp.int32) -> wp.
     return 1
 
 
+@wp.func
+def share_of(acting: Acting, mode: wp.array(dtype=wp.int32), e: wp.int32) -> wp.float64:
+    """By which the stiffness of a row counts in the step (`abd.joints.rows.springs`)."""
+    if not has(acting, e, RESOLVED):
+        return ONE
+    least = mode[acting.child[e]]
+    if acting.parent[e] >= 0:
+        least = wp.min(least, mode[acting.parent[e]])
+    return acting.shares[least]
+
+
 @wp.kernel
 def set_laws(
     first: wp.int32,
@@ -151,7 +164,7 @@ def set_laws(
     if has(acting, e, MOVING):
         target = ahead
     damped = ch2 * acting.damping[e] * per_step
-    elastic = acting.mass_stiffness[e] + ch2 * acting.stiffness[e]
+    elastic = acting.mass_stiffness[e] + ch2 * share_of(acting, mode, e) * acting.stiffness[e]
     K = elastic + damped
     centre = target
     if K > ZERO:
@@ -284,6 +297,13 @@ def remember(
             x = row_value(rows, e, values)
             law = rows.law[e]
             p = parameters(rows, e)
+            if has(acting, e, RESOLVED):
+                # as it acts
+                more = (ONE - share_of(acting, mode, e)) * ch2 * acting.stiffness[e]
+                K = p[slots.STRENGTH] + more
+                p[slots.CENTRE] = (p[slots.STRENGTH] * p[slots.CENTRE] + more * acting.target[e]) / K
+                p[slots.TARGET] = p[slots.CENTRE]
+                p[slots.STRENGTH] = K
             now = memory.history[0, e]
             before = memory.history[1, e]
             w = weights[steps_of(acting, mode, e)]

@@ -245,7 +245,7 @@ def balance(
     due = owed[root]
     owed[root] = ZERO
     fresh = a[2] > ZERO
-    if not wp.isfinite(a[0]) or (fresh and a[28] > ZERO):
+    if not wp.isfinite(a[0]) or not wp.isfinite(due) or (fresh and a[28] > ZERO):
         return
     if fresh:
         due = ZERO

@@ -24,7 +24,7 @@ def energies(simulation, steps: int) -> np.ndarray:
     return np.array([sum(report.energy[name] for name in PARTS) for report in reports])
 
 
-@pytest.mark.parametrize("name", ["slider_crank", "governor", "double_pendulum"])
+@pytest.mark.parametrize("name", ["slider_crank", "governor", "double_pendulum", "stiff_springs"])
 def test_energy_is_that_of_the_start(name):
     """In the longest steps, in which generalized alpha loses up to 2e-3 of it."""
     mechanism = getattr(mechanisms, name)()
@@ -79,8 +79,7 @@ def test_what_holds_a_mechanism_says_which_momenta_it_keeps():
     counts = {"governor": 1, "slider_crank": 0, "spherical_chain": 1, "double_pendulum": 0}
     for name, count in counts.items():
         mechanism = getattr(mechanisms, name)()
-        # springs take part where the step resolves them
-        simulation = abd.Simulation(programs.our_scene(mechanism, 0.4 * mechanism.step), device="numpy")
+        simulation = abd.Simulation(programs.our_scene(mechanism, mechanism.step), device="numpy")
         found = symmetries(simulation.model, simulation.backend.system)
         assert found.count.tolist() == [count] and not found.free.any(), name
     found = symmetries(cart().model, cart().backend.system)
@@ -102,7 +101,8 @@ def test_a_vibration_leaves_slow_motions_alone(frequency):
             ends = {"parent_anchor": (0, 0, 0), "child_anchor": (0, 0, 0)}
             scene.add_spring("spring", abd.WORLD, "bob", frequency**2, rest_length=1.0, **ends)
         simulation = abd.Simulation(scene, device=NAME)
-        assert not len(symmetries(simulation.model, simulation.backend.system))
+        # a vibration that steps cannot show fades, and what fades is for nobody to have
+        assert len(symmetries(simulation.model, simulation.backend.system)) == (0.01 * frequency < np.pi and kind == "spring")
         angles = []
         for _ in range(1200):
             simulation.step()
@@ -143,7 +143,7 @@ def test_the_definition_and_the_kernels_correct_alike():
     """A governor: springs, a momentum about its shaft, a fresh step and smooth ones."""
     mechanism, found = mechanisms.governor(), []
     for device in ("numpy", NAME):
-        simulation = abd.Simulation(programs.our_scene(mechanism, 0.4 * mechanism.step), device=device)
+        simulation = abd.Simulation(programs.our_scene(mechanism, mechanism.step), device=device)
         for _ in range(20):
             simulation.step()
         found.append((simulation.stepper.qd, simulation.backend.states.read_owed()))

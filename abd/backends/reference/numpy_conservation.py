@@ -37,7 +37,7 @@ class Conservation:
             owed[root] = 0.0
             loaded = data.force[b].any() or data.torque[b].any()
             one_mode = (mode[b] == mode[root]).all() and mode[root] != Mode.DISSIPATIVE
-            if loaded or not one_mode or not np.isfinite(gained[b]).all():
+            if loaded or not one_mode or not np.isfinite([due, *gained[b]]).all():
                 continue
             mass, moment, fresh = data.mass[b], data.moment[b], mode[root] == Mode.FRESH
             change = gained[b].sum()

@@ -66,8 +66,11 @@ class Motion:
         np.maximum.at(level, self.mechanism[self.armed], levels(rule, turns))
         return np.where(mode == Mode.SMOOTH, Mode.SMOOTH + level[self.mechanism], mode)
 
-    def coast(self, rule: Scheme, mode: np.ndarray, q: np.ndarray, velocity: np.ndarray, memory: np.ndarray) -> Target:
-        """By the free rigid motion of the step with the impulse of what is remembered (n, 12); `mode` are their `rows`."""
+    def coast(
+        self, rule: Scheme, mode: np.ndarray, q: np.ndarray, velocity: np.ndarray, memory: np.ndarray, pulled: np.ndarray
+    ) -> Target:
+        """By the free rigid motion of the step with the impulse of what is remembered (n, 12), and of springs, which have
+        `pulled` (n, 12) at its begin (`abd.joints.rows.springs.pulls`); `mode` are their `rows`."""
         h, k, A = rule.h, rule.motion[mode], maps(q)
         force, torque, mean_force, mean_torque = np.split(memory, 4, axis=1)
         w, inertia = self.turnings(q, velocity), free_motion.inertia(A, self.data.moment)
@@ -80,6 +83,8 @@ class Motion:
         ends = np.einsum("nij,nj->ni", Q, along)
         share, more, last, old = self.spun(k, known, inertia, L)
         kick, lead = (blended(k, column, known) + sign * more for column, sign in ((2, 1.0), (11, -h)))
+        ends_by = (share / np.where(self.dynamic, k[:, 4], 1.0))[:, None] * pulled[:, 6:]
+        kick, lead = kick + 0.5 * h * pulled[:, :6] - ends_by / h, lead + ends_by
         dp = h * (velocity[:, :3] + self.inverse_mass * kick[:, :3])
         ahead = dp + self.inverse_mass * lead[:, :3]
         last = gyration.carried(last, along, ends)
@@ -128,23 +133,26 @@ class Motion:
 
     def keep(
         self, rule: Scheme, mode: np.ndarray, target: Target, q: np.ndarray, now: np.ndarray, before: np.ndarray,
-        velocity: np.ndarray, memory: np.ndarray,
+        velocity: np.ndarray, memory: np.ndarray, pulled: np.ndarray, pulls: np.ndarray,
     ) -> tuple[np.ndarray, np.ndarray]:  # fmt: skip
-        """Velocities and memory (n, 12) after a step from `now` to q; `velocity` before it."""
+        """Velocities and memory (n, 12) after a step from `now` to q; `velocity` before it, springs that have pulled and pull
+        (n, 12) in both (`abd.joints.rows.springs.pulls`)."""
         k, A = rule.motion[mode], maps(q)
         stiffness = k[:, 4] * (target.scale / np.where(self.dynamic, k[:, 1], 1.0))
         pushed = stiffness[:, None] * self.mass_matrix * (q - target.q)
-        fresh = np.concatenate([pushed[:, :3], free_motion.torque(maps(pushed), A)], axis=1)
+        fresh = np.concatenate([pushed[:, :3], free_motion.torque(maps(pushed), A)], axis=1) - pulls[:, 6:]
         known = memory.reshape(-1, 2, 6)
         along, stands = self.thin_axes(k, maps(now)), self.thin_axes(k, A)
         impulse, mean = (blended(k, column, known) for column in (9, 6))
-        gain = k[:, [8]] * fresh + impulse
+        first, last = (0.5 * rule.h * one[:, :6] for one in (pulled, pulls))
+        gain = k[:, [8]] * fresh + impulse + first + last
         mean[:, 3:] = gyration.carried(mean[:, 3:], along, stands)
         kept = np.concatenate([fresh, k[:, [5]] * fresh + mean], axis=1)
         v = velocity[:, :3] + self.inverse_mass * gain[:, :3]
         inertia = free_motion.inertia(maps(now), self.data.moment)
         old = np.einsum("nij,nj->ni", inertia, self.turnings(now, velocity))
         about = k[:, 8] * np.sum(stands * fresh[:, 3:], axis=1) + np.sum(along * impulse[:, 3:], axis=1)
+        about += np.sum(stands * last[:, 3:], axis=1) + np.sum(along * first[:, 3:], axis=1)
         L = old + gain[:, 3:]
         L = self.about_thin(k, rule.h, maps(now), inertia, old, A, L, stands, about)
         w = self.spins(free_motion.inertia(A, self.data.moment), L)

@@ -18,7 +18,8 @@ class DeviceScheme:
     """Numbers of a scheme, and which of them every one of n bodies takes.
 
     Attributes:
-        rule: the scheme; weights (2, 9), motion (2 + levels, columns): its numbers; mode: (n,) `abd.potentials.integrators.Mode`.
+        rule: the scheme; weights (2, 9), shares (3,), motion (2 + levels, columns): its numbers; mode: (n,)
+            `abd.potentials.integrators.Mode`.
         of_bodies: what says which row of `motion` bodies follow, and `motion`.
         said: who wrote them last and knows that they are still there; None where that is nobody.
     """
@@ -27,7 +28,7 @@ class DeviceScheme:
         n, (armed, arms) = len(model.bodies), turning_arms(model)
         self.device = device
         self.rule: Scheme | None = None
-        self.weights = device.zeros((2, 9), wp.float64)
+        self.weights, self.shares = device.zeros((2, 9), wp.float64), device.zeros(3, wp.float64)
         self.motion = device.zeros((Mode.SMOOTH + LEVELS, len(COLUMNS)), wp.float64)
         self.mode, self.level, self.asked = (device.zeros(count, wp.int32) for count in (n, n, len(armed)))
         self.mechanism, self.armed = device.upload(joined_components(model), wp.int32), device.upload(armed, wp.int32)
@@ -39,6 +40,7 @@ class DeviceScheme:
         """Take over a scheme."""
         self.rule = rule
         self.device.write(self.weights, rule.weights)
+        self.device.write(self.shares, np.array(rule.shares))
         self.device.write(self.motion, rule.motion)
 
     def set_mode(self, mode: np.ndarray) -> None:

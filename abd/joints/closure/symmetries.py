@@ -18,6 +18,7 @@ from abd.joints.closure.link_graph import connected_labels
 from abd.joints.rows.forces import LIMITS
 from abd.joints.rows.rows import residual
 from abd.joints.rows.sizes import half_length
+from abd.joints.rows.springs import resolved, turns
 from abd.joints.rows.system import JointSystem, Role
 from abd.joints.rows.table import linearize
 from abd.model import WORLD, Bodies, Kind, Model
@@ -26,8 +27,8 @@ from abd.rotations import rotations
 
 NONE = 1e-10
 """Share of a row's square that counts as nothing."""
-RESOLVED = 0.1
-"""Turn of a spring's vibration per step [rad] up to which it counts as a motion of the mechanism."""
+SLOW = 0.1
+"""Turn of a vibration per step [rad] up to which it counts as a motion of the mechanism, whatever a step takes of it."""
 TRIES = 3
 """Places to which motions lead where they are looked at again."""
 TURN = 0.7
@@ -106,16 +107,11 @@ def mechanisms(model: Model, system: JointSystem) -> tuple[np.ndarray, np.ndarra
 
 
 def _vibrating(model: Model, system: JointSystem, joints: JointList) -> np.ndarray:
-    """(j,) bool, joints with a compliance, or with springs that turn by more than `RESOLVED` in a step: what a step takes of
+    """(j,) bool, joints with springs, or a compliance, that turn by more than `SLOW` in a step, and fade: what a step takes of
     their vibrations is not for the slow motions of the mechanism to have. Penalties, which loads strain once, do not count."""
-    bodies, a = model.bodies, system.acting
-    dynamic, inertia = bodies.kind == Kind.DYNAMIC, np.stack([bodies.mass, bodies.moment.min(axis=1)])
-    inverse = np.divide(1.0, inertia, out=np.zeros_like(inertia), where=dynamic & (inertia > 0.0))
-    ends = joints.bodies[a.joint]
-    yields = np.append(inverse, np.zeros((2, 1)), axis=1)[a.rotary.astype(int)[:, None], ends].sum(axis=1)  # the world last
-    spring = a.active & (a.role == Role.SPRING)
-    out = joints.column("active").astype(bool) & (joints.column("enforcement") == "compliant")
-    out[a.joint[spring & (model.settings.dt**2 * a.stiffness * yields > RESOLVED**2)]] = True
+    fading = (turns(model, system) > SLOW) & ~resolved(model, system)
+    out = np.zeros(len(joints), dtype=bool)
+    out[system.acting.joint[fading]] = True
     return out
 
 

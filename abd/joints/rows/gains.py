@@ -26,13 +26,14 @@ def linear_gains(rows: Rows, before: np.ndarray, after: np.ndarray, ch2: float) 
 
 
 def row_gains(
-    system: JointSystem, law: np.ndarray, p: np.ndarray, before: np.ndarray, after: np.ndarray, fresh: np.ndarray, time: float,
-    ch2: float,
+    system: JointSystem, law: np.ndarray, p: np.ndarray, before: np.ndarray, after: np.ndarray, fresh: np.ndarray,
+    resolved: np.ndarray, time: float, ch2: float,
 ) -> np.ndarray:  # fmt: skip
     """(R,) [J], infinite where there is no potential; what a `Mode.FRESH` step took of the springs' energy, negative.
 
     Args:
-        law: (R,), p: (R, 8) of the step of c h^2 [s^2] to `time` [s]; before, after: (R,) values of the rows; fresh: (R,) bool.
+        law: (R,), p: (R, 8) of the step of c h^2 [s^2] to `time` [s]; before, after: (R,) values of the rows; fresh: (R,) bool;
+            resolved: (R,) bool, `abd.joints.rows.springs`.
     """
     a = system.acting
     moved = (a.rate != 0.0) & (a.damping > 0.0)
@@ -42,9 +43,10 @@ def row_gains(
     smooth = np.isin(law, (Law.QUADRATIC, Law.SINE))
     held = a.exact & smooth & ~a.follows & (np.abs(before - p[:, slots.TARGET]) <= FAR * a.tolerance)
     spring = np.isin(a.role, SPRINGS) & smooth & ~a.exact & ~a.follows & (a.damping == 0.0)
+    grown_of = 0.5 * (a.mass_stiffness / ch2 + a.stiffness) * (after - before) * (after + before - 2.0 * a.target)
     nothing = (law == Law.OFF) | np.isin(law, LIMITS) | (p[:, slots.STRENGTH] == 0.0) & (law != Law.GIVEN)
     grown = (laws.evaluate(law, p, after)[0] - laws.evaluate(law, p, before)[0]) / ch2
-    plain = spring & (law == Law.QUADRATIC)
-    grown[plain] = (0.5 * p[:, slots.STRENGTH] * (after - before) * (after + before - 2.0 * p[:, slots.CENTRE]) / ch2)[plain]
-    grown = np.where(fresh, -0.5 * a.stiffness * (after - before) ** 2, grown)
+    grown = np.where(spring & (law == Law.QUADRATIC), grown_of, grown)
+    taken = np.where(resolved, 0.0, -0.5 * a.stiffness * (after - before) ** 2)
+    grown = np.where(fresh, taken, grown)
     return np.where(nothing | held & ~moved, 0.0, np.where(spring & ~moved, grown, np.inf))

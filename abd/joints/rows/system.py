@@ -288,12 +288,14 @@ class JointSystem:
         ch2: float,
         time: float,
         speed: float,
+        share: np.ndarray | float = 1.0,
     ) -> tuple[np.ndarray, np.ndarray]:
         """Laws (R,) and their parameters (R, 8) in one (sub)step.
 
         Args:
             weights: (9,) of the integrator (`abd.potentials.integrators`), or (9, R) by row; ch2: c h^2 [s^2]; time: at its end
                 [s]; speed: below which friction counts as static [m/s or rad/s].
+            share: by which stiffness counts, or (R,) by row (`abd.joints.rows.springs`).
         """
         a, count = self.acting, len(self.rows)
         w = np.broadcast_to(weights.reshape(9, -1), (9, count))
@@ -309,8 +311,9 @@ class JointSystem:
         target = np.where(self.turning, np.clip(target, now - REACH, now + REACH), target)
 
         damped = ch2 * a.damping * per_step
-        K = a.mass_stiffness + ch2 * a.stiffness + damped
-        pull = (a.mass_stiffness + ch2 * a.stiffness) * target + damped * (last + speed_of_target / per_step)
+        elastic = a.mass_stiffness + ch2 * share * a.stiffness
+        K = elastic + damped
+        pull = elastic * target + damped * (last + speed_of_target / per_step)
         centre = np.divide(pull, K, out=target.copy(), where=K > 0.0)
         p[:, slots.STRENGTH], p[:, slots.CENTRE], p[:, slots.TARGET] = K, centre, centre
         held = a.exact & (K > 0.0)

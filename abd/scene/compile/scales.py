@@ -55,6 +55,9 @@ RIGID_IN_STEP = 1e4
 """Least kappa of bodies at joints over rho l^2 / h^2: forces of joints follow rigid bodies to 2e-3 from the first step on.
 Much more would make the multipliers of overconstrained loops converge slowly (`abd.joints.rows.system.CLOSINGS`)."""
 
+HEAVIER = 100.0
+"""How many times more for what carries heavier bodies, at most: in as much as they are, since what it yields moves them."""
+
 
 def default_tolerance(model: Model) -> float:
     """Tolerance [m/s] of scenes that give none."""
@@ -91,8 +94,18 @@ def default_kappa(model: Model) -> np.ndarray:
     inertial = density * (length / settings.dt) ** 2
     pushed = np.bincount(label, _exerted(model, length, dynamic), minlength=n)[label] * length / (2.0 * volume)
     stress = np.maximum(stress, np.minimum(stress + pushed, STRAIN * STIFFEST * inertial))
-    least = np.where(joined, RIGID_IN_STEP * inertial, np.minimum(USUAL_KAPPA, STIFFEST * inertial))
+    least = np.where(joined, RIGID_IN_STEP * _carried(model, dynamic) * inertial, np.minimum(USUAL_KAPPA, STIFFEST * inertial))
     return np.where(dynamic, np.maximum(stress / STRAIN, least), USUAL_KAPPA)
+
+
+def _carried(model: Model, dynamic: np.ndarray) -> np.ndarray:
+    """(n,) mass of the heaviest dynamic body at the joints of each over its own, between 1 and `HEAVIER`."""
+    mass = np.append(np.where(dynamic, model.bodies.mass, 0.0), 0.0)  # the last one: the world
+    heaviest = np.zeros(len(mass))
+    parent, child = JointList.of(model.joints).bodies.T
+    for one, other in ((parent, child), (child, parent)):
+        np.maximum.at(heaviest, one, mass[other])
+    return np.clip(np.divide(heaviest, mass, out=np.ones(len(mass)), where=mass > 0.0), 1.0, HEAVIER)[:-1]
 
 
 def _exerted(model: Model, length: np.ndarray, dynamic: np.ndarray) -> np.ndarray:

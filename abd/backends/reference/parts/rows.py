@@ -12,10 +12,11 @@ from abd.backends.reference.scheme import HostScheme
 from abd.backends.turns import Turns
 from abd.joints.rows.forces import Applied
 from abd.joints.rows.gains import linear_gains, row_gains
+from abd.joints.rows.springs import pulls, resolved, whole
 from abd.joints.rows.system import JointMemory, JointSystem
 from abd.joints.rows.table import MeasureTable, values
 from abd.model import Model
-from abd.potentials.integrators import Mode, row_weights
+from abd.potentials.integrators import Mode, row_shares, row_weights
 
 
 class Rows:
@@ -23,6 +24,7 @@ class Rows:
 
     Attributes:
         memory: after the last step; applied: its laws.
+        resolved: (R,) bool, those whose forces follow the trapezoidal rule (`abd.joints.rows.springs`).
         conservation: of the mechanisms that the rows make, None where energies are not known.
     """
 
@@ -39,7 +41,9 @@ class Rows:
     def _take(self) -> None:
         self.system = self.potential.joints.system
         self.islands.tie(self.system, self.potential.ties)
-        known = self.model.settings.integrator == "generalized_alpha" and not self.potential.further
+        smooth = self.model.settings.integrator == "generalized_alpha"
+        self.resolved = resolved(self.model, self.system) & smooth
+        known = smooth and not self.potential.further
         self.conservation = Conservation(self.model, self.constants, self.system) if known else None
 
     def turn_gravity(self) -> None:
@@ -53,9 +57,20 @@ class Rows:
         system, memory = self.system, self.memory
         self.row_weights = row_weights(self.scheme.rule, self.scheme.mode, *system.row_bodies)
         system.follow(memory, self.states.now)
-        law, p = system.laws(memory, self.row_weights, ch2, time, speed)
+        law, p = system.laws(memory, self.row_weights, ch2, time, speed, self.shares())
         self.potential.joints.begin(law, p, memory.reference, system.shifts(memory, ch2), ch2, time)
         return system.closed_gap(law, p, memory.history[0])
+
+    def shares(self) -> np.ndarray:
+        """(R,) by which the stiffness of rows counts in the step at work."""
+        return np.where(self.resolved, row_shares(self.scheme.rule, self.scheme.mode, *self.system.row_bodies), 1.0)
+
+    def pulls(self, q: np.ndarray) -> np.ndarray:
+        """(n, 12) `abd.joints.rows.springs.pulls` in the states q (n, 12), none of bodies whose step knows no shares."""
+        if not self.resolved.any():
+            return np.zeros((self.n, 12))
+        found = pulls(self.system, np.flatnonzero(self.resolved), self.shares(), q, self.memory.reference)
+        return np.where((self.scheme.mode == Mode.DISSIPATIVE)[:, None], 0.0, found)
 
     def gained(self) -> np.ndarray:
         """(n,) energy that the rows of the bodies gained in the step to the iterate [J] (`abd.joints.rows.gains`)."""
@@ -64,14 +79,15 @@ class Rows:
         straight = linear_gains(system.linear, self.states.now, self.at.q, ch2)
         straight = np.where(fresh[: len(straight)], 0.0, straight)
         ends = self.memory.history[0], joints.values(self.at.q), fresh[len(straight) :]
-        gains = np.concatenate([straight, row_gains(system, joints.law, joints.p, *ends, joints.time, ch2)])
+        gains = np.concatenate([straight, row_gains(system, joints.law, joints.p, *ends, self.resolved, joints.time, ch2)])
         return np.bincount(joints.owners, gains, self.n)
 
     def finish(self) -> None:
         """Remember what the rows did in the step."""
         joints, ch2 = self.potential.joints, self.at.ch2
         joints.give(self.at.q)
-        self.applied = Applied.of_step(joints.law, joints.p.copy(), self.system.linear.K, joints.shift.copy(), ch2)
+        p = whole(self.system, np.flatnonzero(self.resolved), self.shares(), joints.p, ch2)
+        self.applied = Applied.of_step(joints.law, p, self.system.linear.K, joints.shift.copy(), ch2)
         self.memory = self.system.remember(self.memory, self.at.q, self.row_weights, joints.p, joints.shift, ch2)
 
     def take_efforts(self) -> None:

@@ -40,7 +40,9 @@ class Steps:
             target = self.motion.chord(rule, states.now, states.before, states.velocity, states.earlier)
         else:
             self.scheme.rows = self.motion.rows(rule, mode, states.now, states.velocity)
-            target = self.motion.coast(rule, self.scheme.rows, states.now, states.velocity, states.forces)
+            self.scheme.rule, self.scheme.mode = rule, mode
+            self.pulled = self.rows.pulls(states.now)
+            target = self.motion.coast(rule, self.scheme.rows, states.now, states.velocity, states.forces, self.pulled)
         self.scheme.rule, self.scheme.mode, self.scheme.target = rule, mode, target
         at.rest, at.ch2, at.eps, at.q = target.rest, rule.c * rule.h**2, float(eps), states.now.copy()
         at.step = StepData(
@@ -74,8 +76,9 @@ class Steps:
             velocity = difference(rule, *ends)
         else:
             velocity, states.forces = self.motion.keep(
-                rule, self.scheme.rows, self.scheme.target, *ends, states.velocity, states.forces
-            )
+                rule, self.scheme.rows, self.scheme.target, *ends, states.velocity, states.forces, self.pulled,
+                self.rows.pulls(at.q),
+            )  # fmt: skip
         if self.rows.conservation is not None:
             known = self.rows.gained(), states.now, at.q, states.velocity, velocity, states.owed
             velocity, states.owed = self.rows.conservation.correct(self.scheme.mode, rule.h, *known)

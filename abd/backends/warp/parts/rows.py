@@ -12,10 +12,12 @@ from abd.backends.warp.parts.states import States
 from abd.backends.warp.potential import Potential
 from abd.backends.warp.scheme import DeviceScheme
 from abd.backends.warp.scratch import Scratch
+from abd.backends.warp.springs import Springs
 from abd.backends.warp.terms.row_memory import RowMemory
 from abd.backends.warp.turns import CountedTurns
 from abd.joint_list import JointList
 from abd.joints.rows.forces import Applied
+from abd.joints.rows.springs import resolved
 from abd.joints.rows.system import JointMemory, JointSystem
 from abd.joints.rows.table import MeasureTable
 from abd.model import Kind, Model
@@ -27,7 +29,8 @@ class Rows:
     """`abd.backends.protocol.Rows` says what each call does.
 
     Attributes:
-        memory: what the rows remember; conservation: of the mechanisms that they make, None where energies are not known.
+        memory: what the rows remember; springs: those that follow the trapezoidal rule;
+            conservation: of the mechanisms that they make, None where energies are not known.
         asks_host: whether joints have functions of users, which the host evaluates between the launches.
     """
 
@@ -46,8 +49,11 @@ class Rows:
     def _take(self) -> None:
         joints, self.scheme.said = self.potential.joints, None
         active = JointList.of(self.model.joints).column("active").astype(bool)
-        self.memory = RowMemory(joints, active, self.device)
-        known = self.model.settings.integrator == "generalized_alpha" and not self.potential.further
+        smooth = self.model.settings.integrator == "generalized_alpha"
+        which = resolved(self.model, joints.system) & smooth
+        self.memory = RowMemory(joints, active, which, self.scheme.shares, self.device)
+        self.springs = Springs(joints, self.memory, which, self.n, self.device)
+        known = smooth and not self.potential.further
         self.conservation = Conservation(self.model, joints, self.memory, self.device) if known else None
         self.islands.tie(joints.system, self.potential.ties)
         relations = joints.relations

@@ -73,7 +73,9 @@ class Steps:
             launch(chords.predict, n, at.body, *known, scheme.weights, at.ch2, *out)
         else:
             scheme.launch_levels(at.body, states.now, states.velocity)
-            known = states.now, states.velocity, states.forces
+            springs = self.rows.springs
+            springs.launch(states.now, scheme.mode, springs.pulled)
+            known = states.now, states.velocity, states.forces, springs.pulled
             launch(integrators.coast, n, at.body, *scheme.of_bodies, *known, *out)
         launch(poses.copy_pose, n, states.now, at.current)
         self.goals.launch_rest()
@@ -100,7 +102,9 @@ class Steps:
         if scheme.rule.chord:
             launch(chords.differentiate, n, *ends, scheme.weights, states.velocity)
         else:
-            known = self.target, at.step.scale, states.earlier, states.forces, states.velocity
+            springs = self.rows.springs
+            springs.launch(at.current, scheme.mode, springs.pulls)
+            known = self.target, at.step.scale, states.earlier, springs.pulled, springs.pulls, states.forces, states.velocity
             launch(integrators.keep_momentum, n, at.body, *scheme.of_bodies, scheme.weights, *ends, *known)
         launch(poses.copy_pose, n, states.now, states.before)
         launch(poses.copy_pose, n, at.current, states.now)

@@ -45,17 +45,18 @@ class RowMemory:
 
     Args:
         active: (j,) bool, joints whose residuals count.
+        resolved: (R,) bool, `abd.joints.rows.springs`; shares: (3,) those of the scheme at work.
 
     Attributes:
         gain: (R,) by how much the energy of the rows grew in the last step [J] (`abd.joints.rows.gains`).
     """
 
-    def __init__(self, joints: Joints, active: np.ndarray, device: Device):
+    def __init__(self, joints: Joints, active: np.ndarray, resolved: np.ndarray, shares: wp.array, device: Device):
         self.joints, self.system, self.device = joints, joints.system, device
         system, rows = self.system, joints.row_count
         self.acting, self.memory = row_memory.Acting(), row_memory.Memory()
         self.acting.law = device.upload(system.acting.law, wp.int32)
-        self.acting.flags = device.upload(flags(system, active), wp.int32)
+        self.acting.flags, self.acting.shares = device.upload(flags(system, active, resolved), wp.int32), shares
         for name in _COLUMNS:
             setattr(self.acting, name, device.upload(getattr(system.acting, name), wp.float64))
         self.memory.history, self.memory.p = (
@@ -230,8 +231,8 @@ class RowMemory:
         )  # fmt: skip
 
 
-def flags(system: JointSystem, active: np.ndarray) -> np.ndarray:
-    """(R,) `cuda_kernels.joints.row_memory.Acting.flags`; see `RowMemory` for `active` (j,)."""
+def flags(system: JointSystem, active: np.ndarray, resolved: np.ndarray) -> np.ndarray:
+    """(R,) `cuda_kernels.joints.row_memory.Acting.flags`; see `RowMemory` for `active` (j,) and `resolved` (R,)."""
     a, k = system.acting, row_memory
     drive, armature = a.role == Role.DRIVE, a.role == Role.ARMATURE
     driven, held = np.isin(a.role, DOING), np.isin(a.role, HOLDING)
@@ -252,6 +253,7 @@ def flags(system: JointSystem, active: np.ndarray) -> np.ndarray:
         (k.GAP, a.role == Role.GAP),
         (k.TURNING, system.turning),
         (k.STORING, np.isin(a.role, SPRINGS)),
+        (k.RESOLVED, resolved),
     )
     return sum(int(flag) * which.astype(np.int32) for flag, which in chosen).astype(np.int32)
 

@@ -1,0 +1,82 @@
+"""Springs that a step resolves: their forces are known at both ends of it, and follow the trapezoidal rule.
+
+Generalized alpha damps what alternates from step to step, as forces of joints need it; from the vibrations of a spring it takes
+``((1 - rho)/(1 + rho))^3 (w h)^3`` per radian. So smooth and fresh steps (`abd.potentials.integrators`) take the forces f of
+springs ``k/2 (x - a)^2`` by themselves,
+
+    q = ... + h^2 ((1/2 - b) f_n + b f_{n+1}),        (p, L) = ... + h/2 (f_n + f_{n+1}),
+
+b being c_b times the share w by which the spring's energy stands in the incremental potential, 1/4 for bodies at rest: Newmark's
+rule without damping, which keeps the energy of linear vibrations at any step. What else acts, forces of joints that make bodies
+meet at the end of the step above all, goes by the rule of the mode; in the motions that joints leave to a linear mechanism the
+trapezoidal rule is left alone. Springs that are stiffer than that steps could show their vibrations fade like everything else.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from abd.joint_list import JointList
+from abd.joints.rows import slots
+from abd.joints.rows.forces import SPRINGS
+from abd.joints.rows.laws import Law
+from abd.joints.rows.measured_rows import evaluate
+from abd.joints.rows.system import JointSystem, Role
+from abd.joints.rows.table import linearize
+from abd.model import WORLD, Kind, Model
+from abd.potentials.free_motion import torque
+
+RESOLVED = np.pi
+"""Turn of a spring's vibration per step [rad] up to which it is one that steps can show: half a period."""
+
+
+def turns(model: Model, system: JointSystem) -> np.ndarray:
+    """(R,) by how much what springs and compliant joints hold would vibrate in a step without anything else [rad]; 0 for other
+    rows."""
+    bodies, a = model.bodies, system.acting
+    if not len(a.joint):
+        return np.zeros(0)
+    inertia = np.stack([bodies.mass, bodies.moment.min(axis=1)])
+    inverse = np.divide(1.0, inertia, out=np.zeros_like(inertia), where=(bodies.kind == Kind.DYNAMIC) & (inertia > 0.0))
+    inverse = np.append(inverse, np.zeros((2, 1)), axis=1)  # the world last
+    yields = inverse[a.rotary.astype(int)[:, None], JointList.of(model.joints).bodies[a.joint]].sum(axis=1)
+    elastic = a.active & np.isin(a.role, SPRINGS) & (a.role != Role.COUPLING) & (a.mass_stiffness == 0.0)
+    return np.where(elastic, model.settings.dt * np.sqrt(a.stiffness * yields), 0.0)
+
+
+def resolved(model: Model, system: JointSystem) -> np.ndarray:
+    """(R,) bool, rows whose forces follow the trapezoidal rule: of springs and compliant joints with a rest of their own."""
+    a = system.acting
+    turn = turns(model, system)
+    out = (turn > 0.0) & (turn <= RESOLVED) & (a.law == Law.QUADRATIC) & ~a.exact & ~a.follows
+    # what is set anew in every step
+    out[[*a.target_of, *a.rate_of]] = False
+    followers = np.isin(system.rows.term_measure, list(system.followers))
+    return out & ~np.isin(a.joint, a.joint[system.rows.term_row[followers]])
+
+
+def pulls(system: JointSystem, which: np.ndarray, share: np.ndarray, q: np.ndarray, near: np.ndarray) -> np.ndarray:
+    """(n, 12) sums over the rows `which` (k,) of bodies in states q (n, 12): force and torque [N, N m], and both times the rows'
+    `share` (R,) in the incremental potential; `near` (m,): values near which angles are counted."""
+    n, t, rows, a = len(q), system.table, system.rows, system.acting
+    measured, child, parent = linearize(t, q, near)
+    x, slope = evaluate(rows, measured)
+    force, chosen = -a.stiffness * (x - a.target), np.isin(rows.term_row, which)
+    row, m = rows.term_row[chosen], rows.term_measure[chosen]
+    each, out = (force[row] * slope[chosen])[:, None], np.zeros((2, n + 1, 12))
+    for bodies, gradient in ((t.child[m], child[m]), (np.where(t.parent[m] == WORLD, n, t.parent[m]), parent[m])):
+        np.add.at(out[0], bodies, each * gradient)
+        np.add.at(out[1], bodies, share[row, None] * each * gradient)
+    A = q[:, 3:].reshape(-1, 3, 3)
+    return np.concatenate([np.hstack([one[:n, :3], torque(one[:n, 3:].reshape(-1, 3, 3), A)]) for one in out], axis=1)
+
+
+def whole(system: JointSystem, which: np.ndarray, share: np.ndarray, p: np.ndarray, ch2: float) -> np.ndarray:
+    """Parameters (R, 8) of a step's laws with the rows `which` (k,) as they act, not as their `share` (R,) in the incremental
+    potential has them."""
+    a, p = system.acting, p.copy()
+    more = (1.0 - share[which]) * ch2 * a.stiffness[which]
+    K = p[which, slots.STRENGTH] + more
+    p[which, slots.CENTRE] = (p[which, slots.STRENGTH] * p[which, slots.CENTRE] + more * a.target[which]) / K
+    p[which, slots.TARGET], p[which, slots.STRENGTH] = p[which, slots.CENTRE], K
+    return p

@@ -1,0 +1,68 @@
+"""Forces of springs that follow the trapezoidal rule; mirrors ``abd/joints/rows/springs.py``."""
+
+import warp as wp
+
+from cuda_kernels.bodies.affine import Pose
+from cuda_kernels.bodies.free_motion import torque_of
+from cuda_kernels.bodies.integrators import DISSIPATIVE
+from cuda_kernels.joints.measured_rows import MeasuredRows, row_value, term
+from cuda_kernels.joints.row_memory import Acting, share_of
+
+wp.set_module_options({"enable_backward": False, "max_unroll": 4})
+LOADED_FOR = ("joints",)
+
+
+@wp.kernel
+def pull(
+    first: wp.int32,
+    body: wp.array(dtype=wp.int32),
+    starts: wp.array(dtype=wp.int32),
+    entries: wp.array(dtype=wp.int32),
+    acting: Acting,
+    rows: MeasuredRows,
+    mode: wp.array(dtype=wp.int32),
+    values: wp.array(dtype=wp.float64),
+    child_gradient: wp.array2d(dtype=wp.float64),
+    parent_gradient: wp.array2d(dtype=wp.float64),
+    pose: Pose,
+    out: wp.array2d(dtype=wp.float64),
+):
+    """Force and torque of the springs on bodies (k,), and both times the rows' shares, into out (n, 12); entries: 2e of the child
+    of row e, 2e + 1 of its parent; values (m,) and their gradients (m, 12) are those at a pose."""
+    k = wp.tid() + first
+    b = body[k]
+    f = wp.vec3d()
+    F = wp.mat33d()
+    shared = wp.vec3d()
+    sharing = wp.mat33d()
+    if mode[b] != DISSIPATIVE:
+        for i in range(starts[k], starts[k + 1]):
+            e = entries[i] // 2
+            size = -acting.stiffness[e] * (row_value(rows, e, values) - acting.target[e])
+            share = share_of(acting, mode, e)
+            for t in range(rows.starts[e], rows.starts[e + 1]):
+                m = rows.term_measure[t]
+                each = size * term(rows, t, values)[1]
+                g = wp.vec3d()
+                G = wp.mat33d()
+                for r in range(3):
+                    if entries[i] % 2 == 0:
+                        g[r] = child_gradient[m, r]
+                        for c in range(3):
+                            G[r, c] = child_gradient[m, 3 + 3 * r + c]
+                    else:
+                        g[r] = parent_gradient[m, r]
+                        for c in range(3):
+                            G[r, c] = parent_gradient[m, 3 + 3 * r + c]
+                f = f + each * g
+                F = F + each * G
+                shared = shared + share * each * g
+                sharing = sharing + share * each * G
+    A = pose.A[b]
+    turned = torque_of(F, A)
+    turning = torque_of(sharing, A)
+    for r in range(3):
+        out[b, r] = f[r]
+        out[b, 3 + r] = turned[r]
+        out[b, 6 + r] = shared[r]
+        out[b, 9 + r] = turning[r]

@@ -1,0 +1,116 @@
+"""Springs that a step resolves follow the trapezoidal rule (`abd.joints.rows.springs`)."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from on_device import NAME
+
+import abd
+from abd.joints.rows.forces import row_forces
+from abd.joints.rows.springs import resolved, turns
+
+pytestmark = pytest.mark.device
+
+H = 0.01
+MASS, AWAY = 2.0, 0.05
+
+
+def oscillator(turn: float, h: float = H, device: str = NAME, damping: float = 0.0, **keys) -> abd.Simulation:
+    """A body on a level rail and a spring along it, released `AWAY` from rest, that turns by so much in a step of `H`."""
+    scene = abd.Scene(gravity=(0, 0, 0), solver={"dt": h})
+    scene.add_body("body", proxy=True, mass=MASS, inertia=(0.01,) * 3, position=(AWAY, 0, 0))
+    spring = {"stiffness": MASS * (turn / H) ** 2, "damping": damping, "rest": -AWAY, **keys}
+    line = {"anchor": (AWAY, 0, 0), "axis": (1, 0, 0), "coordinate": {"z": spring}}
+    scene.add_joint("slider", "rail", abd.WORLD, "body", enforcement="exact", **line)
+    return abd.Simulation(scene, device=device)
+
+
+def run(simulation: abd.Simulation, steps: int) -> tuple[np.ndarray, np.ndarray]:
+    """Places of the body, and energies."""
+    places, energies = [], []
+    for _ in range(steps):
+        report = simulation.step()
+        places.append(simulation.bodies["body"].position[0])
+        energies.append(sum(report.energy[name] for name in ("kinetic", "elastic", "joint")))
+    return np.array(places), np.array(energies)
+
+
+@pytest.mark.parametrize("turn", [0.3, 1.0, 3.0])
+def test_a_vibration_keeps_its_energy_and_follows_the_rule(turn):
+    simulation = oscillator(turn)
+    assert resolved(simulation.model, simulation.backend.system).any()
+    places, energies = run(simulation, 2000)
+    np.testing.assert_allclose(energies, 0.5 * MASS * (turn / H * AWAY) ** 2, rtol=1e-9)
+    expected = AWAY * np.cos(2.0 * np.arctan(0.5 * turn) * np.arange(1, 2001))
+    np.testing.assert_allclose(places, expected, atol=1e-6 * AWAY)
+
+
+def test_what_steps_cannot_show_fades():
+    simulation = oscillator(4.0)
+    assert turns(simulation.model, simulation.backend.system).max() == pytest.approx(4.0)
+    assert not resolved(simulation.model, simulation.backend.system).any()
+    _, energies = run(simulation, 200)
+    assert energies[-1] < 1e-3 * energies[0]
+
+
+def test_a_damped_spring_is_of_second_order_and_its_work_is_told():
+    w, d = 20.0, 8.0
+    z = d / (2.0 * MASS)
+    fast = np.sqrt(w**2 - z**2)
+    t = 0.4
+    exact = AWAY * np.exp(-z * t) * (np.cos(fast * t) + z / fast * np.sin(fast * t))
+    errors = []
+    for h in (0.01, 0.005, 0.0025):
+        simulation = oscillator(w * H, h, damping=d)
+        places, energies = run(simulation, round(t / h))
+        errors.append(abs(places[-1] - exact))
+    assert np.log2(errors[0] / errors[1]) > 1.7 and np.log2(errors[1] / errors[2]) > 1.7
+    lost = energies[-1] - 0.5 * MASS * (w * AWAY) ** 2
+    assert simulation.step().energy["friction_work"] == pytest.approx(lost, rel=0.1)
+
+
+def test_forces_that_are_read_are_those_of_the_spring():
+    simulation = oscillator(1.5)
+    for _ in range(5):
+        simulation.step()
+        x = simulation.bodies["body"].position[0]
+        (row,) = np.flatnonzero(resolved(simulation.model, simulation.backend.system))
+        found = row_forces(simulation.stepper.applied, simulation.stepper.memory.history[0])[row]
+        assert found == pytest.approx(-MASS * (1.5 / H) ** 2 * x, rel=1e-9)
+
+
+def test_a_limit_takes_what_comes_while_a_spring_pulls():
+    """The step in which it acts is implicit Euler's, of the spring too: energy never grows."""
+    simulation = oscillator(0.5, range=(-1.5 * AWAY, 1.0))
+    _, energies = run(simulation, 60)
+    assert np.diff(energies).max() < 1e-9 * energies[0] and energies[-1] < 0.7 * energies[0]
+
+
+def pendulums(device: str) -> abd.Simulation:
+    """Spinning bodies on springs between their surfaces, damped and not, a compliant joint, a spring about an axis."""
+    scene = abd.Scene(gravity=(0, 0, -9.81), solver={"dt": H})
+    keys = {"proxy": True, "mass": 1.0}
+    scene.add_body("one", inertia=(0.02, 0.03, 0.04), position=(0.5, 0, 0), angular_velocity=(1, 2, 10), **keys)
+    scene.add_body("two", inertia=(0.001, 0.03, 0.03), position=(1.2, 0, 0.1), velocity=(0, 1, 0), **keys)
+    scene.add_joint("spherical", "ball", abd.WORLD, "one", anchor=(0, 0, 0), enforcement="exact")
+    soft = {"enforcement": "compliant", "compliance": [1e-3] * 3}
+    scene.add_joint("spherical", "soft", "one", "two", anchor=(0.9, 0, 0.05), **soft)
+    for name, damping in (("stays", 0.0), ("fades", 3.0)):
+        ends = {"parent_anchor": (0.1, 0.2, 0), "child_anchor": (0, -0.1, 0.2)}
+        scene.add_spring(name, "one", "two", stiffness=300.0, damping=damping, rest_length=0.5, **ends)
+    return abd.Simulation(scene, device=device)
+
+
+def test_the_definition_and_the_kernels_pull_alike():
+    found = []
+    for device in ("numpy", NAME):
+        simulation = pendulums(device)
+        assert resolved(simulation.model, simulation.backend.system).sum() == 5
+        for _ in range(10):
+            report = simulation.step()
+        stepper = simulation.stepper
+        found.append((stepper.q, stepper.qd, stepper.applied.p, stepper.backend.states.read_forces()))
+        found[-1] += (np.array([report.energy[name] for name in sorted(report.energy)]),)
+    for one, other in zip(*found, strict=True):
+        np.testing.assert_allclose(one, other, atol=1e-7 * np.abs(one).max())
