@@ -38,7 +38,6 @@ class Islands(Numbering):
     Attributes:
         island: (n,) int32 device array, the island of every body.
         counts: (2,) int32 device array, the numbers of islands and of chunks.
-        paired_islands: (n,) int32 device array, 1 for the islands of which a body may touch anything.
         done: (n,) int32 device array, 1 for bodies whose island takes no part in the present iterations: kernels may
             skip them and leave their results as they are.
         before: (n,) int32 device array, `island` when `keep_numbering` was called last.
@@ -47,7 +46,7 @@ class Islands(Numbering):
     def __init__(self, device: Device, bodies: int):
         self.device = device
         self.room = room = max(bodies, 1)
-        self.island, self.before, self.done, self.paired_islands = (device.zeros(room, wp.int32) for _ in range(4))
+        self.island, self.before, self.done = (device.zeros(room, wp.int32) for _ in range(3))
         self._root, self._present, self._tied, self._sizes = (device.zeros(room, wp.int32) for _ in range(4))
         # sorting takes room for twice as many
         self.order, self._sorted = device.zeros(2 * room, wp.int32), device.zeros(2 * room, wp.int32)
@@ -101,7 +100,6 @@ class Islands(Numbering):
         write(self.chunk_start, np.append(starts, self.n).astype(np.int32))
         write(self.island_start, first.astype(np.int32))
         write(self.counts, np.array([count, self.chunks], dtype=np.int32))
-        write(self.paired_islands, division.paired.astype(np.int32))
         self.device.fill(self.done)
 
     @property
@@ -109,8 +107,7 @@ class Islands(Numbering):
         """The present islands; read from the device if they were formed there since the last call."""
         if self._division is None:
             count = int(self.device.read(self.counts, 1)[0])
-            paired = self.device.read(self.paired_islands, count) != 0
-            self._division = Division(self.device.read(self.island, self.n), count, paired)
+            self._division = Division(self.device.read(self.island, self.n), count)
         return self._division
 
     def keep_numbering(self) -> None:
@@ -130,7 +127,7 @@ class Islands(Numbering):
         if not n:
             return
         root, present, lowest, number = self._root, self._present, self._lowest, self._number
-        launch(kernels.begin, n, self._joined, root, present, self.paired_islands, lowest, n)
+        launch(kernels.begin, n, self._joined, root, present, lowest, n)
         for pairs, counts, room in lists:
             launch(kernels.unite, room, pairs, counts, held, root, grain=ALONE)
         launch(kernels.find_parts, n, held, self._tied, root, present, lowest, grain=ALONE)
@@ -139,8 +136,6 @@ class Islands(Numbering):
             kernels.number_bodies,
             n, held, self._tied, root, number, lowest, n, self.island, self._sorted, self.order, self.counts,
         )  # fmt: skip
-        for pairs, counts, room in lists:
-            launch(kernels.mark_paired, room, pairs, counts, self.island, self.paired_islands)
         self.device.sort_pairs(self._sorted, self.order, n)
         launch(kernels.find_starts, n, self._sorted, n, self._start)
         launch(kernels.count_chunks, n, self.counts, self._start, CHUNK, sizes)
