@@ -9,14 +9,13 @@ from functools import partial
 import numpy as np
 
 from abd.joint_list import JointList
-from abd.joints.closure.link_graph import joined_components
 from abd.joints.measures.measures import Measure
-from abd.joints.rows.carried import carried_masses
+from abd.joints.rows.carried import masses_and_scales
 from abd.joints.rows.laws import Law
 from abd.joints.rows.measured_rows import Term, collect, factor, terms_of
 from abd.joints.rows.relations import ForceLaw
 from abd.joints.rows.rows import EXACT_RATIO, compile_rows
-from abd.joints.rows.sizes import LINEAR_SHARE, MEASURED_SHARE, joint_sizes, residual_scales
+from abd.joints.rows.sizes import LINEAR_SHARE, MEASURED_SHARE, joint_sizes
 from abd.joints.rows.stacks import stacks
 from abd.joints.rows.system import Acting, JointSystem, Role
 from abd.joints.rows.table import tabulate
@@ -45,8 +44,7 @@ def build_system(model: Model) -> JointSystem:
 class _Builder:
     def __init__(self, model: Model):
         self.model, self.joints = model, JointList.of(model.joints)
-        self.masses = carried_masses(model) if len(self.joints) else np.zeros(0)
-        self.scales = residual_scales(model, joined_components(model)) if len(self.joints) else np.zeros(0)
+        self.masses, self.scales = masses_and_scales(model)
         self.entries: list[tuple[int, Measure]] = []
         self.initial: list[float] = []
         self.known: dict[tuple[int, str], int] = {}

@@ -1,4 +1,4 @@
-"""What the exact rows of a joint are to carry, which says how stiff they are."""
+"""What the exact rows of a joint are to carry, which says how stiff they are, and what is left open of them is measured by."""
 
 from __future__ import annotations
 
@@ -7,14 +7,22 @@ import numpy as np
 from abd.joint_list import JointList
 from abd.joints.closure.link_graph import joined_components, link_graph
 from abd.joints.rows.rows import EXACT_RATIO
-from abd.joints.rows.sizes import half_length
+from abd.joints.rows.sizes import half_length, residual_scales
 from abd.model import Kind, Model
 
 SHORT = 10
 """Bodies connected through joints up to which exact rows need no more stiffness than one joint does."""
 
 
-def carried_masses(model: Model) -> np.ndarray:
+def masses_and_scales(model: Model) -> tuple[np.ndarray, np.ndarray]:
+    """(j,) each: `carried_masses` and `abd.joints.rows.sizes.residual_scales` of a model's joints."""
+    if not len(model.joints):
+        return np.zeros(0), np.zeros(0)
+    label = joined_components(model)
+    return carried_masses(model, label), residual_scales(model, label)
+
+
+def carried_masses(model: Model, label: np.ndarray) -> np.ndarray:
     """(j,) mass [kg] that the exact rows of a joint are to carry: the largest among the dynamic bodies connected through
     joints. What hangs on the same static or kinematic body, and the mass of that body, make no difference.
 
@@ -22,8 +30,11 @@ def carried_masses(model: Model) -> np.ndarray:
     loops of which some are welds are at least as stiff as the stiffer one of their bodies: forces that redundant rows share
     out among them strain bodies alone, k, and a solve that closes the rows takes over but ``K / (K + k h^2)`` of what is
     missing of those. Where nothing is welded, bodies turn about the joints, and stiffer rows would shorten Newton's steps.
+
+    Args:
+        label: (n,) which bodies are joined.
     """
-    n, mass, label = len(model.bodies), model.bodies.mass, joined_components(model)
+    n, mass = len(model.bodies), model.bodies.mass
     dynamic = np.append(model.bodies.kind == Kind.DYNAMIC, False)  # the last one stands for the world
     ends = JointList.of(model.joints).bodies
     largest = np.zeros(n)
