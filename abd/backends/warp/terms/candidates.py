@@ -19,7 +19,7 @@ from abd.contact.pair_law import PairLaw
 from abd.contact.typical import two_may_touch, typical_activation, typical_edge, typical_extent
 from abd.model import Model
 from cuda_kernels.bodies.affine import Path
-from cuda_kernels.contact import broad_phase, kept_pairs, narrow_phase
+from cuda_kernels.contact import broad_phase, items, kept_pairs, narrow_phase
 from cuda_kernels.contact.relative_frames import relative_frames
 from cuda_kernels.parallel import counting, scans
 
@@ -86,7 +86,7 @@ class Candidates(ListRooms):
         self.counts = self.found[:2]
         self.bodies = device.upload([self.n], wp.int32)
         self.old = kept_pairs.OldList()
-        self.batch, self.kinds = (BATCH, narrow_phase.KINDS) if not device.wide else (1, 1)
+        self.batch, self.kinds = (BATCH, items.KINDS) if not device.wide else (1, 1)
         self.sorted_alone = SORTED_ALONE
         self.worlds = max(int(np.unique(model.bodies.world).size), 1)
         self.slack = device.upload(np.full(self.worlds, -1.0), wp.float64)
@@ -296,12 +296,12 @@ class Candidates(ListRooms):
             2 * pairs, counts, self.surfaces, path, self.pairs, self.kept, *margins, self.minimum, island, limit,
             self.frames, grain=512,
         )  # fmt: skip
-        threads = narrow_phase.KINDS // self.kinds * pairs
+        threads = items.KINDS // self.kinds * pairs
         query = pairs, self.kinds, self.found, self.surfaces, self.pairs, self.kept, self.frames, self.start
-        launch(narrow_phase.collect_items, threads, *query, 0, self.of_kind, self.carried, grain=64)
-        launch(narrow_phase.add_kinds, pairs, counts, self.of_kind, self.sizes, grain=16384)
+        launch(items.collect_items, threads, *query, 0, self.of_kind, self.carried, grain=64)
+        launch(items.add_kinds, pairs, counts, self.of_kind, self.sizes, grain=16384)
         carried = self._sum(PRIMITIVES, self.sizes, self.found, PAIRS, pairs, self.start)
-        launch(narrow_phase.collect_items, threads, *query, 1, self.of_kind, self.carried, grain=64)
+        launch(items.collect_items, threads, *query, 1, self.of_kind, self.carried, grain=64)
         query = (
             self.found, self.surfaces, path, self.pairs, self.frames, self.carried, *margins, self.minimum, self.slots
         )  # fmt: skip
