@@ -9,7 +9,10 @@ from __future__ import annotations
 import logging
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from abd.errors import DeviceError
+from abd.joints.closure.link_graph import joined_components
 
 if TYPE_CHECKING:
     from abd.backends.protocol import Backend
@@ -20,6 +23,15 @@ _log = logging.getLogger(__name__)
 SMALL = 64
 """Bodies up to which the processor records and replays its work as CUDA does: of more, kernels take longer than what the
 host does between them, and threads share them, which records have no part in."""
+LINKS = 8
+"""Bodies of a mechanism after which so many more count as one: they touch few others, so that their kernels stay short."""
+
+
+def is_small(model: Model) -> bool:
+    """Whether a scene is so small that the processor records it."""
+    linked = np.bincount(joined_components(model))
+    further = np.maximum(linked - LINKS, 0)
+    return bool((linked - further + further / LINKS).sum() <= SMALL)
 
 
 def create(model: Model, device: str = "auto") -> Backend:
@@ -48,7 +60,7 @@ def create(model: Model, device: str = "auto") -> Backend:
 
     def made(name: str) -> WarpBackend:
         with memory_watched(name):
-            backend = WarpBackend(model, name, records=len(model.bodies) <= SMALL)
+            backend = WarpBackend(model, name, records=is_small(model))
         if name.startswith("cuda") and (lost := graph_problem()):
             _log.info("%s", lost)
         return backend

@@ -18,19 +18,15 @@ from abd.joints.rows.system import JointSystem
 
 @dataclass(frozen=True)
 class Division:
-    """What `Numbering` says of its n bodies: `host` (n,), `count` and `paired` (count,)."""
+    """What `Numbering` says of its n bodies: `host` (n,) and `count`."""
 
     host: np.ndarray
     count: int
-    paired: np.ndarray
 
     @classmethod
-    def of(cls, host: np.ndarray, touching: np.ndarray) -> Division:
-        """Islands of bodies (n,), some of which may touch others."""
-        count = int(host.max(initial=0)) + 1
-        paired = np.zeros(count, dtype=bool)
-        paired[host[touching]] = True
-        return cls(host, count, paired)
+    def of(cls, host: np.ndarray) -> Division:
+        """Islands of bodies (n,)."""
+        return cls(host, int(host.max(initial=0)) + 1)
 
 
 class Numbering:
@@ -41,7 +37,7 @@ class Numbering:
         self.ties = np.zeros((0, 2), dtype=int)
         self._known: tuple | None = None
         self.formed = 0
-        self._assign(Division.of(np.zeros(bodies, dtype=np.int32), np.zeros(0, dtype=int)))
+        self._assign(Division.of(np.zeros(bodies, dtype=np.int32)))
 
     @property
     def division(self) -> Division:
@@ -57,11 +53,6 @@ class Numbering:
     def host(self) -> np.ndarray:
         """(n,) island of every body, a new array whenever the islands change."""
         return self.division.host
-
-    @property
-    def paired(self) -> np.ndarray:
-        """(count,) bool, whether a body of an island may touch anything."""
-        return self.division.paired
 
     def tie(self, system: JointSystem, further: np.ndarray = NOBODY) -> None:
         """Bodies that joints tie together: of every row the one that counts its energy, its child, and all others; and
@@ -107,11 +98,9 @@ class Numbering:
         idle[self.ties[:, 0]] = False
         labels[idle] = labels[np.argmin(idle)] if not idle.all() else 0
         host = np.unique(labels, return_inverse=True)[1].astype(np.int32)
-        if np.array_equal(host, self.host) and np.array_equal(
-            np.unique(host[pairs[:, 0]]), np.flatnonzero(self.paired)
-        ):
+        if np.array_equal(host, self.host):
             return False
-        self._assign(Division.of(host, pairs[:, 0]))
+        self._assign(Division.of(host))
         return True
 
     def _assign(self, division: Division) -> None:

@@ -6,7 +6,7 @@ from collections import deque
 from concurrent.futures import Future, ThreadPoolExecutor
 
 from abd.io.frame import Frame
-from abd.io.trajectory import TrajectoryWriter
+from abd.io.trajectory_writer import TrajectoryWriter
 
 DEPTH = 4
 """Things to write that may wait; beyond, the simulation waits for the disk."""

@@ -21,7 +21,8 @@ from abd.io.frame_queue import FrameQueue
 from abd.io.initial import initial_report
 from abd.io.ragged import stacked
 from abd.io.report import Tally, run_report, write_report
-from abd.io.trajectory import Trajectory, TrajectoryWriter
+from abd.io.trajectory import Trajectory
+from abd.io.trajectory_writer import TrajectoryWriter
 from abd.model import Model
 from abd.scene.overlaps.starts import free_start
 

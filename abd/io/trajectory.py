@@ -1,187 +1,26 @@
-"""trajectory.h5: `TrajectoryWriter` appends frames, `Trajectory` reads them. `abd.io.layout` and
-`abd.io.frame` say what stands where.
-
-A process may be killed at any moment. Three rules keep the file readable up to the frames that were announced:
-
-- it comes into being under another name, with its first frame, and is then renamed;
-- frames wait in memory and are written in one go, flushed, and only then counted in the attribute `frames`, together
-  with a checkpoint in the older of two slots (`abd.io.checkpoint`);
-- a resumed run copies the frames that count into a new file; a file that was not closed is never written to again.
-
-Nothing is compressed: the values are full-precision and hardly shrink.
-"""
+"""trajectory.h5 as it is read; `abd.io.trajectory_writer` writes it, `abd.io.layout` and `abd.io.frame` say what stands where."""
 
 from __future__ import annotations
 
 import json
-import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from time import perf_counter
 
 import h5py
 import numpy as np
 
 from abd.errors import AbdError
-from abd.io.checkpoint import create_slots, read_slots, write_slot
-from abd.io.layout import FORMAT, write_constants
-from abd.io.ragged import Ragged, stacked
-from abd.model import Model
-
-_CHUNK_BYTES = 1 << 16
-_WAITING_BYTES = 1 << 28
-"""Most that frames may take in memory before they are written."""
-_FLUSH_SHARE = 0.05
-"""Part of the wall time that flushing may take; a small scene is flushed at every frame."""
+from abd.io.checkpoint import read_slots
+from abd.io.growing import opened
+from abd.io.layout import FORMAT
+from abd.io.ragged import Ragged
 
 
 class TrajectoryError(AbdError):
     """A trajectory file that is not there or cannot be read."""
 
     exit_status = 2
-
-
-class TrajectoryWriter:
-    """Writes a new trajectory file.
-
-    Args:
-        path: the file; one that exists is replaced as soon as the new one holds its first frames.
-        model: the scene.
-        blocks: the frames to begin with, path -> values (k, ...); at least one block.
-        checkpoint: belongs to the last of them.
-        frames: number of frames expected in the end; sizes the blocks on disk, limits nothing.
-        attributes: attributes of the file: scene, device, digest.
-    """
-
-    def __init__(
-        self,
-        path: str | Path,
-        model: Model,
-        blocks: Iterable[dict[str, np.ndarray]],
-        checkpoint: dict,
-        *,
-        frames: int = 100,
-        attributes: dict | None = None,
-    ):
-        self.path = Path(path)
-        self._waiting: list[dict[str, np.ndarray]] = []
-        self._waiting_bytes = 0
-        begin = perf_counter()
-        part = self.path.with_name(self.path.name + ".part")
-        with h5py.File(part, "w", locking=False) as file:
-            write_constants(file, model, {**(attributes or {}), "frames": 0})
-            create_slots(file.create_group("checkpoint"))
-            series: dict[str, h5py.Dataset | _Rows] = {}
-            for block in blocks:
-                series = series or {name: _create(file, name, rows, frames) for name, rows in block.items()}
-                for name, rows in block.items():
-                    _extend(series[name], rows)
-            for _ in range(2):
-                # Both slots, so that none of them has to be laid out in the file while the run may be killed.
-                write_slot(file["checkpoint"], checkpoint)
-            file.attrs["frames"] = len(file["time"])
-        os.replace(part, self.path)
-        # Without HDF5's lock a running simulation can be looked at; two writers are kept apart by the run's directory.
-        self._file = h5py.File(self.path, "r+", locking=False)
-        # it says nothing of the frames that follow
-        self._file.pop("certificate", None)
-        self._series = {name: _opened(self._file[name]) for name in series}
-        self._flushed, self._cost = perf_counter(), perf_counter() - begin
-
-    def __len__(self) -> int:
-        """Frames so far, those in memory included."""
-        return len(self._series["/time"]) + len(self._waiting)
-
-    def append(self, values: dict[str, np.ndarray]) -> None:
-        """Add one frame: path -> value, see `abd.io.frame.Frame`."""
-        if values.keys() != self._series.keys():
-            raise ValueError(f"frame lacks or adds {sorted(values.keys() ^ self._series.keys())}")
-        self._waiting.append(values)
-        self._waiting_bytes += sum(value.nbytes for value in values.values())
-        if self._waiting_bytes > _WAITING_BYTES:
-            self._write()
-
-    @property
-    def due(self) -> bool:
-        """Whether a flush would stay below its share of the wall time."""
-        return _FLUSH_SHARE * (perf_counter() - self._flushed) >= self._cost
-
-    def flush(self, checkpoint: dict) -> None:
-        """Bring all frames and the checkpoint of the present state to the file."""
-        begin = perf_counter()
-        self._write()
-        write_slot(self._file["checkpoint"], checkpoint)
-        self._file.attrs.modify("frames", len(self._series["/time"]))
-        self._file.flush()
-        self._flushed = perf_counter()
-        self._cost = self._flushed - begin
-
-    def _write(self) -> None:
-        """Bring the waiting frames to the file, which do not count before the next `flush`."""
-        if self._waiting:
-            for name, dataset in self._series.items():
-                _extend(dataset, stacked([values[name] for values in self._waiting]))
-            self._waiting.clear()
-            self._waiting_bytes = 0
-            self._file.flush()
-
-    def close(self) -> None:
-        """Close the file; frames that were not flushed are dropped."""
-        self._file.close()
-
-    def __enter__(self) -> TrajectoryWriter:
-        return self
-
-    def __exit__(self, *_) -> None:
-        self.close()
-
-
-@dataclass
-class _Rows:
-    """The group of a `Ragged` value; `offset` and `columns` are its datasets."""
-
-    offset: h5py.Dataset
-    columns: dict[str, h5py.Dataset]
-
-
-def _opened(item: h5py.Dataset | h5py.Group) -> h5py.Dataset | _Rows:
-    if isinstance(item, h5py.Dataset):
-        return item
-    return _Rows(item["offset"], {name: one for name, one in item.items() if name != "offset"})
-
-
-def _create(file, name: str, rows: np.ndarray | Ragged, frames: int) -> h5py.Dataset | _Rows:
-    """Empty dataset for one value of every frame; its blocks hold all expected frames or about 64 KiB."""
-    if isinstance(rows, Ragged):
-        offset = _create(file, f"{name}/offset", rows.counts, frames)
-        _extend(offset, np.zeros(1, dtype=np.int64))
-        return _Rows(offset, {key: _create(file, f"{name}/{key}", one, 1 << 30) for key, one in rows.columns.items()})
-    shape, dtype = rows.shape[1:], rows.dtype
-    row_bytes = max(1, dtype.itemsize * int(np.prod(shape)))
-    chunk = (max(1, min(frames + 1, _CHUNK_BYTES // row_bytes)), *(max(1, extent) for extent in shape))
-    # HDF5 has no blocks for an extent of 0 (a joint without coordinates) unless it may grow.
-    limit = (None, *(extent or None for extent in shape))
-    fill = np.nan if dtype.kind == "f" else None
-    return file.create_dataset(name, (0, *shape), dtype, maxshape=limit, chunks=chunk, fillvalue=fill)
-
-
-def _extend(dataset: h5py.Dataset | _Rows, rows: np.ndarray | Ragged) -> None:
-    """Append rows (k, ...), by the low-level interface: a scene of many joints has thousands of datasets."""
-    if isinstance(dataset, _Rows):
-        for name, column in dataset.columns.items():
-            _extend(column, rows.columns[name])
-        _extend(dataset.offset, dataset.offset[-1] + np.cumsum(rows.counts))
-        return
-    rows = np.ascontiguousarray(rows, dtype=dataset.dtype)
-    handle = dataset.id
-    start, tail = handle.shape[0], handle.shape[1:]
-    handle.set_extent((start + len(rows), *tail))
-    if rows.size == 0:
-        return
-    target = handle.get_space()
-    target.select_hyperslab((start, *(0 for _ in tail)), rows.shape)
-    handle.write(h5py.h5s.create_simple(rows.shape), target, rows)
 
 
 @dataclass(frozen=True)
@@ -315,7 +154,7 @@ class Trajectory:
 
     def _ragged(self, name: str, start: int, stop: int) -> Ragged:
         """The rows of frames start .. stop."""
-        group = _opened(self._file[name])
+        group = opened(self._file[name])
         offset = group.offset[start : stop + 1]
         rows = slice(offset[0], offset[-1])
         return Ragged(np.diff(offset), {key: column[rows] for key, column in group.columns.items()})

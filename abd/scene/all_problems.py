@@ -22,7 +22,7 @@ import numpy as np
 
 from abd.errors import Problem, SceneError
 from abd.model import Model
-from abd.scene.checks.checks import DEFAULT_MATERIAL, check_scene
+from abd.scene.checks.checks import check_scene
 from abd.scene.checks.coupling_checks import check_coupled
 from abd.scene.compile.body_names import BodyNames
 from abd.scene.compile.compile import compile_scene
@@ -30,7 +30,7 @@ from abd.scene.compile.joint_parameters import joint_coordinates
 from abd.scene.files.reader import LISTS, Examined
 from abd.scene.overlaps.starts import free_start
 from abd.scene.schema.joint_schema import WORLD_NAME, JointSpec
-from abd.scene.schema.schema import ContactFilterSpec, SceneSpec
+from abd.scene.schema.schema import DEFAULT_MATERIAL, ContactFilterSpec, SceneSpec
 
 HARMLESS = {
     "body": (

@@ -21,7 +21,8 @@ from abd.joint_list import JointList
 from abd.model import Drive
 from abd.pictures.camera import View
 from abd.pictures.cast import Contacts, Moment, of_model
-from abd.pictures.symbols import Symbols, force_scale
+from abd.pictures.strokes import Symbols
+from abd.pictures.symbols import force_scale
 from abd.viewer.panels import Plots, Tables
 from abd.viewer.stage import Stage
 

@@ -11,7 +11,8 @@ import numpy as np
 from abd.pictures.camera import Camera, View
 from abd.pictures.cast import Cast, Moment
 from abd.pictures.shapes import corner_normals
-from abd.pictures.symbols import HEAD, Symbols, symbols
+from abd.pictures.strokes import HEAD, Symbols
+from abd.pictures.symbols import symbols
 from abd.scene.geometry.shapes import cylinder, sphere
 from abd.viewer.poses import decomposed, from_z
 

@@ -1,14 +1,13 @@
-"""Cholesky factor of a sparse symmetric matrix of 12x12 blocks, and solves with it, level by level of independent rows;
-stored as `factor_rows` says.
+"""Cholesky factor of a sparse symmetric matrix of 12x12 blocks, level by level of independent rows; stored as `factor_rows`
+says. `level_solves` solves with it.
 
 Which rows a level holds is data: every launch covers as many threads as a device runs side by side, looks up the level that is
 to be done (`Levels.at`) and shares its work out, so that the same launches serve any pattern. What is long is shared by *lanes*,
 neighbouring threads of a warp: of a sum of products each takes every so many, and the parts are taken together in a fixed order.
 On the processor one item does what the lanes do, one after the other.
 
-A block of U takes ``A_ji - sum_k U_kj^T U_ki``, by twelve times its lanes; the products of every slot are listed. A row of a
-solve takes its sum by twelve times its lanes, then the triangle of its diagonal block by twelve. Rows of bodies that are done
-stay as they are; no row of another island depends on them.
+A block of U takes ``A_ji - sum_k U_kj^T U_ki``, by twelve times its lanes; the products of every slot are listed. Rows of bodies
+that are done stay as they are; no row of another island depends on them.
 """
 
 import warp as wp
@@ -260,161 +259,4 @@ def divide_level(first: wp.int32, threads: wp.int32, ahead: wp.int32, l: Levels,
                 for m in range(r):
                     v = v - f.entries[pivot, m, r] * f.entries[slot, m, column]
                 f.entries[slot, r, column] = f.entries[pivot, r, r] * v
-        q = q + threads
-
-
-@wp.kernel
-def sum_forward(
-    first: wp.int32,
-    threads: wp.int32,
-    ahead: wp.int32,
-    l: Levels,
-    p: Pattern,
-    f: Factor,
-    scale: wp.float64,
-    rhs: wp.array2d(dtype=wp.float64),
-    x: wp.array2d(dtype=wp.float64),
-):
-    """x_j = scale rhs_j - sum_k U_kj^T x_k of the rows j of a level, a number by its lanes."""
-    t = wp.tid() + first
-    level = level_at(l, ahead, 0)
-    if level < 0:
-        return
-    begin = l.rows[level]
-    lanes = l.ups[level]
-    width = side_by_side(lanes)
-    q = t
-    while q < 12 * (l.rows[level + 1] - begin) * width:
-        j = begin + q / width / 12
-        c = (q / width) % 12
-        b = p.body[j]
-        if f.done[b] == 0:
-            v = ZERO
-            if q % width == 0:
-                v = scale * rhs[b, c]
-            for lane in range(q % width, lanes, width):
-                for e in range(p.ups[j] + lane, p.ups[j + 1], lanes):
-                    other = p.body[p.up_row[e]]
-                    if f.done[other] == 0:
-                        slot = p.up_slot[e]
-                        for m in range(12):
-                            v = v - x[other, m] * f.entries[slot, m, c]
-            v = over_group(v, width)
-            if q % width == 0:
-                x[b, c] = v
-        q = q + threads
-
-
-@wp.kernel
-def solve_forward(
-    first: wp.int32,
-    threads: wp.int32,
-    ahead: wp.int32,
-    l: Levels,
-    p: Pattern,
-    f: Factor,
-    x: wp.array2d(dtype=wp.float64),
-):
-    """x_j = U_jj^-T x_j of the rows of a level, a number by a thread."""
-    t = wp.tid() + first
-    level = level_at(l, ahead, 0)
-    if level < 0:
-        return
-    begin = l.rows[level]
-    width = side_by_side(PIVOT_LANES)
-    q = t
-    while q < (l.rows[level + 1] - begin) * width:
-        j = begin + q / width
-        lane = q % width
-        b = p.body[j]
-        slot = p.starts[j]
-        if f.done[b] == 0:
-            for r in range(11):
-                for c in range(lane, 12, width):
-                    if c > r:
-                        x[b, c] = x[b, c] - x[b, r] * f.entries[slot, r, r] * f.entries[slot, r, c]
-                wait_for_group(width)
-            for c in range(lane, 12, width):
-                x[b, c] = x[b, c] * f.entries[slot, c, c]
-        q = q + threads
-
-
-@wp.kernel
-def sum_backward(
-    first: wp.int32,
-    threads: wp.int32,
-    ahead: wp.int32,
-    l: Levels,
-    p: Pattern,
-    f: Factor,
-    x: wp.array2d(dtype=wp.float64),
-):
-    """x_j -= sum_i U_ji x_i of the rows j of a level, the last level first, a number by its lanes."""
-    t = wp.tid() + first
-    level = level_at(l, ahead, 1)
-    if level < 0:
-        return
-    begin = l.rows[level]
-    lanes = l.rights[level]
-    width = side_by_side(lanes)
-    q = t
-    while q < 12 * (l.rows[level + 1] - begin) * width:
-        j = begin + q / width / 12
-        r = (q / width) % 12
-        b = p.body[j]
-        if f.done[b] == 0:
-            v = ZERO
-            if q % width == 0:
-                v = x[b, r]
-            for lane in range(q % width, lanes, width):
-                for s in range(p.starts[j] + 1 + lane, p.starts[j + 1], lanes):
-                    other = p.body[p.column[s]]
-                    for m in range(12):
-                        v = v - f.entries[s, r, m] * x[other, m]
-            v = over_group(v, width)
-            if q % width == 0:
-                x[b, r] = v
-        q = q + threads
-
-
-@wp.kernel
-def solve_backward(
-    first: wp.int32,
-    threads: wp.int32,
-    ahead: wp.int32,
-    l: Levels,
-    p: Pattern,
-    f: Factor,
-    rhs: wp.array2d(dtype=wp.float64),
-    x: wp.array2d(dtype=wp.float64),
-    dots: wp.array(dtype=wp.float64),
-):
-    """x_j = U_jj^-1 x_j of the rows of a level, the last level first, a number by a thread; dots = rhs . x of their bodies."""
-    t = wp.tid() + first
-    level = level_at(l, ahead, 1)
-    if level < 0:
-        return
-    begin = l.rows[level]
-    width = side_by_side(PIVOT_LANES)
-    q = t
-    while q < (l.rows[level + 1] - begin) * width:
-        j = begin + q / width
-        lane = q % width
-        b = p.body[j]
-        slot = p.starts[j]
-        if f.done[b] == 0:
-            for k in range(11):
-                r = 11 - k
-                for c in range(lane, 12, width):
-                    if c < r:
-                        x[b, c] = x[b, c] - x[b, r] * f.entries[slot, r, r] * f.entries[slot, r, c]
-                wait_for_group(width)
-            for c in range(lane, 12, width):
-                x[b, c] = x[b, c] * f.entries[slot, c, c]
-            wait_for_group(width)
-            if lane == 0:
-                s = ZERO
-                for m in range(12):
-                    s = s + rhs[b, m] * x[b, m]
-                dots[b] = s
         q = q + threads

@@ -20,16 +20,14 @@ def begin(
     joined: wp.array(dtype=wp.int32),
     parent: wp.array(dtype=wp.int32),
     present: wp.array(dtype=wp.int32),
-    paired: wp.array(dtype=wp.int32),
     lowest: wp.array(dtype=wp.int32),
     n: wp.int32,
 ):
-    """Every body hangs on the smallest one that joints tie it to, `joined` (n,), which may be itself; none is `present`, no
-    island `paired`, and the `lowest` counting body is n."""
+    """Every body hangs on the smallest one that joints tie it to, `joined` (n,), which may be itself; none is `present`, and
+    the `lowest` counting body is n."""
     b = wp.tid() + first
     parent[b] = joined[b]
     present[b] = 0
-    paired[b] = 0
     if b == 0:
         lowest[0] = n
 
@@ -133,20 +131,6 @@ def number_bodies(
     order[b] = b
     if b == 0:
         counts[0] = wp.max(number[n], 1)
-
-
-@wp.kernel
-def mark_paired(
-    first: wp.int32,
-    pairs: wp.array(dtype=wp.vec2i),
-    pair_counts: wp.array(dtype=wp.int32),
-    island: wp.array(dtype=wp.int32),
-    paired: wp.array(dtype=wp.int32),
-):
-    """Mark the islands of the first bodies of pair_counts[0] pairs."""
-    k = wp.tid() + first
-    if k < pair_counts[0]:
-        paired[island[pairs[k][0]]] = 1
 
 
 @wp.kernel

@@ -2,7 +2,6 @@
 
 import logging
 from dataclasses import dataclass
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -93,7 +92,7 @@ def test_cuda_stops_with_the_reason_and_what_to_install(machine, case):
     machine(**answers)
     assert cuda_support.cuda_problem().startswith(f"Warp finds no CUDA device: {reason}")
     with pytest.raises(DeviceError) as refused:
-        backends.create(SimpleNamespace(bodies=[]), "cuda")
+        backends.create(abd.load("falling_box").compile(), "cuda")
     assert str(refused.value).startswith(f"no device 'cuda': Warp finds no CUDA device: {reason}")
     assert remedy in str(refused.value) and "`abd doctor` shows more" in str(refused.value)
 
@@ -159,7 +158,7 @@ def test_a_run_says_that_graphs_are_slower(machine, monkeypatch, caplog):
     for driver, told in (((12, 2), 1), ((12, 4), 0)):
         machine(driver, [Gpu()], toolkit=(12, 9))
         with caplog.at_level(logging.INFO, "abd"):
-            assert backends.create(SimpleNamespace(bodies=[]), "cuda:0") == "cuda:0"
+            assert backends.create(abd.load("falling_box").compile(), "cuda:0") == "cuda:0"
         assert sum("loops and branches in CUDA graphs need CUDA 12.4" in one for one in caplog.messages) == told
         caplog.clear()
 

@@ -30,7 +30,6 @@ def test_joints_and_near_bodies_form_islands():
     islands = numbering(6, [(1, 0), (3, 2)])
     assert islands.renumber(np.ones(6, bool), pairs_of((2, 4)))
     np.testing.assert_array_equal(islands.host, [0, 0, 1, 1, 1, 2])
-    np.testing.assert_array_equal(islands.paired, [False, True, False])
     assert islands.count == 3
 
 

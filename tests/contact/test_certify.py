@@ -20,7 +20,7 @@ from abd.cli import main
 from abd.io.frame import FrameReader, SolverRow
 from abd.io.initial import initial_report
 from abd.io.run import run
-from abd.io.trajectory import TrajectoryWriter
+from abd.io.trajectory_writer import TrajectoryWriter
 from abd.model import Joint, Kind, Mesh
 
 

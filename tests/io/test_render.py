@@ -19,7 +19,8 @@ from abd.pictures.cast import Cast, Contacts, Moment, Recorded, of_model
 from abd.pictures.films import Film, Studio, frames_of
 from abd.pictures.rasterizer import Rasterizer
 from abd.pictures.shapes import corner_normals
-from abd.pictures.symbols import Symbols, symbols
+from abd.pictures.strokes import Symbols
+from abd.pictures.symbols import symbols
 
 SIZE = (160, 90)
 

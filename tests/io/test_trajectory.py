@@ -13,7 +13,8 @@ from fake_simulation import BOX, BOX_TRIANGLES, FakeSimulation, body_frame, mesh
 from fake_simulation import two_boxes_over_a_plane as two_boxes
 
 from abd.io.frame import FrameReader, SolverRow
-from abd.io.trajectory import Trajectory, TrajectoryError, TrajectoryWriter
+from abd.io.trajectory import Trajectory, TrajectoryError
+from abd.io.trajectory_writer import TrajectoryWriter
 from abd.joints.coordinates.readings import opening_readings
 from abd.model import Joint
 
@@ -243,7 +244,7 @@ import sys
 sys.path[:0] = [sys.argv[1], sys.argv[1] + "/.."]
 from fake_simulation import FakeSimulation, two_boxes_over_a_plane as two_boxes
 from test_trajectory import first_block, values_of
-from abd.io.trajectory import TrajectoryWriter
+from abd.io.trajectory_writer import TrajectoryWriter
 sim = FakeSimulation(two_boxes())
 writer = TrajectoryWriter(sys.argv[2], sim.model, first_block(sim), sim.checkpoint())
 while True:

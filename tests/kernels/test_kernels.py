@@ -28,7 +28,7 @@ from abd.potentials import arap, arc_stiffness, inertia, orthogonality, prescrib
 from abd.potentials.barrier import BARRIERS, barrier
 from abd.potentials.forces import generalised_force
 from abd.rotations import skew
-from cuda_kernels.bodies import affine, bodies, paths
+from cuda_kernels.bodies import affine, bodies, fixed, paths
 from cuda_kernels.contact import barrier as barrier_kernels
 from cuda_kernels.contact import surfaces
 from cuda_kernels.joints import laws as law_kernels
@@ -299,14 +299,14 @@ def test_projection_equals_its_definition():
     P, kernels = projectors(data, step.held), BodyKernels(data)
     v = rng.normal(size=(N, 12))
     vectors = DEVICE.upload(v, wp.float64)
-    DEVICE.launch(bodies.project_vectors, N, kernels.data, kernels.step(step), vectors)
+    DEVICE.launch(fixed.project_vectors, N, kernels.data, kernels.step(step), vectors)
     assert_close(DEVICE.read(vectors), np.einsum("nij,nj->ni", P, v))
     row, column = np.arange(N), rng.permutation(N)
     for other, diagonal in ((column, 0), (row, 1)):
         B = rng.normal(size=(N, 12, 12))
         blocks, scratch = DEVICE.upload(B, wp.float64), DEVICE.zeros((N, 12, 12), wp.float64)
         DEVICE.launch(
-            bodies.project_blocks,
+            fixed.project_blocks,
             *(N, DEVICE.upload(np.array([N]), wp.int32), kernels.data, kernels.step(step)),
             *(DEVICE.upload(row, wp.int32), DEVICE.upload(other, wp.int32), scratch, blocks, diagonal),
         )

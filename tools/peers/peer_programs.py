@@ -128,18 +128,6 @@ def _run_exudyn(mechanism: Mechanism, h: float, samples: int, exactly: bool) -> 
     return Run(centres, rotations, newton, 1e3 * cpu / steps, np.zeros(0))
 
 
-def exudyn_energy(mechanism: Mechanism, h: float, samples: int, radius: float = 0.9) -> tuple[np.ndarray, float]:
-    """(samples,) energy [J] over a run of Exudyn's generalized alpha of a spectral radius, and the largest kinetic one [J]."""
-    names = ("Position", "RotationMatrix", "Velocity", "AngularVelocityLocal")
-    exudyn, system, sensors = in_exudyn(mechanism, names)
-    settings = exudyn.SimulationSettings()
-    settings.timeIntegration.generalizedAlpha.spectralRadius = radius
-    steps = round(mechanism.duration / h)
-    _, found = solved(system, settings, sensors, mechanism.duration, steps, samples)
-    places, turns, speeds, spins = (np.stack(found[k::4], axis=1) for k in range(4))
-    return energies(mechanism, places, turns.reshape(samples, len(mechanism.bodies), 3, 3), speeds, spins)
-
-
 def initial_energy(mechanism: Mechanism) -> float:
     """[J] at the start, as `energies` counts it."""
     bodies = mechanism.bodies

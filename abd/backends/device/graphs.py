@@ -21,8 +21,8 @@ from abd.backends.device.device import Device
 
 MOST = 32
 """Records that are kept."""
-PATIENCE = 20
-"""Runs before a body is recorded on the processor, where that takes as long as some twenty of them."""
+PATIENCE = 8
+"""Runs before a body is recorded on the processor, where that takes as long as some eight of them."""
 
 
 class Graphs:

@@ -84,7 +84,7 @@ class Launcher:
         Arguments count as the same by identity, numbers by value; a struct is read when the launch runs, so its members
         may change meanwhile. The record keeps its arguments alive, so that no identity comes back as another object.
         """
-        key = (kernel, lane, *(x if isinstance(x, int | float) else id(x) for x in inputs))
+        key = (kernel, lane, *inputs)
         record = self._recorded.get(key)
         if record is None:
             if len(self._recorded) >= RECORDS:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import ctypes
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cache
 
 import warp as wp
 
@@ -39,14 +40,12 @@ class Packet:
         plain = run is not None and not command.adjoint and block == 1
         if not plain or len(arguments) != len(values) or not all(map(_is_c, values)):
             return None
-        fields = [(argument.label, type(value)) for argument, value in zip(arguments, values, strict=True)]
-        packet = type("Arguments", (ctypes.Structure,), {"_fields_": fields})()
-        for (name, _), value in zip(fields, values, strict=True):
-            setattr(packet, name, value)
+        labels = tuple(argument.label for argument in arguments)
+        packet = _layout(labels, tuple(map(type, values)))(*values)
         structs = [
             (argument.label, value)
             for argument, value in zip(arguments, values, strict=True)
-            if hasattr(argument.type, "vars")
+            if not isinstance(argument.type, wp.array) and hasattr(argument.type, "vars")
         ]
         return cls(run, command.params[0], packet, structs)
 
@@ -66,6 +65,12 @@ def packed(command: wp.Launch) -> Callable[[], None]:
         run(bounds, address)
 
     return launch
+
+
+@cache
+def _layout(labels: tuple[str, ...], kinds: tuple[type, ...]) -> type[ctypes.Structure]:
+    """All arguments in one piece. Launches of a kernel share it: to make a type takes longer than to fill it."""
+    return type("Arguments", (ctypes.Structure,), {"_fields_": list(zip(labels, kinds, strict=True))})
 
 
 def _is_c(value: object) -> bool:

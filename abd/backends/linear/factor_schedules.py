@@ -18,6 +18,7 @@ from abd.backends.linear.elimination import Elimination, starts_of
 from cuda_kernels.bodies.vector12 import vec12
 from cuda_kernels.linear import factor_levels as level_kernels
 from cuda_kernels.linear import factor_ranges as kernels
+from cuda_kernels.linear import level_solves
 from cuda_kernels.linear.factor_levels import Levels
 from cuda_kernels.linear.factor_panels import Panels
 from cuda_kernels.linear.factor_rows import Factor, Pattern, Sources
@@ -160,12 +161,12 @@ class LevelsOfRows:
         launch, l, threads = self.device.launch, self.levels, self._threads
 
         def forward(ahead: int) -> None:
-            launch(level_kernels.sum_forward, threads, threads, ahead, l, p, f, scale, rhs, x)
-            launch(level_kernels.solve_forward, threads, threads, ahead, l, p, f, x)
+            launch(level_solves.sum_forward, threads, threads, ahead, l, p, f, scale, rhs, x)
+            launch(level_solves.solve_forward, threads, threads, ahead, l, p, f, x)
 
         def backward(ahead: int) -> None:
-            launch(level_kernels.sum_backward, threads, threads, ahead, l, p, f, x)
-            launch(level_kernels.solve_backward, threads, threads, ahead, l, p, f, rhs, x, dots)
+            launch(level_solves.sum_backward, threads, threads, ahead, l, p, f, x)
+            launch(level_solves.solve_backward, threads, threads, ahead, l, p, f, rhs, x, dots)
 
         self._through(forward)
         self._through(backward)

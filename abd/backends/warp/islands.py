@@ -39,7 +39,6 @@ class Islands(Numbering):
     Attributes:
         island: (n,) int32 device array, the island of every body.
         counts: (2,) int32 device array, the numbers of islands and of chunks.
-        paired_islands: (n,) int32 device array, 1 for the islands of which a body may touch anything.
         done: (n,) int32 device array, 1 for bodies whose island takes no part in the present iterations: kernels may
             skip them and leave their results as they are.
         before: (n,) int32 device array, `island` when `keep_numbering` was called last.
@@ -48,7 +47,7 @@ class Islands(Numbering):
     def __init__(self, device: Device, bodies: int):
         self.device = device
         self.room = room = max(bodies, 1)
-        self.island, self.before, self.done, self.paired_islands = (device.zeros(room, wp.int32) for _ in range(4))
+        self.island, self.before, self.done = (device.zeros(room, wp.int32) for _ in range(3))
         self._root, self._present, self._tied, self._sizes = (device.zeros(room, wp.int32) for _ in range(4))
         # sorting takes room for twice as many
         self.order, self._sorted = device.zeros(2 * room, wp.int32), device.zeros(2 * room, wp.int32)
@@ -102,7 +101,6 @@ class Islands(Numbering):
         write(self.chunk_start, np.append(starts, self.n).astype(np.int32))
         write(self.island_start, first.astype(np.int32))
         write(self.counts, np.array([count, self.chunks], dtype=np.int32))
-        write(self.paired_islands, division.paired.astype(np.int32))
         self.device.fill(self.done)
 
     @property
@@ -110,8 +108,7 @@ class Islands(Numbering):
         """The present islands; read from the device if they were formed there since the last call."""
         if self._division is None:
             count = int(self.device.read(self.counts, 1)[0])
-            paired = self.device.read(self.paired_islands, count) != 0
-            self._division = Division(self.device.read(self.island, self.n), count, paired)
+            self._division = Division(self.device.read(self.island, self.n), count)
         return self._division
 
     def keep_numbering(self) -> None:
@@ -130,12 +127,10 @@ class Islands(Numbering):
         n, launch = self.n, self.device.launch
         if not n:
             return
-        launch(kernels.begin, n, self._joined, self._root, self._present, self.paired_islands, self._lowest, n)
+        launch(kernels.begin, n, self._joined, self._root, self._present, self._lowest, n)
         for pairs, counts, room in lists:
             launch(kernels.unite, room, pairs, counts, held, self._root, grain=ALONE)
         self._graphs.run(("number", held.ptr), lambda: self._launch_numbers(held))
-        for pairs, counts, room in lists:
-            launch(kernels.mark_paired, room, pairs, counts, self.island, self.paired_islands)
         self.device.sort_pairs(self._sorted, self.order, n)
         self._graphs.run("cut", self._launch_chunks)
         self._division, self._known = None, None

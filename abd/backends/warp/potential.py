@@ -15,7 +15,7 @@ from abd.backends.warp.terms.joints import Joints
 from abd.backends.warp.terms.term import Term
 from abd.joints.rows.system import JointSystem
 from abd.model import Model
-from cuda_kernels.bodies import bodies, poses
+from cuda_kernels.bodies import bodies, fixed, poses
 from cuda_kernels.linear.couplings import Coupling
 from cuda_kernels.parallel import sums
 
@@ -127,7 +127,7 @@ class Potential:
     def hold_back(self, vectors: wp.array) -> None:
         """Take fixed degrees of freedom out of vectors (n, 12)."""
         if self.has_constraints:
-            self.device.launch(bodies.project_vectors, self.n, self.at.body, self.at.step, vectors)
+            self.device.launch(fixed.project_vectors, self.n, self.at.body, self.at.step, vectors)
 
     def project(self, couplings: list[tuple[Coupling, int]]) -> None:
         """Take them out of the blocks of the bodies and of couplings."""
@@ -141,6 +141,6 @@ class Potential:
             self._scratch = self.device.empty((most + most // 2, 12, 12), wp.float64)
         for room, count, row, column, blocks, is_diagonal in jobs:
             self.device.launch(
-                bodies.project_blocks,
+                fixed.project_blocks,
                 room, count, self.at.body, self.at.step, row, column, self._scratch, blocks, is_diagonal, grain=128,
             )  # fmt: skip

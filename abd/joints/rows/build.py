@@ -9,24 +9,22 @@ from functools import partial
 import numpy as np
 
 from abd.joint_list import JointList
-from abd.joints.closure.link_graph import joined_components, link_graph
 from abd.joints.measures.measures import Measure
+from abd.joints.rows.carried import masses_and_scales
 from abd.joints.rows.laws import Law
 from abd.joints.rows.measured_rows import Term, collect, factor, terms_of
 from abd.joints.rows.relations import ForceLaw
 from abd.joints.rows.rows import EXACT_RATIO, compile_rows
-from abd.joints.rows.sizes import LINEAR_SHARE, MEASURED_SHARE, half_length, joint_sizes, residual_scales
+from abd.joints.rows.sizes import LINEAR_SHARE, MEASURED_SHARE, joint_sizes
 from abd.joints.rows.stacks import stacks
 from abd.joints.rows.system import Acting, JointSystem, Role
 from abd.joints.rows.table import tabulate
 from abd.joints.types import TYPES
-from abd.model import CoordinateSettings, Coupling, Drive, Joint, Kind, Model
+from abd.model import CoordinateSettings, Coupling, Drive, Joint, Model
 
 RANGE_SHARE = 0.05
 """Default distance from the end of a range at which its barrier begins to act, as a share of the range, where that is less
 than what the settings say."""
-SHORT = 10
-"""Bodies connected through joints up to which exact rows need no more stiffness than one joint does."""
 DRIVE_UIDS = {19: Law.SINE, 21: Law.QUADRATIC}
 
 
@@ -43,49 +41,10 @@ def build_system(model: Model) -> JointSystem:
     return builder.finish()
 
 
-def component_masses(model: Model) -> np.ndarray:
-    """(j,) mass [kg] that the exact rows of a joint are to carry: the largest among the dynamic bodies connected through
-    joints. What hangs on the same static or kinematic body, and the mass of that body, make no difference.
-
-    A long chain yields more than one joint does: beyond `SHORT` bodies it grows with the root of their number. Joints on
-    loops of which some are welds are at least as stiff as the stiffer one of their bodies: forces that redundant rows share
-    out among them strain bodies alone, k, and a solve that closes the rows takes over but ``K / (K + k h^2)`` of what is
-    missing of those. Where nothing is welded, bodies turn about the joints, and stiffer rows would shorten Newton's steps.
-    """
-    n, mass, label = len(model.bodies), model.bodies.mass, joined_components(model)
-    dynamic = np.append(model.bodies.kind == Kind.DYNAMIC, False)  # the last one stands for the world
-    ends = JointList.of(model.joints).bodies
-    largest = np.zeros(n)
-    np.maximum.at(largest, label, mass)
-    growth = np.sqrt(np.maximum(1.0, np.bincount(label, minlength=n) / SHORT))
-    own = np.where(dynamic[ends], mass[ends], 0.0).sum(axis=1)
-    moved = np.where(dynamic[ends[:, 0]], ends[:, 0], ends[:, 1])
-    carried = growth[label[moved]] * np.maximum(own, largest[label[moved]])
-    joints = JointList.of(model.joints)
-    welded = (joints.column("type") == "fixed") & (joints.column("enforcement") == "exact") & joints.column("active")
-    if not welded.any():
-        return carried
-    graph = link_graph(ends[:, 0], ends[:, 1], dynamic[:-1])
-    shared = np.isin(graph.block, graph.block[welded & ~graph.bridge])
-    stiffer = np.append(_stiffness_in_step(model), 0.0)[ends].max(axis=1)
-    return np.where(shared, np.maximum(carried, stiffer / EXACT_RATIO), carried)
-
-
-def _stiffness_in_step(model: Model) -> np.ndarray:
-    """(n,) stiffness of near-rigidity ``k = 8 kappa V / l^2`` [N/m] at the half length l of a body, times h^2 [kg]; 0 of those
-    that no strain is asked of."""
-    bodies = model.bodies
-    half = half_length(bodies.mass, bodies.moment)
-    strained = (bodies.kind == Kind.DYNAMIC) & (half > 0.0)
-    stiffness = 8.0 * bodies.kappa * bodies.volume * model.settings.dt**2
-    return np.divide(stiffness, half**2, out=np.zeros(len(bodies)), where=strained)
-
-
 class _Builder:
     def __init__(self, model: Model):
         self.model, self.joints = model, JointList.of(model.joints)
-        self.masses = component_masses(model) if len(self.joints) else np.zeros(0)
-        self.scales = residual_scales(model, joined_components(model)) if len(self.joints) else np.zeros(0)
+        self.masses, self.scales = masses_and_scales(model)
         self.entries: list[tuple[int, Measure]] = []
         self.initial: list[float] = []
         self.known: dict[tuple[int, str], int] = {}

@@ -15,12 +15,10 @@ from abd.scene.compile.expand import copy_names
 from abd.scene.compile.joint_parameters import joint_coordinates
 from abd.scene.schema.findings import Finding
 from abd.scene.schema.joint_schema import WORLD_NAME
-from abd.scene.schema.schema import SceneSpec
+from abd.scene.schema.schema import DEFAULT_MATERIAL, SceneSpec
 from abd.scene.schema.sensor_schema import check_sensor
 from abd.scene.schema.suggestions import did_you_mean
 from abd.scene.schema.taken_names import TakenNames
-
-DEFAULT_MATERIAL = "default"
 
 
 def check_scene(spec: SceneSpec, unreadable: dict[str, list[str]] | None = None) -> list[Finding]:

@@ -13,26 +13,24 @@ from abd.joint_list import JointCopies, JointList
 from abd.joints.closure.redundancy import CLOSED, check_closure, open_by
 from abd.joints.closure.start_rates import fitting_velocities
 from abd.joints.types import TYPES
-from abd.model import WORLD, Bodies, Coupling, Joint, Kind, Materials, Mesh, Model, Settings, affine_matrices, steps_in
-from abd.scene.checks.checks import DEFAULT_MATERIAL, check_scene
-from abd.scene.compile.bodies import BodyRecord, compile_body, surface_size
+from abd.model import WORLD, Bodies, Coupling, Joint, Kind, Materials, Mesh, Model, affine_matrices
+from abd.scene.checks.checks import check_scene
+from abd.scene.compile.bodies import BodyRecord, compile_body
 from abd.scene.compile.contact_filters import filtered_pairs
 from abd.scene.compile.couplings import compile_coupling, start_notes
 from abd.scene.compile.expand import copies, copy_names, copy_of, copy_positions
 from abd.scene.compile.joint_copies import compile_joint_copies
 from abd.scene.compile.joints import compile_joint
+from abd.scene.compile.materials import materials_of
 from abd.scene.compile.records import RecordCopies, Records
-from abd.scene.compile.scales import default_kappa, default_tolerance
+from abd.scene.compile.scales import default_kappa
+from abd.scene.compile.settings import settings_of, with_tolerances
 from abd.scene.geometry.matter import MatterSource
 from abd.scene.geometry.surfaces import Piece, SurfaceSource
 from abd.scene.schema.findings import as_problem
 from abd.scene.schema.paths import with_absolute_paths
 from abd.scene.schema.schema import BodySpec, SceneSpec
-from abd.scene.schema.solver_schema import SolverSpec
 from abd.scene.schema.suggestions import did_you_mean
-
-LIMIT_SHARE = 0.05
-"""Largest range of the barriers at limits of joints over the size of a typical body."""
 
 
 def compile_scene(scene, base_directory: str | Path = ".") -> Model:
@@ -61,7 +59,7 @@ def compile_scene(scene, base_directory: str | Path = ".") -> Model:
     if problems:
         raise SceneError(problems)
 
-    materials = _materials(spec)
+    materials = materials_of(spec)
     meshes, mesh_index = _shared_meshes(records)
     notes = [note for record in records.firsts for note in record.notes]
     notes += [
@@ -76,14 +74,14 @@ def compile_scene(scene, base_directory: str | Path = ".") -> Model:
         filtered=filtered,
         camera=spec.camera.model_dump(exclude_defaults=True),
         materials=materials,
-        settings=_settings(spec, _diagonal(records), _body_size(records)),
+        settings=settings_of(spec, records),
         motions={
             k: record.motion
             for k, record in zip(records.starts, records.firsts, strict=False)
             if record.motion is not None
         },
     )
-    model, moved = _closed(_scaled(_rigid(model), spec))
+    model, moved = _closed(with_tolerances(_rigid(model), spec))
     model, fitted = fitting_velocities(model)
     return replace(model, notes=list(dict.fromkeys([*notes, *moved, *fitted, *start_notes(model)])))
 
@@ -266,47 +264,6 @@ def _rigid(model: Model) -> Model:
     return replace(model, bodies=replace(bodies, kappa=np.where(open_ones, default_kappa(model), bodies.kappa)))
 
 
-def _scaled(model: Model, spec: SceneSpec) -> Model:
-    """The model with the tolerances that follow from its bodies, where none is given."""
-    solver, settings = spec.solver, model.settings
-    if not np.isnan(settings.tolerance):
-        return model
-    tolerance = default_tolerance(model)
-    friction = settings.friction_tolerance
-    if solver.friction_tolerance is None:
-        friction = min(tolerance, 0.05 * solver.eps_v)
-    return replace(model, settings=replace(settings, tolerance=tolerance, friction_tolerance=friction))
-
-
-def _materials(spec: SceneSpec) -> Materials:
-    """Pairwise tables: mu of a pair is sqrt(mu_a mu_b) unless a [[material_pair]] says otherwise; the others alike."""
-    given = ("mu", "restitution", "rolling", "spinning")
-    own = {DEFAULT_MATERIAL: (0.0, 0.0, 0.0, 0.0)} | {
-        one.name: tuple(getattr(one, name) for name in given) for one in spec.material
-    }
-    names = list(own)
-    columns = zip(*own.values(), strict=True)
-    tables = {
-        name: _geometric_means(np.array(column, dtype=float)) for name, column in zip(given, columns, strict=True)
-    }
-    stiffness, enabled = np.ones_like(tables["mu"]), np.ones(tables["mu"].shape, dtype=bool)
-    for pair in spec.material_pair:
-        a, b = (names.index(name) for name in pair.between)
-        for name in given:
-            if (value := getattr(pair, name)) is not None:
-                tables[name][a, b] = tables[name][b, a] = value
-        stiffness[a, b] = stiffness[b, a] = pair.stiffness
-        enabled[a, b] = enabled[b, a] = pair.enabled
-    return Materials(names=names, stiffness=stiffness, enabled=enabled, **tables)
-
-
-def _geometric_means(own: np.ndarray) -> np.ndarray:
-    """(m, m) of the values (m,) of the materials; the diagonal has their digits."""
-    table = np.sqrt(np.outer(own, own))
-    np.fill_diagonal(table, own)
-    return table
-
-
 def _joints(spec: SceneSpec, records: Records, problems: list[Problem]) -> JointList:
     parts: list[Joint | JointCopies] = []
     for joint in spec.joint:
@@ -353,75 +310,3 @@ def _couplings(spec: SceneSpec, joints: JointList) -> list[Coupling]:
     names = {joint.name: [measure.name for measure in TYPES[joint.type].coordinates(joint)] for joint in joints}
     index = {name: k for k, name in enumerate(names)}
     return [compile_coupling(coupling, names, index) for coupling in spec.coupling]
-
-
-def _diagonal(records: Records) -> float:
-    """Diagonal [m] of the box around all surfaces at t = 0, half-spaces aside; 1 where there is none."""
-    low, high = np.full(3, np.inf), np.full(3, -np.inf)
-    q = records.q
-    for start, count, record in zip(records.starts, records.counts, records.firsts, strict=False):
-        if record.piece is not None:
-            rotation = record.q[3:].reshape(3, 3)
-            relative = record.piece.surface.vertices @ (rotation @ record.body_frame[:3, :3]).T
-            shift = rotation @ record.body_frame[:3, 3] + q[start : start + count, :3]
-            low = np.minimum(low, relative.min(axis=0) + shift.min(axis=0) - record.radius)
-            high = np.maximum(high, relative.max(axis=0) + shift.max(axis=0) + record.radius)
-    diagonal = float(np.linalg.norm(high - low)) if np.isfinite(low).all() else 0.0
-    return diagonal if diagonal > 0.0 else 1.0
-
-
-def _body_size(records: Records) -> float:
-    """Median size [m] of the bodies that move and have a surface, the diagonal of the box around it."""
-    moving = [record.piece is not None and record.kind is Kind.DYNAMIC for record in records.firsts]
-    sizes = [surface_size(record) if moves else 0.0 for record, moves in zip(records.firsts, moving, strict=True)]
-    found = records.spread(np.array(sizes))[records.spread(np.array(moving, dtype=bool))]
-    found = found[found > 0.0]  # a point without a radius has no size
-    return float(np.median(found)) if len(found) else np.inf
-
-
-def _settings(spec: SceneSpec, diagonal: float, body_size: float) -> Settings:
-    solver, output = spec.solver, spec.output
-    frames = output.frames or 100
-    if output.duration is not None:
-        frames = max(1, steps_in(output.duration, solver.dt))
-    tolerance = np.nan if solver.tolerance is None else solver.tolerance
-    if solver.tolerance_relative is not None:
-        tolerance = solver.tolerance_relative * diagonal
-    friction_tolerance = solver.friction_tolerance
-    if friction_tolerance is None:
-        friction_tolerance = tolerance if solver.tolerance_relative is not None else min(tolerance, 0.05 * solver.eps_v)
-    return Settings(
-        dt=solver.dt,
-        integrator=solver.integrator,
-        spectral_radius=solver.spectral_radius,
-        gravity=np.array(spec.gravity),
-        d_hat=solver.d_hat,
-        limit_reach=_limit_reach(solver, diagonal, body_size),
-        limit_angle=solver.limit_angle,
-        minimum_separation=solver.minimum_separation,
-        barrier=solver.barrier,
-        contact_set=solver.contact_set,
-        contact_stiffness=None if solver.contact_stiffness == "auto" else float(solver.contact_stiffness),
-        eps_v=solver.eps_v,
-        stick=solver.stick,
-        friction_iterations=solver.friction_iterations,
-        tolerance=tolerance,
-        friction_tolerance=friction_tolerance,
-        max_newton=solver.max_newton,
-        retries=solver.retries,
-        linear_solver=solver.linear_solver,
-        linear_tolerance=solver.linear_tolerance,
-        joint_tolerance=solver.joint_tolerance,
-        kinematic_block=solver.kinematic_block,
-        sleep_speed=solver.sleep_speed,
-        sleep_time=solver.sleep_time,
-        frames=frames,
-        diagonal=diagonal,
-    )
-
-
-def _limit_reach(solver: SolverSpec, diagonal: float, body_size: float) -> float:
-    """Distance [m] at which barriers of lengths begin to act."""
-    if solver.limit_distance is not None:
-        return solver.limit_distance
-    return min(1e-3 * diagonal, LIMIT_SHARE * body_size) if solver.d_hat is None else solver.d_hat

@@ -34,6 +34,8 @@ from abd.scene.schema.sensor_schema import SensorSpec
 from abd.scene.schema.solver_schema import SolverSpec
 from abd.scene.schema.values import grid_value, names_value
 
+DEFAULT_MATERIAL = "default"
+"""Of bodies that name none; there without being listed."""
 GROUND_AXIS = (0.0, 0.0, 1.0)
 
 
@@ -223,7 +225,7 @@ class BodySpec(Orientation):
         unit="Pa",
     )
     elasticity: Literal["orthogonal", "arap"] = entry("orthogonal", "near-rigidity energy")
-    material: str = entry("default", "name of a [[material]], for friction")
+    material: str = entry(DEFAULT_MATERIAL, "name of a [[material]], for friction")
     color: Color | None = entry(
         None,
         "for pictures: [red, green, blue] or with opacity, from 0 to 1, or a name or '#rrggbb'; default: its material's",

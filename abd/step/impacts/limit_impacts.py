@@ -19,7 +19,7 @@ from abd.joints.rows.rigid_rows import derivatives_by_twists
 from abd.joints.rows.system import JointMemory, JointSystem
 from abd.joints.rows.table import linearize
 from abd.model import Kind, Model
-from abd.step.impacts.restitution import Strikes
+from abd.step.impacts.strikes import Strikes
 
 GRANTED = 1e-3
 """Share of what contacts may push as they open: a barrier is left in many short steps, whose pushes would add up."""

@@ -8,7 +8,8 @@ from abd.backends.protocol import Backend
 from abd.model import Model
 from abd.step.host_copies import HostCopies
 from abd.step.impacts.limit_impacts import limit_strikes
-from abd.step.impacts.restitution import Restitution, Strikes
+from abd.step.impacts.restitution import Restitution
+from abd.step.impacts.strikes import Strikes
 from abd.step.linked import Linked
 
 

@@ -32,13 +32,11 @@ Gravity acts on v for the part of the step before the impact. Energy is never gi
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
-from dataclasses import dataclass, fields, replace
+from dataclasses import replace
 
 import numpy as np
 import scipy.sparse as sparse
 
-from abd.contact.forces import wrenches
 from abd.energies import potential_energies
 from abd.joints.rows.rigid_build import follows_pose, rigid_rows
 from abd.joints.rows.rigid_rows import Part, RigidRows
@@ -49,67 +47,15 @@ from abd.potentials import free_motion
 from abd.potentials.sweeps import swept
 from abd.rotations import axial
 from abd.step.impacts.mobility import Mobility
+from abd.step.impacts.reflections import Sweep, brought, reflected
+from abd.step.impacts.strikes import Strikes
 
 _log = logging.getLogger(__name__)
 
-Sweep = Callable[..., np.ndarray]
-"""`abd.potentials.sweeps.swept`, or its twin."""
-
-ROUNDS = 300
-"""Rounds of reflections, at most; what closes after them meets without restitution."""
 PUSHES = 0.5
 """Speed with which a contact opens that is taken back, over what gravity gives in a step: less is how weights settle."""
-CLOSES = 1e-7
-"""Normal velocity from which a pair closes, of the fastest one."""
 MOST_MET = 2e7
 """Joint rows times pairs that meet joints, at most: how they answer each other is dense."""
-
-
-@dataclass(frozen=True)
-class Strikes:
-    """k pairs of bodies with the impulses of their contacts.
-
-    Attributes:
-        pairs: (k, 2) bodies i, j.
-        impulses: (k, 2, 6) on i and j: impulse [N s] and its moment about the centre of mass [N m s], world axes.
-        center: (k, 3) mean of the contact points, weighted by the normal impulses [m].
-        size: (k,) of the impulses [N s], by which powers are speeds [m/s].
-        restitution, mu: (k,) of the pairs.
-        grants: (k,) share of `PUSHES` by which it may open faster than before: weights settle on contacts.
-    """
-
-    pairs: np.ndarray
-    impulses: np.ndarray
-    center: np.ndarray
-    size: np.ndarray
-    restitution: np.ndarray
-    mu: np.ndarray
-    grants: np.ndarray
-
-    def among(self, chosen: np.ndarray) -> Strikes:
-        """Some of them."""
-        return Strikes(*(getattr(self, one.name)[chosen] for one in fields(self)))
-
-    def beside(self, others: Strikes) -> Strikes:
-        """These and others."""
-        columns = ((getattr(self, one.name), getattr(others, one.name)) for one in fields(self))
-        return Strikes(*(np.concatenate(pair) for pair in columns))
-
-    @classmethod
-    def of_contacts(
-        cls, model: Model, pairs: np.ndarray, on_i: np.ndarray, on_j: np.ndarray, q: np.ndarray
-    ) -> Strikes:
-        """From affine impulses (k, 12) on the bodies i and j in the state q (n, 12); pairs without any are left out."""
-        some = np.linalg.norm(on_i[:, :3], axis=1) > 0.0
-        pairs, on_i, on_j = pairs[some], on_i[some], on_j[some]
-        i, j = pairs.T
-        f, F, A = on_i[:, :3], on_i[:, 3:].reshape(-1, 3, 3), q[i, 3:].reshape(-1, 3, 3)
-        arm = np.einsum("ki,kij->kj", f, F @ A.transpose(0, 2, 1)) / np.sum(f * f, axis=1)[:, None]
-        impulses = np.stack([wrenches(on_i, q[i]), wrenches(on_j, q[j])], axis=1)
-        material, size = tuple(model.bodies.material[pairs].T), np.linalg.norm(impulses[:, 0, :3], axis=1)
-        materials = model.materials
-        of_materials = materials.restitution[material], materials.mu[material]
-        return cls(pairs, impulses, q[i, :3] + arm, size, *of_materials, grants=np.ones(len(size)))
 
 
 class Restitution:
@@ -152,7 +98,7 @@ class Restitution:
         q, qd = after
         then, now = self._twists(*before), self._twists(q, qd)
         size = strikes.size
-        closing, left = _power(strikes, then), _power(strikes, now)
+        closing, left = strikes.power(then), strikes.power(now)
         fall, resting = h * float(np.linalg.norm(self.settings.gravity)), 2.0 * self.settings.tolerance
         least = max(2.0 * fall, resting)
         strikes_now = closing < -least * size
@@ -194,20 +140,20 @@ class Restitution:
         mobility = self._mobility(system, q, np.flatnonzero(stirs), strikes)
         mine = mobility.chosen
         part = strikes.among(mine)
-        P = _rows(part, len(q))
+        P = part.rows(len(q))
         if mobility.rows_met(P) > MOST_MET:
             self._say_left_out(mobility, len(mine))
             return None
         A, closing, left, size = mobility.between(P), closing[mine], left[mine], size[mine]
         met = self._met(part, closing, left, h, mobility.jointed)
-        target, struck = _reflected(sweep, A, met, part.restitution, least, size)
+        target, struck = reflected(sweep, A, met, part.restitution, least, size)
         law = target, np.maximum(closing, 0.0), struck, size
-        s = _brought(sweep, A, left, *law)
+        s = brought(sweep, A, left, *law)
         added, friction = mobility.apply(P.T @ s), np.zeros(6 * len(q))
         pull = self._friction(part, s, now.ravel() + added, mobility, q)
         if pull is not None:
             friction = mobility.apply(pull)
-            s_rubbed = _brought(sweep, A, left + P @ friction, *law)
+            s_rubbed = brought(sweep, A, left + P @ friction, *law)
             rubbed = mobility.apply(P.T @ s_rubbed) + friction
             if self._energy(world, q, now.ravel() + rubbed) <= self._energy(world, q, now.ravel() + added):
                 added, s = rubbed, s_rubbed
@@ -340,50 +286,3 @@ def _rotors_and_locks(joints: list[Joint], rows: RigidRows) -> tuple[np.ndarray,
             if one.name == rows.name[row]:
                 inertia[row], locked[row] = one.armature, one.locked
     return inertia, locked
-
-
-def _reflected(sweep: Sweep, A, power, e, least, size) -> tuple[np.ndarray, np.ndarray]:
-    """Normal powers (k,) after rounds of reflections, until nothing closes, and which pairs (k,) they have struck.
-
-    Args:
-        A: (k, k) powers per factor on the impulses; power: (k,) before.
-        e: (k,) restitution of what closes faster than `least` [m/s]; size: (k,) of the impulses [N s].
-    """
-    struck, power = np.zeros(len(power), dtype=bool), power.copy()
-    fastest = max(float((np.abs(power) / size).max()), 1e-300)
-    for _ in range(ROUNDS if e.any() else 0):
-        rows = np.flatnonzero(power < -CLOSES * fastest * size)
-        bounces = power[rows] < -least * size[rows]
-        if not bounces.any():
-            break
-        goal = np.where(bounces, -e[rows] * power[rows], 0.0)
-        more = _opened(sweep, A[rows][:, rows], power[rows] - goal, size[rows])
-        struck[rows] |= more > 0.0
-        power += A[:, rows] @ more
-    more = _opened(sweep, A, power, size)
-    return power + A @ more, struck | (more > 0.0)
-
-
-def _opened(sweep: Sweep, A, power, size) -> np.ndarray:
-    """(k,) factors x >= 0 with ``A x + power >= 0``, one of both zero."""
-    fastest = max(float((np.abs(power) / size).max(initial=0.0)), 1e-300)
-    return sweep(A, power, np.zeros(len(power)), np.full(len(power), np.inf), size, fastest)
-
-
-def _brought(sweep: Sweep, A, power, target, high, struck, size) -> np.ndarray:
-    """(k,) factors s that bring the pairs to their normal powers."""
-    fastest = max(float((np.abs(power) / size).max()), float((np.abs(target) / size).max()), 1e-300)
-    return sweep(A, power, np.where(struck, target, 0.0), np.where(struck, target, high), size, fastest)
-
-
-def _power(strikes: Strikes, twists: np.ndarray) -> np.ndarray:
-    """(k,) ``P_k . v`` [J]."""
-    return np.einsum("kbi,kbi->k", strikes.impulses, twists[strikes.pairs])
-
-
-def _rows(strikes: Strikes, n: int) -> sparse.csr_matrix:
-    """(k, 6 n) rows P_k."""
-    k = len(strikes.pairs)
-    column = 6 * strikes.pairs[:, :, None] + np.arange(6)
-    row = np.broadcast_to(np.arange(k)[:, None, None], column.shape)
-    return sparse.csr_matrix((strikes.impulses.ravel(), (row.ravel(), column.ravel())), shape=(k, 6 * n))

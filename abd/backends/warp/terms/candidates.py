@@ -17,9 +17,10 @@ from abd.backends.device.scan import WARP, chunk_length
 from abd.backends.device.upload import upload_filters, upload_surfaces
 from abd.backends.warp.terms.list_rooms import CANDIDATES, ORDER, PAIRS, PRIMITIVES, ListRooms
 from abd.contact.pair_law import PairLaw
-from abd.model import Kind, Model
+from abd.contact.typical import two_may_touch, typical_activation, typical_edge, typical_extent
+from abd.model import Model
 from cuda_kernels.bodies.affine import Path
-from cuda_kernels.contact import broad_phase, kept_pairs, narrow_phase
+from cuda_kernels.contact import broad_phase, items, kept_pairs, narrow_phase
 from cuda_kernels.contact.relative_frames import relative_frames
 from cuda_kernels.parallel import counting, scans
 
@@ -40,35 +41,6 @@ BATCH = 64
 SORTED_ALONE = 128
 """Partners of a body that one thread sorts where there are thousands of threads; those of larger bodies are sorted by one
 thread each."""
-
-
-def typical_edge(model: Model) -> float:
-    """Median edge length of the scene's meshes, each counted once [m]; 0 without any."""
-    lengths = [
-        np.median(np.linalg.norm(mesh.vertices[mesh.edges[:, 0]] - mesh.vertices[mesh.edges[:, 1]], axis=1))
-        for mesh in model.meshes
-        if len(mesh.edges)
-    ]
-    return float(np.median(lengths)) if lengths else 0.0
-
-
-def typical_extent(model: Model) -> float:
-    """Median diagonal of the meshes' boxes, each counted once [m]; 0 without any."""
-    diagonals = [np.linalg.norm(np.ptp(mesh.vertices, axis=0)) for mesh in model.meshes if len(mesh.vertices)]
-    return float(np.median(diagonals)) if diagonals else 0.0
-
-
-def typical_activation(model: Model, law: PairLaw) -> float:
-    """Median activation of the bodies that move and have a surface [m]; the largest of all without any."""
-    own = law.d_hat[(model.bodies.mesh >= 0) & (model.bodies.kind == Kind.DYNAMIC)]
-    return float(np.median(own) if len(own) else law.d_hat.max(initial=0.0))
-
-
-def two_may_touch(model: Model) -> bool:
-    """Whether there are a body that moves and another one, both with a surface."""
-    meshed = model.bodies.mesh >= 0
-    others = int(meshed.sum()) + int(np.isfinite(model.bodies.plane[:, 3]).sum())
-    return others > 1 and bool((meshed & (model.bodies.kind == Kind.DYNAMIC)).any())
 
 
 class Candidates(ListRooms):
@@ -115,7 +87,7 @@ class Candidates(ListRooms):
         self.counts = self.found[:2]
         self.bodies = device.upload([self.n], wp.int32)
         self.old = kept_pairs.OldList()
-        self.batch, self.kinds = (BATCH, narrow_phase.KINDS) if not device.wide else (1, 1)
+        self.batch, self.kinds = (BATCH, items.KINDS) if not device.wide else (1, 1)
         self.sorted_alone = SORTED_ALONE
         self.worlds = max(int(np.unique(model.bodies.world).size), 1)
         self.slack = device.upload(np.full(self.worlds, -1.0), wp.float64)
@@ -337,12 +309,12 @@ class Candidates(ListRooms):
             2 * pairs, counts, self.surfaces, path, self.pairs, self.kept, *margins, self.minimum, island, limit,
             self.frames, grain=512,
         )  # fmt: skip
-        threads = narrow_phase.KINDS // self.kinds * pairs
+        threads = items.KINDS // self.kinds * pairs
         query = pairs, self.kinds, self.found, self.surfaces, self.pairs, self.kept, self.frames, self.start
-        launch(narrow_phase.collect_items, threads, *query, 0, self.of_kind, self.carried, grain=64)
-        launch(narrow_phase.add_kinds, pairs, counts, self.of_kind, self.sizes, grain=16384)
+        launch(items.collect_items, threads, *query, 0, self.of_kind, self.carried, grain=64)
+        launch(items.add_kinds, pairs, counts, self.of_kind, self.sizes, grain=16384)
         carried = self._sum(PRIMITIVES, self.sizes, self.found, PAIRS, pairs, self.start)
-        launch(narrow_phase.collect_items, threads, *query, 1, self.of_kind, self.carried, grain=64)
+        launch(items.collect_items, threads, *query, 1, self.of_kind, self.carried, grain=64)
         query = (
             self.found, self.surfaces, path, self.pairs, self.frames, self.carried, *margins, self.minimum, self.slots
         )  # fmt: skip

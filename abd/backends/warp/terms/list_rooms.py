@@ -7,7 +7,7 @@ import warp as wp
 from abd.backends.device.device import Device
 from abd.backends.device.pool import GROWTH, Pool
 from abd.errors import StepFailure
-from cuda_kernels.contact import narrow_phase
+from cuda_kernels.contact import items, narrow_phase
 from cuda_kernels.contact.relative_frames import Frames
 
 PAIRS, CANDIDATES, PRIMITIVES = range(3)
@@ -18,7 +18,7 @@ NAMES = ("body pairs", "candidate contacts", "primitives near other bodies")
 
 MOST_BYTES = 8 << 30
 """What the list of a step may take on the device."""
-PAIR_BYTES = 3 * 8 + 2 * (8 + 4) + 2 * (2 * 72 + 2 * 24 + 8) + (4 + narrow_phase.KINDS) * 4
+PAIR_BYTES = 3 * 8 + 2 * (8 + 4) + 2 * (2 * 72 + 2 * 24 + 8) + (4 + items.KINDS) * 4
 """Of a body pair: itself, thrice, its margin and its offset, twice, its `Frames`, counts, offsets and place in the old list."""
 PRIMITIVE_BYTES = 16 * narrow_phase.SLOTS + 12 + 4 + 4
 """Of a primitive that is carried into another body's frame: its slots, itself, its number of candidates, its offset."""
@@ -89,7 +89,7 @@ class ListRooms:
         self.pairs, self.unordered = get("pairs", count, wp.vec2i), get("unordered", count, wp.vec2i)
         self.left, self.kept = get("left", count, wp.float64), get("kept", count, wp.int32)
         self.segment, self.sizes, self.start = (get(x, count + 1, wp.int32) for x in ("segment", "sizes", "start"))
-        self.of_kind = get("of kind", count, wp.int32, (narrow_phase.KINDS,))
+        self.of_kind = get("of kind", count, wp.int32, (items.KINDS,))
         frames.R0, frames.R1 = get("R0", 2 * count, wp.mat33d), get("R1", 2 * count, wp.mat33d)
         frames.t0, frames.t1 = get("t0", 2 * count, wp.vec3d), get("t1", 2 * count, wp.vec3d)
         frames.grow = get("grow", 2 * count, wp.float64)

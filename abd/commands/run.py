@@ -1,0 +1,132 @@
+"""`abd run`: a scene to the directory of a run, and what is said of it."""
+
+from __future__ import annotations
+
+import contextlib
+import importlib
+import shlex
+import sys
+from pathlib import Path
+
+from abd.commands import certify, view
+from abd.commands.arguments import scene_of
+
+_MOST_NOTES = 10
+
+
+def run_scene(arguments) -> int:
+    """Returns the exit status."""
+    from abd.api.simulation import Simulation
+    from abd.io.directory import latest_directory, new_directory
+    from abd.io.progress import observer_for
+    from abd.io.run import Status, run
+
+    scene = scene_of(arguments)
+    model = scene.started()  # free of intersections
+    certifies = arguments.certify or scene.spec.output.certificate
+    if certifies:
+        # what is missing for it is said before the run
+        importlib.import_module("abd.certificate.certificate")
+    steps = arguments.steps
+    if arguments.duration is not None:
+        from abd.model import steps_in
+
+        steps = max(1, steps_in(arguments.duration, model.settings.dt))
+    observer = observer_for(arguments.quiet, arguments.json)
+    observers = [observer]
+    for note in model.notes[:_MOST_NOTES]:
+        observer.note(note)
+    if len(model.notes) > _MOST_NOTES:
+        observer.note(f"{len(model.notes) - _MOST_NOTES} more notes; `abd check` shows all")
+
+    choose = latest_directory if arguments.resume else new_directory
+    directory = Path(arguments.out) if arguments.out else choose(model.name)
+    # Machines read standard output: what libraries print goes elsewhere.
+    aside = contextlib.redirect_stdout(sys.stderr) if arguments.json else contextlib.nullcontext()
+    with aside, view.live(scene, arguments.port) if arguments.view else contextlib.nullcontext() as live:
+        observers += [live] if live is not None else []
+        outcome = run(
+            scene,
+            model,
+            directory,
+            device=arguments.device,
+            steps=steps,
+            resume=arguments.resume,
+            observers=observers,
+            simulate=Simulation,
+        )
+    if outcome.status is Status.FAILED:
+        failure = outcome.failure
+        bodies = f" (bodies: {', '.join(failure.bodies)})" if failure.bodies else ""
+        print(f"step {failure.step} failed at t = {failure.time:.6g} s: {failure.reason}{bodies}", file=sys.stderr)
+        print(f"  {failure}", file=sys.stderr)
+        print(f"  what was computed is in {directory}", file=sys.stderr)
+    elif arguments.resume and outcome.made == 0 and outcome.status is Status.DONE:
+        print(
+            f"nothing to do: the run has all of its {outcome.report['steps']} steps; --steps N or --duration S goes on",
+            file=sys.stderr,
+        )
+    elif outcome.status is Status.INTERRUPTED:
+        print(f"interrupted after step {outcome.report['steps']}; continue with", file=sys.stderr)
+        print(f"  {_resume_command(arguments, directory)}", file=sys.stderr)
+    if not (arguments.quiet or arguments.json):
+        print(_closing_lines(outcome.report, directory))
+    if certifies and outcome.status is not Status.INTERRUPTED:
+        return max(certify.certify_run(directory, arguments.json, arguments.quiet), outcome.status.value)
+    return outcome.status.value
+
+
+def _resume_command(arguments, directory: Path) -> str:
+    words = ["abd", "run", arguments.scene, "--out", str(directory), "--resume"]
+    if arguments.device != "auto":
+        words += ["--device", arguments.device]
+    if arguments.steps is not None:
+        words += ["--steps", str(arguments.steps)]
+    if arguments.duration is not None:
+        words += ["--duration", repr(arguments.duration)]
+    for override in arguments.overrides:
+        words += ["-o", override]
+    words += ["--certify"] * arguments.certify
+    words += ["--view"] * arguments.view + (["--port", str(arguments.port)] if arguments.port != 8080 else [])
+    for folder in arguments.assets:
+        words += ["--assets", folder]
+    if arguments.missing_meshes != "fail":
+        words += ["--missing-meshes", arguments.missing_meshes]
+    if arguments.keyframe:
+        words += ["--keyframe", arguments.keyframe]
+    words += ["--allow-overlaps"] * arguments.allow_overlaps + ["--free-base"] * arguments.free_base
+    words += ["--allow-code"] * arguments.allow_code
+    words += ["--quiet"] * arguments.quiet + ["--json"] * arguments.json
+    return shlex.join(words)
+
+
+def _closing_lines(report: dict, directory: Path) -> str:
+    from abd.io.progress import length
+
+    newton, tolerance = report["newton_iterations"], report["tolerance"]
+    gap = "no contact" if report["min_gap"] is None else f"smallest gap {length(report['min_gap'])}"
+    rate = f", {report['steps_per_second']:.3g} steps/s" if report["steps_per_second"] else ""
+    worst = "-" if tolerance["worst"] is None else f"{tolerance['worst']:.2e}"
+    return "\n".join(
+        [
+            f"{report['steps']} steps ({report['converged_steps']} converged) in {report['wall_seconds']:.2f} s{rate}, "
+            f"on {report['device']}",
+            f"Newton {newton['mean']:.2f} per step (at most {newton['max']}), {gap}, "
+            f"tolerance {worst} of {tolerance['requested']:.2e} m/s",
+            *_energy_lines(report),
+            f"written to {directory}",
+        ]
+    )
+
+
+def _energy_lines(report: dict) -> list[str]:
+    """Where the mechanical energy went; nothing where it is in no account."""
+    energy, drift = report["energy"], report["energy_drift"]
+    if drift is None:
+        return []
+    change = energy["final"] - energy["initial"]
+    return [
+        f"energy {change:+.3g} J: forces and drives {energy['external_work']:+.3g} J, friction and dampers "
+        f"{energy['friction_work']:+.3g} J, impacts and integration {energy['unexplained']:+.3g} J "
+        f"({drift:+.2%} of what moved)"
+    ]

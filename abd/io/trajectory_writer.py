@@ -1,0 +1,128 @@
+"""trajectory.h5 as it is written, frame by frame (`abd.io.trajectory` reads it). `abd.io.layout` and `abd.io.frame` say what
+stands where.
+
+A process may be killed at any moment. Three rules keep the file readable up to the frames that were announced:
+
+- it comes into being under another name, with its first frame, and is then renamed;
+- frames wait in memory and are written in one go, flushed, and only then counted in the attribute `frames`, together
+  with a checkpoint in the older of two slots (`abd.io.checkpoint`);
+- a resumed run copies the frames that count into a new file; a file that was not closed is never written to again.
+
+Nothing is compressed: the values are full-precision and hardly shrink.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable
+from pathlib import Path
+from time import perf_counter
+
+import h5py
+import numpy as np
+
+from abd.io.checkpoint import create_slots, write_slot
+from abd.io.growing import Rows, create, extend, opened
+from abd.io.layout import write_constants
+from abd.io.ragged import stacked
+from abd.model import Model
+
+_WAITING_BYTES = 1 << 28
+"""Most that frames may take in memory before they are written."""
+_FLUSH_SHARE = 0.05
+"""Part of the wall time that flushing may take; a small scene is flushed at every frame."""
+
+
+class TrajectoryWriter:
+    """Writes a new trajectory file.
+
+    Args:
+        path: the file; one that exists is replaced as soon as the new one holds its first frames.
+        model: the scene.
+        blocks: the frames to begin with, path -> values (k, ...); at least one block.
+        checkpoint: belongs to the last of them.
+        frames: number of frames expected in the end; sizes the blocks on disk, limits nothing.
+        attributes: attributes of the file: scene, device, digest.
+    """
+
+    def __init__(
+        self,
+        path: str | Path,
+        model: Model,
+        blocks: Iterable[dict[str, np.ndarray]],
+        checkpoint: dict,
+        *,
+        frames: int = 100,
+        attributes: dict | None = None,
+    ):
+        self.path = Path(path)
+        self._waiting: list[dict[str, np.ndarray]] = []
+        self._waiting_bytes = 0
+        begin = perf_counter()
+        part = self.path.with_name(self.path.name + ".part")
+        with h5py.File(part, "w", locking=False) as file:
+            write_constants(file, model, {**(attributes or {}), "frames": 0})
+            create_slots(file.create_group("checkpoint"))
+            series: dict[str, h5py.Dataset | Rows] = {}
+            for block in blocks:
+                series = series or {name: create(file, name, rows, frames) for name, rows in block.items()}
+                for name, rows in block.items():
+                    extend(series[name], rows)
+            for _ in range(2):
+                # Both slots, so that none of them has to be laid out in the file while the run may be killed.
+                write_slot(file["checkpoint"], checkpoint)
+            file.attrs["frames"] = len(file["time"])
+        os.replace(part, self.path)
+        # Without HDF5's lock a running simulation can be looked at; two writers are kept apart by the run's directory.
+        self._file = h5py.File(self.path, "r+", locking=False)
+        # it says nothing of the frames that follow
+        self._file.pop("certificate", None)
+        self._series = {name: opened(self._file[name]) for name in series}
+        self._flushed, self._cost = perf_counter(), perf_counter() - begin
+
+    def __len__(self) -> int:
+        """Frames so far, those in memory included."""
+        return len(self._series["/time"]) + len(self._waiting)
+
+    def append(self, values: dict[str, np.ndarray]) -> None:
+        """Add one frame: path -> value, see `abd.io.frame.Frame`."""
+        if values.keys() != self._series.keys():
+            raise ValueError(f"frame lacks or adds {sorted(values.keys() ^ self._series.keys())}")
+        self._waiting.append(values)
+        self._waiting_bytes += sum(value.nbytes for value in values.values())
+        if self._waiting_bytes > _WAITING_BYTES:
+            self._write()
+
+    @property
+    def due(self) -> bool:
+        """Whether a flush would stay below its share of the wall time."""
+        return _FLUSH_SHARE * (perf_counter() - self._flushed) >= self._cost
+
+    def flush(self, checkpoint: dict) -> None:
+        """Bring all frames and the checkpoint of the present state to the file."""
+        begin = perf_counter()
+        self._write()
+        write_slot(self._file["checkpoint"], checkpoint)
+        self._file.attrs.modify("frames", len(self._series["/time"]))
+        self._file.flush()
+        self._flushed = perf_counter()
+        self._cost = self._flushed - begin
+
+    def _write(self) -> None:
+        """Bring the waiting frames to the file, which do not count before the next `flush`."""
+        if self._waiting:
+            for name, dataset in self._series.items():
+                extend(dataset, stacked([values[name] for values in self._waiting]))
+            self._waiting.clear()
+            self._waiting_bytes = 0
+            self._file.flush()
+
+    def close(self) -> None:
+        """Close the file; frames that were not flushed are dropped."""
+        self._file.close()
+
+    def __enter__(self) -> TrajectoryWriter:
+        return self
+
+    def __exit__(self, *_) -> None:
+        self.close()

@@ -1,0 +1,103 @@
+"""Settings of a compiled scene: every number explicit, those that follow from the size of the scene and its bodies too."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from abd.model import Kind, Model, Settings, steps_in
+from abd.scene.compile.bodies import surface_size
+from abd.scene.compile.records import Records
+from abd.scene.compile.scales import default_tolerance
+from abd.scene.schema.schema import SceneSpec
+from abd.scene.schema.solver_schema import SolverSpec
+
+LIMIT_SHARE = 0.05
+"""Largest range of the barriers at limits of joints over the size of a typical body."""
+
+
+def settings_of(spec: SceneSpec, records: Records) -> Settings:
+    """The settings; tolerances that follow from bodies are not numbers yet (`with_tolerances`)."""
+    diagonal = _diagonal(records)
+    solver, output = spec.solver, spec.output
+    frames = output.frames or 100
+    if output.duration is not None:
+        frames = max(1, steps_in(output.duration, solver.dt))
+    tolerance = np.nan if solver.tolerance is None else solver.tolerance
+    if solver.tolerance_relative is not None:
+        tolerance = solver.tolerance_relative * diagonal
+    friction_tolerance = solver.friction_tolerance
+    if friction_tolerance is None:
+        friction_tolerance = tolerance if solver.tolerance_relative is not None else min(tolerance, 0.05 * solver.eps_v)
+    return Settings(
+        dt=solver.dt,
+        integrator=solver.integrator,
+        spectral_radius=solver.spectral_radius,
+        gravity=np.array(spec.gravity),
+        d_hat=solver.d_hat,
+        limit_reach=_limit_reach(solver, diagonal, _body_size(records)),
+        limit_angle=solver.limit_angle,
+        minimum_separation=solver.minimum_separation,
+        barrier=solver.barrier,
+        contact_set=solver.contact_set,
+        contact_stiffness=None if solver.contact_stiffness == "auto" else float(solver.contact_stiffness),
+        eps_v=solver.eps_v,
+        stick=solver.stick,
+        friction_iterations=solver.friction_iterations,
+        tolerance=tolerance,
+        friction_tolerance=friction_tolerance,
+        max_newton=solver.max_newton,
+        retries=solver.retries,
+        linear_solver=solver.linear_solver,
+        linear_tolerance=solver.linear_tolerance,
+        joint_tolerance=solver.joint_tolerance,
+        kinematic_block=solver.kinematic_block,
+        sleep_speed=solver.sleep_speed,
+        sleep_time=solver.sleep_time,
+        frames=frames,
+        diagonal=diagonal,
+    )
+
+
+def with_tolerances(model: Model, spec: SceneSpec) -> Model:
+    """The model with the tolerances that follow from its bodies, where none is given."""
+    solver, settings = spec.solver, model.settings
+    if not np.isnan(settings.tolerance):
+        return model
+    tolerance = default_tolerance(model)
+    friction = settings.friction_tolerance
+    if solver.friction_tolerance is None:
+        friction = min(tolerance, 0.05 * solver.eps_v)
+    return replace(model, settings=replace(settings, tolerance=tolerance, friction_tolerance=friction))
+
+
+def _limit_reach(solver: SolverSpec, diagonal: float, body_size: float) -> float:
+    """Distance [m] at which barriers of lengths begin to act."""
+    if solver.limit_distance is not None:
+        return solver.limit_distance
+    return min(1e-3 * diagonal, LIMIT_SHARE * body_size) if solver.d_hat is None else solver.d_hat
+
+
+def _diagonal(records: Records) -> float:
+    """Diagonal [m] of the box around all surfaces at t = 0, half-spaces aside; 1 where there is none."""
+    low, high = np.full(3, np.inf), np.full(3, -np.inf)
+    q = records.q
+    for start, count, record in zip(records.starts, records.counts, records.firsts, strict=False):
+        if record.piece is not None:
+            rotation = record.q[3:].reshape(3, 3)
+            relative = record.piece.surface.vertices @ (rotation @ record.body_frame[:3, :3]).T
+            shift = rotation @ record.body_frame[:3, 3] + q[start : start + count, :3]
+            low = np.minimum(low, relative.min(axis=0) + shift.min(axis=0) - record.radius)
+            high = np.maximum(high, relative.max(axis=0) + shift.max(axis=0) + record.radius)
+    diagonal = float(np.linalg.norm(high - low)) if np.isfinite(low).all() else 0.0
+    return diagonal if diagonal > 0.0 else 1.0
+
+
+def _body_size(records: Records) -> float:
+    """Median size [m] of the bodies that move and have a surface, the diagonal of the box around it."""
+    moving = [record.piece is not None and record.kind is Kind.DYNAMIC for record in records.firsts]
+    sizes = [surface_size(record) if moves else 0.0 for record, moves in zip(records.firsts, moving, strict=True)]
+    found = records.spread(np.array(sizes))[records.spread(np.array(moving, dtype=bool))]
+    found = found[found > 0.0]  # a point without a radius has no size
+    return float(np.median(found)) if len(found) else np.inf

@@ -1,0 +1,69 @@
+"""Pairs of bodies that may strike each other, with the impulses of their contacts in a step."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+
+import numpy as np
+import scipy.sparse as sparse
+
+from abd.contact.forces import wrenches
+from abd.model import Model
+
+
+@dataclass(frozen=True)
+class Strikes:
+    """k pairs of bodies with the impulses of their contacts.
+
+    Attributes:
+        pairs: (k, 2) bodies i, j.
+        impulses: (k, 2, 6) on i and j: impulse [N s] and its moment about the centre of mass [N m s], world axes.
+        center: (k, 3) mean of the contact points, weighted by the normal impulses [m].
+        size: (k,) of the impulses [N s], by which powers are speeds [m/s].
+        restitution, mu: (k,) of the pairs.
+        grants: (k,) share of `PUSHES` by which it may open faster than before: weights settle on contacts.
+    """
+
+    pairs: np.ndarray
+    impulses: np.ndarray
+    center: np.ndarray
+    size: np.ndarray
+    restitution: np.ndarray
+    mu: np.ndarray
+    grants: np.ndarray
+
+    def among(self, chosen: np.ndarray) -> Strikes:
+        """Some of them."""
+        return Strikes(*(getattr(self, one.name)[chosen] for one in fields(self)))
+
+    def beside(self, others: Strikes) -> Strikes:
+        """These and others."""
+        columns = ((getattr(self, one.name), getattr(others, one.name)) for one in fields(self))
+        return Strikes(*(np.concatenate(pair) for pair in columns))
+
+    @classmethod
+    def of_contacts(
+        cls, model: Model, pairs: np.ndarray, on_i: np.ndarray, on_j: np.ndarray, q: np.ndarray
+    ) -> Strikes:
+        """From affine impulses (k, 12) on the bodies i and j in the state q (n, 12); pairs without any are left out."""
+        some = np.linalg.norm(on_i[:, :3], axis=1) > 0.0
+        pairs, on_i, on_j = pairs[some], on_i[some], on_j[some]
+        i, j = pairs.T
+        f, F, A = on_i[:, :3], on_i[:, 3:].reshape(-1, 3, 3), q[i, 3:].reshape(-1, 3, 3)
+        arm = np.einsum("ki,kij->kj", f, F @ A.transpose(0, 2, 1)) / np.sum(f * f, axis=1)[:, None]
+        impulses = np.stack([wrenches(on_i, q[i]), wrenches(on_j, q[j])], axis=1)
+        material, size = tuple(model.bodies.material[pairs].T), np.linalg.norm(impulses[:, 0, :3], axis=1)
+        materials = model.materials
+        of_materials = materials.restitution[material], materials.mu[material]
+        return cls(pairs, impulses, q[i, :3] + arm, size, *of_materials, grants=np.ones(len(size)))
+
+    def power(self, twists: np.ndarray) -> np.ndarray:
+        """(k,) ``P_k . v`` [J] of twists (n, 6)."""
+        return np.einsum("kbi,kbi->k", self.impulses, twists[self.pairs])
+
+    def rows(self, n: int) -> sparse.csr_matrix:
+        """(k, 6 n) rows P_k."""
+        k = len(self.pairs)
+        column = 6 * self.pairs[:, :, None] + np.arange(6)
+        row = np.broadcast_to(np.arange(k)[:, None, None], column.shape)
+        return sparse.csr_matrix((self.impulses.ravel(), (row.ravel(), column.ravel())), shape=(k, 6 * n))

@@ -1,0 +1,221 @@
+"""Items of body pairs: the primitives of one body that come near the other one, carried into its rest frame.
+
+A body pair (i, j) offers items: the vertices of i against the targets of j, the vertices of j against those of i, the
+edges of i against those of j. An item is carried into the other body's rest frame at both ends of the step; in between
+it leaves the chord by at most `grow` (bound on the second derivative over eight), so that a static tree per mesh,
+built once, serves every instance and every step.
+"""
+
+import warp as wp
+
+from cuda_kernels.contact.broad_phase import absolute
+from cuda_kernels.contact.relative_frames import Frames
+from cuda_kernels.contact.surfaces import EDGE_EDGE, TARGET_VERTEX, VERTEX_PLANE, VERTEX_TARGET, Surfaces
+
+wp.set_module_options({"enable_backward": False, "max_unroll": 4})
+LOADED_FOR = ("contact",)
+
+
+@wp.struct
+class Item:
+    """One primitive carried into the other body's rest frame: kind, index, its swept box there, and whose tree to ask."""
+
+    kind: wp.int32
+    a: wp.int32
+    mesh: wp.int32
+    lower: wp.vec3d
+    upper: wp.vec3d
+    alive: wp.int32
+
+
+@wp.func
+def carry(s: Surfaces, frames: Frames, i: wp.int32, j: wp.int32, pair: wp.int32, kind: wp.int32, a: wp.int32) -> Item:
+    """Primitive a of a body pair as an item; `alive` tells whether its box meets the other mesh's box."""
+    item = Item()
+    item.kind = kind
+    item.a = a
+    item.alive = 1
+    if kind == VERTEX_PLANE:
+        return item
+    mi = s.mesh[i]
+    mj = s.mesh[j]
+    e = 2 * pair
+    mesh = mj
+    x = wp.vec3d()
+    z = wp.vec3d()
+    if kind == VERTEX_TARGET:
+        x = s.vertices[s.vertex_start[mi] + a]
+        z = x
+    elif kind == TARGET_VERTEX:
+        e = 2 * pair + 1
+        mesh = mi
+        x = s.vertices[s.vertex_start[mj] + a]
+        z = x
+    else:
+        edge = s.edges[s.edge_start[mi] + a]
+        x = s.vertices[s.vertex_start[mi] + edge[0]]
+        z = s.vertices[s.vertex_start[mi] + edge[1]]
+    R0 = frames.R0[e]
+    R1 = frames.R1[e]
+    t0 = frames.t0[e]
+    t1 = frames.t1[e]
+    grow = frames.grow[e]
+    g = wp.vec3d(grow, grow, grow)
+    a0 = R0 * x + t0
+    a1 = R1 * x + t1
+    lo = wp.min(a0, a1)
+    hi = wp.max(a0, a1)
+    if kind == EDGE_EDGE:
+        b0 = R0 * z + t0
+        b1 = R1 * z + t1
+        lo = wp.min(lo, wp.min(b0, b1))
+        hi = wp.max(hi, wp.max(b0, b1))
+    item.mesh = mesh
+    item.lower = lo - g
+    item.upper = hi + g
+    l = s.lower[mesh]
+    u = s.upper[mesh]
+    for r in range(3):
+        if item.lower[r] > u[r] or item.upper[r] < l[r]:
+            item.alive = 0
+    return item
+
+
+@wp.func
+def rounded_down(v: wp.vec3d) -> wp.vec3:
+    """Single precision, outwards for a lower corner."""
+    s = wp.float64(2.0e-7)
+    return wp.vec3(
+        wp.float32(v[0] - s * wp.abs(v[0])), wp.float32(v[1] - s * wp.abs(v[1])), wp.float32(v[2] - s * wp.abs(v[2]))
+    )
+
+
+@wp.func
+def rounded_up(v: wp.vec3d) -> wp.vec3:
+    """Single precision, outwards for an upper corner."""
+    return -rounded_down(-v)
+
+
+@wp.func
+def collect(
+    s: Surfaces,
+    frames: Frames,
+    i: wp.int32,
+    j: wp.int32,
+    pair: wp.int32,
+    kind: wp.int32,
+    tree: wp.uint64,
+    own: wp.int32,
+    other: wp.int32,
+    e: wp.int32,
+    base: wp.int32,
+    write: wp.int32,
+    items: wp.array(dtype=wp.vec3i),
+) -> wp.int32:
+    """Items of one kind: the primitives in mesh `own` whose tree meets the box of mesh `other`, carried by frame e."""
+    lo = s.lower[other]
+    hi = s.upper[other]
+    centre = wp.float64(0.5) * (lo + hi)
+    half = wp.float64(0.5) * (hi - lo)
+    c0 = frames.R0[e] * centre + frames.t0[e]
+    c1 = frames.R1[e] * centre + frames.t1[e]
+    h0 = absolute(frames.R0[e]) * half
+    h1 = absolute(frames.R1[e]) * half
+    g = frames.grow[e]
+    grow = wp.vec3d(g, g, g)
+    query = wp.bvh_query_aabb(
+        tree, rounded_down(wp.min(c0 - h0, c1 - h1) - grow), rounded_up(wp.max(c0 + h0, c1 + h1) + grow)
+    )
+    found = wp.int32(0)
+    a = wp.int32(0)
+    while wp.bvh_query_next(query, a):
+        if carry(s, frames, i, j, pair, kind, a).alive != 0:
+            if write != 0:
+                items[base + found] = wp.vec3i(pair, kind, a)
+            found = found + 1
+    return found
+
+
+KINDS = 3
+"""Kinds of items of two meshes: VERTEX_TARGET, TARGET_VERTEX and EDGE_EDGE, numbered from 0."""
+
+
+@wp.kernel
+def collect_items(
+    first: wp.int32,
+    extent: wp.int32,
+    kinds: wp.int32,
+    counts: wp.array(dtype=wp.int32),
+    s: Surfaces,
+    pairs: wp.array(dtype=wp.vec2i),
+    kept: wp.array(dtype=wp.int32),
+    frames: Frames,
+    offset: wp.array(dtype=wp.int32),
+    write: wp.int32,
+    count: wp.array2d(dtype=wp.int32),
+    items: wp.array(dtype=wp.vec3i),
+):
+    """Items (pair, kind, index) of every body pair that is searched: counted by kind where ``write == 0``, written behind
+    its offset otherwise, if there is room for counts[2] > 0 of them.
+
+    A thread takes `kinds` kinds of one of `extent` pairs; threads of the same kinds stand side by side. Frame 2k carries i
+    into j's rest space and 2k + 1 the reverse, so the box of j is carried by 2k + 1 to find the primitives of i.
+    """
+    t = wp.tid() + first
+    k = t % extent
+    if k >= counts[0]:
+        return
+    begin = kinds * (t // extent)
+    if kept[k] >= 0:
+        for kind in range(begin, begin + kinds):
+            count[k, kind] = 0
+        return
+    base = wp.int32(0)
+    if write != 0:
+        if counts[2] == 0:
+            return
+        base = offset[k]
+        for earlier in range(begin):
+            base = base + count[k, earlier]
+    i = pairs[k][0]
+    j = pairs[k][1]
+    for kind in range(begin, begin + kinds):
+        found = wp.int32(0)
+        own = s.mesh[i]
+        other = s.mesh[j]
+        if other < 0:
+            if kind == VERTEX_TARGET:
+                found = s.vertex_start[own + 1] - s.vertex_start[own]
+                if write != 0:
+                    for a in range(found):
+                        items[base + a] = wp.vec3i(k, VERTEX_PLANE, a)
+        else:
+            e = 2 * k + 1
+            tree = s.vertex_bvh[own]
+            if kind == EDGE_EDGE:
+                tree = s.edge_bvh[own]
+            if kind == TARGET_VERTEX:
+                e = 2 * k
+                own = s.mesh[j]
+                other = s.mesh[i]
+                tree = s.vertex_bvh[own]
+            found = collect(s, frames, i, j, k, kind, tree, own, other, e, base, write, items)
+        base = base + found
+        if write == 0:
+            count[k, kind] = found
+
+
+@wp.kernel
+def add_kinds(
+    first: wp.int32,
+    counts: wp.array(dtype=wp.int32),
+    count: wp.array2d(dtype=wp.int32),
+    sizes: wp.array(dtype=wp.int32),
+):
+    """Items of every pair, all kinds together."""
+    k = wp.tid() + first
+    if k >= counts[0]:
+        return
+    sizes[k] = 0
+    for kind in range(KINDS):
+        sizes[k] = sizes[k] + count[k, kind]
