@@ -29,10 +29,10 @@ def reset(sim: Simulation) -> None:
         sim.loads.clear()
         sim.restore(sim._began)
     else:
+        sim.gravity = given.settings.gravity
         sim.springs.reset()
         sim.control.reset()
         sim.loads.clear()
-        sim.gravity = given.settings.gravity
         sim.set_friction(given.materials.mu)
         sim.switches.reset()
         sim.stepper.reset(State(q=bodies.q.copy(), qd=bodies.qd.copy()))
