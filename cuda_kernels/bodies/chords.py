@@ -18,7 +18,7 @@ def predict(
     velocity: wp.array2d(dtype=wp.float64),
     earlier: wp.array2d(dtype=wp.float64),
     weights: wp.array2d(dtype=wp.float64),
-    ch2: wp.float64,
+    ch2: wp.array(dtype=wp.float64),
     target: Pose,
     scale: wp.array(dtype=wp.float64),
     lead: Lead,
@@ -38,7 +38,7 @@ def predict(
     scale[b] = ONE
     lead.dp[b] = p - now.p[b]
     lead.w[b] = turning_of(body, b, now.A[b], rate_of(velocity, b)) / weights[1, 7]
-    lead.load[b] = ch2
+    lead.load[b] = ch2[0]
     rest.p[b] = weights[1, 4] * now.p[b] + weights[1, 5] * before.p[b]
     rest.A[b] = weights[1, 4] * now.A[b] + weights[1, 5] * before.A[b]
 

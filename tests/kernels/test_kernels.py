@@ -96,7 +96,7 @@ class BodyKernels:
         for name in ("At", "Ak", "lA"):
             setattr(out, name, DEVICE.upload(getattr(step, name), wp.mat33d))
         out.held = DEVICE.upload(step.held, wp.int32)
-        out.gravity, out.ch2 = wp.vec3d(*step.gravity), wp.array([step.ch2], dtype=wp.float64, device=self.device)
+        out.gravity, out.ch2 = wp.vec3d(*step.gravity), DEVICE.upload([step.ch2], wp.float64)
         out.scale = DEVICE.upload(step.scale, wp.float64)
         out.pull = DEVICE.upload([step.pull], wp.float64)
         return out

@@ -309,9 +309,11 @@ def test_records_outlive_patterns_that_one_range_serves():
 def test_the_host_looks_once_per_iteration(scene):
     recorded = simulation(scene(), True)
     iteration = recorded.backend.iteration
+    recorded.step()  # the first one tries others
+    reads = iteration.reads
     more = [counted(iteration, name) for name in ("_renew", "_make_room", "_run_with_all_caution")]
     count = sum(recorded.step().newton_iterations for _ in range(12))
-    assert iteration.reads == count + sum(map(len, more))
+    assert iteration.reads - reads == count + sum(map(len, more))
 
 
 def test_what_an_iteration_reads():

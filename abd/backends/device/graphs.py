@@ -71,11 +71,13 @@ class Graphs:
             kept()
 
     def _follow_generation(self) -> None:
-        """Throw away records of an earlier generation."""
-        if self.device.generation != self._generation or len(self._kept) > MOST:
+        """Throw away records of an earlier generation, and the oldest where there are too many."""
+        if self.device.generation != self._generation:
             self.dropped += sum(not isinstance(kept, int) for kept in self._kept.values())
             self._kept.clear()
             self._generation = self.device.generation
+        elif len(self._kept) > MOST:
+            self.dropped += not isinstance(self._kept.pop(next(iter(self._kept))), int)
 
     def _record(self, body: Callable[[], None]) -> Callable[[], None]:
         """Runs what the body launches."""

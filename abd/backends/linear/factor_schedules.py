@@ -59,25 +59,25 @@ class RangesOfPanels:
     def follow(self, elimination: Elimination, pattern: Arrays, panels: Arrays) -> None:
         """Stand for an elimination, whose arrays `Elimination.fill` has returned; what was recorded serves on where the launches
         are the same, as those of one range are for any pattern."""
-        before = self.ranges, self.levels
-        for name, values in panels.items():
-            array = self._pool.get(name, len(values), wp.int32)
-            self.device.write(array, values)
-            setattr(self.panels, name, array)
         first, ups = panels["panels"], panels["ups"]
         rows = np.diff(first)
         taken = starts_of(rows[panels["up_panel"]] * panels["up_reach"], np.int64)
         work = starts_of((taken[ups[1:]] - taken[ups[:-1]]) * rows, np.int64)
         heads = np.searchsorted(panels["heads"], pattern["starts"][elimination.levels]).tolist()
-        levels = np.searchsorted(first, elimination.levels).tolist()
-        self.levels = []
-        for k in range(len(levels) - 1):
-            pieces, products = heads[k + 1] - heads[k], float(work[levels[k + 1]] - work[levels[k]])
+        starts = np.searchsorted(first, elimination.levels).tolist()
+        levels = []
+        for k in range(len(starts) - 1):
+            pieces, products = heads[k + 1] - heads[k], float(work[starts[k + 1]] - work[starts[k]])
             grain = max(1, int(WORTH_A_THREAD * pieces / (products + pieces)))
-            self.levels.append((heads[k], pieces, grain, levels[k], levels[k + 1] - levels[k]))
-        self.ranges, self.count = len(elimination.ranges) - 1, len(self.levels)
-        if before != (self.ranges, self.levels):
+            levels.append((heads[k], pieces, grain, starts[k], starts[k + 1] - starts[k]))
+        ranges = len(elimination.ranges) - 1
+        if (ranges, levels) != (self.ranges, self.levels):
             self.device.generation += 1
+        for name, values in panels.items():
+            array = self._pool.get(name, len(values), wp.int32)
+            self.device.write(array, values)
+            setattr(self.panels, name, array)
+        self.ranges, self.count, self.levels = ranges, len(levels), levels
 
     def factor(self, p: Pattern, a: Sources, f: Factor) -> None:
         """Factor the matrix."""

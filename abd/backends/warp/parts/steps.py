@@ -49,7 +49,7 @@ class Steps:
         self.set_scales(rule, eps)
         self.scheme.said = None
         self.goals.launch_pull(rule.pull)
-        self.graphs.run(("begin", rule.chord, rule.chord and at.ch2), self.launch_begin)
+        self.graphs.run(("begin", rule.chord), self.launch_begin)
         self.potential.contacts.set_scale(at.ch2)
         self.touch.forget()
         self.linear.begin()
@@ -57,11 +57,12 @@ class Steps:
 
     def set_scales(self, rule: Scheme, eps: float) -> None:
         """What the length of the step decides, and friction's eps [m], where kernels read them."""
-        at, ch2 = self.at, rule.c * rule.h**2
-        if ch2 != at.ch2:
-            self.device.write(at.step.ch2, np.array([ch2]))
-        if eps != at.eps:
-            self.potential.friction.set_eps(eps)
+        at, ch2, before = self.at, rule.c * rule.h**2, (self.at.ch2, self.at.eps)
+        if (ch2, eps) == before:
+            return
+        at.ch2 = at.eps = float("nan")  # whatever stops this, nobody takes the numbers for those on the device
+        self.device.write(at.step.ch2, np.array([ch2]))
+        self.potential.friction.set_eps(eps)
         at.ch2, at.eps = ch2, float(eps)
 
     def launch_begin(self) -> None:
@@ -70,7 +71,7 @@ class Steps:
         out = self.target, at.step.scale, self.track.lead, at.rest
         if scheme.rule.chord:
             known = states.now, states.before, states.velocity, states.earlier
-            launch(chords.predict, n, at.body, *known, scheme.weights, at.ch2, *out)
+            launch(chords.predict, n, at.body, *known, scheme.weights, at.step.ch2, *out)
         else:
             scheme.launch_levels(at.body, states.now, states.velocity)
             springs = self.rows.springs

@@ -98,7 +98,8 @@ class Contacts:
         """Make room for the present candidates and index their pairs: after every renewal of the list, before something is
         recorded or replayed."""
         self._sizes()
-        self.reduction.follow(self._listed())
+        if self.candidates.may_touch:
+            self.reduction.follow(self._listed())
 
     def _listed(self) -> PairList:
         c = self.candidates

@@ -60,7 +60,7 @@ class ListRooms:
         return self.rooms[CANDIDATES]
 
     def make_room(self, kind: int, wanted) -> bool:
-        """Room for what is wanted (3,) of a kind and half as much more, after all kinds that are found before it; True if
+        """Room for what is wanted (3,) of a kind and as much more, after all kinds that are found before it; True if
         there was room. Arrays that grow lose their contents.
 
         Raises:
