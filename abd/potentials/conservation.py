@@ -14,9 +14,10 @@ The step itself is the minimum that it was: positions, forces and what is rememb
 that s - 1 is, and the order of the step. Whatever joints hold, rates of joints included, s r and u' keep.
 
 A mechanism that is nearly at rest cannot give back what it got there: s is between ``1/(1 + MOST)`` and ``1 + MOST``, and what
-is left of D is `owed`, of which every step forgets a little. With ``1 + MOST <= 1/KEPT`` what stiff parts lose in a mechanism at
-rest is forgotten long before it could set rounding in motion: where both meet, 1e-15 of it has grown to 1e-5, and no more is
-left.
+is left of D is `owed`. Where that is more than ``1/FEW`` of the kinetic energy of its relative motion, every step forgets a little
+of it. With ``1 + MOST <= 1/KEPT`` what stiff parts lose in a mechanism at rest is forgotten long before it could set rounding in
+motion: where both meet, 1e-15 of it has grown to 1e-5, and no more is left. What moves forgets nothing, as where it turns round,
+and what it owes itself is never forgotten.
 
 A `Mode.FRESH` step takes ``1/2 dq H dq`` of a quadratic potential: by what loads strain bodies at rest and their penalties, which
 no rigid body has to have back, and of springs. Only that of springs counts as D there.
@@ -40,7 +41,9 @@ from abd.potentials.free_motion import inertia
 MOST = 0.005
 """Most that velocities grow in a step beyond what they are."""
 KEPT = 0.995
-"""Share of what a mechanism is owed that is left after a step."""
+"""Share of what a mechanism nearly at rest is owed that is left after a step."""
+FEW = 1e-3
+"""Kinetic energy of its relative motion, over what it is owed, below which it is nearly at rest."""
 LEAST = 1e-14
 """Share of the kinetic energy below which that of relative motion is rounding."""
 SINGULAR = 1e-12
@@ -128,7 +131,8 @@ def balance(
     if rest > LEAST * kinetic:
         factor = np.clip(np.sqrt(max(1.0 + missing / rest, 0.0)), 1.0 / (1.0 + MOST), 1.0 + MOST)
     left = missing - (factor**2 - 1.0) * rest
-    return Balance(float(factor), (wanted - factor * y) @ twists, place, float(KEPT * left))
+    kept = KEPT if left * FEW > rest else 1.0
+    return Balance(float(factor), (wanted - factor * y) @ twists, place, float(kept * left))
 
 
 def _inverse(K: np.ndarray) -> np.ndarray:

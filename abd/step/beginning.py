@@ -42,26 +42,31 @@ class Beginning:
     def __init__(self, stepper: Stepper):
         self.stepper, self.model, self.backend = stepper, stepper.model, stepper.backend
 
-    def prepare(self, h: float) -> None:
-        """Give what takes its first step in one of h [s] what it needs to remember; where a step that is tried fails, nobody
-        gets anything."""
+    def prepare(self, h: float) -> State | None:
+        """Give what takes its first step in one of h [s] what it needs to remember; mechanisms for which a step that is tried
+        fails get nothing. Returns the state as it was, None where nobody got anything."""
         stepper = self.stepper
         if stepper.previous_h != 0.0 or self.model.settings.integrator != "generalized_alpha" or not len(self.model.joints):
-            return
+            return None
         rule, struck = stepper.substeps.begin(h)
         who = self._who(struck | stepper.off)
         if not who.any():
-            return
+            return None
         begin, work = stepper.state(), stepper.work
         found = begin
         try:
-            found = self._found(begin, rule, who)
-        except StepFailure:
-            pass
+            while who.any():
+                try:
+                    found = self._found(begin, rule, who)
+                    break
+                except StepFailure as failure:
+                    failed = who if failure.islands is None else failure.islands
+                    who = who & ~failed if (who & failed).any() else stepper.nobody
         finally:
             stepper.restore(found)
             stepper.leave_out(stepper.off)
             stepper.work = work
+        return None if found is begin else begin
 
     def _who(self, struck: np.ndarray) -> np.ndarray:
         """(n,) bool, bodies of mechanisms whose motion can be run backward, and none of which is `struck` (n,)."""

@@ -252,11 +252,16 @@ class Stepper:
         begin = perf_counter()
         progress, h = Progress(), self.settings.dt
         self.retries.stopped = []
-        self.beginning.prepare(h)
+        unprepared = self.beginning.prepare(h)
         try:
             substeps = 1 if self._take_frame(h, progress) else self.retries.advance(h, self.settings.retries, progress)
         except StepFailure as failure:
             failure.step, failure.time = self.frame + 1, self.time
+            if unprepared is not None:
+                work = self.work
+                self.restore(unprepared)
+                self.leave_out(self.off)
+                self.work = work
             raise
         if (stopped := self.retries.stopped):
             progress.stopped = {world: str(failure) for world, failure in stopped}

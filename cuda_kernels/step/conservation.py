@@ -18,6 +18,7 @@ wp.set_module_options({"enable_backward": False, "max_unroll": 4})
 
 MOST = wp.constant(wp.float64(0.005))
 KEPT = wp.constant(wp.float64(0.995))
+FEW = wp.constant(wp.float64(1.0e-3))
 LEAST = wp.constant(wp.float64(1.0e-14))
 SINGULAR = wp.constant(wp.float64(1.0e-12))
 ENDLESS = wp.constant(wp.float64(wp.inf))
@@ -295,7 +296,8 @@ def balance(
     factor = wp.float64(1.0)
     if rest > LEAST * a[1]:
         factor = wp.clamp(wp.sqrt(wp.max(ONE + missing / rest, ZERO)), ONE / (ONE + MOST), ONE + MOST)
-    owed[root] = KEPT * (missing - (factor * factor - ONE) * rest)
+    left = missing - (factor * factor - ONE) * rest
+    owed[root] = wp.where(FEW * left > rest, KEPT * left, left)
     v = wp.vec3d()
     w = wp.vec3d()
     for j in range(count):

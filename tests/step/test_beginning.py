@@ -7,6 +7,7 @@ import pytest
 from on_device import NAME
 
 import abd
+from abd.errors import StepFailure
 
 pytestmark = pytest.mark.device
 
@@ -88,3 +89,38 @@ def test_the_definition_and_the_kernels_begin_alike():
         found.append((simulation.stepper.qd, simulation.stepper.backend.states.read_forces()))
     for one, other in zip(*found, strict=True):
         np.testing.assert_allclose(one, other, atol=1e-6 * np.abs(one).max())
+
+
+def test_a_mechanism_that_cannot_be_tried_keeps_nothing_from_others():
+    """In Newton iterations that are enough for the slow one of two, it begins as if it were alone."""
+
+    def scene(speed: float) -> abd.Scene:
+        scene = abd.Scene(gravity=(0, 0, -9.81), solver={"dt": 0.02, "max_newton": 3})
+        keys = KEYS | {"angular_velocity": (0, 0, 0)}
+        scene.add_body("bob", position=(0.3, 0, 0), velocity=(0, 0, speed), **keys)
+        scene.add_joint("spherical", "ball", abd.WORLD, "bob", anchor=(0, 0, 0), enforcement="exact")
+        return scene
+
+    alone, fast = (abd.Simulation(scene(speed), device=NAME) for speed in (-0.3, -7.0))
+    slow, quick = alone.stepper.qd[0].copy(), fast.stepper.qd[0].copy()
+    both = abd.Simulation(scene(-0.3).replicate(2), device=NAME)
+    both.set_velocities(np.stack([slow, quick]))
+    assert begun(fast).tolist() == [0] and begun(alone).tolist() == [2]
+    assert begun(both).tolist() == [2, 0]
+    np.testing.assert_array_equal(both.stepper.qd[0], alone.stepper.qd[0])
+
+
+def test_a_first_step_that_fails_leaves_the_state_as_it_was(monkeypatch):
+    simulation = pendulum()
+    before = simulation.stepper.state()
+
+    def failing(h, progress):
+        raise StepFailure("blocked", "for this test")
+
+    monkeypatch.setattr(simulation.stepper.substeps, "take", failing)
+    with pytest.raises(StepFailure, match="for this test"):
+        simulation.step()
+    after = simulation.stepper.state()
+    np.testing.assert_array_equal(after.qd, before.qd)
+    for name, values in before.extra.items():
+        np.testing.assert_array_equal(after.extra[name], values, err_msg=name)

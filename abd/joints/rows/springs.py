@@ -16,7 +16,6 @@ from __future__ import annotations
 
 import numpy as np
 
-from abd.joint_list import JointList
 from abd.joints.rows import slots
 from abd.joints.rows.forces import SPRINGS
 from abd.joints.rows.laws import Law
@@ -24,24 +23,34 @@ from abd.joints.rows.measured_rows import evaluate
 from abd.joints.rows.system import JointSystem, Role
 from abd.joints.rows.table import linearize
 from abd.model import WORLD, Kind, Model
-from abd.potentials.free_motion import torque
+from abd.potentials.free_motion import inertia, spin, torque
 
 RESOLVED = np.pi
 """Turn of a spring's vibration per step [rad] up to which it is one that steps can show: half a period."""
 
 
 def turns(model: Model, system: JointSystem) -> np.ndarray:
-    """(R,) by how much what springs and compliant joints hold would vibrate in a step without anything else [rad]; 0 for other
-    rows."""
-    bodies, a = model.bodies, system.acting
+    """(R,) by how much what springs and compliant joints hold would vibrate in a step without anything else [rad], as the bodies
+    stand at the start; 0 for other rows."""
+    bodies, a, rows, table = model.bodies, system.acting, system.rows, system.table
     if not len(a.joint):
         return np.zeros(0)
-    inertia = np.stack([bodies.mass, bodies.moment.min(axis=1)])
-    inverse = np.divide(1.0, inertia, out=np.zeros_like(inertia), where=(bodies.kind == Kind.DYNAMIC) & (inertia > 0.0))
-    inverse = np.append(inverse, np.zeros((2, 1)), axis=1)  # the world last
-    yields = inverse[a.rotary.astype(int)[:, None], JointList.of(model.joints).bodies[a.joint]].sum(axis=1)
     elastic = a.active & np.isin(a.role, SPRINGS) & (a.role != Role.COUPLING) & (a.mass_stiffness == 0.0)
-    return np.where(elastic, model.settings.dt * np.sqrt(a.stiffness * yields), 0.0)
+    which, yields = np.flatnonzero(elastic), np.zeros(len(a.joint))
+    measured, *gradients = linearize(table, bodies.q)
+    slope, chosen = evaluate(rows, measured)[1], elastic[rows.term_row]
+    row, m = rows.term_row[chosen], rows.term_measure[chosen]
+    A = bodies.q[:, 3:].reshape(-1, 3, 3)
+    I, dynamic = inertia(A, bodies.moment), (bodies.kind == Kind.DYNAMIC) & (bodies.mass > 0.0)
+    for of, gradient in zip((table.child, table.parent), gradients, strict=True):
+        wrench, body = np.zeros((len(a.joint), 12)), np.full(len(a.joint), WORLD)
+        np.add.at(wrench, row, slope[chosen, None] * gradient[m])
+        body[row] = of[m]
+        some = which[(body[which] != WORLD) & dynamic[body[which]]]
+        b, force = body[some], wrench[some]
+        moment = torque(force[:, 3:].reshape(-1, 3, 3), A[b])
+        yields[some] += np.sum(force[:, :3] ** 2, axis=1) / bodies.mass[b] + np.sum(moment * spin(I[b], moment), axis=1)
+    return model.settings.dt * np.sqrt(a.stiffness * yields)
 
 
 def resolved(model: Model, system: JointSystem) -> np.ndarray:
