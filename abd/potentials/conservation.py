@@ -14,8 +14,8 @@ The step itself is the minimum that it was: positions, forces and what is rememb
 that s - 1 is, and the order of the step. Whatever joints hold, rates of joints included, s r and u' keep.
 
 A mechanism that is nearly at rest cannot give back what it got there: s is between ``1/(1 + MOST)`` and ``1 + MOST``, and what
-is left of D is `owed`. Where that is more than ``1/FEW`` of the kinetic energy of its relative motion, every step forgets a little
-of it. With ``1 + MOST <= 1/KEPT`` what stiff parts lose in a mechanism at rest is forgotten long before it could set rounding in
+is left of D is `owed`. Where that is more than ``1/FEW`` of the kinetic energy of its relative motion, every step forgets some of
+it. With ``1 + MOST <= 1/KEPT`` what stiff parts lose in a mechanism at rest is forgotten long before it could set rounding in
 motion: where both meet, 1e-15 of it has grown to 1e-5, and no more is left. What moves forgets nothing, as where it turns round,
 and what it owes itself is never forgotten.
 
