@@ -52,8 +52,7 @@ class Beginning:
         who = self._who(struck | stepper.off)
         if not who.any():
             return None
-        begin, work = stepper.state(), stepper.work
-        found = begin
+        found = begin = stepper.state()
         try:
             while who.any():
                 try:
@@ -65,7 +64,6 @@ class Beginning:
         finally:
             stepper.restore(found)
             stepper.leave_out(stepper.off)
-            stepper.work = work
         return None if found is begin else begin
 
     def _who(self, struck: np.ndarray) -> np.ndarray:

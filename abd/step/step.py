@@ -258,10 +258,8 @@ class Stepper:
         except StepFailure as failure:
             failure.step, failure.time = self.frame + 1, self.time
             if unprepared is not None:
-                work = self.work
                 self.restore(unprepared)
                 self.leave_out(self.off)
-                self.work = work
             raise
         if (stopped := self.retries.stopped):
             progress.stopped = {world: str(failure) for world, failure in stopped}

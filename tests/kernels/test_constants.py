@@ -22,6 +22,7 @@ TWINS = {
     "abd.joints.rows.laws": "cuda_kernels.joints.laws",
     "abd.joints.rows.slots": "cuda_kernels.joints.slots",
     "abd.joints.measures.measures": "cuda_kernels.joints.special_measures",
+    "abd.potentials.conservation": "cuda_kernels.step.conservation",
     "abd.potentials.curvature": "cuda_kernels.contact.contact",
     "abd.potentials.distance": "cuda_kernels.contact.distance",
     "abd.potentials.free_motion": "cuda_kernels.bodies.free_motion",

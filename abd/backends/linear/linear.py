@@ -8,8 +8,8 @@ blocks are positive semidefinite as a whole, leaves the rest positive definite.
 
 from __future__ import annotations
 
-from collections import OrderedDict
 from collections.abc import Callable
+from functools import lru_cache
 
 import numpy as np
 import warp as wp
@@ -79,7 +79,7 @@ class LinearSolver:
         self._addresses = Addresses(device, couplings)
         self.choice, self.factor = Choice("direct", "not looked at yet"), self.static
         self._pool = Pool(device)
-        self._eliminations: OrderedDict[bytes, Elimination] = OrderedDict()
+        self._eliminations = lru_cache(KEPT_ELIMINATIONS)(self._eliminated)
         self._joints: wp.array | None = None
         self.step: wp.array | None = None
         self._recalled: dict[str, np.ndarray] | None = None
@@ -324,14 +324,11 @@ class LinearSolver:
 
     def _elimination(self, keys: np.ndarray) -> Elimination:
         """Of the pairs of these keys."""
-        size, known, name = len(self.bodies), self._eliminations, keys.tobytes()
-        if name not in known:
-            if len(known) == KEPT_ELIMINATIONS:
-                known.popitem(last=False)
-            ends = keys // max(size, 1), keys % max(size, 1)
-            known[name] = Elimination(size, *ends, in_ranges=not self.device.wide, worlds=self.worlds)
-        known.move_to_end(name)
-        return known[name]
+        return self._eliminations(keys.astype(np.int64).tobytes())
+
+    def _eliminated(self, keys: bytes) -> Elimination:
+        ends = np.divmod(np.frombuffer(keys, dtype=np.int64), max(len(self.bodies), 1))
+        return Elimination(len(self.bodies), *ends, in_ranges=not self.device.wide, worlds=self.worlds)
 
     @property
     def _count(self) -> int:
