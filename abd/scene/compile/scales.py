@@ -19,9 +19,12 @@ below `STRAIN`, of a body at joints for
 
 and of a body without joints for its own forces and initial spin. It is rho l^2 / h^2, the stiffness beside the inertia in
 a step, `RIGID_IN_STEP` times at least for bodies at joints: those that are softer swing in their strain, and their joints'
-forces with them, by up to a tenth in closed loops. Without joints it is 1e9 Pa at least, or `STIFFEST` rho l^2 / h^2 if that
-is less: bodies may be so small, in steps so long, that rounding were seen; effort limits that nothing comes near raise it to
-no more than that either. Only bodies that are joined change each other's kappa, so that worlds side by side do not.
+forces with them, by up to a tenth in closed loops. Effort limits that nothing comes near raise it to no more than
+`STIFFEST` rho l^2 / h^2.
+
+Without joints it is 1e9 Pa at least, times the mass of the heaviest body of its world over its own: between heavy bodies a
+crumb would be crushed flat. That is bounded by ``ROUNDED tolerance / (eps h) rho l``, eps that of double numbers, where
+rounding of its stress moved it by `ROUNDED` of the tolerance: bodies may be very small, in long steps.
 
 What contacts bring, and drives without a limit that follow their target however much it takes, is seen when the scene
 runs: the strain is said there (`abd.step.strain`).
@@ -48,9 +51,11 @@ STRAIN = 5e-6
 TURN = 0.1
 """Turn per step [rad] that bodies at joints are stiff enough for in any case."""
 USUAL_KAPPA = 1e9
-"""Least kappa [Pa] of bodies without joints that are not very small."""
+"""Least kappa [Pa] of bodies without joints that are not very small, beside no heavier ones."""
+ROUNDED = 0.01
+"""Speed that rounding of a body's stress may give it in a step, over Newton's tolerance."""
 STIFFEST = 1e7
-"""That least one over rho l^2 / h^2, at most."""
+"""Kappa over rho l^2 / h^2 that effort limits ask for, at most."""
 RIGID_IN_STEP = 1e4
 """Least kappa of bodies at joints over rho l^2 / h^2: forces of joints follow rigid bodies to 2e-3 from the first step on.
 Much more would make the multipliers of overconstrained loops converge slowly (`abd.joints.rows.system.CLOSINGS`)."""
@@ -94,8 +99,23 @@ def default_kappa(model: Model) -> np.ndarray:
     inertial = density * (length / settings.dt) ** 2
     pushed = np.bincount(label, _exerted(model, length, dynamic), minlength=n)[label] * length / (2.0 * volume)
     stress = np.maximum(stress, np.minimum(stress + pushed, STRAIN * STIFFEST * inertial))
-    least = np.where(joined, RIGID_IN_STEP * _carried(model, dynamic) * inertial, np.minimum(USUAL_KAPPA, STIFFEST * inertial))
+    uncrushed = np.minimum(USUAL_KAPPA * _outweighed(model, dynamic), _unrounded(model) * density * length)
+    least = np.where(joined, RIGID_IN_STEP * _carried(model, dynamic) * inertial, uncrushed)
     return np.where(dynamic, np.maximum(stress / STRAIN, least), USUAL_KAPPA)
+
+
+def _outweighed(model: Model, dynamic: np.ndarray) -> np.ndarray:
+    """(n,) mass of the heaviest dynamic body of each one's world over its own; 1 of those that are not dynamic."""
+    bodies, heaviest = model.bodies, np.zeros(model.bodies.world.max(initial=0) + 1)
+    np.maximum.at(heaviest, bodies.world[dynamic], bodies.mass[dynamic])
+    return np.divide(heaviest[bodies.world], bodies.mass, out=np.ones(len(bodies)), where=dynamic)
+
+
+def _unrounded(model: Model) -> float:
+    """Largest kappa over rho l [m^2/s^2] of which rounding is not seen."""
+    settings = model.settings
+    tolerance = default_tolerance(model) if np.isnan(settings.tolerance) else settings.tolerance
+    return ROUNDED * tolerance / (np.finfo(float).eps * settings.dt)
 
 
 def _carried(model: Model, dynamic: np.ndarray) -> np.ndarray:
