@@ -24,7 +24,7 @@ class Status:
     failure: one of `cuda_kernels.step.control`, 0 without; covered: whether the candidate list is complete for the path, so that
     a step was searched for, reach: largest motion along it [m] if not; moving: whether an island has not converged; worst:
     largest speed with which islands converged [m/s]; gap: smallest one of the moving islands [m], least: their smallest
-    accepted step; open: largest residual of the exact joints of islands that would have converged but for them, over its
+    safe step; open: largest residual of the exact joints of islands that would have converged but for them, over its
     tolerance; trials, linear: energy evaluations, iterations of pcg.
     """
 

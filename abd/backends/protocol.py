@@ -315,7 +315,7 @@ class Iteration(Protocol):
         """The contact stiffness has changed in islands (islands,) bool: they move on."""
 
     def tightness(self) -> tuple[np.ndarray, np.ndarray]:
-        """Of every island its smallest gap in activations and its last accepted step; infinite and 1 where it has converged."""
+        """Of every island its smallest gap in activations and its last safe step; infinite and 1 where it has converged."""
 
     def speeds(self, h: float) -> np.ndarray:
         """(islands,) vertex speeds [m/s] that the last directions would give, -1 for islands that have converged."""

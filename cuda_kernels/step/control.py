@@ -28,7 +28,7 @@ WORST = 5
 GAP = 6
 """Smallest gap of the islands that move on [m]."""
 LEAST = 7
-"""Smallest accepted step of those."""
+"""Smallest safe step of those."""
 OPEN = 8
 """Largest residual of the exact joints of islands that would have converged but for them, over its tolerance."""
 CORRECTION = 9

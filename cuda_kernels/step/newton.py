@@ -211,8 +211,8 @@ def end_iteration(first: wp.int32, c: Control, errors: wp.array(dtype=wp.float64
         return
     c.flags[MOVING] = 1
     # smallest of all in any order; asking first spares most of the atomics
-    if c.alpha[w] < c.at[LEAST]:
-        wp.atomic_min(c.at, LEAST, c.alpha[w])
+    if c.limit[w] < c.at[LEAST]:
+        wp.atomic_min(c.at, LEAST, c.limit[w])
     if has_exact != 0 and near:
         wp.atomic_max(c.at, OPEN, errors[w])
 

@@ -203,10 +203,10 @@ class Iteration:
         self._raise(control.STALE)
 
     def tightness(self) -> tuple[np.ndarray, np.ndarray]:
-        """Of every island its smallest gap in activations and its last accepted step; infinite and 1 where it has converged."""
+        """Of every island its smallest gap in activations and its last safe step; infinite and 1 where it has converged."""
         c, read, count = self.control, self.device.read, self.backend.islands.count
         moving = read(c.converged, count) == 0
-        return np.where(moving, self.backend.touch.island_gaps(), np.inf), np.where(moving, read(c.alpha, count), 1.0)
+        return np.where(moving, self.backend.touch.island_gaps(), np.inf), np.where(moving, read(c.limit, count), 1.0)
 
     def _raise(self, flag: int) -> None:
         self.device.launch(control.set_flag, 1, self.control, flag, 1)

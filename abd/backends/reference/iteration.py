@@ -25,7 +25,7 @@ class Iteration:
     """Newton iterations of one `NumpyBackend`.
 
     Attributes, all (islands,): converged; tolerance of Newton's method [m/s]; speed [m/s] that the last full step would have
-    given, 0 where converged; alpha: the last accepted step.
+    given, 0 where converged; free: the last safe step.
     """
 
     def __init__(self, backend):
@@ -35,7 +35,7 @@ class Iteration:
         self, tolerance: float, rubs: float, h: float, tightest: float, moving: np.ndarray | None = None
     ) -> bool:
         b = self.backend
-        self.h, self.alpha = h, np.ones(b.islands.count)
+        self.h, self.free = h, np.ones(b.islands.count)
         self.tolerance = np.full(b.islands.count, tolerance)
         self.tolerance[b.islands.host[np.concatenate([b.friction.owners, b.system.rubbing_bodies])]] = rubs
         self.forcing, self.caution = Forcing(tightest), Caution(b.islands.count)
@@ -63,7 +63,7 @@ class Iteration:
         with progress.time("line search"):
             slope = b.linear.descent()
             alpha, change, tried = search(b, free, small, slope)
-        self.alpha, self._linearized = alpha, False
+        self.free, self._linearized = free, False
         caution.advance(change, slope, alpha, free)
         progress.trials += tried
         # where energies differ only by rounding the search may shorten a step that is within the tolerance already
@@ -85,7 +85,7 @@ class Iteration:
             if exact:
                 b.idle.settle(self.converged)
                 b.rows.update_multipliers(b.linear.direction, b.idle.settled)
-            gap, least = float(b.touch.island_gaps()[moving].min()), float(alpha[moving].min())
+            gap, least = float(b.touch.island_gaps()[moving].min()), float(free[moving].min())
         return Status(
             failure=0, covered=True, reach=0.0, moving=bool(moving.any()), worst=worst, gap=gap, least=least,
             open=still_open, trials=progress.trials - trials, linear=progress.linear - linear,
@@ -104,9 +104,9 @@ class Iteration:
         self._linearized = False
 
     def tightness(self) -> tuple[np.ndarray, np.ndarray]:
-        """Of every island its smallest gap in activations and its last accepted step; infinite and 1 where it has converged."""
+        """Of every island its smallest gap in activations and its last safe step; infinite and 1 where it has converged."""
         moving = ~self.converged
-        return np.where(moving, self.backend.touch.island_gaps(), np.inf), np.where(moving, self.alpha, 1.0)
+        return np.where(moving, self.backend.touch.island_gaps(), np.inf), np.where(moving, self.free, 1.0)
 
     def _form_model(self, progress: Progress) -> None:
         """Gradient and blocks at the iterate, with as much caution as was learnt."""

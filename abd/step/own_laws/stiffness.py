@@ -3,7 +3,7 @@
 The law of a pair follows from its bodies. It is the pair's own where it
 
 - started within its activation: it acts from closer by then, so that the start pushes nothing (`abd.step.own_laws.starts`);
-- carries more than the logarithm of a gap can: where a tight gap fails to open, or a step was capped to zero, the forces of
+- carries more than the logarithm of a gap can: where a tight gap fails to open, or collisions cap a step to zero, the forces of
   the pairs that are tight grow: to what they would need at a gap that is not tight, but at least twofold and at most
   `MOST`-fold at once. Once they have room again, the factor fades in time, not by steps.
 
@@ -26,7 +26,8 @@ ROOMY = 0.8
 FADING = 0.05
 """Time in which it halves [s]."""
 BLOCKED = 1e-6
-"""Accepted step below which an island counts as blocked."""
+"""Largest safe step below which an island counts as blocked. How far a search shortened it says nothing: it does so where
+contacts are too stiff, too."""
 MOST = 64.0
 """Largest growth of a force at once: how far a step was stopped from closing a gap says little of how much it pushed."""
 STIFFEST = 2.0**60
@@ -51,10 +52,10 @@ class ContactStiffness:
         self.gap = self.roomy
 
     def adapt(self, backend, gap: float, least: float) -> np.ndarray | None:
-        """Raise the forces of tight pairs in islands where one fails to open or a step was capped to zero.
+        """Raise the forces of tight pairs in islands where one fails to open or collisions capped a step to zero.
 
         Args:
-            gap: smallest one of the islands that still move, in activations; least: their smallest accepted step.
+            gap: smallest one of the islands that still move, in activations; least: their smallest safe step.
 
         Returns:
             (islands,) bool, where some changed; None where none did.
