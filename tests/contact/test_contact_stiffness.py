@@ -133,3 +133,24 @@ def test_heavy_bodies_rest_on_light_ones(ratio):
         report = simulation.step()
     assert report.min_gap > 1e-3 * D_HAT_SHARE * 0.1
     assert abs(simulation.stepper.q[2, 2] - start) < 2e-4
+
+
+def test_a_step_that_a_search_shortened_blocks_nothing():
+    """Contacts that are too stiff shorten steps, too: stiffened for it, they would be so for ever."""
+    scene = abd.Scene(solver={"dt": 0.01})
+    scene.add_body("ground", box=(2.0, 2.0, 0.2), kind="static", position=(0.0, 0.0, -0.1))
+    scene.add_body("cube", box=(0.1, 0.1, 0.1), position=(0.0, 0.0, 0.051), velocity=(0.0, 0.0, -0.02))
+    simulation = abd.Simulation(scene, device=NAME)
+    iteration = simulation.stepper.backend.iteration
+    run, shortened = iteration.run, []
+
+    def watched(progress):
+        status = run(progress)
+        if status.trials > 1 and status.moving:
+            shortened.append(status.least)
+        return status
+
+    iteration.run = watched
+    for _ in range(10):
+        simulation.step()
+    assert shortened and max(shortened) == 1.0
