@@ -10,9 +10,11 @@ import numpy as np
 from abd.backends.answers import NOBODY, PairLoads
 from abd.backends.reference.numpy_contacts import NumpyContacts, add_elements, owners_of
 from abd.potentials import contact, friction
+from abd.potentials.arc_slip import passed
 from abd.potentials.contact import ContactParameters
 from abd.potentials.elements import Elements
-from abd.potentials.rolling import Resistances
+from abd.potentials.friction import Lagged
+from abd.potentials.rolling import RUB, Resistances
 from abd.potentials.sticking import Anchors, kept
 from abd.rotations import axial
 
@@ -24,7 +26,7 @@ class NumpyFriction:
     """Friction of the contacts frozen in one state.
 
     Attributes:
-        enabled: whether any pair of materials rubs or resists.
+        enabled: whether any pair of materials rubs or resists; follows_arcs: whether surfaces that roll slip along arcs.
         candidates: (l,) the frozen contacts, their points on the surfaces; owners: (l,) as of the contacts.
         lagged: what was frozen of them.
         anchors: what the contacts of the last step remember, where they `stick`.
@@ -42,6 +44,8 @@ class NumpyFriction:
         model = self.touching.model
         self.resistances = Resistances.of(model)
         self.enabled = self.resistances.any and model.settings.friction_iterations != 0
+        rolls = (model.bodies.radius > 0.0).any() or self.resistances.turning
+        self.follows_arcs = bool(rolls) and model.settings.integrator != "bdf2"
         self.sticks = self.enabled and model.settings.stick == "elastic"
         self.forget()
 
@@ -56,13 +60,20 @@ class NumpyFriction:
         none = self.touching.candidates[nothing]
         self._freeze(q, none, q[:, 3:].reshape(-1, 3, 3), self.touching.parameters[nothing])
 
-    def lag(self, q: np.ndarray, heading: np.ndarray, chosen: np.ndarray | None = None) -> None:
+    def lag(
+        self, q: np.ndarray, heading: np.ndarray, chosen: np.ndarray | None = None,
+        begin: tuple[np.ndarray, float] | None = None,
+    ) -> None:  # fmt: skip
         """Freeze the contacts that rub in the state q (n, 12), those of `chosen` bodies (n,) bool alone if they are given: the
-        others keep what was frozen. `heading` as in `abd.potentials.friction.freeze`."""
+        others keep what was frozen. `heading` as in `abd.potentials.friction.freeze`; `begin`: the reference xh (n, 12) and eps
+        [m], for slips along arcs."""
         if not self.enabled:
             return
         touching, before = self.touching, (self.lagged, self.candidates, self.owners)
         self._freeze(q, touching.parts, heading, touching.part_parameters, touching.weights(q))
+        if self.follows_arcs and begin is not None:
+            more = passed(self.lagged, self.candidates, q, begin[0], heading, touching.model.bodies.radius)
+            self.lagged = replace(self.lagged, share=self.lagged.share + more / begin[1])
         if chosen is not None:
             old, new = ~chosen[before[2]], chosen[self.owners]
             both = zip(before[:2], (self.lagged, self.candidates), strict=True)
@@ -99,8 +110,7 @@ class NumpyFriction:
         if len(self.anchors):
             share = self.anchors.found(*self._places(), self.lagged.n)
             # anchors say how the body i of a pair moves against j
-            sign = np.where(self.lagged.flipped, -1.0, 1.0)
-            self.lagged = replace(self.lagged, share=sign[:, None] * share)
+            self.lagged = replace(self.lagged, share=_signs(self.lagged) * share)
 
     def _places(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Keys (l,) and kinds (l,) of the frozen contacts and their points (l, 3) on the bodies i of their pairs."""
@@ -120,8 +130,7 @@ class NumpyFriction:
         turned = axial(A @ np.linalg.inv(before))
         spin = 0.5 * np.einsum("li,li->l", turned[frozen.first] + turned[frozen.second], lagged.n)
         e = friction.stretch(lagged, frozen.positions(moved), eps)
-        sign = np.where(lagged.flipped, -1.0, 1.0)
-        self.anchors = Anchors(*self._places(), sign[:, None] * kept(e, eps, lagged.n, spin))
+        self.anchors = Anchors(*self._places(), _signs(lagged) * kept(e, eps, lagged.n, spin))
 
     def read_anchors(self) -> Anchors:
         """What the contacts of the last step remember."""
@@ -138,7 +147,7 @@ class NumpyFriction:
         bodies = np.stack([chosen.first, chosen.second], axis=1).astype(np.int64)
         flip = lagged.flipped[:, None]
         Y_i, Y_j = np.where(flip, lagged.Y_second, lagged.Y_first), np.where(flip, lagged.Y_first, lagged.Y_second)
-        n, share = (np.where(flip, -one, one) for one in (lagged.n, lagged.share))
+        n, share = np.where(flip, -lagged.n, lagged.n), _signs(lagged) * lagged.share
         return np.where(flip, bodies[:, ::-1], bodies), lagged.kind, n, Y_i, Y_j, share
 
     def energy(self, moved: np.ndarray, eps: float) -> np.ndarray:
@@ -162,6 +171,12 @@ class NumpyFriction:
         """Work on the motion `step` (n, 12), times c h^2: positions are linear in q, so displacements are as well."""
         gradients = friction.gradient(self.lagged, self.candidates.positions(moved), eps)
         return -float(np.sum(gradients * self.candidates.positions(step).reshape(-1, 12)))
+
+
+def _signs(lagged: Lagged) -> np.ndarray:
+    """(l, 1) of stretches of the bodies i of pairs against j: where these are the second ones, slips are the other way round;
+    arms are as well, so that what turns is not."""
+    return np.where(lagged.flipped & (lagged.kind == RUB), -1.0, 1.0)[:, None]
 
 
 def _beside(a, of_a: np.ndarray, b, of_b: np.ndarray):

@@ -36,6 +36,7 @@ class Potential:
         self.n = n = len(model.bodies)
         self.contacts = Contacts(model, device, islands.done)
         self.friction = Friction(model, device, self.contacts)
+        self.friction.begin = at.rest
         self.bodies = Bodies(n, device)
         self.further: list[Term] = []
         self.set_joints(system)

@@ -20,7 +20,7 @@ from abd.potentials.rolling import Resistances
 from abd.potentials.sticking import Anchors
 from cuda_kernels.bodies.affine import Pose
 from cuda_kernels.contact import contact as kernels
-from cuda_kernels.friction import friction, keeping, lagging, rolling, sticking
+from cuda_kernels.friction import arc_slip, friction, keeping, lagging, rolling, sticking
 from cuda_kernels.linear.couplings import Coupling
 from cuda_kernels.parallel import sums
 
@@ -36,6 +36,7 @@ class Friction:
     Attributes:
         count, pair_count: frozen contacts, and body pairs of the list they were taken from; lagged.counts on the device.
         segment, group: where the contacts of every pair and the pairs of every body begin.
+        follows_arcs: whether surfaces that roll slip along arcs (`abd.potentials.arc_slip`), from the pose `begin` on.
     """
 
     ties = NOBODY
@@ -60,6 +61,9 @@ class Friction:
         self.pairs, self.segment = device.zeros(1, wp.vec2i), device.zeros(1, wp.int32)
         self.group = device.zeros(n + 1, wp.int32)
         self.nobody = device.zeros(n, wp.int32)
+        rolls = bool((model.bodies.radius > 0.0).any()) or self.defined.turning
+        self.follows_arcs = rolls and model.settings.integrator != "bdf2"
+        self.begin: Pose | None = None
         self.wanted, self.scan, self._builds = device.zeros(1, wp.int32), Scan(device), -1
         self.kept, self._mixed = KeptFriction(device, n), -1
 
@@ -235,6 +239,9 @@ class Friction:
             extent, self.contacts.surfaces, self.contacts.law, self.resists, pose, heading, c.pairs, c.items, c.counts,
             self.contacts.arrays("current")[2], offset, self.anchors, self.lagged,
         )  # fmt: skip
+        if self.follows_arcs and self.begin is not None:
+            radius = self.contacts.surfaces.radius
+            device.launch(arc_slip.add_passed, max(self.room, 1), self.lagged, pose, self.begin, heading, radius)
         # the pair list may be rebuilt while these contacts stay frozen: keep its groups
         self.device.copy(self.pairs, c.pairs, count=pairs)
         device.launch(lagging.gather_offsets, pairs + 1, counts, c.segment, offset, self.segment)

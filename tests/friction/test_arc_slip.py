@@ -1,0 +1,104 @@
+"""Slips of round surfaces along arcs: what rolls does not slip, however far it turns in a step."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import warp as wp
+from contact_models import ARRANGEMENTS, as_model
+from contact_on_device import Kernels, law
+from on_device import DEVICE, NAME, assert_close, pose_of
+
+import abd
+from abd.backends.reference.numpy_contacts import NumpyContacts
+from abd.contact.path import standing
+from abd.potentials import friction
+from abd.potentials.arc_slip import passed
+from abd.potentials.rolling import RUB, Resistances
+from abd.rotations import rotations
+
+EPS, G = 1e-5, 9.81
+BALL = {"sphere": {"radius": 0.1}}
+CAPSULE = {"capsule": {"radius": 0.1, "length": 0.3}, "axis_angle": {"axis": (1.0, 0.0, 0.0), "degrees": 90.0}}
+
+
+def turned(q: np.ndarray, w: np.ndarray) -> np.ndarray:
+    """(n, 12) the bodies of q, turned by w (n, 3) [rad] about their centers."""
+    A = rotations(w) @ q[:, 3:].reshape(-1, 3, 3)
+    return np.concatenate([q[:, :3], A.reshape(-1, 9)], axis=1)
+
+
+def on_a_plane(shape: dict) -> abd.Scene:
+    scene = abd.Scene(solver={"dt": 0.01})
+    scene.add_material("default", mu=0.5, rolling=0.001)
+    scene.add_body("plane", half_space={})
+    scene.add_body("body", **shape, position=(0.0, 0.0, 0.1 + 2e-5))
+    return scene
+
+
+@pytest.mark.parametrize("shape", [BALL, CAPSULE])
+@pytest.mark.parametrize("w", [0.01, 0.3, 1.0])
+def test_what_rolls_does_not_slip(shape, w):
+    """By r w sideways with a turn of w: the stretch is 0, where chords slip by about r (w - sin w); its resistance to
+    rolling is stretched by the turn of its arm, not by the sine."""
+    model = on_a_plane(shape).compile()
+    q = model.bodies.q.copy()
+    end = turned(q, np.array([[0.0, 0.0, 0.0], [0.0, w, 0.0]]))
+    end[1, 0] += 0.1 * w
+    contacts = NumpyContacts(model)
+    contacts.search(standing(q))
+    resists, heading = Resistances.of(model), end[:, 3:].reshape(-1, 3, 3)
+    taken = contacts.parts, contacts.part_parameters, model.bodies.radius, heading, resists, contacts.weights(q)
+    lagged, frozen = friction.freeze(q, *taken)
+    chords = friction.stretch(lagged, frozen.positions(end - q), EPS)
+    share = passed(lagged, frozen, q, q, heading, model.bodies.radius) / EPS
+    arcs = friction.stretch(replace(lagged, share=share), frozen.positions(end - q), EPS)
+    rubs = lagged.kind == RUB
+    assert rubs.any() and not rubs.all()
+    np.testing.assert_allclose(arcs[rubs], 0.0, atol=1e-15)
+    s = np.sin(w)  # the point that is frozen comes down to this
+    assert np.linalg.norm(chords[rubs], axis=1) == pytest.approx(0.1 * (w - np.sin(s) - np.sin(w - s)), abs=1e-15)
+    arm = resists.arms(frozen.first[~rubs], frozen.second[~rubs])
+    assert np.linalg.norm(arcs[~rubs], axis=1) == pytest.approx(arm * w)
+
+
+@pytest.mark.device
+@pytest.mark.parametrize("name", ["rods and points", "boxes shifted both ways"])
+def test_kernels_pass_what_the_definition_says(name):
+    model, rng = as_model(ARRANGEMENTS[name]), np.random.default_rng(5)
+    tables = {name: np.full_like(model.materials.mu, 0.01) for name in ("rolling", "spinning")}
+    model = replace(model, materials=replace(model.materials, **tables))
+    q, (first, second) = model.bodies.q, 0.4 * rng.normal(size=(2, len(model.bodies), 3))
+    begin, heading = turned(q, first), turned(q, second)
+    kernels = Kernels(model, standing(q))
+    listed = kernels.listed()
+    kernels.energies(q)
+    kernels.friction.set_eps(EPS)
+    assert kernels.friction.follows_arcs
+    kernels.friction.begin = pose_of(begin)
+    kernels.friction.lag(pose_of(q), pose_of(heading).A)
+    maps = heading[:, 3:].reshape(-1, 3, 3)
+    lagged, frozen = friction.freeze(q, listed, law(model), model.bodies.radius, maps, Resistances.of(model))
+    assert kernels.friction.count == len(lagged) > 0
+    sign = np.where(lagged.flipped & (lagged.kind == RUB), -1.0, 1.0)[:, None]
+    expected = sign * passed(lagged, frozen, q, begin, maps, model.bodies.radius) / EPS
+    assert_close(DEVICE.read(kernels.friction.lagged.share, len(lagged)), expected)
+    assert np.abs(expected).max() > 1.0
+    assert kernels.friction.lagged.share.dtype is wp.vec3d
+
+
+@pytest.mark.device
+@pytest.mark.parametrize("radius", [0.02, 0.01])
+def test_small_balls_roll_down_as_large_ones(radius):
+    """5/7 g sin a, by 0.35 and 0.7 rad in the last step: chords brake by 0.6 and 2 %."""
+    slope = 0.1
+    scene = abd.Scene(gravity=(G * np.sin(slope), 0.0, -G * np.cos(slope)), solver={"dt": 0.01})
+    scene.add_material("default", mu=0.5)
+    scene.add_body("plane", half_space={})
+    scene.add_body("ball", sphere={"radius": radius}, position=(0.0, 0.0, radius))
+    simulation = abd.Simulation(scene, device=NAME)
+    for _ in range(100):
+        simulation.step()
+    assert simulation.stepper.qd[1, 0] == pytest.approx(5.0 / 7.0 * G * np.sin(slope), rel=2e-4)
