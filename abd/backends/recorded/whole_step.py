@@ -159,7 +159,7 @@ class WholeStep:
             b.scheme.set_mode(mode)
         b.steps.set_scales(rule, eps)
         b.scheme.said, self._rule, self._mode, self._asked = self, rule, mode, (eps, speed, tolerance, rubs, judged)
-        self._key = "whole step", b.at.ch2, rule.chord, speed, rule.h, judged, b.potential.has_constraints
+        self._key = "whole step", rule.chord, speed, judged, b.potential.has_constraints
         self._body = partial(self._launch, speed, judged, b.model.settings.max_newton)
         self._followed = False
 
