@@ -31,6 +31,8 @@ THREADS = 1 << 17
 THREADS_EMULATED = 64
 """The same where one thread runs them all."""
 WARP = 32
+RESERVED = 1 << 20
+"""Products of blocks, and whatever else there is less of, that room is set aside for."""
 SHARE = 4
 """Products that a thread does before others take a share."""
 MOST_THREADS = 1 << 30
@@ -135,7 +137,7 @@ class LevelsOfRows:
         levels, write = self.levels, self.device.write
         arrays = {"rows": elimination.levels, **products, **lanes_of(elimination)}
         for name, values in arrays.items():
-            array = self._pool.get(name, len(values), wp.int32)
+            array = self._pool.get(name, max(len(values), RESERVED), wp.int32)
             write(array, values)
             setattr(levels, name, array)
         self.count = len(elimination.levels) - 1
