@@ -15,8 +15,8 @@ from cuda_kernels.linear.couplings import Coupling
 from cuda_kernels.linear.factor_rows import Factor, Pattern, Sources
 
 RESERVED = 1 << 15
-"""Blocks of a factor that room is set aside for from the first one on, on devices with much memory: patterns of contacts grow while
-what was recorded is to go on."""
+"""Blocks of a factor that room is set aside for from the first one on, on devices with much memory: patterns of contacts grow
+while what was recorded is to go on."""
 
 
 class Cholesky:
