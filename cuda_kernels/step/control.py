@@ -185,7 +185,7 @@ def take_care(
     """All caution in islands in which a row of the factor has failed, of so many of the bodies `body`, or in all of them where
     nobody knows. Bodies that are done by the next factorisation must not report this one."""
     k = wp.tid() + first
-    if c.flags[FAILURE] != NOT_POSITIVE:
+    if c.flags[FAILURE] != NOT_POSITIVE or rows == 0:
         if k < c.counts[0]:
             c.share[k] = ONE
     elif k < rows:

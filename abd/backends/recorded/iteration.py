@@ -278,8 +278,9 @@ class Iteration:
         launch(control.judge_model, 1, c)
 
         def take_care() -> None:
-            rows = len(linear.bodies), linear.factor.pattern.body, self.backend.islands.island, linear.factor.factor.failed
-            launch(control.take_care, self.backend.n, c, *rows)
+            known, factor = (len(linear.bodies), linear.factor) if linear.choice.direct else (0, linear.static)
+            rows = factor.pattern.body, self.backend.islands.island, factor.factor.failed
+            launch(control.take_care, self.backend.n, c, known, *rows)
             launch(control.begin_anew, 1, c)
 
         if linear.known and len(linear.bodies):

@@ -47,6 +47,7 @@ class Ways:
         contacts, candidates = self.contacts.arrays("current"), self.contacts.candidates
         self.potential.know_contacts()
         if self._said != h:
+            self._said = float("nan")  # whatever stops this, nobody takes the number for the one on the device
             self.device.write(self.length, np.array([h]))
             self._said = h
         key = 0 if standing is None else standing.ptr
