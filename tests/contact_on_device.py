@@ -21,7 +21,7 @@ from abd.contact.candidates import Candidates, contacts
 from abd.contact.pairs import body_pairs
 from abd.contact.path import Path
 from abd.contact.surfaces import Surfaces
-from abd.model import Kind, Model
+from abd.model import Model
 from abd.potentials import contact
 from abd.potentials.elements import Elements
 from cuda_kernels.bodies import affine
@@ -87,7 +87,7 @@ class Kernels:
         self.contacts.set_scale(1.0)
         self.friction = Friction(model, device, self.contacts)
         for part in (self.contacts, self.friction):
-            part.reduction = Reduction(device, model.bodies.kind == Kind.STATIC, one_by_one)
+            part.reduction = Reduction(device, len(model.bodies), one_by_one)
         self.contacts.impacts = Impacts(device, one_by_one)
         self.path = upload_path(path)
         unlimited = DEVICE.upload(np.ones(1), wp.float64)

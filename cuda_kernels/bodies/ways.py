@@ -54,12 +54,12 @@ def way_paths(
     now: Pose,
     pose: Pose,
     velocity: wp.array2d(dtype=wp.float64),
-    h: wp.float64,
+    h: wp.array(dtype=wp.float64),
     back: wp.int32,
     path: Path,
     motion: wp.array(dtype=wp.float64),
 ):
-    """The way of every body in a step of h [s] from `now`, where it had the velocity (n, 12), to `pose`; from there to
+    """The way of every body in a step of h[0] [s] from `now`, where it had the velocity (n, 12), to `pose`; from there to
     `now` if `back`: the same curve.
 
     No vertex moves further than its `motion` [m]; that is infinite where the strain of the way is more than half, which
@@ -72,7 +72,7 @@ def way_paths(
     for r in range(3):
         for c in range(3):
             D[r, c] = velocity[b, 3 + 3 * r + c]
-    near = h * axial(D * wp.inverse(A0))
+    near = h[0] * axial(D * wp.inverse(A0))
     w = nearest_rotation_vector(polar(A1) * wp.transpose(polar(A0)), near)
     p = now.p[b]
     dp = pose.p[b] - now.p[b]
@@ -123,3 +123,15 @@ def stand(
     path.reach[b] = ZERO
     path.strain[b] = ZERO
     motion[b] = ZERO
+
+
+@wp.kernel
+def tell(
+    first: wp.int32,
+    largest: wp.array(dtype=wp.float64),
+    covered: wp.array(dtype=wp.int32),
+    out: wp.array(dtype=wp.float64),
+):
+    """What the host asks of ways: the largest motion, and whether the list covers it; one item."""
+    out[0] = largest[0]
+    out[1] = wp.float64(covered[0])

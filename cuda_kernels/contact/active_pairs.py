@@ -124,25 +124,33 @@ def list_runs(
 @wp.kernel
 def key_columns(
     first: wp.int32,
+    counts: wp.array(dtype=wp.int32),
     pairs: wp.array(dtype=wp.vec2i),
     fixed: wp.array(dtype=wp.int32),
     n: wp.int32,
     keys: wp.array(dtype=wp.int32),
     order: wp.array(dtype=wp.int32),
 ):
-    """Pairs keyed by their column body; behind all n bodies where that is fixed."""
+    """Counts[0] pairs keyed by their column body; behind all n bodies where that is fixed."""
     k = wp.tid() + first
+    if k >= counts[0]:
+        return
     j = pairs[k][1]
     keys[k] = wp.where(fixed[j] != 0, n, j)
     order[k] = k
 
 
 @wp.kernel
-def key_starts(first: wp.int32, keys: wp.array(dtype=wp.int32), count: wp.int32, starts: wp.array(dtype=wp.int32)):
-    """First place of every body (n + 1,) in the sorted keys."""
+def key_starts(
+    first: wp.int32,
+    counts: wp.array(dtype=wp.int32),
+    keys: wp.array(dtype=wp.int32),
+    starts: wp.array(dtype=wp.int32),
+):
+    """First place of every body (n + 1,) in counts[0] sorted keys."""
     b = wp.tid() + first
     lo = wp.int32(0)
-    hi = count
+    hi = counts[0]
     while lo < hi:
         mid = (lo + hi) // 2
         if keys[mid] < b:

@@ -61,13 +61,13 @@ def row_gains(
     memory: Memory,
     values: wp.array(dtype=wp.float64),
     mode: wp.array(dtype=wp.int32),
-    ch2: wp.float64,
+    scale: wp.array(dtype=wp.float64),
     gain: wp.array(dtype=wp.float64),
 ):
     """gain (R,) [J] in the step that ends at measured values (m,), infinite where there is no potential; in a `FRESH` step of the
-    bodies' modes (n,) what it took of the springs' energy, negative."""
+    bodies' modes (n,) what it took of the springs' energy, negative; `scale` (1,) = c h^2 [s^2]."""
     e = wp.tid() + first
-    gain[e] = gain_of(acting, rows, memory, mode[acting.child[e]] == FRESH, e, values, ch2)
+    gain[e] = gain_of(acting, rows, memory, mode[acting.child[e]] == FRESH, e, values, scale[0])
 
 
 @wp.func

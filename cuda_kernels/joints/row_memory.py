@@ -141,13 +141,14 @@ def set_laws(
     memory: Memory,
     weights: wp.array2d(dtype=wp.float64),
     mode: wp.array(dtype=wp.int32),
-    ch2: wp.float64,
+    scale: wp.array(dtype=wp.float64),
     slow: wp.float64,
     rows: MeasuredRows,
 ):
-    """Laws (R,) and parameters (R, 8) of a step with the integrator's weights (2, 9) and the bodies' modes; `slow`: speed
-    below which friction counts as static."""
+    """Laws (R,) and parameters (R, 8) of a step with the integrator's weights (2, 9) and the bodies' modes, and `scale` (1,) =
+    c h^2 [s^2]; `slow`: speed below which friction counts as static."""
     e = wp.tid() + first
+    ch2 = scale[0]
     w = weights[steps_of(acting, mode, e)]
     law = acting.law[e]
     now = memory.history[0, e]
@@ -274,7 +275,7 @@ def remember(
     values: wp.array(dtype=wp.float64),
     weights: wp.array2d(dtype=wp.float64),
     mode: wp.array(dtype=wp.int32),
-    ch2: wp.float64,
+    scale: wp.array(dtype=wp.float64),
     memory: Memory,
     count: wp.int32,
     across: wp.int32,
@@ -287,6 +288,7 @@ def remember(
     """
     chunk = wp.tid() + first
     energy = ZERO
+    ch2 = scale[0]
     driven = ZERO
     lost = ZERO
     metres = ZERO
@@ -362,22 +364,22 @@ def remember(
 
 
 @wp.kernel
-def keep_multipliers(first: wp.int32, rows: Rows, ch2: wp.float64, multiplier: wp.array(dtype=wp.vec3d)):
+def keep_multipliers(first: wp.int32, rows: Rows, scale: wp.array(dtype=wp.float64), multiplier: wp.array(dtype=wp.vec3d)):
     """Forces (l,) of the exact linear rows at the end of a step, 0 for the others."""
     e = wp.tid() + first
     f = wp.vec3d()
     if rows.exact[e] == 1:
-        f = -wp.cw_mul(rows.K[e], rows.shift[e]) / ch2
+        f = -wp.cw_mul(rows.K[e], rows.shift[e]) / scale[0]
     multiplier[e] = f
 
 
 @wp.kernel
-def set_shifts(first: wp.int32, rows: Rows, ch2: wp.float64, multiplier: wp.array(dtype=wp.vec3d)):
+def set_shifts(first: wp.int32, rows: Rows, scale: wp.array(dtype=wp.float64), multiplier: wp.array(dtype=wp.vec3d)):
     """Shifts of the linear rows at the beginning of a step, from the forces (l,) of the last one."""
     e = wp.tid() + first
     a = wp.vec3d()
     if rows.exact[e] == 1:
         for r in range(3):
             if rows.K[e][r] > ZERO:
-                a[r] = -ch2 * multiplier[e][r] / rows.K[e][r]
+                a[r] = -scale[0] * multiplier[e][r] / rows.K[e][r]
     rows.shift[e] = a

@@ -188,17 +188,20 @@ def count_fill(
     parent: wp.array(dtype=wp.int32),
     mark: wp.array(dtype=wp.int32),
     rights: wp.array(dtype=wp.int32),
+    ups: wp.array(dtype=wp.int32),
 ):
-    """Blocks right of the diagonal per row (N,) of U."""
+    """Blocks right of the diagonal per row (N,) of U, and above it per column (N,)."""
     n = parent.shape[0]
     for i in range(first, n):
         mark[i] = i
         rights[i] = 0
+        ups[i] = 0
         for e in range(starts[i], starts[i + 1]):
             k = columns[e]
             while k < i and mark[k] != i:
                 mark[k] = i
                 rights[k] = rights[k] + 1
+                ups[i] = ups[i] + 1
                 k = parent[k]
 
 

@@ -67,7 +67,15 @@ PASSED = 12
 """Iterations of conjugate gradients in the present solve."""
 SOUND = 13
 """Whether nothing has failed so far."""
-FLAGS = 14
+EVERYBODY = 14
+"""Whether the next linearisation is of all bodies, those that are done included."""
+ANEW = 15
+"""Whether the iteration is to be begun anew, with all caution where its model was not convex."""
+CAREFUL = 16
+"""Whether it was."""
+FLAGS = 17
+STATUS = NUMBERS + FLAGS + 5
+"""Entries of what the host asks of an iteration (`gather_status`)."""
 
 NOT_FINITE = 1
 NO_DECREASE = 2
@@ -130,6 +138,8 @@ def begin_iteration(first: wp.int32, c: Control):
     """Clear what an iteration counts; one item."""
     c.flags[FAILURE] = 0
     c.flags[SOUND] = 1
+    c.flags[ANEW] = 1
+    c.flags[CAREFUL] = 0
     c.flags[COVERED] = 0
     c.flags[MOVING] = 0
     c.flags[TRIALS] = 0
@@ -143,6 +153,54 @@ def begin_iteration(first: wp.int32, c: Control):
 def set_flag(first: wp.int32, c: Control, flag: wp.int32, value: wp.int32):
     """flags[flag] = value; one item."""
     c.flags[flag] = value
+
+
+@wp.kernel
+def end_assembly(first: wp.int32, c: Control):
+    """The iterate is linearised, if nothing has failed of all bodies where they had to be; one item."""
+    c.flags[STALE] = 0
+    if c.flags[SOUND] != 0:
+        c.flags[EVERYBODY] = 0
+
+
+@wp.kernel
+def judge_model(first: wp.int32, c: Control):
+    """Whether the model was not convex, for the first time in this iteration (`ANEW`); one item."""
+    c.flags[ANEW] = 0
+    bent = c.flags[FAILURE] == NOT_POSITIVE or c.flags[FAILURE] == NO_CURVATURE
+    if bent and c.flags[CAREFUL] == 0:
+        c.flags[ANEW] = 1
+        c.flags[CAREFUL] = 1
+
+
+@wp.kernel
+def take_care(
+    first: wp.int32,
+    c: Control,
+    rows: wp.int32,
+    body: wp.array(dtype=wp.int32),
+    island: wp.array(dtype=wp.int32),
+    failed: wp.array(dtype=wp.int32),
+):
+    """All caution in islands in which a row of the factor has failed, of so many of the bodies `body`, or in all of them where
+    nobody knows. Bodies that are done by the next factorisation must not report this one."""
+    k = wp.tid() + first
+    if c.flags[FAILURE] != NOT_POSITIVE or rows == 0:
+        if k < c.counts[0]:
+            c.share[k] = ONE
+    elif k < rows:
+        if failed[k] != 0:
+            c.share[island[body[k]]] = ONE
+        failed[k] = 0
+
+
+@wp.kernel
+def begin_anew(first: wp.int32, c: Control):
+    """The iterate is to be linearised again; one item."""
+    c.flags[FAILURE] = 0
+    c.flags[SOUND] = 1
+    c.flags[STALE] = 1
+    c.flags[LINEAR] = 0
 
 
 @wp.kernel
@@ -194,10 +252,21 @@ def go_round(first: wp.int32, c: Control, most: wp.int32, failure: wp.int32):
 
 
 @wp.kernel
-def gather_status(first: wp.int32, c: Control, reach: wp.array(dtype=wp.float64), out: wp.array(dtype=wp.float64)):
-    """All that the host asks of an iteration, in one array: numbers, flags, and reach[0]; one item."""
+def gather_status(
+    first: wp.int32,
+    c: Control,
+    reach: wp.array(dtype=wp.float64),
+    contacts: wp.array(dtype=wp.int32),
+    friction: wp.array(dtype=wp.int32),
+    out: wp.array(dtype=wp.float64),
+):
+    """All that the host asks of an iteration, in one array: numbers, flags, reach[0], and what the sums of contacts and of
+    friction needed room for, two numbers each; one item."""
     for k in range(NUMBERS):
         out[k] = c.at[k]
     for k in range(FLAGS):
         out[NUMBERS + k] = wp.float64(c.flags[k])
     out[NUMBERS + FLAGS] = reach[0]
+    for k in range(2):
+        out[NUMBERS + FLAGS + 1 + k] = wp.float64(contacts[k])
+        out[NUMBERS + FLAGS + 3 + k] = wp.float64(friction[k])

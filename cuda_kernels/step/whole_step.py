@@ -5,7 +5,7 @@ import warp as wp
 
 from cuda_kernels.contact.broad_phase import Filters, half_reach, may_touch, meets_plane
 from cuda_kernels.contact.surfaces import Surfaces
-from cuda_kernels.step.control import COVERED, MOVING, SOUND, TRIALS, WORST, Control
+from cuda_kernels.step.control import COVERED, EVERYBODY, MOVING, SOUND, TRIALS, WORST, Control
 
 wp.set_module_options({"enable_backward": False, "max_unroll": 4})
 
@@ -39,6 +39,7 @@ def begin_step(first: wp.int32, c: Control, numbers: wp.array(dtype=wp.float64),
     for k in range(numbers.shape[0]):
         c.at[k] = numbers[k]
     c.flags[SOUND] = 1
+    c.flags[EVERYBODY] = 0
 
 
 @wp.kernel

@@ -311,7 +311,7 @@ def test_the_host_looks_once_per_iteration(scene):
     iteration = recorded.backend.iteration
     recorded.step()  # the first one tries others
     reads = iteration.reads
-    more = [counted(iteration, name) for name in ("_renew", "_make_room", "_run_with_all_caution")]
+    more = [counted(iteration, name) for name in ("_renew", "_make_room")]
     count = sum(recorded.step().newton_iterations for _ in range(12))
     assert iteration.reads - reads == count + sum(map(len, more))
 

@@ -9,6 +9,7 @@ from executors import pair, simulation, step_both
 
 import abd
 from abd import backends
+from abd.backends.progress import Progress
 from abd.backends.recorded import whole_step
 from abd.backends.recorded.whole_step import WholeStep
 
@@ -61,6 +62,22 @@ def test_the_bits_are_those_of_the_host(name):
     whole = recorded.backend.whole
     assert whole.taken > 10, (whole.taken, whole.left)
     assert recorded.backend.iteration.graphs.replayed > 5
+
+
+@pytest.mark.parametrize("name", ["exact", "limits", "friction", "drives", "bdf1"])
+def test_one_record_serves_steps_of_any_length(name):
+    direct, recorded = pair(SCENES[name]())
+    for _ in range(4):
+        step_both(direct, recorded)
+    graphs, taken = recorded.backend.iteration.graphs, recorded.backend.whole.taken
+    made, generation = graphs.recorded, recorded.backend.device.generation
+    for k in range(8):
+        for each in (direct, recorded):
+            each.stepper.substeps.take(0.01 / (1.0 + 0.3 * k), Progress())
+        np.testing.assert_array_equal(recorded.stepper.q, direct.stepper.q)
+        np.testing.assert_array_equal(recorded.stepper.qd, direct.stepper.qd)
+    assert recorded.backend.whole.taken == taken + 8
+    assert (graphs.recorded, recorded.backend.device.generation) == (made, generation)
 
 
 def test_what_lands_is_left_to_the_host():

@@ -9,6 +9,7 @@ there. A device that does not record (`Device.records`) runs the same bodies dir
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Hashable
 from contextlib import nullcontext
 from functools import partial
@@ -18,6 +19,7 @@ import warp as wp
 from abd.backends.device.command_buffer import CommandBuffer, NotPlain
 from abd.backends.device.cuda_support import graph_problem
 from abd.backends.device.device import Device
+from abd.backends.device.launcher import POOL
 
 MOST = 32
 """Records that are kept."""
@@ -25,8 +27,14 @@ PATIENCE = 8
 """Runs before a body is recorded on the processor, where that takes as long as some eight of them."""
 
 
+def alone() -> bool:
+    """Whether no other thread of the process may launch anything by itself: those that share launches do not."""
+    here = threading.current_thread()
+    return all(one is here or one.name.startswith(f"{POOL}_") for one in threading.enumerate())
+
+
 class Graphs:
-    """Records of one device.
+    """Records of one device. On the processor threads may record at once, each on a device of its own; on CUDA they may not.
 
     Attributes:
         recorded, replayed: how often, for reports; dropped: records that were thrown away.
@@ -92,22 +100,37 @@ class Graphs:
     def _capture(self, body: Callable[[], None]) -> wp.Graph:
         device = self.device
         wp.capture_begin(device=device.warp)
+        try:
+            self._gather(body)
+        finally:
+            graph = wp.capture_end(device=device.warp)
+        return graph
+
+    def _record_commands(self, body: Callable[[], None]) -> CommandBuffer:
+        """The same as commands. Warp's capture finds what is none of them, and would be lost; it is one of the whole process, so
+        that it looks only where no other thread could be caught in it."""
+        device = self.device
+        commands = device.commands = CommandBuffer()
+        try:
+            if alone():
+                self._refuse_lost(self._capture(body))
+            else:
+                self._gather(body)
+        finally:
+            device.commands = None
+        commands.close(device.warp)
+        return commands
+
+    def _gather(self, body: Callable[[], None]) -> None:
+        device = self.device
         device.recording = True
         try:
             body()
         finally:
             device.recording = False
-            graph = wp.capture_end(device=device.warp)
-        return graph
 
-    def _record_commands(self, body: Callable[[], None]) -> CommandBuffer:
-        """The same as commands; Warp's capture finds what is none of them, and would be lost."""
-        device = self.device
-        commands = device.commands = CommandBuffer()
-        try:
-            graph = self._capture(body)
-        finally:
-            device.commands = None
+    @staticmethod
+    def _refuse_lost(graph: wp.Graph) -> None:
         capture = getattr(graph, "_apic_capture", None)  # Warp has no other way to count what it captured
         if capture is None:
             raise NotPlain
@@ -115,8 +138,6 @@ class Graphs:
             raise RuntimeError(
                 f"{lost} operations were not recorded; launch, copy and fill arrays by the methods of `Device`"
             )
-        commands.close(device.warp)
-        return commands
 
     def repeat(self, condition: wp.array, body: Callable[[], None]) -> None:
         """Run a body as long as condition[0] is not 0; the body changes it."""

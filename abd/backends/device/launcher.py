@@ -14,6 +14,8 @@ import warp as wp
 from abd.backends.device.command_buffer import CommandBuffer
 from abd.backends.device.packed_launch import packed
 
+POOL = "abd-launch"
+"""Name of threads that share launches."""
 PIECES = 4
 """Into at most so many pieces a launch out of order is cut."""
 RECORDS = 2048
@@ -46,7 +48,7 @@ class Launcher:
         self._order = np.random.default_rng(int(seed)) if seed else None
         self._recorded: dict[tuple, list] = {}
         self._variants: dict[tuple, deque[tuple]] = {}
-        self._pool = ThreadPoolExecutor(threads - 1, "abd") if threads > 1 else None
+        self._pool = ThreadPoolExecutor(threads - 1, POOL) if threads > 1 else None
 
     def forget(self) -> None:
         """Pack every launch anew."""

@@ -8,7 +8,7 @@ import numpy as np
 import warp as wp
 
 from abd.backends.device.device import Device
-from abd.backends.device.pool import GROWTH
+from abd.backends.device.pool import room_for
 from cuda_kernels.step import figures
 
 
@@ -94,8 +94,7 @@ class Totals:
         """Array (quantities, at least chunks) of a section."""
         array = self._partials.get((name, level))
         if array is None or array.shape[1] < chunks:
-            room = chunks if array is None else int(GROWTH * chunks)
-            array = self.device.empty((self.sections[name].quantities, room), wp.float64)
+            array = self.device.empty((self.sections[name].quantities, room_for(chunks)), wp.float64)
             self._partials[name, level] = array
         return array
 

@@ -14,6 +14,10 @@ from cuda_kernels.linear import factor as kernels
 from cuda_kernels.linear.couplings import Coupling
 from cuda_kernels.linear.factor_rows import Factor, Pattern, Sources
 
+RESERVED = 1 << 15
+"""Blocks of a factor that room is set aside for from the first one on, on devices with much memory: patterns of contacts grow
+while what was recorded is to go on."""
+
 
 class Cholesky:
     """Factor of the blocks of an `Elimination`, filled anew for every matrix.
@@ -31,7 +35,7 @@ class Cholesky:
         self.pattern, self.sources, self.factor = Pattern(), Sources(), Factor()
         self.place = device.zeros(n, wp.int32)
         self.missed, self.factor.any_failed = device.zeros(1, wp.int32), device.zeros(1, wp.int32)
-        self._pool, self._room = Pool(device), 0
+        self._pool, self._room, self._least = Pool(device), 0, RESERVED if device.wide else 0
         self._addresses = Addresses(device, couplings)
         self._schedule: RangesOfPanels | LevelsOfRows | None = None
 
@@ -42,7 +46,7 @@ class Cholesky:
         pattern, rest = elimination.fill()
         self.body = pattern["body"] = self.bodies[elimination.order].astype(np.int32)
         for name, values in pattern.items():
-            array = get(name, len(values), wp.int32)
+            array = get(name, max(len(values), self._least), wp.int32)
             write(array, values)
             setattr(self.pattern, name, array)
         place = np.full(self.n, -1, dtype=np.int32)
@@ -50,7 +54,7 @@ class Cholesky:
         write(self.place, place)
         if self._room < elimination.slots:
             # the first pattern gets what it needs, those that change some more
-            self._room = elimination.slots + (elimination.slots // 4 if self._room else 0)
+            self._room = max(elimination.slots + (elimination.slots // 4 if self._room else 0), self._least)
             self.factor.entries = self.device.empty((self._room, 12, 12), wp.float64)
         self.factor.rows = self.device.rows(self.factor.entries)
         self.factor.failed = get("failed", elimination.size, wp.int32)

@@ -57,6 +57,7 @@ class Elimination:
     Attributes:
         order: (N,) block row at every position of the elimination; place: (N,) its inverse.
         products: products of two blocks that a factorisation takes; slots: number K of blocks of the factor.
+        rights, ups: (N,) blocks of the factor right of the diagonal in every row, and above it in every column.
         panels: (P + 1,) positions; ranges: (t + 1,) positions; levels: (m + 1,) positions after them.
     """
 
@@ -71,8 +72,8 @@ class Elimination:
         starts, neighbours = permuted(self._graph, order)
         parent = np.empty(size, dtype=np.int32)
         run(kernels.find_tree, starts, neighbours, parent, np.empty_like(parent))
-        rights = np.empty_like(parent)
-        run(kernels.count_fill, starts, neighbours, parent, np.empty_like(parent), rights)
+        rights, ups = np.empty_like(parent), np.empty_like(parent)
+        run(kernels.count_fill, starts, neighbours, parent, np.empty_like(parent), rights, ups)
         self.slots = size + int(rights.sum(dtype=np.int64))
         self.products = int((rights.astype(np.int64) * (rights + 1) // 2).sum())
         post = np.empty_like(parent)
@@ -85,7 +86,13 @@ class Elimination:
         self.panels = starts_of(np.diff(panels)[arranged])
         self.ranges, self.levels = self.panels[self._panel_ranges], self.panels[self._panel_levels]
         self._parent = relabelled(parent, rows)
+        self.rights, self.ups = rights[rows], ups[post[rows]]
         self.order = order[post[rows]]
+
+    @property
+    def most_neighbours(self) -> int:
+        """Blocks off the diagonal in the row of the matrix that has most."""
+        return int(np.diff(self._graph.indptr).max(initial=0))
 
     @cached_property
     def place(self) -> np.ndarray:
@@ -156,8 +163,7 @@ class Elimination:
         the products of `factor_levels.Levels`; int32, positions in the order of elimination."""
         size, count = self.size, self.slots
         starts, neighbours = permuted(self._graph, self.order)
-        mark, rights = np.empty(size, dtype=np.int32), np.empty(size, dtype=np.int32)
-        run(kernels.count_fill, starts, neighbours, self._parent, mark, rights)
+        mark, rights = np.empty(size, dtype=np.int32), self.rights
         first = starts_of(rights + 1)
         row, column = np.empty(count, dtype=np.int32), np.empty(count, dtype=np.int32)
         run(kernels.fill_rows, starts, neighbours, self._parent, mark, first[:-1].copy(), row, column)
@@ -166,7 +172,7 @@ class Elimination:
             none = np.zeros(0, dtype=np.int32)
             lists = {"ups": none, "up_row": none, "up_slot": none, "ranges": self._panel_ranges}
             return pattern | lists, self._fill_panels(first, column, rights)
-        ups = starts_of(np.bincount(column, minlength=size) - 1)
+        ups = starts_of(self.ups)
         up_row, up_slot = np.empty(count - size, dtype=np.int32), np.empty(count - size, dtype=np.int32)
         run(kernels.list_row_updates, row, column, ups[:-1].copy(), up_row, up_slot)
         lists = {"ups": ups, "up_row": up_row, "up_slot": up_slot, "ranges": self._panel_ranges}

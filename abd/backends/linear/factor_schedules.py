@@ -31,15 +31,18 @@ THREADS = 1 << 17
 THREADS_EMULATED = 64
 """The same where one thread runs them all."""
 WARP = 32
+RESERVED = 1 << 20
+"""Products of blocks, and whatever else there is less of, that room is set aside for."""
 SHARE = 4
 """Products that a thread does before others take a share."""
 MOST_THREADS = 1 << 30
 """Items of a level times their lanes: what is left to 32 bits."""
 AT_ONCE = 4
 """Levels between two looks of the device at whether there are more."""
-TRIANGLES = 11 / 144 + 1 / 12 + 2 * 11 / 144
-"""Per level, of products of blocks or of vectors with blocks: eleven rows of a diagonal block, half a column of the other blocks,
-and two triangles by twelve threads."""
+SOLVE_TRIANGLES = 2 * 11 / 144
+"""Per level, of products of blocks: two triangles of a diagonal block by twelve threads."""
+TRIANGLES = 11 / 144 + 1 / 12 + SOLVE_TRIANGLES
+"""The same of a factorisation with its solve: eleven rows of a diagonal block, and half a column of the other blocks, too."""
 
 Arrays = dict[str, np.ndarray]
 
@@ -132,9 +135,9 @@ class LevelsOfRows:
     def follow(self, elimination: Elimination, pattern: Arrays, products: Arrays) -> None:
         """Stand for an elimination, whose arrays `Elimination.fill` has returned."""
         levels, write = self.levels, self.device.write
-        arrays = {"rows": elimination.levels, **products, **lanes_of(elimination.levels, pattern, products)}
+        arrays = {"rows": elimination.levels, **products, **lanes_of(elimination)}
         for name, values in arrays.items():
-            array = self._pool.get(name, len(values), wp.int32)
+            array = self._pool.get(name, max(len(values), RESERVED), wp.int32)
             write(array, values)
             setattr(levels, name, array)
         self.count = len(elimination.levels) - 1
@@ -188,29 +191,29 @@ class LevelsOfRows:
                 some(min(AT_ONCE, self.count - k))
 
 
-def lanes_of(bounds: np.ndarray, pattern: Arrays, products: Arrays) -> Arrays:
-    """Lanes (m,) of `factor_levels.Levels` for levels that begin with rows `bounds` (m + 1,)."""
+def lanes_of(elimination: Elimination) -> Arrays:
+    """Lanes (m,) of `factor_levels.Levels` for the levels of an elimination."""
 
     def lanes(longest: np.ndarray, items: np.ndarray) -> np.ndarray:
         wanted = 1 << np.ceil(np.log2(np.maximum(longest / SHARE, 1))).astype(np.int64)
         room = 1 << np.floor(np.log2(np.maximum(MOST_THREADS // (12 * items), 1))).astype(np.int64)
         return np.minimum(np.minimum(wanted, WARP), room).astype(np.int32)
 
-    return {name: lanes(*of) for name, of in sums_of(bounds, pattern, products).items()}
+    return {name: lanes(*of) for name, of in sums_of(elimination).items()}
 
 
-def sums_of(bounds: np.ndarray, pattern: Arrays, products: Arrays) -> dict[str, tuple[np.ndarray, np.ndarray]]:
+def sums_of(elimination: Elimination) -> dict[str, tuple[np.ndarray, np.ndarray]]:
     """By kinds of sums, products of slots, updates of rows and blocks right of their diagonals: the longest sum (m,) of every
-    level, and how many there are (m,)."""
-    starts, begins = pattern["starts"], bounds[:-1]
-    lengths = {"products": np.diff(products["starts"]), "ups": np.diff(pattern["ups"]), "rights": np.diff(starts) - 1}
-    rows, slots = (np.diff(one).astype(np.int64) for one in (bounds, starts[bounds]))
+    level, and how many there are (m,). Of the slots of a row that on the diagonal has most products, as many as updates."""
+    bounds, rights, ups = elimination.levels, elimination.rights, elimination.ups
+    begins, rows = bounds[:-1], np.diff(bounds).astype(np.int64)
+    blocks = np.concatenate([[0], np.cumsum(rights + 1, dtype=np.int64)])
+    slots = np.diff(blocks[bounds])
 
-    def longest(name: str) -> np.ndarray:
-        first = starts[begins] if name == "products" else begins
-        return np.maximum.reduceat(lengths[name], first) if len(begins) else np.zeros(0, dtype=np.int64)
+    def longest(lengths: np.ndarray) -> np.ndarray:
+        return np.maximum.reduceat(lengths, begins) if len(begins) else np.zeros(0, dtype=np.int64)
 
-    return {name: (longest(name), slots if name == "products" else rows) for name in lengths}
+    return {"products": (longest(ups), slots), "ups": (longest(ups), rows), "rights": (longest(rights), rows)}
 
 
 def longest_chain(elimination: Elimination) -> float:
@@ -220,10 +223,19 @@ def longest_chain(elimination: Elimination) -> float:
     Per level: a row of twelve of the products of a slot, by its lanes; a twelfth of two products of vectors with blocks, by
     their lanes; what the triangles of the diagonal blocks take, twelve threads each.
     """
-    pattern, products = elimination.fill()
-    lanes, total = lanes_of(elimination.levels, pattern, products), 0.0
-    for name, (longest, items) in sums_of(elimination.levels, pattern, products).items():
+    return _chain(elimination, ("products", "ups", "rights")) + (len(elimination.levels) - 1) * TRIANGLES
+
+
+def solve_chain(elimination: Elimination) -> float:
+    """The same of a solve alone."""
+    return _chain(elimination, ("ups", "rights")) + (len(elimination.levels) - 1) * SOLVE_TRIANGLES
+
+
+def _chain(elimination: Elimination, names: tuple[str, ...]) -> float:
+    lanes, sums, total = lanes_of(elimination), sums_of(elimination), 0.0
+    for name in names:
+        longest, items = sums[name]
         # threads that are fewer than items times lanes take more than one
         turns = -(-12 * items * lanes[name] // THREADS)
         total += float((turns * -(-longest // lanes[name])).sum()) / 12.0
-    return total + (len(elimination.levels) - 1) * TRIANGLES
+    return total

@@ -1,7 +1,8 @@
-"""Which linear solver: a rule on the size and the structure of the system, in products of two 12x12 blocks.
+"""Which linear solver: a rule on the size and the structure of the system.
 
-A factorisation costs the products that its fill takes. An iteration of conjugate gradients costs about half a product
-per block of the matrix and one per block of the preconditioner's factor. The direct solver is taken up to the cost of
+On a processor a factorisation costs the products of two 12x12 blocks that its fill takes. An iteration of conjugate gradients
+costs about half a product per block of the matrix and one per block of the preconditioner's factor. Where thousands of threads
+run at once it is other things that take time (`abd.backends.linear.wide_costs`). The direct solver is taken up to the cost of
 `ITERATIONS` iterations, or of as many as a solve of this step took if that is more; where joints couple the bodies,
 whose stiffness iterations take long to see through, up to `JOINTED_ITERATIONS`. Its memory has a limit of its own.
 """
@@ -10,6 +11,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from abd.backends.device.machine import Machine
+from abd.backends.linear import wide_costs
 from abd.backends.linear.elimination import Elimination
 
 ITERATIONS = 50
@@ -41,14 +44,16 @@ def iteration_cost(bodies: int, pairs: int, slots: int) -> float:
 
 
 def choose(
-    wanted: str, whole: Elimination, pairs: int, static: Elimination | None, iterations: int = ITERATIONS
-) -> Choice:
+    wanted: str, whole: Elimination, pairs: int, static: Elimination | None, iterations: int = ITERATIONS,
+    machine: Machine | None = None,
+) -> Choice:  # fmt: skip
     """Direct or iterative, for a system of as many coupled pairs.
 
     Args:
         wanted: "auto" or the name of a solver.
         whole: of all blocks; static: of those that do not come and go, None where `whole` has no others.
         iterations: that pcg is expected to take.
+        machine: where thousands of threads run at once; None for a processor.
     """
     if wanted not in ("auto", "direct"):
         return Choice(wanted, "asked for")
@@ -58,11 +63,18 @@ def choose(
     if wanted == "direct":
         return Choice("direct", "asked for")
     iterations = JOINTED_ITERATIONS if static is None else iterations
-    slots, products = (whole.size, 0) if static is None else (static.slots, static.products)
-    limit = products + iterations * iteration_cost(whole.size, pairs, slots)
-    relation = "at most" if whole.products <= limit else "more than"
+    if machine is not None:
+        direct = wide_costs.direct_cost(whole, machine)
+        limit = iterations * wide_costs.iteration_cost(whole, pairs, static, machine)
+        if static is not None and static.slots > static.size:
+            limit += wide_costs.direct_cost(static, machine)
+        takes, most = f"{1e3 * direct:.3g} ms by the device's data", f"{1e3 * limit:.3g} ms"
+    else:
+        slots, products = (whole.size, 0) if static is None else (static.slots, static.products)
+        direct, limit = whole.products, products + iterations * iteration_cost(whole.size, pairs, slots)
+        takes, most = f"{direct:,} products of blocks", f"{limit:,.0f}"
+    relation = "at most" if direct <= limit else "more than"
     return Choice(
-        "direct" if whole.products <= limit else "pcg",
-        f"a factorisation takes {whole.products:,} products of blocks, {relation} {iterations} iterations of pcg "
-        f"({limit:,.0f})",
+        "direct" if direct <= limit else "pcg",
+        f"a factorisation takes {takes}, {relation} {iterations} iterations of pcg ({most})",
     )

@@ -41,14 +41,14 @@ class Iteration:
         c = self.control = new_control(d, room, backend.islands.counts)
         self.linear = Solves(backend.linear, self.graphs, c)
         self.search, self.path = Search(backend, self.graphs, c), Reach(backend, c)
-        self.status = d.zeros(control.NUMBERS + control.FLAGS + 1, wp.float64)
+        self.status = d.zeros(control.STATUS, wp.float64)
         self.scratch, self.settled = (d.zeros(room, wp.float64) for _ in range(2))
         self.direction = Direction(backend, self.graphs, c, self.linear, self.path, self.scratch)
         self.all, self.some, self.standing = (d.zeros(room, wp.int32) for _ in range(3))
         self.reads = 0
         self.has_loose_pairs = False
         self.rubbing, self._rubs_in = d.zeros(room, wp.int32), None
-        self._flag = flags_of(c, "STALE", "SOUND", "COVERED")
+        self._flag = flags_of(c, "STALE", "SOUND", "COVERED", "EVERYBODY", "ANEW")
 
     # from the host --------------------------------------------------------------------------------------------------
 
@@ -66,24 +66,26 @@ class Iteration:
         flags = np.zeros(control.FLAGS, dtype=np.int32)
         write(c.at, numbers(tolerance, rubs, h, tightest))
         self.device.fill(self.all)
-        stale = True
+        flags[control.STALE] = 1
         if moving is not None or b.idle.sleeping.any():
             asleep = b.idle.asleep(moving)
             if asleep.all():
                 return False
             write(self.all, asleep.astype(np.int32))
             # once with all bodies: those that rest keep blocks that can be factorised
-            self.device.fill(b.contacts.law.caution)
-            b.potential.linearize()
-            stale = False
-        flags[control.STALE] = stale
+            flags[control.EVERYBODY] = 1
         write(c.flags, flags)
-        self.device.launch(newton.begin_islands, b.n, c, self.all)
         self.follow_rows()
-        if tolerance != rubs and (b.friction.count or b.system.has_friction):
-            self.launch_tolerances()
+        own = tolerance != rubs and bool(b.friction.count or b.system.has_friction)
+        self.graphs.run(("begin", own, b.friction.segment.ptr), lambda: self._begin(own))
         self._follow_pairs()
         return True
+
+    def _begin(self, own: bool) -> None:
+        """No island has converged but those that are asleep; launches only. `own`: with tolerances of their own."""
+        self.device.launch(newton.begin_islands, self.backend.n, self.control, self.all)
+        if own:
+            self.launch_tolerances()
 
     def follow_rows(self) -> None:
         """Know the bodies at which something rubs in joints."""
@@ -118,8 +120,6 @@ class Iteration:
             self._make_room()
             self._raise(control.STALE)
             status = self._replay("iteration", self._iterate)
-        if status.failure in (control.NOT_POSITIVE, control.NO_CURVATURE):
-            status = self._run_with_all_caution(status.failure)
         progress.newton += 1
         progress.linear += status.linear
         b.linear.took(status.linear)
@@ -144,19 +144,6 @@ class Iteration:
             b.islands.unsettle()
         return status
 
-    def _run_with_all_caution(self, failure: int) -> Status:
-        """The iteration once more, after one whose model was not convex: in islands where it was not, or in all where nobody
-        knows."""
-        b, c = self.backend, self.control
-        if failure == control.NOT_POSITIVE:
-            share = self.device.read(c.share, b.islands.count)
-            share[b.islands.host[b.linear.factor.failed_bodies()]] = 1.0
-            self.device.write(c.share, share)
-        else:
-            self.device.fill(c.share, 1.0)
-        self._raise(control.STALE)
-        return self._replay("iteration", self._iterate)
-
     def _replay(self, name: str, body: Callable[[], None]) -> Status:
         """What the record of this name comes to."""
         self.graphs.run((name, *self._key()), body)
@@ -164,8 +151,9 @@ class Iteration:
 
     def _make_room(self) -> None:
         """Make room for the sums of contacts that the last record found no room for."""
-        for reduction in (self.backend.contacts.reduction, self.backend.friction.reduction):
-            reduction.make_room(*map(int, self.device.read(reduction.needed)))
+        needed = self._needed.astype(int).tolist()
+        self.backend.contacts.reduction.make_room(*needed[:2])
+        self.backend.friction.reduction.make_room(*needed[2:])
 
     def speeds(self, h: float) -> np.ndarray:
         read, count = self.device.read, self.backend.islands.count
@@ -185,7 +173,7 @@ class Iteration:
         b = self.backend
         b.islands.keep_numbering()
         b.touch.launch_renumber()
-        self.graphs.run("carry", self._carry)
+        b.contacts.candidates.index(lambda: self.graphs.run("carry", self._carry))
         self._follow_pairs()
 
     def free_way(self, h: float) -> NotProven:
@@ -214,11 +202,12 @@ class Iteration:
     def _look(self) -> Status:
         values = self.device.read(self.status)
         self.reads += 1
-        at, flags = values[: control.NUMBERS], values[control.NUMBERS : -1].astype(int)
+        at, flags, reach = np.split(values, (control.NUMBERS, control.NUMBERS + control.FLAGS))
+        flags, self._needed = flags.astype(int), reach[1:]
         return Status(
             failure=int(flags[control.FAILURE]),
             covered=bool(flags[control.COVERED]),
-            reach=float(values[-1]),
+            reach=float(reach[0]),
             moving=bool(flags[control.MOVING]),
             worst=float(at[control.WORST]),
             gap=float(at[control.GAP]),
@@ -268,6 +257,7 @@ class Iteration:
             b.islands.launch_carry(values, operation, out)
         self.device.launch(newton.merge_flags, b.n, c, self.all, self.some, self.settled)
         b.potential.launch_settle(c.converged)
+        b.contacts.candidates.launch_columns()
 
     # recorded -------------------------------------------------------------------------------------------------------
 
@@ -276,10 +266,25 @@ class Iteration:
         b, c, launch = self.backend, self.control, self.device.launch
         launch(control.begin_iteration, 1, c)
         b.potential.launch_settle(c.converged)
-        self.graphs.when(self._flag["STALE"], self._assemble)
-        self.graphs.when(self._flag["SOUND"], self.direction.launch)
+        self.graphs.repeat(self._flag["ANEW"], self._direct)
         self.graphs.when(self._flag["SOUND"], self.path.follow)
         self.graphs.when(self._flag["COVERED"], self._search)
+
+    def _direct(self) -> None:
+        """A direction; without one, for its model was not convex, it is to be found anew with all caution."""
+        c, launch, linear = self.control, self.device.launch, self.backend.linear
+        self.graphs.when(self._flag["STALE"], self._assemble)
+        self.graphs.when(self._flag["SOUND"], self.direction.launch)
+        launch(control.judge_model, 1, c)
+
+        def take_care() -> None:
+            known, factor = (len(linear.bodies), linear.factor) if linear.choice.direct else (0, linear.static)
+            rows = factor.pattern.body, self.backend.islands.island, factor.factor.failed
+            launch(control.take_care, self.backend.n, c, known, *rows)
+            launch(control.begin_anew, 1, c)
+
+        if linear.known and len(linear.bodies):
+            self.graphs.when(self._flag["ANEW"], take_care)
 
     def _iterate(self) -> None:
         self.iterate()
@@ -293,7 +298,8 @@ class Iteration:
         self._gather()
 
     def _gather(self) -> None:
-        self.device.launch(control.gather_status, 1, self.control, self.path.largest, self.status)
+        needed = self.backend.contacts.reduction.needed, self.backend.friction.reduction.needed
+        self.device.launch(control.gather_status, 1, self.control, self.path.largest, *needed, self.status)
 
     def _spread_caution(self) -> None:
         b = self.backend
@@ -302,11 +308,13 @@ class Iteration:
             self.device.launch(control.most_to_bodies, b.n, b.islands.island, self.control.share, b.joints.caution)
 
     def _assemble(self) -> None:
-        b, c, launch = self.backend, self.control, self.device.launch
+        b, c = self.backend, self.control
         self._spread_caution()
+        self.graphs.when(self._flag["EVERYBODY"], b.islands.unsettle)
         b.potential.linearize()
-        launch(control.set_flag, 1, c, control.STALE, 0)
         self.search.check_room()
+        self.graphs.when(self._flag["EVERYBODY"], lambda: b.islands.launch_settle(c.converged))
+        self.device.launch(control.end_assembly, 1, c)
 
     def _search(self) -> None:
         self.search.launch()

@@ -93,16 +93,22 @@ class Start:
 
     def _renew(self) -> None:
         """Renew the candidate list for the path, and form the islands anew."""
-        b, c, islands = self.backend, self.control, self.backend.islands
+        b, islands = self.backend, self.backend.islands
         motion = float(self.device.read(self.path.largest)[0])
-        b.contacts.candidates.renew(b.track.path, motion, islands.island, c.limit)
+        b.contacts.candidates.renew(b.track.path, motion, islands.island, self.control.limit)
         islands.keep_numbering()
         b.touch.launch_renumber()
+        b.contacts.candidates.index(lambda: self.graphs.run("carry speeds", self._carry))
+        b.contacts.follow_list()
+        b.friction.follow_list()
+
+    def _carry(self) -> None:
+        """What belongs to the islands to those that they have become; launches only."""
+        c, islands = self.control, self.backend.islands
         islands.launch_carry(c.speed, sums.MAX, c.speed)
         islands.launch_carry(c.limit, sums.MIN, c.limit)
         islands.unsettle()
-        b.contacts.follow_list()
-        b.friction.follow_list()
+        self.backend.contacts.candidates.launch_columns()
 
     # recorded -------------------------------------------------------------------------------------------------------
 

@@ -68,6 +68,7 @@ class WholeStep:
         self._goes, self._solved, self._done = (
             self.state[k : k + 1] for k in (kernels.GOES, kernels.SOLVED, kernels.DONE)
         )
+        self._h = self.numbers[control.H : control.H + 1]
         self._wait = self._passed_over = 0
         self._rule: Scheme | None = None
         self._mode: np.ndarray | None = None
@@ -158,8 +159,8 @@ class WholeStep:
             b.scheme.set_mode(mode)
         b.steps.set_scales(rule, eps)
         b.scheme.said, self._rule, self._mode, self._asked = self, rule, mode, (eps, speed, tolerance, rubs, judged)
-        self._key = "whole step", b.at.ch2, rule.chord, speed, rule.h, judged, b.potential.has_constraints
-        self._body = partial(self._launch, rule.h, speed, judged, b.model.settings.max_newton)
+        self._key = "whole step", rule.chord, speed, judged, b.potential.has_constraints
+        self._body = partial(self._launch, speed, judged, b.model.settings.max_newton)
         self._followed = False
 
     def _list_nobody(self) -> None:
@@ -180,7 +181,7 @@ class WholeStep:
 
     # recorded -------------------------------------------------------------------------------------------------------
 
-    def _launch(self, h: float, speed: float, judged: bool, most: int) -> None:
+    def _launch(self, speed: float, judged: bool, most: int) -> None:
         b, launch, graphs = self.backend, self.device.launch, self.backend.iteration.graphs
         c, rows = b.iteration.control, b.rows.memory
         launch(kernels.begin_step, 1, c, self.numbers, self.state)
@@ -198,7 +199,7 @@ class WholeStep:
         self._search()
         graphs.when(self._goes, lambda: self._start())
         graphs.repeat(self._goes, lambda: self._round(most))
-        graphs.when(self._solved, lambda: self._end(h, judged))
+        graphs.when(self._solved, lambda: self._end(judged))
         graphs.when(self._done, self._finish)
         launch(kernels.gather, 1, c, self.state, b.totals.numbers)
 
@@ -231,7 +232,7 @@ class WholeStep:
         self.backend.iteration.iterate()
         self.device.launch(kernels.end_round, 1, self.backend.iteration.control, most, self.state)
 
-    def _end(self, h: float, judged: bool) -> None:
+    def _end(self, judged: bool) -> None:
         """Whether limits spoil the step, and whether its way is free."""
         b, c, launch, n = self.backend, self.backend.iteration.control, self.device.launch, self.backend.n
         self.device.fill(b.islands.done)
@@ -244,7 +245,7 @@ class WholeStep:
             b.rows.memory.mark_limited(b.at.current, b.scratch.marks)
             launch(kernels.find_limited, n, b.scratch.marks, self.kind, b.scheme.mode, int(judged), self.state)
         a, largest = b.scratch.a, b.iteration.path.largest
-        b.ways.launch_way(h, True, a)
+        b.ways.launch_way(self._h, True, a)
         b.islands.reduce(a, sums.MAX, c.each)
         b.islands.fold(c.each, sums.MAX, largest)
         if not self._nothing_touches:

@@ -122,23 +122,24 @@ class Islands(Numbering):
         Args:
             held: (n,) int32, 1 for bodies that may not move, the others of `follow_joined`.
             lists: body pairs (room,) vec2i that may touch, a mobile one first; an int32 array whose first entry is how
-                many they are; room.
+                many they are; as many as launches cover.
         """
-        n, launch = self.n, self.device.launch
+        n = self.n
         if not n:
             return
-        launch(kernels.begin, n, self._joined, self._root, self._present, self._lowest, n)
-        for pairs, counts, room in lists:
-            launch(kernels.unite, room, pairs, counts, held, self._root, grain=ALONE)
-        self._graphs.run(("number", held.ptr), lambda: self._launch_numbers(held))
+        places = tuple((pairs.ptr, counts.ptr, room) for pairs, counts, room in lists)
+        self._graphs.run(("number", held.ptr, places), lambda: self._launch_numbers(held, lists))
         self.device.sort_pairs(self._sorted, self.order, n)
         self._graphs.run("cut", self._launch_chunks)
         self._division, self._known = None, None
         self.formed += 1
 
-    def _launch_numbers(self, held: wp.array) -> None:
-        """Number the parts that were found, and their bodies."""
+    def _launch_numbers(self, held: wp.array, lists: tuple[tuple[wp.array, wp.array, int], ...]) -> None:
+        """Find the parts, and number them and their bodies."""
         n, launch, present, lowest, number = self.n, self.device.launch, self._present, self._lowest, self._number
+        launch(kernels.begin, n, self._joined, self._root, present, lowest, n)
+        for pairs, counts, room in lists:
+            launch(kernels.unite, room, pairs, counts, held, self._root, grain=ALONE)
         launch(kernels.find_parts, n, held, self._tied, self._root, present, lowest, grain=ALONE)
         self._scan.run(present, number, self._every, 0, n)
         launch(

@@ -71,10 +71,11 @@ class Touch:
 
     def launch_renumber(self) -> None:
         """Form the islands anew, for the present lists, by launches only."""
-        c, f = self.contacts.candidates, self.friction
+        c, f, extent = self.contacts.candidates, self.friction, self.device.extent
         self.islands.follow_joined(self.idle.mobile)
-        rubbing = f.pairs, f.lagged.counts, f.pair_count
-        self.islands.launch_renumber(self.idle.held, (c.pairs, c.counts, c.pair_count), rubbing)
+        near = c.pairs, c.counts, extent(c.pair_count, c.pair_room)
+        rubbing = f.pairs, f.lagged.counts, extent(f.pair_count, f.pairs.shape[0]) if f.pair_count else 0
+        self.islands.launch_renumber(self.idle.held, near, rubbing)
 
     # laws --------------------------------------------------------------------------------------------------------
 
@@ -133,4 +134,9 @@ class Touch:
         self.potential.know_contacts()
         if self.contacts.candidates.count == 0:
             return np.full(self.islands.count, np.inf)
-        return self.islands.reduced(self.contacts.body_gaps(), sums.MIN)
+        self.contacts.candidates.graphs.run("gaps", self._launch_gaps)
+        return self.islands.read("read")
+
+    def _launch_gaps(self) -> None:
+        """Smallest gaps of the islands."""
+        self.islands.reduce(self.contacts.body_gaps(), sums.MIN, self.islands.scalars("read"))

@@ -20,7 +20,12 @@ from cuda_kernels.parallel import sums
 
 
 class Ways:
-    """`abd.backends.protocol.Ways` says what each call does."""
+    """`abd.backends.protocol.Ways` says what each call does.
+
+    Attributes:
+        length: (1,) of the step at work [s]; largest: (1,) motion on the way [m]; covered: (1,) whether the list is complete for
+            it; found: (2,) both; least: (1,) how far the way is proven free.
+    """
 
     def __init__(
         self, potential: Potential, states: States, track: Track, touch: Touch, idle: Idle, scratch: Scratch, graphs: Graphs
@@ -28,6 +33,9 @@ class Ways:
         self.potential, self.states, self.track = potential, states, track
         self.touch, self.idle, self.scratch, self.graphs = touch, idle, scratch, graphs
         self.device, self.islands, self.contacts = potential.device, potential.islands, potential.contacts
+        self.length, self.largest, self.least = (self.device.zeros(1, wp.float64) for _ in range(3))
+        self.covered, self.found = self.device.zeros(1, wp.int32), self.device.zeros(2, wp.float64)
+        self._said, self._each = 0.0, self.islands.scalars("read")
 
     def free_way(self, h: float, standing: wp.array | None = None) -> NotProven:
         """Pairs of bodies whose way from the state to the iterate, in a step of h [s], is not proven free of collisions.
@@ -36,31 +44,31 @@ class Ways:
         it covers the way; otherwise the list is renewed, with a margin where iterations are going on.
         """
         islands, path = self.islands, self.track.path
-        islands.unsettle()
-        self._set_way(h, True, standing)
-        each = islands.reduced(self.scratch.a, sums.MAX)
-        motion = float(each.max(initial=0.0))
+        contacts, candidates = self.contacts.arrays("current"), self.contacts.candidates
+        self.potential.know_contacts()
+        if self._said != h:
+            self._said = float("nan")  # whatever stops this, nobody takes the number for the one on the device
+            self.device.write(self.length, np.array([h]))
+            self._said = h
+        key = 0 if standing is None else standing.ptr
+        self.graphs.run(("way", key), lambda: self._launch_back(standing))
+        motion, covered = self.device.read(self.found).tolist()
         if not np.isfinite(motion):
             bent = np.flatnonzero(~np.isfinite(self.device.read(self.scratch.a)))
             return NotProven(np.full(len(bent), STRAINED), np.stack([bent, bent], axis=1))
-        alpha = islands.scalars("limit")
-        self.device.write(alpha, np.ones(islands.count))
-        contacts, candidates = self.contacts.arrays("current"), self.contacts.candidates
-        self.potential.know_contacts()
-        if not candidates.covers(path, each, islands.island, alpha):
+        if not covered:
+            alpha = islands.scalars("limit")
             if standing is not None:
                 candidates.renew(path, motion, islands.island, alpha)
             else:
                 candidates.travel += motion
                 candidates.build(path, islands.island, alpha, 0.0, LAST)
             self.touch.carry(contacts)
-        if candidates.count == 0 or self._share(back=True)[0] == 1.0:
+        if candidates.count == 0 or self._share(True, standing) == 1.0:
             return NotProven.nobody()
-        self._set_way(h, False, standing)
-        share, shares = self._share(back=False)
-        if share == 1.0:
+        if self._share(False, standing) == 1.0:
             return NotProven.nobody()
-        smallest = self.contacts.smallest(shares, 1.0)
+        smallest = self.contacts.smallest(self.contacts.shares, 1.0)
         closed = smallest < 1.0
         return NotProven(smallest[closed], candidates.pair_list()[closed])
 
@@ -77,26 +85,41 @@ class Ways:
         self.idle.meet_as()
         return met
 
-    def _share(self, back: bool) -> tuple[float, wp.array]:
-        """How far the path is proven free as a way, and the same of every candidate."""
-        self.graphs.run(("shares", back), lambda: self._launch_shares(back))
-        return float(self.islands.read("read").min(initial=1.0)), self.contacts.shares
+    def _share(self, back: bool, standing: wp.array | None) -> float:
+        """How far the way is proven free, followed back as it lies there, or forth."""
+        key = 0 if standing is None else standing.ptr
+        self.graphs.run(("shares", back, key), lambda: self._launch_shares(back, standing))
+        return float(self.device.read(self.least)[0])
 
-    def _launch_shares(self, back: bool) -> None:
-        """Shares of the candidates, the smallest of every island among its numbers."""
-        a = self.scratch.a
+    def _launch_back(self, standing: wp.array | None) -> None:
+        """The way back, how far it leads, and whether the list covers it."""
+        islands, path, each, alpha = self.islands, self.track.path, self._each, self.islands.scalars("limit")
+        islands.unsettle()
+        self._set_way(True, standing)
+        islands.reduce(self.scratch.a, sums.MAX, each)
+        islands.fold(each, sums.MAX, self.largest)
+        self.device.fill(alpha, 1.0)
+        self.contacts.candidates.test_cover(path, self.largest, each, islands.island, alpha, self.covered)
+        self.device.launch(ways.tell, 1, self.largest, self.covered, self.found)
+
+    def _launch_shares(self, back: bool, standing: wp.array | None) -> None:
+        """Shares of the candidates, and the smallest of all."""
+        a, islands = self.scratch.a, self.islands
+        if not back:
+            self._set_way(False, standing)
         self.contacts.way_shares(self.track.path, back, a)
-        self.islands.reduce(a, sums.MIN, self.islands.scalars("read"))
+        islands.reduce(a, sums.MIN, self._each)
+        islands.fold(self._each, sums.MIN, self.least)
 
-    def _set_way(self, h: float, back: bool, standing: wp.array | None) -> None:
+    def _set_way(self, back: bool, standing: wp.array | None) -> None:
         """The path is the way, from the iterate back to the state or the other way round."""
-        self.launch_way(h, back, self.scratch.a)
+        self.launch_way(self.length, back, self.scratch.a)
         if standing is not None:
             track, pose = self.track, self.potential.at.current
             self.device.launch(ways.stand, track.n, standing, self.idle.held, pose, track.path, self.scratch.a)
 
-    def launch_way(self, h: float, back: bool, out: wp.array) -> None:
-        """The same, how far bodies (n,) move on it into `out`, by launches only."""
+    def launch_way(self, h: wp.array, back: bool, out: wp.array) -> None:
+        """The same in a step of h[0] [s], how far bodies (n,) move on it into `out`, by launches only."""
         states, track = self.states, self.track
         between = states.now, self.potential.at.current, states.velocity
         self.device.launch(

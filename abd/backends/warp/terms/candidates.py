@@ -8,6 +8,8 @@ not depend on how the state was reached.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 import warp as wp
 
@@ -15,10 +17,11 @@ from abd.backends.device.device import ALONE, Device
 from abd.backends.device.graphs import Graphs
 from abd.backends.device.scan import WARP, chunk_length
 from abd.backends.device.upload import upload_filters, upload_surfaces
+from abd.backends.warp.terms.columns import Columns
 from abd.backends.warp.terms.list_rooms import CANDIDATES, ORDER, PAIRS, PRIMITIVES, ListRooms
 from abd.contact.pair_law import PairLaw
 from abd.contact.typical import two_may_touch, typical_activation, typical_edge, typical_extent
-from abd.model import Model
+from abd.model import Kind, Model
 from cuda_kernels.bodies.affine import Path
 from cuda_kernels.contact import broad_phase, items, kept_pairs, narrow_phase
 from cuda_kernels.contact.relative_frames import relative_frames
@@ -57,6 +60,7 @@ class Candidates(ListRooms):
         slack: (worlds,) motion [m] that the list of body pairs still covers, negative where it covers nothing; searched: 1
             while the path is the one that the list was renewed for, which uses up nothing; lacks: 1 where the last path
             tested was not covered; margins [m]; grown [m]: what boxes grow by; all on the device.
+        columns: the pairs by their column bodies, after `index`.
         held: (n,) int32 on the device, 1 for bodies that do not move: nobody knows in which island they are.
         reusable: whether a renewal may keep the candidates of pairs.
         may_touch: whether there are two bodies that could.
@@ -96,6 +100,7 @@ class Candidates(ListRooms):
         self.searched, self.covered = device.zeros(self.worlds, wp.int32), device.zeros(1, wp.int32)
         self.lacks = device.upload(np.ones(self.worlds), wp.int32)
         self.old.group, self.old.counts = device.zeros(self.n + 1, wp.int32), device.zeros(2, wp.int32)
+        self.columns, self._indexed = Columns(device, model.bodies.kind == Kind.STATIC), 0
         self.graphs, self._old_count = Graphs(device), 0
         self.reusable = False
 
@@ -218,14 +223,17 @@ class Candidates(ListRooms):
     def _build(self, path: Path, island, limit, lasting: float) -> None:
         """The same with the margins of the worlds."""
         self.builds += 1
-        self._set_aside()
+        extent, keeps = self.device.extent, self.reusable and self.pair_count > 0
+        kept = (extent(self.pair_count, self.pair_room), extent(self.count, self.room)) if keeps else None
+        self._old_count = self.count if keeps else 0
         if not self.reusable:
             self.device.fill(self.lacks, 1)
         self.reusable, self.count, self.pair_count = False, 0, 0
-        grown = self.margins, self.minimum, self.lacks, self.grown
-        self.device.launch(kept_pairs.grow, self.worlds, *grown, self.slack, self.searched)
+        if kept:
+            self._reserve_old(*kept)
+        self.graphs.run(("begin", keeps, path.p.ptr), lambda: self._launch_begin(path, kept))
         if self.may_touch:
-            self._bound_bodies(path)
+            self._fit_tree()
             found = False
             while not found:
                 found = self._search(path, island, limit, lasting)
@@ -235,23 +243,30 @@ class Candidates(ListRooms):
         """A path was searched with a margin [m]; launches only."""
         self.device.launch(kept_pairs.begin_slack, self.worlds, slack, self.slack, self.searched)
 
-    def _set_aside(self) -> None:
-        """Keep the list as the old one, nothing of it where it does not serve any more."""
-        old, get, pairs = self.old, self.pool.get, self.pair_count if self.reusable else 0
-        self._old_count = self.count if pairs else 0
-        if pairs == 0:
-            self.device.fill(old.group)
-            self.device.fill(old.counts)
-            return
+    def _reserve_old(self, pairs: int, count: int) -> None:
+        """Room for an old list of so many pairs and candidates."""
+        old, get = self.old, self.pool.get
         old.pairs, old.left = get("old pairs", pairs, wp.vec2i), get("old left", pairs, wp.float64)
         old.segment, old.number = get("old segment", pairs + 1, wp.int32), get("old number", pairs, wp.int32)
-        old.group, old.items = get("old group", self.n + 1, wp.int32), get("old items", self._old_count, wp.vec4i)
-        self.device.copy(old.counts, self.counts, count=2)
-        self.device.launch(kept_pairs.set_aside, pairs, self.pairs, self.left, self.segment, old, grain=16384)
-        self.device.copy(old.group, self.group, count=self.n + 1)
-        if self._old_count:
-            # a count of 0 stands for all that there is room for
-            self.device.copy(old.items, self.items, count=self._old_count)
+        old.items = get("old items", count, wp.vec4i)
+
+    def _launch_begin(self, path: Path, kept: tuple[int, int] | None) -> None:
+        """Keep the list as the old one, of which launches cover so many pairs and candidates, nothing of it where it does not
+        serve any more; boxes of the bodies for the next one."""
+        old, launch, copy = self.old, self.device.launch, self.device.copy
+        if kept:
+            pairs, count = kept
+            copy(old.counts, self.counts, count=2)
+            launch(kept_pairs.set_aside, pairs, self.pairs, self.left, self.segment, old, grain=16384)
+            copy(old.group, self.group, count=self.n + 1)
+            copy(old.items, self.items, count=count)
+        else:
+            self.device.fill(old.group)
+            self.device.fill(old.counts)
+        grown = self.margins, self.minimum, self.lacks, self.grown
+        launch(kept_pairs.grow, self.worlds, *grown, self.slack, self.searched)
+        if self.may_touch:
+            self.launch_boxes(path, self.grown)
 
     def growth(self, slack: float) -> wp.array:
         """(worlds,) how far [m] the boxes of bodies grow for a list with a margin [m]."""
@@ -263,9 +278,8 @@ class Candidates(ListRooms):
             broad_phase.swept_boxes, self.n, self.surfaces, path, self.filters.world, grown, self.lower, self.upper
         )
 
-    def _bound_bodies(self, path: Path) -> None:
-        """The same, and the tree over them."""
-        self.launch_boxes(path, self.grown)
+    def _fit_tree(self) -> None:
+        """The tree over the boxes of the bodies."""
         if self.travel > self.extent:
             self.tree.rebuild()
             self.travel = 0.0
@@ -275,7 +289,7 @@ class Candidates(ListRooms):
     def _search(self, path: Path, island, limit, lasting: float) -> bool:
         """Find pairs, and their candidates unless they are kept; False if some arrays were too short, which have grown."""
         places = path.p.ptr, island.ptr, limit.ptr
-        self.graphs.run((places, lasting), lambda: self._launch_search(path, island, limit, lasting))
+        self.graphs.run(("search", places, lasting), lambda: self._launch_search(path, island, limit, lasting))
         wanted = self.device.read(self.totals)
         # every kind has to have its turn: what was cut short grows at once
         fits = False not in [self.make_room(kind, wanted) for kind in ORDER]
@@ -287,6 +301,7 @@ class Candidates(ListRooms):
         """The same as far as there is room, by launches only; `totals` says how much is needed."""
         get, launch, counts = self.pool.get, self.device.launch, self.counts
         self.device.fill(self.totals)
+        self.columns.reserve(self.pair_room)
         numbers, partners = get("pair counts", self.n, wp.int32), get("partners", self.n, wp.int32, (broad_phase.ROOM,))
         near = self.filters, self.surfaces, self.lower, self.upper, self.grown
         query = self.tree.id, *near, self.old, self.lacks, self.group
@@ -329,9 +344,29 @@ class Candidates(ListRooms):
             narrow_phase.gather_candidates,
             carried, *query, self.start, self.offset, self.segment, self.items, grain=4096,
         )  # fmt: skip
+        self.columns.launch_keys(pairs, self.pairs, counts)
         covered = self.device.extent(self._old_count, self.pool.room("old items"))
         threads = -(-covered // self.batch)
         launch(kept_pairs.copy_kept, threads, counts, self.old, self.batch, self.segment, self.items, grain=256)
+
+    def index(self, launch: Callable[[], None] | None = None) -> None:
+        """Know the pairs by their column bodies, where that is not done yet.
+
+        Args:
+            launch: what is launched in any case, and holds `launch_columns`.
+        """
+        known, self._indexed = self._indexed == self.builds, self.builds
+        if not known:
+            self.columns.sort(self.pair_count)
+        if launch is not None:
+            launch()
+        elif not known:
+            self.launch_columns()
+
+    def launch_columns(self) -> None:
+        """The last of it, by launches only."""
+        if self.may_touch:
+            self.columns.launch_starts(self.counts)
 
     def _sum(self, kind: int, counts, sizes, which: int, extent: int, offsets) -> int:
         """Make offsets out of counts, and found[kind] their sum, or 0 where there is not enough room.

@@ -19,7 +19,7 @@ from abd.contact.minima import counting
 from abd.contact.pair_law import OwnLaws, PairLaw
 from abd.contact.pairs import Pairs, pairs_of
 from abd.contact.surfaces import Surfaces as DefinedSurfaces
-from abd.model import Kind, Model
+from abd.model import Model
 from abd.potentials.barrier import BARRIERS
 from abd.potentials.contact import Contacts as DefinedContacts
 from cuda_kernels.bodies.affine import Path, Pose
@@ -64,7 +64,7 @@ class Contacts:
         self.law.stiffness = device.upload(model.materials.stiffness, wp.float64)
         self.law.inertia = device.upload(smallest_moments(model), wp.float64)
         self.law.caution = device.upload(np.ones(self.n), wp.float64)
-        self.reduction = Reduction(device, model.bodies.kind == Kind.STATIC)
+        self.reduction = Reduction(device, self.n)
         self.impacts = Impacts(device)
         self.without = device.zeros((self.n, 12), wp.float64)
         self.least, self.first_found = (device.zeros(max(self.n, 1), wp.float64) for _ in range(2))
@@ -99,11 +99,12 @@ class Contacts:
         recorded or replayed."""
         self._sizes()
         if self.candidates.may_touch:
+            self.candidates.index()
             self.reduction.follow(self._listed())
 
     def _listed(self) -> PairList:
         c = self.candidates
-        return PairList(c.builds, c.pairs, c.segment, c.group, c.counts, c.pair_count, c.count, c.pair_room)
+        return PairList(c.pairs, c.segment, c.group, c.columns, c.counts, c.pair_count, c.count, c.pair_room)
 
     def _sizes(self) -> tuple[int, int]:
         """Pairs and batches of candidates that a launch covers; arrays have room for them."""
@@ -216,6 +217,13 @@ class Contacts:
     def carry(self, pose: Pose, before: tuple[wp.array, ...]) -> None:
         """What is known in slot "current" after the list was renewed at the current pose, where pairs that are kept
         have those of `before`, what the slot held for the list before."""
+        if all(one is other for one, other in zip(before, self.arrays("current"), strict=True)):
+            self.candidates.graphs.run(("carry", pose.p.ptr), lambda: self._launch_carry(pose, before))
+        else:  # what it was before the list outgrew it is there once
+            self._launch_carry(pose, before)
+
+    def _launch_carry(self, pose: Pose, before: tuple[wp.array, ...]) -> None:
+        """The same by launches only."""
         c, (_, batches) = self.candidates, self._sizes()
         self.device.launch(
             kernels.carry_energies,
@@ -321,6 +329,8 @@ class Contacts:
         c, r = self.candidates, self.reduction
         if c.nobody:
             return
+        if not self.device.deferring:
+            c.index()
         _, gap, parts = self.arrays("current")
         r.prepare(self._listed(), self.done, gap, 1.0, parts if r.elements else None)
         runs, query = r.run_room, (self.surfaces, self.law, pose, c.pairs, c.items)
@@ -337,8 +347,12 @@ class Contacts:
         empty = np.zeros((0, 2), dtype=np.int32), np.zeros((0, 12)), np.zeros((0, 12))
         if self.candidates.count == 0:
             return empty
-        self.linearize(pose)
-        r, read = self.reduction, self.device.read
+        self.candidates.index()
+        r, read, graphs = self.reduction, self.device.read, self.candidates.graphs
+        r.follow(self._listed())
+        graphs.run(("linearize", pose.p.ptr), lambda: self.linearize(pose))
+        if r.lacks_room():
+            graphs.run(("linearize", pose.p.ptr), lambda: self.linearize(pose))
         if r.run_count == 0:
             return empty
         pair, place = np.unique(read(r.runs.pair, r.run_count), return_inverse=True)

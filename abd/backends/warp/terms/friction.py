@@ -12,6 +12,7 @@ from abd.backends.device.device import Device
 from abd.backends.device.pool import Pool
 from abd.backends.device.scan import Scan
 from abd.backends.warp.iterate import Iterate
+from abd.backends.warp.terms.columns import Columns
 from abd.backends.warp.terms.contacts import Contacts
 from abd.backends.warp.terms.kept_friction import KeptFriction
 from abd.backends.warp.terms.reduction import PairList, Reduction
@@ -50,7 +51,8 @@ class Friction:
             setattr(self.resists, name, device.upload(getattr(self.defined, name), wp.float64))
         self.lags, self.elastic = model.settings.friction_iterations != 0, model.settings.stick == "elastic"
         self.enabled = self._may_act()
-        self.reduction = Reduction(device, model.bodies.kind == Kind.STATIC)
+        self.reduction = Reduction(device, n)
+        self.columns = Columns(device, model.bodies.kind == Kind.STATIC)
         self.anchors = sticking.Anchors()
         self.anchors.count, self.anchors.key = device.zeros(1, wp.int32), device.zeros(1, wp.int64)
         self.anchors.kind = device.zeros(1, wp.int32)
@@ -65,7 +67,7 @@ class Friction:
         self.follows_arcs = rolls and model.settings.integrator != "bdf2"
         self.begin: Pose | None = None
         self.wanted, self.scan, self._builds = device.zeros(1, wp.int32), Scan(device), -1
-        self.kept, self._mixed = KeptFriction(device, n), -1
+        self.kept = KeptFriction(device, n)
 
     def set_eps(self, eps: float) -> None:
         """Slip [m] below which contacts count as static."""
@@ -83,7 +85,7 @@ class Friction:
         self.enabled = self._may_act()
         if self.contacts.candidates.may_touch:
             self.let_go()
-            self._index()
+            self._index(self.contacts.candidates.pair_room)
 
     def _may_act(self) -> bool:
         return self.defined.any and self.lags and self.contacts.candidates.may_touch
@@ -93,6 +95,7 @@ class Friction:
         self.device.write(self.lagged.counts, np.zeros(2, dtype=np.int32))
         self.untie()
         self.device.fill(self.group)
+        self.columns.empty()
 
     def untie(self) -> None:
         """What was frozen says nothing any more of who may rub."""
@@ -120,23 +123,29 @@ class Friction:
         self._take_pairs(max(pairs, self.contacts.candidates.pair_room))
         self.kept.take(new, old, self)
         self.count, self.pair_count, self._builds = contacts, pairs, -1
-        self._mixed -= 1
         room = min(self.pairs.shape[0], self.segment.shape[0] - 1)
-        self.reduction.prepare(
-            PairList(self._mixed, self.pairs, self.segment, self.group, self.lagged.counts, pairs, contacts, room),
-            self.nobody, self.lagged.load, float("inf"),
-        )  # fmt: skip
+        self.columns.reserve(room)
+        self.columns.launch_keys(pairs, self.pairs, self.lagged.counts)
+        self.columns.sort(pairs)
+        self.columns.launch_starts(self.lagged.counts)
+        self._index(room)
 
     def _lag_all(self, pose: Pose, heading: wp.array) -> None:
         self.follow_list()
-        self.launch_lag(pose, heading)
+        self._run_lag(pose, heading)
         wanted = int(self.device.read(self.wanted)[0])
         if self.make_room(wanted):
-            self.launch_lag(pose, heading)
+            self._run_lag(pose, heading)
+        if self.reduction.lacks_room():
+            self._run_lag(pose, heading)
         self.take(wanted)
 
+    def _run_lag(self, pose: Pose, heading: wp.array) -> None:
+        places = pose.p.ptr, heading.ptr
+        self.contacts.candidates.graphs.run(("lag", places), lambda: self.launch_lag(pose, heading))
+
     def follow_list(self) -> None:
-        """Make room for the pairs of the present list and index them: where launches are recorded, before it is lagged."""
+        """Make room for the pairs of the present list: where launches are recorded, before it is lagged."""
         c, get = self.contacts.candidates, self.pool.get
         if not self.enabled:
             return
@@ -144,8 +153,10 @@ class Friction:
             get(name, c.room + 1, wp.int32)
         self.scan.reserve(c.room)
         self._take_pairs(c.pair_room)
+        self.columns.reserve(c.pair_room)
+        c.index()
         # the pairs, but not yet how many of their candidates will be frozen
-        self.reduction.follow(PairList(c.builds, c.pairs, c.segment, c.group, c.counts, c.pair_count, 0, c.pair_room))
+        self.reduction.follow(PairList(c.pairs, c.segment, c.group, c.columns, c.counts, c.pair_count, 0, c.pair_room))
 
     def launch_lag(self, pose: Pose, heading: wp.array) -> None:
         """As `lag`, to be recorded after `follow_list`; `take` then tells the host how many were `wanted`. Nothing is frozen
@@ -246,13 +257,13 @@ class Friction:
         self.device.copy(self.pairs, c.pairs, count=pairs)
         device.launch(lagging.gather_offsets, pairs + 1, counts, c.segment, offset, self.segment)
         self.device.copy(self.group, c.group, count=n + 1)
-        self._index()
+        self.columns.launch_take(c.columns, device.extent(c.pair_count, pairs))
+        self._index(pairs)
 
-    def _index(self) -> None:
+    def _index(self, room: int) -> None:
         """Prepare the sums over what is frozen, of which everything counts: a load is finite."""
-        c, counts = self.contacts.candidates, self.lagged.counts
         listed = PairList(
-            c.builds, self.pairs, self.segment, self.group, counts, self.pair_count, self.count, c.pair_room
+            self.pairs, self.segment, self.group, self.columns, self.lagged.counts, self.pair_count, self.count, room
         )  # fmt: skip
         self.reduction.prepare(listed, self.nobody, self.lagged.load, float("inf"))
 

@@ -10,6 +10,7 @@ import warp as wp
 from abd.backends.device.device import Device
 from abd.backends.device.pool import Pool
 from abd.backends.device.scan import Scan
+from abd.backends.warp.terms.columns import Columns
 from cuda_kernels.bodies.vector12 import vec12
 from cuda_kernels.contact import active_pairs, blocks, elements
 from cuda_kernels.linear.couplings import Coupling
@@ -25,17 +26,16 @@ class PairList:
     """Body pairs and where each one's items lie; the arrays may have room for more.
 
     Attributes:
-        version: another one says that the list is another one.
         pairs: vec2i, row and column body; segment: first item of every pair; group: (n + 1,) first pair of every row
-            body.
+            body; columns: the pairs by their column bodies.
         counts: int32 (2,) on the device: [pairs, items].
         count, items: the same on the host; room: pairs that there is room for.
     """
 
-    version: int
     pairs: wp.array
     segment: wp.array
     group: wp.array
+    columns: Columns
     counts: wp.array
     count: int
     items: int
@@ -55,8 +55,8 @@ class Reduction:
 
     Args:
         one_by_one: whether there are elements; on CUDA by default.
-        fixed: (n,) bool, bodies that never move and are in no pair's row: nobody asks for their sums, and the ground may be
-            in more pairs than a thread should walk along.
+        n: bodies. Of those that never move, which are in no pair's row, lists name no columns: nobody asks for their sums, and
+            the ground may be in more pairs than a thread should walk along.
 
     Attributes:
         coupling: off-diagonal blocks with every other body's list of entries, for the solvers.
@@ -67,8 +67,7 @@ class Reduction:
         pair_room, run_room: what there is room for.
     """
 
-    def __init__(self, device: Device, fixed: np.ndarray, one_by_one: bool | None = None):
-        n = len(fixed)
+    def __init__(self, device: Device, n: int, one_by_one: bool | None = None):
         self.device, self.n, self.pool, self.scan = device, n, Pool(device), Scan(device)
         self.pairs = self.run_count = self.pair_room = self.run_room = 0
         one_by_one = device.wide if one_by_one is None else one_by_one
@@ -78,30 +77,18 @@ class Reduction:
         self.counts, self.needed = device.zeros(2, wp.int32), device.zeros(2, wp.int32)
         self.coupling.starts, self.coupling.count = device.zeros(n + 1, wp.int32), self.counts
         self.bodies, self.entries = device.upload(np.array([n]), wp.int32), device.zeros(max(n, 1), wp.int32)
-        self.fixed, self.ends = device.upload(fixed, wp.int32), active_pairs.Ends()
-        self.ends.starts = device.zeros(n + 1, wp.int32)
-        self._indexed = -1
+        self.ends = active_pairs.Ends()
         self.one = device.zeros(0, wp.int32)
         self.scan.reserve(n)
         self._reserve(1, 1)
 
     def follow(self, listed: PairList) -> None:
-        """Index a list and set room aside for it: before `prepare` is recorded for a list, and before such a record is
-        replayed for another version of it."""
-        if listed.version == self._indexed:
-            return
-        self._indexed = listed.version
-        launch, size = self.device.launch, listed.room
+        """Set room aside for a list: before `prepare` is recorded for one, and before such a record is replayed for another."""
+        size = listed.room
         most = listed.count + listed.items // self.run
         self._reserve(min(listed.count, RESERVED), min(most, RESERVED))
         self._places(size)
         self.scan.reserve(size)
-        # sorting takes twice the room
-        keys, order = (self.pool.get(name, 2 * size, wp.int32) for name in ("keys", "order"))
-        launch(active_pairs.key_columns, listed.count, listed.pairs, self.fixed, self.n, keys, order, grain=16384)
-        self.device.sort_pairs(keys, order, listed.count)
-        launch(active_pairs.key_starts, self.n + 1, keys, listed.count, self.ends.starts, grain=16384)
-        self.ends.order = order
 
     def prepare(self, listed: PairList, done, values, within: float, parts: wp.array | None = None) -> None:
         """Find the pairs with an item whose value lies below `within`, and a body that is not done.
@@ -154,10 +141,14 @@ class Reduction:
             size, listed.pairs, listed.counts, listed.segment, slot, behind, self.counts, self.run, c.row, c.column,
             self.runs, self.rest, grain=16384,
         )  # fmt: skip
-        self.ends.group = listed.group
+        self.ends.group, self.ends.starts, self.ends.order = listed.group, listed.columns.starts, listed.columns.order
         launch(active_pairs.count_entries, n, self.ends, slot, self.counts, self.entries, grain=4096)
         self.scan.run(self.entries, c.starts, self.bodies, 0, n)
         launch(active_pairs.list_entries, n, self.ends, slot, self.counts, c.starts, c.entries, grain=4096)
+
+    def lacks_room(self) -> bool:
+        """Make room for what the last record found none for; whether it has to be repeated."""
+        return self.device.records and self.make_room(*map(int, self.device.read(self.needed)))
 
     def make_room(self, pairs: int, runs: int) -> bool:
         """Make room for what was `needed`; True if there was too little, and what was recorded has to be repeated."""

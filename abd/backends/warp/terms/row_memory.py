@@ -48,6 +48,7 @@ class RowMemory:
         resolved: (R,) bool, `abd.joints.rows.springs`; shares: (3,) those of the scheme at work.
 
     Attributes:
+        scale: (1,) c h^2 of the step at work [s^2].
         gain: (R,) by how much the energy of the rows grew in the last step [J] (`abd.joints.rows.gains`).
     """
 
@@ -77,6 +78,7 @@ class RowMemory:
         self._pool = Pool(device)
         self.revision = -1
         self.ch2 = self.ch2_now = 1.0
+        self.scale = device.upload([self.ch2_now], wp.float64)
 
     # the host's copies --------------------------------------------------------------------------------------------
 
@@ -130,7 +132,10 @@ class RowMemory:
 
     def aim(self, ch2: float, time: float) -> None:
         """What the host has to say of a (sub)step that ends at `time` [s]."""
-        self.ch2_now = float(ch2)
+        if ch2 != self.ch2_now:
+            self.ch2_now = float("nan")  # whatever stops this, nobody takes the number for the one on the device
+            self.device.write(self.scale, np.array([ch2]))
+            self.ch2_now = float(ch2)
         if self.joints.row_count:
             self._place_targets(time)
             self.joints.relations.begin(self.ch2_now, time)
@@ -139,8 +144,8 @@ class RowMemory:
         """Laws of the (sub)step that was aimed at, by launches only; see `begin`."""
         launch, joints, rows = self.device.launch, self.joints, self.joints.row_count
         if self.has_exact_linear:
-            launch(row_memory.set_shifts, joints.linear_count, joints.linear, self.ch2_now, self.linear)
-        launch(row_memory.set_laws, rows, self.acting, self.memory, *scheme, self.ch2_now, float(speed), joints.rows)
+            launch(row_memory.set_shifts, joints.linear_count, joints.linear, self.scale, self.linear)
+        launch(row_memory.set_laws, rows, self.acting, self.memory, *scheme, self.scale, float(speed), joints.rows)
 
     def take_efforts(self) -> None:
         """The efforts of the rows as the host has them."""
@@ -213,21 +218,21 @@ class RowMemory:
     def launch_finish(self, scheme: tuple[wp.array, wp.array], pose, totals: Totals) -> None:
         """Remember what the rows did in the step that ended at a pose, whose figures go to "linear" and "measured"; by launches
         only, `settle` has to follow."""
-        joints, ch2 = self.joints, self.ch2_now
+        joints, scale = self.joints, self.scale
         if self.has_exact_linear:
             launch = self.device.launch
-            launch(row_memory.keep_multipliers, joints.linear_count, joints.linear, ch2, self.linear)
+            launch(row_memory.keep_multipliers, joints.linear_count, joints.linear, scale, self.linear)
         totals.launch("linear", figures.row_figures, joints.linear_count, joints.linear, self.code, pose)
         if joints.measure_count:
             self._measure(pose)
             self.device.copy(joints.measures.reference, joints.values)
         self.device.launch(
             row_gains.row_gains, joints.row_count,
-            self.acting, joints.rows, self.memory, joints.values, scheme[1], ch2, self.gain,
+            self.acting, joints.rows, self.memory, joints.values, scheme[1], scale, self.gain,
         )  # fmt: skip
         totals.launch(
             "measured", row_memory.remember, joints.row_count,
-            self.acting, joints.rows, joints.values, *scheme, ch2, self.memory,
+            self.acting, joints.rows, joints.values, *scheme, scale, self.memory,
         )  # fmt: skip
 
 
