@@ -19,7 +19,7 @@ def simulation(scene, records: bool) -> abd.Simulation:
     """On the processor, launched kernel by kernel or recorded."""
     create = patch.object(backends, "create", lambda model, device: WarpBackend(model, "cpu", records))
     # records from the second time on, also where that does not pay
-    with create, patch.object(graphs, "PATIENCE", 1):
+    with create, patch.object(graphs, "PATIENCE", 1), patch.object(backends, "SMALL", backends.SMALL if records else 0):
         return abd.Simulation(scene, device="cpu")
 
 

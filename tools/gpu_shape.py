@@ -34,6 +34,7 @@ from results_file import write_results  # noqa: E402
 
 import abd  # noqa: E402
 from abd.backends.device.device import EMULATED, Device  # noqa: E402
+from abd.backends.linear.cholesky import Cholesky  # noqa: E402
 from abd.backends.linear.elimination import Elimination  # noqa: E402
 from abd.backends.linear.factor_schedules import longest_chain  # noqa: E402
 
@@ -96,7 +97,7 @@ class Watch:
         self.plain, self.renewed = [], []
         self.patterns = self.outdating = 0
         for factor in (self.backend.linear.static, self.backend.linear._whole):
-            factor.adopt = partial(self.adopt, factor.adopt)
+            factor.adopt = partial(self.adopt, factor, factor.adopt)
         self._run = self.backend.iteration.run
         self.backend.iteration.run = self.iterate
 
@@ -114,12 +115,12 @@ class Watch:
         found.append(self.reads - before)
         return status
 
-    def adopt(self, take_over: Callable[[Elimination], None], elimination: Elimination) -> None:
-        """A new pattern of contacts, and whether it made records useless."""
-        generation = self.backend.device.generation
+    def adopt(self, factor: Cholesky, take_over: Callable[[Elimination], None], elimination: Elimination) -> None:
+        """A new pattern of contacts, and whether it made records useless; the first one makes the arrays of all."""
+        generation, first = self.backend.device.generation, not hasattr(factor, "elimination")
         take_over(elimination)
         self.patterns += 1
-        self.outdating += self.backend.device.generation != generation
+        self.outdating += not first and self.backend.device.generation != generation
 
     @property
     def newton(self) -> int:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from on_device import NAME
+from on_device import DEVICE, NAME
 
 import abd
 
@@ -32,6 +32,7 @@ def test_an_offset_of_a_held_axis_follows_time():
         assert report.max_joint_residual[0] < 1e-8
 
 
+@pytest.mark.skipif(DEVICE.wide, reason="users' functions are Python, which runs on the processor")
 def test_a_bushing_by_functions_of_its_coordinates():
     """All axes free, and a force or torque by a formula along each of them: the bushing of the same stiffness, whose energy alone
     is known and kept (`abd.potentials.conservation`)."""

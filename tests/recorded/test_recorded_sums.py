@@ -141,7 +141,8 @@ def expected() -> list[dict[str, np.ndarray]]:
 
 def test_the_states_differ(expected):
     crowded, wide, half = (results["contact counts"] for results in expected)
-    assert crowded[1] > crowded[0] > half[0] > 0 and wide[0] == 0
+    assert crowded[1] >= crowded[0] > half[0] > 0 and wide[0] == 0
+    assert crowded[1] > crowded[0] or DEVICE.wide, "there those that act are listed one by one"
     assert expected[0]["friction counts"][1] > 0 and expected[0]["friction"].any()
 
 

@@ -48,7 +48,7 @@ class Graphs:
         self.device = device
         self.recorded = self.replayed = self.dropped = 0
         self.asks_host = False
-        self.whole = device.records and (device.is_cpu or not graph_problem())
+        self.whole = device.is_cpu or not graph_problem()
         self._generation = -1
         self._kept: dict[Hashable, Callable[[], None] | int] = {}
         self._by_commands, self.patience = device.is_cpu and not device.wide, PATIENCE
@@ -57,7 +57,7 @@ class Graphs:
         """Run a body of launches; under the same key it has to make the same ones."""
         device = self.device
         observer = device.observer
-        if not self.whole or self.asks_host or (observer is not None and observer.inside_graphs):
+        if not (device.records and self.whole) or self.asks_host or (observer is not None and observer.inside_graphs):
             body()
             return
         self._follow_generation()

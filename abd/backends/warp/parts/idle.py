@@ -5,8 +5,12 @@ from __future__ import annotations
 import numpy as np
 import warp as wp
 
+from abd import backends
 from abd.backends.warp.potential import Potential
 from abd.model import Kind, Model
+
+MOST_BODIES = 1024
+"""Of scenes in which steps of a few bodies are recorded by one thread; in larger ones launches over all of them are worth two."""
 
 
 class Idle:
@@ -24,6 +28,7 @@ class Idle:
         self.absent, self.sleeping = np.zeros(n, dtype=bool), np.zeros(n, dtype=bool)
         fixed = (bodies.free_rotation != 3) | ~bodies.free_translation.all(axis=1)
         self._has_fixed = potential.has_constraints = bool((fixed | (bodies.kind != Kind.DYNAMIC)).any())
+        self._few = 0 if self.device.records or n > MOST_BODIES else backends.SMALL
         self.held = potential.at.step.held = self.device.upload(self.immobile, wp.int32)
         potential.contacts.candidates.held = self.held
 
@@ -48,6 +53,15 @@ class Idle:
         self.potential.has_constraints = self._has_fixed or bool(absent.any())
         self.meet_as()
         self.hold(self.immobile)
+        if self._few:
+            self._record(absent.any() and int(self.mobile.sum()) <= self._few)
+
+    def _record(self, few: bool) -> None:
+        """What a few bodies do while others are left out is recorded, as all is in small scenes: launches over many that rest
+        take less time than the host takes to launch them."""
+        if few and not self.device.records:
+            self.potential.contacts.begin_records()
+        self.device.records = few
 
     def meet_as(self, party: np.ndarray | None = None) -> None:
         """Who meets whom (n,) (`cuda_kernels.contact.broad_phase.Filters`); without, all that are not left out meet."""

@@ -68,7 +68,7 @@ class Contacts:
         self.impacts = Impacts(device)
         self.without = device.zeros((self.n, 12), wp.float64)
         self.least, self.first_found = (device.zeros(max(self.n, 1), wp.float64) for _ in range(2))
-        self._room = -1, -1
+        self._room, self._exchanged = (-1, -1), False
         self.batch = 1 if device.wide else BATCH
         self.anew, self.reach = kernels.Reach(), kernels.Reach()
         self.reach.known = 1
@@ -180,12 +180,25 @@ class Contacts:
     def _exchange(self) -> None:
         if self.candidates.nobody:
             return
-        if not self.device.records:
-            for name in KNOWN:
-                self.pool.exchange(f"{name}_current", f"{name}_trial")
-            return
+        if self.device.records:
+            self._exchange_values()
+        else:
+            self._exchange_arrays()
+
+    def _exchange_arrays(self) -> None:
+        for name in KNOWN:
+            self.pool.exchange(f"{name}_current", f"{name}_trial")
+        self._exchanged = not self._exchanged
+
+    def _exchange_values(self) -> None:
         slots = *self.arrays("current"), *self.arrays("trial")
         self.device.launch(kernels.exchange_known, self.candidates.room, self.candidates.counts, *slots)
+
+    def begin_records(self) -> None:
+        """Launches are recorded from now on: slots have the arrays that earlier records know them by."""
+        if self._exchanged:
+            self._exchange_arrays()
+            self._exchange_values()
 
     def add_differences(self, at: Iterate, difference: wp.array, size: wp.array) -> None:
         """Add every body's change of energy from slot "current" to "trial", and the size of the terms."""
