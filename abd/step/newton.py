@@ -105,7 +105,7 @@ def _lag_once_more(
 ) -> np.ndarray:  # fmt: skip
     """Minimise until it is known which loads of friction have changed, lag it again where they have, and minimise to the
     end; returns bodies (n,) bool of islands where it was."""
-    rubs, tolerance = settings.friction_tolerance, settings.tolerance
+    rubs, tolerance, before = settings.friction_tolerance, settings.tolerance, progress.tolerance
     minimise(backend, settings, h, stiffness, progress, tolerance, watch, rubs, loosely=loosely(settings, h))
     frozen, acting = backend.touch.friction_loads()
     pairs = changed(frozen, acting, backend.steps.mobility(), settings, h, loaded)
@@ -114,6 +114,7 @@ def _lag_once_more(
     if (early := chosen & ~rubbing & (reached > rubs)).any():
         minimise(backend, settings, h, stiffness, progress, rubs, watch, moving=early)
     left = chosen | (reached > np.where(rubbing, rubs, tolerance))
+    progress.tolerance = max(before, float(reached[~left].max(initial=0.0)))
     if chosen.any():
         backend.touch.lag_friction(chosen)
     if left.any():
