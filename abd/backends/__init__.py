@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 _log = logging.getLogger(__name__)
 
-SMALL = 64
+SMALL = 128
 """Bodies up to which the processor records and replays its work as CUDA does: of more, kernels take longer than what the
 host does between them, and threads share them, which records have no part in."""
 LINKS = 8

@@ -295,11 +295,13 @@ class Iteration(Protocol):
     """Newton iterations of a minimisation."""
 
     def begin(
-        self, tolerance: float, rubs: float, h: float, tightest: float, moving: np.ndarray | None = None
-    ) -> bool:
+        self, tolerance: float, rubs: float, h: float, tightest: float, moving: np.ndarray | None = None,
+        loosely: float = 0.0,
+    ) -> bool:  # fmt: skip
         """Begin a minimisation; whether anything is awake. Newton's tolerance, and that of islands in which something rubs [m/s],
         the step [s], the relative tolerance of the linear solves that decide, and the bodies (n,) bool whose islands take part,
-        all without."""
+        all without. Islands have also converged where the direction, and what the forces on every body are off, change velocities
+        by no more than `loosely` [m/s]."""
 
     def run(self, progress: Progress) -> Status:
         """One iteration, counted in `progress`.
@@ -319,6 +321,9 @@ class Iteration(Protocol):
 
     def speeds(self, h: float) -> np.ndarray:
         """(islands,) vertex speeds [m/s] that the last directions would give, -1 for islands that have converged."""
+
+    def reached(self) -> np.ndarray:
+        """(islands,) vertex speeds [m/s] that the directions would give with which islands converged, 0 for those that slept."""
 
 
 class Start(Protocol):

@@ -7,7 +7,8 @@ of one of its bodies by more than gravity does in half a step, and by more than 
 sums up what is left in a stack): what is less follows in the next step. After a step that was lagged again a tenth is
 enough, of the load and of the velocity, so that an impact that takes several steps leaves no part of its load behind.
 Without lagging again, every load acts one step late, and all of it acts; a load that is replaced within a step must be
-right, for what it was wrong by is never made good. So it is taken from a state that has converged to friction's tolerance.
+right, for what it was wrong by is never made good. So it is taken from a state that has converged as far as loads count
+(`loosely`). To converge further before would be in vain: other loads move the state by much more.
 
 An island is lagged again if one of its pairs has changed. The others are where they are, with what they were lagged with.
 """
@@ -28,6 +29,11 @@ def least_change(settings, h: float, following: np.ndarray) -> tuple[np.ndarray,
     share = np.where(following, FOLLOWING, SHARE)
     fall = h * float(np.linalg.norm(settings.gravity))
     return np.maximum(max(settings.eps_v, 10.0 * settings.friction_tolerance), share * fall), share
+
+
+def loosely(settings, h: float) -> float:
+    """Speed [m/s] to which a step of h [s] has to have converged before loads are compared: the least change that counts."""
+    return max(settings.friction_tolerance, float(least_change(settings, h, np.ones(1, dtype=bool))[0][0]))
 
 
 def changed(

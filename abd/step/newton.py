@@ -17,7 +17,7 @@ import numpy as np
 from abd.backends.progress import Progress, not_converged
 from abd.backends.protocol import Backend
 from abd.step.balance import balance
-from abd.step.lagging import changed
+from abd.step.lagging import changed, loosely
 
 
 def minimise(
@@ -30,6 +30,7 @@ def minimise(
     watch: Callable[[int], None] | None = None,
     rubs: float | None = None,
     moving: np.ndarray | None = None,
+    loosely: float = 0.0,
 ) -> None:
     """Iterate to the minimum of the incremental potential with friction as lagged.
 
@@ -39,6 +40,7 @@ def minimise(
         stiffness: adapts the contact stiffness between iterations (`abd.step.stiffness`).
         tolerance: largest velocity of a full step [m/s]; rubs: that of islands in which something rubs, the same without.
         moving: (n,) bool, bodies whose islands take part, all without; the others have converged.
+        loosely: what is well enough for an island, if less exact [m/s] (`abd.backends.protocol.Iteration.begin`).
         watch: called after every iterate from which another one follows, with how many there were; what it raises ends
             the minimisation.
 
@@ -47,7 +49,7 @@ def minimise(
     """
     iteration = backend.iteration
     rubs = tolerance if rubs is None else rubs
-    if not iteration.begin(tolerance, rubs, h, settings.linear_tolerance, moving):
+    if not iteration.begin(tolerance, rubs, h, settings.linear_tolerance, moving, loosely):
         return
     for iterates in range(1, settings.max_newton + 1):
         status = iteration.run(progress)
@@ -86,25 +88,43 @@ def solve_step(
             lambda part, loosely: minimise(backend, settings, h, stiffness, part, loosely, watch),
         )  # fmt: skip
         return nobody
+    if backend.friction.enabled and wanted == 1:
+        return _lag_once_more(backend, settings, h, stiffness, progress, loaded, watch)
     minimise(backend, settings, h, stiffness, progress, settings.tolerance, watch, rubs)
     if not backend.friction.enabled:
         return nobody
-    if wanted == 1:
-        frozen, acting = backend.touch.friction_loads()
-        pairs = changed(frozen, acting, backend.steps.mobility(), settings, h, loaded)
-        if not len(pairs):
-            return nobody
-        chosen = _islands_of(backend, pairs.ravel())
-        rubbing = _islands_of(backend, np.concatenate([frozen.pairs.ravel(), backend.system.rubbing_bodies]))
-        if rubs < settings.tolerance and (chosen & ~rubbing).any():
-            minimise(backend, settings, h, stiffness, progress, rubs, watch, moving=chosen & ~rubbing)
-        backend.touch.lag_friction(chosen)
-        minimise(backend, settings, h, stiffness, progress, rubs, watch, moving=chosen)
-        return chosen
     for _ in range(wanted - 1):
         backend.touch.lag_friction()
         minimise(backend, settings, h, stiffness, progress, rubs, watch)
     return nobody
+
+
+def _lag_once_more(
+    backend: Backend, settings, h: float, stiffness, progress: Progress, loaded: np.ndarray,
+    watch: Callable[[int], None] | None,
+) -> np.ndarray:  # fmt: skip
+    """Minimise until it is known which loads of friction have changed, lag it again where they have, and minimise to the
+    end; returns bodies (n,) bool of islands where it was."""
+    rubs, tolerance, before = settings.friction_tolerance, settings.tolerance, progress.tolerance
+    minimise(backend, settings, h, stiffness, progress, tolerance, watch, rubs, loosely=loosely(settings, h))
+    frozen, acting = backend.touch.friction_loads()
+    pairs = changed(frozen, acting, backend.steps.mobility(), settings, h, loaded)
+    chosen, reached = _islands_of(backend, pairs.ravel()), _reached(backend)
+    rubbing = _islands_of(backend, np.concatenate([frozen.pairs.ravel(), backend.system.rubbing_bodies]))
+    if (early := chosen & ~rubbing & (reached > rubs)).any():
+        minimise(backend, settings, h, stiffness, progress, rubs, watch, moving=early)
+    left = chosen | (reached > np.where(rubbing, rubs, tolerance))
+    progress.tolerance = max(before, float(reached[~left].max(initial=0.0)))
+    if chosen.any():
+        backend.touch.lag_friction(chosen)
+    if left.any():
+        minimise(backend, settings, h, stiffness, progress, tolerance, watch, rubs, left)
+    return chosen
+
+
+def _reached(backend: Backend) -> np.ndarray:
+    """(n,) vertex speeds [m/s] with which the islands of all bodies that may move have converged, 0 for others."""
+    return np.where(backend.idle.mobile, backend.iteration.reached()[backend.islands.host], 0.0)
 
 
 def _islands_of(backend: Backend, bodies: np.ndarray) -> np.ndarray:

@@ -35,7 +35,9 @@ CORRECTION = 9
 """Tolerance of the solves that close exact joints."""
 RUBS = 10
 """Newton's where something rubs [m/s]."""
-NUMBERS = 11
+LOOSELY = 11
+"""Speed and residual below which an island has converged well enough [m/s], 0 where only the tolerance counts."""
+NUMBERS = 12
 
 # flags --------------------------------------------------------------------------------------------------------------
 
@@ -94,7 +96,8 @@ class Control:
     """What the iterations of a step decide by; (islands,) unless said otherwise.
 
     converged; settled: efforts in joints; tolerance: of Newton's method [m/s]; small: within it; decides, stretch: see
-    `abd.backends.reference.caution`; share: of the bounds of curvature; moved: largest displacement of the full step [m];
+    `abd.backends.reference.caution`; share: of the bounds of curvature; reached: speed with which it converged [m/s]; residual:
+    largest change of a velocity by what forces are off [m/s]; moved: largest displacement of the full step [m];
     speed: the same per unit of alpha, of the path; limit: largest safe alpha, alpha: the present one; slope: g.d; change,
     size: of the energy. Of the line search: rising: the energy at the trial; waits: that rise may be rounding, and slopes
     have to decide; taken: they have; halvings: how many there were.
@@ -115,6 +118,8 @@ class Control:
     decides: wp.array(dtype=wp.float64)
     share: wp.array(dtype=wp.float64)
     stretch: wp.array(dtype=wp.float64)
+    reached: wp.array(dtype=wp.float64)
+    residual: wp.array(dtype=wp.float64)
     moved: wp.array(dtype=wp.float64)
     speed: wp.array(dtype=wp.float64)
     limit: wp.array(dtype=wp.float64)

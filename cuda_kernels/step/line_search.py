@@ -9,6 +9,7 @@ from cuda_kernels.step.control import (
     ASKED,
     CLEAR,
     FAILURE,
+    LOOSELY,
     NO_DECREASE,
     SOUND,
     TRIALS,
@@ -50,7 +51,8 @@ def begin_search(first: wp.int32, c: Control):
     if w >= c.counts[0]:
         return
     speed = wp.where(c.converged[w] != 0, ZERO, c.moved[w] / c.at[H])
-    c.small[w] = wp.where(speed <= c.tolerance[w] and c.settled[w] != ZERO, ONE, ZERO)
+    within = speed <= c.tolerance[w] or wp.max(speed, c.residual[w]) <= c.at[LOOSELY]
+    c.small[w] = wp.where(within and c.settled[w] != ZERO, ONE, ZERO)
     c.taken[w] = ZERO
     c.halvings[w] = ZERO
 

@@ -39,6 +39,7 @@ def begin_islands(first: wp.int32, c: Control, asleep: wp.array(dtype=wp.int32))
     c.stretch[w] = ONE
     c.decides[w] = ONE
     c.settled[w] = ONE
+    c.reached[w] = ZERO
     c.tolerance[w] = c.at[TOLERANCE]
 
 
@@ -58,6 +59,20 @@ def body_tolerances(
     if group[b + 1] > group[b]:
         rubs = rubs or segment[group[b + 1]] > segment[group[b]]
     out[b] = wp.where(rubs, c.at[RUBS], c.at[TOLERANCE])
+
+
+@wp.kernel
+def body_residuals(
+    first: wp.int32,
+    c: Control,
+    weight: wp.array(dtype=wp.float64),
+    gradient: wp.array2d(dtype=wp.float64),
+    out: wp.array(dtype=wp.float64),
+):
+    """Change of every body's velocity by what the forces on it are off [m/s]."""
+    b = wp.tid() + first
+    g = wp.vec3d(gradient[b, 0], gradient[b, 1], gradient[b, 2])
+    out[b] = wp.length(g) / (weight[b] * c.at[H])
 
 
 @wp.kernel
@@ -207,7 +222,8 @@ def end_iteration(first: wp.int32, c: Control, errors: wp.array(dtype=wp.float64
         reached = False
     if reached:
         c.converged[w] = 1
-        wp.atomic_max(c.at, WORST, c.moved[w] / c.at[H])
+        c.reached[w] = c.moved[w] / c.at[H]
+        wp.atomic_max(c.at, WORST, c.reached[w])
         return
     c.flags[MOVING] = 1
     # smallest of all in any order; asking first spares most of the atomics

@@ -286,5 +286,5 @@ def test_what_is_small_counts_the_bodies_of_long_mechanisms_less():
             scene.add_hinge("hinge", axis=(0, 1, 0), **ends)
         return scene.compile()
 
-    assert [backends.is_small(boxes(count, False)) for count in (64, 65)] == [True, False]
-    assert [backends.is_small(boxes(count, True)) for count in (8 + 56 * 8, 9 + 56 * 8)] == [True, False]
+    assert [backends.is_small(boxes(count, False)) for count in (128, 129)] == [True, False]
+    assert [backends.is_small(boxes(count, True)) for count in (8 + 120 * 8, 9 + 120 * 8)] == [True, False]

@@ -74,6 +74,8 @@ class ConjugateGradients:
         launch, n, islands, rows = device.launch, linear.n, linear.islands, device.rows
         static = linear.static
         launch(krylov.begin, n, islands.done, rows(gradient), rows(x), rows(self.r), grain=1024)
+        # bodies that are done write none; those that are left out count in an island that moves
+        device.fill(self.product)
         self.reserve()
         if static.is_diagonal:
             static.invert(self._room, self.inverse)

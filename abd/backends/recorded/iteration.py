@@ -53,18 +53,19 @@ class Iteration:
     # from the host --------------------------------------------------------------------------------------------------
 
     def begin(
-        self, tolerance: float, rubs: float, h: float, tightest: float, moving: np.ndarray | None = None
-    ) -> bool:
+        self, tolerance: float, rubs: float, h: float, tightest: float, moving: np.ndarray | None = None,
+        loosely: float = 0.0,
+    ) -> bool:  # fmt: skip
         """Begin a minimisation; returns whether anything is awake.
 
         Args:
             tolerance: Newton's [m/s]; rubs: that of islands in which something rubs [m/s]; h: step [s].
-            tightest: relative tolerance of the linear solves that decide.
+            tightest: relative tolerance of the linear solves that decide; loosely: what is well enough [m/s].
             moving: (n,) bool, bodies whose islands take part; all without.
         """
         b, c, write = self.backend, self.control, self.device.write
         flags = np.zeros(control.FLAGS, dtype=np.int32)
-        write(c.at, numbers(tolerance, rubs, h, tightest))
+        write(c.at, numbers(tolerance, rubs, h, tightest, loosely))
         self.device.fill(self.all)
         flags[control.STALE] = 1
         if moving is not None or b.idle.sleeping.any():
@@ -148,6 +149,9 @@ class Iteration:
         """What the record of this name comes to."""
         self.graphs.run((name, *self._key()), body)
         return self._look()
+
+    def reached(self) -> np.ndarray:
+        return self.device.read(self.control.reached, self.backend.islands.count)
 
     def _make_room(self) -> None:
         """Make room for the sums of contacts that the last record found no room for."""
@@ -249,6 +253,7 @@ class Iteration:
             (c.moved, sums.MAX, c.moved),
             (c.share, sums.MAX, c.share),
             (c.stretch, sums.MIN, c.stretch),
+            (c.reached, sums.MAX, c.reached),
             (c.decides, sums.MIN, c.decides),
             (c.speed, sums.MAX, c.speed),
             (c.limit, sums.MIN, c.limit),

@@ -10,7 +10,7 @@ from abd.backends.device.graphs import Graphs
 from abd.backends.recorded.numbers import flags_of
 from abd.joints.rows.system import LIMIT_CUTS
 from cuda_kernels.parallel import sums
-from cuda_kernels.step import control, line_search
+from cuda_kernels.step import control, line_search, newton
 
 HALVINGS = 40
 """As in `abd.backends.reference.line_search`."""
@@ -34,6 +34,8 @@ class Search:
         launch(line_search.begin_alpha, n, c)
         if b.system.has_barriers:
             self.keep_limits()
+        launch(newton.body_residuals, n, c, b.at.body.weight, b.potential.gradient, b.scratch.a)
+        b.islands.reduce(b.scratch.a, sums.MAX, c.residual)
         launch(line_search.begin_search, n, c)
         self.measure_slope(c.slope)
         self.graphs.when(self._flag["SOUND"], self._try_all)

@@ -70,8 +70,9 @@ class Start:
             status = self._look(("start", *key), lambda: self._go(touching))
         b.friction.take(status.frozen)
         if not (status.failure or status.covered):
+            contacts = b.contacts.arrays("current")
             self._renew()
-            b.potential.contacts_known = True
+            b.touch.carry(contacts)
             status = self._look(("start on a new list", *key), self._go_on)
         if status.failure:
             raise StepFailure(*FAILURES[status.failure])
@@ -149,9 +150,7 @@ class Start:
 
     def _go_on(self) -> None:
         """Along a second path that the list has been renewed for."""
-        b = self.backend
         self.device.launch(control.set_flag, 1, self.control, control.COVERED, 1)
-        b.contacts.evaluate(b.at, "current")
         self.path.stop_at_contacts()
         self._try_second()
         self._take()

@@ -25,22 +25,23 @@ class Iteration:
     """Newton iterations of one `NumpyBackend`.
 
     Attributes, all (islands,): converged; tolerance of Newton's method [m/s]; speed [m/s] that the last full step would have
-    given, 0 where converged; free: the last safe step.
+    given, 0 where converged; at_end: the one with which an island converged [m/s]; free: the last safe step.
     """
 
     def __init__(self, backend):
         self.backend = backend
 
     def begin(
-        self, tolerance: float, rubs: float, h: float, tightest: float, moving: np.ndarray | None = None
-    ) -> bool:
+        self, tolerance: float, rubs: float, h: float, tightest: float, moving: np.ndarray | None = None,
+        loosely: float = 0.0,
+    ) -> bool:  # fmt: skip
         b = self.backend
-        self.h, self.free = h, np.ones(b.islands.count)
+        self.loosely, self.h, self.free = loosely, h, np.ones(b.islands.count)
         self.tolerance = np.full(b.islands.count, tolerance)
         self.tolerance[b.islands.host[np.concatenate([b.friction.owners, b.system.rubbing_bodies])]] = rubs
         self.forcing, self.caution = Forcing(tightest), Caution(b.islands.count)
         self.converged = b.idle.asleep(moving)
-        self.speed = np.zeros(b.islands.count)
+        self.speed, self.at_end = np.zeros(b.islands.count), np.zeros(b.islands.count)
         self._linearized, self._begun = False, False
         return not self.converged.all()
 
@@ -59,7 +60,8 @@ class Iteration:
         with progress.time("collision"):
             free, moved, settled = self._follow(moved, settled)
         speed = self.speed = np.where(self.converged, 0.0, moved / self.h)
-        small = (speed <= self.tolerance) & settled
+        within = (speed <= self.tolerance) | (np.maximum(speed, self._residual()) <= self.loosely)
+        small = within & settled
         with progress.time("line search"):
             slope = b.linear.descent()
             alpha, change, tried = search(b, free, small, slope)
@@ -77,7 +79,7 @@ class Iteration:
         moving = ~self.converged & ~reached
         worst = float(speed[reached].max(initial=0.0))
         progress.tolerance = max(progress.tolerance, worst)
-        self.converged = self.converged | reached
+        self.converged, self.at_end = self.converged | reached, np.where(reached, speed, self.at_end)
         gap = least = np.inf
         if not moving.any():
             b.idle.settle(np.zeros(b.islands.count, dtype=bool))
@@ -91,8 +93,18 @@ class Iteration:
             open=still_open, trials=progress.trials - trials, linear=progress.linear - linear,
         )  # fmt: skip
 
+    def _residual(self) -> np.ndarray:
+        """(islands,) largest change of a body's velocity by what the forces on it are off [m/s]."""
+        b, out = self.backend, np.zeros(self.backend.islands.count)
+        off = np.linalg.norm(b.potential.gradient[:, :3], axis=1) / (b.constants.weight * self.h)
+        np.maximum.at(out, b.islands.host, off)
+        return out
+
     def speeds(self, h: float) -> np.ndarray:
         return np.where(self.converged, -1.0, self.speed)
+
+    def reached(self) -> np.ndarray:
+        return self.at_end
 
     def free_way(self, h: float) -> NotProven:
         b = self.backend
@@ -176,6 +188,7 @@ class Iteration:
             moved = islands.carry(before, moved, np.maximum)
             caution.share = islands.carry(before, caution.share, np.maximum)
             self.tolerance = islands.carry(before, self.tolerance, np.minimum)
+            self.at_end = islands.carry(before, self.at_end, np.maximum)
             caution.stretch = islands.carry(before, caution.stretch, np.minimum)
         b.idle.settle(self.converged)
         return free, moved, settled

@@ -41,13 +41,14 @@ class Islands(Numbering):
         counts: (2,) int32 device array, the numbers of islands and of chunks.
         done: (n,) int32 device array, 1 for bodies whose island takes no part in the present iterations: kernels may
             skip them and leave their results as they are.
+        absent: (n,) int32 device array, 1 for bodies that are left out of the step.
         before: (n,) int32 device array, `island` when `keep_numbering` was called last.
     """
 
     def __init__(self, device: Device, bodies: int):
         self.device = device
         self.room = room = max(bodies, 1)
-        self.island, self.before, self.done = (device.zeros(room, wp.int32) for _ in range(3))
+        self.island, self.before, self.done, self.absent = (device.zeros(room, wp.int32) for _ in range(4))
         self._root, self._present, self._tied, self._sizes = (device.zeros(room, wp.int32) for _ in range(4))
         # sorting takes room for twice as many
         self.order, self._sorted = device.zeros(2 * room, wp.int32), device.zeros(2 * room, wp.int32)
@@ -161,8 +162,8 @@ class Islands(Numbering):
     # what takes part ---------------------------------------------------------------------------------------------
 
     def launch_settle(self, converged: wp.array) -> None:
-        """Mark the bodies of the islands whose flag (islands,) int32 is 1 as done, and no others."""
-        self.device.launch(kernels.to_bodies[wp.int32], self.n, self.island, converged, self.done)
+        """Mark the bodies of the islands whose flag (islands,) int32 is 1, and those that are absent, as done, and no others."""
+        self.device.launch(kernels.settle, self.n, self.island, converged, self.absent, self.done)
 
     def unsettle(self) -> None:
         """No body is done."""

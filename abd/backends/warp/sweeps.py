@@ -16,9 +16,9 @@ def swept(
     """As `abd.potentials.sweeps.swept`."""
     diagonal = A.diagonal()
     x, power = np.zeros(len(power)), np.array(power)
-    numbers = [wp.array(one, dtype=wp.int32, device="cpu") for one in (A.indptr, A.indices)]
-    given = [wp.array(one, dtype=wp.float64, device="cpu") for one in (A.data, diagonal, low, high, size)]
-    out = [wp.array(one, dtype=wp.float64, device="cpu", copy=False) for one in (power, x)]
+    given = [wp.array(one, dtype=wp.int32, device="cpu", copy=False) for one in (A.indptr, A.indices)]
+    numbers = A.data, diagonal, low, high, size, power, x
+    given += [wp.array(one, dtype=wp.float64, device="cpu", copy=False) for one in map(np.ascontiguousarray, numbers)]
     limits = YIELDS * float(diagonal.max(initial=0.0)), SETTLED * fastest, SWEEPS
-    wp.launch(impacts.sweep, dim=1, inputs=[*numbers, *given, *limits, *out], device="cpu")
+    wp.launch(impacts.sweep, dim=1, inputs=[*given[:-2], *limits, *given[-2:]], device="cpu")
     return x

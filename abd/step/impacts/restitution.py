@@ -44,6 +44,7 @@ from abd.joints.rows.sizes import half_length
 from abd.joints.rows.system import JointSystem
 from abd.model import Joint, Kind, Model
 from abd.potentials import free_motion
+from abd.potentials.rolling import tangents
 from abd.potentials.sweeps import swept
 from abd.rotations import axial
 from abd.step.impacts.mobility import Mobility
@@ -190,34 +191,35 @@ class Restitution:
         if self.settings.friction_iterations == 0 or not len(rubs):
             return None
         n, p, radius = len(q), q[:, :3], self.model.bodies.radius
+        pairs, force = part.pairs[rubs], part.impulses[rubs, 0, :3]
+        size = np.linalg.norm(force, axis=1)
+        normal = force / size[:, None]
+        across = tangents(normal)
+        tangent = np.stack([across, np.cross(normal, across)], axis=1)[:, None]
+        arm = (part.center[rubs] - radius[pairs[:, 0], None] * normal)[:, None] - p[pairs]
+        lever = np.concatenate(np.broadcast_arrays(tangent, np.cross(arm[:, :, None], tangent)), axis=3)
+        lever[:, 1] *= -1.0
+        own = lever @ system.blocks[pairs]
+        joined, most = system.joined[pairs].any(axis=1), mu[rubs] * s[rubs] * size
+        resists = np.linalg.pinv(np.einsum("kbti,kbui->ktu", lever, own), rcond=1e-12, hermitian=True)
         out, moving = np.zeros((n, 6)), twists.reshape(n, 6).copy()
-        for k in rubs:
-            pair = part.pairs[k]
-            normal = part.impulses[k, 0, :3] / np.linalg.norm(part.impulses[k, 0, :3])
-            tangent = np.linalg.svd(normal[None])[2][1:]
-            arm = part.center[k] - radius[pair[0]] * normal - p[pair]
-            lever = np.array([1.0, -1.0])[:, None, None] * np.stack(
-                [np.concatenate([tangent, np.cross(one, tangent)], axis=1) for one in arm]
-            )
-            slip = np.einsum("bti,bi->t", lever, moving[pair])
-            if not np.linalg.norm(slip) > 0.0:
+        for k, pair in enumerate(pairs):
+            slip = np.einsum("bti,bi->t", lever[k], moving[pair])
+            if not slip.any():
                 continue
-            if system.joined[pair].any():
-                force = np.zeros((2, n, 6))
-                force[:, pair] = lever.transpose(1, 0, 2)
-                moved = system.apply(force.reshape(2, -1).T)
-                yields = force.reshape(2, -1) @ moved
+            if joined[k]:
+                pushes = np.zeros((2, n, 6))
+                pushes[:, pair] = lever[k].transpose(1, 0, 2)
+                moved = system.apply(pushes.reshape(2, -1).T)
+                stop = -np.linalg.lstsq(pushes.reshape(2, -1) @ moved, slip, rcond=1e-12)[0]
             else:
-                own = np.einsum("bij,btj->bit", system.blocks[pair], lever)
-                yields = np.einsum("bti,biu->tu", lever, own)
-            stop = -np.linalg.lstsq(yields, slip, rcond=1e-12)[0]
-            most = mu[k] * s[k] * np.linalg.norm(part.impulses[k, 0, :3])
-            pull = stop * min(1.0, most / max(np.linalg.norm(stop), 1e-300))
-            out[pair] += np.einsum("bti,t->bi", lever, pull)
-            if system.joined[pair].any():
+                stop = -resists[k] @ slip
+            pull = stop * min(1.0, most[k] / max(np.linalg.norm(stop), 1e-300))
+            out[pair] += pull @ lever[k]
+            if joined[k]:
                 moving += (moved @ pull).reshape(n, 6)
             else:
-                moving[pair] += own @ pull
+                moving[pair] += pull @ own[k]
         return out.ravel()
 
     def _within_energy(
@@ -272,8 +274,9 @@ class Restitution:
             slack = np.divide(rows.scale**2, inertia, out=np.zeros(len(rows)), where=inertia > 0.0)
             self._slack = np.where(locked, 0.0, slack)[self._held]
         rows, n = self._rows, len(q)
-        J = rows.jacobian(q)[self._held]
-        J = (J @ sparse.diags(np.tile([1.0 / rows.length] * 3 + [1.0] * 3, n))).tocsr()
+        J = sparse.csr_matrix((0, 6 * n))
+        if len(self._held):
+            J = (rows.jacobian(q)[self._held] @ sparse.diags(np.tile([1.0 / rows.length] * 3 + [1.0] * 3, n))).tocsr()
         return Mobility.of(self.model.bodies.mass, self._inertia(q), rows, J, self._slack, strikes.pairs, seeds)
 
 

@@ -17,7 +17,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from abd.contact.pair_law import OwnLaws
+from abd.contact.pair_law import OwnLaws, PairLaw
 
 TIGHT_GAP = 1e-2
 """Gap, in activations, below which a contact that still closes gets stiffer: the logarithm grows too slowly there."""
@@ -103,12 +103,9 @@ class ContactStiffness:
         own = law.own
         if not len(own):
             return
-        pairs, gaps = backend.touch.pair_gaps(exact=True)
-        key = law.keys(*pairs.T)
-        order = np.argsort(key)
-        listed = OwnLaws(key[order], gaps[order], gaps[order])
-        at, known = listed.places(own.key)
-        gap = np.where(known, listed.activation[at], np.inf) if len(listed) else np.full(len(own), np.inf)
+        gap = _gaps_of(own, law, *backend.touch.pair_gaps())
+        if ((gap >= 1.0) & (gap < np.inf)).any():  # such gaps may be bounds
+            gap = _gaps_of(own, law, *backend.touch.pair_gaps(exact=True))
         usual = law.regular(*law.bodies_of(own.key))
         together = gap * own.activation < np.maximum(usual, own.activation)
         factor = np.where(gap > ROOMY, np.maximum(1.0, own.factor * 2.0 ** (-h / FADING)), own.factor)
@@ -116,6 +113,15 @@ class ContactStiffness:
         if kept.all() and (factor == own.factor).all():
             return
         backend.touch.set_own_laws(replace(own, factor=factor)[kept])
+
+
+def _gaps_of(own: OwnLaws, law: PairLaw, pairs: np.ndarray, gaps: np.ndarray) -> np.ndarray:
+    """(k,) gaps of the pairs with laws of their own, among those that are listed (m, 2), infinite where they are not."""
+    key = law.keys(*pairs.T)
+    order = np.argsort(key)
+    listed = OwnLaws(key[order], gaps[order], gaps[order])
+    at, known = listed.places(own.key)
+    return np.where(known, listed.activation[at], np.inf) if len(listed) else np.full(len(own), np.inf)
 
 
 def merged(a: OwnLaws, b: OwnLaws) -> OwnLaws:

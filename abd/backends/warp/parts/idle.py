@@ -50,6 +50,7 @@ class Idle:
         if np.array_equal(absent, self.absent):
             return
         self.absent = absent.copy()
+        self.device.write(self.islands.absent, absent.astype(np.int32))
         self.potential.has_constraints = self._has_fixed or bool(absent.any())
         self.meet_as()
         self.hold(self.immobile)
