@@ -38,9 +38,9 @@ import numpy as np
 
 from abd.potentials.free_motion import inertia
 
-MOST = 0.005
+MOST = 0.05
 """Most that velocities grow in a step beyond what they are."""
-KEPT = 0.995
+KEPT = 0.95
 """Share of what a mechanism nearly at rest is owed that is left after a step."""
 FEW = 1e-3
 """Kinetic energy of its relative motion, over what it is owed, below which it is nearly at rest."""

@@ -84,13 +84,13 @@ class Account:
         """A frame that began with an energy [J] and the work `before` has been done."""
         stepper = self.stepper
         self.energy, work = stepper.figures.energy, stepper.work
-        gave = self.energy - energy - (work.done - before.done)
+        gave = float(self.energy - energy - (work.done - before.done))
         stepper.work = replace(work, integration=before.integration + gave)
 
     def _standing(self) -> float:
         """T + V of the present state, to which a change by the user may have led [J]."""
         stepper = self.stepper
-        q, qd, system, memory, applied = stepper.q, stepper.qd, stepper.joints, stepper.memory, stepper.applied
+        q, qd, system, memory, applied = stepper.q, stepper.qd, stepper.joints, stepper.memory, stepper.opening_laws()
         out = kinetic_energy(stepper.model, qd) + sum(potential_energies(stepper.model, q).values())
         if len(system.linear):
             out += float(linear_energies(system, applied, residual(system.linear, q)).sum())

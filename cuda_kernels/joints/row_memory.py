@@ -68,8 +68,8 @@ class Acting:
 
 @wp.struct
 class Memory:
-    """history (4, R): values after the last two steps and their rates; multiplier (R,); law (R,) and p (R, 8) of the last
-    step; target, rate (R,): those of the present step."""
+    """history (5, R): values after the last two steps and their rates, and forces that do work; multiplier (R,); law (R,) and
+    p (R, 8) of the last step; target, rate (R,): those of the present step."""
 
     history: wp.array2d(dtype=wp.float64)
     multiplier: wp.array(dtype=wp.float64)
@@ -283,7 +283,8 @@ def remember(
 ):
     """Memory after a step that ended at measured values (m,), and figures of the rows (`ROW_SUMS`).
 
-    The forces of a step count as they are at its end, which is how the step uses them.
+    Work counts forces as they are at the end of a step of implicit Euler, the mean of both ends in others
+    (`abd.joints.rows.forces.row_work`).
     """
     chunk = wp.tid() + first
     energy = ZERO
@@ -341,7 +342,12 @@ def remember(
                 kept = kept - pushed[1] / ch2
             if has(acting, e, ARMATURE) and law != OFF:
                 energy = energy + HALF * acting.mass_stiffness[e] * rate * rate
-            work = (force - kept) * (x - now)
+            pushes = force - kept
+            acted = pushes
+            if w[8] != ZERO:
+                acted = HALF * (memory.history[4, e] + pushes)
+            memory.history[4, e] = pushes
+            work = acted * (x - now)
             if has(acting, e, DRIVEN):
                 driven = driven + work
             if has(acting, e, LOSING):

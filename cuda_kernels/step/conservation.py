@@ -16,8 +16,8 @@ from cuda_kernels.step.figures import column
 
 wp.set_module_options({"enable_backward": False, "max_unroll": 4})
 
-MOST = wp.constant(wp.float64(0.005))
-KEPT = wp.constant(wp.float64(0.995))
+MOST = wp.constant(wp.float64(0.05))
+KEPT = wp.constant(wp.float64(0.95))
 FEW = wp.constant(wp.float64(1.0e-3))
 LEAST = wp.constant(wp.float64(1.0e-14))
 SINGULAR = wp.constant(wp.float64(1.0e-12))

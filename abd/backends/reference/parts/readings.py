@@ -61,7 +61,8 @@ class Readings:
         ch2, applied, memory = self.at.ch2, self.rows.applied, self.rows.memory
         read = JointReadings(self.reader, self.rows.system, q, qd, self.reader.initial, memory, applied)
         # values before a step are the second row of the history after it
-        driven, lost = row_work(self.rows.system, applied, memory.history[1], memory.history[0])
+        smooth = self.rows.row_weights[8] != 0.0
+        driven, lost = row_work(self.rows.system, applied, memory.history[1], memory.history[0], self.rows.pushed, smooth)
         linear, angular = momenta(model, q, qd)
         return Figures(
             kinetic=kinetic_energy(model, qd),

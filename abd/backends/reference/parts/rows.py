@@ -10,7 +10,7 @@ from abd.backends.reference.parts.states import States
 from abd.backends.reference.potential import Potential
 from abd.backends.reference.scheme import HostScheme
 from abd.backends.turns import Turns
-from abd.joints.rows.forces import Applied
+from abd.joints.rows.forces import Applied, working_forces
 from abd.joints.rows.gains import linear_gains, row_gains
 from abd.joints.rows.springs import pulls, resolved, whole
 from abd.joints.rows.system import JointMemory, JointSystem
@@ -23,7 +23,7 @@ class Rows:
     """`abd.backends.protocol.Rows` says what each call does.
 
     Attributes:
-        memory: after the last step; applied: its laws.
+        memory: after the last step; applied: its laws; pushed: (R,) forces that do work, before it.
         resolved: (R,) bool, those whose forces follow the trapezoidal rule (`abd.joints.rows.springs`).
         conservation: of the mechanisms that the rows make, None where energies are not known.
     """
@@ -88,7 +88,9 @@ class Rows:
         joints.give(self.at.q)
         p = whole(self.system, np.flatnonzero(self.resolved), self.shares(), joints.p, ch2)
         self.applied = Applied.of_step(joints.law, p, self.system.linear.K, joints.shift.copy(), ch2)
+        self.pushed = self.memory.history[4]
         self.memory = self.system.remember(self.memory, self.at.q, self.row_weights, joints.p, joints.shift, ch2)
+        self.memory.history[4] = working_forces(self.system, self.applied, self.memory.history[0])
 
     def take_efforts(self) -> None:
         """Efforts of joint rows that the host has changed, where the laws look for them anyway."""

@@ -20,7 +20,7 @@ from abd.joints.coordinates.readings import HOLDING
 from abd.joints.rows import slots
 from abd.joints.rows.forces import DOING, LIMITS, SPRINGS, Applied
 from abd.joints.rows.laws import Law
-from abd.joints.rows.system import JointMemory, JointSystem, Role
+from abd.joints.rows.system import HISTORY, JointMemory, JointSystem, Role
 from cuda_kernels.joints import row_gains, row_memory
 from cuda_kernels.step import figures
 
@@ -60,7 +60,7 @@ class RowMemory:
         for name in _COLUMNS:
             setattr(self.acting, name, device.upload(getattr(system.acting, name), wp.float64))
         self.memory.history, self.memory.p = (
-            device.zeros((4, max(rows, 1)), wp.float64),
+            device.zeros((HISTORY, max(rows, 1)), wp.float64),
             device.zeros((rows, slots.COUNT), wp.float64),
         )
         self.memory.multiplier, self.memory.law = device.zeros(rows, wp.float64), device.zeros(rows, wp.int32)
