@@ -131,4 +131,4 @@ def test_a_rod_on_a_spring_hinge_keeps_its_energy_through_its_turning_points(ine
     assert resolved(simulation.model, simulation.backend.system).any()
     energies = [simulation.step().energy for _ in range(2000)]
     found = np.array([sum(one[name] for name in ("kinetic", "elastic", "joint")) for one in energies])
-    assert np.abs(found / (0.5 * strength * 0.09) - 1.0).max() < 5e-3
+    assert np.abs(found / (0.5 * strength * 0.09) - 1.0).max() < 1e-3

@@ -15,6 +15,7 @@ import numpy as np
 
 from abd.joint_list import JointList
 from abd.joints.closure.link_graph import connected_labels
+from abd.joints.closure.own_spins import own_spins
 from abd.joints.rows.forces import LIMITS
 from abd.joints.rows.rows import residual
 from abd.joints.rows.sizes import half_length
@@ -44,12 +45,14 @@ class Symmetries:
 
     Attributes:
         bodies: (k,) those of all mechanisms, one after the other, each ascending; starts: (m + 1,) where they begin.
+        own: (k,) spins of theirs that nothing turns (`abd.joints.closure.own_spins`).
         free: (m,) bool, nothing holds it: its motions are all, about its centre of mass.
         count: (m,) motions s; twists: (m, 6, 6) of which the first s rows are (v, w), about the origin.
     """
 
     bodies: np.ndarray
     starts: np.ndarray
+    own: np.ndarray
     free: np.ndarray
     count: np.ndarray
     twists: np.ndarray
@@ -75,7 +78,7 @@ def symmetries(model: Model, system: JointSystem) -> Symmetries:
     twists, count = holding.motions()
     free = ~holding.held
     twists = np.where(free[:, None, None], np.eye(6), twists)
-    return Symmetries(order, starts, free, np.where(free, 6, count), twists)
+    return Symmetries(order, starts, own_spins(model, system, order), free, np.where(free, 6, count), twists)
 
 
 def mechanisms(model: Model, system: JointSystem) -> tuple[np.ndarray, np.ndarray]:
