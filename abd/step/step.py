@@ -253,7 +253,7 @@ class Stepper:
         begin = perf_counter()
         progress, h = Progress(), self.settings.dt
         self.retries.stopped = []
-        began = self.account.begin()
+        known, began = self.account.energy, self.account.begin()
         unprepared = self.beginning.prepare(h, progress)
         try:
             substeps = 1 if self._take_frame(h, progress) else self.retries.advance(h, self.settings.retries, progress)
@@ -262,6 +262,7 @@ class Stepper:
             if unprepared is not None:
                 self.restore(unprepared)
                 self.leave_out(self.off)
+            self.account.energy = known
             raise
         if (stopped := self.retries.stopped):
             progress.stopped = {world: str(failure) for world, failure in stopped}
