@@ -143,3 +143,17 @@ def test_steps_that_are_tried_are_told():
     first, second = simulation.step(), simulation.step()
     assert first.opening_iterations >= 4 and second.opening_iterations == 0
     assert abd.Simulation(dropped(), device=NAME).step().opening_iterations == 0
+
+
+@pytest.mark.parametrize("device", [NAME, "numpy"])
+def test_a_light_damper_leaves_a_mechanism_what_the_step_took(device):
+    """Two pendulums on one another: without, 2.4e-2 J were gone in a second."""
+    scene = abd.Scene(gravity=(0.0, 0.0, -G), solver={"dt": H})
+    for k in range(2):
+        scene.add_body(f"b{k}", proxy=True, mass=1.0, inertia=(0.02,) * 3, position=(0.5 + k, 0, 0))
+        ends = {"anchor": (k, 0, 0), "axis": (0, 1, 0), "enforcement": "exact", "coordinate": {"theta": {"damping": 1e-7}}}
+        scene.add_hinge(f"j{k}", abd.WORLD if k == 0 else "b0", f"b{k}", **ends)
+    simulation = abd.Simulation(scene, device=device)
+    for _ in range(100):
+        energy = simulation.step().energy
+    assert abs(energy["integration"]) < 1e-6 and -1e-3 < energy["friction_work"] < -1e-6

@@ -28,10 +28,27 @@ from abd.potentials.free_motion import inertia, spin, torque
 RESOLVED = np.pi
 """Turn of a spring's vibration per step [rad] up to which it is one that steps can show: half a period."""
 
+LIGHT = 0.02
+"""Share of a speed that a damper takes in a step, up to which it is light."""
+
 
 def turns(model: Model, system: JointSystem) -> np.ndarray:
     """(R,) by how much what springs and compliant joints hold would vibrate in a step without anything else [rad], as the bodies
     stand at the start; 0 for other rows."""
+    return model.settings.dt * np.sqrt(system.acting.stiffness * _yields(model, system))
+
+
+def light(model: Model, system: JointSystem) -> np.ndarray:
+    """(R,) bool, springs and compliant joints whose dampers take less than `LIGHT` of a speed along them in a step: it is known
+    as well as what springs hold."""
+    a = system.acting
+    out = (a.damping > 0.0) & (a.law == Law.QUADRATIC) & (model.settings.dt * a.damping * _yields(model, system) < LIGHT)
+    out[[*a.target_of, *a.rate_of]] = False
+    return out & np.isin(a.role, SPRINGS) & (a.role != Role.COUPLING) & (a.rate == 0.0) & ~a.exact & ~a.follows
+
+
+def _yields(model: Model, system: JointSystem) -> np.ndarray:
+    """(R,) what the bodies of springs and compliant joints yield to forces along them [1/kg, 1/(kg m^2)]; 0 for other rows."""
     bodies, a, rows, table = model.bodies, system.acting, system.rows, system.table
     if not len(a.joint):
         return np.zeros(0)
@@ -50,7 +67,7 @@ def turns(model: Model, system: JointSystem) -> np.ndarray:
         b, force = body[some], wrench[some]
         moment = torque(force[:, 3:].reshape(-1, 3, 3), A[b])
         yields[some] += np.sum(force[:, :3] ** 2, axis=1) / bodies.mass[b] + np.sum(moment * spin(I[b], moment), axis=1)
-    return model.settings.dt * np.sqrt(a.stiffness * yields)
+    return yields
 
 
 def resolved(model: Model, system: JointSystem) -> np.ndarray:

@@ -45,18 +45,20 @@ class RowMemory:
 
     Args:
         active: (j,) bool, joints whose residuals count.
-        resolved: (R,) bool, `abd.joints.rows.springs`; shares: (3,) those of the scheme at work.
+        resolved, light: (R,) bool, `abd.joints.rows.springs`; shares: (3,) those of the scheme at work.
 
     Attributes:
         gain: (R,) by how much the energy of the rows grew in the last step [J] (`abd.joints.rows.gains`).
     """
 
-    def __init__(self, joints: Joints, active: np.ndarray, resolved: np.ndarray, shares: wp.array, device: Device):
+    def __init__(
+        self, joints: Joints, active: np.ndarray, resolved: np.ndarray, light: np.ndarray, shares: wp.array, device: Device
+    ):
         self.joints, self.system, self.device = joints, joints.system, device
         system, rows = self.system, joints.row_count
         self.acting, self.memory = row_memory.Acting(), row_memory.Memory()
         self.acting.law = device.upload(system.acting.law, wp.int32)
-        self.acting.flags, self.acting.shares = device.upload(flags(system, active, resolved), wp.int32), shares
+        self.acting.flags, self.acting.shares = device.upload(flags(system, active, resolved, light), wp.int32), shares
         for name in _COLUMNS:
             setattr(self.acting, name, device.upload(getattr(system.acting, name), wp.float64))
         self.memory.history, self.memory.p = (
@@ -223,7 +225,7 @@ class RowMemory:
             self.device.copy(joints.measures.reference, joints.values)
         self.device.launch(
             row_gains.row_gains, joints.row_count,
-            self.acting, joints.rows, self.memory, joints.values, scheme[1], ch2, self.gain,
+            self.acting, joints.rows, self.memory, joints.values, *scheme, ch2, self.gain,
         )  # fmt: skip
         totals.launch(
             "measured", row_memory.remember, joints.row_count,
@@ -231,8 +233,8 @@ class RowMemory:
         )  # fmt: skip
 
 
-def flags(system: JointSystem, active: np.ndarray, resolved: np.ndarray) -> np.ndarray:
-    """(R,) `cuda_kernels.joints.row_memory.Acting.flags`; see `RowMemory` for `active` (j,) and `resolved` (R,)."""
+def flags(system: JointSystem, active: np.ndarray, resolved: np.ndarray, light: np.ndarray) -> np.ndarray:
+    """(R,) `cuda_kernels.joints.row_memory.Acting.flags`; see `RowMemory` for `active` (j,), `resolved` and `light` (R,)."""
     a, k = system.acting, row_memory
     drive, armature = a.role == Role.DRIVE, a.role == Role.ARMATURE
     driven, held = np.isin(a.role, DOING), np.isin(a.role, HOLDING)
@@ -254,6 +256,7 @@ def flags(system: JointSystem, active: np.ndarray, resolved: np.ndarray) -> np.n
         (k.TURNING, system.turning),
         (k.STORING, np.isin(a.role, SPRINGS)),
         (k.RESOLVED, resolved),
+        (k.LIGHT, light),
     )
     return sum(int(flag) * which.astype(np.int32) for flag, which in chosen).astype(np.int32)
 
