@@ -45,11 +45,6 @@ class Figures:
     fastest: float
     whirl: float
 
-    @property
-    def energy(self) -> float:
-        """All energies together [J]."""
-        return self.kinetic + self.gravity + self.elastic + self.contact + self.joint
-
 
 def kinetic_energy(model: Model, qd: np.ndarray) -> float:
     """1/2 qd M qd over the dynamic bodies [J]."""

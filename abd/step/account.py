@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -82,10 +82,9 @@ class Account:
 
     def end(self, energy: float, before: Work) -> None:
         """A frame that began with an energy [J] and the work `before` has been done."""
-        stepper = self.stepper
-        self.energy, work = stepper.figures.energy, stepper.work
-        gave = float(self.energy - energy - (work.done - before.done))
-        stepper.work = replace(work, integration=before.integration + gave)
+        found, work = self.stepper.figures, self.stepper.work
+        self.energy = float(found.kinetic + found.gravity + found.elastic + found.contact + found.joint)
+        work.integration = before.integration + (self.energy - energy - (work.done - before.done))
 
     def _standing(self) -> float:
         """T + V of the present state, to which a change by the user may have led [J]."""
