@@ -2,7 +2,9 @@
 centre.
 
 They are principal axes of a body, through its centre, about which no joint, spring or coupling ever pushes it, at whatever
-pose: looked for at the start and at poses at random. Their momenta are theirs alone (`abd.potentials.conservation`).
+pose: looked for at the start and at poses at random. Their momenta are theirs alone (`abd.potentials.conservation`). Of axes
+those of thin bodies count, whose spin a step follows by itself (`abd.potentials.gyration`), in mechanisms without motions as a
+whole: of a top such a motion says more.
 """
 
 from __future__ import annotations
@@ -14,6 +16,7 @@ from abd.joints.rows.table import linearize
 from abd.model import Model
 from abd.potentials.conservation import ALL, NOBODY
 from abd.potentials.free_motion import torque
+from abd.potentials.gyration import thin_axis
 from abd.rotations import rotations
 
 NONE = 1e-9
@@ -22,14 +25,15 @@ POSES = 3
 
 
 def own_spins(model: Model, system: JointSystem, bodies: np.ndarray) -> np.ndarray:
-    """(k,) for each of the bodies (k,) the principal axis, 0 to 2, whose spin is its own; `ALL`, or `NOBODY`."""
+    """(k,) for each of the bodies (k,) the principal thin axis, 0 to 2, whose spin is its own; `ALL`, or `NOBODY`."""
     pushed = np.zeros((len(model.bodies), 3))  # largest moments about the own axes
     for moments in (_straight(model, system), *_measured(model, system)):
         for body, moment in zip(*moments, strict=True):
             pushed[body] = np.maximum(pushed[body], np.abs(moment))
     untouched = (pushed <= NONE)[bodies] & (np.asarray(model.bodies.free_rotation) == 3)[bodies, None]
-    first = np.where(untouched.any(axis=1), np.argmax(untouched, axis=1), NOBODY)
-    return np.where(untouched.all(axis=1), ALL, first).astype(np.int32)
+    thin = thin_axis(model.bodies.moment[bodies])
+    along = untouched[np.arange(len(bodies)), thin] & (thin >= 0)
+    return np.where(untouched.all(axis=1), ALL, np.where(along, thin, NOBODY)).astype(np.int32)
 
 
 def _straight(model: Model, system: JointSystem) -> tuple[np.ndarray, np.ndarray]:

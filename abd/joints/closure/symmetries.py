@@ -23,6 +23,7 @@ from abd.joints.rows.springs import resolved, turns
 from abd.joints.rows.system import JointSystem, Role
 from abd.joints.rows.table import linearize
 from abd.model import WORLD, Bodies, Kind, Model
+from abd.potentials.conservation import ALL, NOBODY
 from abd.potentials.free_motion import rates
 from abd.rotations import rotations
 
@@ -78,7 +79,10 @@ def symmetries(model: Model, system: JointSystem) -> Symmetries:
     twists, count = holding.motions()
     free = ~holding.held
     twists = np.where(free[:, None, None], np.eye(6), twists)
-    return Symmetries(order, starts, own_spins(model, system, order), free, np.where(free, 6, count), twists)
+    count = np.where(free, 6, count)
+    own = own_spins(model, system, order)
+    own = np.where((own == ALL) | (np.repeat(count, sizes) == 0), own, NOBODY)
+    return Symmetries(order, starts, own, free, count, twists)
 
 
 def mechanisms(model: Model, system: JointSystem) -> tuple[np.ndarray, np.ndarray]:
