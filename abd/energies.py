@@ -8,7 +8,6 @@ import numpy as np
 
 from abd.model import Elasticity, Kind, Model
 from abd.potentials import arap, orthogonality
-from abd.potentials.forces import couple
 from abd.potentials.free_motion import inertia
 from abd.rotations import axial
 
@@ -88,20 +87,32 @@ def potential_energies(model: Model, q: np.ndarray, among: np.ndarray | None = N
     return {"gravity": gravity, "elastic": float(elastic)}
 
 
-def external_work(model: Model, before: np.ndarray, after: np.ndarray) -> float:
-    """Work of the forces and torques on dynamic bodies in a step that led from state `before` to `after` (n, 12) [J]."""
+def external_work(
+    model: Model, before: tuple[np.ndarray, np.ndarray], after: tuple[np.ndarray, np.ndarray], h: float
+) -> float:
+    """Work of the forces and torques on dynamic bodies in a step of h [s] [J]: forces times the way, and torques times the mean
+    of the angular velocities at both ends, since a body may turn round several times in a step.
+
+    Args:
+        before, after: states and their rates (n, 12).
+    """
     bodies = model.bodies
     d = bodies.kind == Kind.DYNAMIC
-    moved = (after - before)[d]
-    affine = couple(bodies.torque[d], after[d, 3:].reshape(-1, 3, 3)).reshape(-1, 9)
-    return float(np.sum(bodies.force[d] * moved[:, :3]) + np.sum(affine * moved[:, 3:]))
+    moved = (after[0] - before[0])[d, :3]
+    turned = 0.5 * h * sum(spin(q[d], qd[d]) for q, qd in (before, after))
+    return float(np.sum(bodies.force[d] * moved) + np.sum(bodies.torque[d] * turned))
+
+
+def spin(q: np.ndarray, qd: np.ndarray) -> np.ndarray:
+    """(n, 3) angular velocities ``axial(dA/dt A^-1)`` [rad/s]."""
+    return axial(qd[:, 3:].reshape(-1, 3, 3) @ np.linalg.inv(q[:, 3:].reshape(-1, 3, 3)))
 
 
 def whirl(model: Model, q: np.ndarray, qd: np.ndarray) -> np.ndarray:
     """(n,) |L| / J_mid [rad/s], L the angular momentum of the spin ``axial(dA/dt A^-1)``, J_mid the middle moment of inertia of
     the body at rest; 0 without inertia."""
-    A, Ad, moment = q[:, 3:].reshape(-1, 3, 3), qd[:, 3:].reshape(-1, 3, 3), model.bodies.moment
-    L = np.einsum("nij,nj->ni", inertia(A, moment), axial(Ad @ np.linalg.inv(A)))
+    moment = model.bodies.moment
+    L = np.einsum("nij,nj->ni", inertia(q[:, 3:].reshape(-1, 3, 3), moment), spin(q, qd))
     middle = moment.sum(axis=1) - np.sort(moment, axis=1)[:, 1]
     return np.linalg.norm(L, axis=1) * np.divide(1.0, middle, out=np.zeros_like(middle), where=middle > 0.0)
 

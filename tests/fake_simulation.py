@@ -178,7 +178,7 @@ class FakeSimulation:
     def _report(self, newton: int, min_gap: float) -> SimpleNamespace:
         state = self._state
         kinetic = float(0.5 * (state.qd[:, :3] ** 2).sum())
-        names = ("gravity", "elastic", "contact", "joint", "external_work", "friction_work")
+        names = ("gravity", "elastic", "contact", "joint", "external_work", "friction_work", "integration")
         return SimpleNamespace(
             step=state.step,
             time=state.time,
@@ -186,6 +186,7 @@ class FakeSimulation:
             converged=True,
             substeps=1,
             newton_iterations=newton,
+            opening_iterations=5 if state.step == 1 else 0,
             linear_iterations=10 * newton,
             line_search_trials=newton,
             refused_ways=newton // 4,

@@ -38,6 +38,8 @@ def saved(sim: Simulation) -> dict[str, Any]:
         "external_work": sim.stepper.work.external,
         "friction_work": sim.stepper.work.friction,
         "drive_work": sim.stepper.work.drive,
+        "integration": sim.stepper.work.integration,
+        "energy": sim.stepper.account.energy,
     }
 
 
@@ -47,6 +49,7 @@ def restore(sim: Simulation, saved: dict[str, Any]) -> None:
     if "switches" in saved:
         sim.switches.restore(saved["switches"])
     apart = set_apart(sim, arrays["q"])
+    energy = saved.get("energy") if apart is arrays["q"] else None
     if apart is not arrays["q"]:
         arrays["previous_q"] = arrays["previous_q"] + (apart - arrays["q"])
         arrays["q"] = apart
@@ -62,8 +65,9 @@ def restore(sim: Simulation, saved: dict[str, Any]) -> None:
     sim.stepper.restore(State(step=int(saved["step"]), extra=extra, **arrays, **numbers))
     sim.coordinates = np.asarray(saved["coordinates"]).copy()
     sim.forget_readings()
-    works = ("external_work", "drive_work", "friction_work")
-    sim.stepper.work = Work(*(float(saved[name]) for name in works))
+    works = ("external_work", "drive_work", "friction_work", "integration")
+    sim.stepper.work = Work(*(float(saved.get(name, 0.0)) for name in works))
+    sim.stepper.account.energy = energy
     if "loads" in saved:
         sim.loads.restore(saved["loads"])
 

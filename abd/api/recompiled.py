@@ -196,6 +196,7 @@ def carry_over(old: Simulation, new: Simulation) -> None:
     saved["friction"] = _friction(old, new)
     saved["switches"] = _switches(match, saved["switches"])
     saved["loads"] = _loads(match, new, saved["loads"])
+    saved["energy"] = None  # that of other bodies
     new.restore(saved)
     new.loads.take_functions(old.loads, {int(k): place for place, k in enumerate(match.body) if k >= 0})
     fresh = np.flatnonzero(match.body < 0).tolist()

@@ -179,6 +179,7 @@ class Simulation:
         self.model.settings.gravity.base[:] = given
         self.backend.loads.set_gravity(given)
         self.backend.rows.turn_gravity()
+        self.stepper.account.forget()
         self.stepper.modes.jump(np.ones(len(self.model.bodies), dtype=bool))
         self.stepper.sleep.disturb()
 

@@ -23,9 +23,12 @@ class StepReport:
 
     ``energy``: kinetic, gravity, elastic, contact; "joint" is what penalties, compliances, springs, limits and rotors
     store. "external_work" is the work since the start of forces and torques on bodies and of drives and forces on
-    coordinates, "friction_work" that of contact friction and of friction and damping in joints. What prescribed bodies
-    do is in no account. ``refused_ways``: how often a (sub)step was taken again, shorter, because bodies would have passed
-    one another on its way, or met after a long one. ``max_joint_residual``: of active joints and couplings [m], [rad].
+    coordinates, "friction_work" that of contact friction and of friction and damping in joints. "integration" is what nothing
+    else explains: what the integrator gave since the start, or took (below 0), inelastic impacts included
+    (`abd.step.account.Account`). What prescribed bodies do is in no account of its own.
+    ``opening_iterations``: Newton iterations of the steps that are tried before the first one to find its forces, which are
+    not in ``newton_iterations``. ``refused_ways``: how often a (sub)step was taken again, shorter, because bodies would have
+    passed one another on its way, or met after a long one. ``max_joint_residual``: of active joints and couplings [m], [rad].
     ``converged``: the worst minimisation ended within the tolerances asked for, ``tolerance_achieved`` [m/s]; a step that does
     not get there raises `StepFailure`, or, where other worlds could go on, ``stopped`` says of each that could not why
     (`Simulation.stopped_worlds`). ``broken``: joints that broke after this frame.
@@ -47,6 +50,7 @@ class StepReport:
     contacts: int
     energy: dict[str, float]
     momentum: dict[str, np.ndarray]
+    opening_iterations: int = 0
     refused_ways: int = 0
     broken: tuple[str, ...] = ()
     stopped: dict[int, str] = field(default_factory=dict)
@@ -64,6 +68,7 @@ class StepReport:
             converged=progress.tolerance <= max(settings.tolerance, settings.friction_tolerance),
             substeps=substeps,
             newton_iterations=progress.newton,
+            opening_iterations=progress.opening,
             linear_iterations=progress.linear,
             line_search_trials=progress.trials,
             refused_ways=progress.refused_ways,
@@ -78,6 +83,7 @@ class StepReport:
                 **{name: getattr(figures, name) for name in ("kinetic", "gravity", "elastic", "contact", "joint")},
                 "external_work": work.external + work.drive,
                 "friction_work": work.friction,
+                "integration": work.integration,
             },
             momentum={"linear": figures.linear, "angular": figures.angular},
             broken=broken,

@@ -127,6 +127,6 @@ def _energy_lines(report: dict) -> list[str]:
     change = energy["final"] - energy["initial"]
     return [
         f"energy {change:+.3g} J: forces and drives {energy['external_work']:+.3g} J, friction and dampers "
-        f"{energy['friction_work']:+.3g} J, impacts and integration {energy['unexplained']:+.3g} J "
+        f"{energy['friction_work']:+.3g} J, impacts and integration {energy['integration']:+.3g} J "
         f"({drift:+.2%} of what moved)"
     ]

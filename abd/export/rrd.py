@@ -14,7 +14,6 @@ import numpy as np
 
 from abd.export.palette import distinct_colors
 from abd.export.scenery import Scenery
-from abd.io.frame import ENERGIES
 from abd.optional import required
 
 CLOCK, COUNT = "time", "frame"
@@ -115,7 +114,7 @@ class _Writer:
     def _curves(self) -> None:
         """Numbers of the run over time."""
         trajectory = self.scenery.trajectory
-        series = {f"energy/{name}": trajectory.series(f"/energy/{name}") for name in ENERGIES}
+        series = {f"energy/{name}": values for name, values in trajectory.energies().items()}
         series |= {f"solver/{name}": trajectory.series(f"/solver/{name}") for name in ("min_gap", "newton_iterations")}
         for path, group in trajectory.joint_groups():
             if "count" in group.attrs:

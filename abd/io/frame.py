@@ -11,7 +11,10 @@ from abd.io.ragged import Ragged
 from abd.joint_list import JointList
 from abd.model import Joint, Model
 
-ENERGIES = ("kinetic", "gravity", "elastic", "contact", "joint", "external_work", "friction_work")
+STORED = ("kinetic", "gravity", "elastic", "contact", "joint")
+"""Energies that make the total."""
+ENERGIES = (*STORED, "external_work", "friction_work", "integration")
+"""The account: the total has changed since the start by the sum of the last three."""
 
 
 @dataclass

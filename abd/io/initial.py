@@ -29,6 +29,7 @@ class InitialReport:
     max_joint_residual: tuple[float, float]
     max_orthogonality_error: float
     newton_iterations: int = 0
+    opening_iterations: int = 0
     linear_iterations: int = 0
     line_search_trials: int = 0
     refused_ways: int = 0
@@ -56,6 +57,7 @@ def initial_report(model: Model, state: State, opening: Opening = NOTHING_NEAR) 
             "joint": float(read.energy.sum()),
             "external_work": 0.0,
             "friction_work": 0.0,
+            "integration": 0.0,
         },
         momentum={"linear": linear, "angular": angular},
         max_joint_residual=tuple(read.worst_residual.tolist()),

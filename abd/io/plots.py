@@ -11,7 +11,7 @@ import numpy as np
 from matplotlib import rc_context
 from matplotlib.figure import Figure
 
-from abd.io.frame import ENERGIES
+from abd.io.frame import STORED
 from abd.io.trajectory import Trajectory
 
 _WIDTH = 1.2
@@ -56,8 +56,8 @@ def energy_figure(runs: list[Run]) -> Figure:
     """
     figure, axes = _axes("energy [J]")
     for run in runs:
-        time, energies = _time(run), {name: run.trajectory.series(f"/energy/{name}") for name in ENERGIES}
-        total = sum(values for name, values in energies.items() if not name.endswith("_work"))
+        time, energies = _time(run), run.trajectory.energies()
+        total = sum(energies[name] for name in STORED)
         axes.set_prop_cycle(None)
         for k, (name, values) in enumerate(energies.items()):
             if np.any(values):

@@ -79,7 +79,8 @@ class JsonLines(Observer):
             print(f"note: {text}", file=self.notes, flush=True)
 
     def step(self, report, tally) -> None:
-        names = """step time dt converged substeps newton_iterations linear_iterations line_search_trials refused_ways min_gap
+        names = """step time dt converged substeps newton_iterations opening_iterations linear_iterations line_search_trials
+            refused_ways min_gap
             max_joint_residual max_orthogonality_error residual_force tolerance_achieved contacts energy momentum
             broken stages wall_seconds"""
         self._line({name: getattr(report, name) for name in names.split()})

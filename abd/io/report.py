@@ -12,11 +12,10 @@ from pathlib import Path
 import numpy as np
 
 from abd.errors import StepFailure
-from abd.io.frame import ENERGIES
+from abd.io.frame import STORED
 from abd.model import Kind, Model
 
 _PACKAGES = ("abd", "numpy", "scipy", "warp-lang", "h5py")
-_WORK = ("external_work", "friction_work")
 
 
 @dataclass
@@ -25,7 +24,8 @@ class Tally:
 
     ``initial_energy``, ``energy`` and ``external_work`` [J] are the total at the start, the total at the end (kinetic,
     gravity, elastic, contact and joint: what penalties, springs, limits and rotors store) and the work of external
-    forces and of joint drives and forces since the start; ``friction_work`` that of friction, and of damping in joints.
+    forces and of joint drives and forces since the start; ``friction_work`` that of friction, and of damping in joints;
+    ``integration`` what the integration gave, or took, impacts included (`abd.step.account.Account`).
     ``energy_moved`` is the largest kinetic energy, or change of all the others together, so far. ``refused_ways``:
     (sub)steps taken again because bodies would have passed one another on their way, or met after a long one. ``broken``:
     joint -> time [s] at which it broke.
@@ -35,6 +35,7 @@ class Tally:
     converged_steps: int = 0
     newton_total: int = 0
     newton_max: int = 0
+    opening_iterations: int = 0
     linear_total: int = 0
     linear_max: int = 0
     refused_ways: int = 0
@@ -48,6 +49,7 @@ class Tally:
     energy: float = 0.0
     external_work: float = 0.0
     friction_work: float = 0.0
+    integration: float = 0.0
     initial_potential: float = 0.0
     energy_moved: float = 0.0
     stages: dict[str, float] = field(default_factory=dict)
@@ -66,6 +68,7 @@ class Tally:
         self.converged_steps += bool(report.converged)
         self.newton_total += report.newton_iterations
         self.newton_max = max(self.newton_max, report.newton_iterations)
+        self.opening_iterations += report.opening_iterations
         self.linear_total += report.linear_iterations
         self.linear_max = max(self.linear_max, report.linear_iterations)
         self.refused_ways += report.refused_ways
@@ -75,7 +78,8 @@ class Tally:
         self.worst_tolerance = float(np.maximum(self.worst_tolerance, report.tolerance_achieved))
         self._errors(report)
         self.energy = total_energy(report.energy)
-        self.external_work, self.friction_work = report.energy["external_work"], report.energy["friction_work"]
+        for name in ("external_work", "friction_work", "integration"):
+            setattr(self, name, report.energy[name])
         kinetic = report.energy["kinetic"]
         self.energy_moved = max(self.energy_moved, kinetic, abs(self.energy - kinetic - self.initial_potential))
         self.broken.update(dict.fromkeys(report.broken, report.time))
@@ -87,15 +91,9 @@ class Tally:
         self.max_orthogonality_error = float(np.maximum(self.max_orthogonality_error, report.max_orthogonality_error))
 
     @property
-    def unexplained(self) -> float:
-        """total - external work - friction work - initial total [J]: what the integration took (below 0) or gave, impacts
-        included."""
-        return self.energy - self.external_work - self.friction_work - self.initial_energy
-
-    @property
     def energy_drift(self) -> float | None:
-        """What is `unexplained` over the energy that moved [-]; None where nothing ever did."""
-        return self.unexplained / self.energy_moved if self.energy_moved > 0.0 else None
+        """`integration` over the energy that moved [-]; None where nothing ever did."""
+        return self.integration / self.energy_moved if self.energy_moved > 0.0 else None
 
     @classmethod
     def restored(cls, saved: dict) -> Tally:
@@ -104,8 +102,8 @@ class Tally:
 
 
 def total_energy(energy: dict[str, float]) -> float:
-    """Kinetic, gravity, elastic, contact and joint energy [J]: all but the two works."""
-    return sum(energy[name] for name in ENERGIES if name not in _WORK)
+    """Kinetic, gravity, elastic, contact and joint energy [J]."""
+    return sum(energy[name] for name in STORED)
 
 
 def run_report(
@@ -116,8 +114,8 @@ def run_report(
     `linear_solver`: what the last solve took, why, and its size (`abd.backends.linear.linear`).
     """
     steps = max(tally.steps, 1)
-    # what prescribed bodies do on the others is in no account, nor what a joint stored when it broke
-    drift = None if Kind.KINEMATIC in model.bodies.kind or tally.broken else tally.energy_drift
+    # what prescribed bodies do on the others is in no account by itself
+    drift = None if Kind.KINEMATIC in model.bodies.kind else tally.energy_drift
     report = {
         "scene": model.name,
         "device": device,
@@ -139,9 +137,11 @@ def run_report(
             "final": tally.energy,
             "external_work": tally.external_work,
             "friction_work": tally.friction_work,
-            "unexplained": None if drift is None else tally.unexplained,
+            "integration": None if drift is None else tally.integration,
         },
-        "newton_iterations": {"mean": tally.newton_total / steps, "max": tally.newton_max},
+        "newton_iterations": {
+            "mean": tally.newton_total / steps, "max": tally.newton_max, "opening": tally.opening_iterations,
+        },
         "linear_solver": linear_solver or {},
         "linear_iterations": {"mean": tally.linear_total / steps, "max": tally.linear_max},
         "refused_ways": tally.refused_ways,

@@ -12,6 +12,7 @@ import numpy as np
 
 from abd.errors import AbdError
 from abd.io.checkpoint import read_slots
+from abd.io.frame import ENERGIES
 from abd.io.growing import opened
 from abd.io.layout import FORMAT
 from abd.io.ragged import Ragged
@@ -89,6 +90,10 @@ class Trajectory:
     def series(self, name: str) -> np.ndarray:
         """All frames of one value, for instance "/energy/kinetic" (T,)."""
         return self._file[name][: self._frames]
+
+    def energies(self) -> dict[str, np.ndarray]:
+        """Name -> all frames (T,) of the energies and works of `abd.io.frame.ENERGIES` that the file has [J]."""
+        return {name: self.series(f"/energy/{name}") for name in ENERGIES if name in self._file["energy"]}
 
     def transform(self, frame: int) -> np.ndarray:
         """(n, 4, 4) poses of the user's mesh frames [m] in one frame; -1 is the last."""

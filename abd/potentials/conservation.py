@@ -24,6 +24,10 @@ no rigid body has to have back, and of springs. Only that of springs counts as D
 
 So a first step for which forces are found before (`abd.potentials.beginning`) gives nothing back either, as one that is owed inf.
 
+Spins of single bodies that nothing turns (`abd.joints.closure.own_spins`), as that of a rod about itself between two balls, stay
+what they are: with the momenta P_s along them that the step ends with, all of the above is that of the bodies without inertia
+about these axes, ``P(u') = P_n - P_s + h (gravity along u)``.
+
 A mechanism, which is all that joints and couplings tie together, gives nothing back, and forgets what it is owed, in a step in
 which a contact, limit or rope acts on it, a load, or a row whose forces have no potential (`abd.joints.rows.gains`): what those
 take or give is theirs. Nor does it where only some of its bodies begin anew, as on one side of a gear. Mechanisms that vibrate
@@ -36,18 +40,24 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from abd.potentials.free_motion import inertia
+from abd.potentials.free_motion import inertia, rates
+from abd.rotations import axial
 
-MOST = 0.005
+MOST = 0.05
 """Most that velocities grow in a step beyond what they are."""
-KEPT = 0.995
+KEPT = 0.95
 """Share of what a mechanism nearly at rest is owed that is left after a step."""
 FEW = 1e-3
 """Kinetic energy of its relative motion, over what it is owed, below which it is nearly at rest."""
 LEAST = 1e-14
 """Share of the kinetic energy below which that of relative motion is rounding."""
+NOBODY, ALL = -1, 3
+"""No spin of a body is its own; all are."""
 SINGULAR = 1e-12
 """Share of a motion's inertia below which what others leave of it is rounding."""
+FLAT = 1e-6
+"""Share of the largest inertia below which that of a motion is none, in mechanisms with bodies that are left without theirs: such
+points may stand on a line."""
 
 
 @dataclass(frozen=True)
@@ -78,7 +88,7 @@ class Moving:
         x = self.p - place
         I, m, c = np.zeros((6, 6)), mass.sum(), mass @ x
         I[:3, :3] = m * np.eye(3)
-        I[3:, :3] = np.cross(np.eye(3), c).T @ np.eye(3)
+        I[3:, :3] = np.cross(np.eye(3), c)
         I[:3, 3:] = I[3:, :3].T
         I[3:, 3:] = inertia(self.A, moment).sum(axis=0)
         I[3:, 3:] += np.einsum("n,ij->ij", mass * np.sum(x * x, axis=1), np.eye(3)) - np.einsum("n,ni,nj->ij", mass, x, x)
@@ -94,21 +104,28 @@ class Balance:
     place: np.ndarray
     owed: float
 
-    def velocities(self, moving: Moving) -> tuple[np.ndarray, np.ndarray]:
-        """v (k, 3) and D (k, 3, 3) as they become."""
+    def velocities(self, moving: Moving, own: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """v (k, 3) and D (k, 3, 3) as they become; `own`: (k,) spins that stay."""
         w = self.twist[3:]
         v = self.factor * moving.v + self.twist[:3] + np.cross(w, moving.p - self.place)
-        return v, self.factor * moving.D + np.cross(w, moving.A.transpose(0, 2, 1)).transpose(0, 2, 1)
+        D = self.factor * moving.D + np.cross(w, moving.A.transpose(0, 2, 1)).transpose(0, 2, 1)
+        some = np.flatnonzero((own >= 0) & (own < ALL))
+        A = moving.A[some]
+        e = A[np.arange(len(some)), :, own[some]]
+        e = e / np.linalg.norm(e, axis=1, keepdims=True)
+        missing = np.sum(e * ((1.0 - self.factor) * axial(moving.D[some] @ np.linalg.inv(A)) - w), axis=1)
+        D[some] += rates(A, missing[:, None] * e)
+        return v, np.where((own == ALL)[:, None, None], moving.D, D)
 
 
 def balance(
-    mass: np.ndarray, moment: np.ndarray, before: Moving, after: Moving, gained: float, twists: np.ndarray, free: bool,
-    gravity: np.ndarray, h: float, owed: float | None,
+    mass: np.ndarray, moment: np.ndarray, own: np.ndarray, before: Moving, after: Moving, gained: float, twists: np.ndarray,
+    free: bool, gravity: np.ndarray, h: float, owed: float | None,
 ) -> Balance:  # fmt: skip
     """What a step of h [s] from one state to another leaves to correct.
 
     Args:
-        mass: (k,) [kg]; moment: (k, 3) [kg m^2] of its bodies.
+        mass: (k,) [kg]; moment: (k, 3) [kg m^2] of its bodies; own: (k,) their spins that nothing turns.
         gained: D [J].
         twists: (s, 6) motions (v, w) about the origin under which nothing changes; `free`: all, about the centre of mass.
         gravity: (3,) [m/s^2]; owed: from steps before [J], None after a `Mode.FRESH` step, whose momenta stay.
@@ -118,11 +135,16 @@ def balance(
         place, then = after.centre(mass), before.centre(mass)
     else:
         twists = np.concatenate([twists[:, :3] + np.cross(twists[:, 3:], place), twists[:, 3:]], axis=1)
-    had = twists @ before.momenta(mass, moment, then) + h * mass.sum() * twists[:, :3] @ gravity
+    whole, moment = moment, apart(moment, own)
+    spins = twists @ after.momenta(np.zeros_like(mass), whole - moment, place)
+    had = twists @ before.momenta(mass, whole, then) - spins + h * mass.sum() * twists[:, :3] @ gravity
     has = twists @ after.momenta(mass, moment, place)
     if owed is None:
         had, owed = has, 0.0
-    inverse = _inverse(twists @ after.inertia(mass, moment, place) @ twists.T)
+    K = twists @ after.inertia(mass, moment, place) @ twists.T
+    turns = twists[:, 3:].any(axis=1)
+    largest = np.array([K.diagonal()[turns == one].max() for one in turns])
+    inverse = _inverse(K, FLAT * largest if (own == ALL).any() else np.zeros(len(K)))
     y, wanted = inverse @ has, inverse @ had
     kinetic, whole = after.kinetic(mass, moment), 0.5 * has @ y
     rest = kinetic - whole
@@ -135,15 +157,29 @@ def balance(
     return Balance(float(factor), (wanted - factor * y) @ twists, place, float(kept * left))
 
 
-def _inverse(K: np.ndarray) -> np.ndarray:
-    """(s, s) inverse of the inertia of motions, by a Cholesky factor; without those that others leave nothing of."""
+def apart(moment: np.ndarray, own: np.ndarray) -> np.ndarray:
+    """(k, 3) moments s of bodies (k, 3) without their own spins (k,): about such an axis their inertia is nothing, about the
+    others what it is."""
+    out, some = moment.copy(), np.flatnonzero((own >= 0) & (own < ALL))
+    k = own[some]
+    i, j = (k + 1) % 3, (k + 2) % 3
+    s_i, s_j = moment[some, i], moment[some, j]
+    out[some, k] += 0.5 * (s_i + s_j)
+    out[some, i], out[some, j] = 0.5 * (s_i - s_j), 0.5 * (s_j - s_i)
+    out[own == ALL] = 0.0
+    return out
+
+
+def _inverse(K: np.ndarray, least: np.ndarray) -> np.ndarray:
+    """(s, s) inverse of the inertia of motions, by a Cholesky factor; without those that others leave nothing of, or less than
+    `least` (s,)."""
     s = len(K)
     L, kept = np.zeros((s, s)), np.zeros(s, dtype=bool)
     for i in range(s):
         for j in range(i):
             L[i, j] = (K[i, j] - L[i, :j] @ L[j, :j]) / L[j, j] if kept[j] else 0.0
         pivot = K[i, i] - L[i, :i] @ L[i, :i]
-        kept[i] = pivot > SINGULAR * K[i, i]
+        kept[i] = pivot > max(SINGULAR * K[i, i], least[i])
         L[i, i] = np.sqrt(pivot) if kept[i] else 1.0
         if not kept[i]:
             L[i, :i] = 0.0

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -42,9 +43,10 @@ class Beginning:
     def __init__(self, stepper: Stepper):
         self.stepper, self.model, self.backend = stepper, stepper.model, stepper.backend
 
-    def prepare(self, h: float) -> State | None:
+    def prepare(self, h: float, progress: Progress) -> State | None:
         """Give what takes its first step in one of h [s] what it needs to remember; mechanisms for which a step that is tried
-        fails get nothing. Returns the state as it was, None where nobody got anything."""
+        fails get nothing. Returns the state as it was, None where nobody got anything; what it costs is the progress's
+        `opening`."""
         stepper = self.stepper
         if stepper.previous_h != 0.0 or self.model.settings.integrator != "generalized_alpha" or not len(self.model.joints):
             return None
@@ -56,7 +58,7 @@ class Beginning:
         try:
             while who.any():
                 try:
-                    found = self._found(begin, rule, who)
+                    found = self._found(begin, rule, who, progress)
                     break
                 except StepFailure as failure:
                     failed = who if failure.islands is None else failure.islands
@@ -85,16 +87,17 @@ class Beginning:
         out[chosen[some]] = True
         return out
 
-    def _found(self, begin: State, rule: Scheme, who: np.ndarray) -> State:
+    def _found(self, begin: State, rule: Scheme, who: np.ndarray, progress: Progress) -> State:
         """The state to begin with."""
+        tried = partial(self._tried, progress, begin)
         n, joined = len(who), joined_components(self.model)
         there = Start(self.model, rule, begin.q, begin.qd, joined, turning_arms(self.model))
-        forward, clear = self._tried(begin, begin.qd, None, rule, who)
-        backward, clear_too = self._tried(begin, -begin.qd, None, rule, who)
+        forward, clear = tried(begin.qd, None, rule, who)
+        backward, clear_too = tried(-begin.qd, None, rule, who)
         force = 0.5 * (forward + backward)
-        ahead, late = self._tried(begin, there.opening_velocities(force), np.hstack([force, force]), opening(rule), who)
+        ahead, late = tried(there.opening_velocities(force), np.hstack([force, force]), opening(rule), who)
         memory = there.memory(force, ahead)
-        smooth, later = self._tried(begin, begin.qd, memory, rule, who, Mode.SMOOTH)
+        smooth, later = tried(begin.qd, memory, rule, who, Mode.SMOOTH)
         who = who & clear & clear_too & late & later
         extra = dict(begin.extra)
         forces = extra["forces"].reshape(n, 12)
@@ -108,8 +111,9 @@ class Beginning:
         return replace(begin, qd=qd, extra=extra)
 
     def _tried(
-        self, begin: State, qd: np.ndarray, memory: np.ndarray | None, rule: Scheme, who: np.ndarray, mode: Mode = Mode.FRESH
-    ) -> tuple[np.ndarray, np.ndarray]:
+        self, progress: Progress, begin: State, qd: np.ndarray, memory: np.ndarray | None, rule: Scheme, who: np.ndarray,
+        mode: Mode = Mode.FRESH,
+    ) -> tuple[np.ndarray, np.ndarray]:  # fmt: skip
         """Forces (n, 6) at the end of a step of some bodies `who` (n,) from velocities and memory (n, 12); and which of them
         nothing strikes in it."""
         stepper, backend, settings = self.stepper, self.backend, self.model.settings
@@ -124,7 +128,11 @@ class Beginning:
         stepper.rows.begin(ch2, stepper.time + h)
         start(backend, stepper.nobody, stepper.nobody)
         tight = replace(settings, tolerance=TIGHT * settings.tolerance)
-        solve_step(backend, tight, h, stepper.stiffness, Progress(), stepper.nobody)
+        spent = Progress()
+        try:
+            solve_step(backend, tight, h, stepper.stiffness, spent, stepper.nobody)
+        finally:
+            progress.opening += spent.newton
         stepper.rows.refuse_turned(~who)
         struck = stepper.linked.drawn_along((backend.touch.touching() != 0) | backend.rows.limited())
         backend.steps.finish()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from abd.joints.rows.system import JointSystem
+from abd.joints.rows.system import HISTORY, JointSystem
 from abd.model import Model
 from abd.state import State
 
@@ -39,7 +39,7 @@ def merged(model: Model, system: JointSystem, start: State, parts: list[tuple[np
         for name in names:
             take(name, of)
     take("joint_reference", measured)
-    history = [one.extra["joint_history"].reshape(4, -1).T for one in states]
+    history = [one.extra["joint_history"].reshape(HISTORY, -1).T for one in states]
     extra["joint_history"] = _chosen(history, measured[term]).T.ravel()
     for names in OF_PAIRS:
         extra |= _of_pairs(n, parts, names)

@@ -39,6 +39,7 @@ from abd.energies import Figures
 from abd.errors import OutOfMemory, StepFailure
 from abd.joints.closure.link_graph import connected_labels
 from abd.joints.coordinates.readings import JointReader, Readings
+from abd.joints.rows.system import HISTORY
 from abd.model import Kind
 from abd.rotations import axial
 from abd.state import State
@@ -404,7 +405,7 @@ class Retries:
             stepper.backend.states.set_forces(np.concatenate([acted, acted + h / last * (mean - acted)], axis=1))
         stepper.rebounds.set_previous(start.q, start.qd, h)
         memory = stepper.memory.copy()
-        history = start.extra["joint_history"].reshape(4, -1)
+        history = start.extra["joint_history"].reshape(HISTORY, -1)
         memory.history[1], memory.history[3] = history[0], history[2]
         stepper.memory = memory
         stepper.time, stepper.previous_h = start.time + h, h

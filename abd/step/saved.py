@@ -7,7 +7,7 @@ import numpy as np
 from abd.contact.pair_law import OwnLaws
 from abd.joints.rows import slots
 from abd.joints.rows.forces import Applied
-from abd.joints.rows.system import JointMemory, JointSystem
+from abd.joints.rows.system import HISTORY, JointMemory, JointSystem
 from abd.state import State
 
 _OWN = ("key", "activation", "factor")
@@ -47,7 +47,7 @@ def saved_memory(state: State, joints: JointSystem) -> JointMemory:
         return joints.fresh_memory(state.q, state.qd)
     return JointMemory(
         reference=saved["joint_reference"].copy(),
-        history=saved["joint_history"].reshape(4, -1).copy(),
+        history=saved["joint_history"].reshape(HISTORY, -1).copy(),
         multiplier=saved["joint_multiplier"].copy(),
         linear=saved["joint_linear"].reshape(-1, 3).copy(),
     )

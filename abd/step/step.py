@@ -19,7 +19,7 @@ from abd.joints.rows.system import JointMemory
 from abd.model import Model
 from abd.potentials.sticking import Anchors
 from abd.state import State
-from abd.step.account import Opening, Work
+from abd.step.account import Account, Opening, Work
 from abd.step.beginning import Beginning
 from abd.step.host_copies import HostCopies
 from abd.step.impacts.fast_hits import FastHits
@@ -72,7 +72,7 @@ class Stepper:
         self.nobody = self.absent = self._off = self._switched = linked.nobody
         self.stopped = linked.nobody
         self.substeps = Substeps(self)
-        self.retries, self.beginning = Retries(self), Beginning(self)
+        self.retries, self.beginning, self.account = Retries(self), Beginning(self), Account(self)
         self.loads: Callable[[float, float], tuple[np.ndarray, np.ndarray] | None] | None = None
         self.reset(state)
 
@@ -116,6 +116,7 @@ class Stepper:
         """Continue from a state; what a step before it found says nothing of this one."""
         n = len(self.model.bodies)
         self.figures = None
+        self.account.forget()
         self.time, self.frame = state.time, state.step
         self.previous_h = state.previous_h
         self.touching = state.extra.get("touching", np.zeros(n, dtype=np.int32)).astype(bool)
@@ -252,7 +253,8 @@ class Stepper:
         begin = perf_counter()
         progress, h = Progress(), self.settings.dt
         self.retries.stopped = []
-        unprepared = self.beginning.prepare(h)
+        known, began = self.account.energy, self.account.begin()
+        unprepared = self.beginning.prepare(h, progress)
         try:
             substeps = 1 if self._take_frame(h, progress) else self.retries.advance(h, self.settings.retries, progress)
         except StepFailure as failure:
@@ -260,12 +262,14 @@ class Stepper:
             if unprepared is not None:
                 self.restore(unprepared)
                 self.leave_out(self.off)
+            self.account.energy = known
             raise
         if (stopped := self.retries.stopped):
             progress.stopped = {world: str(failure) for world, failure in stopped}
             self.stop(np.isin(self.model.bodies.world, [*self.stopped_worlds, *progress.stopped]))
             for world, why in progress.stopped.items():
                 _log.warning("world %d is stopped at %.6g s, the others go on: %s", world, self.time - h, why)
+        self.account.end(*began)
         self.frame += 1
         return progress, substeps, perf_counter() - begin
 

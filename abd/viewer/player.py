@@ -8,7 +8,6 @@ from time import monotonic
 
 import numpy as np
 
-from abd.io.frame import ENERGIES
 from abd.pictures.camera import View
 from abd.pictures.cast import Recorded
 from abd.pictures.symbols import force_scale
@@ -47,7 +46,7 @@ class Player:
         tabs = server.gui.add_tab_group()
         self.tables = Tables(server, tabs, run.cast)
         self.tables.filter.on_update(lambda _: self._redraw())
-        self._energies = {name: run.trajectory.series(f"/energy/{name}") for name in ENERGIES}
+        self._energies = run.trajectory.energies()
         shown = tuple(name for name, values in self._energies.items() if np.any(values)) or ("kinetic",)
         self._coordinates = [
             (f"{name}.{label}", g, k, c)

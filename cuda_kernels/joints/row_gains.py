@@ -7,7 +7,7 @@ from cuda_kernels.bodies.integrators import FRESH
 from cuda_kernels.joints import slots
 from cuda_kernels.joints.laws import GIVEN, OFF, QUADRATIC, SINE, evaluate
 from cuda_kernels.joints.measured_rows import MeasuredRows, parameters, row_value
-from cuda_kernels.joints.row_memory import EXACT, FOLLOWS, RESOLVED, STORING, Acting, Memory, has, is_limit
+from cuda_kernels.joints.row_memory import EXACT, FOLLOWS, LIGHT, RESOLVED, STORING, Acting, Memory, has, is_limit
 from cuda_kernels.joints.rows import Rows, residual
 
 wp.set_module_options({"enable_backward": False, "max_unroll": 4})
@@ -20,7 +20,7 @@ ENDLESS = wp.constant(wp.float64(wp.inf))
 @wp.func
 def gain_of(
     acting: Acting, rows: MeasuredRows, memory: Memory, fresh: wp.bool, e: wp.int32, values: wp.array(dtype=wp.float64),
-    ch2: wp.float64,
+    per: wp.float64, ch2: wp.float64,
 ) -> wp.float64:
     law = rows.law[e]
     p = parameters(rows, e)
@@ -40,7 +40,7 @@ def gain_of(
         if wp.abs(before - p[slots.TARGET]) <= FAR * acting.tolerance[e]:
             return ZERO
         return ENDLESS
-    if damped or not has(acting, e, STORING):
+    if not has(acting, e, STORING) or (damped and not has(acting, e, LIGHT)):
         return ENDLESS
     after = row_value(rows, e, values)
     if fresh:
@@ -49,7 +49,8 @@ def gain_of(
         return -HALF * acting.stiffness[e] * (after - before) * (after - before)
     if law == QUADRATIC:
         k = acting.mass_stiffness[e] / ch2 + acting.stiffness[e]
-        return HALF * k * (after - before) * (after + before - TWO * acting.target[e])
+        taken = acting.damping[e] * per * (after - before) * (after - before)
+        return HALF * k * (after - before) * (after + before - TWO * acting.target[e]) + taken
     return (evaluate(law, p, after)[0] - evaluate(law, p, before)[0]) / ch2
 
 
@@ -60,6 +61,7 @@ def row_gains(
     rows: MeasuredRows,
     memory: Memory,
     values: wp.array(dtype=wp.float64),
+    weights: wp.array2d(dtype=wp.float64),
     mode: wp.array(dtype=wp.int32),
     scale: wp.array(dtype=wp.float64),
     gain: wp.array(dtype=wp.float64),
@@ -67,7 +69,7 @@ def row_gains(
     """gain (R,) [J] in the step that ends at measured values (m,), infinite where there is no potential; in a `FRESH` step of the
     bodies' modes (n,) what it took of the springs' energy, negative; `scale` (1,) = c h^2 [s^2]."""
     e = wp.tid() + first
-    gain[e] = gain_of(acting, rows, memory, mode[acting.child[e]] == FRESH, e, values, scale[0])
+    gain[e] = gain_of(acting, rows, memory, mode[acting.child[e]] == FRESH, e, values, weights[0, 7], scale[0])
 
 
 @wp.func

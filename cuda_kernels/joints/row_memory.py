@@ -33,6 +33,7 @@ GAP = wp.constant(2048)
 TURNING = wp.constant(4096)
 STORING = wp.constant(8192)
 RESOLVED = wp.constant(16384)
+LIGHT = wp.constant(32768)
 REACH = wp.constant(wp.float64(2.0))
 WIDEST = wp.constant(wp.float64(1.0e300))
 ROW_SUMS = 3
@@ -46,7 +47,8 @@ class Acting:
     `flags` adds up: ACTIVE, EXACT, FOLLOWS, MOVING (a drive whose target moves on), ARMATURE, ELASTIC (stores the energy of
     a spring), LIMIT (a limit that is not exact), DRIVEN (does work), LOSING (loses it), METRES or RADIANS (its residual
     counts), GAP (one-sided, held by its type), TURNING (an angle that a drive without a gain sets), STORING (of a role that
-    stores energy), RESOLVED (its force follows the trapezoidal rule). shares (3,): `abd.potentials.integrators.Scheme.shares`.
+    stores energy), RESOLVED (its force follows the trapezoidal rule), LIGHT (what its damper takes is
+    known). shares (3,): `abd.potentials.integrators.Scheme.shares`.
     """
 
     law: wp.array(dtype=wp.int32)
@@ -68,8 +70,8 @@ class Acting:
 
 @wp.struct
 class Memory:
-    """history (4, R): values after the last two steps and their rates; multiplier (R,); law (R,) and p (R, 8) of the last
-    step; target, rate (R,): those of the present step."""
+    """history (5, R): values after the last two steps and their rates, and forces that do work; multiplier (R,); law (R,) and
+    p (R, 8) of the last step; target, rate (R,): those of the present step."""
 
     history: wp.array2d(dtype=wp.float64)
     multiplier: wp.array(dtype=wp.float64)
@@ -284,7 +286,8 @@ def remember(
 ):
     """Memory after a step that ended at measured values (m,), and figures of the rows (`ROW_SUMS`).
 
-    The forces of a step count as they are at its end, which is how the step uses them.
+    Work counts forces as they are at the end of a step of implicit Euler, the mean of both ends in others
+    (`abd.joints.rows.forces.row_work`).
     """
     chunk = wp.tid() + first
     energy = ZERO
@@ -343,7 +346,12 @@ def remember(
                 kept = kept - pushed[1] / ch2
             if has(acting, e, ARMATURE) and law != OFF:
                 energy = energy + HALF * acting.mass_stiffness[e] * rate * rate
-            work = (force - kept) * (x - now)
+            pushes = force - kept
+            acted = pushes
+            if w[8] != ZERO:
+                acted = HALF * (memory.history[4, e] + pushes)
+            memory.history[4, e] = pushes
+            work = acted * (x - now)
             if has(acting, e, DRIVEN):
                 driven = driven + work
             if has(acting, e, LOSING):

@@ -12,20 +12,24 @@ from cuda_kernels.bodies.free_motion import moments_about
 from cuda_kernels.bodies.integrators import DISSIPATIVE, FRESH, SMOOTH, STEP
 from cuda_kernels.joints.row_gains import linear_gain
 from cuda_kernels.joints.rows import Rows
-from cuda_kernels.step.figures import column
+from cuda_kernels.step.figures import column, spin_of
 
 wp.set_module_options({"enable_backward": False, "max_unroll": 4})
 
-MOST = wp.constant(wp.float64(0.005))
-KEPT = wp.constant(wp.float64(0.995))
+MOST = wp.constant(wp.float64(0.05))
+KEPT = wp.constant(wp.float64(0.95))
 FEW = wp.constant(wp.float64(1.0e-3))
 LEAST = wp.constant(wp.float64(1.0e-14))
+FLAT = wp.constant(wp.float64(1.0e-6))
 SINGULAR = wp.constant(wp.float64(1.0e-12))
 ENDLESS = wp.constant(wp.float64(wp.inf))
+ALL = wp.constant(3)
+"""All spins of a body are its own."""
 
 SUMS = 29
 """Of a chunk: energy gained; kinetic energy; fresh bodies; before the step P, L and m x, after it P, L and m x, of which x and L
-count from the first body's place before the step; mass; inertia (xx, yy, zz, xy, xz, yz); bodies that are not fresh."""
+count from the first body's place before the step, and L without the spins after it that nothing turns; mass; inertia (xx, yy,
+zz, xy, xz, yz); bodies that are not fresh."""
 Sums = wp.types.vector(length=SUMS, dtype=wp.float64)
 Motions = wp.types.matrix(shape=(6, 6), dtype=wp.float64)
 Along = wp.types.vector(length=6, dtype=wp.float64)
@@ -34,8 +38,10 @@ Along = wp.types.vector(length=6, dtype=wp.float64)
 @wp.struct
 class Mechanisms:
     """bodies (k,) of all mechanisms and `of` (k,) whose they are; chunk (c + 1,): where chunks begin among them, `whole` (c,)
-    whose they are; chunks (m + 1,): where those of mechanisms begin; root (m,): their first bodies; free, count (m,), twists
-    (m,): `abd.joints.closure.symmetries.Symmetries`."""
+    whose they are; own (k,): spins of bodies that nothing turns, `moment` (k,): theirs without them
+    (`abd.joints.closure.own_spins`); chunks (m + 1,): where those of mechanisms begin; root (m,): their first bodies; flat (m,):
+    whether bodies of theirs are left without inertia; free, count (m,), twists (m,): see
+    `abd.joints.closure.symmetries.Symmetries`."""
 
     bodies: wp.array(dtype=wp.int32)
     of: wp.array(dtype=wp.int32)
@@ -45,6 +51,9 @@ class Mechanisms:
     root: wp.array(dtype=wp.int32)
     free: wp.array(dtype=wp.int32)
     count: wp.array(dtype=wp.int32)
+    own: wp.array(dtype=wp.int32)
+    moment: wp.array(dtype=wp.vec3d)
+    flat: wp.array(dtype=wp.int32)
     twists: wp.array(dtype=wp.spatial_matrixd)
 
 
@@ -148,6 +157,9 @@ def add_up(
         b = anew(b)
         x = before.p[b] - origin
         L = momentum(s, m, x, before.A[b], v0, rate_of(earlier, b))
+        left = mechanisms.moment[k]
+        if mechanisms.own[k] >= 0:
+            L = L - momentum(s - left, ZERO, x, now.A[b], v, rate_of(velocity, b))
         for r in range(3):
             a[3 + r] = a[3 + r] + m * v0[r]
             a[6 + r] = a[6 + r] + L[r]
@@ -156,14 +168,14 @@ def add_up(
         x = now.p[b] - origin
         A = now.A[b]
         D = rate_of(velocity, b)
-        a[1] = a[1] + kinetic(s, m, v, D, v, D)
-        L = momentum(s, m, x, A, v, D)
+        a[1] = a[1] + kinetic(left, m, v, D, v, D)
+        L = momentum(left, m, x, A, v, D)
         for r in range(3):
             a[12 + r] = a[12 + r] + m * v[r]
             a[15 + r] = a[15 + r] + L[r]
             a[18 + r] = a[18 + r] + m * x[r]
         a[21] = a[21] + m
-        I = moments_about(A, s)
+        I = moments_about(A, left)
         xx = wp.dot(x, x)
         for r in range(3):
             a[22 + r] = a[22 + r] + I[r, r] + m * (xx - x[r] * x[r])
@@ -186,8 +198,15 @@ def inertia_of(a: Sums) -> wp.mat33d:
 
 
 @wp.func
-def solved(K: Motions, b: Along, count: wp.int32) -> Along:
-    """K^-1 b of the first `count` motions by a Cholesky factor, without those that others leave nothing of."""
+def turning(B: wp.spatial_matrixd, j: wp.int32) -> wp.bool:
+    """Whether a motion turns."""
+    return B[j, 3] != ZERO or B[j, 4] != ZERO or B[j, 5] != ZERO
+
+
+@wp.func
+def solved(K: Motions, b: Along, least: Along, count: wp.int32) -> Along:
+    """K^-1 b of the first `count` motions by a Cholesky factor, without those that others leave nothing of, or less than
+    `least`."""
     L = Motions()
     for i in range(count):
         for j in range(i):
@@ -199,7 +218,7 @@ def solved(K: Motions, b: Along, count: wp.int32) -> Along:
         pivot = K[i, i]
         for k in range(i):
             pivot = pivot - L[i, k] * L[i, k]
-        if pivot > SINGULAR * K[i, i]:
+        if pivot > wp.max(SINGULAR * K[i, i], least[i]):
             L[i, i] = wp.sqrt(pivot)
         else:
             for k in range(i + 1):
@@ -284,8 +303,15 @@ def balance(
         for k in range(count):
             u = wp.vec3d(B[k, 3], B[k, 4], B[k, 5])
             K[j, k] = wp.dot(wp.vec3d(B[k, 0], B[k, 1], B[k, 2]) + wp.cross(u, shift), Pj) + wp.dot(u, Lj)
-    y = solved(K, has, count)
-    wanted = solved(K, had, count)
+    least = Along()
+    if mechanisms.flat[i] != 0:
+        for j in range(count):
+            turns = turning(B, j)
+            for k in range(count):
+                if turning(B, k) == turns:
+                    least[j] = wp.max(least[j], FLAT * K[k, k])
+    y = solved(K, has, least, count)
+    wanted = solved(K, had, least, count)
     whole = ZERO
     aim = ZERO
     for j in range(count):
@@ -325,8 +351,15 @@ def correct(
     factor = correction.factor[i]
     w = correction.w[i]
     v = correction.v[i] + wp.cross(w, now.p[b] - correction.place[i])
-    D = skew(w) * now.A[b]
+    own = mechanisms.own[k]
+    A = now.A[b]
+    if own >= 0 and own < ALL:
+        # this spin stays
+        e = wp.normalize(column(A, own))
+        w = w + wp.dot(e, (ONE - factor) * spin_of(A, rate_of(velocity, b)) - w) * e
+    D = skew(w) * A
     for r in range(3):
         velocity[b, r] = factor * velocity[b, r] + v[r]
-        for c in range(3):
-            velocity[b, 3 + 3 * r + c] = factor * velocity[b, 3 + 3 * r + c] + D[r, c]
+        if own != ALL:
+            for c in range(3):
+                velocity[b, 3 + 3 * r + c] = factor * velocity[b, 3 + 3 * r + c] + D[r, c]

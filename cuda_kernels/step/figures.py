@@ -8,7 +8,8 @@ per quantity in ``partial[quantity, chunk]``, sums first, then largest values; `
 import warp as wp
 
 from cuda_kernels.bodies.affine import HALF, ONE, ZERO, Pose, rate_of
-from cuda_kernels.bodies.bodies import DYNAMIC, BodyData, StepData, couple, elastic_energy
+from cuda_kernels.bodies.bodies import DYNAMIC, BodyData, StepData, elastic_energy
+from cuda_kernels.bodies.integrators import SMOOTH, STEP
 from cuda_kernels.contact.pair_law import PairLaw, activation
 from cuda_kernels.joints.rows import Rows, residual
 from cuda_kernels.parallel.chunks import CHUNK
@@ -51,11 +52,17 @@ def column(m: wp.mat33d, c: wp.int32) -> wp.vec3d:
 
 
 @wp.func
+def spin_of(A: wp.mat33d, D: wp.mat33d) -> wp.vec3d:
+    """Angular velocity [rad/s] of D = dA/dt."""
+    W = D * wp.inverse(A)
+    return HALF * wp.vec3d(W[2, 1] - W[1, 2], W[0, 2] - W[2, 0], W[1, 0] - W[0, 1])
+
+
+@wp.func
 def whirl_of(A: wp.mat33d, D: wp.mat33d, s: wp.vec3d) -> wp.float64:
     """|L| / J_mid [rad/s], L the angular momentum of the spin of D = dA/dt, J_mid the middle moment of inertia of the body at
     rest, whose second moments are s (`abd.energies.whirl`)."""
-    W = D * wp.inverse(A)
-    w = HALF * wp.vec3d(W[2, 1] - W[1, 2], W[0, 2] - W[2, 0], W[1, 0] - W[0, 1])
+    w = spin_of(A, D)
     total = wp.trace(A * wp.diag(s) * wp.transpose(A))
     L = total * w - A * wp.cw_mul(s, wp.transpose(A) * w)
     middle = wp.max(wp.min(s[0], s[1]), wp.min(wp.max(s[0], s[1]), s[2]))
@@ -72,16 +79,18 @@ def body_figures(
     step: StepData,
     pose: Pose,
     before: Pose,
+    earlier: wp.array2d(dtype=wp.float64),
     velocity: wp.array2d(dtype=wp.float64),
+    motion: wp.array2d(dtype=wp.float64),
     gradient: wp.array2d(dtype=wp.float64),
     count: wp.int32,
     across: wp.int32,
     along: wp.int32,
     partial: wp.array2d(dtype=wp.float64),
 ):
-    """Sums over the dynamic bodies (`BODY_SUMS`), with the work of forces and torques on the way from `before`; of all
-    bodies the largest strain, entry of the gradient of the centre of mass, and |dA/dt|_F, of the dynamic ones the largest
-    `whirl_of`."""
+    """Sums over the dynamic bodies (`BODY_SUMS`), with the work of forces and torques on the way from `before`, where the rates
+    were `earlier` (`abd.energies.external_work`); of all bodies the largest strain, entry of the gradient of the centre of
+    mass, and |dA/dt|_F, of the dynamic ones the largest `whirl_of`."""
     chunk = wp.tid() + first
     s = BodyFigures()
     for k in range(CHUNK):
@@ -113,7 +122,8 @@ def body_figures(
                 work = wp.dot(body.force[b], p - before.p[b])
                 tau = body.torque[b]
                 if wp.dot(tau, tau) > ZERO:
-                    work = work + wp.ddot(couple(tau, A), A - before.A[b])
+                    w = spin_of(A, D) + spin_of(before.A[b], rate_of(earlier, b))
+                    work = work + HALF * motion[SMOOTH, STEP] * wp.dot(tau, w)
                 s[9] = s[9] + work
                 s[13] = wp.max(s[13], whirl_of(A, D, moment))
     for q in range(BODY_FIGURES):

@@ -51,7 +51,8 @@ def test_the_same_scene_goes_on(device):
         one, two = sim.step(), other.step()
         same(sim, other, sim.bodies, 1e-9)
         for name, value in one.energy.items():
-            assert value == pytest.approx(two.energy[name], abs=1e-7), name
+            # what penalties hold is measured anew
+            assert value == pytest.approx(two.energy[name], abs=1e-6 if name == "integration" else 1e-7), name
     for one, two in zip(sim.joints["elbow"].wrench(), other.joints["elbow"].wrench(), strict=True):
         np.testing.assert_allclose(one, two, atol=1e-5)
 

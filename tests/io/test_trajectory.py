@@ -87,7 +87,7 @@ def test_contents_follow_the_contract(tmp_path):
         assert (
             np.abs(ends[1] - model.user_transform(model.bodies.q)[1] @ body_frame_inverse() @ pose(-0.75)).max() < 1e-14
         )
-        names = "kinetic gravity elastic contact joint external_work friction_work"
+        names = "kinetic gravity elastic contact joint external_work friction_work integration"
         assert sorted(file["energy"]) == sorted(names.split())
         assert file["momentum/linear"].shape == file["momentum/angular"].shape == (8, 3)
         assert file["solver/max_joint_residual"].shape == (8, 2)

@@ -14,7 +14,7 @@ from abd.backends.reference.on_numpy import NumpyBackend
 from abd.contact.pair_law import PairLaw
 from abd.energies import external_work, kinetic_energy, momenta, orthogonality_error, potential_energies
 from abd.joints.coordinates.readings import Readings
-from abd.joints.rows.forces import row_work
+from abd.joints.rows.forces import row_work, working_forces
 from abd.joints.rows.table import values
 from abd.potentials.integrators import row_weights, scheme
 from cuda_kernels.step import figures
@@ -64,7 +64,7 @@ def test_figures_of_bodies_and_joints_are_those_of_the_definitions(simulation, m
     stepper, model = simulation.stepper, simulation.model
     # impacts after the step turn rotors, and friction in them does work
     monkeypatch.setattr(stepper.rebounds, "rebound", lambda *_: None)
-    q, before, work = stepper.q, stepper.memory, stepper.work
+    start, before, work = (stepper.q, stepper.qd), stepper.memory, stepper.work
     report = simulation.step()
     found, now, system = stepper.figures, stepper.memory, stepper.joints
     assert found.kinetic == pytest.approx(kinetic_energy(model, stepper.qd), rel=CLOSE)
@@ -74,13 +74,15 @@ def test_figures_of_bodies_and_joints_are_those_of_the_definitions(simulation, m
     potential = potential_energies(model, stepper.q)
     assert found.gravity == pytest.approx(potential["gravity"], rel=CLOSE)
     assert found.elastic == pytest.approx(potential["elastic"], rel=1e-9)
-    assert found.external_work == pytest.approx(external_work(model, q, stepper.q), rel=1e-10)
+    assert found.external_work == pytest.approx(external_work(model, start, (stepper.q, stepper.qd), DT), rel=1e-10)
     assert found.orthogonality_error == pytest.approx(orthogonality_error(stepper.q), rel=1e-9)
     assert found.fastest == pytest.approx(np.linalg.norm(stepper.qd[:, 3:], axis=1).max(), rel=CLOSE)
     read = Readings(simulation.reader, system, stepper.q, stepper.qd, simulation.coordinates, now, stepper.applied)
     assert found.joint == pytest.approx(read.energy.sum(), rel=1e-10)
     assert found.joint_residual == pytest.approx(read.worst_residual, rel=1e-9)
-    driven, lost = row_work(system, stepper.applied, before.history[0], now.history[0])
+    rule = scheme(model.settings.integrator, DT, DT)
+    smooth = row_weights(rule, stepper.modes.of(rule, stepper.acting), *system.row_bodies)[8] != 0.0
+    driven, lost = row_work(system, stepper.applied, before.history[0], now.history[0], before.history[4], smooth)
     assert driven != 0.0 != lost
     assert found.drive_work == pytest.approx(driven, rel=1e-10)
     assert found.friction_work == pytest.approx(lost, rel=1e-10)
@@ -125,6 +127,7 @@ def test_a_step_of_joint_rows_is_set_and_remembered_as_defined(simulation):
             assert_close(one, other, CLOSE)
         applied, after = stepper.applied, stepper.memory
         expected = system.remember(before, stepper.q, weights, applied.p, applied.shift, ch2)
+        expected.history[4] = working_forces(system, applied, expected.history[0])
         for name in ("reference", "multiplier", "linear"):
             assert_close(getattr(after, name), getattr(expected, name), 1e-11)
         for row, other in zip(after.history, expected.history, strict=True):

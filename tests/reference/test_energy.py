@@ -123,7 +123,9 @@ def test_what_damping_and_loads_do_is_theirs():
         found = energies(simulation, 100)
         (angle,) = simulation.joints["hinge"].coordinates
         assert abs(found[-1] - pushed[1] * angle) < 2e-3 if spring is None else found[-1] < -0.1
-        assert not simulation.backend.states.read_owed().any()
+        # a light damper leaves the pendulum what steps take
+        owed = simulation.backend.states.read_owed()
+        assert not owed.any() if spring is None else np.abs(owed).max() < 1e-12
 
 
 def test_a_pendulum_that_hangs_at_rest_stays_there():

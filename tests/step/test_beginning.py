@@ -7,6 +7,7 @@ import pytest
 from on_device import NAME
 
 import abd
+from abd.backends.progress import Progress
 from abd.errors import StepFailure
 
 pytestmark = pytest.mark.device
@@ -26,7 +27,7 @@ def pendulum(device: str = NAME, damping: float = 0.0, **solver) -> abd.Simulati
 
 
 def begun(simulation: abd.Simulation) -> np.ndarray:
-    simulation.stepper.beginning.prepare(H)
+    simulation.stepper.beginning.prepare(H, Progress())
     return simulation.stepper.modes.remembers
 
 

@@ -363,6 +363,7 @@ class JointControl:
         coordinates = (sim.reader.table, sim.coordinates)
         stepper.memory, stepper.applied = carried(old, stepper.memory, stepper.applied, new, coordinates, states)
         sim.backend.rows.set_joints(new)
+        stepper.account.forget()
         stepper.sleep.disturb()
         for index in indices:
             self._jump(index)

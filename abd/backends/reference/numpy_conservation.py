@@ -52,8 +52,9 @@ class Conservation:
             ]
             twists = found.twists[k, : found.count[k]]
             due = None if fresh else due
-            balanced = balance(mass, moment, *ends, change, twists, bool(found.free[k]), self.gravity, h, due)
-            velocity[b], owed[root] = state(*balanced.velocities(ends[1])), balanced.owed
+            own = found.own[found.starts[k] : found.starts[k + 1]]
+            balanced = balance(mass, moment, own, *ends, change, twists, bool(found.free[k]), self.gravity, h, due)
+            velocity[b], owed[root] = state(*balanced.velocities(ends[1], own)), balanced.owed
         return velocity, owed
 
     def _elastic(self, b: np.ndarray, q: np.ndarray) -> float:

@@ -10,6 +10,7 @@ from abd.backends.warp.terms.joints import Joints
 from abd.backends.warp.terms.row_memory import RowMemory
 from abd.joints.closure.symmetries import symmetries
 from abd.model import Model
+from abd.potentials.conservation import ALL, apart
 from cuda_kernels.bodies.affine import Pose
 from cuda_kernels.step import conservation
 
@@ -41,8 +42,11 @@ class Conservation:
             ("root", found.bodies[found.starts[:-1]]),
             ("free", found.free),
             ("count", found.count),
+            ("own", found.own),
+            ("flat", np.logical_or.reduceat(found.own == ALL, found.starts[:-1]) if len(found) else np.zeros(0)),
         ):
             setattr(m, name, device.upload(np.asarray(values, dtype=np.int32), wp.int32))
+        m.moment = device.upload(apart(model.bodies.moment[found.bodies], found.own), wp.vec3d)
         m.twists = device.upload(found.twists, wp.spatial_matrixd)
         gains = self.gains = conservation.Gains()
         gains.linear, gains.linear_starts, gains.linear_entries = joints.linear, joints.linear_starts, joints.linear_entries

@@ -15,6 +15,7 @@ import numpy as np
 
 from abd.joint_list import JointList
 from abd.joints.closure.link_graph import connected_labels
+from abd.joints.closure.own_spins import own_spins
 from abd.joints.rows.forces import LIMITS
 from abd.joints.rows.rows import residual
 from abd.joints.rows.sizes import half_length
@@ -22,6 +23,7 @@ from abd.joints.rows.springs import resolved, turns
 from abd.joints.rows.system import JointSystem, Role
 from abd.joints.rows.table import linearize
 from abd.model import WORLD, Bodies, Kind, Model
+from abd.potentials.conservation import ALL, NOBODY
 from abd.potentials.free_motion import rates
 from abd.rotations import rotations
 
@@ -44,12 +46,14 @@ class Symmetries:
 
     Attributes:
         bodies: (k,) those of all mechanisms, one after the other, each ascending; starts: (m + 1,) where they begin.
+        own: (k,) spins of theirs that nothing turns (`abd.joints.closure.own_spins`).
         free: (m,) bool, nothing holds it: its motions are all, about its centre of mass.
         count: (m,) motions s; twists: (m, 6, 6) of which the first s rows are (v, w), about the origin.
     """
 
     bodies: np.ndarray
     starts: np.ndarray
+    own: np.ndarray
     free: np.ndarray
     count: np.ndarray
     twists: np.ndarray
@@ -75,7 +79,10 @@ def symmetries(model: Model, system: JointSystem) -> Symmetries:
     twists, count = holding.motions()
     free = ~holding.held
     twists = np.where(free[:, None, None], np.eye(6), twists)
-    return Symmetries(order, starts, free, np.where(free, 6, count), twists)
+    count = np.where(free, 6, count)
+    own = own_spins(model, system, order)
+    own = np.where((own == ALL) | (np.repeat(count, sizes) == 0), own, NOBODY)
+    return Symmetries(order, starts, own, free, count, twists)
 
 
 def mechanisms(model: Model, system: JointSystem) -> tuple[np.ndarray, np.ndarray]:

@@ -80,18 +80,26 @@ def row_energies(system: JointSystem, applied: Applied, x: np.ndarray, rate: np.
     return energy + np.where(on & (a.role == Role.ARMATURE), 0.5 * a.mass_stiffness * rate**2, 0.0)
 
 
-def row_work(system: JointSystem, applied: Applied, before: np.ndarray, after: np.ndarray) -> tuple[float, float]:
+def working_forces(system: JointSystem, applied: Applied, x: np.ndarray) -> np.ndarray:
+    """(R,) forces with which the rows push their values x (R,) beyond what has a potential [N or N m]."""
+    a = system.acting
+    kept = np.where(_elastic(system), -_elasticity(system, applied) * (x - a.target), 0.0)
+    kept = np.where(applied.law == Law.OFF, 0.0, kept) + row_forces(_limits_alone(system, applied), x)
+    return row_forces(applied, x) - kept
+
+
+def row_work(
+    system: JointSystem, applied: Applied, before: np.ndarray, after: np.ndarray, pushed: np.ndarray, smooth: np.ndarray
+) -> tuple[float, float]:
     """Work [J] of drives and of forces, and of friction and damping, while the rows went from `before` to `after` (R,).
 
-    The force counts as it is at the end of the step, which is how the step uses it.
+    Implicit Euler takes forces as they are at the end of the step; rows that are `smooth` (R,), of steps of second order, count
+    the mean with those at its beginning, `pushed` (R,), as `working_forces` has them.
     """
     if not len(before):
         return 0.0, 0.0
-    a = system.acting
-    kept = np.where(_elastic(system), -_elasticity(system, applied) * (after - a.target), 0.0)
-    kept = np.where(applied.law == Law.OFF, 0.0, kept)
-    kept += row_forces(_limits_alone(system, applied), after)
-    work = (row_forces(applied, after) - kept) * (after - before)
+    a, force = system.acting, working_forces(system, applied, after)
+    work = np.where(smooth, 0.5 * (pushed + force), force) * (after - before)
     driven = np.isin(a.role, DOING)
     lost = ~driven & (a.role != Role.ARMATURE) & ~(a.exact & ~a.follows)
     return float(work[driven].sum()), float(work[lost].sum())

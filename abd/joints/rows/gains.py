@@ -1,8 +1,8 @@
 """By how much the energy of joint rows grew in a step, where their forces have a potential.
 
-Springs and penalties without damping have one, so do exact rows, which do no work, and what does not act. Drives, damping,
-friction, rotors, forces, users' laws, and rows whose target moves have none: theirs is infinite. Limits that push are none of a
-smooth step's (`abd.potentials.integrators`) and count as 0.
+Springs and penalties have one, and what light dampers of theirs take, ``c (dx)^2 / h``, counts as if they held it; exact rows do
+no work, nor does what does not act. Drives, other damping, friction, rotors, forces, users' laws, and rows whose target moves
+have none: theirs is infinite. Limits that push are none of a smooth step's (`abd.potentials.integrators`) and count as 0.
 """
 
 from __future__ import annotations
@@ -27,13 +27,13 @@ def linear_gains(rows: Rows, before: np.ndarray, after: np.ndarray, ch2: float) 
 
 def row_gains(
     system: JointSystem, law: np.ndarray, p: np.ndarray, before: np.ndarray, after: np.ndarray, fresh: np.ndarray,
-    resolved: np.ndarray, time: float, ch2: float,
+    resolved: np.ndarray, light: np.ndarray, time: float, ch2: float, h: float,
 ) -> np.ndarray:  # fmt: skip
     """(R,) [J], infinite where there is no potential; what a `Mode.FRESH` step took of the springs' energy, negative.
 
     Args:
-        law: (R,), p: (R, 8) of the step of c h^2 [s^2] to `time` [s]; before, after: (R,) values of the rows; fresh: (R,) bool;
-            resolved: (R,) bool, `abd.joints.rows.springs`.
+        law: (R,), p: (R, 8) of the step of h [s], c h^2 [s^2], to `time` [s]; before, after: (R,) values of the rows; fresh: (R,)
+            bool; resolved, light: (R,) bool, `abd.joints.rows.springs`.
     """
     a = system.acting
     moved = (a.rate != 0.0) & (a.damping > 0.0)
@@ -42,11 +42,11 @@ def row_gains(
             moved[row] |= function(time) != constant[row]
     smooth = np.isin(law, (Law.QUADRATIC, Law.SINE))
     held = a.exact & smooth & ~a.follows & (np.abs(before - p[:, slots.TARGET]) <= FAR * a.tolerance)
-    spring = np.isin(a.role, SPRINGS) & smooth & ~a.exact & ~a.follows & (a.damping == 0.0)
+    spring = np.isin(a.role, SPRINGS) & smooth & ~a.exact & ~a.follows & ((a.damping == 0.0) | light)
     grown_of = 0.5 * (a.mass_stiffness / ch2 + a.stiffness) * (after - before) * (after + before - 2.0 * a.target)
     nothing = (law == Law.OFF) | np.isin(law, LIMITS) | (p[:, slots.STRENGTH] == 0.0) & (law != Law.GIVEN)
     grown = (laws.evaluate(law, p, after)[0] - laws.evaluate(law, p, before)[0]) / ch2
-    grown = np.where(spring & (law == Law.QUADRATIC), grown_of, grown)
+    grown = np.where(spring & (law == Law.QUADRATIC), grown_of + a.damping * (after - before) ** 2 / h, grown)
     taken = np.where(resolved, 0.0, -0.5 * a.stiffness * (after - before) ** 2)
     grown = np.where(fresh, taken, grown)
     return np.where(nothing | held & ~moved, 0.0, np.where(spring & ~moved, grown, np.inf))

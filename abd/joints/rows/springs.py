@@ -20,37 +20,103 @@ from abd.joints.rows import slots
 from abd.joints.rows.forces import SPRINGS
 from abd.joints.rows.laws import Law
 from abd.joints.rows.measured_rows import evaluate
+from abd.joints.rows.rows import Rows
 from abd.joints.rows.system import JointSystem, Role
 from abd.joints.rows.table import linearize
 from abd.model import WORLD, Kind, Model
-from abd.potentials.free_motion import inertia, spin, torque
+from abd.potentials.free_motion import FLAT, inertia, torque
 
 RESOLVED = np.pi
 """Turn of a spring's vibration per step [rad] up to which it is one that steps can show: half a period."""
 
+LIGHT = 0.02
+"""Share of a speed that a damper takes in a step, up to which it is light."""
+
 
 def turns(model: Model, system: JointSystem) -> np.ndarray:
-    """(R,) by how much what springs and compliant joints hold would vibrate in a step without anything else [rad], as the bodies
+    """(R,) by how much what springs and compliant joints hold would vibrate in a step without other joints [rad], as the bodies
     stand at the start; 0 for other rows."""
-    bodies, a, rows, table = model.bodies, system.acting, system.rows, system.table
-    if not len(a.joint):
-        return np.zeros(0)
-    elastic = a.active & np.isin(a.role, SPRINGS) & (a.role != Role.COUPLING) & (a.mass_stiffness == 0.0)
-    which, yields = np.flatnonzero(elastic), np.zeros(len(a.joint))
-    measured, *gradients = linearize(table, bodies.q)
-    slope, chosen = evaluate(rows, measured)[1], elastic[rows.term_row]
-    row, m = rows.term_row[chosen], rows.term_measure[chosen]
-    A = bodies.q[:, 3:].reshape(-1, 3, 3)
-    I, dynamic = inertia(A, bodies.moment), (bodies.kind == Kind.DYNAMIC) & (bodies.mass > 0.0)
-    for of, gradient in zip((table.child, table.parent), gradients, strict=True):
-        wrench, body = np.zeros((len(a.joint), 12)), np.full(len(a.joint), WORLD)
-        np.add.at(wrench, row, slope[chosen, None] * gradient[m])
-        body[row] = of[m]
-        some = which[(body[which] != WORLD) & dynamic[body[which]]]
-        b, force = body[some], wrench[some]
-        moment = torque(force[:, 3:].reshape(-1, 3, 3), A[b])
-        yields[some] += np.sum(force[:, :3] ** 2, axis=1) / bodies.mass[b] + np.sum(moment * spin(I[b], moment), axis=1)
-    return model.settings.dt * np.sqrt(a.stiffness * yields)
+    return model.settings.dt * np.sqrt(system.acting.stiffness * _yields(model, system))
+
+
+def light(model: Model, system: JointSystem) -> np.ndarray:
+    """(R,) bool, springs and compliant joints whose dampers take less than `LIGHT` of a speed along them in a step: it is known
+    as well as what springs hold."""
+    a = system.acting
+    out = (a.damping > 0.0) & (a.law == Law.QUADRATIC) & (model.settings.dt * a.damping * _yields(model, system) < LIGHT)
+    out[[*a.target_of, *a.rate_of]] = False
+    return out & np.isin(a.role, SPRINGS) & (a.role != Role.COUPLING) & (a.rate == 0.0) & ~a.exact & ~a.follows
+
+
+def _yields(model: Model, system: JointSystem) -> np.ndarray:
+    """(R,) what the two bodies of springs and compliant joints yield to forces along them [1/kg, 1/(kg m^2)], as far as what
+    their joint holds beside them lets, and without other joints; 0 for other rows."""
+    a, linear = system.acting, system.linear
+    out, stiff = np.zeros(len(a.joint)), a.exact | (a.mass_stiffness > 0.0)
+    which = np.flatnonzero(a.active & np.isin(a.role, SPRINGS) & (a.role != Role.COUPLING) & ~stiff)
+    if not len(which):
+        return out
+    joints, place = np.unique(a.joint[which], return_inverse=True)
+    number = np.full(1 + max(a.joint.max(), linear.joint.max(initial=0)), -1)
+    number[joints] = np.arange(len(joints))
+    roots = _roots(model)
+    z = _measured_ways(model, system, roots)
+    held = np.flatnonzero(a.active & stiff & np.isin(a.role, (Role.CONSTRAINT, Role.LOCK)) & (number[a.joint] >= 0))
+    straight = np.flatnonzero(linear.K.any(axis=1) & (number[linear.joint] >= 0))
+    ways = np.concatenate([z[held], _straight_ways(model, linear, straight, roots)])
+    length = np.linalg.norm(ways, axis=1)
+    ways /= np.where(length > 0.0, length, 1.0)[:, None]
+    owner = np.concatenate([number[a.joint[held]], np.repeat(number[linear.joint[straight]], 3)])
+    count = np.bincount(owner, minlength=len(joints))
+    order = np.argsort(owner, kind="stable")
+    B = np.zeros((len(joints), max(int(count.max()), 1), 12))
+    B[owner[order], np.arange(len(owner)) - np.repeat(np.cumsum(count) - count, count)] = ways[order]
+    S = np.linalg.pinv(B @ B.transpose(0, 2, 1), rcond=1e-10, hermitian=True)
+    along, whole = np.einsum("kri,ki->kr", B[place], z[which]), np.sum(z[which] ** 2, axis=1)
+    left = whole - np.einsum("kr,krs,ks->k", along, S[place], along)
+    out[which] = np.where(left > 1e-9 * whole, left, 0.0)
+    return out
+
+
+def _roots(model: Model) -> np.ndarray:
+    """(n, 6, 6) roots of the inverse mass matrices of rigid bodies, 0 of those that do not move."""
+    bodies = model.bodies
+    J, V = np.linalg.eigh(inertia(bodies.q[:, 3:].reshape(-1, 3, 3), bodies.moment))
+    moves = ((bodies.kind == Kind.DYNAMIC) & (bodies.mass > 0.0))[:, None]
+    turns = moves & (FLAT * J[:, 2:] < J)
+    out = np.zeros((len(bodies), 6, 6))
+    out[:, :3, :3] = np.where(moves, 1.0 / np.sqrt(np.where(moves, bodies.mass[:, None], 1.0)), 0.0)[:, :, None] * np.eye(3)
+    root = np.where(turns, 1.0 / np.sqrt(np.where(turns, J, 1.0)), 0.0)
+    out[:, 3:, 3:] = np.einsum("nik,nk,njk->nij", V, root, V)
+    return out
+
+
+def _by_twist(model: Model, roots: np.ndarray, body: np.ndarray, gradient: np.ndarray) -> np.ndarray:
+    """(k, 6) forces and torques of gradients (k, 12) by states of bodies (k,), times their roots; 0 for the world's."""
+    A = model.bodies.q[body, 3:].reshape(-1, 3, 3)
+    wrench = np.concatenate([gradient[:, :3], torque(gradient[:, 3:].reshape(-1, 3, 3), A)], axis=1)
+    return np.where((body == WORLD)[:, None], 0.0, np.einsum("kij,kj->ki", roots[body], wrench))
+
+
+def _measured_ways(model: Model, system: JointSystem, roots: np.ndarray) -> np.ndarray:
+    """(R, 12) of the measured rows, of their children and their parents."""
+    rows, table, out = system.rows, system.table, np.zeros((len(system.rows), 12))
+    measured, *gradients = linearize(table, model.bodies.q)
+    slope, row, m = evaluate(rows, measured)[1], rows.term_row, rows.term_measure
+    for side, (of, gradient) in enumerate(zip((table.child, table.parent), gradients, strict=True)):
+        np.add.at(out[:, 6 * side : 6 * side + 6], row, slope[:, None] * _by_twist(model, roots, of[m], gradient[m]))
+    return out
+
+
+def _straight_ways(model: Model, linear: Rows, chosen: np.ndarray, roots: np.ndarray) -> np.ndarray:
+    """(3 k, 12) of the components of linear rows (k,), 0 of those that are free."""
+    out = np.zeros((len(chosen), 3, 12))
+    for side, (of, Y) in enumerate(((linear.child, linear.Yc), (linear.parent, -linear.Yp))):
+        for r in range(3):
+            g = np.zeros((len(chosen), 12))
+            g[:, r], g[:, 3 + 3 * r : 6 + 3 * r] = Y[chosen, 0], Y[chosen, 1:]
+            out[:, r, 6 * side : 6 * side + 6] = _by_twist(model, roots, of[chosen], g)
+    return (out * linear.mask[chosen, :, None]).reshape(-1, 12)
 
 
 def resolved(model: Model, system: JointSystem) -> np.ndarray:

@@ -106,14 +106,18 @@ class Acting:
     revision: int = 0
 
 
+HISTORY = 5
+"""Rows of `JointMemory.history`."""
+
+
 @dataclass
 class JointMemory:
     """What a joint system remembers from step to step.
 
     Attributes:
         reference: (m,) values of the measures after the last step; angles are counted from them.
-        history: (4, R) values of the rows after the last step and the one before it, and their rates, those that the
-            integrator gives.
+        history: (5, R) values of the rows after the last step and the one before it, and their rates, those that the
+            integrator gives; and the forces after the last step that do work (`abd.joints.rows.forces.working_forces`).
         multiplier: (R,) forces [N or N m] of the exact measured rows, linear: (l, 3) of the exact linear ones.
     """
 
@@ -246,7 +250,7 @@ class JointSystem:
         reference = values(self.table, q, self.initial)
         x, rate = self._motion(reference, q, qd)
         return JointMemory(
-            reference, np.stack([x, x, rate, rate]), np.zeros(len(self.rows)), np.zeros((len(self.linear), 3))
+            reference, np.stack([x, x, rate, rate, np.zeros(len(x))]), np.zeros(len(self.rows)), np.zeros((len(self.linear), 3))
         )
 
     def follow(self, memory: JointMemory, q: np.ndarray) -> None:
@@ -302,7 +306,7 @@ class JointSystem:
         p = np.zeros((count, slots.COUNT))
         if not count:
             return np.zeros(0, dtype=np.int32), p
-        now, before, rate, earlier_rate = memory.history
+        now, before, rate, earlier_rate, _ = memory.history
         per_step = w[6]  # d(velocity)/dx: 1 / (beta h)
         last = w[4] * now + w[5] * before
         target, speed_of_target = self._targets(time, now)
@@ -354,7 +358,7 @@ class JointSystem:
         self, memory: JointMemory, q: np.ndarray, weights: np.ndarray, p: np.ndarray, shifts: np.ndarray, ch2: float
     ) -> JointMemory:
         """Memory after a step of the integrator's weights, (9,) or (9, R), that ended in q, with parameters p (R, 8) and shifts
-        (l, 3)."""
+        (l, 3); without the forces that do work, which are 0."""
         linear = np.zeros(shifts.shape)
         if self.linear.exact.any():
             linear = np.where(self.linear.exact[:, None], -self.linear.K * shifts / ch2, 0.0)
@@ -366,9 +370,9 @@ class JointSystem:
         multiplier = np.where(a.exact & a.active, p[:, slots.STRENGTH] * carried / ch2, 0.0)
         reference = values(self.table, q, memory.reference)
         x, _ = row_values(self.rows, reference)
-        now, before, rate, _ = memory.history
+        now, before, rate, *_ = memory.history
         fresh = weights[6] * (x - now) + weights[8] * (before - now)
-        return JointMemory(reference, np.stack([x, now, fresh, rate]), multiplier, linear)
+        return JointMemory(reference, np.stack([x, now, fresh, rate, np.zeros(len(x))]), multiplier, linear)
 
     def struck(self, memory: JointMemory, q: np.ndarray, change: np.ndarray) -> JointMemory:
         """Memory of the state q (n, 12) after impacts that changed the velocities by `change` (n, 12)."""

@@ -61,7 +61,8 @@ class Readings:
         ch2, applied, memory = self.at.ch2, self.rows.applied, self.rows.memory
         read = JointReadings(self.reader, self.rows.system, q, qd, self.reader.initial, memory, applied)
         # values before a step are the second row of the history after it
-        driven, lost = row_work(self.rows.system, applied, memory.history[1], memory.history[0])
+        smooth = self.rows.row_weights[8] != 0.0
+        driven, lost = row_work(self.rows.system, applied, memory.history[1], memory.history[0], self.rows.pushed, smooth)
         linear, angular = momenta(model, q, qd)
         return Figures(
             kinetic=kinetic_energy(model, qd),
@@ -70,7 +71,7 @@ class Readings:
             joint=float(read.energy.sum()),
             linear=linear,
             angular=angular,
-            external_work=external_work(model, self.states.before, q),
+            external_work=external_work(model, self.states.read_previous(), (q, qd), self.steps.scheme.rule.h),
             drive_work=driven,
             friction_work=self.steps.friction_work / ch2 + lost,
             joint_residual=tuple(read.worst_residual.tolist()),

@@ -10,9 +10,9 @@ from abd.backends.reference.parts.states import States
 from abd.backends.reference.potential import Potential
 from abd.backends.reference.scheme import HostScheme
 from abd.backends.turns import Turns
-from abd.joints.rows.forces import Applied
+from abd.joints.rows.forces import Applied, working_forces
 from abd.joints.rows.gains import linear_gains, row_gains
-from abd.joints.rows.springs import pulls, resolved, whole
+from abd.joints.rows.springs import light, pulls, resolved, whole
 from abd.joints.rows.system import JointMemory, JointSystem
 from abd.joints.rows.table import MeasureTable, values
 from abd.model import Model
@@ -23,8 +23,9 @@ class Rows:
     """`abd.backends.protocol.Rows` says what each call does.
 
     Attributes:
-        memory: after the last step; applied: its laws.
-        resolved: (R,) bool, those whose forces follow the trapezoidal rule (`abd.joints.rows.springs`).
+        memory: after the last step; applied: its laws; pushed: (R,) forces that do work, before it.
+        resolved: (R,) bool, those whose forces follow the trapezoidal rule, light: those with light dampers
+            (`abd.joints.rows.springs`).
         conservation: of the mechanisms that the rows make, None where energies are not known.
     """
 
@@ -42,7 +43,7 @@ class Rows:
         self.system = self.potential.joints.system
         self.islands.tie(self.system, self.potential.ties)
         smooth = self.model.settings.integrator == "generalized_alpha"
-        self.resolved = resolved(self.model, self.system) & smooth
+        self.resolved, self.light = resolved(self.model, self.system) & smooth, light(self.model, self.system)
         known = smooth and not self.potential.further
         self.conservation = Conservation(self.model, self.constants, self.system) if known else None
 
@@ -79,8 +80,10 @@ class Rows:
         straight = linear_gains(system.linear, self.states.now, self.at.q, ch2)
         straight = np.where(fresh[: len(straight)], 0.0, straight)
         ends = self.memory.history[0], joints.values(self.at.q), fresh[len(straight) :]
-        gains = np.concatenate([straight, row_gains(system, joints.law, joints.p, *ends, self.resolved, joints.time, ch2)])
-        return np.bincount(joints.owners, gains, self.n)
+        measured = row_gains(
+            system, joints.law, joints.p, *ends, self.resolved, self.light, joints.time, ch2, self.scheme.rule.h
+        )
+        return np.bincount(joints.owners, np.concatenate([straight, measured]), self.n)
 
     def finish(self) -> None:
         """Remember what the rows did in the step."""
@@ -88,7 +91,9 @@ class Rows:
         joints.give(self.at.q)
         p = whole(self.system, np.flatnonzero(self.resolved), self.shares(), joints.p, ch2)
         self.applied = Applied.of_step(joints.law, p, self.system.linear.K, joints.shift.copy(), ch2)
+        self.pushed = self.memory.history[4]
         self.memory = self.system.remember(self.memory, self.at.q, self.row_weights, joints.p, joints.shift, ch2)
+        self.memory.history[4] = working_forces(self.system, self.applied, self.memory.history[0])
 
     def take_efforts(self) -> None:
         """Efforts of joint rows that the host has changed, where the laws look for them anyway."""

@@ -100,7 +100,8 @@ class Readings:
         at, states = self.at, self.states
         self.totals.launch(
             "bodies", figures.body_figures, self.n,
-            at.body, at.step, at.current, states.before, states.velocity, self.potential.gradient,
+            at.body, at.step, at.current, states.before, states.earlier, states.velocity, self.scheme.motion,
+            self.potential.gradient,
         )  # fmt: skip
 
     def read_figures(self) -> Figures:

@@ -17,7 +17,7 @@ from abd.backends.warp.terms.row_memory import RowMemory
 from abd.backends.warp.turns import CountedTurns
 from abd.joint_list import JointList
 from abd.joints.rows.forces import Applied
-from abd.joints.rows.springs import resolved
+from abd.joints.rows.springs import light, resolved
 from abd.joints.rows.system import JointMemory, JointSystem
 from abd.joints.rows.table import MeasureTable
 from abd.model import Kind, Model
@@ -51,7 +51,7 @@ class Rows:
         active = JointList.of(self.model.joints).column("active").astype(bool)
         smooth = self.model.settings.integrator == "generalized_alpha"
         which = resolved(self.model, joints.system) & smooth
-        self.memory = RowMemory(joints, active, which, self.scheme.shares, self.device)
+        self.memory = RowMemory(joints, active, which, light(self.model, joints.system), self.scheme.shares, self.device)
         self.springs = Springs(joints, self.memory, which, self.n, self.device)
         known = smooth and not self.potential.further
         self.conservation = Conservation(self.model, joints, self.memory, self.device) if known else None

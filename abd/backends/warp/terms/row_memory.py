@@ -20,7 +20,7 @@ from abd.joints.coordinates.readings import HOLDING
 from abd.joints.rows import slots
 from abd.joints.rows.forces import DOING, LIMITS, SPRINGS, Applied
 from abd.joints.rows.laws import Law
-from abd.joints.rows.system import JointMemory, JointSystem, Role
+from abd.joints.rows.system import HISTORY, JointMemory, JointSystem, Role
 from cuda_kernels.joints import row_gains, row_memory
 from cuda_kernels.step import figures
 
@@ -45,23 +45,25 @@ class RowMemory:
 
     Args:
         active: (j,) bool, joints whose residuals count.
-        resolved: (R,) bool, `abd.joints.rows.springs`; shares: (3,) those of the scheme at work.
+        resolved, light: (R,) bool, `abd.joints.rows.springs`; shares: (3,) those of the scheme at work.
 
     Attributes:
         scale: (1,) c h^2 of the step at work [s^2].
         gain: (R,) by how much the energy of the rows grew in the last step [J] (`abd.joints.rows.gains`).
     """
 
-    def __init__(self, joints: Joints, active: np.ndarray, resolved: np.ndarray, shares: wp.array, device: Device):
+    def __init__(
+        self, joints: Joints, active: np.ndarray, resolved: np.ndarray, light: np.ndarray, shares: wp.array, device: Device
+    ):
         self.joints, self.system, self.device = joints, joints.system, device
         system, rows = self.system, joints.row_count
         self.acting, self.memory = row_memory.Acting(), row_memory.Memory()
         self.acting.law = device.upload(system.acting.law, wp.int32)
-        self.acting.flags, self.acting.shares = device.upload(flags(system, active, resolved), wp.int32), shares
+        self.acting.flags, self.acting.shares = device.upload(flags(system, active, resolved, light), wp.int32), shares
         for name in _COLUMNS:
             setattr(self.acting, name, device.upload(getattr(system.acting, name), wp.float64))
         self.memory.history, self.memory.p = (
-            device.zeros((4, max(rows, 1)), wp.float64),
+            device.zeros((HISTORY, max(rows, 1)), wp.float64),
             device.zeros((rows, slots.COUNT), wp.float64),
         )
         self.memory.multiplier, self.memory.law = device.zeros(rows, wp.float64), device.zeros(rows, wp.int32)
@@ -228,7 +230,7 @@ class RowMemory:
             self.device.copy(joints.measures.reference, joints.values)
         self.device.launch(
             row_gains.row_gains, joints.row_count,
-            self.acting, joints.rows, self.memory, joints.values, scheme[1], scale, self.gain,
+            self.acting, joints.rows, self.memory, joints.values, *scheme, scale, self.gain,
         )  # fmt: skip
         totals.launch(
             "measured", row_memory.remember, joints.row_count,
@@ -236,8 +238,8 @@ class RowMemory:
         )  # fmt: skip
 
 
-def flags(system: JointSystem, active: np.ndarray, resolved: np.ndarray) -> np.ndarray:
-    """(R,) `cuda_kernels.joints.row_memory.Acting.flags`; see `RowMemory` for `active` (j,) and `resolved` (R,)."""
+def flags(system: JointSystem, active: np.ndarray, resolved: np.ndarray, light: np.ndarray) -> np.ndarray:
+    """(R,) `cuda_kernels.joints.row_memory.Acting.flags`; see `RowMemory` for `active` (j,), `resolved` and `light` (R,)."""
     a, k = system.acting, row_memory
     drive, armature = a.role == Role.DRIVE, a.role == Role.ARMATURE
     driven, held = np.isin(a.role, DOING), np.isin(a.role, HOLDING)
@@ -259,6 +261,7 @@ def flags(system: JointSystem, active: np.ndarray, resolved: np.ndarray) -> np.n
         (k.TURNING, system.turning),
         (k.STORING, np.isin(a.role, SPRINGS)),
         (k.RESOLVED, resolved),
+        (k.LIGHT, light),
     )
     return sum(int(flag) * which.astype(np.int32) for flag, which in chosen).astype(np.int32)
 

@@ -1,0 +1,159 @@
+"""The energy account of a run (`abd.step.account`): what the integration takes or gives is a line of it."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from on_device import NAME
+
+import abd
+from abd.io.initial import initial_report
+from abd.io.report import total_energy
+
+pytestmark = pytest.mark.device
+
+H = 0.01
+G = 9.81
+
+
+def free(**keys) -> abd.Scene:
+    """A body on its own."""
+    solver, gravity = keys.pop("solver", {}), keys.pop("gravity", (0.0, 0.0, -G))
+    scene = abd.Scene(gravity=gravity, solver={"dt": H, **solver})
+    scene.add_body("body", proxy=True, mass=2.0, inertia=(0.1,) * 3, **keys)
+    return scene
+
+
+def pendulum(**keys) -> abd.Scene:
+    """A body on a hinge half a metre away, released level; keys of the coordinate."""
+    scene = abd.Scene(gravity=(0.0, 0.0, -G), solver={"dt": H, **keys.pop("solver", {})})
+    scene.add_body("body", proxy=True, mass=1.0, inertia=(0.01,) * 3, position=(0.5, 0.0, 0.0))
+    coordinate = {"coordinate": {"theta": keys}} if keys else {}
+    scene.add_hinge("hinge", abd.WORLD, "body", anchor=(0, 0, 0), axis=(0, 1, 0), enforcement="exact", **coordinate)
+    return scene
+
+
+def dropped() -> abd.Scene:
+    """A box that falls on rough ground, and slides."""
+    scene = abd.Scene(solver={"dt": H})
+    scene.add_material("m", mu=0.4)
+    scene.add_body("ground", half_space={}, material="m")
+    scene.add_body("box", box=(0.2,) * 3, density=1000.0, position=(0, 0, 0.15), velocity=(1.0, 0, 0), material="m")
+    return scene
+
+
+def runs(scene: abd.Scene, steps: int) -> tuple[abd.Simulation, np.ndarray, np.ndarray, float]:
+    """The simulation, what does not close of the account at every frame and what the integration gave [J], and the largest
+    energy that moved [J]."""
+    simulation = abd.Simulation(scene, device=NAME)
+    start = initial_report(simulation.model, simulation.host_state(), simulation.opening).energy
+    reports = [simulation.step().energy for _ in range(steps)]
+    works = np.array([[one[name] for name in ("external_work", "friction_work", "integration")] for one in reports])
+    totals = np.array([total_energy(one) for one in reports]) - total_energy(start)
+    kinetic = np.array([one["kinetic"] for one in reports])
+    moved = max(kinetic.max(), np.abs(totals - kinetic + start["kinetic"]).max())
+    return simulation, totals - works.sum(axis=1), works[:, 2], moved
+
+
+PD = {"drive": {"mode": "pd", "target": 1.0, "stiffness": 100.0, "damping": 5.0}}
+
+
+@pytest.mark.parametrize(
+    ("make", "steps"),
+    [(pendulum, 60), (lambda: pendulum(solver={"integrator": "bdf1"}), 60), (lambda: pendulum(damping=0.5, **PD), 60),
+     (dropped, 40), (lambda: free(torque=(0.0, 3.0, 0.0), force=(1.0, 2.0, 0.0)), 30)],
+    ids=["pendulum", "bdf1", "driven", "dropped", "pushed"],
+)  # fmt: skip
+def test_the_account_closes_at_every_frame(make, steps):
+    _, open_by, _, moved = runs(make(), steps)
+    assert np.abs(open_by).max() < 1e-12 * moved
+
+
+def test_implicit_euler_takes_what_its_closed_form_says():
+    """A fall with bdf1: every step is ``h^2 g`` too deep, and ``1/2 m (g h)^2`` is gone."""
+    _, _, gave, _ = runs(free(solver={"integrator": "bdf1"}), 50)
+    np.testing.assert_allclose(gave, -0.5 * 2.0 * (G * H) ** 2 * np.arange(1, 51), rtol=1e-9)
+
+
+def test_what_a_pendulum_loses_is_the_integrations():
+    for integrator, bound in (("bdf1", (-1.0, -0.3)), ("generalized_alpha", (-1e-7, 1e-7))):
+        _, _, gave, moved = runs(pendulum(solver={"integrator": integrator}), 200)
+        assert bound[0] < gave[-1] / moved < bound[1], integrator
+
+
+def test_an_impact_is_in_it():
+    """Without friction and restitution it takes all of the fall."""
+    _, _, gave, moved = runs(dropped(), 60)
+    assert gave[-1] < -0.4 * moved and np.abs(gave[:5]).max() < 1e-9 * moved, "the fall itself is free"
+
+
+def test_a_torque_does_its_work_however_far_the_body_turns():
+    """100 N m on 0.1 kg m^2 for a second: by 10 rad in the last step."""
+    simulation, _, gave, _ = runs(free(torque=(0.0, 0.0, 100.0), gravity=(0.0, 0.0, 0.0)), 100)
+    assert simulation.step().energy["external_work"] == pytest.approx(0.5 * 0.1 * 1010.0**2, rel=1e-6)
+    assert abs(gave[-1]) < 1e-6 * 5e4
+
+
+def test_work_of_drives_and_dampers_is_of_second_order():
+    """Counted with the forces at the ends of steps alone, a third of the energy would be the integration's."""
+    found = []
+    for h in (0.01, 0.005):
+        _, _, gave, moved = runs(pendulum(damping=0.5, solver={"dt": h}, **PD), round(1.0 / h))
+        found.append(abs(gave[-1]) / moved)
+    assert found[0] < 2e-3 and found[1] < 0.4 * found[0]
+
+
+def test_what_the_user_changes_is_not_in_it():
+    simulation, _, _, moved = runs(free(velocity=(1.0, 0.0, 0.0)), 5)
+    for change in ("velocity", "gravity"):
+        if change == "velocity":
+            simulation.set_velocities(3.0 * simulation.stepper.qd)
+        else:
+            simulation.gravity = (0.0, 0.0, -20.0)
+        for _ in range(5):
+            gave = simulation.step().energy["integration"]
+        assert abs(gave) < 1e-9 * moved, change
+
+
+def test_what_a_joint_holds_that_is_switched_off_is_not_in_it():
+    """A spring that is stretched by 0.2 m, 20 J."""
+    scene = free(gravity=(0.0, 0.0, 0.0), position=(0.2, 0.0, 0.0))
+    spring = {"coordinate": {"z": {"stiffness": 1000.0, "rest": -0.2}}, "enforcement": "exact"}
+    scene.add_joint("slider", "rail", abd.WORLD, "body", anchor=(0.2, 0, 0), axis=(1, 0, 0), **spring)
+    simulation = abd.Simulation(scene, device=NAME)
+    held = [simulation.step().energy["joint"] for _ in range(3)]
+    simulation.joints["rail"].active = False
+    report = simulation.step()
+    assert held[-1] > 10.0 and report.energy["joint"] == 0.0 and abs(report.energy["integration"]) < 1e-3
+
+
+def test_it_goes_on_from_a_checkpoint_bit_for_bit():
+    simulation = abd.Simulation(dropped(), device=NAME)
+    for _ in range(12):
+        simulation.step()
+    saved = simulation.checkpoint()
+    expected = [simulation.step().energy for _ in range(6)]
+    other = abd.Simulation(dropped(), device=NAME)
+    other.restore(saved)
+    assert [other.step().energy for _ in range(6)] == expected
+
+
+def test_steps_that_are_tried_are_told():
+    simulation = abd.Simulation(pendulum(), device=NAME)
+    first, second = simulation.step(), simulation.step()
+    assert first.opening_iterations >= 4 and second.opening_iterations == 0
+    assert abd.Simulation(dropped(), device=NAME).step().opening_iterations == 0
+
+
+@pytest.mark.parametrize("device", [NAME, "numpy"])
+def test_a_light_damper_leaves_a_mechanism_what_the_step_took(device):
+    """Two pendulums on one another: without, 2.4e-2 J were gone in a second."""
+    scene = abd.Scene(gravity=(0.0, 0.0, -G), solver={"dt": H})
+    for k in range(2):
+        scene.add_body(f"b{k}", proxy=True, mass=1.0, inertia=(0.02,) * 3, position=(0.5 + k, 0, 0))
+        ends = {"anchor": (k, 0, 0), "axis": (0, 1, 0), "enforcement": "exact", "coordinate": {"theta": {"damping": 1e-7}}}
+        scene.add_hinge(f"j{k}", abd.WORLD if k == 0 else "b0", f"b{k}", **ends)
+    simulation = abd.Simulation(scene, device=device)
+    for _ in range(100):
+        energy = simulation.step().energy
+    assert abs(energy["integration"]) < 1e-6 and -1e-3 < energy["friction_work"] < -1e-6
