@@ -2,8 +2,8 @@
 
 A (sub)step fails where an island does not converge, or where the way to its end is not free (`abd.step.ways`). What hangs
 together with such a body, through joints or because it may touch, is a *part*; a failure concerns the parts of the bodies
-that failed. They are taken back to the beginning and through it in pieces, every part by itself, or with those whose first piece
-is about as long, while nobody else is there; all others go through it whole, without them.
+that failed. They are taken back to the beginning and through it in pieces, every part by itself, while nobody else is
+there; all others go through it whole, without them.
 
     everybody       |------------------------------x---------|   two bodies would pass one another beyond x
     the others      |----------------------------------------|   as if those two were not there
@@ -280,7 +280,7 @@ class Retries:
 
     def _plans(self, who: np.ndarray, parts: np.ndarray, h: float, failure: StepFailure) -> list[Plan]:
         """How all that go together are to go on: those whom the failure does not concern whole, the parts that it concerns
-        in pieces, by themselves or with those whose first piece is less than twice as long."""
+        in pieces, by themselves or with those whose first piece is as long."""
         if not isinstance(failure, NotFree):
             failed = who if failure.islands is None else failure.islands & who
             chosen = who & np.isin(parts, parts[failed]) if failed.any() else who
@@ -294,9 +294,9 @@ class Retries:
             np.minimum.at(shares, parts[ends[inside]], np.repeat(failure.found.share[:, None], 2, axis=1)[inside])
             share = np.where(who, shares[parts], 1.0)
             chosen, plans = share < 1.0, []
-            octave = np.floor(np.log2([_first(h, dt, one) for one in share]))
-            for one in np.unique(octave[chosen]):
-                mask = chosen & (octave == one)
+            length = np.array([_first(h, dt, one) for one in share])
+            for ticks in np.unique(length[chosen]):
+                mask = chosen & (length == ticks)
                 plans.append(Plan(mask, failure, float(share[mask].min())))
         rest = who & ~chosen
         return [Plan(rest), *plans] if rest.any() else plans
