@@ -5,8 +5,8 @@ body is a new one. What both have keeps its state: poses and velocities, what co
 remember, changes made while running, loads, switches, time, and the work done so far. What is new stands where the scene puts
 it, moving bodies where their motions say now.
 
-Scales that follow from all bodies of a scene (tolerances, reach of limits) stay as they were unless the new scene names
-them, so that bodies far away change nothing for the others.
+Scales that follow from all bodies of a scene (tolerances, reach of limits, kappa of bodies without joints) stay as they were
+unless the new scene names them, so that bodies far away change nothing for the others.
 """
 
 from __future__ import annotations
@@ -52,7 +52,24 @@ def with_scales_of(model: Model, scene: Scene, before: Model) -> Model:
             settings = replace(settings, friction_tolerance=old.friction_tolerance)
     if given.d_hat is None:
         settings = replace(settings, limit_reach=old.limit_reach)
-    return replace(model, settings=replace(settings, diagonal=old.diagonal))
+    bodies = replace(model.bodies, kappa=_kappa(model, scene, before))
+    return replace(model, bodies=bodies, settings=replace(settings, diagonal=old.diagonal))
+
+
+def _kappa(model: Model, scene: Scene, before: Model) -> np.ndarray:
+    """(n,) kappa of the bodies [Pa]: what it was of those that give none, have no joints, and are of the same matter."""
+    mine, theirs = _pairs(_places(before.bodies.names, model.bodies.names))
+    given = {spec.name for spec in scene.spec.body if spec.kappa != "auto"}
+    kept = np.array([model.bodies.names[body] not in given for body in mine], dtype=bool)
+    for one, chosen in ((model, mine), (before, theirs)):
+        joined = np.zeros(len(one.bodies) + 1, dtype=bool)  # the last one stands for the world
+        joined[JointList.of(one.joints).bodies] = True
+        kept &= ~joined[chosen]
+    for values in ("mass", "volume"):
+        kept &= getattr(model.bodies, values)[mine] == getattr(before.bodies, values)[theirs]
+    out = model.bodies.kappa.copy()
+    out[mine[kept]] = before.bodies.kappa[theirs[kept]]
+    return out
 
 
 class Matches:
