@@ -90,8 +90,8 @@ def test_a_law_is_kept_by_files_and_scales(tmp_path):
 @pytest.mark.parametrize("integrator", ["generalized_alpha", "bdf1", "bdf2"])
 @pytest.mark.parametrize("damping", [30.0, 1e6])
 def test_a_law_linear_in_the_speed_is_the_damper_of_the_same_constant(device, integrator, damping):
-    """The same steps and force, however stiff, whether a formula says it or a function. (Of dampers that take less than a fiftieth
-    in a step the integrator takes nothing, of laws it does.)"""
+    """The same steps and force, however stiff, whether a formula says it or a function. (Of dampers that take less than a
+    fiftieth in a step the integrator takes nothing, of laws it does.)"""
     abd.coupling_function("dashpot", lambda at: -damping * at[3])
     laws = {"stiffness": 0.0, "damping": damping}, {"force_formula": f"-{damping} * speed"}, {"force_function": "dashpot"}
     try:
