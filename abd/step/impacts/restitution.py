@@ -24,11 +24,6 @@ so that what else acts in the step stays. An impact ends in the step in which co
 it took: what is left of the gap is not closed. The second line takes back what a compressed contact pushes as it opens, the
 third keeps what a struck body rests on. The impulses are rigid ones, which excite no strain.
 
-After an impact the contact holds some energy beside the velocities that have it all back. Where little was lost, in pairs of at
-least `ELASTIC`, the contact must not give it too: a pair that opens faster than `PARTS` of its bodies' speed is left as if the
-contact did not push, a slower one is pushed up to that speed at most, so that it comes apart, and an impact leaves out the
-energy of such pushes.
-
 Friction takes part in what is added, with ``mu s_k |P_k|`` at most at the centre of the pair's contacts, on the surface of
 the first body, against its slip.
 Gravity acts on v for the part of the step before the impact. Energy is never given: sums that would, scale what is added.
@@ -60,10 +55,6 @@ _log = logging.getLogger(__name__)
 
 PUSHES = 0.5
 """Speed with which a contact opens that is taken back, over what gravity gives in a step: less is how weights settle."""
-ELASTIC = 0.9
-"""Restitution from which on an impact may give back more than it leaves in the energy of its contacts."""
-PARTS = 5e-3
-"""Speed with which the contacts of such a pair may part it after an impact, over that of its bodies."""
 MOST_MET = 2e7
 """Joint rows times pairs that meet joints, at most: how they answer each other is dense."""
 
@@ -113,9 +104,7 @@ class Restitution:
         least = max(2.0 * fall, resting)
         strikes_now = closing < -least * size
         pushed = left - np.maximum(closing, 0.0) > strikes.grants * max(PUSHES * fall, resting) * size
-        speed = np.where(self.dynamic, np.linalg.norm(then[:, :3], axis=1), 0.0)[strikes.pairs].max(axis=1)
-        parts = np.where(strikes.restitution >= ELASTIC, PARTS * speed * size, np.inf)
-        stirs = strikes_now | pushed | (np.maximum(closing, left) > parts)
+        stirs = strikes_now | pushed
         if not stirs.any():
             return None
         out, changed, work = qd.copy(), [], 0.0
@@ -124,8 +113,8 @@ class Restitution:
         for world in np.unique(of[stirs]):
             pairs = of == world
             found = self._rebound_in(
-                worlds == world, strikes.among(pairs), stirs[pairs], parts[pairs], closing[pairs], left[pairs], before, after,
-                then, now, least, h, system, sweep,
+                worlds == world, strikes.among(pairs), stirs[pairs], closing[pairs], left[pairs], before, after, then, now,
+                least, h, system, sweep,
             )  # fmt: skip
             if found is not None:
                 twists, friction = found
@@ -138,16 +127,14 @@ class Restitution:
         return (out, np.sort(np.concatenate(changed)), work) if changed else None
 
     def _rebound_in(
-        self, world: np.ndarray, strikes: Strikes, stirs: np.ndarray, parts: np.ndarray, closing: np.ndarray,
-        left: np.ndarray, before, after, then: np.ndarray, now: np.ndarray, least: float, h: float, system: JointSystem,
-        sweep: Sweep,
+        self, world: np.ndarray, strikes: Strikes, stirs: np.ndarray, closing: np.ndarray, left: np.ndarray, before, after,
+        then: np.ndarray, now: np.ndarray, least: float, h: float, system: JointSystem, sweep: Sweep,
     ) -> tuple[np.ndarray, float] | None:  # fmt: skip
         """Twists (n, 6) that the impacts of one world, bodies (n,) bool, add, and the work of friction [J].
 
         Args:
-            stirs: (k,) bool, pairs of `strikes` that strike or were pushed apart; parts: (k,) ``P_k . v`` up to which their
-                contacts may push them; closing, left: (k,) that at the beginning and at the end of the step; then, now: (n, 6)
-                twists.
+            stirs: (k,) bool, pairs of `strikes` that strike or were pushed apart; closing, left: (k,) their ``P_k . v`` at the
+                beginning and at the end of the step; then, now: (n, 6) twists.
             least: speed from which a pair strikes [m/s]; the others as `rebound` has them.
         """
         q, size = after[0], strikes.size
@@ -158,16 +145,10 @@ class Restitution:
         if mobility.rows_met(P) > MOST_MET:
             self._say_left_out(mobility, len(mine))
             return None
-        A, closing, left, size, parts = mobility.between(P), closing[mine], left[mine], size[mine], parts[mine]
+        A, closing, left, size = mobility.between(P), closing[mine], left[mine], size[mine]
         met = self._met(part, closing, left, h, mobility.jointed)
         target, struck = reflected(sweep, A, met, part.restitution, least, size)
-        gives, spared = (np.maximum(closing, left) > parts) & ~struck, 0.0
-        if struck.any():
-            spared = float((0.5 * parts**2 / A.diagonal())[np.isfinite(parts)].sum())
-        if gives.any():
-            alone = left - A @ gives.astype(float)  # without what they pushed
-            target = np.where(gives, np.where(closing > parts, alone, np.maximum(alone, parts)), target)
-        law = target, np.maximum(closing, 0.0), struck | gives, size
+        law = target, np.maximum(closing, 0.0), struck, size
         s = brought(sweep, A, left, *law)
         added, friction = mobility.apply(P.T @ s), np.zeros(6 * len(q))
         pull = self._friction(part, s, now.ravel() + added, mobility, q)
@@ -179,7 +160,7 @@ class Restitution:
                 added, s = rubbed, s_rubbed
             else:
                 pull = None
-        share = self._within_energy(world, before, after, then, now, added, part, s, spared)
+        share = self._within_energy(world, before, after, then, now, added, part, s)
         work = 0.0 if pull is None else float(pull @ (now.ravel() + share * (added - 0.5 * friction)))
         return (share * added).reshape(-1, 6), work
 
@@ -242,10 +223,9 @@ class Restitution:
         return out.ravel()
 
     def _within_energy(
-        self, world: np.ndarray, before, after, then, now, added, part: Strikes, s: np.ndarray, spared: float
+        self, world: np.ndarray, before, after, then, now, added, part: Strikes, s: np.ndarray
     ) -> float:
-        """The share of what is added that gives no energy to what there was, but for the work of prescribed bodies, and leaves
-        what is to be `spared` [J]."""
+        """The share of what is added that gives no energy to what there was, but for the work of prescribed bodies."""
         fallen = self.model.bodies.mass[:, None] * (after[0] - before[0])[:, :3]
         work = float(np.sum(fallen[self.dynamic & world] @ self.settings.gravity))
         for side in range(2):
@@ -254,7 +234,7 @@ class Restitution:
             work -= float(np.sum(np.where(self.kinematic[body], (1.0 + s) * power, 0.0)))
         strained = [potential_energies(self.model, state[0], world)["elastic"] for state in (before, after)]
         start, end = self._energy(world, before[0], then.ravel()), self._energy(world, after[0], now.ravel())
-        most = max(start + work + strained[0] - strained[1] - spared, end)
+        most = max(start + work + strained[0] - strained[1], end)
         full = self._energy(world, after[0], now.ravel() + added)
         if full <= most:
             return 1.0
