@@ -300,8 +300,8 @@ class Iteration(Protocol):
     ) -> bool:  # fmt: skip
         """Begin a minimisation; whether anything is awake. Newton's tolerance, and that of islands in which something rubs [m/s],
         the step [s], the relative tolerance of the linear solves that decide, and the bodies (n,) bool whose islands take part,
-        all without. Islands have also converged where the direction, and what the forces on every body are off, change velocities
-        by no more than `loosely` [m/s]."""
+        all without. Islands whose contacts rub have also converged where the direction, and what the forces on every body are
+        off, change velocities by no more than `loosely` [m/s]."""
 
     def run(self, progress: Progress) -> Status:
         """One iteration, counted in `progress`.

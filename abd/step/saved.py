@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from abd.contact.pair_law import OwnLaws
+from abd.errors import AbdError
 from abd.joints.rows import slots
 from abd.joints.rows.forces import Applied
 from abd.joints.rows.system import HISTORY, JointMemory, JointSystem
@@ -45,6 +46,11 @@ def saved_memory(state: State, joints: JointSystem) -> JointMemory:
     saved = state.extra
     if "joint_reference" not in saved:
         return joints.fresh_memory(state.q, state.qd)
+    if len(saved["joint_history"]) != HISTORY * len(joints.rows):
+        raise AbdError(
+            f"the state remembers {len(saved['joint_history'])} numbers of joint rows where {HISTORY * len(joints.rows)} are "
+            "needed: it was written by another release, or of another scene; run the scene from its start"
+        )
     return JointMemory(
         reference=saved["joint_reference"].copy(),
         history=saved["joint_history"].reshape(HISTORY, -1).copy(),

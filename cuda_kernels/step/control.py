@@ -36,7 +36,8 @@ CORRECTION = 9
 RUBS = 10
 """Newton's where something rubs [m/s]."""
 LOOSELY = 11
-"""Speed and residual below which an island has converged well enough [m/s], 0 where only the tolerance counts."""
+"""Speed and residual below which an island whose contacts rub has converged well enough [m/s], 0 where only the tolerance
+counts."""
 NUMBERS = 12
 
 # flags --------------------------------------------------------------------------------------------------------------
@@ -120,6 +121,7 @@ class Control:
     stretch: wp.array(dtype=wp.float64)
     reached: wp.array(dtype=wp.float64)
     residual: wp.array(dtype=wp.float64)
+    loosely: wp.array(dtype=wp.float64)
     moved: wp.array(dtype=wp.float64)
     speed: wp.array(dtype=wp.float64)
     limit: wp.array(dtype=wp.float64)

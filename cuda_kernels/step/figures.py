@@ -121,7 +121,8 @@ def body_figures(
                 s[8] = s[8] + elastic_energy(body.stiffness[b], body.arap[b], A)
                 work = wp.dot(body.force[b], p - before.p[b])
                 tau = body.torque[b]
-                if wp.dot(tau, tau) > ZERO:
+                # who is left out of a step keeps a rate, but does not turn
+                if wp.dot(tau, tau) > ZERO and step.held[b] == 0:
                     w = spin_of(A, D) + spin_of(before.A[b], rate_of(earlier, b))
                     work = work + HALF * motion[SMOOTH, STEP] * wp.dot(tau, w)
                 s[9] = s[9] + work

@@ -9,7 +9,6 @@ from cuda_kernels.step.control import (
     ASKED,
     CLEAR,
     FAILURE,
-    LOOSELY,
     NO_DECREASE,
     SOUND,
     TRIALS,
@@ -51,7 +50,7 @@ def begin_search(first: wp.int32, c: Control):
     if w >= c.counts[0]:
         return
     speed = wp.where(c.converged[w] != 0, ZERO, c.moved[w] / c.at[H])
-    within = speed <= c.tolerance[w] or wp.max(speed, c.residual[w]) <= c.at[LOOSELY]
+    within = speed <= c.tolerance[w] or wp.max(speed, c.residual[w]) <= c.loosely[w]
     c.small[w] = wp.where(within and c.settled[w] != ZERO, ONE, ZERO)
     c.taken[w] = ZERO
     c.halvings[w] = ZERO

@@ -10,6 +10,7 @@ from cuda_kernels.step.control import (
     FORCING,
     GAP,
     LEAST,
+    LOOSELY,
     MOVING,
     NOT_FINITE,
     OPEN,
@@ -40,6 +41,7 @@ def begin_islands(first: wp.int32, c: Control, asleep: wp.array(dtype=wp.int32))
     c.decides[w] = ONE
     c.settled[w] = ONE
     c.reached[w] = ZERO
+    c.loosely[w] = ZERO
     c.tolerance[w] = c.at[TOLERANCE]
 
 
@@ -51,13 +53,16 @@ def body_tolerances(
     group: wp.array(dtype=wp.int32),
     segment: wp.array(dtype=wp.int32),
     out: wp.array(dtype=wp.float64),
+    loosely: wp.array(dtype=wp.float64),
 ):
     """Newton's tolerance [m/s] of every body: the one of friction for those that are `rubbing` in joints, or have frozen
-    contacts, which begin at segment[group[b]]."""
+    contacts, which begin at segment[group[b]]; of these alone, what is well enough."""
     b = wp.tid() + first
-    rubs = rubbing[b] != 0
+    frozen = wp.bool(False)
     if group[b + 1] > group[b]:
-        rubs = rubs or segment[group[b + 1]] > segment[group[b]]
+        frozen = segment[group[b + 1]] > segment[group[b]]
+    rubs = frozen or rubbing[b] != 0
+    loosely[b] = wp.where(frozen, c.at[LOOSELY], ZERO)
     out[b] = wp.where(rubs, c.at[RUBS], c.at[TOLERANCE])
 
 

@@ -157,3 +157,32 @@ def test_a_light_damper_leaves_a_mechanism_what_the_step_took(device):
     for _ in range(100):
         energy = simulation.step().energy
     assert abs(energy["integration"]) < 1e-6 and -1e-3 < energy["friction_work"] < -1e-6
+
+
+@pytest.mark.parametrize("device", [NAME, "numpy"])
+def test_torques_work_once_where_others_take_pieces(device):
+    """On a body far away that is left out of the pieces in which a box hits the ground."""
+    scene = abd.Scene(solver={"dt": H})
+    ends = {"position": (50.0, 0.0, 0.0), "torque": (0.0, 0.0, 100.0), "angular_velocity": (0.0, 0.0, 20.0)}
+    scene.add_body("rotor", proxy=True, mass=2.0, inertia=(0.1,) * 3, **ends)
+    scene.add_body("ground", box=(4.0, 4.0, 0.02), kind="static", position=(0.0, 0.0, -0.01))
+    scene.add_body("box", box=(0.05,) * 3, position=(0.0, 0.0, 0.4), velocity=(0.0, 0.0, -30.0), angular_velocity=(3.0, 2.0, 1.0))
+    simulation = abd.Simulation(scene, device=device)
+    reports = [simulation.step() for _ in range(3)]
+    w = simulation.bodies["rotor"].angular_velocity[2]
+    assert max(report.substeps for report in reports) > 1
+    assert reports[-1].energy["external_work"] == pytest.approx(0.05 * (w * w - 400.0), rel=1e-6)
+
+
+@pytest.mark.parametrize("integrator", ["generalized_alpha", "bdf1", "bdf2"])
+def test_gravity_that_is_set_to_what_it_is_leaves_the_account(integrator):
+    """Of what hangs on a penalty, which stores by c h^2."""
+    scene = abd.Scene(gravity=(0.0, 0.0, -G), solver={"dt": H, "integrator": integrator})
+    scene.add_body("block", box=(0.2, 0.2, 0.2), density=5000.0, position=(0.0, 0.0, -0.3))
+    scene.add_hinge("pivot", abd.WORLD, "block", anchor=(0, 0, 0), axis=(0, 1, 0), enforcement="penalty")
+    simulation = abd.Simulation(scene, device=NAME)
+    before = [simulation.step() for _ in range(40)][-1].energy["integration"]
+    for _ in range(10):
+        simulation.gravity = (0.0, 0.0, -G)
+        report = simulation.step()
+    assert report.energy["joint"] > 1e-4 and abs(report.energy["integration"] - before) < 1e-5

@@ -95,6 +95,8 @@ class Graphs:
                 return self._record_commands(body)
             except NotPlain:
                 self._by_commands = False
+            if not alone():
+                return body  # Warp's capture is one of the whole process
         return partial(wp.capture_launch, self._capture(body))
 
     def _capture(self, body: Callable[[], None]) -> wp.Graph:

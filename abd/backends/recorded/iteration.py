@@ -71,6 +71,7 @@ class Iteration:
         if moving is not None or b.idle.sleeping.any():
             asleep = b.idle.asleep(moving)
             if asleep.all():
+                self.device.fill(c.reached)
                 return False
             write(self.all, asleep.astype(np.int32))
             # once with all bodies: those that rest keep blocks that can be factorised
@@ -101,8 +102,9 @@ class Iteration:
         """Tolerances of the islands, by what rubs in them; launches only."""
         b, c, friction = self.backend, self.control, self.backend.friction
         frozen = self.rubbing, friction.group, friction.segment
-        self.device.launch(newton.body_tolerances, b.n, c, *frozen, b.scratch.a)
+        self.device.launch(newton.body_tolerances, b.n, c, *frozen, b.scratch.a, b.scratch.b)
         b.islands.reduce(b.scratch.a, sums.MIN, c.tolerance)
+        b.islands.reduce(b.scratch.b, sums.MAX, c.loosely)
 
     def run(self, progress) -> Status:
         """One iteration, counted in `progress` (`abd.backends.progress`) as far as it comes.
@@ -258,6 +260,7 @@ class Iteration:
             (c.speed, sums.MAX, c.speed),
             (c.limit, sums.MIN, c.limit),
             (c.tolerance, sums.MIN, c.tolerance),
+            (c.loosely, sums.MIN, c.loosely),
         ):
             b.islands.launch_carry(values, operation, out)
         self.device.launch(newton.merge_flags, b.n, c, self.all, self.some, self.settled)

@@ -36,9 +36,11 @@ class Iteration:
         loosely: float = 0.0,
     ) -> bool:  # fmt: skip
         b = self.backend
-        self.loosely, self.h, self.free = loosely, h, np.ones(b.islands.count)
+        self.h, self.free, self.loosely = h, np.ones(b.islands.count), np.zeros(b.islands.count)
         self.tolerance = np.full(b.islands.count, tolerance)
         self.tolerance[b.islands.host[np.concatenate([b.friction.owners, b.system.rubbing_bodies])]] = rubs
+        if tolerance != rubs:
+            self.loosely[b.islands.host[b.friction.owners]] = loosely
         self.forcing, self.caution = Forcing(tightest), Caution(b.islands.count)
         self.converged = b.idle.asleep(moving)
         self.speed, self.at_end = np.zeros(b.islands.count), np.zeros(b.islands.count)
@@ -189,6 +191,7 @@ class Iteration:
             caution.share = islands.carry(before, caution.share, np.maximum)
             self.tolerance = islands.carry(before, self.tolerance, np.minimum)
             self.at_end = islands.carry(before, self.at_end, np.maximum)
+            self.loosely = islands.carry(before, self.loosely, np.minimum)
             caution.stretch = islands.carry(before, caution.stretch, np.minimum)
         b.idle.settle(self.converged)
         return free, moved, settled

@@ -43,7 +43,7 @@ class Conservation:
             ("free", found.free),
             ("count", found.count),
             ("own", found.own),
-            ("flat", np.logical_or.reduceat(found.own == ALL, found.starts[:-1]) if len(found) else np.zeros(0)),
+            ("flat", _flat(found)),
         ):
             setattr(m, name, device.upload(np.asarray(values, dtype=np.int32), wp.int32))
         m.moment = device.upload(apart(model.bodies.moment[found.bodies], found.own), wp.vec3d)
@@ -58,10 +58,13 @@ class Conservation:
         self.partial = device.zeros((conservation.SUMS, self.chunk_count), wp.float64)
 
     def turn_gravity(self) -> None:
-        """The model's gravity is another one, which changes the motions alone."""
+        """The model's gravity is another one, which changes the motions as a whole, and with them whose spins are their own."""
         found = symmetries(self.model, self.system)
         self.device.write(self.mechanisms.count, found.count.astype(np.int32))
         self.device.write(self.mechanisms.twists, found.twists)
+        self.device.write(self.mechanisms.own, found.own.astype(np.int32))
+        self.device.write(self.mechanisms.flat, _flat(found))
+        self.device.write(self.mechanisms.moment, apart(self.model.bodies.moment[found.bodies], found.own))
 
     def launch(
         self, body, step, mode: wp.array, motion: wp.array, before: Pose, now: Pose, earlier: wp.array, velocity: wp.array,
@@ -74,3 +77,10 @@ class Conservation:
         launch(conservation.add_up, self.chunk_count, some, body, mode, self.gains, step, *ends, self.partial, grain=16)
         launch(conservation.balance, self.count, some, self.partial, motion, step, before, owed, self.correction, grain=64)
         launch(conservation.correct, self.body_count, some, self.correction, now, velocity)
+
+
+def _flat(found) -> np.ndarray:
+    """(m,) 1 for mechanisms with bodies all of whose spins are their own."""
+    if not len(found):
+        return np.zeros(0, dtype=np.int32)
+    return np.logical_or.reduceat(found.own == ALL, found.starts[:-1]).astype(np.int32)

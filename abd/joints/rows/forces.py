@@ -44,12 +44,16 @@ class Applied:
         return cls(law, p, stiffness, shift, np.full(len(law), ch2), np.full(len(stiffness), ch2))
 
 
-def opening_laws(system: JointSystem, memory: JointMemory, settings: Settings, time: float) -> Applied:
-    """Laws of the joint rows in a state that no step led to: those of an implicit Euler step that stays there."""
+def opening_laws(
+    system: JointSystem, memory: JointMemory, settings: Settings, time: float, ch2: float | None = None
+) -> Applied:
+    """Laws of the joint rows in a state that no step led to: those of an implicit Euler step that stays there, or of one with
+    another c h^2 [s^2]."""
     h = settings.dt
+    ch2 = h * h if ch2 is None else ch2
     weights = np.array([1.0, 0.0, h, 0.0, 1.0, 0.0, 1.0 / h, 1.0 / h, 0.0])
-    law, p = system.laws(memory, weights, h * h, time, settings.eps_v)
-    return Applied.of_step(law, p, system.linear.K, system.shifts(memory, h * h), h * h)
+    law, p = system.laws(memory, weights, ch2, time, settings.eps_v)
+    return Applied.of_step(law, p, system.linear.K, system.shifts(memory, ch2), ch2)
 
 
 def row_forces(applied: Applied, x: np.ndarray) -> np.ndarray:

@@ -112,7 +112,7 @@ def _outweighed(model: Model, dynamic: np.ndarray) -> np.ndarray:
 
 
 def _unrounded(model: Model) -> float:
-    """Largest kappa over rho l [m^2/s^2] of which rounding is not seen."""
+    """Largest kappa over rho l [m/s^2] of which rounding is not seen."""
     settings = model.settings
     tolerance = default_tolerance(model) if np.isnan(settings.tolerance) else settings.tolerance
     return ROUNDED * tolerance / (np.finfo(float).eps * settings.dt)

@@ -221,7 +221,8 @@ class BodySpec(Orientation):
     kappa: Literal["auto"] | PositiveNumber = entry(
         "auto",
         "near-rigidity stiffness; auto: of bodies at joints from the weight, forces and initial speeds of all that is joined "
-        "to them, so that they strain by 1e-5 at most; of others 1e9, more if their own forces or spin ask for it",
+        "to them, so that they strain by 1e-5 at most; of others 1e9 times the heaviest mass of the world over their own, "
+        "more if their forces or spin ask for it",
         unit="Pa",
     )
     elasticity: Literal["orthogonal", "arap"] = entry("orthogonal", "near-rigidity energy")

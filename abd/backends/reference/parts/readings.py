@@ -71,7 +71,9 @@ class Readings:
             joint=float(read.energy.sum()),
             linear=linear,
             angular=angular,
-            external_work=external_work(model, self.states.read_previous(), (q, qd), self.steps.scheme.rule.h),
+            external_work=external_work(
+                model, self.states.read_previous(), (q, qd), self.steps.scheme.rule.h, self.steps.idle.mobile
+            ),
             drive_work=driven,
             friction_work=self.steps.friction_work / ch2 + lost,
             joint_residual=tuple(read.worst_residual.tolist()),

@@ -5,10 +5,11 @@ from __future__ import annotations
 import numpy as np
 import warp as wp
 
-from abd import backends
 from abd.backends.warp.potential import Potential
 from abd.model import Kind, Model
 
+FEW = 64
+"""Bodies that move in a piece whose launches are recorded, at most: more cost more than a record saves."""
 MOST_BODIES = 1024
 """Of scenes in which steps of a few bodies are recorded by one thread; in larger ones launches over all of them are worth two."""
 
@@ -28,7 +29,7 @@ class Idle:
         self.absent, self.sleeping = np.zeros(n, dtype=bool), np.zeros(n, dtype=bool)
         fixed = (bodies.free_rotation != 3) | ~bodies.free_translation.all(axis=1)
         self._has_fixed = potential.has_constraints = bool((fixed | (bodies.kind != Kind.DYNAMIC)).any())
-        self._few = 0 if self.device.records or n > MOST_BODIES else backends.SMALL
+        self._few = 0 if self.device.records or n > MOST_BODIES else FEW
         self.held = potential.at.step.held = self.device.upload(self.immobile, wp.int32)
         potential.contacts.candidates.held = self.held
 
