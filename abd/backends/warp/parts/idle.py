@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import warp as wp
 
+from abd import backends
 from abd.backends.warp.potential import Potential
 from abd.model import Kind, Model
 
@@ -29,7 +30,7 @@ class Idle:
         self.absent, self.sleeping = np.zeros(n, dtype=bool), np.zeros(n, dtype=bool)
         fixed = (bodies.free_rotation != 3) | ~bodies.free_translation.all(axis=1)
         self._has_fixed = potential.has_constraints = bool((fixed | (bodies.kind != Kind.DYNAMIC)).any())
-        self._few = 0 if self.device.records or n > MOST_BODIES else FEW
+        self._few = 0 if self.device.records or n > MOST_BODIES else min(FEW, backends.SMALL)
         self.held = potential.at.step.held = self.device.upload(self.immobile, wp.int32)
         potential.contacts.candidates.held = self.held
 
