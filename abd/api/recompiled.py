@@ -24,6 +24,7 @@ from abd.joints.rows.system import JointSystem
 from abd.joints.rows.table import MeasureTable
 from abd.model import Kind, Model, affine_state
 from abd.names import Names
+from abd.scene.compile.scales import at_joints
 from abd.step.merge import OF_BODIES, OF_PAIRS
 
 if TYPE_CHECKING:
@@ -62,9 +63,7 @@ def _kappa(model: Model, scene: Scene, before: Model) -> np.ndarray:
     given = {spec.name for spec in scene.spec.body if spec.kappa != "auto"}
     kept = np.array([model.bodies.names[body] not in given for body in mine], dtype=bool)
     for one, chosen in ((model, mine), (before, theirs)):
-        joined = np.zeros(len(one.bodies) + 1, dtype=bool)  # the last one stands for the world
-        joined[JointList.of(one.joints).bodies] = True
-        kept &= ~joined[chosen]
+        kept &= ~at_joints(one)[chosen]
     for values in ("mass", "volume"):
         kept &= getattr(model.bodies, values)[mine] == getattr(before.bodies, values)[theirs]
     out = model.bodies.kappa.copy()

@@ -18,11 +18,18 @@ from __future__ import annotations
 
 import numpy as np
 
+from abd.model import Model
 from abd.potentials.contact import Contacts
 from abd.potentials.distance import dot
 from abd.potentials.friction import Lagged
-from abd.potentials.rolling import RUB
+from abd.potentials.rolling import RUB, Resistances
 from abd.rotations import axial, rotation_vectors, rotations
+
+
+def counts(model: Model, resistances: Resistances) -> bool:
+    """Whether anything in a scene rolls so; bdf2's reference is no pose, from which a body could turn."""
+    rolls = (model.bodies.radius > 0.0).any() or (resistances.rolling > 0.0).any() or (resistances.spinning > 0.0).any()
+    return bool(rolls) and model.settings.integrator != "bdf2"
 
 
 def passed(

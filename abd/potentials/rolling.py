@@ -56,11 +56,6 @@ class Resistances:
         """Whether any pair of materials resists."""
         return any(bool((table > 0.0).any()) for table in (self.mu, self.rolling, self.spinning))
 
-    @property
-    def turning(self) -> bool:
-        """Whether any pair of materials resists turning."""
-        return any(bool((table > 0.0).any()) for table in (self.rolling, self.spinning))
-
     def arms(self, first: np.ndarray, second: np.ndarray) -> np.ndarray:
         """(l,) lengths of the arms of pairs [m]."""
         return np.minimum(self.arm[first], self.arm[second])

@@ -33,7 +33,7 @@ def least_change(settings, h: float, following: np.ndarray) -> tuple[np.ndarray,
 
 def loosely(settings, h: float) -> float:
     """Speed [m/s] to which a step of h [s] has to have converged before loads are compared: the least change that counts."""
-    return max(settings.friction_tolerance, float(least_change(settings, h, np.ones(1, dtype=bool))[0][0]))
+    return float(least_change(settings, h, np.array([True]))[0][0])
 
 
 def changed(

@@ -35,13 +35,12 @@ import numpy as np
 from abd.backends.device.memory import memory_watched
 from abd.backends.progress import Progress
 from abd.contact.path import between
-from abd.energies import Figures
+from abd.energies import Figures, spin
 from abd.errors import OutOfMemory, StepFailure
 from abd.joints.closure.link_graph import connected_labels
 from abd.joints.coordinates.readings import JointReader, Readings
 from abd.joints.rows.system import HISTORY
 from abd.model import Kind
-from abd.rotations import axial
 from abd.state import State
 from abd.step.merge import merged
 from abd.step.ways import HALVINGS, NotFree, Pieces
@@ -207,8 +206,7 @@ class Retries:
         if states is None:
             return Way(begin, begin + h, who)
         q, qd = states
-        A, Ad = (one[:, 3:].reshape(-1, 3, 3) for one in (q, qd))
-        return Way(begin, begin + h, who, q, h * axial(Ad @ np.linalg.inv(A)), stepper.q)
+        return Way(begin, begin + h, who, q, h * spin(q, qd), stepper.q)
 
     def _halves(self, who: np.ndarray, h: float, retries: int, progress: Progress) -> list[Way]:
         return [way for _ in range(2) for way in self._go(who, 0.5 * h, retries - 1, progress)]

@@ -34,8 +34,9 @@ class Search:
         launch(line_search.begin_alpha, n, c)
         if b.system.has_barriers:
             self.keep_limits()
-        launch(newton.body_residuals, n, c, b.at.body.weight, b.potential.gradient, b.scratch.a)
-        b.islands.reduce(b.scratch.a, sums.MAX, c.residual)
+        if b.friction.enabled:  # nobody else is content with less than the tolerance
+            launch(newton.body_residuals, n, c, b.at.body.weight, b.potential.gradient, b.scratch.a)
+            b.islands.reduce(b.scratch.a, sums.MAX, c.residual)
         launch(line_search.begin_search, n, c)
         self.measure_slope(c.slope)
         self.graphs.when(self._flag["SOUND"], self._try_all)

@@ -9,8 +9,7 @@ import numpy as np
 
 from abd.backends.answers import NOBODY, PairLoads
 from abd.backends.reference.numpy_contacts import NumpyContacts, add_elements, owners_of
-from abd.potentials import contact, friction
-from abd.potentials.arc_slip import passed
+from abd.potentials import arc_slip, contact, friction
 from abd.potentials.contact import ContactParameters
 from abd.potentials.elements import Elements
 from abd.potentials.friction import Lagged
@@ -44,8 +43,7 @@ class NumpyFriction:
         model = self.touching.model
         self.resistances = Resistances.of(model)
         self.enabled = self.resistances.any and model.settings.friction_iterations != 0
-        rolls = (model.bodies.radius > 0.0).any() or self.resistances.turning
-        self.follows_arcs = bool(rolls) and model.settings.integrator != "bdf2"
+        self.follows_arcs = arc_slip.counts(model, self.resistances)
         self.sticks = self.enabled and model.settings.stick == "elastic"
         self.forget()
 
@@ -72,7 +70,7 @@ class NumpyFriction:
         touching, before = self.touching, (self.lagged, self.candidates, self.owners)
         self._freeze(q, touching.parts, heading, touching.part_parameters, touching.weights(q))
         if self.follows_arcs and begin is not None:
-            more = passed(self.lagged, self.candidates, q, begin[0], heading, touching.model.bodies.radius)
+            more = arc_slip.passed(self.lagged, self.candidates, q, begin[0], heading, touching.model.bodies.radius)
             self.lagged = replace(self.lagged, share=self.lagged.share + more / begin[1])
         if chosen is not None:
             old, new = ~chosen[before[2]], chosen[self.owners]

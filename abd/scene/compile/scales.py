@@ -92,7 +92,7 @@ def default_kappa(model: Model) -> np.ndarray:
     np.add.at(force, label[dynamic], own[dynamic])
     np.maximum.at(speed, label[dynamic], _speeds(model, half)[dynamic])
     M, F, u, D = mass[label], force[label], speed[label], extent[label]
-    joined = _at_joints(model)
+    joined = at_joints(model)
     load = np.where(joined, F + M * (3.0 * g + np.divide(u * u, D, out=np.zeros(n), where=D > 0.0)), own)
     fastest = np.where(joined, np.maximum(u, TURN * length / settings.dt), _spin(model, half))
     stress = np.maximum(load * length / (2.0 * volume), density * fastest**2 / 12.0)
@@ -173,7 +173,7 @@ def efforts(settings: CoordinateSettings) -> float:
     return total
 
 
-def _at_joints(model: Model) -> np.ndarray:
+def at_joints(model: Model) -> np.ndarray:
     """(n,) bool, bodies that joints hold."""
     held = np.zeros(len(model.bodies) + 1, dtype=bool)
     held[JointList.of(model.joints).bodies] = True  # the last one: the world

@@ -17,6 +17,7 @@ from abd.backends.warp.terms.contacts import Contacts
 from abd.backends.warp.terms.kept_friction import KeptFriction
 from abd.backends.warp.terms.reduction import PairList, Reduction
 from abd.model import Kind, Model
+from abd.potentials.arc_slip import counts
 from abd.potentials.rolling import Resistances
 from abd.potentials.sticking import Anchors
 from cuda_kernels.bodies.affine import Pose
@@ -63,8 +64,7 @@ class Friction:
         self.pairs, self.segment = device.zeros(1, wp.vec2i), device.zeros(1, wp.int32)
         self.group = device.zeros(n + 1, wp.int32)
         self.nobody = device.zeros(n, wp.int32)
-        rolls = bool((model.bodies.radius > 0.0).any()) or self.defined.turning
-        self.follows_arcs = rolls and model.settings.integrator != "bdf2"
+        self.follows_arcs = counts(model, self.defined)
         self.begin: Pose | None = None
         self.wanted, self.scan, self._builds = device.zeros(1, wp.int32), Scan(device), -1
         self.kept = KeptFriction(device, n)
