@@ -18,8 +18,9 @@ feature on which the closest point lies, most of the sum cancels before anything
     corner u             (targets whose closest point is u)  -  sum of (m_e - 1) of edges whose closest point is u  +  x_u
 
 A tie, such as a vertex exactly over a flat edge, may be decided either way: the coefficients of features at one distance
-always add up to 1. Over a valley two faces count with the edge between them taken off, and as the closest point leaves
-one of them its share fades continuously.
+always add up to 1. On an edge it goes to the inside of the first triangle around, whose normal does not feel by how little
+the vertex is beside the edge; all else counts as if the vertex were exactly there. Over a valley two faces count with the
+edge between them taken off, and as the closest point leaves one of them its share fades continuously.
 
 Two corners of triangles, or two ends of codimensional edges, meet each other from both sides. Either side gives back half
 of ``min(C_v, C_u) b(v, u)``, so that tip to tip counts once, and two boxes that stand flush on one another count the
@@ -55,9 +56,14 @@ from abd.model import Model
 from abd.potentials import distance, mollifier
 from abd.potentials.barrier import barrier
 from abd.potentials.contact import ContactParameters, Contacts, Stencil, Weights, closest, thresholds
+from abd.potentials.distance import TIE
 
 INSIDE, SIDE, CORNER, CROSSING, END = range(5)
 """What a part is: inside of a face, wire or half-space; side or corner of a target; two edges, or an end of one."""
+BITS = np.array([1, 2, 4])
+"""Of the corners of a target."""
+ACROSS = SIDE_BIT + np.array([1, 2, 0])
+"""Bits of `Topology.owned` for the sides across of the corners."""
 
 
 @dataclass(frozen=True)
@@ -66,7 +72,8 @@ class Queries:
 
     Attributes:
         contacts: vertices against targets; part: the part each counts for; pattern: where, as bits of the target's corners
-            with a positive weight, the closest point has to lie.
+            with a positive weight, the closest point has to lie; first: (m, 3) whether the target speaks for the side
+            across of a corner.
         spokes: vertices against the sides around a corner u, with their ends in order, so that they are the sides' own to
             the bit; spoke_part, spoke_extra: the part of u, and m - 1; spoke_rises: u is the first end.
     """
@@ -74,6 +81,7 @@ class Queries:
     contacts: Contacts
     part: np.ndarray
     pattern: np.ndarray
+    first: np.ndarray
     spokes: Contacts
     spoke_part: np.ndarray
     spoke_extra: np.ndarray
@@ -151,14 +159,18 @@ class Minima:
             one = np.all(rest[:, 1 + k] == rest[:, 1 + earlier], axis=1)
             weights[one, earlier] += weights[one, k]
             weights[one, k] = 0.0
-        pattern = (weights > 0.0) @ np.array([1, 2, 4])
+        pattern = (weights > TIE) @ BITS
+        tied = (weights > 0.0) & (weights <= TIE)
+        inside = np.all(weights > 0.0, axis=1) & (np.sum(tied, axis=1) == np.any(tied & asked.first, axis=1))
+        pattern[inside] = np.sum(BITS)
         np.add.at(out, asked.part[pattern == asked.pattern], 1.0)
         side = np.flatnonzero(self.role == SIDE)
         t = distance.edge_parameter(x[side, 0], x[side, 1], x[side, 2])
-        out[side] -= self.extra[side] * ((t > 0.0) & (t < 1.0))
+        out[side] -= self.extra[side] * ((t > TIE) & (t < 1.0 - TIE))
         p, low, high, _ = asked.spokes.positions(q).swapaxes(0, 1)
         t = distance.edge_parameter(p, low, high)
-        np.add.at(out, asked.spoke_part, asked.spoke_extra * np.where(asked.spoke_rises, t > 0.0, t < 1.0))
+        counts = np.where(asked.spoke_rises, t > TIE, t < 1.0 - TIE)
+        np.add.at(out, asked.spoke_part, asked.spoke_extra * counts)
         return out
 
     @staticmethod
@@ -260,7 +272,7 @@ def find_minima(surfaces: Surfaces, topology: Topology, pairs: Pairs, found: Can
                 share=share,
             )
         )
-    return _joined(surfaces, rows, len(of_edges))
+    return _joined(surfaces, topology, rows, len(of_edges))
 
 
 def counting(
@@ -297,13 +309,14 @@ class _Rows:
         self.asked = row, target, pattern
 
 
-def _joined(surfaces: Surfaces, rows: list[_Rows], crossings: int) -> Minima:
+def _joined(surfaces: Surfaces, topology: Topology, rows: list[_Rows], crossings: int) -> Minima:
     starts = np.cumsum([0] + [len(part.source) for part in rows])
     queries, spokes = [], []
     for part, start in zip(rows, starts, strict=False):
         row, target, pattern = part.asked
         base = part.contacts[row]
-        queries.append((_retargeted(surfaces, base, surfaces.targets[target]), start + row, pattern))
+        first = (topology.owned[target][:, None] >> ACROSS) & 1 > 0
+        queries.append((_retargeted(surfaces, base, surfaces.targets[target]), start + row, pattern, first))
         u, w, row, extra = part.spokes
         low, high = np.minimum(u, w), np.maximum(u, w)
         against = _retargeted(surfaces, part.contacts[row], np.stack([low, high, high], axis=1))
@@ -317,7 +330,7 @@ def _joined(surfaces: Surfaces, rows: list[_Rows], crossings: int) -> Minima:
         **{name: all_of(name) for name in ("source", "role", "constant", "extra", "weight", "share")},
         queries=Queries(
             _stacked([part[0] for part in queries]),
-            *(np.concatenate([part[k] for part in queries]) for k in (1, 2)),
+            *(np.concatenate([part[k] for part in queries]) for k in (1, 2, 3)),
             _stacked([part[0] for part in spokes]),
             *(np.concatenate([part[k] for part in spokes]) for k in (1, 2, 3)),
         ),

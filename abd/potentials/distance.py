@@ -25,6 +25,11 @@ import numpy as np
 
 PARALLEL = 1e-20
 """Squared sine below which two edges count as parallel, or a triangle as degenerate."""
+TIE = 1e-12
+"""Weight up to which a point beside a triangle counts as one over its inside: what is over the edge between two triangles but
+for rounding is over a face, whose normal is free of it."""
+SMALLEST = 1e-300
+"""Weight that such a point gets."""
 
 
 class PointTriangle(IntEnum):
@@ -104,7 +109,7 @@ def point_triangle(
     """Closest points of points and triangles, all (m, 3) [m].
 
     The inside of the triangle is taken where it is not degenerate and all three weights of the projection are
-    positive; otherwise the first of the nearest of its edges ab, bc, ca.
+    positive, but for a `TIE`; otherwise the first of the nearest of its edges ab, bc, ca.
 
     Returns:
         squared distances D (m,) [m^2], weights (m, 3) of the closest point in a, b, c, types (m,) of `PointTriangle`.
@@ -116,7 +121,8 @@ def point_triangle(
     scale = np.where(proper, n2, 1.0)
     beta = dot(np.cross(w, v), n) / scale
     gamma = dot(np.cross(u, w), n) / scale
-    inside = proper & (beta > 0.0) & (gamma > 0.0) & (beta + gamma < 1.0)
+    projected = np.stack([1.0 - beta - gamma, beta, gamma], axis=1)
+    inside = proper & np.all(projected > -TIE, axis=1)
 
     rows = np.arange(len(p))
     t = np.stack([edge_parameter(p, a, b), edge_parameter(p, b, c), edge_parameter(p, c, a)], axis=1)
@@ -130,7 +136,7 @@ def point_triangle(
     kind = _POINT_TRIANGLE_TYPE[nearest, _feature(t[rows, nearest])]
 
     kind = np.where(inside, PointTriangle.P_ABC, kind)
-    weights = np.where(inside[:, None], np.stack([1.0 - beta - gamma, beta, gamma], axis=1), weights)
+    weights = np.where(inside[:, None], np.maximum(projected, SMALLEST), weights)
     r = separation(np.stack([p, a, b, c], axis=1), signed_point_triangle(weights), POINT_TRIANGLE_DIRECTIONS[kind])
     return dot(r, r), weights, kind
 

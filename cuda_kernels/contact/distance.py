@@ -13,6 +13,8 @@ wp.set_module_options({"enable_backward": False, "max_unroll": 4})
 
 PARALLEL = wp.constant(wp.float64(1.0e-20))
 """sin^2 of the angle below which two edges count as parallel, a triangle as degenerate."""
+TIE = wp.constant(wp.float64(1.0e-12))
+"""Weight up to which a point beside a triangle counts as one over its inside."""
 
 
 @wp.func
@@ -42,7 +44,7 @@ def share(length2: wp.float64) -> wp.float64:
 
 @wp.func
 def point_triangle(p: wp.vec3d, a: wp.vec3d, b: wp.vec3d, c: wp.vec3d) -> wp.vec3d:
-    """Weights (3,) of the point of triangle abc closest to p (Ericson, Real-Time Collision Detection, 5.1.5)."""
+    """Weights (3,) of the point of triangle abc closest to p (Ericson, Real-Time Collision Detection, 5.1.5), but for a `TIE`."""
     ab = b - a
     ac = c - a
     n = wp.cross(ab, ac)
@@ -50,34 +52,35 @@ def point_triangle(p: wp.vec3d, a: wp.vec3d, b: wp.vec3d, c: wp.vec3d) -> wp.vec
         t = edge_parameter(p, a, b)
         return wp.vec3d(ONE - t, t, ZERO)
     ap = p - a
+    bp = p - b
+    cp = p - c
     d1 = wp.dot(ab, ap)
     d2 = wp.dot(ac, ap)
-    if d1 <= ZERO and d2 <= ZERO:
-        return wp.vec3d(ONE, ZERO, ZERO)
-    bp = p - b
     d3 = wp.dot(ab, bp)
     d4 = wp.dot(ac, bp)
-    if d3 >= ZERO and d4 <= d3:
-        return wp.vec3d(ZERO, ONE, ZERO)
-    cp = p - c
     d5 = wp.dot(ab, cp)
     d6 = wp.dot(ac, cp)
+    va = d3 * d6 - d5 * d4
+    vb = d5 * d2 - d1 * d6
+    vc = d1 * d4 - d3 * d2
+    total = va + vb + vc
+    if wp.min(va, wp.min(vb, vc)) > -TIE * total:
+        s = ONE / total
+        return wp.vec3d(wp.max(va * s, TINY), wp.max(vb * s, TINY), wp.max(vc * s, TINY))
+    if d1 <= ZERO and d2 <= ZERO:
+        return wp.vec3d(ONE, ZERO, ZERO)
+    if d3 >= ZERO and d4 <= d3:
+        return wp.vec3d(ZERO, ONE, ZERO)
     if d6 >= ZERO and d5 <= d6:
         return wp.vec3d(ZERO, ZERO, ONE)
-    vc = d1 * d4 - d3 * d2
     if vc <= ZERO and d1 >= ZERO and d3 <= ZERO:
         t = d1 / (d1 - d3)
         return wp.vec3d(ONE - t, t, ZERO)
-    vb = d5 * d2 - d1 * d6
     if vb <= ZERO and d2 >= ZERO and d6 <= ZERO:
         t = d2 / (d2 - d6)
         return wp.vec3d(ONE - t, ZERO, t)
-    va = d3 * d6 - d5 * d4
-    if va <= ZERO and d4 - d3 >= ZERO and d5 - d6 >= ZERO:
-        t = (d4 - d3) / ((d4 - d3) + (d5 - d6))
-        return wp.vec3d(ZERO, ONE - t, t)
-    s = ONE / (va + vb + vc)
-    return wp.vec3d(va * s, vb * s, vc * s)
+    t = (d4 - d3) / ((d4 - d3) + (d5 - d6))
+    return wp.vec3d(ZERO, ONE - t, t)
 
 
 @wp.func

@@ -11,7 +11,7 @@ import warp as wp
 
 from cuda_kernels.bodies.affine import ONE, ZERO, Pose
 from cuda_kernels.contact.barrier import barrier
-from cuda_kernels.contact.distance import edge_distance2, edge_parameter, point_triangle
+from cuda_kernels.contact.distance import TIE, edge_distance2, edge_parameter, point_triangle
 from cuda_kernels.contact.surfaces import (
     EDGE_EDGE,
     TARGET_VERTEX,
@@ -90,18 +90,24 @@ def part(kind: wp.int32, c: Primitives, k: wp.int32) -> Part:
 
 @wp.func
 def pattern(s: Surfaces, start: wp.int32, target: wp.int32, x: wp.vec3d, p: wp.vec3d, A: wp.mat33d) -> wp.int32:
-    """Which corners of a target have a positive weight in its point closest to x, as bits; vertices begin at `start`."""
+    """Which corners of a target have a positive weight in its point closest to x, as bits; if that is on a side
+    but for a `TIE`, and the target speaks for the side, all of them. Vertices begin at `start`."""
     t = s.targets[target]
     w = point_triangle(
         x, p + A * s.vertices[start + t[0]], p + A * s.vertices[start + t[1]], p + A * s.vertices[start + t[2]]
     )
     bits = wp.int32(0)
-    if w[0] > ZERO:
-        bits = bits + 1
-    if w[1] > ZERO:
-        bits = bits + 2
-    if w[2] > ZERO:
-        bits = bits + 4
+    mine = wp.int32(0)
+    owned = s.topology.owned[target]
+    for k in range(3):
+        if w[k] > TIE:
+            bits = bits + (1 << k)
+        elif w[k] > ZERO and ((owned >> ((k + 1) % 3)) & 1) != 0:
+            mine = mine + 1
+        else:
+            mine = -3
+    if mine == 1:
+        return 7
     return bits
 
 
@@ -188,7 +194,7 @@ def of_vertex(
                         count = count + 1
                 ends = s.topology.side_ends[side]
                 t = between(s, ends[0], ends[1], x, p, A)
-                if t > ZERO and t < ONE:
+                if t > TIE and t < ONE - TIE:
                     count = count - (end - begin - 1)
             else:
                 u = s.topology.corners[target][k - 4]
@@ -204,7 +210,7 @@ def of_vertex(
                     # from the lower to the higher vertex, which is what the side itself is asked
                     w = s.topology.spoke_end[m]
                     t = between(s, wp.min(u, w), wp.max(u, w), x, p, A)
-                    if (u < w and t > ZERO) or (u > w and t < ONE):
+                    if (u < w and t > TIE) or (u > w and t < ONE - TIE):
                         count = count + s.topology.spoke_extra[m]
         value = weight * wp.float64(count)
         if k > 3 and D < reach:

@@ -140,3 +140,30 @@ def test_where_a_crossing_nears_an_end_the_model_has_the_curvature_across(inside
         assert hessian[a, b] == pytest.approx(second, rel=1e-3, abs=1e-3 * abs(hessian[2, 2]))
     assert np.linalg.eigvalsh(bound).min() >= -1e-9 * hessian[2, 2]
     assert np.linalg.eigvalsh(bound - hessian).min() >= -1e-9 * hessian[2, 2]
+
+
+@pytest.mark.parametrize("beside", [0.0, 1e-14, -1e-14])
+def test_a_corner_over_a_flat_diagonal_meets_a_face_whichever_way_it_is_rounded(beside):
+    """The model is that of one face: its normal is vertical, its stiffness along the floor the same in both directions."""
+    scene = abd.Scene(solver={"d_hat": 0.01})
+    corners = [[x, y, 0.0] for x in (-2.0, 2.0) for y in (-2.0, 2.0)]
+    scene.add_body("floor", surface={"vertices": corners, "triangles": [[0, 2, 3], [0, 3, 1]]}, kind="static")
+    scene.add_body("cube", box=(0.5, 0.5, 0.5), position=(0.3 + beside, 0.3, 0.255))
+    model = abd.Simulation(scene, device="numpy").model
+    parts, _ = parts_of(model)
+    q, parameters = model.bodies.q, law(model)
+    weights, x = parts.weights(q, parameters), parts.contacts.positions(q)
+    near = contact.closest(x, parts.contacts)
+    acting = np.flatnonzero((weights.force != 0.0) & (near.D < model.settings.d_hat**2))
+    assert len(acting) == 4 and (weights.force[acting] == 1.0).all()
+    assert (near.directions[acting] != 0.0).any(axis=2).all()
+    assert np.abs(near.r[acting][:, :2]).max() == 0.0
+    kernels = Kernels(heavy(model), standing(q), one_by_one=True)
+    parts, listed = parts_of(heavy(model), kernels.candidates())
+    weights, x = parts.weights(q, law(model)), parts.contacts.positions(q)
+    definition = assembled(
+        len(q), parts.contacts, contact.contact_elements(x, parts.contacts, law(model), weights=weights)
+    )
+    gradients, blocks = zip(kernels.linearized(q), definition, strict=True)
+    assert_close(*(value[1] for value in gradients))
+    assert_close(*(value[1, 1] for value in blocks))
