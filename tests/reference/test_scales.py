@@ -124,6 +124,22 @@ def test_the_default_kappa_holds_a_tonne_on_a_link_of_a_kilogram(caplog):
     assert not caplog.records
 
 
+TILTED = {"axis": (1.0, 2.0, 0.5), "degrees": 40.0}
+
+
+@pytest.mark.parametrize("size", [0.1, 100.0])
+def test_boxes_of_any_size_that_are_dropped_stay_rigid(size, caplog):
+    """Weight and impacts strain a box of 100 m a thousand times as much as one of 0.1 m of the same stuff."""
+    scene = abd.Scene(solver={"dt": 0.01 * np.sqrt(size / 0.1)})
+    scene.add_body("ground", half_space={})
+    scene.add_body("box", box=(size, 0.8 * size, 0.6 * size), position=(0.0, 0.0, 2.0 * size), axis_angle=TILTED)
+    simulation = abd.Simulation(scene, device="numpy")
+    with caplog.at_level(logging.WARNING, logger="abd"):
+        strains = [simulation.step().max_orthogonality_error for _ in range(40)]
+    assert 0.0 < max(strains) < 1e-3
+    assert not [record for record in caplog.records if "strains" in record.getMessage()]
+
+
 def driven(**drive):
     """50 kg at the end of a link of 1 kg that a drive turns, without gravity."""
     scene = abd.Scene(gravity=(0, 0, 0), solver={"dt": 0.005})

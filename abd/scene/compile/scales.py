@@ -17,7 +17,7 @@ below `STRAIN`, of a body at joints for
           coordinates may exert (`efforts`), torques over the shorter one of the bodies' arms
     u^2   that of a turn by `TURN` per step, at least
 
-and of a body without joints for its own forces and initial spin. It is rho l^2 / h^2, the stiffness beside the inertia in
+and of a body without joints for its own weight, forces and initial spin. It is rho l^2 / h^2, the stiffness beside the inertia in
 a step, `RIGID_IN_STEP` times at least for bodies at joints: those that are softer swing in their strain, and their joints'
 forces with them, by up to a tenth in closed loops. Effort limits that nothing comes near raise it to no more than
 `STIFFEST` rho l^2 / h^2.
@@ -93,7 +93,8 @@ def default_kappa(model: Model) -> np.ndarray:
     np.maximum.at(speed, label[dynamic], _speeds(model, half)[dynamic])
     M, F, u, D = mass[label], force[label], speed[label], extent[label]
     joined = at_joints(model)
-    load = np.where(joined, F + M * (3.0 * g + np.divide(u * u, D, out=np.zeros(n), where=D > 0.0)), own)
+    hanging = M * (3.0 * g + np.divide(u * u, D, out=np.zeros(n), where=D > 0.0))
+    load = np.where(joined, F + hanging, own + bodies.mass * g)
     fastest = np.where(joined, np.maximum(u, TURN * length / settings.dt), _spin(model, half))
     stress = np.maximum(load * length / (2.0 * volume), density * fastest**2 / 12.0)
     inertial = density * (length / settings.dt) ** 2
