@@ -21,6 +21,8 @@ from abd.backends.answers import NOBODY, PairLoads
 
 SHARE, FOLLOWING = 0.5, 0.1
 """Change of a load, of the larger one, from which it counts; after a step that was lagged again."""
+UNBALANCED = 0.05
+"""Share of its weight by which the forces on a body that rubs may be off before the last direction."""
 
 
 def least_change(settings, h: float, following: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -29,6 +31,13 @@ def least_change(settings, h: float, following: np.ndarray) -> tuple[np.ndarray,
     share = np.where(following, FOLLOWING, SHARE)
     fall = h * float(np.linalg.norm(settings.gravity))
     return np.maximum(max(settings.eps_v, 10.0 * settings.friction_tolerance), share * fall), share
+
+
+def balanced(settings, h: float) -> float:
+    """Change of velocity [m/s] by what the forces on a body that rubs are off, before the last direction of a step of h [s],
+    below which its normal forces are good enough to rub with. Contact may be so stiff that these are anything while all
+    displacements are within Newton's tolerance."""
+    return max(settings.friction_tolerance, UNBALANCED * h * float(np.linalg.norm(settings.gravity)))
 
 
 def loosely(settings, h: float) -> float:

@@ -2,7 +2,8 @@
 
     repeat  an iteration: gradient and Hessian, a direction, as far along it as nothing collides and the energy decreases
             stiffen the contacts that a tight gap overcomes
-    until   the largest vertex displacement of a full step, over h, is at most the tolerance, and exact joints are closed
+    until   the largest vertex displacement of a full step, over h, is at most the tolerance, exact joints are closed, and
+            forces on what rubs balance (`abd.step.lagging.balanced`)
 
 Every iterate is free of intersections. What an iteration is, backends say: `abd.backends.reference.iteration` by the
 definitions, `abd.backends.recorded.iteration` for a device.
@@ -17,7 +18,7 @@ import numpy as np
 from abd.backends.progress import Progress, not_converged
 from abd.backends.protocol import Backend
 from abd.step.balance import balance
-from abd.step.lagging import changed, loosely
+from abd.step.lagging import balanced, changed, loosely
 
 
 def minimise(
@@ -49,7 +50,8 @@ def minimise(
     """
     iteration = backend.iteration
     rubs = tolerance if rubs is None else rubs
-    if not iteration.begin(tolerance, rubs, h, settings.linear_tolerance, moving, loosely):
+    off = balanced(settings, h) if backend.friction.enabled else 0.0
+    if not iteration.begin(tolerance, rubs, h, settings.linear_tolerance, moving, loosely, off):
         return
     for iterates in range(1, settings.max_newton + 1):
         status = iteration.run(progress)
@@ -111,7 +113,7 @@ def _lag_once_more(
     pairs = changed(frozen, acting, backend.steps.mobility(), settings, h, loaded)
     chosen, reached = _islands_of(backend, pairs.ravel()), _reached(backend)
     rubbing = _islands_of(backend, np.concatenate([frozen.pairs.ravel(), backend.system.rubbing_bodies]))
-    if (early := chosen & ~rubbing & (reached > rubs)).any():
+    if (early := chosen & ~rubbing).any():
         minimise(backend, settings, h, stiffness, progress, rubs, watch, moving=early)
     left = chosen | (reached > np.where(rubbing, rubs, tolerance))
     progress.tolerance = max(before, float(reached[~left].max(initial=0.0)))

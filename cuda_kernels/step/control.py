@@ -38,7 +38,9 @@ RUBS = 10
 LOOSELY = 11
 """Speed and residual below which an island whose contacts rub has converged well enough [m/s], 0 where only the tolerance
 counts."""
-NUMBERS = 12
+BALANCED = 12
+"""Residual below which forces balance where contacts rub [m/s], 0 where it does not count."""
+NUMBERS = 13
 
 # flags --------------------------------------------------------------------------------------------------------------
 
@@ -122,6 +124,7 @@ class Control:
     reached: wp.array(dtype=wp.float64)
     residual: wp.array(dtype=wp.float64)
     loosely: wp.array(dtype=wp.float64)
+    balanced: wp.array(dtype=wp.float64)
     moved: wp.array(dtype=wp.float64)
     speed: wp.array(dtype=wp.float64)
     limit: wp.array(dtype=wp.float64)

@@ -41,6 +41,8 @@ def cut(first: wp.int32, c: Control, share: wp.array(dtype=wp.float64)):
 
 ROUNDING = wp.constant(wp.float64(1.0e-15))
 DOUBTFUL = wp.constant(wp.float64(1.0e-9))
+UNSEEN = wp.constant(wp.float64(1.0e-4))
+"""Speed of a full step, over the tolerance, below which forces that do not balance are rounding."""
 
 
 @wp.kernel
@@ -50,7 +52,8 @@ def begin_search(first: wp.int32, c: Control):
     if w >= c.counts[0]:
         return
     speed = wp.where(c.converged[w] != 0, ZERO, c.moved[w] / c.at[H])
-    within = speed <= c.tolerance[w] or wp.max(speed, c.residual[w]) <= c.loosely[w]
+    balanced = c.balanced[w] == ZERO or c.residual[w] <= c.balanced[w] or speed <= UNSEEN * c.tolerance[w]
+    within = (speed <= c.tolerance[w] and balanced) or wp.max(speed, c.residual[w]) <= c.loosely[w]
     c.small[w] = wp.where(within and c.settled[w] != ZERO, ONE, ZERO)
     c.taken[w] = ZERO
     c.halvings[w] = ZERO

@@ -7,6 +7,7 @@ from cuda_kernels.bodies.affine import HALF, ONE, TWO, ZERO
 from cuda_kernels.step.control import (
     AGAIN,
     ASKED,
+    BALANCED,
     FORCING,
     GAP,
     LEAST,
@@ -42,6 +43,7 @@ def begin_islands(first: wp.int32, c: Control, asleep: wp.array(dtype=wp.int32))
     c.settled[w] = ONE
     c.reached[w] = ZERO
     c.loosely[w] = ZERO
+    c.balanced[w] = ZERO
     c.tolerance[w] = c.at[TOLERANCE]
 
 
@@ -54,15 +56,18 @@ def body_tolerances(
     segment: wp.array(dtype=wp.int32),
     out: wp.array(dtype=wp.float64),
     loosely: wp.array(dtype=wp.float64),
+    balanced: wp.array(dtype=wp.float64),
 ):
     """Newton's tolerance [m/s] of every body: the one of friction for those that are `rubbing` in joints, or have frozen
-    contacts, which begin at segment[group[b]]; of these alone, what is well enough."""
+    contacts, which begin at segment[group[b]]; of these alone, what is well enough, and by how much forces may be off,
+    which is for all if all have one tolerance."""
     b = wp.tid() + first
     frozen = wp.bool(False)
     if group[b + 1] > group[b]:
         frozen = segment[group[b + 1]] > segment[group[b]]
     rubs = frozen or rubbing[b] != 0
     loosely[b] = wp.where(frozen, c.at[LOOSELY], ZERO)
+    balanced[b] = wp.where(frozen or c.at[RUBS] == c.at[TOLERANCE], c.at[BALANCED], ZERO)
     out[b] = wp.where(rubs, c.at[RUBS], c.at[TOLERANCE])
 
 

@@ -154,12 +154,12 @@ def test_a_corner_over_a_flat_diagonal_meets_a_face_whichever_way_it_is_rounded(
     q, parameters = model.bodies.q, law(model)
     weights, x = parts.weights(q, parameters), parts.contacts.positions(q)
     near = contact.closest(x, parts.contacts)
-    acting = np.flatnonzero((weights.force != 0.0) & (near.D < model.settings.d_hat**2))
+    acting = np.flatnonzero((weights.force != 0.0) & (np.sqrt(near.D) < model.settings.d_hat))
     assert len(acting) == 4 and (weights.force[acting] == 1.0).all()
     assert (near.directions[acting] != 0.0).any(axis=2).all()
     assert np.abs(near.r[acting][:, :2]).max() == 0.0
     kernels = Kernels(heavy(model), standing(q), one_by_one=True)
-    parts, listed = parts_of(heavy(model), kernels.candidates())
+    parts, _ = parts_of(heavy(model), kernels.candidates())
     weights, x = parts.weights(q, law(model)), parts.contacts.positions(q)
     definition = assembled(
         len(q), parts.contacts, contact.contact_elements(x, parts.contacts, law(model), weights=weights)

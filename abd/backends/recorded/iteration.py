@@ -54,18 +54,19 @@ class Iteration:
 
     def begin(
         self, tolerance: float, rubs: float, h: float, tightest: float, moving: np.ndarray | None = None,
-        loosely: float = 0.0,
+        loosely: float = 0.0, balanced: float = 0.0,
     ) -> bool:  # fmt: skip
         """Begin a minimisation; returns whether anything is awake.
 
         Args:
             tolerance: Newton's [m/s]; rubs: that of islands in which something rubs [m/s]; h: step [s].
-            tightest: relative tolerance of the linear solves that decide; loosely: what is well enough [m/s].
+            tightest: relative tolerance of the linear solves that decide; loosely: what is well enough [m/s];
+                balanced: by how much forces may be off where contacts rub [m/s], 0 without a bound.
             moving: (n,) bool, bodies whose islands take part; all without.
         """
         b, c, write = self.backend, self.control, self.device.write
         flags = np.zeros(control.FLAGS, dtype=np.int32)
-        write(c.at, numbers(tolerance, rubs, h, tightest, loosely))
+        write(c.at, numbers(tolerance, rubs, h, tightest, loosely, balanced))
         self.device.fill(self.all)
         flags[control.STALE] = 1
         if moving is not None or b.idle.sleeping.any():
@@ -78,7 +79,7 @@ class Iteration:
             flags[control.EVERYBODY] = 1
         write(c.flags, flags)
         self.follow_rows()
-        own = tolerance != rubs and bool(b.friction.count or b.system.has_friction)
+        own = balanced > 0.0 or bool(b.friction.count or b.system.has_friction)
         self.graphs.run(("begin", own, b.friction.segment.ptr), lambda: self._begin(own))
         self._follow_pairs()
         return True
@@ -102,9 +103,10 @@ class Iteration:
         """Tolerances of the islands, by what rubs in them; launches only."""
         b, c, friction = self.backend, self.control, self.backend.friction
         frozen = self.rubbing, friction.group, friction.segment
-        self.device.launch(newton.body_tolerances, b.n, c, *frozen, b.scratch.a, b.scratch.b)
+        self.device.launch(newton.body_tolerances, b.n, c, *frozen, b.scratch.a, b.scratch.b, b.scratch.row)
         b.islands.reduce(b.scratch.a, sums.MIN, c.tolerance)
         b.islands.reduce(b.scratch.b, sums.MAX, c.loosely)
+        b.islands.reduce(b.scratch.row, sums.MAX, c.balanced)
 
     def run(self, progress) -> Status:
         """One iteration, counted in `progress` (`abd.backends.progress`) as far as it comes.
@@ -261,6 +263,7 @@ class Iteration:
             (c.limit, sums.MIN, c.limit),
             (c.tolerance, sums.MIN, c.tolerance),
             (c.loosely, sums.MIN, c.loosely),
+            (c.balanced, sums.MAX, c.balanced),
         ):
             b.islands.launch_carry(values, operation, out)
         self.device.launch(newton.merge_flags, b.n, c, self.all, self.some, self.settled)

@@ -17,7 +17,7 @@ from abd.backends.answers import NotProven, Status
 from abd.backends.progress import Progress
 from abd.backends.reference.caution import Caution
 from abd.backends.reference.forcing import Forcing
-from abd.backends.reference.line_search import search
+from abd.backends.reference.line_search import UNSEEN, search
 from abd.errors import StepFailure
 
 
@@ -33,14 +33,16 @@ class Iteration:
 
     def begin(
         self, tolerance: float, rubs: float, h: float, tightest: float, moving: np.ndarray | None = None,
-        loosely: float = 0.0,
+        loosely: float = 0.0, balanced: float = 0.0,
     ) -> bool:  # fmt: skip
         b = self.backend
         self.h, self.free, self.loosely = h, np.ones(b.islands.count), np.zeros(b.islands.count)
         self.tolerance = np.full(b.islands.count, tolerance)
         self.tolerance[b.islands.host[np.concatenate([b.friction.owners, b.system.rubbing_bodies])]] = rubs
-        if tolerance != rubs:
-            self.loosely[b.islands.host[b.friction.owners]] = loosely
+        self.balanced = np.full(b.islands.count, np.inf)
+        self.loosely[b.islands.host[b.friction.owners]] = loosely
+        if balanced > 0.0:
+            self.balanced[b.islands.host[b.friction.owners] if tolerance != rubs else slice(None)] = balanced
         self.forcing, self.caution = Forcing(tightest), Caution(b.islands.count)
         self.converged = b.idle.asleep(moving)
         self.speed, self.at_end = np.zeros(b.islands.count), np.zeros(b.islands.count)
@@ -62,7 +64,9 @@ class Iteration:
         with progress.time("collision"):
             free, moved, settled = self._follow(moved, settled)
         speed = self.speed = np.where(self.converged, 0.0, moved / self.h)
-        within = (speed <= self.tolerance) | (np.maximum(speed, self._residual()) <= self.loosely)
+        residual = self._residual()
+        balanced = (residual <= self.balanced) | (speed <= UNSEEN * self.tolerance)
+        within = ((speed <= self.tolerance) & balanced) | (np.maximum(speed, residual) <= self.loosely)
         small = within & settled
         with progress.time("line search"):
             slope = b.linear.descent()
@@ -192,6 +196,7 @@ class Iteration:
             self.tolerance = islands.carry(before, self.tolerance, np.minimum)
             self.at_end = islands.carry(before, self.at_end, np.maximum)
             self.loosely = islands.carry(before, self.loosely, np.minimum)
+            self.balanced = islands.carry(before, self.balanced, np.minimum)
             caution.stretch = islands.carry(before, caution.stretch, np.minimum)
         b.idle.settle(self.converged)
         return free, moved, settled

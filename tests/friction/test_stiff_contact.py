@@ -1,0 +1,41 @@
+"""Friction of contact that is so stiff that its forces are anything while bodies are within Newton's tolerance."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import abd
+
+SPEED, MU, G, DT = 2.0, 0.8, 9.81, 0.01
+BOX = (0.1, 0.1, 0.05)
+STOPS = SPEED**2 / (2.0 * MU * G) - 0.5 * SPEED * DT
+"""Way of a box that friction stops [m], by steps of implicit Euler."""
+
+
+def slide(gap: float, device: str, **solver) -> tuple[float, np.ndarray]:
+    """How far a box slides that is set down at a gap [m], and the ground's force on it over its weight in every step."""
+    scene = abd.Scene(solver={"dt": DT, **solver})
+    scene.add_material("default", mu=MU)
+    scene.add_body("ground", half_space={})
+    scene.add_body("box", box=BOX, position=(0.0, 0.0, 0.5 * BOX[2] + gap), velocity=(SPEED, 0.0, 0.0))
+    simulation = abd.Simulation(scene, device=device)
+    box, forces = simulation.bodies["box"], []
+    for _ in range(round(1.1 * SPEED / (MU * G) / DT)):
+        simulation.step()
+        forces.append(box.contact_force[2] / (1000.0 * np.prod(BOX) * G))
+    return float(box.position[0]), np.array(forces)
+
+
+@pytest.mark.parametrize("d_hat", [1e-5, 1e-7])
+def test_a_box_slides_as_far_however_stiff_its_contact_is(d_hat, device):
+    way, forces = slide(1.2 * d_hat, device, d_hat=d_hat)
+    assert way == pytest.approx(STOPS, rel=0.005)
+    np.testing.assert_allclose(forces[1:], 1.0, rtol=0.03)
+
+
+@pytest.mark.parametrize("device", ["cpu", "numpy"])
+def test_a_box_that_touches_at_the_start_slides_as_far_as_one_above_the_ground(device):
+    way, forces = slide(0.0, device)
+    assert way == pytest.approx(STOPS, rel=0.005)
+    np.testing.assert_allclose(forces, 1.0, rtol=0.03)
