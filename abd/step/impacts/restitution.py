@@ -55,6 +55,10 @@ _log = logging.getLogger(__name__)
 
 PUSHES = 0.5
 """Speed with which a contact opens that is taken back, over what gravity gives in a step: less is how weights settle."""
+ELASTIC = 0.9
+"""Restitution from which on an impact may give back more than it leaves in its contacts: they are not to give it once more."""
+PARTS = 5e-3
+"""Speed with which contacts may leave such a pair, over that of its faster body: no energy to speak of, but it comes apart."""
 MOST_MET = 2e7
 """Joint rows times pairs that meet joints, at most: how they answer each other is dense."""
 
@@ -103,8 +107,11 @@ class Restitution:
         fall, resting = h * float(np.linalg.norm(self.settings.gravity)), 2.0 * self.settings.tolerance
         least = max(2.0 * fall, resting)
         strikes_now = closing < -least * size
-        pushed = left - np.maximum(closing, 0.0) > strikes.grants * max(PUSHES * fall, resting) * size
-        stirs = strikes_now | pushed
+        opens, elastic = np.maximum(closing, 0.0), strikes.restitution >= ELASTIC
+        fastest = np.where(self.dynamic, np.linalg.norm(then[:, :3], axis=1), 0.0)[strikes.pairs].max(axis=1)
+        opens[elastic] = np.maximum(opens, PARTS * fastest * size)[elastic]
+        grants = np.where(elastic, resting, strikes.grants * max(PUSHES * fall, resting))
+        stirs = strikes_now | (left - opens > grants * size)
         if not stirs.any():
             return None
         out, changed, work = qd.copy(), [], 0.0
@@ -113,8 +120,8 @@ class Restitution:
         for world in np.unique(of[stirs]):
             pairs = of == world
             found = self._rebound_in(
-                worlds == world, strikes.among(pairs), stirs[pairs], closing[pairs], left[pairs], before, after, then, now,
-                least, h, system, sweep,
+                worlds == world, strikes.among(pairs), stirs[pairs], opens[pairs], closing[pairs], left[pairs], before, after,
+                then, now, least, h, system, sweep,
             )  # fmt: skip
             if found is not None:
                 twists, friction = found
@@ -127,14 +134,16 @@ class Restitution:
         return (out, np.sort(np.concatenate(changed)), work) if changed else None
 
     def _rebound_in(
-        self, world: np.ndarray, strikes: Strikes, stirs: np.ndarray, closing: np.ndarray, left: np.ndarray, before, after,
-        then: np.ndarray, now: np.ndarray, least: float, h: float, system: JointSystem, sweep: Sweep,
+        self, world: np.ndarray, strikes: Strikes, stirs: np.ndarray, opens: np.ndarray, closing: np.ndarray,
+        left: np.ndarray, before, after, then: np.ndarray, now: np.ndarray, least: float, h: float, system: JointSystem,
+        sweep: Sweep,
     ) -> tuple[np.ndarray, float] | None:  # fmt: skip
         """Twists (n, 6) that the impacts of one world, bodies (n,) bool, add, and the work of friction [J].
 
         Args:
-            stirs: (k,) bool, pairs of `strikes` that strike or were pushed apart; closing, left: (k,) their ``P_k . v`` at the
-                beginning and at the end of the step; then, now: (n, 6) twists.
+            stirs: (k,) bool, pairs of `strikes` that strike or were pushed apart; opens: (k,) ``P_k . v`` with which their
+                contacts may leave them; closing, left: (k,) that at the beginning and at the end of the step; then, now: (n, 6)
+                twists.
             least: speed from which a pair strikes [m/s]; the others as `rebound` has them.
         """
         q, size = after[0], strikes.size
@@ -145,10 +154,10 @@ class Restitution:
         if mobility.rows_met(P) > MOST_MET:
             self._say_left_out(mobility, len(mine))
             return None
-        A, closing, left, size = mobility.between(P), closing[mine], left[mine], size[mine]
+        A, closing, left, size, opens = mobility.between(P), closing[mine], left[mine], size[mine], opens[mine]
         met = self._met(part, closing, left, h, mobility.jointed)
         target, struck = reflected(sweep, A, met, part.restitution, least, size)
-        law = target, np.maximum(closing, 0.0), struck, size
+        law = target, opens, struck, size
         s = brought(sweep, A, left, *law)
         added, friction = mobility.apply(P.T @ s), np.zeros(6 * len(q))
         pull = self._friction(part, s, now.ravel() + added, mobility, q)
