@@ -50,7 +50,7 @@ def test_spin_falls_as_in_small_steps(shape, turn, floor):
 
 
 def test_only_what_spins_far_off_its_axis_goes_in_pieces():
-    """Nor does what stands beside it notice: its bits are those without."""
+    """Boxes by more than 1 rad; balls, whose contact is on their axis, never. What stands beside them stays at rest."""
     taken = []
     for shape, turn in (("box", 2.5), ("box", 0.9), ("ball", 2.5)):
         simulation = abd.Simulation(spinning(shape, turn), device=NAME)
