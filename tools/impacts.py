@@ -224,7 +224,7 @@ def main() -> int:
             off = abs(row["measured"] - 1.0) > row["within"]
         elif "measured" in row:
             off = row["measured"] < 0.95
-        failed += off or row.get("growth", 0.0) > 1e-4
+        failed += off or row.get("growth", 0.0) > 1e-9
         print("  ".join(f"{key} {value:.4g}" if isinstance(value, float) else str(value) for key, value in row.items()))
     if given.out:
         write_results(given.out, given.device, rows)

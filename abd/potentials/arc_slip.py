@@ -23,7 +23,7 @@ from abd.potentials.contact import Contacts
 from abd.potentials.distance import dot
 from abd.potentials.friction import Lagged
 from abd.potentials.rolling import RUB, Resistances
-from abd.rotations import axial, rotation_vectors, rotations
+from abd.rotations import nearest_rotation_vectors, polar, rotations
 
 
 def counts(model: Model, resistances: Resistances) -> bool:
@@ -33,17 +33,19 @@ def counts(model: Model, resistances: Resistances) -> bool:
 
 
 def passed(
-    lagged: Lagged, contacts: Contacts, q: np.ndarray, rest: np.ndarray, heading: np.ndarray, radius: np.ndarray
+    lagged: Lagged, contacts: Contacts, q: np.ndarray, rest: np.ndarray, heading: np.ndarray, turn: np.ndarray,
+    radius: np.ndarray,
 ) -> np.ndarray:
     """(l, 3) what the first surfaces pass more than the chords say, against the second [m].
 
     Args:
         contacts: the frozen ones; q: (n, 12) state in which they were frozen; rest: (n, 12) where the step begins.
-        heading: (n, 3, 3) maps that the bodies' rotation leads to; radius: (n,) of the bodies' rounding [m].
+        heading: (n, 3, 3) maps that the bodies' rotation leads to; turn: (n, 3) rotation vectors by which it does, whole
+            turns included [rad]; radius: (n,) of the bodies' rounding [m].
     """
     sides = (contacts.first, -1.0, lagged.Y_first), (contacts.second, 1.0, lagged.Y_second)
     first, second = (
-        _of(bodies, lagged.kind, sign * radius[bodies, None] * lagged.n, Y[:, 1:], q, rest, heading)
+        _of(bodies, lagged.kind, sign * radius[bodies, None] * lagged.n, Y[:, 1:], q, rest, heading, turn)
         for bodies, sign, Y in sides
     )
     out = first - np.where(lagged.two_sided[:, None], second, 0.0)
@@ -52,15 +54,15 @@ def passed(
 
 def _of(
     bodies: np.ndarray, kind: np.ndarray, round_arm: np.ndarray, X: np.ndarray, q: np.ndarray, rest: np.ndarray,
-    heading: np.ndarray,
+    heading: np.ndarray, turn: np.ndarray,
 ) -> np.ndarray:  # fmt: skip
     """The same of the bodies (l,) on one side: arms (l, 3) of the rounding, rest coordinates X (l, 3) of those that resist."""
     A, begin = (state[bodies, 3:].reshape(-1, 3, 3) for state in (q, rest))
     inverse = np.linalg.inv(A)
-    to_end = rotations(axial(heading[bodies] @ inverse))
+    to_end = polar(heading[bodies] @ inverse)
     rubs = (kind == RUB)[:, None]
     X = np.where(rubs, np.einsum("lij,lkj,lk->li", inverse, to_end, round_arm), X)
     arm = np.where(rubs, round_arm, np.einsum("lij,ljk,lk->li", to_end, A, X))
-    w = rotation_vectors(heading[bodies] @ np.linalg.inv(begin))
+    w = nearest_rotation_vectors(heading[bodies] @ np.linalg.inv(begin), turn[bodies])
     chord = np.einsum("lij,lj->li", (rotations(w) - np.eye(3)) @ begin, X)
     return np.cross(w, arm) - chord

@@ -42,7 +42,7 @@ from abd.potentials.contact import (
 from abd.potentials.distance import dot
 from abd.potentials.elements import Elements
 from abd.potentials.rolling import ROLL, RUB, SPIN, Resistances, tangents
-from abd.rotations import axial, rotations
+from abd.rotations import polar
 
 
 @dataclass(frozen=True)
@@ -129,7 +129,7 @@ def freeze(
     rubs = (shares > 0.0).any(axis=1).astype(float)
     loaded = lag(contacts.positions(q), replace(contacts, mu=rubs), parameters, weights)
     A = q[:, 3:].reshape(-1, 3, 3)
-    maps = rotations(axial(heading @ np.linalg.inv(A))) @ A
+    maps = polar(heading @ np.linalg.inv(A)) @ A
     parts, moved = [], []
     for kind in (RUB, ROLL, SPIN):
         load = loaded.load * shares[loaded.source, kind]

@@ -18,7 +18,13 @@ SWEEPS = 500
 SETTLED = 1e-10
 """Largest change of a normal velocity in the last sweep, of the fastest closing one."""
 YIELDS = 1e-14
-"""Smallest A_kk, of the largest one, for which a pair yields to its impulse."""
+"""Smallest inverse mass A_kk / size_k^2, of the largest one, for which a pair yields to its impulse, however small that was."""
+
+
+def least_yielding(diagonal: np.ndarray, size: np.ndarray) -> np.ndarray:
+    """(k,) A_kk [J] beyond which pairs yield to their impulses of the sizes (k,) [N s]."""
+    weight = size * size
+    return YIELDS * float((diagonal / weight).max(initial=0.0)) * weight
 
 
 def swept(
@@ -32,7 +38,7 @@ def swept(
     """
     diagonal = A.diagonal()
     x, power = np.zeros(len(power)), power.copy()
-    yields = np.flatnonzero(diagonal > YIELDS * diagonal.max(initial=0.0))
+    yields = np.flatnonzero(diagonal > least_yielding(diagonal, size))
     for _ in range(SWEEPS):
         largest = 0.0
         for k in yields:

@@ -169,7 +169,7 @@ class Substeps:
             stepper.rows.begin(ch2, stepper.time + h)
             start(backend, stepper.touching, stepper.sleep.ripe(stepper.joints))
             late = self._struck(mode)
-        self._refuse_fast_hits(h)
+        self._refuse_fast(h)
         if late.any():
             return late
 
@@ -186,10 +186,10 @@ class Substeps:
                 minimise_step()
             self._refuse_turned()
         except Struck as struck:
-            self._refuse_fast_hits(h)
+            self._refuse_fast(h)
             return struck.bodies
         except NotFree:
-            self._refuse_fast_hits(h)
+            self._refuse_fast(h)
             raise
         except StepFailure as failure:
             late = self._struck(mode)
@@ -198,14 +198,16 @@ class Substeps:
             if failure.reason == "joints":
                 failure.args = (f"{failure}; the widest open is '{stepper.rows.widest()}'",)
             raise
-        self._refuse_fast_hits(h)
+        self._refuse_fast(h)
         return self._struck(mode)
 
-    def _refuse_fast_hits(self, h: float) -> None:
-        """Refuse a (sub)step of h [s] with fast hits (`abd.step.impacts.fast_hits`)."""
+    def _refuse_fast(self, h: float) -> None:
+        """Refuse a (sub)step of h [s] with fast hits or spins (`abd.step.impacts.fast_hits`, `abd.step.impacts.fast_spins`)."""
         stepper = self.stepper
         if stepper.fast_hits.possible(stepper.figures, h):
             stepper.fast_hits.refuse(self.backend, lambda: (stepper.q, stepper.qd), stepper.touching, h)
+        if self.backend.friction.enabled and stepper.fast_spins.possible(stepper.figures, h):
+            stepper.fast_spins.refuse(self.backend, lambda: (stepper.q, stepper.qd), h)
 
     def _goals(self, h: float) -> np.ndarray:
         """(k, 12) states prescribed for the end of a (sub)step; those that take no part stay."""

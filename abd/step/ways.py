@@ -16,7 +16,8 @@ A way that is not free is mostly seen long before Newton's method has converged:
 come back. So it is looked at on the way, too (`looked_at`), and the attempt ended where it is not free. Now and then that was but
 a corner that an iterate cut, and the step is taken in pieces for nothing.
 
-The same is done where bodies meet that come far relative to one another in a (sub)step (`abd.step.impacts.fast_hits`).
+The same is done where bodies meet that come far relative to one another in a (sub)step (`abd.step.impacts.fast_hits`), and
+where they turn far about what they rub on (`abd.step.impacts.fast_spins`).
 """
 
 from __future__ import annotations

@@ -3,8 +3,9 @@
 
 import warp as wp
 
-from cuda_kernels.bodies.affine import ONE, TWO, ZERO, Pose, axial, rotation
+from cuda_kernels.bodies.affine import ONE, TWO, ZERO, Pose
 from cuda_kernels.bodies.anew import anew
+from cuda_kernels.bodies.matrices import polar
 from cuda_kernels.contact.barrier import barrier
 from cuda_kernels.contact.contact import ContactLaw, homogeneous, mollifier, stiffness
 from cuda_kernels.contact.minima import PARTS, TOTAL, Coefficients, coefficients, part
@@ -48,7 +49,7 @@ def at_surface(X: wp.vec3d, arm: wp.vec3d, A: wp.mat33d, heading: wp.mat33d) -> 
     if wp.dot(arm, arm) == ZERO:
         return X
     inverse = wp.inverse(A)
-    return X + inverse * (rotation(-axial(heading * inverse)) * arm)
+    return X + inverse * (wp.transpose(polar(heading * inverse)) * arm)
 
 
 @wp.func

@@ -16,18 +16,18 @@ def sweep(
     low: wp.array(dtype=wp.float64),
     high: wp.array(dtype=wp.float64),
     size: wp.array(dtype=wp.float64),
-    least: wp.float64,
+    least: wp.array(dtype=wp.float64),
     settled: wp.float64,
     sweeps: wp.int32,
     power: wp.array(dtype=wp.float64),
     x: wp.array(dtype=wp.float64),
 ):
-    """Factors x, from 0, of pairs whose rows are ``value[begin[k]:begin[k + 1]]``; pairs with a diagonal of at most `least`
+    """Factors x, from 0, of pairs whose rows are ``value[begin[k]:begin[k + 1]]``; pairs with a diagonal of at most their `least`
     do not yield. Ends where no normal velocity changes by more than `settled`."""
     for _ in range(sweeps):
         largest = wp.float64(0.0)
         for k in range(diagonal.shape[0]):
-            if diagonal[k] > least:
+            if diagonal[k] > least[k]:
                 free = power[k] - diagonal[k] * x[k]
                 found = wp.float64(0.0)
                 if free < low[k]:

@@ -60,18 +60,19 @@ class NumpyFriction:
 
     def lag(
         self, q: np.ndarray, heading: np.ndarray, chosen: np.ndarray | None = None,
-        begin: tuple[np.ndarray, float] | None = None,
+        begin: tuple[np.ndarray, np.ndarray, float] | None = None,
     ) -> None:  # fmt: skip
         """Freeze the contacts that rub in the state q (n, 12), those of `chosen` bodies (n,) bool alone if they are given: the
-        others keep what was frozen. `heading` as in `abd.potentials.friction.freeze`; `begin`: the reference xh (n, 12) and eps
-        [m], for slips along arcs."""
+        others keep what was frozen. `heading` as in `abd.potentials.friction.freeze`; `begin`: the reference xh (n, 12), by what
+        vectors (n, 3) bodies turn from it [rad], and eps [m], for slips along arcs."""
         if not self.enabled:
             return
         touching, before = self.touching, (self.lagged, self.candidates, self.owners)
         self._freeze(q, touching.parts, heading, touching.part_parameters, touching.weights(q))
         if self.follows_arcs and begin is not None:
-            more = arc_slip.passed(self.lagged, self.candidates, q, begin[0], heading, touching.model.bodies.radius)
-            self.lagged = replace(self.lagged, share=self.lagged.share + more / begin[1])
+            rest, turn, eps = begin
+            more = arc_slip.passed(self.lagged, self.candidates, q, rest, heading, turn, touching.model.bodies.radius)
+            self.lagged = replace(self.lagged, share=self.lagged.share + more / eps)
         if chosen is not None:
             old, new = ~chosen[before[2]], chosen[self.owners]
             both = zip(before[:2], (self.lagged, self.candidates), strict=True)

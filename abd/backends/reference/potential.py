@@ -23,13 +23,15 @@ class Iterate:
 
     Attributes:
         q: (n, 12) current iterate; trial: the state tried last; rest: friction's reference xh.
-        step: what the step holds fixed, None before the first one; ch2: c h^2 of it [s^2]; eps: friction's, in displacements [m].
+        step: what the step holds fixed, turn: (n, 3) rotation vectors by which its inertial target turns bodies [rad], both
+            None before the first one; ch2: c h^2 of it [s^2]; eps: friction's, in displacements [m].
     """
 
     q: np.ndarray
     trial: np.ndarray
     rest: np.ndarray
     step: StepData | None = None
+    turn: np.ndarray | None = None
     ch2: float = 1.0
     eps: float = 0.0
 

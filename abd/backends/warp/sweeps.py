@@ -6,7 +6,7 @@ import numpy as np
 import scipy.sparse as sparse
 import warp as wp
 
-from abd.potentials.sweeps import SETTLED, SWEEPS, YIELDS
+from abd.potentials.sweeps import SETTLED, SWEEPS, least_yielding
 from cuda_kernels.step import impacts
 
 
@@ -17,8 +17,8 @@ def swept(
     diagonal = A.diagonal()
     x, power = np.zeros(len(power)), np.array(power)
     given = [wp.array(one, dtype=wp.int32, device="cpu", copy=False) for one in (A.indptr, A.indices)]
-    numbers = A.data, diagonal, low, high, size, power, x
+    numbers = A.data, diagonal, low, high, size, least_yielding(diagonal, size), power, x
     given += [wp.array(one, dtype=wp.float64, device="cpu", copy=False) for one in map(np.ascontiguousarray, numbers)]
-    limits = YIELDS * float(diagonal.max(initial=0.0)), SETTLED * fastest, SWEEPS
+    limits = SETTLED * fastest, SWEEPS
     wp.launch(impacts.sweep, dim=1, inputs=[*given[:-2], *limits, *given[-2:]], device="cpu")
     return x

@@ -17,12 +17,16 @@ A round adds no energy if the e_k are equal: it is the inelastic solution of the
 With u_k the ``P_k . w`` that the rounds end with, the velocities v' at the end of the step become
 
     v+ = v' + W sum_k s_k P_k,        P_k . v+ = u_k                 for pairs that the rounds have struck, s_k >= -1,
-                                      P_k . v+ <= max(0, P_k . v)    for others, s_k >= -1,
+                                      P_k . v+ <= max(0, P_k . v)    for others, s_k >= -1 (elastic ones: below),
                                       P_k . v+ >= 0                  for others, s_k >= 0,
 
 so that what else acts in the step stays. An impact ends in the step in which contact first acts, however little of the momentum
 it took: what is left of the gap is not closed. The second line takes back what a compressed contact pushes as it opens, the
 third keeps what a struck body rests on. The impulses are rigid ones, which excite no strain.
+
+After an impact that gives everything back the contact holds some energy besides, which would be given once more as it opens.
+So an elastic pair, of a restitution of at least `ELASTIC`, is let open no faster than by `PARTS` of its faster body's speed, or
+as fast as it opens already, in every step; and impacts leave out the energy of that.
 
 Friction takes part in what is added, with ``mu s_k |P_k|`` at most at the centre of the pair's contacts, on the surface of
 the first body, against its slip.
@@ -45,7 +49,7 @@ from abd.joints.rows.system import JointSystem
 from abd.model import Joint, Kind, Model
 from abd.potentials import free_motion
 from abd.potentials.rolling import tangents
-from abd.potentials.sweeps import swept
+from abd.potentials.sweeps import least_yielding, swept
 from abd.rotations import axial
 from abd.step.impacts.mobility import Mobility
 from abd.step.impacts.reflections import Sweep, brought, reflected
@@ -55,6 +59,14 @@ _log = logging.getLogger(__name__)
 
 PUSHES = 0.5
 """Speed with which a contact opens that is taken back, over what gravity gives in a step: less is how weights settle."""
+ELASTIC = 0.9
+"""Restitution from which on an impact may give back more than it leaves in its contacts: they are not to give it once more."""
+PARTS = 5e-3
+"""Speed with which contacts may leave such a pair, over that of its faster body: no energy to speak of, but it comes apart."""
+SETTLES = 0.01
+"""Speed beyond that by which they may speed it up in a step, over what counts as resting."""
+SPARED = 1e-3
+"""Share of the energy of what strikes that is kept for both, at most."""
 MOST_MET = 2e7
 """Joint rows times pairs that meet joints, at most: how they answer each other is dense."""
 
@@ -103,8 +115,11 @@ class Restitution:
         fall, resting = h * float(np.linalg.norm(self.settings.gravity)), 2.0 * self.settings.tolerance
         least = max(2.0 * fall, resting)
         strikes_now = closing < -least * size
-        pushed = left - np.maximum(closing, 0.0) > strikes.grants * max(PUSHES * fall, resting) * size
-        stirs = strikes_now | pushed
+        opens, elastic = np.maximum(closing, 0.0), strikes.restitution >= ELASTIC
+        fastest = np.where(self.dynamic, np.linalg.norm(then[:, :3], axis=1), 0.0)[strikes.pairs].max(axis=1)
+        opens[elastic] = np.maximum(opens, PARTS * fastest * size)[elastic]
+        grants = np.where(elastic, SETTLES * resting, strikes.grants * max(PUSHES * fall, resting))
+        stirs = strikes_now | (left - opens > grants * size)
         if not stirs.any():
             return None
         out, changed, work = qd.copy(), [], 0.0
@@ -113,8 +128,8 @@ class Restitution:
         for world in np.unique(of[stirs]):
             pairs = of == world
             found = self._rebound_in(
-                worlds == world, strikes.among(pairs), stirs[pairs], closing[pairs], left[pairs], before, after, then, now,
-                least, h, system, sweep,
+                worlds == world, strikes.among(pairs), stirs[pairs], opens[pairs], closing[pairs], left[pairs], before, after,
+                then, now, least, h, system, sweep,
             )  # fmt: skip
             if found is not None:
                 twists, friction = found
@@ -127,14 +142,16 @@ class Restitution:
         return (out, np.sort(np.concatenate(changed)), work) if changed else None
 
     def _rebound_in(
-        self, world: np.ndarray, strikes: Strikes, stirs: np.ndarray, closing: np.ndarray, left: np.ndarray, before, after,
-        then: np.ndarray, now: np.ndarray, least: float, h: float, system: JointSystem, sweep: Sweep,
+        self, world: np.ndarray, strikes: Strikes, stirs: np.ndarray, opens: np.ndarray, closing: np.ndarray,
+        left: np.ndarray, before, after, then: np.ndarray, now: np.ndarray, least: float, h: float, system: JointSystem,
+        sweep: Sweep,
     ) -> tuple[np.ndarray, float] | None:  # fmt: skip
         """Twists (n, 6) that the impacts of one world, bodies (n,) bool, add, and the work of friction [J].
 
         Args:
-            stirs: (k,) bool, pairs of `strikes` that strike or were pushed apart; closing, left: (k,) their ``P_k . v`` at the
-                beginning and at the end of the step; then, now: (n, 6) twists.
+            stirs: (k,) bool, pairs of `strikes` that strike or were pushed apart; opens: (k,) ``P_k . v`` with which their
+                contacts may leave them; closing, left: (k,) that at the beginning and at the end of the step; then, now: (n, 6)
+                twists.
             least: speed from which a pair strikes [m/s]; the others as `rebound` has them.
         """
         q, size = after[0], strikes.size
@@ -145,10 +162,10 @@ class Restitution:
         if mobility.rows_met(P) > MOST_MET:
             self._say_left_out(mobility, len(mine))
             return None
-        A, closing, left, size = mobility.between(P), closing[mine], left[mine], size[mine]
+        A, closing, left, size, opens = mobility.between(P), closing[mine], left[mine], size[mine], opens[mine]
         met = self._met(part, closing, left, h, mobility.jointed)
         target, struck = reflected(sweep, A, met, part.restitution, least, size)
-        law = target, np.maximum(closing, 0.0), struck, size
+        law, spared = (target, opens, struck, size), self._spared(part, A.diagonal(), met, opens, struck)
         s = brought(sweep, A, left, *law)
         added, friction = mobility.apply(P.T @ s), np.zeros(6 * len(q))
         pull = self._friction(part, s, now.ravel() + added, mobility, q)
@@ -160,7 +177,7 @@ class Restitution:
                 added, s = rubbed, s_rubbed
             else:
                 pull = None
-        share = self._within_energy(world, before, after, then, now, added, part, s)
+        share = self._within_energy(world, before, after, then, now, added, part, s, spared)
         work = 0.0 if pull is None else float(pull @ (now.ravel() + share * (added - 0.5 * friction)))
         return (share * added).reshape(-1, 6), work
 
@@ -181,6 +198,13 @@ class Restitution:
         falls = closing + speed
         waits = np.clip(left / np.where(falls < 0.0, falls, -1.0), 0.0, 1.0)
         return closing + waits * speed
+
+    def _spared(self, part: Strikes, diagonal, met, opens, struck) -> float:
+        """Energy [J] that the contacts of elastic pairs that were struck may give them as they come apart."""
+        yields = struck & (diagonal > least_yielding(diagonal, part.size))
+        power = np.maximum(opens, 2.0 * self.settings.tolerance * part.size)
+        gives, strikes = (0.5 * one[yields] ** 2 / diagonal[yields] for one in (power, np.minimum(met, 0.0)))
+        return min(float(gives[part.restitution[yields] >= ELASTIC].sum()), SPARED * float(strikes.sum()))
 
     def _friction(
         self, part: Strikes, s: np.ndarray, twists: np.ndarray, system: Mobility, q: np.ndarray
@@ -223,9 +247,10 @@ class Restitution:
         return out.ravel()
 
     def _within_energy(
-        self, world: np.ndarray, before, after, then, now, added, part: Strikes, s: np.ndarray
+        self, world: np.ndarray, before, after, then, now, added, part: Strikes, s: np.ndarray, spared: float
     ) -> float:
-        """The share of what is added that gives no energy to what there was, but for the work of prescribed bodies."""
+        """The share of what is added that gives no energy to what there was, but for the work of prescribed bodies, and leaves
+        what is `spared` [J]."""
         fallen = self.model.bodies.mass[:, None] * (after[0] - before[0])[:, :3]
         work = float(np.sum(fallen[self.dynamic & world] @ self.settings.gravity))
         for side in range(2):
@@ -234,7 +259,7 @@ class Restitution:
             work -= float(np.sum(np.where(self.kinematic[body], (1.0 + s) * power, 0.0)))
         strained = [potential_energies(self.model, state[0], world)["elastic"] for state in (before, after)]
         start, end = self._energy(world, before[0], then.ravel()), self._energy(world, after[0], now.ravel())
-        most = max(start + work + strained[0] - strained[1], end)
+        most = max(start + work + strained[0] - strained[1] - spared, end)
         full = self._energy(world, after[0], now.ravel() + added)
         if full <= most:
             return 1.0

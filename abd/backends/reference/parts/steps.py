@@ -44,7 +44,7 @@ class Steps:
             self.pulled = self.rows.pulls(states.now)
             target = self.motion.coast(rule, self.scheme.rows, states.now, states.velocity, states.forces, self.pulled)
         self.scheme.rule, self.scheme.mode, self.scheme.target = rule, mode, target
-        at.rest, at.ch2, at.eps, at.q = target.rest, rule.c * rule.h**2, float(eps), states.now.copy()
+        at.rest, at.turn, at.ch2, at.eps, at.q = target.rest, target.w, rule.c * rule.h**2, float(eps), states.now.copy()
         at.step = StepData(
             pt=positions(target.q),
             At=maps(target.q),

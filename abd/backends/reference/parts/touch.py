@@ -38,7 +38,7 @@ class Touch:
         self.contacts.set_own_laws(own)
 
     def lag_friction(self, chosen: np.ndarray | None = None) -> None:
-        self.friction.lag(self.at.q, self.at.step.At, chosen, (self.at.rest, self.at.eps))
+        self.friction.lag(self.at.q, self.at.step.At, chosen, (self.at.rest, self.at.turn, self.at.eps))
         self.potential.evaluate()
 
     def weigh_friction(self, share: PairLoads) -> None:

@@ -37,6 +37,7 @@ class Steps:
         self.inverse_mass = inverse_masses(model)
         step, self.target = self.at.step, new_pose(self.device, self.n)
         step.pt, step.At, step.scale = self.target.p, self.target.A, self.device.zeros(self.n, wp.float64)
+        potential.friction.turn = track.lead.w
         step.ch2 = self.device.upload([self.at.ch2], wp.float64)
 
     def begin(self, rule: Scheme, mode: np.ndarray, eps: float, goals: np.ndarray | None) -> None:

@@ -38,7 +38,8 @@ class Friction:
     Attributes:
         count, pair_count: frozen contacts, and body pairs of the list they were taken from; lagged.counts on the device.
         segment, group: where the contacts of every pair and the pairs of every body begin.
-        follows_arcs: whether surfaces that roll slip along arcs (`abd.potentials.arc_slip`), from the pose `begin` on.
+        follows_arcs: whether surfaces that roll slip along arcs (`abd.potentials.arc_slip`), from the pose `begin` on
+            by the rotation vectors `turn` (n,).
     """
 
     ties = NOBODY
@@ -66,6 +67,7 @@ class Friction:
         self.nobody = device.zeros(n, wp.int32)
         self.follows_arcs = counts(model, self.defined)
         self.begin: Pose | None = None
+        self.turn: wp.array | None = None
         self.wanted, self.scan, self._builds = device.zeros(1, wp.int32), Scan(device), -1
         self.kept = KeptFriction(device, n)
 
@@ -252,7 +254,7 @@ class Friction:
         )  # fmt: skip
         if self.follows_arcs and self.begin is not None:
             radius = self.contacts.surfaces.radius
-            device.launch(arc_slip.add_passed, max(self.room, 1), self.lagged, pose, self.begin, heading, radius)
+            device.launch(arc_slip.add_passed, max(self.room, 1), self.lagged, pose, self.begin, heading, self.turn, radius)
         # the pair list may be rebuilt while these contacts stay frozen: keep its groups
         self.device.copy(self.pairs, c.pairs, count=pairs)
         device.launch(lagging.gather_offsets, pairs + 1, counts, c.segment, offset, self.segment)
