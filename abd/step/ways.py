@@ -68,6 +68,16 @@ def looked_at(iterates: int) -> bool:
     return rest == 0 and rounds & (rounds - 1) == 0
 
 
+def refuse_unproven(found: NotProven, names: list[str], h: float) -> None:
+    """Refuse a (sub)step of h [s], of bodies of these names, some of whose ways are not proven free.
+
+    Raises:
+        NotFree: there are some.
+    """
+    if len(found):
+        raise NotFree(found, names, h)
+
+
 class Pieces:
     """Lengths of the substeps that make a (sub)step of h [s], in ticks of a frame's `dt` [s] halved `HALVINGS` times.
 

@@ -191,7 +191,7 @@ class Iteration:
             self._raise(control.STALE)
         return found
 
-    def restiffen(self, islands: np.ndarray) -> None:
+    def rouse(self, islands: np.ndarray) -> None:
         self.device.write(self.some, islands.astype(np.int32))
         self.device.launch(newton.rouse, self.backend.n, self.control, self.some)
         self._raise(control.STALE)

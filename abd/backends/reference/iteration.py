@@ -113,7 +113,7 @@ class Iteration:
         # a body that is held may be on its goal already, to which it still has a way
         return b.ways.free_way(h, self.converged[b.islands.host] & b.idle.mobile)
 
-    def restiffen(self, islands: np.ndarray) -> None:
+    def rouse(self, islands: np.ndarray) -> None:
         self.converged = self.converged & ~islands
         self._linearized = False
 
