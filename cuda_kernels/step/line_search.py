@@ -16,6 +16,7 @@ from cuda_kernels.step.control import (
     H,
     fail,
 )
+from cuda_kernels.step.newton import within
 
 wp.set_module_options({"enable_backward": False, "max_unroll": 4})
 
@@ -50,8 +51,7 @@ def begin_search(first: wp.int32, c: Control):
     if w >= c.counts[0]:
         return
     speed = wp.where(c.converged[w] != 0, ZERO, c.moved[w] / c.at[H])
-    within = speed <= c.tolerance[w] or wp.max(speed, c.residual[w]) <= c.loosely[w]
-    c.small[w] = wp.where(within and c.settled[w] != ZERO, ONE, ZERO)
+    c.small[w] = wp.where(within(c, w, speed) and c.settled[w] != ZERO, ONE, ZERO)
     c.taken[w] = ZERO
     c.halvings[w] = ZERO
 

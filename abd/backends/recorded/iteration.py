@@ -256,7 +256,7 @@ class Iteration:
             (c.share, sums.MAX, c.share),
             (c.stretch, sums.MIN, c.stretch),
             (c.reached, sums.MAX, c.reached),
-            (c.decides, sums.MIN, c.decides),
+            (c.farther, sums.MAX, c.farther),
             (c.speed, sums.MAX, c.speed),
             (c.limit, sums.MIN, c.limit),
             (c.tolerance, sums.MIN, c.tolerance),

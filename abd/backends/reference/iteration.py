@@ -62,8 +62,8 @@ class Iteration:
         with progress.time("collision"):
             free, moved, settled = self._follow(moved, settled)
         speed = self.speed = np.where(self.converged, 0.0, moved / self.h)
-        within = (speed <= self.tolerance) | (np.maximum(speed, self._residual()) <= self.loosely)
-        small = within & settled
+        residual = self._residual()
+        small = self._within(speed, residual) & settled
         with progress.time("line search"):
             slope = b.linear.descent()
             alpha, change, tried = search(b, free, small, slope)
@@ -72,7 +72,7 @@ class Iteration:
         progress.trials += tried
         # where energies differ only by rounding the search may shorten a step that is within the tolerance already
         near = ~self.converged & small & (free == 1.0)
-        reached = near & caution.decides
+        reached = near & self._within(speed * caution.farther, residual)
         still_open = 0.0
         if exact:
             error = b.rows.errors() if near.any() else np.full(b.islands.count, np.inf)
@@ -94,6 +94,10 @@ class Iteration:
             failure=0, covered=True, reach=0.0, moving=bool(moving.any()), worst=worst, gap=gap, least=least,
             open=still_open, trials=progress.trials - trials, linear=progress.linear - linear,
         )  # fmt: skip
+
+    def _within(self, speed: np.ndarray, residual: np.ndarray) -> np.ndarray:
+        """(islands,) whether directions of these vertex speeds, and what forces are off, end a minimisation [m/s]."""
+        return (speed <= self.tolerance) | (np.maximum(speed, residual) <= self.loosely)
 
     def _residual(self) -> np.ndarray:
         """(islands,) largest change of a body's velocity by what the forces on it are off [m/s]."""
