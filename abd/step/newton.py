@@ -10,7 +10,6 @@ definitions, `abd.backends.recorded.iteration` for a device.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 import numpy as np
