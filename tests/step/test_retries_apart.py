@@ -84,10 +84,11 @@ def test_a_part_that_retries_is_not_noticed(make, integrator):
     both, thrown, apart = made(), made(apart=False), made(thrown=False)
     # the dense matrix of the definitions is factored as a whole
     rounding = {"rtol": 1e-6, "atol": 1e-6} if make == "numpy" else {"rtol": 0.0, "atol": 0.0}
-    refused = 0
+    refused = pieces = 0
     for _ in range(6):
         reports = [sim.step() for sim in (both, thrown, apart)]
         refused += reports[0].refused_ways
+        pieces += reports[0].substeps > 1
         assert reports[0].substeps == reports[1].substeps and reports[2].substeps == 1
         assert both.time == apart.time
         for name, values in of_bodies(apart, APART).items():
@@ -97,7 +98,7 @@ def test_a_part_that_retries_is_not_noticed(make, integrator):
         for name in ("shoulder", "elbow"):
             for found, expected in zip(both.joints[name].wrench(), apart.joints[name].wrench(), strict=True):
                 np.testing.assert_allclose(found, expected, **rounding)
-    assert refused >= 3
+    assert refused >= 1 and pieces >= 3
 
 
 def test_what_sticks_keeps_its_anchors():
