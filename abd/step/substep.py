@@ -138,7 +138,7 @@ class Substeps:
                 late = self._struck(watch.mode)
             except Struck as struck:
                 late = struck.bodies
-        self._refuse_fast_hits(h)
+        watch.refuse_fast_hits()
         if late.any():
             return late, mode
 
@@ -155,10 +155,10 @@ class Substeps:
                 minimise_step()
             self._refuse_turned()
         except Struck as struck:
-            self._refuse_fast_hits(h)
+            watch.refuse_fast_hits()
             return struck.bodies, mode
         except NotFree:
-            self._refuse_fast_hits(h)
+            watch.refuse_fast_hits()
             raise
         except StepFailure as failure:
             late = self._struck(watch.mode)
@@ -167,14 +167,8 @@ class Substeps:
             if failure.reason == "joints":
                 failure.args = (f"{failure}; the widest open is '{stepper.rows.widest()}'",)
             raise
-        self._refuse_fast_hits(h)
+        watch.refuse_fast_hits()
         return self._struck(watch.mode), watch.mode
-
-    def _refuse_fast_hits(self, h: float) -> None:
-        """Refuse a (sub)step of h [s] with fast hits (`abd.step.impacts.fast_hits`)."""
-        stepper = self.stepper
-        if stepper.fast_hits.possible(stepper.figures, h):
-            stepper.fast_hits.refuse(self.backend, lambda: (stepper.q, stepper.qd), stepper.touching, h)
 
     def _goals(self, h: float) -> np.ndarray:
         """(k, 12) states prescribed for the end of a (sub)step; those that take no part stay."""

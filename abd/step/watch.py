@@ -46,23 +46,36 @@ class Watch:
         """(islands,) bool, where the inertia of bodies became another one, as contacts act on them; None where nobody's did.
 
         Raises:
-            Struck: some of the bodies are joined.
+            FastHit: some of them meet others fast.
+            Struck: some of them are joined.
         """
         if not self._smooth.any():
             return None
         late = self._smooth & self.stepper.linked.drawn_along(self.backend.touch.touching() != 0)
         if not late.any():
             return None
+        islands = self.backend.islands
+        changed = np.zeros(islands.count, dtype=bool)
+        changed[islands.host[late]] = True
+        self.refuse_fast_hits(changed[islands.host])
         if (late & self.stepper.linked.jointed).any():
             raise Struck(late)
         self.mode = self.stepper.modes.struck(self.mode, late)
         self._smooth = self._smooth & ~late
         self.backend.steps.set_mode(self.mode)
         self.backend.arcs.evaluate()
-        islands = self.backend.islands
-        changed = np.zeros(islands.count, dtype=bool)
-        changed[islands.host[late]] = True
         return changed
+
+    def refuse_fast_hits(self, among: np.ndarray | None = None) -> None:
+        """Refuse a (sub)step with fast hits (`abd.step.impacts.fast_hits`) of some bodies (n,) bool, of any by default.
+
+        Raises:
+            FastHit: there are some.
+        """
+        stepper = self.stepper
+        if stepper.fast_hits.possible(stepper.figures, self.h):
+            touched = stepper.touching if among is None else stepper.touching | ~among
+            stepper.fast_hits.refuse(self.backend, lambda: (stepper.q, stepper.qd), touched, self.h)
 
     def look(self, iterates: int) -> None:
         """End a minimisation, after so many iterates, whose last one shows that the step has to be shorter.
