@@ -11,6 +11,8 @@ NOBODY = np.zeros((0, 2), dtype=int)
 
 LOOSEST = 1e-2
 """Relative tolerance of a linear solve that decides nothing, at most."""
+UNSEEN = 1e-4
+"""Speed of a full step, over Newton's tolerance, below which forces that do not balance are rounding."""
 STAY, WITH_FORCES, WITHOUT_FORCES = 0, 1, 2
 """How a body starts a step (`abd.step.start`)."""
 STRAINED = 0.5

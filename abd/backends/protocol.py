@@ -75,6 +75,9 @@ class Steps(Protocol):
         """Start a step: its scheme, the modes of the bodies (n,), friction's eps [m], goals (k, 12) of prescribed bodies if
         there are any."""
 
+    def set_mode(self, mode: np.ndarray) -> None:
+        """Other modes (n,) of bodies that no joint holds, from the present iterate on; `Arcs.evaluate` has to follow."""
+
     def mobility(self) -> np.ndarray:
         """(n,) change of velocity per load times c h^2 [1/(kg s)]; 0 for bodies that forces do not move."""
 
@@ -314,8 +317,8 @@ class Iteration(Protocol):
     def free_way(self, h: float) -> NotProven:
         """`Ways.free_way` of an iterate from which another one follows."""
 
-    def restiffen(self, islands: np.ndarray) -> None:
-        """The contact stiffness has changed in islands (islands,) bool: they move on."""
+    def rouse(self, islands: np.ndarray) -> None:
+        """The potential has changed in islands (islands,) bool, by the stiffness of contacts or modes of bodies: they move on."""
 
     def tightness(self) -> tuple[np.ndarray, np.ndarray]:
         """Of every island its smallest gap in activations and its last safe step; infinite and 1 where it has converged."""

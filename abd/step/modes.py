@@ -73,6 +73,10 @@ class Modes:
         dissipative = struck | (self.settings.integrator == "bdf1")
         return np.where(self.linked.dynamic, np.where(dissipative, Mode.DISSIPATIVE, smooth), Mode.SMOOTH)
 
+    def struck(self, mode: np.ndarray, bodies: np.ndarray) -> np.ndarray:
+        """(n,) `Mode` of every body where contacts act on some more of them (n,) bool."""
+        return np.where(bodies & self.linked.dynamic, Mode.DISSIPATIVE, mode)
+
     def smooth(self, mode: np.ndarray) -> np.ndarray:
         """(n,) bool, bodies whose step a contact makes another one."""
         if self.settings.integrator != "generalized_alpha":

@@ -11,7 +11,7 @@ definitions, `abd.backends.recorded.iteration` for a device.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -19,6 +19,9 @@ from abd.backends.progress import Progress, not_converged
 from abd.backends.protocol import Backend
 from abd.step.balance import balance
 from abd.step.lagging import balanced, changed, loosely
+
+if TYPE_CHECKING:
+    from abd.step.watch import Watch
 
 
 def minimise(
@@ -28,7 +31,7 @@ def minimise(
     stiffness,
     progress: Progress,
     tolerance: float,
-    watch: Callable[[int], None] | None = None,
+    watch: Watch | None = None,
     rubs: float | None = None,
     moving: np.ndarray | None = None,
     loosely: float = 0.0,
@@ -42,8 +45,7 @@ def minimise(
         tolerance: largest velocity of a full step [m/s]; rubs: that of islands in which something rubs, the same without.
         moving: (n,) bool, bodies whose islands take part, all without; the others have converged.
         loosely: what is well enough for an island, if less exact [m/s] (`abd.backends.protocol.Iteration.begin`).
-        watch: called after every iterate from which another one follows, with how many there were; what it raises ends
-            the minimisation.
+        watch: looks at every iterate; what it raises ends the minimisation.
 
     Raises:
         StepFailure: not converged within the limit, or no decrease along the direction.
@@ -55,12 +57,17 @@ def minimise(
         return
     for iterates in range(1, settings.max_newton + 1):
         status = iteration.run(progress)
-        if not status.moving:
+        struck = None if watch is None else watch.strike()
+        if struck is not None:
+            iteration.rouse(struck)
+        elif not status.moving:
             return
         if watch is not None:
-            watch(iterates)
-        if (stiffer := stiffness.adapt(backend, status.gap, status.least)) is not None:
-            iteration.restiffen(stiffer)
+            watch.look(iterates)
+        # the gaps of those that go on after all are not in the status
+        gap = status.gap if struck is None else 0.0
+        if (stiffer := stiffness.adapt(backend, gap, status.least)) is not None:
+            iteration.rouse(stiffer)
     raise not_converged(backend, settings.max_newton, status.open, iteration.speeds(h), tolerance)
 
 
@@ -71,7 +78,7 @@ def solve_step(
     stiffness,
     progress: Progress,
     loaded: np.ndarray,
-    watch: Callable[[int], None] | None = None,
+    watch: Watch | None = None,
 ) -> np.ndarray:
     """One step from the started iterate: minimise, and repeat the lagging of friction as the settings say; with a single
     one, once more in islands where contacts were made or loaded in the step (`abd.step.lagging`).
@@ -103,7 +110,7 @@ def solve_step(
 
 def _lag_once_more(
     backend: Backend, settings, h: float, stiffness, progress: Progress, loaded: np.ndarray,
-    watch: Callable[[int], None] | None,
+    watch: Watch | None,
 ) -> np.ndarray:  # fmt: skip
     """Minimise until it is known which loads of friction have changed, lag it again where they have, and minimise to the
     end; returns bodies (n,) bool of islands where it was."""

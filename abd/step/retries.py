@@ -26,6 +26,7 @@ order in every part.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import TYPE_CHECKING
@@ -42,8 +43,9 @@ from abd.joints.coordinates.readings import JointReader, Readings
 from abd.joints.rows.system import HISTORY
 from abd.model import Kind
 from abd.state import State
+from abd.step.impacts.fast_hits import FastHit
 from abd.step.merge import merged
-from abd.step.ways import HALVINGS, NotFree, Pieces
+from abd.step.ways import HALVINGS, NotFree, Pieces, next_lengths
 
 if TYPE_CHECKING:
     from abd.step.account import Work
@@ -85,12 +87,13 @@ class Moment:
 
 @dataclass(frozen=True)
 class Plan:
-    """How bodies `who` (n,) go through a (sub)step, the others left out: whole, or in pieces after a `failure`; of a way
-    that is not free the first one goes up to the `share` that is."""
+    """How bodies `who` (n,) go through a (sub)step, the others left out: whole, in pieces of which the `first` is no longer than
+    that [s], or in pieces after a `failure`; of a way that is not free the first one goes up to the `share` that is."""
 
     who: np.ndarray
     failure: StepFailure | None = None
     share: float = 1.0
+    first: float = np.inf
 
 
 @dataclass(frozen=True)
@@ -112,7 +115,7 @@ class Retries:
         may_lag = model.settings.kinematic_block == "lag"
         # other prescribed bodies are where their motions say, whoever else is there
         self.linked = (kind == Kind.DYNAMIC) | ((kind == Kind.KINEMATIC) & (stepper.linked.jointed | may_lag))
-        self.separate = 0
+        self.separate, self.refused = 0, stepper.linked.nobody
         self.worlds = model.bodies.world
         self.stopped: list[tuple[int, StepFailure]] = []
 
@@ -124,9 +127,12 @@ class Retries:
             StepFailure: the shortest substep failed too, of all worlds; where some could go on, `stopped` are the others.
         """
         self.begin: Moment | None = None
-        self.separate, self.stopped = 0, []
+        self.separate, self.stopped, self.refused = 0, [], self.stepper.linked.nobody
+        who = self.linked & ~self.stepper.off
+        begun = who & (self.stepper.pieces > 0.0)
         try:
-            ways = self._go(self.linked & ~self.stepper.off, h, retries, progress)
+            take = self._begin_in_pieces if begun.any() else self._go
+            ways = take(who, h, retries, progress)
             if self.stopped and not ways:
                 raise self.stopped[0][1]
             if len(ways) > 1:
@@ -138,6 +144,9 @@ class Retries:
         finally:
             self.stepper.leave_out(self.stepper.off)
         taken = np.sum([way.who for way in ways], axis=0)
+        if len(ways) > 1 or begun.any():
+            lengths, bodies = np.array([way.end - way.begin for way in ways]), np.array([way.who for way in ways])
+            self.stepper.pieces = next_lengths(h, lengths, bodies, self.refused, begun)
         return max(int(taken.max(initial=0)), 1)
 
     def _go(self, who: np.ndarray, h: float, retries: int, progress: Progress, plan: Plan | None = None) -> list[Way]:
@@ -145,6 +154,8 @@ class Retries:
         pieces, ways = Pieces(h, self.stepper.settings.dt), []
         if plan is not None and plan.failure is not None and not pieces.shorten(plan.share):
             raise plan.failure
+        if plan is not None:
+            pieces.begin(plan.first)
         while pieces.left:
             ways += self._take(who, pieces, retries, progress)
         return ways
@@ -185,6 +196,9 @@ class Retries:
             self.begin = start
         parts = self._parts(touching, failure)
         plans = self._plans(who, parts, h, failure)
+        if refused and not isinstance(failure, FastHit):
+            apart = [plan.who for plan in plans if plan.failure is not None]
+            self.refused = self.refused | (who if self.separate else np.any(apart, axis=0))
         if len(plans) > 1 and not self.separate:
             return self._apart(start, parts, plans, h, retries, progress)
         if not refused:
@@ -221,22 +235,36 @@ class Retries:
         concerns by itself, as if it were alone, and the others together. Where it is not known which ones those are, each
         half of them. A world that cannot go on is left where it began.
         """
-        stepper, start = self.stepper, self._moment()
+        start = self._moment()
         if self.begin is None:
             self.begin = start
         failed = self._worlds_of(failure, who, there)
-        groups = [(there[~np.isin(there, failed)], None), *(([world], failure.within(self.worlds == world)) for world in failed)]
+
+        def resume(world: int) -> Callable[[np.ndarray], list[Way]]:
+            why = failure.within(self.worlds == world)
+            return lambda mine: self._resume(Plan(mine, why), h, touching, retries, progress)
+
+        def whole(mine: np.ndarray) -> list[Way]:
+            return self._go(mine, h, retries, progress)
+
+        groups = [(there[~np.isin(there, failed)], whole), *(([world], resume(world)) for world in failed)]
         if not len(failed):
-            groups = [(half, None) for half in np.array_split(there, 2)]
-        runs = []
-        for worlds, why in groups:
+            groups = [(half, whole) for half in np.array_split(there, 2)]
+        return self._group_by_group(start, who, groups, h)
+
+    def _group_by_group(
+        self, start: Moment, who: np.ndarray, groups: list[tuple[np.ndarray, Callable[[np.ndarray], list[Way]]]], h: float
+    ) -> list[Way]:
+        """Take the bodies of groups of worlds through a (sub)step of h [s], every group by itself and in its way, and put them
+        together. A world by itself that cannot go on is left where it began."""
+        stepper, runs = self.stepper, []
+        for worlds, take in groups:
             mine = who & np.isin(self.worlds, worlds)
             if not mine.any():
                 continue
             self._return_to(start)
-            plan = Plan(mine, why)
             try:
-                ways = self._go(mine, h, retries, progress) if why is None else self._resume(plan, h, touching, retries, progress)
+                ways = take(mine)
             except StepFailure as hopeless:
                 if len(worlds) > 1 or hopeless.reason == "memory":
                     raise
@@ -245,7 +273,7 @@ class Retries:
                 self.stopped.append((int(worlds[0]), hopeless))
             if len(ways) > 1:
                 self._make_even(start.state, h)
-            runs.append(Run(plan, ways, self._moment(), stepper.rubbing()))
+            runs.append(Run(Plan(mine), ways, self._moment(), stepper.rubbing()))
         self._put_together(start, runs, h)
         return [way for run in runs for way in run.ways]
 
@@ -257,6 +285,42 @@ class Retries:
         while pieces.left:
             ways = [*ways, *self._take(plan.who, pieces, retries, progress)]
         return ways
+
+    def _begin_in_pieces(self, who: np.ndarray, h: float, retries: int, progress: Progress) -> list[Way]:
+        """Ways of a frame of h [s] in which some bodies begin with a piece (`Stepper.pieces`), and with them what hangs together
+        with them; every world in which there are such by itself."""
+        there, chosen = np.unique(self.worlds[who]), who & (self.stepper.pieces > 0.0)
+        start = self.begin = self._moment()
+
+        def in_pieces(mine: np.ndarray) -> list[Way]:
+            parts = self._standing_parts()
+            plans = self._remembered(mine, parts)
+            self._return_to(start)
+            if len(plans) > 1:
+                return self._apart(start, parts, plans, h, retries, progress)
+            return self._go(mine, h, retries, progress, plans[0])
+
+        if len(there) == 1:
+            return in_pieces(who)
+        some = np.unique(self.worlds[chosen])
+        others = np.setdiff1d(there, some), lambda mine: self._go(mine, h, retries, progress)
+        return self._group_by_group(start, who, [others, *(([world], in_pieces) for world in some)], h)
+
+    def _standing_parts(self) -> np.ndarray:
+        """(n,) number of the part of every body where a frame begins: what hangs together by joints, or touches."""
+        backend = self.stepper.backend
+        backend.touch.list_standing()
+        pairs, gaps = backend.touch.pair_gaps()
+        edges = np.concatenate([backend.islands.ties, pairs[gaps < 1.0]]).astype(int)
+        return connected_labels(len(self.linked), edges[self.linked[edges].all(axis=1)])
+
+    def _remembered(self, who: np.ndarray, parts: np.ndarray) -> list[Plan]:
+        """How bodies of one world begin a frame: those parts together whose shortest remembered pieces are equally long."""
+        lengths = self.stepper.pieces
+        shortest = np.full(parts.max(initial=0) + 1, np.inf)
+        np.minimum.at(shortest, parts, np.where(who & (lengths > 0.0), lengths, np.inf))
+        first = np.where(who, shortest[parts], np.nan)
+        return [Plan(first == length, first=float(length)) for length in np.unique(first[who])]
 
     def _worlds_of(self, failure: StepFailure, who: np.ndarray, there: np.ndarray) -> np.ndarray:
         """(k,) worlds of those that are there, of `who` (n,), that a failure concerns; none where that is not known."""
@@ -336,18 +400,19 @@ class Retries:
         progress: Progress,
     ) -> list[Run]:  # fmt: skip
         """The runs once more of those that some parts leave, and the one of these parts."""
-        chosen, out, share, failure = np.isin(parts, together), [], 1.0, None
+        chosen, out, share, failure, first = np.isin(parts, together), [], 1.0, None, np.inf
         everybody = np.any([run.plan.who for run in runs], axis=0)
         for run in runs:
             rest = run.plan.who & ~chosen
             if not (run.plan.who & chosen).any():
                 out.append(run)
                 continue
+            first = min(first, run.plan.first)
             if run.plan.failure is not None:
                 share, failure = min(share, run.plan.share), failure or run.plan.failure
             if rest.any():
                 out.append(self._run(start, replace(run.plan, who=rest), h, retries, progress))
-        return [*out, self._run(start, Plan(everybody & chosen, failure, share), h, retries, progress)]
+        return [*out, self._run(start, Plan(everybody & chosen, failure, share, first), h, retries, progress)]
 
     def _run(self, start: Moment, plan: Plan, h: float, retries: int, progress: Progress) -> Run:
         """Take some bodies through a (sub)step by themselves."""

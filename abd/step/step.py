@@ -60,6 +60,7 @@ class Stepper:
             themselves (`Retries`); empty in any other state.
         absent: (n,) bool, bodies that take no part in the present (sub)step.
         stopped: (n,) bool, those of worlds whose step failed while others went on.
+        pieces: (n,) length of the piece [s] with which bodies begin the next frame, 0 for a whole one (`abd.step.ways`).
         begun: scheme and struck bodies of a (sub)step that was tried in one piece, and left; None without.
     """
 
@@ -123,6 +124,7 @@ class Stepper:
         self.previous_h = state.previous_h
         self.touching = state.extra.get("touching", np.zeros(n, dtype=np.int32)).astype(bool)
         self.loaded = np.broadcast_to(state.extra.get("loaded", np.zeros(1)), n).astype(bool)
+        self.pieces = state.extra.get("pieces", np.zeros(n))
         self.acting = state.extra.get("acting", np.zeros(n, dtype=np.int32)).astype(bool)
         self.modes.remembers = state.extra.get("remembers", np.zeros(n, dtype=np.int32)).astype(np.int32)
         self.prescribed.pace = state.extra.get("pace", np.zeros(n)).copy()
@@ -234,6 +236,7 @@ class Stepper:
                 "loaded": self.loaded.astype(np.int32),
                 "stopped": self.stopped.astype(np.int32),
                 "acting": self.acting.astype(np.int32),
+                "pieces": self.pieces.copy(),
                 "remembers": self.modes.remembers.copy(),
                 "forces": self.backend.states.read_forces().ravel(),
                 "owed": self.backend.states.read_owed(),
@@ -281,7 +284,7 @@ class Stepper:
         self.begun, whole = None, self.backend.whole
         if whole is None or not whole.taken or self.absent is not self.nobody:
             return False
-        if self.off is not self.nobody and self.off.any():
+        if (self.off is not self.nobody and self.off.any()) or self.pieces.any():
             return False
         try:
             with memory_watched(self.backend.device.name):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
 from dataclasses import replace
 from itertools import chain, repeat
 from time import perf_counter
@@ -11,13 +10,13 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from abd.backends.answers import NotProven
 from abd.backends.progress import Progress
 from abd.errors import StepFailure
 from abd.potentials.integrators import Scheme
 from abd.step.newton import solve_step
 from abd.step.start import start
-from abd.step.ways import NotFree, looked_at
+from abd.step.watch import Struck, Watch
+from abd.step.ways import NotFree, refuse_unproven
 
 if TYPE_CHECKING:
     from abd.step.step import Stepper
@@ -26,18 +25,6 @@ _log = logging.getLogger(__name__)
 
 FEW = 3
 """Times that a step is taken again for the bodies that were struck in it, before it is for all that may touch them."""
-
-
-class Struck(Exception):
-    """An iterate shows contacts that act on bodies of a smooth step.
-
-    Attributes:
-        bodies: (n,) bool, those and what is joined to them.
-    """
-
-    def __init__(self, bodies: np.ndarray):
-        super().__init__()
-        self.bodies = bodies
 
 
 class Substeps:
@@ -63,7 +50,7 @@ class Substeps:
             if not left and self.take_whole(rule, mode, progress):
                 return
             kept = stepper.before_trying()
-            late = self._solve(rule, mode, progress)
+            late, mode = self._solve(rule, mode, progress)
             if not late.any():
                 break
             islands = self.backend.islands.host
@@ -73,7 +60,7 @@ class Substeps:
             stepper.take_back(*kept)
             struck = struck | late
         with progress.time("way"):
-            self._refuse_unproven(self.backend.ways.free_way(h), h)
+            refuse_unproven(self.backend.ways.free_way(h), self.model.bodies.names, h)
         with progress.time("end"):
             self._finish(h, mode)
 
@@ -130,32 +117,9 @@ class Substeps:
             return stepper.nobody
         return smooth & stepper.linked.drawn_along((self.backend.touch.touching() != 0) | self.backend.rows.limited())
 
-    def _refuse_unproven(self, found: NotProven, h: float) -> None:
-        """Refuse a (sub)step of h [s] some of whose ways are not proven free."""
-        if len(found):
-            raise NotFree(found, self.model.bodies.names, h)
-
-    def _watch(self, mode: np.ndarray, h: float) -> Callable[[int], None]:
-        """Ends a minimisation whose iterate shows that it has to be begun again with other modes, by contacts alone, which
-        act in the end where they act on the way, or in a shorter step (`_refuse_turned`, `abd.step.ways.looked_at`)."""
-        stepper = self.stepper
-        smooth = stepper.modes.smooth(mode)
-        may_be_late = smooth.any()
-
-        def watch(iterates: int) -> None:
-            self._refuse_turned()
-            if may_be_late:
-                late = smooth & stepper.linked.drawn_along(self.backend.touch.touching() != 0)
-                if late.any():
-                    raise Struck(late)
-            if looked_at(iterates):
-                self._refuse_unproven(self.backend.iteration.free_way(h), h)
-
-        return watch
-
-    def _solve(self, rule: Scheme, mode: np.ndarray, progress: Progress) -> np.ndarray:
-        """Minimise the incremental potential of a (sub)step; returns the bodies (n,) that were struck in it, without which
-        it has to be taken again. Those that the way to Newton's start or its iterates show are found before its end."""
+    def _solve(self, rule: Scheme, mode: np.ndarray, progress: Progress) -> tuple[np.ndarray, np.ndarray]:
+        """Minimise the incremental potential of a (sub)step; returns the bodies (n,) that were struck in it, with which it has
+        to be taken again, and the modes (n,) that it was left with, of those that it was not (`abd.step.watch`)."""
         stepper, backend, settings, h = self.stepper, self.backend, self.settings, rule.h
         ch2 = rule.c * h * h
         prescribed = stepper.prescribed
@@ -168,12 +132,17 @@ class Substeps:
             self._prepare_rows(h)
             stepper.rows.begin(ch2, stepper.time + h)
             start(backend, stepper.touching, stepper.sleep.ripe(stepper.joints))
-            late = self._struck(mode)
-        self._refuse_fast(h)
+            watch, late = Watch(stepper, mode, h), stepper.nobody
+            try:
+                watch.strike()
+                late = self._struck(watch.mode)
+            except Struck as struck:
+                late = struck.bodies
+        watch.refuse_fast()
         if late.any():
-            return late
+            return late, mode
 
-        loaded, watch = stepper.loaded, self._watch(mode, h)
+        loaded = stepper.loaded
 
         def minimise_step() -> None:
             stepper.loaded = solve_step(backend, settings, h, stepper.stiffness, progress, loaded, watch)
@@ -186,28 +155,20 @@ class Substeps:
                 minimise_step()
             self._refuse_turned()
         except Struck as struck:
-            self._refuse_fast(h)
-            return struck.bodies
+            watch.refuse_fast()
+            return struck.bodies, mode
         except NotFree:
-            self._refuse_fast(h)
+            watch.refuse_fast()
             raise
         except StepFailure as failure:
-            late = self._struck(mode)
+            late = self._struck(watch.mode)
             if late.any():
-                return late
+                return late, mode
             if failure.reason == "joints":
                 failure.args = (f"{failure}; the widest open is '{stepper.rows.widest()}'",)
             raise
-        self._refuse_fast(h)
-        return self._struck(mode)
-
-    def _refuse_fast(self, h: float) -> None:
-        """Refuse a (sub)step of h [s] with fast hits or spins (`abd.step.impacts.fast_hits`, `abd.step.impacts.fast_spins`)."""
-        stepper = self.stepper
-        if stepper.fast_hits.possible(stepper.figures, h):
-            stepper.fast_hits.refuse(self.backend, lambda: (stepper.q, stepper.qd), stepper.touching, h)
-        if self.backend.friction.enabled and stepper.fast_spins.possible(stepper.figures, h):
-            stepper.fast_spins.refuse(self.backend, lambda: (stepper.q, stepper.qd), h)
+        watch.refuse_fast()
+        return self._struck(watch.mode), watch.mode
 
     def _goals(self, h: float) -> np.ndarray:
         """(k, 12) states prescribed for the end of a (sub)step; those that take no part stay."""

@@ -16,6 +16,10 @@ A way that is not free is mostly seen long before Newton's method has converged:
 come back. So it is looked at on the way, too (`looked_at`), and the attempt ended where it is not free. Now and then that was but
 a corner that an iterate cut, and the step is taken in pieces for nothing.
 
+What stands in the way mostly stands there in the next frame, too: links of a taut chain slide around one another, which no
+straight way shows. So a part begins the next frame with a piece as long as those were that it went through this one in, and
+with twice that where none of them was refused (`next_lengths`).
+
 The same is done where bodies meet that come far relative to one another in a (sub)step (`abd.step.impacts.fast_hits`), and
 where they turn far about what they rub on (`abd.step.impacts.fast_spins`).
 """
@@ -69,6 +73,16 @@ def looked_at(iterates: int) -> bool:
     return rest == 0 and rounds & (rounds - 1) == 0
 
 
+def refuse_unproven(found: NotProven, names: list[str], h: float) -> None:
+    """Refuse a (sub)step of h [s], of bodies of these names, some of whose ways are not proven free.
+
+    Raises:
+        NotFree: there are some.
+    """
+    if len(found):
+        raise NotFree(found, names, h)
+
+
 class Pieces:
     """Lengths of the substeps that make a (sub)step of h [s], in ticks of a frame's `dt` [s] halved `HALVINGS` times.
 
@@ -79,6 +93,12 @@ class Pieces:
     def __init__(self, h: float, dt: float):
         self.left = self.next = max(1, round(h / dt * 2**HALVINGS))
         self.tick, self.growth = h / self.left, LONGER
+
+    def begin(self, length: float) -> None:
+        """The first substep is no longer than that [s]."""
+        ticks = max(1, round(min(length / self.tick, self.left)))
+        if ticks < self.next:
+            self.next, self.growth = ticks, 1
 
     @property
     def length(self) -> float:
@@ -99,3 +119,24 @@ class Pieces:
         ahead = min(int(share * self.next), self.next - 1)
         self.next = ahead if CLOSE * ahead >= self.next else max(1, self.next // SHORTER)
         return True
+
+
+def next_lengths(h: float, lengths: np.ndarray, who: np.ndarray, refused: np.ndarray, begun: np.ndarray) -> np.ndarray:
+    """What bodies begin the next frame of h [s] with, after some substeps.
+
+    Args:
+        lengths: (w,) of the substeps [s]; who: (w, n) bool, the bodies that they took.
+        refused: (n,) bool, bodies of which a way was refused; begun: (n,) bool, those that began with a piece.
+
+    Returns:
+        (n,) length of the first piece [s]: the middle one of the last ones, twice that where none was refused; 0 for a whole
+        frame.
+    """
+    taken = who.sum(axis=0)
+    pieces = (taken > 1) & (refused | begun)
+    out = np.zeros(len(taken))
+    if pieces.any():
+        sorted_lengths = np.sort(np.where(who[:, pieces], lengths[:, None], np.inf), axis=0)
+        middle = sorted_lengths[taken[pieces] // 2, np.arange(np.count_nonzero(pieces))]
+        out[pieces] = np.where(refused[pieces], middle, 2.0 * middle)
+    return np.where(out < (1.0 - 1e-9) * h, out, 0.0)

@@ -98,7 +98,7 @@ NO_ROOM = 8
 class Control:
     """What the iterations of a step decide by; (islands,) unless said otherwise.
 
-    converged; settled: efforts in joints; tolerance: of Newton's method [m/s]; small: within it; decides, stretch: see
+    converged; settled: efforts in joints; tolerance: of Newton's method [m/s]; small: within it; farther, stretch: see
     `abd.backends.reference.caution`; share: of the bounds of curvature; reached: speed with which it converged [m/s]; residual:
     largest change of a velocity by what forces are off [m/s]; moved: largest displacement of the full step [m];
     speed: the same per unit of alpha, of the path; limit: largest safe alpha, alpha: the present one; slope: g.d; change,
@@ -118,7 +118,7 @@ class Control:
     waits: wp.array(dtype=wp.float64)
     taken: wp.array(dtype=wp.float64)
     halvings: wp.array(dtype=wp.float64)
-    decides: wp.array(dtype=wp.float64)
+    farther: wp.array(dtype=wp.float64)
     share: wp.array(dtype=wp.float64)
     stretch: wp.array(dtype=wp.float64)
     reached: wp.array(dtype=wp.float64)

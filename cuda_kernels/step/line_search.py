@@ -16,6 +16,7 @@ from cuda_kernels.step.control import (
     H,
     fail,
 )
+from cuda_kernels.step.newton import within
 
 wp.set_module_options({"enable_backward": False, "max_unroll": 4})
 
@@ -41,8 +42,6 @@ def cut(first: wp.int32, c: Control, share: wp.array(dtype=wp.float64)):
 
 ROUNDING = wp.constant(wp.float64(1.0e-15))
 DOUBTFUL = wp.constant(wp.float64(1.0e-9))
-UNSEEN = wp.constant(wp.float64(1.0e-4))
-"""Speed of a full step, over the tolerance, below which forces that do not balance are rounding."""
 
 
 @wp.kernel
@@ -52,9 +51,7 @@ def begin_search(first: wp.int32, c: Control):
     if w >= c.counts[0]:
         return
     speed = wp.where(c.converged[w] != 0, ZERO, c.moved[w] / c.at[H])
-    balanced = c.balanced[w] == ZERO or c.residual[w] <= c.balanced[w] or speed <= UNSEEN * c.tolerance[w]
-    within = (speed <= c.tolerance[w] and balanced) or wp.max(speed, c.residual[w]) <= c.loosely[w]
-    c.small[w] = wp.where(within and c.settled[w] != ZERO, ONE, ZERO)
+    c.small[w] = wp.where(within(c, w, speed) and c.settled[w] != ZERO, ONE, ZERO)
     c.taken[w] = ZERO
     c.halvings[w] = ZERO
 

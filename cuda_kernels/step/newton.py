@@ -39,7 +39,7 @@ def begin_islands(first: wp.int32, c: Control, asleep: wp.array(dtype=wp.int32))
     c.converged[w] = asleep[w]
     c.share[w] = ZERO
     c.stretch[w] = ONE
-    c.decides[w] = ONE
+    c.farther[w] = ONE
     c.settled[w] = ONE
     c.reached[w] = ZERO
     c.loosely[w] = ZERO
@@ -199,6 +199,17 @@ LONGEST = wp.constant(wp.float64(4.0))
 SLIGHT = wp.constant(wp.float64(0.01))
 
 
+UNSEEN = wp.constant(wp.float64(1.0e-4))
+"""As in `abd.backends.answers`."""
+
+
+@wp.func
+def within(c: Control, w: wp.int32, speed: wp.float64) -> bool:
+    """Whether a direction of this vertex speed [m/s], and what forces are off, end the minimisation of an island."""
+    balanced = c.balanced[w] == ZERO or c.residual[w] <= c.balanced[w] or speed <= UNSEEN * c.tolerance[w]
+    return (speed <= c.tolerance[w] and balanced) or wp.max(speed, c.residual[w]) <= c.loosely[w]
+
+
 @wp.kernel
 def end_iteration(first: wp.int32, c: Control, errors: wp.array(dtype=wp.float64), has_exact: wp.int32):
     """Learn from the change of the energy, and see which islands have converged."""
@@ -213,21 +224,24 @@ def end_iteration(first: wp.int32, c: Control, errors: wp.array(dtype=wp.float64
     went = foretold < ZERO
     missed = went and (alpha < free or free < CAPPED or c.change[w] > MISSED * foretold)
     surpassed = went and not missed and c.change[w] < SURPASSED * foretold
-    c.decides[w] = wp.where(not surpassed or c.share[w] <= SLIGHT, ONE, ZERO)
+    tells = not surpassed or c.share[w] <= SLIGHT
     if missed:
         c.share[w] = ONE
     elif surpassed:
         c.share[w] = RELAXED * c.share[w]
     c.stretch[w] = ONE
-    if went and alpha >= ONE and has_exact == 0:
+    c.farther[w] = wp.where(tells, ONE, wp.float64(wp.inf))
+    if went and alpha >= ONE:
         bends = TWO * (alpha * slope - c.change[w]) / (alpha * alpha * slope)
         longer = ONE / wp.max(bends, ONE / LONGEST)
-        if longer > SURPASSED:
+        if longer > SURPASSED and has_exact == 0:
             c.stretch[w] = longer
+        if not tells and bends >= ONE / LONGEST:
+            c.farther[w] = wp.max(longer, ONE)
     if c.converged[w] != 0:
         return
     near = c.small[w] != ZERO and c.limit[w] == ONE
-    reached = near and c.decides[w] != ZERO
+    reached = near and within(c, w, c.farther[w] * c.moved[w] / c.at[H])
     if has_exact != 0 and not (errors[w] <= ONE):
         reached = False
     if reached:

@@ -20,7 +20,7 @@ from abd.contact.path import between
 from abd.errors import StepFailure
 from abd.potentials.contact import Stencil
 from abd.rotations import axial, nearest_rotation_vectors, rotations
-from abd.step.ways import CLOSE, HALVINGS, SHORTER, Pieces
+from abd.step.ways import CLOSE, HALVINGS, SHORTER, Pieces, next_lengths
 from cuda_kernels.bodies.ways import way_paths
 
 warp = pytest.importorskip("warp")
@@ -206,6 +206,30 @@ def test_pieces_go_to_the_first_collision_and_on():
         pieces.free()
     short = Pieces(0.01 / whole, 0.01)
     assert short.left == 1 and not short.shorten(0.5)
+
+
+def test_pieces_begin_as_long_as_they_were():
+    pieces, whole = Pieces(0.01, 0.01), 2**HALVINGS
+    pieces.begin(0.02)
+    assert pieces.next == whole
+    pieces.begin(0.0025)
+    lengths = []
+    while pieces.left:
+        lengths.append(pieces.length)
+        pieces.free()
+    # one more of that length, and then longer ones
+    np.testing.assert_allclose(lengths, [0.0025, 0.0025, 0.005])
+
+
+def test_the_next_frame_begins_with_the_middle_length_of_this_one():
+    lengths = np.array([10.0, 2.0, 5.0, 3.0, 4.0, 6.0])
+    who = np.zeros((6, 4), dtype=bool)
+    who[0, 0] = who[1:4, 1] = who[1:4, 2] = who[4:, 3] = True
+    refused, begun = np.array([False, True, False, False]), np.array([True, True, True, False])
+    # a whole frame; pieces of which one was refused, of which none was; a body that failed otherwise
+    np.testing.assert_array_equal(next_lengths(10.0, lengths, who, refused, begun), [0.0, 3.0, 6.0, 0.0])
+    # twice the length is the whole frame
+    np.testing.assert_array_equal(next_lengths(6.0, lengths, who, refused, begun), [0.0, 3.0, 0.0, 0.0])
 
 
 def test_a_way_that_is_never_free_is_a_failure_that_changes_nothing(monkeypatch):

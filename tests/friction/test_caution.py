@@ -48,11 +48,15 @@ def test_the_share_follows_each_island():
     # fell by 1.7 times what was foretold, and then as foretold
     caution.advance(np.full(6, -0.85), slope, np.ones(6), np.ones(6))
     np.testing.assert_array_equal(caution.share, [0.0, 0.25, 0.0, 0.25, 0.0, 0.25])
-    np.testing.assert_array_equal(caution.decides, [True, False, True, False, True, False])
+    np.testing.assert_allclose(caution.farther, np.where([True, False] * 3, 1.0, 1.0 / 0.3))
     caution.stretch[:] = 1.0
     caution.advance(np.full(6, -0.5), slope, np.ones(6), np.ones(6))
     np.testing.assert_array_equal(caution.share, [0.0, 0.25, 0.0, 0.25, 0.0, 0.25])
-    assert caution.decides.all()
+    assert (caution.farther == 1.0).all()
+    # no minimum in sight, and one that is farther than directions are stretched
+    caution.share[:], caution.stretch[:] = 1.0, 1.0
+    caution.advance(np.array([-1.0, -0.9, -0.8, -0.6, -0.5, -0.5]), slope, np.ones(6), np.ones(6))
+    np.testing.assert_allclose(caution.farther, [np.inf, np.inf, 2.5, 1.0, 1.0, 1.0])
 
 
 def test_a_direction_along_which_the_model_was_too_stiff_is_followed_by_a_longer_one():
@@ -94,7 +98,7 @@ def hold(patch: pytest.MonkeyPatch) -> None:
 
     def forgetful(self, progress):
         c = self.control
-        for values, at_first in ((c.share, 0.0), (c.stretch, 1.0), (c.decides, 1)):
+        for values, at_first in ((c.share, 0.0), (c.stretch, 1.0), (c.farther, 1.0)):
             values.fill_(at_first)
         return run(self, progress)
 

@@ -253,7 +253,7 @@ def test_a_tight_gap_stiffens_the_contact():
     scene = pile({"tolerance": 1e-9, **PCG})
     scene.add_body("aside", box=[0.2, 0.2, 0.2], position=[9, 0, 0.1005])
     direct, recorded = pair(scene)
-    rising = counted(recorded.backend.iteration, "restiffen")
+    rising = counted(recorded.backend.iteration, "rouse")
     with patch.object(stiffness, "TIGHT_GAP", 1.0):
         # later on the gaps that count as tight here are those at rest, and rounding decides how often a pair grows
         for _ in range(6):

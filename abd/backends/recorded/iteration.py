@@ -193,7 +193,7 @@ class Iteration:
             self._raise(control.STALE)
         return found
 
-    def restiffen(self, islands: np.ndarray) -> None:
+    def rouse(self, islands: np.ndarray) -> None:
         self.device.write(self.some, islands.astype(np.int32))
         self.device.launch(newton.rouse, self.backend.n, self.control, self.some)
         self._raise(control.STALE)
@@ -258,7 +258,7 @@ class Iteration:
             (c.share, sums.MAX, c.share),
             (c.stretch, sums.MIN, c.stretch),
             (c.reached, sums.MAX, c.reached),
-            (c.decides, sums.MIN, c.decides),
+            (c.farther, sums.MAX, c.farther),
             (c.speed, sums.MAX, c.speed),
             (c.limit, sums.MIN, c.limit),
             (c.tolerance, sums.MIN, c.tolerance),

@@ -13,11 +13,13 @@ from iteration to iteration. Friction in joints needs no caution (`abd.joints.ro
 With the slope g.d < 0 of the direction d, the model foretells that a step alpha d changes the energy by
 ``(alpha - alpha^2/2) g.d``, and by no more than half of g.d. Where it fell by much less, or the step had to be halved, the
 next model of that island gets the whole bound; so it does where contacts stopped the step almost at once, because they bend
-more than the model knew. Where it fell by much more, the next model gets a quarter of what the last one had. Such a step was
-a small part of the way, and how short it is says nothing of how near the minimum is: it does not decide on convergence.
+more than the model knew. Where it fell by much more, the next model gets a quarter of what the last one had.
 
 What remains too stiff, with the bound or without it, shows in the energy along the direction, which bends by c times as
 much as the model did: its minimum was at 1/c. The next direction of that island is stretched by as much, at most `LONGEST`.
+
+A step that fell by much more than foretold was a part of the way, and shorter than that: the minimum counts as 1/c times its
+length away where c is known and no less than 1/`LONGEST`. Otherwise it does not decide on convergence.
 """
 
 from __future__ import annotations
@@ -40,13 +42,14 @@ class Caution:
 
     Attributes:
         share: (islands,) in [0, 1], of the next model; formed: those that the present one was formed with.
-        decides: (islands,) bool, whether the length of the last direction tells the distance to the minimum.
+        farther: (islands,) how many times the length of the last direction the minimum may be away; infinite where that does
+            not tell.
         stretch: (islands,) what the next direction is to be stretched by, at least 1; whoever does not do so sets it to 1.
     """
 
     def __init__(self, islands: int):
         self.share = self.formed = np.zeros(islands)
-        self.decides = np.ones(islands, dtype=bool)
+        self.farther = np.ones(islands)
         self.stretch = np.ones(islands)
 
     def advance(self, change: np.ndarray, slope: np.ndarray, alpha: np.ndarray, free: np.ndarray) -> None:
@@ -57,9 +60,11 @@ class Caution:
         went = foretold < 0.0
         missed = went & ((alpha < free) | (free < CAPPED) | (change > MISSED * foretold))
         surpassed = went & ~missed & (change < SURPASSED * foretold)
-        self.decides = ~surpassed | (self.share <= SLIGHT)
+        tells = ~surpassed | (self.share <= SLIGHT)
         self.share = np.where(missed, 1.0, np.where(surpassed, RELAXED * self.share, self.share))
         whole = went & (alpha >= 1.0)
         bends = 2.0 * (alpha * slope - change) / np.where(whole, alpha * alpha * slope, 1.0)
         longer = 1.0 / np.maximum(bends, 1.0 / LONGEST)
+        known = np.where(whole & (bends >= 1.0 / LONGEST), np.maximum(longer, 1.0), np.inf)
+        self.farther = np.where(tells, 1.0, known)
         self.stretch = np.where(whole & (longer > SURPASSED), longer, 1.0)

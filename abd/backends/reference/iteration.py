@@ -13,11 +13,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from abd.backends.answers import NotProven, Status
+from abd.backends.answers import UNSEEN, NotProven, Status
 from abd.backends.progress import Progress
 from abd.backends.reference.caution import Caution
 from abd.backends.reference.forcing import Forcing
-from abd.backends.reference.line_search import UNSEEN, search
+from abd.backends.reference.line_search import search
 from abd.errors import StepFailure
 
 
@@ -65,9 +65,7 @@ class Iteration:
             free, moved, settled = self._follow(moved, settled)
         speed = self.speed = np.where(self.converged, 0.0, moved / self.h)
         residual = self._residual()
-        balanced = (residual <= self.balanced) | (speed <= UNSEEN * self.tolerance)
-        within = ((speed <= self.tolerance) & balanced) | (np.maximum(speed, residual) <= self.loosely)
-        small = within & settled
+        small = self._within(speed, residual) & settled
         with progress.time("line search"):
             slope = b.linear.descent()
             alpha, change, tried = search(b, free, small, slope)
@@ -76,7 +74,7 @@ class Iteration:
         progress.trials += tried
         # where energies differ only by rounding the search may shorten a step that is within the tolerance already
         near = ~self.converged & small & (free == 1.0)
-        reached = near & caution.decides
+        reached = near & self._within(speed * caution.farther, residual)
         still_open = 0.0
         if exact:
             error = b.rows.errors() if near.any() else np.full(b.islands.count, np.inf)
@@ -99,6 +97,11 @@ class Iteration:
             open=still_open, trials=progress.trials - trials, linear=progress.linear - linear,
         )  # fmt: skip
 
+    def _within(self, speed: np.ndarray, residual: np.ndarray) -> np.ndarray:
+        """(islands,) whether directions of these vertex speeds, and what forces are off, end a minimisation [m/s]."""
+        balanced = (residual <= self.balanced) | (speed <= UNSEEN * self.tolerance)
+        return ((speed <= self.tolerance) & balanced) | (np.maximum(speed, residual) <= self.loosely)
+
     def _residual(self) -> np.ndarray:
         """(islands,) largest change of a body's velocity by what the forces on it are off [m/s]."""
         b, out = self.backend, np.zeros(self.backend.islands.count)
@@ -117,7 +120,7 @@ class Iteration:
         # a body that is held may be on its goal already, to which it still has a way
         return b.ways.free_way(h, self.converged[b.islands.host] & b.idle.mobile)
 
-    def restiffen(self, islands: np.ndarray) -> None:
+    def rouse(self, islands: np.ndarray) -> None:
         self.converged = self.converged & ~islands
         self._linearized = False
 

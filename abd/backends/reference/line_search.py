@@ -12,8 +12,6 @@ import numpy as np
 
 from abd.backends.progress import no_decrease
 
-UNSEEN = 1e-4
-"""Speed of a full step, over the tolerance, below which forces that do not balance are rounding."""
 ROUNDING = 1e-15
 DOUBTFUL = 1e-9
 HALVINGS = 40

@@ -64,6 +64,13 @@ class Steps:
         self.potential.set_caution(np.zeros(self.potential.islands.count))
         self.potential.friction.forget()
 
+    def set_mode(self, mode: np.ndarray) -> None:
+        scheme, states, step = self.scheme, self.states, self.at.step
+        scheme.mode, scheme.rows = mode, self.motion.rows(scheme.rule, mode, states.now, states.velocity)
+        now = states.now, states.velocity, states.forces
+        target = scheme.target = self.motion.coast(scheme.rule, scheme.rows, *now, self.pulled)
+        step.pt, step.At, step.scale = positions(target.q), maps(target.q), target.scale
+
     def mobility(self) -> np.ndarray:
         return self.inverse_mass * self.scheme.rule.impulse
 

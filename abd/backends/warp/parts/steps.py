@@ -69,22 +69,35 @@ class Steps:
     def launch_begin(self) -> None:
         """Targets of the step, by launches only."""
         launch, n, at, states, scheme = self.device.launch, self.n, self.at, self.states, self.scheme
-        out = self.target, at.step.scale, self.track.lead, at.rest
         if scheme.rule.chord:
             known = states.now, states.before, states.velocity, states.earlier
-            launch(chords.predict, n, at.body, *known, scheme.weights, at.step.ch2, *out)
+            launch(chords.predict, n, at.body, *known, scheme.weights, at.step.ch2, *self._begun)
         else:
             scheme.launch_levels(at.body, states.now, states.velocity)
             springs = self.rows.springs
             springs.launch(states.now, scheme.mode, springs.pulled)
-            known = states.now, states.velocity, states.forces, springs.pulled
-            launch(integrators.coast, n, at.body, *scheme.of_bodies, *known, *out)
+            self._launch_targets()
         launch(poses.copy_pose, n, states.now, at.current)
         self.goals.launch_rest()
         self.device.fill(self.potential.contacts.law.caution)
         joints = self.potential.joints
         if joints.system.has_friction:
             self.device.fill(joints.caution)
+
+    @property
+    def _begun(self) -> tuple:
+        """What says where the bodies are led."""
+        return self.target, self.at.step.scale, self.track.lead, self.at.rest
+
+    def _launch_targets(self) -> None:
+        """Targets by the modes of the bodies, by launches only."""
+        states = self.states
+        known = states.now, states.velocity, states.forces, self.rows.springs.pulled
+        self.device.launch(integrators.coast, self.n, self.at.body, *self.scheme.of_bodies, *known, *self._begun)
+
+    def set_mode(self, mode: np.ndarray) -> None:
+        self.scheme.set_mode(mode)
+        self.graphs.run(("targets",), self._launch_targets)
 
     def mobility(self) -> np.ndarray:
         return self.inverse_mass * self.scheme.rule.impulse
