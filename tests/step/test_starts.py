@@ -5,18 +5,20 @@ import pytest
 
 from abd.api.simulation import Simulation
 from abd.cli import main
+from abd.contact.pair_law import D_HAT_SHARE
 from abd.errors import SceneError
 from abd.model import Kind
 from abd.scene.compile.compile import compile_scene
-from abd.scene.overlaps.intersections import ROUNDING, Surveyor
+from abd.scene.overlaps.intersections import Surveyor
 from abd.scene.overlaps.overlap import overlap
+from abd.scene.overlaps.set_apart import APART
 from abd.scene.overlaps.starts import free_start
 from abd.scene.schema.schema import SceneSpec
 from tests.tool import load_tool
 
 FLOOR = {"name": "floor", "half_space": {"normal": (0, 0, 1), "offset": 0}}
-SIZE = np.sqrt(3.0)
-"""Diagonal of a unit box."""
+GAP = APART * D_HAT_SHARE
+"""Gap of boxes of a metre that touched [m]."""
 
 
 def box(name, *position, **rest):
@@ -41,31 +43,31 @@ def moved(model):
     return free, np.linalg.norm(free.bodies.q[:, :3] - model.bodies.q[:, :3], axis=1)
 
 
-def gaps(free, reach=1e-4):
+def gaps(free, reach=1e-3):
     """Gaps between the hulls of pairs that are near one another."""
     return [way.gap for way in Surveyor(free).survey(free.bodies.q, reach).near]
 
 
 def test_a_box_on_the_ground_is_lifted():
     free, far = moved(compiled(FLOOR, box("a", 0, 0, 0.5), box("b", 3, 0, 0.7)))
-    assert far[0] == far[2] == 0.0 and far[1] == pytest.approx(ROUNDING * SIZE, rel=1e-6)
+    assert far[0] == far[2] == 0.0 and far[1] == pytest.approx(GAP, rel=1e-6)
     (note,) = [note for note in free.notes if "set apart" in note]
-    assert note == "bodies that touch at t = 0 were set apart: 'a' by 1.7e-06 m"
+    assert note == "bodies that touch at t = 0 were set apart: 'a' by 0.0002 m"
     assert free_start(free) is free
 
 
 def test_a_stack_opens_by_one_gap_each():
     free, far = moved(compiled(FLOOR, *[box(f"b{k}", 0, 0, k + 0.5) for k in range(20)]))
-    assert far[1:] == pytest.approx(ROUNDING * SIZE * np.arange(1, 21), rel=1e-5)
-    assert min(gaps(free)) == pytest.approx(ROUNDING * SIZE, rel=1e-5)
+    assert far[1:] == pytest.approx(GAP * np.arange(1, 21), rel=1e-5)
+    assert min(gaps(free)) == pytest.approx(GAP, rel=1e-5)
     (note,) = [note for note in free.notes if "set apart" in note]
-    assert "'b19' by 3.5e-05 m" in note and note.endswith("and 17 more by less") and len(note) < 140
+    assert "'b19' by 0.004 m" in note and note.endswith("and 17 more by less") and len(note) < 140
 
 
 def test_overlap_by_rounding_is_mended_and_a_gap_is_left_alone():
     model = compiled(box("a", 0, 0, 0, kind="static"), box("b", 1 - 1e-6, 0, 0), box("c", 2, 0, 0))
     free, far = moved(model)
-    assert far[0] == 0.0 and far[1] == pytest.approx(1e-6 + ROUNDING * SIZE, rel=1e-4)
+    assert far[0] == 0.0 and far[1] == pytest.approx(1e-6 + GAP, rel=1e-4)
     # c stood 1e-6 from b, nearer than a gap: it is not approached
     assert far[2] == pytest.approx(far[1], rel=1e-6) and min(gaps(free)) >= 1e-6 - 1e-12
     apart = compiled(box("a", 0, 0, 0), box("b", 1 + 1e-9, 0, 0))
@@ -74,10 +76,10 @@ def test_overlap_by_rounding_is_mended_and_a_gap_is_left_alone():
 
 def test_lattice_and_wall():
     free, far = moved(compiled(*[box(f"b{k}", *cell) for k, cell in enumerate(np.ndindex(4, 4, 4))]))
-    assert far.max() < 6.0 * ROUNDING * SIZE and min(gaps(free)) > 0.99 * ROUNDING * SIZE
+    assert far.max() < 6.0 * GAP and min(gaps(free)) > 0.99 * GAP
     bricks = [{**box(f"b{k}", k % 6 + 0.5 * (k // 6 % 2), 0, k // 6 + 0.5)} for k in range(36)]
     free, far = moved(compiled(FLOOR, *bricks))
-    assert far.max() < 12.0 * ROUNDING * SIZE and min(gaps(free)) > 0.99 * ROUNDING * SIZE
+    assert far.max() < 12.0 * GAP and min(gaps(free)) > 0.99 * GAP
     again = free_start(compiled(FLOOR, *bricks))
     assert np.array_equal(again.bodies.q, free.bodies.q)
 
@@ -86,9 +88,9 @@ def test_letters_touch_by_faces_that_their_hulls_hide():
     third = 1.0 / 3.0
     crumb = {"name": "c", "box": (third, third, third), "position": (0, 0, 0)}
     _, far = moved(compiled(letter("L", 0, 0, 0), crumb))
-    assert 0.0 < far.max() < 10.0 * ROUNDING
+    assert 0.0 < far.max() < 10.0 * GAP
     _, far = moved(compiled(letter("L", 0, 0, 0), letter("T", 1, 0, 0), letter("H", 0, third, 0)))
-    assert 0.0 < far.max() < 10.0 * ROUNDING * SIZE
+    assert 0.0 < far.max() < 10.0 * GAP
 
 
 def test_joined_bodies_move_together():
@@ -183,7 +185,7 @@ def test_states_given_later_are_looked_at():
         assert np.array_equal(simulation.stepper.q, model.bodies.q)
     q[2, 2] = 1.7
     simulation.move_to(q)
-    assert 0.0 < simulation.stepper.q[2, 2] - simulation.stepper.q[1, 2] - 1.0 < 10.0 * ROUNDING
+    assert 0.0 < simulation.stepper.q[2, 2] - simulation.stepper.q[1, 2] - 1.0 < 10.0 * GAP
     assert (model.bodies.kind[1:] == Kind.DYNAMIC).all() and simulation.step().converged
 
 

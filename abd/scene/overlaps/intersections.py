@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from abd.contact.pair_law import widest_activation
+from abd.contact.pair_law import activations, thinnest_extents, widest_activation
 from abd.errors import Problem
 from abd.joint_list import apart
 from abd.model import Kind, Model
@@ -105,10 +105,15 @@ class Surveyor:
         diagonals = np.array([np.linalg.norm(np.ptp(mesh.vertices, axis=0)) for mesh in model.meshes] + [np.inf])
         self.size = diagonals[bodies.mesh] + 2.0 * bodies.radius
         self.size = np.where(self.size > 0.0, self.size, widest_activation(model))
+        self._activations = activations(model, thinnest_extents(model))
 
     def rounding(self, first: np.ndarray, second: np.ndarray) -> np.ndarray:
         """(m,) overlap that counts as touching [m]."""
         return ROUNDING * np.minimum(self.size[first], self.size[second])
+
+    def activation(self, first: np.ndarray, second: np.ndarray) -> np.ndarray:
+        """(m,) gaps below which pairs act on one another [m]."""
+        return np.minimum(self._activations[first], self._activations[second])
 
     def separation(self, first: np.ndarray, second: np.ndarray) -> np.ndarray:
         """(m,) distance that pairs must have [m]."""

@@ -7,8 +7,8 @@ translations x of all groups of a cluster solve one linear program,
     u . (x_a - x_b) >= s gap_k - g    for pairs that touch, of gap g <= 0 along the direction u
     u . (x_a - x_b) >= min(s gap_k, s g) - g   for pairs near one another, which may not come to touch by it
 
-where gap_k is `ROUNDING` of the smaller body: all get the whole of their gap where there is room, and else the same
-share of it. The result is looked at again, until no pair touches.
+where gap_k is `APART` of the pair's activation, so that its contact is not much stiffer than others: all get the whole of
+their gap where there is room, and else the same share of it. The result is looked at again, until no pair touches.
 """
 
 from __future__ import annotations
@@ -21,8 +21,10 @@ from abd.model import WORLD, Kind, Model
 from abd.scene.overlaps.intersections import DIGITS, Survey, Surveyor, Way
 
 ROUNDS = 12
+APART = 0.05
+"""Gap of bodies that touched over the activation of the pair."""
 LEAST_SHARE = 1e-2
-"""Share of the gap below which there counts as no room."""
+"""Gap, over the overlap that counts as touching, below which there counts as no room."""
 PREFERENCE = 1e3
 """Worth of the whole share s over the displacement of one group by one gap."""
 
@@ -125,7 +127,8 @@ def _solve(
     first, second = (np.array([getattr(way, name) for way in ways], dtype=int) for name in ("first", "second"))
     u, gap = np.array([way.direction for way in ways]), np.array([way.gap for way in ways])
     u[np.abs(u) < 1e-9] = 0.0
-    wanted = np.maximum(surveyor.rounding(first, second), DIGITS * extent)
+    rounding = surveyor.rounding(first, second)
+    wanted = np.maximum.reduce([rounding, np.full(len(ways), DIGITS * extent), APART * surveyor.activation(first, second)])
     matrix = _matrix(u, groups.label[first], groups.label[second], groups.free)
     # unknowns that no row ties together, such as the axes of a lattice, are found by themselves
     rows, columns = matrix.nonzero()
@@ -139,7 +142,7 @@ def _solve(
             continue  # nothing touches here
         mine = np.flatnonzero(cluster == of_way[some[0]])
         x[mine], share = _program(matrix[some][:, mine], gap[some], wanted[some])
-        if share < LEAST_SHARE:
+        if share * wanted[some].min() < LEAST_SHARE * rounding[some].min():
             stuck += [ways[k] for k in some if k < len(touching)]
     return x.reshape(-1, 3), stuck
 
