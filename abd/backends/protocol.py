@@ -319,7 +319,7 @@ class Iteration(Protocol):
     def tightness(self) -> tuple[np.ndarray, np.ndarray]:
         """Of every island its smallest gap in activations and its last safe step; infinite and 1 where it has converged."""
 
-    def speeds(self, h: float) -> np.ndarray:
+    def speeds(self) -> np.ndarray:
         """(islands,) vertex speeds [m/s] that the last directions would give, -1 for islands that have converged."""
 
     def reached(self) -> np.ndarray:

@@ -23,24 +23,25 @@ from abd.step.lagging import changed, loosely
 def minimise(
     backend: Backend,
     settings,
-    h: float,
+    h: float | np.ndarray,
     stiffness,
     progress: Progress,
     tolerance: float,
     watch: Callable[[int], None] | None = None,
     rubs: float | None = None,
     moving: np.ndarray | None = None,
-    loosely: float = 0.0,
+    loosely: float | np.ndarray = 0.0,
 ) -> None:
     """Iterate to the minimum of the incremental potential with friction as lagged.
 
     Args:
         backend: holds the iterate.
-        h: actual step [s].
+        h: actual step [s], of all or (n,).
         stiffness: adapts the contact stiffness between iterations (`abd.step.stiffness`).
         tolerance: largest velocity of a full step [m/s]; rubs: that of islands in which something rubs, the same without.
         moving: (n,) bool, bodies whose islands take part, all without; the others have converged.
-        loosely: what is well enough for an island, if less exact [m/s] (`abd.backends.protocol.Iteration.begin`).
+        loosely: what is well enough for an island, if less exact [m/s], of all or of bodies (n,)
+            (`abd.backends.protocol.Iteration.begin`).
         watch: called after every iterate from which another one follows, with how many there were; what it raises ends
             the minimisation.
 
@@ -59,13 +60,13 @@ def minimise(
             watch(iterates)
         if (stiffer := stiffness.adapt(backend, status.gap, status.least)) is not None:
             iteration.restiffen(stiffer)
-    raise not_converged(backend, settings.max_newton, status.open, iteration.speeds(h), tolerance)
+    raise not_converged(backend, settings.max_newton, status.open, iteration.speeds(), tolerance)
 
 
 def solve_step(
     backend: Backend,
     settings,
-    h: float,
+    h: float | np.ndarray,
     stiffness,
     progress: Progress,
     loaded: np.ndarray,
@@ -100,7 +101,7 @@ def solve_step(
 
 
 def _lag_once_more(
-    backend: Backend, settings, h: float, stiffness, progress: Progress, loaded: np.ndarray,
+    backend: Backend, settings, h: float | np.ndarray, stiffness, progress: Progress, loaded: np.ndarray,
     watch: Callable[[int], None] | None,
 ) -> np.ndarray:  # fmt: skip
     """Minimise until it is known which loads of friction have changed, lag it again where they have, and minimise to the

@@ -10,7 +10,6 @@ from cuda_kernels.step.control import (
     FORCING,
     GAP,
     LEAST,
-    LOOSELY,
     MOVING,
     NOT_FINITE,
     OPEN,
@@ -33,6 +32,7 @@ wp.set_module_options({"enable_backward": False, "max_unroll": 4})
 def begin_islands(first: wp.int32, c: Control, asleep: wp.array(dtype=wp.int32)):
     """Start a minimisation."""
     w = wp.tid() + first
+    c.length[w] = c.at[H]
     if w >= c.counts[0]:
         return
     c.converged[w] = asleep[w]
@@ -52,17 +52,18 @@ def body_tolerances(
     rubbing: wp.array(dtype=wp.int32),
     group: wp.array(dtype=wp.int32),
     segment: wp.array(dtype=wp.int32),
+    enough: wp.array(dtype=wp.float64),
     out: wp.array(dtype=wp.float64),
     loosely: wp.array(dtype=wp.float64),
 ):
     """Newton's tolerance [m/s] of every body: the one of friction for those that are `rubbing` in joints, or have frozen
-    contacts, which begin at segment[group[b]]; of these alone, what is well enough."""
+    contacts, which begin at segment[group[b]]; of these alone, what is well `enough` (n,)."""
     b = wp.tid() + first
     frozen = wp.bool(False)
     if group[b + 1] > group[b]:
         frozen = segment[group[b + 1]] > segment[group[b]]
     rubs = frozen or rubbing[b] != 0
-    loosely[b] = wp.where(frozen, c.at[LOOSELY], ZERO)
+    loosely[b] = wp.where(frozen, enough[b], ZERO)
     out[b] = wp.where(rubs, c.at[RUBS], c.at[TOLERANCE])
 
 
@@ -71,13 +72,14 @@ def body_residuals(
     first: wp.int32,
     c: Control,
     weight: wp.array(dtype=wp.float64),
+    lengths: wp.array(dtype=wp.float64),
     gradient: wp.array2d(dtype=wp.float64),
     out: wp.array(dtype=wp.float64),
 ):
-    """Change of every body's velocity by what the forces on it are off [m/s]."""
+    """Change of every body's velocity by what the forces on it are off [m/s], in a step of its length (n,) [s]."""
     b = wp.tid() + first
     g = wp.vec3d(gradient[b, 0], gradient[b, 1], gradient[b, 2])
-    out[b] = wp.length(g) / (weight[b] * c.at[H])
+    out[b] = wp.length(g) / (weight[b] * lengths[b])
 
 
 @wp.kernel
@@ -96,7 +98,7 @@ def judge_direction(first: wp.int32, c: Control, tightest: wp.int32):
         fail(c, NOT_FINITE)
         return
     c.each[w] = moved
-    if tightest == 0 and moved <= c.tolerance[w] * c.at[H] and c.at[FORCING] > c.at[TIGHTEST]:
+    if tightest == 0 and moved <= c.tolerance[w] * c.length[w] and c.at[FORCING] > c.at[TIGHTEST]:
         c.flags[TIGHTEN] = 1
 
 
@@ -136,7 +138,7 @@ def choose_closing(first: wp.int32, c: Control):
     w = wp.tid() + first
     if w >= c.counts[0]:
         return
-    closing = c.flags[SOUND] != 0 and c.converged[w] == 0 and c.moved[w] <= c.tolerance[w] * c.at[H]
+    closing = c.flags[SOUND] != 0 and c.converged[w] == 0 and c.moved[w] <= c.tolerance[w] * c.length[w]
     c.each[w] = wp.where(closing, ONE, ZERO)
     if closing:
         c.flags[AGAIN] = 1
@@ -163,7 +165,7 @@ def choose_stretch(first: wp.int32, c: Control):
     w = wp.tid() + first
     if w >= c.counts[0]:
         return
-    if c.converged[w] != 0 or c.moved[w] <= c.tolerance[w] * c.at[H]:
+    if c.converged[w] != 0 or c.moved[w] <= c.tolerance[w] * c.length[w]:
         c.stretch[w] = ONE
     if c.stretch[w] > ONE:
         c.flags[AGAIN] = 1
@@ -227,7 +229,7 @@ def end_iteration(first: wp.int32, c: Control, errors: wp.array(dtype=wp.float64
         reached = False
     if reached:
         c.converged[w] = 1
-        c.reached[w] = c.moved[w] / c.at[H]
+        c.reached[w] = c.moved[w] / c.length[w]
         wp.atomic_max(c.at, WORST, c.reached[w])
         return
     c.flags[MOVING] = 1

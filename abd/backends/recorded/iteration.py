@@ -48,24 +48,25 @@ class Iteration:
         self.reads = 0
         self.has_loose_pairs = False
         self.rubbing, self._rubs_in = d.zeros(room, wp.int32), None
+        self.enough, self._enough, self._apart = d.zeros(room, wp.float64), None, False
         self._flag = flags_of(c, "STALE", "SOUND", "COVERED", "EVERYBODY", "ANEW")
 
     # from the host --------------------------------------------------------------------------------------------------
 
     def begin(
-        self, tolerance: float, rubs: float, h: float, tightest: float, moving: np.ndarray | None = None,
-        loosely: float = 0.0,
+        self, tolerance: float, rubs: float, h: float | np.ndarray, tightest: float, moving: np.ndarray | None = None,
+        loosely: float | np.ndarray = 0.0,
     ) -> bool:  # fmt: skip
         """Begin a minimisation; returns whether anything is awake.
 
         Args:
-            tolerance: Newton's [m/s]; rubs: that of islands in which something rubs [m/s]; h: step [s].
-            tightest: relative tolerance of the linear solves that decide; loosely: what is well enough [m/s].
+            tolerance: Newton's [m/s]; rubs: that of islands in which something rubs [m/s]; h: step [s], of all or (n,).
+            tightest: relative tolerance of the linear solves that decide; loosely: what is well enough [m/s], likewise.
             moving: (n,) bool, bodies whose islands take part; all without.
         """
         b, c, write = self.backend, self.control, self.device.write
         flags = np.zeros(control.FLAGS, dtype=np.int32)
-        write(c.at, numbers(tolerance, rubs, h, tightest, loosely))
+        write(c.at, numbers(tolerance, rubs, np.max(h, initial=0.0), tightest))
         self.device.fill(self.all)
         flags[control.STALE] = 1
         if moving is not None or b.idle.sleeping.any():
@@ -78,14 +79,27 @@ class Iteration:
             flags[control.EVERYBODY] = 1
         write(c.flags, flags)
         self.follow_rows()
-        own = tolerance != rubs and bool(b.friction.count or b.system.has_friction)
-        self.graphs.run(("begin", own, b.friction.segment.ptr), lambda: self._begin(own))
+        own, apart = tolerance != rubs and bool(b.friction.count or b.system.has_friction), np.ndim(h) > 0
+        if own:
+            self._say_enough(loosely)
+        self._apart = apart
+        self.graphs.run(("begin", own, apart, b.friction.segment.ptr), lambda: self._begin(own, apart))
         self._follow_pairs()
         return True
 
-    def _begin(self, own: bool) -> None:
-        """No island has converged but those that are asleep; launches only. `own`: with tolerances of their own."""
-        self.device.launch(newton.begin_islands, self.backend.n, self.control, self.all)
+    def _say_enough(self, loosely: float | np.ndarray) -> None:
+        if self._enough is None or not np.array_equal(self._enough, loosely):
+            self._enough = None  # whatever stops this, nobody takes the numbers for those on the device
+            self.device.write(self.enough, np.broadcast_to(loosely, len(self.enough)))
+            self._enough = np.copy(loosely)
+
+    def _begin(self, own: bool, apart: bool) -> None:
+        """No island has converged but those that are asleep; launches only. `own`: with tolerances of their own; `apart`: with
+        lengths of the step."""
+        b, c = self.backend, self.control
+        self.device.launch(newton.begin_islands, b.n, c, self.all)
+        if apart:
+            b.islands.reduce(b.scheme.lengths, sums.MAX, c.length)
         if own:
             self.launch_tolerances()
 
@@ -101,7 +115,7 @@ class Iteration:
     def launch_tolerances(self) -> None:
         """Tolerances of the islands, by what rubs in them; launches only."""
         b, c, friction = self.backend, self.control, self.backend.friction
-        frozen = self.rubbing, friction.group, friction.segment
+        frozen = self.rubbing, friction.group, friction.segment, self.enough
         self.device.launch(newton.body_tolerances, b.n, c, *frozen, b.scratch.a, b.scratch.b)
         b.islands.reduce(b.scratch.a, sums.MIN, c.tolerance)
         b.islands.reduce(b.scratch.b, sums.MAX, c.loosely)
@@ -161,10 +175,10 @@ class Iteration:
         self.backend.contacts.reduction.make_room(*needed[:2])
         self.backend.friction.reduction.make_room(*needed[2:])
 
-    def speeds(self, h: float) -> np.ndarray:
-        read, count = self.device.read, self.backend.islands.count
-        moved, converged = read(self.control.moved, count), read(self.control.converged, count)
-        return np.where(converged == 0, moved / h, -1.0)
+    def speeds(self) -> np.ndarray:
+        c, read, count = self.control, self.device.read, self.backend.islands.count
+        moved, length, converged = read(c.moved, count), read(c.length, count), read(c.converged, count)
+        return np.where(converged == 0, moved / length, -1.0)
 
     def _renew(self, reach: float) -> None:
         """Renew the candidate list for the path of the last direction, along which no vertex moves further [m]."""
@@ -179,10 +193,10 @@ class Iteration:
         b = self.backend
         b.islands.keep_numbering()
         b.touch.launch_renumber()
-        b.contacts.candidates.index(lambda: self.graphs.run("carry", self._carry))
+        b.contacts.candidates.index(lambda: self.graphs.run(("carry", self._apart), self._carry))
         self._follow_pairs()
 
-    def free_way(self, h: float) -> NotProven:
+    def free_way(self, h: float | np.ndarray) -> NotProven:
         b, builds = self.backend, self.backend.contacts.candidates.builds
         self.device.launch(islands.to_bodies[wp.int32], b.n, b.islands.island, self.control.converged, self.standing)
         found = b.ways.free_way(h, self.standing)
@@ -261,6 +275,7 @@ class Iteration:
             (c.limit, sums.MIN, c.limit),
             (c.tolerance, sums.MIN, c.tolerance),
             (c.loosely, sums.MIN, c.loosely),
+            *([(c.length, sums.MAX, c.length)] if self._apart else []),
         ):
             b.islands.launch_carry(values, operation, out)
         self.device.launch(newton.merge_flags, b.n, c, self.all, self.some, self.settled)

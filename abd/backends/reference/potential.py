@@ -23,15 +23,16 @@ class Iterate:
 
     Attributes:
         q: (n, 12) current iterate; trial: the state tried last; rest: friction's reference xh.
-        step: what the step holds fixed, None before the first one; ch2: c h^2 of it [s^2]; eps: friction's, in displacements [m].
+        step: what the step holds fixed, None before the first one; ch2: (n,) c h^2 of it [s^2]; eps: (n,) friction's, in
+            displacements [m].
     """
 
     q: np.ndarray
     trial: np.ndarray
     rest: np.ndarray
     step: StepData | None = None
-    ch2: float = 1.0
-    eps: float = 0.0
+    ch2: np.ndarray | None = None
+    eps: np.ndarray | None = None
 
 
 class Term(Protocol):

@@ -82,7 +82,7 @@ class Restitution:
         strikes: Strikes,
         before: tuple[np.ndarray, np.ndarray],
         after: tuple[np.ndarray, np.ndarray],
-        h: float,
+        h: float | np.ndarray,
         system: JointSystem,
         sweep: Sweep = swept,
     ) -> tuple[np.ndarray, np.ndarray, float] | None:
@@ -90,7 +90,7 @@ class Restitution:
         without impacts.
 
         Args:
-            before, after: states and velocities (n, 12) at the beginning and at the end of the step; h: [s].
+            before, after: states and velocities (n, 12) at the beginning and at the end of the step; h: [s], of all or (n,).
             system: rows of the joints at present.
             sweep: as `abd.potentials.sweeps.swept`.
         """
@@ -100,10 +100,11 @@ class Restitution:
         then, now = self._twists(*before), self._twists(q, qd)
         size = strikes.size
         closing, left = strikes.power(then), strikes.power(now)
-        fall, resting = h * float(np.linalg.norm(self.settings.gravity)), 2.0 * self.settings.tolerance
-        least = max(2.0 * fall, resting)
+        lengths, resting = np.broadcast_to(h, len(q)), 2.0 * self.settings.tolerance
+        fall = lengths[strikes.pairs[:, 0]] * float(np.linalg.norm(self.settings.gravity))
+        least = np.maximum(2.0 * fall, resting)
         strikes_now = closing < -least * size
-        pushed = left - np.maximum(closing, 0.0) > strikes.grants * max(PUSHES * fall, resting) * size
+        pushed = left - np.maximum(closing, 0.0) > strikes.grants * np.maximum(PUSHES * fall, resting) * size
         stirs = strikes_now | pushed
         if not stirs.any():
             return None
@@ -114,7 +115,7 @@ class Restitution:
             pairs = of == world
             found = self._rebound_in(
                 worlds == world, strikes.among(pairs), stirs[pairs], closing[pairs], left[pairs], before, after, then, now,
-                least, h, system, sweep,
+                float(least[pairs][0]), float(lengths[worlds == world][0]), system, sweep,
             )  # fmt: skip
             if found is not None:
                 twists, friction = found

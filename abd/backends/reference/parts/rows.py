@@ -75,7 +75,7 @@ class Rows:
 
     def gained(self) -> np.ndarray:
         """(n,) energy that the rows of the bodies gained in the step to the iterate [J] (`abd.joints.rows.gains`)."""
-        joints, ch2, system = self.potential.joints, self.at.ch2, self.system
+        joints, ch2, system = self.potential.joints, self.scheme.rule.ch2, self.system
         fresh = (self.scheme.mode == Mode.FRESH)[joints.owners]
         straight = linear_gains(system.linear, self.states.now, self.at.q, ch2)
         straight = np.where(fresh[: len(straight)], 0.0, straight)
@@ -87,7 +87,7 @@ class Rows:
 
     def finish(self) -> None:
         """Remember what the rows did in the step."""
-        joints, ch2 = self.potential.joints, self.at.ch2
+        joints, ch2 = self.potential.joints, self.scheme.rule.ch2
         joints.give(self.at.q)
         p = whole(self.system, np.flatnonzero(self.resolved), self.shares(), joints.p, ch2)
         self.applied = Applied.of_step(joints.law, p, self.system.linear.K, joints.shift.copy(), ch2)
