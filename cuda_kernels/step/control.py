@@ -96,9 +96,9 @@ class Control:
     converged; length: of the step [s]; settled: efforts in joints; tolerance: of Newton's method [m/s]; small: within it;
     decides, stretch: see `abd.backends.reference.caution`; share: of the bounds of curvature; reached: speed with which it
     converged [m/s]; residual: largest change of a velocity by what forces are off [m/s]; moved: largest displacement of the
-    full step [m]; speed: the same per unit of alpha, of the path; limit: largest safe alpha, alpha: the present one; slope: g.d; change,
-    size: of the energy. Of the line search: rising: the energy at the trial; waits: that rise may be rounding, and slopes
-    have to decide; taken: they have; halvings: how many there were.
+    full step [m]; speed: the same per unit of alpha, of the path; limit: largest safe alpha, alpha: the present one; slope:
+    g.d; change, size: of the energy. Of the line search: rising: the energy at the trial; waits: that rise may be rounding, and
+    slopes have to decide; taken: they have; halvings: how many there were.
     counts (2,): islands and chunks; at (NUMBERS,), flags (FLAGS,), shared.
     """
 

@@ -46,6 +46,18 @@ def begin_islands(first: wp.int32, c: Control, asleep: wp.array(dtype=wp.int32))
 
 
 @wp.kernel
+def body_lengths(
+    first: wp.int32,
+    held: wp.array(dtype=wp.int32),
+    lengths: wp.array(dtype=wp.float64),
+    out: wp.array(dtype=wp.float64),
+):
+    """Length of the step of every body that moves [s], 0 of others: they count to an island that need not be of their world."""
+    b = wp.tid() + first
+    out[b] = wp.where(held[b] == 0, lengths[b], ZERO)
+
+
+@wp.kernel
 def body_tolerances(
     first: wp.int32,
     c: Control,

@@ -96,12 +96,17 @@ class Iteration:
     def _begin(self, own: bool, apart: bool) -> None:
         """No island has converged but those that are asleep; launches only. `own`: with tolerances of their own; `apart`: with
         lengths of the step."""
-        b, c = self.backend, self.control
-        self.device.launch(newton.begin_islands, b.n, c, self.all)
+        self.device.launch(newton.begin_islands, self.backend.n, self.control, self.all)
         if apart:
-            b.islands.reduce(b.scheme.lengths, sums.MAX, c.length)
+            self._launch_lengths()
         if own:
             self.launch_tolerances()
+
+    def _launch_lengths(self) -> None:
+        """Lengths of the step by islands."""
+        b = self.backend
+        self.device.launch(newton.body_lengths, b.n, b.idle.held, b.scheme.lengths, b.scratch.a)
+        b.islands.reduce(b.scratch.a, sums.MAX, self.control.length)
 
     def follow_rows(self) -> None:
         """Know the bodies at which something rubs in joints."""
@@ -275,9 +280,10 @@ class Iteration:
             (c.limit, sums.MIN, c.limit),
             (c.tolerance, sums.MIN, c.tolerance),
             (c.loosely, sums.MIN, c.loosely),
-            *([(c.length, sums.MAX, c.length)] if self._apart else []),
         ):
             b.islands.launch_carry(values, operation, out)
+        if self._apart:
+            self._launch_lengths()
         self.device.launch(newton.merge_flags, b.n, c, self.all, self.some, self.settled)
         b.potential.launch_settle(c.converged)
         b.contacts.candidates.launch_columns()

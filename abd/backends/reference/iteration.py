@@ -52,7 +52,7 @@ class Iteration:
     def h(self) -> np.ndarray:
         """(islands,) length of the step [s]."""
         out = np.zeros(self.backend.islands.count)
-        np.maximum.at(out, self.backend.islands.host, self.lengths)
+        np.maximum.at(out, self.backend.islands.host, np.where(self.backend.idle.mobile, self.lengths, 0.0))
         return out
 
     def run(self, progress: Progress) -> Status:
