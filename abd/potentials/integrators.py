@@ -213,6 +213,11 @@ class Schemes:
         return self.impulse[pairs[:, :1].astype(int)]
 
 
+def longest(h: float | np.ndarray) -> float:
+    """The longest of steps of h [s], of all bodies or (n,)."""
+    return h if isinstance(h, float) else float(np.max(h))
+
+
 def scheme(name: str, h: float, previous_h: float = 0.0, radius: float = 0.8) -> Scheme:
     """The scheme of one step of length h [s] after one of length `previous_h` [s] (0: there is none); `radius` is the
     largest spectral radius of generalized alpha.

@@ -34,7 +34,8 @@ def least_change(settings, h: float | np.ndarray, following: np.ndarray) -> tupl
 def loosely(settings, h: float | np.ndarray) -> float | np.ndarray:
     """Speed [m/s] to which a step of h [s], of all or (n,), has to have converged before loads are compared: the least change
     that counts."""
-    return least_change(settings, h, np.full(np.shape(h), True))[0]
+    least = least_change(settings, h, np.full(np.shape(h), True))[0]
+    return least if np.ndim(h) else float(least)
 
 
 def changed(

@@ -14,7 +14,7 @@ import numpy as np
 from abd.backends.answers import NotProven
 from abd.backends.progress import Progress
 from abd.errors import StepFailure
-from abd.potentials.integrators import Scheme, Schemes
+from abd.potentials.integrators import Scheme, Schemes, longest
 from abd.step.newton import solve_step
 from abd.step.start import start
 from abd.step.ways import NotFree, looked_at
@@ -81,7 +81,7 @@ class Substeps:
     def begin(self, h: float | np.ndarray) -> tuple[Scheme | Schemes, np.ndarray]:
         """Put on the loads of a (sub)step of h [s]; its scheme, and the bodies (n,) bool that are known to be struck in it."""
         stepper = self.stepper
-        if stepper.loads is not None and (loads := stepper.loads(stepper.time + np.max(h), np.max(h))) is not None:
+        if stepper.loads is not None and (loads := stepper.loads(stepper.time + longest(h), longest(h))) is not None:
             self.backend.loads.set_loads(*loads)
         struck, whirling = stepper.acting, stepper.modes.whirling(h, stepper.figures, lambda: (stepper.q, stepper.qd))
         for more in (whirling, stepper.absent):
@@ -165,8 +165,8 @@ class Substeps:
             stepper.copies.give_memory()
             backend.steps.begin(rule, mode, settings.eps_v * rule.beta * h, goals)
             began = backend.goals.read_prescribed() if prescribed.any else None
-            self._prepare_rows(np.max(h))
-            stepper.rows.begin(float(np.max(rule.ch2)), stepper.time + float(np.max(h)))
+            self._prepare_rows(longest(h))
+            stepper.rows.begin(longest(rule.ch2), stepper.time + longest(h))
             start(backend, stepper.touching, stepper.sleep.ripe(stepper.joints))
             late = self._struck(mode)
         self._refuse_fast_hits(h)
@@ -259,7 +259,7 @@ class Substeps:
         """Bookkeeping of a step whose figures are there; limits push on `limited` (n,) bodies at its end, None for nobody."""
         stepper, backend, linked = self.stepper, self.backend, self.stepper.linked
         stepper.work = stepper.work.after(stepper.figures)
-        stepper.time += float(np.max(h))
+        stepper.time += longest(h)
         stepper.previous_h = h
         stepper.sleep.observe(backend, h)
         stepper.rows.turning.look(h, stepper.figures.fastest, lambda: (stepper.q, stepper.qd, stepper.previous_q))

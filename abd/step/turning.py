@@ -10,6 +10,7 @@ import numpy as np
 from abd.errors import StepFailure
 from abd.joints.rows.system import TURN, JointSystem
 from abd.model import Model
+from abd.potentials.integrators import longest
 from abd.rotations import axial, rotation_vectors
 
 _log = logging.getLogger(__name__)
@@ -70,7 +71,7 @@ class Turning:
             fastest: largest |dA/dt| of a body [1/s], sqrt(2) times the angular velocity of a rigid one, and on chords 1.2
                 times at 1 rad; states: gives positions, velocities, and positions before the step (n, 12).
         """
-        if self._warned or np.max(h, initial=0.0) * fastest < 1.0:
+        if self._warned or longest(h) * fastest < 1.0:
             return
         q, qd, previous = states()
         A, before = (one[:, 3:].reshape(-1, 3, 3) for one in (q, previous))

@@ -22,6 +22,7 @@ from abd.backends.recorded.numbers import FAILURES, flags_of, new_control, numbe
 from abd.backends.recorded.reach import Reach
 from abd.backends.recorded.search import HALVINGS, Search
 from abd.errors import StepFailure
+from abd.potentials.integrators import longest
 from cuda_kernels.parallel import islands, sums
 from cuda_kernels.step import control, newton
 
@@ -66,7 +67,7 @@ class Iteration:
         """
         b, c, write = self.backend, self.control, self.device.write
         flags = np.zeros(control.FLAGS, dtype=np.int32)
-        write(c.at, numbers(tolerance, rubs, np.max(h, initial=0.0), tightest))
+        write(c.at, numbers(tolerance, rubs, longest(h), tightest))
         self.device.fill(self.all)
         flags[control.STALE] = 1
         if moving is not None or b.idle.sleeping.any():
@@ -79,7 +80,7 @@ class Iteration:
             flags[control.EVERYBODY] = 1
         write(c.flags, flags)
         self.follow_rows()
-        own, apart = tolerance != rubs and bool(b.friction.count or b.system.has_friction), np.ndim(h) > 0
+        own, apart = tolerance != rubs and bool(b.friction.count or b.system.has_friction), not isinstance(h, float)
         if own:
             self._say_enough(loosely)
         self._apart = apart
@@ -88,10 +89,11 @@ class Iteration:
         return True
 
     def _say_enough(self, loosely: float | np.ndarray) -> None:
-        if self._enough is None or not np.array_equal(self._enough, loosely):
+        known = isinstance(loosely, float)
+        if not known or self._enough != loosely:
             self._enough = None  # whatever stops this, nobody takes the numbers for those on the device
-            self.device.write(self.enough, np.broadcast_to(loosely, len(self.enough)))
-            self._enough = np.copy(loosely)
+            self.device.write(self.enough, np.full(self.backend.n, loosely))
+            self._enough = loosely if known else None
 
     def _begin(self, own: bool, apart: bool) -> None:
         """No island has converged but those that are asleep; launches only. `own`: with tolerances of their own; `apart`: with

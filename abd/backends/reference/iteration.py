@@ -53,7 +53,7 @@ class Iteration:
         """(islands,) length of the step [s]."""
         out = np.zeros(self.backend.islands.count)
         np.maximum.at(out, self.backend.islands.host, np.where(self.backend.idle.mobile, self.lengths, 0.0))
-        return out
+        return np.where(out > 0.0, out, self.lengths.max(initial=0.0))
 
     def run(self, progress: Progress) -> Status:
         b, caution, trials, linear = self.backend, self.caution, progress.trials, progress.linear

@@ -41,14 +41,17 @@ class DeviceScheme:
 
     def set_rule(self, rule: Scheme | Schemes) -> None:
         """Take over a scheme, or those of several worlds."""
-        self.rule, write, several = rule, self.device.write, rule.each
+        if rule is self.rule:
+            return
+        self.rule = None  # whatever stops this, nobody takes the numbers for those on the device
+        write, several = self.device.write, rule.each
         write(self.weights, np.stack([one.weights for one in several]))
         write(self.motion, np.stack([one.motion for one in several]))
         write(self.shares, np.array(several[0].shares))
         write(self.lengths, np.broadcast_to(rule.h, len(self.lengths)))
         if self._apart or len(several) > 1:
             write(self.of, np.broadcast_to(rule.of, len(self.of)).astype(np.int32))
-        self._apart = len(several) > 1
+        self._apart, self.rule = len(several) > 1, rule
 
     def set_mode(self, mode: np.ndarray) -> None:
         """Take over the modes of the bodies (n,)."""

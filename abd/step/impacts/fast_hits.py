@@ -15,6 +15,7 @@ from abd.backends.answers import NotProven
 from abd.energies import Figures
 from abd.joints.rows.sizes import half_length
 from abd.model import Kind, Model
+from abd.potentials.integrators import longest
 from abd.step.ways import NotFree
 
 SHORT = 0.2
@@ -77,4 +78,4 @@ class FastHits:
         if figures is None or self._prescribed:
             return True
         speed = np.sqrt(2.0 * figures.kinetic / self._lightest) + figures.fastest * self._largest
-        return bool(2.0 * np.max(h, initial=0.0) * speed > SHORT * self._smallest)
+        return bool(2.0 * longest(h) * speed > SHORT * self._smallest)

@@ -59,14 +59,14 @@ class Steps:
 
     def set_scales(self, rule: Scheme | Schemes, eps: float | np.ndarray) -> None:
         """What the length of the step decides, and friction's eps [m], where kernels read them."""
-        at, (ch2, eps), same = self.at, (np.asarray(rule.ch2), np.asarray(eps)), self._said is not None
-        if same and all(np.array_equal(one, said) for one, said in zip((ch2, eps), self._said, strict=True)):
+        at, said = self.at, (rule.ch2, eps) if isinstance(rule, Scheme) else None
+        if said is not None and said == self._said:
             return
         self._said = None  # whatever stops this, nobody takes the numbers for those on the device
-        at.ch2, at.eps = np.full(self.n, ch2), np.full(self.n, eps)
+        at.ch2, at.eps = np.full(self.n, rule.ch2), np.full(self.n, eps)
         self.device.write(at.step.ch2, at.ch2)
         self.potential.friction.set_eps(at.eps)
-        self._said = ch2, eps
+        self._said = said
 
     def launch_begin(self) -> None:
         """Targets of the step, by launches only."""

@@ -47,10 +47,10 @@ class Ways:
         islands, path = self.islands, self.track.path
         contacts, candidates = self.contacts.arrays("current"), self.contacts.candidates
         self.potential.know_contacts()
-        if self._said is None or not np.array_equal(self._said, h):
+        if not isinstance(h, float) or self._said != h:
             self._said = None  # whatever stops this, nobody takes the numbers for those on the device
-            self.device.write(self.length, np.broadcast_to(h, len(self.length)))
-            self._said = np.copy(h)
+            self.device.write(self.length, np.full(len(self.length), h))
+            self._said = h if isinstance(h, float) else None
         key = 0 if standing is None else standing.ptr
         self.graphs.run(("way", key), lambda: self._launch_back(standing))
         motion, covered = self.device.read(self.found).tolist()

@@ -79,7 +79,7 @@ class Contacts:
 
     def set_scale(self, ch2: float | np.ndarray) -> None:
         """c h^2 of the bodies (n,), or of all, by which the energies of pairs stand in the incremental potential."""
-        self.scale = np.broadcast_to(ch2, self.n)
+        self.scale = ch2 if np.ndim(ch2) else np.full(self.n, ch2)
         self.device.write(self.law.kappa, self.scale)
 
     def set_own_laws(self, own: OwnLaws) -> None:
