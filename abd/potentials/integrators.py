@@ -157,8 +157,7 @@ class Schemes:
 
     Attributes:
         each: the schemes; of: (n,) place of every body's among them.
-        h, ch2, beta, impulse: (n,) as `Scheme` has them; pull, chord, and what rows of joints read, are those of the first:
-            there are neither prescribed bodies nor joints.
+        h, ch2, beta, impulse: (n,) as `Scheme` has them; pull, chord: of the first, as there are no prescribed bodies.
     """
 
     each: tuple[Scheme, ...]
@@ -187,14 +186,6 @@ class Schemes:
     @property
     def chord(self) -> bool:
         return self.each[0].chord
-
-    @property
-    def weights(self) -> np.ndarray:
-        return self.each[0].weights
-
-    @property
-    def shares(self) -> tuple[float, float, float]:
-        return self.each[0].shares
 
     def _by_body(self, name: str) -> np.ndarray:
         return np.array([getattr(one, name) for one in self.each])[self.of]

@@ -82,7 +82,7 @@ class Steps:
             )  # fmt: skip
         if self.rows.conservation is not None:
             known = self.rows.gained(), states.now, at.q, states.velocity, velocity, states.owed
-            velocity, states.owed = self.rows.conservation.correct(self.scheme.mode, rule.h, *known)
+            velocity, states.owed = self.rows.conservation.correct(self.scheme.mode, self.rows.rule.h, *known)
         states.velocity, states.earlier = velocity, states.velocity
         states.now, states.before = at.q.copy(), states.now
         self.rows.finish()

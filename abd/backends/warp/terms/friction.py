@@ -69,9 +69,9 @@ class Friction:
         self.wanted, self.scan, self._builds = device.zeros(1, wp.int32), Scan(device), -1
         self.kept = KeptFriction(device, n)
 
-    def set_eps(self, eps: np.ndarray) -> None:
-        """Slips (n,) [m] below which contacts of the bodies count as static."""
-        self.device.write(self.lagged.eps, eps)
+    def set_eps(self, eps: float | np.ndarray) -> None:
+        """Slip [m] below which contacts count as static, of all bodies or (n,)."""
+        self.device.write(self.lagged.eps, np.full(len(self.lagged.eps), eps))
 
     @property
     def sticks(self) -> bool:
