@@ -246,10 +246,12 @@ class Restitution:
 
     def _energy(self, world: np.ndarray, q: np.ndarray, twists: np.ndarray) -> float:
         """Kinetic energy of the rigid motion of the dynamic bodies of a world, (n,) bool [J]."""
-        twists = twists.reshape(-1, 6)
-        turning = np.einsum("ni,nij,nj->n", twists[:, 3:], self._inertia(q), twists[:, 3:])
-        moving = self.model.bodies.mass * np.sum(twists[:, :3] ** 2, axis=1)
-        return 0.5 * float(np.sum((moving + turning)[self.dynamic & world]))
+        some, bodies = self.dynamic & world, self.model.bodies
+        twists = twists.reshape(-1, 6)[some]
+        inertia = free_motion.inertia(q[some, 3:].reshape(-1, 3, 3), bodies.moment[some])
+        turning = np.einsum("ni,nij,nj->n", twists[:, 3:], inertia, twists[:, 3:])
+        moving = bodies.mass[some] * np.sum(twists[:, :3] ** 2, axis=1)
+        return 0.5 * float(np.sum(moving + turning))
 
     def _inertia(self, q: np.ndarray) -> np.ndarray:
         """(n, 3, 3) about the centres of mass, world axes [kg m^2]."""
