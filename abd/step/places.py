@@ -76,7 +76,8 @@ class Here:
         backend, model = stepper.backend, stepper.model
         backend.touch.list_standing(backend.at.ch2)
         found = replace(backend.readings.figures(), external_work=0.0, drive_work=0.0, friction_work=0.0)
-        left = max(run.end.figures.residual_force for run in runs if run.end.figures is not None)
+        known = [run.end.figures.residual_force for run in runs if run.end.figures is not None]
+        left = max(known, default=0.0)
         if not len(model.joints):
             return replace(found, residual_force=left)
         reader = JointReader(model)
