@@ -35,7 +35,7 @@ def loosely(settings, h: float | np.ndarray) -> float | np.ndarray:
     """Speed [m/s] to which a step of h [s], of all or (n,), has to have converged before loads are compared: the least change
     that counts."""
     least = least_change(settings, h, np.full(np.shape(h), True))[0]
-    return least if np.ndim(h) else float(least)
+    return least if isinstance(h, np.ndarray) else float(least)
 
 
 def changed(

@@ -36,7 +36,7 @@ class Modes:
     def rule(self, h: float | np.ndarray, previous_h: float | np.ndarray) -> Scheme | Schemes:
         """The scheme of a step of h [s] after one of `previous_h`, of all or (n,); the same object as long as it is the same."""
         asked, settings = (h, previous_h), self.settings
-        if np.ndim(h):
+        if isinstance(h, np.ndarray):
             lengths = np.stack([h, np.broadcast_to(previous_h, len(h))], axis=1)
             each, of = np.unique(lengths, axis=0, return_inverse=True)
             radius = settings.spectral_radius

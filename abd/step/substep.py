@@ -81,8 +81,10 @@ class Substeps:
     def begin(self, h: float | np.ndarray) -> tuple[Scheme | Schemes, np.ndarray]:
         """Put on the loads of a (sub)step of h [s]; its scheme, and the bodies (n,) bool that are known to be struck in it."""
         stepper = self.stepper
-        if stepper.loads is not None and (loads := stepper.loads(stepper.time + longest(h), longest(h))) is not None:
-            self.backend.loads.set_loads(*loads)
+        if stepper.loads is not None:
+            length = longest(h)
+            if (loads := stepper.loads(stepper.time + length, length)) is not None:
+                self.backend.loads.set_loads(*loads)
         struck, whirling = stepper.acting, stepper.modes.whirling(h, stepper.figures, lambda: (stepper.q, stepper.qd))
         for more in (whirling, stepper.absent):
             struck = struck if more is stepper.nobody else struck | more
