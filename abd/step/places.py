@@ -13,8 +13,8 @@ from abd.joints.rows.system import HISTORY
 from abd.state import State
 from abd.step.account import Work
 from abd.step.impacts.rebounds import before_fall
-from abd.step.journey import Moment, Run
 from abd.step.merge import merged
+from abd.step.plans import Moment, Run
 
 if TYPE_CHECKING:
     from abd.step.step import Frozen, Stepper

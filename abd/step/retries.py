@@ -11,7 +11,7 @@ there; all others go through it whole, without them.
 
 Worlds never meet: where a (sub)step of several fails, every world goes through it as if it were alone, side by side with the
 others (`abd.step.rounds`), or one after the other where joints, prescribed bodies, loads that depend on time, or friction that
-is to balance know but one length of the step. One that cannot go on is left where it was.
+is to balance know but one length of the step; and so where some begin with a piece. One that cannot go on is left where it was.
 
 A part that fails again on its way goes on in pieces as a whole: to take it apart once more, and the parts of that, would cost
 more than it saves.
@@ -39,8 +39,9 @@ from abd.energies import spin
 from abd.errors import OutOfMemory, StepFailure
 from abd.joints.closure.link_graph import connected_labels
 from abd.step.account import Work
-from abd.step.journey import Failed, Journey, Leap, Meetings, Moment, Plan, Run, Standing, Way, movers
+from abd.step.journey import Journey, movers
 from abd.step.places import Aside, Here
+from abd.step.plans import Failed, Leap, Meetings, Moment, Plan, Run, Standing, Way
 from abd.step.rounds import Rounds, Traveller, concerns
 from abd.step.ways import NotFree, next_lengths
 

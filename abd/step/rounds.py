@@ -21,8 +21,9 @@ from abd.backends.device.memory import memory_watched
 from abd.backends.progress import Progress
 from abd.energies import spin
 from abd.errors import OutOfMemory, StepFailure
-from abd.step.journey import Asks, Failed, Leap, Meetings, Moment, Way
+from abd.step.journey import Asks
 from abd.step.places import Aside, GivenUp, together
+from abd.step.plans import Failed, Leap, Meetings, Moment, Way
 from abd.step.ways import NotFree
 
 if TYPE_CHECKING:

@@ -107,3 +107,51 @@ def test_parts_that_meet_in_one_world_go_together_and_count_once(monkeypatch):
     for name in ("friction", "integration"):
         total = sum(getattr(one.stepper.work, name) for one in alone)
         assert total < 0.0 and getattr(many.stepper.work, name) == pytest.approx(total, rel=1e-8), name
+
+
+def heaped(world: int) -> abd.Scene:
+    """Two boxes, one on the other, and one that flies; in the third world nobody remembers anything."""
+    scene = thrown(world)
+    scene.spec.body[1].velocity = (0.5, 0.1 * world, -0.2)
+    scene.add_body("sits", box=(0.1,) * 3, density=1000, position=(3 + 0.01 * world, 0, 0.0504), velocity=(0.3, 0, 0))
+    scene.add_body("rides", box=(0.1,) * 3, density=1000, position=(3.01, 0, 0.151), angular_velocity=(0, 0, 1))
+    return scene
+
+
+@pytest.mark.parametrize("hits", [False, True])
+@pytest.mark.parametrize("device", [NAME, "numpy"])
+def test_worlds_begin_with_pieces_of_their_own(device, hits):
+    """Frames that begin with remembered pieces, in some worlds, and fail on the way, in others, are in every world those that it
+    would take alone."""
+    scenes = [heaped(world) for world in range(4)]
+    if hits:
+        for world in (2, 3):
+            scenes[world].spec.body[1].velocity = (1, 0.2 * world, -9)
+    many = abd.Simulation(side_by_side(scenes), device=device)
+    alone = [abd.Simulation(scene, device=device) for scene in scenes]
+    worlds = many.model.bodies.world
+    # world 0: what rides, and what it sits on with it; world 1: two parts, of different lengths; world 3: what flies
+    lengths = {(0, 4): 0.0023, (1, 1): 0.0049, (1, 3): 0.0012, (3, 2): 0.0031}
+
+    def remember(sim: abd.Simulation, pieces: dict[int, float]) -> None:
+        sim.stepper.pieces = np.zeros(len(sim.model.bodies))
+        for body, length in pieces.items():
+            sim.stepper.pieces[body] = length
+
+    first = [int(np.flatnonzero(worlds == world)[0]) for world in range(4)]
+    remember(many, {first[world] + body: length for (world, body), length in lengths.items()})
+    for world, one in enumerate(alone):
+        remember(one, {body: length for (of, body), length in lengths.items() if of == world})
+    substeps = []
+    for step in range(4):
+        found = many.step().substeps
+        reports = [one.step() for one in alone]
+        substeps.append([report.substeps for report in reports])
+        assert found == max(substeps[-1])
+        for world, one in enumerate(alone):
+            for name in ("q", "qd", "pieces"):
+                found, expected = getattr(many.stepper, name)[worlds == world], getattr(one.stepper, name)
+                np.testing.assert_array_equal(found, expected, err_msg=f"{name} of world {world} in step {step}")
+    begun = substeps[0]
+    assert min(begun[0], begun[1], begun[3]) > 1 and (hits or begun[2] == 1)
+    assert not hits or max(max(one[2:]) for one in substeps[1:]) > 1
