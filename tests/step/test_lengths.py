@@ -118,9 +118,8 @@ def heaped(world: int) -> abd.Scene:
     return scene
 
 
-@pytest.mark.parametrize("hits", [False, True])
-@pytest.mark.parametrize("device", [NAME, "numpy"])
-def test_worlds_begin_with_pieces_of_their_own(device, hits):
+@pytest.mark.parametrize("device, hits, steps", [(NAME, False, 4), (NAME, True, 4), ("numpy", False, 2)])
+def test_worlds_begin_with_pieces_of_their_own(device, hits, steps):
     """Frames that begin with remembered pieces, in some worlds, and fail on the way, in others, are in every world those that it
     would take alone."""
     scenes = [heaped(world) for world in range(4)]
@@ -143,7 +142,7 @@ def test_worlds_begin_with_pieces_of_their_own(device, hits):
     for world, one in enumerate(alone):
         remember(one, {body: length for (of, body), length in lengths.items() if of == world})
     substeps = []
-    for step in range(4):
+    for step in range(steps):
         found = many.step().substeps
         reports = [one.step() for one in alone]
         substeps.append([report.substeps for report in reports])
