@@ -88,10 +88,11 @@ def potential_energies(model: Model, q: np.ndarray, among: np.ndarray | None = N
 
 
 def external_work(
-    model: Model, before: tuple[np.ndarray, np.ndarray], after: tuple[np.ndarray, np.ndarray], h: float, there: np.ndarray
-) -> float:
-    """Work of the forces and torques on dynamic bodies in a step of h [s] [J]: forces times the way, and torques times the mean
-    of the angular velocities at both ends, since a body may turn round several times in a step.
+    model: Model, before: tuple[np.ndarray, np.ndarray], after: tuple[np.ndarray, np.ndarray], h: float | np.ndarray,
+    there: np.ndarray,
+) -> float:  # fmt: skip
+    """Work of the forces and torques on dynamic bodies in a step of h [s], of all or (n,) [J]: forces times the way, and torques
+    times the mean of the angular velocities at both ends, since a body may turn round several times in a step.
 
     Args:
         before, after: states and their rates (n, 12); there: (n,) bool, bodies that take part in the step.
@@ -99,7 +100,7 @@ def external_work(
     bodies = model.bodies
     d = (bodies.kind == Kind.DYNAMIC) & there
     moved = (after[0] - before[0])[d, :3]
-    turned = 0.5 * h * sum(spin(q[d], qd[d]) for q, qd in (before, after))
+    turned = 0.5 * np.full(len(d), h)[d, None] * sum(spin(q[d], qd[d]) for q, qd in (before, after))
     return float(np.sum(bodies.force[d] * moved) + np.sum(bodies.torque[d] * turned))
 
 

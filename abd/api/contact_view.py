@@ -230,7 +230,7 @@ class Rubs:
 
     Args:
         reader: works it out (`abd.backends.warp.terms.rubbing`, `abd.contact.sharing`).
-        frozen: lagged contacts of each of the steps, as `rubbing` takes them, and eps [m].
+        frozen: lagged contacts of each of the steps, as `rubbing` takes them, and eps (n,) [m] of the bodies.
         q: (n, 12) the state; eps_v: speed below which friction counts as static [m/s].
         chosen: pairs (l, 2) -> the rows that count; None for all.
     """
@@ -249,8 +249,8 @@ class Rubs:
         for contacts, eps in self._frozen:
             rows = slice(None) if self._chosen is None else self._chosen(contacts[0])
             *contacts, rest = contacts
-            chosen = (one[rows] for one in contacts)
-            steps.append(self.reader.rubbing(*chosen, rest, self.q, eps, self._eps_v / eps))
+            pair, *chosen = (one[rows] for one in contacts)
+            steps.append(self.reader.rubbing(pair, *chosen, rest, self.q, eps[pair[:, 0]], self._eps_v))
         return joined(steps)
 
     @cached_property

@@ -109,11 +109,16 @@ class Loads:
         for one in self._entries:
             self._add_to(force, torque, one, time, h)
         jumping, stepper = jumps(self._before[0], force) | jumps(self._before[1], torque), self._simulation.stepper
-        if jumping.any() and stepper.previous_h != 0.0:
+        if jumping.any() and np.any(stepper.previous_h != 0.0):
             stepper.modes.jump(jumping)
         self.force[:], self.torque[:] = force, torque
         self._idle, self._settled = not self._entries, False
         return force, torque
+
+    @property
+    def steady(self) -> bool:
+        """Whether they depend neither on time nor on how long (sub)steps are."""
+        return all(not callable(one.vector) and one.at is None and one.frame == "world" for one in self._entries)
 
     def after_step(self) -> None:
         """A frame is done: those whose time is over come off."""

@@ -90,7 +90,7 @@ class Simulation:
         self.materials = ByName("material", self.model.materials.names, partial(MaterialView, self))
         self.switches, self.springs = Switches(self), Springs(self)
         self.loads = Loads(self)
-        self.stepper.loads = self.loads.at_work
+        self.stepper.loads, self.stepper.steady = self.loads.at_work, lambda: self.loads.steady
         for one in self.scene.spec.sensor if self.scene is not None else []:
             self._add_sensor_of_scene(one)
 

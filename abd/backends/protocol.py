@@ -20,7 +20,7 @@ from abd.joints.rows.system import JointMemory, JointSystem
 from abd.joints.rows.table import MeasureTable
 from abd.model import Model
 from abd.potentials.contact import Contacts
-from abd.potentials.integrators import Scheme
+from abd.potentials.integrators import Scheme, Schemes
 from abd.potentials.sticking import Anchors
 
 
@@ -71,9 +71,9 @@ class States(Protocol):
 class Steps(Protocol):
     """A (sub)step, from its beginning to its end."""
 
-    def begin(self, rule: Scheme, mode: np.ndarray, eps: float, goals: np.ndarray | None) -> None:
-        """Start a step: its scheme, the modes of the bodies (n,), friction's eps [m], goals (k, 12) of prescribed bodies if
-        there are any."""
+    def begin(self, rule: Scheme | Schemes, mode: np.ndarray, eps: float | np.ndarray, goals: np.ndarray | None) -> None:
+        """Start a step: its scheme, or those of several worlds, the modes of the bodies (n,), friction's eps [m], of all or (n,),
+        goals (k, 12) of prescribed bodies if there are any."""
 
     def set_mode(self, mode: np.ndarray) -> None:
         """Other modes (n,) of bodies that no joint holds, from the present iterate on; `Arcs.evaluate` has to follow."""
@@ -106,10 +106,10 @@ class Arcs(Protocol):
 class Ways(Protocol):
     """Ways of the bodies between two states."""
 
-    def free_way(self, h: float, standing: Any = None) -> NotProven:
-        """Pairs of bodies whose way from the state to the iterate, in a step of h [s], is not proven free of collisions. Where
-        iterations are going on from there, bodies that are `standing` (n,), 1 or 0 where the arrays live, count where they are,
-        and what is found serves longer."""
+    def free_way(self, h: float | np.ndarray, standing: Any = None) -> NotProven:
+        """Pairs of bodies whose way from the state to the iterate, in a step of h [s], of all or (n,), is not proven free of
+        collisions. Where iterations are going on from there, bodies that are `standing` (n,), 1 or 0 where the arrays live,
+        count where they are, and what is found serves longer."""
 
     def meetings(self, begin: np.ndarray, turn: np.ndarray, end: np.ndarray, party: np.ndarray) -> NotProven:
         """Pairs of bodies of different parties (n,), 0 for those that count with nobody, that come in one another's way
@@ -193,9 +193,9 @@ class Rows(Protocol):
 class Touch(Protocol):
     """Who touches and rubs."""
 
-    def list_standing(self, scale: float = 1.0) -> None:
-        """List the contacts of the present state, and evaluate them with energies in J times a scale; `load_state` or
-        `abandon` forgets them again."""
+    def list_standing(self, scale: float | np.ndarray = 1.0) -> None:
+        """List the contacts of the present state, and evaluate them with energies in J times a scale, of all bodies or (n,);
+        `load_state` or `abandon` forgets them again."""
 
     def near_contacts(self, q: np.ndarray) -> Contacts:
         """What counts of the listed contacts in the present state q (n, 12)."""
@@ -298,14 +298,14 @@ class Iteration(Protocol):
     """Newton iterations of a minimisation."""
 
     def begin(
-        self, tolerance: float, rubs: float, h: float, tightest: float, moving: np.ndarray | None = None,
-        loosely: float = 0.0, balanced: float = 0.0,
+        self, tolerance: float, rubs: float, h: float | np.ndarray, tightest: float, moving: np.ndarray | None = None,
+        loosely: float | np.ndarray = 0.0, balanced: float | np.ndarray = 0.0,
     ) -> bool:  # fmt: skip
         """Begin a minimisation; whether anything is awake. Newton's tolerance, and that of islands in which something rubs [m/s],
-        the step [s], the relative tolerance of the linear solves that decide, and the bodies (n,) bool whose islands take part,
-        all without. Islands whose contacts rub have also converged where the direction, and what the forces on every body are
-        off, change velocities by no more than `loosely` [m/s]; with `balanced` they converge only where forces were off by no
-        more than that before the direction, or the direction is next to nothing."""
+        the step [s], of all or (n,), the relative tolerance of the linear solves that decide, and the bodies (n,) bool whose
+        islands take part, all without. Islands whose contacts rub have also converged where the direction, and what the forces
+        on every body are off, change velocities by no more than `loosely` [m/s], of all or (n,); with `balanced`, likewise, they
+        converge only where forces were off by no more than that before the direction, or the direction is next to nothing."""
 
     def run(self, progress: Progress) -> Status:
         """One iteration, counted in `progress`.
@@ -314,7 +314,7 @@ class Iteration(Protocol):
             StepFailure: it could not be done.
         """
 
-    def free_way(self, h: float) -> NotProven:
+    def free_way(self, h: float | np.ndarray) -> NotProven:
         """`Ways.free_way` of an iterate from which another one follows."""
 
     def rouse(self, islands: np.ndarray) -> None:
@@ -323,7 +323,7 @@ class Iteration(Protocol):
     def tightness(self) -> tuple[np.ndarray, np.ndarray]:
         """Of every island its smallest gap in activations and its last safe step; infinite and 1 where it has converged."""
 
-    def speeds(self, h: float) -> np.ndarray:
+    def speeds(self) -> np.ndarray:
         """(islands,) vertex speeds [m/s] that the last directions would give, -1 for islands that have converged."""
 
     def reached(self) -> np.ndarray:
@@ -373,12 +373,12 @@ class IterateData(Protocol):
     """What terms read of the iterate.
 
     Attributes:
-        step: what the step holds fixed; ch2: c h^2 of it [s^2]; eps: friction's [m].
+        step: what the step holds fixed; ch2: (n,) c h^2 of it [s^2]; eps: (n,) friction's [m].
     """
 
     step: Any
-    ch2: float
-    eps: float
+    ch2: np.ndarray
+    eps: np.ndarray
 
 
 class Backend(Protocol):

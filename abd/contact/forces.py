@@ -117,24 +117,23 @@ def pressing(
     )
 
 
-def rubbing(pair, kind, n, Y_i, Y_j, share, load, rest, q: np.ndarray, eps: float, speed: float) -> Rubbing:
+def rubbing(pair, kind, n, Y_i, Y_j, share, load, rest, q: np.ndarray, eps: np.ndarray, eps_v: float) -> Rubbing:
     """Forces of lagged friction in the state q (n, 12).
 
     Args:
         pair: (l, 2); kind: (l,) what is resisted; n: (l, 3) unit normals; Y_i, Y_j: (l, 4) homogeneous rest coordinates, 0 on a
             half-space; share: (l, 3) stretch at the beginning of the step, of eps; load: (l,) mu lambda [N].
-        rest: (n, 12) reference of slips; eps: slip below which friction counts as static [m]; speed: velocity of a slip of a
-            metre [1/s].
+        rest: (n, 12) reference of slips; eps: (l,) slips below which friction counts as static [m], and eps_v the speed [m/s].
     """
     i, j = pair.T
     moved = _points(q - rest, i, Y_i) - _points(q - rest, j, Y_j)
     u = moved - np.einsum("li,li->l", moved, n)[:, None] * n
-    stretch = u + eps * share
+    stretch = u + eps[:, None] * share
     force = -(load * f1_over_y(np.linalg.norm(stretch, axis=1), eps))[:, None] * stretch
     torque_i, torque_j = np.cross(_arms(q, i, Y_i), force), -np.cross(_arms(q, j, Y_j), force)
     rubs = (kind == RUB)[:, None]
     # arms resist turning: they push nothing, and are nowhere
-    return Rubbing(pair, kind, _points(q, i, Y_i), load, rubs * force, rubs * speed * u, torque_i, torque_j)
+    return Rubbing(pair, kind, _points(q, i, Y_i), load, rubs * force, rubs * (eps_v / eps)[:, None] * u, torque_i, torque_j)
 
 
 def joined(parts: list[Rubbing]) -> Rubbing:

@@ -48,8 +48,9 @@ def spin(I: np.ndarray, L: np.ndarray) -> np.ndarray:
     return np.einsum("nik,nk->ni", V, np.where(bears, m / np.where(bears, J, 1.0), 0.0))
 
 
-def free_rotation(I: np.ndarray, L: np.ndarray, h: float) -> np.ndarray:
-    """(n, 3, 3) rotations Q of the free motion over h [s] from moments of inertia I (n, 3, 3) and momenta L (n, 3)."""
+def free_rotation(I: np.ndarray, L: np.ndarray, h: float | np.ndarray) -> np.ndarray:
+    """(n, 3, 3) rotations Q of the free motion over h [s], of all or (n,), from moments of inertia I (n, 3, 3) and momenta L
+    (n, 3)."""
     J, V = np.linalg.eigh(I)
     V = V * np.where(np.linalg.det(V) < 0.0, -1.0, 1.0)[:, None, None]
     middle = J[:, 1]
@@ -62,7 +63,8 @@ def free_rotation(I: np.ndarray, L: np.ndarray, h: float) -> np.ndarray:
     size = np.linalg.norm(m, axis=1)
     mixed = np.sqrt(np.abs(first * last)) * size
     largest = np.maximum(mixed, np.maximum(np.abs(first * m[:, 0]), np.abs(last * m[:, 2])))
-    angle = abs(h) * (mixed**2 * largest**5) ** (1.0 / 7.0)
+    h = np.broadcast_to(h, len(L))
+    angle = np.abs(h) * (mixed**2 * largest**5) ** (1.0 / 7.0)
     count = np.clip(np.ceil(angle / SUBSTEP), 1, MOST_SUBSTEPS).astype(int)
     within = np.tile(np.eye(3), (len(L), 1, 1))
     for k in range(int(count.max(initial=0))):
@@ -71,7 +73,7 @@ def free_rotation(I: np.ndarray, L: np.ndarray, h: float) -> np.ndarray:
             _turn(within, m, 0, 0.5 * weight * t * first)
             _turn(within, m, 2, weight * t * last)
             _turn(within, m, 0, 0.5 * weight * t * first)
-    return rotations(h * inverse[:, None] * L) @ V @ within @ V.transpose(0, 2, 1)
+    return rotations((h * inverse)[:, None] * L) @ V @ within @ V.transpose(0, 2, 1)
 
 
 def _turn(R: np.ndarray, m: np.ndarray, axis: int, share: np.ndarray) -> None:

@@ -201,9 +201,9 @@ def slip(lagged: Lagged, displacement: np.ndarray) -> np.ndarray:
     return u - dot(u, lagged.n)[:, None] * lagged.n
 
 
-def stretch(lagged: Lagged, displacement: np.ndarray, eps: float) -> np.ndarray:
+def stretch(lagged: Lagged, displacement: np.ndarray, eps: float | np.ndarray) -> np.ndarray:
     """(l, 3) stretches [m] of the contacts' springs: what they had and the slip of the step."""
-    return slip(lagged, displacement) + eps * lagged.share
+    return slip(lagged, displacement) + np.reshape(eps, (-1, 1)) * lagged.share
 
 
 def energy(lagged: Lagged, displacement: np.ndarray, eps: float) -> np.ndarray:

@@ -117,12 +117,100 @@ class Scheme:
     pull: float = 1.0
     chord: bool = False
 
+    of = 0
+    """Place of the bodies' scheme in `each`."""
+
+    @property
+    def each(self) -> tuple[Scheme, ...]:
+        """The one that there is."""
+        return (self,)
+
+    @property
+    def ch2(self) -> float:
+        """c h^2 [s^2]."""
+        return self.c * self.h**2
+
+    def rows(self, row: np.ndarray) -> np.ndarray:
+        """(n, 18) of `motion` by rows (n,)."""
+        return self.motion[row]
+
+    @property
+    def chords(self) -> np.ndarray:
+        """(9,) weights over two steps."""
+        return self.weights[1]
+
+    def impulse_of(self, pairs: np.ndarray) -> float:
+        """`impulse` of pairs of bodies (k, 2)."""
+        return self.impulse
+
     @property
     def impulse(self) -> float:
         """Change of momentum per gradient of a contact [1/s], whose bodies are `DISSIPATIVE` wherever there are modes."""
         if self.chord:
             return float(self.weights[1, 6])
         return float(self.motion[Mode.DISSIPATIVE, COLUMNS.index("m_F")]) / (self.c * self.h**2)
+
+
+@dataclass(frozen=True)
+class Schemes:
+    """Those of one step of several worlds, every one of a length of its own, by one integrator.
+
+    Attributes:
+        each: the schemes; of: (n,) place of every body's among them.
+        h, c, ch2, beta, impulse: (n,) as `Scheme` has them; pull, chord: of the first, as there are no prescribed bodies.
+    """
+
+    each: tuple[Scheme, ...]
+    of: np.ndarray
+
+    @property
+    def h(self) -> np.ndarray:
+        return self._by_body("h")
+
+    @property
+    def c(self) -> np.ndarray:
+        return self._by_body("c")
+
+    @property
+    def ch2(self) -> np.ndarray:
+        return self._by_body("ch2")
+
+    @property
+    def beta(self) -> np.ndarray:
+        return self._by_body("beta")
+
+    @property
+    def impulse(self) -> np.ndarray:
+        return self._by_body("impulse")
+
+    @property
+    def pull(self) -> float:
+        return self.each[0].pull
+
+    @property
+    def chord(self) -> bool:
+        return self.each[0].chord
+
+    def _by_body(self, name: str) -> np.ndarray:
+        return np.array([getattr(one, name) for one in self.each])[self.of]
+
+    def rows(self, row: np.ndarray) -> np.ndarray:
+        """(n, 18) of `Scheme.motion` by rows (n,)."""
+        return np.stack([one.motion for one in self.each])[self.of, row]
+
+    @property
+    def chords(self) -> np.ndarray:
+        """(9, n, 1) weights over two steps."""
+        return np.stack([one.weights[1] for one in self.each])[self.of].T[:, :, None]
+
+    def impulse_of(self, pairs: np.ndarray) -> np.ndarray:
+        """(k, 1) `impulse` of pairs of bodies (k, 2), which are of one world."""
+        return self.impulse[pairs[:, :1].astype(int)]
+
+
+def longest(h: float | np.ndarray) -> float:
+    """The longest of steps of h [s], of all bodies or (n,)."""
+    return h if isinstance(h, float) else float(np.max(h))
 
 
 def scheme(name: str, h: float, previous_h: float = 0.0, radius: float = 0.8) -> Scheme:

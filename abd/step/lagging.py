@@ -25,30 +25,34 @@ UNBALANCED = 0.05
 """Share of its weight by which the forces on a body that rubs may be off before the last direction."""
 
 
-def least_change(settings, h: float, following: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Least changes of velocity (k,) [m/s], and shares (k,) of a load, for which a step of h [s] is worth to be lagged again;
-    `following` (k,) bool, one that was."""
+def least_change(settings, h: float | np.ndarray, following: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Least changes of velocity (k,) [m/s], and shares (k,) of a load, for which a step of h [s], of all or (k,), is worth to be
+    lagged again; `following` (k,) bool, one that was."""
     share = np.where(following, FOLLOWING, SHARE)
     fall = h * float(np.linalg.norm(settings.gravity))
     return np.maximum(max(settings.eps_v, 10.0 * settings.friction_tolerance), share * fall), share
 
 
-def balanced(settings, h: float) -> float:
-    """Change of velocity [m/s] by what the forces on a body that rubs are off, before the last direction of a step of h [s],
-    below which its normal forces are good enough to rub with. Contact may be so stiff that these are anything while all
-    displacements are within Newton's tolerance."""
-    return max(settings.friction_tolerance, UNBALANCED * h * float(np.linalg.norm(settings.gravity)))
+def balanced(settings, h: float | np.ndarray) -> float | np.ndarray:
+    """Change of velocity [m/s] by what the forces on a body that rubs are off, before the last direction of a step of h [s], of
+    all or (n,), below which its normal forces are good enough to rub with. Contact may be so stiff that these are anything while
+    all displacements are within Newton's tolerance."""
+    least = np.maximum(settings.friction_tolerance, UNBALANCED * h * float(np.linalg.norm(settings.gravity)))
+    return least if isinstance(h, np.ndarray) else float(least)
 
 
-def loosely(settings, h: float) -> float:
-    """Speed [m/s] to which a step of h [s] has to have converged before loads are compared: the least change that counts."""
-    return float(least_change(settings, h, np.array([True]))[0][0])
+def loosely(settings, h: float | np.ndarray) -> float | np.ndarray:
+    """Speed [m/s] to which a step of h [s], of all or (n,), has to have converged before loads are compared: the least change
+    that counts."""
+    least = least_change(settings, h, np.full(np.shape(h), True))[0]
+    return least if isinstance(h, np.ndarray) else float(least)
 
 
 def changed(
-    frozen: PairLoads, acting: PairLoads, inverse_mass: np.ndarray, settings, h: float, loaded: np.ndarray
-) -> np.ndarray:
-    """(k, 2) pairs of bodies whose loads have changed in a step of h [s].
+    frozen: PairLoads, acting: PairLoads, inverse_mass: np.ndarray, settings, h: float | np.ndarray,
+    loaded: np.ndarray,
+) -> np.ndarray:  # fmt: skip
+    """(k, 2) pairs of bodies whose loads have changed in a step of h [s], of all or (n,).
 
     Args:
         inverse_mass: (n,) largest change of velocity per load [1/(kg s)], 0 for bodies that are not moved by forces.
@@ -59,7 +63,7 @@ def changed(
     pairs = np.unique(np.concatenate([frozen.pairs, acting.pairs]).astype(np.int64), axis=0)
     before, after = frozen.of(pairs), acting.of(pairs)
     i, j = pairs.T
-    speed, share = least_change(settings, h, loaded[i] | loaded[j])
+    speed, share = least_change(settings, np.broadcast_to(h, len(loaded))[i], loaded[i] | loaded[j])
     difference = np.abs(after - before)
     mobility = np.maximum(inverse_mass[i], inverse_mass[j])
     counts = (difference > share * np.maximum(before, after)) & (mobility * difference > speed)

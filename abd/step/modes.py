@@ -9,7 +9,7 @@ import numpy as np
 from abd.energies import Figures
 from abd.model import Model
 from abd.potentials import free_motion
-from abd.potentials.integrators import Mode, Scheme, scheme
+from abd.potentials.integrators import Mode, Scheme, Schemes, scheme
 from abd.rotations import axial
 from abd.step.linked import Linked
 
@@ -33,9 +33,14 @@ class Modes:
         self._may_whirl = self.settings.integrator == "generalized_alpha" and bool(linked.tumbling.any())
         self._schemes = self._modes = self._last_mode = self._left_by_mode = None  # the last ones
 
-    def rule(self, h: float, previous_h: float | None) -> Scheme:
-        """The scheme of a step of h [s] after one of `previous_h`; the same object as long as it is the same."""
+    def rule(self, h: float | np.ndarray, previous_h: float | np.ndarray) -> Scheme | Schemes:
+        """The scheme of a step of h [s] after one of `previous_h`, of all or (n,); the same object as long as it is the same."""
         asked, settings = (h, previous_h), self.settings
+        if isinstance(h, np.ndarray):
+            lengths = np.stack([h, np.broadcast_to(previous_h, len(h))], axis=1)
+            each, of = np.unique(lengths, axis=0, return_inverse=True)
+            radius = settings.spectral_radius
+            return Schemes(tuple(scheme(settings.integrator, *map(float, one), radius) for one in each), of.ravel())
         if self._schemes is None or self._schemes[0] != asked:
             self._schemes = asked, scheme(settings.integrator, *asked, settings.spectral_radius)
         return self._schemes[1]
@@ -56,7 +61,7 @@ class Modes:
         whirling[tumbling] = h * np.linalg.norm(L, axis=1) > STEADY * middle
         return self.linked.drawn_along(whirling)
 
-    def of(self, rule: Scheme, struck: np.ndarray) -> np.ndarray:
+    def of(self, rule: Scheme | Schemes, struck: np.ndarray) -> np.ndarray:
         """(n,) `Mode` of every body; those that are not dynamic count as smooth. The same object as long as it is the same."""
         known = self._modes
         if known and known[0] is struck and known[1] is self.remembers and known[2][0] == rule.chord:
@@ -66,7 +71,7 @@ class Modes:
         self._modes = struck, self.remembers, asked, mode
         return mode
 
-    def _find_modes(self, rule: Scheme, struck: np.ndarray) -> np.ndarray:
+    def _find_modes(self, rule: Scheme | Schemes, struck: np.ndarray) -> np.ndarray:
         if rule.chord:
             return np.full(len(struck), Mode.SMOOTH)
         smooth = np.where(self.remembers > 0, Mode.SMOOTH, Mode.FRESH)

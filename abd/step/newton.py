@@ -27,24 +27,25 @@ if TYPE_CHECKING:
 def minimise(
     backend: Backend,
     settings,
-    h: float,
+    h: float | np.ndarray,
     stiffness,
     progress: Progress,
     tolerance: float,
     watch: Watch | None = None,
     rubs: float | None = None,
     moving: np.ndarray | None = None,
-    loosely: float = 0.0,
+    loosely: float | np.ndarray = 0.0,
 ) -> None:
     """Iterate to the minimum of the incremental potential with friction as lagged.
 
     Args:
         backend: holds the iterate.
-        h: actual step [s].
+        h: actual step [s], of all or (n,).
         stiffness: adapts the contact stiffness between iterations (`abd.step.stiffness`).
         tolerance: largest velocity of a full step [m/s]; rubs: that of islands in which something rubs, the same without.
         moving: (n,) bool, bodies whose islands take part, all without; the others have converged.
-        loosely: what is well enough for an island, if less exact [m/s] (`abd.backends.protocol.Iteration.begin`).
+        loosely: what is well enough for an island, if less exact [m/s], of all or of bodies (n,)
+            (`abd.backends.protocol.Iteration.begin`).
         watch: looks at every iterate; what it raises ends the minimisation.
 
     Raises:
@@ -68,13 +69,13 @@ def minimise(
         gap = status.gap if struck is None else 0.0
         if (stiffer := stiffness.adapt(backend, gap, status.least)) is not None:
             iteration.rouse(stiffer)
-    raise not_converged(backend, settings.max_newton, status.open, iteration.speeds(h), tolerance)
+    raise not_converged(backend, settings.max_newton, status.open, iteration.speeds(), tolerance)
 
 
 def solve_step(
     backend: Backend,
     settings,
-    h: float,
+    h: float | np.ndarray,
     stiffness,
     progress: Progress,
     loaded: np.ndarray,
@@ -109,7 +110,7 @@ def solve_step(
 
 
 def _lag_once_more(
-    backend: Backend, settings, h: float, stiffness, progress: Progress, loaded: np.ndarray,
+    backend: Backend, settings, h: float | np.ndarray, stiffness, progress: Progress, loaded: np.ndarray,
     watch: Watch | None,
 ) -> np.ndarray:  # fmt: skip
     """Minimise until it is known which loads of friction have changed, lag it again where they have, and minimise to the

@@ -9,8 +9,9 @@ there; all others go through it whole, without them.
     the others      |----------------------------------------|   as if those two were not there
     their part      |------------------------------|--|------|   as if there were nobody else
 
-Worlds never meet: where a (sub)step of several fails, every world that the failure concerns goes through it as if it were
-alone, and the others together without it. One that cannot go on is left where it was.
+Worlds never meet: where a (sub)step of several fails, every world goes through it as if it were alone, side by side with the
+others (`abd.step.rounds`), or one after the other where joints, prescribed bodies, loads that depend on time, or friction that
+is to balance know but one length of the step; and so where some begin with a piece. One that cannot go on is left where it was.
 
 A part that fails again on its way goes on in pieces as a whole: to take it apart once more, and the parts of that, would cost
 more than it saves.
@@ -26,98 +27,43 @@ order in every part.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass, replace
-from itertools import pairwise
+from collections.abc import Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from abd.backends.device.memory import memory_watched
 from abd.backends.progress import Progress
-from abd.contact.path import between
-from abd.energies import Figures, spin
+from abd.energies import spin
 from abd.errors import OutOfMemory, StepFailure
 from abd.joints.closure.link_graph import connected_labels
-from abd.joints.coordinates.readings import JointReader, Readings
-from abd.joints.rows.system import HISTORY
-from abd.model import Kind
-from abd.state import State
-from abd.step.impacts.fast_hits import FastHit
-from abd.step.merge import merged
-from abd.step.ways import HALVINGS, NotFree, Pieces, next_lengths
+from abd.step.account import Work
+from abd.step.journey import Journey, movers
+from abd.step.places import Aside, Here
+from abd.step.plans import Failed, Leap, Meetings, Moment, Plan, Run, Standing, Way
+from abd.step.rounds import Rounds, Traveller, concerns
+from abd.step.ways import NotFree, next_lengths
 
 if TYPE_CHECKING:
-    from abd.step.account import Work
-    from abd.step.step import Frozen
+    from abd.step.step import Stepper
 
-FINAL = ("blocked", "limits", "memory", "passed")
-"""Failures that no shorter (sub)step mends."""
-
-
-@dataclass(frozen=True)
-class Way:
-    """A (sub)step of the bodies `who` (n,) from `begin` to `end` [s]: from the state `before` to `after` (n, 12), turning by
-    `turned` (n, 3) [rad] as their velocities say; without states where nobody asks."""
-
-    begin: float
-    end: float
-    who: np.ndarray
-    before: np.ndarray | None = None
-    turned: np.ndarray | None = None
-    after: np.ndarray | None = None
-
-    def at(self, begin: float, end: float) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """States (k, 12) of its k bodies at two times [s] of it, and their turn (k, 3) between them [rad]."""
-        who, length = self.who, self.end - self.begin
-        nothing = np.zeros(np.count_nonzero(who))
-        path = between(self.before[who], self.after[who], self.turned[who], nothing)
-        first, last = (min(max((time - self.begin) / length, 0.0), 1.0) for time in (begin, end))
-        return path.state(first), path.state(last), (last - first) * path.w
-
-
-@dataclass(frozen=True)
-class Moment:
-    """All that a (sub)step starts from, and what it came to."""
-
-    state: State
-    work: Work
-    figures: Figures | None
-
-
-@dataclass(frozen=True)
-class Plan:
-    """How bodies `who` (n,) go through a (sub)step, the others left out: whole, in pieces of which the `first` is no longer than
-    that [s], or in pieces after a `failure`; of a way that is not free the first one goes up to the `share` that is."""
-
-    who: np.ndarray
-    failure: StepFailure | None = None
-    share: float = 1.0
-    first: float = np.inf
-
-
-@dataclass(frozen=True)
-class Run:
-    """What became of a plan: the ways of its substeps, what they came to, and what rubbed in the last of them."""
-
-    plan: Plan
-    ways: list[Way]
-    end: Moment
-    rubbing: tuple[Frozen, ...]
+Group = tuple[Sequence[int], Failed | Standing | None]
+"""Worlds that are taken together, and of one by itself what is known (`Journey.through`)."""
 
 
 class Retries:
-    """Takes a `Stepper` through frames."""
+    """Takes a `Stepper` through frames.
 
-    def __init__(self, stepper):
-        self.stepper, model = stepper, stepper.model
-        kind = model.bodies.kind
-        may_lag = model.settings.kinematic_block == "lag"
-        # other prescribed bodies are where their motions say, whoever else is there
-        self.linked = (kind == Kind.DYNAMIC) | ((kind == Kind.KINEMATIC) & (stepper.linked.jointed | may_lag))
-        self.separate, self.refused = 0, stepper.linked.nobody
-        self.worlds = model.bodies.world
+    Attributes:
+        stopped: worlds that could not go on in the last frame, and why; refused: (n,) bool, bodies of which a way was refused.
+    """
+
+    def __init__(self, stepper: Stepper):
+        self.stepper, self.linked = stepper, movers(stepper)
+        self.worlds = stepper.model.bodies.world
         self.stopped: list[tuple[int, StepFailure]] = []
+        self.refused = stepper.linked.nobody
 
     def advance(self, h: float, retries: int, progress: Progress) -> int:
         """Substeps that make a frame of h [s], the largest number that a body took; where they fail, the state is as
@@ -127,184 +73,117 @@ class Retries:
             StepFailure: the shortest substep failed too, of all worlds; where some could go on, `stopped` are the others.
         """
         self.begin: Moment | None = None
-        self.separate, self.stopped, self.refused = 0, [], self.stepper.linked.nobody
+        self.first: Journey | None = None
+        self.stopped, self.refused = [], self.stepper.linked.nobody
         who = self.linked & ~self.stepper.off
         begun = who & (self.stepper.pieces > 0.0)
         try:
-            take = self._begin_in_pieces if begun.any() else self._go
-            ways = take(who, h, retries, progress)
+            ways = self._begin_in_pieces(who, begun, h, retries, progress) if begun.any() else self._go(who, h, retries, progress)
             if self.stopped and not ways:
                 raise self.stopped[0][1]
-            if len(ways) > 1:
-                self._make_even(self.begin.state, h)
         except StepFailure:
-            if self.begin is not None:
-                self._return_to(self.begin)
+            begin = self.begin or (self.first and self.first.begin)
+            if begin is not None:
+                Here(self.stepper).return_to(begin)
             raise
         finally:
             self.stepper.leave_out(self.stepper.off)
-        taken = np.sum([way.who for way in ways], axis=0)
+        bodies = np.array([way.who for way in ways])
         if len(ways) > 1 or begun.any():
-            lengths, bodies = np.array([way.end - way.begin for way in ways]), np.array([way.who for way in ways])
+            lengths = np.array([way.end - way.begin for way in ways])
             self.stepper.pieces = next_lengths(h, lengths, bodies, self.refused, begun)
+        taken = bodies.sum(axis=0)
         return max(int(taken.max(initial=0)), 1)
 
-    def _go(self, who: np.ndarray, h: float, retries: int, progress: Progress, plan: Plan | None = None) -> list[Way]:
-        """Ways of the (sub)steps of some bodies that make h; of a plan, whose way is not free, the first one is a piece."""
-        pieces, ways = Pieces(h, self.stepper.settings.dt), []
-        if plan is not None and plan.failure is not None and not pieces.shorten(plan.share):
-            raise plan.failure
-        if plan is not None:
-            pieces.begin(plan.first)
-        while pieces.left:
-            ways += self._take(who, pieces, retries, progress)
-        return ways
+    def _go(self, who: np.ndarray, h: float, retries: int, progress: Progress) -> list[Way]:
+        """Ways of some bodies (n,) through a (sub)step of h [s]."""
+        there = np.unique(self.worlds[who])
+        if len(there) == 1:
+            return self._alone(Here(self.stepper), who, h, retries, None, progress)
+        answer = self._leap(Leap(who, h, False), progress)
+        if not isinstance(answer, Failed):
+            return [answer]
+        return self._by_worlds(who, there, answer, h, retries, progress)
 
-    def _take(self, who: np.ndarray, pieces: Pieces, retries: int, progress: Progress) -> list[Way]:
-        """Ways of the next (sub)step, or of those that make it; none where it has to be shorter."""
-        stepper, h = self.stepper, pieces.length
+    # one world --------------------------------------------------------------------------------------------------------
+
+    def _alone(
+        self, here: Here, who: np.ndarray, h: float, retries: int, known: Failed | Standing | None, progress: Progress
+    ) -> list[Way]:
+        """Ways of bodies (n,) of one world through a (sub)step of h [s], in the state of the stepper; what is `known` of it as
+        `Journey.through` has it."""
+        journey = Journey(self.stepper, here, self.linked)
+        self.first = self.first or journey
+        asking, answer = journey.through(who, h, retries, known), None
+        while True:
+            try:
+                asks = asking.send(answer)
+            except StopIteration as end:
+                self.refused = self.refused | journey.refused
+                return end.value
+            if isinstance(asks, Meetings):
+                ways = self.stepper.backend.ways
+                answer = ways.meetings(asks.begin, asks.turn, asks.end, asks.party).pairs.astype(int)
+                continue
+            before = self.stepper.work
+            answer = self._leap(asks, progress)
+            here.spent = here.spent.plus(self.stepper.work, before)
+
+    def _leap(self, asks: Leap, progress: Progress) -> Way | Failed:
+        """One (sub)step; where it fails, the state is as before."""
+        stepper, who, h = self.stepper, asks.who, asks.h
         stepper.leave_out((self.linked & ~who) | stepper.off)
-        kept = stepper.before_trying()
+        kept, begin = stepper.before_trying(), stepper.time
+        states = (stepper.q, stepper.qd) if asks.seen else None
         try:
-            ways = [self._try(who, h, progress)]
+            with memory_watched(stepper.backend.device.name):
+                stepper.substeps.take(h, progress)
+        except OutOfMemory as error:
+            raise StepFailure("memory", str(error)) from error
         except StepFailure as failure:
             touching = stepper.backend.touch.touching_pairs()
             stepper.take_back(*kept)
             progress.refused_ways += isinstance(failure, NotFree)
             if failure.reason == "memory":
                 raise
-            there = np.unique(self.worlds[who])
-            if len(there) == 1:
-                ways = self._again(who, pieces, failure, touching, retries, progress)
-                if not ways:
-                    return []
-            else:
-                ways = self._by_worlds(who, there, failure, touching, h, retries, progress)
-        pieces.free()
-        return ways
-
-    def _again(
-        self, who: np.ndarray, pieces: Pieces, failure: StepFailure, touching: np.ndarray, retries: int, progress: Progress
-    ) -> list[Way]:
-        """Ways that make the next (sub)step of some bodies of one world, which failed while pairs (k, 2) might touch; none where
-        it has to be shorter."""
-        h, refused = pieces.length, isinstance(failure, NotFree)
-        if not refused and (retries == 0 or failure.reason in FINAL):
-            raise failure
-        start = self._moment()
-        if self.begin is None:
-            self.begin = start
-        parts = self._parts(touching, failure)
-        plans = self._plans(who, parts, h, failure)
-        if refused and not isinstance(failure, FastHit):
-            apart = [plan.who for plan in plans if plan.failure is not None]
-            self.refused = self.refused | (who if self.separate else np.any(apart, axis=0))
-        if len(plans) > 1 and not self.separate:
-            return self._apart(start, parts, plans, h, retries, progress)
-        if not refused:
-            return self._halves(who, h, retries, progress)
-        if not pieces.shorten(min(plan.share for plan in plans)):
-            raise failure
-        return []
-
-    def _try(self, who: np.ndarray, h: float, progress: Progress) -> Way:
-        """One (sub)step."""
-        stepper = self.stepper
-        begin = stepper.time
-        states = (stepper.q, stepper.qd) if self.separate else None
-        try:
-            with memory_watched(stepper.backend.device.name):
-                stepper.substeps.take(h, progress)
-        except OutOfMemory as error:
-            raise StepFailure("memory", str(error)) from error
+            return Failed(failure, touching)
         if states is None:
             return Way(begin, begin + h, who)
         q, qd = states
         return Way(begin, begin + h, who, q, h * spin(q, qd), stepper.q)
 
-    def _halves(self, who: np.ndarray, h: float, retries: int, progress: Progress) -> list[Way]:
-        return [way for _ in range(2) for way in self._go(who, 0.5 * h, retries - 1, progress)]
-
-    # worlds ---------------------------------------------------------------------------------------------------------
+    # several ----------------------------------------------------------------------------------------------------------
 
     def _by_worlds(
-        self, who: np.ndarray, there: np.ndarray, failure: StepFailure, touching: np.ndarray, h: float, retries: int,
-        progress: Progress,
-    ) -> list[Way]:  # fmt: skip
+        self, who: np.ndarray, there: np.ndarray, failed: Failed, h: float, retries: int, progress: Progress
+    ) -> list[Way]:
         """Take the bodies of several worlds (w,) through a (sub)step of h [s] that has failed: every world that the failure
-        concerns by itself, as if it were alone, and the others together. Where it is not known which ones those are, each
-        half of them. A world that cannot go on is left where it began.
+        concerns by itself, as if it were alone, and the others too, or together. Where it is not known which ones those are,
+        each half of them. A world that cannot go on is left where it began.
         """
-        start = self._moment()
+        start = Here(self.stepper).moment()
         if self.begin is None:
             self.begin = start
-        failed = self._worlds_of(failure, who, there)
+        concerned = concerns(failed.failure)
+        known = there[:0] if concerned is None else there[np.isin(there, self.worlds[concerned])]
+        if not len(known):
+            halves = [(half, None) for half in np.array_split(there, 2)]
+            return self._together(start, who, [], halves, h, retries, progress)
+        why = {world: Failed(failed.failure.within(self.worlds == world), failed.touching) for world in known}
+        return self._world_by_world(start, who, there, why, h, retries, progress)
 
-        def resume(world: int) -> Callable[[np.ndarray], list[Way]]:
-            why = failure.within(self.worlds == world)
-            return lambda mine: self._resume(Plan(mine, why), h, touching, retries, progress)
-
-        def whole(mine: np.ndarray) -> list[Way]:
-            return self._go(mine, h, retries, progress)
-
-        groups = [(there[~np.isin(there, failed)], whole), *(([world], resume(world)) for world in failed)]
-        if not len(failed):
-            groups = [(half, whole) for half in np.array_split(there, 2)]
-        return self._group_by_group(start, who, groups, h)
-
-    def _group_by_group(
-        self, start: Moment, who: np.ndarray, groups: list[tuple[np.ndarray, Callable[[np.ndarray], list[Way]]]], h: float
-    ) -> list[Way]:
-        """Take the bodies of groups of worlds through a (sub)step of h [s], every group by itself and in its way, and put them
-        together. A world by itself that cannot go on is left where it began."""
-        stepper, runs = self.stepper, []
-        for worlds, take in groups:
-            mine = who & np.isin(self.worlds, worlds)
-            if not mine.any():
-                continue
-            self._return_to(start)
-            try:
-                ways = take(mine)
-            except StepFailure as hopeless:
-                if len(worlds) > 1 or hopeless.reason == "memory":
-                    raise
-                ways = []
-                self._return_to(start)
-                self.stopped.append((int(worlds[0]), hopeless))
-            if len(ways) > 1:
-                self._make_even(start.state, h)
-            runs.append(Run(Plan(mine), ways, self._moment(), stepper.rubbing()))
-        self._put_together(start, runs, h)
-        return [way for run in runs for way in run.ways]
-
-    def _resume(self, plan: Plan, h: float, touching: np.ndarray, retries: int, progress: Progress) -> list[Way]:
-        """Ways of a world whose (sub)step of h [s] has failed."""
-        pieces = Pieces(h, self.stepper.settings.dt)
-        if ways := self._again(plan.who, pieces, plan.failure, touching, retries, progress):
-            pieces.free()
-        while pieces.left:
-            ways = [*ways, *self._take(plan.who, pieces, retries, progress)]
-        return ways
-
-    def _begin_in_pieces(self, who: np.ndarray, h: float, retries: int, progress: Progress) -> list[Way]:
-        """Ways of a frame of h [s] in which some bodies begin with a piece (`Stepper.pieces`), and with them what hangs together
-        with them; every world in which there are such by itself."""
-        there, chosen = np.unique(self.worlds[who]), who & (self.stepper.pieces > 0.0)
-        start = self.begin = self._moment()
-
-        def in_pieces(mine: np.ndarray) -> list[Way]:
-            parts = self._standing_parts()
-            plans = self._remembered(mine, parts)
-            self._return_to(start)
-            if len(plans) > 1:
-                return self._apart(start, parts, plans, h, retries, progress)
-            return self._go(mine, h, retries, progress, plans[0])
-
+    def _begin_in_pieces(self, who: np.ndarray, begun: np.ndarray, h: float, retries: int, progress: Progress) -> list[Way]:
+        """Ways of bodies (n,) through a frame of h [s], some of which, `begun` (n,), begin with a piece (`Stepper.pieces`), and
+        with them what hangs together with them."""
+        here = Here(self.stepper)
+        start = self.begin = here.moment()
+        standing = Standing(self._standing_parts(), self.stepper.pieces)
+        here.return_to(start)
+        there = np.unique(self.worlds[who])
         if len(there) == 1:
-            return in_pieces(who)
-        some = np.unique(self.worlds[chosen])
-        others = np.setdiff1d(there, some), lambda mine: self._go(mine, h, retries, progress)
-        return self._group_by_group(start, who, [others, *(([world], in_pieces) for world in some)], h)
+            return self._alone(here, who, h, retries, standing, progress)
+        known = dict.fromkeys(np.unique(self.worlds[begun]), standing)
+        return self._world_by_world(start, who, there, known, h, retries, progress)
 
     def _standing_parts(self) -> np.ndarray:
         """(n,) number of the part of every body where a frame begins: what hangs together by joints, or touches."""
@@ -314,185 +193,80 @@ class Retries:
         edges = np.concatenate([backend.islands.ties, pairs[gaps < 1.0]]).astype(int)
         return connected_labels(len(self.linked), edges[self.linked[edges].all(axis=1)])
 
-    def _remembered(self, who: np.ndarray, parts: np.ndarray) -> list[Plan]:
-        """How bodies of one world begin a frame: those parts together whose shortest remembered pieces are equally long."""
-        lengths = self.stepper.pieces
-        shortest = np.full(parts.max(initial=0) + 1, np.inf)
-        np.minimum.at(shortest, parts, np.where(who & (lengths > 0.0), lengths, np.inf))
-        first = np.where(who, shortest[parts], np.nan)
-        return [Plan(first == length, first=float(length)) for length in np.unique(first[who])]
-
-    def _worlds_of(self, failure: StepFailure, who: np.ndarray, there: np.ndarray) -> np.ndarray:
-        """(k,) worlds of those that are there, of `who` (n,), that a failure concerns; none where that is not known."""
-        concerned = failure.islands
-        if isinstance(failure, NotFree):
-            concerned = np.zeros(len(who), dtype=bool)
-            concerned[failure.found.pairs.astype(int)] = True
-        return there[:0] if concerned is None else there[np.isin(there, self.worlds[concerned])]
-
-    # whom a failure concerns ----------------------------------------------------------------------------------------
-
-    def _parts(self, touching: np.ndarray, failure: StepFailure) -> np.ndarray:
-        """(n,) number of the part of every body: what hangs together by joints, or may touch, pairs (k, 2)."""
-        pairs = [self.stepper.backend.islands.ties, touching]
-        if isinstance(failure, NotFree):
-            pairs.append(failure.found.pairs)
-        edges = np.concatenate(pairs).astype(int)
-        return connected_labels(len(self.linked), edges[self.linked[edges].all(axis=1)])
-
-    def _plans(self, who: np.ndarray, parts: np.ndarray, h: float, failure: StepFailure) -> list[Plan]:
-        """How all that go together are to go on: those whom the failure does not concern whole, the parts that it concerns
-        in pieces, by themselves or with those whose first piece is as long."""
-        if not isinstance(failure, NotFree):
-            failed = who if failure.islands is None else failure.islands & who
-            chosen = who & np.isin(parts, parts[failed]) if failed.any() else who
-            plans = [Plan(chosen, failure)]
+    def _world_by_world(
+        self, start: Moment, who: np.ndarray, there: np.ndarray, known: dict[int, Failed | Standing], h: float, retries: int,
+        progress: Progress,
+    ) -> list[Way]:  # fmt: skip
+        """Take the bodies of worlds (w,) through a (sub)step of h [s] from a moment, every world of which something is known by
+        itself, as if it were alone, and the others too, or together."""
+        each, runs = [([world], known.get(world)) for world in there], []
+        if self._knows_lengths():
+            runs, left = self._side_by_side(start, who, each, h, retries, progress)
         else:
-            shares, dt = np.ones(len(who)), self.stepper.settings.dt
-            ends = failure.found.pairs.astype(int)
-            inside = (self.linked & who)[ends]
-            if not inside.any():
-                return [Plan(who, failure, float(failure.found.share.min()))]
-            np.minimum.at(shares, parts[ends[inside]], np.repeat(failure.found.share[:, None], 2, axis=1)[inside])
-            share = np.where(who, shares[parts], 1.0)
-            chosen, plans = share < 1.0, []
-            length = np.array([_first(h, dt, one) for one in share])
-            for ticks in np.unique(length[chosen]):
-                mask = chosen & (length == ticks)
-                plans.append(Plan(mask, failure, float(share[mask].min())))
-        rest = who & ~chosen
-        return [Plan(rest), *plans] if rest.any() else plans
+            rest = np.array([world for world in there if world not in known], dtype=int)
+            left = [(rest, None), *(one for one in each if one[1] is not None)]
+        return self._together(start, who, runs, left, h, retries, progress)
 
-    # apart ------------------------------------------------------------------------------------------------------------
-
-    def _apart(
-        self, start: Moment, parts: np.ndarray, plans: list[Plan], h: float, retries: int, progress: Progress
+    def _together(
+        self, start: Moment, who: np.ndarray, runs: list[Run], left: list[Group], h: float, retries: int, progress: Progress
     ) -> list[Way]:
-        """Take the bodies of every plan through a (sub)step of h [s] by themselves, and together those that meet."""
-        self.separate += 1
-        runs = [self._run(start, plan, h, retries, progress) for plan in plans]
-        while len(runs) > 1 and len(met := self._meetings(start, runs)):
-            bent = (met[:, 0] == met[:, 1]).any()  # nothing can be proven of it, but in one run
-            together = np.unique(parts if bent else parts[met])
-            runs, parts = self._united(start, runs, parts, together, h, retries, progress), parts.copy()
-            parts[np.isin(parts, together)] = together[0]
-        self.separate -= 1
-        self._put_together(start, runs, h)
+        """Ways of runs, and of groups of worlds that are taken one after the other, put together."""
+        for worlds, known in left:
+            mine = who & np.isin(self.worlds, worlds)
+            if mine.any():
+                runs.append(self._single(Here(self.stepper), start, worlds, mine, h, retries, known, progress))
+        Here(self.stepper).put_together(start, runs, h)
         return [way for run in runs for way in run.ways]
 
-    def _put_together(self, start: Moment, runs: list[Run], h: float) -> None:
-        """Go on from what the bodies of several runs came to by themselves in h [s]."""
-        stepper = self.stepper
-        self._return_to(start)
-        parts = [(run.plan.who, run.end.state) for run in runs]
-        last = merged(stepper.model, stepper.joints, start.state, parts, h)
-        memories = [(who, state.extra) for who, state in parts]
-        last.extra.update(stepper.backend.linear.memory_of_parts(memories))
-        stepper.leave_out(stepper.off)
-        stepper.restore(last)
-        stepper.left_rubbing = tuple(one for run in runs for one in run.rubbing)
-        for run in runs:
-            stepper.work = stepper.work.plus(run.end.work, start.work)
-        stepper.figures = self._figures(runs)
-
-    def _united(
-        self, start: Moment, runs: list[Run], parts: np.ndarray, together: np.ndarray, h: float, retries: int,
+    def _single(
+        self, here: Here, start: Moment, worlds, who: np.ndarray, h: float, retries: int, known: Failed | Standing | None,
         progress: Progress,
-    ) -> list[Run]:  # fmt: skip
-        """The runs once more of those that some parts leave, and the one of these parts."""
-        chosen, out, share, failure, first = np.isin(parts, together), [], 1.0, None, np.inf
-        everybody = np.any([run.plan.who for run in runs], axis=0)
-        for run in runs:
-            rest = run.plan.who & ~chosen
-            if not (run.plan.who & chosen).any():
-                out.append(run)
+    ) -> Run:  # fmt: skip
+        """The run of bodies (n,) of some worlds, beside which nobody else is there."""
+        here.return_to(start)
+        try:
+            if len(worlds) > 1:
+                ways = self._go(who, h, retries, progress)
+            else:
+                ways = self._alone(here, who, h, retries, known, progress)
+        except StepFailure as hopeless:
+            if len(worlds) > 1 or hopeless.reason == "memory":
+                raise
+            ways = []
+            here.return_to(start)
+            self.stopped.append((int(worlds[0]), hopeless))
+        return Run(Plan(who), ways, here.moment(), self.stepper.rubbing())
+
+    def _knows_lengths(self) -> bool:
+        """Whether all that acts in a step may have lengths by worlds."""
+        stepper = self.stepper
+        balances = stepper.settings.friction_iterations < 0 and stepper.backend.friction.enabled
+        return not len(stepper.model.joints) and not stepper.prescribed.any and not balances and stepper.steady()
+
+    def _side_by_side(
+        self, start: Moment, who: np.ndarray, each: list[Group], h: float, retries: int, progress: Progress
+    ) -> tuple[list[Run], list[Group]]:
+        """Runs of worlds that go in rounds, and worlds of which nobody knows why they failed there, and have to go by
+        themselves."""
+        stepper, travellers, journeys = self.stepper, [], []
+        for (number,), known in each:
+            world = self.worlds == number
+            place = Aside(stepper, start, world)
+            journeys.append(Journey(stepper, place, self.linked))
+            travellers.append(Traveller(number, world, place, journeys[-1].through(who & world, h, retries, known)))
+        rounds = Rounds(stepper, travellers, start, self.linked)
+        if not rounds.run(progress):
+            return [], each
+        runs, lost = [], Work()
+        for one, journey, (worlds, known) in zip(travellers, journeys, each, strict=True):
+            if one.ways is not None:
+                self.refused = self.refused | journey.refused
+                end = Moment(one.place.now.state, start.work, one.place.now.figures)
+                runs.append(Run(Plan(who & one.world), one.ways, end, one.place.rubbing()))
                 continue
-            first = min(first, run.plan.first)
-            if run.plan.failure is not None:
-                share, failure = min(share, run.plan.share), failure or run.plan.failure
-            if rest.any():
-                out.append(self._run(start, replace(run.plan, who=rest), h, retries, progress))
-        return [*out, self._run(start, Plan(everybody & chosen, failure, share, first), h, retries, progress)]
-
-    def _run(self, start: Moment, plan: Plan, h: float, retries: int, progress: Progress) -> Run:
-        """Take some bodies through a (sub)step by themselves."""
-        self._return_to(start)
-        if plan.failure is None or isinstance(plan.failure, NotFree):
-            ways = self._go(plan.who, h, retries, progress, plan)
-        else:
-            ways = self._halves(plan.who, h, retries, progress)
-        rubbing = self.stepper.rubbing()
-        if len(ways) > 1:
-            self._make_even(start.state, h)
-        return Run(plan, ways, self._moment(), rubbing)
-
-    def _meetings(self, start: Moment, runs: list[Run]) -> np.ndarray:
-        """(k, 2) pairs of bodies of different runs that come in one another's way, in the first piece where any do."""
-        backend, ways = self.stepper.backend, [way for run in runs for way in run.ways]
-        party = np.zeros(len(self.linked), dtype=int)
-        for number, run in enumerate(runs, 1):
-            party[run.plan.who] = number
-        least = 0.5**HALVINGS * self.stepper.settings.dt
-        times = [start.state.time]
-        for time in sorted(way.end for way in ways):
-            if time > times[-1] + 0.5 * least:
-                times.append(time)
-        for begin, end in pairwise(times):
-            middle, before = 0.5 * (begin + end), start.state.q.copy()
-            after, turn = before.copy(), np.zeros((len(party), 3))
-            for way in ways:
-                if way.begin <= middle <= way.end:
-                    before[way.who], after[way.who], turn[way.who] = way.at(begin, end)
-            met = backend.ways.meetings(before, turn, after, party)
-            if len(met):
-                return met.pairs.astype(int)
-        return np.zeros((0, 2), dtype=int)
-
-    # the state --------------------------------------------------------------------------------------------------------
-
-    def _moment(self) -> Moment:
-        stepper = self.stepper
-        return Moment(stepper.state(), stepper.work, stepper.figures)
-
-    def _return_to(self, moment: Moment) -> None:
-        stepper = self.stepper
-        stepper.restore(moment.state)
-        stepper.work, stepper.figures = moment.work, moment.figures
-
-    def _make_even(self, start: State, h: float) -> None:
-        """After pieces that make h [s], go on as after one step of that length."""
-        stepper, last = self.stepper, self.stepper.previous_h
-        if last != h:
-            forces = stepper.backend.states.read_forces()
-            acted, mean = forces[:, :6], forces[:, 6:]
-            stepper.backend.states.set_forces(np.concatenate([acted, acted + h / last * (mean - acted)], axis=1))
-        stepper.rebounds.set_previous(start.q, start.qd, h)
-        memory = stepper.memory.copy()
-        history = start.extra["joint_history"].reshape(HISTORY, -1)
-        memory.history[1], memory.history[3] = history[0], history[2]
-        stepper.memory = memory
-        stepper.time, stepper.previous_h = start.time + h, h
-
-    def _figures(self, runs: list[Run]) -> Figures:
-        """Of the merged state; works are in the account already."""
-        stepper = self.stepper
-        backend, model = stepper.backend, stepper.model
-        backend.touch.list_standing(backend.at.ch2)
-        found = replace(backend.readings.figures(), external_work=0.0, drive_work=0.0, friction_work=0.0)
-        left = max(run.end.figures.residual_force for run in runs if run.end.figures is not None)
-        if not len(model.joints):
-            return replace(found, residual_force=left)
-        reader = JointReader(model)
-        near = reader.coordinates(stepper.q)
-        read = Readings(reader, stepper.joints, stepper.q, stepper.qd, near, stepper.memory, stepper.applied)
-        return replace(
-            found, residual_force=left, joint=float(read.energy.sum()), joint_residual=tuple(read.worst_residual.tolist())
-        )
-
-
-def _first(h: float, dt: float, share: float) -> int:
-    """Ticks of the first piece of a (sub)step of h [s] of which a share is free."""
-    pieces = Pieces(h, dt)
-    pieces.shorten(share)
-    return pieces.next
-
+            # what it has done in the rounds is done once more, by itself, and counts but once
+            here = Here(stepper)
+            runs.append(self._single(here, start, worlds, who & one.world, h, retries, known, progress))
+            lost = lost.plus(here.lost or here.spent, Work())
+        done = runs[0].end.work.plus(rounds.work, start.work).plus(Work(), lost)
+        return [replace(runs[0], end=replace(runs[0].end, work=done)), *runs[1:]], []

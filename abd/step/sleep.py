@@ -40,8 +40,8 @@ class Sleep:
             out[[body for body in (joint.parent, joint.child) if body != WORLD]] = False
         return out
 
-    def observe(self, backend, h: float) -> None:
-        """Count a step of length h [s] that has just ended."""
+    def observe(self, backend, h: float | np.ndarray) -> None:
+        """Count a step of length h [s], of all or (n,), that has just ended."""
         if self.enabled:
             self.calm = np.where(backend.readings.vertex_speeds() <= self.speed, self.calm + h, 0.0)
 

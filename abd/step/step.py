@@ -39,7 +39,7 @@ from abd.step.substep import Substeps
 
 _log = logging.getLogger(__name__)
 
-Frozen = tuple[tuple[np.ndarray, ...], float]
+Frozen = tuple[tuple[np.ndarray, ...], np.ndarray]
 
 
 class Stepper:
@@ -51,7 +51,8 @@ class Stepper:
 
     Attributes:
         opening: contacts of the state that no step led to, before the first step.
-        loads: forces and torques (n, 3) of a (sub)step, from its end [s] and its length [s]; None for those of the last one.
+        loads: forces and torques (n, 3) of a (sub)step, from its end [s] and its length [s]; None for those of the last one;
+            steady: whether they depend on neither.
         work: done so far; figures: of the last (sub)step, None before the first.
         touching, acting: (n,) bool, dynamic bodies on which contacts, or contacts, joint limits or ropes, acted at the end of
             the last step, and all that are joined to them.
@@ -77,6 +78,7 @@ class Stepper:
         self.substeps = Substeps(self)
         self.retries, self.beginning, self.account = Retries(self), Beginning(self), Account(self)
         self.loads: Callable[[float, float], tuple[np.ndarray, np.ndarray] | None] | None = None
+        self.steady: Callable[[], bool] = lambda: self.loads is None
         self.reset(state)
 
     @property
@@ -186,7 +188,7 @@ class Stepper:
 
     def rubbing(self) -> tuple[Frozen, ...]:
         """What rubbed in the last (sub)steps that led to the present state: lagged contacts, as `frozen_friction` of a backend
-        has them, and eps [m] of their step."""
+        has them, and eps (n,) [m] of their step."""
         return ((self.backend.readings.frozen_friction(), self.backend.at.eps),) if self.stepped else self.left_rubbing
 
     @property

@@ -12,7 +12,7 @@ import numpy as np
 
 from abd.backends.progress import Progress
 from abd.errors import StepFailure
-from abd.potentials.integrators import Scheme
+from abd.potentials.integrators import Scheme, Schemes, longest
 from abd.step.newton import solve_step
 from abd.step.start import start
 from abd.step.watch import Struck, Watch
@@ -34,8 +34,9 @@ class Substeps:
         self.stepper = stepper
         self.model, self.settings, self.backend = stepper.model, stepper.settings, stepper.backend
 
-    def take(self, h: float, progress: Progress) -> None:
-        """One (sub)step; bodies that meet a contact, a limit or a rope in it are taken through it again, without gain.
+    def take(self, h: float | np.ndarray, progress: Progress) -> None:
+        """One (sub)step of h [s], of all or (n,) by worlds, where there are no joints and no prescribed bodies; bodies that meet
+        a contact, a limit or a rope in it are taken through it again, without gain.
 
         Raises:
             StepFailure: it did not converge, or the way to its end is not free; `take_back` has to follow.
@@ -64,22 +65,24 @@ class Substeps:
         with progress.time("end"):
             self._finish(h, mode)
 
-    def begin(self, h: float) -> tuple[Scheme, np.ndarray]:
+    def begin(self, h: float | np.ndarray) -> tuple[Scheme | Schemes, np.ndarray]:
         """Put on the loads of a (sub)step of h [s]; its scheme, and the bodies (n,) bool that are known to be struck in it."""
         stepper = self.stepper
-        if stepper.loads is not None and (loads := stepper.loads(stepper.time + h, h)) is not None:
-            self.backend.loads.set_loads(*loads)
+        if stepper.loads is not None:
+            length = longest(h)
+            if (loads := stepper.loads(stepper.time + length, length)) is not None:
+                self.backend.loads.set_loads(*loads)
         struck, whirling = stepper.acting, stepper.modes.whirling(h, stepper.figures, lambda: (stepper.q, stepper.qd))
         for more in (whirling, stepper.absent):
             struck = struck if more is stepper.nobody else struck | more
         return stepper.modes.rule(h, stepper.previous_h), struck
 
-    def take_whole(self, rule: Scheme, mode: np.ndarray, progress: Progress) -> bool:
+    def take_whole(self, rule: Scheme | Schemes, mode: np.ndarray, progress: Progress) -> bool:
         """Take a step in which nothing touches anything in one piece, where the backend can (`abd.backends.recorded.whole_step`);
         whether it was taken."""
         stepper, backend, settings = self.stepper, self.backend, self.settings
         whole, once = backend.whole, settings.friction_iterations == 1 or not backend.friction.enabled
-        if whole is None or not once or stepper.absent is not stepper.nobody or not whole.serves():
+        if whole is None or not once or isinstance(rule, Schemes) or stepper.absent is not stepper.nobody or not whole.serves():
             return False
         sleepy = stepper.sleep.enabled and stepper.sleep.ripe(stepper.joints).any()
         if sleepy or (stepper.touching is not stepper.nobody and stepper.touching.any()):
@@ -117,11 +120,12 @@ class Substeps:
             return stepper.nobody
         return smooth & stepper.linked.drawn_along((self.backend.touch.touching() != 0) | self.backend.rows.limited())
 
-    def _solve(self, rule: Scheme, mode: np.ndarray, progress: Progress) -> tuple[np.ndarray, np.ndarray]:
+    def _solve(
+        self, rule: Scheme | Schemes, mode: np.ndarray, progress: Progress
+    ) -> tuple[np.ndarray, np.ndarray]:
         """Minimise the incremental potential of a (sub)step; returns the bodies (n,) that were struck in it, with which it has
         to be taken again, and the modes (n,) that it was left with, of those that it was not (`abd.step.watch`)."""
         stepper, backend, settings, h = self.stepper, self.backend, self.settings, rule.h
-        ch2 = rule.c * h * h
         prescribed = stepper.prescribed
         goals = self._goals(h) if prescribed.any else None
         stepper.stiffness.begin()
@@ -129,8 +133,8 @@ class Substeps:
             stepper.copies.give_memory()
             backend.steps.begin(rule, mode, settings.eps_v * rule.beta * h, goals)
             began = backend.goals.read_prescribed() if prescribed.any else None
-            self._prepare_rows(h)
-            stepper.rows.begin(ch2, stepper.time + h)
+            self._prepare_rows(longest(h))
+            stepper.rows.begin(longest(rule.c * h * h), stepper.time + longest(h))
             start(backend, stepper.touching, stepper.sleep.ripe(stepper.joints))
             watch, late = Watch(stepper, mode, h), stepper.nobody
             try:
@@ -176,7 +180,7 @@ class Substeps:
         bodies = stepper.prescribed.bodies
         return np.where(stepper.absent[bodies, None], stepper.q[bodies], stepper.prescribed.goals(stepper.time + h))
 
-    def _finish(self, h: float, mode: np.ndarray) -> None:
+    def _finish(self, h: float | np.ndarray, mode: np.ndarray) -> None:
         """Make the iterate the new state."""
         stepper, backend = self.stepper, self.backend
         limited = backend.rows.limited()
@@ -200,7 +204,7 @@ class Substeps:
         stepper.stepped = True
         stepper.rebounds.forget()
 
-    def _take_rebound(self, struck: np.ndarray, friction: float, h: float) -> None:
+    def _take_rebound(self, struck: np.ndarray, friction: float, h: float | np.ndarray) -> None:
         """Impacts gave bodies (b,) other velocities, and friction in them has done work [J]."""
         stepper = self.stepper
         stepper.figures = replace(stepper.figures, friction_work=stepper.figures.friction_work + friction)
@@ -218,11 +222,11 @@ class Substeps:
         stepper = self.stepper
         stepper.rows.refuse_turned(stepper.absent)
 
-    def _conclude(self, h: float, limited: np.ndarray | None) -> None:
+    def _conclude(self, h: float | np.ndarray, limited: np.ndarray | None) -> None:
         """Bookkeeping of a step whose figures are there; limits push on `limited` (n,) bodies at its end, None for nobody."""
         stepper, backend, linked = self.stepper, self.backend, self.stepper.linked
         stepper.work = stepper.work.after(stepper.figures)
-        stepper.time += h
+        stepper.time += longest(h)
         stepper.previous_h = h
         stepper.sleep.observe(backend, h)
         stepper.rows.turning.look(h, stepper.figures.fastest, lambda: (stepper.q, stepper.qd, stepper.previous_q))

@@ -10,6 +10,7 @@ import numpy as np
 from abd.errors import StepFailure
 from abd.joints.rows.system import TURN, JointSystem
 from abd.model import Model
+from abd.potentials.integrators import longest
 from abd.rotations import axial, rotation_vectors
 
 _log = logging.getLogger(__name__)
@@ -60,15 +61,17 @@ class Turning:
             _log.warning("%s, so that steps are taken in pieces; a smaller solver.dt has none", message)
         return StepFailure("turn", message, islands=islands)
 
-    def look(self, h: float, fastest: float, states: Callable[[], tuple[np.ndarray, np.ndarray, np.ndarray]]) -> None:
-        """Say that a body turns by more than 1 rad in a step of h [s]: forces and contacts see the ends of its way alone, and on
-        chords it is braked.
+    def look(
+        self, h: float | np.ndarray, fastest: float, states: Callable[[], tuple[np.ndarray, np.ndarray, np.ndarray]]
+    ) -> None:
+        """Say that a body turns by more than 1 rad in a step of h [s], of all or (n,): forces and contacts see the ends of its
+        way alone, and on chords it is braked.
 
         Args:
             fastest: largest |dA/dt| of a body [1/s], sqrt(2) times the angular velocity of a rigid one, and on chords 1.2
                 times at 1 rad; states: gives positions, velocities, and positions before the step (n, 12).
         """
-        if self._warned or h * fastest < 1.0:
+        if self._warned or longest(h) * fastest < 1.0:
             return
         q, qd, previous = states()
         A, before = (one[:, 3:].reshape(-1, 3, 3) for one in (q, previous))
@@ -77,5 +80,6 @@ class Turning:
         turn = np.maximum(h * rate, turned)
         if turn.max() > 1.0:
             self._warned = True
-            body = self.names[int(turn.argmax())]
-            _log.warning("%s turns by %.2g rad in a step; solver.dt = %.1g would do", body, turn.max(), h / turn.max())
+            worst = int(turn.argmax())
+            dt = np.broadcast_to(h, len(turn))[worst] / turn[worst]
+            _log.warning("%s turns by %.2g rad in a step; solver.dt = %.1g would do", self.names[worst], turn[worst], dt)

@@ -32,13 +32,13 @@ class Struck(Exception):
 
 
 class Watch:
-    """Watches one minimisation of a `Stepper` in a step of h [s].
+    """Watches one minimisation of a `Stepper` in a step of h [s], of all or (n,).
 
     Attributes:
         mode: (n,) `abd.potentials.integrators.Mode` of the bodies, a new array where it changes.
     """
 
-    def __init__(self, stepper: Stepper, mode: np.ndarray, h: float):
+    def __init__(self, stepper: Stepper, mode: np.ndarray, h: float | np.ndarray):
         self.stepper, self.backend, self.mode, self.h = stepper, stepper.backend, mode, h
         self._smooth = stepper.modes.smooth(mode)
 

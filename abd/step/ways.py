@@ -45,16 +45,17 @@ FIRST_LOOK = 8
 
 
 class NotFree(StepFailure):
-    """A (sub)step of h [s] whose way is not free for some pairs."""
+    """A (sub)step of h [s], of all bodies or (n,), whose way is not free for some pairs."""
 
-    def __init__(self, found: NotProven, names: list[str], h: float):
+    def __init__(self, found: NotProven, names: list[str], h: float | np.ndarray):
         first = found.pairs[int(found.share.argmin())]
         bodies = tuple(names[body] for body in dict.fromkeys(first.tolist()))
         who = " and ".join(f"'{name}'" for name in bodies)
         who = who if len(bodies) > 1 else f"{who}, which is strained by more than half"
+        length = float(np.broadcast_to(h, len(names))[int(first[0])])
         super().__init__(
             "passed",
-            f"{who}: the way of a substep of {h:.3g} s is not proven free of collisions, which was halved {HALVINGS} "
+            f"{who}: the way of a substep of {length:.3g} s is not proven free of collisions, which was halved {HALVINGS} "
             "times; take a smaller solver.dt",
             bodies=bodies,
         )
@@ -73,8 +74,8 @@ def looked_at(iterates: int) -> bool:
     return rest == 0 and rounds & (rounds - 1) == 0
 
 
-def refuse_unproven(found: NotProven, names: list[str], h: float) -> None:
-    """Refuse a (sub)step of h [s], of bodies of these names, some of whose ways are not proven free.
+def refuse_unproven(found: NotProven, names: list[str], h: float | np.ndarray) -> None:
+    """Refuse a (sub)step of h [s], of all or (n,), of bodies of these names, some of whose ways are not proven free.
 
     Raises:
         NotFree: there are some.

@@ -47,7 +47,7 @@ class StepData:
     """What a step holds fixed.
 
     Inertial target (pt, At) and the weight of a body's inertia, `scale` [-]; prescribed poses (pk, Ak) with multipliers
-    (lp, lA) and `pull` (1,) [-]; `held` marks bodies that do not move any more in this step; `ch2` (1,) = c h^2 [s^2].
+    (lp, lA) and `pull` (1,) [-]; `held` marks bodies that do not move any more in this step; `ch2` (n,) = c h^2 [s^2].
     """
 
     pt: wp.array(dtype=wp.vec3d)
@@ -110,13 +110,13 @@ def body_energies(
             tau = body.torque[b]
             if wp.dot(tau, tau) > ZERO:
                 work = work + wp.ddot(couple(tau, reference.A[b]), A - reference.A[b])
-            e = e - step.ch2[0] * work
+            e = e - step.ch2[b] * work
         else:
             dp = pose.p[b] - step.pk[b]
             D = A - step.Ak[b]
             e = step.pull[0] * HALF * body.weight[b] * (wp.dot(dp, dp) + body.spread[b] * wp.ddot(D, D))
             e = e - wp.dot(step.lp[b], dp) - wp.ddot(step.lA[b], D)
-        e = e + step.ch2[0] * elastic_energy(body.stiffness[b], body.arap[b], A)
+        e = e + step.ch2[b] * elastic_energy(body.stiffness[b], body.arap[b], A)
     out[b] = e
 
 
@@ -145,7 +145,7 @@ def body_differences(
     difference[b] = trial[b] - base[b]
     s = wp.abs(trial[b]) + wp.abs(base[b])
     if step.held[b] == 0:
-        s = s + step.ch2[0] * (elastic_size(body, b, poses.A[b]) + elastic_size(body, b, trials.A[b]))
+        s = s + step.ch2[b] * (elastic_size(body, b, poses.A[b]) + elastic_size(body, b, trials.A[b]))
     size[b] = s
 
 
@@ -175,7 +175,7 @@ def linearize_bodies(
     if body.kind[b] == DYNAMIC:
         m = step.scale[b] * body.mass[b]
         s = step.scale[b] * body.moment[b]
-        g = m * (pose.p[b] - step.pt[b]) - step.ch2[0] * (body.mass[b] * step.gravity + body.force[b])
+        g = m * (pose.p[b] - step.pt[b]) - step.ch2[b] * (body.mass[b] * step.gravity + body.force[b])
         D = A - step.At[b]
         tau = body.torque[b]
         T = wp.mat33d()
@@ -185,7 +185,7 @@ def linearize_bodies(
             gradient[b, r] = g[r]
             diagonal[b, r, r] = diagonal[b, r, r] + m
             for c in range(3):
-                G[r, c] = s[c] * D[r, c] - step.ch2[0] * T[r, c]
+                G[r, c] = s[c] * D[r, c] - step.ch2[b] * T[r, c]
                 diagonal[b, 3 + 3 * r + c, 3 + 3 * r + c] = diagonal[b, 3 + 3 * r + c, 3 + 3 * r + c] + s[c]
     else:
         w = step.pull[0] * body.weight[b]
@@ -197,7 +197,7 @@ def linearize_bodies(
             diagonal[b, r, r] = diagonal[b, r, r] + w
             for c in range(3):
                 diagonal[b, 3 + 3 * r + c, 3 + 3 * r + c] = diagonal[b, 3 + 3 * r + c, 3 + 3 * r + c] + ws
-    k = step.ch2[0] * body.stiffness[b]
+    k = step.ch2[b] * body.stiffness[b]
     if body.arap[b] != 0:
         # dA -> 2 k sym(dA R^T) R, the positive semi-definite part of the Hessian at A = R
         R = polar(A)
@@ -263,7 +263,7 @@ def stiffen_rotations(
         for c in range(3):
             G[r, c] = gradient[b, 3 + 3 * r + c]
             contact = contact + wp.abs(G[r, c] - before[b, 3 + 3 * r + c])
-    k = step.ch2[0] * body.stiffness[b]
+    k = step.ch2[b] * body.stiffness[b]
     if body.arap[b] != 0:
         elastic = TWO * k * (A - polar(A))
         if contact == ZERO:

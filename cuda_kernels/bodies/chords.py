@@ -17,15 +17,18 @@ def predict(
     before: Pose,
     velocity: wp.array2d(dtype=wp.float64),
     earlier: wp.array2d(dtype=wp.float64),
-    weights: wp.array2d(dtype=wp.float64),
+    scheme: wp.array(dtype=wp.int32),
+    schemes: wp.array3d(dtype=wp.float64),
     ch2: wp.array(dtype=wp.float64),
     target: Pose,
     scale: wp.array(dtype=wp.float64),
     lead: Lead,
     rest: Pose,
 ):
-    """target = w0 now + w1 before + w2 velocity + w3 earlier; rest (friction's xh) = w4 now + w5 before."""
+    """target = w0 now + w1 before + w2 velocity + w3 earlier; rest (friction's xh) = w4 now + w5 before; w the weights of the
+    body's scheme."""
     b = wp.tid() + first
+    weights = schemes[scheme[b]]
     p = weights[1, 0] * now.p[b] + weights[1, 1] * before.p[b]
     A = weights[1, 0] * now.A[b] + weights[1, 1] * before.A[b]
     for r in range(3):
@@ -38,7 +41,7 @@ def predict(
     scale[b] = ONE
     lead.dp[b] = p - now.p[b]
     lead.w[b] = turning_of(body, b, now.A[b], rate_of(velocity, b)) / weights[1, 7]
-    lead.load[b] = ch2[0]
+    lead.load[b] = ch2[b]
     rest.p[b] = weights[1, 4] * now.p[b] + weights[1, 5] * before.p[b]
     rest.A[b] = weights[1, 4] * now.A[b] + weights[1, 5] * before.A[b]
 
@@ -49,11 +52,13 @@ def differentiate(
     pose: Pose,
     now: Pose,
     before: Pose,
-    weights: wp.array2d(dtype=wp.float64),
+    scheme: wp.array(dtype=wp.int32),
+    schemes: wp.array3d(dtype=wp.float64),
     velocity: wp.array2d(dtype=wp.float64),
 ):
     """velocity = w6 (pose - now) + w8 (before - now), with pose the new state."""
     b = wp.tid() + first
+    weights = schemes[scheme[b]]
     w = weights[1, 6]
     v = weights[1, 8]
     dp = w * (pose.p[b] - now.p[b]) + v * (before.p[b] - now.p[b])

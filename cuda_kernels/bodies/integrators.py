@@ -105,13 +105,15 @@ def ask_levels(
     arm: wp.array(dtype=wp.vec3d),
     now: Pose,
     velocity: wp.array2d(dtype=wp.float64),
-    motion: wp.array2d(dtype=wp.float64),
+    scheme: wp.array(dtype=wp.int32),
+    motions: wp.array3d(dtype=wp.float64),
     asked: wp.array(dtype=wp.int32),
 ):
     """Which of the radii damps the force of a joint on an arm (k,), as fast as it turns (`abd.joints.rows.sizes.turning_arms`,
     `abd.potentials.integrators.levels`)."""
     k = wp.tid() + first
     b = armed[k]
+    motion = motions[scheme[b]]
     A = now.A[b]
     turn = wp.length(wp.cross(turning_of(body, b, A, rate_of(velocity, b)), A * arm[k]))
     i = wp.int32(0)
@@ -150,7 +152,8 @@ def coast(
     mode: wp.array(dtype=wp.int32),
     mechanism: wp.array(dtype=wp.int32),
     level: wp.array(dtype=wp.int32),
-    motion: wp.array2d(dtype=wp.float64),
+    scheme: wp.array(dtype=wp.int32),
+    motions: wp.array3d(dtype=wp.float64),
     now: Pose,
     velocity: wp.array2d(dtype=wp.float64),
     memory: wp.array2d(dtype=wp.float64),
@@ -163,7 +166,7 @@ def coast(
     """Inertial target by the free rigid motion of the step, with the impulse of what is remembered (n, 12), and of springs, which
     have `pulled` (n, 12) at its begin (`abd.joints.rows.springs.pulls`), and the start.
 
-    `abd.potentials.integrators` says what `motion` (6, 18) holds for every mode and level, `abd.potentials.gyration` what spin
+    `abd.potentials.integrators` says what `motions` (s, 6, 18) hold for every mode and level, `abd.potentials.gyration` what spin
     makes of it; rest is friction's reference.
     """
     b = wp.tid() + first
@@ -182,6 +185,7 @@ def coast(
     if body.kind[b] != DYNAMIC:
         return
     i = row_of(mode, mechanism, level, b)
+    motion = motions[scheme[b]]
     h = motion[i, STEP]
     scale[b] = motion[i, SCALE]
     lead.load[b] = motion[i, LEAD_LOAD]
@@ -267,8 +271,9 @@ def keep_momentum(
     mode: wp.array(dtype=wp.int32),
     mechanism: wp.array(dtype=wp.int32),
     level: wp.array(dtype=wp.int32),
-    motion: wp.array2d(dtype=wp.float64),
-    weights: wp.array2d(dtype=wp.float64),
+    scheme: wp.array(dtype=wp.int32),
+    motions: wp.array3d(dtype=wp.float64),
+    weights: wp.array3d(dtype=wp.float64),
     pose: Pose,
     now: Pose,
     before: Pose,
@@ -286,8 +291,8 @@ def keep_momentum(
     b = wp.tid() + first
     A = pose.A[b]
     if body.kind[b] != DYNAMIC:
-        new = weights[1, 6]
-        old = weights[1, 8]
+        new = weights[scheme[b], 1, 6]
+        old = weights[scheme[b], 1, 8]
         dp = new * (pose.p[b] - now.p[b]) + old * (before.p[b] - now.p[b])
         dA = new * (A - now.A[b]) + old * (before.A[b] - now.A[b])
         for r in range(3):
@@ -296,6 +301,7 @@ def keep_momentum(
                 velocity[b, 3 + 3 * r + c] = dA[r, c]
         return
     i = row_of(mode, mechanism, level, b)
+    motion = motions[scheme[b]]
     k = motion[i, STIFFNESS] * (scale[b] / motion[i, SCALE])
     D = A - target.A[b]
     s = body.moment[b]

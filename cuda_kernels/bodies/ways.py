@@ -59,7 +59,7 @@ def way_paths(
     path: Path,
     motion: wp.array(dtype=wp.float64),
 ):
-    """The way of every body in a step of h[0] [s] from `now`, where it had the velocity (n, 12), to `pose`; from there to
+    """The way of every body in a step of h (n,) [s] from `now`, where it had the velocity (n, 12), to `pose`; from there to
     `now` if `back`: the same curve.
 
     No vertex moves further than its `motion` [m]; that is infinite where the strain of the way is more than half, which
@@ -72,7 +72,7 @@ def way_paths(
     for r in range(3):
         for c in range(3):
             D[r, c] = velocity[b, 3 + 3 * r + c]
-    near = h[0] * axial(D * wp.inverse(A0))
+    near = h[b] * axial(D * wp.inverse(A0))
     w = nearest_rotation_vector(polar(A1) * wp.transpose(polar(A0)), near)
     p = now.p[b]
     dp = pose.p[b] - now.p[b]

@@ -33,7 +33,7 @@ TRANSIENT = wp.constant(wp.float64(0.05))
 
 @wp.struct
 class ContactLaw:
-    """Barrier kind, minimum separation [m], factor on the stiffness of all pairs (c h^2), multiplier per pair of
+    """Barrier kind, minimum separation [m], for every body a factor on the stiffness of its pairs (c h^2), multiplier per pair of
     materials, and for every body the smallest moment [kg m^2] and the share of the bound of the curvature that counts
     (abd/backends/reference/caution.py). What depends on the two bodies is in `cuda_kernels.contact.pair_law`."""
 
@@ -49,7 +49,7 @@ class ContactLaw:
 def stiffness(law: ContactLaw, s: Surfaces, i: wp.int32, j: wp.int32, a: wp.float64, xi: wp.float64) -> wp.float64:
     """kappa_c c h^2 of bodies i and j, whose activation is a [m]."""
     by_material = law.stiffness[s.material[i], s.material[j]]
-    return law.kappa[0] * by_material * pair_stiffness(s.between, law.kind, i, j, a, xi)
+    return law.kappa[i] * by_material * pair_stiffness(s.between, law.kind, i, j, a, xi)
 
 
 @wp.struct

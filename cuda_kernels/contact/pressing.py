@@ -2,7 +2,7 @@
 
 import warp as wp
 
-from cuda_kernels.bodies.affine import HALF, TWO, ZERO, Pose
+from cuda_kernels.bodies.affine import HALF, ONE, TWO, ZERO, Pose
 from cuda_kernels.contact.barrier import barrier
 from cuda_kernels.contact.contact import ContactLaw, mollifier, radial, stiffness
 from cuda_kernels.contact.minima import Coefficients, bit_at, coefficients, count_bits, part
@@ -40,11 +40,10 @@ def press(
     bits: wp.array(dtype=wp.int32),
     energy: wp.array(dtype=wp.float64),
     offset: wp.array(dtype=wp.int32),
-    scale: wp.float64,
     out: Points,
 ):
     """The parts that count of one of the chosen candidates, from its offset on; `energy` and `bits` are what is known of the
-    candidates at this pose, `scale` is 1 / (c h^2).
+    candidates at this pose.
 
     How much a part counts takes longer to find than all else. A vertex of which one part alone counts has the energy
     ``kappa counts b``, which says it.
@@ -59,6 +58,7 @@ def press(
     xi = separation(s, i, j, law.minimum)
     a = activation(s.between, i, j)
     kappa = stiffness(law, s, i, j, a, xi)
+    scale = ONE / law.kappa[i]
     prim = primitives(s, i, j, c[1], c[2], c[3])
     m = mollifier(c[1], prim, Ai, Aj)
     count = count_bits(bits[e])

@@ -52,4 +52,4 @@ def add_passed(
     if l.Y_j[e][0] != wp.float64(0.0) or kind != RUB:
         out = out - passed_by(kind, radius[j] * n, l.Y_j[e], pose.A[j], rest.A[j], heading[j], turn[j])
     out = out - wp.dot(out, n) * n
-    l.share[e] = l.share[e] + out / l.eps[0]
+    l.share[e] = l.share[e] + out / l.eps[i]

@@ -31,7 +31,7 @@ def slip(l: Lagged, e: wp.int32, pose: Pose, rest: Pose) -> wp.vec3d:
 @wp.func
 def stretch(l: Lagged, e: wp.int32, pose: Pose, rest: Pose) -> wp.vec3d:
     """Of the contact's spring: what it had and the slip of the step [m], a world vector."""
-    return slip(l, e, pose, rest) + l.eps[0] * l.share[e]
+    return slip(l, e, pose, rest) + l.eps[l.pair[e][0]] * l.share[e]
 
 
 @wp.kernel
@@ -42,7 +42,7 @@ def friction_energies(
     e = wp.tid() + first
     if e >= l.counts[1]:
         return
-    eps = l.eps[0]
+    eps = l.eps[l.pair[e][0]]
     u = stretch(l, e, pose, rest)
     y = wp.length(u)
     f = y
@@ -65,7 +65,7 @@ def rubbing_term(
 ) -> Rub:
     """The force along the stretch, and the block ``load (f1 (1 - n n^T) + (f1' / y) u u^T)``, f1 = f0' / y, without the share
     `caution` of what is negative: of its second term, or of all where the load is."""
-    eps = l.eps[0]
+    eps = l.eps[l.pair[e][0]]
     u = stretch(l, e, pose, rest)
     y = wp.length(u)
     n = l.n[e]
@@ -147,13 +147,14 @@ def friction_elements(
 
 @wp.kernel
 def friction_works(
-    first: wp.int32, l: Lagged, pose: Pose, rest: Pose, now: Pose, out: wp.array(dtype=wp.float64)
+    first: wp.int32, l: Lagged, pose: Pose, rest: Pose, now: Pose, ch2: wp.array(dtype=wp.float64),
+    out: wp.array(dtype=wp.float64),
 ):
-    """Work of friction on the motion from `now` to `pose`, times c h^2; not positive under bdf1."""
+    """Work of friction on the motion from `now` to `pose` [J], of bodies (n,) with their c h^2; not positive under bdf1."""
     e = wp.tid() + first
     if e >= l.counts[1]:
         return
-    eps = l.eps[0]
+    eps = l.eps[l.pair[e][0]]
     u = stretch(l, e, pose, rest)
     y = wp.length(u)
     f1 = TWO / eps
@@ -161,7 +162,7 @@ def friction_works(
         f1 = ONE / y
     else:
         f1 = (TWO - y / eps) / eps
-    out[e] = -l.load[e] * f1 * wp.dot(u, slip(l, e, pose, now))
+    out[e] = -l.load[e] * f1 * wp.dot(u, slip(l, e, pose, now)) / ch2[l.pair[e][0]]
 
 
 @wp.kernel
@@ -175,7 +176,7 @@ def keep_anchors(first: wp.int32, l: Lagged, pose: Pose, rest: Pose, now: Pose, 
     i = l.pair[e][0]
     j = l.pair[e][1]
     n = l.n[e]
-    share = stretch(l, e, pose, rest) / l.eps[0]
+    share = stretch(l, e, pose, rest) / l.eps[i]
     share = share / wp.max(wp.length(share), ONE)
     turned = axial(pose.A[i] * wp.inverse(now.A[i])) + axial(pose.A[j] * wp.inverse(now.A[j]))
     spin = wp.float64(0.5) * wp.dot(turned, n)

@@ -22,7 +22,8 @@ LOADED_FOR = ("friction",)
 class Lagged:
     """Lagged contacts (m,): bodies, kind of what they resist, normal n, contact points Y_i, Y_j on the surfaces, or arms (0 on
     a half-space), load (mu, or the share of an arm, times the normal force, times c h^2), share of eps by which the contact is
-    stretched where the step begins (`sticking`); counts = [pairs, contacts]; eps (1,) [m], below which slips count as static."""
+    stretched where the step begins (`sticking`); counts = [pairs, contacts]; eps (n,) [m] of the bodies, below which slips
+    count as static."""
 
     counts: wp.array(dtype=wp.int32)
     eps: wp.array(dtype=wp.float64)

@@ -44,13 +44,14 @@ def rub(
     frozen: Lagged,
     q: wp.array(dtype=vec12),
     rest: wp.array(dtype=vec12),
-    eps: wp.float64,
-    speed: wp.float64,
+    slips: wp.array(dtype=wp.float64),
+    still: wp.float64,
     out: Rubbed,
 ):
-    """Lagged friction in the state q, with slips against `rest` and the slip eps [m] below which it counts as static; `speed`
-    is what the slips are multiplied by; loads are in N here."""
+    """Lagged friction in the state q, with slips against `rest` and `slips` (l,) [m] below which it counts as static,
+    which bodies slip by at the speed `still` [m/s]; loads are in N here."""
     k = wp.tid() + first
+    eps = slips[k]
     i = frozen.pair[k][0]
     j = frozen.pair[k][1]
     n = frozen.n[k]
@@ -68,7 +69,7 @@ def rub(
     # arms resist turning: they push nothing, and are nowhere
     if frozen.kind[k] == RUB:
         out.force[k] = force
-        out.slip[k] = speed * u
+        out.slip[k] = still / eps * u
     else:
         out.force[k] = wp.vec3d()
         out.slip[k] = wp.vec3d()

@@ -135,7 +135,7 @@ def add_up(
         m = body.mass[b]
         s = body.moment[b]
         fresh = mode[b] == FRESH
-        gained = row_gain(gains, b, before, now, step.ch2[0], fresh)
+        gained = row_gain(gains, b, before, now, step.ch2[b], fresh)
         v0 = wp.vec3d(earlier[b, 0], earlier[b, 1], earlier[b, 2])
         v = wp.vec3d(velocity[b, 0], velocity[b, 1], velocity[b, 2])
         if not fresh:

@@ -16,7 +16,7 @@ wp.set_module_options({"enable_backward": False, "max_unroll": 4})
 TOLERANCE = 0
 """Newton's, a vertex speed [m/s], of islands in which nothing rubs (`Control.tolerance`)."""
 H = 1
-"""Length of the step [s]."""
+"""Length of the step [s], the largest where worlds have lengths of their own (`Control.length`)."""
 TIGHTEST = 2
 """Of the linear solves that decide."""
 FORCING = 3
@@ -35,12 +35,7 @@ CORRECTION = 9
 """Tolerance of the solves that close exact joints."""
 RUBS = 10
 """Newton's where something rubs [m/s]."""
-LOOSELY = 11
-"""Speed and residual below which an island whose contacts rub has converged well enough [m/s], 0 where only the tolerance
-counts."""
-BALANCED = 12
-"""Residual below which forces balance where contacts rub [m/s], 0 where it does not count."""
-NUMBERS = 13
+NUMBERS = 11
 
 # flags --------------------------------------------------------------------------------------------------------------
 
@@ -98,12 +93,13 @@ NO_ROOM = 8
 class Control:
     """What the iterations of a step decide by; (islands,) unless said otherwise.
 
-    converged; settled: efforts in joints; tolerance: of Newton's method [m/s]; small: within it; farther, stretch: see
-    `abd.backends.reference.caution`; share: of the bounds of curvature; reached: speed with which it converged [m/s]; residual:
-    largest change of a velocity by what forces are off [m/s]; moved: largest displacement of the full step [m];
-    speed: the same per unit of alpha, of the path; limit: largest safe alpha, alpha: the present one; slope: g.d; change,
-    size: of the energy. Of the line search: rising: the energy at the trial; waits: that rise may be rounding, and slopes
-    have to decide; taken: they have; halvings: how many there were.
+    converged; length: of the step [s]; settled: efforts in joints; tolerance: of Newton's method [m/s]; small: within it;
+    farther, stretch: see `abd.backends.reference.caution`; share: of the bounds of curvature; reached: speed with which it
+    converged [m/s]; residual: largest change of a velocity by what forces are off [m/s]; loosely: speed and residual that are
+    well enough, where contacts rub, balanced: residual below which forces balance there, 0 without [m/s]; moved: largest
+    displacement of the full step [m]; speed: the same per unit of alpha, of the path; limit: largest safe alpha, alpha: the
+    present one; slope: g.d; change, size: of the energy. Of the line search: rising: the energy at the trial; waits: that rise
+    may be rounding, and slopes have to decide; taken: they have; halvings: how many there were.
     counts (2,): islands and chunks; at (NUMBERS,), flags (FLAGS,), shared.
     """
 
@@ -111,6 +107,7 @@ class Control:
     at: wp.array(dtype=wp.float64)
     flags: wp.array(dtype=wp.int32)
     converged: wp.array(dtype=wp.int32)
+    length: wp.array(dtype=wp.float64)
     settled: wp.array(dtype=wp.float64)
     tolerance: wp.array(dtype=wp.float64)
     small: wp.array(dtype=wp.float64)

@@ -24,9 +24,9 @@ BodyFigures = wp.types.vector(length=BODY_FIGURES, dtype=wp.float64)
 BODY_SUMS = 10
 """kinetic; linear momentum, 3; angular momentum, 3; gravity; elastic; work of forces: then strain, force left, |dA/dt|, whirl."""
 ROW_SUMS = 1
-"""energy times c h^2: then the largest residuals [m], [rad]."""
+"""energy: then the largest residuals [m], [rad]."""
 CONTACT_SUMS = 2
-"""energy times c h^2; active contacts: then the smallest gap, and that of active contacts, both negative."""
+"""energy; active contacts: then the smallest gap, and that of active contacts, both negative."""
 
 TURNED = wp.constant(8)
 """In the code of a linear row: its residual is an angle. 1, 2 and 4 stand for the components that count."""
@@ -81,7 +81,8 @@ def body_figures(
     before: Pose,
     earlier: wp.array2d(dtype=wp.float64),
     velocity: wp.array2d(dtype=wp.float64),
-    motion: wp.array2d(dtype=wp.float64),
+    scheme: wp.array(dtype=wp.int32),
+    motions: wp.array3d(dtype=wp.float64),
     gradient: wp.array2d(dtype=wp.float64),
     count: wp.int32,
     across: wp.int32,
@@ -100,7 +101,7 @@ def body_figures(
             D = rate_of(velocity, b)
             s[10] = wp.max(s[10], strain_of(A))
             for r in range(3):
-                s[11] = wp.max(s[11], wp.abs(gradient[b, r]))
+                s[11] = wp.max(s[11], wp.abs(gradient[b, r]) / step.ch2[b])
             s[12] = wp.max(s[12], wp.sqrt(wp.ddot(D, D)))
             if body.kind[b] == DYNAMIC:
                 m = body.mass[b]
@@ -124,7 +125,7 @@ def body_figures(
                 # who is left out of a step keeps a rate, but does not turn
                 if wp.dot(tau, tau) > ZERO and step.held[b] == 0:
                     w = spin_of(A, D) + spin_of(before.A[b], rate_of(earlier, b))
-                    work = work + HALF * motion[SMOOTH, STEP] * wp.dot(tau, w)
+                    work = work + HALF * motions[scheme[b], SMOOTH, STEP] * wp.dot(tau, w)
                 s[9] = s[9] + work
                 s[13] = wp.max(s[13], whirl_of(A, D, moment))
     for q in range(BODY_FIGURES):
@@ -137,13 +138,14 @@ def row_figures(
     rows: Rows,
     code: wp.array(dtype=wp.int32),
     pose: Pose,
+    ch2: wp.array(dtype=wp.float64),
     count: wp.int32,
     across: wp.int32,
     along: wp.int32,
     partial: wp.array2d(dtype=wp.float64),
 ):
-    """Energy of the linear rows that are not exact, times c h^2, and the largest residuals [m] and [rad] of those whose
-    `code` (l,) is not 0; see `TURNED`."""
+    """Energy of the linear rows that are not exact, of bodies (n,) with their c h^2, and the largest residuals [m] and [rad] of
+    those whose `code` (l,) is not 0; see `TURNED`."""
     chunk = wp.tid() + first
     energy = ZERO
     metres = ZERO
@@ -153,7 +155,7 @@ def row_figures(
         if e < count:
             F = residual(rows, e, pose)
             if rows.exact[e] == 0:
-                energy = energy + HALF * wp.dot(wp.cw_mul(rows.K[e], F), F)
+                energy = energy + HALF * wp.dot(wp.cw_mul(rows.K[e], F), F) / ch2[rows.child[e]]
             square = ZERO
             for r in range(3):
                 if (code[e] >> r) % 2 == 1:
@@ -175,13 +177,14 @@ def contact_figures(
     pairs: wp.array(dtype=wp.vec2i),
     candidates: wp.array(dtype=wp.vec4i),
     between: PairLaw,
+    scale: wp.array(dtype=wp.float64),
     count: wp.int32,
     across: wp.int32,
     along: wp.int32,
     partial: wp.array2d(dtype=wp.float64),
 ):
-    """Energy of the candidates, how many are active, and the smallest gap [m] of all and of the active ones, with a minus:
-    that of the others may be a lower bound."""
+    """Energy of the candidates, which bodies (n,) have times a `scale`, how many are active, and the smallest gap [m] of all and
+    of the active ones, with a minus: that of the others may be a lower bound."""
     chunk = wp.tid() + first
     total = ZERO
     active = ZERO
@@ -190,8 +193,8 @@ def contact_figures(
     for k in range(CHUNK):
         e = chunk * across + k * along
         if e < count:
-            total = total + energy[e]
             pair = pairs[candidates[e][0]]
+            total = total + energy[e] / scale[pair[0]]
             length = gap[e] * activation(between, pair[0], pair[1])
             closest = wp.max(closest, -length)
             if gap[e] < ONE:

@@ -13,7 +13,6 @@ from cuda_kernels.step.control import (
     SOUND,
     TRIALS,
     Control,
-    H,
     fail,
 )
 from cuda_kernels.step.newton import within
@@ -50,7 +49,7 @@ def begin_search(first: wp.int32, c: Control):
     w = wp.tid() + first
     if w >= c.counts[0]:
         return
-    speed = wp.where(c.converged[w] != 0, ZERO, c.moved[w] / c.at[H])
+    speed = wp.where(c.converged[w] != 0, ZERO, c.moved[w] / c.length[w])
     c.small[w] = wp.where(within(c, w, speed) and c.settled[w] != ZERO, ONE, ZERO)
     c.taken[w] = ZERO
     c.halvings[w] = ZERO

@@ -7,11 +7,9 @@ from cuda_kernels.bodies.affine import HALF, ONE, TWO, ZERO
 from cuda_kernels.step.control import (
     AGAIN,
     ASKED,
-    BALANCED,
     FORCING,
     GAP,
     LEAST,
-    LOOSELY,
     MOVING,
     NOT_FINITE,
     OPEN,
@@ -34,6 +32,7 @@ wp.set_module_options({"enable_backward": False, "max_unroll": 4})
 def begin_islands(first: wp.int32, c: Control, asleep: wp.array(dtype=wp.int32)):
     """Start a minimisation."""
     w = wp.tid() + first
+    c.length[w] = c.at[H]
     if w >= c.counts[0]:
         return
     c.converged[w] = asleep[w]
@@ -48,26 +47,40 @@ def begin_islands(first: wp.int32, c: Control, asleep: wp.array(dtype=wp.int32))
 
 
 @wp.kernel
+def body_lengths(
+    first: wp.int32,
+    held: wp.array(dtype=wp.int32),
+    lengths: wp.array(dtype=wp.float64),
+    out: wp.array(dtype=wp.float64),
+):
+    """Length of the step of every body that moves [s], 0 of others: they count to an island that need not be of their world."""
+    b = wp.tid() + first
+    out[b] = wp.where(held[b] == 0, lengths[b], ZERO)
+
+
+@wp.kernel
 def body_tolerances(
     first: wp.int32,
     c: Control,
     rubbing: wp.array(dtype=wp.int32),
     group: wp.array(dtype=wp.int32),
     segment: wp.array(dtype=wp.int32),
+    enough: wp.array(dtype=wp.float64),
+    off: wp.array(dtype=wp.float64),
     out: wp.array(dtype=wp.float64),
     loosely: wp.array(dtype=wp.float64),
     balanced: wp.array(dtype=wp.float64),
 ):
     """Newton's tolerance [m/s] of every body: the one of friction for those that are `rubbing` in joints, or have frozen
-    contacts, which begin at segment[group[b]]; of these alone, what is well enough, and by how much forces may be off,
-    which is for all if all have one tolerance."""
+    contacts, which begin at segment[group[b]]; of these alone, what is well `enough` (n,), and by how much forces may be `off`
+    (n,), which is for all if all have one tolerance."""
     b = wp.tid() + first
     frozen = wp.bool(False)
     if group[b + 1] > group[b]:
         frozen = segment[group[b + 1]] > segment[group[b]]
     rubs = frozen or rubbing[b] != 0
-    loosely[b] = wp.where(frozen, c.at[LOOSELY], ZERO)
-    balanced[b] = wp.where(frozen or c.at[RUBS] == c.at[TOLERANCE], c.at[BALANCED], ZERO)
+    loosely[b] = wp.where(frozen, enough[b], ZERO)
+    balanced[b] = wp.where(frozen or c.at[RUBS] == c.at[TOLERANCE], off[b], ZERO)
     out[b] = wp.where(rubs, c.at[RUBS], c.at[TOLERANCE])
 
 
@@ -76,13 +89,14 @@ def body_residuals(
     first: wp.int32,
     c: Control,
     weight: wp.array(dtype=wp.float64),
+    lengths: wp.array(dtype=wp.float64),
     gradient: wp.array2d(dtype=wp.float64),
     out: wp.array(dtype=wp.float64),
 ):
-    """Change of every body's velocity by what the forces on it are off [m/s]."""
+    """Change of every body's velocity by what the forces on it are off [m/s], in a step of its length (n,) [s]."""
     b = wp.tid() + first
     g = wp.vec3d(gradient[b, 0], gradient[b, 1], gradient[b, 2])
-    out[b] = wp.length(g) / (weight[b] * c.at[H])
+    out[b] = wp.length(g) / (weight[b] * lengths[b])
 
 
 @wp.kernel
@@ -101,7 +115,7 @@ def judge_direction(first: wp.int32, c: Control, tightest: wp.int32):
         fail(c, NOT_FINITE)
         return
     c.each[w] = moved
-    if tightest == 0 and moved <= c.tolerance[w] * c.at[H] and c.at[FORCING] > c.at[TIGHTEST]:
+    if tightest == 0 and moved <= c.tolerance[w] * c.length[w] and c.at[FORCING] > c.at[TIGHTEST]:
         c.flags[TIGHTEN] = 1
 
 
@@ -141,7 +155,7 @@ def choose_closing(first: wp.int32, c: Control):
     w = wp.tid() + first
     if w >= c.counts[0]:
         return
-    closing = c.flags[SOUND] != 0 and c.converged[w] == 0 and c.moved[w] <= c.tolerance[w] * c.at[H]
+    closing = c.flags[SOUND] != 0 and c.converged[w] == 0 and c.moved[w] <= c.tolerance[w] * c.length[w]
     c.each[w] = wp.where(closing, ONE, ZERO)
     if closing:
         c.flags[AGAIN] = 1
@@ -168,7 +182,7 @@ def choose_stretch(first: wp.int32, c: Control):
     w = wp.tid() + first
     if w >= c.counts[0]:
         return
-    if c.converged[w] != 0 or c.moved[w] <= c.tolerance[w] * c.at[H]:
+    if c.converged[w] != 0 or c.moved[w] <= c.tolerance[w] * c.length[w]:
         c.stretch[w] = ONE
     if c.stretch[w] > ONE:
         c.flags[AGAIN] = 1
@@ -241,12 +255,12 @@ def end_iteration(first: wp.int32, c: Control, errors: wp.array(dtype=wp.float64
     if c.converged[w] != 0:
         return
     near = c.small[w] != ZERO and c.limit[w] == ONE
-    reached = near and within(c, w, c.farther[w] * c.moved[w] / c.at[H])
+    reached = near and within(c, w, c.farther[w] * c.moved[w] / c.length[w])
     if has_exact != 0 and not (errors[w] <= ONE):
         reached = False
     if reached:
         c.converged[w] = 1
-        c.reached[w] = c.moved[w] / c.at[H]
+        c.reached[w] = c.moved[w] / c.length[w]
         wp.atomic_max(c.at, WORST, c.reached[w])
         return
     c.flags[MOVING] = 1

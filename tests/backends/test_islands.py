@@ -137,7 +137,7 @@ def test_settled_islands_stay_where_they_are(make):
     assert status.moving
     moved = np.abs(backend.states.read_positions() - q).max(axis=1)
     assert moved[names.index("falling")] == 0.0 and moved[names.index("hitting")] > 1e-3
-    speeds = iteration.speeds(DT)
+    speeds = iteration.speeds()
     assert speeds[settled] == -1.0 and speeds[~settled] > 0.0
 
 

@@ -149,7 +149,8 @@ def test_paths_on_the_device(back):
     path = new_path(DEVICE, n)
     box = DEVICE.upload(-corner, warp.vec3d), DEVICE.upload(corner, warp.vec3d)
     states = pose_of(q), pose_of(end), DEVICE.upload(velocity, warp.float64)
-    DEVICE.launch(way_paths, n, *box, *states, DEVICE.upload([h], warp.float64), int(back), path, DEVICE.zeros(n, warp.float64))
+    length, moved = DEVICE.upload(np.full(n, h), warp.float64), DEVICE.zeros(n, warp.float64)
+    DEVICE.launch(way_paths, n, *box, *states, length, int(back), path, moved)
     expected = between(end, q, -w, np.ones(n)) if back else between(q, end, w, np.ones(n))
     for name in ("p", "A", "dp", "w", "S"):
         found = DEVICE.read(getattr(path, name)).reshape(getattr(expected, name).shape)

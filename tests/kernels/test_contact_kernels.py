@@ -174,8 +174,9 @@ def test_friction_equals_its_definition(name, slide, one_by_one):
         assert_close(blocks, definition[1])
     step = frozen.positions(q - now).reshape(-1, 12)
     work = -np.sum(friction.gradient(lagged, moved, EPS) * step)
-    works = DEVICE.read(kernels.friction.works(*poses, pose_of(now)), len(lagged))
-    assert works.sum() == pytest.approx(work, rel=1e-10)
+    ch2 = DEVICE.upload(np.full(len(q), 0.5), wp.float64)
+    works = DEVICE.read(kernels.friction.works(*poses, pose_of(now), ch2), len(lagged))
+    assert works.sum() == pytest.approx(2.0 * work, rel=1e-10)
 
 
 @pytest.mark.parametrize("name", ["boxes shifted both ways", "crowd 0"])

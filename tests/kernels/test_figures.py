@@ -178,9 +178,10 @@ def test_totals_do_not_depend_on_threads(count):
         energy, gap = rng.normal(size=size), 4.0 * rng.uniform(size=size)
         arrays = [DEVICE.upload(one, wp.float64) for one in (energy, gap)]
         listed = pairs, DEVICE.upload(np.zeros((max(size, 1), 4)), wp.vec4i)
-        totals.launch("contact", figures.contact_figures, size, *arrays, *listed, between, grain=1)
+        scale = DEVICE.upload([2.0, 4.0], wp.float64)
+        totals.launch("contact", figures.contact_figures, size, *arrays, *listed, between, scale, grain=1)
     total, active, closest, _ = totals.read()["contact"]
-    assert total == pytest.approx(energy.sum(), abs=1e-12 * np.abs(energy).sum())
+    assert total == pytest.approx(0.5 * energy.sum(), abs=1e-12 * np.abs(energy).sum())
     assert active == np.count_nonzero(gap < 1.0)
     assert -closest == pytest.approx(activation * gap.min(initial=np.inf), rel=1e-14)
     assert totals.read()["other"] == [0.0]

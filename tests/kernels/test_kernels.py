@@ -38,7 +38,7 @@ pytestmark = pytest.mark.device
 
 N = 24
 NOT_DONE = DEVICE.zeros(N, wp.int32)
-CH2 = 4e-4
+CH2 = 4e-4 * np.linspace(0.5, 1.5, N)
 
 
 def body_constants(seed: int, **changes) -> body_data.BodyData:
@@ -96,7 +96,7 @@ class BodyKernels:
         for name in ("At", "Ak", "lA"):
             setattr(out, name, DEVICE.upload(getattr(step, name), wp.mat33d))
         out.held = DEVICE.upload(step.held, wp.int32)
-        out.gravity, out.ch2 = wp.vec3d(*step.gravity), DEVICE.upload([step.ch2], wp.float64)
+        out.gravity, out.ch2 = wp.vec3d(*step.gravity), DEVICE.upload(step.ch2, wp.float64)
         out.scale = DEVICE.upload(step.scale, wp.float64)
         out.pull = DEVICE.upload([step.pull], wp.float64)
         return out
@@ -132,7 +132,7 @@ def only(*names: str, seed: int = 0, **changes) -> body_data.BodyData:
 
 def of_inertia(data, step, q, reference):
     mass, target = step.scale[:, None] * BodyEnergies(data).mass_matrix, state(step.pt, step.At)
-    weight = -CH2 * data.mass[:, None] * step.gravity
+    weight = -(CH2 * data.mass)[:, None] * step.gravity
     force = np.pad(weight, ((0, 0), (0, 9)))
     return (
         inertia.energy(mass, q, target) + np.sum(force * (q - reference), axis=1),
@@ -155,7 +155,7 @@ def of_forces(data, step, q, reference):
     at_reference = generalised_force(data.mass, step.gravity, data.force, data.torque, maps(reference))
     now = generalised_force(data.mass, step.gravity, data.force, data.torque, maps(q))
     work = np.sum(at_reference * (q - reference), axis=1)
-    return -CH2 * work, -CH2 * now, np.zeros((N, 12, 12))
+    return -CH2 * work, -CH2[:, None] * now, np.zeros((N, 12, 12))
 
 
 def of_pull(data, step, q, reference):

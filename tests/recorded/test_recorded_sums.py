@@ -67,7 +67,7 @@ class Sums:
         self.contacts, self.friction, n = self.kernels.contacts, self.kernels.friction, len(MODEL.bodies)
         self.n, self.pose, self.rest = n, pose_of(CROWDED), pose_of(spread(1.0005))
         self.gradient, self.diagonal = DEVICE.zeros((n, 12), wp.float64), DEVICE.zeros((n, 12, 12), wp.float64)
-        self.at = Iterate(self.pose, rest=self.rest)
+        self.at, self.ch2 = Iterate(self.pose, rest=self.rest), DEVICE.upload(np.ones(n), wp.float64)
         self.friction.set_eps(EPS)
         self.contacts.evaluate(self.at, "current")
         self.friction.lag(self.pose, self.pose.A)
@@ -96,7 +96,7 @@ class Sums:
         found = {"gradient": read(self.gradient), "diagonal": read(self.diagonal)}
         found["energy"], found["gap"], found["parts"] = (read(array, count) for array in self.contacts.arrays("current"))
         found["friction"] = read(friction.energies("current"), friction.count)
-        found["work"] = read(friction.works(self.pose, self.rest, self.rest), friction.count)
+        found["work"] = read(friction.works(self.pose, self.rest, self.rest, self.ch2), friction.count)
         for name, part in (("contact", self.contacts.reduction), ("friction", friction.reduction)):
             found[f"{name} counts"], c = read(part.counts), part.coupling
             pairs, runs = found[f"{name} counts"].tolist()

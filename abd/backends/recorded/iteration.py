@@ -18,10 +18,11 @@ from abd.backends.device.graphs import Graphs
 from abd.backends.linear.solvers import Solves
 from abd.backends.progress import no_decrease
 from abd.backends.recorded.direction import Direction
-from abd.backends.recorded.numbers import FAILURES, flags_of, new_control, numbers
+from abd.backends.recorded.numbers import FAILURES, OfBodies, flags_of, new_control, numbers
 from abd.backends.recorded.reach import Reach
 from abd.backends.recorded.search import HALVINGS, Search
 from abd.errors import StepFailure
+from abd.potentials.integrators import longest
 from cuda_kernels.parallel import islands, sums
 from cuda_kernels.step import control, newton
 
@@ -48,25 +49,26 @@ class Iteration:
         self.reads = 0
         self.has_loose_pairs = False
         self.rubbing, self._rubs_in = d.zeros(room, wp.int32), None
+        self.enough, self.forces_off, self._apart = OfBodies(d, room), OfBodies(d, room), False
         self._flag = flags_of(c, "STALE", "SOUND", "COVERED", "EVERYBODY", "ANEW")
 
     # from the host --------------------------------------------------------------------------------------------------
 
     def begin(
-        self, tolerance: float, rubs: float, h: float, tightest: float, moving: np.ndarray | None = None,
-        loosely: float = 0.0, balanced: float = 0.0,
+        self, tolerance: float, rubs: float, h: float | np.ndarray, tightest: float, moving: np.ndarray | None = None,
+        loosely: float | np.ndarray = 0.0, balanced: float | np.ndarray = 0.0,
     ) -> bool:  # fmt: skip
         """Begin a minimisation; returns whether anything is awake.
 
         Args:
-            tolerance: Newton's [m/s]; rubs: that of islands in which something rubs [m/s]; h: step [s].
-            tightest: relative tolerance of the linear solves that decide; loosely: what is well enough [m/s];
-                balanced: by how much forces may be off where contacts rub [m/s], 0 without a bound.
+            tolerance: Newton's [m/s]; rubs: that of islands in which something rubs [m/s]; h: step [s], of all or (n,).
+            tightest: relative tolerance of the linear solves that decide; loosely: what is well enough [m/s], likewise;
+                balanced: by how much forces may be off where contacts rub [m/s], likewise, 0 without a bound.
             moving: (n,) bool, bodies whose islands take part; all without.
         """
         b, c, write = self.backend, self.control, self.device.write
         flags = np.zeros(control.FLAGS, dtype=np.int32)
-        write(c.at, numbers(tolerance, rubs, h, tightest, loosely, balanced))
+        write(c.at, numbers(tolerance, rubs, longest(h), tightest))
         self.device.fill(self.all)
         flags[control.STALE] = 1
         if moving is not None or b.idle.sleeping.any():
@@ -79,16 +81,31 @@ class Iteration:
             flags[control.EVERYBODY] = 1
         write(c.flags, flags)
         self.follow_rows()
-        own = balanced > 0.0 or bool(b.friction.count or b.system.has_friction)
-        self.graphs.run(("begin", own, b.friction.segment.ptr), lambda: self._begin(own))
+        own = bool(np.any(balanced) or b.friction.count or b.system.has_friction)
+        apart = not isinstance(h, float)
+        if own:
+            # those that do not move count to an island that need not be of their world
+            self.enough.say(loosely)
+            self.forces_off.say(np.where(b.idle.mobile, balanced, 0.0) if isinstance(balanced, np.ndarray) else balanced)
+        self._apart = apart
+        self.graphs.run(("begin", own, apart, b.friction.segment.ptr), lambda: self._begin(own, apart))
         self._follow_pairs()
         return True
 
-    def _begin(self, own: bool) -> None:
-        """No island has converged but those that are asleep; launches only. `own`: with tolerances of their own."""
+    def _begin(self, own: bool, apart: bool) -> None:
+        """No island has converged but those that are asleep; launches only. `own`: with tolerances of their own; `apart`: with
+        lengths of the step."""
         self.device.launch(newton.begin_islands, self.backend.n, self.control, self.all)
+        if apart:
+            self._launch_lengths()
         if own:
             self.launch_tolerances()
+
+    def _launch_lengths(self) -> None:
+        """Lengths of the step by islands."""
+        b = self.backend
+        self.device.launch(newton.body_lengths, b.n, b.idle.held, b.scheme.lengths, b.scratch.a)
+        b.islands.reduce(b.scratch.a, sums.MAX, self.control.length)
 
     def follow_rows(self) -> None:
         """Know the bodies at which something rubs in joints."""
@@ -102,7 +119,7 @@ class Iteration:
     def launch_tolerances(self) -> None:
         """Tolerances of the islands, by what rubs in them; launches only."""
         b, c, friction = self.backend, self.control, self.backend.friction
-        frozen = self.rubbing, friction.group, friction.segment
+        frozen = self.rubbing, friction.group, friction.segment, self.enough.array, self.forces_off.array
         self.device.launch(newton.body_tolerances, b.n, c, *frozen, b.scratch.a, b.scratch.b, b.scratch.row)
         b.islands.reduce(b.scratch.a, sums.MIN, c.tolerance)
         b.islands.reduce(b.scratch.b, sums.MAX, c.loosely)
@@ -163,10 +180,10 @@ class Iteration:
         self.backend.contacts.reduction.make_room(*needed[:2])
         self.backend.friction.reduction.make_room(*needed[2:])
 
-    def speeds(self, h: float) -> np.ndarray:
-        read, count = self.device.read, self.backend.islands.count
-        moved, converged = read(self.control.moved, count), read(self.control.converged, count)
-        return np.where(converged == 0, moved / h, -1.0)
+    def speeds(self) -> np.ndarray:
+        c, read, count = self.control, self.device.read, self.backend.islands.count
+        moved, length, converged = read(c.moved, count), read(c.length, count), read(c.converged, count)
+        return np.where(converged == 0, moved / length, -1.0)
 
     def _renew(self, reach: float) -> None:
         """Renew the candidate list for the path of the last direction, along which no vertex moves further [m]."""
@@ -181,10 +198,10 @@ class Iteration:
         b = self.backend
         b.islands.keep_numbering()
         b.touch.launch_renumber()
-        b.contacts.candidates.index(lambda: self.graphs.run("carry", self._carry))
+        b.contacts.candidates.index(lambda: self.graphs.run(("carry", self._apart), self._carry))
         self._follow_pairs()
 
-    def free_way(self, h: float) -> NotProven:
+    def free_way(self, h: float | np.ndarray) -> NotProven:
         b, builds = self.backend, self.backend.contacts.candidates.builds
         self.device.launch(islands.to_bodies[wp.int32], b.n, b.islands.island, self.control.converged, self.standing)
         found = b.ways.free_way(h, self.standing)
@@ -266,6 +283,8 @@ class Iteration:
             (c.balanced, sums.MAX, c.balanced),
         ):
             b.islands.launch_carry(values, operation, out)
+        if self._apart:
+            self._launch_lengths()
         self.device.launch(newton.merge_flags, b.n, c, self.all, self.some, self.settled)
         b.potential.launch_settle(c.converged)
         b.contacts.candidates.launch_columns()

@@ -32,12 +32,11 @@ def new_control(device, room: int, counts: wp.array) -> control.Control:
     return c
 
 
-def numbers(tolerance: float, rubs: float, h: float, tightest: float, loosely: float = 0.0, balanced: float = 0.0) -> np.ndarray:
+def numbers(tolerance: float, rubs: float, h: float, tightest: float) -> np.ndarray:
     """`cuda_kernels.step.control.Control.at` where a minimisation begins: Newton's tolerance and that where something rubs [m/s],
-    the step [s], tolerances of the linear solves, what is well enough, and by how much forces may be off [m/s]."""
+    the step [s], and tolerances of the linear solves."""
     out = np.zeros(control.NUMBERS)
     out[control.TOLERANCE], out[control.RUBS], out[control.H] = tolerance, rubs, h
-    out[control.LOOSELY], out[control.BALANCED] = loosely, balanced
     out[control.TIGHTEST], out[control.FORCING] = tightest, max(LOOSEST, tightest)
     out[control.CORRECTION] = min(tightest, CORRECTION)
     return out
@@ -46,3 +45,20 @@ def numbers(tolerance: float, rubs: float, h: float, tightest: float, loosely: f
 def flags_of(c: control.Control, *names: str) -> dict[str, wp.array]:
     """Flags by name, arrays (1,) that records branch on."""
     return {name: c.flags[getattr(control, name) : getattr(control, name) + 1] for name in names}
+
+
+class OfBodies:
+    """A number of every body on the device, in `array` with room for `room` of them, written where it becomes another one."""
+
+    def __init__(self, device, room: int):
+        self.device, self.array = device, device.zeros(room, wp.float64)
+        self._said: float | None = 0.0
+
+    def say(self, number: float | np.ndarray) -> None:
+        """It is that, of all or (n,)."""
+        known = isinstance(number, float)
+        if known and self._said == number:
+            return
+        self._said = None  # whatever stops this, nobody takes the numbers for those on the device
+        self.device.write(self.array, np.full(len(self.array), number) if known else number)
+        self._said = number if known else None

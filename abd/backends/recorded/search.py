@@ -35,7 +35,7 @@ class Search:
         if b.system.has_barriers:
             self.keep_limits()
         if b.friction.enabled:  # nobody else is content with less than the tolerance
-            launch(newton.body_residuals, n, c, b.at.body.weight, b.potential.gradient, b.scratch.a)
+            launch(newton.body_residuals, n, c, b.at.body.weight, b.scheme.lengths, b.potential.gradient, b.scratch.a)
             b.islands.reduce(b.scratch.a, sums.MAX, c.residual)
         launch(line_search.begin_search, n, c)
         self.measure_slope(c.slope)

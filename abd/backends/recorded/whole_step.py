@@ -68,7 +68,6 @@ class WholeStep:
         self._goes, self._solved, self._done = (
             self.state[k : k + 1] for k in (kernels.GOES, kernels.SOLVED, kernels.DONE)
         )
-        self._h = self.numbers[control.H : control.H + 1]
         self._wait = self._passed_over = 0
         self._rule: Scheme | None = None
         self._mode: np.ndarray | None = None
@@ -113,9 +112,11 @@ class WholeStep:
         asked = eps, speed, tolerance, rubs, judged
         if b.scheme.said is not self or self._rule is not rule or self._mode is not mode or self._asked != asked:
             self._say(rule, mode, *asked)
-        b.rows.memory.aim(b.at.ch2, time)
+        b.rows.memory.aim(rule.ch2, time)
         self._list_nobody()
         b.iteration.follow_rows()
+        if b.system.has_friction and tolerance == rubs:
+            b.iteration.forces_off.say(0.0)  # nothing is frozen, whose forces would have to balance
         if not b.iteration.linear.solver.exact:
             return self._leave()
         c = b.contacts.candidates
@@ -245,7 +246,7 @@ class WholeStep:
             b.rows.memory.mark_limited(b.at.current, b.scratch.marks)
             launch(kernels.find_limited, n, b.scratch.marks, self.kind, b.scheme.mode, int(judged), self.state)
         a, largest = b.scratch.a, b.iteration.path.largest
-        b.ways.launch_way(self._h, True, a)
+        b.ways.launch_way(b.scheme.lengths, True, a)
         b.islands.reduce(a, sums.MAX, c.each)
         b.islands.fold(c.each, sums.MAX, largest)
         if not self._nothing_touches:

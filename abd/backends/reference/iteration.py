@@ -32,22 +32,30 @@ class Iteration:
         self.backend = backend
 
     def begin(
-        self, tolerance: float, rubs: float, h: float, tightest: float, moving: np.ndarray | None = None,
-        loosely: float = 0.0, balanced: float = 0.0,
+        self, tolerance: float, rubs: float, h: float | np.ndarray, tightest: float, moving: np.ndarray | None = None,
+        loosely: float | np.ndarray = 0.0, balanced: float | np.ndarray = 0.0,
     ) -> bool:  # fmt: skip
         b = self.backend
-        self.h, self.free, self.loosely = h, np.ones(b.islands.count), np.zeros(b.islands.count)
+        self.lengths, self.free, self.loosely = np.full(b.n, h), np.ones(b.islands.count), np.zeros(b.islands.count)
         self.tolerance = np.full(b.islands.count, tolerance)
         self.tolerance[b.islands.host[np.concatenate([b.friction.owners, b.system.rubbing_bodies])]] = rubs
-        self.balanced = np.full(b.islands.count, np.inf)
-        self.loosely[b.islands.host[b.friction.owners]] = loosely
-        if balanced > 0.0:
-            self.balanced[b.islands.host[b.friction.owners] if tolerance != rubs else slice(None)] = balanced
+        self.balanced, owners = np.full(b.islands.count, np.inf), b.friction.owners
+        self.loosely[b.islands.host[owners]] = np.full(b.n, loosely)[owners]
+        if np.any(balanced):
+            bounded = owners if tolerance != rubs else np.flatnonzero(b.idle.mobile)
+            self.balanced[b.islands.host[bounded]] = np.full(b.n, balanced)[bounded]
         self.forcing, self.caution = Forcing(tightest), Caution(b.islands.count)
         self.converged = b.idle.asleep(moving)
         self.speed, self.at_end = np.zeros(b.islands.count), np.zeros(b.islands.count)
         self._linearized, self._begun = False, False
         return not self.converged.all()
+
+    @property
+    def h(self) -> np.ndarray:
+        """(islands,) length of the step [s]."""
+        out = np.zeros(self.backend.islands.count)
+        np.maximum.at(out, self.backend.islands.host, np.where(self.backend.idle.mobile, self.lengths, 0.0))
+        return np.where(out > 0.0, out, self.lengths.max(initial=0.0))
 
     def run(self, progress: Progress) -> Status:
         b, caution, trials, linear = self.backend, self.caution, progress.trials, progress.linear
@@ -105,17 +113,17 @@ class Iteration:
     def _residual(self) -> np.ndarray:
         """(islands,) largest change of a body's velocity by what the forces on it are off [m/s]."""
         b, out = self.backend, np.zeros(self.backend.islands.count)
-        off = np.linalg.norm(b.potential.gradient[:, :3], axis=1) / (b.constants.weight * self.h)
+        off = np.linalg.norm(b.potential.gradient[:, :3], axis=1) / (b.constants.weight * self.lengths)
         np.maximum.at(out, b.islands.host, off)
         return out
 
-    def speeds(self, h: float) -> np.ndarray:
+    def speeds(self) -> np.ndarray:
         return np.where(self.converged, -1.0, self.speed)
 
     def reached(self) -> np.ndarray:
         return self.at_end
 
-    def free_way(self, h: float) -> NotProven:
+    def free_way(self, h: float | np.ndarray) -> NotProven:
         b = self.backend
         # a body that is held may be on its goal already, to which it still has a way
         return b.ways.free_way(h, self.converged[b.islands.host] & b.idle.mobile)
@@ -180,7 +188,7 @@ class Iteration:
         if iterations and not forcing.decides((moving & (moved <= self.tolerance * self.h)).any()):
             moved, more = b.linear.tighten()
             iterations += more
-        forcing.advance(float(np.where(moving, moved, 0.0).max(initial=0.0)) / self.h)
+        forcing.advance(float(np.where(moving, moved, 0.0).max(initial=0.0)) / float(self.lengths.max(initial=0.0)))
         progress.linear += iterations
         return moved
 

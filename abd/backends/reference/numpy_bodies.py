@@ -26,7 +26,7 @@ class StepData:
         pt, At: (n, 3) [m], (n, 3, 3) inertial target; scale: (n,) weight of the inertia [-].
         pk, Ak: prescribed poses; lp, lA: their multipliers.
         held: (n,) bodies that do not move any more in this step.
-        gravity: (3,) [m/s^2]; pull: stiffness of the pull towards prescribed poses [-]; ch2: c h^2 [s^2].
+        gravity: (3,) [m/s^2]; pull: stiffness of the pull towards prescribed poses [-]; ch2: (n,) c h^2 [s^2].
     """
 
     pt: np.ndarray
@@ -39,7 +39,7 @@ class StepData:
     held: np.ndarray
     gravity: np.ndarray
     pull: float
-    ch2: float
+    ch2: np.ndarray
 
 
 class Boxes:
@@ -101,9 +101,9 @@ class BodyEnergies:
         energies = np.zeros(len(q))
         work = np.sum(self._external(step, free, reference) * (q[free] - reference[free]), axis=1)
         energies[free] = inertia.energy(self._masses(step, free), q[free], state(step.pt, step.At)[free])
-        energies[free] -= step.ch2 * work
+        energies[free] -= step.ch2[free] * work
         energies[goal] = prescribed.energy(data.weight[goal], data.spread[goal], step.pull, *self._pull(step, goal, q))
-        energies[free | goal] += step.ch2 * self._elastic(arap.energy, orthogonality.energy, free | goal, q)
+        energies[free | goal] += step.ch2[free | goal] * self._elastic(arap.energy, orthogonality.energy, free | goal, q)
         return energies
 
     def energies(self, at: Iterate, q: np.ndarray) -> np.ndarray:
@@ -120,18 +120,18 @@ class BodyEnergies:
         A, whose entries are about 1, tells in V as much as in terms of this size."""
         size, rows = np.zeros(len(q)), ~step.held
         elastic = self._elastic(arap.energy, orthogonality.energy, rows, q)
-        size[rows] = 2.0 * step.ch2 * np.sqrt(self.data.stiffness[rows] * elastic)
+        size[rows] = 2.0 * step.ch2[rows] * np.sqrt(self.data.stiffness[rows] * elastic)
         return size
 
     def gradient(self, step: StepData, q: np.ndarray) -> np.ndarray:
         """(n, 12) gradients."""
         data, (free, goal) = self.data, self._movers(step)
         gradient = self.inertial(step, q)
-        gradient[free] -= step.ch2 * self._external(step, free, q)
+        gradient[free] -= step.ch2[free, None] * self._external(step, free, q)
         pull = prescribed.gradient(data.weight[goal], data.spread[goal], step.pull, *self._pull(step, goal, q))
         gradient[goal] = state(*pull)
         elastic = self._elastic(arap.gradient, orthogonality.gradient, free | goal, q)
-        gradient[free | goal, 3:] += step.ch2 * elastic.reshape(-1, 9)
+        gradient[free | goal, 3:] += step.ch2[free | goal, None] * elastic.reshape(-1, 9)
         return gradient
 
     def inertial(self, step: StepData, q: np.ndarray) -> np.ndarray:
@@ -146,7 +146,7 @@ class BodyEnergies:
         blocks = np.zeros((len(q), 12, 12))
         blocks[free] = inertia.hessian(self._masses(step, free))
         blocks[goal] = prescribed.hessian(data.weight[goal], data.spread[goal], step.pull)
-        blocks[free | goal, 3:, 3:] += step.ch2 * self._elastic_blocks(free | goal, q)
+        blocks[free | goal, 3:, 3:] += step.ch2[free | goal, None, None] * self._elastic_blocks(free | goal, q)
         return blocks
 
     def arc_stiffness(self, step: StepData, q: np.ndarray, gradient: np.ndarray, touching: np.ndarray) -> np.ndarray:
@@ -158,11 +158,11 @@ class BodyEnergies:
         blocks, G, polar = np.zeros((len(q), 12, 12)), maps(gradient).copy(), self.data.arap != 0
         G[~touching] = 0.0
         turns, A = ~step.held & (self.data.rotation != Turning.HELD), maps(q)
-        G[turns] -= step.ch2 * self._elastic(arap.gradient, orthogonality.gradient, turns, q)
+        G[turns] -= step.ch2[turns, None, None] * self._elastic(arap.gradient, orthogonality.gradient, turns, q)
         rows = turns & (touching | polar)
         blocks[rows, 3:, 3:] = arc_stiffness.hessian(A[rows], G[rows], turning(self.data)[rows])
         rows &= ~polar
-        blocks[rows, 3:, 3:] -= orthogonality.stress(step.ch2 * self.data.stiffness[rows], A[rows])
+        blocks[rows, 3:, 3:] -= orthogonality.stress(step.ch2[rows] * self.data.stiffness[rows], A[rows])
         return blocks
 
     def _masses(self, step: StepData, rows: np.ndarray) -> np.ndarray:

@@ -47,7 +47,7 @@ class NumpyContacts:
         self.topology = None if self.settings.contact_set == "ipc" else Topology.of(model, self.surfaces)
         self.moments = smallest_moments(model)
         self.caution = np.ones(len(model.bodies))
-        self.pair_law, self.scale = PairLaw(model), 1.0
+        self.pair_law, self.scale = PairLaw(model), np.ones(len(model.bodies))
         self.party = np.zeros(len(model.bodies), dtype=int)
         self.search(standing(model.bodies.q))
 
@@ -55,9 +55,9 @@ class NumpyContacts:
         """Take the friction of all pairs from the model again."""
         self.pairs = pairs_of(self.model, self.pairs.i, self.pairs.j)
 
-    def set_scale(self, ch2: float) -> None:
-        """c h^2, by which the energies of all pairs stand in the incremental potential."""
-        self.scale = ch2
+    def set_scale(self, ch2: float | np.ndarray) -> None:
+        """c h^2 of the bodies (n,), or of all, by which the energies of pairs stand in the incremental potential."""
+        self.scale = np.broadcast_to(ch2, len(self.model.bodies))
         self._take_law()
 
     def set_own_laws(self, own: OwnLaws) -> None:
@@ -70,7 +70,7 @@ class NumpyContacts:
         law, c = self.pair_law, self.candidates
         first, second = c.first.astype(np.int64), c.second.astype(np.int64)
         self.activation = law.activation(first, second)
-        kappa = self.scale * law.stiffness(first, second, self.activation, c.xi)
+        kappa = self.scale[first] * law.stiffness(first, second, self.activation, c.xi)
         self.parameters = ContactParameters(kappa, self.activation, self.settings.barrier)
         self.part_parameters = self.parameters if self.minima is None else self.parameters[self.minima.source]
 

@@ -60,11 +60,11 @@ class NumpyFriction:
 
     def lag(
         self, q: np.ndarray, heading: np.ndarray, chosen: np.ndarray | None = None,
-        begin: tuple[np.ndarray, np.ndarray, float] | None = None,
+        begin: tuple[np.ndarray, np.ndarray, np.ndarray] | None = None,
     ) -> None:  # fmt: skip
         """Freeze the contacts that rub in the state q (n, 12), those of `chosen` bodies (n,) bool alone if they are given: the
         others keep what was frozen. `heading` as in `abd.potentials.friction.freeze`; `begin`: the reference xh (n, 12), by what
-        vectors (n, 3) bodies turn from it [rad], and eps [m], for slips along arcs."""
+        vectors (n, 3) bodies turn from it [rad], and eps (n,) [m], for slips along arcs."""
         if not self.enabled:
             return
         touching, before = self.touching, (self.lagged, self.candidates, self.owners)
@@ -72,7 +72,7 @@ class NumpyFriction:
         if self.follows_arcs and begin is not None:
             rest, turn, eps = begin
             more = arc_slip.passed(self.lagged, self.candidates, q, rest, heading, turn, touching.model.bodies.radius)
-            self.lagged = replace(self.lagged, share=self.lagged.share + more / eps)
+            self.lagged = replace(self.lagged, share=self.lagged.share + more / eps[self.owners, None])
         if chosen is not None:
             old, new = ~chosen[before[2]], chosen[self.owners]
             both = zip(before[:2], (self.lagged, self.candidates), strict=True)
@@ -119,15 +119,16 @@ class NumpyFriction:
         on_i = np.where(lagged.flipped[:, None], lagged.Y_second, lagged.Y_first)
         return i * len(self.touching.model.bodies) + j, lagged.kind.astype(np.int32), on_i[:, 1:]
 
-    def keep_anchors(self, moved: np.ndarray, q: np.ndarray, now: np.ndarray, eps: float) -> None:
+    def keep_anchors(self, moved: np.ndarray, q: np.ndarray, now: np.ndarray, eps: np.ndarray) -> None:
         """Remember how far the contacts are stretched after a step from `now` to q (n, 12), with displacements `moved`
-        (n, 12) against the reference xh; eps [m]."""
+        (n, 12) against the reference xh; eps (n,) [m]."""
         if not self.sticks:
             return
         lagged, frozen = self.lagged, self.candidates
         A, before = (state[:, 3:].reshape(-1, 3, 3) for state in (q, now))
         turned = axial(A @ np.linalg.inv(before))
         spin = 0.5 * np.einsum("li,li->l", turned[frozen.first] + turned[frozen.second], lagged.n)
+        eps = eps[self.owners, None]
         e = friction.stretch(lagged, frozen.positions(moved), eps)
         self.anchors = Anchors(*self._places(), _signs(lagged) * kept(e, eps, lagged.n, spin))
 
@@ -149,9 +150,9 @@ class NumpyFriction:
         n, share = np.where(flip, -lagged.n, lagged.n), _signs(lagged) * lagged.share
         return np.where(flip, bodies[:, ::-1], bodies), lagged.kind, n, Y_i, Y_j, share
 
-    def energy(self, moved: np.ndarray, eps: float) -> np.ndarray:
-        """(l,) energies for displacements `moved` (n, 12) against the reference xh; eps [m]."""
-        return friction.energy(self.lagged, self.candidates.positions(moved), eps)
+    def energy(self, moved: np.ndarray, eps: np.ndarray) -> np.ndarray:
+        """(l,) energies for displacements `moved` (n, 12) against the reference xh; eps (n,) [m]."""
+        return friction.energy(self.lagged, self.candidates.positions(moved), eps[self.owners])
 
     def energies(self, at: Iterate, q: np.ndarray) -> np.ndarray:
         """(l,) energies in the state q."""
@@ -161,15 +162,16 @@ class NumpyFriction:
         """Add to gradient (n, 12) and blocks (n, n, 12, 12)."""
         add_elements(self.candidates, self.elements(at.q - at.rest, at.eps), gradient, blocks)
 
-    def elements(self, moved: np.ndarray, eps: float) -> Elements:
+    def elements(self, moved: np.ndarray, eps: np.ndarray) -> Elements:
         """Elements of the frozen contacts."""
         share = self.touching.shares(self.candidates)
-        return friction.friction_elements(self.lagged, self.candidates.positions(moved), eps, share)
+        return friction.friction_elements(self.lagged, self.candidates.positions(moved), eps[self.owners], share)
 
-    def work(self, moved: np.ndarray, step: np.ndarray, eps: float) -> float:
-        """Work on the motion `step` (n, 12), times c h^2: positions are linear in q, so displacements are as well."""
-        gradients = friction.gradient(self.lagged, self.candidates.positions(moved), eps)
-        return -float(np.sum(gradients * self.candidates.positions(step).reshape(-1, 12)))
+    def work(self, moved: np.ndarray, step: np.ndarray, eps: np.ndarray, ch2: np.ndarray) -> float:
+        """Work on the motion `step` (n, 12) [J], of bodies with their c h^2 (n,): positions are linear in q, so displacements are
+        as well."""
+        gradients = friction.gradient(self.lagged, self.candidates.positions(moved), eps[self.owners])
+        return -float(np.sum(gradients * self.candidates.positions(step).reshape(-1, 12) / ch2[self.owners, None]))
 
 
 def _signs(lagged: Lagged) -> np.ndarray:

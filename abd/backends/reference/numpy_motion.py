@@ -11,7 +11,7 @@ from abd.backends.body_data import BodyData, Turning
 from abd.backends.reference.numpy_bodies import maps, positions, state, turning
 from abd.model import Kind
 from abd.potentials import free_motion, gyration
-from abd.potentials.integrators import LASTING, Mode, Scheme, levels
+from abd.potentials.integrators import LASTING, Mode, Scheme, Schemes, levels
 from abd.rotations import axial, nearest_rotation_vectors, rotations
 
 
@@ -58,25 +58,30 @@ class Motion:
         """(n, 3) angular velocities in rates (n, 12), as far as the bodies may turn."""
         return np.einsum("nij,nj->ni", self.projectors, axial(maps(velocity) @ np.linalg.inv(maps(q))))
 
-    def rows(self, rule: Scheme, mode: np.ndarray, q: np.ndarray, velocity: np.ndarray) -> np.ndarray:
+    def rows(self, rule: Scheme | Schemes, mode: np.ndarray, q: np.ndarray, velocity: np.ndarray) -> np.ndarray:
         """(n,) rows of `Scheme.motion` that bodies of these modes follow from a state (`abd.potentials.integrators.levels`)."""
         arms = np.einsum("kij,kj->ki", maps(q)[self.armed], self.arms)
         turns = np.linalg.norm(np.cross(self.turnings(q, velocity)[self.armed], arms), axis=1)
         level = np.zeros(len(mode), dtype=int)
-        np.maximum.at(level, self.mechanism[self.armed], levels(rule, turns))
+        of = np.broadcast_to(rule.of, len(mode))[self.armed]
+        for place, one in enumerate(rule.each):
+            mine = of == place
+            np.maximum.at(level, self.mechanism[self.armed[mine]], levels(one, turns[mine]))
         return np.where(mode == Mode.SMOOTH, Mode.SMOOTH + level[self.mechanism], mode)
 
     def coast(
-        self, rule: Scheme, mode: np.ndarray, q: np.ndarray, velocity: np.ndarray, memory: np.ndarray, pulled: np.ndarray
-    ) -> Target:
+        self, rule: Scheme | Schemes, mode: np.ndarray, q: np.ndarray, velocity: np.ndarray, memory: np.ndarray,
+        pulled: np.ndarray,
+    ) -> Target:  # fmt: skip
         """By the free rigid motion of the step with the impulse of what is remembered (n, 12), and of springs, which have
         `pulled` (n, 12) at its begin (`abd.joints.rows.springs.pulls`); `mode` are their `rows`."""
-        h, k, A = rule.h, rule.motion[mode], maps(q)
+        k, A = rule.rows(mode), maps(q)
+        h = k[:, [0]]
         force, torque, mean_force, mean_torque = np.split(memory, 4, axis=1)
         w, inertia = self.turnings(q, velocity), free_motion.inertia(A, self.data.moment)
         L = np.einsum("nij,nj->ni", inertia, w)
         free = (self.data.rotation == Turning.FREE)[:, None, None]
-        Q = np.where(free, free_motion.free_rotation(inertia, L, h), rotations(h * w))
+        Q = np.where(free, free_motion.free_rotation(inertia, L, h[:, 0]), rotations(h * w))
         # what forces turn is the body as it will stand, like the implicit part of the step
         known = memory.reshape(-1, 2, 6)
         along = self.thin_axes(k, A)
@@ -132,19 +137,19 @@ class Motion:
         return np.where(spins, new / beta, 1.0), more, last[:, 3:], np.where(spins, old - (0.5 - new), 0.0)
 
     def keep(
-        self, rule: Scheme, mode: np.ndarray, target: Target, q: np.ndarray, now: np.ndarray, before: np.ndarray,
+        self, rule: Scheme | Schemes, mode: np.ndarray, target: Target, q: np.ndarray, now: np.ndarray, before: np.ndarray,
         velocity: np.ndarray, memory: np.ndarray, pulled: np.ndarray, pulls: np.ndarray,
     ) -> tuple[np.ndarray, np.ndarray]:  # fmt: skip
         """Velocities and memory (n, 12) after a step from `now` to q; `velocity` before it, springs that have pulled and pull
         (n, 12) in both (`abd.joints.rows.springs.pulls`)."""
-        k, A = rule.motion[mode], maps(q)
+        k, A = rule.rows(mode), maps(q)
         stiffness = k[:, 4] * (target.scale / np.where(self.dynamic, k[:, 1], 1.0))
         pushed = stiffness[:, None] * self.mass_matrix * (q - target.q)
         fresh = np.concatenate([pushed[:, :3], free_motion.torque(maps(pushed), A)], axis=1) - pulls[:, 6:]
         known = memory.reshape(-1, 2, 6)
         along, stands = self.thin_axes(k, maps(now)), self.thin_axes(k, A)
         impulse, mean = (blended(k, column, known) for column in (9, 6))
-        first, last = (0.5 * rule.h * one[:, :6] for one in (pulled, pulls))
+        first, last = (0.5 * k[:, [0]] * one[:, :6] for one in (pulled, pulls))
         gain = k[:, [8]] * fresh + impulse + first + last
         mean[:, 3:] = gyration.carried(mean[:, 3:], along, stands)
         kept = np.concatenate([fresh, k[:, [5]] * fresh + mean], axis=1)
@@ -154,7 +159,7 @@ class Motion:
         about = k[:, 8] * np.sum(stands * fresh[:, 3:], axis=1) + np.sum(along * impulse[:, 3:], axis=1)
         about += np.sum(stands * last[:, 3:], axis=1) + np.sum(along * first[:, 3:], axis=1)
         L = old + gain[:, 3:]
-        L = self.about_thin(k, rule.h, maps(now), inertia, old, A, L, stands, about)
+        L = self.about_thin(k, maps(now), inertia, old, A, L, stands, about)
         w = self.spins(free_motion.inertia(A, self.data.moment), L)
         rigid = state(v, free_motion.rates(A, w))
         other = difference(rule, q, now, before)
@@ -162,12 +167,12 @@ class Motion:
         return np.where(moves, rigid, other), np.where(moves, kept, memory)
 
     def about_thin(
-        self, k: np.ndarray, h: float, now: np.ndarray, inertia: np.ndarray, old: np.ndarray, A: np.ndarray, L: np.ndarray,
+        self, k: np.ndarray, now: np.ndarray, inertia: np.ndarray, old: np.ndarray, A: np.ndarray, L: np.ndarray,
         stands: np.ndarray, about: np.ndarray,
     ) -> np.ndarray:  # fmt: skip
         """Momenta L (n, 3) at A with those about thin axes by Euler's equation (`abd.potentials.gyration`): of impulses
         `about` them (n,), and of the free motion from `now` with momenta `old` (n, 3)."""
-        some = self.thin >= 0
+        some, h = self.thin >= 0, k[:, 0]
         Q = free_motion.free_rotation(inertia, old, h)
         free = free_motion.spin(Q @ inertia @ Q.transpose(0, 2, 1), old)
         w = self.spins(free_motion.inertia(A, self.data.moment), L)
@@ -184,18 +189,18 @@ class Motion:
         return L + (about - np.sum(stands * L, axis=1))[:, None] * stands
 
     def chord(
-        self, rule: Scheme, q: np.ndarray, before: np.ndarray, velocity: np.ndarray, earlier: np.ndarray
+        self, rule: Scheme | Schemes, q: np.ndarray, before: np.ndarray, velocity: np.ndarray, earlier: np.ndarray
     ) -> Target:
         """On the chords of the last two steps."""
-        u = rule.weights[1]
+        u = rule.chords
         target = u[0] * q + u[1] * before + u[2] * velocity + u[3] * earlier
         return Target(
             q=target,
             scale=np.ones(len(q)),
             rest=u[4] * q + u[5] * before,
             dp=positions(target) - positions(q),
-            w=rule.h * self.turnings(q, velocity),
-            load=np.full(len(q), rule.c * rule.h**2),
+            w=np.full(len(q), rule.h)[:, None] * self.turnings(q, velocity),
+            load=np.full(len(q), rule.ch2),
             push=np.zeros((len(q), 3)),
             twist=np.zeros((len(q), 3)),
         )
@@ -218,6 +223,6 @@ def lasting(force: np.ndarray, before: np.ndarray) -> np.ndarray:
     return np.where(size > LASTING * old, 0.0, force)
 
 
-def difference(rule: Scheme, q: np.ndarray, now: np.ndarray, before: np.ndarray) -> np.ndarray:
+def difference(rule: Scheme | Schemes, q: np.ndarray, now: np.ndarray, before: np.ndarray) -> np.ndarray:
     """(n, 12) rates at q by the differences to the states before it."""
-    return rule.weights[1, 6] * (q - now) + rule.weights[1, 8] * (before - now)
+    return rule.chords[6] * (q - now) + rule.chords[8] * (before - now)

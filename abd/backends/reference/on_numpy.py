@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+import numpy as np
+
 from abd.backends.body_data import BodyData
 from abd.backends.reference.dense_solver import DenseSolver
 from abd.backends.reference.iteration import Iteration
@@ -55,7 +57,7 @@ class NumpyBackend:
         self.model, self.device, self.n = model, Host(), len(model.bodies)
         self.constants, self.islands, self.scheme = BodyData.of(model), Islands(self.n), HostScheme()
         constants, scheme, boxes, q = self.constants, self.scheme, Boxes(model), model.bodies.q
-        self.at = Iterate(q, q, q)
+        self.at = Iterate(q, q, q, ch2=np.ones(self.n), eps=np.zeros(self.n))
         potential = self.potential = Potential(model, constants, self.islands, self.at, build_system(model))
         self.loads = Loads(potential)
         idle = self.idle = Idle(model, constants, potential)

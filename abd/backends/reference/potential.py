@@ -24,7 +24,7 @@ class Iterate:
     Attributes:
         q: (n, 12) current iterate; trial: the state tried last; rest: friction's reference xh.
         step: what the step holds fixed, turn: (n, 3) rotation vectors by which its inertial target turns bodies [rad], both
-            None before the first one; ch2: c h^2 of it [s^2]; eps: friction's, in displacements [m].
+            None before the first one; ch2: (n,) c h^2 of it [s^2]; eps: (n,) friction's, in displacements [m].
     """
 
     q: np.ndarray
@@ -32,8 +32,8 @@ class Iterate:
     rest: np.ndarray
     step: StepData | None = None
     turn: np.ndarray | None = None
-    ch2: float = 1.0
-    eps: float = 0.0
+    ch2: np.ndarray | None = None
+    eps: np.ndarray | None = None
 
 
 class Term(Protocol):

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from abd.backends.reference.numpy_motion import Target
-from abd.potentials.integrators import Scheme
+from abd.potentials.integrators import Scheme, Schemes
 
 
 @dataclass
@@ -15,7 +15,7 @@ class HostScheme:
     """The scheme, the modes of the bodies (n,) (`abd.potentials.integrators.Mode`) and the rows of its `motion` that they follow
     (n,), and what they make of the state."""
 
-    rule: Scheme | None = None
+    rule: Scheme | Schemes | None = None
     mode: np.ndarray | None = None
     rows: np.ndarray | None = None
     target: Target | None = None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+import numpy as np
 import warp as wp
 
 from cuda_kernels.bodies.affine import Pose
@@ -18,8 +19,8 @@ class Iterate:
         body: constants of the bodies; step: what the step holds fixed.
         current, trial: poses in slots "current" and "trial"; rest: friction's reference.
         done: (n,) int32, 1 for bodies whose island takes no part: they keep what they have.
-        ch2: c h^2 of the step [s^2]; eps: friction's, in displacements [m]; kernels read them in `step` and in what is lagged
-            (`Steps.set_scales`), so that records serve steps of any length.
+        ch2: (n,) c h^2 of the step [s^2]; eps: (n,) friction's, in displacements [m]; kernels read them in `step` and
+            in what is lagged (`Steps.set_scales`), so that records serve steps of any length.
         along: island (n,) of the bodies, and alpha (islands,), where the trial lies on the path of the last search for
             collisions; None otherwise.
     """
@@ -30,8 +31,8 @@ class Iterate:
     body: BodyData | None = None
     step: StepData | None = None
     done: wp.array | None = None
-    ch2: float = 1.0
-    eps: float = 0.0
+    ch2: np.ndarray | None = None
+    eps: np.ndarray | None = None
     along: tuple[wp.array, wp.array] | None = None
 
     def pose(self, slot: str) -> Pose:

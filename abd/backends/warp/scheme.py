@@ -9,7 +9,7 @@ from abd.backends.device.device import ALONE, Device
 from abd.joints.closure.link_graph import joined_components
 from abd.joints.rows.sizes import turning_arms
 from abd.model import Model
-from abd.potentials.integrators import COLUMNS, LEVELS, Mode, Scheme
+from abd.potentials.integrators import COLUMNS, LEVELS, Mode, Scheme, Schemes
 from cuda_kernels.bodies import integrators
 from cuda_kernels.bodies.affine import Pose
 
@@ -18,8 +18,8 @@ class DeviceScheme:
     """Numbers of a scheme, and which of them every one of n bodies takes.
 
     Attributes:
-        rule: the scheme; weights (2, 9), shares (3,), motion (2 + levels, columns): its numbers; mode: (n,)
-            `abd.potentials.integrators.Mode`.
+        rule: the scheme, or those of several worlds; of (n,): place of every body's among them; weights (s, 2, 9), motion
+            (s, 2 + levels, columns), lengths (n,) [s], shares (3,): their numbers; mode: (n,) `abd.potentials.integrators.Mode`.
         of_bodies: what says which row of `motion` bodies follow, and `motion`.
         said: who wrote them last and knows that they are still there; None where that is nobody.
     """
@@ -27,21 +27,31 @@ class DeviceScheme:
     def __init__(self, model: Model, device: Device):
         n, (armed, arms) = len(model.bodies), turning_arms(model)
         self.device = device
-        self.rule: Scheme | None = None
-        self.weights, self.shares = device.zeros((2, 9), wp.float64), device.zeros(3, wp.float64)
-        self.motion = device.zeros((Mode.SMOOTH + LEVELS, len(COLUMNS)), wp.float64)
+        self.rule: Scheme | Schemes | None = None
+        worlds = len(np.unique(model.bodies.world))
+        self.of, self.lengths, self._apart = device.zeros(n, wp.int32), device.zeros(n, wp.float64), False
+        self.weights, self.shares = device.zeros((max(worlds, 1), 2, 9), wp.float64), device.zeros(3, wp.float64)
+        self.motion = device.zeros((max(worlds, 1), Mode.SMOOTH + LEVELS, len(COLUMNS)), wp.float64)
         self.mode, self.level, self.asked = (device.zeros(count, wp.int32) for count in (n, n, len(armed)))
         self.mechanism, self.armed = device.upload(joined_components(model), wp.int32), device.upload(armed, wp.int32)
         self.arms = device.upload(arms, wp.vec3d)
-        self.of_bodies = self.mode, self.mechanism, self.level, self.motion
+        self.first_weights, self.first_motion = self.weights[0], self.motion[0]
+        self.of_bodies = self.mode, self.mechanism, self.level, self.of, self.motion
         self.said: object | None = None
 
-    def set_rule(self, rule: Scheme) -> None:
-        """Take over a scheme."""
-        self.rule = rule
-        self.device.write(self.weights, rule.weights)
-        self.device.write(self.shares, np.array(rule.shares))
-        self.device.write(self.motion, rule.motion)
+    def set_rule(self, rule: Scheme | Schemes) -> None:
+        """Take over a scheme, or those of several worlds."""
+        if rule is self.rule:
+            return
+        self.rule = None  # whatever stops this, nobody takes the numbers for those on the device
+        write, several = self.device.write, rule.each
+        write(self.weights, np.stack([one.weights for one in several]))
+        write(self.motion, np.stack([one.motion for one in several]))
+        write(self.shares, np.array(several[0].shares))
+        write(self.lengths, np.broadcast_to(rule.h, len(self.lengths)))
+        if self._apart or len(several) > 1:
+            write(self.of, np.broadcast_to(rule.of, len(self.of)).astype(np.int32))
+        self._apart, self.rule = len(several) > 1, rule
 
     def set_mode(self, mode: np.ndarray) -> None:
         """Take over the modes of the bodies (n,)."""
@@ -53,10 +63,10 @@ class DeviceScheme:
         if not count:
             return
         self.device.fill(self.level)
-        launch(integrators.ask_levels, count, body, self.armed, self.arms, now, velocity, self.motion, self.asked)
+        launch(integrators.ask_levels, count, body, self.armed, self.arms, now, velocity, self.of, self.motion, self.asked)
         launch(integrators.choose_levels, count, self.armed, self.mechanism, self.asked, self.level, grain=ALONE)
 
     @property
     def of_rows(self) -> tuple[wp.array, wp.array]:
         """What joint rows read of it."""
-        return self.weights, self.mode
+        return self.first_weights, self.mode

@@ -15,6 +15,7 @@ from abd.backends.answers import NotProven
 from abd.energies import Figures
 from abd.joints.rows.sizes import half_length
 from abd.model import Kind, Model
+from abd.potentials.integrators import longest
 from abd.step.ways import NotFree
 
 SHORT = 0.2
@@ -39,9 +40,10 @@ class FastHits:
         self._prescribed = bool((bodies.kind == Kind.KINEMATIC).any())
 
     def refuse(
-        self, backend, state: Callable[[], tuple[np.ndarray, np.ndarray]], touched: np.ndarray, h: float
-    ) -> None:
-        """Refuse a (sub)step of h [s] whose iterate shows some.
+        self, backend, state: Callable[[], tuple[np.ndarray, np.ndarray]], touched: np.ndarray,
+        h: float | np.ndarray,
+    ) -> None:  # fmt: skip
+        """Refuse a (sub)step of h [s], of all or (n,), whose iterate shows some.
 
         Args:
             state: its beginning, q and qd (n, 12), asked for where they are needed.
@@ -59,8 +61,9 @@ class FastHits:
         q, qd = state()
         v = qd[:, :3]
         turning = backend.readings.vertex_speeds() - np.linalg.norm(v, axis=1)
-        whole = h * np.linalg.norm(v[i] - v[j], axis=1)
-        way, short = whole + h * (turning[i] + turning[j]), SHORT * np.minimum(self.sizes[i], self.sizes[j])
+        length = np.broadcast_to(h, len(q))[i]
+        whole = length * np.linalg.norm(v[i] - v[j], axis=1)
+        way, short = whole + length * (turning[i] + turning[j]), SHORT * np.minimum(self.sizes[i], self.sizes[j])
         far = way > short
         if not far.any():
             return
@@ -69,10 +72,10 @@ class FastHits:
         came = np.minimum(np.linalg.norm(moved[i] - moved[j], axis=1) / np.where(whole > 0.0, whole, np.inf), 1.0)
         raise FastHit(NotProven(np.maximum(came - share, share), np.stack([i, j], axis=1)), self.names, h)
 
-    def possible(self, figures: Figures | None, h: float) -> bool:
-        """Whether bodies may come far relative to one another in a (sub)step of h [s]: by the energy of the state, which is
-        known, so that nothing is read where all is slow; `figures` None where it is not."""
+    def possible(self, figures: Figures | None, h: float | np.ndarray) -> bool:
+        """Whether bodies may come far relative to one another in a (sub)step of h [s], of all or (n,): by the energy of the
+        state, which is known, so that nothing is read where all is slow; `figures` None where it is not."""
         if figures is None or self._prescribed:
             return True
         speed = np.sqrt(2.0 * figures.kinetic / self._lightest) + figures.fastest * self._largest
-        return bool(2.0 * h * speed > SHORT * self._smallest)
+        return bool(2.0 * longest(h) * speed > SHORT * self._smallest)

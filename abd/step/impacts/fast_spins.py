@@ -17,6 +17,7 @@ from abd.backends.answers import NotProven
 from abd.energies import Figures, spin
 from abd.joints.rows.sizes import half_length
 from abd.model import Kind, Model
+from abd.potentials.integrators import longest
 from abd.potentials.rolling import RUB
 from abd.step.ways import NotFree
 
@@ -38,8 +39,9 @@ class FastSpins:
         self.names, self.dynamic = bodies.names, bodies.kind == Kind.DYNAMIC
         self.least = OFF * half_length(bodies.mass, bodies.moment)
 
-    def refuse(self, backend, state: Callable[[], tuple[np.ndarray, np.ndarray]], h: float) -> None:
-        """Refuse a (sub)step of h [s] some of whose bodies turn too far about the normals of contacts that are frozen.
+    def refuse(self, backend, state: Callable[[], tuple[np.ndarray, np.ndarray]], h: float | np.ndarray) -> None:
+        """Refuse a (sub)step of h [s], of all or (n,), some of whose bodies turn too far about the normals of contacts that are
+        frozen.
 
         Args:
             state: its beginning, q and qd (n, 12), asked for where they are needed.
@@ -51,7 +53,7 @@ class FastSpins:
         if not touching.any():
             return
         q, qd = state()
-        w = h * spin(q, qd)
+        w = np.broadcast_to(h, len(q))[:, None] * spin(q, qd)
         fast = touching & (np.linalg.norm(w, axis=1) > FAR)
         if not fast.any():
             return
@@ -66,6 +68,7 @@ class FastSpins:
         if far.any():
             raise FastSpin(NotProven(FAR / turn[far], pairs[far]), self.names, h)
 
-    def possible(self, figures: Figures | None, h: float) -> bool:
-        """Whether bodies may turn so far in a (sub)step of h [s]; `figures` of its beginning, None where they are not known."""
-        return figures is None or h * figures.fastest > FAR
+    def possible(self, figures: Figures | None, h: float | np.ndarray) -> bool:
+        """Whether bodies may turn so far in a (sub)step of h [s], of all or (n,); `figures` of its beginning, None where they are
+        not known."""
+        return figures is None or longest(h) * figures.fastest > FAR

@@ -28,7 +28,7 @@ class Rebounds:
         """Nobody has rebounded."""
         self.rebounded = self.linked.nobody
 
-    def rebound(self, h: float, limited: np.ndarray) -> tuple[np.ndarray, np.ndarray, float] | None:
+    def rebound(self, h: float | np.ndarray, limited: np.ndarray) -> tuple[np.ndarray, np.ndarray, float] | None:
         """Give the velocities what impacts give back (`Restitution.rebound`); limits push on `limited` (n,) bodies."""
         backend, model, joints = self.backend, self.model, self.backend.system
         touching = self.linked.dynamic & (backend.touch.touching() != 0)
@@ -49,7 +49,7 @@ class Rebounds:
                 self.copies.memory = joints.struck(self.copies.memory, after[0], rebound[0] - after[1])
         return rebound
 
-    def begin_from(self, struck: np.ndarray, h: float) -> None:
+    def begin_from(self, struck: np.ndarray, h: float | np.ndarray) -> None:
         """What bodies (b,) that impacts gave other velocities remember.
 
         bdf2 goes on from two states: the one before is where the new velocity would have come from in free fall.
@@ -59,18 +59,20 @@ class Rebounds:
         if self.settings.integrator == "bdf2":
             self.set_previous(*self.backend.states.read_previous(), h)
 
-    def set_previous(self, q: np.ndarray, qd: np.ndarray, h: float) -> None:
-        """Other states and velocities (n, 12) before the last step, now one of h [s]; those that impacts have given other
-        velocities come from free fall."""
+    def set_previous(self, q: np.ndarray, qd: np.ndarray, h: float | np.ndarray) -> None:
+        """Other states and velocities (n, 12) before the last step, now one of h [s], of all or (n,); those that impacts have
+        given other velocities come from free fall."""
         if self.settings.integrator == "bdf2" and self.rebounded.any():
             q, qd = q.copy(), qd.copy()
             now, velocity, some = *self.backend.states.read_state(), self.rebounded
-            q[some], qd[some] = before_fall(now[some], velocity[some], self.settings.gravity, h)
+            q[some], qd[some] = before_fall(
+                now[some], velocity[some], self.settings.gravity, np.broadcast_to(h, len(now))[some, None]
+            )
         self.copies.set_previous(q, qd)
 
 
-def before_fall(q: np.ndarray, qd: np.ndarray, gravity: np.ndarray, h: float) -> tuple[np.ndarray, np.ndarray]:
-    """Where bodies with states (k, 12) were h [s] ago, and their velocities, if free fall has led there."""
+def before_fall(q: np.ndarray, qd: np.ndarray, gravity: np.ndarray, h: float | np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Where bodies with states (k, 12) were h [s] ago, of all or (k, 1), and their velocities, if free fall has led there."""
     q, qd = q - h * qd, qd.copy()
     q[:, :3] += 0.5 * h * h * gravity
     qd[:, :3] -= h * gravity

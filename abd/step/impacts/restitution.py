@@ -94,7 +94,7 @@ class Restitution:
         strikes: Strikes,
         before: tuple[np.ndarray, np.ndarray],
         after: tuple[np.ndarray, np.ndarray],
-        h: float,
+        h: float | np.ndarray,
         system: JointSystem,
         sweep: Sweep = swept,
     ) -> tuple[np.ndarray, np.ndarray, float] | None:
@@ -102,7 +102,7 @@ class Restitution:
         without impacts.
 
         Args:
-            before, after: states and velocities (n, 12) at the beginning and at the end of the step; h: [s].
+            before, after: states and velocities (n, 12) at the beginning and at the end of the step; h: [s], of all or (n,).
             system: rows of the joints at present.
             sweep: as `abd.potentials.sweeps.swept`.
         """
@@ -112,13 +112,14 @@ class Restitution:
         then, now = self._twists(*before), self._twists(q, qd)
         size = strikes.size
         closing, left = strikes.power(then), strikes.power(now)
-        fall, resting = h * float(np.linalg.norm(self.settings.gravity)), 2.0 * self.settings.tolerance
-        least = max(2.0 * fall, resting)
+        lengths, resting = np.broadcast_to(h, len(q)), 2.0 * self.settings.tolerance
+        fall = lengths[strikes.pairs[:, 0]] * float(np.linalg.norm(self.settings.gravity))
+        least = np.maximum(2.0 * fall, resting)
         strikes_now = closing < -least * size
         opens, elastic = np.maximum(closing, 0.0), strikes.restitution >= ELASTIC
         fastest = np.where(self.dynamic, np.linalg.norm(then[:, :3], axis=1), 0.0)[strikes.pairs].max(axis=1)
         opens[elastic] = np.maximum(opens, PARTS * fastest * size)[elastic]
-        grants = np.where(elastic, SETTLES * resting, strikes.grants * max(PUSHES * fall, resting))
+        grants = np.where(elastic, SETTLES * resting, strikes.grants * np.maximum(PUSHES * fall, resting))
         stirs = strikes_now | (left - opens > grants * size)
         if not stirs.any():
             return None
@@ -129,7 +130,7 @@ class Restitution:
             pairs = of == world
             found = self._rebound_in(
                 worlds == world, strikes.among(pairs), stirs[pairs], opens[pairs], closing[pairs], left[pairs], before, after,
-                then, now, least, h, system, sweep,
+                then, now, float(least[pairs][0]), float(lengths[worlds == world][0]), system, sweep,
             )  # fmt: skip
             if found is not None:
                 twists, friction = found
@@ -270,10 +271,12 @@ class Restitution:
 
     def _energy(self, world: np.ndarray, q: np.ndarray, twists: np.ndarray) -> float:
         """Kinetic energy of the rigid motion of the dynamic bodies of a world, (n,) bool [J]."""
-        twists = twists.reshape(-1, 6)
-        turning = np.einsum("ni,nij,nj->n", twists[:, 3:], self._inertia(q), twists[:, 3:])
-        moving = self.model.bodies.mass * np.sum(twists[:, :3] ** 2, axis=1)
-        return 0.5 * float(np.sum((moving + turning)[self.dynamic & world]))
+        some, bodies = self.dynamic & world, self.model.bodies
+        twists = twists.reshape(-1, 6)[some]
+        inertia = free_motion.inertia(q[some, 3:].reshape(-1, 3, 3), bodies.moment[some])
+        turning = np.einsum("ni,nij,nj->n", twists[:, 3:], inertia, twists[:, 3:])
+        moving = bodies.mass[some] * np.sum(twists[:, :3] ** 2, axis=1)
+        return 0.5 * float(np.sum(moving + turning))
 
     def _inertia(self, q: np.ndarray) -> np.ndarray:
         """(n, 3, 3) about the centres of mass, world axes [kg m^2]."""

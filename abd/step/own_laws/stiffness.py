@@ -97,8 +97,9 @@ class ContactStiffness:
         grown[of[tight]] = True
         return grown
 
-    def end(self, backend, h: float) -> None:
-        """A step of length h [s] has ended: let go of pairs that have separated, and of factors that are not needed."""
+    def end(self, backend, h: float | np.ndarray) -> None:
+        """A step of length h [s], of all or (n,), has ended: let go of pairs that have separated, and of factors that are not
+        needed."""
         law = backend.pair_law
         own = law.own
         if not len(own):
@@ -106,7 +107,8 @@ class ContactStiffness:
         gap = _gaps_of(own, law, *backend.touch.pair_gaps())
         if ((gap >= 1.0) & (gap < np.inf)).any():  # such gaps may be bounds
             gap = _gaps_of(own, law, *backend.touch.pair_gaps(exact=True))
-        usual = law.regular(*law.bodies_of(own.key))
+        first, second = law.bodies_of(own.key)
+        usual, h = law.regular(first, second), np.broadcast_to(h, backend.n)[first]
         together = gap * own.activation < np.maximum(usual, own.activation)
         factor = np.where(gap > ROOMY, np.maximum(1.0, own.factor * 2.0 ** (-h / FADING)), own.factor)
         kept = together & ((factor > 1.0) | (own.activation != usual))

@@ -39,7 +39,7 @@ class Readings:
 
     def contact_impulses(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         pairs, *gradients = self.contacts.pair_gradients(self.at.q)
-        return pairs, *(-self.steps.scheme.rule.impulse * gradient for gradient in gradients)
+        return pairs, *(-self.steps.scheme.rule.impulse_of(pairs) * gradient for gradient in gradients)
 
     def contact_count(self) -> int:
         """Active contacts at the current iterate."""
@@ -50,7 +50,8 @@ class Readings:
                         self.contacts.found, self.at.q)  # fmt: skip
 
     def frozen_friction(self) -> tuple[np.ndarray, ...]:
-        return *self.potential.friction.frozen(), self.potential.friction.lagged.load / self.at.ch2, self.at.rest.copy()
+        friction = self.potential.friction
+        return *friction.frozen(), friction.lagged.load / self.at.ch2[friction.owners], self.at.rest.copy()
 
     def vertex_speeds(self) -> np.ndarray:
         far = np.linalg.norm(np.abs(self.boxes.surface_corners).max(axis=1), axis=1)
@@ -58,7 +59,7 @@ class Readings:
 
     def figures(self) -> Figures:
         model, q, qd = self.model, self.states.now, self.states.velocity
-        ch2, applied, memory = self.at.ch2, self.rows.applied, self.rows.memory
+        applied, memory = self.rows.applied, self.rows.memory
         read = JointReadings(self.reader, self.rows.system, q, qd, self.reader.initial, memory, applied)
         # values before a step are the second row of the history after it
         smooth = self.rows.row_weights[8] != 0.0
@@ -67,7 +68,7 @@ class Readings:
         return Figures(
             kinetic=kinetic_energy(model, qd),
             **potential_energies(model, q),
-            contact=float(self.contacts.energy(q).sum() / ch2),
+            contact=float((self.contacts.energy(q) / self.contacts.scale[self.contacts.owners]).sum()),
             joint=float(read.energy.sum()),
             linear=linear,
             angular=angular,
@@ -75,10 +76,10 @@ class Readings:
                 model, self.states.read_previous(), (q, qd), self.steps.scheme.rule.h, self.steps.idle.mobile
             ),
             drive_work=driven,
-            friction_work=self.steps.friction_work / ch2 + lost,
+            friction_work=self.steps.friction_work + lost,
             joint_residual=tuple(read.worst_residual.tolist()),
             orthogonality_error=orthogonality_error(q),
-            residual_force=float(np.abs(self.potential.gradient[:, :3]).max(initial=0.0) / ch2),
+            residual_force=float((np.abs(self.potential.gradient[:, :3]) / self.at.ch2[:, None]).max(initial=0.0)),
             contacts=self.contact_count(),
             smallest_gap=self.smallest_gap(),
             fastest=float(np.linalg.norm(qd[:, 3:], axis=1).max(initial=0.0)),

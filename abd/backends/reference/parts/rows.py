@@ -16,7 +16,7 @@ from abd.joints.rows.springs import light, pulls, resolved, whole
 from abd.joints.rows.system import JointMemory, JointSystem
 from abd.joints.rows.table import MeasureTable, values
 from abd.model import Model
-from abd.potentials.integrators import Mode, row_shares, row_weights
+from abd.potentials.integrators import Mode, Scheme, row_shares, row_weights
 
 
 class Rows:
@@ -47,6 +47,11 @@ class Rows:
         known = smooth and not self.potential.further
         self.conservation = Conservation(self.model, self.constants, self.system) if known else None
 
+    @property
+    def rule(self) -> Scheme:
+        """The scheme of the step at work: where there are rows, all worlds have one."""
+        return self.scheme.rule.each[0]
+
     def turn_gravity(self) -> None:
         if self.conservation is not None:
             self.conservation = Conservation(self.model, self.constants, self.system)
@@ -56,7 +61,7 @@ class Rows:
 
     def begin_joints(self, ch2: float, time: float, speed: float) -> int | None:
         system, memory = self.system, self.memory
-        self.row_weights = row_weights(self.scheme.rule, self.scheme.mode, *system.row_bodies)
+        self.row_weights = row_weights(self.rule, self.scheme.mode, *system.row_bodies)
         system.follow(memory, self.states.now)
         law, p = system.laws(memory, self.row_weights, ch2, time, speed, self.shares())
         self.potential.joints.begin(law, p, memory.reference, system.shifts(memory, ch2), ch2, time)
@@ -64,7 +69,7 @@ class Rows:
 
     def shares(self) -> np.ndarray:
         """(R,) by which the stiffness of rows counts in the step at work."""
-        return np.where(self.resolved, row_shares(self.scheme.rule, self.scheme.mode, *self.system.row_bodies), 1.0)
+        return np.where(self.resolved, row_shares(self.rule, self.scheme.mode, *self.system.row_bodies), 1.0)
 
     def pulls(self, q: np.ndarray) -> np.ndarray:
         """(n, 12) `abd.joints.rows.springs.pulls` in the states q (n, 12), none of bodies whose step knows no shares."""
@@ -75,19 +80,19 @@ class Rows:
 
     def gained(self) -> np.ndarray:
         """(n,) energy that the rows of the bodies gained in the step to the iterate [J] (`abd.joints.rows.gains`)."""
-        joints, ch2, system = self.potential.joints, self.at.ch2, self.system
+        joints, ch2, system = self.potential.joints, self.rule.ch2, self.system
         fresh = (self.scheme.mode == Mode.FRESH)[joints.owners]
         straight = linear_gains(system.linear, self.states.now, self.at.q, ch2)
         straight = np.where(fresh[: len(straight)], 0.0, straight)
         ends = self.memory.history[0], joints.values(self.at.q), fresh[len(straight) :]
         measured = row_gains(
-            system, joints.law, joints.p, *ends, self.resolved, self.light, joints.time, ch2, self.scheme.rule.h
+            system, joints.law, joints.p, *ends, self.resolved, self.light, joints.time, ch2, self.rule.h
         )
         return np.bincount(joints.owners, np.concatenate([straight, measured]), self.n)
 
     def finish(self) -> None:
         """Remember what the rows did in the step."""
-        joints, ch2 = self.potential.joints, self.at.ch2
+        joints, ch2 = self.potential.joints, self.rule.ch2
         joints.give(self.at.q)
         p = whole(self.system, np.flatnonzero(self.resolved), self.shares(), joints.p, ch2)
         self.applied = Applied.of_step(joints.law, p, self.system.linear.K, joints.shift.copy(), ch2)

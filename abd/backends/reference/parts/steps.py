@@ -16,11 +16,11 @@ from abd.backends.reference.scheme import HostScheme
 from abd.joints.closure.link_graph import joined_components
 from abd.joints.rows.sizes import turning_arms
 from abd.model import Model
-from abd.potentials.integrators import Scheme
+from abd.potentials.integrators import Scheme, Schemes
 
 
 class Steps:
-    """`abd.backends.protocol.Steps`; friction_work: of the last step, times c h^2."""
+    """`abd.backends.protocol.Steps`; friction_work: of the last step [J]."""
 
     def __init__(
         self, model: Model, constants: BodyData, potential: Potential, states: States, scheme: HostScheme, goals: Goals,
@@ -32,7 +32,7 @@ class Steps:
         self.motion = Motion(constants, joined_components(model), *turning_arms(model))
         self.inverse_mass, self.friction_work = inverse_masses(model), 0.0
 
-    def begin(self, rule: Scheme, mode: np.ndarray, eps: float, goals: np.ndarray | None) -> None:
+    def begin(self, rule: Scheme | Schemes, mode: np.ndarray, eps: float | np.ndarray, goals: np.ndarray | None) -> None:
         at, states, some = self.at, self.states, self.goals.prescribed
         prescribed = states.now.copy()
         prescribed[some] = states.now[some] if goals is None else goals
@@ -44,7 +44,8 @@ class Steps:
             self.pulled = self.rows.pulls(states.now)
             target = self.motion.coast(rule, self.scheme.rows, states.now, states.velocity, states.forces, self.pulled)
         self.scheme.rule, self.scheme.mode, self.scheme.target = rule, mode, target
-        at.rest, at.turn, at.ch2, at.eps, at.q = target.rest, target.w, rule.c * rule.h**2, float(eps), states.now.copy()
+        at.rest, at.turn, at.q = target.rest, target.w, states.now.copy()
+        at.ch2, at.eps = np.full(self.n, rule.ch2), np.full(self.n, eps)
         at.step = StepData(
             pt=positions(target.q),
             At=maps(target.q),
@@ -76,7 +77,7 @@ class Steps:
 
     def finish(self) -> None:
         at, states, rule, friction = self.at, self.states, self.scheme.rule, self.potential.friction
-        self.friction_work = friction.work(at.q - at.rest, at.q - states.now, at.eps)
+        self.friction_work = friction.work(at.q - at.rest, at.q - states.now, at.eps, at.ch2)
         friction.keep_anchors(at.q - at.rest, at.q, states.now, at.eps)
         ends = at.q, states.now, states.before
         if rule.chord:
@@ -88,7 +89,7 @@ class Steps:
             )  # fmt: skip
         if self.rows.conservation is not None:
             known = self.rows.gained(), states.now, at.q, states.velocity, velocity, states.owed
-            velocity, states.owed = self.rows.conservation.correct(self.scheme.mode, rule.h, *known)
+            velocity, states.owed = self.rows.conservation.correct(self.scheme.mode, self.rows.rule.h, *known)
         states.velocity, states.earlier = velocity, states.velocity
         states.now, states.before = at.q.copy(), states.now
         self.rows.finish()

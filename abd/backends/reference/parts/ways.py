@@ -19,9 +19,9 @@ class Ways:
     def __init__(self, states: States, touch: Touch, idle: Idle, boxes: Boxes):
         self.states, self.touch, self.idle, self.boxes = states, touch, idle, boxes
 
-    def free_way(self, h: float, standing: np.ndarray | None = None) -> NotProven:
+    def free_way(self, h: float | np.ndarray, standing: np.ndarray | None = None) -> NotProven:
         states = self.states
-        begin, turned = states.now, h * axial(maps(states.velocity) @ np.linalg.inv(maps(states.now)))
+        begin, turned = states.now, np.reshape(h, (-1, 1)) * axial(maps(states.velocity) @ np.linalg.inv(maps(states.now)))
         if standing is not None:
             begin, turned = (
                 np.where(standing[:, None], still, one) for still, one in ((states.at.q, begin), (0.0, turned))

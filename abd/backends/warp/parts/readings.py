@@ -64,7 +64,7 @@ class Readings:
         self.potential.know_contacts()
         self.islands.unsettle()
         pairs, *gradients = self.contacts.pair_gradients(self.at.current)
-        return pairs, *(-self.scheme.rule.impulse * gradient for gradient in gradients)
+        return pairs, *(-self.scheme.rule.impulse_of(pairs) * gradient for gradient in gradients)
 
     def pressing(self) -> Pressing:
         self.potential.know_contacts()
@@ -73,7 +73,7 @@ class Readings:
     def frozen_friction(self) -> tuple[np.ndarray, ...]:
         *where, load = self.friction.frozen()
         rest = self.device.read(self.states.packed(self.at.rest, self.scratch.vectors))  # others may look at `q`
-        return *where, load / self.at.ch2, rest
+        return *where, load / self.at.ch2[where[0][:, 0]], rest
 
     @cached_property
     def rubbing(self) -> RubbingReader:
@@ -91,8 +91,9 @@ class Readings:
         self.launch_figures()
         self.touch.mark_touching()
         self.totals.launch(
-            "contact", figures.contact_figures, c.count, *self.contacts.arrays("current")[:2], c.pairs, c.items, between
-        )
+            "contact", figures.contact_figures, c.count, *self.contacts.arrays("current")[:2], c.pairs, c.items, between,
+            self.contacts.law.kappa,
+        )  # fmt: skip
         return self.read_figures()
 
     def launch_figures(self) -> None:
@@ -100,8 +101,8 @@ class Readings:
         at, states = self.at, self.states
         self.totals.launch(
             "bodies", figures.body_figures, self.n,
-            at.body, at.step, at.current, states.before, states.earlier, states.velocity, self.scheme.motion,
-            self.potential.gradient,
+            at.body, at.step, at.current, states.before, states.earlier, states.velocity, self.scheme.of,
+            self.scheme.motion, self.potential.gradient,
         )  # fmt: skip
 
     def read_figures(self) -> Figures:
@@ -110,23 +111,23 @@ class Readings:
 
     def figures_of(self, found: dict[str, list[float]]) -> Figures:
         """The same of what was read of the totals."""
-        ch2, self.touch.touched = self.at.ch2, self.totals.flagged
+        self.touch.touched = self.totals.flagged
         body, linear, measured, contact = found["bodies"], found["linear"], found["measured"], found["contact"]
         gap, momenta = -contact[2], self.totals.host[1:7]  # bodies come first
         return Figures(
             kinetic=body[0],
             gravity=body[7],
             elastic=body[8],
-            contact=contact[0] / ch2,
-            joint=linear[0] / ch2 + measured[0],
+            contact=contact[0],
+            joint=linear[0] + measured[0],
             linear=momenta[:3],
             angular=momenta[3:],
             external_work=body[9],
             drive_work=measured[1],
-            friction_work=found["friction"][0] / ch2 + measured[2],
+            friction_work=found["friction"][0] + measured[2],
             joint_residual=(max(linear[1], measured[3], 0.0), max(linear[2], measured[4], 0.0)),
             orthogonality_error=max(body[10], 0.0),
-            residual_force=max(body[11], 0.0) / ch2,
+            residual_force=max(body[11], 0.0),
             contacts=int(contact[1]),
             smallest_gap=self._exact_gap() if gap < -contact[3] else gap,
             fastest=max(body[12], 0.0),

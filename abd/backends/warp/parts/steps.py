@@ -19,7 +19,7 @@ from abd.backends.warp.potential import Potential
 from abd.backends.warp.scheme import DeviceScheme
 from abd.backends.warp.track import Track
 from abd.model import Model
-from abd.potentials.integrators import Scheme
+from abd.potentials.integrators import Scheme, Schemes
 from cuda_kernels.bodies import chords, integrators, poses
 from cuda_kernels.step import figures
 
@@ -38,9 +38,11 @@ class Steps:
         step, self.target = self.at.step, new_pose(self.device, self.n)
         step.pt, step.At, step.scale = self.target.p, self.target.A, self.device.zeros(self.n, wp.float64)
         potential.friction.turn = track.lead.w
-        step.ch2 = self.device.upload([self.at.ch2], wp.float64)
+        self.at.ch2, self.at.eps = np.ones(self.n), np.zeros(self.n)
+        step.ch2 = self.device.upload(self.at.ch2, wp.float64)
+        self._said: tuple | None = None
 
-    def begin(self, rule: Scheme, mode: np.ndarray, eps: float, goals: np.ndarray | None) -> None:
+    def begin(self, rule: Scheme | Schemes, mode: np.ndarray, eps: float | np.ndarray, goals: np.ndarray | None) -> None:
         at = self.at
         self.scheme.set_rule(rule)
         self.scheme.set_mode(mode)
@@ -56,22 +58,23 @@ class Steps:
         self.linear.begin()
         self.potential.contacts.candidates.forget()
 
-    def set_scales(self, rule: Scheme, eps: float) -> None:
+    def set_scales(self, rule: Scheme | Schemes, eps: float | np.ndarray) -> None:
         """What the length of the step decides, and friction's eps [m], where kernels read them."""
-        at, ch2, before = self.at, rule.c * rule.h**2, (self.at.ch2, self.at.eps)
-        if (ch2, eps) == before:
+        at, said = self.at, (rule.ch2, eps) if isinstance(rule, Scheme) else None
+        if said is not None and said == self._said:
             return
-        at.ch2 = at.eps = float("nan")  # whatever stops this, nobody takes the numbers for those on the device
-        self.device.write(at.step.ch2, np.array([ch2]))
-        self.potential.friction.set_eps(eps)
-        at.ch2, at.eps = ch2, float(eps)
+        self._said = None  # whatever stops this, nobody takes the numbers for those on the device
+        at.ch2, at.eps = np.full(self.n, rule.ch2), np.full(self.n, eps)
+        self.device.write(at.step.ch2, at.ch2)
+        self.potential.friction.set_eps(at.eps)
+        self._said = said
 
     def launch_begin(self) -> None:
         """Targets of the step, by launches only."""
         launch, n, at, states, scheme = self.device.launch, self.n, self.at, self.states, self.scheme
         if scheme.rule.chord:
             known = states.now, states.before, states.velocity, states.earlier
-            launch(chords.predict, n, at.body, *known, scheme.weights, at.step.ch2, *self._begun)
+            launch(chords.predict, n, at.body, *known, scheme.of, scheme.weights, at.step.ch2, *self._begun)
         else:
             scheme.launch_levels(at.body, states.now, states.velocity)
             springs = self.rows.springs
@@ -104,7 +107,7 @@ class Steps:
 
     def finish(self) -> None:
         friction, ends = self.potential.friction, (self.at.current, self.at.rest, self.states.now)
-        self.totals.launch("friction", figures.value_figures, friction.count, friction.works(*ends))
+        self.totals.launch("friction", figures.value_figures, friction.count, friction.works(*ends, self.at.step.ch2))
         friction.keep_anchors(*ends)
         self.launch_finish()
         self.rows.memory.settle()
@@ -115,7 +118,7 @@ class Steps:
         self.device.copy(states.earlier, states.velocity)
         ends = at.current, states.now, states.before
         if scheme.rule.chord:
-            launch(chords.differentiate, n, *ends, scheme.weights, states.velocity)
+            launch(chords.differentiate, n, *ends, scheme.of, scheme.weights, states.velocity)
         else:
             springs = self.rows.springs
             springs.launch(at.current, scheme.mode, springs.pulls)
@@ -123,7 +126,7 @@ class Steps:
             launch(integrators.keep_momentum, n, at.body, *scheme.of_bodies, scheme.weights, *ends, *known)
         launch(poses.copy_pose, n, states.now, states.before)
         launch(poses.copy_pose, n, at.current, states.now)
-        self.rows.memory.launch_finish(scheme.of_rows, at.current, self.totals)
+        self.rows.memory.launch_finish(scheme.of_rows, at.current, at.step.ch2, self.totals)
         if self.rows.conservation is not None:
             known = states.before, states.now, states.earlier, states.velocity, states.owed
-            self.rows.conservation.launch(at.body, at.step, scheme.mode, scheme.motion, *known)
+            self.rows.conservation.launch(at.body, at.step, scheme.mode, scheme.first_motion, *known)

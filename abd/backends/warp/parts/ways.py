@@ -23,7 +23,7 @@ class Ways:
     """`abd.backends.protocol.Ways` says what each call does.
 
     Attributes:
-        length: (1,) of the step at work [s]; largest: (1,) motion on the way [m]; covered: (1,) whether the list is complete for
+        length: (n,) of the step at work [s]; largest: (1,) motion on the way [m]; covered: (1,) whether the list is complete for
             it; found: (2,) both; least: (1,) how far the way is proven free.
     """
 
@@ -33,11 +33,12 @@ class Ways:
         self.potential, self.states, self.track = potential, states, track
         self.touch, self.idle, self.scratch, self.graphs = touch, idle, scratch, graphs
         self.device, self.islands, self.contacts = potential.device, potential.islands, potential.contacts
-        self.length, self.largest, self.least = (self.device.zeros(1, wp.float64) for _ in range(3))
+        self.length = self.device.zeros(potential.n, wp.float64)
+        self.largest, self.least = (self.device.zeros(1, wp.float64) for _ in range(2))
         self.covered, self.found = self.device.zeros(1, wp.int32), self.device.zeros(2, wp.float64)
-        self._said, self._each = 0.0, self.islands.scalars("read")
+        self._said, self._each = None, self.islands.scalars("read")
 
-    def free_way(self, h: float, standing: wp.array | None = None) -> NotProven:
+    def free_way(self, h: float | np.ndarray, standing: wp.array | None = None) -> NotProven:
         """Pairs of bodies whose way from the state to the iterate, in a step of h [s], is not proven free of collisions.
 
         The way is followed back from the iterate, whose gaps are known, with the list of candidates that led there where
@@ -46,10 +47,10 @@ class Ways:
         islands, path = self.islands, self.track.path
         contacts, candidates = self.contacts.arrays("current"), self.contacts.candidates
         self.potential.know_contacts()
-        if self._said != h:
-            self._said = float("nan")  # whatever stops this, nobody takes the number for the one on the device
-            self.device.write(self.length, np.array([h]))
-            self._said = h
+        if not isinstance(h, float) or self._said != h:
+            self._said = None  # whatever stops this, nobody takes the numbers for those on the device
+            self.device.write(self.length, np.full(len(self.length), h))
+            self._said = h if isinstance(h, float) else None
         key = 0 if standing is None else standing.ptr
         self.graphs.run(("way", key), lambda: self._launch_back(standing))
         motion, covered = self.device.read(self.found).tolist()
@@ -119,7 +120,7 @@ class Ways:
             self.device.launch(ways.stand, track.n, standing, self.idle.held, pose, track.path, self.scratch.a)
 
     def launch_way(self, h: wp.array, back: bool, out: wp.array) -> None:
-        """The same in a step of h[0] [s], how far bodies (n,) move on it into `out`, by launches only."""
+        """The same in a step of h (n,) [s], how far bodies (n,) move on it into `out`, by launches only."""
         states, track = self.states, self.track
         between = states.now, self.potential.at.current, states.velocity
         self.device.launch(

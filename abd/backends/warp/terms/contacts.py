@@ -53,14 +53,13 @@ class Contacts:
         settings = model.settings
         self.device, self.pool = device, Pool(device)
         self.n = len(model.bodies)
-        self.scale = 1.0
         self.done = device.zeros(self.n, wp.int32) if done is None else done
         self.pair_law = PairLaw(model)
         self.candidates = Candidates(model, device, self.pair_law)
         self.law = kernels.ContactLaw()
         self.law.kind = BARRIERS.index(settings.barrier)
         self.law.minimum = settings.minimum_separation
-        self.law.kappa = device.zeros(1, wp.float64)
+        self.scale, self.law.kappa = np.zeros(self.n), device.zeros(self.n, wp.float64)
         self.law.stiffness = device.upload(model.materials.stiffness, wp.float64)
         self.law.inertia = device.upload(smallest_moments(model), wp.float64)
         self.law.caution = device.upload(np.ones(self.n), wp.float64)
@@ -78,10 +77,10 @@ class Contacts:
         """Surfaces of the scene."""
         return self.candidates.surfaces
 
-    def set_scale(self, ch2: float) -> None:
-        """c h^2, by which the energies of all pairs stand in the incremental potential."""
-        self.scale = ch2
-        self.device.write(self.law.kappa, np.array([ch2]))
+    def set_scale(self, ch2: float | np.ndarray) -> None:
+        """c h^2 of the bodies (n,), or of all, by which the energies of pairs stand in the incremental potential."""
+        self.scale = ch2 if np.ndim(ch2) else np.full(self.n, ch2)
+        self.device.write(self.law.kappa, self.scale)
 
     def set_own_laws(self, own: OwnLaws) -> None:
         """Pairs whose law is their own; what is known of contacts has to be evaluated again."""
@@ -274,7 +273,7 @@ class Contacts:
         asked, first = get("asked", len(chosen), wp.int32), get("first point", len(chosen), wp.int32)
         device.write(asked, chosen)
         device.write(first, offset)
-        query = self.surfaces, self.law, pose, c.pairs, c.items, asked, parts, energy, first, 1.0 / self.scale
+        query = self.surfaces, self.law, pose, c.pairs, c.items, asked, parts, energy, first
         device.launch(press, len(chosen), *query, points, grain=256)
         found = {name: read(getattr(points, name), total) for name in vectors}
         pair, gap = read(points.pair, total).astype(np.int64), read(points.gap, total)

@@ -60,7 +60,7 @@ class Friction:
         self.anchors.kind = device.zeros(1, wp.int32)
         self.anchors.point, self.anchors.share = device.zeros(1, wp.vec3d), device.zeros(1, wp.vec3d)
         self.lagged = lagging.Lagged()
-        self.lagged.counts, self.lagged.eps = device.zeros(2, wp.int32), device.zeros(1, wp.float64)
+        self.lagged.counts, self.lagged.eps = device.zeros(2, wp.int32), device.zeros(n, wp.float64)
         self.count = self.pair_count = 0
         self.pairs, self.segment = device.zeros(1, wp.vec2i), device.zeros(1, wp.int32)
         self.group = device.zeros(n + 1, wp.int32)
@@ -71,9 +71,9 @@ class Friction:
         self.wanted, self.scan, self._builds = device.zeros(1, wp.int32), Scan(device), -1
         self.kept = KeptFriction(device, n)
 
-    def set_eps(self, eps: float) -> None:
-        """Slip [m] below which contacts count as static."""
-        self.device.write(self.lagged.eps, np.array([eps]))
+    def set_eps(self, eps: float | np.ndarray) -> None:
+        """Slip [m] below which contacts count as static, of all bodies or (n,)."""
+        self.device.write(self.lagged.eps, np.full(len(self.lagged.eps), eps))
 
     @property
     def sticks(self) -> bool:
@@ -372,8 +372,8 @@ class Friction:
             acting = kept(c.pairs, c.pair_count)
         return frozen, acting
 
-    def works(self, pose: Pose, rest: Pose, now: Pose) -> wp.array:
-        """(count,) work of friction on the motion from `now` to `pose`, times c h^2, contact by contact."""
+    def works(self, pose: Pose, rest: Pose, now: Pose, ch2: wp.array) -> wp.array:
+        """(count,) work of friction on the motion from `now` to `pose` [J], contact by contact, with c h^2 (n,) of the bodies."""
         out = self.pool.get("work", 1, wp.float64)
-        self.device.launch(friction.friction_works, self._extent, self.lagged, pose, rest, now, out)
+        self.device.launch(friction.friction_works, self._extent, self.lagged, pose, rest, now, ch2, out)
         return out

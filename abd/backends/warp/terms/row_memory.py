@@ -217,14 +217,14 @@ class RowMemory:
         """The step that was begun is the last one now."""
         self.ch2 = self.ch2_now
 
-    def launch_finish(self, scheme: tuple[wp.array, wp.array], pose, totals: Totals) -> None:
-        """Remember what the rows did in the step that ended at a pose, whose figures go to "linear" and "measured"; by launches
-        only, `settle` has to follow."""
+    def launch_finish(self, scheme: tuple[wp.array, wp.array], pose, ch2: wp.array, totals: Totals) -> None:
+        """Remember what the rows did in the step that ended at a pose, whose figures go to "linear" and "measured", with
+        c h^2 (n,) of the bodies; by launches only, `settle` has to follow."""
         joints, scale = self.joints, self.scale
         if self.has_exact_linear:
             launch = self.device.launch
             launch(row_memory.keep_multipliers, joints.linear_count, joints.linear, scale, self.linear)
-        totals.launch("linear", figures.row_figures, joints.linear_count, joints.linear, self.code, pose)
+        totals.launch("linear", figures.row_figures, joints.linear_count, joints.linear, self.code, pose, ch2)
         if joints.measure_count:
             self._measure(pose)
             self.device.copy(joints.measures.reference, joints.values)

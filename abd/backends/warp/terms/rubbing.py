@@ -23,8 +23,8 @@ class RubbingReader:
     def __init__(self, device: Device):
         self.device, self.pool = device, Pool(device)
 
-    def rubbing(self, pair, kind, n, Y_i, Y_j, share, load, rest, q: np.ndarray, eps: float, speed: float) -> Rubbing:
-        """As `abd.contact.forces.rubbing`, with slips times `speed`."""
+    def rubbing(self, pair, kind, n, Y_i, Y_j, share, load, rest, q: np.ndarray, eps: np.ndarray, eps_v: float) -> Rubbing:
+        """As `abd.contact.forces.rubbing`."""
         from cuda_kernels.friction.lagging import Lagged
         from cuda_kernels.friction.rubbing import Rubbed, rub
 
@@ -41,7 +41,7 @@ class RubbingReader:
         for name, room in rooms.items():
             setattr(out, name, room)
         states = self._given("q", q, vec12), self._given("rest", rest, vec12)
-        self.device.launch(rub, count, frozen, *states, float(eps), float(speed), out, grain=512)
+        self.device.launch(rub, count, frozen, *states, self._given("eps", eps, wp.float64), float(eps_v), out, grain=512)
         read = {name: self.device.read(room, count) for name, room in rooms.items()}
         return Rubbing(
             pair=pair, kind=kind, point=read["place"], load=load, force=read["force"], slip=read["slip"],

@@ -1,0 +1,113 @@
+"""What a journey is made of (`abd.step.journey`): ways and plans, and what it asks for and is told."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from abd.contact.path import between
+from abd.energies import Figures
+from abd.errors import StepFailure
+from abd.state import State
+
+if TYPE_CHECKING:
+    from abd.step.account import Work
+    from abd.step.step import Frozen
+
+
+@dataclass(frozen=True)
+class Way:
+    """A (sub)step of the bodies `who` (n,) from `begin` to `end` [s]: from the state `before` to `after` (n, 12), turning by
+    `turned` (n, 3) [rad] as their velocities say; without states where nobody asks."""
+
+    begin: float
+    end: float
+    who: np.ndarray
+    before: np.ndarray | None = None
+    turned: np.ndarray | None = None
+    after: np.ndarray | None = None
+
+    def at(self, begin: float, end: float) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """States (k, 12) of its k bodies at two times [s] of it, and their turn (k, 3) between them [rad]."""
+        who, length = self.who, self.end - self.begin
+        nothing = np.zeros(np.count_nonzero(who))
+        path = between(self.before[who], self.after[who], self.turned[who], nothing)
+        first, last = (min(max((time - self.begin) / length, 0.0), 1.0) for time in (begin, end))
+        return path.state(first), path.state(last), (last - first) * path.w
+
+
+@dataclass(frozen=True)
+class Moment:
+    """All that a (sub)step starts from, and what it came to."""
+
+    state: State
+    work: Work
+    figures: Figures | None
+
+
+@dataclass(frozen=True)
+class Plan:
+    """How bodies `who` (n,) go through a (sub)step, the others left out: whole, in pieces of which the `first` is no longer than
+    that [s], or in pieces after a `failure`; of a way that is not free the first one goes up to the `share` that is."""
+
+    who: np.ndarray
+    failure: StepFailure | None = None
+    share: float = 1.0
+    first: float = np.inf
+
+
+@dataclass(frozen=True)
+class Run:
+    """What became of a plan: the ways of its substeps, what they came to, and what rubbed in the last of them."""
+
+    plan: Plan
+    ways: list[Way]
+    end: Moment
+    rubbing: tuple[Frozen, ...]
+
+
+@dataclass(frozen=True)
+class Leap:
+    """Asks that bodies `who` (n,) take a (sub)step of h [s], while nobody else is there: answered by its `Way`, whose states are
+    needed if it is `seen`, or by what `Failed`."""
+
+    who: np.ndarray
+    h: float
+    seen: bool
+
+
+@dataclass(frozen=True)
+class Failed:
+    """A leap that failed, while pairs (k, 2) might touch."""
+
+    failure: StepFailure
+    touching: np.ndarray
+
+
+@dataclass(frozen=True)
+class Standing:
+    """How bodies begin a frame: the number of the `parts` (n,) that hang together by joints, or touch, and the length of the
+    `pieces` (n,) [s] with which they begin, 0 for a whole frame."""
+
+    parts: np.ndarray
+    pieces: np.ndarray
+
+    def plans(self, who: np.ndarray) -> list[Plan]:
+        """For bodies (n,) of one world: those parts together whose shortest pieces are equally long."""
+        shortest = np.full(self.parts.max(initial=0) + 1, np.inf)
+        np.minimum.at(shortest, self.parts, np.where(who & (self.pieces > 0.0), self.pieces, np.inf))
+        first = np.where(who, shortest[self.parts], np.nan)
+        return [Plan(first == length, first=float(length)) for length in np.unique(first[who])]
+
+
+@dataclass(frozen=True)
+class Meetings:
+    """Asks which pairs (k, 2) of bodies of different parties come in one another's way
+    (`abd.backends.protocol.Ways.meetings`)."""
+
+    begin: np.ndarray
+    turn: np.ndarray
+    end: np.ndarray
+    party: np.ndarray
