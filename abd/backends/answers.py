@@ -13,6 +13,8 @@ LOOSEST = 1e-2
 """Relative tolerance of a linear solve that decides nothing, at most."""
 UNSEEN = 1e-4
 """Speed of a full step, over Newton's tolerance, below which forces that do not balance are rounding."""
+RELENT = 1.5
+"""Times by how much forces may be off after an iteration that was within the tolerance but for that."""
 STAY, WITH_FORCES, WITHOUT_FORCES = 0, 1, 2
 """How a body starts a step (`abd.step.start`)."""
 STRAINED = 0.5

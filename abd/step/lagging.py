@@ -36,7 +36,8 @@ def least_change(settings, h: float | np.ndarray, following: np.ndarray) -> tupl
 def balanced(settings, h: float | np.ndarray) -> float | np.ndarray:
     """Change of velocity [m/s] by what the forces on a body that rubs are off, before the last direction of a step of h [s], of
     all or (n,), below which its normal forces are good enough to rub with. Contact may be so stiff that these are anything while
-    all displacements are within Newton's tolerance."""
+    all displacements are within Newton's tolerance. An island that is within it but for this gets `RELENT` times the bound
+    (`abd.backends.answers`), so that what converges slowly is not held up."""
     least = np.maximum(settings.friction_tolerance, UNBALANCED * h * float(np.linalg.norm(settings.gravity)))
     return least if isinstance(h, np.ndarray) else float(least)
 

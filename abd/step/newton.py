@@ -53,7 +53,8 @@ def minimise(
     """
     iteration = backend.iteration
     rubs = tolerance if rubs is None else rubs
-    off = balanced(settings, h) if backend.friction.enabled else 0.0
+    # loose minimisations are repeated anyway
+    off = balanced(settings, h) if backend.friction.enabled and rubs <= settings.friction_tolerance else 0.0
     if not iteration.begin(tolerance, rubs, h, settings.linear_tolerance, moving, loosely, off):
         return
     for iterates in range(1, settings.max_newton + 1):

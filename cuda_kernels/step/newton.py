@@ -215,6 +215,8 @@ SLIGHT = wp.constant(wp.float64(0.01))
 
 UNSEEN = wp.constant(wp.float64(1.0e-4))
 """As in `abd.backends.answers`."""
+RELENT = wp.constant(wp.float64(1.5))
+"""As in `abd.backends.answers`."""
 
 
 @wp.func
@@ -263,6 +265,8 @@ def end_iteration(first: wp.int32, c: Control, errors: wp.array(dtype=wp.float64
         c.reached[w] = c.moved[w] / c.length[w]
         wp.atomic_max(c.at, WORST, c.reached[w])
         return
+    if c.moved[w] / c.length[w] <= c.tolerance[w]:
+        c.balanced[w] = RELENT * c.balanced[w]
     c.flags[MOVING] = 1
     # smallest of all in any order; asking first spares most of the atomics
     if c.limit[w] < c.at[LEAST]:

@@ -230,3 +230,16 @@ def test_a_touching_scene_runs_and_resumes(tmp_path, capsys):
     assert main([*run, "--steps", "1"]) == 0
     assert "set apart" in capsys.readouterr().err
     assert main([*run, "--steps", "2", "--resume"]) == 0
+
+
+def test_a_row_of_balls_in_touch_is_set_apart():
+    """Whose distances are 0 but for rounding of either sign."""
+    balls = [{"name": f"o{k}", "sphere": {"radius": 0.05}, "position": (0.2 + 0.1 * k, 0, 0.5)} for k in range(8)]
+    _, far = moved(compiled(*balls))
+    assert 0.0 < far.max() < 5e-4
+
+
+def test_a_body_that_touches_one_wall_of_a_slot_keeps_half_of_its_clearance_to_the_other():
+    walls = [box("w", 0, 0, 0, kind="static"), box("v", 2 + 1e-6, 0, 0, kind="static")]
+    free, far = moved(compiled(*walls, box("a", 1, 0, 0)))
+    assert far[2] == pytest.approx(5e-7, rel=0.02)

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from abd.backends.answers import UNSEEN, NotProven, Status
+from abd.backends.answers import RELENT, UNSEEN, NotProven, Status
 from abd.backends.progress import Progress
 from abd.backends.reference.caution import Caution
 from abd.backends.reference.forcing import Forcing
@@ -89,6 +89,7 @@ class Iteration:
             reached &= error <= 1.0
             still_open = float(error[near & ~reached].max(initial=0.0))
         moving = ~self.converged & ~reached
+        self.balanced[moving & (speed <= self.tolerance)] *= RELENT
         worst = float(speed[reached].max(initial=0.0))
         progress.tolerance = max(progress.tolerance, worst)
         self.converged, self.at_end = self.converged | reached, np.where(reached, speed, self.at_end)

@@ -199,8 +199,8 @@ class Surveyor:
                 (out.touching if gap <= 0.0 else out.near).append(Way(i, j, along, gap))
             return
         found = overlap(a, b, separation)
-        if found is None:
-            return
+        if found is None and gap < -rounding:
+            return  # hulls reach into one another where surfaces do not
         if gap >= -rounding:
             out.touching.append(Way(i, j, along, gap))
             return

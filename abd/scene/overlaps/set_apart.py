@@ -5,7 +5,8 @@ translations x of all groups of a cluster solve one linear program,
 
     minimize sum |x|  -  (large) s,   0 <= s <= 1
     u . (x_a - x_b) >= s gap_k - g    for pairs that touch, of gap g <= 0 along the direction u
-    u . (x_a - x_b) >= min(s gap_k, s g) - g   for pairs near one another, which may not come to touch by it
+    u . (x_a - x_b) >= (1 + s) / 2 min(gap_k, g) - g   for pairs near one another, which keep half of what they have, and all
+                                                        of it where there is room
 
 where gap_k is `APART` of the pair's activation, so that its contact is not much stiffer than others: all get the whole of
 their gap where there is room, and else the same share of it. The result is looked at again, until no pair touches.
@@ -23,7 +24,7 @@ from abd.scene.overlaps.intersections import DIGITS, Survey, Surveyor, Way
 ROUNDS = 12
 APART = 0.05
 """Gap of bodies that touched over the activation of the pair."""
-LEAST_SHARE = 1e-2
+LEAST_SHARE = 5e-3
 """Gap, over the overlap that counts as touching, below which there counts as no room."""
 PREFERENCE = 1e3
 """Worth of the whole share s over the displacement of one group by one gap."""
@@ -169,12 +170,14 @@ def _program(matrix, gap: np.ndarray, wanted: np.ndarray) -> tuple[np.ndarray, f
 
     scale, size = float(wanted.max()), matrix.shape[1]
     gap, wanted = gap / scale, wanted / scale
-    kept = np.where(gap <= 0.0, wanted, np.minimum(wanted, gap))
+    touching, half = gap <= 0.0, 0.5 * np.minimum(wanted, gap)
+    kept = np.where(touching, wanted, half)
+    room = np.where(touching, gap, gap - half)
     # x = x+ - x-; the last unknown is s
     bounds = np.stack([np.zeros(2 * size + 1), np.append(np.full(2 * size, np.inf), 1.0)], axis=1)
     cost = np.append(np.ones(2 * size), -PREFERENCE * size)
     answer = linprog(
-        cost, A_ub=hstack([-matrix, matrix, csr_matrix(kept[:, None])]).tocsr(), b_ub=gap, bounds=bounds, method="highs"
+        cost, A_ub=hstack([-matrix, matrix, csr_matrix(kept[:, None])]).tocsr(), b_ub=room, bounds=bounds, method="highs"
     )
     if answer.x is None:
         return np.zeros(size), 0.0

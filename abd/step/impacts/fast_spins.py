@@ -23,6 +23,8 @@ from abd.step.ways import NotFree
 
 FAR = 1.0
 """Turn in a (sub)step about the normal of a contact [rad] beyond which it is taken in pieces: 0.88 of the brake is left."""
+MOST = 16.0
+"""Turn in a (sub)step beyond which it would take too many pieces: it is taken as it is, and the turn is told."""
 OFF = 1e-3
 """Distance of a contact from the axis, in half lengths of the body, below which it holds no torque worth a piece."""
 
@@ -54,7 +56,8 @@ class FastSpins:
             return
         q, qd = state()
         w = np.broadcast_to(h, len(q))[:, None] * spin(q, qd)
-        fast = touching & (np.linalg.norm(w, axis=1) > FAR)
+        turned = np.linalg.norm(w, axis=1)
+        fast = touching & (turned > FAR) & (turned <= MOST)
         if not fast.any():
             return
         pairs, kind, n, *points, _, _, _ = backend.readings.frozen_friction()
