@@ -241,5 +241,5 @@ def test_a_row_of_balls_in_touch_is_set_apart():
 
 def test_a_body_that_touches_one_wall_of_a_slot_keeps_half_of_its_clearance_to_the_other():
     walls = [box("w", 0, 0, 0, kind="static"), box("v", 2 + 1e-6, 0, 0, kind="static")]
-    free, far = moved(compiled(*walls, box("a", 1, 0, 0)))
+    _, far = moved(compiled(*walls, box("a", 1, 0, 0)))
     assert far[2] == pytest.approx(5e-7, rel=0.02)
