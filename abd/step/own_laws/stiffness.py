@@ -108,7 +108,7 @@ class ContactStiffness:
         if ((gap >= 1.0) & (gap < np.inf)).any():  # such gaps may be bounds
             gap = _gaps_of(own, law, *backend.touch.pair_gaps(exact=True))
         first, second = law.bodies_of(own.key)
-        usual, h = law.regular(first, second), np.broadcast_to(h, backend.n)[first]
+        usual, h = law.regular(first, second), np.broadcast_to(h, law.n)[first]
         together = gap * own.activation < np.maximum(usual, own.activation)
         factor = np.where(gap > ROOMY, np.maximum(1.0, own.factor * 2.0 ** (-h / FADING)), own.factor)
         kept = together & ((factor > 1.0) | (own.activation != usual))
