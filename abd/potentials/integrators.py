@@ -148,7 +148,7 @@ class Scheme:
         """Change of momentum per gradient of a contact [1/s], whose bodies are `DISSIPATIVE` wherever there are modes."""
         if self.chord:
             return float(self.weights[1, 6])
-        return float(self.motion[Mode.DISSIPATIVE, COLUMNS.index("m_F")]) / (self.c * self.h**2)
+        return float(self.motion[Mode.DISSIPATIVE, COLUMNS.index("m_F")]) / self.ch2
 
 
 @dataclass(frozen=True)

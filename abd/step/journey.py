@@ -48,7 +48,7 @@ class Place(Protocol):
     def rubbing(self) -> tuple[Frozen, ...]:
         """What rubbed in the last (sub)step."""
 
-    def give_up(self, start: Moment, runs: list[Run]) -> None:
+    def give_up(self) -> None:
         """What runs came to counts for nothing: they are taken again, otherwise."""
 
 
@@ -200,7 +200,7 @@ class Journey:
         for plan in plans:
             runs.append((yield from self._run(start, plan, h, retries)))
         while len(runs) > 1 and len(met := (yield from self._meetings(start, runs))):
-            self.place.give_up(start, runs)
+            self.place.give_up()
             bent = (met[:, 0] == met[:, 1]).any()  # nothing can be proven of it, but in one run
             together = np.unique(parts if bent else parts[met])
             runs, parts = (yield from self._united(start, runs, parts, together, h, retries)), parts.copy()

@@ -43,9 +43,8 @@ class Here:
     def make_even(self, start: State, h: float) -> None:
         stepper, last = self.stepper, self.stepper.previous_h
         if last != h:
-            forces = stepper.backend.states.read_forces()
-            acted, mean = forces[:, :6], forces[:, 6:]
-            stepper.backend.states.set_forces(np.concatenate([acted, acted + h / last * (mean - acted)], axis=1))
+            states = stepper.backend.states
+            states.set_forces(_stretched(states.read_forces(), h / last))
         stepper.rebounds.set_previous(start.q, start.qd, h)
         memory = stepper.memory.copy()
         history = start.extra["joint_history"].reshape(HISTORY, -1)
@@ -67,7 +66,7 @@ class Here:
     def rubbing(self) -> tuple[Frozen, ...]:
         return self.stepper.rubbing()
 
-    def give_up(self, start: Moment, runs: list[Run]) -> None:
+    def give_up(self) -> None:
         self.lost = self.lost or self.spent
 
     def _figures(self, runs: list[Run]) -> Figures:
@@ -117,9 +116,7 @@ class Aside:
         state, settings, extra = self.now.state, self.stepper.settings, dict(self.now.state.extra)
         last = state.previous_h
         if last != h:
-            forces = extra["forces"].reshape(-1, 12)
-            acted, mean = forces[:, :6], forces[:, 6:]
-            extra["forces"] = np.concatenate([acted, acted + h / last * (mean - acted)], axis=1).ravel()
+            extra["forces"] = _stretched(extra["forces"].reshape(-1, 12), h / last).ravel()
         q, qd, some = start.q, start.qd, self.rebounded
         if settings.integrator == "bdf2" and some.any():
             q, qd = q.copy(), qd.copy()
@@ -137,8 +134,14 @@ class Aside:
     def rubbing(self) -> tuple[Frozen, ...]:
         return self._rubbing
 
-    def give_up(self, start: Moment, runs: list[Run]) -> None:
+    def give_up(self) -> None:
         raise GivenUp
+
+
+def _stretched(forces: np.ndarray, ratio: float) -> np.ndarray:
+    """What generalized alpha remembers of forces (n, 12), after a last step `ratio` times as long."""
+    acted, mean = forces[:, :6], forces[:, 6:]
+    return np.concatenate([acted, acted + ratio * (mean - acted)], axis=1)
 
 
 def together(stepper: Stepper, start: State, parts: list[tuple[np.ndarray, State]], h: float) -> State:

@@ -33,10 +33,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from abd.backends.device.memory import memory_watched
 from abd.backends.progress import Progress
 from abd.energies import spin
-from abd.errors import OutOfMemory, StepFailure
+from abd.errors import StepFailure
 from abd.joints.closure.link_graph import connected_labels
 from abd.step.account import Work
 from abd.step.journey import Journey, movers
@@ -133,20 +132,10 @@ class Retries:
         """One (sub)step; where it fails, the state is as before."""
         stepper, who, h = self.stepper, asks.who, asks.h
         stepper.leave_out((self.linked & ~who) | stepper.off)
-        kept, begin = stepper.before_trying(), stepper.time
-        states = (stepper.q, stepper.qd) if asks.seen else None
-        try:
-            with memory_watched(stepper.backend.device.name):
-                stepper.substeps.take(h, progress)
-        except OutOfMemory as error:
-            raise StepFailure("memory", str(error)) from error
-        except StepFailure as failure:
-            touching = stepper.backend.touch.touching_pairs()
-            stepper.take_back(*kept)
-            progress.refused_ways += isinstance(failure, NotFree)
-            if failure.reason == "memory":
-                raise
-            return Failed(failure, touching)
+        begin, states = stepper.time, (stepper.q, stepper.qd) if asks.seen else None
+        if (failed := stepper.substeps.attempt(h, progress)) is not None:
+            progress.refused_ways += isinstance(failed.failure, NotFree)
+            return failed
         if states is None:
             return Way(begin, begin + h, who)
         q, qd = states

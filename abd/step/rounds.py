@@ -17,10 +17,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from abd.backends.device.memory import memory_watched
 from abd.backends.progress import Progress
 from abd.energies import spin
-from abd.errors import OutOfMemory, StepFailure
+from abd.errors import StepFailure
 from abd.step.journey import Asks
 from abd.step.places import Aside, GivenUp, together
 from abd.step.plans import Failed, Leap, Meetings, Moment, Way
@@ -113,18 +112,8 @@ class Rounds:
         stepper.work = self.work
         stepper.leave_out((self.linked & ~who) | stepper.off)
         q, qd = stepper.q, stepper.qd
-        kept = stepper.before_trying()
-        try:
-            with memory_watched(self.backend.device.name):
-                stepper.substeps.take(h, progress)
-        except OutOfMemory as error:
-            raise StepFailure("memory", str(error)) from error
-        except StepFailure as failure:
-            touching = self.backend.touch.touching_pairs()
-            stepper.take_back(*kept)
-            if failure.reason == "memory":
-                raise
-            return self._tell(leaping, failure, touching, progress)
+        if (failed := stepper.substeps.attempt(h, progress)) is not None:
+            return self._tell(leaping, failed, progress)
         self.work = stepper.work
         shared, turned, figures = stepper.state(), h[:, None] * spin(q, qd), stepper.figures
         (contacts, eps), rebounded = stepper.rubbing()[0], stepper.rebounds.rebounded
@@ -136,13 +125,14 @@ class Rounds:
             one.go_on(Way(begin, end, asks.who, q, turned, shared.q))
         return True
 
-    def _tell(self, leaping: list[Traveller], failure: StepFailure, touching: np.ndarray, progress: Progress) -> bool:
+    def _tell(self, leaping: list[Traveller], failed: Failed, progress: Progress) -> bool:
         """Tell those whom a failure concerns, if that is known."""
+        failure = failed.failure
         concerned = concerns(failure)
         told = [] if concerned is None else [one for one in leaping if (concerned & one.world).any()]
         for one in told:
             progress.refused_ways += isinstance(failure, NotFree)
-            one.go_on(Failed(failure.within(one.world), touching))
+            one.go_on(Failed(failure.within(one.world), failed.touching))
         return bool(told)
 
     def _gathered(self, leaping: list[Traveller]) -> State:

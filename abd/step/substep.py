@@ -10,10 +10,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from abd.backends.device.memory import memory_watched
 from abd.backends.progress import Progress
-from abd.errors import StepFailure
+from abd.errors import OutOfMemory, StepFailure
 from abd.potentials.integrators import Scheme, Schemes, longest
 from abd.step.newton import solve_step
+from abd.step.plans import Failed
 from abd.step.start import start
 from abd.step.watch import Struck, Watch
 from abd.step.ways import NotFree, refuse_unproven
@@ -33,6 +35,27 @@ class Substeps:
     def __init__(self, stepper: Stepper):
         self.stepper = stepper
         self.model, self.settings, self.backend = stepper.model, stepper.settings, stepper.backend
+
+    def attempt(self, h: float | np.ndarray, progress: Progress) -> Failed | None:
+        """`take` a (sub)step of h [s], of all or (n,); how it failed, with the state as before, None where it did not.
+
+        Raises:
+            StepFailure: there is no memory, which nothing mends.
+        """
+        stepper = self.stepper
+        kept = stepper.before_trying()
+        try:
+            with memory_watched(self.backend.device.name):
+                self.take(h, progress)
+        except OutOfMemory as error:
+            raise StepFailure("memory", str(error)) from error
+        except StepFailure as failure:
+            touching = self.backend.touch.touching_pairs()
+            stepper.take_back(*kept)
+            if failure.reason == "memory":
+                raise
+            return Failed(failure, touching)
+        return None
 
     def take(self, h: float | np.ndarray, progress: Progress) -> None:
         """One (sub)step of h [s], of all or (n,) by worlds, where there are no joints and no prescribed bodies; bodies that meet

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from abd.contact.pair_law import activations, thinnest_extents, widest_activation
+from abd.contact.pair_law import activations, thinnest_extents
 from abd.errors import Problem
 from abd.joint_list import apart
 from abd.model import Kind, Model
@@ -104,8 +104,8 @@ class Surveyor:
         self.planes = np.flatnonzero(np.isfinite(bodies.plane[:, 3]))
         diagonals = np.array([np.linalg.norm(np.ptp(mesh.vertices, axis=0)) for mesh in model.meshes] + [np.inf])
         self.size = diagonals[bodies.mesh] + 2.0 * bodies.radius
-        self.size = np.where(self.size > 0.0, self.size, widest_activation(model))
         self._activations = activations(model, thinnest_extents(model))
+        self.size = np.where(self.size > 0.0, self.size, self._activations.max(initial=0.0))
 
     def rounding(self, first: np.ndarray, second: np.ndarray) -> np.ndarray:
         """(m,) overlap that counts as touching [m]."""

@@ -250,7 +250,7 @@ class BodyKeys(TypedDict, total=False):
     motion: MotionKeys | Table | None
     # near-rigidity stiffness; auto: of bodies at joints from the weight, forces and initial speeds of all that is
     # joined to them, so that they strain by 1e-5 at most; of others 1e9 times the heaviest mass of the world over their
-    # own, more if their forces or spin ask for it [Pa]
+    # own, more if their weight, forces or spin ask for it [Pa]
     kappa: Literal["auto"] | float
     # near-rigidity energy
     elasticity: Literal["orthogonal", "arap"]

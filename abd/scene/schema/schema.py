@@ -222,7 +222,7 @@ class BodySpec(Orientation):
         "auto",
         "near-rigidity stiffness; auto: of bodies at joints from the weight, forces and initial speeds of all that is joined "
         "to them, so that they strain by 1e-5 at most; of others 1e9 times the heaviest mass of the world over their own, "
-        "more if their forces or spin ask for it",
+        "more if their weight, forces or spin ask for it",
         unit="Pa",
     )
     elasticity: Literal["orthogonal", "arap"] = entry("orthogonal", "near-rigidity energy")
