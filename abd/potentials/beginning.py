@@ -33,7 +33,7 @@ def opening(rule: Scheme) -> Scheme:
     changes = {"scale": 6.0 * rule.c, "stiffness": 6.0 / h**2, "k_f": h / 3.0, "lead_f": h * h / 6.0, "lead_load": 0.0}
     for name, value in changes.items():
         motion[Mode.FRESH, COLUMNS.index(name)] = value
-    return replace(rule, motion=motion, shares=(1.0, 1.0, rule.shares[Mode.SMOOTH]))
+    return replace(rule, motion=motion, shares=(1.0, 1.0, 1.0, rule.shares[Mode.SMOOTH]))
 
 
 class Start:

@@ -50,7 +50,7 @@ class Beginning:
         stepper = self.stepper
         if stepper.previous_h != 0.0 or self.model.settings.integrator != "generalized_alpha" or not len(self.model.joints):
             return None
-        rule, struck = stepper.substeps.begin(h)
+        rule, struck, _ = stepper.substeps.begin(h)
         who = self._who(struck | stepper.off)
         if not who.any():
             return None

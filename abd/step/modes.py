@@ -61,22 +61,24 @@ class Modes:
         whirling[tumbling] = h * np.linalg.norm(L, axis=1) > STEADY * middle
         return self.linked.drawn_along(whirling)
 
-    def of(self, rule: Scheme | Schemes, struck: np.ndarray) -> np.ndarray:
-        """(n,) `Mode` of every body; those that are not dynamic count as smooth. The same object as long as it is the same."""
-        known = self._modes
-        if known and known[0] is struck and known[1] is self.remembers and known[2][0] == rule.chord:
-            return known[3]
-        asked = rule.chord, struck.tobytes(), self.remembers.tobytes()
-        mode = known[3] if known and known[2] == asked else self._find_modes(rule, struck)
-        self._modes = struck, self.remembers, asked, mode
+    def of(self, rule: Scheme | Schemes, struck: np.ndarray, steady: np.ndarray) -> np.ndarray:
+        """(n,) `Mode` of every body, `steady` (n,) bool those of the struck ones on which the same acts as before; those that are
+        not dynamic count as smooth. The same object as long as it is the same."""
+        known, by = self._modes, (struck, steady, self.remembers)
+        if known and all(one is other for one, other in zip(known[0], by, strict=True)) and known[1][0] == rule.chord:
+            return known[2]
+        asked = rule.chord, *(one.tobytes() for one in by)
+        mode = known[2] if known and known[1] == asked else self._find_modes(rule, struck, steady)
+        self._modes = by, asked, mode
         return mode
 
-    def _find_modes(self, rule: Scheme | Schemes, struck: np.ndarray) -> np.ndarray:
+    def _find_modes(self, rule: Scheme | Schemes, struck: np.ndarray, steady: np.ndarray) -> np.ndarray:
         if rule.chord:
             return np.full(len(struck), Mode.SMOOTH)
         smooth = np.where(self.remembers > 0, Mode.SMOOTH, Mode.FRESH)
         dissipative = struck | (self.settings.integrator == "bdf1")
-        return np.where(self.linked.dynamic, np.where(dissipative, Mode.DISSIPATIVE, smooth), Mode.SMOOTH)
+        contact = np.where(steady, Mode.TOUCHING, Mode.DISSIPATIVE)
+        return np.where(self.linked.dynamic, np.where(dissipative, contact, smooth), Mode.SMOOTH)
 
     def struck(self, mode: np.ndarray, bodies: np.ndarray) -> np.ndarray:
         """(n,) `Mode` of every body where contacts act on some more of them (n,) bool."""
@@ -86,7 +88,7 @@ class Modes:
         """(n,) bool, bodies whose step a contact makes another one."""
         if self.settings.integrator != "generalized_alpha":
             return self.linked.nobody
-        return self.linked.dynamic & (mode != Mode.DISSIPATIVE)
+        return self.linked.dynamic & (mode > Mode.TOUCHING)
 
     def jump(self, bodies: np.ndarray) -> None:
         """What acts on bodies (indices, or (n,) bool) changes at once: the integrator finds the forces on them, and on all
@@ -100,7 +102,7 @@ class Modes:
     def became(self, mode: np.ndarray) -> None:
         """A step in these modes (n,) has led to a new state."""
         if mode is not self._last_mode or self.remembers is not self._left_by_mode:
-            smooth, jumped = self.linked.dynamic & (mode != Mode.DISSIPATIVE), (mode == Mode.FRESH) & (self.remembers < 0)
+            smooth, jumped = self.linked.dynamic & (mode > Mode.TOUCHING), (mode == Mode.FRESH) & (self.remembers < 0)
             left = np.where(smooth, np.where(jumped, 1, 2), 0).astype(np.int32)
             self._last_mode, self._left_by_mode = mode, self.remembers if np.array_equal(left, self.remembers) else left
         self.remembers = self._left_by_mode

@@ -139,9 +139,9 @@ class Aside:
 
 
 def _stretched(forces: np.ndarray, ratio: float) -> np.ndarray:
-    """What generalized alpha remembers of forces (n, 12), after a last step `ratio` times as long."""
+    """What generalized alpha remembers of forces (n, 12), after a last step `ratio` times as long; zero where that is nothing."""
     acted, mean = forces[:, :6], forces[:, 6:]
-    return np.concatenate([acted, acted + ratio * (mean - acted)], axis=1)
+    return np.concatenate([acted, np.where(mean == 0.0, 0.0, acted + ratio * (mean - acted))], axis=1)
 
 
 def together(stepper: Stepper, start: State, parts: list[tuple[np.ndarray, State]], h: float) -> State:

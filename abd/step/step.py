@@ -26,6 +26,7 @@ from abd.step.impacts.fast_hits import FastHits
 from abd.step.impacts.fast_spins import FastSpins
 from abd.step.impacts.rebounds import Rebounds
 from abd.step.joint_rows import JointRows
+from abd.step.lasting import Lasting
 from abd.step.linked import Linked
 from abd.step.modes import Modes
 from abd.step.own_laws.own_laws import find_laws, meet
@@ -62,7 +63,7 @@ class Stepper:
         absent: (n,) bool, bodies that take no part in the present (sub)step.
         stopped: (n,) bool, those of worlds whose step failed while others went on.
         pieces: (n,) length of the piece [s] with which bodies begin the next frame, 0 for a whole one (`abd.step.ways`).
-        begun: scheme and struck bodies of a (sub)step that was tried in one piece, and left; None without.
+        begun: what `Substeps.begin` gave for a (sub)step that was tried in one piece, and left; None without.
     """
 
     def __init__(self, model: Model, backend: Backend, state: State):
@@ -71,6 +72,7 @@ class Stepper:
         copies = self.copies = HostCopies(backend)
         self.stiffness, self.prescribed, self.sleep = ContactStiffness(model), Prescribed(model), Sleep(model)
         self.modes, self.strain = Modes(model, linked), StrainWatch(model, linked.jointed)
+        self.lasting = Lasting(model, backend, linked)
         self.fast_hits, self.fast_spins = FastHits(model), FastSpins(model)
         self.rows, self.rebounds = JointRows(model, backend, linked, copies), Rebounds(model, backend, linked, copies)
         self.nobody = self.absent = self._off = self._switched = linked.nobody
@@ -129,6 +131,7 @@ class Stepper:
         self.pieces = state.extra.get("pieces", np.zeros(n))
         self.acting = state.extra.get("acting", np.zeros(n, dtype=np.int32)).astype(bool)
         self.modes.remembers = state.extra.get("remembers", np.zeros(n, dtype=np.int32)).astype(np.int32)
+        self.lasting.set_steps(state.extra.get("lasted", np.zeros(n)).astype(np.int32))
         self.prescribed.pace = state.extra.get("pace", np.zeros(n)).copy()
         stopped = state.extra.get("stopped", self.stopped).astype(bool)
         if not np.array_equal(stopped, self.stopped):
@@ -240,6 +243,7 @@ class Stepper:
                 "acting": self.acting.astype(np.int32),
                 "pieces": self.pieces.copy(),
                 "remembers": self.modes.remembers.copy(),
+                "lasted": self.lasting.steps.copy(),
                 "forces": self.backend.states.read_forces().ravel(),
                 "owed": self.backend.states.read_owed(),
                 "pace": self.prescribed.pace.copy(),
@@ -290,14 +294,14 @@ class Stepper:
             return False
         try:
             with memory_watched(self.backend.device.name):
-                rule, struck = self.substeps.begin(h)
-                if self.substeps.take_whole(rule, self.modes.of(rule, struck), progress):
+                begun = self.substeps.begin(h)
+                if self.substeps.take_whole(begun[0], self.modes.of(*begun), progress):
                     return True
         except OutOfMemory as error:
             raise StepFailure("memory", str(error)) from error
         except StepFailure:
             return False  # who takes it again finds the reason, and mends it
-        self.begun = rule, struck
+        self.begun = begun
         return False
 
     def before_trying(self) -> tuple[dict, np.ndarray, np.ndarray, JointMemory | None, OwnLaws]:

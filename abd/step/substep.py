@@ -66,10 +66,10 @@ class Substeps:
         """
         stepper = self.stepper
         begun, stepper.begun = stepper.begun, None
-        rule, struck = begun or self.begin(h)
+        rule, struck, steady = begun or self.begin(h)
         tries = np.zeros(len(struck), dtype=int)
         for first in chain([True], repeat(False)):
-            mode = stepper.modes.of(rule, struck)
+            mode = stepper.modes.of(rule, struck, steady)
             left = begun and first  # by the whole step, before
             if not left and self.take_whole(rule, mode, progress):
                 return
@@ -82,14 +82,15 @@ class Substeps:
             tries[theirs] += 1
             late = late | np.isin(islands, islands[theirs & (tries >= FEW)])
             stepper.take_back(*kept)
-            struck = struck | late
+            struck, steady = struck | late, steady & ~late
         with progress.time("way"):
             refuse_unproven(self.backend.ways.free_way(h), self.model.bodies.names, h)
         with progress.time("end"):
             self._finish(h, mode)
 
-    def begin(self, h: float | np.ndarray) -> tuple[Scheme | Schemes, np.ndarray]:
-        """Put on the loads of a (sub)step of h [s]; its scheme, and the bodies (n,) bool that are known to be struck in it."""
+    def begin(self, h: float | np.ndarray) -> tuple[Scheme | Schemes, np.ndarray, np.ndarray]:
+        """Put on the loads of a (sub)step of h [s]; its scheme, the bodies (n,) bool that are known to be struck in it, and those
+        of them on which the same acts as before."""
         stepper = self.stepper
         if stepper.loads is not None:
             length = longest(h)
@@ -98,7 +99,10 @@ class Substeps:
         struck, whirling = stepper.acting, stepper.modes.whirling(h, stepper.figures, lambda: (stepper.q, stepper.qd))
         for more in (whirling, stepper.absent):
             struck = struck if more is stepper.nobody else struck | more
-        return stepper.modes.rule(h, stepper.previous_h), struck
+        steady = stepper.lasting.steady
+        if steady is not stepper.nobody and whirling is not stepper.nobody:
+            steady = steady & ~whirling
+        return stepper.modes.rule(h, stepper.previous_h), struck, steady
 
     def take_whole(self, rule: Scheme | Schemes, mode: np.ndarray, progress: Progress) -> bool:
         """Take a step in which nothing touches anything in one piece, where the backend can (`abd.backends.recorded.whole_step`);
@@ -125,6 +129,7 @@ class Substeps:
         progress.trials += outcome.trials
         progress.tolerance = max(progress.tolerance, outcome.worst)
         stepper.loaded = stepper.nobody
+        stepper.lasting.forget()
         self._became(mode)
         stepper.figures = outcome.figures
         rebound = None if outcome.limited is None else stepper.rebounds.rebound(rule.h, outcome.limited)
@@ -173,6 +178,9 @@ class Substeps:
 
         def minimise_step() -> None:
             stepper.loaded = solve_step(backend, settings, h, stepper.stiffness, progress, loaded, watch)
+            while watch.jump():
+                again = solve_step(backend, settings, h, stepper.stiffness, progress, loaded, watch)
+                stepper.loaded = stepper.loaded | again
 
         try:
             if prescribed.any:
@@ -207,6 +215,7 @@ class Substeps:
         """Make the iterate the new state."""
         stepper, backend = self.stepper, self.backend
         limited = backend.rows.limited()
+        stepper.lasting.observe(mode)
         backend.steps.finish()
         self._became(mode)
         rebound = stepper.rebounds.rebound(h, limited)
@@ -230,6 +239,7 @@ class Substeps:
     def _take_rebound(self, struck: np.ndarray, friction: float, h: float | np.ndarray) -> None:
         """Impacts gave bodies (b,) other velocities, and friction in them has done work [J]."""
         stepper = self.stepper
+        stepper.lasting.end(stepper.rebounds.thrown)
         stepper.figures = replace(stepper.figures, friction_work=stepper.figures.friction_work + friction)
         stepper.rebounds.begin_from(struck, h)
 

@@ -4,7 +4,8 @@ Contacts that act on a body of a smooth step make it another one: it takes impli
 show. A contact that acts under way acts in the end, too, as what it stops does not come back; so the body's inertia becomes
 that of implicit Euler at once, and the minimisation goes on from where it is. Its minimum does not depend on where that was.
 Joints have laws that follow from the modes of their bodies, and multipliers that iterations change: what is joined is taken
-through the step again (`Struck`), so that no others notice.
+through the step again (`Struck`), so that no others notice. So do bodies that go through a step of second order with contacts
+that last, where something strikes them, or what acts on them in the end has jumped (`abd.step.lasting`).
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from abd.potentials.integrators import Mode
 from abd.step.ways import looked_at, refuse_unproven
 
 if TYPE_CHECKING:
@@ -20,7 +22,7 @@ if TYPE_CHECKING:
 
 
 class Struck(Exception):
-    """An iterate shows contacts that act on joined bodies of a smooth step.
+    """An iterate shows contacts that act on joined bodies of a smooth step, or impacts on bodies that touch something.
 
     Attributes:
         bodies: (n,) bool, those and what is joined to them.
@@ -58,13 +60,30 @@ class Watch:
         changed = np.zeros(islands.count, dtype=bool)
         changed[islands.host[late]] = True
         self.refuse_fast_hits(changed[islands.host])
-        if (late & self.stepper.linked.jointed).any():
-            raise Struck(late)
-        self.mode = self.stepper.modes.struck(self.mode, late)
-        self._smooth = self._smooth & ~late
+        self._take_dissipative(late | (changed[islands.host] & (self.mode == Mode.TOUCHING)))
+        return changed
+
+    def jump(self) -> bool:
+        """Whether a minimum is none of the step: what acts on bodies of second order there has jumped, and they take implicit
+        Euler from now on.
+
+        Raises:
+            Struck: some of them are joined.
+        """
+        late = self.stepper.lasting.jumped(self.mode)
+        if not late.any():
+            return False
+        self._take_dissipative(late)
+        return True
+
+    def _take_dissipative(self, bodies: np.ndarray) -> None:
+        """Bodies (n,) bool take implicit Euler from the present iterate on."""
+        if (bodies & self.stepper.linked.jointed).any():
+            raise Struck(bodies)
+        self.mode = self.stepper.modes.struck(self.mode, bodies)
+        self._smooth = self._smooth & ~bodies
         self.backend.steps.set_mode(self.mode)
         self.backend.arcs.evaluate()
-        return changed
 
     def refuse_fast_hits(self, among: np.ndarray | None = None) -> None:
         """Refuse a (sub)step with fast hits (`abd.step.impacts.fast_hits`) of some bodies (n,) bool, of any by default.

@@ -4,7 +4,7 @@ import warp as wp
 
 from cuda_kernels.bodies.affine import HALF, ONE, ZERO, Pose, axial, rate_of, rotation, skew
 from cuda_kernels.bodies.anew import anew
-from cuda_kernels.bodies.bodies import AXIS, DYNAMIC, FREE, HELD, BodyData
+from cuda_kernels.bodies.bodies import AXIS, DYNAMIC, FREE, HELD, BodyData, StepData
 from cuda_kernels.bodies.free_motion import (
     Principal,
     free_rotation,
@@ -20,8 +20,9 @@ wp.set_module_options({"enable_backward": False, "max_unroll": 4})
 
 
 DISSIPATIVE = wp.constant(0)
-FRESH = wp.constant(1)
-SMOOTH = wp.constant(2)
+TOUCHING = wp.constant(1)
+FRESH = wp.constant(2)
+SMOOTH = wp.constant(3)
 STEP = wp.constant(0)
 SCALE = wp.constant(1)
 KICK = wp.constant(2)
@@ -35,6 +36,7 @@ MOVED = wp.constant(14)
 ROOT = wp.constant(16)
 TURN = wp.constant(17)
 LASTING = wp.constant(wp.float64(2.0))
+TWO = wp.constant(wp.float64(2.0))
 
 
 @wp.struct
@@ -166,7 +168,7 @@ def coast(
     """Inertial target by the free rigid motion of the step, with the impulse of what is remembered (n, 12), and of springs, which
     have `pulled` (n, 12) at its begin (`abd.joints.rows.springs.pulls`), and the start.
 
-    `abd.potentials.integrators` says what `motions` (s, 6, 18) hold for every mode and level, `abd.potentials.gyration` what spin
+    `abd.potentials.integrators` says what `motions` (s, 7, 18) hold for every mode and level, `abd.potentials.gyration` what spin
     makes of it; rest is friction's reference.
     """
     b = wp.tid() + first
@@ -220,7 +222,7 @@ def coast(
     target.p[b] = p + dp
     lead.dp[b] = dp + inverse_mass * ahead
     if i == DISSIPATIVE:
-        lead.push[b] = h * h * inverse_mass * lasting(triple(memory, b, 0), triple(memory, b, 6))
+        lead.push[b] = h * h * inverse_mass * triple(memory, b, 6)
     if body.rotation[b] == HELD:
         return
     Q = rotation(h * w)
@@ -247,7 +249,7 @@ def coast(
         ahead = ahead - h * spun
     twist = wp.vec3d()
     if i == DISSIPATIVE:
-        twist = h * h * lasting(triple(memory, b, 3), triple(memory, b, 9))
+        twist = h * h * triple(memory, b, 9)
     kicked = wp.vec3d()
     extra = wp.vec3d()
     if body.rotation[b] == FREE:
@@ -355,6 +357,9 @@ def keep_momentum(
         about = about + HALF * motion[i, STEP] * apart * (twisting(A, axis, w) - twisting(at, axis, free))
         w = spin_of(body, b, axes, inertia, L + (about - wp.dot(stands, L)) * stands)
     rate = skew(w) * A
+    if i == DISSIPATIVE:
+        mean = lasting(force, triple(memory, b, 0))
+        turned = lasting(torque, triple(memory, b, 3))
     for r in range(3):
         memory[b, r] = force[r]
         memory[b, 3 + r] = torque[r]
@@ -363,3 +368,50 @@ def keep_momentum(
         velocity[b, r] = v[r]
         for c in range(3):
             velocity[b, 3 + 3 * r + c] = rate[r, c]
+
+
+@wp.func
+def jump_of(now: wp.vec3d, before: wp.vec3d, load: wp.float64) -> wp.float64:
+    """`abd.potentials.integrators.jumps` of one body."""
+    change = wp.length(now - before)
+    if change == ZERO:
+        return ZERO
+    return change / wp.max(load, wp.min(wp.length(now), wp.length(before)))
+
+
+@wp.kernel
+def find_jumps(
+    first: wp.int32,
+    body: BodyData,
+    mode: wp.array(dtype=wp.int32),
+    mechanism: wp.array(dtype=wp.int32),
+    level: wp.array(dtype=wp.int32),
+    scheme: wp.array(dtype=wp.int32),
+    motions: wp.array3d(dtype=wp.float64),
+    step: StepData,
+    pose: Pose,
+    memory: wp.array2d(dtype=wp.float64),
+    jump: wp.array(dtype=wp.float64),
+):
+    """By how much what acts on the bodies at the iterate differs from what did at the end of the last step
+    (`abd.potentials.integrators.jumps`), as `abd.backends.protocol.Steps.jumps` has it."""
+    b = wp.tid() + first
+    jump[b] = ZERO
+    m = body.mass[b]
+    if body.kind[b] != DYNAMIC or m <= ZERO:
+        return
+    i = row_of(mode, mechanism, level, b)
+    motion = motions[scheme[b]]
+    k = motion[i, STIFFNESS] * (step.scale[b] / motion[i, SCALE])
+    A = pose.A[b]
+    D = A - step.At[b]
+    s = body.moment[b]
+    for r in range(3):
+        for c in range(3):
+            D[r, c] = k * s[c] * D[r, c]
+    arm = wp.sqrt(TWO * (s[0] + s[1] + s[2]) / m)
+    load = m * wp.length(step.gravity) + wp.length(body.force[b]) + wp.length(body.torque[b]) / arm
+    force = k * m * (pose.p[b] - step.pt[b])
+    jump[b] = wp.max(
+        jump_of(force, triple(memory, b, 0), load), jump_of(torque_of(D, A), triple(memory, b, 3), arm * load)
+    )

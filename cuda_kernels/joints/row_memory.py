@@ -48,7 +48,7 @@ class Acting:
     a spring), LIMIT (a limit that is not exact), DRIVEN (does work), LOSING (loses it), METRES or RADIANS (its residual
     counts), GAP (one-sided, held by its type), TURNING (an angle that a drive without a gain sets), STORING (of a role that
     stores energy), RESOLVED (its force follows the trapezoidal rule), LIGHT (what its damper takes is
-    known). shares (3,): `abd.potentials.integrators.Scheme.shares`.
+    known). shares (4,): `abd.potentials.integrators.Scheme.shares`.
     """
 
     law: wp.array(dtype=wp.int32)

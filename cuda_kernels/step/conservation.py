@@ -9,7 +9,7 @@ from cuda_kernels.bodies.affine import HALF, ONE, ZERO, Pose, rate_of, skew
 from cuda_kernels.bodies.anew import anew
 from cuda_kernels.bodies.bodies import BodyData, StepData, elastic_energy
 from cuda_kernels.bodies.free_motion import moments_about
-from cuda_kernels.bodies.integrators import DISSIPATIVE, FRESH, SMOOTH, STEP
+from cuda_kernels.bodies.integrators import FRESH, SMOOTH, STEP, TOUCHING
 from cuda_kernels.joints.row_gains import linear_gain
 from cuda_kernels.joints.rows import Rows
 from cuda_kernels.step.figures import column, spin_of
@@ -146,7 +146,7 @@ def add_up(
             if body.stiffness[b] > ZERO:
                 gained = gained + elastic_energy(body.stiffness[b], body.arap[b], now.A[b])
                 gained = gained - elastic_energy(body.stiffness[b], body.arap[b], before.A[b])
-        if mode[b] == DISSIPATIVE or wp.length(body.force[b]) + wp.length(body.torque[b]) > ZERO:
+        if mode[b] <= TOUCHING or wp.length(body.force[b]) + wp.length(body.torque[b]) > ZERO:
             gained = ENDLESS
         a[0] = a[0] + gained
         if fresh:

@@ -26,7 +26,7 @@ NEAR = 6
 NUMBERS = 7
 TOLD = NUMBERS + 1
 """Numbers that the host is told: these, and the largest speed with which islands converged [m/s]."""
-SMOOTH = wp.constant(wp.int32(1))
+FRESH = wp.constant(wp.int32(2))
 """The least `abd.potentials.integrators.Mode` of a step that a limit makes another one."""
 
 
@@ -122,7 +122,7 @@ def find_limited(
     b = wp.tid() + first
     if marks[b] != 0:
         state[LIMITED] = 1
-        if judged != 0 and kind[b] == 0 and mode[b] >= SMOOTH:
+        if judged != 0 and kind[b] == 0 and mode[b] >= FRESH:
             state[SOLVED] = 0
 
 

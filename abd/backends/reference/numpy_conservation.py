@@ -36,7 +36,7 @@ class Conservation:
             root, due = b[0], owed[b[0]]
             owed[root] = 0.0
             loaded = data.force[b].any() or data.torque[b].any()
-            one_mode = (mode[b] == mode[root]).all() and mode[root] != Mode.DISSIPATIVE
+            one_mode = (mode[b] == mode[root]).all() and mode[root] > Mode.TOUCHING
             if loaded or not one_mode or not np.isfinite([due, *gained[b]]).all():
                 continue
             mass, moment, fresh = data.mass[b], data.moment[b], mode[root] == Mode.FRESH

@@ -11,7 +11,7 @@ from abd.backends.body_data import BodyData, Turning
 from abd.backends.reference.numpy_bodies import maps, positions, state, turning
 from abd.model import Kind
 from abd.potentials import free_motion, gyration
-from abd.potentials.integrators import LASTING, Mode, Scheme, Schemes, levels
+from abd.potentials.integrators import LASTING, Mode, Scheme, Schemes, jumps, levels
 from abd.rotations import axial, nearest_rotation_vectors, rotations
 
 
@@ -77,7 +77,7 @@ class Motion:
         `pulled` (n, 12) at its begin (`abd.joints.rows.springs.pulls`); `mode` are their `rows`."""
         k, A = rule.rows(mode), maps(q)
         h = k[:, [0]]
-        force, torque, mean_force, mean_torque = np.split(memory, 4, axis=1)
+        mean_force, mean_torque = memory[:, 6:9], memory[:, 9:]
         w, inertia = self.turnings(q, velocity), free_motion.inertia(A, self.data.moment)
         L = np.einsum("nij,nj->ni", inertia, w)
         free = (self.data.rotation == Turning.FREE)[:, None, None]
@@ -103,8 +103,8 @@ class Motion:
         Q = rotations(kicked) @ Q
         lead = nearest_rotation_vectors(rotations(extra) @ Q, h * w)
         pushed = (self.dynamic & (mode == Mode.DISSIPATIVE))[:, None]
-        push = h * h * self.inverse_mass * lasting(force, mean_force)
-        twist = h * h * self.spins(stands, lasting(torque, mean_torque))
+        push = h * h * self.inverse_mass * mean_force
+        twist = h * h * self.spins(stands, mean_torque)
         moves = self.dynamic[:, None]
         return Target(
             q=np.where(moves, state(positions(q) + dp, Q @ A), q),
@@ -143,16 +143,18 @@ class Motion:
         """Velocities and memory (n, 12) after a step from `now` to q; `velocity` before it, springs that have pulled and pull
         (n, 12) in both (`abd.joints.rows.springs.pulls`)."""
         k, A = rule.rows(mode), maps(q)
-        stiffness = k[:, 4] * (target.scale / np.where(self.dynamic, k[:, 1], 1.0))
-        pushed = stiffness[:, None] * self.mass_matrix * (q - target.q)
-        fresh = np.concatenate([pushed[:, :3], free_motion.torque(maps(pushed), A)], axis=1) - pulls[:, 6:]
+        fresh = self.acting(k, target, q) - pulls[:, 6:]
         known = memory.reshape(-1, 2, 6)
         along, stands = self.thin_axes(k, maps(now)), self.thin_axes(k, A)
         impulse, mean = (blended(k, column, known) for column in (9, 6))
         first, last = (0.5 * k[:, [0]] * one[:, :6] for one in (pulled, pulls))
         gain = k[:, [8]] * fresh + impulse + first + last
         mean[:, 3:] = gyration.carried(mean[:, 3:], along, stands)
-        kept = np.concatenate([fresh, k[:, [5]] * fresh + mean], axis=1)
+        mean = k[:, [5]] * fresh + mean
+        dissipative = (mode == Mode.DISSIPATIVE)[:, None]
+        for part in (slice(0, 3), slice(3, 6)):
+            mean[:, part] = np.where(dissipative, lasting(fresh[:, part], memory[:, part]), mean[:, part])
+        kept = np.concatenate([fresh, mean], axis=1)
         v = velocity[:, :3] + self.inverse_mass * gain[:, :3]
         inertia = free_motion.inertia(maps(now), self.data.moment)
         old = np.einsum("nij,nj->ni", inertia, self.turnings(now, velocity))
@@ -165,6 +167,22 @@ class Motion:
         other = difference(rule, q, now, before)
         moves = self.dynamic[:, None]
         return np.where(moves, rigid, other), np.where(moves, kept, memory)
+
+    def acting(self, k: np.ndarray, target: Target, q: np.ndarray) -> np.ndarray:
+        """(n, 6) net forces and torques with which a step to q ends, by rows k (n, 18) of `Scheme.motion`."""
+        stiffness = k[:, 4] * (target.scale / np.where(self.dynamic, k[:, 1], 1.0))
+        pushed = stiffness[:, None] * self.mass_matrix * (q - target.q)
+        return np.concatenate([pushed[:, :3], free_motion.torque(maps(pushed), maps(q))], axis=1)
+
+    def jumps(
+        self, rule: Scheme | Schemes, mode: np.ndarray, target: Target, q: np.ndarray, memory: np.ndarray, gravity: np.ndarray
+    ) -> np.ndarray:
+        """(n,) `abd.backends.protocol.Steps.jumps` at q; `mode` are the bodies' `rows`."""
+        data, acting = self.data, self.acting(rule.rows(mode), target, q)
+        arm = np.sqrt(2.0 * data.moment.sum(axis=1) * self.inverse_mass[:, 0])
+        turning = np.divide(np.linalg.norm(data.torque, axis=1), arm, out=np.zeros_like(arm), where=arm > 0.0)
+        load = data.mass * np.linalg.norm(gravity) + np.linalg.norm(data.force, axis=1) + turning
+        return np.where(self.dynamic & (data.mass > 0.0), jumps(acting, memory[:, :6], load, arm), 0.0)
 
     def about_thin(
         self, k: np.ndarray, now: np.ndarray, inertia: np.ndarray, old: np.ndarray, A: np.ndarray, L: np.ndarray,

@@ -19,7 +19,7 @@ class DeviceScheme:
 
     Attributes:
         rule: the scheme, or those of several worlds; of (n,): place of every body's among them; weights (s, 2, 9), motion
-            (s, 2 + levels, columns), lengths (n,) [s], shares (3,): their numbers; mode: (n,) `abd.potentials.integrators.Mode`.
+            (s, 3 + levels, columns), lengths (n,) [s], shares (4,): their numbers; mode: (n,) `abd.potentials.integrators.Mode`.
         of_bodies: what says which row of `motion` bodies follow, and `motion`.
         said: who wrote them last and knows that they are still there; None where that is nobody.
     """
@@ -30,7 +30,7 @@ class DeviceScheme:
         self.rule: Scheme | Schemes | None = None
         worlds = len(np.unique(model.bodies.world))
         self.of, self.lengths, self._apart = device.zeros(n, wp.int32), device.zeros(n, wp.float64), False
-        self.weights, self.shares = device.zeros((max(worlds, 1), 2, 9), wp.float64), device.zeros(3, wp.float64)
+        self.weights, self.shares = device.zeros((max(worlds, 1), 2, 9), wp.float64), device.zeros(len(Mode), wp.float64)
         self.motion = device.zeros((max(worlds, 1), Mode.SMOOTH + LEVELS, len(COLUMNS)), wp.float64)
         self.mode, self.level, self.asked = (device.zeros(count, wp.int32) for count in (n, n, len(armed)))
         self.mechanism, self.armed = device.upload(joined_components(model), wp.int32), device.upload(armed, wp.int32)

@@ -17,12 +17,13 @@ class Rebounds:
     """Impacts of the steps of one scene.
 
     Attributes:
-        rebounded: (n,) bool, bodies to which the last step gave other velocities.
+        rebounded: (n,) bool, bodies to which the last step gave other velocities; thrown: (n,) bool, those of the last rebound
+            that it changed by more than gravity does.
     """
 
     def __init__(self, model: Model, backend: Backend, linked: Linked, copies: HostCopies):
         self.model, self.settings, self.backend, self.linked, self.copies = model, model.settings, backend, linked, copies
-        self.restitution, self.rebounded = Restitution(model), linked.nobody
+        self.restitution, self.rebounded, self.thrown = Restitution(model), linked.nobody, linked.nobody
 
     def forget(self) -> None:
         """Nobody has rebounded."""
@@ -44,10 +45,16 @@ class Rebounds:
             strikes = strikes.beside(limit_strikes(model, joints, ends, self.copies.memory, self.copies.applied, after[0], h))
         rebound = self.restitution.rebound(strikes, before, after, h, joints, backend.sweep)
         if rebound is not None:
+            self.thrown = self._thrown(rebound[0] - after[1], h)
             backend.states.set_velocity(rebound[0])
             if joints.has_rotors:
                 self.copies.memory = joints.struck(self.copies.memory, after[0], rebound[0] - after[1])
         return rebound
+
+    def _thrown(self, change: np.ndarray, h: float | np.ndarray) -> np.ndarray:
+        """(n,) bool, bodies whose velocities change (n, 12) by more than gravity gives in a step of h [s], of all or (n,)."""
+        speed = np.linalg.norm(change[:, :3], axis=1) + 0.5 * self.restitution.reach * np.linalg.norm(change[:, 3:], axis=1)
+        return speed > np.broadcast_to(h, len(speed)) * np.linalg.norm(self.settings.gravity)
 
     def begin_from(self, struck: np.ndarray, h: float | np.ndarray) -> None:
         """What bodies (b,) that impacts gave other velocities remember.

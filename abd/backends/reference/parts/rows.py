@@ -76,7 +76,7 @@ class Rows:
         if not self.resolved.any():
             return np.zeros((self.n, 12))
         found = pulls(self.system, np.flatnonzero(self.resolved), self.shares(), q, self.memory.reference)
-        return np.where((self.scheme.mode == Mode.DISSIPATIVE)[:, None], 0.0, found)
+        return np.where((self.scheme.mode <= Mode.TOUCHING)[:, None], 0.0, found)
 
     def gained(self) -> np.ndarray:
         """(n,) energy that the rows of the bodies gained in the step to the iterate [J] (`abd.joints.rows.gains`)."""

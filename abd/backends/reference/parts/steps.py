@@ -72,6 +72,10 @@ class Steps:
         target = scheme.target = self.motion.coast(scheme.rule, scheme.rows, *now, self.pulled)
         step.pt, step.At, step.scale = positions(target.q), maps(target.q), target.scale
 
+    def jumps(self) -> np.ndarray:
+        at, scheme = self.at, self.scheme
+        return self.motion.jumps(scheme.rule, scheme.rows, scheme.target, at.q, self.states.forces, at.step.gravity)
+
     def mobility(self) -> np.ndarray:
         return self.inverse_mass * self.scheme.rule.impulse
 

@@ -40,6 +40,7 @@ class Steps:
         potential.friction.turn = track.lead.w
         self.at.ch2, self.at.eps = np.ones(self.n), np.zeros(self.n)
         step.ch2 = self.device.upload(self.at.ch2, wp.float64)
+        self._jumps = self.device.zeros(self.n, wp.float64)
         self._said: tuple | None = None
 
     def begin(self, rule: Scheme | Schemes, mode: np.ndarray, eps: float | np.ndarray, goals: np.ndarray | None) -> None:
@@ -101,6 +102,16 @@ class Steps:
     def set_mode(self, mode: np.ndarray) -> None:
         self.scheme.set_mode(mode)
         self.graphs.run(("targets",), self._launch_targets)
+
+    def jumps(self) -> np.ndarray:
+        self.graphs.run(("jumps",), self._launch_jumps)
+        return self.device.read(self._jumps)
+
+    def _launch_jumps(self) -> None:
+        """What acts on the bodies against what did, by launches only."""
+        at, forces = self.at, self.states.forces
+        known = at.body, *self.scheme.of_bodies, at.step, at.current, forces
+        self.device.launch(integrators.find_jumps, self.n, *known, self._jumps)
 
     def mobility(self) -> np.ndarray:
         return self.inverse_mass * self.scheme.rule.impulse

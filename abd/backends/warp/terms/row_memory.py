@@ -45,7 +45,7 @@ class RowMemory:
 
     Args:
         active: (j,) bool, joints whose residuals count.
-        resolved, light: (R,) bool, `abd.joints.rows.springs`; shares: (3,) those of the scheme at work.
+        resolved, light: (R,) bool, `abd.joints.rows.springs`; shares: (4,) those of the scheme at work.
 
     Attributes:
         scale: (1,) c h^2 of the step at work [s^2].

@@ -1,0 +1,100 @@
+"""Contacts that last: bodies on which they act as they did in the steps before go through a step of second order
+(`abd.potentials.integrators.Mode.TOUCHING`), which would give back what an impact brings.
+
+Impacts are known by forces that jump (`abd.potentials.integrators.jumps`). A body is *steady* once what acts on it has lasted
+for `WAIT` steps of implicit Euler, without a jump of more than `CALM`; a steady one stays so up to jumps of `JUMP`, and goes
+through a step that ends with a larger one by implicit Euler after all (`abd.step.watch`). What an impact that is not noticed may
+leave is a speed of half of what the load gives in a step. Islands are steady as a whole, as impacts run through them, and so
+is what is joined; bodies without weight and other external forces never are, unless nothing changes. What touches something
+elastic is not: there every contact that opens gives back.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from abd.backends.protocol import Backend
+from abd.model import Model
+from abd.potentials.integrators import Mode
+from abd.step.impacts.restitution import ELASTIC
+from abd.step.linked import Linked
+
+WAIT = 3
+"""Steps for which what acts on a body has to last."""
+CALM, JUMP = 0.25, 1.0
+"""Largest change in them, and in the steps that follow."""
+
+
+class Lasting:
+    """For how long what acts on the bodies of one scene has lasted.
+
+    Attributes:
+        steps: (n,) number of steps, at most `WAIT`, 0 where nothing touches; steady: (n,) bool, a new array where it changes.
+    """
+
+    def __init__(self, model: Model, backend: Backend, linked: Linked):
+        self.model, self.backend, self.linked = model, backend, linked
+        self.serves = model.settings.integrator == "generalized_alpha"
+        self.elastic = bool((model.materials.restitution >= ELASTIC).any())
+        self._none = np.zeros(len(model.bodies), dtype=np.int32)
+        self.set_steps(self._none)
+
+    def set_steps(self, steps: np.ndarray) -> None:
+        """Go on from known numbers of steps (n,)."""
+        self.steps = steps if steps.any() else self._none
+        steady = self.steps >= WAIT
+        if not steady.any():
+            self.steady = self.linked.nobody
+        elif not np.array_equal(steady, getattr(self, "steady", None)):
+            self.steady = steady
+
+    def observe(self, mode: np.ndarray) -> None:
+        """Look at the iterate of a (sub)step in these modes (n,), its end."""
+        touched = self.backend.touch.touching() != 0 if self.serves else self.linked.nobody
+        if not touched.any():
+            self.forget()
+            return
+        touching = self.linked.drawn_along(touched) & (mode <= Mode.TOUCHING)
+        most = np.where(mode == Mode.TOUCHING, JUMP, CALM)
+        jumping = touching & (self.backend.steps.jumps() > most)
+        if self.elastic:
+            jumping |= self._elastic()
+        lasts = touching & ~self.hang_together(jumping)
+        islands = self.backend.islands
+        least = np.full(islands.count, WAIT, dtype=np.int32)
+        np.minimum.at(least, islands.host[lasts], self.steps[lasts] + 1)
+        self.set_steps(np.where(lasts, least[islands.host], 0).astype(np.int32))
+
+    def forget(self) -> None:
+        """Nothing has lasted."""
+        if self.steps is not self._none:
+            self.set_steps(self._none)
+
+    def end(self, bodies: np.ndarray) -> None:
+        """What acts on bodies (n,) bool has changed."""
+        if bodies.any() and self.steps is not self._none:
+            self.set_steps(np.where(self.hang_together(bodies), 0, self.steps).astype(np.int32))
+
+    def jumped(self, mode: np.ndarray) -> np.ndarray:
+        """(n,) bool, bodies of a step of second order which does not serve them: something jumps in what hangs together."""
+        touching = self.linked.dynamic & (mode == Mode.TOUCHING)
+        if not touching.any():
+            return self.linked.nobody
+        jumping = touching & (self.backend.steps.jumps() > JUMP)
+        return touching & self.hang_together(jumping) if jumping.any() else self.linked.nobody
+
+    def hang_together(self, bodies: np.ndarray) -> np.ndarray:
+        """(n,) bool, all of the islands of bodies (n,) bool, and of what is joined to them."""
+        islands = self.backend.islands
+        some = np.zeros(islands.count, dtype=bool)
+        some[islands.host[self.linked.drawn_along(bodies)]] = True
+        return some[islands.host]
+
+    def _elastic(self) -> np.ndarray:
+        """(n,) bool, bodies that touch something elastic."""
+        pairs = self.backend.touch.touching_pairs()
+        material = self.model.bodies.material[pairs]
+        elastic = self.model.materials.restitution[material[:, 0], material[:, 1]] >= ELASTIC
+        found = self.linked.nobody.copy()
+        found[pairs[elastic]] = True
+        return found
