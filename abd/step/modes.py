@@ -11,6 +11,7 @@ from abd.model import Model
 from abd.potentials import free_motion
 from abd.potentials.integrators import Mode, Scheme, Schemes, scheme
 from abd.rotations import axial
+from abd.step.lasting import Lasting
 from abd.step.linked import Linked
 
 STEADY = 0.5
@@ -27,8 +28,8 @@ class Modes:
             step, after a jump; 0 where there are none; -1 where they jump. A new array where it changes.
     """
 
-    def __init__(self, model: Model, linked: Linked):
-        self.model, self.settings, self.linked = model, model.settings, linked
+    def __init__(self, model: Model, linked: Linked, lasting: Lasting):
+        self.model, self.settings, self.linked, self.lasting = model, model.settings, linked, lasting
         self.remembers = np.zeros(len(model.bodies), dtype=np.int32)
         self._may_whirl = self.settings.integrator == "generalized_alpha" and bool(linked.tumbling.any())
         self._schemes = self._modes = self._last_mode = self._left_by_mode = None  # the last ones
@@ -91,11 +92,12 @@ class Modes:
         return self.linked.dynamic & (mode > Mode.TOUCHING)
 
     def jump(self, bodies: np.ndarray) -> None:
-        """What acts on bodies (indices, or (n,) bool) changes at once: the integrator finds the forces on them, and on all
-        that are joined to them, anew; where joints are not for two jumps in steps one after the other, which nothing would
-        damp."""
+        """What acts on bodies (indices, or (n,) bool) changes at once: contacts on them do not act as before, and the integrator
+        finds the forces on them, and on all that are joined to them, anew; where joints are not for two jumps in steps one after
+        the other, which nothing would damp."""
         jumping = np.zeros(len(self.remembers), dtype=bool)
         jumping[bodies] = True
+        self.lasting.end(jumping)
         known = self.remembers > np.where(self.linked.jointed, 1, 0)
         self.remembers = np.where(self.linked.drawn_along(jumping) & known, -1, self.remembers).astype(np.int32)
 

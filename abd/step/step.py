@@ -71,8 +71,8 @@ class Stepper:
         linked = self.linked = Linked(model)
         copies = self.copies = HostCopies(backend)
         self.stiffness, self.prescribed, self.sleep = ContactStiffness(model), Prescribed(model), Sleep(model)
-        self.modes, self.strain = Modes(model, linked), StrainWatch(model, linked.jointed)
         self.lasting = Lasting(model, backend, linked)
+        self.modes, self.strain = Modes(model, linked, self.lasting), StrainWatch(model, linked.jointed)
         self.fast_hits, self.fast_spins = FastHits(model), FastSpins(model)
         self.rows, self.rebounds = JointRows(model, backend, linked, copies), Rebounds(model, backend, linked, copies)
         self.nobody = self.absent = self._off = self._switched = linked.nobody

@@ -115,7 +115,7 @@ def test_the_work_of_friction_is_its_force_times_the_path():
     kinetic, gravity, work = (
         np.array([report.energy[name] for report in reports[20:]]) for name in ("kinetic", "gravity", "friction_work")
     )
-    path = H * speeds[21:].sum()
+    path = H * 0.5 * (speeds[20:-1] + speeds[21:]).sum()
     weight = simulation.bodies["body"].mass * G
     assert np.all(np.diff(work) < 0.0)
     assert work[-1] - work[0] == pytest.approx(-mu * weight * cos(SLOPE) * path, rel=0.005)

@@ -314,8 +314,8 @@ class SolverKeys(TypedDict, total=False):
 
     # time step [s]
     dt: float
-    # second order, and implicit Euler where contacts, limits or ropes act; implicit Euler everywhere (bdf1); or the
-    # second-order formula on chords, which brakes rotation (bdf2)
+    # second order, and implicit Euler where contacts begin or jump, limits or ropes act; implicit Euler everywhere
+    # (bdf1); or the second-order formula on chords, which brakes rotation (bdf2)
     integrator: Literal["generalized_alpha", "bdf1", "bdf2"]
     # share of the fastest oscillations that a step of generalized_alpha keeps; 1 keeps them all; mechanisms whose
     # bodies turn about their joints by more than 0.14 rad in a step keep less (0.65, 0.5), with more than 0.8 from 0.06

@@ -27,8 +27,8 @@ class SolverSpec(Spec):
     dt: Number = entry(0.01, "time step", unit="s", gt=0)
     integrator: Literal["generalized_alpha", "bdf1", "bdf2"] = entry(
         "generalized_alpha",
-        "second order, and implicit Euler where contacts, limits or ropes act; implicit Euler everywhere (bdf1); or the "
-        "second-order formula on chords, which brakes rotation (bdf2)",
+        "second order, and implicit Euler where contacts begin or jump, limits or ropes act; implicit Euler everywhere (bdf1); "
+        "or the second-order formula on chords, which brakes rotation (bdf2)",
     )
     spectral_radius: Number = entry(
         0.8,
