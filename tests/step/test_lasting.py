@@ -70,21 +70,26 @@ def test_jumps_are_those_of_the_definition():
     assert found[2] == pytest.approx(
         max(np.linalg.norm(acting[2, :3] - before[2, :3]) / 100.0, np.linalg.norm(acting[2, 3:] - before[2, 3:]) / 30.0)
     )
-    one, other = (rocking(0.01, device) for device in (NAME, "numpy"))
+    one, other = (Looked(rocking(0.01, device)) for device in (NAME, "numpy"))
     for _ in range(12):
-        sizes = []
-        for simulation in (one, other):
-            seen = simulation.stepper.lasting.observe
+        np.testing.assert_allclose(one.step(), other.step(), rtol=1e-2, atol=1e-3)
+    assert one.step().max() > 1e-3 and (modes(one.simulation) == modes(other.simulation)).all()
 
-            def look(mode, simulation=simulation, seen=seen):
-                sizes.append(simulation.stepper.backend.steps.jumps())
-                seen(mode)
 
-            simulation.stepper.lasting.observe = look
-            simulation.step()
-            simulation.stepper.lasting.observe = seen
-        np.testing.assert_allclose(*sizes, rtol=1e-2, atol=1e-3)
-    assert sizes[0].max() > 1e-3 and (modes(one) == modes(other)).all()
+class Looked:
+    """A simulation whose steps tell the jumps at their ends (n,)."""
+
+    def __init__(self, simulation: abd.Simulation):
+        self.simulation, self.backend = simulation, simulation.stepper.backend
+        self._finish, self.backend.steps.finish = self.backend.steps.finish, self._look
+
+    def _look(self) -> None:
+        self.jumps = self.backend.steps.jumps()
+        self._finish()
+
+    def step(self) -> np.ndarray:
+        self.simulation.step()
+        return self.jumps
 
 
 @pytest.mark.device
@@ -115,8 +120,8 @@ def test_other_integrators_have_no_such_steps(integrator):
 
 @pytest.mark.device
 def test_a_rocking_box_keeps_its_energy_on_an_edge_and_loses_some_when_it_lands():
-    """Housner (1963): each time it keeps at most (1 - 3/2 sin^2 a)^2 of what it rocks with; here in every landing some is lost, and
-    what grows between them is below two thousandths of it."""
+    """Housner (1963): in each landing it keeps (1 - 3/2 sin^2 a)^2 of what it rocks with, and steps lose some more; what grows
+    between them is below two thousandths of it."""
     simulation = rocking(0.005)
     box = simulation.bodies["box"]
     energies, turns = [], []
@@ -131,7 +136,7 @@ def test_a_rocking_box_keeps_its_energy_on_an_edge_and_loses_some_when_it_lands(
     assert rocks[landing] == pytest.approx(rocks[0], rel=2e-3), "none is lost on the edge"
     square = sin(atan2(0.1, 0.3)) ** 2
     assert rocks[landing + 6] / rocks[0] < (1.0 - 1.5 * square) ** 2 + 0.05
-    assert abs(turns[-1]) < 1e-3 and rocks[-1] == pytest.approx(0.0, abs=1e-3 * rocks[0])
+    assert abs(turns[-1]) < 1e-3 and rocks[-1] == pytest.approx(0.0, abs=5e-3 * rocks[0])
 
 
 @pytest.mark.device
