@@ -54,7 +54,8 @@ class Lasting:
         if not touched.any():
             self.forget()
             return
-        touching = self.linked.drawn_along(touched) & (mode <= Mode.TOUCHING)
+        mobile = self.backend.idle.mobile
+        touching = self.linked.drawn_along(touched) & (mode <= Mode.TOUCHING) & mobile
         most = np.where(mode == Mode.TOUCHING, JUMP, CALM)
         jumping = touching & (self.backend.steps.jumps() > most)
         if self.elastic:
@@ -63,7 +64,7 @@ class Lasting:
         islands = self.backend.islands
         least = np.full(islands.count, WAIT, dtype=np.int32)
         np.minimum.at(least, islands.host[lasts], self.steps[lasts] + 1)
-        self.set_steps(np.where(lasts, least[islands.host], 0).astype(np.int32))
+        self.set_steps(np.where(lasts, least[islands.host], np.where(mobile, 0, self.steps)).astype(np.int32))
 
     def forget(self) -> None:
         """Nothing has lasted."""
@@ -84,11 +85,11 @@ class Lasting:
         return touching & self.hang_together(jumping) if jumping.any() else self.linked.nobody
 
     def hang_together(self, bodies: np.ndarray) -> np.ndarray:
-        """(n,) bool, all of the islands of bodies (n,) bool, and of what is joined to them."""
-        islands = self.backend.islands
+        """(n,) bool, all that may move of the islands of bodies (n,) bool, and of what is joined to them."""
+        islands, mobile = self.backend.islands, self.backend.idle.mobile
         some = np.zeros(islands.count, dtype=bool)
-        some[islands.host[self.linked.drawn_along(bodies)]] = True
-        return some[islands.host]
+        some[islands.host[self.linked.drawn_along(bodies) & mobile]] = True
+        return some[islands.host] & mobile
 
     def _elastic(self) -> np.ndarray:
         """(n,) bool, bodies that touch something elastic."""

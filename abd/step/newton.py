@@ -81,12 +81,14 @@ def solve_step(
     progress: Progress,
     loaded: np.ndarray,
     watch: Watch | None = None,
+    moving: np.ndarray | None = None,
 ) -> np.ndarray:
     """One step from the started iterate: minimise, and repeat the lagging of friction as the settings say; with a single
     one, once more in islands where contacts were made or loaded in the step (`abd.step.lagging`).
 
     Args:
         loaded: (n,) bool, bodies whose island was lagged once more in the step before; watch: as `minimise` has it.
+        moving: (n,) bool, all bodies of the islands that take part; all without, and where friction is balanced.
 
     Returns:
         those whose island was in this one.
@@ -100,27 +102,29 @@ def solve_step(
         )  # fmt: skip
         return nobody
     if backend.friction.enabled and wanted == 1:
-        return _lag_once_more(backend, settings, h, stiffness, progress, loaded, watch)
-    minimise(backend, settings, h, stiffness, progress, settings.tolerance, watch, rubs)
+        return _lag_once_more(backend, settings, h, stiffness, progress, loaded, watch, moving)
+    minimise(backend, settings, h, stiffness, progress, settings.tolerance, watch, rubs, moving)
     if not backend.friction.enabled:
         return nobody
     for _ in range(wanted - 1):
-        backend.touch.lag_friction()
-        minimise(backend, settings, h, stiffness, progress, rubs, watch)
+        backend.touch.lag_friction(moving)
+        minimise(backend, settings, h, stiffness, progress, rubs, watch, moving=moving)
     return nobody
 
 
 def _lag_once_more(
     backend: Backend, settings, h: float | np.ndarray, stiffness, progress: Progress, loaded: np.ndarray,
-    watch: Watch | None,
+    watch: Watch | None, moving: np.ndarray | None,
 ) -> np.ndarray:  # fmt: skip
     """Minimise until it is known which loads of friction have changed, lag it again where they have, and minimise to the
     end; returns bodies (n,) bool of islands where it was."""
     rubs, tolerance, before = settings.friction_tolerance, settings.tolerance, progress.tolerance
-    minimise(backend, settings, h, stiffness, progress, tolerance, watch, rubs, loosely=loosely(settings, h))
+    minimise(backend, settings, h, stiffness, progress, tolerance, watch, rubs, moving, loosely(settings, h))
     frozen, acting = backend.touch.friction_loads()
     pairs = changed(frozen, acting, backend.steps.mobility(), settings, h, loaded)
     chosen, reached = _islands_of(backend, pairs.ravel()), _reached(backend)
+    if moving is not None:
+        chosen, reached = chosen & moving, np.where(moving, reached, 0.0)
     rubbing = _islands_of(backend, np.concatenate([frozen.pairs.ravel(), backend.system.rubbing_bodies]))
     if (early := chosen & ~rubbing).any():
         minimise(backend, settings, h, stiffness, progress, rubs, watch, moving=early)

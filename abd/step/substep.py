@@ -178,8 +178,8 @@ class Substeps:
 
         def minimise_step() -> None:
             stepper.loaded = solve_step(backend, settings, h, stepper.stiffness, progress, loaded, watch)
-            while watch.jump():
-                again = solve_step(backend, settings, h, stepper.stiffness, progress, loaded, watch)
+            while (jumped := watch.jump()) is not None:
+                again = solve_step(backend, settings, h, stepper.stiffness, progress, loaded, watch, jumped)
                 stepper.loaded = stepper.loaded | again
 
         try:

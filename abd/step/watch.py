@@ -63,18 +63,18 @@ class Watch:
         self._take_dissipative(late | (changed[islands.host] & (self.mode == Mode.TOUCHING)))
         return changed
 
-    def jump(self) -> bool:
-        """Whether a minimum is none of the step: what acts on bodies of second order there has jumped, and they take implicit
-        Euler from now on.
+    def jump(self) -> np.ndarray | None:
+        """(n,) bool, all bodies of islands whose minimum is none of the step: what acts on bodies of second order there has
+        jumped, and they take implicit Euler from now on; None without any.
 
         Raises:
             Struck: some of them are joined.
         """
         late = self.stepper.lasting.jumped(self.mode)
         if not late.any():
-            return False
+            return None
         self._take_dissipative(late)
-        return True
+        return self.stepper.lasting.hang_together(late)
 
     def _take_dissipative(self, bodies: np.ndarray) -> None:
         """Bodies (n,) bool take implicit Euler from the present iterate on."""
