@@ -147,7 +147,7 @@ def rolling(device: str, kind: str) -> dict:
 
 def rolling_cone(device: str, rate: float = 1.0) -> dict:
     """Rate after 1 s at dt 10 ms, over that of the beginning, of a cone that rolls around its tip on level ground: `rate` [rad/s]
-    about the line in which it touches. The integrator of bodies in contact takes of the square of the rate around the tip."""
+    about the line in which it touches."""
     radius, length, h = 0.05, 0.1, 0.01
     up = np.arctan2(radius, length)
     along = np.array([cos(up), 0.0, sin(up)])  # from the tip to the base
