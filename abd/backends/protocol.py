@@ -211,9 +211,12 @@ class Touch(Protocol):
     def set_apart(self, pairs: np.ndarray) -> None:
         """Bodies (k, 2), and no others, that do not collide from now on."""
 
+    def lag_at_begin(self) -> None:
+        """Freeze friction's contacts where the step begins; bodies are led to their inertial targets and goals."""
+
     def lag_friction(self, chosen: np.ndarray | None = None) -> None:
-        """Freeze friction's contacts at the current iterate: of the islands of `chosen` bodies (n,) bool, who are whole islands;
-        the others keep theirs. All without."""
+        """Freeze friction's contacts at the current iterate, to which bodies have got: of the islands of `chosen` bodies (n,)
+        bool, who are whole islands; the others keep theirs. All without."""
 
     def weigh_friction(self, share: PairLoads) -> None:
         """Multiply what is frozen of body pairs with a share, `PairLoads.load`; of other pairs it stays."""

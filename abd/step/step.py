@@ -23,7 +23,6 @@ from abd.step.account import Account, Opening, Work
 from abd.step.beginning import Beginning
 from abd.step.host_copies import HostCopies
 from abd.step.impacts.fast_hits import FastHits
-from abd.step.impacts.fast_spins import FastSpins
 from abd.step.impacts.rebounds import Rebounds
 from abd.step.joint_rows import JointRows
 from abd.step.lasting import Lasting
@@ -73,7 +72,7 @@ class Stepper:
         self.stiffness, self.prescribed, self.sleep = ContactStiffness(model), Prescribed(model), Sleep(model)
         self.lasting = Lasting(model, backend, linked)
         self.modes, self.strain = Modes(model, linked, self.lasting), StrainWatch(model, linked.jointed)
-        self.fast_hits, self.fast_spins = FastHits(model), FastSpins(model)
+        self.fast_hits = FastHits(model)
         self.rows, self.rebounds = JointRows(model, backend, linked, copies), Rebounds(model, backend, linked, copies)
         self.nobody = self.absent = self._off = self._switched = linked.nobody
         self.stopped = linked.nobody

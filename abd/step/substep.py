@@ -170,7 +170,7 @@ class Substeps:
                 late = self._struck(watch.mode)
             except Struck as struck:
                 late = struck.bodies
-        watch.refuse_fast()
+        watch.refuse_fast_hits()
         if late.any():
             return late, mode
 
@@ -190,10 +190,10 @@ class Substeps:
                 minimise_step()
             self._refuse_turned()
         except Struck as struck:
-            watch.refuse_fast()
+            watch.refuse_fast_hits()
             return struck.bodies, mode
         except NotFree:
-            watch.refuse_fast()
+            watch.refuse_fast_hits()
             raise
         except StepFailure as failure:
             late = self._struck(watch.mode)
@@ -202,7 +202,7 @@ class Substeps:
             if failure.reason == "joints":
                 failure.args = (f"{failure}; the widest open is '{stepper.rows.widest()}'",)
             raise
-        watch.refuse_fast()
+        watch.refuse_fast_hits()
         return self._struck(watch.mode), watch.mode
 
     def _goals(self, h: float) -> np.ndarray:

@@ -96,17 +96,6 @@ class Watch:
             touched = stepper.touching if among is None else stepper.touching | ~among
             stepper.fast_hits.refuse(self.backend, lambda: (stepper.q, stepper.qd), touched, self.h)
 
-    def refuse_fast(self) -> None:
-        """Refuse a (sub)step with fast hits or spins (`abd.step.impacts.fast_hits`, `abd.step.impacts.fast_spins`).
-
-        Raises:
-            FastHit, FastSpin: there are some.
-        """
-        self.refuse_fast_hits()
-        stepper = self.stepper
-        if self.backend.friction.enabled and stepper.fast_spins.possible(stepper.figures, self.h):
-            stepper.fast_spins.refuse(self.backend, lambda: (stepper.q, stepper.qd), self.h)
-
     def look(self, iterates: int) -> None:
         """End a minimisation, after so many iterates, whose last one shows that the step has to be shorter.
 

@@ -20,8 +20,7 @@ What stands in the way mostly stands there in the next frame, too: links of a ta
 straight way shows. So a part begins the next frame with a piece as long as those were that it went through this one in, and
 with twice that where none of them was refused (`next_lengths`).
 
-The same is done where bodies meet that come far relative to one another in a (sub)step (`abd.step.impacts.fast_hits`), and
-where they turn far about what they rub on (`abd.step.impacts.fast_spins`).
+The same is done where bodies meet that come far relative to one another in a (sub)step (`abd.step.impacts.fast_hits`).
 """
 
 from __future__ import annotations

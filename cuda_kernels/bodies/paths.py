@@ -184,6 +184,16 @@ def start_paths(
     bound_arc(path, b, deformed_radius(box_lower[b], box_upper[b], A))
 
 
+@wp.kernel
+def lead_to_goals(first: wp.int32, chosen: wp.array(dtype=wp.int32), goal: Pose, now: Pose, target: Pose, lead: Lead):
+    """Targets and leads of prescribed bodies (k,), from where they are `now`."""
+    b = chosen[wp.tid() + first]
+    target.p[b] = goal.p[b]
+    target.A[b] = goal.A[b]
+    lead.dp[b] = goal.p[b] - now.p[b]
+    lead.w[b] = rotation_vector(goal.A[b] * wp.inverse(now.A[b]))
+
+
 @wp.func
 def rotation_vector(R: wp.mat33d) -> wp.vec3d:
     """Axial vector of log R for angles below pi."""

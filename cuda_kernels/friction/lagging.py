@@ -10,7 +10,16 @@ from cuda_kernels.contact.barrier import barrier
 from cuda_kernels.contact.contact import ContactLaw, homogeneous, mollifier, stiffness
 from cuda_kernels.contact.minima import PARTS, TOTAL, Coefficients, coefficients, part
 from cuda_kernels.contact.pair_law import activation
-from cuda_kernels.contact.surfaces import EDGE_EDGE, VERTEX_PLANE, Surfaces, primitives, proximity, separation
+from cuda_kernels.contact.surfaces import (
+    EDGE_EDGE,
+    TARGET_VERTEX,
+    VERTEX_PLANE,
+    VERTEX_TARGET,
+    Surfaces,
+    primitives,
+    proximity,
+    separation,
+)
 from cuda_kernels.friction.rolling import RUB, SPIN, Resistances, shares, tangent
 from cuda_kernels.friction.sticking import Anchors, anchored
 
@@ -22,14 +31,15 @@ LOADED_FOR = ("friction",)
 class Lagged:
     """Lagged contacts (m,): bodies, kind of what they resist, normal n, contact points Y_i, Y_j on the surfaces, or arms (0 on
     a half-space), load (mu, or the share of an arm, times the normal force, times c h^2), share of eps by which the contact is
-    stretched where the step begins (`sticking`); counts = [pairs, contacts]; eps (n,) [m] of the bodies, below which slips
-    count as static."""
+    stretched where the step begins (`sticking`), face: the body on whose face a vertex was frozen, -1 without one; counts =
+    [pairs, contacts]; eps (n,) [m] of the bodies, below which slips count as static."""
 
     counts: wp.array(dtype=wp.int32)
     eps: wp.array(dtype=wp.float64)
 
     pair: wp.array(dtype=wp.vec2i)
     kind: wp.array(dtype=wp.int32)
+    face: wp.array(dtype=wp.int32)
     n: wp.array(dtype=wp.vec3d)
     Y_i: wp.array(dtype=wp.vec4d)
     Y_j: wp.array(dtype=wp.vec4d)
@@ -159,6 +169,7 @@ def lag_contacts(
                         weight = ZERO
                     out.pair[e] = wp.vec2i(i, j)
                     out.kind[e] = kind
+                    out.face[e] = wp.where(c[1] == VERTEX_TARGET, j, wp.where(c[1] == TARGET_VERTEX, i, -1))
                     out.n[e] = n
                     out.Y_i[e] = homogeneous(X_i, weight)
                     out.Y_j[e] = homogeneous(X_j, weight)

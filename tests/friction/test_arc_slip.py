@@ -1,4 +1,4 @@
-"""Slips of round surfaces along arcs: what rolls does not slip, however far it turns in a step."""
+"""Slips along arcs: what rolls does not slip, however far it turns in a step; what is carried slips as fast as it ends."""
 
 from __future__ import annotations
 
@@ -15,7 +15,8 @@ import abd
 from abd.backends.reference.numpy_contacts import NumpyContacts
 from abd.contact.path import standing
 from abd.potentials import friction
-from abd.potentials.arc_slip import passed
+from abd.potentials.arc_slip import Course, along_arcs
+from abd.potentials.contact import Contacts
 from abd.potentials.rolling import RUB, Resistances
 from abd.rotations import rotations
 
@@ -54,14 +55,77 @@ def test_what_rolls_does_not_slip(shape, w):
     taken = contacts.parts, contacts.part_parameters, model.bodies.radius, heading, resists, contacts.weights(q)
     lagged, frozen = friction.freeze(q, *taken)
     chords = friction.stretch(lagged, frozen.positions(end - q), EPS)
-    share = passed(lagged, frozen, q, q, heading, turn, model.bodies.radius) / EPS
-    arcs = friction.stretch(replace(lagged, share=share), frozen.positions(end - q), EPS)
+    moved = along_arcs(lagged, frozen, q, Course(q, end, turn), model.bodies.radius, np.full(len(lagged), EPS))
+    arcs = friction.stretch(moved[0], moved[1].positions(end - q), EPS)
     rubs = lagged.kind == RUB
     assert rubs.any() and not rubs.all()
     np.testing.assert_allclose(arcs[rubs], 0.0, atol=2e-15)
     assert np.linalg.norm(chords[rubs], axis=1) == pytest.approx(0.1 * (w - np.sin(w)), abs=1e-15)
     arm = resists.arms(frozen.first[~rubs], frozen.second[~rubs])
     assert np.linalg.norm(arcs[~rubs], axis=1) == pytest.approx(arm * w)
+
+
+def flat_box(parted: np.ndarray, turn: float, below: float) -> tuple[abd.Model, np.ndarray, Course]:
+    """A box on a box that both turn about their normal [rad] and part by a displacement of the upper one [m]."""
+    scene = abd.Scene(solver={"dt": 0.01})
+    scene.add_material("default", mu=0.5)
+    scene.add_body("below", box=(0.4, 0.4, 0.1), position=(0.03, -0.02, -0.05 - 2e-5))
+    scene.add_body("body", box=(0.1, 0.06, 0.02), position=(0.0, 0.0, 0.01))
+    model = scene.compile()
+    turns = np.array([[0.0, 0.0, below], [0.0, 0.0, turn]])
+    end = turned(model.bodies.q, turns)
+    end[1, :3] += parted
+    return model, model.bodies.q, Course(model.bodies.q, end, turns)
+
+
+def frozen_on(model: abd.Model, q: np.ndarray, course: Course) -> tuple[friction.Lagged, Contacts]:
+    """What friction freezes at q, before it follows arcs."""
+    contacts = NumpyContacts(model)
+    contacts.search(standing(q))
+    heading = course.end[:, 3:].reshape(-1, 3, 3)
+    taken = contacts.parts, contacts.part_parameters, model.bodies.radius, heading, Resistances.of(model)
+    return friction.freeze(q, *taken, contacts.weights(q))
+
+
+@pytest.mark.parametrize(
+    ("turn", "below", "parted"), [(-0.4, 0.2, (0.05, 0.02)), (0.3, 0.2, (0.05, 0.02)), (2.5, 0, (0, 0)), (0, 5, (0, 0))]
+)
+def test_what_is_carried_slips_with_the_velocities_at_the_end(turn, below, parted):
+    """``dp_i + w_i x a_i - dp_j - w_j x a_j`` at the place of the vertex, on faces too: that is where the arms lead then."""
+    model, q, course = flat_box(np.array([*parted, 0.0]), turn, below)
+    lagged, frozen = along_arcs(*frozen_on(model, q, course), q, course, model.bodies.radius, np.full(4, EPS))
+    slips = friction.stretch(lagged, frozen.positions(course.end - q), EPS)
+    assert len(lagged) == 4
+    maps = course.end[:, 3:].reshape(-1, 3, 3)
+    for row, (i, j) in enumerate(zip(frozen.first, frozen.second, strict=True)):
+        arm_i, arm_j = maps[i] @ lagged.Y_first[row, 1:], maps[j] @ lagged.Y_second[row, 1:]
+        # turns alone carry the vertex there: what parts bodies leaves arms on faces what they are
+        assert (q[j, :3] + arm_j)[:2] == pytest.approx((q[i, :3] + arm_i)[:2], abs=1e-12)
+        of_i, of_j = (course.end[b, :3] - q[b, :3] + np.cross(course.turn[b], a) for b, a in ((i, arm_i), (j, arm_j)))
+        assert slips[row][:2] == pytest.approx((of_i - of_j)[:2], abs=1e-12)
+
+
+def test_what_turns_about_a_corner_that_sticks_does_not_slip_there():
+    """Of the four corners that one: it came on no chord, so that nothing is added to it; on the others arcs are."""
+    model, q, course = flat_box(np.zeros(3), 0.3, 0.0)
+    corner = np.array([0.05, 0.03, 0.0])
+    back = corner - rotations(-course.turn[1:])[0] @ corner
+    course.end[1, :3] = q[1, :3] - back
+    before, points = frozen_on(model, q, course)
+    lagged, _ = along_arcs(before, points, q, course, model.bodies.radius, np.full(4, EPS))
+    on_vertex = q[1, 3:].reshape(3, 3) @ lagged.Y_first[:, 1:, None]
+    sticks = np.linalg.norm(on_vertex[:, :2, 0] - corner[:2], axis=1) < 1e-9
+    assert sticks.sum() == 1
+    assert lagged.share[sticks] == pytest.approx(0.0, abs=1e-9 / EPS)
+    assert np.linalg.norm(lagged.share[~sticks], axis=1).min() > 1e-3 / EPS
+    assert lagged.Y_second[sticks] == pytest.approx(before.Y_second[sticks], abs=1e-9)
+
+
+def test_what_does_not_turn_is_left_as_it_is():
+    model, q, course = flat_box(np.array([0.05, 0.02, 0.0]), 0.0, 0.0)
+    before, points = frozen_on(model, q, course)
+    lagged, moved = along_arcs(before, points, q, course, model.bodies.radius, np.full(4, EPS))
+    assert (lagged.share == 0.0).all() and (moved.rest == points.rest).all()
 
 
 @pytest.mark.device
@@ -71,7 +135,8 @@ def test_kernels_pass_what_the_definition_says(name):
     tables = {name: np.full_like(model.materials.mu, 0.01) for name in ("rolling", "spinning")}
     model = replace(model, materials=replace(model.materials, **tables))
     q, (first, second) = model.bodies.q, 0.4 * rng.normal(size=(2, len(model.bodies), 3))
-    begin, heading = turned(q, first), turned(q, second)
+    begin, end = turned(q, first), turned(q, second)
+    end[:, :3] += 0.1 * rng.normal(size=(len(q), 3))
     about = 2.0 * rng.normal(size=(len(model.bodies), 3))
     kernels = Kernels(model, standing(q))
     listed = kernels.listed()
@@ -79,15 +144,21 @@ def test_kernels_pass_what_the_definition_says(name):
     kernels.friction.set_eps(EPS)
     assert kernels.friction.follows_arcs
     kernels.friction.begin, kernels.friction.turn = pose_of(begin), DEVICE.upload(about, wp.vec3d)
-    kernels.friction.lag(pose_of(q), pose_of(heading).A)
-    maps = heading[:, 3:].reshape(-1, 3, 3)
-    lagged, frozen = friction.freeze(q, listed, law(model), model.bodies.radius, maps, Resistances.of(model))
-    assert kernels.friction.count == len(lagged) > 0
+    kernels.friction.lag(pose_of(q), pose_of(end))
+    maps, radius = end[:, 3:].reshape(-1, 3, 3), model.bodies.radius
+    before, points = friction.freeze(q, listed, law(model), radius, maps, Resistances.of(model))
+    assert kernels.friction.count == len(before) > 0
+    lagged, _ = along_arcs(before, points, q, Course(begin, end, about), radius, np.full(len(before), EPS))
     sign = np.where(lagged.flipped & (lagged.kind == RUB), -1.0, 1.0)[:, None]
-    expected = sign * passed(lagged, frozen, q, begin, maps, about, model.bodies.radius) / EPS
-    assert_close(DEVICE.read(kernels.friction.lagged.share, len(lagged)), expected)
-    assert np.abs(expected).max() > 1.0
-    assert kernels.friction.lagged.share.dtype is wp.vec3d
+    device = kernels.friction.lagged
+    assert_close(DEVICE.read(device.share, len(lagged)), sign * lagged.share)
+    sides = np.where(lagged.flipped[None, :, None], (lagged.Y_second, lagged.Y_first), (lagged.Y_first, lagged.Y_second))
+    rubs = lagged.kind == RUB
+    for Y, expected in zip((device.Y_i, device.Y_j), sides, strict=True):
+        assert_close(DEVICE.read(Y, len(lagged))[rubs], expected[rubs])
+    assert np.abs(lagged.share).max() > 1.0
+    if name == "boxes shifted both ways":
+        assert np.abs(lagged.Y_second - before.Y_second).max() > 1e-3
 
 
 @pytest.mark.device

@@ -10,6 +10,7 @@ import numpy as np
 from abd.backends.answers import NOBODY, PairLoads
 from abd.backends.reference.numpy_contacts import NumpyContacts, add_elements, owners_of
 from abd.potentials import arc_slip, contact, friction
+from abd.potentials.arc_slip import Course
 from abd.potentials.contact import ContactParameters
 from abd.potentials.elements import Elements
 from abd.potentials.friction import Lagged
@@ -25,7 +26,7 @@ class NumpyFriction:
     """Friction of the contacts frozen in one state.
 
     Attributes:
-        enabled: whether any pair of materials rubs or resists; follows_arcs: whether surfaces that roll slip along arcs.
+        enabled: whether any pair of materials rubs or resists; follows_arcs: whether slips are measured along arcs.
         candidates: (l,) the frozen contacts, their points on the surfaces; owners: (l,) as of the contacts.
         lagged: what was frozen of them.
         anchors: what the contacts of the last step remember, where they `stick`.
@@ -43,7 +44,7 @@ class NumpyFriction:
         model = self.touching.model
         self.resistances = Resistances.of(model)
         self.enabled = self.resistances.any and model.settings.friction_iterations != 0
-        self.follows_arcs = arc_slip.counts(model, self.resistances)
+        self.follows_arcs = arc_slip.counts(model)
         self.sticks = self.enabled and model.settings.stick == "elastic"
         self.forget()
 
@@ -58,21 +59,17 @@ class NumpyFriction:
         none = self.touching.candidates[nothing]
         self._freeze(q, none, q[:, 3:].reshape(-1, 3, 3), self.touching.parameters[nothing])
 
-    def lag(
-        self, q: np.ndarray, heading: np.ndarray, chosen: np.ndarray | None = None,
-        begin: tuple[np.ndarray, np.ndarray, np.ndarray] | None = None,
-    ) -> None:  # fmt: skip
-        """Freeze the contacts that rub in the state q (n, 12), those of `chosen` bodies (n,) bool alone if they are given: the
-        others keep what was frozen. `heading` as in `abd.potentials.friction.freeze`; `begin`: the reference xh (n, 12), by what
-        vectors (n, 3) bodies turn from it [rad], and eps (n,) [m], for slips along arcs."""
+    def lag(self, q: np.ndarray, course: Course, eps: np.ndarray, chosen: np.ndarray | None = None) -> None:
+        """Freeze the contacts that rub in the state q (n, 12) of bodies that follow a course, eps (n,) [m]; those of `chosen`
+        bodies (n,) bool alone if they are given: the others keep what was frozen."""
         if not self.enabled:
             return
         touching, before = self.touching, (self.lagged, self.candidates, self.owners)
+        heading = course.end[:, 3:].reshape(-1, 3, 3)
         self._freeze(q, touching.parts, heading, touching.part_parameters, touching.weights(q))
-        if self.follows_arcs and begin is not None:
-            rest, turn, eps = begin
-            more = arc_slip.passed(self.lagged, self.candidates, q, rest, heading, turn, touching.model.bodies.radius)
-            self.lagged = replace(self.lagged, share=self.lagged.share + more / eps[self.owners, None])
+        if self.follows_arcs:
+            radius, eps = touching.model.bodies.radius, eps[self.owners]
+            self.lagged, self.candidates = arc_slip.along_arcs(self.lagged, self.candidates, q, course, radius, eps)
         if chosen is not None:
             old, new = ~chosen[before[2]], chosen[self.owners]
             both = zip(before[:2], (self.lagged, self.candidates), strict=True)

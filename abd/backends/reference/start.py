@@ -24,7 +24,7 @@ class Start:
         alpha = b.arcs.follow_velocity(moving)
         b.idle.sleep(ripe)
         b.arcs.evaluate()
-        b.touch.lag_friction()
+        b.touch.lag_at_begin()
         falls = self._falls(alpha)
         if not falls.all() and touching:
             moving = np.where((moving == WITHOUT_FORCES) & ~falls[b.islands.host], STAY, moving)

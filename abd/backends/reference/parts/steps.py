@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
 from abd.backends.body_data import BodyData, inverse_masses
-from abd.backends.reference.numpy_bodies import StepData, maps, positions
-from abd.backends.reference.numpy_motion import Motion, difference
+from abd.backends.reference.numpy_bodies import StepData, maps, positions, state
+from abd.backends.reference.numpy_motion import Motion, Target, difference
 from abd.backends.reference.parts.goals import Goals
 from abd.backends.reference.parts.idle import Idle
 from abd.backends.reference.parts.rows import Rows
@@ -17,6 +19,7 @@ from abd.joints.closure.link_graph import joined_components
 from abd.joints.rows.sizes import turning_arms
 from abd.model import Model
 from abd.potentials.integrators import Scheme, Schemes
+from abd.rotations import rotation_vectors
 
 
 class Steps:
@@ -43,6 +46,7 @@ class Steps:
             self.scheme.rule, self.scheme.mode = rule, mode
             self.pulled = self.rows.pulls(states.now)
             target = self.motion.coast(rule, self.scheme.rows, states.now, states.velocity, states.forces, self.pulled)
+        target = self._with_goals(target, prescribed)
         self.scheme.rule, self.scheme.mode, self.scheme.target = rule, mode, target
         at.rest, at.turn, at.q = target.rest, target.w, states.now.copy()
         at.ch2, at.eps = np.full(self.n, rule.ch2), np.full(self.n, eps)
@@ -65,11 +69,20 @@ class Steps:
         self.potential.set_caution(np.zeros(self.potential.islands.count))
         self.potential.friction.forget()
 
+    def _with_goals(self, target: Target, goals: np.ndarray) -> Target:
+        """A target in which prescribed bodies are led to their goals, of states (n, 12)."""
+        some, now = self.goals.prescribed, self.states.now
+        q, dp, w = target.q.copy(), target.dp.copy(), target.w.copy()
+        q[some], dp[some] = goals[some], positions(goals[some] - now[some])
+        w[some] = rotation_vectors(maps(goals[some]) @ np.linalg.inv(maps(now[some])))
+        return replace(target, q=q, dp=dp, w=w)
+
     def set_mode(self, mode: np.ndarray) -> None:
         scheme, states, step = self.scheme, self.states, self.at.step
         scheme.mode, scheme.rows = mode, self.motion.rows(scheme.rule, mode, states.now, states.velocity)
         now = states.now, states.velocity, states.forces
-        target = scheme.target = self.motion.coast(scheme.rule, scheme.rows, *now, self.pulled)
+        target = self.motion.coast(scheme.rule, scheme.rows, *now, self.pulled)
+        target = scheme.target = self._with_goals(target, state(step.pk, step.Ak))
         step.pt, step.At, step.scale = positions(target.q), maps(target.q), target.scale
 
     def jumps(self) -> np.ndarray:

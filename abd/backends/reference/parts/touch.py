@@ -7,11 +7,13 @@ from dataclasses import replace
 import numpy as np
 
 from abd.backends.answers import PairLoads
+from abd.backends.reference.numpy_bodies import state
 from abd.backends.reference.potential import Potential
 from abd.contact.pair_law import OwnLaws
 from abd.contact.pairs import body_pairs
 from abd.contact.path import standing
 from abd.model import Model
+from abd.potentials.arc_slip import Course
 from abd.potentials.contact import Contacts
 
 
@@ -37,8 +39,15 @@ class Touch:
     def set_own_laws(self, own: OwnLaws) -> None:
         self.contacts.set_own_laws(own)
 
+    def lag_at_begin(self) -> None:
+        self._lag(state(self.at.step.pt, self.at.step.At), None)
+
     def lag_friction(self, chosen: np.ndarray | None = None) -> None:
-        self.friction.lag(self.at.q, self.at.step.At, chosen, (self.at.rest, self.at.turn, self.at.eps))
+        self._lag(self.at.q, chosen)
+
+    def _lag(self, end: np.ndarray, chosen: np.ndarray | None) -> None:
+        at = self.at
+        self.friction.lag(at.q, Course(at.rest, end, at.turn), at.eps, chosen)
         self.potential.evaluate()
 
     def weigh_friction(self, share: PairLoads) -> None:

@@ -10,7 +10,8 @@ from abd.backends.warp.parts.touch import Touch
 from abd.backends.warp.potential import Potential
 from abd.backends.warp.track import Track
 from abd.model import Kind, Model
-from cuda_kernels.bodies import poses
+from cuda_kernels.bodies import paths, poses
+from cuda_kernels.bodies.affine import Pose
 
 
 class Goals:
@@ -43,6 +44,11 @@ class Goals:
     def launch_pull(self, pull: float) -> None:
         """The stiffness alone, by launches only."""
         self.device.fill(self.at.step.pull, pull)
+
+    def launch_lead(self, now: Pose) -> None:
+        """Goals are targets, from the poses `now` on, by launches only."""
+        ends = self.goal, now, self.at.target, self.track.lead
+        self.device.launch(paths.lead_to_goals, self.count, self.prescribed, *ends)
 
     def launch_rest(self) -> None:
         """No multipliers, by launches only."""

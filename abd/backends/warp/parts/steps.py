@@ -35,8 +35,8 @@ class Steps:
         self.idle, self.touch, self.rows, self.linear, self.totals, self.graphs = idle, touch, rows, linear, totals, graphs
         self.device, self.at, self.n = potential.device, potential.at, potential.n
         self.inverse_mass = inverse_masses(model)
-        step, self.target = self.at.step, new_pose(self.device, self.n)
-        step.pt, step.At, step.scale = self.target.p, self.target.A, self.device.zeros(self.n, wp.float64)
+        step, target = self.at.step, new_pose(self.device, self.n)
+        self.at.target, step.pt, step.At, step.scale = target, target.p, target.A, self.device.zeros(self.n, wp.float64)
         potential.friction.turn = track.lead.w
         self.at.ch2, self.at.eps = np.ones(self.n), np.zeros(self.n)
         step.ch2 = self.device.upload(self.at.ch2, wp.float64)
@@ -91,13 +91,14 @@ class Steps:
     @property
     def _begun(self) -> tuple:
         """What says where the bodies are led."""
-        return self.target, self.at.step.scale, self.track.lead, self.at.rest
+        return self.at.target, self.at.step.scale, self.track.lead, self.at.rest
 
     def _launch_targets(self) -> None:
         """Targets by the modes of the bodies, by launches only."""
         states = self.states
         known = states.now, states.velocity, states.forces, self.rows.springs.pulled
         self.device.launch(integrators.coast, self.n, self.at.body, *self.scheme.of_bodies, *known, *self._begun)
+        self.goals.launch_lead(states.now)
 
     def set_mode(self, mode: np.ndarray) -> None:
         self.scheme.set_mode(mode)
@@ -133,7 +134,7 @@ class Steps:
         else:
             springs = self.rows.springs
             springs.launch(at.current, scheme.mode, springs.pulls)
-            known = self.target, at.step.scale, states.earlier, springs.pulled, springs.pulls, states.forces, states.velocity
+            known = at.target, at.step.scale, states.earlier, springs.pulled, springs.pulls, states.forces, states.velocity
             launch(integrators.keep_momentum, n, at.body, *scheme.of_bodies, scheme.weights, *ends, *known)
         launch(poses.copy_pose, n, states.now, states.before)
         launch(poses.copy_pose, n, at.current, states.now)

@@ -14,6 +14,7 @@ from abd.backends.warp.track import Track
 from abd.contact.pair_law import OwnLaws
 from abd.model import Model
 from abd.potentials.contact import Contacts
+from cuda_kernels.bodies.affine import Pose
 from cuda_kernels.parallel import sums
 from cuda_kernels.step import figures
 
@@ -83,11 +84,17 @@ class Touch:
         self.contacts.set_own_laws(own)
         self.forget()
 
+    def lag_at_begin(self) -> None:
+        self._lag(self.at.target, None)
+
     def lag_friction(self, chosen: np.ndarray | None = None) -> None:
-        self.potential.know_contacts()
         everybody = chosen is None or bool(chosen[self.idle.mobile].all())
+        self._lag(self.at.current, None if everybody else chosen)
+
+    def _lag(self, heading: Pose, chosen: np.ndarray | None) -> None:
+        self.potential.know_contacts()
         known = self.friction.follows_list
-        self.friction.lag(self.at.current, self.at.step.At, None if everybody else chosen)
+        self.friction.lag(self.at.current, heading, chosen)
         if not known:
             # islands are those of the present lists, whenever one of them has changed
             self.launch_renumber()

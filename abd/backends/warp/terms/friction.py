@@ -38,7 +38,7 @@ class Friction:
     Attributes:
         count, pair_count: frozen contacts, and body pairs of the list they were taken from; lagged.counts on the device.
         segment, group: where the contacts of every pair and the pairs of every body begin.
-        follows_arcs: whether surfaces that roll slip along arcs (`abd.potentials.arc_slip`), from the pose `begin` on
+        follows_arcs: whether slips are measured along arcs (`abd.potentials.arc_slip`), from the pose `begin` on
             by the rotation vectors `turn` (n,).
     """
 
@@ -65,7 +65,7 @@ class Friction:
         self.pairs, self.segment = device.zeros(1, wp.vec2i), device.zeros(1, wp.int32)
         self.group = device.zeros(n + 1, wp.int32)
         self.nobody = device.zeros(n, wp.int32)
-        self.follows_arcs = counts(model, self.defined)
+        self.follows_arcs = counts(model)
         self.begin: Pose | None = None
         self.turn: wp.array | None = None
         self.wanted, self.scan, self._builds = device.zeros(1, wp.int32), Scan(device), -1
@@ -104,11 +104,11 @@ class Friction:
         self.count = self.pair_count = 0
         self._builds = self.contacts.candidates.builds
 
-    def lag(self, pose: Pose, heading: wp.array, chosen: np.ndarray | None = None) -> None:
+    def lag(self, pose: Pose, heading: Pose, chosen: np.ndarray | None = None) -> None:
         """Freeze the contacts that are active at `pose`; slot "current" holds its energies. Not to be recorded.
 
         Args:
-            heading: (n,) maps that the bodies' rotation leads to (`abd.potentials.friction.freeze`).
+            heading: where the bodies are led in the step, their inertial targets or goals (`abd.potentials.friction.freeze`).
             chosen: (n,) bool, bodies of whole islands for which it is done, all without; the others keep what they have.
         """
         if not self.enabled:
@@ -132,7 +132,7 @@ class Friction:
         self.columns.launch_starts(self.lagged.counts)
         self._index(room)
 
-    def _lag_all(self, pose: Pose, heading: wp.array) -> None:
+    def _lag_all(self, pose: Pose, heading: Pose) -> None:
         self.follow_list()
         self._run_lag(pose, heading)
         wanted = int(self.device.read(self.wanted)[0])
@@ -142,8 +142,8 @@ class Friction:
             self._run_lag(pose, heading)
         self.take(wanted)
 
-    def _run_lag(self, pose: Pose, heading: wp.array) -> None:
-        places = pose.p.ptr, heading.ptr
+    def _run_lag(self, pose: Pose, heading: Pose) -> None:
+        places = pose.p.ptr, heading.p.ptr
         self.contacts.candidates.graphs.run(("lag", places), lambda: self.launch_lag(pose, heading))
 
     def follow_list(self) -> None:
@@ -160,7 +160,7 @@ class Friction:
         # the pairs, but not yet how many of their candidates will be frozen
         self.reduction.follow(PairList(c.pairs, c.segment, c.group, c.columns, c.counts, c.pair_count, 0, c.pair_room))
 
-    def launch_lag(self, pose: Pose, heading: wp.array) -> None:
+    def launch_lag(self, pose: Pose, heading: Pose) -> None:
         """As `lag`, to be recorded after `follow_list`; `take` then tells the host how many were `wanted`. Nothing is frozen
         where there is no room for all."""
         if self.enabled:
@@ -186,7 +186,7 @@ class Friction:
         """Make room for so many contacts; True if there was too little, so that they have yet to be frozen."""
         grows, get, lagged = count > self.room, self.pool.get, self.lagged
         lagged.pair, lagged.n = get("pair", count, wp.vec2i), get("n", count, wp.vec3d)
-        lagged.kind = get("kind", count, wp.int32)
+        lagged.kind, lagged.face = get("kind", count, wp.int32), get("face", count, wp.int32)
         lagged.Y_i, lagged.Y_j = get("Y_i", count, wp.vec4d), get("Y_j", count, wp.vec4d)
         for name in ("energy_current", "energy_trial", "work"):
             get(name, count, wp.float64)
@@ -243,18 +243,19 @@ class Friction:
         device.launch(lagging.count_lagged, 1, c.counts, offset, self.room, self.wanted, self.lagged.counts)
         return offset
 
-    def _freeze(self, pose: Pose, heading: wp.array, offset: wp.array) -> None:
+    def _freeze(self, pose: Pose, heading: Pose, offset: wp.array) -> None:
         """Freeze what was marked, and find the pairs that it belongs to."""
         c, device, n, counts = self.contacts.candidates, self.device, self.contacts.n, self.lagged.counts
         extent, pairs = c.room, c.pair_room
         device.launch(
             lagging.lag_contacts,
-            extent, self.contacts.surfaces, self.contacts.law, self.resists, pose, heading, c.pairs, c.items, c.counts,
+            extent, self.contacts.surfaces, self.contacts.law, self.resists, pose, heading.A, c.pairs, c.items, c.counts,
             self.contacts.arrays("current")[2], offset, self.anchors, self.lagged,
         )  # fmt: skip
         if self.follows_arcs and self.begin is not None:
             radius = self.contacts.surfaces.radius
-            device.launch(arc_slip.add_passed, max(self.room, 1), self.lagged, pose, self.begin, heading, self.turn, radius)
+            arcs = pose, self.begin, heading, self.turn
+            device.launch(arc_slip.follow_arcs, max(self.room, 1), self.lagged, *arcs, radius)
         # the pair list may be rebuilt while these contacts stay frozen: keep its groups
         self.device.copy(self.pairs, c.pairs, count=pairs)
         device.launch(lagging.gather_offsets, pairs + 1, counts, c.segment, offset, self.segment)

@@ -1,0 +1,80 @@
+"""What spins flat on the spot is braked by friction as closed forms say, however far it turns in a step."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from on_device import NAME
+
+import abd
+
+H, MU, G = 0.01, 0.3, 9.81
+BOX, THICK = (0.1, 0.06, 0.02), 0.01
+PLATE = {"box": (0.2, 0.2, 0.01), "position": (0.0, 0.0, 0.00501)}
+
+
+def on_ground(floor: str, **solver) -> abd.Scene:
+    scene = abd.Scene(solver={"dt": H, **solver})
+    scene.add_material("default", mu=MU)
+    if floor == "plane":
+        scene.add_body("floor", half_space={})
+    elif floor == "mesh":
+        scene.add_body("floor", box=(2.0, 2.0, 0.1), kind="static", position=(0.01, 0.02, -0.05))
+    else:  # a foot, on whose corners faces lie
+        scene.add_body("floor", box=(0.04, 0.04, 0.04), kind="static", position=(0.0, 0.0, -0.02))
+    return scene
+
+
+def brakes(scene: abd.Scene, steps: int = 6) -> tuple[np.ndarray, int]:
+    """By how much the spin of "body" falls in steps 2 and later [rad/s], and Newton iterations of all."""
+    simulation, spins, energies, newton = abd.Simulation(scene, device=NAME), [], [], 0
+    for _ in range(steps):
+        report = simulation.step()
+        newton += report.newton_iterations
+        assert report.substeps == 1
+        spins.append(simulation.bodies["body"].angular_velocity[2])
+        energies.append(report.energy["kinetic"])
+    assert (np.diff(energies) <= 0.0).all()
+    return -np.diff(spins), newton
+
+
+@pytest.mark.device
+@pytest.mark.parametrize("stick", ["viscous", "elastic"])
+@pytest.mark.parametrize("floor", ["plane", "mesh"])
+@pytest.mark.parametrize("turn", [0.1, 0.3, 0.9, 2.5])
+def test_boxes_are_braked_on_their_corners(turn, floor, stick):
+    """By ``mu g h r m / I``, r the distance of the corners: along chords by 0.906 of that at 0.9 rad per step."""
+    scene = on_ground(floor, stick=stick)
+    scene.add_body("body", box=BOX, position=(0.0, 0.0, THICK + 1e-5), angular_velocity=(0.0, 0.0, turn / H))
+    fall, newton = brakes(scene)
+    corner = 0.5 * np.hypot(*BOX[:2])
+    assert fall == pytest.approx(MU * G * H * corner / (corner**2 / 3.0), rel=5e-4)
+    assert newton <= 12
+
+
+@pytest.mark.device
+@pytest.mark.parametrize("turn", [0.3, 0.9])
+def test_plates_are_braked_by_what_is_under_their_faces(turn):
+    """The arm on the plate is where the corners of the foot are in the end, not where the material that lay there has gone."""
+    scene = on_ground("foot")
+    scene.add_body("body", **PLATE, angular_velocity=(0.0, 0.0, turn / H))
+    fall, _ = brakes(scene)
+    assert fall == pytest.approx(MU * G * H * np.hypot(0.02, 0.02) / (0.2**2 / 6.0), rel=5e-4)
+
+
+@pytest.mark.device
+@pytest.mark.parametrize("turn", [0.3, 0.6])
+def test_what_rides_on_a_turntable_stays_where_it_is(turn):
+    """Off its axis, from the first step on, by 2e-6 of its distance per step or less."""
+    scene = abd.Scene(gravity=(0.0, 0.0, -400.0), solver={"dt": H})
+    scene.add_material("default", mu=2.0)
+    motion = {"angular_velocity": (0.0, 0.0, turn / H)}
+    scene.add_body("table", kind="kinematic", box=(0.4, 0.4, 0.02), position=(0.0, 0.0, -0.01), motion=motion)
+    scene.add_body("body", box=(0.02,) * 3, position=(0.05, 0.0, 0.01001), velocity=(0.0, 0.05 * turn / H, 0.0),
+                   angular_velocity=(0.0, 0.0, turn / H))  # fmt: skip
+    simulation, places = abd.Simulation(scene, device=NAME), []
+    for _ in range(20):
+        simulation.step()
+        table, body = (simulation.bodies[name].transform for name in ("table", "body"))
+        places.append((table[:3, :3].T @ (body[:3, 3] - table[:3, 3]))[:2])
+    assert np.abs(places - np.array([0.05, 0.0])).max() < 20 * 2e-6 * 0.05 * 2
