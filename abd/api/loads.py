@@ -111,7 +111,9 @@ class Loads:
         jumping, stepper = jumps(self._before[0], force) | jumps(self._before[1], torque), self._simulation.stepper
         if jumping.any() and np.any(stepper.previous_h != 0.0):
             stepper.modes.jump(jumping)
-        self.force[:], self.torque[:] = force, torque
+        there = ~stepper.absent[:, None]  # others are at another time
+        np.copyto(self.force, force, where=there)
+        np.copyto(self.torque, torque, where=there)
         self._idle, self._settled = not self._entries, False
         return force, torque
 

@@ -29,6 +29,7 @@ from abd.joints.rows.stacks import stacks
 from abd.joints.rows.system import Role
 from abd.joints.types import TYPES
 from abd.model import WORLD, CoordinateSettings, Drive, Joint
+from abd.step.world_times import of_body
 
 if TYPE_CHECKING:
     from abd.api.simulation import Simulation
@@ -168,7 +169,7 @@ class JointControl:
                 functions[row] = function
         acting.revision += 1
         if drive.mode in ("force", "pd"):
-            now = self._simulation.time
+            now = of_body(self._simulation.stepper.time, self._joint(index).child)
             old, new = (np.array([[one.target(now)]]) for one in (settings.drive, drive))
             if jumps(old, new)[0]:
                 self._jump(index)
