@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from abd.api.restarts import set_apart, without_contacts
+from abd.by_bodies import OfBodies
 from abd.model import Model
 from abd.state import State
 from abd.step.account import Work
-from abd.step.world_times import OfBodies
 
 if TYPE_CHECKING:
     from abd.api.simulation import Simulation

@@ -17,11 +17,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from abd.by_bodies import of_body
 from abd.errors import Problem, SceneError
 from abd.joint_list import JointList, apart
 from abd.model import Kind, Model, affine_state
 from abd.scene.overlaps.intersections import MOST_DEEP, Surveyor
-from abd.step.world_times import of_body
 
 if TYPE_CHECKING:
     from abd.api.simulation import Simulation

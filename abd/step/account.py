@@ -92,7 +92,7 @@ class Account:
         stepper = self.stepper
         q, qd, system, memory, dt = stepper.q, stepper.qd, stepper.joints, stepper.memory, stepper.settings.dt
         ch2 = stepper.modes.rule(dt, longest(stepper.previous_h)).c * dt * dt  # penalties store by it
-        applied = opening_laws(system, memory, stepper.settings, longest(stepper.time), ch2)
+        applied = opening_laws(system, memory, stepper.settings, stepper.time, ch2)
         out = kinetic_energy(stepper.model, qd) + sum(potential_energies(stepper.model, q).values())
         if len(system.linear):
             out += float(linear_energies(system, applied, residual(system.linear, q)).sum())

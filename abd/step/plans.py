@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from abd.by_bodies import among
 from abd.contact.path import between
 from abd.energies import Figures
 from abd.errors import StepFailure
 from abd.state import State
-from abd.step.world_times import among
 
 if TYPE_CHECKING:
     from abd.step.account import Work

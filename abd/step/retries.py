@@ -34,6 +34,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from abd.backends.progress import Progress
+from abd.by_bodies import OfBodies, among, of_body
 from abd.energies import spin
 from abd.errors import StepFailure
 from abd.joints.closure.link_graph import connected_labels
@@ -44,7 +45,6 @@ from abd.step.plans import Failed, Leap, Meetings, Moment, Plan, Run, Standing, 
 from abd.step.rounds import Rounds, Traveller, concerns
 from abd.step.ways import NotFree, next_lengths
 from abd.step.world_groups import Groups
-from abd.step.world_times import OfBodies, among, of_body
 
 if TYPE_CHECKING:
     from abd.step.step import Stepper
@@ -111,7 +111,7 @@ class Retries:
         """Ways of some bodies (n,) through a (sub)step of h [s]."""
         there = np.unique(self.worlds[who])
         if len(there) == 1:
-            return self._alone(Here(self.stepper), who, h, retries, None, progress)
+            return self._only(who, h, retries, None, progress)
         answer = self._leap(Leap(who, h, False), progress)
         if not isinstance(answer, Failed):
             lengths = np.broadcast_to(h, len(who))
@@ -119,6 +119,14 @@ class Retries:
         return self._by_worlds(who, there, answer, h, retries, progress)
 
     # one world --------------------------------------------------------------------------------------------------------
+
+    def _only(self, who: np.ndarray, h: OfBodies, retries: int, known: Standing | None, progress: Progress) -> list[Way]:
+        """Ways of bodies (n,) of one world, where no other goes through a step."""
+        here = Here(self.stepper)
+        if isinstance(self.stepper.time, np.ndarray):
+            self.begin = self.begin or here.moment()
+            return self._together(self.begin, who, [], [(np.unique(self.worlds[who]), known)], h, retries, progress)
+        return self._alone(here, who, h, retries, known, progress)
 
     def _alone(
         self, here: Here, who: np.ndarray, h: float, retries: int, known: Failed | Standing | None, progress: Progress
@@ -185,7 +193,7 @@ class Retries:
         here.return_to(start)
         there = np.unique(self.worlds[who])
         if len(there) == 1:
-            return self._alone(here, who, h, retries, standing, progress)
+            return self._only(who, h, retries, standing, progress)
         known = dict.fromkeys(np.unique(self.worlds[begun]), standing)
         return self._world_by_world(start, who, there, known, h, retries, progress)
 

@@ -12,6 +12,7 @@ import numpy as np
 from abd.backends.device.memory import memory_watched
 from abd.backends.progress import Progress
 from abd.backends.protocol import Backend
+from abd.by_bodies import OfBodies, common
 from abd.contact.pair_law import OwnLaws
 from abd.errors import OutOfMemory, StepFailure
 from abd.joints.rows.forces import Applied, opening_laws
@@ -37,7 +38,7 @@ from abd.step.saved import joints_of, own_laws_of, saved_laws, saved_memory, sav
 from abd.step.sleep import Sleep
 from abd.step.strain import StrainWatch
 from abd.step.substep import Substeps
-from abd.step.world_times import OfBodies, WorldTimes, common
+from abd.step.world_times import WorldTimes
 
 _log = logging.getLogger(__name__)
 
@@ -53,8 +54,8 @@ class Stepper:
 
     Attributes:
         opening: contacts of the state that no step led to, before the first step.
-        loads: forces and torques (n, 3) of a (sub)step, from its end [s] and its length [s]; None for those of the last one;
-            steady: whether they depend on neither.
+        loads: forces and torques (n, 3) of a (sub)step, from its end [s], of all or (n,), and its length [s]; None for those
+            of the last one; steady: whether they depend on neither.
         worlds: lengths of frames, by worlds; time, previous_h: present time, and length of the last (sub)step [s], of all
             bodies or (n,).
         work: done so far; figures: of the last (sub)step, None before the first.
@@ -109,8 +110,8 @@ class Stepper:
 
     @property
     def even(self) -> bool:
-        """Whether all worlds go through the next frame by one length, from one time."""
-        return not any(isinstance(one, np.ndarray) for one in (self.worlds.lengths, self.time, self.previous_h))
+        """Whether all worlds go through the next frame by one length, after steps of one length."""
+        return not any(isinstance(one, np.ndarray) for one in (self.worlds.lengths, self.previous_h))
 
     @property
     def stopped_worlds(self) -> list[int]:
@@ -232,7 +233,7 @@ class Stepper:
 
     def opening_laws(self) -> Applied:
         """Laws of the joint rows in the present state, if no step led to it."""
-        return opening_laws(self.joints, self.memory, self.settings, longest(self.time))
+        return opening_laws(self.joints, self.memory, self.settings, self.time)
 
     def state(self) -> State:
         """Host copy of everything a continued run needs."""

@@ -93,7 +93,7 @@ class Substeps:
         stepper = self.stepper
         if stepper.loads is not None:
             length = longest(h)
-            if (loads := stepper.loads(longest(stepper.time) + length, length)) is not None:
+            if (loads := stepper.loads(stepper.time + length, length)) is not None:
                 self.backend.loads.set_loads(*loads)
         struck, whirling = stepper.acting, stepper.modes.whirling(h, stepper.figures, lambda: (stepper.q, stepper.qd))
         for more in (whirling, stepper.absent):
@@ -116,7 +116,7 @@ class Substeps:
         tolerances = settings.tolerance, settings.friction_tolerance
         eps, judged = settings.eps_v * rule.beta * rule.h, settings.integrator == "generalized_alpha"
         begin, stages = perf_counter(), progress.stages
-        outcome = whole.run(rule, mode, eps, longest(stepper.time) + rule.h, settings.eps_v, *tolerances, judged)
+        outcome = whole.run(rule, mode, eps, stepper.time + rule.h, settings.eps_v, *tolerances, judged)
         solved = perf_counter()
         stages["whole step"] = stages.get("whole step", 0.0) + solved - begin
         if outcome is None:
@@ -157,7 +157,7 @@ class Substeps:
             backend.steps.begin(rule, mode, settings.eps_v * rule.beta * h, goals)
             began = backend.goals.read_prescribed() if prescribed.any else None
             self._prepare_rows(longest(h))
-            stepper.rows.begin(longest(rule.c * h * h), longest(stepper.time) + longest(h))
+            stepper.rows.begin(longest(rule.c * h * h), stepper.time + longest(h))
             start(backend, stepper.touching, stepper.sleep.ripe(stepper.joints))
             watch, late = Watch(stepper, mode, h), stepper.nobody
             try:
@@ -237,7 +237,7 @@ class Substeps:
         """Refuse a (sub)step in which joints turn too far, and load what rubs in them."""
         stepper = self.stepper
         fastest = np.inf if stepper.figures is None else stepper.figures.fastest
-        stepper.rows.refuse_turns(longest(stepper.time), h, fastest, stepper.absent)
+        stepper.rows.refuse_turns(stepper.time, h, fastest, stepper.absent)
         stepper.rows.load_friction()
 
     def _refuse_turned(self) -> None:

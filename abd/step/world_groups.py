@@ -1,5 +1,5 @@
-"""Worlds that go through a frame by different lengths, or from different times, where what acts there knows but one: joints,
-prescribed bodies, loads that depend on time, friction that is to balance. Those of one length and one time are a group; groups go
+"""Worlds that go through a frame by different lengths, or after steps of different lengths, where what acts there knows but one:
+joints, prescribed bodies, loads that depend on lengths, friction that is to balance. Those of one length are a group; groups go
 one after the other, each while nobody else is there, and what they came to is put together.
 """
 
@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from abd.backends.progress import Progress
+from abd.by_bodies import OfBodies, among
 from abd.errors import StepFailure
 from abd.model import Kind
 from abd.step.places import Here
 from abd.step.plans import Plan, Run, Way
-from abd.step.world_times import OfBodies, among
 
 if TYPE_CHECKING:
     from abd.step.retries import Retries
@@ -37,7 +37,7 @@ class Groups:
         stepper, worlds = self.stepper, self.retries.worlds
         if stepper.even or (self.retries.knows_lengths() and len(np.unique(worlds[who])) > 1):
             return []
-        kinds = np.stack([np.broadcast_to(one, len(who)) for one in (h, stepper.previous_h, stepper.time)], axis=1)
+        kinds = np.stack([np.broadcast_to(one, len(who)) for one in (h, stepper.previous_h)], axis=1)
         group = np.unique(kinds, axis=0, return_inverse=True)[1].ravel()
         return [group == number for number in np.unique(group[who])]
 

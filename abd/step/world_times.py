@@ -1,19 +1,17 @@
 """Worlds whose frames have lengths of their own, and that are at times of their own.
 
-A frame is one step of every world, each of its own dt. Lengths and times are numbers where all bodies have the same, and arrays
-(n,) where not. Free bodies take such a step in one minimisation (`abd.potentials.integrators.Schemes`), whatever else there is in
-groups of one length and one time, one after the other (`abd.step.world_groups`).
+A frame is one step of every world, each of its own dt. Free bodies take it in one minimisation, whatever the lengths
+(`abd.potentials.integrators.Schemes`), what joints and motions move in groups of one length, one after the other
+(`abd.step.world_groups`). Times matter to motions, drives and loads alone, which have those of their bodies.
 """
 
 from __future__ import annotations
 
 import numpy as np
 
+from abd.by_bodies import OfBodies, common
 from abd.model import Model
 from abd.potentials.integrators import longest
-
-OfBodies = float | np.ndarray
-"""A number [s] of all bodies, or (n,) of each."""
 
 
 class WorldTimes:
@@ -43,23 +41,3 @@ class WorldTimes:
     def of_bodies(self, values: np.ndarray) -> OfBodies:
         """The numbers (w,) of worlds by bodies."""
         return common(np.asarray(values, dtype=float)[self._place])
-
-
-def common(values: OfBodies) -> OfBodies:
-    """The number that all bodies have, where they have one."""
-    if not isinstance(values, np.ndarray):
-        return float(values)
-    return float(values[0]) if len(values) and (values == values[0]).all() else values
-
-
-def among(values: OfBodies, who: np.ndarray) -> OfBodies:
-    """The number that all of some bodies (n,) bool have, where they have one."""
-    if not isinstance(values, np.ndarray):
-        return values
-    theirs = common(values[who])
-    return theirs if isinstance(theirs, float) else values
-
-
-def of_body(values: OfBodies, body: int) -> float:
-    """The number of one body."""
-    return float(values[body]) if isinstance(values, np.ndarray) else values

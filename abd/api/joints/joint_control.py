@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from abd.api.loads import jumps
+from abd.by_bodies import of_body
 from abd.joints.closure.coordinate_setter import CoordinateSetter
 from abd.joints.closure.redundancy import CLOSED, open_by
 from abd.joints.coordinates.readings import rigid_motion
@@ -29,7 +30,6 @@ from abd.joints.rows.stacks import stacks
 from abd.joints.rows.system import Role
 from abd.joints.types import TYPES
 from abd.model import WORLD, CoordinateSettings, Drive, Joint
-from abd.step.world_times import of_body
 
 if TYPE_CHECKING:
     from abd.api.simulation import Simulation

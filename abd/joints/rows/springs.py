@@ -51,8 +51,7 @@ def light(model: Model, system: JointSystem) -> np.ndarray:
 
 def _lengths(model: Model, system: JointSystem) -> np.ndarray:
     """(R,) time step [s] of the world of every row."""
-    parent, child = system.row_bodies
-    return model.step_lengths[np.where(child == WORLD, parent, child)]
+    return model.step_lengths[system.row_owner]
 
 
 def _yields(model: Model, system: JointSystem) -> np.ndarray:
