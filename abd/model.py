@@ -310,7 +310,7 @@ class Settings:
     """Solver settings, resolved: every number explicit.
 
     Attributes:
-        dt: time step of one frame [s].
+        dt: time step of one frame [s]; world_dt: those of all worlds by number, none where all have `dt`.
         integrator: "generalized_alpha", "bdf1" or "bdf2"; spectral_radius: of generalized alpha [-].
         gravity: (3,) [m/s^2].
         d_hat: distance at which contact of every pair begins to act [m]; None = by pair (`abd.contact.pair_law`).
@@ -338,6 +338,7 @@ class Settings:
     """
 
     dt: float = 0.01
+    world_dt: tuple[float, ...] = ()
     integrator: str = "generalized_alpha"
     spectral_radius: float = 0.8
     gravity: np.ndarray = field(default_factory=lambda: np.array([0.0, 0.0, -9.81]))
@@ -389,6 +390,12 @@ class Model:
     """(k, 2) bodies that do not collide at present, where that was changed while it runs; None as joints and filters say."""
     free_start: np.ndarray | None = None
     """States (n, 12) that were found free of intersections (`abd.scene.overlaps.starts`)."""
+
+    @property
+    def step_lengths(self) -> np.ndarray:
+        """(n,) time step [s] of the world of every body."""
+        given, world = self.settings.world_dt, self.bodies.world
+        return np.array(given, dtype=float)[world] if given else np.full(len(world), self.settings.dt)
 
     def user_transform(self, q: np.ndarray) -> np.ndarray:
         """(n, 4, 4) transforms of the user's mesh frames [m] for a state q (n, 12)."""

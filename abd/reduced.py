@@ -116,7 +116,7 @@ class Reduced:
             if one not in known:
                 raise ValueError(f"there is no coordinate '{one}' to push; there are {', '.join(known) or 'none'}")
         nv, twin = len(self.v), copy.deepcopy(self._simulation)
-        dt, start = twin.model.settings.dt, twin.checkpoint()
+        dt, start = float(twin.worlds.dt.max()), twin.checkpoint()
         centre = self._after(twin, start, np.zeros(2 * nv), None)
         # efforts that move a coordinate by eps within the step
         scale = np.linalg.norm(self.mass_matrix(), 2) * eps / dt**2 if nv else eps
@@ -137,7 +137,7 @@ class Reduced:
         nv = len(self.v)
         twin.restore(start)
         q, v = self.mechanism.moved(self.q, dx[:nv]), self.v + dx[nv:]
-        anew = State(*self.mechanism.affine_state(q, v), time=twin.time, step=twin.frame)
+        anew = State(*self.mechanism.affine_state(q, v), time=twin.stepper.time, step=twin.frame)
         twin.stepper.restore(anew)
         if push is not None:
             joint, coordinate = push[0].rsplit(".", 1)

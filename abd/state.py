@@ -12,17 +12,17 @@ class State:
     """Positions and velocities of all bodies at one instant, with what the integrators remember.
 
     ``q (n, 12)``: position of the centre of mass [m] and the three rows of the affine map; ``qd (n, 12)`` [1/s]
-    likewise. The ``previous_*`` fields belong to the step before (``bdf2``). Everything needed to continue a run bit
-    for bit is here.
+    likewise. The ``previous_*`` fields belong to the step before (``bdf2``). `time` and `previous_h` [s] are of all bodies, or
+    (n,) where worlds have some of their own. Everything needed to continue a run bit for bit is here.
     """
 
     q: np.ndarray
     qd: np.ndarray
-    time: float = 0.0
+    time: float | np.ndarray = 0.0
     step: int = 0
     previous_q: np.ndarray | None = None
     previous_qd: np.ndarray | None = None
-    previous_h: float = 0.0
+    previous_h: float | np.ndarray = 0.0
     extra: dict[str, np.ndarray] = field(default_factory=dict)
 
     def copy(self) -> State:

@@ -160,6 +160,10 @@ class FakeSimulation:
     def time(self) -> float:
         return self._state.time
 
+    @property
+    def worlds(self) -> SimpleNamespace:
+        return SimpleNamespace(time=np.full(len(np.unique(self.model.bodies.world)), self.time))
+
     def initial_report(self) -> SimpleNamespace:
         return self._report(newton=0, min_gap=np.inf)
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from abd.api.restarts import set_apart, without_contacts
+from abd.by_bodies import OfBodies
 from abd.model import Model
 from abd.state import State
 from abd.step.account import Work
@@ -18,15 +19,16 @@ if TYPE_CHECKING:
 
 def saved(sim: Simulation) -> dict[str, Any]:
     """See `Simulation.checkpoint`."""
-    state = sim.stepper.state()
+    state, worlds = sim.stepper.state(), sim.stepper.worlds
+    of_worlds = {"dt": worlds.lengths, "time": state.time, "previous_h": state.previous_h}
     return {
         "q": state.q,
         "qd": state.qd,
         "previous_q": state.previous_q,
         "previous_qd": state.previous_qd,
-        "time": state.time,
+        "time": worlds.clock,
         "step": state.step,
-        "previous_h": state.previous_h,
+        "worlds": {name: worlds.of_each(one) for name, one in of_worlds.items()} | {"number": worlds.numbers},
         "extra": state.extra,
         "coordinates": sim.coordinates.copy(),
         "joints": sim.control.saved(),
@@ -60,8 +62,9 @@ def restore(sim: Simulation, saved: dict[str, Any]) -> None:
         sim.gravity = saved["gravity"]
     if "friction" in saved and not np.array_equal(saved["friction"], sim.model.materials.mu):
         sim.set_friction(np.asarray(saved["friction"]))
-    numbers = {name: float(saved[name]) for name in ("time", "previous_h")}
+    clock, worlds, numbers = float(saved["time"]), sim.stepper.worlds, _times(sim, saved)
     extra = {name: np.asarray(value) for name, value in saved["extra"].items()}
+    worlds.clock, worlds.lengths = clock, numbers.pop("dt")
     sim.stepper.restore(State(step=int(saved["step"]), extra=extra, **arrays, **numbers))
     sim.coordinates = np.asarray(saved["coordinates"]).copy()
     sim.forget_readings()
@@ -70,6 +73,21 @@ def restore(sim: Simulation, saved: dict[str, Any]) -> None:
     sim.stepper.account.energy = energy
     if "loads" in saved:
         sim.loads.restore(saved["loads"])
+
+
+def _times(sim: Simulation, saved: dict[str, Any]) -> dict[str, OfBodies]:
+    """Time steps, times and lengths of the last step [s], by bodies; worlds that are new have the scene's, and its time."""
+    worlds, clock = sim.stepper.worlds, float(saved["time"])
+    out = {"dt": worlds.of_each(worlds.lengths), "time": np.full(len(worlds.numbers), clock)}
+    if "worlds" not in saved:  # files of version 0.1.0
+        out["previous_h"] = np.full(len(worlds.numbers), float(saved["previous_h"]))
+    else:
+        known = saved["worlds"]
+        out["previous_h"] = np.full(len(worlds.numbers), float(np.max(known["previous_h"])))
+        _, mine, theirs = np.intersect1d(worlds.numbers, known["number"], return_indices=True)
+        for name, values in out.items():
+            values[mine] = np.asarray(known[name])[theirs]
+    return {name: worlds.of_bodies(values) for name, values in out.items()}
 
 
 def resumed(

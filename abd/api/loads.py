@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from abd.by_bodies import OfBodies, of_body
 from abd.rotations import axial, rotations
 
 if TYPE_CHECKING:
@@ -98,8 +99,9 @@ class Loads:
         """Take all loads off a body, or off all bodies."""
         self._entries = [one for one in self._entries if body is not None and one.body != body]
 
-    def at_work(self, time: float, h: float) -> tuple[np.ndarray, np.ndarray] | None:
-        """Forces and torques (n, 3) of a (sub)step of h [s] that ends at `time` [s]; None where nothing has changed.
+    def at_work(self, time: OfBodies, h: float) -> tuple[np.ndarray, np.ndarray] | None:
+        """Forces and torques (n, 3) of a (sub)step of h [s] that ends at `time` [s], of all or (n,); None where nothing has
+        changed.
 
         Where one of them jumps after a step, the integrator finds the forces on the body anew (`abd.step.modes.Modes.jump`).
         """
@@ -107,11 +109,13 @@ class Loads:
             return None
         force, torque = (values.copy() for values in self._constant)
         for one in self._entries:
-            self._add_to(force, torque, one, time, h)
+            self._add_to(force, torque, one, of_body(time, one.body), h)
         jumping, stepper = jumps(self._before[0], force) | jumps(self._before[1], torque), self._simulation.stepper
         if jumping.any() and np.any(stepper.previous_h != 0.0):
             stepper.modes.jump(jumping)
-        self.force[:], self.torque[:] = force, torque
+        there = ~stepper.absent[:, None]  # others are at another time
+        np.copyto(self.force, force, where=there)
+        np.copyto(self.torque, torque, where=there)
         self._idle, self._settled = not self._entries, False
         return force, torque
 

@@ -46,6 +46,6 @@ def row_of(report: Any) -> dict[str, float]:
             row |= {f"{key}.{name}.{axis}": float(one[k]) for name, one in value.items() for k, axis in enumerate(_XYZ)}
         elif key == "max_joint_residual":
             row |= {f"{key}.m": float(value[0]), f"{key}.rad": float(value[1])}
-        elif not isinstance(value, tuple):
+        elif not isinstance(value, tuple | np.ndarray):
             row[key] = value
     return row

@@ -13,7 +13,6 @@ from abd.backends.device.exchange import host_rows
 from abd.model import Kind
 from abd.scene.overlaps.starts import free_states
 from abd.state import State
-from abd.step.impacts.rebounds import before_fall
 from abd.step.merge import merged
 
 if TYPE_CHECKING:
@@ -63,21 +62,17 @@ def set_velocities(sim: Simulation, qd: Any) -> None:
 
 def reset_worlds(sim: Simulation, worlds: int | Iterable[int]) -> None:
     """See `Simulation.reset`."""
-    bodies, stepper, settings = sim.model.bodies, sim.stepper, sim.model.settings
+    bodies, stepper = sim.model.bodies, sim.stepper
     if sim._began is not None:
         raise ValueError("worlds of a simulation that was recompiled do not go back alone: reset() takes all of them")
     chosen = np.isin(bodies.world, _numbers(worlds, bodies.world))
-    dynamic = bodies.kind == Kind.DYNAMIC
-    who = dynamic & chosen
     now, coordinates, kept = stepper.state(), sim.coordinates, (stepper.work, stepper.opening)
-    q, qd = (np.where(who[:, None], first, last) for first, last in ((bodies.q, now.q), (bodies.qd, now.qd)))
+    q, qd = (np.where(chosen[:, None], first, last) for first, last in ((bodies.q, now.q), (bodies.qd, now.qd)))
     q = set_apart(sim, q)
-    stepper.restore(State(q=q, qd=qd, time=now.time, step=now.step))
-    parts, h = [(dynamic & ~who, now), (who, stepper.state())], now.previous_h
-    both = replace(merged(stepper.model, stepper.joints, now, parts, h), time=now.time)
-    if settings.integrator == "bdf2":
-        # it goes on from two states: the one before is where free fall would have come from
-        both.previous_q[who], both.previous_qd[who] = before_fall(q[who], qd[who], settings.gravity, h)
+    stepper.restore(State(q=q, qd=qd, step=now.step))
+    both = merged(stepper.model, stepper.joints, now, [(~chosen, now), (chosen, stepper.state())], 0.0)
+    time, previous_h = (np.where(chosen, 0.0, one) for one in (now.time, now.previous_h))
+    both = replace(both, time=time, previous_h=previous_h)
     stepper.stop(stepper.stopped & ~chosen)
     stepper.restore(replace(both, extra=both.extra | {"stopped": stepper.stopped.astype(np.int32)}))
     stepper.work, stepper.opening = kept

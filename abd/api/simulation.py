@@ -31,6 +31,7 @@ from abd.api.step_report import StepReport
 from abd.api.summary import summary_table
 from abd.api.switches import PairView, Switches
 from abd.api.views import ByName
+from abd.api.worlds import Worlds
 from abd.backends.device.memory import memory_watched
 from abd.errors import Problem, SceneError
 from abd.joints.coordinates.readings import JointReader, Readings
@@ -64,7 +65,8 @@ class Simulation:
     Attributes:
         scene: what it was made of, None for a compiled `Model`; compiled: the same, compiled; model: likewise, with joints,
             loads, friction and gravity as they are now.
-        bodies, joints, couplings, materials, sensors: by name; control: changes joints; loads: on bodies.
+        bodies, joints, couplings, materials, sensors: by name; control: changes joints; loads: on bodies;
+            worlds: their time steps and times.
         state: the present state as device arrays, without a copy: `q` and `qd` (n, 12), valid until the next step.
     """
 
@@ -85,6 +87,7 @@ class Simulation:
         self.sensors: dict[str, Sensor] = {}
         self.control = JointControl(self)
         self.bodies = ByName("body", self.model.bodies.names, partial(BodyView, self))
+        self.worlds = Worlds(self)
         self.joints = ByName("joint", self.model.joints.names, partial(JointView, self))
         self.couplings = ByName("coupling", [one.name for one in self.model.couplings], partial(CouplingView, self))
         self.materials = ByName("material", self.model.materials.names, partial(MaterialView, self))
@@ -105,8 +108,8 @@ class Simulation:
 
     @property
     def time(self) -> float:
-        """[s]."""
-        return self.stepper.time
+        """[s]; where worlds have time steps of their own, it goes by the longest one (`worlds.time` has theirs)."""
+        return self.stepper.worlds.clock
 
     @property
     def linear_solver(self) -> dict:
@@ -345,13 +348,13 @@ class Simulation:
         Joints, friction and gravity are what the scene says again; loads put on since are off. Sensors stay, and record anew.
         One that was `recompiled` goes back to that moment.
 
-        With `worlds`, numbers as bodies have them (`Scene.replicate`) or a mask of all, only the moving bodies of these worlds go
-        back, with what they and their joints remember. All others go on as if nothing had been, and so do time, and with it
-        prescribed motions and targets, what was set by hand, joints that broke, loads and sensors.
+        With `worlds`, numbers as bodies have them (`Scene.replicate`) or a mask of all, only these worlds go back: their bodies,
+        what these and their joints remember, and their time, with which prescribed motions and targets go. All others go on as
+        if nothing had been, and so do `time`, what was set by hand, joints that broke, loads and sensors.
 
         Raises:
             ValueError: there is no such world, or the simulation was recompiled.
-            SceneError: prescribed bodies are in the way by now; nothing went back.
+            SceneError: bodies overlap at the start as they are switched now; nothing went back.
         """
         reset(self) if worlds is None else reset_worlds(self, worlds)
 

@@ -9,6 +9,7 @@ import numpy as np
 
 from abd.api.pandas_tables import row_of
 from abd.optional import required
+from abd.potentials.integrators import longest
 
 if TYPE_CHECKING:
     import pandas
@@ -32,6 +33,8 @@ class StepReport:
     ``converged``: the worst minimisation ended within the tolerances asked for, ``tolerance_achieved`` [m/s]; a step that does
     not get there raises `StepFailure`, or, where other worlds could go on, ``stopped`` says of each that could not why
     (`Simulation.stopped_worlds`). ``broken``: joints that broke after this frame.
+    ``dt`` is the longest time step of a world, by which ``time`` goes; ``world_time`` (w,) has the times of all worlds [s]
+    (`Simulation.worlds`).
     """
 
     step: int
@@ -48,6 +51,7 @@ class StepReport:
     residual_force: float
     tolerance_achieved: float
     contacts: int
+    world_time: np.ndarray
     energy: dict[str, float]
     momentum: dict[str, np.ndarray]
     opening_iterations: int = 0
@@ -63,8 +67,9 @@ class StepReport:
         figures, work, settings = stepper.figures, stepper.work, stepper.model.settings
         return cls(
             step=stepper.frame,
-            time=stepper.time,
-            dt=settings.dt,
+            time=stepper.worlds.clock,
+            dt=longest(stepper.worlds.lengths),
+            world_time=stepper.worlds.of_each(stepper.time),
             converged=progress.tolerance <= max(settings.tolerance, settings.friction_tolerance),
             substeps=substeps,
             newton_iterations=progress.newton,

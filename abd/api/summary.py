@@ -16,7 +16,7 @@ def summary_table(sim: Simulation) -> str:
     bodies, joints = sim.model.bodies, sim.model.joints
     rows = {
         "device": sim.device,
-        "time": f"{sim.time:.6g} s, frame {sim.frame}, step {sim.model.settings.dt:.6g} s",
+        "time": f"{sim.time:.6g} s, frame {sim.frame}, step {sim.worlds.dt.max():.6g} s",
         "bodies": f"{len(bodies)}, of which {int((bodies.kind == Kind.DYNAMIC).sum())} dynamic",
         "joints": f"{len(joints)}, couplings {len(sim.model.couplings)}",
         "sensors": ", ".join(sim.sensors) or "none",

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from abd.by_bodies import of_body
 from abd.errors import Problem, SceneError
 from abd.joint_list import JointList, apart
 from abd.model import Kind, Model, affine_state
@@ -134,7 +135,7 @@ class Switches:
         state = sim.stepper.state()
         motion = sim.model.motions.get(body)
         if enabled and motion is not None:
-            state.q[body] = state.previous_q[body] = affine_state(motion(sim.time))
+            state.q[body] = state.previous_q[body] = affine_state(motion(of_body(state.time, body)))
         before = self.off.copy()
         self.off[body] = not enabled
         if enabled:

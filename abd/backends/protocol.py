@@ -12,6 +12,7 @@ import numpy as np
 
 from abd.backends.answers import NotProven, PairLoads, Status
 from abd.backends.progress import Progress
+from abd.by_bodies import OfBodies
 from abd.contact.forces import Pressing
 from abd.contact.pair_law import OwnLaws, PairLaw
 from abd.energies import Figures
@@ -170,8 +171,8 @@ class Rows(Protocol):
     def load(self, memory: JointMemory) -> None:
         """Go on from a memory of the host's."""
 
-    def begin_joints(self, ch2: float, time: float, speed: float) -> int | None:
-        """Laws of a (sub)step that was begun and ends at `time` [s] (`JointSystem.laws`).
+    def begin_joints(self, ch2: float, time: OfBodies, speed: float) -> int | None:
+        """Laws of a (sub)step that was begun and ends at `time` [s], of all bodies or (n,) (`JointSystem.laws`).
 
         Returns:
             the first barrier row whose gap is closed, None without."""

@@ -204,6 +204,10 @@ def certify(run: str | Path, every: int = 1) -> Certificate:
         worlds = [one for world in np.unique(scene.world[scene.owner]) for one in parts_of(scene, int(world))]
         found = Certificate(str(run), frames, bodies=len(scene.names), triangles=len(scene.faces))
         time = file["time"][:frames]
+        if "worlds" in file:
+            own = file["worlds/time"][:frames][:, np.unique(scene.world, return_inverse=True)[1]]
+        else:
+            own = np.broadcast_to(time[:, None], (frames, len(scene.names)))
         _check_solver(file["solver"], time, scene, found)
         ways = WayCheck(scene, worlds, file["bodies/center"][...]) if "center" in file["bodies"] else None
         single = file["solver/substeps"][:frames] == 1
@@ -212,9 +216,8 @@ def certify(run: str | Path, every: int = 1) -> Certificate:
             whole = moment.check(file["bodies/velocity"][frame])
             found.frames_checked += 1
             if whole and frame and ways is not None and single[frame]:
-                moment.check_way(
-                    ways, file["bodies/transform"][frame - 1], file["bodies/velocity"][frame - 1], time[frame - 1]
-                )
+                before = (file[f"bodies/{name}"][frame - 1] for name in ("transform", "velocity"))
+                moment.check_way(ways, *before, own[frame] - own[frame - 1])
                 found.ways_checked += 1
             elif frame:
                 found.ways_unknown += 1
@@ -266,10 +269,10 @@ class Moment:
         self._containment(positions, crossing)
         return len(self.found.violations) == before
 
-    def check_way(self, ways: WayCheck, before: np.ndarray, velocity: np.ndarray, time: float) -> None:
-        """The ways from the frame before, where the bodies had these transforms and velocities (n, 4, 4)."""
+    def check_way(self, ways: WayCheck, before: np.ndarray, velocity: np.ndarray, h: np.ndarray) -> None:
+        """The ways from the frame before, h (n,) [s] earlier, where the bodies had these transforms and velocities (n, 4, 4)."""
         if np.isfinite(before).all() and np.isfinite(velocity).all():
-            for bodies, detail in ways.check(before, self.transform, velocity, self.time - time):
+            for bodies, detail in ways.check(before, self.transform, velocity, h):
                 self._report("way", detail, *bodies)
 
     def _report(self, kind: str, detail: str, *bodies: int) -> None:

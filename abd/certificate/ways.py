@@ -36,14 +36,14 @@ class Arcs:
     S: np.ndarray
 
     @classmethod
-    def between(cls, center: np.ndarray, now: np.ndarray, then: np.ndarray, velocity: np.ndarray, h: float) -> Arcs:
-        """From transforms (n, 4, 4) with velocities (n, 4, 4) to others h [s] later; `center` (n, 3) in the mesh frames."""
+    def between(cls, center: np.ndarray, now: np.ndarray, then: np.ndarray, velocity: np.ndarray, h: np.ndarray) -> Arcs:
+        """From transforms (n, 4, 4) with velocities (n, 4, 4) to others h (n,) [s] later; `center` (n, 3) in the mesh frames."""
         places = [np.einsum("nij,nj->ni", T[:, :3, :3], center) + T[:, :3, 3] for T in (now, then)]
         A, B = now[:, :3, :3], then[:, :3, :3]
         spin = velocity[:, :3, :3] @ np.linalg.inv(A)
         said = (
             0.5
-            * h
+            * h[:, None]
             * np.stack([spin[:, 2, 1] - spin[:, 1, 2], spin[:, 0, 2] - spin[:, 2, 0], spin[:, 1, 0] - spin[:, 0, 1]], 1)
         )
         w = Rotation.from_matrix(_polar(B) @ _polar(A).transpose(0, 2, 1)).as_rotvec()
@@ -83,7 +83,7 @@ class WayCheck:
         self.ccd = ipctk.AdditiveCCD(ADVANCES, 1.0 - KEPT)
 
     def check(
-        self, now: np.ndarray, then: np.ndarray, velocity: np.ndarray, h: float
+        self, now: np.ndarray, then: np.ndarray, velocity: np.ndarray, h: np.ndarray
     ) -> list[tuple[tuple[int, ...], str]]:
         """Bodies whose way could not be shown to be free, and where on it."""
         scene = self.scene

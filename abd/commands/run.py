@@ -31,7 +31,7 @@ def run_scene(arguments) -> int:
     if arguments.duration is not None:
         from abd.model import steps_in
 
-        steps = max(1, steps_in(arguments.duration, model.settings.dt))
+        steps = max(1, steps_in(arguments.duration, max(model.settings.world_dt, default=model.settings.dt)))
     observer = observer_for(arguments.quiet, arguments.json)
     observers = [observer]
     for note in model.notes[:_MOST_NOTES]:

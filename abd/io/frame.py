@@ -78,7 +78,8 @@ class FrameReader:
     """Reads frames from a simulation.
 
     Args:
-        sim: a `Simulation`, or anything with its `model`, `state.to_host()` and `joint_readings()`. The sensors that it
+        sim: a `Simulation`, or anything with its `model`, `state.to_host()`, `joint_readings()` and, of several worlds,
+            `worlds`. The sensors that it
             has by now are written at every frame, whatever their own rhythm.
         contacts: points of contact are written too.
     """
@@ -87,6 +88,7 @@ class FrameReader:
         self.sim, self.contacts = sim, contacts
         self.sensors = dict(getattr(sim, "sensors", {}))
         self.joints = JointList.of(sim.model.joints)
+        self.several = len(np.unique(sim.model.bodies.world)) > 1
 
     def read(self, report, row: SolverRow) -> Frame:
         """The frame of the present state; the simulation may go on at once.
@@ -107,6 +109,8 @@ class FrameReader:
             values |= self._joint_values()
         for name, sensor in self.sensors.items():
             values[sensor_path(name)] = sensor.present()
+        if self.several:
+            values["/worlds/time"] = self.sim.worlds.time
         if self.contacts:
             values["/contacts"] = self._contact_values()
         return Frame(self.sim.model, read, values)

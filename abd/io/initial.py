@@ -9,6 +9,7 @@ import numpy as np
 from abd.energies import kinetic_energy, momenta, orthogonality_error, potential_energies
 from abd.joints.coordinates.readings import opening_readings
 from abd.model import Model
+from abd.potentials.integrators import longest
 from abd.state import State
 from abd.step.account import Opening
 
@@ -45,11 +46,12 @@ class InitialReport:
 def initial_report(model: Model, state: State, opening: Opening = NOTHING_NEAR) -> InitialReport:
     """Energies, momenta and errors of a state, from the definitions; contacts as the simulation found them, joint energy as
     the first step will count it."""
-    read = opening_readings(model, state.q, state.qd, state.time)
+    time = longest(state.time)
+    read = opening_readings(model, state.q, state.qd, time)
     linear, angular = momenta(model, state.q, state.qd)
     return InitialReport(
         step=state.step,
-        time=state.time,
+        time=time,
         energy={
             "kinetic": kinetic_energy(model, state.qd),
             **potential_energies(model, state.q),

@@ -7,7 +7,7 @@ import signal
 import threading
 from collections.abc import Callable, Iterable
 from contextlib import ExitStack
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass, fields, replace
 from enum import Enum
 from functools import partial
 from pathlib import Path
@@ -145,7 +145,7 @@ class Recorder:
         cls, sim, path: Path, every: int, steps: int, attributes: dict, contacts: bool = False
     ) -> Recorder:
         """Start a trajectory with the initial state, and with points of contact if they are wanted."""
-        report = initial_report(sim.model, sim.host_state(), sim.opening)
+        report = replace(initial_report(sim.model, sim.host_state(), sim.opening), time=sim.time)
         frame, tally, row = FrameReader(sim, contacts), Tally(), SolverRow()
         tally.begin(report)
         row.add(report)

@@ -62,7 +62,7 @@ def _count(sim: Simulation, duration: float | None, steps: int | None) -> int:
     if duration is not None:
         if not 0.0 <= duration < math.inf:
             raise ValueError(f"duration is {duration!r}; a time in seconds is needed")
-        return steps_in(duration, sim.model.settings.dt)
+        return steps_in(duration, float(sim.worlds.dt.max()))
     if steps is not None:
         if steps < 0:
             raise ValueError(f"steps is {steps}; a number of steps is needed")

@@ -87,6 +87,11 @@ class Trajectory:
         """(T,) [s]."""
         return self.series("/time")
 
+    @property
+    def world_time(self) -> np.ndarray:
+        """(T, w) time of each world [s], in the order of their numbers."""
+        return self.series("/worlds/time") if "worlds" in self._file else self.time[:, None]
+
     def series(self, name: str) -> np.ndarray:
         """All frames of one value, for instance "/energy/kinetic" (T,)."""
         return self._file[name][: self._frames]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from pydantic import BaseModel
 
 from abd.scene.schema.joint_schema import WORLD_NAME
@@ -19,11 +21,14 @@ NAMING = {
 """Tables that every world has its own of, and keys of theirs that name what is in it."""
 
 
-def replicated(spec: SceneSpec, count: int) -> SceneSpec:
+def replicated(spec: SceneSpec, count: int, dt: Sequence[float] | None = None) -> SceneSpec:
     """`count` copies of a scene in one place. Materials, joint types and settings are shared.
 
+    Args:
+        dt: time steps of the copies [s], as many as there are; those of the scene by default.
+
     Raises:
-        ValueError: count is not positive.
+        ValueError: count is not positive, or there are more or fewer time steps.
     """
     if count < 1:
         raise ValueError(f"a scene is replicated 1 time or more, not {count}")
@@ -33,6 +38,11 @@ def replicated(spec: SceneSpec, count: int) -> SceneSpec:
         setattr(out, kind, [_copy(kind, one, k) for k in range(count) for one in getattr(spec, kind)])
     for number, body in enumerate(out.body):
         body.world += worlds * (number // len(spec.body))
+    out.solver.world_dt = spec.solver.world_dt * count
+    if dt is not None:
+        if len(dt) != count:
+            raise ValueError(f"{len(dt)} time steps are given for {count} copies")
+        out.solver.world_dt = tuple(float(one) for one in dt for _ in range(worlds))
     if spec.camera.follow is not None:
         out.camera.follow = _name(spec.camera.follow, 0)
     return out

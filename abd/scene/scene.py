@@ -222,18 +222,20 @@ class Scene(JointMethods):
 
         return Scene.from_spec(scaled(self.spec, factor), self.notes, self.path)
 
-    def replicate(self, count: int) -> Scene:
+    def replicate(self, count: int, dt: Sequence[float] | None = None) -> Scene:
         """A new scene of `count` copies of this one in one place that never meet, each in a world of its own: what is called
         `name` is ``w0_name``, ``w1_name`` and so on. `Simulation.reset` takes single worlds back to the start.
 
-        Each is what it would be alone, to rounding, and where nothing rubs; all of them rub anew where friction changes in one.
+        Args:
+            dt: time steps of the copies [s], as many as there are (`solver.world_dt`); those of the scene by default.
 
         Raises:
-            ValueError: count is not positive.
+            ValueError: count is not positive, or there are more or fewer time steps.
+            SceneError: a time step is not a positive number.
         """
         from abd.scene.replicated import replicated
 
-        return Scene.from_spec(replicated(self.spec, count), self.notes, self.path)
+        return Scene.from_spec(replicated(self.spec, count, dt), self.notes, self.path)
 
     def transformed(self, pose) -> Scene:
         """A new scene after a motion of the world, a (4, 4) pose [m]: bodies, joints, planes, motions and gravity.

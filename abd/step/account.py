@@ -11,6 +11,7 @@ from abd.energies import Figures, kinetic_energy, potential_energies
 from abd.joints.rows.forces import linear_energies, opening_laws, row_energies
 from abd.joints.rows.measured_rows import evaluate
 from abd.joints.rows.rows import residual
+from abd.potentials.integrators import longest
 
 if TYPE_CHECKING:
     from abd.step.step import Stepper
@@ -90,7 +91,7 @@ class Account:
         """T + V of the present state, to which a change by the user may have led [J]."""
         stepper = self.stepper
         q, qd, system, memory, dt = stepper.q, stepper.qd, stepper.joints, stepper.memory, stepper.settings.dt
-        ch2 = stepper.modes.rule(dt, stepper.previous_h).c * dt * dt  # penalties store by it
+        ch2 = stepper.modes.rule(dt, longest(stepper.previous_h)).c * dt * dt  # penalties store by it
         applied = opening_laws(system, memory, stepper.settings, stepper.time, ch2)
         out = kinetic_energy(stepper.model, qd) + sum(potential_energies(stepper.model, q).values())
         if len(system.linear):

@@ -47,11 +47,11 @@ class Beginning:
         """Give what takes its first step in one of h [s] what it needs to remember; mechanisms for which a step that is tried
         fails get nothing. Returns the state as it was, None where nobody got anything; what it costs is the progress's
         `opening`."""
-        stepper = self.stepper
-        if stepper.previous_h != 0.0 or self.model.settings.integrator != "generalized_alpha" or not len(self.model.joints):
+        stepper, model = self.stepper, self.model
+        if stepper.previous_h != 0.0 or model.settings.integrator != "generalized_alpha" or not len(model.joints):
             return None
         rule, struck, _ = stepper.substeps.begin(h)
-        who = self._who(struck | stepper.off)
+        who = self._who(struck | stepper.off | stepper.absent)
         if not who.any():
             return None
         found = begin = stepper.state()

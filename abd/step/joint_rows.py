@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from abd.backends.protocol import Backend
+from abd.by_bodies import OfBodies
 from abd.errors import StepFailure
 from abd.joint_list import JointList
 from abd.joints.closure.redundancy import open_by
@@ -23,7 +24,7 @@ class JointRows:
         self.model, self.backend, self.linked, self.copies = model, backend, linked, copies
         self.turning = Turning(model)
 
-    def begin(self, ch2: float, time: float) -> None:
+    def begin(self, ch2: float, time: OfBodies) -> None:
         """Laws of all joint rows in a (sub)step of c h^2 [s^2] that ends at `time` [s]."""
         row = self.backend.rows.begin_joints(ch2, time, self.model.settings.eps_v)
         if row is not None:
@@ -40,7 +41,7 @@ class JointRows:
         joints.load(np.linalg.norm(carried[:, :3], axis=1))
         self.backend.rows.take_efforts()
 
-    def refuse_turns(self, time: float, h: float, fastest: float, absent: np.ndarray) -> None:
+    def refuse_turns(self, time: OfBodies, h: float, fastest: float, absent: np.ndarray) -> None:
         """Refuse a (sub)step of h [s] from `time` [s] in which angles of joint rows turn too far by their speeds, at most
         `fastest` [1/s], or by their drives; of bodies that are not `absent` (n,)."""
         joints, copies = self.backend.system, self.copies

@@ -60,15 +60,15 @@ def movers(stepper: Stepper) -> np.ndarray:
 
 
 class Journey:
-    """One of bodies of one world.
+    """One of bodies of one world, whose frames are `dt` [s] long.
 
     Attributes:
         begin: where the first step that failed began, None before.
         refused: (n,) bool, bodies of parts of which a way was refused.
     """
 
-    def __init__(self, stepper: Stepper, place: Place, linked: np.ndarray):
-        self.stepper, self.place, self.linked = stepper, place, linked
+    def __init__(self, stepper: Stepper, place: Place, linked: np.ndarray, dt: float):
+        self.stepper, self.place, self.linked, self.dt = stepper, place, linked, dt
         self.begin: Moment | None = None
         self.separate, self.refused = 0, stepper.linked.nobody
 
@@ -84,7 +84,7 @@ class Journey:
         if isinstance(known, Standing):
             ways = yield from self._begin(who, h, retries, known)
         else:
-            pieces, ways = Pieces(h, self.stepper.settings.dt), []
+            pieces, ways = Pieces(h, self.dt), []
             if known is not None and (ways := (yield from self._again(who, pieces, known, retries))):
                 pieces.free()
             ways += yield from self._rest(who, pieces, retries)
@@ -102,7 +102,7 @@ class Journey:
 
     def _go(self, who: np.ndarray, h: float, retries: int, plan: Plan | None = None) -> Asks:
         """Ways of the (sub)steps of some bodies that make h; of a plan, whose way is not free, the first one is a piece."""
-        pieces = Pieces(h, self.stepper.settings.dt)
+        pieces = Pieces(h, self.dt)
         if plan is not None and plan.failure is not None and not pieces.shorten(plan.share):
             raise plan.failure
         if plan is not None:
@@ -174,7 +174,7 @@ class Journey:
             chosen = who & np.isin(parts, parts[failed]) if failed.any() else who
             plans = [Plan(chosen, failure)]
         else:
-            shares, dt = np.ones(len(who)), self.stepper.settings.dt
+            shares, dt = np.ones(len(who)), self.dt
             ends = failure.found.pairs.astype(int)
             inside = (self.linked & who)[ends]
             if not inside.any():
@@ -245,7 +245,7 @@ class Journey:
         party = np.zeros(len(self.linked), dtype=int)
         for number, run in enumerate(runs, 1):
             party[run.plan.who] = number
-        least = 0.5**HALVINGS * self.stepper.settings.dt
+        least = 0.5**HALVINGS * self.dt
         times = [start.state.time]
         for time in sorted(way.end for way in ways):
             if time > times[-1] + 0.5 * least:

@@ -37,8 +37,9 @@ class Modes:
     def rule(self, h: float | np.ndarray, previous_h: float | np.ndarray) -> Scheme | Schemes:
         """The scheme of a step of h [s] after one of `previous_h`, of all or (n,); the same object as long as it is the same."""
         asked, settings = (h, previous_h), self.settings
-        if isinstance(h, np.ndarray):
-            lengths = np.stack([h, np.broadcast_to(previous_h, len(h))], axis=1)
+        if isinstance(h, np.ndarray) or isinstance(previous_h, np.ndarray):
+            n = len(self.remembers)
+            lengths = np.stack([np.broadcast_to(one, n) for one in asked], axis=1)
             each, of = np.unique(lengths, axis=0, return_inverse=True)
             radius = settings.spectral_radius
             return Schemes(tuple(scheme(settings.integrator, *map(float, one), radius) for one in each), of.ravel())

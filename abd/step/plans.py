@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from abd.by_bodies import among
 from abd.contact.path import between
 from abd.energies import Figures
 from abd.errors import StepFailure
@@ -45,6 +46,12 @@ class Moment:
     state: State
     work: Work
     figures: Figures | None
+
+    def of(self, who: np.ndarray) -> Moment:
+        """The same for bodies (n,) bool alone, of worlds that go by one length and are at one time."""
+        state = self.state
+        own = replace(state, time=among(state.time, who), previous_h=among(state.previous_h, who))
+        return replace(self, state=own)
 
 
 @dataclass(frozen=True)

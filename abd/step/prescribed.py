@@ -11,6 +11,7 @@ import logging
 
 import numpy as np
 
+from abd.by_bodies import OfBodies, of_body
 from abd.errors import StepFailure
 from abd.model import Kind, Model, affine_state
 
@@ -50,10 +51,10 @@ class Prescribed:
         """Whether there are kinematic bodies at all."""
         return bool(len(self.bodies))
 
-    def goals(self, time: float) -> np.ndarray:
-        """(k, 12) states prescribed for `time` [s]."""
+    def goals(self, time: OfBodies) -> np.ndarray:
+        """(k, 12) states prescribed for `time` [s], of all bodies or (n,)."""
         motions = self.model.motions
-        return np.array([affine_state(motions[int(body)](time)) for body in self.bodies]).reshape(-1, 12)
+        return np.array([affine_state(motions[int(body)](of_body(time, body))) for body in self.bodies]).reshape(-1, 12)
 
     def minimise(
         self, backend, start: np.ndarray, goals: np.ndarray, nominal: np.ndarray, resolution: float, unit: float,
@@ -122,7 +123,7 @@ class Prescribed:
                 bodies=names,
             )
 
-    def nominal(self, time: float, h: float) -> np.ndarray:
+    def nominal(self, time: OfBodies, h: float) -> np.ndarray:
         """(k,) distances between the targets for `time` and for `time` + h."""
         return _missing(self.goals(time + h), self.goals(time))
 

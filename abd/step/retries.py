@@ -34,6 +34,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from abd.backends.progress import Progress
+from abd.by_bodies import OfBodies, among, of_body
 from abd.energies import spin
 from abd.errors import StepFailure
 from abd.joints.closure.link_graph import connected_labels
@@ -43,6 +44,7 @@ from abd.step.places import Aside, Here
 from abd.step.plans import Failed, Leap, Meetings, Moment, Plan, Run, Standing, Way
 from abd.step.rounds import Rounds, Traveller, concerns
 from abd.step.ways import NotFree, next_lengths
+from abd.step.world_groups import Groups
 
 if TYPE_CHECKING:
     from abd.step.step import Stepper
@@ -63,8 +65,9 @@ class Retries:
         self.worlds = stepper.model.bodies.world
         self.stopped: list[tuple[int, StepFailure]] = []
         self.refused = stepper.linked.nobody
+        self.groups = Groups(self)
 
-    def advance(self, h: float, retries: int, progress: Progress) -> int:
+    def advance(self, h: OfBodies, retries: int, progress: Progress) -> int:
         """Substeps that make a frame of h [s], the largest number that a body took; where they fail, the state is as
         before.
 
@@ -77,7 +80,10 @@ class Retries:
         who = self.linked & ~self.stepper.off
         begun = who & (self.stepper.pieces > 0.0)
         try:
-            ways = self._begin_in_pieces(who, begun, h, retries, progress) if begun.any() else self._go(who, h, retries, progress)
+            if groups := self.groups.of(who, h):
+                ways = self.groups.take(groups, who, begun, h, retries, progress)
+            else:
+                ways = self.frame(who, begun, h, retries, progress)
             if self.stopped and not ways:
                 raise self.stopped[0][1]
         except StepFailure:
@@ -86,6 +92,7 @@ class Retries:
                 Here(self.stepper).return_to(begin)
             raise
         finally:
+            self.groups.elsewhere = self.stepper.linked.nobody
             self.stepper.leave_out(self.stepper.off)
         bodies = np.array([way.who for way in ways])
         if len(ways) > 1 or begun.any():
@@ -94,24 +101,39 @@ class Retries:
         taken = bodies.sum(axis=0)
         return max(int(taken.max(initial=0)), 1)
 
-    def _go(self, who: np.ndarray, h: float, retries: int, progress: Progress) -> list[Way]:
+    def frame(self, who: np.ndarray, begun: np.ndarray, h: OfBodies, retries: int, progress: Progress) -> list[Way]:
+        """Ways of bodies (n,) through a frame of h [s], some of which, `begun` (n,), begin with a piece."""
+        if begun.any():
+            return self._begin_in_pieces(who, begun, h, retries, progress)
+        return self._go(who, h, retries, progress)
+
+    def _go(self, who: np.ndarray, h: OfBodies, retries: int, progress: Progress) -> list[Way]:
         """Ways of some bodies (n,) through a (sub)step of h [s]."""
         there = np.unique(self.worlds[who])
         if len(there) == 1:
-            return self._alone(Here(self.stepper), who, h, retries, None, progress)
+            return self._only(who, h, retries, None, progress)
         answer = self._leap(Leap(who, h, False), progress)
         if not isinstance(answer, Failed):
-            return [answer]
+            lengths = np.broadcast_to(h, len(who))
+            return [Way(0.0, float(one), who & (lengths == one)) for one in np.unique(lengths[who])]
         return self._by_worlds(who, there, answer, h, retries, progress)
 
     # one world --------------------------------------------------------------------------------------------------------
+
+    def _only(self, who: np.ndarray, h: OfBodies, retries: int, known: Standing | None, progress: Progress) -> list[Way]:
+        """Ways of bodies (n,) of one world, where no other goes through a step."""
+        here = Here(self.stepper)
+        if isinstance(self.stepper.time, np.ndarray):
+            self.begin = self.begin or here.moment()
+            return self._together(self.begin, who, [], [(np.unique(self.worlds[who]), known)], h, retries, progress)
+        return self._alone(here, who, h, retries, known, progress)
 
     def _alone(
         self, here: Here, who: np.ndarray, h: float, retries: int, known: Failed | Standing | None, progress: Progress
     ) -> list[Way]:
         """Ways of bodies (n,) of one world through a (sub)step of h [s], in the state of the stepper; what is `known` of it as
         `Journey.through` has it."""
-        journey = Journey(self.stepper, here, self.linked)
+        journey = Journey(self.stepper, here, self.linked, self._dt(who))
         self.first = self.first or journey
         asking, answer = journey.through(who, h, retries, known), None
         while True:
@@ -131,7 +153,7 @@ class Retries:
     def _leap(self, asks: Leap, progress: Progress) -> Way | Failed:
         """One (sub)step; where it fails, the state is as before."""
         stepper, who, h = self.stepper, asks.who, asks.h
-        stepper.leave_out((self.linked & ~who) | stepper.off)
+        stepper.leave_out((self.linked & ~who) | self.groups.elsewhere | stepper.off)
         begin, states = stepper.time, (stepper.q, stepper.qd) if asks.seen else None
         if (failed := stepper.substeps.attempt(h, progress)) is not None:
             progress.refused_ways += isinstance(failed.failure, NotFree)
@@ -144,7 +166,7 @@ class Retries:
     # several ----------------------------------------------------------------------------------------------------------
 
     def _by_worlds(
-        self, who: np.ndarray, there: np.ndarray, failed: Failed, h: float, retries: int, progress: Progress
+        self, who: np.ndarray, there: np.ndarray, failed: Failed, h: OfBodies, retries: int, progress: Progress
     ) -> list[Way]:
         """Take the bodies of several worlds (w,) through a (sub)step of h [s] that has failed: every world that the failure
         concerns by itself, as if it were alone, and the others too, or together. Where it is not known which ones those are,
@@ -161,16 +183,17 @@ class Retries:
         why = {world: Failed(failed.failure.within(self.worlds == world), failed.touching) for world in known}
         return self._world_by_world(start, who, there, why, h, retries, progress)
 
-    def _begin_in_pieces(self, who: np.ndarray, begun: np.ndarray, h: float, retries: int, progress: Progress) -> list[Way]:
+    def _begin_in_pieces(self, who: np.ndarray, begun: np.ndarray, h: OfBodies, retries: int, progress: Progress) -> list[Way]:
         """Ways of bodies (n,) through a frame of h [s], some of which, `begun` (n,), begin with a piece (`Stepper.pieces`), and
         with them what hangs together with them."""
         here = Here(self.stepper)
-        start = self.begin = here.moment()
+        start = here.moment()
+        self.begin = self.begin or start
         standing = Standing(self._standing_parts(), self.stepper.pieces)
         here.return_to(start)
         there = np.unique(self.worlds[who])
         if len(there) == 1:
-            return self._alone(here, who, h, retries, standing, progress)
+            return self._only(who, h, retries, standing, progress)
         known = dict.fromkeys(np.unique(self.worlds[begun]), standing)
         return self._world_by_world(start, who, there, known, h, retries, progress)
 
@@ -183,13 +206,13 @@ class Retries:
         return connected_labels(len(self.linked), edges[self.linked[edges].all(axis=1)])
 
     def _world_by_world(
-        self, start: Moment, who: np.ndarray, there: np.ndarray, known: dict[int, Failed | Standing], h: float, retries: int,
+        self, start: Moment, who: np.ndarray, there: np.ndarray, known: dict[int, Failed | Standing], h: OfBodies, retries: int,
         progress: Progress,
     ) -> list[Way]:  # fmt: skip
         """Take the bodies of worlds (w,) through a (sub)step of h [s] from a moment, every world of which something is known by
         itself, as if it were alone, and the others too, or together."""
         each, runs = [([world], known.get(world)) for world in there], []
-        if self._knows_lengths():
+        if self.knows_lengths():
             runs, left = self._side_by_side(start, who, each, h, retries, progress)
         else:
             rest = np.array([world for world in there if world not in known], dtype=int)
@@ -197,7 +220,7 @@ class Retries:
         return self._together(start, who, runs, left, h, retries, progress)
 
     def _together(
-        self, start: Moment, who: np.ndarray, runs: list[Run], left: list[Group], h: float, retries: int, progress: Progress
+        self, start: Moment, who: np.ndarray, runs: list[Run], left: list[Group], h: OfBodies, retries: int, progress: Progress
     ) -> list[Way]:
         """Ways of runs, and of groups of worlds that are taken one after the other, put together."""
         for worlds, known in left:
@@ -208,10 +231,11 @@ class Retries:
         return [way for run in runs for way in run.ways]
 
     def _single(
-        self, here: Here, start: Moment, worlds, who: np.ndarray, h: float, retries: int, known: Failed | Standing | None,
+        self, here: Here, start: Moment, worlds, who: np.ndarray, h: OfBodies, retries: int, known: Failed | Standing | None,
         progress: Progress,
     ) -> Run:  # fmt: skip
         """The run of bodies (n,) of some worlds, beside which nobody else is there."""
+        start, h = start.of(who), among(h, who)
         here.return_to(start)
         try:
             if len(worlds) > 1:
@@ -226,23 +250,27 @@ class Retries:
             self.stopped.append((int(worlds[0]), hopeless))
         return Run(Plan(who), ways, here.moment(), self.stepper.rubbing())
 
-    def _knows_lengths(self) -> bool:
+    def _dt(self, world: np.ndarray) -> float:
+        """Length of a frame of the bodies (n,) bool of one world [s]."""
+        return of_body(self.stepper.worlds.lengths, int(world.argmax()))
+
+    def knows_lengths(self) -> bool:
         """Whether all that acts in a step may have lengths by worlds."""
         stepper = self.stepper
         balances = stepper.settings.friction_iterations < 0 and stepper.backend.friction.enabled
         return not len(stepper.model.joints) and not stepper.prescribed.any and not balances and stepper.steady()
 
     def _side_by_side(
-        self, start: Moment, who: np.ndarray, each: list[Group], h: float, retries: int, progress: Progress
+        self, start: Moment, who: np.ndarray, each: list[Group], h: OfBodies, retries: int, progress: Progress
     ) -> tuple[list[Run], list[Group]]:
         """Runs of worlds that go in rounds, and worlds of which nobody knows why they failed there, and have to go by
         themselves."""
         stepper, travellers, journeys = self.stepper, [], []
         for (number,), known in each:
             world = self.worlds == number
-            place = Aside(stepper, start, world)
-            journeys.append(Journey(stepper, place, self.linked))
-            travellers.append(Traveller(number, world, place, journeys[-1].through(who & world, h, retries, known)))
+            place, mine = Aside(stepper, start.of(world), world), who & world
+            journeys.append(Journey(stepper, place, self.linked, self._dt(world)))
+            travellers.append(Traveller(number, world, place, journeys[-1].through(mine, among(h, world), retries, known)))
         rounds = Rounds(stepper, travellers, start, self.linked)
         if not rounds.run(progress):
             return [], each

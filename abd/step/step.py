@@ -12,11 +12,13 @@ import numpy as np
 from abd.backends.device.memory import memory_watched
 from abd.backends.progress import Progress
 from abd.backends.protocol import Backend
+from abd.by_bodies import OfBodies, common
 from abd.contact.pair_law import OwnLaws
 from abd.errors import OutOfMemory, StepFailure
 from abd.joints.rows.forces import Applied, opening_laws
 from abd.joints.rows.system import JointMemory
 from abd.model import Model
+from abd.potentials.integrators import longest
 from abd.potentials.sticking import Anchors
 from abd.state import State
 from abd.step.account import Account, Opening, Work
@@ -36,6 +38,7 @@ from abd.step.saved import joints_of, own_laws_of, saved_laws, saved_memory, sav
 from abd.step.sleep import Sleep
 from abd.step.strain import StrainWatch
 from abd.step.substep import Substeps
+from abd.step.world_times import WorldTimes
 
 _log = logging.getLogger(__name__)
 
@@ -51,8 +54,10 @@ class Stepper:
 
     Attributes:
         opening: contacts of the state that no step led to, before the first step.
-        loads: forces and torques (n, 3) of a (sub)step, from its end [s] and its length [s]; None for those of the last one;
-            steady: whether they depend on neither.
+        loads: forces and torques (n, 3) of a (sub)step, from its end [s], of all or (n,), and its length [s]; None for those
+            of the last one; steady: whether they depend on neither.
+        worlds: lengths of frames, by worlds; time, previous_h: present time, and length of the last (sub)step [s], of all
+            bodies or (n,).
         work: done so far; figures: of the last (sub)step, None before the first.
         touching, acting: (n,) bool, dynamic bodies on which contacts, or contacts, joint limits or ropes, acted at the end of
             the last step, and all that are joined to them.
@@ -76,6 +81,7 @@ class Stepper:
         self.rows, self.rebounds = JointRows(model, backend, linked, copies), Rebounds(model, backend, linked, copies)
         self.nobody = self.absent = self._off = self._switched = linked.nobody
         self.stopped = linked.nobody
+        self.worlds = WorldTimes(model)
         self.substeps = Substeps(self)
         self.retries, self.beginning, self.account = Retries(self), Beginning(self), Account(self)
         self.loads: Callable[[float, float], tuple[np.ndarray, np.ndarray] | None] | None = None
@@ -104,6 +110,11 @@ class Stepper:
         self.leave_out(self.off)
 
     @property
+    def even(self) -> bool:
+        """Whether all worlds go through the next frame by one length, after steps of one length."""
+        return not any(isinstance(one, np.ndarray) for one in (self.worlds.lengths, self.previous_h))
+
+    @property
     def stopped_worlds(self) -> list[int]:
         """Worlds that were stopped."""
         return np.unique(self.model.bodies.world[self.stopped]).tolist()
@@ -117,14 +128,15 @@ class Stepper:
         self.rows.turning.reset()
         self.strain.reset()
         self.restore(state)
+        self.worlds.begin(longest(self.time))
 
     def restore(self, state: State) -> None:
         """Continue from a state; what a step before it found says nothing of this one."""
         n = len(self.model.bodies)
         self.figures = None
         self.account.forget()
-        self.time, self.frame = state.time, state.step
-        self.previous_h = state.previous_h
+        self.time, self.frame = common(state.time), state.step
+        self.previous_h = common(state.previous_h)
         self.touching = state.extra.get("touching", np.zeros(n, dtype=np.int32)).astype(bool)
         self.loaded = np.broadcast_to(state.extra.get("loaded", np.zeros(1)), n).astype(bool)
         self.pieces = state.extra.get("pieces", np.zeros(n))
@@ -261,14 +273,14 @@ class Stepper:
             StepFailure: with the frame and time, when the shortest substep failed too.
         """
         begin = perf_counter()
-        progress, h = Progress(), self.settings.dt
+        progress, h = Progress(), self.worlds.lengths
         self.retries.stopped = []
         known, began = self.account.energy, self.account.begin()
-        unprepared = self.beginning.prepare(h, progress)
+        unprepared = self.beginning.prepare(h, progress) if self.even else None
         try:
             substeps = 1 if self._take_frame(h, progress) else self.retries.advance(h, self.settings.retries, progress)
         except StepFailure as failure:
-            failure.step, failure.time = self.frame + 1, self.time
+            failure.step, failure.time = self.frame + 1, self.worlds.clock
             if unprepared is not None:
                 self.restore(unprepared)
                 self.leave_out(self.off)
@@ -278,16 +290,17 @@ class Stepper:
             progress.stopped = {world: str(failure) for world, failure in stopped}
             self.stop(np.isin(self.model.bodies.world, [*self.stopped_worlds, *progress.stopped]))
             for world, why in progress.stopped.items():
-                _log.warning("world %d is stopped at %.6g s, the others go on: %s", world, self.time - h, why)
+                _log.warning("world %d is stopped at %.6g s, the others go on: %s", world, self.worlds.clock, why)
         self.account.end(*began)
+        self.worlds.advance()
         self.frame += 1
         return progress, substeps, perf_counter() - begin
 
-    def _take_frame(self, h: float, progress: Progress) -> bool:
+    def _take_frame(self, h: OfBodies, progress: Progress) -> bool:
         """Take a frame of h [s] in one piece (`Substeps.take_whole`) without what `Retries` keeps for one that fails, where the
         backend has taken such steps; whether it was taken. One that was not is left as it was, begun."""
         self.begun, whole = None, self.backend.whole
-        if whole is None or not whole.taken or self.absent is not self.nobody:
+        if not self.even or whole is None or not whole.taken or self.absent is not self.nobody:
             return False
         if (self.off is not self.nobody and self.off.any()) or self.pieces.any():
             return False

@@ -259,7 +259,7 @@ class Substeps:
         """Bookkeeping of a step whose figures are there; limits push on `limited` (n,) bodies at its end, None for nobody."""
         stepper, backend, linked = self.stepper, self.backend, self.stepper.linked
         stepper.work = stepper.work.after(stepper.figures)
-        stepper.time += longest(h)
+        stepper.time = stepper.time + h
         stepper.previous_h = h
         stepper.sleep.observe(backend, h)
         stepper.rows.turning.look(h, stepper.figures.fastest, lambda: (stepper.q, stepper.qd, stepper.previous_q))

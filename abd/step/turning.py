@@ -7,6 +7,7 @@ from collections.abc import Callable
 
 import numpy as np
 
+from abd.by_bodies import OfBodies
 from abd.errors import StepFailure
 from abd.joints.rows.system import TURN, JointSystem
 from abd.model import Model
@@ -30,7 +31,7 @@ class Turning:
     def ahead(
         self,
         joints: JointSystem,
-        time: float,
+        time: OfBodies,
         h: float,
         fastest: float,
         state: Callable[[], tuple[np.ndarray, np.ndarray, np.ndarray]],

@@ -92,11 +92,11 @@ def turning_of(body: BodyData, b: wp.int32, A: wp.mat33d, D: wp.mat33d) -> wp.ve
 
 @wp.func
 def blended(
-    motion: wp.array2d(dtype=wp.float64), i: wp.int32, column: wp.int32, memory: wp.array2d(dtype=wp.float64), b: wp.int32,
+    motion: wp.array(dtype=wp.float64), column: wp.int32, memory: wp.array2d(dtype=wp.float64), b: wp.int32,
     k: wp.int32,
 ) -> wp.vec3d:
     """Of what is remembered, forces (k = 0) or torques (3), the last one and the mean by two columns of `motion`."""
-    return motion[i, column] * triple(memory, b, k) + motion[i, column + 1] * triple(memory, b, k + 6)
+    return motion[column] * triple(memory, b, k) + motion[column + 1] * triple(memory, b, k + 6)
 
 
 @wp.kernel
@@ -187,10 +187,10 @@ def coast(
     if body.kind[b] != DYNAMIC:
         return
     i = row_of(mode, mechanism, level, b)
-    motion = motions[scheme[b]]
-    h = motion[i, STEP]
-    scale[b] = motion[i, SCALE]
-    lead.load[b] = motion[i, LEAD_LOAD]
+    motion = motions[scheme[b], i]
+    h = motion[STEP]
+    scale[b] = motion[SCALE]
+    lead.load[b] = motion[LEAD_LOAD]
     inverse_mass = ZERO
     if body.mass[b] > ZERO:
         inverse_mass = ONE / body.mass[b]
@@ -206,16 +206,16 @@ def coast(
         L = inertia * w
     if body.rotation[b] == FREE:
         axes = principal(inertia)
-        root = motion[i, ROOT]
+        root = motion[ROOT]
         if root >= ZERO and axes.J[1] > ZERO and wp.length(L) > ZERO:
             share = shares(h * wp.length(L) / axes.J[1], root)
             beta = ONE / ((ONE + root) * (ONE + root))
             more = h * (share[0] - beta)
-            scale[b] = motion[i, SCALE] / (share[0] / beta)
-    kick = blended(motion, i, KICK, memory, b, 0)
-    ahead = blended(motion, i, LEAD, memory, b, 0)
-    spun = more * (blended(motion, i, GOES, memory, b, 0) - blended(motion, i, MOVED, memory, b, 0))
-    by = motion[i, SCALE] / (scale[b] * motion[i, STIFFNESS])
+            scale[b] = motion[SCALE] / (share[0] / beta)
+    kick = blended(motion, KICK, memory, b, 0)
+    ahead = blended(motion, LEAD, memory, b, 0)
+    spun = more * (blended(motion, GOES, memory, b, 0) - blended(motion, MOVED, memory, b, 0))
+    by = motion[SCALE] / (scale[b] * motion[STIFFNESS])
     kick = kick + spun + HALF * h * triple(pulled, b, 0) - by / h * triple(pulled, b, 6)
     ahead = ahead - h * spun + by * triple(pulled, b, 6)
     dp = h * (triple(velocity, b, 0) + inverse_mass * kick)
@@ -229,14 +229,14 @@ def coast(
     axis = wp.int32(-1)
     if body.rotation[b] == FREE:
         Q = free_rotation(axes, L, h)
-        if motion[i, ROOT] >= ZERO:
+        if motion[ROOT] >= ZERO:
             axis = thin_axis(body.moment[b])
     along = own_axis(A, axis)
     stands = Q * along
-    last = blended(motion, i, MOVED, memory, b, 3)
-    spun = more * (blended(motion, i, GOES, memory, b, 3) - last)
-    kick = blended(motion, i, KICK, memory, b, 3) + spun + HALF * h * triple(pulled, b, 3) - by / h * triple(pulled, b, 9)
-    ahead = blended(motion, i, LEAD, memory, b, 3) - h * spun + by * triple(pulled, b, 9)
+    last = blended(motion, MOVED, memory, b, 3)
+    spun = more * (blended(motion, GOES, memory, b, 3) - last)
+    kick = blended(motion, KICK, memory, b, 3) + spun + HALF * h * triple(pulled, b, 3) - by / h * triple(pulled, b, 9)
+    ahead = blended(motion, LEAD, memory, b, 3) - h * spun + by * triple(pulled, b, 9)
     kick = carried(kick, along, stands)
     ahead = carried(ahead, along, stands)
     if share[0] > ZERO:
@@ -303,8 +303,8 @@ def keep_momentum(
                 velocity[b, 3 + 3 * r + c] = dA[r, c]
         return
     i = row_of(mode, mechanism, level, b)
-    motion = motions[scheme[b]]
-    k = motion[i, STIFFNESS] * (scale[b] / motion[i, SCALE])
+    motion = motions[scheme[b], i]
+    k = motion[STIFFNESS] * (scale[b] / motion[SCALE])
     D = A - target.A[b]
     s = body.moment[b]
     for r in range(3):
@@ -312,21 +312,21 @@ def keep_momentum(
             D[r, c] = k * s[c] * D[r, c]
     force = k * body.mass[b] * (pose.p[b] - target.p[b]) - triple(pulls, b, 6)
     torque = torque_of(D, A) - triple(pulls, b, 9)
-    half = HALF * motion[i, STEP]
+    half = HALF * motion[STEP]
     inverse_mass = ZERO
     if body.mass[b] > ZERO:
         inverse_mass = ONE / body.mass[b]
-    gain = motion[i, MOMENTUM] * force + blended(motion, i, MOMENTUM + 1, memory, b, 0)
+    gain = motion[MOMENTUM] * force + blended(motion, MOMENTUM + 1, memory, b, 0)
     gain = gain + half * (triple(pulled, b, 0) + triple(pulls, b, 0))
-    whirl = motion[i, MOMENTUM] * torque + blended(motion, i, MOMENTUM + 1, memory, b, 3)
+    whirl = motion[MOMENTUM] * torque + blended(motion, MOMENTUM + 1, memory, b, 3)
     whirl = whirl + half * (triple(pulled, b, 3) + triple(pulls, b, 3))
-    mean = motion[i, MEAN] * force + blended(motion, i, GOES, memory, b, 0)
+    mean = motion[MEAN] * force + blended(motion, GOES, memory, b, 0)
     axis = wp.int32(-1)
-    if body.rotation[b] == FREE and motion[i, ROOT] >= ZERO:
+    if body.rotation[b] == FREE and motion[ROOT] >= ZERO:
         axis = thin_axis(s)
     along = own_axis(now.A[b], axis)
     stands = own_axis(A, axis)
-    turned = motion[i, MEAN] * torque + carried(blended(motion, i, GOES, memory, b, 3), along, stands)
+    turned = motion[MEAN] * torque + carried(blended(motion, GOES, memory, b, 3), along, stands)
     v = triple(earlier, b, 0) + inverse_mass * gain
     # what was looked up so far would lie in registers through the rotations that follow
     b = anew(b)
@@ -338,11 +338,11 @@ def keep_momentum(
     about = ZERO
     if axis >= 0:
         axes_now = principal(inertia)
-        Q = free_rotation(axes_now, known, motion[i, STEP])
+        Q = free_rotation(axes_now, known, motion[STEP])
         at = Q * now.A[b]
         free = Q * spin(axes_now, wp.transpose(Q) * known)
-        about = wp.dot(Q * along, known) + motion[i, MOMENTUM] * wp.dot(stands, torque)
-        about = about + wp.dot(along, blended(motion, i, MOMENTUM + 1, memory, b, 3) + half * triple(pulled, b, 3))
+        about = wp.dot(Q * along, known) + motion[MOMENTUM] * wp.dot(stands, torque)
+        about = about + wp.dot(along, blended(motion, MOMENTUM + 1, memory, b, 3) + half * triple(pulled, b, 3))
         about = about + half * wp.dot(stands, triple(pulls, b, 3))
     b = anew(b)
     A = pose.A[b]
@@ -354,7 +354,7 @@ def keep_momentum(
     if axis >= 0:
         # J_2 - J_3 = s_3 - s_2
         apart = s[(axis + 2) % 3] - s[(axis + 1) % 3]
-        about = about + HALF * motion[i, STEP] * apart * (twisting(A, axis, w) - twisting(at, axis, free))
+        about = about + HALF * motion[STEP] * apart * (twisting(A, axis, w) - twisting(at, axis, free))
         w = spin_of(body, b, axes, inertia, L + (about - wp.dot(stands, L)) * stands)
     rate = skew(w) * A
     if i == DISSIPATIVE:

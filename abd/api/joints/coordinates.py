@@ -6,7 +6,8 @@ import numpy as np
 
 from abd.backends.protocol import Backend
 from abd.joints.coordinates.readings import JointReader, Readings
-from abd.model import Model
+from abd.model import WORLD, Model
+from abd.potentials.integrators import longest
 from abd.step.step import Stepper
 
 SLOW_TURN = 1.0
@@ -62,9 +63,12 @@ class Coordinates:
         """(c,) ways of the coordinates that are angles in the last frame by their mean rates, None where all turned by less
         than a radian: what is counted from the states alone is less than half a turn."""
         stepper, reader = self.stepper, self.reader
-        h, turning = self.model.settings.dt, self.reader.table.counts_turns
-        if h * stepper.figures.fastest < SLOW_TURN or not turning.any():
+        h, table = stepper.previous_h, self.reader.table
+        turning = table.counts_turns
+        if longest(h) * stepper.figures.fastest < SLOW_TURN or not turning.any():
             return None
+        if isinstance(h, np.ndarray):
+            h = h[np.where(table.child == WORLD, table.parent, table.child)]
         near = self._turns.near()
         rates = [reader.rates(*state, near) for state in ((stepper.previous_q, stepper.previous_qd), (stepper.q, stepper.qd))]
         return np.where(turning, 0.5 * h * (rates[0] + rates[1]), 0.0)

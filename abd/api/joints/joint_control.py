@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from abd.api.loads import jumps
+from abd.by_bodies import of_body
 from abd.joints.closure.coordinate_setter import CoordinateSetter
 from abd.joints.closure.redundancy import CLOSED, open_by
 from abd.joints.coordinates.readings import rigid_motion
@@ -168,7 +169,7 @@ class JointControl:
                 functions[row] = function
         acting.revision += 1
         if drive.mode in ("force", "pd"):
-            now = self._simulation.time
+            now = of_body(self._simulation.stepper.time, self._joint(index).child)
             old, new = (np.array([[one.target(now)]]) for one in (settings.drive, drive))
             if jumps(old, new)[0]:
                 self._jump(index)

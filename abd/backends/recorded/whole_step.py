@@ -19,6 +19,7 @@ import numpy as np
 import warp as wp
 
 from abd.backends.recorded.numbers import numbers
+from abd.by_bodies import OfBodies
 from abd.energies import Figures
 from abd.joints.rows.system import TURN
 from abd.potentials.integrators import Scheme
@@ -97,14 +98,15 @@ class WholeStep:
         return True
 
     def run(
-        self, rule: Scheme, mode: np.ndarray, eps: float, time: float, speed: float, tolerance: float, rubs: float, judged: bool
+        self, rule: Scheme, mode: np.ndarray, eps: float, time: OfBodies, speed: float, tolerance: float, rubs: float,
+        judged: bool,
     ) -> Outcome | None:
         """Take a step whose loads and memory of joints are on the device; None where it is left to the host.
 
         Args:
             rule, mode (n,), eps [m]: as `Steps.begin` has them; the arrays are not changed afterwards.
-            time: its end [s]; speed: below which friction in joints counts as static [m/s]; tolerance: Newton's [m/s]; rubs:
-                that of islands with friction in their joints [m/s].
+            time: its end [s], of all or (n,); speed: below which friction in joints counts as static [m/s]; tolerance: Newton's
+                [m/s]; rubs: that of islands with friction in their joints [m/s].
             judged: whether limits that push on bodies in a smooth step spoil it.
         """
         b = self.backend

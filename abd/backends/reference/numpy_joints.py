@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from abd.backends.answers import NOBODY
+from abd.by_bodies import OfBodies, of_body
 from abd.joints.measures.measures import MeasureKind
 from abd.joints.rows import laws, measured_rows, rows, slots, table
 from abd.joints.rows.forces import LIMITS
@@ -42,7 +43,7 @@ class NumpyJoints:
         self.ch2, self.time = 1.0, 0.0
 
     def begin(
-        self, law: np.ndarray, p: np.ndarray, reference: np.ndarray, shift: np.ndarray, ch2: float = 1.0, time: float = 0.0
+        self, law: np.ndarray, p: np.ndarray, reference: np.ndarray, shift: np.ndarray, ch2: float = 1.0, time: OfBodies = 0.0
     ) -> None:
         """Laws and parameters of one (sub)step of c h^2 [s^2] that ends at `time` [s]."""
         self.law, self.p, self.reference, self.shift = law, p.copy(), reference, shift.copy()
@@ -96,7 +97,7 @@ class NumpyJoints:
 
     def _give(self, x: np.ndarray) -> None:
         for row, force in self.system.given.items():
-            force.set(self.p[row], x[row], self.ch2, self.time)
+            force.set(self.p[row], x[row], self.ch2, of_body(self.time, self.system.row_owner[row]))
 
     def _cautions(self) -> np.ndarray:
         """(R,) the larger share of the bodies of every row."""

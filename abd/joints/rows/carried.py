@@ -59,5 +59,5 @@ def _stiffness_in_step(model: Model) -> np.ndarray:
     bodies = model.bodies
     half = half_length(bodies.mass, bodies.moment)
     strained = (bodies.kind == Kind.DYNAMIC) & (half > 0.0)
-    stiffness = 8.0 * bodies.kappa * bodies.volume * model.settings.dt**2
+    stiffness = 8.0 * bodies.kappa * bodies.volume * model.step_lengths**2
     return np.divide(stiffness, half**2, out=np.zeros(len(bodies)), where=strained)

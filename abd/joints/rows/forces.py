@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from abd.by_bodies import OfBodies
 from abd.joints.rows import laws, slots
 from abd.joints.rows.laws import Law
 from abd.joints.rows.system import JointMemory, JointSystem, Role
@@ -45,7 +46,7 @@ class Applied:
 
 
 def opening_laws(
-    system: JointSystem, memory: JointMemory, settings: Settings, time: float, ch2: float | None = None
+    system: JointSystem, memory: JointMemory, settings: Settings, time: OfBodies, ch2: float | None = None
 ) -> Applied:
     """Laws of the joint rows in a state that no step led to: those of an implicit Euler step that stays there, or of one with
     another c h^2 [s^2]."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from abd.by_bodies import OfBodies, of_body
 from abd.joints.rows import laws, slots
 from abd.joints.rows.forces import LIMITS, SPRINGS
 from abd.joints.rows.laws import Law
@@ -27,7 +28,7 @@ def linear_gains(rows: Rows, before: np.ndarray, after: np.ndarray, ch2: float) 
 
 def row_gains(
     system: JointSystem, law: np.ndarray, p: np.ndarray, before: np.ndarray, after: np.ndarray, fresh: np.ndarray,
-    resolved: np.ndarray, light: np.ndarray, time: float, ch2: float, h: float,
+    resolved: np.ndarray, light: np.ndarray, time: OfBodies, ch2: float, h: float,
 ) -> np.ndarray:  # fmt: skip
     """(R,) [J], infinite where there is no potential; what a `Mode.FRESH` step took of the springs' energy, negative.
 
@@ -39,7 +40,7 @@ def row_gains(
     moved = (a.rate != 0.0) & (a.damping > 0.0)
     for functions, constant in ((a.target_of, a.target), (a.rate_of, a.rate)):
         for row, function in functions.items():
-            moved[row] |= function(time) != constant[row]
+            moved[row] |= function(of_body(time, system.row_owner[row])) != constant[row]
     smooth = np.isin(law, (Law.QUADRATIC, Law.SINE))
     held = a.exact & smooth & ~a.follows & (np.abs(before - p[:, slots.TARGET]) <= FAR * a.tolerance)
     spring = np.isin(a.role, SPRINGS) & smooth & ~a.exact & ~a.follows & ((a.damping == 0.0) | light)

@@ -75,7 +75,7 @@ def residual_scales(model: Model, label: np.ndarray) -> np.ndarray:
         label: (n,) which bodies are joined.
     """
     reach = float(np.abs(model.bodies.q[:, :3]).max(initial=0.0))
-    felt = PRESSED * model.settings.dt**2 * _accelerations(model, label)
+    felt = PRESSED * model.step_lengths**2 * _accelerations(model, label)
     ends = JointList.of(model.joints).bodies
     least = np.append(np.where(felt > 0.0, felt, np.inf), np.inf)[ends].min(axis=1)
     return np.maximum(np.minimum(joint_sizes(model), least), ROUNDING * reach / LINEAR_SHARE)

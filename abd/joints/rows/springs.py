@@ -36,16 +36,22 @@ LIGHT = 0.02
 def turns(model: Model, system: JointSystem) -> np.ndarray:
     """(R,) by how much what springs and compliant joints hold would vibrate in a step without other joints [rad], as the bodies
     stand at the start; 0 for other rows."""
-    return model.settings.dt * np.sqrt(system.acting.stiffness * _yields(model, system))
+    return _lengths(model, system) * np.sqrt(system.acting.stiffness * _yields(model, system))
 
 
 def light(model: Model, system: JointSystem) -> np.ndarray:
     """(R,) bool, springs and compliant joints whose dampers take less than `LIGHT` of a speed along them in a step: it is known
     as well as what springs hold."""
     a = system.acting
-    out = (a.damping > 0.0) & (a.law == Law.QUADRATIC) & (model.settings.dt * a.damping * _yields(model, system) < LIGHT)
+    out = (a.damping > 0.0) & (a.law == Law.QUADRATIC)
+    out &= _lengths(model, system) * a.damping * _yields(model, system) < LIGHT
     out[[*a.target_of, *a.rate_of]] = False
     return out & np.isin(a.role, SPRINGS) & (a.role != Role.COUPLING) & (a.rate == 0.0) & ~a.exact & ~a.follows
+
+
+def _lengths(model: Model, system: JointSystem) -> np.ndarray:
+    """(R,) time step [s] of the world of every row."""
+    return model.step_lengths[system.row_owner]
 
 
 def _yields(model: Model, system: JointSystem) -> np.ndarray:

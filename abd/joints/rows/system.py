@@ -14,6 +14,7 @@ from functools import cached_property
 
 import numpy as np
 
+from abd.by_bodies import OfBodies, of_body
 from abd.joints.measures.measures import Measure
 from abd.joints.rows import slots
 from abd.joints.rows.laws import Law
@@ -165,6 +166,12 @@ class JointSystem:
         return self.table.parent[measure], self.table.child[measure]
 
     @cached_property
+    def row_owner(self) -> np.ndarray:
+        """(R,) a body of every row."""
+        parent, child = self.row_bodies
+        return np.where(child < 0, parent, child)
+
+    @cached_property
     def has_exact(self) -> bool:
         """Whether any row is held exactly."""
         return bool(self.linear.exact.any() or self.acting.exact.any())
@@ -223,18 +230,19 @@ class JointSystem:
         """Whether any measure is an angle that counts turns."""
         return bool(self.table.counts_turns.any())
 
-    def asked_turns(self, time: float, h: float) -> np.ndarray:
+    def asked_turns(self, time: OfBodies, h: float) -> np.ndarray:
         """(R,) way [rad] that drives without a gain ask of angles in a (sub)step of h [s] from `time`: the speed of a velocity
         drive; of a position drive that of its target, unless that jumps; 0 for other rows."""
         a = self.acting
         out = np.zeros(len(self.rows))
         for row in np.flatnonzero(a.active & a.rotary & a.follows & (a.role == Role.DRIVE) & (a.mass_stiffness > 0.0)):
-            rate = a.rate_of.get(int(row))
-            out[row] = h * (a.rate[row] if rate is None else rate(time + h))
+            rate, now = a.rate_of.get(int(row)), of_body(time, self.row_owner[row])
+            out[row] = h * (a.rate[row] if rate is None else rate(now + h))
         for row in np.flatnonzero(a.active & self.turning):
             target = a.target_of.get(int(row))
             if target is not None:
-                way, half = target(time + h) - target(time), target(time + 0.5 * h) - target(time)
+                now = of_body(time, self.row_owner[row])
+                way, half = target(now + h) - target(now), target(now + 0.5 * h) - target(now)
                 out[row] = way if 0.1 * abs(way) < abs(half) < 0.9 * abs(way) else 0.0
         return out
 
@@ -290,7 +298,7 @@ class JointSystem:
         memory: JointMemory,
         weights: np.ndarray,
         ch2: float,
-        time: float,
+        time: OfBodies,
         speed: float,
         share: np.ndarray | float = 1.0,
     ) -> tuple[np.ndarray, np.ndarray]:
@@ -348,7 +356,7 @@ class JointSystem:
         for row, force in self.given.items():
             p[row] = 0.0
             p[row, slots.PER_STEP], p[row, slots.LAST], p[row, slots.BEGIN] = per_step[row], last[row], now[row]
-            force.set(p[row], now[row], ch2, time)
+            force.set(p[row], now[row], ch2, of_body(time, self.row_owner[row]))
         wall = a.law == Law.BARRIER
         p[wall, slots.OPENING] = np.where(a.follows[wall], 0.0, speed / w[7, wall])
         p[wall, slots.GAP_AIM] = p[wall, slots.LAST_GAP] + (a.sign * rate)[wall] / w[7, wall]
@@ -390,11 +398,11 @@ class JointSystem:
         np.add.at(rate, self.rows.term_row, slope * speeds[self.rows.term_measure])
         return x, rate
 
-    def _targets(self, time: float, now: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    def _targets(self, time: OfBodies, now: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         a = self.acting
         target, rate = a.target.copy(), a.rate.copy()
         for row, function in a.target_of.items():
-            target[row] = function(time)
+            target[row] = function(of_body(time, self.row_owner[row]))
         for row, function in a.rate_of.items():
-            rate[row] = function(time)
+            rate[row] = function(of_body(time, self.row_owner[row]))
         return np.where(a.follows, now, target), rate

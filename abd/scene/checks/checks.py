@@ -78,6 +78,10 @@ def _check_settings(spec: SceneSpec) -> Iterator[Finding]:
     if solver.tolerance_relative is not None and "tolerance" in solver.model_fields_set:
         message = "tolerance is given as well"
         yield Finding(("solver", "tolerance_relative"), message, solver.tolerance_relative, "keep one of them")
+    worlds = 1 + max((body.world for body in spec.body), default=0)
+    if solver.world_dt and len(solver.world_dt) != worlds:
+        message = f"are time steps of {len(solver.world_dt)} worlds, and the bodies are of worlds 0 to {worlds - 1}"
+        yield Finding(("solver", "world_dt"), message, solver.world_dt, "give as many, or none, and all go by solver.dt")
 
 
 def _check_names(spec: SceneSpec) -> Iterator[Finding]:

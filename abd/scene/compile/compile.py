@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Hashable
 from dataclasses import replace
 from pathlib import Path
@@ -113,6 +114,7 @@ def _closed(model: Model) -> tuple[Model, list[str]]:
 def _records(spec: SceneSpec, wrong: set[int], problems: list[Problem]) -> Records:
     """All bodies but the `wrong` ones; faults are added to `problems`, once where many bodies share one."""
     source, matter = SurfaceSource(), MatterSource()
+    lengths = spec.solver.world_dt or defaultdict(lambda: spec.solver.dt)
     parts: list[BodyRecord | RecordCopies] = []
     faults: dict[tuple[Hashable, str], list[tuple[str, int, Problem]]] = {}
     for table, body in enumerate(spec.body):
@@ -129,7 +131,7 @@ def _records(spec: SceneSpec, wrong: set[int], problems: list[Problem]) -> Recor
                 continue
             for name, piece in _named_pieces(one, pieces):
                 try:
-                    record = compile_body(name, one, piece, matter, spec.solver.dt)
+                    record = compile_body(name, one, piece, matter, lengths[one.world])
                 except SceneError as error:
                     for problem in error.problems:
                         told = (name, count, _located(problem, where))

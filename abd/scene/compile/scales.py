@@ -78,8 +78,8 @@ def default_tolerance(model: Model) -> float:
 
 def default_kappa(model: Model) -> np.ndarray:
     """(n,) kappa [Pa] of bodies that give none."""
-    bodies, settings = model.bodies, model.settings
-    n, g = len(bodies), float(np.linalg.norm(settings.gravity))
+    bodies = model.bodies
+    n, g = len(bodies), float(np.linalg.norm(model.settings.gravity))
     half = half_length(bodies.mass, bodies.moment)
     dynamic = (bodies.kind == Kind.DYNAMIC) & (half > 0.0) & (bodies.volume > 0.0)
     volume, length = np.where(dynamic, bodies.volume, 1.0), np.where(dynamic, reaches(model), 1.0)
@@ -95,9 +95,9 @@ def default_kappa(model: Model) -> np.ndarray:
     joined = at_joints(model)
     hanging = M * (3.0 * g + np.divide(u * u, D, out=np.zeros(n), where=D > 0.0))
     load = np.where(joined, F + hanging, own + bodies.mass * g)
-    fastest = np.where(joined, np.maximum(u, TURN * length / settings.dt), _spin(model, half))
+    fastest = np.where(joined, np.maximum(u, TURN * length / model.step_lengths), _spin(model, half))
     stress = np.maximum(load * length / (2.0 * volume), density * fastest**2 / 12.0)
-    inertial = density * (length / settings.dt) ** 2
+    inertial = density * (length / model.step_lengths) ** 2
     pushed = np.bincount(label, _exerted(model, length, dynamic), minlength=n)[label] * length / (2.0 * volume)
     stress = np.maximum(stress, np.minimum(stress + pushed, STRAIN * STIFFEST * inertial))
     uncrushed = np.minimum(USUAL_KAPPA * _outweighed(model, dynamic), _unrounded(model) * density * length)
@@ -112,11 +112,11 @@ def _outweighed(model: Model, dynamic: np.ndarray) -> np.ndarray:
     return np.divide(heaviest[bodies.world], bodies.mass, out=np.ones(len(bodies)), where=dynamic)
 
 
-def _unrounded(model: Model) -> float:
-    """Largest kappa over rho l [m/s^2] of which rounding is not seen."""
+def _unrounded(model: Model) -> np.ndarray:
+    """(n,) largest kappa over rho l [m/s^2] of which rounding is not seen."""
     settings = model.settings
     tolerance = default_tolerance(model) if np.isnan(settings.tolerance) else settings.tolerance
-    return ROUNDED * tolerance / (np.finfo(float).eps * settings.dt)
+    return ROUNDED * tolerance / (np.finfo(float).eps * model.step_lengths)
 
 
 def _carried(model: Model, dynamic: np.ndarray) -> np.ndarray:

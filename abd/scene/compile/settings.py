@@ -23,7 +23,7 @@ def settings_of(spec: SceneSpec, records: Records) -> Settings:
     solver, output = spec.solver, spec.output
     frames = output.frames or 100
     if output.duration is not None:
-        frames = max(1, steps_in(output.duration, solver.dt))
+        frames = max(1, steps_in(output.duration, max(solver.world_dt, default=solver.dt)))
     tolerance = np.nan if solver.tolerance is None else solver.tolerance
     if solver.tolerance_relative is not None:
         tolerance = solver.tolerance_relative * diagonal
@@ -32,6 +32,7 @@ def settings_of(spec: SceneSpec, records: Records) -> Settings:
         friction_tolerance = tolerance if solver.tolerance_relative is not None else min(tolerance, 0.05 * solver.eps_v)
     return Settings(
         dt=solver.dt,
+        world_dt=solver.world_dt,
         integrator=solver.integrator,
         spectral_radius=solver.spectral_radius,
         gravity=np.array(spec.gravity),

@@ -314,6 +314,8 @@ class SolverKeys(TypedDict, total=False):
 
     # time step [s]
     dt: float
+    # time steps of all worlds, by their numbers, each of which is at a time of its own then; default: dt [s]
+    world_dt: Numbers
     # second order, and implicit Euler where contacts begin or jump, limits or ropes act; implicit Euler everywhere
     # (bdf1); or the second-order formula on chords, which brakes rotation (bdf2)
     integrator: Literal["generalized_alpha", "bdf1", "bdf2"]

@@ -10,6 +10,7 @@ from abd.backends.reference.parts.states import States
 from abd.backends.reference.potential import Potential
 from abd.backends.reference.scheme import HostScheme
 from abd.backends.turns import Turns
+from abd.by_bodies import OfBodies
 from abd.joints.rows.forces import Applied, working_forces
 from abd.joints.rows.gains import linear_gains, row_gains
 from abd.joints.rows.springs import light, pulls, resolved, whole
@@ -59,7 +60,7 @@ class Rows:
     def load(self, memory: JointMemory) -> None:
         self.memory = memory.copy()
 
-    def begin_joints(self, ch2: float, time: float, speed: float) -> int | None:
+    def begin_joints(self, ch2: float, time: OfBodies, speed: float) -> int | None:
         system, memory = self.system, self.memory
         self.row_weights = row_weights(self.rule, self.scheme.mode, *system.row_bodies)
         system.follow(memory, self.states.now)

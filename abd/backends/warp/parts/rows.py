@@ -15,6 +15,7 @@ from abd.backends.warp.scratch import Scratch
 from abd.backends.warp.springs import Springs
 from abd.backends.warp.terms.row_memory import RowMemory
 from abd.backends.warp.turns import CountedTurns
+from abd.by_bodies import OfBodies
 from abd.joint_list import JointList
 from abd.joints.rows.forces import Applied
 from abd.joints.rows.springs import light, resolved
@@ -68,7 +69,7 @@ class Rows:
     def load(self, memory: JointMemory) -> None:
         self.memory.load(memory)
 
-    def begin_joints(self, ch2: float, time: float, speed: float) -> int | None:
+    def begin_joints(self, ch2: float, time: OfBodies, speed: float) -> int | None:
         states = self.states
         return self.memory.begin(self.scheme.of_rows, ch2, time, speed, states.now, lambda: states.read_state()[0])
 

@@ -7,6 +7,7 @@ import numpy as np
 import warp as wp
 
 from abd.backends.device.device import Device
+from abd.by_bodies import OfBodies, of_body
 from abd.errors import DeviceError
 from abd.joints.rows.relations import set_tangents
 from abd.joints.rows.system import JointSystem
@@ -20,7 +21,7 @@ class RelationTangents:
     """
 
     def __init__(self, system: JointSystem, rows, device: Device):
-        self.host, self.rows, self.given = system.rows, rows, system.given
+        self.system, self.host, self.rows, self.given = system, system.rows, rows, system.given
         host = self.host
         if host.relations and device.wide:
             raise DeviceError(
@@ -37,7 +38,7 @@ class RelationTangents:
         self.chosen = np.concatenate(self.terms) if self.terms else np.zeros(0, dtype=int)
         self.piece = host.piece_starts[self.chosen]
 
-    def begin(self, ch2: float, time: float) -> None:
+    def begin(self, ch2: float, time: OfBodies) -> None:
         """Begin a (sub)step of c h^2 [s^2] that ends at `time` [s]."""
         self.ch2, self.time = ch2, time
 
@@ -46,7 +47,7 @@ class RelationTangents:
         measured = values.numpy() if self.given or len(self.chosen) else None
         for row, force in self.given.items():
             m = self.host.term_measure[self.host.starts[row]]
-            force.set(self.rows.p.numpy()[row], measured[m], self.ch2, self.time)
+            force.set(self.rows.p.numpy()[row], measured[m], self.ch2, of_body(self.time, self.system.row_owner[row]))
         if not len(self.chosen):
             return
         v = measured[self.host.term_measure]

@@ -16,6 +16,7 @@ from abd.backends.device.device import ALONE, Device
 from abd.backends.device.pool import Pool
 from abd.backends.device.totals import Totals
 from abd.backends.warp.terms.joints import Joints
+from abd.by_bodies import OfBodies
 from abd.joints.coordinates.readings import HOLDING
 from abd.joints.rows import slots
 from abd.joints.rows.forces import DOING, LIMITS, SPRINGS, Applied
@@ -31,13 +32,21 @@ _COLUMNS = (
 
 @dataclass(frozen=True)
 class _Timed:
-    """Rows `row` (k,) whose entries of `out` the functions give, by way of `values`; row i has function which[i]."""
+    """Rows `row` (k,), of bodies `owner` (k,), whose entries of `out` the functions give, by way of `values`; row i has function
+    which[i]."""
 
     row: wp.array
+    owner: np.ndarray
     values: wp.array
     out: wp.array
     functions: list[Callable[[float], float]]
     which: np.ndarray
+
+    def at(self, time: OfBodies) -> np.ndarray:
+        """(k,) values of the functions."""
+        if not isinstance(time, np.ndarray):
+            return np.array([function(time) for function in self.functions])[self.which]
+        return np.array([self.functions[k](float(own)) for k, own in zip(self.which, time[self.owner], strict=True)])
 
 
 class RowMemory:
@@ -112,7 +121,7 @@ class RowMemory:
 
     # one step -----------------------------------------------------------------------------------------------------
 
-    def begin(self, scheme: tuple[wp.array, wp.array], ch2: float, time: float, speed: float, pose, q) -> int | None:
+    def begin(self, scheme: tuple[wp.array, wp.array], ch2: float, time: OfBodies, speed: float, pose, q) -> int | None:
         """Laws of a (sub)step that ends at `time` [s]; see `JointSystem.laws`.
 
         Args:
@@ -132,7 +141,7 @@ class RowMemory:
         self.launch_laws(scheme, speed)
         return self._closed_gap() if rows and self.system.has_barriers else None
 
-    def aim(self, ch2: float, time: float) -> None:
+    def aim(self, ch2: float, time: OfBodies) -> None:
         """What the host has to say of a (sub)step that ends at `time` [s]."""
         if ch2 != self.ch2_now:
             self.ch2_now = float("nan")  # whatever stops this, nobody takes the number for the one on the device
@@ -153,7 +162,7 @@ class RowMemory:
         """The efforts of the rows as the host has them."""
         self.device.write(self.acting.effort, self.system.acting.effort)
 
-    def _place_targets(self, time: float) -> None:
+    def _place_targets(self, time: OfBodies) -> None:
         """Targets and rates of the present time."""
         acting = self.system.acting
         if self.revision != acting.revision:
@@ -165,7 +174,7 @@ class RowMemory:
                 if found:
                     self.functions.append(self._timed(name, found))
         for one in self.functions:
-            self.device.write(one.values, np.array([function(time) for function in one.functions])[one.which])
+            self.device.write(one.values, one.at(time))
             self.device.launch(row_memory.place_targets, len(one.which), one.row, one.values, one.out)
 
     def _timed(self, name: str, found: dict[int, Callable[[float], float]]) -> _Timed:
@@ -173,10 +182,11 @@ class RowMemory:
         rows, several = self.joints.row_count, {id(function): function for function in found.values()}
         place = {key: k for k, key in enumerate(several)}
         row = self._pool.get(f"{name}_row", rows, wp.int32)
-        self.device.write(row, np.array(list(found), dtype=np.int32))
+        index = np.array(list(found), dtype=np.int32)
+        self.device.write(row, index)
         which = np.array([place[id(function)] for function in found.values()])
         values = self._pool.get(f"{name}_values", rows, wp.float64)
-        return _Timed(row, values, getattr(self.memory, name), list(several.values()), which)
+        return _Timed(row, self.system.row_owner[index], values, getattr(self.memory, name), list(several.values()), which)
 
     def _measure(self, pose) -> None:
         """Values of the measures at a pose."""

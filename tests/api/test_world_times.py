@@ -1,0 +1,225 @@
+"""Worlds with time steps and times of their own: each is bit for bit what it is alone with that time step."""
+
+from __future__ import annotations
+
+import copy
+
+import numpy as np
+import pytest
+from world_scenes import pile, side_by_side, tumbling, without_a_way
+
+import abd
+from abd.errors import SceneError
+from abd.io.trajectory import Trajectory
+
+DT = (0.01, 0.005, 0.0075)
+
+
+def push(time: float, body) -> tuple[float, float, float]:
+    """A force that depends on time."""
+    return 0.0, 3.0 * np.sin(20.0 * time), 0.0
+
+
+def driven(world: int, **solver) -> abd.Scene:
+    """The pile with a drive and a piston that goes its way into it, at tolerances that do not follow dt."""
+    scene = pile(0.2 * world)
+    scene.solver.tolerance, scene.solver.friction_tolerance = 1e-3, 5e-5
+    for key, value in solver.items():
+        setattr(scene.solver, key, value)
+    scene.add_material("default", mu=0.4, restitution=0.2)
+    place = {"position": (-1, 0, 0.06), "kind": "kinematic", "motion": {"velocity": (0.5, 0, 0)}}
+    scene.add_body("piston", box=(0.1, 0.1, 0.1), **place)
+    return scene
+
+
+def many_driven(**solver) -> abd.Scene:
+    """Those of all time steps, side by side."""
+    out = driven(0, **solver).replicate(len(DT), dt=DT)
+    for world in range(len(DT)):
+        for k in range(3):
+            out.body(f"w{world}_box{k}").velocity = (0.2 * world, 0, 0)
+    return out
+
+
+def alone_driven(**solver) -> list[abd.Simulation]:
+    return [abd.Simulation(driven(world, **solver, dt=dt), device="cpu") for world, dt in enumerate(DT)]
+
+
+def step_and_compare(many: abd.Simulation, alone: list[abd.Simulation], steps: int) -> int:
+    """Take steps in which every world is what it is alone; how many of them were taken in pieces."""
+    pieces = 0
+    for step in range(steps):
+        report = many.step()
+        pieces += report.substeps > 1
+        states = [one.reshape(len(alone), -1, 12) for one in (many.stepper.q, many.stepper.qd)]
+        for world, one in enumerate(alone):
+            one.step()
+            for found, there in zip(states, (one.stepper.q, one.stepper.qd), strict=True):
+                np.testing.assert_array_equal(found[world], there, err_msg=f"step {step}, world {world}")
+        np.testing.assert_array_equal(report.world_time, [one.time for one in alone])
+    return pieces
+
+
+@pytest.mark.parametrize(("device", "boxes", "steps"), [("cpu", 3, 40), ("numpy", 2, 10)])
+def test_free_bodies_go_side_by_side(device, boxes, steps):
+    scenes = [tumbling(k, boxes) for k in range(len(DT))]
+    many, alone = side_by_side(scenes, device), [abd.Simulation(scene, device=device) for scene in scenes]
+    many.worlds.dt = DT
+    for one, dt in zip(alone, DT, strict=True):
+        one.worlds.dt = dt
+    pieces = step_and_compare(many, alone, steps)
+    assert pieces or device == "numpy"
+    assert many.time == pytest.approx(steps * 0.01) and many.worlds.time[1] == pytest.approx(steps * 0.005)
+
+
+@pytest.mark.parametrize(
+    ("solver", "steps"),
+    [
+        ({}, 25),
+        ({"integrator": "bdf2"}, 8),
+        ({"friction_iterations": -1}, 8),
+        ({"linear_solver": "pcg"}, 8),
+        ({"sleep_speed": 1e-2, "sleep_time": 0.02}, 30),
+    ],
+)
+def test_joints_drives_prescribed_bodies_and_loads_keep_the_time_of_their_world(solver, steps):
+    many, alone = abd.Simulation(many_driven(**solver), device="cpu"), alone_driven(**solver)
+    for world, one in enumerate(alone):
+        one.bodies["box2"].apply_force(push)
+        many.bodies[f"w{world}_box2"].apply_force(push)
+    step_and_compare(many, alone, steps)
+    for world, one in enumerate(alone):
+        (theta,) = many.joints[f"w{world}_pivot"].coordinates
+        assert theta == pytest.approx(one.joints["pivot"].coordinates[0], abs=1e-12)
+    for name in ("drive", "friction", "integration"):
+        total = sum(getattr(one.stepper.work, name) for one in alone)
+        assert getattr(many.stepper.work, name) == pytest.approx(total, rel=1e-4, abs=1e-9), name
+
+
+def test_a_mechanism_begins_in_its_world_as_alone():
+    """Undamped: steps that are tried find the forces that it begins with, in every group of worlds, and after a reset."""
+    scene = abd.Scene(solver={"tolerance": 1e-4})
+    scene.add_body("rod", box=(0.5, 0.05, 0.05), position=(0.25, 0, 0))
+    scene.add_hinge("pivot", abd.WORLD, "rod", anchor=(0, 0, 0), axis=(0, 1, 0))
+    many = abd.Simulation(scene.replicate(3, dt=DT), device="cpu")
+    alone = [abd.Simulation(scene.override([f"solver.dt={dt}"]), device="cpu") for dt in DT]
+    step_and_compare(many, alone, 5)
+    many.reset(worlds=[2])
+    alone[2].reset()
+    assert many.worlds.time[2] == 0.0 and many.time == pytest.approx(0.05)
+    step_and_compare(many, alone, 5)
+
+
+def timed() -> abd.Scene:
+    """A mast that follows a function of time, a spring by another one, and a table that goes its way."""
+    scene = abd.Scene(solver={"dt": 0.01, "tolerance": 1e-4})
+    scene.add_body("mast", box=(0.5, 0.05, 0.05), position=(0.25, 0, 0))
+    drive = {"mode": "position", "target": "0.3 * sin(5 * t)"}
+    scene.add_hinge("pivot", abd.WORLD, "mast", anchor=(0, 0, 0), axis=(0, 1, 0), coordinate={"theta": {"drive": drive}})
+    place = {"kind": "kinematic", "position": (3, 0, 0), "motion": {"formulas": {"x": "0.1 * sin(7 * t)"}}}
+    scene.add_body("table", box=(1, 1, 0.1), **place)
+    scene.add_body("cup", box=(0.1, 0.1, 0.1), position=(3, 0, 0.11))
+    return scene
+
+
+@pytest.mark.parametrize("device", ["cpu", "numpy"])
+def test_worlds_at_different_times_take_one_step_together(device, monkeypatch):
+    """Drives, motions and loads by functions have the time of their world; only the first step after a reset is one by itself."""
+    many, alone = (abd.Simulation(one, device=device) for one in (timed().replicate(2), timed()))
+    twin = abd.Simulation(timed(), device=device)
+    for one, name in ((many, "w0_cup"), (many, "w1_cup"), (alone, "cup"), (twin, "cup")):
+        one.bodies[name].apply_force(push)
+    step_and_compare(many, [alone, twin], 4)
+    many.reset(worlds=[1])
+    twin.restore(abd.Simulation(timed(), device=device).checkpoint())  # the load goes on
+    step_and_compare(many, [alone, twin], 1)
+    taken, attempt = [], many.stepper.substeps.attempt
+    monkeypatch.setattr(many.stepper.substeps, "attempt", lambda h, progress: taken.append(h) or attempt(h, progress))
+    monkeypatch.setattr(many.backend, "whole", None)
+    step_and_compare(many, [alone, twin], 5)
+    assert taken == [0.01] * 5
+    assert many.worlds.time == pytest.approx([0.1, 0.06])
+
+
+def test_checkpoints_and_copies_go_on_bit_for_bit():
+    sim = abd.Simulation(many_driven(), device="cpu")
+    for _ in range(6):
+        sim.step()
+    sim.worlds.dt = (0.004, 0.005, 0.005)
+    sim.step()
+    sim.reset(worlds=[1])
+    saved, twin = sim.checkpoint(), copy.deepcopy(sim)
+    ends = []
+    for one in (sim, twin, sim):
+        if ends:
+            one.restore(saved)
+        for _ in range(4):
+            one.step()
+        ends.append((one.stepper.q.copy(), one.worlds.time, one.worlds.dt, one.time))
+    for end in ends[1:]:
+        for found, there in zip(end, ends[0], strict=True):
+            np.testing.assert_array_equal(found, there)
+    assert ends[0][1] == pytest.approx([0.06 + 5 * 0.004, 4 * 0.005, 0.045 + 5 * 0.005])
+    sim.reset()
+    np.testing.assert_array_equal(sim.worlds.dt, DT)
+    np.testing.assert_array_equal(sim.worlds.time, np.zeros(3))
+    assert sim.time == 0.0
+
+
+def test_a_changed_scene_goes_on_with_its_worlds():
+    sim = abd.Simulation(many_driven(), device="cpu")
+    sim.step()
+    sim.worlds.dt = (0.01, 0.002, 0.0075)
+    sim.step()
+    scene = copy.deepcopy(sim.scene)
+    scene.add_body("new", box=(0.1,) * 3, position=(5, 0, 5), world=3)
+    scene.solver.world_dt = (*DT, 0.02)
+    more = sim.recompiled(scene)
+    np.testing.assert_array_equal(more.worlds.dt, (0.01, 0.002, 0.0075, 0.02))
+    np.testing.assert_allclose(more.worlds.time, (0.02, 0.007, 0.015, 0.02))
+    more.step()
+    np.testing.assert_allclose(more.worlds.time, (0.03, 0.009, 0.0225, 0.04))
+
+
+def test_a_world_that_fails_stops_in_its_group(monkeypatch):
+    failing, well = (abd.Simulation(many_driven(retries=1), device="cpu") for _ in range(2))
+    failing.backend.whole = well.backend.whole = None
+    with monkeypatch.context() as patch:
+        without_a_way(patch, 1)
+        report = failing.step()
+    well.step()
+    assert report.stopped == {1: "no way"} and failing.stopped_worlds == [1]
+    for _ in range(3):
+        found, expected = (one.stepper.q.reshape(3, -1, 12) for one in (failing, well))
+        for world in (0, 2):
+            np.testing.assert_array_equal(found[world], expected[world])
+        failing.step()
+        well.step()
+    failing.reset(worlds=[1])
+    failing.step()
+    assert failing.worlds.time[1] == DT[1]
+
+
+def test_runs_hold_the_times_of_worlds(tmp_path):
+    sim = abd.Simulation(tumbling().replicate(3, dt=DT), device="cpu")
+    sim.run(duration=0.05, record=tmp_path / "run")
+    with Trajectory(tmp_path / "run") as run:
+        assert len(run) == 6
+        np.testing.assert_allclose(run.time, 0.01 * np.arange(6))
+        np.testing.assert_allclose(run.world_time, np.outer(np.arange(6), DT))
+
+
+def test_time_steps_that_make_no_sense_are_refused():
+    sim = abd.Simulation(tumbling().replicate(2), device="cpu")
+    for wrong, message in (([0.01] * 3, "one number or 2"), ((0.01, 0.0), "positive"), (np.nan, "positive")):
+        with pytest.raises(ValueError, match=message):
+            sim.worlds.dt = wrong
+    with pytest.raises(ValueError, match="3 time steps are given for 2 copies"):
+        tumbling().replicate(2, dt=DT)
+    scene = tumbling().replicate(2)
+    scene.solver.world_dt = DT
+    with pytest.raises(SceneError, match="time steps of 3 worlds, and the bodies are of worlds 0 to 1"):
+        scene.compile()
+    with pytest.raises(SceneError, match="world_dt"):
+        scene.solver.world_dt = (0.01, -0.01)
+    assert tumbling().replicate(2, dt=(0.01, 0.02)).replicate(2).spec.solver.world_dt == (0.01, 0.02, 0.01, 0.02)
