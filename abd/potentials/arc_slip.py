@@ -3,8 +3,8 @@
 Friction measures the slip of a step on chords, from where a point of the material was to where it is
 (`abd.potentials.friction`). How fast surfaces pass one another where the step ends, and so what rubs and where it pushes, is
 another thing: a contact on an arm a from the centre of a body that turns by w passes ``w x a`` besides the translation. So
-the contact's spring is stretched by what the arc is longer than the chord, in the tangent plane of the normal n; the slip
-stays linear in the state. An arm has two parts.
+what the arc is longer than the chord is added to the slip, in the tangent plane of the normal n; it stays linear in the
+state. An arm has two parts.
 
 What is round rolls over its contact: the arm of a rounding, or of a body that resists turning (`abd.potentials.rolling`),
 *stays* where it is. Its end came down along a cycloid, whose chord is ``r sin w`` long where the surface has passed ``r w``.
@@ -23,7 +23,7 @@ about n, and the arm leads there. Edges that cross carry their contact both. (Tu
 roll it from facet to facet, where chords are what is slipped.)
 
 What sticks must not slip along its chord: if arcs were measured from centres which have come straight, a box that turns about
-a corner that sticks would creep by ``s^2/2`` of its arm per step. So a carried contact is stretched by no more than
+a corner that sticks would creep by ``s^2/2`` of its arm per step. So a carried contact gets no more of that than
 
     rho(s) |d|,    rho(s) = | s/2 cot(s/2) - 1 + i s/2 |
 
@@ -74,14 +74,13 @@ class Course:
 
 
 def along_arcs(
-    lagged: Lagged, contacts: Contacts, q: np.ndarray, course: Course, radius: np.ndarray, eps: np.ndarray
+    lagged: Lagged, contacts: Contacts, q: np.ndarray, course: Course, radius: np.ndarray
 ) -> tuple[Lagged, Contacts]:
-    """What was frozen, stretched by what the arcs are longer than the chords, and its points on faces moved to where vertices
+    """What was frozen, with what its arcs are longer than the chords, and its points on faces moved to where vertices
     go.
 
     Args:
-        contacts: the frozen ones; q: (n, 12) state in which they were frozen; radius: (n,) of the bodies' rounding [m];
-            eps: (l,) of the contacts [m].
+        contacts: the frozen ones; q: (n, 12) state in which they were frozen; radius: (n,) of the bodies' rounding [m].
     """
     i, j, n = contacts.first, contacts.second, lagged.n
     rubs = lagged.kind == RUB
@@ -103,11 +102,11 @@ def along_arcs(
     part = np.where(some, np.minimum(1.0, most / np.where(some, size, 1.0)), 0.0)[:, None]
     out = _flat(first.rolled - np.where(two, second.rolled, 0.0), n) + part * spun
     moved = part * moved
-    share = lagged.share + np.where(turns[:, None], out, 0.0) / eps[:, None]
+    arc = np.where(turns[:, None], out, 0.0)
     Y_second = lagged.Y_second + np.concatenate([np.zeros((len(lagged), 1)), moved], axis=1)
     of_second = 1.0 - FIRST[contacts.stencil]
     points = replace(contacts, rest=contacts.rest + of_second[..., None] * moved[:, None])
-    return replace(lagged, share=share, Y_second=Y_second), points
+    return replace(lagged, arc=arc, Y_second=Y_second), points
 
 
 @dataclass(frozen=True)

@@ -57,7 +57,8 @@ class Lagged:
         Y_first, Y_second: (l, 4) homogeneous rest coordinates of the contact points; 0 on a half-space.
         two_sided: (l,) false for half-spaces.
         flipped: (l,) as in `Contacts`.
-        share: (l, 3) stretch where the step begins, of eps [-].
+        share: (l, 3) stretch where the step begins, of eps [-]; arc: (l, 3) what slips are longer than chords [m]
+            (`abd.potentials.arc_slip`).
         kind: (l,) what it resists (`abd.potentials.rolling`).
     """
 
@@ -70,6 +71,7 @@ class Lagged:
     two_sided: np.ndarray
     flipped: np.ndarray
     share: np.ndarray
+    arc: np.ndarray
     kind: np.ndarray
 
     def __len__(self) -> int:
@@ -98,6 +100,7 @@ def lag(x: np.ndarray, contacts: Contacts, parameters: ContactParameters, weight
         two_sided=contacts.stencil[rows] != Stencil.POINT_PLANE,
         flipped=contacts.flipped[rows],
         share=np.zeros((len(rows), 3)),
+        arc=np.zeros((len(rows), 3)),
         kind=np.full(len(rows), RUB),
     )
 
@@ -148,7 +151,7 @@ def freeze(
             ends[:, 0], ends[:, 2] = along, loaded.two_sided[rows, None] * along
             chosen = replace(chosen, rest=_arms(maps[chosen.owners], ends))
         Y_first, Y_second = homogeneous(chosen, w)
-        taken = (getattr(loaded, name)[rows] for name in ("two_sided", "flipped", "share"))
+        taken = (getattr(loaded, name)[rows] for name in ("two_sided", "flipped", "share", "arc"))
         parts.append(Lagged(rows, load[rows], n, w, Y_first, Y_second, *taken, np.full(len(rows), kind)))
         moved.append(chosen)
     order = np.lexsort(tuple(np.concatenate([getattr(part, name) for part in parts]) for name in ("kind", "source")))
@@ -196,9 +199,9 @@ def f2(y: np.ndarray, eps: float) -> np.ndarray:
 
 
 def slip(lagged: Lagged, displacement: np.ndarray) -> np.ndarray:
-    """(l, 3) tangential slips [m] for displacements ``x - xh`` (l, 4, 3) [m] of the lagged contacts' points."""
+    """(l, 3) tangential slips [m], along arcs, for displacements ``x - xh`` (l, 4, 3) [m] of the lagged contacts' points."""
     u = np.einsum("mk,mki->mi", lagged.w, displacement)
-    return u - dot(u, lagged.n)[:, None] * lagged.n
+    return u - dot(u, lagged.n)[:, None] * lagged.n + lagged.arc
 
 
 def stretch(lagged: Lagged, displacement: np.ndarray, eps: float | np.ndarray) -> np.ndarray:
@@ -215,6 +218,11 @@ def gradient(lagged: Lagged, displacement: np.ndarray, eps: float) -> np.ndarray
     """(l, 12) gradients [N] with respect to the four points; minus the friction forces."""
     f, _ = _force_and_stiffness(lagged, displacement, eps)
     return np.einsum("mk,mi->mki", lagged.w, f).reshape(-1, 12)
+
+
+def force(lagged: Lagged, displacement: np.ndarray, eps: float | np.ndarray) -> np.ndarray:
+    """(l, 3) derivatives [N] by the slips; minus the friction forces on the first bodies."""
+    return _force_and_stiffness(lagged, displacement, eps)[0]
 
 
 def hessian(lagged: Lagged, displacement: np.ndarray, eps: float) -> np.ndarray:

@@ -108,7 +108,7 @@ def follow_arcs(
     turn: wp.array(dtype=wp.vec3d),
     radius: wp.array(dtype=wp.float64),
 ):
-    """Stretch the frozen contacts where the step begins, and move points on faces to where vertices go; they were frozen at
+    """Lengthen the slips of the frozen contacts, and move points on faces to where vertices go; they were frozen at
     `pose`."""
     e = wp.tid() + first
     if e >= l.counts[1]:
@@ -126,7 +126,7 @@ def follow_arcs(
     b = turning(j, pose, begin, end, turn)
     if l.kind[e] != RUB:
         out = rolled(a, a.to_end * (a.A * X_i), X_i) - rolled(b, b.to_end * (b.A * X_j), X_j)
-        l.share[e] = l.share[e] + flat(out, n) / l.eps[i]
+        l.arc[e] = flat(out, n)
         return
     inverse_i = wp.inverse(a.A)
     inverse_j = wp.inverse(b.A)
@@ -173,4 +173,4 @@ def follow_arcs(
         out = out + part * carried
         l.Y_i[e] = Y_i + wp.vec4d(ZERO, moved_i[0], moved_i[1], moved_i[2])
         l.Y_j[e] = Y_j + wp.vec4d(ZERO, moved_j[0], moved_j[1], moved_j[2])
-    l.share[e] = l.share[e] + flat(out, n) / l.eps[i]
+    l.arc[e] = flat(out, n)

@@ -15,7 +15,7 @@ LOADED_FOR = ("friction",)
 
 @wp.func
 def slip(l: Lagged, e: wp.int32, pose: Pose, rest: Pose) -> wp.vec3d:
-    """Tangential relative displacement against the rest pose xh [m], a world vector."""
+    """Tangential relative displacement against the rest pose xh, along arcs [m], a world vector."""
     i = l.pair[e][0]
     j = l.pair[e][1]
     Yi = l.Y_i[e]
@@ -25,7 +25,7 @@ def slip(l: Lagged, e: wp.int32, pose: Pose, rest: Pose) -> wp.vec3d:
     u = Yi[0] * (pose.p[i] - rest.p[i]) + (pose.A[i] - rest.A[i]) * Xi
     u = u - Yj[0] * (pose.p[j] - rest.p[j]) - (pose.A[j] - rest.A[j]) * Xj
     n = l.n[e]
-    return u - wp.dot(u, n) * n
+    return u - wp.dot(u, n) * n + l.arc[e]
 
 
 @wp.func

@@ -31,8 +31,9 @@ LOADED_FOR = ("friction",)
 class Lagged:
     """Lagged contacts (m,): bodies, kind of what they resist, normal n, contact points Y_i, Y_j on the surfaces, or arms (0 on
     a half-space), load (mu, or the share of an arm, times the normal force, times c h^2), share of eps by which the contact is
-    stretched where the step begins (`sticking`), face: the body on whose face a vertex was frozen, -1 without one; counts =
-    [pairs, contacts]; eps (n,) [m] of the bodies, below which slips count as static."""
+    stretched where the step begins (`sticking`), arc [m] that its slip is longer than the chord (`arc_slip`), face: the body
+    on whose face a vertex was frozen, -1 without one; counts = [pairs, contacts]; eps (n,) [m] of the bodies, below which
+    slips count as static."""
 
     counts: wp.array(dtype=wp.int32)
     eps: wp.array(dtype=wp.float64)
@@ -45,6 +46,7 @@ class Lagged:
     Y_j: wp.array(dtype=wp.vec4d)
     load: wp.array(dtype=wp.float64)
     share: wp.array(dtype=wp.vec3d)
+    arc: wp.array(dtype=wp.vec3d)
 
 
 @wp.func
@@ -176,6 +178,7 @@ def lag_contacts(
                     if c[1] == VERTEX_PLANE:
                         out.Y_j[e] = wp.vec4d()
                     out.load[e] = share[kind] * loads[m]
+                    out.arc[e] = wp.vec3d()
                     out.share[e] = anchored(anchors, key, kind, X_i, n)
                     e = e + 1
 

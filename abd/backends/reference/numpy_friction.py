@@ -59,8 +59,8 @@ class NumpyFriction:
         none = self.touching.candidates[nothing]
         self._freeze(q, none, q[:, 3:].reshape(-1, 3, 3), self.touching.parameters[nothing])
 
-    def lag(self, q: np.ndarray, course: Course, eps: np.ndarray, chosen: np.ndarray | None = None) -> None:
-        """Freeze the contacts that rub in the state q (n, 12) of bodies that follow a course, eps (n,) [m]; those of `chosen`
+    def lag(self, q: np.ndarray, course: Course, chosen: np.ndarray | None = None) -> None:
+        """Freeze the contacts that rub in the state q (n, 12) of bodies that follow a course; those of `chosen`
         bodies (n,) bool alone if they are given: the others keep what was frozen."""
         if not self.enabled:
             return
@@ -68,8 +68,8 @@ class NumpyFriction:
         heading = course.end[:, 3:].reshape(-1, 3, 3)
         self._freeze(q, touching.parts, heading, touching.part_parameters, touching.weights(q))
         if self.follows_arcs:
-            radius, eps = touching.model.bodies.radius, eps[self.owners]
-            self.lagged, self.candidates = arc_slip.along_arcs(self.lagged, self.candidates, q, course, radius, eps)
+            radius = touching.model.bodies.radius
+            self.lagged, self.candidates = arc_slip.along_arcs(self.lagged, self.candidates, q, course, radius)
         if chosen is not None:
             old, new = ~chosen[before[2]], chosen[self.owners]
             both = zip(before[:2], (self.lagged, self.candidates), strict=True)
@@ -138,13 +138,14 @@ class NumpyFriction:
         if self.sticks:
             self.anchors = anchors
 
-    def frozen(self) -> tuple[np.ndarray, ...]:
-        """Bodies i, j (l, 2), kinds (l,), normals (l, 3), contact points Y_i, Y_j (l, 4) and shares (l, 3) of what is frozen."""
+    def frozen(self, eps: np.ndarray) -> tuple[np.ndarray, ...]:
+        """Bodies i, j (l, 2), kinds (l,), normals (l, 3), contact points Y_i, Y_j (l, 4) of what is frozen, and its stretches
+        (l, 3) besides chords, of eps (n,) [m]."""
         lagged, chosen = self.lagged, self.candidates
         bodies = np.stack([chosen.first, chosen.second], axis=1).astype(np.int64)
         flip = lagged.flipped[:, None]
         Y_i, Y_j = np.where(flip, lagged.Y_second, lagged.Y_first), np.where(flip, lagged.Y_first, lagged.Y_second)
-        n, share = np.where(flip, -lagged.n, lagged.n), _signs(lagged) * lagged.share
+        n, share = np.where(flip, -lagged.n, lagged.n), _signs(lagged) * (lagged.share + lagged.arc / eps[self.owners, None])
         return np.where(flip, bodies[:, ::-1], bodies), lagged.kind, n, Y_i, Y_j, share
 
     def energy(self, moved: np.ndarray, eps: np.ndarray) -> np.ndarray:
@@ -165,10 +166,11 @@ class NumpyFriction:
         return friction.friction_elements(self.lagged, self.candidates.positions(moved), eps[self.owners], share)
 
     def work(self, moved: np.ndarray, step: np.ndarray, eps: np.ndarray, ch2: np.ndarray) -> float:
-        """Work on the motion `step` (n, 12) [J], of bodies with their c h^2 (n,): positions are linear in q, so displacements are
-        as well."""
-        gradients = friction.gradient(self.lagged, self.candidates.positions(moved), eps[self.owners])
-        return -float(np.sum(gradients * self.candidates.positions(step).reshape(-1, 12) / ch2[self.owners, None]))
+        """Work on the slips of the motion `step` (n, 12) [J], of bodies with their c h^2 (n,): positions are linear in q, so
+        displacements are as well."""
+        lagged, frozen = self.lagged, self.candidates
+        forces = friction.force(lagged, frozen.positions(moved), eps[self.owners])
+        return -float(np.sum(forces * friction.slip(lagged, frozen.positions(step)) / ch2[self.owners, None]))
 
 
 def _signs(lagged: Lagged) -> np.ndarray:

@@ -51,7 +51,7 @@ class Readings:
 
     def frozen_friction(self) -> tuple[np.ndarray, ...]:
         friction = self.potential.friction
-        return *friction.frozen(), friction.lagged.load / self.at.ch2[friction.owners], self.at.rest.copy()
+        return *friction.frozen(self.at.eps), friction.lagged.load / self.at.ch2[friction.owners], self.at.rest.copy()
 
     def vertex_speeds(self) -> np.ndarray:
         far = np.linalg.norm(np.abs(self.boxes.surface_corners).max(axis=1), axis=1)

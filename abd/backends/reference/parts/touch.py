@@ -47,7 +47,7 @@ class Touch:
 
     def _lag(self, end: np.ndarray, chosen: np.ndarray | None) -> None:
         at = self.at
-        self.friction.lag(at.q, Course(at.rest, end, at.turn), at.eps, chosen)
+        self.friction.lag(at.q, Course(at.rest, end, at.turn), chosen)
         self.potential.evaluate()
 
     def weigh_friction(self, share: PairLoads) -> None:

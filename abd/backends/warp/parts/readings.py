@@ -71,7 +71,7 @@ class Readings:
         return self.contacts.pressing(self.at.current)
 
     def frozen_friction(self) -> tuple[np.ndarray, ...]:
-        *where, load = self.friction.frozen()
+        *where, load = self.friction.frozen(self.at.eps)
         rest = self.device.read(self.states.packed(self.at.rest, self.scratch.vectors))  # others may look at `q`
         return *where, load / self.at.ch2[where[0][:, 0]], rest
 

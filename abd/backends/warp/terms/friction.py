@@ -188,6 +188,7 @@ class Friction:
         lagged.pair, lagged.n = get("pair", count, wp.vec2i), get("n", count, wp.vec3d)
         lagged.kind, lagged.face = get("kind", count, wp.int32), get("face", count, wp.int32)
         lagged.Y_i, lagged.Y_j = get("Y_i", count, wp.vec4d), get("Y_j", count, wp.vec4d)
+        lagged.arc = get("arc", count, wp.vec3d)
         for name in ("energy_current", "energy_trial", "work"):
             get(name, count, wp.float64)
         lagged.load, lagged.share = get("load", count, wp.float64), get("share", count, wp.vec3d)
@@ -281,15 +282,16 @@ class Friction:
             return np.zeros((0, 2), dtype=np.int32)
         return self.device.read(self.pairs, self.pair_count).reshape(-1, 2)
 
-    def frozen(self) -> tuple[np.ndarray, ...]:
-        """Bodies (l, 2), kinds (l,), normals (l, 3), contact points Y_i, Y_j (l, 4), shares (l, 3) and loads times c h^2 (l,) of
-        what is frozen (`abd.potentials.friction.Lagged`)."""
+    def frozen(self, eps: np.ndarray) -> tuple[np.ndarray, ...]:
+        """Bodies (l, 2), kinds (l,), normals (l, 3), contact points Y_i, Y_j (l, 4), stretches besides chords (l, 3), of eps (n,)
+        [m], and loads times c h^2 (l,) of what is frozen (`abd.potentials.friction.Lagged`)."""
         if self.count == 0:
             # there may be no arrays: nothing was ever frozen
             pair, kind = np.zeros((0, 2), dtype=np.int32), np.zeros(0, dtype=np.int32)
             return pair, kind, *(np.zeros((0, k)) for k in (3, 4, 4, 3)), np.zeros(0)
-        names = ("pair", "kind", "n", "Y_i", "Y_j", "share", "load")
-        return tuple(self.device.read(getattr(self.lagged, name), self.count) for name in names)
+        names = ("pair", "kind", "n", "Y_i", "Y_j", "share", "arc", "load")
+        *where, share, arc, load = (self.device.read(getattr(self.lagged, name), self.count) for name in names)
+        return *where, share + arc / eps[where[0][:, 0], None], load
 
     def energies(self, slot: str) -> wp.array:
         """Energy of every lagged contact, for slot "current" or "trial"."""

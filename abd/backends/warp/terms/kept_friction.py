@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
 COLUMNS = {
     "pair": wp.vec2i, "kind": wp.int32, "n": wp.vec3d, "Y_i": wp.vec4d, "Y_j": wp.vec4d, "load": wp.float64, "share": wp.vec3d,
+    "arc": wp.vec3d,
 }  # fmt: skip
 """Of `cuda_kernels.friction.lagging.Lagged`."""
 
