@@ -37,6 +37,7 @@ class Lasting:
         self.serves = model.settings.integrator == "generalized_alpha"
         self.elastic = bool((model.materials.restitution >= ELASTIC).any())
         self._none = np.zeros(len(model.bodies), dtype=np.int32)
+        self._held = self._jumping = linked.nobody  # at the end of the last step
         self.set_steps(self._none)
 
     def set_steps(self, steps: np.ndarray) -> None:
@@ -48,16 +49,20 @@ class Lasting:
         elif not np.array_equal(steady, getattr(self, "steady", None)):
             self.steady = steady
 
-    def observe(self, mode: np.ndarray) -> None:
-        """Look at the iterate of a (sub)step in these modes (n,), its end."""
-        touched = self.backend.touch.touching() != 0 if self.serves else self.linked.nobody
-        if not touched.any():
+    def look(self, mode: np.ndarray) -> None:
+        """Look at the iterate with which a (sub)step in these modes (n,) ends; `settle` has to follow."""
+        self._held = self.linked.dynamic & (mode <= Mode.TOUCHING) if self.serves else self.linked.nobody
+        if self._held.any():
+            self._jumping = self.backend.steps.jumps() > np.where(mode == Mode.TOUCHING, JUMP, CALM)
+
+    def settle(self, touching: np.ndarray) -> None:
+        """A (sub)step has ended in which contacts act on bodies (n,) bool, and what is joined to them."""
+        if not self.serves or not touching.any():
             self.forget()
             return
         mobile = self.backend.idle.mobile
-        touching = self.linked.drawn_along(touched) & (mode <= Mode.TOUCHING) & mobile
-        most = np.where(mode == Mode.TOUCHING, JUMP, CALM)
-        jumping = touching & (self.backend.steps.jumps() > most)
+        touching = touching & self._held & mobile
+        jumping = touching & self._jumping
         if self.elastic:
             jumping |= self._elastic()
         lasts = touching & ~self.hang_together(jumping)

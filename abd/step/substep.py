@@ -129,7 +129,6 @@ class Substeps:
         progress.trials += outcome.trials
         progress.tolerance = max(progress.tolerance, outcome.worst)
         stepper.loaded = stepper.nobody
-        stepper.lasting.forget()
         self._became(mode)
         stepper.figures = outcome.figures
         rebound = None if outcome.limited is None else stepper.rebounds.rebound(rule.h, outcome.limited)
@@ -215,7 +214,7 @@ class Substeps:
         """Make the iterate the new state."""
         stepper, backend = self.stepper, self.backend
         limited = backend.rows.limited()
-        stepper.lasting.observe(mode)
+        stepper.lasting.look(mode)
         backend.steps.finish()
         self._became(mode)
         rebound = stepper.rebounds.rebound(h, limited)
@@ -267,6 +266,7 @@ class Substeps:
             _log.warning("%s", said)
         touching = stepper.figures.contacts > 0
         stepper.touching = linked.drawn_along(backend.touch.touching() != 0) if touching else stepper.nobody
+        stepper.lasting.settle(stepper.touching)
         some = limited is not None and limited.any()
         stepper.acting = stepper.touching | linked.drawn_along(limited) if some else stepper.touching
         stepper.stiffness.end(backend, h)

@@ -9,7 +9,7 @@ from tool import load_tool
 
 import abd
 from abd.potentials import gyration
-from abd.potentials.integrators import scheme
+from abd.potentials.integrators import Mode, scheme
 from abd.rotations import axial
 
 pytestmark = pytest.mark.device
@@ -17,10 +17,10 @@ pytestmark = pytest.mark.device
 mechanisms, programs = load_tool("peers/peer_mechanisms"), load_tool("peers/peer_programs")
 
 
-def eigenvalues(turn: float, radius: float, ratio: float) -> np.ndarray:
+def eigenvalues(turn: float, radius: float, ratio: float, mode: Mode = Mode.SMOOTH) -> np.ndarray:
     """Of one step of a linear symmetric top of moment 1 on its tip, of mass `ratio` at 1, h = 1: axis, momentum, velocity,
     and what is remembered, all complex."""
-    row = scheme("generalized_alpha", 1.0, 1.0, radius).motion[2]
+    row = scheme("generalized_alpha", 1.0, 1.0, radius).motion[mode]
     (new,), (old,) = gyration.shares(np.array([turn]), np.array([radius]))
     (fresh, last, mean), (gain, *gains) = row[5:8], row[8:11]
     columns = []
@@ -42,6 +42,14 @@ def test_a_spinning_top_has_the_eigenvalues_of_generalized_alpha(radius, ratio):
         found = np.sort(np.abs(eigenvalues(turn, radius, ratio)))
         assert found[-1] < 1.0 + 4e-3 * turn**4 + 1e-9
         np.testing.assert_allclose(found[:3], radius, atol=0.05)
+
+
+@pytest.mark.parametrize("ratio", [0.1, 1.0, 10.0])
+def test_a_spinning_top_that_stands_on_something_is_not_driven(ratio):
+    for turn in (0.01, 0.2, 0.5, 0.8, 1.2):
+        found = np.sort(np.abs(eigenvalues(turn, 0.0, ratio, Mode.TOUCHING)))
+        assert found[-1] < 1.0 + 1e-9 and found[-2] > 1.0 - 0.03 * turn**4
+        assert found[0] < 1e-9 and found[2] < 0.5 * turn
 
 
 def test_at_rest_they_are_the_shares_of_newmark():

@@ -11,7 +11,7 @@ import abd
 from abd import backends
 from abd.joints.rows.sizes import turning_arms
 from abd.potentials import free_motion
-from abd.potentials.integrators import scheme
+from abd.potentials.integrators import Mode, scheme
 
 pytestmark = pytest.mark.device
 
@@ -99,7 +99,7 @@ def test_the_weights_of_generalized_alpha_keep_constant_forces_exact():
     """Whatever the last step was: displacement h^2 f/2 and impulse h f, and the mean stays f."""
     for h, before in ((0.01, 0.01), (0.005, 0.01), (0.01, 0.005)):
         rule = scheme("generalized_alpha", h, before)
-        k = rule.motion[2]
+        k = rule.motion[Mode.SMOOTH]
         assert h * (k[2] + k[3]) + 1.0 / k[4] == pytest.approx(0.5 * h * h, rel=1e-12)
         assert k[5:8].sum() == pytest.approx(1.0, rel=1e-12) and k[8:11].sum() == pytest.approx(h, rel=1e-12)
 
