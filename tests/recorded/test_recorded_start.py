@@ -216,7 +216,8 @@ WAY = 60
 def test_what_a_step_reads_and_launches(name, around):
     """The motion and the list of the start, its status, the pairs of the list for the linear solver, an iteration each,
     and figures; gaps of joints once; six for the proof of the way; who is struck, at the start and the end; gaps of pairs in
-    contact; loads of friction; twice what jumps, where contacts last; velocities and states, for impacts; with angles that count turns, one more in each iteration."""
+    contact; loads of friction; twice what jumps, where contacts last; velocities and states, for impacts; with angles that
+    count turns, one more in each iteration."""
     simulation = recorded_simulation(MAKERS[name](), True)
     each = 2 if simulation.stepper.joints.counts_turns else 1
     for _ in range(40):
