@@ -40,7 +40,7 @@ from abd.joints.closure.link_graph import connected_labels
 from abd.step.account import Work
 from abd.step.journey import Journey, movers
 from abd.step.places import Aside, Here
-from abd.step.plans import Failed, Leap, Meetings, Moment, Plan, Run, Standing, Way
+from abd.step.plans import Failed, Leap, Meetings, Moment, Plan, Run, Standing, Way, passages
 from abd.step.rounds import Rounds, Traveller, concerns
 from abd.step.ways import NotFree, next_lengths
 
@@ -121,8 +121,8 @@ class Retries:
                 self.refused = self.refused | journey.refused
                 return end.value
             if isinstance(asks, Meetings):
-                ways = self.stepper.backend.ways
-                answer = ways.meetings(asks.begin, asks.turn, asks.end, asks.party).pairs.astype(int)
+                stepper = self.stepper
+                answer = stepper.backend.ways.meetings(*passages([asks], journey.begin.state.q), asks.party).pairs.astype(int)
                 continue
             before = self.stepper.work
             answer = self._leap(asks, progress)

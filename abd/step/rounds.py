@@ -22,7 +22,7 @@ from abd.energies import spin
 from abd.errors import StepFailure
 from abd.step.journey import Asks
 from abd.step.places import Aside, GivenUp, together
-from abd.step.plans import Failed, Leap, Meetings, Moment, Way
+from abd.step.plans import Failed, Leap, Meetings, Moment, Way, passages
 from abd.step.ways import NotFree
 
 if TYPE_CHECKING:
@@ -81,14 +81,11 @@ class Rounds:
     def _see(self, meeting: list[Traveller]) -> None:
         """Tell who met. Who is near at the end is not looked for where others met on the way: those without are asked again."""
         while meeting:
-            state = self.start.state
-            begin, turn, end = state.q.copy(), np.zeros((len(self.worlds), 3)), state.q.copy()
             party = np.zeros(len(self.worlds), dtype=int)
             for one in meeting:
-                mine, asks = one.world, one.asks
-                begin[mine], end[mine] = asks.begin[mine], asks.end[mine]
-                turn[mine], party[mine] = asks.turn[mine], asks.party[mine]
-            found = self.backend.ways.meetings(begin, turn, end, party).pairs.astype(int).reshape(-1, 2)
+                party[one.world] = one.asks.party[one.world]
+            ways = passages([one.asks for one in meeting], self.start.state.q)
+            found = self.backend.ways.meetings(*ways, party).pairs.astype(int).reshape(-1, 2)
             left = []
             for one in meeting:
                 met = found[one.world[found].any(axis=1)]
