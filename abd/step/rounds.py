@@ -99,17 +99,23 @@ class Rounds:
         """A round: the next (sub)steps of all. Where it fails, those whom it concerns are told, and the others not yet; False if
         nobody knows who they are."""
         stepper, worlds = self.stepper, self.worlds
-        h, previous = np.full(len(worlds), stepper.settings.dt), np.full(len(worlds), stepper.settings.dt)
+        h, previous = (np.full(len(worlds), stepper.settings.dt) for _ in range(2))
+        begins = np.full(len(worlds), self.start.state.time)
         who = np.zeros(len(worlds), dtype=bool)
         for one in leaping:
             mine = worlds == one.number
-            h[mine], previous[mine] = one.asks.h, one.place.now.state.previous_h
+            h[mine], previous[mine], begins[mine] = one.asks.h, one.place.now.state.previous_h, one.place.now.state.time
             who |= one.asks.who
         stepper.restore(replace(self._gathered(leaping), previous_h=previous))
         stepper.work = self.work
         stepper.leave_out((self.linked & ~who) | stepper.off)
         q, qd = stepper.q, stepper.qd
-        if (failed := stepper.substeps.attempt(h, progress)) is not None:
+        stepper.times = begins
+        try:
+            failed = stepper.substeps.attempt(h, progress)
+        finally:
+            stepper.times = None
+        if failed is not None:
             return self._tell(leaping, failed, progress)
         self.work = stepper.work
         shared, turned, figures = stepper.state(), h[:, None] * spin(q, qd), stepper.figures

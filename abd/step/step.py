@@ -63,6 +63,8 @@ class Stepper:
         stopped: (n,) bool, those of worlds whose step failed while others went on.
         pieces: (n,) length of the piece [s] with which bodies begin the next frame, 0 for a whole one (`abd.step.ways`).
         begun: scheme and struck bodies of a (sub)step that was tried in one piece, and left; None without.
+        times: (n,) when the present (sub)step of worlds begins that are at different times of a frame [s]; None where all are at
+            `time`.
     """
 
     def __init__(self, model: Model, backend: Backend, state: State):
@@ -102,6 +104,11 @@ class Stepper:
         self.off = self._switched
         self.leave_out(self.off)
 
+    def in_worlds_of(self, some: np.ndarray) -> np.ndarray:
+        """(n,) bool, all bodies of the worlds of some (n,) bool."""
+        world = self.model.bodies.world
+        return np.isin(world, world[some])
+
     @property
     def stopped_worlds(self) -> list[int]:
         """Worlds that were stopped."""
@@ -111,7 +118,7 @@ class Stepper:
         """Begin in a state, as one that was made of it does."""
         self.work, self.figures, self.opening = Work(), None, Opening()
         self.rebounds.forget()
-        self.begun = None
+        self.begun = self.times = None
         self.stop(self.nobody)
         self.rows.turning.reset()
         self.strain.reset()
@@ -162,6 +169,11 @@ class Stepper:
         """Pairs of some bodies begin to collide: where they are near, they get their laws."""
         touching = meet(self.model, self.backend, self.q, bodies)
         self.touching = self.touching | self.linked.drawn_along(touching != 0)
+
+    @property
+    def now(self) -> float | np.ndarray:
+        """When the present (sub)step begins [s], of all bodies or (n,)."""
+        return self.time if self.times is None else self.times
 
     @property
     def q(self) -> np.ndarray:

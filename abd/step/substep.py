@@ -58,8 +58,8 @@ class Substeps:
         return None
 
     def take(self, h: float | np.ndarray, progress: Progress) -> None:
-        """One (sub)step of h [s], of all or (n,) by worlds, where there are no joints and no prescribed bodies; bodies that meet
-        a contact, a limit or a rope in it are taken through it again, without gain.
+        """One (sub)step of h [s], of all or (n,) by worlds, where there are no prescribed bodies; bodies that meet a contact, a
+        limit or a rope in it are taken through it again, without gain.
 
         Raises:
             StepFailure: it did not converge, or the way to its end is not free; `take_back` has to follow.
@@ -156,8 +156,8 @@ class Substeps:
             stepper.copies.give_memory()
             backend.steps.begin(rule, mode, settings.eps_v * rule.beta * h, goals)
             began = backend.goals.read_prescribed() if prescribed.any else None
-            self._prepare_rows(longest(h))
-            stepper.rows.begin(longest(rule.c * h * h), stepper.time + longest(h))
+            self._prepare_rows(h)
+            stepper.rows.begin(rule.c * h * h, stepper.now + h)
             start(backend, stepper.touching, stepper.sleep.ripe(stepper.joints))
             watch, late = Watch(stepper, mode, h), stepper.nobody
             try:
@@ -189,6 +189,8 @@ class Substeps:
             raise
         except StepFailure as failure:
             late = self._struck(watch.mode)
+            if failure.islands is not None:
+                late = late & stepper.in_worlds_of(failure.islands)
             if late.any():
                 return late, mode
             if failure.reason == "joints":
@@ -233,11 +235,11 @@ class Substeps:
         stepper.figures = replace(stepper.figures, friction_work=stepper.figures.friction_work + friction)
         stepper.rebounds.begin_from(struck, h)
 
-    def _prepare_rows(self, h: float) -> None:
+    def _prepare_rows(self, h: float | np.ndarray) -> None:
         """Refuse a (sub)step in which joints turn too far, and load what rubs in them."""
         stepper = self.stepper
         fastest = np.inf if stepper.figures is None else stepper.figures.fastest
-        stepper.rows.refuse_turns(stepper.time, h, fastest, stepper.absent)
+        stepper.rows.refuse_turns(stepper.now, h, fastest, stepper.absent)
         stepper.rows.load_friction()
 
     def _refuse_turned(self) -> None:

@@ -23,7 +23,7 @@ class Struck(Exception):
     """An iterate shows contacts that act on joined bodies of a smooth step.
 
     Attributes:
-        bodies: (n,) bool, those and what is joined to them.
+        bodies: (n,) bool, those and what is joined to them, and others of their worlds on which contacts act.
     """
 
     def __init__(self, bodies: np.ndarray):
@@ -58,8 +58,8 @@ class Watch:
         changed = np.zeros(islands.count, dtype=bool)
         changed[islands.host[late]] = True
         self.refuse_fast_hits(changed[islands.host])
-        if (late & self.stepper.linked.jointed).any():
-            raise Struck(late)
+        if (joined := late & self.stepper.linked.jointed).any():
+            raise Struck(late & self.stepper.in_worlds_of(joined))
         self.mode = self.stepper.modes.struck(self.mode, late)
         self._smooth = self._smooth & ~late
         self.backend.steps.set_mode(self.mode)

@@ -116,13 +116,15 @@ class Restitution:
         self.reach = 2.0 * half_length(model.bodies.mass, model.bodies.moment)
         self._built_for, self._warned = None, False
 
-    def stirred(self, touching: np.ndarray, *velocities: np.ndarray) -> bool:
-        """Whether any of the bodies (n,) bool moves faster, by one of the velocities (n, 12), than what counts as resting."""
-        return any(
-            (np.linalg.norm(qd[:, :3], axis=1) + self.reach * np.linalg.norm(qd[:, 3:], axis=1))[touching].max(initial=0.0)
-            > self.settings.tolerance
-            for qd in velocities
-        )
+    def stirred(self, touching: np.ndarray, *velocities: np.ndarray) -> np.ndarray:
+        """(n,) bool, bodies of worlds in which any of the bodies (n,) bool moves faster, by one of the velocities (n, 12), than
+        what counts as resting."""
+        moves = np.zeros(len(touching), dtype=bool)
+        for qd in velocities:
+            speed = np.linalg.norm(qd[:, :3], axis=1) + self.reach * np.linalg.norm(qd[:, 3:], axis=1)
+            moves |= touching & (speed > self.settings.tolerance)
+        world = self.model.bodies.world
+        return np.isin(world, world[moves])
 
     def rebound(
         self,
@@ -274,15 +276,16 @@ class Restitution:
             if held:
                 pushes = np.zeros((2, n, 6))
                 pushes[:, both[0]] = lever[k[0]].reshape(2, 2, 6)
-                moved = system.apply(pushes.reshape(2, -1).T)
-                stop = -np.linalg.lstsq(pushes.reshape(2, -1) @ moved, slip[0], rcond=1e-12)[0][None]
+                moved = system.apply(pushes.reshape(2, -1).T).T.reshape(2, n, 6)
+                answers = lever[k[0]] @ moved[:, both[0]].reshape(2, 12).T
+                stop = -np.linalg.lstsq(answers, slip[0], rcond=1e-12)[0][None]
             else:
                 stop = -(resists[k] @ slip)
             least = np.minimum(1.0, most[k] / np.maximum(np.linalg.norm(stop[:, :, 0], axis=1), 1e-300))
             pull = stop * least[:, None, None]
             out[both] += (pull.transpose(0, 2, 1) @ lever[k]).reshape(-1, 2, 6)
             if held:
-                moving += (moved @ pull[0, :, 0]).reshape(n, 6)
+                moving += pull[0, 0, 0] * moved[0] + pull[0, 1, 0] * moved[1]
             else:
                 moving[both] += (pull.transpose(0, 2, 1) @ own[k]).reshape(-1, 2, 6)
         return out.ravel()

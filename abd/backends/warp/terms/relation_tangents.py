@@ -37,8 +37,8 @@ class RelationTangents:
         self.chosen = np.concatenate(self.terms) if self.terms else np.zeros(0, dtype=int)
         self.piece = host.piece_starts[self.chosen]
 
-    def begin(self, ch2: float, time: float) -> None:
-        """Begin a (sub)step of c h^2 [s^2] that ends at `time` [s]."""
+    def begin(self, ch2: float | np.ndarray, time: float | np.ndarray) -> None:
+        """Begin a (sub)step of c h^2 [s^2] that ends at `time` [s], of all or (n,), where nothing is given."""
         self.ch2, self.time = ch2, time
 
     def set(self, values: wp.array) -> None:

@@ -31,9 +31,11 @@ _COLUMNS = (
 
 @dataclass(frozen=True)
 class _Timed:
-    """Rows `row` (k,) whose entries of `out` the functions give, by way of `values`; row i has function which[i]."""
+    """Rows `row` (k,) whose entries of `out` the functions give, by way of `values`; row i has function which[i] and is of
+    bodies[i]."""
 
     row: wp.array
+    bodies: np.ndarray
     values: wp.array
     out: wp.array
     functions: list[Callable[[float], float]]
@@ -48,7 +50,7 @@ class RowMemory:
         resolved, light: (R,) bool, `abd.joints.rows.springs`; shares: (3,) those of the scheme at work.
 
     Attributes:
-        scale: (1,) c h^2 of the step at work [s^2].
+        scale: (n,) c h^2 of the step at work [s^2].
         gain: (R,) by how much the energy of the rows grew in the last step [J] (`abd.joints.rows.gains`).
     """
 
@@ -79,8 +81,9 @@ class RowMemory:
         self.functions: list[_Timed] = []
         self._pool = Pool(device)
         self.revision = -1
-        self.ch2 = self.ch2_now = 1.0
-        self.scale = device.upload([self.ch2_now], wp.float64)
+        self.ch2: float | np.ndarray = 1.0
+        self.ch2_now: float | np.ndarray = 1.0
+        self.scale = device.upload(np.ones(joints.n), wp.float64)
 
     # the host's copies --------------------------------------------------------------------------------------------
 
@@ -108,15 +111,17 @@ class RowMemory:
         """Laws of the last step, which left `memory`."""
         read, system = self.device.read, self.system
         law, p, shift = read(self.memory.law), read(self.memory.p), system.shifts(memory, self.ch2)
-        return Applied.of_step(law, p, system.linear.K, shift, self.ch2)
+        return Applied.of_step(system, law, p, shift, self.ch2)
 
     # one step -----------------------------------------------------------------------------------------------------
 
-    def begin(self, scheme: tuple[wp.array, wp.array], ch2: float, time: float, speed: float, pose, q) -> int | None:
-        """Laws of a (sub)step that ends at `time` [s]; see `JointSystem.laws`.
+    def begin(
+        self, scheme: tuple[wp.array, ...], ch2: float | np.ndarray, time: float | np.ndarray, speed: float, pose, q
+    ) -> int | None:
+        """Laws of a (sub)step of c h^2 [s^2] that ends at `time` [s], of all or (n,); see `JointSystem.laws`.
 
         Args:
-            scheme: the integrator's weights (2, 9) and the modes of the bodies (n,).
+            scheme: `DeviceScheme.of_rows`.
             pose: where it begins; q: function that gives it on the host (n, 12).
 
         Returns:
@@ -132,17 +137,17 @@ class RowMemory:
         self.launch_laws(scheme, speed)
         return self._closed_gap() if rows and self.system.has_barriers else None
 
-    def aim(self, ch2: float, time: float) -> None:
-        """What the host has to say of a (sub)step that ends at `time` [s]."""
-        if ch2 != self.ch2_now:
+    def aim(self, ch2: float | np.ndarray, time: float | np.ndarray) -> None:
+        """What the host has to say of a (sub)step of c h^2 [s^2] that ends at `time` [s], of all or (n,)."""
+        if isinstance(ch2, np.ndarray) or isinstance(self.ch2_now, np.ndarray) or ch2 != self.ch2_now:
             self.ch2_now = float("nan")  # whatever stops this, nobody takes the number for the one on the device
-            self.device.write(self.scale, np.array([ch2]))
-            self.ch2_now = float(ch2)
+            self.device.write(self.scale, np.full(len(self.scale), ch2))
+            self.ch2_now = ch2
         if self.joints.row_count:
             self._place_targets(time)
             self.joints.relations.begin(self.ch2_now, time)
 
-    def launch_laws(self, scheme: tuple[wp.array, wp.array], speed: float) -> None:
+    def launch_laws(self, scheme: tuple[wp.array, ...], speed: float) -> None:
         """Laws of the (sub)step that was aimed at, by launches only; see `begin`."""
         launch, joints, rows = self.device.launch, self.joints, self.joints.row_count
         if self.has_exact_linear:
@@ -153,7 +158,7 @@ class RowMemory:
         """The efforts of the rows as the host has them."""
         self.device.write(self.acting.effort, self.system.acting.effort)
 
-    def _place_targets(self, time: float) -> None:
+    def _place_targets(self, time: float | np.ndarray) -> None:
         """Targets and rates of the present time."""
         acting = self.system.acting
         if self.revision != acting.revision:
@@ -165,8 +170,17 @@ class RowMemory:
                 if found:
                     self.functions.append(self._timed(name, found))
         for one in self.functions:
-            self.device.write(one.values, np.array([function(time) for function in one.functions])[one.which])
+            self.device.write(one.values, self._found(one, time))
             self.device.launch(row_memory.place_targets, len(one.which), one.row, one.values, one.out)
+
+    @staticmethod
+    def _found(timed: _Timed, time: float | np.ndarray) -> np.ndarray:
+        """(k,) values of the functions at a time [s], of all bodies or (n,); each is asked once for any of these."""
+        if not isinstance(time, np.ndarray):
+            return np.array([function(time) for function in timed.functions])[timed.which]
+        asked = np.stack([timed.which, time[timed.bodies]], axis=1)
+        each, of = np.unique(asked, axis=0, return_inverse=True)
+        return np.array([timed.functions[int(which)](float(at)) for which, at in each])[of.ravel()]
 
     def _timed(self, name: str, found: dict[int, Callable[[float], float]]) -> _Timed:
         """Rows (k,) that functions of time rule; the arrays are as long as they can ever become."""
@@ -176,7 +190,8 @@ class RowMemory:
         self.device.write(row, np.array(list(found), dtype=np.int32))
         which = np.array([place[id(function)] for function in found.values()])
         values = self._pool.get(f"{name}_values", rows, wp.float64)
-        return _Timed(row, values, getattr(self.memory, name), list(several.values()), which)
+        bodies = self.system.row_bodies[1][list(found)]
+        return _Timed(row, bodies, values, getattr(self.memory, name), list(several.values()), which)
 
     def _measure(self, pose) -> None:
         """Values of the measures at a pose."""
@@ -217,7 +232,7 @@ class RowMemory:
         """The step that was begun is the last one now."""
         self.ch2 = self.ch2_now
 
-    def launch_finish(self, scheme: tuple[wp.array, wp.array], pose, ch2: wp.array, totals: Totals) -> None:
+    def launch_finish(self, scheme: tuple[wp.array, ...], pose, ch2: wp.array, totals: Totals) -> None:
         """Remember what the rows did in the step that ended at a pose, whose figures go to "linear" and "measured", with
         c h^2 (n,) of the bodies; by launches only, `settle` has to follow."""
         joints, scale = self.joints, self.scale
