@@ -8,6 +8,7 @@ import pytest
 import abd
 from abd.errors import SceneError, StepFailure
 from abd.step import substep
+from abd.step.retries import Retries
 
 
 def pile(speed: float = 0.0) -> abd.Scene:
@@ -50,13 +51,15 @@ def tumbling(k: int = 0, boxes: int = 3) -> abd.Scene:
     return scene
 
 
-def side_by_side(scenes: list[abd.Scene], device: str) -> abd.Simulation:
-    """Scenes that differ in how their bodies begin, as worlds of one."""
+def side_by_side(scenes: list[abd.Scene], device: str, joints: tuple[str, ...] = ()) -> abd.Simulation:
+    """Scenes that differ in how their bodies begin, and in the drives of some joints, as worlds of one."""
     out = scenes[0].replicate(len(scenes))
     for world, alone in enumerate(scenes):
         for body in alone.spec.body:
             one = out.body(f"w{world}_{body.name}")
             one.velocity, one.position, one.axis_angle = body.velocity, body.position, body.axis_angle
+        for name in joints:
+            out.joint(f"w{world}_{name}").drive = alone.joint(name).drive
     return abd.Simulation(out, device=device)
 
 
@@ -92,6 +95,58 @@ def test_worlds_with_joints_and_drives_are_what_they_are_alone():
             one.step()
             np.testing.assert_array_equal(of_world(many, world), one.stepper.q, err_msg=f"step {step}, world {world}")
     assert any(one.stepper.touching.any() for one in alone)
+
+
+def armed(k: int, wrist: dict, enforcement: str = "exact", **solver) -> abd.Scene:
+    """Two boxes that are thrown, and an arm whose hand a drive swings at them in time, every k otherwise."""
+    scene = abd.Scene(solver={"dt": 0.01, "tolerance": 1e-3, **solver})
+    scene.add_material("default", mu=0.4, restitution=0.3)
+    scene.add_body("ground", half_space={})
+    for b in range(2):
+        turn = {"axis": (1, b, 2), "degrees": 20 * b + 3 * k}
+        place = {"position": (0.02 * b + 0.01 * k, 0, 0.09 + 0.17 * b), "axis_angle": turn}
+        scene.add_body(f"box{b}", box=(0.1,) * 3, density=1000, velocity=(0.4 * k - 0.5, 0, 0), **place)
+    scene.add_body("arm", box=(0.3, 0.04, 0.04), density=1000, position=(0.45, 0, 0.3))
+    scene.add_body("hand", box=(0.04, 0.04, 0.2), density=1000, position=(0.32, 0, 0.22))
+    drive = {"mode": "pd", "target_deg": f"-60*sin({10 + k}*t)", "stiffness": 60.0, "damping": 1.0}
+    hinge = {"axis": (0, 1, 0), "enforcement": enforcement}
+    scene.add_hinge("shoulder", abd.WORLD, "arm", anchor=(0.6, 0, 0.3), drive=drive, **hinge)
+    scene.add_hinge("wrist", "arm", "hand", anchor=(0.32, 0, 0.3), coordinate={"theta": wrist}, **hinge)
+    return scene
+
+
+@pytest.mark.parametrize(
+    ("device", "steps", "wrist", "others"),
+    [
+        ("cpu", 24, {"range_deg": (-20, 20), "limit_restitution": 0.5}, {}),
+        ("cpu", 12, {"range_deg": (-20, 20)}, {"integrator": "bdf2"}),
+        ("cpu", 12, {"friction": 0.3, "armature": 0.01}, {}),
+        ("cpu", 12, {"stiffness": 3.0, "damping": 0.01}, {"enforcement": "penalty"}),
+        ("numpy", 7, {"friction": 0.1}, {"integrator": "bdf1"}),
+    ],
+)
+def test_worlds_with_joints_go_through_pieces_side_by_side(monkeypatch, device, steps, wrist, others):
+    """As they do alone, with drives by their own times: nobody goes by himself, and limits, friction, rotors and springs are
+    what they are alone."""
+    single = Retries._alone
+    monkeypatch.setattr(Retries, "_alone", lambda self, *rest: single(self, *rest) if self.alone else pytest.fail("by itself"))
+    scenes = [armed(k, wrist, **others) for k in (range(4) if device == "cpu" else (4, 5))]
+    count = len(scenes)
+    out = side_by_side(scenes, device, joints=("shoulder",))
+    alone, pieces = [abd.Simulation(scene, device=device) for scene in scenes], 0
+    for stepper in (out.stepper, *(one.stepper for one in alone)):
+        stepper.retries.alone = stepper is not out.stepper
+    for step in range(steps):
+        pieces += out.step().substeps > 1
+        states = [one.reshape(count, -1, 12) for one in (out.stepper.q, out.stepper.qd)]
+        for world, one in enumerate(alone):
+            one.step()
+            for found, there in zip(states, (one.stepper.q, one.stepper.qd), strict=True):
+                np.testing.assert_array_equal(found[world], there, err_msg=f"step {step}, world {world}")
+    assert pieces
+    for name in ("drive", "friction", "integration"):
+        total = sum(getattr(one.stepper.work, name) for one in alone)
+        assert getattr(out.stepper.work, name) == pytest.approx(total, rel=1e-7), name
 
 
 def without_a_way(monkeypatch, *worlds: int) -> None:
