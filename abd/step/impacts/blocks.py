@@ -61,10 +61,3 @@ class Blocks:
     def sums_of_bodies(self, chosen: np.ndarray, values: np.ndarray) -> np.ndarray:
         """(w,) sums of values (m,) of the bodies (n,) bool that are chosen, in their order."""
         return np.bincount(self.bodies[chosen], weights=values, minlength=self.count)[: self.count]
-
-    def in_turn(self, chosen: np.ndarray) -> list[np.ndarray]:
-        """Some of the pairs (m,), in order: positions among them of the first ones of all blocks, the second ones, and so on."""
-        number = self.number[chosen]
-        rank = np.arange(len(chosen)) - np.searchsorted(number, number)
-        order = np.argsort(rank, kind="stable")
-        return np.split(order, np.flatnonzero(np.diff(rank[order])) + 1)

@@ -48,10 +48,10 @@ from abd.joints.rows.sizes import half_length
 from abd.joints.rows.system import JointSystem
 from abd.model import Joint, Kind, Model
 from abd.potentials import free_motion
-from abd.potentials.rolling import tangents
 from abd.potentials.sweeps import least_yielding, swept
 from abd.rotations import axial
 from abd.step.impacts.blocks import Blocks
+from abd.step.impacts.impact_friction import friction_of
 from abd.step.impacts.mobility import Mobility
 from abd.step.impacts.reflections import Sweep, brought, reflected
 from abd.step.impacts.strikes import Strikes
@@ -115,6 +115,7 @@ class Restitution:
         self.kinematic = model.bodies.kind == Kind.KINEMATIC
         self.reach = 2.0 * half_length(model.bodies.mass, model.bodies.moment)
         self._built_for, self._warned = None, False
+        self._rubs = self.settings.friction_iterations != 0
 
     def stirred(self, touching: np.ndarray, *velocities: np.ndarray) -> np.ndarray:
         """(n,) bool, bodies of worlds in which any of the bodies (n,) bool moves faster, by one of the velocities (n, 12), than
@@ -202,7 +203,7 @@ class Restitution:
         spared = self._spared(impacts, A.diagonal(), met, struck, blocks)
         s = brought(sweep, A, left, *law)
         added, friction = mobility.apply(P.T @ s), np.zeros(6 * len(q))
-        pull = self._friction(part, s, now + added, mobility, q, blocks)
+        pull = friction_of(part, s, now + added, mobility, q, self.model.bodies.radius) if self._rubs else None
         if pull is not None:
             friction = mobility.apply(pull)
             s_rubbed = brought(sweep, A, left + P @ friction, *law)
@@ -244,51 +245,6 @@ class Restitution:
         gives, strikes = (0.5 * one**2 / weight for one in (power, np.minimum(met, 0.0)))
         given = blocks.sums(np.where(yields & elastic, gives, 0.0))
         return np.minimum(given, SPARED * blocks.sums(np.where(yields, strikes, 0.0)))
-
-    def _friction(
-        self, part: Strikes, s: np.ndarray, twists: np.ndarray, system: Mobility, q: np.ndarray, blocks: Blocks
-    ) -> np.ndarray | None:
-        """(6 n,) impulses of friction for what is added, None without any: in every block pair by pair, each against the slip
-        that is left."""
-        mu = part.mu
-        rubs = np.flatnonzero((mu > 0.0) & (s > 0.0))
-        if self.settings.friction_iterations == 0 or not len(rubs):
-            return None
-        n, p, radius = len(q), q[:, :3], self.model.bodies.radius
-        pairs, force = part.pairs[rubs], part.impulses[rubs, 0, :3]
-        size = np.linalg.norm(force, axis=1)
-        normal = force / size[:, None]
-        across = tangents(normal)
-        tangent = np.stack([across, np.cross(normal, across)], axis=1)[:, None]
-        arm = (part.center[rubs] - radius[pairs[:, 0], None] * normal)[:, None] - p[pairs]
-        lever = np.concatenate(np.broadcast_arrays(tangent, np.cross(arm[:, :, None], tangent)), axis=3)
-        lever[:, 1] *= -1.0
-        own = lever @ system.blocks[pairs]
-        joined, most = system.joined[pairs].any(axis=1), mu[rubs] * s[rubs] * size
-        resists = np.linalg.pinv(np.einsum("kbti,kbui->ktu", lever, own), rcond=1e-12, hermitian=True)
-        # the tangents of both bodies side by side: (k, 2, 12)
-        lever, own = (np.ascontiguousarray(one.transpose(0, 2, 1, 3)).reshape(-1, 2, 12) for one in (lever, own))
-        out, moving = np.zeros((n, 6)), twists.reshape(n, 6).copy()
-        for k in blocks.in_turn(rubs):
-            both = pairs[k]
-            slip = lever[k] @ moving[both].reshape(-1, 12, 1)
-            held = joined[k].any()  # by joints, then there is but one block
-            if held:
-                pushes = np.zeros((2, n, 6))
-                pushes[:, both[0]] = lever[k[0]].reshape(2, 2, 6)
-                moved = system.apply(pushes.reshape(2, -1).T).T.reshape(2, n, 6)
-                answers = lever[k[0]] @ moved[:, both[0]].reshape(2, 12).T
-                stop = -np.linalg.lstsq(answers, slip[0], rcond=1e-12)[0][None]
-            else:
-                stop = -(resists[k] @ slip)
-            least = np.minimum(1.0, most[k] / np.maximum(np.linalg.norm(stop[:, :, 0], axis=1), 1e-300))
-            pull = stop * least[:, None, None]
-            out[both] += (pull.transpose(0, 2, 1) @ lever[k]).reshape(-1, 2, 6)
-            if held:
-                moving += pull[0, 0, 0] * moved[0] + pull[0, 1, 0] * moved[1]
-            else:
-                moving[both] += (pull.transpose(0, 2, 1) @ own[k]).reshape(-1, 2, 6)
-        return out.ravel()
 
     def _within_energy(
         self, step: Step, added, part: Strikes, s: np.ndarray, spared: np.ndarray, blocks: Blocks
