@@ -70,21 +70,23 @@ def momenta(model: Model, q: np.ndarray, qd: np.ndarray) -> tuple[np.ndarray, np
     return np.einsum("n,ni->i", m, v), angular
 
 
-def potential_energies(model: Model, q: np.ndarray, among: np.ndarray | None = None) -> dict[str, float]:
-    """Gravity and elastic energy of the dynamic bodies [J], among some (n,) bool or all."""
-    bodies, A = model.bodies, q[:, 3:].reshape(-1, 3, 3)
-    dynamic, elastic = bodies.kind == Kind.DYNAMIC, 0.0
-    dynamic = dynamic if among is None else dynamic & among
-    stiffness = bodies.kappa * bodies.volume
-    for chosen, law in (
-        (bodies.elasticity != Elasticity.ARAP, orthogonality),
-        (bodies.elasticity == Elasticity.ARAP, arap),
-    ):
-        mine = dynamic & chosen
-        if mine.any():
-            elastic += law.energy(stiffness[mine], A[mine]).sum()
+def potential_energies(model: Model, q: np.ndarray) -> dict[str, float]:
+    """Gravity and elastic energy of the dynamic bodies [J]."""
+    bodies = model.bodies
+    dynamic = bodies.kind == Kind.DYNAMIC
     gravity = -float(np.sum(bodies.mass[dynamic] * (q[dynamic, :3] @ model.settings.gravity)))
-    return {"gravity": gravity, "elastic": float(elastic)}
+    return {"gravity": gravity, "elastic": float(elastic_energies(model, q, dynamic).sum())}
+
+
+def elastic_energies(model: Model, q: np.ndarray, among: np.ndarray) -> np.ndarray:
+    """(m,) elastic energies of the bodies `among` (n,) bool [J]."""
+    bodies, A = model.bodies, q[among, 3:].reshape(-1, 3, 3)
+    stiffness, arap_law = (bodies.kappa * bodies.volume)[among], bodies.elasticity[among] == Elasticity.ARAP
+    out = np.zeros(len(A))
+    for mine, law in ((~arap_law, orthogonality), (arap_law, arap)):
+        if mine.any():
+            out[mine] = law.energy(stiffness[mine], A[mine])
+    return out
 
 
 def external_work(

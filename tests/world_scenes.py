@@ -36,13 +36,33 @@ def tumbling(k: int = 0, boxes: int = 3) -> abd.Scene:
     return scene
 
 
-def side_by_side(scenes: list[abd.Scene], device: str) -> abd.Simulation:
-    """Scenes that differ in how their bodies begin, as worlds of one."""
+def armed(k: int, wrist: dict, enforcement: str = "exact", **solver) -> abd.Scene:
+    """Two boxes that are thrown, and an arm whose hand a drive swings at them in time, every k otherwise."""
+    scene = abd.Scene(solver={"dt": 0.01, "tolerance": 1e-3, **solver})
+    scene.add_material("default", mu=0.4, restitution=0.3)
+    scene.add_body("ground", half_space={})
+    for b in range(2):
+        turn = {"axis": (1, b, 2), "degrees": 20 * b + 3 * k}
+        place = {"position": (0.02 * b + 0.01 * k, 0, 0.09 + 0.17 * b), "axis_angle": turn}
+        scene.add_body(f"box{b}", box=(0.1,) * 3, density=1000, velocity=(0.4 * k - 0.5, 0, 0), **place)
+    scene.add_body("arm", box=(0.3, 0.04, 0.04), density=1000, position=(0.45, 0, 0.3))
+    scene.add_body("hand", box=(0.04, 0.04, 0.2), density=1000, position=(0.32, 0, 0.22))
+    drive = {"mode": "pd", "target_deg": f"-60*sin({10 + k}*t)", "stiffness": 60.0, "damping": 1.0}
+    hinge = {"axis": (0, 1, 0), "enforcement": enforcement}
+    scene.add_hinge("shoulder", abd.WORLD, "arm", anchor=(0.6, 0, 0.3), drive=drive, **hinge)
+    scene.add_hinge("wrist", "arm", "hand", anchor=(0.32, 0, 0.3), coordinate={"theta": wrist}, **hinge)
+    return scene
+
+
+def side_by_side(scenes: list[abd.Scene], device: str, joints: tuple[str, ...] = ()) -> abd.Simulation:
+    """Scenes that differ in how their bodies begin, and in the drives of some joints, as worlds of one."""
     out = scenes[0].replicate(len(scenes))
     for world, alone in enumerate(scenes):
         for body in alone.spec.body:
             one = out.body(f"w{world}_{body.name}")
             one.velocity, one.position, one.axis_angle = body.velocity, body.position, body.axis_angle
+        for name in joints:
+            out.joint(f"w{world}_{name}").drive = alone.joint(name).drive
     return abd.Simulation(out, device=device)
 
 

@@ -111,9 +111,10 @@ class Loads:
         for one in self._entries:
             self._add_to(force, torque, one, of_body(time, one.body), h)
         jumping, stepper = jumps(self._before[0], force) | jumps(self._before[1], torque), self._simulation.stepper
+        jumping &= ~stepper.absent  # others are at another time
         if jumping.any() and np.any(stepper.previous_h != 0.0):
             stepper.modes.jump(jumping)
-        there = ~stepper.absent[:, None]  # others are at another time
+        there = ~stepper.absent[:, None]
         np.copyto(self.force, force, where=there)
         np.copyto(self.torque, torque, where=there)
         self._idle, self._settled = not self._entries, False

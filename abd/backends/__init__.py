@@ -25,13 +25,19 @@ SMALL = 128
 host does between them, and threads share them, which records have no part in."""
 LINKS = 8
 """Bodies of a mechanism after which so many more count as one: they touch few others, so that their kernels stay short."""
+MOST = 1024
+"""Bodies up to which it does so in small scenes beside one another, as worlds: beyond that launches are worth two threads."""
 
 
 def is_small(model: Model) -> bool:
-    """Whether a scene is so small that the processor records it."""
-    linked = np.bincount(joined_components(model))
+    """Whether a scene is so small that the processor records it, or the largest of its worlds is, if there are not too many."""
+    mechanism, world = joined_components(model), model.bodies.world
+    linked = np.bincount(mechanism)
     further = np.maximum(linked - LINKS, 0)
-    return bool((linked - further + further / LINKS).sum() <= SMALL)
+    worlds = np.zeros(len(linked), dtype=int)
+    worlds[mechanism] = world
+    counts = np.bincount(worlds, weights=linked - further + further / LINKS)
+    return bool(counts.max(initial=0.0) <= SMALL and counts.sum() <= (SMALL if len(counts) == 1 else MOST))
 
 
 def create(model: Model, device: str = "auto") -> Backend:

@@ -171,8 +171,8 @@ class Rows(Protocol):
     def load(self, memory: JointMemory) -> None:
         """Go on from a memory of the host's."""
 
-    def begin_joints(self, ch2: float, time: OfBodies, speed: float) -> int | None:
-        """Laws of a (sub)step that was begun and ends at `time` [s], of all bodies or (n,) (`JointSystem.laws`).
+    def begin_joints(self, ch2: OfBodies, time: OfBodies, speed: float) -> int | None:
+        """Laws of a (sub)step of c h^2 [s^2] that was begun and ends at `time` [s], of all or (n,) (`JointSystem.laws`).
 
         Returns:
             the first barrier row whose gap is closed, None without."""

@@ -76,9 +76,12 @@ class Path:
 
     def state(self, alpha: float) -> np.ndarray:
         """(n, 12) states of all bodies at one alpha."""
-        everybody, at = np.arange(len(self.p)), np.full(len(self.p), float(alpha))
-        maps = self.maps(everybody, at).reshape(-1, 9)
-        return np.concatenate([self.origins(everybody, at), maps], axis=1)
+        return self.states(np.full(len(self.p), float(alpha)))
+
+    def states(self, alpha: np.ndarray) -> np.ndarray:
+        """(n, 12) states of all bodies, each at an alpha (n,) of its own."""
+        everybody = np.arange(len(self.p))
+        return np.concatenate([self.origins(everybody, alpha), self.maps(everybody, alpha).reshape(-1, 9)], axis=1)
 
 
 def follow(q: np.ndarray, direction: np.ndarray, turning: np.ndarray, radius: np.ndarray) -> Path:

@@ -320,14 +320,16 @@ def _two_steps(h: float, before: float) -> np.ndarray:
     return np.array([0.0, 0.0, 0.0, 0.0, old / new, -oldest / new, new, 1.0 / h, oldest])
 
 
-def row_shares(rule: Scheme, mode: np.ndarray, parent: np.ndarray, child: np.ndarray) -> np.ndarray:
-    """(R,) `Scheme.shares` of rows between bodies parent (R,), -1 for the world, and child (R,)."""
+def row_shares(rule: Scheme | Schemes, mode: np.ndarray, parent: np.ndarray, child: np.ndarray) -> np.ndarray:
+    """(R,) `Scheme.shares`, which all schemes of an integrator have, of rows between bodies parent (R,), -1 for the world, and
+    child (R,)."""
     modes = np.append(mode, Mode.SMOOTH)  # the last one stands for the world
-    return np.asarray(rule.shares)[np.minimum(modes[parent], modes[child])]
+    return np.asarray(rule.each[0].shares)[np.minimum(modes[parent], modes[child])]
 
 
-def row_weights(rule: Scheme, mode: np.ndarray, parent: np.ndarray, child: np.ndarray) -> np.ndarray:
+def row_weights(rule: Scheme | Schemes, mode: np.ndarray, parent: np.ndarray, child: np.ndarray) -> np.ndarray:
     """(9, R) weights of rows between bodies parent (R,), -1 for the world, and child (R,): over two steps where both have
     the mode `SMOOTH`, which stands for all bodies that are not dynamic too."""
     smooth = np.append(mode == Mode.SMOOTH, True)  # the last one stands for the world
-    return rule.weights[(smooth[parent] & smooth[child]).astype(int)].T
+    of = np.broadcast_to(rule.of, len(mode))[child]
+    return np.stack([one.weights for one in rule.each])[of, (smooth[parent] & smooth[child]).astype(int)].T

@@ -21,39 +21,53 @@ YIELDS = 1e-14
 """Smallest inverse mass A_kk / size_k^2, of the largest one, for which a pair yields to its impulse, however small that was."""
 
 
-def least_yielding(diagonal: np.ndarray, size: np.ndarray) -> np.ndarray:
-    """(k,) A_kk [J] beyond which pairs yield to their impulses of the sizes (k,) [N s]."""
+def least_yielding(diagonal: np.ndarray, size: np.ndarray, starts: np.ndarray) -> np.ndarray:
+    """(k,) A_kk [J] beyond which pairs yield to their impulses of the sizes (k,) [N s]; of blocks that begin with the rows
+    `starts` (w + 1,), the last one at their end."""
     weight = size * size
-    return YIELDS * float((diagonal / weight).max(initial=0.0)) * weight
+    largest = np.maximum.reduceat(np.maximum(diagonal / weight, 0.0), starts[:-1])
+    return YIELDS * np.repeat(largest, np.diff(starts)) * weight
+
+
+def yielding(A: sparse.csr_matrix, size: np.ndarray, starts: np.ndarray, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Those of some rows (m,) that yield to their impulses, and with which of them every block begins (w + 1,)."""
+    diagonal, among = A.diagonal(), np.zeros(len(size))
+    among[rows] = diagonal[rows]
+    rows = rows[diagonal[rows] > least_yielding(among, size, starts)[rows]]
+    return rows, np.searchsorted(rows, starts)
 
 
 def swept(
-    A: sparse.csr_matrix, power: np.ndarray, low: np.ndarray, high: np.ndarray, size: np.ndarray, fastest: float
-) -> np.ndarray:
-    """(k,) factors.
+    A: sparse.csr_matrix, power: np.ndarray, low: np.ndarray, high: np.ndarray, size: np.ndarray, fastest: np.ndarray,
+    starts: np.ndarray, rows: np.ndarray,
+) -> np.ndarray:  # fmt: skip
+    """(k,) factors, in w blocks of rows that have nothing to do with one another, and end by themselves.
 
     Args:
         A: (k, k) symmetric, powers per factor [J]; power, low, high: (k,) [J]; size: (k,) of the impulses [N s].
-        fastest: normal speed that the others are measured by [m/s].
+        fastest: (w,) normal speeds that others of the block are measured by [m/s].
+        starts: (w + 1,) the first row of every block, and k; no block is empty.
+        rows: (m,) those that are swept, in order; the factors of others are 0.
     """
     diagonal = A.diagonal()
     x, power = np.zeros(len(power)), power.copy()
-    yields = np.flatnonzero(diagonal > least_yielding(diagonal, size))
-    for _ in range(SWEEPS):
-        largest = 0.0
-        for k in yields:
-            free = power[k] - diagonal[k] * x[k]
-            found = 0.0
-            if free < low[k]:
-                found = (low[k] - free) / diagonal[k]
-            elif free > high[k]:
-                found = max((high[k] - free) / diagonal[k], -1.0)
-            change = found - x[k]
-            if change != 0.0:
-                x[k] = found
-                row = slice(A.indptr[k], A.indptr[k + 1])
-                power[A.indices[row]] += change * A.data[row]
-                largest = max(largest, abs(change) * diagonal[k] / size[k])
-        if largest <= SETTLED * fastest:
-            break
+    rows, first = yielding(A, size, starts, rows)
+    for block in range(len(fastest)):
+        for _ in range(SWEEPS):
+            largest = 0.0
+            for k in rows[first[block] : first[block + 1]]:
+                free = power[k] - diagonal[k] * x[k]
+                found = 0.0
+                if free < low[k]:
+                    found = (low[k] - free) / diagonal[k]
+                elif free > high[k]:
+                    found = max((high[k] - free) / diagonal[k], -1.0)
+                change = found - x[k]
+                if change != 0.0:
+                    x[k] = found
+                    row = slice(A.indptr[k], A.indptr[k + 1])
+                    power[A.indices[row]] += change * A.data[row]
+                    largest = max(largest, abs(change) * diagonal[k] / size[k])
+            if largest <= SETTLED * fastest[block]:
+                break
     return x

@@ -43,12 +43,18 @@ class Beginning:
     def __init__(self, stepper: Stepper):
         self.stepper, self.model, self.backend = stepper, stepper.model, stepper.backend
 
+    @property
+    def ahead(self) -> bool:
+        """Whether mechanisms may be about to take their first step."""
+        alpha = self.model.settings.integrator == "generalized_alpha" and len(self.model.joints) > 0
+        return alpha and bool(np.any(np.equal(self.stepper.previous_h, 0.0)))
+
     def prepare(self, h: float, progress: Progress) -> State | None:
         """Give what takes its first step in one of h [s] what it needs to remember; mechanisms for which a step that is tried
         fails get nothing. Returns the state as it was, None where nobody got anything; what it costs is the progress's
         `opening`."""
-        stepper, model = self.stepper, self.model
-        if stepper.previous_h != 0.0 or model.settings.integrator != "generalized_alpha" or not len(model.joints):
+        stepper = self.stepper
+        if not self.ahead:
             return None
         rule, struck, _ = stepper.substeps.begin(h)
         who = self._who(struck | stepper.off | stepper.absent)

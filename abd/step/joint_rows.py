@@ -24,8 +24,8 @@ class JointRows:
         self.model, self.backend, self.linked, self.copies = model, backend, linked, copies
         self.turning = Turning(model)
 
-    def begin(self, ch2: float, time: OfBodies) -> None:
-        """Laws of all joint rows in a (sub)step of c h^2 [s^2] that ends at `time` [s]."""
+    def begin(self, ch2: OfBodies, time: OfBodies) -> None:
+        """Laws of all joint rows in a (sub)step of c h^2 [s^2] that ends at `time` [s], of all bodies or (n,)."""
         row = self.backend.rows.begin_joints(ch2, time, self.model.settings.eps_v)
         if row is not None:
             raise StepFailure("limits", self._beyond(row, float(self.backend.rows.joint_memory().history[0][row])))
@@ -41,9 +41,9 @@ class JointRows:
         joints.load(np.linalg.norm(carried[:, :3], axis=1))
         self.backend.rows.take_efforts()
 
-    def refuse_turns(self, time: OfBodies, h: float, fastest: float, absent: np.ndarray) -> None:
-        """Refuse a (sub)step of h [s] from `time` [s] in which angles of joint rows turn too far by their speeds, at most
-        `fastest` [1/s], or by their drives; of bodies that are not `absent` (n,)."""
+    def refuse_turns(self, time: OfBodies, h: OfBodies, fastest: float, absent: np.ndarray) -> None:
+        """Refuse a (sub)step of h [s] from `time` [s], of all or (n,), in which angles of joint rows turn too far by their
+        speeds, at most `fastest` [1/s], or by their drives; of bodies that are not `absent` (n,)."""
         joints, copies = self.backend.system, self.copies
         if joints.counts_turns:
 

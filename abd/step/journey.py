@@ -251,12 +251,7 @@ class Journey:
             if time > times[-1] + 0.5 * least:
                 times.append(time)
         for begin, end in pairwise(times):
-            middle, before = 0.5 * (begin + end), start.state.q.copy()
-            after, turn = before.copy(), np.zeros((len(party), 3))
-            for way in ways:
-                if way.begin <= middle <= way.end:
-                    before[way.who], after[way.who], turn[way.who] = way.at(begin, end)
-            met = yield Meetings(before, turn, after, party)
+            met = yield Meetings(ways, begin, end, party)
             if len(met):
                 return met
         return np.zeros((0, 2), dtype=int)

@@ -77,9 +77,10 @@ class Lasting:
             self.set_steps(self._none)
 
     def end(self, bodies: np.ndarray) -> None:
-        """What acts on bodies (n,) bool has changed."""
+        """What acts on bodies (n,) bool has changed. Before a step nobody knows what hangs together with them, as islands are
+        those of the step before, which may be one of other worlds; `observe` sees to that at its end."""
         if bodies.any() and self.steps is not self._none:
-            self.set_steps(np.where(self.hang_together(bodies), 0, self.steps).astype(np.int32))
+            self.set_steps(np.where(bodies, 0, self.steps).astype(np.int32))
 
     def jumped(self, mode: np.ndarray) -> np.ndarray:
         """(n,) bool, bodies of a step of second order which does not serve them: something jumps in what hangs together."""

@@ -9,7 +9,7 @@ import numpy as np
 from abd.energies import Figures
 from abd.model import Model
 from abd.potentials import free_motion
-from abd.potentials.integrators import Mode, Scheme, Schemes, scheme
+from abd.potentials.integrators import Mode, Scheme, Schemes, longest, scheme
 from abd.rotations import axial
 from abd.step.lasting import Lasting
 from abd.step.linked import Linked
@@ -47,11 +47,13 @@ class Modes:
             self._schemes = asked, scheme(settings.integrator, *asked, settings.spectral_radius)
         return self._schemes[1]
 
-    def whirling(self, h: float, known: Figures | None, state: Callable[[], tuple[np.ndarray, np.ndarray]]) -> np.ndarray:
-        """(n,) bool, jointed bodies that turn by more than `STEADY` in a step of h from the state (positions, velocities)
-        (n, 12), whose figures may be known, which take implicit Euler, and what is joined to them."""
+    def whirling(
+        self, h: float | np.ndarray, known: Figures | None, state: Callable[[], tuple[np.ndarray, np.ndarray]]
+    ) -> np.ndarray:
+        """(n,) bool, jointed bodies that turn by more than `STEADY` in a step of h [s], of all or (n,), from the state (places,
+        velocities) (n, 12), whose figures may be known, which take implicit Euler, and what is joined to them."""
         if not self._may_whirl or (
-            known is not None and h * known.whirl < STEADY * (1.0 - STRAINED * known.orthogonality_error - 1e-9)
+            known is not None and longest(h) * known.whirl < STEADY * (1.0 - STRAINED * known.orthogonality_error - 1e-9)
         ):
             return self.linked.nobody
         tumbling = self.linked.tumbling
@@ -60,7 +62,7 @@ class Modes:
         L = np.einsum("nij,nj->ni", inertia, axial(Ad @ np.linalg.inv(A)))
         middle = np.linalg.eigvalsh(inertia)[:, 1]
         whirling = self.linked.nobody.copy()
-        whirling[tumbling] = h * np.linalg.norm(L, axis=1) > STEADY * middle
+        whirling[tumbling] = np.broadcast_to(h, len(whirling))[tumbling] * np.linalg.norm(L, axis=1) > STEADY * middle
         return self.linked.drawn_along(whirling)
 
     def of(self, rule: Scheme | Schemes, struck: np.ndarray, steady: np.ndarray) -> np.ndarray:
@@ -98,7 +100,7 @@ class Modes:
         the other, which nothing would damp."""
         jumping = np.zeros(len(self.remembers), dtype=bool)
         jumping[bodies] = True
-        self.lasting.end(jumping)
+        self.lasting.end(self.linked.drawn_along(jumping))
         known = self.remembers > np.where(self.linked.jointed, 1, 0)
         self.remembers = np.where(self.linked.drawn_along(jumping) & known, -1, self.remembers).astype(np.int32)
 

@@ -117,6 +117,9 @@ class Aside:
         last = state.previous_h
         if last != h:
             extra["forces"] = _stretched(extra["forces"].reshape(-1, 12), h / last).ravel()
+        history, began = (one.reshape(HISTORY, -1).copy() for one in (extra["joint_history"], start.extra["joint_history"]))
+        history[1], history[3] = began[0], began[2]
+        extra["joint_history"] = history.ravel()
         q, qd, some = start.q, start.qd, self.rebounded
         if settings.integrator == "bdf2" and some.any():
             q, qd = q.copy(), qd.copy()

@@ -11,6 +11,7 @@ from abd.by_bodies import among
 from abd.contact.path import between
 from abd.energies import Figures
 from abd.errors import StepFailure
+from abd.rotations import MANY
 from abd.state import State
 
 if TYPE_CHECKING:
@@ -29,14 +30,6 @@ class Way:
     before: np.ndarray | None = None
     turned: np.ndarray | None = None
     after: np.ndarray | None = None
-
-    def at(self, begin: float, end: float) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """States (k, 12) of its k bodies at two times [s] of it, and their turn (k, 3) between them [rad]."""
-        who, length = self.who, self.end - self.begin
-        nothing = np.zeros(np.count_nonzero(who))
-        path = between(self.before[who], self.after[who], self.turned[who], nothing)
-        first, last = (min(max((time - self.begin) / length, 0.0), 1.0) for time in (begin, end))
-        return path.state(first), path.state(last), (last - first) * path.w
 
 
 @dataclass(frozen=True)
@@ -111,10 +104,39 @@ class Standing:
 
 @dataclass(frozen=True)
 class Meetings:
-    """Asks which pairs (k, 2) of bodies of different parties come in one another's way
+    """Asks which pairs (k, 2) of bodies of different parties (n,) come in one another's way between two times [s] of their ways
     (`abd.backends.protocol.Ways.meetings`)."""
 
-    begin: np.ndarray
-    turn: np.ndarray
-    end: np.ndarray
+    ways: list[Way]
+    begin: float
+    end: float
     party: np.ndarray
+
+
+def passages(asking: list[Meetings], q: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """States (n, 12) at both times of those that ask, and the turns (n, 3) between them [rad], where they are on their ways;
+    bodies of none stand at q (n, 12)."""
+    before, after, turn = q.copy(), q.copy(), np.zeros((len(q), 3))
+    passing = [
+        (way, *(min(max((time - way.begin) / (way.end - way.begin), 0.0), 1.0) for time in (one.begin, one.end)))
+        for one in asking
+        for way in one.ways
+        if way.begin <= 0.5 * (one.begin + one.end) <= way.end
+    ]
+    sizes = [int(np.count_nonzero(way.who)) for way, *_ in passing]
+    at = 0
+    while at < len(passing):
+        # as many at once as are too few for `abd.rotations.polar` to look at them together
+        until = at + 1
+        while until < len(passing) and sum(sizes[at : until + 1]) < MANY:
+            until += 1
+        ways, first, last = zip(*passing[at:until], strict=True)
+        first, last = (np.repeat(one, sizes[at:until]) for one in (first, last))
+        who = np.concatenate([np.flatnonzero(way.who) for way in ways])
+        q0, q1, turned = (
+            np.concatenate([getattr(way, name)[way.who] for way in ways]) for name in ("before", "after", "turned")
+        )
+        path = between(q0, q1, turned, np.zeros(len(who)))
+        before[who], after[who], turn[who] = path.states(first), path.states(last), (last - first)[:, None] * path.w
+        at = until
+    return before, turn, after

@@ -10,8 +10,9 @@ there; all others go through it whole, without them.
     their part      |------------------------------|--|------|   as if there were nobody else
 
 Worlds never meet: where a (sub)step of several fails, every world goes through it as if it were alone, side by side with the
-others (`abd.step.rounds`), or one after the other where joints, prescribed bodies, loads that depend on time, or friction that
-is to balance know but one length of the step; and so where some begin with a piece. One that cannot go on is left where it was.
+others (`abd.step.rounds`), or one after the other where prescribed bodies, loads that depend on time, functions of users in
+joints, or friction that is to balance know but one length of the step; and so where some begin with a piece. One that cannot go
+on is left where it was.
 
 A part that fails again on its way goes on in pieces as a whole: to take it apart once more, and the parts of that, would cost
 more than it saves.
@@ -41,7 +42,7 @@ from abd.joints.closure.link_graph import connected_labels
 from abd.step.account import Work
 from abd.step.journey import Journey, movers
 from abd.step.places import Aside, Here
-from abd.step.plans import Failed, Leap, Meetings, Moment, Plan, Run, Standing, Way
+from abd.step.plans import Failed, Leap, Meetings, Moment, Plan, Run, Standing, Way, passages
 from abd.step.rounds import Rounds, Traveller, concerns
 from abd.step.ways import NotFree, next_lengths
 from abd.step.world_groups import Groups
@@ -143,8 +144,8 @@ class Retries:
                 self.refused = self.refused | journey.refused
                 return end.value
             if isinstance(asks, Meetings):
-                ways = self.stepper.backend.ways
-                answer = ways.meetings(asks.begin, asks.turn, asks.end, asks.party).pairs.astype(int)
+                stepper = self.stepper
+                answer = stepper.backend.ways.meetings(*passages([asks], journey.begin.state.q), asks.party).pairs.astype(int)
                 continue
             before = self.stepper.work
             answer = self._leap(asks, progress)
@@ -258,7 +259,7 @@ class Retries:
         """Whether all that acts in a step may have lengths by worlds."""
         stepper = self.stepper
         balances = stepper.settings.friction_iterations < 0 and stepper.backend.friction.enabled
-        return not len(stepper.model.joints) and not stepper.prescribed.any and not balances and stepper.steady()
+        return not (stepper.prescribed.any or balances or stepper.joints.asks_users) and stepper.steady()
 
     def _side_by_side(
         self, start: Moment, who: np.ndarray, each: list[Group], h: OfBodies, retries: int, progress: Progress

@@ -22,7 +22,7 @@ from abd.energies import spin
 from abd.errors import StepFailure
 from abd.step.journey import Asks
 from abd.step.places import Aside, GivenUp, together
-from abd.step.plans import Failed, Leap, Meetings, Moment, Way
+from abd.step.plans import Failed, Leap, Meetings, Moment, Way, passages
 from abd.step.ways import NotFree
 
 if TYPE_CHECKING:
@@ -81,14 +81,11 @@ class Rounds:
     def _see(self, meeting: list[Traveller]) -> None:
         """Tell who met. Who is near at the end is not looked for where others met on the way: those without are asked again."""
         while meeting:
-            state = self.start.state
-            begin, turn, end = state.q.copy(), np.zeros((len(self.worlds), 3)), state.q.copy()
             party = np.zeros(len(self.worlds), dtype=int)
             for one in meeting:
-                mine, asks = one.world, one.asks
-                begin[mine], end[mine] = asks.begin[mine], asks.end[mine]
-                turn[mine], party[mine] = asks.turn[mine], asks.party[mine]
-            found = self.backend.ways.meetings(begin, turn, end, party).pairs.astype(int).reshape(-1, 2)
+                party[one.world] = one.asks.party[one.world]
+            ways = passages([one.asks for one in meeting], self.start.state.q)
+            found = self.backend.ways.meetings(*ways, party).pairs.astype(int).reshape(-1, 2)
             left = []
             for one in meeting:
                 met = found[one.world[found].any(axis=1)]
@@ -102,13 +99,14 @@ class Rounds:
         """A round: the next (sub)steps of all. Where it fails, those whom it concerns are told, and the others not yet; False if
         nobody knows who they are."""
         stepper, worlds = self.stepper, self.worlds
-        h, previous = np.full(len(worlds), stepper.settings.dt), np.full(len(worlds), stepper.settings.dt)
+        h, previous = (np.full(len(worlds), stepper.settings.dt) for _ in range(2))
+        begins = np.full(len(worlds), self.start.state.time)
         who = np.zeros(len(worlds), dtype=bool)
         for one in leaping:
             mine = worlds == one.number
-            h[mine], previous[mine] = one.asks.h, one.place.now.state.previous_h
+            h[mine], previous[mine], begins[mine] = one.asks.h, one.place.now.state.previous_h, one.place.now.state.time
             who |= one.asks.who
-        stepper.restore(replace(self._gathered(leaping), previous_h=previous))
+        stepper.restore(replace(self._gathered(leaping), time=begins, previous_h=previous))
         stepper.work = self.work
         stepper.leave_out((self.linked & ~who) | stepper.off)
         q, qd = stepper.q, stepper.qd
@@ -136,7 +134,7 @@ class Rounds:
         return bool(told)
 
     def _gathered(self, leaping: list[Traveller]) -> State:
-        """The state from which the next round begins, each world where it is."""
+        """The state from which the next round begins, each world where it is; but for times and lengths."""
         groups: dict[tuple[int, ...], tuple[State, np.ndarray]] = {}
         for one in leaping:
             state = one.place.now.state
@@ -145,7 +143,7 @@ class Rounds:
             mine |= self.linked & one.world
         parts = [(mine, state) for state, mine in groups.values()]
         if len(parts) == 1:
-            return replace(parts[0][1], time=self.start.state.time)
+            return parts[0][1]
         return together(self.stepper, self.start.state, parts, 0.0)
 
 

@@ -109,6 +109,11 @@ class Stepper:
         self.off = self._switched
         self.leave_out(self.off)
 
+    def in_worlds_of(self, some: np.ndarray) -> np.ndarray:
+        """(n,) bool, all bodies of the worlds of some (n,) bool."""
+        world = self.model.bodies.world
+        return np.isin(world, world[some])
+
     @property
     def even(self) -> bool:
         """Whether all worlds go through the next frame by one length, after steps of one length."""

@@ -12,6 +12,7 @@ import numpy as np
 
 from abd.backends.device.memory import memory_watched
 from abd.backends.progress import Progress
+from abd.by_bodies import OfBodies
 from abd.errors import OutOfMemory, StepFailure
 from abd.potentials.integrators import Scheme, Schemes, longest
 from abd.step.newton import solve_step
@@ -36,7 +37,7 @@ class Substeps:
         self.stepper = stepper
         self.model, self.settings, self.backend = stepper.model, stepper.settings, stepper.backend
 
-    def attempt(self, h: float | np.ndarray, progress: Progress) -> Failed | None:
+    def attempt(self, h: OfBodies, progress: Progress) -> Failed | None:
         """`take` a (sub)step of h [s], of all or (n,); how it failed, with the state as before, None where it did not.
 
         Raises:
@@ -57,9 +58,9 @@ class Substeps:
             return Failed(failure, touching)
         return None
 
-    def take(self, h: float | np.ndarray, progress: Progress) -> None:
-        """One (sub)step of h [s], of all or (n,) by worlds, where there are no joints and no prescribed bodies; bodies that meet
-        a contact, a limit or a rope in it are taken through it again, without gain.
+    def take(self, h: OfBodies, progress: Progress) -> None:
+        """One (sub)step of h [s], of all or (n,) by worlds, where there are no prescribed bodies; bodies that meet a contact, a
+        limit or a rope in it are taken through it again, without gain.
 
         Raises:
             StepFailure: it did not converge, or the way to its end is not free; `take_back` has to follow.
@@ -88,7 +89,7 @@ class Substeps:
         with progress.time("end"):
             self._finish(h, mode)
 
-    def begin(self, h: float | np.ndarray) -> tuple[Scheme | Schemes, np.ndarray, np.ndarray]:
+    def begin(self, h: OfBodies) -> tuple[Scheme | Schemes, np.ndarray, np.ndarray]:
         """Put on the loads of a (sub)step of h [s]; its scheme, the bodies (n,) bool that are known to be struck in it, and those
         of them on which the same acts as before."""
         stepper = self.stepper
@@ -160,8 +161,8 @@ class Substeps:
             stepper.copies.give_memory()
             backend.steps.begin(rule, mode, settings.eps_v * rule.beta * h, goals)
             began = backend.goals.read_prescribed() if prescribed.any else None
-            self._prepare_rows(longest(h))
-            stepper.rows.begin(longest(rule.c * h * h), stepper.time + longest(h))
+            self._prepare_rows(h)
+            stepper.rows.begin(rule.c * h * h, stepper.time + h)
             start(backend, stepper.touching, stepper.sleep.ripe(stepper.joints))
             watch, late = Watch(stepper, mode, h), stepper.nobody
             try:
@@ -196,6 +197,8 @@ class Substeps:
             raise
         except StepFailure as failure:
             late = self._struck(watch.mode)
+            if failure.islands is not None:
+                late = late & stepper.in_worlds_of(failure.islands)
             if late.any():
                 return late, mode
             if failure.reason == "joints":
@@ -210,7 +213,7 @@ class Substeps:
         bodies = stepper.prescribed.bodies
         return np.where(stepper.absent[bodies, None], stepper.q[bodies], stepper.prescribed.goals(stepper.time + h))
 
-    def _finish(self, h: float | np.ndarray, mode: np.ndarray) -> None:
+    def _finish(self, h: OfBodies, mode: np.ndarray) -> None:
         """Make the iterate the new state."""
         stepper, backend = self.stepper, self.backend
         limited = backend.rows.limited()
@@ -235,14 +238,14 @@ class Substeps:
         stepper.stepped = True
         stepper.rebounds.forget()
 
-    def _take_rebound(self, struck: np.ndarray, friction: float, h: float | np.ndarray) -> None:
+    def _take_rebound(self, struck: np.ndarray, friction: float, h: OfBodies) -> None:
         """Impacts gave bodies (b,) other velocities, and friction in them has done work [J]."""
         stepper = self.stepper
-        stepper.lasting.end(stepper.rebounds.thrown)
+        stepper.lasting.end(stepper.lasting.hang_together(stepper.rebounds.thrown))
         stepper.figures = replace(stepper.figures, friction_work=stepper.figures.friction_work + friction)
         stepper.rebounds.begin_from(struck, h)
 
-    def _prepare_rows(self, h: float) -> None:
+    def _prepare_rows(self, h: OfBodies) -> None:
         """Refuse a (sub)step in which joints turn too far, and load what rubs in them."""
         stepper = self.stepper
         fastest = np.inf if stepper.figures is None else stepper.figures.fastest
@@ -254,7 +257,7 @@ class Substeps:
         stepper = self.stepper
         stepper.rows.refuse_turned(stepper.absent)
 
-    def _conclude(self, h: float | np.ndarray, limited: np.ndarray | None) -> None:
+    def _conclude(self, h: OfBodies, limited: np.ndarray | None) -> None:
         """Bookkeeping of a step whose figures are there; limits push on `limited` (n,) bodies at its end, None for nobody."""
         stepper, backend, linked = self.stepper, self.backend, self.stepper.linked
         stepper.work = stepper.work.after(stepper.figures)

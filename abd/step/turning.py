@@ -32,12 +32,12 @@ class Turning:
         self,
         joints: JointSystem,
         time: OfBodies,
-        h: float,
+        h: OfBodies,
         fastest: float,
         state: Callable[[], tuple[np.ndarray, np.ndarray, np.ndarray]],
     ) -> np.ndarray:
-        """(n,) bool, bodies of angles of joint rows that turn by more than `TURN` in a (sub)step of h [s] from `time` [s], by
-        their drives or by their speeds.
+        """(n,) bool, bodies of angles of joint rows that turn by more than `TURN` in a (sub)step of h [s] from `time` [s], of
+        all or (n,), by their drives or by their speeds.
 
         Args:
             fastest: largest |dA/dt| of a body [1/s]; state: gives positions and velocities (n, 12), and the values near which
@@ -47,9 +47,9 @@ class Turning:
         turned = np.zeros(len(self.names) + 1, dtype=bool)  # the last one stands for the world
         for bodies in joints.row_bodies:
             turned[bodies[asked]] = True
-        if 2.0 * h * fastest > TURN:
+        if 2.0 * longest(h) * fastest > TURN:
             table = joints.table
-            fast = h * np.abs(joints.turn_rates(*state())) > TURN
+            fast = np.broadcast_to(h, len(self.names))[table.child] * np.abs(joints.turn_rates(*state())) > TURN
             turned[table.child[fast]] = turned[table.parent[fast]] = True
         return turned[:-1]
 

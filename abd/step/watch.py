@@ -25,7 +25,7 @@ class Struck(Exception):
     """An iterate shows contacts that act on joined bodies of a smooth step, or impacts on bodies that touch something.
 
     Attributes:
-        bodies: (n,) bool, those and what is joined to them.
+        bodies: (n,) bool, those and what is joined to them, and others of their worlds on which contacts act.
     """
 
     def __init__(self, bodies: np.ndarray):
@@ -78,8 +78,8 @@ class Watch:
 
     def _take_dissipative(self, bodies: np.ndarray) -> None:
         """Bodies (n,) bool take implicit Euler from the present iterate on."""
-        if (bodies & self.stepper.linked.jointed).any():
-            raise Struck(bodies)
+        if (joined := bodies & self.stepper.linked.jointed).any():
+            raise Struck(bodies & self.stepper.in_worlds_of(joined))
         self.mode = self.stepper.modes.struck(self.mode, bodies)
         self._smooth = self._smooth & ~bodies
         self.backend.steps.set_mode(self.mode)

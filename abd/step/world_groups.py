@@ -1,6 +1,7 @@
 """Worlds that go through a frame by different lengths, or after steps of different lengths, where what acts there knows but one:
-joints, prescribed bodies, loads that depend on lengths, friction that is to balance. Those of one length are a group; groups go
-one after the other, each while nobody else is there, and what they came to is put together.
+prescribed bodies, functions of users in joints, loads that depend on lengths, friction that is to balance; and mechanisms that
+take their first step, before which others are tried (`abd.step.beginning`). Those of one length are a group; groups go one after
+the other, each while nobody else is there, and what they came to is put together.
 """
 
 from __future__ import annotations
@@ -35,7 +36,8 @@ class Groups:
         """(n,) bool, all bodies of the worlds of each group in which bodies `who` (n,) go through a frame of h [s]; none where
         all of them go together."""
         stepper, worlds = self.stepper, self.retries.worlds
-        if stepper.even or (self.retries.knows_lengths() and len(np.unique(worlds[who])) > 1):
+        together = self.retries.knows_lengths() and not stepper.beginning.ahead
+        if stepper.even or (together and len(np.unique(worlds[who])) > 1):
             return []
         kinds = np.stack([np.broadcast_to(one, len(who)) for one in (h, stepper.previous_h)], axis=1)
         group = np.unique(kinds, axis=0, return_inverse=True)[1].ravel()

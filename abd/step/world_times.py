@@ -1,7 +1,7 @@
 """Worlds whose frames have lengths of their own, and that are at times of their own.
 
-A frame is one step of every world, each of its own dt. Free bodies take it in one minimisation, whatever the lengths
-(`abd.potentials.integrators.Schemes`), what joints and motions move in groups of one length, one after the other
+A frame is one step of every world, each of its own dt. Free and joined bodies take it in one minimisation, whatever the lengths
+(`abd.potentials.integrators.Schemes`), what motions move in groups of one length, one after the other
 (`abd.step.world_groups`). Times matter to motions, drives and loads alone, which have those of their bodies.
 """
 

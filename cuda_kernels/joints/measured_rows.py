@@ -306,6 +306,8 @@ def row_shares(
 def effort_changes(
     first: wp.int32,
     rows: MeasuredRows,
+    owner: wp.array(dtype=wp.int32),
+    aside: wp.array(dtype=wp.int32),
     x: wp.array(dtype=wp.float64),
     predicted: wp.array(dtype=wp.float64),
     curvature: wp.array(dtype=wp.float64),
@@ -313,9 +315,12 @@ def effort_changes(
     changes: wp.array(dtype=wp.float64),
 ):
     """Change (R,) of the force of friction and of drives with an effort limit from x to the values that a model of this
-    curvature predicts, over a share of the largest force; 0 for all other rows. The next aims of friction and barriers follow
-    from it."""
+    curvature predicts, over a share of the largest force; 0 for all other rows, and where the owner (R,) is left aside (n,).
+    The next aims of friction and barriers follow from it."""
     e = wp.tid() + first
+    changes[e] = ZERO
+    if aside[owner[e]] != 0:
+        return
     largest = ZERO
     if rows.law[e] == FRICTION:
         largest = rows.p[e, slots.STRENGTH]

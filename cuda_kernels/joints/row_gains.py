@@ -61,15 +61,17 @@ def row_gains(
     rows: MeasuredRows,
     memory: Memory,
     values: wp.array(dtype=wp.float64),
-    weights: wp.array2d(dtype=wp.float64),
+    weights: wp.array3d(dtype=wp.float64),
     mode: wp.array(dtype=wp.int32),
+    of: wp.array(dtype=wp.int32),
     scale: wp.array(dtype=wp.float64),
     gain: wp.array(dtype=wp.float64),
 ):
     """gain (R,) [J] in the step that ends at measured values (m,), infinite where there is no potential; in a `FRESH` step of the
-    bodies' modes (n,) what it took of the springs' energy, negative; `scale` (1,) = c h^2 [s^2]."""
+    bodies' modes (n,) what it took of the springs' energy, negative; weights and `scale` as `set_laws` has them."""
     e = wp.tid() + first
-    gain[e] = gain_of(acting, rows, memory, mode[acting.child[e]] == FRESH, e, values, weights[0, 7], scale[0])
+    child = acting.child[e]
+    gain[e] = gain_of(acting, rows, memory, mode[child] == FRESH, e, values, weights[of[child], 0, 7], scale[child])
 
 
 @wp.func

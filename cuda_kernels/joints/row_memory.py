@@ -115,7 +115,7 @@ def row_values(
 
 @wp.func
 def steps_of(acting: Acting, mode: wp.array(dtype=wp.int32), e: wp.int32) -> wp.int32:
-    """Row of the integrator's weights (2, 9) by which a row measures rates (`abd.potentials.integrators.row_weights`)."""
+    """Row of a scheme's weights (2, 9) by which a row measures rates (`abd.potentials.integrators.row_weights`)."""
     parent = acting.parent[e]
     if mode[acting.child[e]] != SMOOTH:
         return 0
@@ -141,17 +141,18 @@ def set_laws(
     first: wp.int32,
     acting: Acting,
     memory: Memory,
-    weights: wp.array2d(dtype=wp.float64),
+    weights: wp.array3d(dtype=wp.float64),
     mode: wp.array(dtype=wp.int32),
+    of: wp.array(dtype=wp.int32),
     scale: wp.array(dtype=wp.float64),
     slow: wp.float64,
     rows: MeasuredRows,
 ):
-    """Laws (R,) and parameters (R, 8) of a step with the integrator's weights (2, 9) and the bodies' modes, and `scale` (1,) =
-    c h^2 [s^2]; `slow`: speed below which friction counts as static."""
+    """Laws (R,) and parameters (R, 8) of a step with the integrator's weights (s, 2, 9), `of` which scheme every body has one,
+    the bodies' modes, and `scale` (n,) = c h^2 [s^2] of theirs; `slow`: speed below which friction counts as static."""
     e = wp.tid() + first
-    ch2 = scale[0]
-    w = weights[steps_of(acting, mode, e)]
+    ch2 = scale[acting.child[e]]
+    w = weights[of[acting.child[e]], steps_of(acting, mode, e)]
     law = acting.law[e]
     now = memory.history[0, e]
     before = memory.history[1, e]
@@ -275,8 +276,9 @@ def remember(
     acting: Acting,
     rows: MeasuredRows,
     values: wp.array(dtype=wp.float64),
-    weights: wp.array2d(dtype=wp.float64),
+    weights: wp.array3d(dtype=wp.float64),
     mode: wp.array(dtype=wp.int32),
+    of: wp.array(dtype=wp.int32),
     scale: wp.array(dtype=wp.float64),
     memory: Memory,
     count: wp.int32,
@@ -291,7 +293,6 @@ def remember(
     """
     chunk = wp.tid() + first
     energy = ZERO
-    ch2 = scale[0]
     driven = ZERO
     lost = ZERO
     metres = ZERO
@@ -302,6 +303,7 @@ def remember(
             x = row_value(rows, e, values)
             law = rows.law[e]
             p = parameters(rows, e)
+            ch2 = scale[acting.child[e]]
             if has(acting, e, RESOLVED):
                 # as it acts
                 more = (ONE - share_of(acting, mode, e)) * ch2 * acting.stiffness[e]
@@ -311,7 +313,7 @@ def remember(
                 p[slots.STRENGTH] = K
             now = memory.history[0, e]
             before = memory.history[1, e]
-            w = weights[steps_of(acting, mode, e)]
+            w = weights[of[acting.child[e]], steps_of(acting, mode, e)]
             rate = w[6] * (x - now) + w[8] * (before - now)
 
             carried = p[slots.TARGET] - p[slots.CENTRE]
@@ -373,21 +375,21 @@ def remember(
 
 @wp.kernel
 def keep_multipliers(first: wp.int32, rows: Rows, scale: wp.array(dtype=wp.float64), multiplier: wp.array(dtype=wp.vec3d)):
-    """Forces (l,) of the exact linear rows at the end of a step, 0 for the others."""
+    """Forces (l,) of the exact linear rows at the end of a step of c h^2 (n,), 0 for the others."""
     e = wp.tid() + first
     f = wp.vec3d()
     if rows.exact[e] == 1:
-        f = -wp.cw_mul(rows.K[e], rows.shift[e]) / scale[0]
+        f = -wp.cw_mul(rows.K[e], rows.shift[e]) / scale[rows.child[e]]
     multiplier[e] = f
 
 
 @wp.kernel
 def set_shifts(first: wp.int32, rows: Rows, scale: wp.array(dtype=wp.float64), multiplier: wp.array(dtype=wp.vec3d)):
-    """Shifts of the linear rows at the beginning of a step, from the forces (l,) of the last one."""
+    """Shifts of the linear rows at the beginning of a step of c h^2 (n,), from the forces (l,) of the last one."""
     e = wp.tid() + first
     a = wp.vec3d()
     if rows.exact[e] == 1:
         for r in range(3):
             if rows.K[e][r] > ZERO:
-                a[r] = -scale[0] * multiplier[e][r] / rows.K[e][r]
+                a[r] = -scale[rows.child[e]] * multiplier[e][r] / rows.K[e][r]
     rows.shift[e] = a

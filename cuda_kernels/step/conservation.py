@@ -245,13 +245,15 @@ def balance(
     first: wp.int32,
     mechanisms: Mechanisms,
     partial: wp.array2d(dtype=wp.float64),
-    motion: wp.array2d(dtype=wp.float64),
+    of: wp.array(dtype=wp.int32),
+    motion: wp.array3d(dtype=wp.float64),
     step: StepData,
     before: Pose,
     owed: wp.array(dtype=wp.float64),
     out: Correction,
 ):
-    """What becomes of the velocities of every mechanism, and what it is owed, kept with its first body (n,)."""
+    """What becomes of the velocities of every mechanism, and what it is owed, kept with its first body (n,); bodies take steps
+    of the schemes `of` (n,), by `motion`."""
     i = wp.tid() + first
     a = Sums()
     for chunk in range(mechanisms.chunks[i], mechanisms.chunks[i + 1]):
@@ -289,7 +291,7 @@ def balance(
     K = Motions()
     had = Along()
     has = Along()
-    h = motion[SMOOTH, STEP]
+    h = motion[of[root], SMOOTH, STEP]
     B = mechanisms.twists[i]
     for j in range(count):
         w = wp.vec3d(B[j, 3], B[j, 4], B[j, 5])

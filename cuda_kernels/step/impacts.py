@@ -1,4 +1,4 @@
-"""Twin of `abd.potentials.sweeps.swept`: one thread, as every pair waits for the one before."""
+"""Twin of `abd.potentials.sweeps.swept`: one thread for each block, as every pair waits for the one before."""
 
 import warp as wp
 
@@ -9,36 +9,38 @@ wp.set_module_options({"enable_backward": False})
 
 @wp.kernel
 def sweep(
+    sweeps: wp.int32,
     begin: wp.array(dtype=wp.int32),
     column: wp.array(dtype=wp.int32),
+    rows: wp.array(dtype=wp.int32),
+    first: wp.array(dtype=wp.int32),
     value: wp.array(dtype=wp.float64),
     diagonal: wp.array(dtype=wp.float64),
     low: wp.array(dtype=wp.float64),
     high: wp.array(dtype=wp.float64),
     size: wp.array(dtype=wp.float64),
-    least: wp.array(dtype=wp.float64),
-    settled: wp.float64,
-    sweeps: wp.int32,
+    settled: wp.array(dtype=wp.float64),
     power: wp.array(dtype=wp.float64),
     x: wp.array(dtype=wp.float64),
 ):
-    """Factors x, from 0, of pairs whose rows are ``value[begin[k]:begin[k + 1]]``; pairs with a diagonal of at most their `least`
-    do not yield. Ends where no normal velocity changes by more than `settled`."""
+    """Factors x, from 0, of the pairs ``rows[first[b]:first[b + 1]]`` of every block b; pair k has the row
+    ``value[begin[k]:begin[k + 1]]``. Ends where no normal velocity changes by more than its `settled`."""
+    b = wp.tid()
     for _ in range(sweeps):
         largest = wp.float64(0.0)
-        for k in range(diagonal.shape[0]):
-            if diagonal[k] > least[k]:
-                free = power[k] - diagonal[k] * x[k]
-                found = wp.float64(0.0)
-                if free < low[k]:
-                    found = (low[k] - free) / diagonal[k]
-                elif free > high[k]:
-                    found = wp.max((high[k] - free) / diagonal[k], wp.float64(-1.0))
-                change = found - x[k]
-                if change != ZERO:
-                    x[k] = found
-                    for e in range(begin[k], begin[k + 1]):
-                        power[column[e]] = power[column[e]] + change * value[e]
-                    largest = wp.max(largest, wp.abs(change) * diagonal[k] / size[k])
-        if largest <= settled:
+        for r in range(first[b], first[b + 1]):
+            k = rows[r]
+            free = power[k] - diagonal[k] * x[k]
+            found = wp.float64(0.0)
+            if free < low[k]:
+                found = (low[k] - free) / diagonal[k]
+            elif free > high[k]:
+                found = wp.max((high[k] - free) / diagonal[k], wp.float64(-1.0))
+            change = found - x[k]
+            if change != ZERO:
+                x[k] = found
+                for e in range(begin[k], begin[k + 1]):
+                    power[column[e]] = power[column[e]] + change * value[e]
+                largest = wp.max(largest, wp.abs(change) * diagonal[k] / size[k])
+        if largest <= settled[b]:
             return

@@ -62,6 +62,7 @@ def body_lengths(
 def body_tolerances(
     first: wp.int32,
     c: Control,
+    held: wp.array(dtype=wp.int32),
     rubbing: wp.array(dtype=wp.int32),
     group: wp.array(dtype=wp.int32),
     segment: wp.array(dtype=wp.int32),
@@ -71,14 +72,14 @@ def body_tolerances(
     loosely: wp.array(dtype=wp.float64),
     balanced: wp.array(dtype=wp.float64),
 ):
-    """Newton's tolerance [m/s] of every body: the one of friction for those that are `rubbing` in joints, or have frozen
+    """Newton's tolerance [m/s] of every body: the one of friction for those that move, `rubbing` in joints, or have frozen
     contacts, which begin at segment[group[b]]; of these alone, what is well `enough` (n,), and by how much forces may be `off`
     (n,), which is for all if all have one tolerance."""
     b = wp.tid() + first
     frozen = wp.bool(False)
     if group[b + 1] > group[b]:
         frozen = segment[group[b + 1]] > segment[group[b]]
-    rubs = frozen or rubbing[b] != 0
+    rubs = frozen or (rubbing[b] != 0 and held[b] == 0)
     loosely[b] = wp.where(frozen, enough[b], ZERO)
     balanced[b] = wp.where(frozen or c.at[RUBS] == c.at[TOLERANCE], off[b], ZERO)
     out[b] = wp.where(rubs, c.at[RUBS], c.at[TOLERANCE])
@@ -170,10 +171,14 @@ def leave_aside(first: wp.int32, c: Control, island: wp.array(dtype=wp.int32), a
 
 @wp.kernel
 def judge_closing(first: wp.int32, c: Control, errors: wp.array(dtype=wp.float64), closed: wp.float64):
-    """Whether a chosen island's rows are still open."""
+    """Whether a chosen island's rows are still open; those of others need no more, however many rounds these take."""
     w = wp.tid() + first
-    if w < c.counts[0] and c.each[w] != ZERO and errors[w] > closed:
+    if w >= c.counts[0] or c.each[w] == ZERO:
+        return
+    if errors[w] > closed:
         c.flags[ASKED] = 1
+    else:
+        c.each[w] = ZERO
 
 
 @wp.kernel

@@ -6,7 +6,7 @@ import copy
 
 import numpy as np
 import pytest
-from world_scenes import pile, side_by_side, tumbling, without_a_way
+from world_scenes import armed, pile, side_by_side, tumbling, without_a_way
 
 import abd
 from abd.errors import SceneError
@@ -70,6 +70,27 @@ def test_free_bodies_go_side_by_side(device, boxes, steps):
     pieces = step_and_compare(many, alone, steps)
     assert pieces or device == "numpy"
     assert many.time == pytest.approx(steps * 0.01) and many.worlds.time[1] == pytest.approx(steps * 0.005)
+
+
+@pytest.mark.parametrize(
+    ("device", "steps", "wrist", "others"),
+    [
+        ("cpu", 16, {"range_deg": (-20, 20), "limit_restitution": 0.5}, {}),
+        ("cpu", 8, {"friction": 0.3, "armature": 0.01}, {"integrator": "bdf2"}),
+        ("numpy", 4, {"stiffness": 3.0, "damping": 0.01}, {"enforcement": "penalty"}),
+    ],
+)
+def test_joints_go_side_by_side(monkeypatch, device, steps, wrist, others):
+    """In one minimisation, once mechanisms have begun."""
+    scenes = [armed(k, wrist, **others) for k in range(len(DT))]
+    many, alone = side_by_side(scenes, device, joints=("shoulder",)), [abd.Simulation(one, device=device) for one in scenes]
+    many.worlds.dt = DT
+    for one, dt in zip(alone, DT, strict=True):
+        one.worlds.dt = dt
+    step_and_compare(many, alone, 1)
+    groups = many.stepper.retries.groups
+    monkeypatch.setattr(groups, "take", lambda *rest: pytest.fail("one after the other"))
+    step_and_compare(many, alone, steps)
 
 
 @pytest.mark.parametrize(

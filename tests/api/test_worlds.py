@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from world_scenes import pile, side_by_side, tumbling, without_a_way
+from world_scenes import armed, pile, side_by_side, tumbling, without_a_way
 
 import abd
+from abd import backends
 from abd.errors import StepFailure
+from abd.step.retries import Retries
 
 
 def three() -> abd.Simulation:
@@ -26,9 +28,12 @@ def of_world(simulation: abd.Simulation, world: int) -> np.ndarray:
 @pytest.mark.parametrize(
     ("device", "worlds", "boxes", "steps"), [("cpu", 6, 3, 25), ("cpu", 17, 3, 8), ("numpy", 2, 2, 10)]
 )
-def test_a_world_is_bit_for_bit_what_it_is_alone(device, worlds, boxes, steps):
+def test_a_world_is_bit_for_bit_what_it_is_alone(monkeypatch, device, worlds, boxes, steps):
     """Thrown at different speeds, so that impacts, sliding and steps in pieces fall into different steps: of 6 worlds recorded,
-    of 17, with more than 64 bodies, launched one by one; alone they are recorded."""
+    of 17 launched one by one; alone they are recorded."""
+    if worlds > 6:
+        monkeypatch.setattr(backends, "SMALL", boxes + 1)
+        monkeypatch.setattr(backends, "MOST", boxes + 1)
     scenes = [tumbling(k, boxes) for k in range(worlds)]
     many, alone = side_by_side(scenes, device), [abd.Simulation(scene, device=device) for scene in scenes]
     touched = pieces = 0
@@ -55,6 +60,40 @@ def test_worlds_with_joints_and_drives_are_what_they_are_alone():
             one.step()
             np.testing.assert_array_equal(of_world(many, world), one.stepper.q, err_msg=f"step {step}, world {world}")
     assert any(one.stepper.touching.any() for one in alone)
+
+
+@pytest.mark.parametrize(
+    ("device", "steps", "wrist", "others"),
+    [
+        ("cpu", 24, {"range_deg": (-20, 20), "limit_restitution": 0.5}, {}),
+        ("cpu", 12, {"range_deg": (-20, 20)}, {"integrator": "bdf2"}),
+        ("cpu", 12, {"friction": 0.3, "armature": 0.01}, {}),
+        ("cpu", 12, {"stiffness": 3.0, "damping": 0.01}, {"enforcement": "penalty"}),
+        ("numpy", 7, {"friction": 0.1}, {"integrator": "bdf1"}),
+    ],
+)
+def test_worlds_with_joints_go_through_pieces_side_by_side(monkeypatch, device, steps, wrist, others):
+    """As they do alone, with drives by their own times: nobody goes by himself, and limits, friction, rotors and springs are
+    what they are alone."""
+    single = Retries._alone
+    monkeypatch.setattr(Retries, "_alone", lambda self, *rest: single(self, *rest) if self.alone else pytest.fail("by itself"))
+    scenes = [armed(k, wrist, **others) for k in (range(4) if device == "cpu" else (4, 5))]
+    count = len(scenes)
+    out = side_by_side(scenes, device, joints=("shoulder",))
+    alone, pieces = [abd.Simulation(scene, device=device) for scene in scenes], 0
+    for stepper in (out.stepper, *(one.stepper for one in alone)):
+        stepper.retries.alone = stepper is not out.stepper
+    for step in range(steps):
+        pieces += out.step().substeps > 1
+        states = [one.reshape(count, -1, 12) for one in (out.stepper.q, out.stepper.qd)]
+        for world, one in enumerate(alone):
+            one.step()
+            for found, there in zip(states, (one.stepper.q, one.stepper.qd), strict=True):
+                np.testing.assert_array_equal(found[world], there, err_msg=f"step {step}, world {world}")
+    assert pieces
+    for name in ("drive", "friction", "integration"):
+        total = sum(getattr(one.stepper.work, name) for one in alone)
+        assert getattr(out.stepper.work, name) == pytest.approx(total, rel=1e-7), name
 
 
 def test_a_world_that_fails_stops_and_no_other_notices(monkeypatch):

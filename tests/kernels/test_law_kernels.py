@@ -227,13 +227,15 @@ def test_changes_of_efforts_and_where_rows_end_equal_their_definition():
     both = Both(4)
     direction = 3e-1 * np.random.default_rng(9).normal(size=both.q.shape)
     both.defined.caution[:] = 1.0
-    expected = both.folded(both.defined.effort_changes(both.q, direction), 0.0, np.maximum)
+    aside, left = flags(N, 2, 3)
+    expected = both.folded(both.defined.effort_changes(both.q, direction, left), 0.0, np.maximum)
     both.linearized(both.q)
     changes = DEVICE.zeros(N, wp.float64)
-    both.device.effort_changes(DEVICE.upload(direction, wp.float64), changes)
+    both.device.effort_changes(DEVICE.upload(direction, wp.float64), aside, changes)
     assert_close(DEVICE.read(changes), expected, 1e-10)
     for law, slot in ((Law.FRICTION, slots.AIM), (Law.BARRIER, slots.GAP_AIM)):
-        aims, aimed = DEVICE.read(both.device.rows.p)[:, slot], both.law == law
+        aims = DEVICE.read(both.device.rows.p)[:, slot]
+        aimed = (both.law == law) & ~left[both.defined.owners[-len(both.law) :]]
         assert_close(aims, both.defined.p[:, slot], 1e-10)
         assert np.array_equal(aims[~aimed], both.p[~aimed, slot])
         assert (aims[aimed] != both.p[aimed, slot]).sum() > 20
@@ -294,7 +296,8 @@ def test_multipliers_take_over_what_the_linear_model_leaves():
     both.device.add_missing(pose_of(both.q + direction), aside, missing)
     unlimited = np.where((both.p[:, slots.TOLERANCE] > 0.0) & (both.law == Law.QUADRATIC), np.abs(measured) / 1e-3, 0.0)
     np.testing.assert_allclose(DEVICE.read(worst), both.folded(unlimited, 0.0, np.maximum), rtol=1e-10)
-    assert DEVICE.read(worst)[~left].max() == pytest.approx(both.defined.worst(linear, measured, left), rel=1e-10)
+    open_by = both.defined.left_open(linear, measured)[~left[both.defined.owners]].max()
+    assert DEVICE.read(worst)[~left].max() == pytest.approx(open_by, rel=1e-10)
     assert_close(DEVICE.read(missing)[~left], both.defined.missing(linear, measured, J)[~left], 1e-11)
     assert not DEVICE.read(missing)[left].any()
     both.defined.take_over(linear, measured, whole=True, aside=left)

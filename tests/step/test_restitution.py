@@ -71,21 +71,33 @@ def test_by_default_nothing_comes_back(kind, dt):
 
 
 def test_the_kernel_sweeps_as_the_definition_does():
-    """Random pairs in a row that share bodies: the same factors, and powers within their bounds."""
+    """Random pairs in two rows that share bodies, of which some are left aside: the same factors, powers within their bounds,
+    and each row has the bits that it has alone."""
     rng = np.random.default_rng(3)
-    k = 40
-    P = sparse.random(k, 90, density=0.08, random_state=rng, data_rvs=rng.standard_normal).tocsr()
+    k, half = 80, 40
+    P = sparse.block_diag([
+        sparse.random(half, 90, density=0.08, random_state=rng, data_rvs=rng.standard_normal) for _ in range(2)
+    ]).tocsr()  # fmt: skip
     A = sparse.csr_matrix(P @ P.T)
     A.sort_indices()
     power, size = rng.normal(size=k), rng.uniform(0.5, 2.0, k)
     low, high = np.zeros(k), np.where(rng.random(k) < 0.5, np.inf, 0.3)
-    given = A, power, low, high, size, 1.0
+    rows, fastest = np.flatnonzero(rng.random(k) < 0.9), np.array([1.0, 3.0])
+    given = A, power, low, high, size, fastest, np.array([0, half, k]), rows
     x = defined(*given)
-    np.testing.assert_allclose(swept(*given), x, rtol=1e-12, atol=1e-14)
-    yields, left = A.diagonal() > 0.0, power + A @ x
-    assert (x != 0.0).sum() > 10 and yields.sum() > 30
+    found = swept(*given)
+    np.testing.assert_allclose(found, x, rtol=1e-12, atol=1e-14)
+    taken, left = np.isin(np.arange(k), rows), power + A @ x
+    yields = taken & (A.diagonal() > 0.0)
+    assert (x[~taken] == 0.0).all() and (~taken).sum() > 3
+    assert (x != 0.0).sum() > 20 and yields.sum() > 55
     assert (left > -1e-8)[yields].all()
     assert ((left < high + 1e-8) | (x == -1.0))[yields].all()
+    for block, part in enumerate((slice(0, half), slice(half, k))):
+        alone = (one[part] for one in (power, low, high, size))
+        mine = rows[(rows >= part.start) & (rows < part.stop)] - part.start
+        one = swept(A[part, part], *alone, fastest[block : block + 1], np.array([0, half]), mine)
+        np.testing.assert_array_equal(one, found[part])
 
 
 def test_a_slow_ball_comes_to_rest():

@@ -63,7 +63,7 @@ class Direction:
         if b.system.has_edges:
             changes = b.scratch.b
             self.device.fill(changes)
-            b.joints.effort_changes(b.linear.direction, changes)
+            b.joints.effort_changes(b.linear.direction, b.islands.done, changes)
             b.islands.reduce(changes, sums.MAX, self.scratch)
             launch(newton.judge_efforts, b.n, c, self.scratch)
 
@@ -87,7 +87,6 @@ class Direction:
         b, c, launch, n = self.backend, self.control, self.device.launch, self.backend.n
         launch(control.begin_loop, 1, c)
         launch(newton.choose_closing, n, c)
-        launch(newton.leave_aside, n, c, b.islands.island, b.scratch.aside)
         direction, missing, potential = b.linear.direction, b.scratch.vectors, b.potential
 
         def close() -> None:
@@ -109,6 +108,7 @@ class Direction:
             b.joints.predicted_errors(b.scratch.straight, direction, a)
             b.islands.reduce(a, sums.MAX, self.scratch)
             launch(newton.judge_closing, n, c, self.scratch, CLOSED)
+            launch(newton.leave_aside, n, c, b.islands.island, b.scratch.aside)
 
         def close_all() -> None:
             look()

@@ -119,7 +119,7 @@ class Iteration:
     def launch_tolerances(self) -> None:
         """Tolerances of the islands, by what rubs in them; launches only."""
         b, c, friction = self.backend, self.control, self.backend.friction
-        frozen = self.rubbing, friction.group, friction.segment, self.enough.array, self.forces_off.array
+        frozen = b.idle.held, self.rubbing, friction.group, friction.segment, self.enough.array, self.forces_off.array
         self.device.launch(newton.body_tolerances, b.n, c, *frozen, b.scratch.a, b.scratch.b, b.scratch.row)
         b.islands.reduce(b.scratch.a, sums.MIN, c.tolerance)
         b.islands.reduce(b.scratch.b, sums.MAX, c.loosely)

@@ -87,24 +87,27 @@ class DenseSolver:
         """Stretch the direction by a factor per island (count,)."""
         self.direction = factors[self.islands.host, None] * self.direction
 
-    def effort_changes(self) -> np.ndarray:
+    def effort_changes(self, converged: np.ndarray) -> np.ndarray:
         """(islands,) how much the direction changes the forces of friction in joints and of drives with an effort limit,
-        over `abd.joints.rows.system.SETTLED` of their largest."""
-        changes = self.potential.joints.effort_changes(self.at.q, self.direction)
+        over `abd.joints.rows.system.SETTLED` of their largest; 0 for those that have `converged` (islands,)."""
+        aside = converged[self.islands.host]
+        changes = self.potential.joints.effort_changes(self.at.q, self.direction, aside)
         return -self.islands.minima(-changes, self.potential.joints.owners, np.zeros(self.islands.count))
 
     def close_joints(self, chosen: np.ndarray) -> np.ndarray:
-        """Bend the direction until the linear model closes all exact rows of the chosen islands (count,), by solves with
-        the factor that is there.
+        """Bend the direction until the linear model closes all exact rows of the chosen islands (count,), each as often as it
+        needs, by solves with the factor that is there.
 
         The multipliers take over what closed them. Returns the largest vertex displacement per island [m].
         """
-        joints, aside = self.potential.joints, ~chosen[self.islands.host]
+        joints, islands = self.potential.joints, self.islands
         for _ in range(CLOSINGS):
             linear, measured, J = joints.predicted(self.at.q, self.direction)
-            worst = joints.worst(linear, measured, aside)
-            if worst <= CLOSED:
+            open_by = -islands.minima(-joints.left_open(linear, measured), joints.owners, np.zeros(islands.count))
+            chosen = chosen & (open_by > CLOSED)
+            if not chosen.any():
                 break
+            aside = ~chosen[islands.host]
             missing = np.einsum("nij,nj->ni", self.idle.projectors, joints.missing(linear, measured, J))
             missing[aside] = 0.0
             joints.take_over(linear, measured, whole=False, aside=aside)

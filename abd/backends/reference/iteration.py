@@ -38,7 +38,9 @@ class Iteration:
         b = self.backend
         self.lengths, self.free, self.loosely = np.full(b.n, h), np.ones(b.islands.count), np.zeros(b.islands.count)
         self.tolerance = np.full(b.islands.count, tolerance)
-        self.tolerance[b.islands.host[np.concatenate([b.friction.owners, b.system.rubbing_bodies])]] = rubs
+        rubbing = b.system.rubbing_bodies
+        rubbing = np.concatenate([b.friction.owners, rubbing[b.idle.mobile[rubbing]]])
+        self.tolerance[b.islands.host[rubbing]] = rubs
         self.balanced, owners = np.full(b.islands.count, np.inf), b.friction.owners
         self.loosely[b.islands.host[owners]] = np.full(b.n, loosely)[owners]
         if np.any(balanced):
@@ -153,7 +155,8 @@ class Iteration:
         moved = self._direction(progress)
         if not np.isfinite(moved[~self.converged]).all():
             raise StepFailure("not_finite", "the Newton direction is not finite")
-        settled = b.linear.effort_changes() <= 1.0 if b.system.has_edges else np.ones(b.islands.count, dtype=bool)
+        edges = b.system.has_edges
+        settled = b.linear.effort_changes(self.converged) <= 1.0 if edges else np.ones(b.islands.count, dtype=bool)
         exact, closing = b.system.has_exact, ~self.converged & (moved <= near)
         if exact and closing.any():
             with progress.time("linear solve"):

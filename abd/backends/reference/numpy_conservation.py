@@ -21,16 +21,18 @@ class Conservation:
         self.data, self.gravity, self.found = data, np.asarray(model.settings.gravity, dtype=float), symmetries(model, system)
 
     def correct(
-        self, mode: np.ndarray, h: float, gained: np.ndarray, before: np.ndarray, now: np.ndarray, earlier: np.ndarray,
-        velocity: np.ndarray, owed: np.ndarray,
+        self, mode: np.ndarray, h: float | np.ndarray, gained: np.ndarray, before: np.ndarray, now: np.ndarray,
+        earlier: np.ndarray, velocity: np.ndarray, owed: np.ndarray,
     ) -> tuple[np.ndarray, np.ndarray]:  # fmt: skip
-        """Velocities (n, 12) at the end of a step of h [s] between two states, and what is owed (n,), as they become.
+        """Velocities (n, 12) at the end of a step of h [s], of all or (n,), between two states, and what is owed (n,), as they
+        become.
 
         Args:
             mode: (n,) `Mode` of the bodies; gained: (n,) energy that joint rows of theirs gained [J]; earlier: (n, 12)
                 velocities before the step.
         """
         velocity, owed, data, found = velocity.copy(), owed.copy(), self.data, self.found
+        lengths = np.broadcast_to(h, len(owed))
         for k in range(len(found)):
             b = found.bodies[found.starts[k] : found.starts[k + 1]]
             root, due = b[0], owed[b[0]]
@@ -53,7 +55,7 @@ class Conservation:
             twists = found.twists[k, : found.count[k]]
             due = None if fresh else due
             own = found.own[found.starts[k] : found.starts[k + 1]]
-            balanced = balance(mass, moment, own, *ends, change, twists, bool(found.free[k]), self.gravity, h, due)
+            balanced = balance(mass, moment, own, *ends, change, twists, bool(found.free[k]), self.gravity, lengths[root], due)
             velocity[b], owed[root] = state(*balanced.velocities(ends[1], own)), balanced.owed
         return velocity, owed
 

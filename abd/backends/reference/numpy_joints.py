@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from abd.backends.answers import NOBODY
-from abd.by_bodies import OfBodies, of_body
+from abd.by_bodies import OfBodies
 from abd.joints.measures.measures import MeasureKind
 from abd.joints.rows import laws, measured_rows, rows, slots, table
 from abd.joints.rows.forces import LIMITS
@@ -40,14 +40,14 @@ class NumpyJoints:
         self.law, self.p = np.zeros(count, dtype=np.int32), np.zeros((count, slots.COUNT))
         self.reference, self.shift = np.zeros(len(system.table)), np.zeros((len(system.linear), 3))
         self.caution = np.ones(bodies)
-        self.ch2, self.time = 1.0, 0.0
+        self.ch2, self.time = system.of_rows(1.0), system.of_rows(0.0)
 
     def begin(
-        self, law: np.ndarray, p: np.ndarray, reference: np.ndarray, shift: np.ndarray, ch2: float = 1.0, time: OfBodies = 0.0
+        self, law: np.ndarray, p: np.ndarray, reference: np.ndarray, shift: np.ndarray, ch2: OfBodies = 1.0, time: OfBodies = 0.0
     ) -> None:
-        """Laws and parameters of one (sub)step of c h^2 [s^2] that ends at `time` [s]."""
+        """Laws and parameters of one (sub)step of c h^2 [s^2] that ends at `time` [s], of all or (n,)."""
         self.law, self.p, self.reference, self.shift = law, p.copy(), reference, shift.copy()
-        self.ch2, self.time = ch2, time
+        self.ch2, self.time = self.system.of_rows(ch2), self.system.of_rows(time)
 
     def energy(self, q: np.ndarray) -> np.ndarray:
         """(l + R,) energies of the rows in the state q."""
@@ -97,7 +97,7 @@ class NumpyJoints:
 
     def _give(self, x: np.ndarray) -> None:
         for row, force in self.system.given.items():
-            force.set(self.p[row], x[row], self.ch2, of_body(self.time, self.system.row_owner[row]))
+            force.set(self.p[row], x[row], float(self.ch2[row]), float(self.time[row]))
 
     def _cautions(self) -> np.ndarray:
         """(R,) the larger share of the bodies of every row."""
@@ -202,13 +202,12 @@ class NumpyJoints:
         one_sided = sign * np.minimum(sign * (x - bound), sign * (p[:, slots.CENTRE] - bound))
         return np.where(self.law == Law.ONE_SIDED, one_sided, x - p[:, slots.TARGET])
 
-    def worst(self, linear: np.ndarray, measured: np.ndarray, aside: np.ndarray) -> float:
-        """Largest predicted residual, linear (l, 3) and measured (R,), of the rows that a direction can close, over its
-        tolerance; rows of bodies left aside (n,) do not count."""
+    def left_open(self, linear: np.ndarray, measured: np.ndarray) -> np.ndarray:
+        """(l + R,) predicted residuals, linear (l, 3) and measured (R,), over their tolerances, of the rows that a direction can
+        close; 0 for others."""
         held = (self.p[:, slots.TOLERANCE] > 0.0) & (self.law == Law.QUADRATIC)
         sizes = np.divide(np.abs(measured), self.p[:, slots.TOLERANCE], out=np.zeros(len(measured)), where=held)
-        over = np.concatenate([np.linalg.norm(linear, axis=1) / self.system.linear.tolerance, sizes])
-        return float(over[~aside[self.owners]].max(initial=0.0))
+        return np.concatenate([np.linalg.norm(linear, axis=1) / self.system.linear.tolerance, sizes])
 
     def missing(self, linear: np.ndarray, measured: np.ndarray, J: np.ndarray) -> np.ndarray:
         """(n, 12) ``C^T K c`` of predicted residuals c; one-sided rows and those with an effort limit have none."""
@@ -216,16 +215,18 @@ class NumpyJoints:
         c = np.where(self.law == Law.QUADRATIC, measured, 0.0)
         return rows.pull_back(s.linear, s.linear.K * linear, self.n) + ((self.p[:, slots.STRENGTH] * c) @ J).reshape(self.n, 12)
 
-    def effort_changes(self, q: np.ndarray, direction: np.ndarray) -> np.ndarray:
+    def effort_changes(self, q: np.ndarray, direction: np.ndarray, aside: np.ndarray) -> np.ndarray:
         """(l + R,) change of the force of friction and of drives with an effort limit along a direction (n, 12) from q,
-        over `SETTLED` of the largest; 0 for all other rows. Friction's aim becomes what follows from the direction."""
+        over `SETTLED` of the largest; 0 for all other rows. Friction's aim becomes what follows from the direction; rows of
+        bodies that are left aside (n,) keep theirs."""
         J, x = self._jacobian(q)
         end = x + J @ direction.ravel()
         (_, slope, curvature), (_, ahead, _) = (laws.evaluate(self.law, self.p, at, self._cautions()) for at in (x, end))
-        friction, limited = self.law == Law.FRICTION, self.law == Law.SATURATED
+        taken = ~aside[self.owners[len(self.system.linear) :]]
+        friction, limited = (self.law == Law.FRICTION) & taken, (self.law == Law.SATURATED) & taken
         largest = np.where(friction, self.p[:, slots.STRENGTH], np.where(limited, self.p[:, slots.EFFORT], 0.0))
         self.p[friction, slots.AIM] = laws.aimed(self.p[friction], x[friction], end[friction], curvature[friction])
-        wall = self.law == Law.BARRIER
+        wall = (self.law == Law.BARRIER) & taken
         self.p[wall, slots.GAP_AIM] = laws.caught(self.p[wall], x[wall], end[wall])
         share = np.divide(np.abs(ahead - slope), SETTLED * largest, out=np.zeros(len(x)), where=largest > 0.0)
         return np.concatenate([np.zeros(len(self.system.linear)), share])

@@ -67,15 +67,16 @@ class Conservation:
         self.device.write(self.mechanisms.moment, apart(self.model.bodies.moment[found.bodies], found.own))
 
     def launch(
-        self, body, step, mode: wp.array, motion: wp.array, before: Pose, now: Pose, earlier: wp.array, velocity: wp.array,
-        owed: wp.array,
+        self, body, step, mode: wp.array, lengths: tuple[wp.array, wp.array], before: Pose, now: Pose, earlier: wp.array,
+        velocity: wp.array, owed: wp.array,
     ) -> None:  # fmt: skip
         """Correct the velocities (n, 12) at the end of a step between two poses, whose rows have said what they gained, and
-        what is owed (n,), by launches only; `earlier` (n, 12): velocities before it."""
+        what is owed (n,), by launches only; `lengths`: `DeviceScheme.of` and `motion`; `earlier` (n, 12): velocities before
+        it."""
         launch, some = self.device.launch, self.mechanisms
         ends = before, now, earlier, velocity
         launch(conservation.add_up, self.chunk_count, some, body, mode, self.gains, step, *ends, self.partial, grain=16)
-        launch(conservation.balance, self.count, some, self.partial, motion, step, before, owed, self.correction, grain=64)
+        launch(conservation.balance, self.count, some, self.partial, *lengths, step, before, owed, self.correction, grain=64)
         launch(conservation.correct, self.body_count, some, self.correction, now, velocity)
 
 

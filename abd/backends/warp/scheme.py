@@ -35,7 +35,6 @@ class DeviceScheme:
         self.mode, self.level, self.asked = (device.zeros(count, wp.int32) for count in (n, n, len(armed)))
         self.mechanism, self.armed = device.upload(joined_components(model), wp.int32), device.upload(armed, wp.int32)
         self.arms = device.upload(arms, wp.vec3d)
-        self.first_weights, self.first_motion = self.weights[0], self.motion[0]
         self.of_bodies = self.mode, self.mechanism, self.level, self.of, self.motion
         self.said: object | None = None
 
@@ -67,6 +66,6 @@ class DeviceScheme:
         launch(integrators.choose_levels, count, self.armed, self.mechanism, self.asked, self.level, grain=ALONE)
 
     @property
-    def of_rows(self) -> tuple[wp.array, wp.array]:
+    def of_rows(self) -> tuple[wp.array, wp.array, wp.array]:
         """What joint rows read of it."""
-        return self.first_weights, self.mode
+        return self.weights, self.mode, self.of

@@ -6,19 +6,22 @@ import numpy as np
 import scipy.sparse as sparse
 import warp as wp
 
-from abd.potentials.sweeps import SETTLED, SWEEPS, least_yielding
+from abd.potentials.sweeps import SETTLED, SWEEPS, yielding
 from cuda_kernels.step import impacts
 
 
 def swept(
-    A: sparse.csr_matrix, power: np.ndarray, low: np.ndarray, high: np.ndarray, size: np.ndarray, fastest: float
-) -> np.ndarray:
+    A: sparse.csr_matrix, power: np.ndarray, low: np.ndarray, high: np.ndarray, size: np.ndarray, fastest: np.ndarray,
+    starts: np.ndarray, rows: np.ndarray,
+) -> np.ndarray:  # fmt: skip
     """As `abd.potentials.sweeps.swept`."""
-    diagonal = A.diagonal()
     x, power = np.zeros(len(power)), np.array(power)
-    given = [wp.array(one, dtype=wp.int32, device="cpu", copy=False) for one in (A.indptr, A.indices)]
-    numbers = A.data, diagonal, low, high, size, least_yielding(diagonal, size), power, x
-    given += [wp.array(one, dtype=wp.float64, device="cpu", copy=False) for one in map(np.ascontiguousarray, numbers)]
-    limits = SETTLED * fastest, SWEEPS
-    wp.launch(impacts.sweep, dim=1, inputs=[*given[:-2], *limits, *given[-2:]], device="cpu")
+    rows, first = yielding(A, size, starts, rows)
+    whole, real = ((one, wp.int32) for one in (A.indptr, A.indices, rows, first)), (A.data, A.diagonal(), low, high, size)
+    real = ((one, wp.float64) for one in (*real, SETTLED * fastest, power, x))
+    given = [
+        wp.array(np.ascontiguousarray(one, dtype=wp.dtype_to_numpy(kind)), dtype=kind, device="cpu", copy=False)
+        for one, kind in (*whole, *real)
+    ]
+    wp.launch(impacts.sweep, dim=len(fastest), inputs=[SWEEPS, *given], device="cpu")
     return x

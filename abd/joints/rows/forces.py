@@ -40,9 +40,11 @@ class Applied:
     linear_ch2: np.ndarray
 
     @classmethod
-    def of_step(cls, law: np.ndarray, p: np.ndarray, stiffness: np.ndarray, shift: np.ndarray, ch2: float) -> Applied:
-        """Of a (sub)step that all rows took together."""
-        return cls(law, p, stiffness, shift, np.full(len(law), ch2), np.full(len(stiffness), ch2))
+    def of_step(
+        cls, system: JointSystem, law: np.ndarray, p: np.ndarray, shift: np.ndarray, ch2: OfBodies
+    ) -> Applied:
+        """Of a (sub)step of c h^2 [s^2], of all bodies or (n,)."""
+        return cls(law, p, system.linear.K, shift, system.of_rows(ch2).copy(), system.of_linear(ch2).copy())
 
 
 def opening_laws(
@@ -54,7 +56,7 @@ def opening_laws(
     ch2 = h * h if ch2 is None else ch2
     weights = np.array([1.0, 0.0, h, 0.0, 1.0, 0.0, 1.0 / h, 1.0 / h, 0.0])
     law, p = system.laws(memory, weights, ch2, time, settings.eps_v)
-    return Applied.of_step(law, p, system.linear.K, system.shifts(memory, ch2), ch2)
+    return Applied.of_step(system, law, p, system.shifts(memory, ch2), ch2)
 
 
 def row_forces(applied: Applied, x: np.ndarray) -> np.ndarray:

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import numpy as np
 
-from abd.by_bodies import OfBodies, of_body
 from abd.joints.rows import laws, slots
 from abd.joints.rows.forces import LIMITS, SPRINGS
 from abd.joints.rows.laws import Law
@@ -20,27 +19,27 @@ FAR = 1e3
 """Residual over the tolerance of an exact row at the beginning of a step from which on it is not held, but moved."""
 
 
-def linear_gains(rows: Rows, before: np.ndarray, after: np.ndarray, ch2: float) -> np.ndarray:
-    """(l,) [J] in a step of c h^2 [s^2] between states (n, 12)."""
+def linear_gains(rows: Rows, before: np.ndarray, after: np.ndarray, ch2: np.ndarray) -> np.ndarray:
+    """(l,) [J] in a step of c h^2 (l,) [s^2] between states (n, 12)."""
     old, new = residual(rows, before), residual(rows, after)
     return np.where(rows.exact, 0.0, 0.5 * np.sum(rows.K * (new - old) * (new + old), axis=1) / ch2)
 
 
 def row_gains(
     system: JointSystem, law: np.ndarray, p: np.ndarray, before: np.ndarray, after: np.ndarray, fresh: np.ndarray,
-    resolved: np.ndarray, light: np.ndarray, time: OfBodies, ch2: float, h: float,
+    resolved: np.ndarray, light: np.ndarray, time: np.ndarray, ch2: np.ndarray, h: np.ndarray,
 ) -> np.ndarray:  # fmt: skip
     """(R,) [J], infinite where there is no potential; what a `Mode.FRESH` step took of the springs' energy, negative.
 
     Args:
-        law: (R,), p: (R, 8) of the step of h [s], c h^2 [s^2], to `time` [s]; before, after: (R,) values of the rows; fresh: (R,)
-            bool; resolved, light: (R,) bool, `abd.joints.rows.springs`.
+        law: (R,), p: (R, 8) of the step of h (R,) [s], c h^2 (R,) [s^2], to `time` (R,) [s]; before, after: (R,) values of the
+            rows; fresh: (R,) bool; resolved, light: (R,) bool, `abd.joints.rows.springs`.
     """
     a = system.acting
     moved = (a.rate != 0.0) & (a.damping > 0.0)
     for functions, constant in ((a.target_of, a.target), (a.rate_of, a.rate)):
         for row, function in functions.items():
-            moved[row] |= function(of_body(time, system.row_owner[row])) != constant[row]
+            moved[row] |= function(float(time[row])) != constant[row]
     smooth = np.isin(law, (Law.QUADRATIC, Law.SINE))
     held = a.exact & smooth & ~a.follows & (np.abs(before - p[:, slots.TARGET]) <= FAR * a.tolerance)
     spring = np.isin(a.role, SPRINGS) & smooth & ~a.exact & ~a.follows & ((a.damping == 0.0) | light)

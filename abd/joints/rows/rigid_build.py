@@ -177,4 +177,5 @@ def _length(model: Model) -> float:
     arms = [joint.child_frame[:3, 3] for joint in model.joints]
     arms += [joint.parent_frame[:3, 3] for joint in model.joints if joint.parent != WORLD]
     length = float(np.sqrt(np.mean(np.sum(np.square(arms), axis=1)))) if arms else 0.0
-    return length if length > 0.0 else 1.0
+    # a power of two: worlds have the same bits, however many there are
+    return float(2.0 ** np.round(np.log2(length))) if length > 0.0 else 1.0

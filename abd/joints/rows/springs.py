@@ -51,7 +51,7 @@ def light(model: Model, system: JointSystem) -> np.ndarray:
 
 def _lengths(model: Model, system: JointSystem) -> np.ndarray:
     """(R,) time step [s] of the world of every row."""
-    return model.step_lengths[system.row_owner]
+    return system.of_rows(model.step_lengths)
 
 
 def _yields(model: Model, system: JointSystem) -> np.ndarray:
@@ -152,11 +152,11 @@ def pulls(system: JointSystem, which: np.ndarray, share: np.ndarray, q: np.ndarr
     return np.concatenate([np.hstack([one[:n, :3], torque(one[:n, 3:].reshape(-1, 3, 3), A)]) for one in out], axis=1)
 
 
-def whole(system: JointSystem, which: np.ndarray, share: np.ndarray, p: np.ndarray, ch2: float) -> np.ndarray:
-    """Parameters (R, 8) of a step's laws with the rows `which` (k,) as they act, not as their `share` (R,) in the incremental
-    potential has them."""
+def whole(system: JointSystem, which: np.ndarray, share: np.ndarray, p: np.ndarray, ch2: np.ndarray) -> np.ndarray:
+    """Parameters (R, 8) of the laws of a step of c h^2 (R,) with the rows `which` (k,) as they act, not as their `share` (R,) in
+    the incremental potential has them."""
     a, p = system.acting, p.copy()
-    more = (1.0 - share[which]) * ch2 * a.stiffness[which]
+    more = (1.0 - share[which]) * ch2[which] * a.stiffness[which]
     K = p[which, slots.STRENGTH] + more
     p[which, slots.CENTRE] = (p[which, slots.STRENGTH] * p[which, slots.CENTRE] + more * a.target[which]) / K
     p[which, slots.TARGET], p[which, slots.STRENGTH] = p[which, slots.CENTRE], K

@@ -14,7 +14,7 @@ from functools import cached_property
 
 import numpy as np
 
-from abd.by_bodies import OfBodies, of_body
+from abd.by_bodies import OfBodies
 from abd.joints.measures.measures import Measure
 from abd.joints.rows import slots
 from abd.joints.rows.laws import Law
@@ -159,17 +159,16 @@ class JointSystem:
         for row, (alone, share) in self.loads.items():
             self.acting.effort[row] = alone + share * force[self.acting.joint[row]]
 
-    @property
+    @cached_property
     def row_bodies(self) -> tuple[np.ndarray, np.ndarray]:
         """Parent and child (R,) of the first measure of every row, -1 for the world."""
         measure = self.rows.term_measure[self.rows.starts[:-1]]
         return self.table.parent[measure], self.table.child[measure]
 
     @cached_property
-    def row_owner(self) -> np.ndarray:
-        """(R,) a body of every row."""
-        parent, child = self.row_bodies
-        return np.where(child < 0, parent, child)
+    def asks_users(self) -> bool:
+        """Whether functions of users of several values, or of types of their own, say what rows do."""
+        return bool(self.given or self.rows.relations or self.table.custom)
 
     @cached_property
     def has_exact(self) -> bool:
@@ -230,19 +229,18 @@ class JointSystem:
         """Whether any measure is an angle that counts turns."""
         return bool(self.table.counts_turns.any())
 
-    def asked_turns(self, time: OfBodies, h: float) -> np.ndarray:
-        """(R,) way [rad] that drives without a gain ask of angles in a (sub)step of h [s] from `time`: the speed of a velocity
-        drive; of a position drive that of its target, unless that jumps; 0 for other rows."""
+    def asked_turns(self, time: OfBodies, h: OfBodies) -> np.ndarray:
+        """(R,) way [rad] that drives without a gain ask of angles in a (sub)step of h [s] from `time` [s], of all bodies or (n,):
+        the speed of a velocity drive; of a position drive that of its target, unless that jumps; 0 for other rows."""
         a = self.acting
-        out = np.zeros(len(self.rows))
+        out, begins, lengths = np.zeros(len(self.rows)), self.of_rows(time), self.of_rows(h)
         for row in np.flatnonzero(a.active & a.rotary & a.follows & (a.role == Role.DRIVE) & (a.mass_stiffness > 0.0)):
-            rate, now = a.rate_of.get(int(row)), of_body(time, self.row_owner[row])
-            out[row] = h * (a.rate[row] if rate is None else rate(now + h))
+            rate, end = a.rate_of.get(int(row)), float(begins[row] + lengths[row])
+            out[row] = lengths[row] * (a.rate[row] if rate is None else rate(end))
         for row in np.flatnonzero(a.active & self.turning):
-            target = a.target_of.get(int(row))
+            target, begin, length = a.target_of.get(int(row)), float(begins[row]), float(lengths[row])
             if target is not None:
-                now = of_body(time, self.row_owner[row])
-                way, half = target(now + h) - target(now), target(now + 0.5 * h) - target(now)
+                way, half = target(begin + length) - target(begin), target(begin + 0.5 * length) - target(begin)
                 out[row] = way if 0.1 * abs(way) < abs(half) < 0.9 * abs(way) else 0.0
         return out
 
@@ -285,19 +283,27 @@ class JointSystem:
         closed = np.flatnonzero((law == Law.BARRIER) & (p[:, slots.SIGN] * (x - p[:, slots.CENTRE]) <= 0.0))
         return int(closed[0]) if len(closed) else None
 
-    def shifts(self, memory: JointMemory, ch2: float) -> np.ndarray:
-        """(l, 3) shifts a = -lambda / K of the linear rows."""
+    def of_rows(self, values: OfBodies) -> np.ndarray:
+        """(R,) what measured rows have of values of all bodies or (n,), whose two bodies have the same."""
+        return np.broadcast_to(values, len(self.rows)) if np.ndim(values) == 0 else values[self.row_bodies[1]]
+
+    def of_linear(self, values: OfBodies) -> np.ndarray:
+        """(l,) the same of linear rows."""
+        return np.broadcast_to(values, len(self.linear)) if np.ndim(values) == 0 else values[self.linear.child]
+
+    def shifts(self, memory: JointMemory, ch2: OfBodies) -> np.ndarray:
+        """(l, 3) shifts a = -lambda / K of the linear rows in a step of c h^2 [s^2], of all bodies or (n,)."""
         K, exact = self.linear.K, self.linear.exact
         out = np.zeros(K.shape)
         if exact.any():
-            np.divide(-ch2 * memory.linear, K, out=out, where=exact[:, None] & (K > 0.0))
+            np.divide(-self.of_linear(ch2)[:, None] * memory.linear, K, out=out, where=exact[:, None] & (K > 0.0))
         return out
 
     def laws(
         self,
         memory: JointMemory,
         weights: np.ndarray,
-        ch2: float,
+        ch2: OfBodies,
         time: OfBodies,
         speed: float,
         share: np.ndarray | float = 1.0,
@@ -306,7 +312,7 @@ class JointSystem:
 
         Args:
             weights: (9,) of the integrator (`abd.potentials.integrators`), or (9, R) by row; ch2: c h^2 [s^2]; time: at its end
-                [s]; speed: below which friction counts as static [m/s or rad/s].
+                [s], both of all bodies or (n,); speed: below which friction counts as static [m/s or rad/s].
             share: by which stiffness counts, or (R,) by row (`abd.joints.rows.springs`).
         """
         a, count = self.acting, len(self.rows)
@@ -315,6 +321,7 @@ class JointSystem:
         if not count:
             return np.zeros(0, dtype=np.int32), p
         now, before, rate, earlier_rate, _ = memory.history
+        ch2, time = self.of_rows(ch2), self.of_rows(time)
         per_step = w[6]  # d(velocity)/dx: 1 / (beta h)
         last = w[4] * now + w[5] * before
         target, speed_of_target = self._targets(time, now)
@@ -329,7 +336,7 @@ class JointSystem:
         centre = np.divide(pull, K, out=target.copy(), where=K > 0.0)
         p[:, slots.STRENGTH], p[:, slots.CENTRE], p[:, slots.TARGET] = K, centre, centre
         held = a.exact & (K > 0.0)
-        p[held, slots.CENTRE] -= ch2 * memory.multiplier[held] / K[held]
+        p[held, slots.CENTRE] -= (ch2 * memory.multiplier)[held] / K[held]
         p[:, slots.EFFORT] = np.where(a.law == Law.SATURATED, ch2 * np.where(np.isfinite(a.effort), a.effort, 1e300), 0.0)
 
         limit = np.isin(a.law, (Law.BARRIER, Law.ONE_SIDED, Law.CUBIC))
@@ -342,10 +349,10 @@ class JointSystem:
         p[pulled, slots.CENTRE] += (a.sign * ch2 * memory.multiplier)[pulled] / p[pulled, slots.STRENGTH]
 
         rubbing = a.law == Law.FRICTION
-        p[rubbing, slots.STRENGTH], p[rubbing, slots.CENTRE] = ch2 * a.effort[rubbing], last[rubbing]
+        p[rubbing, slots.STRENGTH], p[rubbing, slots.CENTRE] = (ch2 * a.effort)[rubbing], last[rubbing]
         p[rubbing, slots.SMOOTHING], p[rubbing, slots.AIM] = speed / per_step[rubbing], (last + rate / per_step)[rubbing]
         pushing = a.law == Law.LINEAR
-        p[pushing, slots.STRENGTH] = ch2 * np.clip(target, -a.effort, a.effort)[pushing]
+        p[pushing, slots.STRENGTH] = (ch2 * np.clip(target, -a.effort, a.effort))[pushing]
         turning = a.role == Role.ARMATURE
         # J times the rate of the rate, by the same differences
         inertial = last + (w[4] * rate + w[5] * earlier_rate) / per_step
@@ -356,26 +363,27 @@ class JointSystem:
         for row, force in self.given.items():
             p[row] = 0.0
             p[row, slots.PER_STEP], p[row, slots.LAST], p[row, slots.BEGIN] = per_step[row], last[row], now[row]
-            force.set(p[row], now[row], ch2, of_body(time, self.row_owner[row]))
+            force.set(p[row], now[row], float(ch2[row]), float(time[row]))
         wall = a.law == Law.BARRIER
         p[wall, slots.OPENING] = np.where(a.follows[wall], 0.0, speed / w[7, wall])
         p[wall, slots.GAP_AIM] = p[wall, slots.LAST_GAP] + (a.sign * rate)[wall] / w[7, wall]
         return law, p
 
     def remember(
-        self, memory: JointMemory, q: np.ndarray, weights: np.ndarray, p: np.ndarray, shifts: np.ndarray, ch2: float
+        self, memory: JointMemory, q: np.ndarray, weights: np.ndarray, p: np.ndarray, shifts: np.ndarray,
+        ch2: OfBodies,
     ) -> JointMemory:
         """Memory after a step of the integrator's weights, (9,) or (9, R), that ended in q, with parameters p (R, 8) and shifts
-        (l, 3); without the forces that do work, which are 0."""
+        (l, 3), c h^2 [s^2] of all bodies or (n,); without the forces that do work, which are 0."""
         linear = np.zeros(shifts.shape)
         if self.linear.exact.any():
-            linear = np.where(self.linear.exact[:, None], -self.linear.K * shifts / ch2, 0.0)
+            linear = np.where(self.linear.exact[:, None], -self.linear.K * shifts / self.of_linear(ch2)[:, None], 0.0)
         if not len(self.table):
             return JointMemory(memory.reference, memory.history, memory.multiplier, linear)
         a = self.acting
         centre = p[:, slots.CENTRE]
         carried = np.where(a.law == Law.ONE_SIDED, a.sign * (centre - p[:, slots.BOUND]), p[:, slots.TARGET] - centre)
-        multiplier = np.where(a.exact & a.active, p[:, slots.STRENGTH] * carried / ch2, 0.0)
+        multiplier = np.where(a.exact & a.active, p[:, slots.STRENGTH] * carried / self.of_rows(ch2), 0.0)
         reference = values(self.table, q, memory.reference)
         x, _ = row_values(self.rows, reference)
         now, before, rate, *_ = memory.history
@@ -398,11 +406,11 @@ class JointSystem:
         np.add.at(rate, self.rows.term_row, slope * speeds[self.rows.term_measure])
         return x, rate
 
-    def _targets(self, time: OfBodies, now: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    def _targets(self, time: np.ndarray, now: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         a = self.acting
         target, rate = a.target.copy(), a.rate.copy()
         for row, function in a.target_of.items():
-            target[row] = function(of_body(time, self.row_owner[row]))
+            target[row] = function(float(time[row]))
         for row, function in a.rate_of.items():
-            rate[row] = function(of_body(time, self.row_owner[row]))
+            rate[row] = function(float(time[row]))
         return np.where(a.follows, now, target), rate

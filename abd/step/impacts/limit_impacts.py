@@ -26,14 +26,15 @@ GRANTED = 1e-3
 
 
 def limit_strikes(
-    model: Model, system: JointSystem, rows: np.ndarray, memory: JointMemory, applied: Applied, q: np.ndarray, h: float
+    model: Model, system: JointSystem, rows: np.ndarray, memory: JointMemory, applied: Applied, q: np.ndarray,
+    h: float | np.ndarray,
 ) -> Strikes:
-    """Those of the ends of ranges `rows` (b,) that pushed in the last step, of h [s], which led to q (n, 12)."""
+    """Those of the ends of ranges `rows` (b,) that pushed in the last step, of h [s], of all or (n,), which led to q (n, 12)."""
     a = system.acting
     measure = system.rows.term_measure[system.rows.starts[rows]]
     x = memory.reference[measure]
     _, slope, _ = laws.evaluate(applied.law[rows], applied.p[rows], x)
-    impulse = -slope / applied.ch2[rows] * h
+    impulse = -slope / applied.ch2[rows] * system.of_rows(h)[rows]
     parent, child = system.table.parent[measure], system.table.child[measure]
     # the world stands for nothing: a pair with it is one of the child with itself, without impulse there
     parent = np.where(parent < 0, child, parent)

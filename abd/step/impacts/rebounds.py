@@ -38,11 +38,13 @@ class Rebounds:
         if not met.any():
             return None
         before, after = backend.states.read_previous(), backend.states.read_state()
-        if not self.restitution.stirred(met, before[1], after[1]):
+        stirred = self.restitution.stirred(met, before[1], after[1])
+        if not stirred.any():
             return None
         strikes = Strikes.of_contacts(model, *backend.readings.contact_impulses(), after[0])
         if len(ends) and limited.any():
             strikes = strikes.beside(limit_strikes(model, joints, ends, self.copies.memory, self.copies.applied, after[0], h))
+        strikes = strikes.among(stirred[strikes.pairs[:, 0]])
         rebound = self.restitution.rebound(strikes, before, after, h, joints, backend.sweep)
         if rebound is not None:
             self.thrown = self._thrown(rebound[0] - after[1], h)

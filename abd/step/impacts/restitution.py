@@ -36,21 +36,22 @@ Gravity acts on v for the part of the step before the impact. Energy is never gi
 from __future__ import annotations
 
 import logging
-from dataclasses import replace
+from dataclasses import dataclass, fields, replace
 
 import numpy as np
 import scipy.sparse as sparse
 
-from abd.energies import potential_energies
+from abd.energies import elastic_energies
 from abd.joints.rows.rigid_build import follows_pose, rigid_rows
 from abd.joints.rows.rigid_rows import Part, RigidRows
 from abd.joints.rows.sizes import half_length
 from abd.joints.rows.system import JointSystem
 from abd.model import Joint, Kind, Model
 from abd.potentials import free_motion
-from abd.potentials.rolling import tangents
 from abd.potentials.sweeps import least_yielding, swept
 from abd.rotations import axial
+from abd.step.impacts.blocks import Blocks
+from abd.step.impacts.impact_friction import friction_of
 from abd.step.impacts.mobility import Mobility
 from abd.step.impacts.reflections import Sweep, brought, reflected
 from abd.step.impacts.strikes import Strikes
@@ -71,6 +72,40 @@ MOST_MET = 2e7
 """Joint rows times pairs that meet joints, at most: how they answer each other is dense."""
 
 
+@dataclass(frozen=True)
+class Step:
+    """States and velocities (n, 12) before and after a step, and the twists (n, 6) then and now."""
+
+    before: tuple[np.ndarray, np.ndarray]
+    after: tuple[np.ndarray, np.ndarray]
+    then: np.ndarray
+    now: np.ndarray
+
+
+@dataclass(frozen=True)
+class Impacts:
+    """k pairs that may strike in a step.
+
+    Attributes:
+        strikes: those.
+        opens: (k,) ``P_k . v`` with which their contacts may leave them [J]; closing, left: (k,) that at the beginning and at
+            the end of the step.
+        least: (k,) speed from which a pair strikes [m/s]; h: (k,) length of the step [s].
+    """
+
+    strikes: Strikes
+    opens: np.ndarray
+    closing: np.ndarray
+    left: np.ndarray
+    least: np.ndarray
+    h: np.ndarray
+
+    def among(self, chosen: np.ndarray) -> Impacts:
+        """Some of them."""
+        rest = (getattr(self, one.name)[chosen] for one in fields(self)[1:])
+        return Impacts(self.strikes.among(chosen), *rest)
+
+
 class Restitution:
     """Impacts of one scene."""
 
@@ -80,14 +115,17 @@ class Restitution:
         self.kinematic = model.bodies.kind == Kind.KINEMATIC
         self.reach = 2.0 * half_length(model.bodies.mass, model.bodies.moment)
         self._built_for, self._warned = None, False
+        self._rubs = self.settings.friction_iterations != 0
 
-    def stirred(self, touching: np.ndarray, *velocities: np.ndarray) -> bool:
-        """Whether any of the bodies (n,) bool moves faster, by one of the velocities (n, 12), than what counts as resting."""
-        return any(
-            (np.linalg.norm(qd[:, :3], axis=1) + self.reach * np.linalg.norm(qd[:, 3:], axis=1))[touching].max(initial=0.0)
-            > self.settings.tolerance
-            for qd in velocities
-        )
+    def stirred(self, touching: np.ndarray, *velocities: np.ndarray) -> np.ndarray:
+        """(n,) bool, bodies of worlds in which any of the bodies (n,) bool moves faster, by one of the velocities (n, 12), than
+        what counts as resting."""
+        moves = np.zeros(len(touching), dtype=bool)
+        for qd in velocities:
+            speed = np.linalg.norm(qd[:, :3], axis=1) + self.reach * np.linalg.norm(qd[:, 3:], axis=1)
+            moves |= touching & (speed > self.settings.tolerance)
+        world = self.model.bodies.world
+        return np.isin(world, world[moves])
 
     def rebound(
         self,
@@ -123,15 +161,18 @@ class Restitution:
         stirs = strikes_now | (left - opens > grants * size)
         if not stirs.any():
             return None
-        out, changed, work = qd.copy(), [], 0.0
         worlds = self.model.bodies.world
         of = worlds[strikes.pairs[:, 0]]
-        for world in np.unique(of[stirs]):
-            pairs = of == world
-            found = self._rebound_in(
-                worlds == world, strikes.among(pairs), stirs[pairs], opens[pairs], closing[pairs], left[pairs], before, after,
-                then, now, float(least[pairs][0]), float(lengths[worlds == world][0]), system, sweep,
-            )  # fmt: skip
+        order = np.argsort(of, kind="stable")
+        order = order[np.isin(of[order], of[stirs])]
+        impacts = Impacts(strikes, opens, closing, left, least, lengths[strikes.pairs[:, 0]]).among(order)
+        of, stirs, step = of[order], stirs[order], Step(before, after, then, now)
+        self._know_rows(system, q)
+        # the factor of joints takes in all that it is asked about
+        groups = [of == world for world in np.unique(of)] if len(self._held) else [np.ones(len(of), dtype=bool)]
+        out, changed, work = qd.copy(), [], 0.0
+        for group in groups:
+            found = self._rebound_of(impacts.among(group), stirs[group], step, sweep)
             if found is not None:
                 twists, friction = found
                 moved = np.flatnonzero((twists != 0.0).any(axis=1))
@@ -142,44 +183,37 @@ class Restitution:
                 work += friction
         return (out, np.sort(np.concatenate(changed)), work) if changed else None
 
-    def _rebound_in(
-        self, world: np.ndarray, strikes: Strikes, stirs: np.ndarray, opens: np.ndarray, closing: np.ndarray,
-        left: np.ndarray, before, after, then: np.ndarray, now: np.ndarray, least: float, h: float, system: JointSystem,
-        sweep: Sweep,
-    ) -> tuple[np.ndarray, float] | None:  # fmt: skip
-        """Twists (n, 6) that the impacts of one world, bodies (n,) bool, add, and the work of friction [J].
-
-        Args:
-            stirs: (k,) bool, pairs of `strikes` that strike or were pushed apart; opens: (k,) ``P_k . v`` with which their
-                contacts may leave them; closing, left: (k,) that at the beginning and at the end of the step; then, now: (n, 6)
-                twists.
-            least: speed from which a pair strikes [m/s]; the others as `rebound` has them.
-        """
-        q, size = after[0], strikes.size
-        mobility = self._mobility(system, q, np.flatnonzero(stirs), strikes)
-        mine = mobility.chosen
-        part = strikes.among(mine)
+    def _rebound_of(
+        self, impacts: Impacts, stirs: np.ndarray, step: Step, sweep: Sweep
+    ) -> tuple[np.ndarray, float] | None:
+        """Twists (n, 6) that impacts in worlds, those of one behind those of another, add, and the work of friction [J]; None
+        where there are too many for it. Of the pairs (k,) bool some strike, or were pushed apart: `stirs`."""
+        q, now = step.after[0], step.now.ravel()
+        mobility = self._mobility(q, np.flatnonzero(stirs), impacts.strikes.pairs)
+        impacts = impacts.among(mobility.chosen)
+        part, left, opens, size = impacts.strikes, impacts.left, impacts.opens, impacts.strikes.size
         P = part.rows(len(q))
         if mobility.rows_met(P) > MOST_MET:
-            self._say_left_out(mobility, len(mine))
+            self._say_left_out(mobility, len(part.pairs))
             return None
-        A, closing, left, size, opens = mobility.between(P), closing[mine], left[mine], size[mine], opens[mine]
-        met = self._met(part, closing, left, h, mobility.jointed)
-        target, struck = reflected(sweep, A, met, part.restitution, least, size)
-        law, spared = (target, opens, struck, size), self._spared(part, A.diagonal(), met, opens, struck)
+        blocks, A = Blocks.of(self.model.bodies.world, part.pairs[:, 0]), mobility.between(P)
+        met = self._met(impacts, mobility.jointed)
+        target, struck = reflected(sweep, A, met, part.restitution, impacts.least, size, blocks)
+        law = target, opens, struck, size, blocks
+        spared = self._spared(impacts, A.diagonal(), met, struck, blocks)
         s = brought(sweep, A, left, *law)
         added, friction = mobility.apply(P.T @ s), np.zeros(6 * len(q))
-        pull = self._friction(part, s, now.ravel() + added, mobility, q)
+        pull = friction_of(part, s, now + added, mobility, q, self.model.bodies.radius) if self._rubs else None
         if pull is not None:
             friction = mobility.apply(pull)
             s_rubbed = brought(sweep, A, left + P @ friction, *law)
             rubbed = mobility.apply(P.T @ s_rubbed) + friction
-            if self._energy(world, q, now.ravel() + rubbed) <= self._energy(world, q, now.ravel() + added):
-                added, s = rubbed, s_rubbed
-            else:
-                pull = None
-        share = self._within_energy(world, before, after, then, now, added, part, s, spared)
-        work = 0.0 if pull is None else float(pull @ (now.ravel() + share * (added - 0.5 * friction)))
+            less = self._energies(blocks, q, now + rubbed) <= self._energies(blocks, q, now + added)
+            taken, s = blocks.entries(less), np.where(blocks.each(less), s_rubbed, s)
+            added = np.where(taken, rubbed, added)
+            pull, friction = np.where(taken, pull, 0.0), np.where(taken, friction, 0.0)
+        share = blocks.entries(self._within_energy(step, added, part, s, spared, blocks))
+        work = 0.0 if pull is None else float(pull @ (now + share * (added - 0.5 * friction)))
         return (share * added).reshape(-1, 6), work
 
     def _say_left_out(self, system: Mobility, pairs: int) -> None:
@@ -190,93 +224,61 @@ class Restitution:
                 int(system.joined.sum()), pairs,
             )  # fmt: skip
 
-    def _met(self, part: Strikes, closing, left, h: float, jointed: bool) -> np.ndarray:
+    def _met(self, impacts: Impacts, jointed: bool) -> np.ndarray:
         """Normal powers (k,) where the pairs met: with the part of what gravity gives in a step that it gave until then."""
+        part, closing = impacts.strikes, impacts.closing
         speed = np.zeros(len(closing))
         if not jointed:
             for body, impulse in zip(part.pairs.T, part.impulses.transpose(1, 0, 2), strict=True):
-                speed += np.where(self.dynamic[body], impulse[:, :3] @ self.settings.gravity * h, 0.0)
+                falls = np.sum(impulse[:, :3] * self.settings.gravity, axis=1)
+                speed += np.where(self.dynamic[body], falls * impacts.h, 0.0)
         falls = closing + speed
-        waits = np.clip(left / np.where(falls < 0.0, falls, -1.0), 0.0, 1.0)
+        waits = np.clip(impacts.left / np.where(falls < 0.0, falls, -1.0), 0.0, 1.0)
         return closing + waits * speed
 
-    def _spared(self, part: Strikes, diagonal, met, opens, struck) -> float:
-        """Energy [J] that the contacts of elastic pairs that were struck may give them as they come apart."""
-        yields = struck & (diagonal > least_yielding(diagonal, part.size))
-        power = np.maximum(opens, 2.0 * self.settings.tolerance * part.size)
-        gives, strikes = (0.5 * one[yields] ** 2 / diagonal[yields] for one in (power, np.minimum(met, 0.0)))
-        return min(float(gives[part.restitution[yields] >= ELASTIC].sum()), SPARED * float(strikes.sum()))
-
-    def _friction(
-        self, part: Strikes, s: np.ndarray, twists: np.ndarray, system: Mobility, q: np.ndarray
-    ) -> np.ndarray | None:
-        """(6 n,) impulses of friction for what is added, None without any: pair by pair, each against the slip that is left."""
-        mu = part.mu
-        rubs = np.flatnonzero((mu > 0.0) & (s > 0.0))
-        if self.settings.friction_iterations == 0 or not len(rubs):
-            return None
-        n, p, radius = len(q), q[:, :3], self.model.bodies.radius
-        pairs, force = part.pairs[rubs], part.impulses[rubs, 0, :3]
-        size = np.linalg.norm(force, axis=1)
-        normal = force / size[:, None]
-        across = tangents(normal)
-        tangent = np.stack([across, np.cross(normal, across)], axis=1)[:, None]
-        arm = (part.center[rubs] - radius[pairs[:, 0], None] * normal)[:, None] - p[pairs]
-        lever = np.concatenate(np.broadcast_arrays(tangent, np.cross(arm[:, :, None], tangent)), axis=3)
-        lever[:, 1] *= -1.0
-        own = lever @ system.blocks[pairs]
-        joined, most = system.joined[pairs].any(axis=1), mu[rubs] * s[rubs] * size
-        resists = np.linalg.pinv(np.einsum("kbti,kbui->ktu", lever, own), rcond=1e-12, hermitian=True)
-        out, moving = np.zeros((n, 6)), twists.reshape(n, 6).copy()
-        for k, pair in enumerate(pairs):
-            slip = np.einsum("bti,bi->t", lever[k], moving[pair])
-            if not slip.any():
-                continue
-            if joined[k]:
-                pushes = np.zeros((2, n, 6))
-                pushes[:, pair] = lever[k].transpose(1, 0, 2)
-                moved = system.apply(pushes.reshape(2, -1).T)
-                stop = -np.linalg.lstsq(pushes.reshape(2, -1) @ moved, slip, rcond=1e-12)[0]
-            else:
-                stop = -resists[k] @ slip
-            pull = stop * min(1.0, most[k] / max(np.linalg.norm(stop), 1e-300))
-            out[pair] += pull @ lever[k]
-            if joined[k]:
-                moving += (moved @ pull).reshape(n, 6)
-            else:
-                moving[pair] += pull @ own[k]
-        return out.ravel()
+    def _spared(self, impacts: Impacts, diagonal, met, struck, blocks: Blocks) -> np.ndarray:
+        """(w,) energy [J] that the contacts of elastic pairs that were struck may give them as they come apart."""
+        size, elastic = impacts.strikes.size, impacts.strikes.restitution >= ELASTIC
+        yields = struck & (diagonal > least_yielding(diagonal, size, blocks.starts))
+        weight = np.where(yields, diagonal, 1.0)
+        power = np.maximum(impacts.opens, 2.0 * self.settings.tolerance * size)
+        gives, strikes = (0.5 * one**2 / weight for one in (power, np.minimum(met, 0.0)))
+        given = blocks.sums(np.where(yields & elastic, gives, 0.0))
+        return np.minimum(given, SPARED * blocks.sums(np.where(yields, strikes, 0.0)))
 
     def _within_energy(
-        self, world: np.ndarray, before, after, then, now, added, part: Strikes, s: np.ndarray, spared: float
-    ) -> float:
-        """The share of what is added that gives no energy to what there was, but for the work of prescribed bodies, and leaves
-        what is `spared` [J]."""
-        fallen = self.model.bodies.mass[:, None] * (after[0] - before[0])[:, :3]
-        work = float(np.sum(fallen[self.dynamic & world] @ self.settings.gravity))
+        self, step: Step, added, part: Strikes, s: np.ndarray, spared: np.ndarray, blocks: Blocks
+    ) -> np.ndarray:
+        """(w,) shares of what is added that give no energy to what there was, but for the work of prescribed bodies, and leave
+        what is `spared` (w,) [J]."""
+        before, after, now = step.before, step.after, step.now
+        bodies, some = self.model.bodies, self.dynamic & (blocks.bodies < blocks.count)
+        fallen = bodies.mass[some, None] * (after[0] - before[0])[some, :3]
+        work = blocks.sums_of_bodies(some, np.sum(fallen * self.settings.gravity, axis=1))
         for side in range(2):
             body = part.pairs[:, side]
             power = np.einsum("ki,ki->k", part.impulses[:, side], now[body])
-            work -= float(np.sum(np.where(self.kinematic[body], (1.0 + s) * power, 0.0)))
-        strained = [potential_energies(self.model, state[0], world)["elastic"] for state in (before, after)]
-        start, end = self._energy(world, before[0], then.ravel()), self._energy(world, after[0], now.ravel())
-        most = max(start + work + strained[0] - strained[1] - spared, end)
-        full = self._energy(world, after[0], now.ravel() + added)
-        if full <= most:
-            return 1.0
+            work -= blocks.sums(np.where(self.kinematic[body], (1.0 + s) * power, 0.0))
+        for state, sign in ((before, 1.0), (after, -1.0)):
+            work += sign * blocks.sums_of_bodies(some, elastic_energies(self.model, state[0], some))
+        start, end = self._energies(blocks, before[0], step.then.ravel()), self._energies(blocks, after[0], now.ravel())
+        most = np.maximum(start + work - spared, end)
+        full = self._energies(blocks, after[0], now.ravel() + added)
         # T(now + x added) = end + x (b + x c)
-        c = self._energy(world, after[0], added)
+        c = self._energies(blocks, after[0], added)
         b = full - end - c
-        return float(np.clip((-b + np.sqrt(max(b * b + 4.0 * c * (most - end), 0.0))) / (2.0 * c), 0.0, 1.0))
+        root = np.sqrt(np.maximum(b * b + 4.0 * c * (most - end), 0.0))
+        share = np.clip((root - b) / np.where(c > 0.0, 2.0 * c, 1.0), 0.0, 1.0)
+        return np.where(full <= most, 1.0, share)
 
-    def _energy(self, world: np.ndarray, q: np.ndarray, twists: np.ndarray) -> float:
-        """Kinetic energy of the rigid motion of the dynamic bodies of a world, (n,) bool [J]."""
-        some, bodies = self.dynamic & world, self.model.bodies
+    def _energies(self, blocks: Blocks, q: np.ndarray, twists: np.ndarray) -> np.ndarray:
+        """(w,) kinetic energies of the rigid motion of the dynamic bodies of blocks [J]."""
+        some, bodies = self.dynamic & (blocks.bodies < blocks.count), self.model.bodies
         twists = twists.reshape(-1, 6)[some]
         inertia = free_motion.inertia(q[some, 3:].reshape(-1, 3, 3), bodies.moment[some])
         turning = np.einsum("ni,nij,nj->n", twists[:, 3:], inertia, twists[:, 3:])
         moving = bodies.mass[some] * np.sum(twists[:, :3] ** 2, axis=1)
-        return 0.5 * float(np.sum(moving + turning))
+        return 0.5 * blocks.sums_of_bodies(some, moving + turning)
 
     def _inertia(self, q: np.ndarray) -> np.ndarray:
         """(n, 3, 3) about the centres of mass, world axes [kg m^2]."""
@@ -291,21 +293,25 @@ class Restitution:
         w[d] = np.linalg.solve(self._inertia(q)[d], momentum[d, :, None])[:, :, 0]
         return np.concatenate([qd[:, :3], w], axis=1)
 
-    def _mobility(self, system: JointSystem, q: np.ndarray, seeds: np.ndarray, strikes: Strikes) -> Mobility:
+    def _know_rows(self, system: JointSystem, q: np.ndarray) -> None:
+        """Know the joint rows that hold."""
+        if self._built_for is system and not follows_pose(self.model):
+            return
+        joints = list(self.model.joints)
+        self._rows = rows = rigid_rows(replace(self.model, joints=joints), q)
+        inertia, locked = _rotors_and_locks(joints, rows)
+        held = (rows.held & ~rows.yields & (rows.part != Part.GAP)) | locked | (inertia > 0.0)
+        self._held, self._built_for = np.flatnonzero(held), system
+        slack = np.divide(rows.scale**2, inertia, out=np.zeros(len(rows)), where=inertia > 0.0)
+        self._slack = np.where(locked, 0.0, slack)[self._held]
+
+    def _mobility(self, q: np.ndarray, seeds: np.ndarray, pairs: np.ndarray) -> Mobility:
         """Of everything that hangs together with the pairs `seeds` by contacts and joints."""
-        if self._built_for is not system or follows_pose(self.model):
-            joints = list(self.model.joints)
-            self._rows = rows = rigid_rows(replace(self.model, joints=joints), q)
-            inertia, locked = _rotors_and_locks(joints, rows)
-            held = (rows.held & ~rows.yields & (rows.part != Part.GAP)) | locked | (inertia > 0.0)
-            self._held, self._built_for = np.flatnonzero(held), system
-            slack = np.divide(rows.scale**2, inertia, out=np.zeros(len(rows)), where=inertia > 0.0)
-            self._slack = np.where(locked, 0.0, slack)[self._held]
         rows, n = self._rows, len(q)
         J = sparse.csr_matrix((0, 6 * n))
         if len(self._held):
             J = (rows.jacobian(q)[self._held] @ sparse.diags(np.tile([1.0 / rows.length] * 3 + [1.0] * 3, n))).tocsr()
-        return Mobility.of(self.model.bodies.mass, self._inertia(q), rows, J, self._slack, strikes.pairs, seeds)
+        return Mobility.of(self.model.bodies.mass, self._inertia(q), rows, J, self._slack, pairs, seeds)
 
 
 def _rotors_and_locks(joints: list[Joint], rows: RigidRows) -> tuple[np.ndarray, np.ndarray]:

@@ -17,7 +17,7 @@ from abd.joints.rows.springs import light, pulls, resolved, whole
 from abd.joints.rows.system import JointMemory, JointSystem
 from abd.joints.rows.table import MeasureTable, values
 from abd.model import Model
-from abd.potentials.integrators import Mode, Scheme, row_shares, row_weights
+from abd.potentials.integrators import Mode, Scheme, Schemes, row_shares, row_weights
 
 
 class Rows:
@@ -49,9 +49,9 @@ class Rows:
         self.conservation = Conservation(self.model, self.constants, self.system) if known else None
 
     @property
-    def rule(self) -> Scheme:
-        """The scheme of the step at work: where there are rows, all worlds have one."""
-        return self.scheme.rule.each[0]
+    def rule(self) -> Scheme | Schemes:
+        """The scheme of the step at work, or those of several worlds."""
+        return self.scheme.rule
 
     def turn_gravity(self) -> None:
         if self.conservation is not None:
@@ -60,7 +60,7 @@ class Rows:
     def load(self, memory: JointMemory) -> None:
         self.memory = memory.copy()
 
-    def begin_joints(self, ch2: float, time: OfBodies, speed: float) -> int | None:
+    def begin_joints(self, ch2: OfBodies, time: OfBodies, speed: float) -> int | None:
         system, memory = self.system, self.memory
         self.row_weights = row_weights(self.rule, self.scheme.mode, *system.row_bodies)
         system.follow(memory, self.states.now)
@@ -83,20 +83,19 @@ class Rows:
         """(n,) energy that the rows of the bodies gained in the step to the iterate [J] (`abd.joints.rows.gains`)."""
         joints, ch2, system = self.potential.joints, self.rule.ch2, self.system
         fresh = (self.scheme.mode == Mode.FRESH)[joints.owners]
-        straight = linear_gains(system.linear, self.states.now, self.at.q, ch2)
+        straight = linear_gains(system.linear, self.states.now, self.at.q, system.of_linear(ch2))
         straight = np.where(fresh[: len(straight)], 0.0, straight)
         ends = self.memory.history[0], joints.values(self.at.q), fresh[len(straight) :]
-        measured = row_gains(
-            system, joints.law, joints.p, *ends, self.resolved, self.light, joints.time, ch2, self.rule.h
-        )
+        times = joints.time, system.of_rows(ch2), system.of_rows(self.rule.h)
+        measured = row_gains(system, joints.law, joints.p, *ends, self.resolved, self.light, *times)
         return np.bincount(joints.owners, np.concatenate([straight, measured]), self.n)
 
     def finish(self) -> None:
         """Remember what the rows did in the step."""
         joints, ch2 = self.potential.joints, self.rule.ch2
         joints.give(self.at.q)
-        p = whole(self.system, np.flatnonzero(self.resolved), self.shares(), joints.p, ch2)
-        self.applied = Applied.of_step(joints.law, p, self.system.linear.K, joints.shift.copy(), ch2)
+        p = whole(self.system, np.flatnonzero(self.resolved), self.shares(), joints.p, self.system.of_rows(ch2))
+        self.applied = Applied.of_step(self.system, joints.law, p, joints.shift.copy(), ch2)
         self.pushed = self.memory.history[4]
         self.memory = self.system.remember(self.memory, self.at.q, self.row_weights, joints.p, joints.shift, ch2)
         self.memory.history[4] = working_forces(self.system, self.applied, self.memory.history[0])

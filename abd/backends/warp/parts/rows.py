@@ -57,8 +57,7 @@ class Rows:
         known = smooth and not self.potential.further
         self.conservation = Conservation(self.model, joints, self.memory, self.device) if known else None
         self.islands.tie(joints.system, self.potential.ties)
-        relations = joints.relations
-        self.asks_host = bool(joints.system.table.custom or relations.given or len(relations.chosen))
+        self.asks_host = joints.system.asks_users
         self.graphs.asks_host = self.asks_host
         self.islands.renumber(self.model.bodies.kind != Kind.STATIC, np.zeros((0, 2), dtype=int))
 
@@ -69,7 +68,7 @@ class Rows:
     def load(self, memory: JointMemory) -> None:
         self.memory.load(memory)
 
-    def begin_joints(self, ch2: float, time: OfBodies, speed: float) -> int | None:
+    def begin_joints(self, ch2: OfBodies, time: OfBodies, speed: float) -> int | None:
         states = self.states
         return self.memory.begin(self.scheme.of_rows, ch2, time, speed, states.now, lambda: states.read_state()[0])
 

@@ -141,4 +141,4 @@ class Steps:
         self.rows.memory.launch_finish(scheme.of_rows, at.current, at.step.ch2, self.totals)
         if self.rows.conservation is not None:
             known = states.before, states.now, states.earlier, states.velocity, states.owed
-            self.rows.conservation.launch(at.body, at.step, scheme.mode, scheme.first_motion, *known)
+            self.rows.conservation.launch(at.body, at.step, scheme.mode, (scheme.of, scheme.motion), *known)

@@ -328,14 +328,14 @@ class Joints:
             self._linearize(pose, done)
             self._predict(direction)
 
-    def effort_changes(self, direction, out: wp.array) -> None:
+    def effort_changes(self, direction, aside, out: wp.array) -> None:
         """Fold into every body's `out` (n,) how much a direction changes the forces of friction and of limited drives,
         over `SETTLED` of their largest; the rows are those of the last linearisation, and friction's aim becomes what
-        follows from the direction."""
+        follows from the direction. Rows of bodies that are left aside (n,) keep theirs."""
         self._predict(direction)
         self.device.launch(
             measured_rows.effort_changes,
-            self.row_count, self.rows, self.x, self.x_ahead, self.curvature, SETTLED, self.per_row,
+            self.row_count, self.rows, self.owner, aside, self.x, self.x_ahead, self.curvature, SETTLED, self.per_row,
         )  # fmt: skip
         self._fold(self.row_count, self.owned_starts, self.owned_rows, self.per_row, sums.MAX, out)
 

@@ -7,7 +7,7 @@ import numpy as np
 import warp as wp
 
 from abd.backends.device.device import Device
-from abd.by_bodies import OfBodies, of_body
+from abd.by_bodies import OfBodies
 from abd.errors import DeviceError
 from abd.joints.rows.relations import set_tangents
 from abd.joints.rows.system import JointSystem
@@ -33,21 +33,21 @@ class RelationTangents:
                 "forces by formulas or functions of lengths, coordinates and speeds (force_formula, force_function) do not run "
                 f"on {device.name}; use --device cpu or numpy"
             )
-        self.ch2, self.time = 1.0, 0.0
+        self.begin(1.0, 0.0)
         self.terms = [np.arange(len(host.term_measure))[one.terms] for one in host.relations]
         self.chosen = np.concatenate(self.terms) if self.terms else np.zeros(0, dtype=int)
         self.piece = host.piece_starts[self.chosen]
 
-    def begin(self, ch2: float, time: OfBodies) -> None:
-        """Begin a (sub)step of c h^2 [s^2] that ends at `time` [s]."""
-        self.ch2, self.time = ch2, time
+    def begin(self, ch2: OfBodies, time: OfBodies) -> None:
+        """Begin a (sub)step of c h^2 [s^2] that ends at `time` [s], of all or (n,)."""
+        self.ch2, self.time = self.system.of_rows(ch2), self.system.of_rows(time)
 
     def set(self, values: wp.array) -> None:
         """Take the tangents at measured values (m,)."""
         measured = values.numpy() if self.given or len(self.chosen) else None
         for row, force in self.given.items():
             m = self.host.term_measure[self.host.starts[row]]
-            force.set(self.rows.p.numpy()[row], measured[m], self.ch2, of_body(self.time, self.system.row_owner[row]))
+            force.set(self.rows.p.numpy()[row], measured[m], float(self.ch2[row]), float(self.time[row]))
         if not len(self.chosen):
             return
         v = measured[self.host.term_measure]

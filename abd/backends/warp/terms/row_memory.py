@@ -32,21 +32,23 @@ _COLUMNS = (
 
 @dataclass(frozen=True)
 class _Timed:
-    """Rows `row` (k,), of bodies `owner` (k,), whose entries of `out` the functions give, by way of `values`; row i has function
-    which[i]."""
+    """Rows `row` (k,) whose entries of `out` the functions give, by way of `values`; row i has function which[i] and is of
+    bodies[i]."""
 
     row: wp.array
-    owner: np.ndarray
+    bodies: np.ndarray
     values: wp.array
     out: wp.array
     functions: list[Callable[[float], float]]
     which: np.ndarray
 
     def at(self, time: OfBodies) -> np.ndarray:
-        """(k,) values of the functions."""
+        """(k,) values of the functions at a time [s], of all bodies or (n,); each is asked once for any of these."""
         if not isinstance(time, np.ndarray):
             return np.array([function(time) for function in self.functions])[self.which]
-        return np.array([self.functions[k](float(own)) for k, own in zip(self.which, time[self.owner], strict=True)])
+        asked = np.stack([self.which, time[self.bodies]], axis=1)
+        each, of = np.unique(asked, axis=0, return_inverse=True)
+        return np.array([self.functions[int(which)](float(own)) for which, own in each])[of.ravel()]
 
 
 class RowMemory:
@@ -57,7 +59,7 @@ class RowMemory:
         resolved, light: (R,) bool, `abd.joints.rows.springs`; shares: (4,) those of the scheme at work.
 
     Attributes:
-        scale: (1,) c h^2 of the step at work [s^2].
+        scale: (n,) c h^2 of the step at work [s^2].
         gain: (R,) by how much the energy of the rows grew in the last step [J] (`abd.joints.rows.gains`).
     """
 
@@ -88,8 +90,9 @@ class RowMemory:
         self.functions: list[_Timed] = []
         self._pool = Pool(device)
         self.revision = -1
-        self.ch2 = self.ch2_now = 1.0
-        self.scale = device.upload([self.ch2_now], wp.float64)
+        self.ch2: OfBodies = 1.0
+        self.ch2_now: OfBodies = 1.0
+        self.scale = device.upload(np.ones(joints.n), wp.float64)
 
     # the host's copies --------------------------------------------------------------------------------------------
 
@@ -117,15 +120,15 @@ class RowMemory:
         """Laws of the last step, which left `memory`."""
         read, system = self.device.read, self.system
         law, p, shift = read(self.memory.law), read(self.memory.p), system.shifts(memory, self.ch2)
-        return Applied.of_step(law, p, system.linear.K, shift, self.ch2)
+        return Applied.of_step(system, law, p, shift, self.ch2)
 
     # one step -----------------------------------------------------------------------------------------------------
 
-    def begin(self, scheme: tuple[wp.array, wp.array], ch2: float, time: OfBodies, speed: float, pose, q) -> int | None:
-        """Laws of a (sub)step that ends at `time` [s]; see `JointSystem.laws`.
+    def begin(self, scheme: tuple[wp.array, ...], ch2: OfBodies, time: OfBodies, speed: float, pose, q) -> int | None:
+        """Laws of a (sub)step of c h^2 [s^2] that ends at `time` [s], of all or (n,); see `JointSystem.laws`.
 
         Args:
-            scheme: the integrator's weights (2, 9) and the modes of the bodies (n,).
+            scheme: `DeviceScheme.of_rows`.
             pose: where it begins; q: function that gives it on the host (n, 12).
 
         Returns:
@@ -141,17 +144,17 @@ class RowMemory:
         self.launch_laws(scheme, speed)
         return self._closed_gap() if rows and self.system.has_barriers else None
 
-    def aim(self, ch2: float, time: OfBodies) -> None:
-        """What the host has to say of a (sub)step that ends at `time` [s]."""
-        if ch2 != self.ch2_now:
+    def aim(self, ch2: OfBodies, time: OfBodies) -> None:
+        """What the host has to say of a (sub)step of c h^2 [s^2] that ends at `time` [s], of all or (n,)."""
+        if isinstance(ch2, np.ndarray) or isinstance(self.ch2_now, np.ndarray) or ch2 != self.ch2_now:
             self.ch2_now = float("nan")  # whatever stops this, nobody takes the number for the one on the device
-            self.device.write(self.scale, np.array([ch2]))
-            self.ch2_now = float(ch2)
+            self.device.write(self.scale, np.full(len(self.scale), ch2))
+            self.ch2_now = ch2
         if self.joints.row_count:
             self._place_targets(time)
             self.joints.relations.begin(self.ch2_now, time)
 
-    def launch_laws(self, scheme: tuple[wp.array, wp.array], speed: float) -> None:
+    def launch_laws(self, scheme: tuple[wp.array, ...], speed: float) -> None:
         """Laws of the (sub)step that was aimed at, by launches only; see `begin`."""
         launch, joints, rows = self.device.launch, self.joints, self.joints.row_count
         if self.has_exact_linear:
@@ -186,7 +189,8 @@ class RowMemory:
         self.device.write(row, index)
         which = np.array([place[id(function)] for function in found.values()])
         values = self._pool.get(f"{name}_values", rows, wp.float64)
-        return _Timed(row, self.system.row_owner[index], values, getattr(self.memory, name), list(several.values()), which)
+        bodies = self.system.row_bodies[1][index]
+        return _Timed(row, bodies, values, getattr(self.memory, name), list(several.values()), which)
 
     def _measure(self, pose) -> None:
         """Values of the measures at a pose."""
@@ -227,7 +231,7 @@ class RowMemory:
         """The step that was begun is the last one now."""
         self.ch2 = self.ch2_now
 
-    def launch_finish(self, scheme: tuple[wp.array, wp.array], pose, ch2: wp.array, totals: Totals) -> None:
+    def launch_finish(self, scheme: tuple[wp.array, ...], pose, ch2: wp.array, totals: Totals) -> None:
         """Remember what the rows did in the step that ended at a pose, whose figures go to "linear" and "measured", with
         c h^2 (n,) of the bodies; by launches only, `settle` has to follow."""
         joints, scale = self.joints, self.scale
