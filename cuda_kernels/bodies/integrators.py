@@ -415,3 +415,16 @@ def find_jumps(
     jump[b] = wp.max(
         jump_of(force, triple(memory, b, 0), load), jump_of(torque_of(D, A), triple(memory, b, 3), arm * load)
     )
+
+
+@wp.kernel
+def head(
+    first: wp.int32, mode: wp.array(dtype=wp.int32), now: Pose, before: Pose, target: Pose, heading: Pose
+):
+    """Where a step is heading for, as friction takes it (`abd.potentials.arc_slip.Course`): to its targets. Bodies that touch
+    something as before go on by the chord of the last step: their targets are led astray by half of what acted in it."""
+    b = wp.tid() + first
+    heading.A[b] = target.A[b]
+    heading.p[b] = target.p[b]
+    if mode[b] == TOUCHING:
+        heading.p[b] = now.p[b] + (now.p[b] - before.p[b])

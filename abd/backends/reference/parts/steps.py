@@ -18,7 +18,7 @@ from abd.backends.reference.scheme import HostScheme
 from abd.joints.closure.link_graph import joined_components
 from abd.joints.rows.sizes import turning_arms
 from abd.model import Model
-from abd.potentials.integrators import Scheme, Schemes
+from abd.potentials.integrators import Mode, Scheme, Schemes
 from abd.rotations import rotation_vectors
 
 
@@ -49,6 +49,7 @@ class Steps:
         target = self._with_goals(target, prescribed)
         self.scheme.rule, self.scheme.mode, self.scheme.target = rule, mode, target
         at.rest, at.turn, at.q = target.rest, target.w, states.now.copy()
+        at.heading = self._heading(mode, target.q)
         at.ch2, at.eps = np.full(self.n, rule.ch2), np.full(self.n, eps)
         at.step = StepData(
             pt=positions(target.q),
@@ -76,6 +77,13 @@ class Steps:
         q[some], dp[some] = goals[some], positions(goals[some] - now[some])
         w[some] = rotation_vectors(maps(goals[some]) @ np.linalg.inv(maps(now[some])))
         return replace(target, q=q, dp=dp, w=w)
+
+    def _heading(self, mode: np.ndarray, target: np.ndarray) -> np.ndarray:
+        """(n, 12) where the step is heading for, as friction takes it (`abd.potentials.arc_slip.Course`): to its targets. Bodies
+        that touch something as before go on by the chord of the last step: their targets are led astray by half of what acted."""
+        now, before = positions(self.states.now), positions(self.states.before)
+        places = np.where((mode == Mode.TOUCHING)[:, None], now + (now - before), positions(target))
+        return state(places, maps(target))
 
     def set_mode(self, mode: np.ndarray) -> None:
         scheme, states, step = self.scheme, self.states, self.at.step

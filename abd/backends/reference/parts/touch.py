@@ -7,7 +7,6 @@ from dataclasses import replace
 import numpy as np
 
 from abd.backends.answers import PairLoads
-from abd.backends.reference.numpy_bodies import state
 from abd.backends.reference.potential import Potential
 from abd.contact.pair_law import OwnLaws
 from abd.contact.pairs import body_pairs
@@ -40,7 +39,7 @@ class Touch:
         self.contacts.set_own_laws(own)
 
     def lag_at_begin(self) -> None:
-        self._lag(state(self.at.step.pt, self.at.step.At), None)
+        self._lag(self.at.heading, None)
 
     def lag_friction(self, chosen: np.ndarray | None = None) -> None:
         self._lag(self.at.q, chosen)

@@ -36,6 +36,7 @@ class Steps:
         self.device, self.at, self.n = potential.device, potential.at, potential.n
         self.inverse_mass = inverse_masses(model)
         step, target = self.at.step, new_pose(self.device, self.n)
+        self.at.heading = new_pose(self.device, self.n)
         self.at.target, step.pt, step.At, step.scale = target, target.p, target.A, self.device.zeros(self.n, wp.float64)
         potential.friction.turn = track.lead.w
         self.at.ch2, self.at.eps = np.ones(self.n), np.zeros(self.n)
@@ -81,6 +82,7 @@ class Steps:
             springs = self.rows.springs
             springs.launch(states.now, scheme.mode, springs.pulled)
             self._launch_targets()
+        launch(integrators.head, n, scheme.mode, states.now, states.before, at.target, at.heading)
         launch(poses.copy_pose, n, states.now, at.current)
         self.goals.launch_rest()
         self.device.fill(self.potential.contacts.law.caution)

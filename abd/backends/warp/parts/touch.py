@@ -85,7 +85,7 @@ class Touch:
         self.forget()
 
     def lag_at_begin(self) -> None:
-        self._lag(self.at.target, None)
+        self._lag(self.at.heading, None)
 
     def lag_friction(self, chosen: np.ndarray | None = None) -> None:
         everybody = chosen is None or bool(chosen[self.idle.mobile].all())
