@@ -81,8 +81,8 @@ class Steps(Protocol):
 
     def jumps(self) -> np.ndarray:
         """(n,) by how much what acts on the bodies at the iterate differs from what did at the end of the last step
-        (`abd.potentials.integrators.jumps`), over external forces, weight among them, at the radius of a disk of the body's
-        inertia; 0 for bodies that are not dynamic."""
+        (`abd.potentials.integrators.jumps`), over the weight, at the radius of a disk of the body's inertia; 0 for bodies
+        that are not dynamic."""
 
     def mobility(self) -> np.ndarray:
         """(n,) change of velocity per load times c h^2 [1/(kg s)]; 0 for bodies that forces do not move."""

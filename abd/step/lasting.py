@@ -1,12 +1,12 @@
 """Contacts that last: bodies on which they act as they did in the steps before go through a step of second order
 (`abd.potentials.integrators.Mode.TOUCHING`), which would give back what an impact brings.
 
-Impacts are known by forces that jump (`abd.potentials.integrators.jumps`). A body is *steady* once what acts on it has lasted
-for `WAIT` steps of implicit Euler, without a jump of more than `CALM`; a steady one stays so up to jumps of `JUMP`, and goes
-through a step that ends with a larger one by implicit Euler after all (`abd.step.watch`). What an impact that is not noticed may
-leave is a speed of half of what the load gives in a step. Islands are steady as a whole, as impacts run through them, and so
-is what is joined; bodies without weight and other external forces never are, unless nothing changes. What touches something
-elastic is not: there every contact that opens gives back.
+Impacts are known by forces that jump (`abd.potentials.integrators.jumps`), by more than `JUMP` of the weight. A body is *steady*
+once what acts on it has lasted for `WAIT` steps of implicit Euler, and stays so until it jumps, or nothing touches it any more:
+that step it takes by implicit Euler after all (`abd.step.watch`), and waits again. An impact that is not noticed, of less than an
+eighth of what gravity gives in a step, may be given back. Islands are steady as a whole, as impacts run through them, and so is
+what is joined; bodies without weight are not, unless nothing changes, nor are bodies of an elastic material, whose contacts
+give back whenever they open.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ from abd.step.linked import Linked
 
 WAIT = 3
 """Steps for which what acts on a body has to last."""
-CALM, JUMP = 0.25, 1.0
-"""Largest change in them, and in the steps that follow."""
+JUMP = 0.25
+"""Largest change in a step in which it does."""
 
 
 class Lasting:
@@ -35,7 +35,8 @@ class Lasting:
     def __init__(self, model: Model, backend: Backend, linked: Linked):
         self.model, self.backend, self.linked = model, backend, linked
         self.serves = model.settings.integrator == "generalized_alpha"
-        self.elastic = bool((model.materials.restitution >= ELASTIC).any())
+        elastic = (model.materials.restitution >= ELASTIC).any(axis=1)
+        self.inelastic = linked.dynamic & ~linked.drawn_along(elastic[model.bodies.material])
         self._none = np.zeros(len(model.bodies), dtype=np.int32)
         self._held = self._jumping = linked.nobody  # at the end of the last step
         self.set_steps(self._none)
@@ -53,7 +54,7 @@ class Lasting:
         """Look at the iterate with which a (sub)step in these modes (n,) ends; `settle` has to follow."""
         self._held = self.linked.dynamic & (mode <= Mode.TOUCHING) if self.serves else self.linked.nobody
         if self._held.any():
-            self._jumping = self.backend.steps.jumps() > np.where(mode == Mode.TOUCHING, JUMP, CALM)
+            self._jumping = self.backend.steps.jumps() > JUMP
 
     def settle(self, touching: np.ndarray) -> None:
         """A (sub)step has ended in which contacts act on bodies (n,) bool, and what is joined to them."""
@@ -62,9 +63,7 @@ class Lasting:
             return
         mobile = self.backend.idle.mobile
         touching = touching & self._held & mobile
-        jumping = touching & self._jumping
-        if self.elastic:
-            jumping |= self._elastic()
+        jumping = touching & (self._jumping | ~self.inelastic)
         lasts = touching & ~self.hang_together(jumping)
         islands = self.backend.islands
         least = np.full(islands.count, WAIT, dtype=np.int32)
@@ -78,16 +77,18 @@ class Lasting:
 
     def end(self, bodies: np.ndarray) -> None:
         """What acts on bodies (n,) bool has changed. Before a step nobody knows what hangs together with them, as islands are
-        those of the step before, which may be one of other worlds; `observe` sees to that at its end."""
+        those of the step before, which may be one of other worlds; `settle` sees to that at its end."""
         if bodies.any() and self.steps is not self._none:
             self.set_steps(np.where(bodies, 0, self.steps).astype(np.int32))
 
     def jumped(self, mode: np.ndarray) -> np.ndarray:
-        """(n,) bool, bodies of a step of second order which does not serve them: something jumps in what hangs together."""
+        """(n,) bool, bodies of a step of second order which does not serve them: something jumps, or has let go, in what hangs
+        together."""
         touching = self.linked.dynamic & (mode == Mode.TOUCHING)
         if not touching.any():
             return self.linked.nobody
-        jumping = touching & (self.backend.steps.jumps() > JUMP)
+        touched = self.linked.drawn_along(self.backend.touch.touching() != 0)
+        jumping = touching & (~touched | (self.backend.steps.jumps() > JUMP))
         return touching & self.hang_together(jumping) if jumping.any() else self.linked.nobody
 
     def hang_together(self, bodies: np.ndarray) -> np.ndarray:
@@ -96,12 +97,3 @@ class Lasting:
         some = np.zeros(islands.count, dtype=bool)
         some[islands.host[self.linked.drawn_along(bodies) & mobile]] = True
         return some[islands.host] & mobile
-
-    def _elastic(self) -> np.ndarray:
-        """(n,) bool, bodies that touch something elastic."""
-        pairs = self.backend.touch.touching_pairs()
-        material = self.model.bodies.material[pairs]
-        elastic = self.model.materials.restitution[material[:, 0], material[:, 1]] >= ELASTIC
-        found = self.linked.nobody.copy()
-        found[pairs[elastic]] = True
-        return found

@@ -410,7 +410,7 @@ def find_jumps(
         for c in range(3):
             D[r, c] = k * s[c] * D[r, c]
     arm = wp.sqrt(TWO * (s[0] + s[1] + s[2]) / m)
-    load = m * wp.length(step.gravity) + wp.length(body.force[b]) + wp.length(body.torque[b]) / arm
+    load = m * wp.length(step.gravity)
     force = k * m * (pose.p[b] - step.pt[b])
     jump[b] = wp.max(
         jump_of(force, triple(memory, b, 0), load), jump_of(torque_of(D, A), triple(memory, b, 3), arm * load)

@@ -211,7 +211,7 @@ WAY = 60
 
 
 @pytest.mark.parametrize(
-    ("name", "around"), [("stack", 25), ("without friction", 21), ("chain", 12), ("chain with limits", 13)]
+    ("name", "around"), [("stack", 26), ("without friction", 22), ("chain", 12), ("chain with limits", 13)]
 )
 def test_what_a_step_reads_and_launches(name, around):
     """The motion and the list of the start, its status, the pairs of the list for the linear solver, an iteration each,

@@ -180,9 +180,8 @@ class Motion:
         """(n,) `abd.backends.protocol.Steps.jumps` at q; `mode` are the bodies' `rows`."""
         data, acting = self.data, self.acting(rule.rows(mode), target, q)
         arm = np.sqrt(2.0 * data.moment.sum(axis=1) * self.inverse_mass[:, 0])
-        turning = np.divide(np.linalg.norm(data.torque, axis=1), arm, out=np.zeros_like(arm), where=arm > 0.0)
-        load = data.mass * np.linalg.norm(gravity) + np.linalg.norm(data.force, axis=1) + turning
-        return np.where(self.dynamic & (data.mass > 0.0), jumps(acting, memory[:, :6], load, arm), 0.0)
+        found = jumps(acting, memory[:, :6], data.mass * np.linalg.norm(gravity), arm)
+        return np.where(self.dynamic & (data.mass > 0.0), found, 0.0)
 
     def about_thin(
         self, k: np.ndarray, now: np.ndarray, inertia: np.ndarray, old: np.ndarray, A: np.ndarray, L: np.ndarray,
