@@ -82,7 +82,7 @@ def test_figures_of_bodies_and_joints_are_those_of_the_definitions(simulation, m
     assert found.joint == pytest.approx(read.energy.sum(), rel=1e-10)
     assert found.joint_residual == pytest.approx(read.worst_residual, rel=1e-9)
     rule = scheme(model.settings.integrator, DT, DT)
-    smooth = row_weights(rule, stepper.modes.of(rule, stepper.acting), *system.row_bodies)[8] != 0.0
+    smooth = row_weights(rule, stepper.modes.of(rule, stepper.acting, stepper.lasting.steady), *system.row_bodies)[8] != 0.0
     driven, lost = row_work(system, stepper.applied, before.history[0], now.history[0], before.history[4], smooth)
     assert driven != 0.0 != lost
     assert found.drive_work == pytest.approx(driven, rel=1e-10)
@@ -116,7 +116,8 @@ def test_a_step_of_joint_rows_is_set_and_remembered_as_defined(simulation):
         slide.apply_force(force)
         before, start = stepper.memory.copy(), stepper.time
         rule = scheme(simulation.model.settings.integrator, DT, stepper.previous_h)
-        ch2, weights = rule.c * DT * DT, row_weights(rule, stepper.modes.of(rule, stepper.acting), *system.row_bodies)
+        mode = stepper.modes.of(rule, stepper.acting, stepper.lasting.steady)
+        ch2, weights = rule.c * DT * DT, row_weights(rule, mode, *system.row_bodies)
         law, p = system.laws(before, weights, ch2, start + DT, simulation.model.settings.eps_v)
         expected_shift = system.shifts(before, ch2)
         with pytest.MonkeyPatch.context() as patch:
