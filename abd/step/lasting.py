@@ -18,6 +18,7 @@ from abd.model import Model
 from abd.potentials.integrators import Mode
 from abd.step.impacts.restitution import ELASTIC
 from abd.step.linked import Linked
+from abd.step.newton import islands_of
 
 WAIT = 3
 """Steps for which what acts on a body has to last."""
@@ -38,7 +39,7 @@ class Lasting:
         elastic = (model.materials.restitution >= ELASTIC).any(axis=1)
         self.inelastic = linked.dynamic & ~linked.drawn_along(elastic[model.bodies.material])
         self._none = np.zeros(len(model.bodies), dtype=np.int32)
-        self._held = self._jumping = linked.nobody  # at the end of the last step
+        self._held = self._jumping = self.steady = linked.nobody  # the first two at the end of the last step
         self.set_steps(self._none)
 
     def set_steps(self, steps: np.ndarray) -> None:
@@ -47,7 +48,7 @@ class Lasting:
         steady = self.steps >= WAIT
         if not steady.any():
             self.steady = self.linked.nobody
-        elif not np.array_equal(steady, getattr(self, "steady", None)):
+        elif not np.array_equal(steady, self.steady):
             self.steady = steady
 
     def look(self, mode: np.ndarray) -> None:
@@ -93,7 +94,4 @@ class Lasting:
 
     def hang_together(self, bodies: np.ndarray) -> np.ndarray:
         """(n,) bool, all that may move of the islands of bodies (n,) bool, and of what is joined to them."""
-        islands, mobile = self.backend.islands, self.backend.idle.mobile
-        some = np.zeros(islands.count, dtype=bool)
-        some[islands.host[self.linked.drawn_along(bodies) & mobile]] = True
-        return some[islands.host] & mobile
+        return islands_of(self.backend, np.flatnonzero(self.linked.drawn_along(bodies)))

@@ -122,10 +122,10 @@ def _lag_once_more(
     minimise(backend, settings, h, stiffness, progress, tolerance, watch, rubs, moving, loosely(settings, h))
     frozen, acting = backend.touch.friction_loads()
     pairs = changed(frozen, acting, backend.steps.mobility(), settings, h, loaded)
-    chosen, reached = _islands_of(backend, pairs.ravel()), _reached(backend)
+    chosen, reached = islands_of(backend, pairs.ravel()), _reached(backend)
     if moving is not None:
         chosen, reached = chosen & moving, np.where(moving, reached, 0.0)
-    rubbing = _islands_of(backend, np.concatenate([frozen.pairs.ravel(), backend.system.rubbing_bodies]))
+    rubbing = islands_of(backend, np.concatenate([frozen.pairs.ravel(), backend.system.rubbing_bodies]))
     if (early := chosen & ~rubbing).any():
         minimise(backend, settings, h, stiffness, progress, rubs, watch, moving=early)
     left = chosen | (reached > np.where(rubbing, rubs, tolerance))
@@ -142,7 +142,7 @@ def _reached(backend: Backend) -> np.ndarray:
     return np.where(backend.idle.mobile, backend.iteration.reached()[backend.islands.host], 0.0)
 
 
-def _islands_of(backend: Backend, bodies: np.ndarray) -> np.ndarray:
+def islands_of(backend: Backend, bodies: np.ndarray) -> np.ndarray:
     """(n,) bool, all bodies that may move of the islands of some (k,), leaving those aside that may not."""
     islands, mobile, bodies = backend.islands.host, backend.idle.mobile, bodies.astype(int)
     chosen = np.zeros(backend.islands.count, dtype=bool)

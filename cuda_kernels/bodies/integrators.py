@@ -266,6 +266,19 @@ def coast(
     lead.w[b] = nearest_turn(rotation(extra) * Q, h * w)
 
 
+@wp.func
+def acting_on(
+    body: BodyData, b: wp.int32, k: wp.float64, p: wp.vec3d, A: wp.mat33d, to: wp.vec3d, At: wp.mat33d
+) -> tuple[wp.vec3d, wp.vec3d]:
+    """Net force and torque with which a step ends at (p, A) whose target is (to, At), k = s_b/(c_b h^2) [1/s^2]."""
+    D = A - At
+    s = body.moment[b]
+    for r in range(3):
+        for c in range(3):
+            D[r, c] = k * s[c] * D[r, c]
+    return k * body.mass[b] * (p - to), torque_of(D, A)
+
+
 @wp.kernel(grid_stride=False)
 def keep_momentum(
     first: wp.int32,
@@ -305,13 +318,10 @@ def keep_momentum(
     i = row_of(mode, mechanism, level, b)
     motion = motions[scheme[b], i]
     k = motion[STIFFNESS] * (scale[b] / motion[SCALE])
-    D = A - target.A[b]
     s = body.moment[b]
-    for r in range(3):
-        for c in range(3):
-            D[r, c] = k * s[c] * D[r, c]
-    force = k * body.mass[b] * (pose.p[b] - target.p[b]) - triple(pulls, b, 6)
-    torque = torque_of(D, A) - triple(pulls, b, 9)
+    force, torque = acting_on(body, b, k, pose.p[b], A, target.p[b], target.A[b])
+    force = force - triple(pulls, b, 6)
+    torque = torque - triple(pulls, b, 9)
     half = HALF * motion[STEP]
     inverse_mass = ZERO
     if body.mass[b] > ZERO:
@@ -403,18 +413,11 @@ def find_jumps(
     i = row_of(mode, mechanism, level, b)
     motion = motions[scheme[b]]
     k = motion[i, STIFFNESS] * (step.scale[b] / motion[i, SCALE])
-    A = pose.A[b]
-    D = A - step.At[b]
     s = body.moment[b]
-    for r in range(3):
-        for c in range(3):
-            D[r, c] = k * s[c] * D[r, c]
+    force, torque = acting_on(body, b, k, pose.p[b], pose.A[b], step.pt[b], step.At[b])
     arm = wp.sqrt(TWO * (s[0] + s[1] + s[2]) / m)
     load = m * wp.length(step.gravity)
-    force = k * m * (pose.p[b] - step.pt[b])
-    jump[b] = wp.max(
-        jump_of(force, triple(memory, b, 0), load), jump_of(torque_of(D, A), triple(memory, b, 3), arm * load)
-    )
+    jump[b] = wp.max(jump_of(force, triple(memory, b, 0), load), jump_of(torque, triple(memory, b, 3), arm * load))
 
 
 @wp.kernel

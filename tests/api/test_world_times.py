@@ -91,6 +91,7 @@ def test_joints_go_side_by_side(monkeypatch, device, steps, wrist, others):
     groups = many.stepper.retries.groups
     monkeypatch.setattr(groups, "take", lambda *rest: pytest.fail("one after the other"))
     step_and_compare(many, alone, steps)
+    assert many.worlds.time == pytest.approx((1 + steps) * np.array(DT))
 
 
 @pytest.mark.parametrize(
