@@ -228,6 +228,9 @@ class Touch(Protocol):
     def touching(self) -> np.ndarray:
         """(n,) 1 for bodies with an active contact at the current iterate."""
 
+    def acting_pairs(self) -> np.ndarray:
+        """(k, 2) pairs of bodies with an active contact at the current iterate, which may come more than once."""
+
     def touching_pairs(self) -> np.ndarray:
         """(k, 2) pairs of bodies that may touch or rub, the owner first."""
 

@@ -24,6 +24,7 @@ WAIT = 3
 """Steps for which what acts on a body has to last."""
 JUMP = 0.25
 """Largest change in a step in which it does."""
+_NO_PAIRS = np.zeros(0, dtype=np.int64)
 
 
 class Lasting:
@@ -31,6 +32,7 @@ class Lasting:
 
     Attributes:
         steps: (n,) number of steps, at most `WAIT`, 0 where nothing touches; steady: (n,) bool, a new array where it changes.
+        acting: (k,) keys of the pairs that acted on one another at the end of the last step (`abd.contact.pair_law`), sorted.
     """
 
     def __init__(self, model: Model, backend: Backend, linked: Linked):
@@ -40,6 +42,7 @@ class Lasting:
         self.inelastic = linked.dynamic & ~linked.drawn_along(elastic[model.bodies.material])
         self._none = np.zeros(len(model.bodies), dtype=np.int32)
         self._held = self._jumping = self.steady = linked.nobody  # the first two at the end of the last step
+        self.acting = _NO_PAIRS
         self.set_steps(self._none)
 
     def set_steps(self, steps: np.ndarray) -> None:
@@ -55,7 +58,7 @@ class Lasting:
         """Look at the iterate with which a (sub)step in these modes (n,) ends; `settle` has to follow."""
         self._held = self.linked.dynamic & (mode <= Mode.TOUCHING) if self.serves else self.linked.nobody
         if self._held.any():
-            self._jumping = self.backend.steps.jumps() > JUMP
+            self._jumping = self._jumps()
 
     def settle(self, touching: np.ndarray) -> None:
         """A (sub)step has ended in which contacts act on bodies (n,) bool, and what is joined to them."""
@@ -63,6 +66,8 @@ class Lasting:
             self.forget()
             return
         mobile = self.backend.idle.mobile
+        i, j = self.backend.pair_law.bodies_of(self.acting)
+        self.acting = np.union1d(self.acting[~mobile[i] & ~mobile[j]], self._keys())
         touching = touching & self._held & mobile
         jumping = touching & (self._jumping | ~self.inelastic)
         lasts = touching & ~self.hang_together(jumping)
@@ -73,6 +78,7 @@ class Lasting:
 
     def forget(self) -> None:
         """Nothing has lasted."""
+        self.acting = _NO_PAIRS
         if self.steps is not self._none:
             self.set_steps(self._none)
 
@@ -89,8 +95,20 @@ class Lasting:
         if not touching.any():
             return self.linked.nobody
         touched = self.linked.drawn_along(self.backend.touch.touching() != 0)
-        jumping = touching & (~touched | (self.backend.steps.jumps() > JUMP))
+        jumping = touching & (~touched | self._jumps())
         return touching & self.hang_together(jumping) if jumping.any() else self.linked.nobody
+
+    def _keys(self) -> np.ndarray:
+        """(k,) of the pairs that act on one another at the iterate, sorted."""
+        return np.unique(self.backend.pair_law.keys(*self.backend.touch.acting_pairs().T))
+
+    def _jumps(self) -> np.ndarray:
+        """(n,) bool, bodies with forces that jump, or on which others act at the iterate than in the last step."""
+        jumping = self.backend.steps.jumps() > JUMP
+        new = np.setdiff1d(self._keys(), self.acting, assume_unique=True)
+        for met in self.backend.pair_law.bodies_of(new):
+            jumping[met] = True
+        return jumping
 
     def hang_together(self, bodies: np.ndarray) -> np.ndarray:
         """(n,) bool, all that may move of the islands of bodies (n,) bool, and of what is joined to them."""

@@ -148,6 +148,7 @@ class Stepper:
         self.acting = state.extra.get("acting", np.zeros(n, dtype=np.int32)).astype(bool)
         self.modes.remembers = state.extra.get("remembers", np.zeros(n, dtype=np.int32)).astype(np.int32)
         self.lasting.set_steps(state.extra.get("lasted", np.zeros(n)).astype(np.int32))
+        self.lasting.acting = state.extra.get("lasted_key", np.zeros(0, dtype=np.int64)).copy()
         self.prescribed.pace = state.extra.get("pace", np.zeros(n)).copy()
         stopped = state.extra.get("stopped", self.stopped).astype(bool)
         if not np.array_equal(stopped, self.stopped):
@@ -260,6 +261,7 @@ class Stepper:
                 "pieces": self.pieces.copy(),
                 "remembers": self.modes.remembers.copy(),
                 "lasted": self.lasting.steps.copy(),
+                "lasted_key": self.lasting.acting.copy(),
                 "forces": self.backend.states.read_forces().ravel(),
                 "owed": self.backend.states.read_owed(),
                 "pace": self.prescribed.pace.copy(),

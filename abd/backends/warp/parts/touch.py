@@ -23,7 +23,7 @@ class Touch:
     """`abd.backends.protocol.Touch` says what each call does.
 
     Attributes:
-        touched: (n,) flags of bodies in contact, where somebody has read them already.
+        touched: (n,) flags of bodies in contact, where somebody has read them already; acting: the pairs, likewise.
     """
 
     def __init__(self, model: Model, potential: Potential, idle: Idle, track: Track, totals: Totals):
@@ -31,6 +31,7 @@ class Touch:
         self.device, self.islands, self.at, self.n = potential.device, potential.islands, potential.at, potential.n
         self.contacts, self.friction = potential.contacts, potential.friction
         self.touched: np.ndarray | None = None
+        self.acting: np.ndarray | None = None
 
     # the list ----------------------------------------------------------------------------------------------------
 
@@ -57,7 +58,7 @@ class Touch:
 
     def forget(self) -> None:
         """The contacts of the current iterate have to be evaluated again, those of resting islands too."""
-        self.potential.contacts_known, self.touched = False, None
+        self.potential.contacts_known, self.touched, self.acting = False, None, None
         self.islands.unsettle()
 
     def forget_candidates(self) -> None:
@@ -67,7 +68,7 @@ class Touch:
 
     def carry(self, before: tuple[wp.array, ...]) -> None:
         """As `Potential.carry_contacts`; who touches has to be looked at again."""
-        self.touched = None
+        self.touched = self.acting = None
         self.potential.carry_contacts(before)
 
     def launch_renumber(self) -> None:
@@ -127,6 +128,23 @@ class Touch:
             figures.mark_touching,
             c.pair_count, c.pairs, c.segment, self.contacts.arrays("current")[1], flags, grain=512,
         )  # fmt: skip
+
+    def acting_pairs(self) -> np.ndarray:
+        if self.acting is None:
+            self.acting = self._find_acting()
+        return self.acting
+
+    def _find_acting(self) -> np.ndarray:
+        c = self.contacts.candidates
+        if c.count == 0:
+            return np.zeros((0, 2), dtype=np.int32)
+        self.potential.know_contacts()
+        found = self.contacts.pool.get("acting", c.pair_room, wp.vec2i)
+        self.device.launch(
+            figures.list_acting, c.pair_count, c.pairs, c.segment, self.contacts.arrays("current")[1], found, grain=512
+        )
+        pairs = self.device.read(found, c.pair_count).reshape(-1, 2)
+        return pairs[pairs[:, 0] >= 0]
 
     def touching_pairs(self) -> np.ndarray:
         return np.concatenate([self.contacts.candidates.pair_list(), self.friction.pair_list()])
