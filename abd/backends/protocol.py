@@ -228,9 +228,6 @@ class Touch(Protocol):
     def touching(self) -> np.ndarray:
         """(n,) 1 for bodies with an active contact at the current iterate."""
 
-    def acting_pairs(self) -> np.ndarray:
-        """(k, 2) pairs of bodies with an active contact at the current iterate, which may come more than once."""
-
     def touching_pairs(self) -> np.ndarray:
         """(k, 2) pairs of bodies that may touch or rub, the owner first."""
 
@@ -275,6 +272,9 @@ class Readings(Protocol):
         """Smallest gap among the listed candidates at the current iterate [m], infinite if there are none.
 
         Without `exact`, the gap of a contact that does not act may be a lower bound."""
+
+    def acting_pairs(self) -> np.ndarray:
+        """(k, 2) pairs of bodies with an active contact at the current iterate, which may come more than once."""
 
     def contact_figures(self) -> tuple[float, int, float]:
         """Energy [J] of the contacts of `list_standing`, how many act, and the smallest gap [m]."""

@@ -29,6 +29,8 @@ is remembered: ``q = q_n + h v_n + h^2 F/2, p = p_n + h F``, so that the first f
 It is of second order, and what a contact or sticking friction holds, ``q_{n+1} = q_n``, is at rest after two steps: what is left
 of velocities and forces there goes by a matrix whose eigenvalues are both zero. An impact would be given back, though, as p is
 reflected by half in the step and by all of it in the next ones; so forces that jump (`jumps`) make a step `DISSIPATIVE`.
+Implicit Euler leaves what is constrained with the velocity of half a step before: forces f of such a motion are 2 f and f/2 in
+the first two steps of second order after it, which are no jumps.
 
 In `DISSIPATIVE` steps a becomes f, which `TOUCHING` begins with, and Newton where it pushes a body that is in contact
 (`abd.step.start`); or zero, if f has grown beyond `LASTING` times the force of the step before: what an impact brought is not
@@ -78,6 +80,9 @@ LEVELS = 1 + len(RADII)
 """Rows of `Scheme.motion` for `Mode.SMOOTH`, from the largest radius down."""
 LASTING = 2.0
 """Growth of the force on a body within a step beyond which it was an impact's, or began there, and is not there any more."""
+CARRIED = 5.0
+"""Times the last net force that it may change by as by the weight (`abd.step.lasting.JUMP`): by all of it, with a quarter to
+spare, as it does where motion by constraints goes on by steps of second order."""
 
 COLUMNS = (
     "step",
@@ -301,16 +306,16 @@ def _motion(
 
 def jumps(acting: np.ndarray, before: np.ndarray, load: np.ndarray, arm: np.ndarray) -> np.ndarray:
     """(n,) change of the net forces and torques (n, 6) of bodies since the step before, the larger one of both: of forces over a
-    load (n,) [N], or over the lesser of old and new; of torques over the load at an arm (n,) [m], or over the lesser of both.
-    Infinite where something changes that was nothing."""
+    load (n,) [N], or over `CARRIED` times the old ones; of torques over the load at an arm (n,) [m], likewise. Infinite where
+    something changes that was nothing."""
     return np.maximum(_jump(acting[:, :3], before[:, :3], load), _jump(acting[:, 3:], before[:, 3:], arm * load))
 
 
 def _jump(now: np.ndarray, before: np.ndarray, load: np.ndarray) -> np.ndarray:
     """(n,) of vectors (n, 3)."""
-    change, sizes = np.linalg.norm(now - before, axis=1), [np.linalg.norm(one, axis=1) for one in (now, before)]
+    change, old = (np.linalg.norm(one, axis=1) for one in (now - before, before))
     with np.errstate(divide="ignore", invalid="ignore"):
-        return np.where(change > 0.0, change / np.maximum(load, np.minimum(*sizes)), 0.0)
+        return np.where(change > 0.0, change / np.maximum(load, CARRIED * old), 0.0)
 
 
 def _two_steps(h: float, before: float) -> np.ndarray:

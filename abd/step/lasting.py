@@ -1,7 +1,8 @@
 """Contacts that last: bodies on which they act as they did in the steps before go through a step of second order
 (`abd.potentials.integrators.Mode.TOUCHING`), which would give back what an impact brings.
 
-Impacts are known by forces that jump (`abd.potentials.integrators.jumps`), by more than `JUMP` of the weight. A body is *steady*
+Impacts are known by pairs that act on one another and did not at the end of the last step, and by forces that jump
+(`abd.potentials.integrators.jumps`), by more than `JUMP` of the weight or one and a quarter of themselves. A body is *steady*
 once what acts on it has lasted for `WAIT` steps of implicit Euler, and stays so until it jumps, or nothing touches it any more:
 that step it takes by implicit Euler after all (`abd.step.watch`), and waits again. An impact that is not noticed, of less than an
 eighth of what gravity gives in a step, may be given back. Islands are steady as a whole, as impacts run through them, and so is
@@ -100,7 +101,7 @@ class Lasting:
 
     def _keys(self) -> np.ndarray:
         """(k,) of the pairs that act on one another at the iterate, sorted."""
-        return np.unique(self.backend.pair_law.keys(*self.backend.touch.acting_pairs().T))
+        return np.unique(self.backend.pair_law.keys(*self.backend.readings.acting_pairs().T))
 
     def _jumps(self) -> np.ndarray:
         """(n,) bool, bodies with forces that jump, or on which others act at the iterate than in the last step."""

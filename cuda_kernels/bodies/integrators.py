@@ -36,6 +36,7 @@ MOVED = wp.constant(14)
 ROOT = wp.constant(16)
 TURN = wp.constant(17)
 LASTING = wp.constant(wp.float64(2.0))
+CARRIED = wp.constant(wp.float64(5.0))
 TWO = wp.constant(wp.float64(2.0))
 
 
@@ -386,7 +387,7 @@ def jump_of(now: wp.vec3d, before: wp.vec3d, load: wp.float64) -> wp.float64:
     change = wp.length(now - before)
     if change == ZERO:
         return ZERO
-    return change / wp.max(load, wp.min(wp.length(now), wp.length(before)))
+    return change / wp.max(load, CARRIED * wp.length(before))
 
 
 @wp.kernel

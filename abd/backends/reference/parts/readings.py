@@ -34,6 +34,10 @@ class Readings:
     def smallest_gap(self, exact: bool = True) -> float:
         return float(self.contacts.gaps(self.at.q).min(initial=np.inf))
 
+    def acting_pairs(self) -> np.ndarray:
+        active, candidates = self.touch.relative_gaps() < 1.0, self.contacts.candidates
+        return np.stack([candidates.first[active], candidates.second[active]], axis=1)
+
     def contact_figures(self) -> tuple[float, int, float]:
         return float(self.contacts.energy(self.at.q).sum()), self.contact_count(), self.smallest_gap()
 

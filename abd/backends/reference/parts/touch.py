@@ -62,10 +62,6 @@ class Touch:
         flags[np.concatenate([candidates.first[active], candidates.second[active]])] = 1
         return flags
 
-    def acting_pairs(self) -> np.ndarray:
-        active, candidates = self.relative_gaps() < 1.0, self.contacts.candidates
-        return np.stack([candidates.first[active], candidates.second[active]], axis=1)
-
     def touching_pairs(self) -> np.ndarray:
         pairs = [
             np.stack([part.owners, part.candidates.first + part.candidates.second - part.owners], axis=1)

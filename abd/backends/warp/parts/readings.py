@@ -56,6 +56,12 @@ class Readings:
         self.contacts.evaluate(self.at, "current")
         return self.contacts.smallest_gap()[0]
 
+    def acting_pairs(self) -> np.ndarray:
+        if self.touch.acting is None:
+            self.potential.know_contacts()
+            self.touch.acting = self.contacts.acting_pairs()
+        return self.touch.acting
+
     def contact_figures(self) -> tuple[float, int, float]:
         energy, gap = (self.device.read(one, self.contacts.candidates.count) for one in self.contacts.arrays("current")[:2])
         return float(energy.sum()), int(np.count_nonzero(gap < 1.0)), self.contacts.smallest_gap()[0]

@@ -129,23 +129,6 @@ class Touch:
             c.pair_count, c.pairs, c.segment, self.contacts.arrays("current")[1], flags, grain=512,
         )  # fmt: skip
 
-    def acting_pairs(self) -> np.ndarray:
-        if self.acting is None:
-            self.acting = self._find_acting()
-        return self.acting
-
-    def _find_acting(self) -> np.ndarray:
-        c = self.contacts.candidates
-        if c.count == 0:
-            return np.zeros((0, 2), dtype=np.int32)
-        self.potential.know_contacts()
-        found = self.contacts.pool.get("acting", c.pair_room, wp.vec2i)
-        self.device.launch(
-            figures.list_acting, c.pair_count, c.pairs, c.segment, self.contacts.arrays("current")[1], found, grain=512
-        )
-        pairs = self.device.read(found, c.pair_count).reshape(-1, 2)
-        return pairs[pairs[:, 0] >= 0]
-
     def touching_pairs(self) -> np.ndarray:
         return np.concatenate([self.contacts.candidates.pair_list(), self.friction.pair_list()])
 

@@ -29,6 +29,7 @@ from cuda_kernels.contact.contact_elements import contact_elements
 from cuda_kernels.contact.minima import PARTS
 from cuda_kernels.linear.couplings import Coupling
 from cuda_kernels.parallel import sums
+from cuda_kernels.step import figures
 
 KNOWN = {"energy": wp.float64, "gap": wp.float64, "parts": wp.int32}
 """What a slot holds of every candidate."""
@@ -317,6 +318,16 @@ class Contacts:
         out, c = self.least, self.candidates
         self.device.launch(sums.segment_minima, self.n, c.segment, c.group, self.arrays(slot)[1], out, float("inf"))
         return out
+
+    def acting_pairs(self) -> np.ndarray:
+        """(k, 2) pairs of bodies with an active contact in slot "current"; on the host."""
+        c = self.candidates
+        if c.count == 0:
+            return np.zeros((0, 2), dtype=np.int32)
+        found = self.pool.get("acting", c.pair_room, wp.vec2i)
+        self.device.launch(figures.list_acting, c.pair_count, c.pairs, c.segment, self.arrays("current")[1], found, grain=512)
+        pairs = self.device.read(found, c.pair_count).reshape(-1, 2)
+        return pairs[pairs[:, 0] >= 0]
 
     def near_pairs(self, within: float) -> np.ndarray:
         """(k, 2) pairs of bodies whose gap in slot "current", which may be a lower bound beyond 1, is below so many of their
