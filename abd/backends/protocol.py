@@ -112,10 +112,10 @@ class Arcs(Protocol):
 class Ways(Protocol):
     """Ways of the bodies between two states."""
 
-    def free_way(self, h: float | np.ndarray, standing: Any = None) -> NotProven:
+    def free_way(self, h: float | np.ndarray, converged: Any = None) -> NotProven:
         """Pairs of bodies whose way from the state to the iterate, in a step of h [s], of all or (n,), is not proven free of
-        collisions. Where iterations are going on from there, bodies that are `standing` (n,), 1 or 0 where the arrays live,
-        count where they are, and what is found serves longer."""
+        collisions. Where iterations are going on from there, bodies of islands that have `converged` (islands,), 1 or 0 where
+        the arrays live, count where they are, and what is found serves longer."""
 
     def meetings(self, begin: np.ndarray, turn: np.ndarray, end: np.ndarray, party: np.ndarray) -> NotProven:
         """Pairs of bodies of different parties (n,), 0 for those that count with nobody, that come in one another's way

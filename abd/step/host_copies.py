@@ -35,6 +35,11 @@ class HostCopies:
             self._previous = self.backend.states.read_previous()
         return self._previous
 
+    def set_velocity(self, velocity: np.ndarray) -> None:
+        """Other velocities (n, 12) after the last step."""
+        self.backend.states.set_velocity(velocity)
+        self._state = self.state[0], velocity
+
     def set_previous(self, q: np.ndarray, qd: np.ndarray) -> None:
         """Another state and velocities (n, 12) before the last step."""
         self.backend.states.set_previous(q, qd)

@@ -222,9 +222,9 @@ class Substeps:
         self._became(mode)
         rebound = stepper.rebounds.rebound(h, limited)
         if stepper.off.any():
-            velocity = backend.states.read_state()[1]
+            velocity = stepper.qd.copy()
             velocity[stepper.off] = 0.0
-            backend.states.set_velocity(velocity)
+            stepper.copies.set_velocity(velocity)
         stepper.figures = backend.readings.figures()
         if rebound is not None:
             self._take_rebound(*rebound[1:], h)

@@ -3,6 +3,7 @@
 import warp as wp
 
 from cuda_kernels.bodies.affine import HALF, ONE, ZERO, Pose, axial, identity3, rotation
+from cuda_kernels.bodies.anew import anew
 from cuda_kernels.bodies.free_motion import nearest_turn
 from cuda_kernels.bodies.matrices import polar
 from cuda_kernels.friction.lagging import Lagged
@@ -54,9 +55,8 @@ def rolled(t: Turning, arm: wp.vec3d, X: wp.vec3d) -> wp.vec3d:
 
 
 @wp.func
-def spun(t: Turning, arm: wp.vec3d, n: wp.vec3d) -> wp.vec3d:
-    """What the arc of an arm in the tangent plane is longer about n than its chord [m]."""
-    s = wp.dot(t.w, n)
+def spun(s: wp.float64, arm: wp.vec3d, n: wp.vec3d) -> wp.vec3d:
+    """What the arc of an arm in the tangent plane, turned by s [rad] about n, is longer than its chord [m]."""
     return (s - wp.sin(s)) * wp.cross(n, arm) - (ONE - wp.cos(s)) * arm
 
 
@@ -98,7 +98,47 @@ def rho(s: wp.float64) -> wp.float64:
     return wp.sqrt(along * along + half * half)
 
 
-@wp.kernel
+@wp.struct
+class Side:
+    """Of a contact what is of one body: the end of its arm in the tangent plane, `by` what it turns there, on which chord it
+    came and by which tangent it goes [m], `longer` by what the arc of the arm at the surface is [m], `s` the turn about n."""
+
+    now: wp.vec3d
+    chord: wp.vec3d
+    tangent: wp.vec3d
+    longer: wp.vec3d
+    by: wp.vec2d
+    s: wp.float64
+
+
+@wp.func
+def side(
+    b: wp.int32, pose: Pose, begin: Pose, end: Pose, turn: wp.array(dtype=wp.vec3d), X: wp.vec3d, arm: wp.vec3d, n: wp.vec3d
+) -> Side:
+    """Of body b, whose point X lies beneath an `arm` of its surface."""
+    t = turning(b, pose, begin, end, turn)
+    out = Side()
+    out.s = wp.dot(t.w, n)
+    out.by = about(t, n)
+    beneath = wp.inverse(t.A) * (wp.transpose(t.to_end) * arm)
+    out.longer = rolled(t, arm, beneath)
+    now = t.A * (X - beneath)
+    out.chord = came(t, now)
+    out.tangent = goes(t, now)
+    out.now = flat(now, n)
+    return out
+
+
+@wp.func
+def carried_off(
+    b: wp.int32, pose: Pose, begin: Pose, end: Pose, turn: wp.array(dtype=wp.vec3d), X: wp.vec3d
+) -> wp.vec3d:
+    """What the arc of X of body b, or of an arm that resists a turn, is longer than its chord [m]."""
+    t = turning(b, pose, begin, end, turn)
+    return rolled(t, t.to_end * (t.A * X), X)
+
+
+@wp.kernel(grid_stride=False, cuda_max_registers=200)
 def follow_arcs(
     first: wp.int32,
     l: Lagged,
@@ -119,58 +159,52 @@ def follow_arcs(
         return
     n = l.n[e]
     Y_i = l.Y_i[e]
-    Y_j = l.Y_j[e]
     X_i = wp.vec3d(Y_i[1], Y_i[2], Y_i[3])
-    X_j = wp.vec3d(Y_j[1], Y_j[2], Y_j[3])
-    a = turning(i, pose, begin, end, turn)
-    b = turning(j, pose, begin, end, turn)
     if l.kind[e] != RUB:
-        out = rolled(a, a.to_end * (a.A * X_i), X_i) - rolled(b, b.to_end * (b.A * X_j), X_j)
-        l.arc[e] = flat(out, n)
+        longer = carried_off(i, pose, begin, end, turn, X_i)
+        # with what is known of both bodies at once it would not fit into registers
+        Y_j = l.Y_j[anew(e)]
+        l.arc[e] = flat(longer - carried_off(j, pose, begin, end, turn, wp.vec3d(Y_j[1], Y_j[2], Y_j[3])), n)
         return
-    inverse_i = wp.inverse(a.A)
-    inverse_j = wp.inverse(b.A)
-    arm_i = -radius[i] * n
-    round_i = inverse_i * (wp.transpose(a.to_end) * arm_i)
-    out = rolled(a, arm_i, round_i)
-    X_i = X_i - round_i
-    now_i = a.A * X_i
-    chord = came(a, now_i)
-    tangent = goes(a, now_i)
-    now_i = flat(now_i, n)
-    by_i = about(a, n)
-    arm_i = turned(by_i, now_i, n)
+    a = side(i, pose, begin, end, turn, X_i, -radius[i] * n, n)
+    e = anew(e)
+    j = anew(j)
+    n = l.n[e]
+    Y_j = l.Y_j[e]
+    out = a.longer
+    chord = a.chord
+    tangent = a.tangent
+    arm_i = turned(a.by, a.now, n)
     moved_i = wp.vec3d()
     moved_j = wp.vec3d()
     carried = wp.vec3d()
+    s_j = ZERO
     if Y_j[0] != ZERO:
-        arm_j = radius[j] * n
-        round_j = inverse_j * (wp.transpose(b.to_end) * arm_j)
-        out = out - rolled(b, arm_j, round_j)
-        X_j = X_j - round_j
-        now_j = b.A * X_j
-        chord = chord - came(b, now_j)
-        tangent = tangent - goes(b, now_j)
-        now_j = flat(now_j, n)
-        by_j = about(b, n)
-        arm_j = turned(by_j, now_j, n)
+        b = side(j, pose, begin, end, turn, wp.vec3d(Y_j[1], Y_j[2], Y_j[3]), radius[j] * n, n)
+        out = out - b.longer
+        chord = chord - b.chord
+        tangent = tangent - b.tangent
+        s_j = b.s
+        arm_j = turned(b.by, b.now, n)
         back = wp.vec2d(ONE, -ONE)
         if l.face[e] == j:
-            arm_j = now_j + arm_i - now_i
-            moved_j = inverse_j * (turned(wp.cw_mul(back, by_j), arm_j, n) - now_j)
+            arm_j = b.now + arm_i - a.now
+            moved_j = wp.inverse(pose.A[j]) * (turned(wp.cw_mul(back, b.by), arm_j, n) - b.now)
         elif l.face[e] == i:
-            arm_i = now_i + arm_j - now_j
-            moved_i = inverse_i * (turned(wp.cw_mul(back, by_i), arm_i, n) - now_i)
-        carried = -spun(b, arm_j, n)
-    carried = carried + spun(a, arm_i, n)
+            arm_i = a.now + arm_j - b.now
+            moved_i = wp.inverse(pose.A[i]) * (turned(wp.cw_mul(back, a.by), arm_i, n) - a.now)
+        carried = -spun(b.s, arm_j, n)
+    else:
+        s_j = wp.dot(nearest_turn(end.A[j] * wp.inverse(begin.A[j]), turn[j]), n)
+    carried = carried + spun(a.s, arm_i, n)
     size = wp.length(carried)
     if size > ZERO:
-        fast = wp.max(wp.abs(wp.dot(a.w, n)), wp.abs(wp.dot(b.w, n)))
+        fast = wp.max(wp.abs(a.s), wp.abs(s_j))
         parted = wp.min(wp.length(flat(chord, n)), wp.length(flat(tangent, n)))
         part = wp.min(ONE, rho(fast) * parted / size)
         moved_i = part * moved_i
         moved_j = part * moved_j
         out = out + part * carried
-        l.Y_i[e] = Y_i + wp.vec4d(ZERO, moved_i[0], moved_i[1], moved_i[2])
+        l.Y_i[e] = l.Y_i[e] + wp.vec4d(ZERO, moved_i[0], moved_i[1], moved_i[2])
         l.Y_j[e] = Y_j + wp.vec4d(ZERO, moved_j[0], moved_j[1], moved_j[2])
     l.arc[e] = flat(out, n)

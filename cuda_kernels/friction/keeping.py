@@ -21,10 +21,12 @@ class Frozen:
 
 @wp.kernel
 def set_aside(
-    first: wp.int32, source: Frozen, contacts: wp.int32, pairs: wp.int32, bodies: wp.int32, out: Frozen
+    first: wp.int32, source: Frozen, bodies: wp.int32, out: Frozen
 ):
-    """Copy so many contacts, pairs and bodies; without pairs nobody has any."""
+    """Copy all contacts and pairs, and what so many bodies have; without pairs nobody has any."""
     k = wp.tid() + first
+    pairs = source.lagged.counts[0]
+    contacts = source.lagged.counts[1]
     if k < contacts:
         out.lagged.pair[k] = source.lagged.pair[k]
         out.lagged.kind[k] = source.lagged.kind[k]

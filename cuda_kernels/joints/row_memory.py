@@ -13,7 +13,7 @@ from cuda_kernels.joints.laws import BARRIER, CUBIC, FRICTION, GIVEN, LINEAR, OF
 from cuda_kernels.joints.measured_rows import MeasuredRows, parameters, row_value
 from cuda_kernels.joints.measures import Measures, is_angle
 from cuda_kernels.joints.rows import Rows
-from cuda_kernels.parallel.chunks import CHUNK
+from cuda_kernels.parallel.chunks import CHUNK, item
 
 wp.set_module_options({"enable_backward": False, "max_unroll": 4})
 LOADED_FOR = ("joints",)
@@ -283,7 +283,6 @@ def remember(
     memory: Memory,
     count: wp.int32,
     across: wp.int32,
-    along: wp.int32,
     partial: wp.array2d(dtype=wp.float64),
 ):
     """Memory after a step that ended at measured values (m,), and figures of the rows (`ROW_SUMS`).
@@ -298,7 +297,7 @@ def remember(
     metres = ZERO
     radians = ZERO
     for k in range(CHUNK):
-        e = chunk * across + k * along
+        e = item(chunk, k, count, across)
         if e < count:
             x = row_value(rows, e, values)
             law = rows.law[e]

@@ -1,8 +1,8 @@
 """Figures of a state: energies, momenta, errors; sums and largest values of many items in a fixed order.
 
-A thread goes over the `CHUNK` items ``c across + k along`` of its chunk c: neighbours one after the other on a processor
-(across = CHUNK, along = 1), on CUDA a stride apart, so that the threads of a warp read side by side. It leaves one number
-per quantity in ``partial[quantity, chunk]``, sums first, then largest values; `fold` shortens that until one is left.
+A thread goes over the items of a chunk (`cuda_kernels.parallel.chunks.item`). It leaves one number per quantity in
+``partial[quantity, chunk]``, sums first, then largest values; `fold` shortens that until one is left. Of contacts the device
+knows how many there are: launches may cover more of them, and come to the same sums.
 """
 
 import warp as wp
@@ -12,7 +12,7 @@ from cuda_kernels.bodies.bodies import DYNAMIC, BodyData, StepData, elastic_ener
 from cuda_kernels.bodies.integrators import SMOOTH, STEP
 from cuda_kernels.contact.pair_law import PairLaw, activation
 from cuda_kernels.joints.rows import Rows, residual
-from cuda_kernels.parallel.chunks import CHUNK
+from cuda_kernels.parallel.chunks import CHUNK, item
 
 wp.set_module_options({"enable_backward": False, "max_unroll": 4})
 
@@ -86,7 +86,6 @@ def body_figures(
     gradient: wp.array2d(dtype=wp.float64),
     count: wp.int32,
     across: wp.int32,
-    along: wp.int32,
     partial: wp.array2d(dtype=wp.float64),
 ):
     """Sums over the dynamic bodies (`BODY_SUMS`), with the work of forces and torques on the way from `before`, where the rates
@@ -95,7 +94,7 @@ def body_figures(
     chunk = wp.tid() + first
     s = BodyFigures()
     for k in range(CHUNK):
-        b = chunk * across + k * along
+        b = item(chunk, k, count, across)
         if b < count:
             A = pose.A[b]
             D = rate_of(velocity, b)
@@ -141,7 +140,6 @@ def row_figures(
     ch2: wp.array(dtype=wp.float64),
     count: wp.int32,
     across: wp.int32,
-    along: wp.int32,
     partial: wp.array2d(dtype=wp.float64),
 ):
     """Energy of the linear rows that are not exact, of bodies (n,) with their c h^2, and the largest residuals [m] and [rad] of
@@ -151,7 +149,7 @@ def row_figures(
     metres = ZERO
     radians = ZERO
     for k in range(CHUNK):
-        e = chunk * across + k * along
+        e = item(chunk, k, count, across)
         if e < count:
             F = residual(rows, e, pose)
             if rows.exact[e] == 0:
@@ -172,6 +170,7 @@ def row_figures(
 @wp.kernel
 def contact_figures(
     first: wp.int32,
+    counts: wp.array(dtype=wp.int32),
     energy: wp.array(dtype=wp.float64),
     gap: wp.array(dtype=wp.float64),
     pairs: wp.array(dtype=wp.vec2i),
@@ -180,19 +179,19 @@ def contact_figures(
     scale: wp.array(dtype=wp.float64),
     count: wp.int32,
     across: wp.int32,
-    along: wp.int32,
     partial: wp.array2d(dtype=wp.float64),
 ):
-    """Energy of the candidates, which bodies (n,) have times a `scale`, how many are active, and the smallest gap [m] of all and
-    of the active ones, with a minus: that of the others may be a lower bound."""
+    """Energy of the candidates, counts[1] of them, which bodies (n,) have times a `scale`, how many are active, and the smallest
+    gap [m] of all and of the active ones, with a minus: that of the others may be a lower bound."""
     chunk = wp.tid() + first
+    listed = wp.min(count, counts[1])
     total = ZERO
     active = ZERO
     closest = NOTHING
     touching = NOTHING
     for k in range(CHUNK):
-        e = chunk * across + k * along
-        if e < count:
+        e = item(chunk, k, listed, across)
+        if e < listed:
             pair = pairs[candidates[e][0]]
             total = total + energy[e] / scale[pair[0]]
             length = gap[e] * activation(between, pair[0], pair[1])
@@ -209,18 +208,19 @@ def contact_figures(
 @wp.kernel
 def value_figures(
     first: wp.int32,
+    counts: wp.array(dtype=wp.int32),
     values: wp.array(dtype=wp.float64),
     count: wp.int32,
     across: wp.int32,
-    along: wp.int32,
     partial: wp.array2d(dtype=wp.float64),
 ):
-    """Sum of values (count,)."""
+    """Sum of values, counts[1] of them."""
     chunk = wp.tid() + first
+    listed = wp.min(count, counts[1])
     total = ZERO
     for k in range(CHUNK):
-        e = chunk * across + k * along
-        if e < count:
+        e = item(chunk, k, listed, across)
+        if e < listed:
             total = total + values[e]
     partial[0, chunk] = total
 
@@ -251,13 +251,16 @@ def fold(
 @wp.kernel
 def mark_touching(
     first: wp.int32,
+    counts: wp.array(dtype=wp.int32),
     pairs: wp.array(dtype=wp.vec2i),
     segment: wp.array(dtype=wp.int32),
     gap: wp.array(dtype=wp.float64),
     touching: wp.array(dtype=wp.int32),
 ):
-    """Set 1 for both bodies of every pair with an active candidate."""
+    """Set 1 for both bodies of every pair with an active candidate; counts = [pairs, candidates]."""
     k = wp.tid() + first
+    if k >= counts[0]:
+        return
     for e in range(segment[k], segment[k + 1]):
         if gap[e] < ONE:
             touching[pairs[k][0]] = 1

@@ -13,6 +13,7 @@ from on_device import DEVICE, NAME, assert_close, pose_of
 
 import abd
 from abd.backends.reference.numpy_contacts import NumpyContacts
+from abd.backends.warp.iterate import Iterate
 from abd.contact.path import standing
 from abd.potentials import friction
 from abd.potentials.arc_slip import Course, along_arcs
@@ -144,7 +145,7 @@ def test_kernels_pass_what_the_definition_says(name):
     kernels.friction.set_eps(EPS)
     assert kernels.friction.follows_arcs
     kernels.friction.begin, kernels.friction.turn = pose_of(begin), DEVICE.upload(about, wp.vec3d)
-    kernels.friction.lag(pose_of(q), pose_of(end))
+    kernels.friction.lag(Iterate(pose_of(q), rest=pose_of(q)), pose_of(end))
     maps, radius = end[:, 3:].reshape(-1, 3, 3), model.bodies.radius
     before, points = friction.freeze(q, listed, law(model), radius, maps, Resistances.of(model))
     assert kernels.friction.count == len(before) > 0

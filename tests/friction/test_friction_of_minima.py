@@ -107,7 +107,7 @@ def test_kernels_equal_the_definition(make, share):
     q = model.bodies.q
     kernels = Kernels(model, standing(q))
     kernels.energies(q)
-    kernels.friction.lag(pose_of(q), pose_of(q))
+    kernels.friction.lag(Iterate(pose_of(q), rest=pose_of(q)), pose_of(q))
     lagged, points, _, _ = frozen(model)
     assert kernels.friction.count == len(lagged) > 0
     rest = q + 0.5 * EPS * np.random.default_rng(1).normal(size=q.shape)

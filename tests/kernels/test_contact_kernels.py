@@ -152,7 +152,7 @@ def test_friction_equals_its_definition(name, slide, one_by_one):
     listed = kernels.listed()
     kernels.energies(q)
     heading = q + 0.3 * np.random.default_rng(3).normal(size=q.shape)
-    kernels.friction.lag(pose_of(q), pose_of(heading))
+    kernels.friction.lag(Iterate(pose_of(q), rest=pose_of(q)), pose_of(heading))
     turned = heading[:, 3:].reshape(-1, 3, 3)
     lagged, frozen = friction.freeze(q, listed, law(model), model.bodies.radius, turned, Resistances.of(model))
     assert kernels.friction.count == len(lagged) > 0
@@ -199,7 +199,7 @@ def test_friction_between_bodies_makes_no_net_force():
     model, q = SCENES["boxes shifted both ways"], SCENES["boxes shifted both ways"].bodies.q
     kernels = Kernels(model, standing(q))
     kernels.energies(q)
-    kernels.friction.lag(pose_of(q), pose_of(q))
+    kernels.friction.lag(Iterate(pose_of(q), rest=pose_of(q)), pose_of(q))
     rest = q + EPS * np.random.default_rng(1).normal(size=q.shape)
     kernels.friction.set_eps(EPS)
     kernels.friction.linearize(Iterate(pose_of(q), rest=pose_of(rest)))

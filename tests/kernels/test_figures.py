@@ -165,7 +165,7 @@ def test_figures_of_contacts_are_those_of_the_definitions():
 
 
 @pytest.mark.parametrize("count", [0, 1, 63, 64, 65, 5000])
-def test_totals_do_not_depend_on_threads(count):
+def test_totals_do_not_depend_on_threads_or_room(count):
     """Folded in chunks of 64: three levels for 5000 items; nothing is left over from larger counts."""
     totals = Totals(DEVICE, {"other": Section(1, 1), "contact": Section(4, figures.CONTACT_SUMS)})
     rng = np.random.default_rng(count)
@@ -179,9 +179,14 @@ def test_totals_do_not_depend_on_threads(count):
         energy, gap = rng.normal(size=size), 4.0 * rng.uniform(size=size)
         arrays = [DEVICE.upload(one, wp.float64) for one in (energy, gap)]
         listed = pairs, DEVICE.upload(np.zeros((max(size, 1), 4)), wp.vec4i)
-        scale = DEVICE.upload([2.0, 4.0], wp.float64)
-        totals.launch("contact", figures.contact_figures, size, *arrays, *listed, between, scale, grain=1)
-    total, active, closest, _ = totals.read()["contact"]
+        scale, counts = DEVICE.upload([2.0, 4.0], wp.float64), DEVICE.upload([1, size], wp.int32)
+        totals.launch("contact", figures.contact_figures, size, counts, *arrays, *listed, between, scale, grain=1)
+    found = totals.read()["contact"]
+    # launches that cover more than there is come to the same
+    totals.fill("contact")
+    totals.launch("contact", figures.contact_figures, 7000, counts, *arrays, *listed, between, scale, grain=1)
+    assert totals.read()["contact"] == found
+    total, active, closest, _ = found
     assert total == pytest.approx(0.5 * energy.sum(), abs=1e-12 * np.abs(energy).sum())
     assert active == np.count_nonzero(gap < 1.0)
     assert -closest == pytest.approx(activation * gap.min(initial=np.inf), rel=1e-14)

@@ -70,7 +70,7 @@ class Sums:
         self.at, self.ch2 = Iterate(self.pose, rest=self.rest), DEVICE.upload(np.ones(n), wp.float64)
         self.friction.set_eps(EPS)
         self.contacts.evaluate(self.at, "current")
-        self.friction.lag(self.pose, self.pose)
+        self.friction.lag(self.at, self.pose)
 
     def move(self, q: np.ndarray) -> None:
         """Other contents of the same arrays."""
@@ -171,7 +171,7 @@ def test_friction_that_is_lagged_anew_needs_no_new_record(expected):
         for one in (sums, other):
             one.move(q)
             one.contacts.evaluate(one.at, "current")
-            one.friction.lag(one.pose, one.pose)
+            one.friction.lag(one.at, one.pose)
             one.move(HALF)
             one.clear()
         assert sums.device.generation == generation

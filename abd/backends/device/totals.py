@@ -63,17 +63,17 @@ class Totals:
     def launch(self, name: str, kernel, count: int, *inputs, grain: int = 64) -> None:
         """Run a kernel of `cuda_kernels.step.figures` on `count` items and fold what it leaves into a section.
 
-        The kernel takes `inputs`, then count, across, along and the partial results (quantities, chunks).
+        The kernel takes `inputs`, then count, across and the partial results (quantities, chunks).
         """
         if count == 0:
-            self._empty.add(name)
+            self.leave_empty(name)
             return
-        self._empty.discard(name)
+        self.fill(name)
         chunks = -(-count // figures.CHUNK)
-        across, along = (1, chunks) if self.device.wide else (figures.CHUNK, 1)
+        across = 1 if self.device.wide else figures.CHUNK
         level = 0
         partial = self._partial(name, chunks, level)
-        self.device.launch(kernel, chunks, *inputs, count, across, along, partial, grain=grain)
+        self.device.launch(kernel, chunks, *inputs, count, across, partial, grain=grain)
         section, row = self.sections[name], self._row[name]
         while True:
             last, left = partial, chunks
@@ -89,6 +89,10 @@ class Totals:
     def leave_empty(self, *names: str) -> None:
         """These sections have no items."""
         self._empty.update(names)
+
+    def fill(self, *names: str) -> None:
+        """These have some: to be said before a record of their launches is replayed."""
+        self._empty.difference_update(names)
 
     def _partial(self, name: str, chunks: int, level: int) -> wp.array:
         """Array (quantities, at least chunks) of a section."""

@@ -45,7 +45,7 @@ class Iteration:
         self.status = d.zeros(control.STATUS, wp.float64)
         self.scratch, self.settled = (d.zeros(room, wp.float64) for _ in range(2))
         self.direction = Direction(backend, self.graphs, c, self.linear, self.path, self.scratch)
-        self.all, self.some, self.standing = (d.zeros(room, wp.int32) for _ in range(3))
+        self.all, self.some = (d.zeros(room, wp.int32) for _ in range(2))
         self.reads = 0
         self.has_loose_pairs = False
         self.rubbing, self._rubs_in = d.zeros(room, wp.int32), None
@@ -169,6 +169,7 @@ class Iteration:
     def _replay(self, name: str, body: Callable[[], None]) -> Status:
         """What the record of this name comes to."""
         self.graphs.run((name, *self._key()), body)
+        self.backend.touch.look_again()
         return self._look()
 
     def reached(self) -> np.ndarray:
@@ -193,21 +194,19 @@ class Iteration:
         b.touch.carry(contacts)
         self._follow_list()
 
-    def _follow_list(self) -> None:
-        """The candidate list was renewed."""
+    def _follow_list(self, stale: bool = False) -> None:
+        """The candidate list was renewed; `stale`: and not by an iteration, so that what it has assembled is outdated."""
         b = self.backend
         b.islands.keep_numbering()
         b.touch.launch_renumber()
-        b.contacts.candidates.index(lambda: self.graphs.run(("carry", self._apart), self._carry))
+        b.contacts.candidates.index(lambda: self.graphs.run(("carry", self._apart, stale), lambda: self._carry(stale)))
         self._follow_pairs()
 
     def free_way(self, h: float | np.ndarray) -> NotProven:
         b, builds = self.backend, self.backend.contacts.candidates.builds
-        self.device.launch(islands.to_bodies[wp.int32], b.n, b.islands.island, self.control.converged, self.standing)
-        found = b.ways.free_way(h, self.standing)
+        found = b.ways.free_way(h, self.control.converged)
         if self.backend.contacts.candidates.builds != builds:
-            self._follow_list()
-            self._raise(control.STALE)
+            self._follow_list(stale=True)
         return found
 
     def rouse(self, islands: np.ndarray) -> None:
@@ -264,8 +263,8 @@ class Iteration:
         b.linear.follow_near(b.joints.coupling, b.joints.pairs, pairs, lambda: [*lists(), ties])
         self.linear.reserve(b.system.has_exact)
 
-    def _carry(self) -> None:
-        """Numbers of the islands to those that they have become, and who is done."""
+    def _carry(self, stale: bool) -> None:
+        """Numbers of the islands to those that they have become, and who is done; launches only."""
         b, c = self.backend, self.control
         for values, operation, out in (
             (c.converged, sums.MIN, self.all),
@@ -288,6 +287,8 @@ class Iteration:
         self.device.launch(newton.merge_flags, b.n, c, self.all, self.some, self.settled)
         b.potential.launch_settle(c.converged)
         b.contacts.candidates.launch_columns()
+        if stale:
+            self._raise(control.STALE)
 
     # recorded -------------------------------------------------------------------------------------------------------
 

@@ -89,6 +89,7 @@ class Start:
             self.device.launch(kernels.gather_start, 1, self.control, b.friction.wanted, self.status)
 
         self.graphs.run(key, looked_at)
+        self.backend.touch.look_again()
         failure, covered, frozen = self.device.read(self.status).tolist()
         return Status(int(failure), bool(covered), int(frozen))
 

@@ -127,9 +127,7 @@ class Iteration:
         return self.at_end
 
     def free_way(self, h: float | np.ndarray) -> NotProven:
-        b = self.backend
-        # a body that is held may be on its goal already, to which it still has a way
-        return b.ways.free_way(h, self.converged[b.islands.host] & b.idle.mobile)
+        return self.backend.ways.free_way(h, self.converged)
 
     def rouse(self, islands: np.ndarray) -> None:
         self.converged = self.converged & ~islands

@@ -68,7 +68,7 @@ class NumpyBackend:
         self.linear = DenseSolver(potential, idle, boxes)
         self.steps = Steps(model, constants, potential, states, scheme, self.goals, idle, rows)
         self.arcs = Arcs(constants, potential, scheme, idle, touch, boxes)
-        self.ways = Ways(states, touch, idle, boxes)
+        self.ways = Ways(states, touch, idle, boxes, self.islands)
         self.readings = Readings(model, potential, states, touch, rows, self.steps, boxes)
         self.iteration, self.start, self.whole = Iteration(self), Start(self), None
 

@@ -65,7 +65,8 @@ class Potential:
     def know_contacts(self) -> None:
         """Contact energies of the iterate on the present list, if they are not there already."""
         if not self.contacts_known:
-            self.contacts.evaluate(self.at, "current")
+            if self.contacts.candidates.count:
+                self.contacts.evaluate(self.at, "current")
             self.contacts_known = True
 
     def carry_contacts(self, before: tuple[wp.array, ...]) -> None:

@@ -37,7 +37,7 @@ class Rebounds:
         met = touching | limited if len(ends) else touching
         if not met.any():
             return None
-        before, after = backend.states.read_previous(), backend.states.read_state()
+        before, after = self.copies.previous, self.copies.state
         stirred = self.restitution.stirred(met, before[1], after[1])
         if not stirred.any():
             return None
@@ -48,7 +48,7 @@ class Rebounds:
         rebound = self.restitution.rebound(strikes, before, after, h, joints, backend.sweep)
         if rebound is not None:
             self.thrown = self._thrown(rebound[0] - after[1], h)
-            backend.states.set_velocity(rebound[0])
+            self.copies.set_velocity(rebound[0])
             if joints.has_rotors:
                 self.copies.memory = joints.struck(self.copies.memory, after[0], rebound[0] - after[1])
         return rebound
@@ -66,14 +66,14 @@ class Rebounds:
         self.rebounded = self.linked.nobody.copy()
         self.rebounded[struck] = True
         if self.settings.integrator == "bdf2":
-            self.set_previous(*self.backend.states.read_previous(), h)
+            self.set_previous(*self.copies.previous, h)
 
     def set_previous(self, q: np.ndarray, qd: np.ndarray, h: float | np.ndarray) -> None:
         """Other states and velocities (n, 12) before the last step, now one of h [s], of all or (n,); those that impacts have
         given other velocities come from free fall."""
         if self.settings.integrator == "bdf2" and self.rebounded.any():
             q, qd = q.copy(), qd.copy()
-            now, velocity, some = *self.backend.states.read_state(), self.rebounded
+            now, velocity, some = *self.copies.state, self.rebounded
             q[some], qd[some] = before_fall(
                 now[some], velocity[some], self.settings.gravity, np.broadcast_to(h, len(now))[some, None]
             )

@@ -6,6 +6,7 @@ import numpy as np
 
 from abd.backends.answers import NotProven
 from abd.backends.reference.numpy_bodies import Boxes, maps
+from abd.backends.reference.numpy_islands import Islands
 from abd.backends.reference.parts.idle import Idle
 from abd.backends.reference.parts.states import States
 from abd.backends.reference.parts.touch import Touch
@@ -16,15 +17,17 @@ from abd.rotations import axial
 class Ways:
     """`abd.backends.protocol.Ways` says what each call does."""
 
-    def __init__(self, states: States, touch: Touch, idle: Idle, boxes: Boxes):
-        self.states, self.touch, self.idle, self.boxes = states, touch, idle, boxes
+    def __init__(self, states: States, touch: Touch, idle: Idle, boxes: Boxes, islands: Islands):
+        self.states, self.touch, self.idle, self.boxes, self.islands = states, touch, idle, boxes, islands
 
-    def free_way(self, h: float | np.ndarray, standing: np.ndarray | None = None) -> NotProven:
+    def free_way(self, h: float | np.ndarray, converged: np.ndarray | None = None) -> NotProven:
         states = self.states
         begin, turned = states.now, np.reshape(h, (-1, 1)) * axial(maps(states.velocity) @ np.linalg.inv(maps(states.now)))
-        if standing is not None:
+        if converged is not None:
+            # a body that is held may be on its goal already, to which it still has a way
+            stands = converged[self.islands.host] & self.idle.mobile
             begin, turned = (
-                np.where(standing[:, None], still, one) for still, one in ((states.at.q, begin), (0.0, turned))
+                np.where(stands[:, None], still, one) for still, one in ((states.at.q, begin), (0.0, turned))
             )
         return self._way(begin, turned, states.at.q)
 

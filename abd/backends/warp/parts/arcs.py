@@ -91,6 +91,7 @@ class Arcs:
 
     def accept(self) -> None:
         self.potential.exchange()
+        self.touch.look_again()
         islands = self.islands
         self.contacts.candidates.moved(self.track.path, self._motion, islands.island, islands.scalars("alpha"))
 

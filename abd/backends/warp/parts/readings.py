@@ -93,14 +93,23 @@ class Readings:
 
     def figures(self) -> Figures:
         self.potential.know_contacts()
-        c, between = self.contacts.candidates, self.contacts.surfaces.between
+        c = self.contacts.candidates
+        some = c.count > 0
+        (self.totals.fill if some else self.totals.leave_empty)("contact")
+        c.graphs.run(("figures", some), lambda: self._launch_all(some))
+        return self.read_figures()
+
+    def _launch_all(self, some: bool) -> None:
+        """Figures of the bodies, and of contacts, if `some` are listed; launches only."""
+        c = self.contacts.candidates
         self.launch_figures()
         self.touch.mark_touching()
-        self.totals.launch(
-            "contact", figures.contact_figures, c.count, *self.contacts.arrays("current")[:2], c.pairs, c.items, between,
-            self.contacts.law.kappa,
-        )  # fmt: skip
-        return self.read_figures()
+        if some:
+            known = *self.contacts.arrays("current")[:2], c.pairs, c.items, self.contacts.surfaces.between
+            extent = self.device.extent(c.count, c.room)
+            self.totals.launch(
+                "contact", figures.contact_figures, extent, c.counts, *known, self.contacts.law.kappa
+            )
 
     def launch_figures(self) -> None:
         """Those of the bodies."""

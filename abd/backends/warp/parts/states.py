@@ -6,6 +6,7 @@ import numpy as np
 import warp as wp
 
 from abd.backends.device.device import Device
+from abd.backends.device.graphs import Graphs
 from abd.backends.device.upload import new_pose
 from abd.backends.warp.iterate import Iterate
 from abd.backends.warp.parts.touch import Touch
@@ -26,19 +27,24 @@ class States:
         self.n, self.device, self.at, self.touch, self.scratch = n, device, at, touch, scratch
         self.now, self.before = new_pose(device, n), new_pose(device, n)
         self.velocity, self.earlier, self.forces, self.q = (device.zeros((n, 12), wp.float64) for _ in range(4))
-        self.owed = device.zeros(n, wp.float64)
+        self.owed, self._graphs = device.zeros(n, wp.float64), Graphs(device)
 
     def load_state(
         self, q: np.ndarray, qd: np.ndarray, previous_q: np.ndarray, previous_qd: np.ndarray,
         forces: np.ndarray | None = None, owed: np.ndarray | None = None,
     ) -> None:  # fmt: skip
-        for values, pose in ((previous_q, self.before), (q, self.now), (q, self.at.current)):
-            self.unpack(values, pose)
+        self.device.write(self.q, q)
+        self.device.write(self.scratch.vectors, previous_q)
+        self._graphs.run("load", self._launch_load)
         self.device.write(self.velocity, qd)
         self.device.write(self.earlier, previous_qd)
         self.device.write(self.forces, np.zeros((self.n, 12)) if forces is None else forces)
         self.device.write(self.owed, np.zeros(self.n) if owed is None else owed)
         self.touch.forget_candidates()
+
+    def _launch_load(self) -> None:
+        for values, pose in ((self.scratch.vectors, self.before), (self.q, self.now), (self.q, self.at.current)):
+            self.device.launch(poses.unpack, self.n, values, pose)
 
     def abandon(self) -> None:
         self.device.launch(poses.copy_pose, self.n, self.now, self.at.current)

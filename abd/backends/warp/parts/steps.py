@@ -120,11 +120,19 @@ class Steps:
         return self.inverse_mass * self.scheme.rule.impulse
 
     def finish(self) -> None:
+        rubs = self.potential.friction.count > 0
+        (self.totals.fill if rubs else self.totals.leave_empty)("friction")
+        self.graphs.run(("finish", self.scheme.rule.chord, rubs), lambda: self._launch_end(rubs))
+        self.rows.memory.settle()
+
+    def _launch_end(self, rubs: bool) -> None:
+        """The end of a step, in which something `rubs` or nothing does, by launches only."""
         friction, ends = self.potential.friction, (self.at.current, self.at.rest, self.states.now)
-        self.totals.launch("friction", figures.value_figures, friction.count, friction.works(*ends, self.at.step.ch2))
+        if rubs:
+            extent, works = self.device.extent(friction.count, friction.room), friction.works(*ends, self.at.step.ch2)
+            self.totals.launch("friction", figures.value_figures, extent, friction.lagged.counts, works)
         friction.keep_anchors(*ends)
         self.launch_finish()
-        self.rows.memory.settle()
 
     def launch_finish(self) -> None:
         """The same without friction, by launches only; `RowMemory.settle` has to follow."""

@@ -23,7 +23,7 @@ class Touch:
     """`abd.backends.protocol.Touch` says what each call does.
 
     Attributes:
-        touched: (n,) flags of bodies in contact, where somebody has read them already; acting: the pairs, likewise.
+        touched: (n,) flags of bodies in contact at the iterate, where somebody has read them already; acting: the pairs, likewise.
     """
 
     def __init__(self, model: Model, potential: Potential, idle: Idle, track: Track, totals: Totals):
@@ -58,8 +58,13 @@ class Touch:
 
     def forget(self) -> None:
         """The contacts of the current iterate have to be evaluated again, those of resting islands too."""
-        self.potential.contacts_known, self.touched, self.acting = False, None, None
+        self.potential.contacts_known = False
+        self.look_again()
         self.islands.unsettle()
+
+    def look_again(self) -> None:
+        """Who touches has to be looked at again."""
+        self.touched = self.acting = None
 
     def forget_candidates(self) -> None:
         """The list says nothing of the current iterate."""
@@ -68,7 +73,7 @@ class Touch:
 
     def carry(self, before: tuple[wp.array, ...]) -> None:
         """As `Potential.carry_contacts`; who touches has to be looked at again."""
-        self.touched = self.acting = None
+        self.look_again()
         self.potential.carry_contacts(before)
 
     def launch_renumber(self) -> None:
@@ -95,11 +100,10 @@ class Touch:
     def _lag(self, heading: Pose, chosen: np.ndarray | None) -> None:
         self.potential.know_contacts()
         known = self.friction.follows_list
-        self.friction.lag(self.at.current, heading, chosen)
+        self.friction.lag(self.at, heading, chosen)
         if not known:
             # islands are those of the present lists, whenever one of them has changed
             self.launch_renumber()
-        self.friction.evaluate(self.at, "current")
 
     def weigh_friction(self, share: PairLoads) -> None:
         self.friction.weigh(share)
@@ -117,16 +121,17 @@ class Touch:
         if self.contacts.candidates.count == 0:
             return np.zeros(self.n, dtype=np.int32)
         self.potential.know_contacts()
-        self.mark_touching()
-        return self.device.read(self.totals.flags)
+        self.contacts.candidates.graphs.run("touching", self.mark_touching)
+        self.touched = self.device.read(self.totals.flags)
+        return self.touched
 
     def mark_touching(self) -> None:
-        """Flags of the bodies with an active contact, among the totals."""
+        """Flags of the bodies with an active contact, among the totals; launches only."""
         c, flags = self.contacts.candidates, self.totals.flags
         self.device.fill(flags)
         self.device.launch(
-            figures.mark_touching,
-            c.pair_count, c.pairs, c.segment, self.contacts.arrays("current")[1], flags, grain=512,
+            figures.mark_touching, self.device.extent(c.pair_count, c.pair_room),
+            c.counts, c.pairs, c.segment, self.contacts.arrays("current")[1], flags, grain=512,
         )  # fmt: skip
 
     def touching_pairs(self) -> np.ndarray:

@@ -17,14 +17,15 @@ from abd.backends.warp.track import Track
 from abd.rotations import skew
 from cuda_kernels.bodies import ways
 from cuda_kernels.parallel import sums
+from cuda_kernels.parallel.islands import to_bodies
 
 
 class Ways:
     """`abd.backends.protocol.Ways` says what each call does.
 
     Attributes:
-        length: (n,) of the step at work [s]; largest: (1,) motion on the way [m]; covered: (1,) whether the list is complete for
-            it; found: (2,) both; least: (1,) how far the way is proven free.
+        length: (n,) of the step at work [s]; standing: (n,) whether bodies stay where they are; largest: (1,) motion on the way
+            [m]; covered: (1,) whether the list is complete for it; found: (2,) both; least: (1,) how far the way is proven free.
     """
 
     def __init__(
@@ -34,12 +35,13 @@ class Ways:
         self.touch, self.idle, self.scratch, self.graphs = touch, idle, scratch, graphs
         self.device, self.islands, self.contacts = potential.device, potential.islands, potential.contacts
         self.length = self.device.zeros(potential.n, wp.float64)
+        self.standing = self.device.zeros(max(potential.n, 1), wp.int32)
         self.largest, self.least = (self.device.zeros(1, wp.float64) for _ in range(2))
         self.covered, self.found = self.device.zeros(1, wp.int32), self.device.zeros(2, wp.float64)
         self._said, self._each = None, self.islands.scalars("read")
 
-    def free_way(self, h: float | np.ndarray, standing: wp.array | None = None) -> NotProven:
-        """Pairs of bodies whose way from the state to the iterate, in a step of h [s], is not proven free of collisions.
+    def free_way(self, h: float | np.ndarray, converged: wp.array | None = None) -> NotProven:
+        """As the protocol says.
 
         The way is followed back from the iterate, whose gaps are known, with the list of candidates that led there where
         it covers the way; otherwise the list is renewed, with a margin where iterations are going on.
@@ -51,23 +53,24 @@ class Ways:
             self._said = None  # whatever stops this, nobody takes the numbers for those on the device
             self.device.write(self.length, np.full(len(self.length), h))
             self._said = h if isinstance(h, float) else None
-        key = 0 if standing is None else standing.ptr
-        self.graphs.run(("way", key), lambda: self._launch_back(standing))
+        key = 0 if converged is None else converged.ptr
+        self.graphs.run(("way", key), lambda: self._launch_back(converged))
         motion, covered = self.device.read(self.found).tolist()
         if not np.isfinite(motion):
             bent = np.flatnonzero(~np.isfinite(self.device.read(self.scratch.a)))
             return NotProven(np.full(len(bent), STRAINED), np.stack([bent, bent], axis=1))
         if not covered:
             alpha = islands.scalars("limit")
-            if standing is not None:
+            if converged is not None:
                 candidates.renew(path, motion, islands.island, alpha)
             else:
                 candidates.travel += motion
                 candidates.build(path, islands.island, alpha, 0.0, LAST)
             self.touch.carry(contacts)
-        if candidates.count == 0 or self._share(True, standing) == 1.0:
+        some = converged is not None
+        if candidates.count == 0 or self._share(True, some) == 1.0:
             return NotProven.nobody()
-        if self._share(False, standing) == 1.0:
+        if self._share(False, some) == 1.0:
             return NotProven.nobody()
         smallest = self.contacts.smallest(self.contacts.shares, 1.0)
         closed = smallest < 1.0
@@ -86,38 +89,39 @@ class Ways:
         self.idle.meet_as()
         return met
 
-    def _share(self, back: bool, standing: wp.array | None) -> float:
-        """How far the way is proven free, followed back as it lies there, or forth."""
-        key = 0 if standing is None else standing.ptr
-        self.graphs.run(("shares", back, key), lambda: self._launch_shares(back, standing))
+    def _share(self, back: bool, some: bool) -> float:
+        """How far the way is proven free, followed back as it lies there, or forth; `some` may stand."""
+        self.graphs.run(("shares", back, some), lambda: self._launch_shares(back, some))
         return float(self.device.read(self.least)[0])
 
-    def _launch_back(self, standing: wp.array | None) -> None:
+    def _launch_back(self, converged: wp.array | None) -> None:
         """The way back, how far it leads, and whether the list covers it."""
         islands, path, each, alpha = self.islands, self.track.path, self._each, self.islands.scalars("limit")
         islands.unsettle()
-        self._set_way(True, standing)
+        if converged is not None:
+            self.device.launch(to_bodies[wp.int32], self.track.n, islands.island, converged, self.standing)
+        self._set_way(True, converged is not None)
         islands.reduce(self.scratch.a, sums.MAX, each)
         islands.fold(each, sums.MAX, self.largest)
         self.device.fill(alpha, 1.0)
         self.contacts.candidates.test_cover(path, self.largest, each, islands.island, alpha, self.covered)
         self.device.launch(ways.tell, 1, self.largest, self.covered, self.found)
 
-    def _launch_shares(self, back: bool, standing: wp.array | None) -> None:
+    def _launch_shares(self, back: bool, some: bool) -> None:
         """Shares of the candidates, and the smallest of all."""
         a, islands = self.scratch.a, self.islands
         if not back:
-            self._set_way(False, standing)
+            self._set_way(False, some)
         self.contacts.way_shares(self.track.path, back, a)
         islands.reduce(a, sums.MIN, self._each)
         islands.fold(self._each, sums.MIN, self.least)
 
-    def _set_way(self, back: bool, standing: wp.array | None) -> None:
-        """The path is the way, from the iterate back to the state or the other way round."""
+    def _set_way(self, back: bool, some: bool) -> None:
+        """The path is the way, from the iterate back to the state or the other way round, but for `some` that stand."""
         self.launch_way(self.length, back, self.scratch.a)
-        if standing is not None:
+        if some:
             track, pose = self.track, self.potential.at.current
-            self.device.launch(ways.stand, track.n, standing, self.idle.held, pose, track.path, self.scratch.a)
+            self.device.launch(ways.stand, track.n, self.standing, self.idle.held, pose, track.path, self.scratch.a)
 
     def launch_way(self, h: wp.array, back: bool, out: wp.array) -> None:
         """The same in a step of h (n,) [s], how far bodies (n,) move on it into `out`, by launches only."""

@@ -370,12 +370,19 @@ class Contacts:
         empty = np.zeros((0, 2), dtype=np.int32), np.zeros((0, 12)), np.zeros((0, 12))
         if self.candidates.count == 0:
             return empty
-        self.candidates.index()
-        r, read, graphs = self.reduction, self.device.read, self.candidates.graphs
+        r, read, c = self.reduction, self.device.read, self.candidates
         r.follow(self._listed())
-        graphs.run(("linearize", pose.p.ptr), lambda: self.linearize(pose))
+
+        def linearize() -> None:
+            c.launch_columns()
+            self.linearize(pose)
+
+        def run() -> None:
+            c.graphs.run(("linearize", pose.p.ptr), linearize)
+
+        c.index(run)
         if r.lacks_room():
-            graphs.run(("linearize", pose.p.ptr), lambda: self.linearize(pose))
+            run()
         if r.run_count == 0:
             return empty
         pair, place = np.unique(read(r.runs.pair, r.run_count), return_inverse=True)

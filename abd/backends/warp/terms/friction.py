@@ -14,7 +14,7 @@ from abd.backends.device.scan import Scan
 from abd.backends.warp.iterate import Iterate
 from abd.backends.warp.terms.columns import Columns
 from abd.backends.warp.terms.contacts import Contacts
-from abd.backends.warp.terms.kept_friction import KeptFriction
+from abd.backends.warp.terms.kept_friction import NEW, OLD, KeptFriction
 from abd.backends.warp.terms.reduction import PairList, Reduction
 from abd.model import Kind, Model
 from abd.potentials.arc_slip import counts
@@ -22,7 +22,7 @@ from abd.potentials.rolling import Resistances
 from abd.potentials.sticking import Anchors
 from cuda_kernels.bodies.affine import Pose
 from cuda_kernels.contact import contact as kernels
-from cuda_kernels.friction import arc_slip, friction, keeping, lagging, rolling, sticking
+from cuda_kernels.friction import arc_slip, friction, lagging, rolling, sticking
 from cuda_kernels.linear.couplings import Coupling
 from cuda_kernels.parallel import sums
 
@@ -104,8 +104,9 @@ class Friction:
         self.count = self.pair_count = 0
         self._builds = self.contacts.candidates.builds
 
-    def lag(self, pose: Pose, heading: Pose, chosen: np.ndarray | None = None) -> None:
-        """Freeze the contacts that are active at `pose`; slot "current" holds its energies. Not to be recorded.
+    def lag(self, at: Iterate, heading: Pose, chosen: np.ndarray | None = None) -> None:
+        """Freeze the contacts that are active at the iterate, whose energies slot "current" holds, and `evaluate` it. Not to be
+        recorded.
 
         Args:
             heading: where the bodies are led in the step, their inertial targets or goals (`abd.potentials.friction.freeze`).
@@ -113,38 +114,54 @@ class Friction:
         """
         if not self.enabled:
             return
-        old = None if chosen is None else self.kept.copied(self, 0)
-        self._lag_all(pose, heading)
-        if old is not None:
-            self._take_both(self.kept.copied(self, 1), old, chosen)
+        if chosen is not None:
+            self.kept.set_aside(self, OLD)
+        self._lag_all(at, heading)
+        if chosen is not None:
+            self.kept.set_aside(self, NEW)
+            self._take_both(at, chosen)
 
-    def _take_both(self, new: keeping.Frozen, old: keeping.Frozen, chosen: np.ndarray) -> None:
+    def _take_both(self, at: Iterate, chosen: np.ndarray) -> None:
         """What is new of chosen bodies, and what others had."""
-        pairs, contacts = self.kept.count(new, old, chosen, self.group)
+        run = self.contacts.candidates.graphs.run
+        pairs, contacts = self.kept.count(self, chosen)
         self.make_room(contacts)
         self._take_pairs(max(pairs, self.contacts.candidates.pair_room))
-        self.kept.take(new, old, self)
+        self.columns.reserve(self.pair_room)
         self.count, self.pair_count, self._builds = contacts, pairs, -1
-        room = min(self.pairs.shape[0], self.segment.shape[0] - 1)
-        self.columns.reserve(room)
-        self.columns.launch_keys(pairs, self.pairs, self.lagged.counts)
+        run(("take both",), self._launch_both)
         self.columns.sort(pairs)
-        self.columns.launch_starts(self.lagged.counts)
-        self._index(room)
+        self.reduction.follow(self._listed(self.pair_room))
+        run(("both", at.current.p.ptr), lambda: self._follow_both(at))
+        if self.reduction.lacks_room():
+            run(("both", at.current.p.ptr), lambda: self._follow_both(at))
 
-    def _lag_all(self, pose: Pose, heading: Pose) -> None:
+    def _launch_both(self) -> None:
+        self.kept.launch_take(self)
+        self.columns.launch_keys(self.device.extent(self.pair_count, self.pair_room), self.pairs, self.lagged.counts)
+
+    def _follow_both(self, at: Iterate) -> None:
+        """What follows from both, whose pairs are sorted by columns."""
+        self.columns.launch_starts(self.lagged.counts)
+        self._index(self.pair_room)
+        self.evaluate(at, "current")
+
+    def _lag_all(self, at: Iterate, heading: Pose) -> None:
         self.follow_list()
-        self._run_lag(pose, heading)
+        self._run_lag(at, heading)
         wanted = int(self.device.read(self.wanted)[0])
         if self.make_room(wanted):
-            self._run_lag(pose, heading)
+            self._run_lag(at, heading)
         if self.reduction.lacks_room():
-            self._run_lag(pose, heading)
+            self._run_lag(at, heading)
         self.take(wanted)
 
-    def _run_lag(self, pose: Pose, heading: Pose) -> None:
-        places = pose.p.ptr, heading.p.ptr
-        self.contacts.candidates.graphs.run(("lag", places), lambda: self.launch_lag(pose, heading))
+    def _run_lag(self, at: Iterate, heading: Pose) -> None:
+        def lag() -> None:
+            self.launch_lag(at.current, heading)
+            self.evaluate(at, "current")
+
+        self.contacts.candidates.graphs.run(("lag", at.current.p.ptr, heading.p.ptr), lag)
 
     def follow_list(self) -> None:
         """Make room for the pairs of the present list: where launches are recorded, before it is lagged."""
@@ -181,6 +198,11 @@ class Friction:
     def room(self) -> int:
         """Contacts that there is room for."""
         return self.pool.room("load")
+
+    @property
+    def pair_room(self) -> int:
+        """Their pairs that there is room for."""
+        return min(self.pairs.shape[0], self.segment.shape[0] - 1)
 
     def make_room(self, count: int) -> bool:
         """Make room for so many contacts; True if there was too little, so that they have yet to be frozen."""
@@ -266,10 +288,11 @@ class Friction:
 
     def _index(self, room: int) -> None:
         """Prepare the sums over what is frozen, of which everything counts: a load is finite."""
-        listed = PairList(
-            self.pairs, self.segment, self.group, self.columns, self.lagged.counts, self.pair_count, self.count, room
-        )  # fmt: skip
-        self.reduction.prepare(listed, self.nobody, self.lagged.load, float("inf"))
+        self.reduction.prepare(self._listed(room), self.nobody, self.lagged.load, float("inf"))
+
+    def _listed(self, room: int) -> PairList:
+        known = self.pairs, self.segment, self.group, self.columns, self.lagged.counts
+        return PairList(*known, self.pair_count, self.count, room)
 
     @property
     def _extent(self) -> int:
@@ -354,26 +377,35 @@ class Friction:
 
     def loads(self, pose: Pose) -> tuple[PairLoads, PairLoads]:
         """Loads that were frozen, and those at a pose whose gaps are in slot "current"; pairs without any are left out."""
-        read, launch, c, contacts = self.device.read, self.device.launch, self.contacts.candidates, self.contacts
-        out = self.pool.get("loads", max(c.pair_count, self.pair_count), wp.float64)
+        read, c = self.device.read, self.contacts.candidates
 
-        def kept(pairs: wp.array, count: int) -> PairLoads:
-            load = read(out, count)
+        def kept(name: str, pairs: wp.array, count: int) -> PairLoads:
+            load = read(self.pool.get(name, 1, wp.float64), count)
             some = np.flatnonzero(load)
             return PairLoads(read(pairs, count)[some] if len(some) else np.zeros((0, 2), dtype=np.int32), load[some])
 
         frozen = acting = PairLoads(np.zeros((0, 2), dtype=np.int32), np.zeros(0))
-        if self.count:
-            launch(lagging.lagged_loads, self.pair_count, self.lagged, self.segment, out)
-            frozen = kept(self.pairs, self.pair_count)
-        if c.count:
+        rubbing, listed = self.count > 0, c.count > 0
+        c.graphs.run(("loads", pose.p.ptr, rubbing, listed), lambda: self._launch_loads(pose, rubbing, listed))
+        if rubbing:
+            frozen = kept("frozen", self.pairs, self.pair_count)
+        if listed:
+            acting = kept("acting", c.pairs, c.pair_count)
+        return frozen, acting
+
+    def _launch_loads(self, pose: Pose, rubbing: bool, listed: bool) -> None:
+        """Loads of the pairs that were frozen, if some are `rubbing`, and of those that are `listed`."""
+        launch, extent, c, contacts = self.device.launch, self.device.extent, self.contacts.candidates, self.contacts
+        if rubbing:
+            out = self.pool.get("frozen", self.pair_room, wp.float64)
+            launch(lagging.lagged_loads, extent(self.pair_count, self.pair_room), self.lagged, self.segment, out)
+        if listed:
+            out = self.pool.get("acting", c.pair_room, wp.float64)
             launch(
-                lagging.pair_loads,
-                c.pair_count, contacts.surfaces, contacts.law, self.resists, pose, c.pairs, c.items, c.counts, c.segment,
+                lagging.pair_loads, extent(c.pair_count, c.pair_room),
+                contacts.surfaces, contacts.law, self.resists, pose, c.pairs, c.items, c.counts, c.segment,
                 contacts.arrays("current")[2], out, grain=512,
             )  # fmt: skip
-            acting = kept(c.pairs, c.pair_count)
-        return frozen, acting
 
     def works(self, pose: Pose, rest: Pose, now: Pose, ch2: wp.array) -> wp.array:
         """(count,) work of friction on the motion from `now` to `pose` [J], contact by contact, with c h^2 (n,) of the bodies."""

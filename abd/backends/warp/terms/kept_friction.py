@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -20,6 +21,9 @@ COLUMNS = {
 }  # fmt: skip
 """Of `cuda_kernels.friction.lagging.Lagged`."""
 
+OLD, NEW = range(2)
+"""Places: what others keep, and what is frozen anew."""
+
 
 class KeptFriction:
     """Copies of what one `Friction` of n bodies has frozen, and the two taken together."""
@@ -30,38 +34,49 @@ class KeptFriction:
         self.every = device.upload([n], wp.int32)
         self.chosen, self.pairs, self.contacts = (device.zeros(max(n, 1), wp.int32) for _ in range(3))
         self.start = device.zeros(n + 1, wp.int32)
+        self.copies, self._present = (keeping.Frozen(), keeping.Frozen()), keeping.Frozen()
 
-    def copied(self, of: Friction, place: int) -> keeping.Frozen:
-        """What is frozen now, in the first or the second place."""
-        out, get = self._of(lagging.Lagged()), self.pools[place].get
-        out.lagged.counts = of.lagged.counts
+    def set_aside(self, of: Friction, place: int) -> None:
+        """Copy what is frozen now to a place."""
+        if of.pair_count == 0:
+            self.device.fill(of.lagged.counts)
+        # by its room, not by what is there: copies grow when it does
+        self._reserve(of, place)
+        extent = max(self.device.extent(of.count, of.room), self.device.extent(of.pair_count, of.pair_room), self.n) + 1
+        launch = partial(self.device.launch, keeping.set_aside, extent, self._of(of), self.n, self.copies[place])
+        of.contacts.candidates.graphs.run(("set aside", place), launch)
+
+    def _reserve(self, of: Friction, place: int) -> None:
+        out, get = self.copies[place], self.pools[place].get
+        lagged = lagging.Lagged()
+        lagged.counts = of.lagged.counts
         for name, kind in COLUMNS.items():
-            setattr(out.lagged, name, get(name, of.count, kind))
-        out.pairs, out.segment = get("pairs", of.pair_count, wp.vec2i), get("segment", of.pair_count + 1, wp.int32)
-        out.group = get("group", self.n + 1, wp.int32)
-        source = self._of(of.lagged)
-        source.pairs, source.segment, source.group = of.pairs, of.segment, of.group
-        extent = max(of.count, of.pair_count, self.n) + 1
-        self.device.launch(keeping.set_aside, extent, source, of.count, of.pair_count, self.n, out)
-        return out
-
-    def _of(self, lagged: lagging.Lagged) -> keeping.Frozen:
-        out = keeping.Frozen()
+            setattr(lagged, name, get(name, of.room, kind))
         out.lagged = lagged
-        return out
+        out.pairs, out.segment = get("pairs", of.pair_room, wp.vec2i), get("segment", of.pair_room + 1, wp.int32)
+        out.group = get("group", self.n + 1, wp.int32)
 
-    def count(self, new: keeping.Frozen, old: keeping.Frozen, chosen: np.ndarray, group: wp.array) -> tuple[int, int]:
-        """How many pairs and contacts there are, if `chosen` bodies (n,) bool take the new ones and others the old ones;
+    def count(self, of: Friction, chosen: np.ndarray) -> tuple[int, int]:
+        """How many pairs and contacts there are, if `chosen` bodies (n,) bool take the new ones and others the old ones; its
         `group` (n + 1,) becomes that of both."""
         device, n = self.device, self.n
         device.write(self.chosen, chosen.astype(np.int32))
-        device.launch(keeping.count_both, n, self.chosen, new, old, self.pairs, self.contacts)
+        of.contacts.candidates.graphs.run("count both", lambda: self._launch_counts(of.group))
+        return int(device.read(of.group)[n]), int(device.read(self.start)[n])
+
+    def _launch_counts(self, group: wp.array) -> None:
+        device, n = self.device, self.n
+        device.launch(keeping.count_both, n, self.chosen, self.copies[NEW], self.copies[OLD], self.pairs, self.contacts)
         self.scan.run(self.pairs, group, self.every, 0, n)
         self.scan.run(self.contacts, self.start, self.every, 0, n)
-        return int(device.read(group)[n]), int(device.read(self.start)[n])
 
-    def take(self, new: keeping.Frozen, old: keeping.Frozen, into: Friction) -> None:
-        """Both, as they were counted, into what there is room for."""
-        out = self._of(into.lagged)
-        out.pairs, out.segment, out.group = into.pairs, into.segment, into.group
-        self.device.launch(keeping.take_both, self.n, self.chosen, new, old, self.start, out)
+    def launch_take(self, into: Friction) -> None:
+        """Both, as they were counted, into what there is room for; launches only."""
+        query = self.chosen, self.copies[NEW], self.copies[OLD], self.start
+        self.device.launch(keeping.take_both, self.n, *query, self._of(into))
+
+    def _of(self, friction: Friction) -> keeping.Frozen:
+        """What is frozen now, where it is."""
+        out, f = self._present, friction
+        out.lagged, out.pairs, out.segment, out.group = f.lagged, f.pairs, f.segment, f.group
+        return out
