@@ -13,6 +13,11 @@ def energy(stiffness: np.ndarray, A: np.ndarray) -> np.ndarray:
     return stiffness * np.sum(D * D, axis=(1, 2))
 
 
+def strain(A: np.ndarray) -> np.ndarray:
+    """(n, 3, 3) ``R^T A - 1``, symmetric, whose norm is that of A - R and does not change as the body turns."""
+    return polar(A).transpose(0, 2, 1) @ A - np.eye(3)
+
+
 def gradient(stiffness: np.ndarray, A: np.ndarray) -> np.ndarray:
     """(n, 3, 3): ``2 kappa vol (A - R)``; R is stationary to first order."""
     return 2.0 * stiffness[:, None, None] * (A - polar(A))

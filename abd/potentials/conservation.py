@@ -19,8 +19,9 @@ it. With ``1 + MOST <= 1/KEPT`` what stiff parts lose in a mechanism at rest is 
 motion: where both meet, 1e-15 of it has grown to 1e-5, and no more is left. What moves forgets nothing, as where it turns round,
 and what it owes itself is never forgotten.
 
-A `Mode.FRESH` step takes ``1/2 dq H dq`` of a quadratic potential: by what loads strain bodies at rest and their penalties, which
-no rigid body has to have back, and of springs. Only that of springs counts as D there.
+A `Mode.FRESH` step, whose momenta go by the forces at its end, takes ``1/2 dq H dq`` of a potential. Of springs, and of how a
+joint's forces turn with the bodies, as a pendulum's do, bodies get it back. What stores the strain x by which loads strain bodies
+at rest, and their penalties, counts as ``V'(x) dx`` there, x that at the end: its ``1/2 dx V'' dx`` no rigid body has to have back.
 
 So a first step for which forces are found before (`abd.potentials.beginning`) gives nothing back either, as one that is owed inf.
 

@@ -7,13 +7,18 @@ import numpy as np
 
 def energy(stiffness: np.ndarray, A: np.ndarray) -> np.ndarray:
     """(n,) energies [J]; stiffness = kappa vol (n,) [J], A (n, 3, 3)."""
-    E = A @ A.transpose(0, 2, 1) - np.eye(3)
+    E = strain(A)
     return stiffness * np.sum(E * E, axis=(1, 2))
+
+
+def strain(A: np.ndarray) -> np.ndarray:
+    """(n, 3, 3) ``E = A A^T - 1``."""
+    return A @ A.transpose(0, 2, 1) - np.eye(3)
 
 
 def gradient(stiffness: np.ndarray, A: np.ndarray) -> np.ndarray:
     """(n, 3, 3): ``4 kappa vol E A`` with E = A A^T - 1."""
-    E = A @ A.transpose(0, 2, 1) - np.eye(3)
+    E = strain(A)
     return 4.0 * stiffness[:, None, None] * (E @ A)
 
 
@@ -30,7 +35,7 @@ def hessian(stiffness: np.ndarray, A: np.ndarray, project: bool = False) -> np.n
 
 def stress(stiffness: np.ndarray, A: np.ndarray, project: bool = True) -> np.ndarray:
     """(n, 9, 9) the Hessian's term ``4 kappa vol E_rs 1``, or its positive semi-definite part."""
-    E = A @ A.transpose(0, 2, 1) - np.eye(3)
+    E = strain(A)
     if project:
         values, vectors = np.linalg.eigh(E)
         E = (vectors * np.maximum(values, 0.0)[:, None, :]) @ vectors.transpose(0, 2, 1)

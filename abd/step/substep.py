@@ -167,7 +167,7 @@ class Substeps:
             watch, late = Watch(stepper, mode, h), stepper.nobody
             try:
                 watch.strike()
-                late = self._struck(watch.mode)
+                late = self._struck(watch.mode) & ~stepper.rebounds.parted
             except Struck as struck:
                 late = struck.bodies
         watch.refuse_fast_hits()
@@ -268,7 +268,8 @@ class Substeps:
         if (said := stepper.strain.look(stepper.figures.orthogonality_error, lambda: stepper.q)) is not None:
             _log.warning("%s", said)
         touching = stepper.figures.contacts > 0
-        stepper.touching = linked.drawn_along(backend.touch.touching() != 0) if touching else stepper.nobody
+        held = (backend.touch.touching() != 0) & ~stepper.rebounds.parted if touching else stepper.nobody
+        stepper.touching = linked.drawn_along(held) if held.any() else stepper.nobody
         stepper.lasting.settle(stepper.touching)
         some = limited is not None and limited.any()
         stepper.acting = stepper.touching | linked.drawn_along(limited) if some else stepper.touching

@@ -2,12 +2,12 @@
 
 import warp as wp
 
-from cuda_kernels.bodies.affine import HALF, TWO, ZERO, Pose
+from cuda_kernels.bodies.affine import HALF, ZERO, Pose
 from cuda_kernels.bodies.integrators import FRESH
 from cuda_kernels.joints import slots
 from cuda_kernels.joints.laws import GIVEN, OFF, QUADRATIC, SINE, evaluate
 from cuda_kernels.joints.measured_rows import MeasuredRows, parameters, row_value
-from cuda_kernels.joints.row_memory import EXACT, FOLLOWS, LIGHT, RESOLVED, STORING, Acting, Memory, has, is_limit
+from cuda_kernels.joints.row_memory import EXACT, FOLLOWS, LIGHT, STORING, Acting, Memory, has, is_limit
 from cuda_kernels.joints.rows import Rows, residual
 
 wp.set_module_options({"enable_backward": False, "max_unroll": 4})
@@ -43,14 +43,15 @@ def gain_of(
     if not has(acting, e, STORING) or (damped and not has(acting, e, LIGHT)):
         return ENDLESS
     after = row_value(rows, e, values)
-    if fresh:
-        if has(acting, e, RESOLVED):
-            return ZERO
-        return -HALF * acting.stiffness[e] * (after - before) * (after - before)
+    way = after - before
+    mean = HALF * (after + before) - acting.target[e]
     if law == QUADRATIC:
-        k = acting.mass_stiffness[e] / ch2 + acting.stiffness[e]
-        taken = acting.damping[e] * per * (after - before) * (after - before)
-        return HALF * k * (after - before) * (after + before - TWO * acting.target[e]) + taken
+        held = mean
+        if fresh:
+            held = after - acting.target[e]
+        return way * (acting.mass_stiffness[e] / ch2 * held + acting.stiffness[e] * mean) + acting.damping[e] * per * way * way
+    if fresh:
+        return evaluate(law, p, after)[1] * way / ch2 - HALF * acting.stiffness[e] * way * way
     return (evaluate(law, p, after)[0] - evaluate(law, p, before)[0]) / ch2
 
 
@@ -67,18 +68,21 @@ def row_gains(
     scale: wp.array(dtype=wp.float64),
     gain: wp.array(dtype=wp.float64),
 ):
-    """gain (R,) [J] in the step that ends at measured values (m,), infinite where there is no potential; in a `FRESH` step of the
-    bodies' modes (n,) what it took of the springs' energy, negative; weights and `scale` as `set_laws` has them."""
+    """gain (R,) [J] in the step that ends at measured values (m,), infinite where there is no potential, by the bodies' modes
+    (n,); weights and `scale` as `set_laws` has them."""
     e = wp.tid() + first
     child = acting.child[e]
     gain[e] = gain_of(acting, rows, memory, mode[child] == FRESH, e, values, weights[of[child], 0, 7], scale[child])
 
 
 @wp.func
-def linear_gain(rows: Rows, e: wp.int32, before: Pose, after: Pose, ch2: wp.float64) -> wp.float64:
-    """Of a linear row [J] between two poses."""
+def linear_gain(rows: Rows, e: wp.int32, before: Pose, after: Pose, ch2: wp.float64, fresh: wp.bool) -> wp.float64:
+    """Of a linear row [J] between two poses, in a `FRESH` step or in another one."""
     if rows.exact[e] == 1:
         return ZERO
     old = residual(rows, e, before)
     new = residual(rows, e, after)
-    return HALF * wp.dot(wp.cw_mul(rows.K[e], new - old), new + old) / ch2
+    mean = HALF * (new + old)
+    if fresh:
+        mean = new
+    return wp.dot(wp.cw_mul(rows.K[e], new - old), mean) / ch2

@@ -7,7 +7,7 @@ import warp as wp
 
 from cuda_kernels.bodies.affine import HALF, ONE, ZERO, Pose, rate_of, skew
 from cuda_kernels.bodies.anew import anew
-from cuda_kernels.bodies.bodies import BodyData, StepData, elastic_energy
+from cuda_kernels.bodies.bodies import BodyData, StepData, strain
 from cuda_kernels.bodies.free_motion import moments_about
 from cuda_kernels.bodies.integrators import FRESH, SMOOTH, STEP, TOUCHING
 from cuda_kernels.joints.row_gains import linear_gain
@@ -101,12 +101,12 @@ def kinetic(s: wp.vec3d, m: wp.float64, v: wp.vec3d, D: wp.mat33d, u: wp.vec3d, 
 
 @wp.func
 def row_gain(gains: Gains, b: wp.int32, before: Pose, now: Pose, ch2: wp.float64, fresh: wp.bool) -> wp.float64:
-    """Of the rows that belong to a body [J], in a fresh step of the measured ones alone."""
+    """Of the rows that belong to a body [J]."""
     out = ZERO
     for k in range(gains.linear_starts[b], gains.linear_starts[b + 1]):
         entry = gains.linear_entries[k]
-        if entry % 2 == 0 and not fresh:
-            out = out + linear_gain(gains.linear, entry // 2, before, now, ch2)
+        if entry % 2 == 0:
+            out = out + linear_gain(gains.linear, entry // 2, before, now, ch2, fresh)
     for k in range(gains.owned_starts[b], gains.owned_starts[b + 1]):
         out = out + gains.gain[gains.owned_rows[k] // 2]
     return out
@@ -138,14 +138,17 @@ def add_up(
         gained = row_gain(gains, b, before, now, step.ch2[b], fresh)
         v0 = wp.vec3d(earlier[b, 0], earlier[b, 1], earlier[b, 2])
         v = wp.vec3d(velocity[b, 0], velocity[b, 1], velocity[b, 2])
-        if not fresh:
-            D0 = rate_of(earlier, b)
-            D = rate_of(velocity, b)
-            fall = (now.p[b] - origin) - (before.p[b] - origin)
-            gained = gained + kinetic(s, m, v - v0, D - D0, v + v0, D + D0) - m * wp.dot(step.gravity, fall)
-            if body.stiffness[b] > ZERO:
-                gained = gained + elastic_energy(body.stiffness[b], body.arap[b], now.A[b])
-                gained = gained - elastic_energy(body.stiffness[b], body.arap[b], before.A[b])
+        D0 = rate_of(earlier, b)
+        D = rate_of(velocity, b)
+        fall = (now.p[b] - origin) - (before.p[b] - origin)
+        gained = gained + kinetic(s, m, v - v0, D - D0, v + v0, D + D0) - m * wp.dot(step.gravity, fall)
+        if body.stiffness[b] > ZERO:
+            new = strain(body.arap[b], now.A[b])
+            more = new - strain(body.arap[b], before.A[b])
+            other = new - more
+            if fresh:
+                other = new
+            gained = gained + body.stiffness[b] * wp.ddot(new + other, more)
         if mode[b] <= TOUCHING or wp.length(body.force[b]) + wp.length(body.torque[b]) > ZERO:
             gained = ENDLESS
         a[0] = a[0] + gained

@@ -42,12 +42,10 @@ class Conservation:
             if loaded or not one_mode or not np.isfinite([due, *gained[b]]).all():
                 continue
             mass, moment, fresh = data.mass[b], data.moment[b], mode[root] == Mode.FRESH
-            change = gained[b].sum()
-            if not fresh:
-                moves = np.concatenate([mass[:, None]] * 3 + [moment] * 3, axis=1)
-                change += 0.5 * np.sum(moves * (velocity[b] - earlier[b]) * (velocity[b] + earlier[b]))
-                change -= float(mass @ (positions(now)[b] - positions(before)[b]) @ self.gravity)
-                change += self._elastic(b, now) - self._elastic(b, before)
+            moves = np.concatenate([mass[:, None]] * 3 + [moment] * 3, axis=1)
+            change = gained[b].sum() + 0.5 * np.sum(moves * (velocity[b] - earlier[b]) * (velocity[b] + earlier[b]))
+            change -= float(mass @ (positions(now)[b] - positions(before)[b]) @ self.gravity)
+            change += self._strained(b, maps(before)[b], maps(now)[b], fresh)
             ends = [
                 Moving(positions(q)[b], maps(q)[b], positions(rate)[b], maps(rate)[b])
                 for q, rate in ((before, earlier), (now, velocity))
@@ -59,9 +57,9 @@ class Conservation:
             velocity[b], owed[root] = state(*balanced.velocities(ends[1], own)), balanced.owed
         return velocity, owed
 
-    def _elastic(self, b: np.ndarray, q: np.ndarray) -> float:
-        """Of some bodies in a state [J]."""
-        stiffness, A, other = self.data.stiffness[b], maps(q)[b], self.data.arap[b] != 0
-        return float(
-            orthogonality.energy(stiffness[~other], A[~other]).sum() + arap.energy(stiffness[other], A[other]).sum()
-        )
+    def _strained(self, b: np.ndarray, before: np.ndarray, now: np.ndarray, fresh: bool) -> float:
+        """What the strain of some bodies stores in a step between maps (k, 3, 3), as `fresh` ones count it [J]."""
+        other = (self.data.arap[b] != 0)[:, None, None]
+        old, new = (np.where(other, arap.strain(A), orthogonality.strain(A)) for A in (before, now))
+        force = 2.0 * new if fresh else new + old
+        return float(self.data.stiffness[b] @ np.sum(force * (new - old), axis=(1, 2)))

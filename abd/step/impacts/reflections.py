@@ -17,6 +17,8 @@ ROUNDS = 300
 """Rounds of reflections, at most; what closes after them meets without restitution."""
 CLOSES = 1e-7
 """Normal velocity from which a pair closes, of the fastest one."""
+TOGETHER = 0.1
+"""Normal velocity from which a pair closes at the same time as the fastest one that does, over that one's: slower ones wait."""
 LEAST = 1e-300
 """Smallest speed that others are measured by [m/s]."""
 
@@ -32,7 +34,8 @@ def reflected(sweep: Sweep, A, power, e, least, size, blocks: Blocks) -> tuple[n
     closes = -CLOSES * blocks.each(np.maximum(blocks.largest(np.abs(power) / size), LEAST)) * size
     going = blocks.each(blocks.any(e != 0.0))
     for _ in range(ROUNDS):
-        rows = going & (power < closes)
+        at_once = blocks.each(blocks.largest(-power / size))
+        rows = going & (power < np.minimum(closes, -TOGETHER * at_once * size))
         bounces = rows & (power < -least * size)
         going = blocks.each(blocks.any(bounces))
         rows &= going

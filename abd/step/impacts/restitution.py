@@ -127,6 +127,20 @@ class Restitution:
         world = self.model.bodies.world
         return np.isin(world, world[moves])
 
+    def _least(self, strikes: Strikes, lengths: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """(k,) speeds that gravity gives in steps of `lengths` (n,) [s], and those from which the pairs strike [m/s]."""
+        fall = lengths[strikes.pairs[:, 0]] * float(np.linalg.norm(self.settings.gravity))
+        return fall, np.maximum(2.0 * fall, 2.0 * self.settings.tolerance)
+
+    def parted(self, strikes: Strikes, q: np.ndarray, qd: np.ndarray, h: float | np.ndarray) -> np.ndarray:
+        """(n,) bool, bodies all of whose contacts open, after a step of h [s], of all or (n,), as fast as what strikes closes:
+        nothing of it acts in the next one."""
+        opens = strikes.power(self._twists(q, qd)) > self._least(strikes, np.broadcast_to(h, len(q)))[1] * strikes.size
+        out = np.zeros(len(q), dtype=bool)
+        out[strikes.pairs[opens]] = True
+        out[strikes.pairs[~opens]] = False
+        return out & self.dynamic
+
     def rebound(
         self,
         strikes: Strikes,
@@ -151,8 +165,7 @@ class Restitution:
         size = strikes.size
         closing, left = strikes.power(then), strikes.power(now)
         lengths, resting = np.broadcast_to(h, len(q)), 2.0 * self.settings.tolerance
-        fall = lengths[strikes.pairs[:, 0]] * float(np.linalg.norm(self.settings.gravity))
-        least = np.maximum(2.0 * fall, resting)
+        fall, least = self._least(strikes, lengths)
         strikes_now = closing < -least * size
         opens, elastic = np.maximum(closing, 0.0), strikes.restitution >= ELASTIC
         fastest = np.where(self.dynamic, np.linalg.norm(then[:, :3], axis=1), 0.0)[strikes.pairs].max(axis=1)

@@ -83,11 +83,11 @@ class Rows:
         """(n,) energy that the rows of the bodies gained in the step to the iterate [J] (`abd.joints.rows.gains`)."""
         joints, ch2, system = self.potential.joints, self.rule.ch2, self.system
         fresh = (self.scheme.mode == Mode.FRESH)[joints.owners]
-        straight = linear_gains(system.linear, self.states.now, self.at.q, system.of_linear(ch2))
-        straight = np.where(fresh[: len(straight)], 0.0, straight)
-        ends = self.memory.history[0], joints.values(self.at.q), fresh[len(straight) :]
+        count = len(system.linear)
+        straight = linear_gains(system.linear, self.states.now, self.at.q, fresh[:count], system.of_linear(ch2))
+        ends = self.memory.history[0], joints.values(self.at.q), fresh[count:]
         times = joints.time, system.of_rows(ch2), system.of_rows(self.rule.h)
-        measured = row_gains(system, joints.law, joints.p, *ends, self.resolved, self.light, *times)
+        measured = row_gains(system, joints.law, joints.p, *ends, self.light, *times)
         return np.bincount(joints.owners, np.concatenate([straight, measured]), self.n)
 
     def finish(self) -> None:
