@@ -23,7 +23,7 @@ class Touch:
     """`abd.backends.protocol.Touch` says what each call does.
 
     Attributes:
-        touched: (n,) flags of bodies in contact at the iterate, where somebody has read them already; acting: the pairs, likewise.
+        touched: (n,) flags of bodies in contact at the iterate, if somebody has read them; acting: the pairs, likewise.
     """
 
     def __init__(self, model: Model, potential: Potential, idle: Idle, track: Track, totals: Totals):
