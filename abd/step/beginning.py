@@ -46,8 +46,10 @@ class Beginning:
     @property
     def ahead(self) -> bool:
         """Whether mechanisms may be about to take their first step."""
-        alpha = self.model.settings.integrator == "generalized_alpha" and len(self.model.joints) > 0
-        return alpha and bool(np.any(np.equal(self.stepper.previous_h, 0.0)))
+        if self.model.settings.integrator != "generalized_alpha" or not len(self.model.joints):
+            return False
+        before = self.stepper.previous_h
+        return bool((before == 0.0).any()) if isinstance(before, np.ndarray) else before == 0.0
 
     def prepare(self, h: float, progress: Progress) -> State | None:
         """Give what takes its first step in one of h [s] what it needs to remember; mechanisms for which a step that is tried

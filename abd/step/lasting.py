@@ -63,7 +63,7 @@ class Lasting:
 
     def settle(self, touching: np.ndarray) -> None:
         """A (sub)step has ended in which contacts act on bodies (n,) bool, and what is joined to them."""
-        if not self.serves or not touching.any():
+        if not self.serves or touching is self.linked.nobody or not touching.any():
             self.forget()
             return
         mobile = self.backend.idle.mobile

@@ -117,7 +117,7 @@ class Stepper:
     @property
     def even(self) -> bool:
         """Whether all worlds go through the next frame by one length, after steps of one length."""
-        return not any(isinstance(one, np.ndarray) for one in (self.worlds.lengths, self.previous_h))
+        return not (isinstance(self.worlds.lengths, np.ndarray) or isinstance(self.previous_h, np.ndarray))
 
     @property
     def stopped_worlds(self) -> list[int]:

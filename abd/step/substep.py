@@ -267,9 +267,9 @@ class Substeps:
         stepper.rows.turning.look(h, stepper.figures.fastest, lambda: (stepper.q, stepper.qd, stepper.previous_q))
         if (said := stepper.strain.look(stepper.figures.orthogonality_error, lambda: stepper.q)) is not None:
             _log.warning("%s", said)
-        touching = stepper.figures.contacts > 0
-        held = (backend.touch.touching() != 0) & ~stepper.rebounds.parted if touching else stepper.nobody
-        stepper.touching = linked.drawn_along(held) if held.any() else stepper.nobody
+        stepper.touching = stepper.nobody
+        if stepper.figures.contacts > 0 and (held := (backend.touch.touching() != 0) & ~stepper.rebounds.parted).any():
+            stepper.touching = linked.drawn_along(held)
         stepper.lasting.settle(stepper.touching)
         some = limited is not None and limited.any()
         stepper.acting = stepper.touching | linked.drawn_along(limited) if some else stepper.touching
