@@ -39,6 +39,9 @@ class Rebounds:
         if not met.any():
             return None
         before, after = backend.states.read_previous(), backend.states.read_state()
+        # those that take no part have no energy to give
+        idle = (self.linked.dynamic & ~backend.idle.mobile)[:, None]
+        before = tuple(np.where(idle, end, begin) for begin, end in zip(before, after, strict=True))
         stirred = self.restitution.stirred(met, before[1], after[1])
         if not stirred.any():
             return None
