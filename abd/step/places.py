@@ -15,6 +15,7 @@ from abd.step.account import Work
 from abd.step.impacts.rebounds import before_fall
 from abd.step.merge import merged
 from abd.step.plans import Moment, Run
+from abd.step.ways import LONGER
 
 if TYPE_CHECKING:
     from abd.step.step import Frozen, Stepper
@@ -45,6 +46,7 @@ class Here:
         if last != h:
             states = stepper.backend.states
             states.set_forces(_stretched(states.read_forces(), h / last))
+            stepper.modes.remembers = _known(stepper.modes.remembers, h / last)
         stepper.rebounds.set_previous(start.q, start.qd, h)
         memory = stepper.memory.copy()
         history = start.extra["joint_history"].reshape(HISTORY, -1)
@@ -117,6 +119,7 @@ class Aside:
         last = state.previous_h
         if last != h:
             extra["forces"] = _stretched(extra["forces"].reshape(-1, 12), h / last).ravel()
+            extra["remembers"] = _known(extra["remembers"], h / last)
         history, began = (one.reshape(HISTORY, -1).copy() for one in (extra["joint_history"], start.extra["joint_history"]))
         history[1], history[3] = began[0], began[2]
         extra["joint_history"] = history.ravel()
@@ -139,6 +142,12 @@ class Aside:
 
     def give_up(self) -> None:
         raise GivenUp
+
+
+def _known(remembers: np.ndarray, ratio: float) -> np.ndarray:
+    """(n,) `Modes.remembers` where the next step is `ratio` times as long as the last one: beyond `LONGER`, the tolerance of that
+    is more than its forces."""
+    return np.minimum(remembers, 0) if ratio > LONGER else remembers
 
 
 def _stretched(forces: np.ndarray, ratio: float) -> np.ndarray:

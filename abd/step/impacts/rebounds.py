@@ -18,7 +18,8 @@ class Rebounds:
 
     Attributes:
         rebounded: (n,) bool, bodies to which the last step gave other velocities; thrown: (n,) bool, those of the last rebound
-            that it changed by more than gravity does; parted: (n,) bool, those of the last step that all they touch flies away from.
+            that it changed by more than gravity does; parted: (n,) bool, those that fly away from all that they touched in the last
+            step.
     """
 
     def __init__(self, model: Model, backend: Backend, linked: Linked, copies: HostCopies):
