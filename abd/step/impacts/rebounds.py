@@ -18,7 +18,7 @@ class Rebounds:
 
     Attributes:
         rebounded: (n,) bool, bodies to which the last step gave other velocities; thrown: (n,) bool, those of the last rebound
-            that it changed by more than gravity does; parted: (n,) bool, those that fly away from all that they touched in the last
+            that it changed by more than gravity does; parted: (n,) bool, those that fly away from all they touched in the last
             step.
     """
 
