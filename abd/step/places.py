@@ -15,10 +15,13 @@ from abd.step.account import Work
 from abd.step.impacts.rebounds import before_fall
 from abd.step.merge import merged
 from abd.step.plans import Moment, Run
-from abd.step.ways import LONGER
 
 if TYPE_CHECKING:
     from abd.step.step import Frozen, Stepper
+
+STRETCHED = 2.01
+"""Length of a step over that of the last one beyond which bodies begin anew: the tolerance of that one, over its length, may be
+more than its forces are."""
 
 
 class Here:
@@ -145,9 +148,8 @@ class Aside:
 
 
 def _known(remembers: np.ndarray, ratio: float) -> np.ndarray:
-    """(n,) `Modes.remembers` where the next step is `ratio` times as long as the last one: beyond `LONGER`, the tolerance of that
-    is more than its forces."""
-    return np.minimum(remembers, 0) if ratio > LONGER else remembers
+    """(n,) `Modes.remembers` where the next step is `ratio` times as long as the last one."""
+    return np.minimum(remembers, 0) if ratio > STRETCHED else remembers
 
 
 def _stretched(forces: np.ndarray, ratio: float) -> np.ndarray:
