@@ -21,7 +21,7 @@ and what it owes itself is never forgotten.
 
 A `Mode.FRESH` step, whose momenta go by the forces at its end, takes ``1/2 dq H dq`` of a potential. Of springs, and of how a
 joint's forces turn with the bodies, as a pendulum's do, bodies get it back. What stores the strain x by which loads strain bodies
-at rest, and their penalties, counts as ``V'(x) dx`` there, x that at the end: its ``1/2 dx V'' dx`` no rigid body has to have back.
+at rest, and their penalties, counts as ``V'(x) dx`` there, x that at the end: its ``1/2 dx V'' dx`` no rigid body has back.
 
 So a first step for which forces are found before (`abd.potentials.beginning`) gives nothing back either, as one that is owed inf.
 

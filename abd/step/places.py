@@ -19,6 +19,10 @@ from abd.step.plans import Moment, Run
 if TYPE_CHECKING:
     from abd.step.step import Frozen, Stepper
 
+STRETCHED = 2.01
+"""Length of a step over that of the last one beyond which bodies begin anew: the tolerance of that one, over its length, may be
+more than its forces are."""
+
 
 class Here:
     """The state of a stepper.
@@ -45,6 +49,7 @@ class Here:
         if last != h:
             states = stepper.backend.states
             states.set_forces(_stretched(states.read_forces(), h / last))
+            stepper.modes.remembers = _known(stepper.modes.remembers, h / last)
         stepper.rebounds.set_previous(start.q, start.qd, h)
         memory = stepper.memory.copy()
         history = start.extra["joint_history"].reshape(HISTORY, -1)
@@ -117,6 +122,7 @@ class Aside:
         last = state.previous_h
         if last != h:
             extra["forces"] = _stretched(extra["forces"].reshape(-1, 12), h / last).ravel()
+            extra["remembers"] = _known(extra["remembers"], h / last)
         history, began = (one.reshape(HISTORY, -1).copy() for one in (extra["joint_history"], start.extra["joint_history"]))
         history[1], history[3] = began[0], began[2]
         extra["joint_history"] = history.ravel()
@@ -139,6 +145,11 @@ class Aside:
 
     def give_up(self) -> None:
         raise GivenUp
+
+
+def _known(remembers: np.ndarray, ratio: float) -> np.ndarray:
+    """(n,) `Modes.remembers` where the next step is `ratio` times as long as the last one."""
+    return np.minimum(remembers, 0) if ratio > STRETCHED else remembers
 
 
 def _stretched(forces: np.ndarray, ratio: float) -> np.ndarray:

@@ -77,7 +77,7 @@ class Stepper:
         self.stiffness, self.prescribed, self.sleep = ContactStiffness(model), Prescribed(model), Sleep(model)
         self.lasting = Lasting(model, backend, linked)
         self.modes, self.strain = Modes(model, linked, self.lasting), StrainWatch(model, linked.jointed)
-        self.fast_hits = FastHits(model)
+        self.fast_hits = FastHits(model, linked.jointed)
         self.rows, self.rebounds = JointRows(model, backend, linked, copies), Rebounds(model, backend, linked, copies)
         self.nobody = self.absent = self._off = self._switched = linked.nobody
         self.stopped = linked.nobody

@@ -33,7 +33,8 @@ from abd.errors import StepFailure
 HALVINGS = 20
 """How often a frame may be halved so that all ways are free."""
 CLOSE = 8
-"""A collision within the first such part of a (sub)step, or nearer, is one in which it begins."""
+"""A collision within the first such part of a (sub)step, or nearer, is one in which it begins; no less is left behind one, as
+the forces of steps that are far shorter than others say nothing in those."""
 SHORTER = 4
 """What a (sub)step that begins in a collision is divided by."""
 LONGER = 8
@@ -109,6 +110,8 @@ class Pieces:
         """The substep was taken."""
         self.left -= self.next
         self.next = min(self.left, self.growth * self.next)
+        if CLOSE * (self.left - self.next) < self.next:
+            self.next = self.left
         self.growth = min(2 * self.growth, LONGER)
 
     def shorten(self, share: float) -> bool:
@@ -116,7 +119,7 @@ class Pieces:
         if self.next == 1:
             return False
         self.growth = 1
-        ahead = min(int(share * self.next), self.next - 1)
+        ahead = min(int(share * self.next), self.next - max(1, self.next // CLOSE))
         self.next = ahead if CLOSE * ahead >= self.next else max(1, self.next // SHORTER)
         return True
 

@@ -3,6 +3,9 @@
 An impact acts from the end of its (sub)step on, and with the attitudes that the bodies have there, so the one in which it
 happens has to be short: where bodies come by more than `SHORT` of the smaller one's size, it is taken in pieces, as where a
 way is not free (`abd.step.ways`).
+
+Of joined bodies that give everything back it has to be shorter still: what their joints do in it is known to first order only,
+and what lies in touch behind the struck one is pushed along until its end.
 """
 
 from __future__ import annotations
@@ -16,10 +19,13 @@ from abd.energies import Figures
 from abd.joints.rows.sizes import half_length
 from abd.model import Kind, Model
 from abd.potentials.integrators import longest
+from abd.step.impacts.restitution import ELASTIC
 from abd.step.ways import NotFree
 
 SHORT = 0.2
 """Way of bodies relative to one another in a (sub)step, in sizes of the smaller one, beyond which they meet in a shorter one."""
+BRIEF = 0.02
+"""The same for elastic pairs (`abd.step.impacts.restitution.ELASTIC`) with a joined body."""
 
 
 class FastHit(NotFree):
@@ -29,7 +35,7 @@ class FastHit(NotFree):
 class FastHits:
     """Finds them in the scene of a model."""
 
-    def __init__(self, model: Model):
+    def __init__(self, model: Model, jointed: np.ndarray):
         bodies = model.bodies
         self.names, self.dynamic = bodies.names, bodies.kind == Kind.DYNAMIC
         self.sizes = 2.0 * half_length(bodies.mass, bodies.moment)
@@ -38,6 +44,9 @@ class FastHits:
         self._smallest, self._largest = self.sizes[sized].min(initial=np.inf), self.sizes[sized].max(initial=0.0)
         self._lightest = bodies.mass[sized].min(initial=np.inf)
         self._prescribed = bool((bodies.kind == Kind.KINEMATIC).any())
+        self.material, self.jointed, self.elastic = bodies.material, jointed, model.materials.restitution >= ELASTIC
+        some = self.elastic[bodies.material[jointed]].any()
+        self._shortest = BRIEF if some else SHORT
 
     def refuse(
         self, backend, state: Callable[[], tuple[np.ndarray, np.ndarray]], touched: np.ndarray,
@@ -63,7 +72,9 @@ class FastHits:
         turning = backend.readings.vertex_speeds() - np.linalg.norm(v, axis=1)
         length = np.broadcast_to(h, len(q))[i]
         whole = length * np.linalg.norm(v[i] - v[j], axis=1)
-        way, short = whole + length * (turning[i] + turning[j]), SHORT * np.minimum(self.sizes[i], self.sizes[j])
+        brief = self.elastic[self.material[i], self.material[j]] & (self.jointed[i] | self.jointed[j])
+        share = np.where(brief, BRIEF, SHORT)
+        way, short = whole + length * (turning[i] + turning[j]), share * np.minimum(self.sizes[i], self.sizes[j])
         far = way > short
         if not far.any():
             return
@@ -78,4 +89,4 @@ class FastHits:
         if figures is None or self._prescribed:
             return True
         speed = np.sqrt(2.0 * figures.kinetic / self._lightest) + figures.fastest * self._largest
-        return bool(2.0 * longest(h) * speed > SHORT * self._smallest)
+        return bool(2.0 * longest(h) * speed > self._shortest * self._smallest)

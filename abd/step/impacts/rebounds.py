@@ -18,7 +18,8 @@ class Rebounds:
 
     Attributes:
         rebounded: (n,) bool, bodies to which the last step gave other velocities; thrown: (n,) bool, those of the last rebound
-            that it changed by more than gravity does; parted: (n,) bool, those of the last step that all they touch flies away from.
+            that it changed by more than gravity does; parted: (n,) bool, those that fly away from all they touched in the last
+            step.
     """
 
     def __init__(self, model: Model, backend: Backend, linked: Linked, copies: HostCopies):
@@ -39,6 +40,9 @@ class Rebounds:
         if not met.any():
             return None
         before, after = self.copies.previous, self.copies.state
+        # those that take no part have no energy to give
+        idle = (self.linked.dynamic & ~backend.idle.mobile)[:, None]
+        before = tuple(np.where(idle, end, begin) for begin, end in zip(before, after, strict=True))
         stirred = self.restitution.stirred(met, before[1], after[1])
         if not stirred.any():
             return None
