@@ -298,7 +298,7 @@ def test_a_row_passes_an_impact_on_at_any_step(dt, gap, e):
 
 
 def test_what_hardly_closes_is_not_struck_at_once():
-    """Balls in touch that come together a little pass an impact on like those that rest; at once they would stop as one."""
+    """Balls in touch that come together a little pass an impact on like those that rest; struck at once they stop as one."""
     starts = [-0.1 - 7.5e-3, *((0.1 + 1e-5) * np.arange(4))]
     speeds, energies = in_a_row(starts, [1.0, 0.0, -1e-3, -2e-3, -3e-3], 1e-3, 1.0)
     assert speeds[-1] == pytest.approx(1.0, abs=0.02) and np.abs(speeds[:-1]).max() < 0.02
