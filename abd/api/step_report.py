@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 @dataclass
 class StepReport:
-    """What one frame did: the numbers of formulation.md section 5, SI units.
+    """What one frame did: in SI units.
 
     ``energy``: kinetic, gravity, elastic, contact; "joint" is what penalties, compliances, springs, limits and rotors
     store. "external_work" is the work since the start of forces and torques on bodies and of drives and forces on

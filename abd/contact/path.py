@@ -1,4 +1,4 @@
-"""The path of a step: arcs of formulation.md section 2, with straight steps as the case W = 0.
+"""The path of a step: arcs (docs/theory.md, "Newton's method on arcs"), with straight steps as the case W = 0.
 
     p(alpha) = p + alpha dp,    A(alpha) = exp(alpha W) (1 + alpha S) A,    alpha in [0, 1],    W = [w]_x
 

@@ -211,7 +211,7 @@ def run(
     simulate: Callable,
     stopped: Callable[[], bool] = lambda: False,
 ) -> Outcome:
-    """Run a scene and write its directory (architecture.md section 4).
+    """Run a scene and write its directory.
 
     Args:
         scene: the `Scene`, written resolved to scene.toml.

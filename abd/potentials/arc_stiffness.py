@@ -1,4 +1,4 @@
-"""What following an arc instead of a straight line adds to the Hessian (formulation.md section 2).
+"""What following an arc instead of a straight line adds to the Hessian (docs/theory.md, "Newton's method on arcs").
 
 Along ``A(alpha) = exp(alpha W) A``, W = [w]_x, the second derivative of an energy with gradient G = dE/dA gains
 

@@ -2,7 +2,7 @@
 
 A point with homogeneous rest coordinates ``Y = (1, X)``, or an edge vector with ``Y = (0, E)``, moves as ``Q Y`` with
 ``Q = [p | A]``. A force f on it is the body gradient ``f Y^T`` (3x4), a stiffness K between two of them the block
-``K (x) Y_a Y_b^T``; no Jacobian is ever built (formulation.md section 1).
+``K (x) Y_a Y_b^T``; no Jacobian is ever built (docs/theory.md, "Affine bodies").
 """
 
 from __future__ import annotations

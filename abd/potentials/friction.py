@@ -3,7 +3,7 @@
     E(x) = sum over contacts of  mu lambda f0(|u|),     u = (1 - n n^T) sum_k w_k (x_k - xh_k)
 
 lambda = -dE_contact/dd is the normal force, n the unit normal and w the signed weights of the closest points at the
-last lagging; xh are the positions against which the slip is measured (formulation.md section 3). Bodies with a contact
+last lagging; xh are the positions against which the slip is measured (docs/theory.md, "Friction"). Bodies with a contact
 radius r touch at their surfaces, ``x - r n`` on the first and ``x + r n`` on the second: those points of the material
 slip, and the force acts there, with the lever arm r n about the points, segments and triangles within (`freeze`). With
 ``eps = eps_v beta`` [m], the slip below which friction counts as static,

@@ -1,4 +1,4 @@
-"""Time integration as one incremental potential (formulation.md section 2), with a mode for every body:
+"""Time integration as one incremental potential (docs/theory.md, "The incremental potential"), with a mode for every body:
 
     E(q) = sum_b s_b/2 |q - q*|_M^2 + c h^2 V(q)
 
@@ -161,7 +161,7 @@ class Scheme:
 
     @property
     def impulse(self) -> float:
-        """Change of momentum per gradient of a contact [1/s], whose bodies are `DISSIPATIVE` wherever there are modes."""
+        """Change of momentum per gradient of a contact [1/s] by implicit Euler: of the force at its end."""
         if self.chord:
             return float(self.weights[1, 6])
         return float(self.motion[Mode.DISSIPATIVE, COLUMNS.index("m_F")]) / self.ch2

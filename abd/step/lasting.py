@@ -33,7 +33,8 @@ class Lasting:
 
     Attributes:
         steps: (n,) number of steps, at most `WAIT`, 0 where nothing touches; steady: (n,) bool, a new array where it changes.
-        acting: (k,) keys of the pairs that acted on one another at the end of the last step (`abd.contact.pair_law`), sorted.
+        acting: (k,) keys of the pairs that acted on one another at the end of the last step (`abd.contact.pair_law`), sorted;
+            bodies on which joint limits or ropes act are pairs with themselves.
     """
 
     def __init__(self, model: Model, backend: Backend, linked: Linked):
@@ -43,6 +44,7 @@ class Lasting:
         self.inelastic = linked.dynamic & ~linked.drawn_along(elastic[model.bodies.material])
         self._none = np.zeros(len(model.bodies), dtype=np.int32)
         self._held = self._jumping = self.steady = linked.nobody  # the first two at the end of the last step
+        self._found = _NO_PAIRS  # there
         self.acting = _NO_PAIRS
         self.set_steps(self._none)
 
@@ -57,9 +59,10 @@ class Lasting:
 
     def look(self, mode: np.ndarray) -> None:
         """Look at the iterate with which a (sub)step in these modes (n,) ends; `settle` has to follow."""
-        self._held = self.linked.dynamic & (mode <= Mode.TOUCHING) if self.serves else self.linked.nobody
-        if self._held.any():
-            self._jumping = self._jumps()
+        self._held, self._found = self.linked.nobody, _NO_PAIRS
+        if self.serves and (held := self.linked.dynamic & (mode <= Mode.TOUCHING)).any():
+            self._held, self._found = held, self._keys()
+            self._jumping = self._jumps(self._found)
 
     def settle(self, touching: np.ndarray) -> None:
         """A (sub)step has ended in which contacts act on bodies (n,) bool, and what is joined to them."""
@@ -68,7 +71,7 @@ class Lasting:
             return
         mobile = self.backend.idle.mobile
         i, j = self.backend.pair_law.bodies_of(self.acting)
-        self.acting = np.union1d(self.acting[~mobile[i] & ~mobile[j]], self._keys())
+        self.acting = np.union1d(self.acting[~mobile[i] & ~mobile[j]], self._found)
         touching = touching & self._held & mobile
         jumping = touching & (self._jumping | ~self.inelastic)
         lasts = touching & ~self.hang_together(jumping)
@@ -96,17 +99,19 @@ class Lasting:
         if not touching.any():
             return self.linked.nobody
         touched = self.linked.drawn_along(self.backend.touch.touching() != 0)
-        jumping = touching & (~touched | self._jumps())
+        jumping = touching & (~touched | self._jumps(self._keys()))
         return touching & self.hang_together(jumping) if jumping.any() else self.linked.nobody
 
     def _keys(self) -> np.ndarray:
-        """(k,) of the pairs that act on one another at the iterate, sorted."""
-        return np.unique(self.backend.pair_law.keys(*self.backend.readings.acting_pairs().T))
+        """(k,) of `acting` at the iterate."""
+        limited = np.flatnonzero(self.backend.rows.limited())
+        pairs = np.concatenate([self.backend.readings.acting_pairs(), np.stack([limited, limited], axis=1)])
+        return np.unique(self.backend.pair_law.keys(*pairs.T))
 
-    def _jumps(self) -> np.ndarray:
-        """(n,) bool, bodies with forces that jump, or on which others act at the iterate than in the last step."""
+    def _jumps(self, acting: np.ndarray) -> np.ndarray:
+        """(n,) bool, bodies with forces that jump, or on which others act at the iterate, keys (k,), than in the last step."""
         jumping = self.backend.steps.jumps() > JUMP
-        new = np.setdiff1d(self._keys(), self.acting, assume_unique=True)
+        new = np.setdiff1d(acting, self.acting, assume_unique=True)
         for met in self.backend.pair_law.bodies_of(new):
             jumping[met] = True
         return jumping

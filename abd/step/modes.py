@@ -14,7 +14,7 @@ from abd.rotations import axial
 from abd.step.lasting import Lasting
 from abd.step.linked import Linked
 
-STEADY = 0.5
+FAST_TURN = 0.5
 """Largest turn h |L| / J_mid [rad] of a jointed body in a step, up to which the step is smooth (`abd.potentials.integrators`)."""
 STRAINED = 10.0
 """By how many times its strain the moments of inertia of a body differ from those at rest, at most."""
@@ -50,10 +50,10 @@ class Modes:
     def whirling(
         self, h: float | np.ndarray, known: Figures | None, state: Callable[[], tuple[np.ndarray, np.ndarray]]
     ) -> np.ndarray:
-        """(n,) bool, jointed bodies that turn by more than `STEADY` in a step of h [s], of all or (n,), from the state (places,
-        velocities) (n, 12), whose figures may be known, which take implicit Euler, and what is joined to them."""
+        """(n,) bool, jointed bodies that turn by more than `FAST_TURN` in a step of h [s], of all or (n,), and what is joined to
+        them, which take implicit Euler: from the state (places, velocities) (n, 12), whose figures may be known."""
         if not self._may_whirl or (
-            known is not None and longest(h) * known.whirl < STEADY * (1.0 - STRAINED * known.orthogonality_error - 1e-9)
+            known is not None and longest(h) * known.whirl < FAST_TURN * (1.0 - STRAINED * known.orthogonality_error - 1e-9)
         ):
             return self.linked.nobody
         tumbling = self.linked.tumbling
@@ -62,7 +62,7 @@ class Modes:
         L = np.einsum("nij,nj->ni", inertia, axial(Ad @ np.linalg.inv(A)))
         middle = np.linalg.eigvalsh(inertia)[:, 1]
         whirling = self.linked.nobody.copy()
-        whirling[tumbling] = np.broadcast_to(h, len(whirling))[tumbling] * np.linalg.norm(L, axis=1) > STEADY * middle
+        whirling[tumbling] = np.broadcast_to(h, len(whirling))[tumbling] * np.linalg.norm(L, axis=1) > FAST_TURN * middle
         return self.linked.drawn_along(whirling)
 
     def of(self, rule: Scheme | Schemes, struck: np.ndarray, steady: np.ndarray) -> np.ndarray:

@@ -41,7 +41,7 @@ def minimise(
     Args:
         backend: holds the iterate.
         h: actual step [s], of all or (n,).
-        stiffness: adapts the contact stiffness between iterations (`abd.step.stiffness`).
+        stiffness: adapts the contact stiffness between iterations (`abd.step.own_laws.stiffness`).
         tolerance: largest velocity of a full step [m/s]; rubs: that of islands in which something rubs, the same without.
         moving: (n,) bool, bodies whose islands take part, all without; the others have converged.
         loosely: what is well enough for an island, if less exact [m/s], of all or of bodies (n,)

@@ -1,9 +1,10 @@
 """Where a step starts: on the arc that the velocities lead along, as far as collisions allow.
 
-A stiff body's energy is a narrow curved valley; Newton from q_n, or from the stretched inertial target, crawls along
-it (formulation.md section 2). Bodies start where their free motion and the forces that they remember, or external ones,
-lead (`abd.backends.reference.numpy_motion.Target`), where that lowers the energy. Bodies in contact, and those joined to them,
-would be squeezed against their support by the force term: they are tried without it, and then left where they are.
+A stiff body's energy is a narrow curved valley; Newton from q_n, or from the stretched inertial target, crawls along it
+(docs/theory.md, "Newton's method on arcs"). Bodies start where their free motion and the forces that they remember, or
+external ones, lead (`abd.backends.reference.numpy_motion.Target`), where that lowers the energy. Bodies in contact, and
+those joined to them, would be squeezed against their support by the force term: they are tried without it, and then left
+where they are.
 """
 
 from __future__ import annotations

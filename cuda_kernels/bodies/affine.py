@@ -1,7 +1,7 @@
 """Affine bodies: state, the arc a step follows, and small matrix functions.
 
 A body is ``x = p + A X``. A step follows ``A(alpha) = exp(alpha W) (1 + alpha S) A0``, ``p(alpha) = p0 + alpha dp``
-(the arc of formulation.md section 2); a straight step is the arc with ``W = 0`` and ``S = dA A0^-1``.
+(an arc); a straight step is the arc with ``W = 0`` and ``S = dA A0^-1``.
 """
 
 import warp as wp

@@ -63,7 +63,7 @@ class Rub:
 def rubbing_term(
     l: Lagged, e: wp.int32, pose: Pose, rest: Pose, caution: wp.array(dtype=wp.float64)
 ) -> Rub:
-    """The force along the stretch, and the block ``load (f1 (1 - n n^T) + (f1' / y) u u^T)``, f1 = f0' / y, without the share
+    """The force along the stretch, and the block ``load (g (1 - n n^T) + (g' / y) u u^T)``, g = f1 / y, without the share
     `caution` of what is negative: of its second term, or of all where the load is."""
     eps = l.eps[l.pair[e][0]]
     u = stretch(l, e, pose, rest)
@@ -71,23 +71,23 @@ def rubbing_term(
     n = l.n[e]
     w = l.load[e]
     true = ONE - caution[l.pair[e][0]]  # a dynamic body
-    f1 = TWO / eps
+    f1_over_y = TWO / eps
     out = Rub()
     T = wp.mat33d(ONE, ZERO, ZERO, ZERO, ONE, ZERO, ZERO, ZERO, ONE) - wp.outer(n, n)
     bend = true
     if w < ZERO:
         bend = ONE
     if y >= eps:
-        f1 = ONE / y
-        out.K = w * f1 * (T - bend / (y * y) * wp.outer(u, u))
+        f1_over_y = ONE / y
+        out.K = w * f1_over_y * (T - bend / (y * y) * wp.outer(u, u))
     else:
-        f1 = (TWO - y / eps) / eps
-        out.K = w * f1 * T
+        f1_over_y = (TWO - y / eps) / eps
+        out.K = w * f1_over_y * T
         if y > ZERO:
             out.K = out.K - bend * w / (eps * eps * y) * wp.outer(u, u)
     if w < ZERO:
         out.K = true * out.K
-    out.f = w * f1 * u
+    out.f = w * f1_over_y * u
     return out
 
 
@@ -157,12 +157,12 @@ def friction_works(
     eps = l.eps[l.pair[e][0]]
     u = stretch(l, e, pose, rest)
     y = wp.length(u)
-    f1 = TWO / eps
+    f1_over_y = TWO / eps
     if y >= eps:
-        f1 = ONE / y
+        f1_over_y = ONE / y
     else:
-        f1 = (TWO - y / eps) / eps
-    out[e] = -l.load[e] * f1 * wp.dot(u, slip(l, e, pose, now)) / ch2[l.pair[e][0]]
+        f1_over_y = (TWO - y / eps) / eps
+    out[e] = -l.load[e] * f1_over_y * wp.dot(u, slip(l, e, pose, now)) / ch2[l.pair[e][0]]
 
 
 @wp.kernel

@@ -40,7 +40,7 @@ NUMBERS = 11
 # flags --------------------------------------------------------------------------------------------------------------
 
 FAILURE = 0
-"""One of the failures below, the first that was met."""
+"""One of the failures below, the one with the largest number of those that were met."""
 MOVING = 1
 """Whether an island is left that has not converged."""
 STALE = 2

@@ -1,5 +1,5 @@
-"""The decisions of a Newton iteration on the device, one thread per island: twin of ``abd/step``'s newton, caution and
-forcing, which say what they mean."""
+"""The decisions of a Newton iteration on the device, one thread per island: twin of iteration, caution and forcing
+in ``abd/backends/reference``, which say what they mean."""
 
 import warp as wp
 

@@ -65,6 +65,15 @@ def test_the_tests_that_the_rows_of_joints_name_are_there():
         assert tests == "" or re.fullmatch(r"`test_\w+::test_\w+`(, `test_\w+::test_\w+`)*", tests), number
 
 
+def test_pages_that_the_code_names_are_there():
+    named = {
+        (str(path.relative_to(ROOT)), page)
+        for room in ("abd", "cuda_kernels") for path in (ROOT / room).rglob("*.py")
+        for page in re.findall(r"[\w/]+\.md\b", path.read_text(encoding="utf-8"))
+    }  # fmt: skip
+    assert named and not [one for one in named if not (ROOT / one[1]).is_file()]
+
+
 def test_every_page_is_in_the_index():
     listed = set(re.findall(r"^([a-z_]+(?:/[a-z_]+)?)$", (DOCS / "index.md").read_text(encoding="utf-8"), re.MULTILINE))
     pages = {str(page.relative_to(DOCS).with_suffix("")) for page in PAGES} - {"index"}

@@ -1,4 +1,4 @@
-"""Joints: known loads give the violations and reactions of formulation.md section 4.
+"""Joints: known loads give the violations and reactions of docs/theory.md, "Joints".
 
 A load f opens a penalty joint by ``c h^2 f / K`` (spherical, fixed) or ``c h^2 f / (2 K)`` (hinge at mid-axis), with
 ``K = gamma (m_i + m_j)``, the world counting nothing, c = 1 (bdf1) or 4/9 (bdf2).

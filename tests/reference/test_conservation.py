@@ -1,7 +1,7 @@
 """Free motion: what the integrators keep exactly, what they lose and how fast, and what forces and impacts add.
 
-The closed forms are those of the *discrete* schemes (formulation.md section 2), so that they hold to rounding and not
-only to the order of the scheme. Two are derived here.
+The closed forms are those of the *discrete* schemes (docs/theory.md, "The incremental potential"), so that they hold to rounding
+and not only to the order of the scheme. Two are derived here.
 
 Constant acceleration a: bdf1 gives ``x_n = x_0 + n h v_0 + h^2 a n (n + 1)/2``, generalized alpha is exact. bdf2 is exact
 for parabolas but for its first step by implicit Euler, whose error ``h^2 a/2`` decays like 3^-n to ``3/4 h^2 a``.

@@ -178,6 +178,23 @@ def test_boxes_on_the_ground_that_meet_slowly_stay_together(speed):
 
 
 @pytest.mark.device
+@pytest.mark.parametrize("speed", [0.01, 0.05])
+def test_a_rope_that_gets_taut_gives_nothing_back(speed):
+    """To a box that slides on the ground without friction, which it touches all the time."""
+    h = 0.01
+    scene = ground(h, 0.0)
+    scene.add_body("box", box=(0.1, 0.1, 0.1), position=(0.0, 0.0, 0.0503), velocity=(speed, 0.0, 0.0))
+    away = {"parent_anchor": (-0.5, 0.0, 0.0503), "child_anchor": (0.0, 0.0, 0.0)}
+    scene.add_rope("rope", abd.WORLD, "box", distance=0.5 + 10.3 * speed * h, **away)
+    simulation = abd.Simulation(scene, device=NAME)
+    box, slowest = simulation.bodies["box"], speed
+    for _ in range(30):
+        simulation.step()
+        slowest = min(slowest, box.linear_velocity[0])
+    assert slowest > -0.05 * speed and box.linear_velocity[0] < 0.05 * speed
+
+
+@pytest.mark.device
 def test_pairs_that_act_are_those_of_the_definition():
     """Of a box on the ground and one on top of it, and of a third one beside them that touches the ground only."""
     scene = ground(0.01, 0.3)

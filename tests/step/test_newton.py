@@ -25,7 +25,7 @@ def advance(scene, steps: int) -> tuple[abd.Simulation, list]:
 
 
 def chain(links: int, kappa: float = 1e9, hung: bool = True, joint: str = "hinge", **solver) -> abd.Scene:
-    """Box links of 10 kg and 1 m, 2 kN upwards on the last one (formulation.md section 2, "The valley"). They do not collide:
+    """Box links of 10 kg and 1 m, 2 kN upwards on the last one (a narrow curved valley). They do not collide:
     one that keeps its spin folds up on itself."""
     scene = abd.Scene(solver=solver)
     for i in range(links):

@@ -16,7 +16,7 @@ import numpy as np
 from abd.joint_list import JointList
 from abd.joints.closure.link_graph import connected_labels
 from abd.joints.closure.own_spins import own_spins
-from abd.joints.rows.forces import LIMITS
+from abd.joints.rows.laws import LIMITS
 from abd.joints.rows.rows import residual
 from abd.joints.rows.sizes import half_length
 from abd.joints.rows.springs import resolved, turns

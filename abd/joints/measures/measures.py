@@ -219,7 +219,7 @@ def surface_triad(numbers: np.ndarray, r: np.ndarray) -> np.ndarray:
     """R_SD (k, 3, 3) at the point r (k, 3) of an ellipsoid; its columns are x along the parallel, y, and the normal z.
 
     ``numbers[:, :3]`` are the semi-axes (A, B, C) [m], ``numbers[:, 3]`` is 1 for OpenSim's variant, whose x is that
-    of ``Rx(psi) Ry(g)`` and whose normal is that of ``(p_x/A, p_y/B, p_z/C)`` (joints.md section 2).
+    of ``Rx(psi) Ry(g)`` and whose normal is that of ``(p_x/A, p_y/B, p_z/C)``.
     """
     axes = numbers[:, :3]
     unit = r / axes

@@ -162,11 +162,13 @@ class _Builder:
         elif s.limit == "cubic":
             scale = width**3 if np.isfinite(width) and width > 0.0 else 1.0
             self._add(terms, role, Law.CUBIC, k, s.name, rotary, mass_stiffness=s.limit_strength / scale, **common)
-        else:
+        elif s.limit == "barrier":
             self._add(
                 terms, role, Law.BARRIER, k, s.name, rotary, mass_stiffness=self._inertia(joint, rotary),
                 distance=self._distance(rotary, width, s.limit_distance), restitution=s.limit_restitution, **common,
             )  # fmt: skip
+        else:
+            raise ValueError(f"no law is known of limits '{s.limit}'")
 
     def _drive(self, k, joint, terms, s: CoordinateSettings, drive: Drive, rotary: bool) -> None:
         effort = min(drive.effort, s.effort_limit)

@@ -12,11 +12,10 @@ import numpy as np
 
 from abd.by_bodies import OfBodies
 from abd.joints.rows import laws, slots
-from abd.joints.rows.laws import Law
+from abd.joints.rows.laws import LIMITS, Law
 from abd.joints.rows.system import JointMemory, JointSystem, Role
 from abd.model import Settings
 
-LIMITS = (Law.BARRIER, Law.ONE_SIDED, Law.CUBIC)
 SPRINGS = (Role.CONSTRAINT, Role.LOCK, Role.SPRING, Role.COUPLING)
 """Roles whose quadratic rows store energy; what a drive does is work."""
 DOING = (Role.DRIVE, Role.FORCE, Role.APPLIED)

@@ -11,8 +11,8 @@ from __future__ import annotations
 import numpy as np
 
 from abd.joints.rows import laws, slots
-from abd.joints.rows.forces import LIMITS, SPRINGS
-from abd.joints.rows.laws import Law
+from abd.joints.rows.forces import SPRINGS
+from abd.joints.rows.laws import LIMITS, Law
 from abd.joints.rows.rows import Rows, residual
 from abd.joints.rows.system import JointSystem
 

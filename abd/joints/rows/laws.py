@@ -52,6 +52,10 @@ class Law(IntEnum):
     GIVEN = 9
 
 
+LIMITS = (Law.BARRIER, Law.ONE_SIDED, Law.CUBIC)
+"""Of an end of a range or of a gap: `is_limit` of ``cuda_kernels/joints/row_memory.py``."""
+
+
 def evaluate(
     law: np.ndarray, p: np.ndarray, x: np.ndarray, caution: np.ndarray | float = 1.0
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

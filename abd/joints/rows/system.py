@@ -17,7 +17,7 @@ import numpy as np
 from abd.by_bodies import OfBodies
 from abd.joints.measures.measures import Measure
 from abd.joints.rows import slots
-from abd.joints.rows.laws import Law
+from abd.joints.rows.laws import LIMITS, Law
 from abd.joints.rows.measured_rows import MeasuredRows
 from abd.joints.rows.measured_rows import evaluate as row_values
 from abd.joints.rows.relations import ForceLaw
@@ -339,7 +339,7 @@ class JointSystem:
         p[held, slots.CENTRE] -= (ch2 * memory.multiplier)[held] / K[held]
         p[:, slots.EFFORT] = np.where(a.law == Law.SATURATED, ch2 * np.where(np.isfinite(a.effort), a.effort, 1e300), 0.0)
 
-        limit = np.isin(a.law, (Law.BARRIER, Law.ONE_SIDED, Law.CUBIC))
+        limit = np.isin(a.law, LIMITS)
         p[limit, slots.STRENGTH] = (a.mass_stiffness + ch2 * a.stiffness)[limit]
         p[limit, slots.CENTRE], p[limit, slots.SIGN], p[limit, slots.WIDTH] = a.bound[limit], a.sign[limit], a.distance[limit]
         # damped is the way since the last state, in whose units the rate is 1 / h

@@ -19,8 +19,8 @@ from abd.backends.warp.terms.joints import Joints
 from abd.by_bodies import OfBodies
 from abd.joints.coordinates.readings import HOLDING
 from abd.joints.rows import slots
-from abd.joints.rows.forces import DOING, LIMITS, SPRINGS, Applied
-from abd.joints.rows.laws import Law
+from abd.joints.rows.forces import DOING, SPRINGS, Applied
+from abd.joints.rows.laws import LIMITS, Law
 from abd.joints.rows.system import HISTORY, JointMemory, JointSystem, Role
 from cuda_kernels.joints import row_gains, row_memory
 from cuda_kernels.step import figures
