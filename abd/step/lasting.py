@@ -69,9 +69,10 @@ class Lasting:
         if not self.serves or touching is self.linked.nobody or not touching.any():
             self.forget()
             return
-        mobile = self.backend.idle.mobile
-        i, j = self.backend.pair_law.bodies_of(self.acting)
-        self.acting = np.union1d(self.acting[~mobile[i] & ~mobile[j]], self._found)
+        mobile, bodies_of = self.backend.idle.mobile, self.backend.pair_law.bodies_of
+        idle = np.logical_and(*(~mobile[ends] for ends in bodies_of(self.acting)))
+        held = np.logical_or(*((touching & self.linked.dynamic)[ends] for ends in bodies_of(self._found)))
+        self.acting = np.union1d(self.acting[idle], self._found[held])
         touching = touching & self._held & mobile
         jumping = touching & (self._jumping | ~self.inelastic)
         lasts = touching & ~self.hang_together(jumping)

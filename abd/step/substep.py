@@ -167,7 +167,7 @@ class Substeps:
             watch, late = Watch(stepper, mode, h), stepper.nobody
             try:
                 watch.strike()
-                late = self._struck(watch.mode) & ~stepper.rebounds.parted
+                late = self._struck(watch.mode)
             except Struck as struck:
                 late = struck.bodies
         watch.refuse_fast_hits()
@@ -267,9 +267,8 @@ class Substeps:
         stepper.rows.turning.look(h, stepper.figures.fastest, lambda: (stepper.q, stepper.qd, stepper.previous_q))
         if (said := stepper.strain.look(stepper.figures.orthogonality_error, lambda: stepper.q)) is not None:
             _log.warning("%s", said)
-        stepper.touching = stepper.nobody
-        if stepper.figures.contacts > 0 and (held := (backend.touch.touching() != 0) & ~stepper.rebounds.parted).any():
-            stepper.touching = linked.drawn_along(held)
+        touching = stepper.figures.contacts > 0
+        stepper.touching = linked.drawn_along(backend.touch.touching() != 0) if touching else stepper.nobody
         stepper.lasting.settle(stepper.touching)
         some = limited is not None and limited.any()
         stepper.acting = stepper.touching | linked.drawn_along(limited) if some else stepper.touching

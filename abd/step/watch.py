@@ -3,7 +3,6 @@
 Contacts that act on a body of a smooth step make it another one: it takes implicit Euler. Which bodies these are, iterates
 show. A contact that acts under way acts in the end, too, as what it stops does not come back; so the body's inertia becomes
 that of implicit Euler at once, and the minimisation goes on from where it is. Its minimum does not depend on where that was.
-Bodies that have flown apart in the step before begin within reach of one another, so that of them only the end shows it.
 Joints have laws that follow from the modes of their bodies, and multipliers that iterations change: what is joined is taken
 through the step again (`Struck`), so that no others notice. So do bodies that go through a step of second order with contacts
 that last, where something strikes them, or what acts on them in the end has jumped (`abd.step.lasting`).
@@ -43,7 +42,7 @@ class Watch:
 
     def __init__(self, stepper: Stepper, mode: np.ndarray, h: float | np.ndarray):
         self.stepper, self.backend, self.mode, self.h = stepper, stepper.backend, mode, h
-        self._smooth = stepper.modes.smooth(mode) & ~stepper.rebounds.parted
+        self._smooth = stepper.modes.smooth(mode)
 
     def strike(self) -> np.ndarray | None:
         """(islands,) bool, where the inertia of bodies became another one, as contacts act on them; None where nobody's did.

@@ -18,18 +18,16 @@ class Rebounds:
 
     Attributes:
         rebounded: (n,) bool, bodies to which the last step gave other velocities; thrown: (n,) bool, those of the last rebound
-            that it changed by more than gravity does; parted: (n,) bool, those that fly away from all they touched in the last
-            step.
+            that it changed by more than gravity does.
     """
 
     def __init__(self, model: Model, backend: Backend, linked: Linked, copies: HostCopies):
         self.model, self.settings, self.backend, self.linked, self.copies = model, model.settings, backend, linked, copies
         self.restitution, self.rebounded, self.thrown = Restitution(model), linked.nobody, linked.nobody
-        self.parted = linked.nobody
 
     def forget(self) -> None:
         """Nobody has rebounded."""
-        self.rebounded = self.parted = self.linked.nobody
+        self.rebounded = self.linked.nobody
 
     def rebound(self, h: float | np.ndarray, limited: np.ndarray) -> tuple[np.ndarray, np.ndarray, float] | None:
         """Give the velocities what impacts give back (`Restitution.rebound`); limits push on `limited` (n,) bodies."""
@@ -53,7 +51,6 @@ class Rebounds:
         rebound = self.restitution.rebound(strikes, before, after, h, joints, backend.sweep)
         if rebound is not None:
             self.thrown = self._thrown(rebound[0] - after[1], h)
-            self.parted = self.restitution.parted(strikes, after[0], rebound[0], h)
             self.copies.set_velocity(rebound[0])
             if joints.has_rotors:
                 self.copies.memory = joints.struck(self.copies.memory, after[0], rebound[0] - after[1])

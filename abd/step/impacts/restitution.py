@@ -132,15 +132,6 @@ class Restitution:
         fall = lengths[strikes.pairs[:, 0]] * float(np.linalg.norm(self.settings.gravity))
         return fall, np.maximum(2.0 * fall, 2.0 * self.settings.tolerance)
 
-    def parted(self, strikes: Strikes, q: np.ndarray, qd: np.ndarray, h: float | np.ndarray) -> np.ndarray:
-        """(n,) bool, bodies all of whose contacts open, after a step of h [s], of all or (n,), as fast as what strikes closes:
-        nothing of it acts in the next one."""
-        opens = strikes.power(self._twists(q, qd)) > self._least(strikes, np.broadcast_to(h, len(q)))[1] * strikes.size
-        out = np.zeros(len(q), dtype=bool)
-        out[strikes.pairs[opens]] = True
-        out[strikes.pairs[~opens]] = False
-        return out & self.dynamic
-
     def rebound(
         self,
         strikes: Strikes,
