@@ -47,9 +47,9 @@ def test_a_world_is_bit_for_bit_what_it_is_alone(monkeypatch, device, worlds, bo
         touched += any(one.stepper.touching.any() for one in alone)
     assert touched >= 2
     assert pieces or device == "numpy"
-    for name in ("friction", "integration"):
+    for name, rel in (("friction", 1e-12), ("integration", 1e-6)):  # laws that change as a step ends show at once beside others
         total = sum(getattr(one.stepper.work, name) for one in alone)
-        assert getattr(many.stepper.work, name) == pytest.approx(total, rel=1e-7), name
+        assert getattr(many.stepper.work, name) == pytest.approx(total, rel=rel), name
 
 
 def test_worlds_with_joints_and_drives_are_what_they_are_alone():
