@@ -132,11 +132,12 @@ class Substeps:
         stepper.loaded = stepper.nobody
         self._became(mode)
         stepper.figures = outcome.figures
-        rebound = None if outcome.limited is None else stepper.rebounds.rebound(rule.h, outcome.limited)
+        limited, pressed = outcome.limited, stepper.lasting.pressed
+        rebound = None if limited is None else stepper.rebounds.rebound(rule.h, limited, pressed)
         if rebound is not None:
             stepper.figures = backend.readings.figures()
             self._take_rebound(*rebound[1:], rule.h)
-        self._conclude(rule.h, outcome.limited)
+        self._conclude(rule.h, limited)
         stages["end"] = stages.get("end", 0.0) + perf_counter() - solved
         return True
 
@@ -220,7 +221,7 @@ class Substeps:
         stepper.lasting.look(mode)
         backend.steps.finish()
         self._became(mode)
-        rebound = stepper.rebounds.rebound(h, limited)
+        rebound = stepper.rebounds.rebound(h, limited, stepper.lasting.pressed)
         if stepper.off.any():
             velocity = stepper.qd.copy()
             velocity[stepper.off] = 0.0
