@@ -26,6 +26,9 @@ if TYPE_CHECKING:
 
 FINAL = ("blocked", "limits", "memory", "passed")
 """Failures that no shorter (sub)step mends."""
+SPARING = 2
+"""Times that only the parts that meet first are taken again, together: then all that meet at any time are, and after as many
+times more all parts."""
 
 Asks = Generator[Leap | Meetings, Any, list[Way]]
 
@@ -196,13 +199,14 @@ class Journey:
     def _apart(self, start: Moment, parts: np.ndarray, plans: list[Plan], h: float, retries: int) -> Asks:
         """Take the bodies of every plan through a (sub)step of h [s] by themselves, and together those that meet."""
         self.separate += 1
-        runs = []
+        runs, times = [], 0
         for plan in plans:
             runs.append((yield from self._run(start, plan, h, retries)))
-        while len(runs) > 1 and len(met := (yield from self._meetings(start, runs))):
+        while len(runs) > 1 and len(met := (yield from self._meetings(start, runs, times >= SPARING))):
             self.place.give_up()
+            times += 1
             bent = (met[:, 0] == met[:, 1]).any()  # nothing can be proven of it, but in one run
-            together = np.unique(parts if bent else parts[met])
+            together = np.unique(parts if bent or times > 2 * SPARING else parts[met])
             runs, parts = (yield from self._united(start, runs, parts, together, h, retries)), parts.copy()
             parts[np.isin(parts, together)] = together[0]
         self.separate -= 1
@@ -239,8 +243,8 @@ class Journey:
             self.place.make_even(start.state, h)
         return Run(plan, ways, self.place.moment(), rubbing)
 
-    def _meetings(self, start: Moment, runs: list[Run]) -> Generator[Meetings, Any, np.ndarray]:
-        """(k, 2) pairs of bodies of different runs that come in one another's way, in the first piece where any do."""
+    def _meetings(self, start: Moment, runs: list[Run], every: bool) -> Generator[Meetings, Any, np.ndarray]:
+        """(k, 2) pairs of bodies of different runs that come in one another's way, in every piece or the first where any do."""
         ways = [way for run in runs for way in run.ways]
         party = np.zeros(len(self.linked), dtype=int)
         for number, run in enumerate(runs, 1):
@@ -250,11 +254,12 @@ class Journey:
         for time in sorted(way.end for way in ways):
             if time > times[-1] + 0.5 * least:
                 times.append(time)
+        found = np.zeros((0, 2), dtype=int)
         for begin, end in pairwise(times):
-            met = yield Meetings(ways, begin, end, party)
-            if len(met):
-                return met
-        return np.zeros((0, 2), dtype=int)
+            found = np.concatenate([found, (yield Meetings(ways, begin, end, party)).reshape(-1, 2)])
+            if len(found) and not every:
+                break
+        return found
 
 
 def _first(h: float, dt: float, share: float) -> int:
