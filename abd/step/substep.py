@@ -51,7 +51,7 @@ class Substeps:
         except OutOfMemory as error:
             raise StepFailure("memory", str(error)) from error
         except StepFailure as failure:
-            touching = self.backend.touch.touching_pairs()
+            touching = self.backend.touch.candidate_pairs()
             stepper.take_back(*kept)
             if failure.reason == "memory":
                 raise
