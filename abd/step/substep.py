@@ -143,7 +143,7 @@ class Substeps:
     def _struck(self, mode: np.ndarray) -> np.ndarray:
         """(n,) bool, bodies of a smooth step on which contacts, limits or ropes act at the iterate, and what is joined."""
         stepper = self.stepper
-        smooth = stepper.modes.smooth(mode)
+        smooth = stepper.modes.may_be_struck(mode)
         if not smooth.any():
             return stepper.nobody
         return smooth & stepper.linked.drawn_along((self.backend.touch.touching() != 0) | self.backend.rows.limited())

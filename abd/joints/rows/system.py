@@ -390,7 +390,7 @@ class JointSystem:
         fresh = weights[6] * (x - now) + weights[8] * (before - now)
         return JointMemory(reference, np.stack([x, now, fresh, rate, np.zeros(len(x))]), multiplier, linear)
 
-    def struck(self, memory: JointMemory, q: np.ndarray, change: np.ndarray) -> JointMemory:
+    def after_impacts(self, memory: JointMemory, q: np.ndarray, change: np.ndarray) -> JointMemory:
         """Memory of the state q (n, 12) after impacts that changed the velocities by `change` (n, 12)."""
         history = memory.history.copy()
         history[2] += self._motion(memory.reference, q, change)[1]
