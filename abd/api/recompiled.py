@@ -161,11 +161,11 @@ class Matches:
     def system(self, system: JointSystem) -> JointSystem:
         """The old joint system with the numbers of the new joints and couplings."""
         joint, coupling = (_renumbered(one, found) for one, found in (
-            (system.acting.joint, self.joint), (system.acting.coupling, self.coupling),
+            (system.row_laws.joint, self.joint), (system.row_laws.coupling, self.coupling),
         ))  # fmt: skip
         linear = replace(system.linear, joint=_renumbered(system.linear.joint, self.joint))
-        acting = replace(system.acting, joint=joint, coupling=coupling)
-        return replace(system, acting=acting, linear=linear, table=self.table(system.table))
+        row_laws = replace(system.row_laws, joint=joint, coupling=coupling)
+        return replace(system, row_laws=row_laws, linear=linear, table=self.table(system.table))
 
     def table(self, table: MeasureTable) -> MeasureTable:
         """A table of measures with the numbers of the new joints."""

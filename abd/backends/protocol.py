@@ -229,8 +229,8 @@ class Touch(Protocol):
         """(n,) 1 for bodies with an active contact at the current iterate."""
 
     def candidate_pairs(self) -> np.ndarray:
-        """(k, 2) pairs of bodies of the candidates and of what is frozen of friction, the owner first: all that may act. Those that do
-        are `Readings.acting_pairs`."""
+        """(k, 2) pairs of bodies that may act, the owner first: those of the candidates, and of what is frozen of friction. Those
+        that do are `Readings.acting_pairs`."""
 
     def pair_gaps(self, exact: bool = False) -> tuple[np.ndarray, np.ndarray]:
         """(k, 2) pairs of bodies that may touch, and their smallest gaps (k,) at the current iterate in activations.

@@ -80,7 +80,7 @@ class Beginning:
         """(n,) bool, bodies of mechanisms whose motion can be run backward, and none of which is `struck` (n,)."""
         bodies, system, n = self.model.bodies, self.stepper.joints, len(struck)
         chosen, label = mechanisms(self.model, system)
-        a = system.acting
+        a = system.row_laws
         one_way = a.active & ((a.damping > 0.0) | np.isin(a.role, ONE_WAY))
         one_way[[*a.target_of, *a.rate_of]] = True
         one_way |= turns(self.model, system) > FAR

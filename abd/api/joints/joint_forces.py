@@ -189,7 +189,7 @@ class JointForces(JointFrames):
 
     @property
     def _acting(self):
-        return self.simulation.backend.system.acting
+        return self.simulation.backend.system.row_laws
 
     def _rows_of(self, *roles: Role) -> np.ndarray:
         """Measured rows of the joint in some roles."""

@@ -62,8 +62,8 @@ class Role(IntEnum):
 
 
 @dataclass
-class Acting:
-    """What acts in every measured row (R,); SI units, m or rad.
+class RowLaws:
+    """The law of every measured row (R,), and the numbers it has; SI units, m or rad.
 
     Attributes:
         role: `Role`; law: `abd.joints.rows.laws.Law` of the row while it is active.
@@ -138,7 +138,7 @@ class JointSystem:
 
     Attributes:
         linear: vector rows with a constant Hessian (`abd.joints.rows.rows`).
-        table: measures; rows: measured rows over them; acting: what acts in those.
+        table: measures; rows: measured rows over them; row_laws: which laws act on those.
         initial: (m,) values near which the angles of the initial state are counted.
         followers: first of some measures -> function of T_CD (4, 4) that gives them anew at the start of every step.
         given: row -> force that acts along it, by a function of its value, time and its speed.
@@ -148,7 +148,7 @@ class JointSystem:
     linear: Rows
     table: MeasureTable
     rows: MeasuredRows
-    acting: Acting
+    row_laws: RowLaws
     initial: np.ndarray
     followers: dict[int, Callable[[np.ndarray], list[Measure]]] = field(default_factory=dict)
     loads: dict[int, tuple[float, float]] = field(default_factory=dict)
@@ -157,7 +157,7 @@ class JointSystem:
     def load(self, force: np.ndarray) -> None:
         """Set the efforts of friction that grows with the forces (j,) [N] that the joints carry."""
         for row, (alone, share) in self.loads.items():
-            self.acting.effort[row] = alone + share * force[self.acting.joint[row]]
+            self.row_laws.effort[row] = alone + share * force[self.row_laws.joint[row]]
 
     @cached_property
     def row_bodies(self) -> tuple[np.ndarray, np.ndarray]:
@@ -173,40 +173,40 @@ class JointSystem:
     @cached_property
     def has_exact(self) -> bool:
         """Whether any row is held exactly."""
-        return bool(self.linear.exact.any() or self.acting.exact.any())
+        return bool(self.linear.exact.any() or self.row_laws.exact.any())
 
     @cached_property
     def has_barriers(self) -> bool:
         """Whether any row has a gap that must stay open."""
-        return bool((self.acting.law == Law.BARRIER).any())
+        return bool((self.row_laws.law == Law.BARRIER).any())
 
     @cached_property
     def ends(self) -> np.ndarray:
         """Rows (b,) of active barriers."""
-        a = self.acting
+        a = self.row_laws
         return np.flatnonzero(a.active & (a.law == Law.BARRIER))
 
     @cached_property
     def bouncing(self) -> np.ndarray:
         """Those of them (b,) that give back what strikes them."""
-        return self.ends[self.acting.restitution[self.ends] > 0.0]
+        return self.ends[self.row_laws.restitution[self.ends] > 0.0]
 
     @cached_property
     def has_rotors(self) -> bool:
         """Whether rotors turn with coordinates."""
-        a = self.acting
+        a = self.row_laws
         return bool((a.active & (a.role == Role.ARMATURE)).any())
 
     @cached_property
     def has_friction(self) -> bool:
         """Whether a row is stiff at small speeds alone: friction, or a drive with an effort limit."""
-        a = self.acting
+        a = self.row_laws
         return bool((a.active & ((a.law == Law.FRICTION) | (a.law == Law.SATURATED))).any())
 
     @cached_property
     def rubbing_bodies(self) -> np.ndarray:
         """(b,) bodies at such rows."""
-        a = self.acting
+        a = self.row_laws
         stiff = a.active & ((a.law == Law.FRICTION) | (a.law == Law.SATURATED))
         bodies = np.concatenate([ends[stiff] for ends in self.row_bodies]).astype(int)
         return np.unique(bodies[bodies >= 0])
@@ -214,13 +214,13 @@ class JointSystem:
     @cached_property
     def has_edges(self) -> bool:
         """Whether the force of a row has edges: friction, a drive with an effort limit, or what holds the gap of a barrier."""
-        a = self.acting
+        a = self.row_laws
         return self.has_friction or bool((a.active & (a.law == Law.BARRIER)).any())
 
     @property
     def turning(self) -> np.ndarray:
         """(R,) bool, angles that a drive without a gain sets, to a target of its own."""
-        a = self.acting
+        a = self.row_laws
         stiff = np.isin(a.law, (Law.QUADRATIC, Law.SATURATED)) & (a.mass_stiffness > 0.0)
         return stiff & (a.role == Role.DRIVE) & a.rotary & ~a.follows
 
@@ -232,7 +232,7 @@ class JointSystem:
     def asked_turns(self, time: OfBodies, h: OfBodies) -> np.ndarray:
         """(R,) way [rad] that drives without a gain ask of angles in a (sub)step of h [s] from `time` [s], of all bodies or (n,):
         the speed of a velocity drive; of a position drive that of its target, unless that jumps; 0 for other rows."""
-        a = self.acting
+        a = self.row_laws
         out, begins, lengths = np.zeros(len(self.rows)), self.of_rows(time), self.of_rows(h)
         for row in np.flatnonzero(a.active & a.rotary & a.follows & (a.role == Role.DRIVE) & (a.mass_stiffness > 0.0)):
             rate, end = a.rate_of.get(int(row)), float(begins[row] + lengths[row])
@@ -315,7 +315,7 @@ class JointSystem:
                 [s], both of all bodies or (n,); speed: below which friction counts as static [m/s or rad/s].
             share: by which stiffness counts, or (R,) by row (`abd.joints.rows.springs`).
         """
-        a, count = self.acting, len(self.rows)
+        a, count = self.row_laws, len(self.rows)
         w = np.broadcast_to(weights.reshape(9, -1), (9, count))
         p = np.zeros((count, slots.COUNT))
         if not count:
@@ -380,7 +380,7 @@ class JointSystem:
             linear = np.where(self.linear.exact[:, None], -self.linear.K * shifts / self.of_linear(ch2)[:, None], 0.0)
         if not len(self.table):
             return JointMemory(memory.reference, memory.history, memory.multiplier, linear)
-        a = self.acting
+        a = self.row_laws
         centre = p[:, slots.CENTRE]
         carried = np.where(a.law == Law.ONE_SIDED, a.sign * (centre - p[:, slots.BOUND]), p[:, slots.TARGET] - centre)
         multiplier = np.where(a.exact & a.active, p[:, slots.STRENGTH] * carried / self.of_rows(ch2), 0.0)
@@ -407,7 +407,7 @@ class JointSystem:
         return x, rate
 
     def _targets(self, time: np.ndarray, now: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        a = self.acting
+        a = self.row_laws
         target, rate = a.target.copy(), a.rate.copy()
         for row, function in a.target_of.items():
             target[row] = function(float(time[row]))
