@@ -9,7 +9,7 @@ import warp as wp
 from cuda_kernels.bodies.affine import HALF, ONE, ZERO
 from cuda_kernels.bodies.integrators import SMOOTH
 from cuda_kernels.joints import laws, slots
-from cuda_kernels.joints.laws import BARRIER, CUBIC, FRICTION, GIVEN, LINEAR, OFF, ONE_SIDED, SATURATED, evaluate
+from cuda_kernels.joints.laws import BARRIER, FRICTION, GIVEN, LINEAR, OFF, ONE_SIDED, SATURATED, evaluate, is_limit
 from cuda_kernels.joints.measured_rows import MeasuredRows, parameters, row_value
 from cuda_kernels.joints.measures import Measures, is_angle
 from cuda_kernels.joints.rows import Rows
@@ -84,12 +84,6 @@ class Memory:
 @wp.func
 def has(row_laws: RowLaws, e: wp.int32, flag: wp.int32) -> wp.bool:
     return (row_laws.flags[e] & flag) != 0
-
-
-@wp.func
-def is_limit(law: wp.int32) -> wp.bool:
-    """Whether a law is that of an end of a range or of a gap."""
-    return law == BARRIER or law == ONE_SIDED or law == CUBIC
 
 
 @wp.kernel
