@@ -12,9 +12,9 @@ from abd.backends.progress import Progress
 from abd.errors import StepFailure
 from abd.joints.closure.link_graph import joined_components
 from abd.joints.closure.symmetries import mechanisms
+from abd.joints.rows.row_laws import Role
 from abd.joints.rows.sizes import turning_arms
 from abd.joints.rows.springs import turns
-from abd.joints.rows.system import Role
 from abd.model import Kind
 from abd.potentials.beginning import Start, opening
 from abd.potentials.integrators import Mode, Scheme

@@ -7,7 +7,8 @@ from cuda_kernels.bodies.integrators import FRESH
 from cuda_kernels.joints import slots
 from cuda_kernels.joints.laws import GIVEN, OFF, QUADRATIC, SINE, evaluate, is_limit
 from cuda_kernels.joints.measured_rows import MeasuredRows, parameters, row_value
-from cuda_kernels.joints.row_memory import EXACT, FOLLOWS, LIGHT, STORING, Memory, RowLaws, has
+from cuda_kernels.joints.row_laws import EXACT, FOLLOWS, LIGHT, STORING, RowLaws, has
+from cuda_kernels.joints.row_memory import Memory
 from cuda_kernels.joints.rows import Rows, residual
 
 wp.set_module_options({"enable_backward": False, "max_unroll": 4})

@@ -7,65 +7,40 @@ Mirrors `JointSystem.laws` and `JointSystem.remember` of ``abd/joints/rows/syste
 import warp as wp
 
 from cuda_kernels.bodies.affine import HALF, ONE, ZERO
-from cuda_kernels.bodies.integrators import SMOOTH
 from cuda_kernels.joints import laws, slots
 from cuda_kernels.joints.laws import BARRIER, FRICTION, GIVEN, LINEAR, OFF, ONE_SIDED, SATURATED, evaluate, is_limit
 from cuda_kernels.joints.measured_rows import MeasuredRows, parameters, row_value
 from cuda_kernels.joints.measures import Measures, is_angle
+from cuda_kernels.joints.row_laws import (
+    ACTIVE,
+    ARMATURE,
+    DRIVEN,
+    ELASTIC,
+    EXACT,
+    FOLLOWS,
+    GAP,
+    LIMIT,
+    LOSING,
+    METRES,
+    MOVING,
+    RADIANS,
+    RESOLVED,
+    TURNING,
+    RowLaws,
+    has,
+    share_of,
+    steps_of,
+)
 from cuda_kernels.joints.rows import Rows
 from cuda_kernels.parallel.chunks import CHUNK, item
 
 wp.set_module_options({"enable_backward": False, "max_unroll": 4})
 LOADED_FOR = ("joints",)
 
-ACTIVE = wp.constant(1)
-EXACT = wp.constant(2)
-FOLLOWS = wp.constant(4)
-MOVING = wp.constant(8)
-ARMATURE = wp.constant(16)
-ELASTIC = wp.constant(32)
-LIMIT = wp.constant(64)
-DRIVEN = wp.constant(128)
-LOSING = wp.constant(256)
-METRES = wp.constant(512)
-RADIANS = wp.constant(1024)
-GAP = wp.constant(2048)
-TURNING = wp.constant(4096)
-STORING = wp.constant(8192)
-RESOLVED = wp.constant(16384)
-LIGHT = wp.constant(32768)
 REACH = wp.constant(wp.float64(2.0))
 WIDEST = wp.constant(wp.float64(1.0e300))
 ROW_SUMS = 3
 """energy; work of drives; work of friction and damping: then the largest residuals [m], [rad]."""
-
-
-@wp.struct
-class RowLaws:
-    """Laws of the rows (R,), as in `abd.joints.rows.system.RowLaws`, SI; parent, child: bodies of a row, -1 for the world.
-
-    `flags` adds up: ACTIVE, EXACT, FOLLOWS, MOVING (a drive whose target moves on), ARMATURE, ELASTIC (stores the energy of
-    a spring), LIMIT (a limit that is not exact), DRIVEN (does work), LOSING (loses it), METRES or RADIANS (its residual
-    counts), GAP (one-sided, held by its type), TURNING (an angle that a drive without a gain sets), STORING (of a role that
-    stores energy), RESOLVED (its force follows the trapezoidal rule), LIGHT (what its damper takes is
-    known). shares (4,): `abd.potentials.integrators.Scheme.shares`.
-    """
-
-    law: wp.array(dtype=wp.int32)
-    flags: wp.array(dtype=wp.int32)
-    mass_stiffness: wp.array(dtype=wp.float64)
-    stiffness: wp.array(dtype=wp.float64)
-    damping: wp.array(dtype=wp.float64)
-    effort: wp.array(dtype=wp.float64)
-    bound: wp.array(dtype=wp.float64)
-    sign: wp.array(dtype=wp.float64)
-    distance: wp.array(dtype=wp.float64)
-    tolerance: wp.array(dtype=wp.float64)
-    target: wp.array(dtype=wp.float64)
-    rate: wp.array(dtype=wp.float64)
-    parent: wp.array(dtype=wp.int32)
-    child: wp.array(dtype=wp.int32)
-    shares: wp.array(dtype=wp.float64)
 
 
 @wp.struct
@@ -79,11 +54,6 @@ class Memory:
     p: wp.array2d(dtype=wp.float64)
     target: wp.array(dtype=wp.float64)
     rate: wp.array(dtype=wp.float64)
-
-
-@wp.func
-def has(row_laws: RowLaws, e: wp.int32, flag: wp.int32) -> wp.bool:
-    return (row_laws.flags[e] & flag) != 0
 
 
 @wp.kernel
@@ -105,29 +75,6 @@ def row_values(
     """The last values of all rows anew, at measured values (m,)."""
     e = wp.tid() + first
     history[0, e] = row_value(rows, e, values)
-
-
-@wp.func
-def steps_of(row_laws: RowLaws, mode: wp.array(dtype=wp.int32), e: wp.int32) -> wp.int32:
-    """Row of a scheme's weights (2, 9) by which a row measures rates (`abd.potentials.integrators.row_weights`)."""
-    parent = row_laws.parent[e]
-    if mode[row_laws.child[e]] != SMOOTH:
-        return 0
-    if parent >= 0:
-        if mode[parent] != SMOOTH:
-            return 0
-    return 1
-
-
-@wp.func
-def share_of(row_laws: RowLaws, mode: wp.array(dtype=wp.int32), e: wp.int32) -> wp.float64:
-    """By which the stiffness of a row counts in the step (`abd.joints.rows.springs`)."""
-    if not has(row_laws, e, RESOLVED):
-        return ONE
-    least = mode[row_laws.child[e]]
-    if row_laws.parent[e] >= 0:
-        least = wp.min(least, mode[row_laws.parent[e]])
-    return row_laws.shares[least]
 
 
 @wp.kernel

@@ -6,7 +6,7 @@ from cuda_kernels.bodies.affine import Pose
 from cuda_kernels.bodies.free_motion import torque_of
 from cuda_kernels.bodies.integrators import TOUCHING
 from cuda_kernels.joints.measured_rows import MeasuredRows, row_value, term
-from cuda_kernels.joints.row_memory import RowLaws, share_of
+from cuda_kernels.joints.row_laws import RowLaws, share_of
 
 wp.set_module_options({"enable_backward": False, "max_unroll": 4})
 LOADED_FOR = ("joints",)

@@ -26,8 +26,8 @@ from abd.joints.rows.change import (
     settings_of,
     with_settings,
 )
+from abd.joints.rows.row_laws import Role
 from abd.joints.rows.stacks import stacks
-from abd.joints.rows.system import Role
 from abd.joints.types import TYPES
 from abd.model import WORLD, CoordinateSettings, Drive, Joint
 

@@ -17,10 +17,11 @@ from abd.joint_list import JointList
 from abd.joints.closure.link_graph import connected_labels
 from abd.joints.closure.own_spins import own_spins
 from abd.joints.rows.laws import LIMITS
+from abd.joints.rows.row_laws import Role
 from abd.joints.rows.rows import residual
 from abd.joints.rows.sizes import half_length
 from abd.joints.rows.springs import resolved, turns
-from abd.joints.rows.system import JointSystem, Role
+from abd.joints.rows.system import JointSystem
 from abd.joints.rows.table import linearize
 from abd.model import WORLD, Bodies, Kind, Model
 from abd.potentials.conservation import ALL, NOBODY

@@ -18,8 +18,9 @@ from abd.joints.rows import forces
 from abd.joints.rows.build import build_system
 from abd.joints.rows.forces import Applied
 from abd.joints.rows.measured_rows import evaluate as row_values
+from abd.joints.rows.row_laws import Role
 from abd.joints.rows.rows import residual
-from abd.joints.rows.system import JointMemory, JointSystem, Role
+from abd.joints.rows.system import JointMemory, JointSystem
 from abd.joints.rows.table import PORTION, MeasureTable, linearize, values
 from abd.model import WORLD, Model
 from abd.rotations import polar

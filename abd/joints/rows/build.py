@@ -14,10 +14,11 @@ from abd.joints.rows.carried import masses_and_scales
 from abd.joints.rows.laws import Law
 from abd.joints.rows.measured_rows import Term, collect, factor, terms_of
 from abd.joints.rows.relations import ForceLaw
+from abd.joints.rows.row_laws import Role, RowLaws
 from abd.joints.rows.rows import EXACT_RATIO, compile_rows
 from abd.joints.rows.sizes import LINEAR_SHARE, MEASURED_SHARE, joint_sizes
 from abd.joints.rows.stacks import stacks
-from abd.joints.rows.system import JointSystem, Role, RowLaws
+from abd.joints.rows.system import JointSystem
 from abd.joints.rows.table import tabulate
 from abd.joints.types import TYPES
 from abd.model import CoordinateSettings, Coupling, Drive, Joint, Model

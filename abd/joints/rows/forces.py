@@ -13,7 +13,8 @@ import numpy as np
 from abd.by_bodies import OfBodies
 from abd.joints.rows import laws, slots
 from abd.joints.rows.laws import LIMITS, Law
-from abd.joints.rows.system import JointMemory, JointSystem, Role
+from abd.joints.rows.row_laws import Role
+from abd.joints.rows.system import JointMemory, JointSystem
 from abd.model import Settings
 
 SPRINGS = (Role.CONSTRAINT, Role.LOCK, Role.SPRING, Role.COUPLING)

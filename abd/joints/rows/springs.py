@@ -20,8 +20,9 @@ from abd.joints.rows import slots
 from abd.joints.rows.forces import SPRINGS
 from abd.joints.rows.laws import Law
 from abd.joints.rows.measured_rows import evaluate
+from abd.joints.rows.row_laws import Role
 from abd.joints.rows.rows import Rows
-from abd.joints.rows.system import JointSystem, Role
+from abd.joints.rows.system import JointSystem
 from abd.joints.rows.table import linearize
 from abd.model import WORLD, Kind, Model
 from abd.potentials.free_motion import FLAT, inertia, torque

@@ -21,8 +21,9 @@ from abd.joints.coordinates.readings import HOLDING
 from abd.joints.rows import slots
 from abd.joints.rows.forces import DOING, SPRINGS, Applied
 from abd.joints.rows.laws import LIMITS, Law
-from abd.joints.rows.system import HISTORY, JointMemory, JointSystem, Role
-from cuda_kernels.joints import row_gains, row_memory
+from abd.joints.rows.row_laws import Role
+from abd.joints.rows.system import HISTORY, JointMemory, JointSystem
+from cuda_kernels.joints import row_gains, row_laws, row_memory
 from cuda_kernels.step import figures
 
 _COLUMNS = (
@@ -68,7 +69,7 @@ class RowMemory:
     ):
         self.joints, self.system, self.device = joints, joints.system, device
         system, rows = self.system, joints.row_count
-        self.row_laws, self.memory = row_memory.RowLaws(), row_memory.Memory()
+        self.row_laws, self.memory = row_laws.RowLaws(), row_memory.Memory()
         self.row_laws.law = device.upload(system.row_laws.law, wp.int32)
         self.row_laws.flags, self.row_laws.shares = device.upload(flags(system, active, resolved, light), wp.int32), shares
         for name in _COLUMNS:
@@ -167,13 +168,13 @@ class RowMemory:
 
     def _place_targets(self, time: OfBodies) -> None:
         """Targets and rates of the present time."""
-        row_laws = self.system.row_laws
-        if self.revision != row_laws.revision:
-            self.revision = row_laws.revision
+        host = self.system.row_laws
+        if self.revision != host.revision:
+            self.revision = host.revision
             self.functions = []
-            for name, found in (("target", row_laws.target_of), ("rate", row_laws.rate_of)):
+            for name, found in (("target", host.target_of), ("rate", host.rate_of)):
                 for array in (getattr(self.row_laws, name), getattr(self.memory, name)):
-                    self.device.write(array, getattr(row_laws, name))
+                    self.device.write(array, getattr(host, name))
                 if found:
                     self.functions.append(self._timed(name, found))
         for one in self.functions:
@@ -253,8 +254,8 @@ class RowMemory:
 
 
 def flags(system: JointSystem, active: np.ndarray, resolved: np.ndarray, light: np.ndarray) -> np.ndarray:
-    """(R,) `cuda_kernels.joints.row_memory.RowLaws.flags`; see `RowMemory` for `active` (j,), `resolved` and `light` (R,)."""
-    a, k = system.row_laws, row_memory
+    """(R,) `cuda_kernels.joints.row_laws.RowLaws.flags`; see `RowMemory` for `active` (j,), `resolved` and `light` (R,)."""
+    a, k = system.row_laws, row_laws
     drive, armature = a.role == Role.DRIVE, a.role == Role.ARMATURE
     driven, held = np.isin(a.role, DOING), np.isin(a.role, HOLDING)
     counts = np.where(held, active[a.joint] if len(a.joint) else False, (a.role == Role.COUPLING) & a.active)
