@@ -89,6 +89,14 @@ def _types_are_forgotten() -> Iterator[None]:
         del TYPES[name]
 
 
+@pytest.fixture
+def define():
+    """`abd.joint_type`; its types are forgotten after the test."""
+    import abd
+
+    return abd.joint_type
+
+
 @pytest.fixture(scope="session")
 def device(request: pytest.FixtureRequest) -> str:
     """Name of the device under test."""

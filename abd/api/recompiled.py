@@ -24,6 +24,8 @@ from abd.joints.rows.system import JointSystem
 from abd.joints.rows.table import MeasureTable
 from abd.model import Kind, Model, affine_state
 from abd.names import Names
+from abd.potentials.rolling import RUB
+from abd.potentials.sticking import Anchors
 from abd.scene.compile.scales import at_joints
 from abd.step.merge import OF_BODIES, OF_PAIRS
 
@@ -83,6 +85,9 @@ class Matches:
         self.body = _places(old.bodies.names, new.bodies.names)
         self.joint = self._same_joints()
         self.coupling = _places([one.name for one in old.couplings], [one.name for one in new.couplings])
+        mine, theirs = _pairs(self.body)
+        self._place = np.full(len(old.bodies) + 1, -1)  # of every old body in the new model; the last one stands for the world
+        self._place[theirs] = mine
 
     def _same_joints(self) -> np.ndarray:
         """Joints of one name that join the same bodies: one that was moved to another body begins anew."""
@@ -96,11 +101,8 @@ class Matches:
         """(n,) bool, new bodies that joints hold which are not there in the other model."""
         out = np.zeros(len(self.body) + 1, dtype=bool)  # the last one stands for the world
         out[JointList.of(self.new.joints).bodies[self.joint < 0]] = True
-        place = np.full(len(self.old.bodies) + 1, -1)
-        mine, theirs = _pairs(self.body)
-        place[theirs] = mine
         gone = np.setdiff1d(np.arange(len(self.old.joints)), self.joint)
-        out[place[JointList.of(self.old.joints).bodies[gone]]] = True
+        out[self._place[JointList.of(self.old.joints).bodies[gone]]] = True
         return out[:-1]
 
     def states(self, q: np.ndarray, fresh: np.ndarray) -> np.ndarray:
@@ -127,29 +129,52 @@ class Matches:
         return out
 
     def keys(self, key: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Keys ``a n + b`` of pairs of the new bodies, sorted, and the places of the old ones they were; pairs whose order has
-        changed are left out."""
-        n, place = len(self.old.bodies), np.full(len(self.old.bodies), -1)
-        mine, theirs = _pairs(self.body)
-        place[theirs] = mine
-        a, b = place[key // n], place[key % n]
-        kept = np.flatnonzero((a >= 0) & (b >= 0) & ((a < b) == (key // n < key % n)))
-        fresh = a[kept] * len(self.body) + b[kept]
+        """Keys ``min n + max`` of pairs of the new bodies, sorted, and the places of the old ones they were."""
+        ends = self._place[np.stack(np.divmod(key, len(self.old.bodies)))]
+        kept = np.flatnonzero((ends >= 0).all(axis=0))
+        fresh = ends[:, kept].min(axis=0) * len(self.body) + ends[:, kept].max(axis=0)
         order = np.argsort(fresh, kind="stable")
         return fresh[order], kept[order]
+
+    def anchors(self, anchors: Anchors, before: np.ndarray, now: np.ndarray) -> Anchors:
+        """What contacts remember that stick, in states of the old bodies (m, 12) and of the new ones (n, 12): of every pair as
+        seen from the body that comes first in the new model (`abd.contact.pairs.Pairs`)."""
+        i, j = np.divmod(anchors.key, len(self.old.bodies))
+        a, b = self._place[i], self._place[j]
+        dynamic = self.new.bodies.kind == Kind.DYNAMIC
+        kept = np.flatnonzero((a >= 0) & (b >= 0) & (dynamic[a] | dynamic[b]))
+        i, a, b, kind = i[kept], a[kept], b[kept], anchors.kind[kept]
+        point, share = anchors.point[kept], anchors.share[kept]
+        turned = dynamic[b] & (~dynamic[a] | (b < a))
+        # what resists turning does so against the same arms from either side
+        share = np.where((turned & (kind == RUB))[:, None], -share, share)
+        first, second = np.where(turned, b, a), np.where(turned, a, b)
+        frames = (self.new.bodies.body_frame[a] != self.old.bodies.body_frame[i]).any(axis=(1, 2))
+        moved = np.flatnonzero(turned | frames)
+        places = before[i[moved], :3] + (_maps(before[i[moved]]) @ point[moved, :, None])[..., 0]
+        origin = now[first[moved]]
+        point[moved] = np.linalg.solve(_maps(origin), (places - origin[:, :3])[..., None])[..., 0]
+        key = (first * len(self.body) + second).astype(np.int64)
+        order = np.argsort(key, kind="stable")
+        return Anchors(key[order], kind[order], point[order], share[order])
 
     def system(self, system: JointSystem) -> JointSystem:
         """The old joint system with the numbers of the new joints and couplings."""
         joint, coupling = (_renumbered(one, found) for one, found in (
-            (system.acting.joint, self.joint), (system.acting.coupling, self.coupling),
+            (system.row_laws.joint, self.joint), (system.row_laws.coupling, self.coupling),
         ))  # fmt: skip
         linear = replace(system.linear, joint=_renumbered(system.linear.joint, self.joint))
-        acting = replace(system.acting, joint=joint, coupling=coupling)
-        return replace(system, acting=acting, linear=linear, table=self.table(system.table))
+        row_laws = replace(system.row_laws, joint=joint, coupling=coupling)
+        return replace(system, row_laws=row_laws, linear=linear, table=self.table(system.table))
 
     def table(self, table: MeasureTable) -> MeasureTable:
         """A table of measures with the numbers of the new joints."""
         return replace(table, joint=_renumbered(table.joint, self.joint))
+
+
+def _maps(q: np.ndarray) -> np.ndarray:
+    """(k, 3, 3) affine maps of states (k, 12)."""
+    return q[:, 3:].reshape(-1, 3, 3)
 
 
 def _renumbered(index: np.ndarray, found: np.ndarray) -> np.ndarray:
@@ -203,10 +228,12 @@ def carry_over(old: Simulation, new: Simulation) -> None:
         if match.body[body] < 0:
             q[body] = affine_state(motion(old.time))
     moves = (new.model.bodies.kind != Kind.STATIC)[:, None]
+    before = saved["q"]
     for name, fresh in (("q", q), ("qd", qd), ("previous_q", q), ("previous_qd", qd)):
         found = match.states(saved[name], fresh)
         saved[name] = found if name.endswith("_q") or name == "q" else np.where(moves, found, fresh)
-    saved["extra"] = _extra(match, saved["extra"]) | _joint_memory(match, old, new, saved)
+    anchors = match.anchors(Anchors.of(saved["extra"]), before, saved["q"]).saved()
+    saved["extra"] = _extra(match, saved["extra"]) | anchors | _joint_memory(match, old, new, saved)
     saved["coordinates"] = _coordinates(match, old, new)
     saved["gravity"] = new.gravity if np.array_equal(old.gravity, old.compiled.settings.gravity) else old.gravity
     saved["friction"] = _friction(old, new)
@@ -223,15 +250,12 @@ def carry_over(old: Simulation, new: Simulation) -> None:
 
 
 def _extra(match: Matches, extra: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
-    """What bodies and pairs of bodies remember; the linear solver begins anew."""
-    out = {name: match.rows(extra[name]) for name in OF_BODIES}
-    out = {name: rows.ravel() for name, rows in out.items()}
-    for names in OF_PAIRS:
-        key, places = match.keys(extra[names[0]])
-        out[names[0]] = key
-        for name in names[1:]:
-            values = extra[name].reshape(len(extra[names[0]]), -1) if len(extra[names[0]]) else extra[name]
-            out[name] = values[places].ravel() if len(extra[names[0]]) else values
+    """What bodies and pairs of bodies remember, but for contacts that stick; the linear solver begins anew."""
+    out = {name: match.rows(extra[name]).ravel() for name in OF_BODIES}
+    for key, *names in OF_PAIRS:
+        if key != "stick_key":
+            out[key], places = match.keys(extra[key])
+            out |= {name: extra[name][places] for name in names}
     return out
 
 

@@ -228,8 +228,9 @@ class Touch(Protocol):
     def touching(self) -> np.ndarray:
         """(n,) 1 for bodies with an active contact at the current iterate."""
 
-    def touching_pairs(self) -> np.ndarray:
-        """(k, 2) pairs of bodies that may touch or rub, the owner first."""
+    def candidate_pairs(self) -> np.ndarray:
+        """(k, 2) pairs of bodies that may act, the owner first: those of the candidates, and of what is frozen of friction. Those
+        that do are `Readings.acting_pairs`."""
 
     def pair_gaps(self, exact: bool = False) -> tuple[np.ndarray, np.ndarray]:
         """(k, 2) pairs of bodies that may touch, and their smallest gaps (k,) at the current iterate in activations.
@@ -311,12 +312,12 @@ class Iteration(Protocol):
 
     def begin(
         self, tolerance: float, rubs: float, h: float | np.ndarray, tightest: float, moving: np.ndarray | None = None,
-        loosely: float | np.ndarray = 0.0, balanced: float | np.ndarray = 0.0,
+        loose: float | np.ndarray = 0.0, balanced: float | np.ndarray = 0.0,
     ) -> bool:  # fmt: skip
         """Begin a minimisation; whether anything is awake. Newton's tolerance, and that of islands in which something rubs [m/s],
         the step [s], of all or (n,), the relative tolerance of the linear solves that decide, and the bodies (n,) bool whose
         islands take part, all without. Islands whose contacts rub have also converged where the direction, and what the forces
-        on every body are off, change velocities by no more than `loosely` [m/s], of all or (n,); with `balanced`, likewise, they
+        on every body are off, change velocities by no more than `loose` [m/s], of all or (n,); with `balanced`, likewise, they
         converge only where forces were off by no more than that before the direction, or the direction is next to nothing."""
 
     def run(self, progress: Progress) -> Status:

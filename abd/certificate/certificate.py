@@ -25,12 +25,10 @@ from pathlib import Path
 import h5py
 import numpy as np
 
-from abd.certificate.exact import BLOCK, segment_meets_triangle, winding_numbers
+from abd.certificate.exact import BLOCK, winding_numbers
 from abd.certificate.scene import Scene
 from abd.certificate.ways import WayCheck
-from abd.optional import required
-
-ipctk = required("ipctk", "certify", "ipctk", "a certificate")
+from abd.certificate.world import World, near, parts_of
 
 
 @dataclass(frozen=True)
@@ -88,102 +86,6 @@ class Certificate:
         shown = [str(violation) for violation in self.violations[:20]]
         more = [f"... and {len(self.violations) - 20} more"] if len(self.violations) > 20 else []
         return "\n".join([f"NOT certified: {self.path}: {what}", *shown, *more])
-
-
-class World:
-    """Bodies of one world as one collision mesh of ipctk, built once.
-
-    Args:
-        bodies: (n,) bool, those that are taken; alike: (n,) bool, those of them that are not compared with each other.
-    """
-
-    def __init__(self, scene: Scene, bodies: np.ndarray, alike: np.ndarray):
-        self.scene = scene
-        mine = bodies[scene.owner]
-        number = np.cumsum(mine) - 1
-        self.vertices = np.flatnonzero(mine)
-        self.owner = scene.owner[mine]
-        edges = number[scene.edges[mine[scene.edges[:, 0]]]] if len(scene.edges) else scene.edges
-        faces = number[scene.faces[mine[scene.faces[:, 0]]]] if len(scene.faces) else scene.faces
-        self.edges, self.faces = (np.asfortranarray(items, dtype=np.int32) for items in (edges, faces))
-        # Vertices of equal labels are never compared: bodies of one group, or two bodies joined by a joint.
-        count = len(scene.names)
-        labels = [np.where(scene.group >= 0, count + scene.group, np.arange(count))]
-        labels.append(np.where(alike, count, np.arange(count)))
-        for first, second in matchings(scene.joined_pairs):
-            labels.append(np.arange(count))
-            labels[-1][second] = first
-        self.filter = ipctk.make_static_obstacle_filter(int(scene.dynamic[self.owner].sum()))
-        for label in labels:
-            self.filter = self.filter & ipctk.make_vertex_patches_filter(label[self.owner].astype(np.int32))
-        self.mesh = ipctk.CollisionMesh(np.asfortranarray(scene.rest[mine]), self.edges, self.faces)
-        self.mesh.can_collide = self.filter
-        self.xi = scene.radius[bodies].max(initial=0.0) * 2.0 + scene.minimum_separation
-        # All exempt pairs are in the filter and distances are bare: ipctk's own minimum is the smallest gap.
-        self.plain = self.xi == 0.0 and scene.enabled.all()
-
-    def intersections(self, positions: np.ndarray) -> list[tuple[int, int]]:
-        """Pairs of bodies whose surfaces cross, each once."""
-        if not ipctk.has_intersections(self.mesh, positions):
-            return []
-        # Some pair crosses: find out which. The same search as has_intersections, box margin included.
-        margin = 1e-6 * np.linalg.norm(np.ptp(positions, axis=0))
-        search = ipctk.LBVH()
-        search.can_vertices_collide = self.filter
-        search.build(positions, self.edges, self.faces, margin)
-        candidates = search.detect_edge_face_candidates()
-        pairs = np.array([(item.edge_id, item.face_id) for item in candidates], dtype=int).reshape(-1, 2)
-        first, second = self.owner[self.edges[pairs[:, 0], 0]], self.owner[self.faces[pairs[:, 1], 0]]
-        allowed = self.scene.may_touch(first, second)
-        found: set[tuple[int, int]] = set()
-        for (edge, face), a, b in zip(pairs[allowed], first[allowed], second[allowed], strict=True):
-            key = (int(min(a, b)), int(max(a, b)))
-            if key not in found:
-                points = (*positions[self.edges[edge]], *positions[self.faces[face]])
-                if ipctk.is_edge_intersecting_triangle(*points) and segment_meets_triangle(*points):
-                    found.add(key)
-        return sorted(found)
-
-    def smallest_gap(self, positions: np.ndarray) -> tuple[float, tuple[int, int] | None]:
-        """Smallest distance less radii and minimum separation [m] among pairs within d_hat; the pair if <= 0."""
-        reach = self.scene.d_hat + self.xi
-        collisions = ipctk.NormalCollisions()
-        collisions.build(self.mesh, positions, reach)
-        if len(collisions) == 0:
-            return np.inf, None
-        if self.plain:
-            distance = float(np.sqrt(collisions.compute_minimum_distance(self.mesh, positions)))
-            if distance > 0.0:
-                return distance, None
-        # No wrapper of a collision may outlive the collection: ipctk does not keep it alive.
-        count = range(len(collisions))
-        ids = np.array([collisions[k].vertex_ids(self.edges, self.faces) for k in count])
-        squared = np.array([collisions[k].compute_distance(positions, self.edges, self.faces) for k in count])
-        first = self.owner[ids[:, 0]]
-        # Vertex-vertex, edge-vertex, face-vertex and edge-edge stencils begin with the first primitive, and their last
-        # vertex belongs to the second one or, for a vertex against an edge or a face, to that edge or face.
-        last = ids[np.arange(len(ids)), (ids >= 0).sum(axis=1) - 1]
-        second = self.owner[last]
-        xi = self.scene.radius[first] + self.scene.radius[second] + self.scene.minimum_separation
-        gaps = np.where(self.scene.may_touch(first, second), np.sqrt(squared) - xi, np.inf)
-        k = int(np.argmin(gaps))
-        gap = float(gaps[k])
-        return gap, (int(min(first[k], second[k])), int(max(first[k], second[k]))) if gap <= 0.0 else None
-
-
-def parts_of(scene: Scene, world: int) -> list[World]:
-    """The bodies of a world in parts by their radii: ipctk compares all of a part within the largest range. The first are the
-    bare bodies; every further one has those of up to twice the radius of its thinnest, compared among themselves and with all
-    that are thinner."""
-    mine = (scene.world == world) & np.isin(np.arange(len(scene.world)), scene.owner)
-    left, parts = mine.copy(), []
-    while left.any():
-        least = scene.radius[left].min()
-        part = left & (scene.radius <= 2.0 * least)
-        thinner = mine & ~left
-        parts.append(World(scene, thinner | part, thinner))
-        left &= ~part
-    return parts
 
 
 def certify(run: str | Path, every: int = 1) -> Certificate:
@@ -301,7 +203,7 @@ class Moment:
             bodies = scene.bodies_in_order
             gap = height - scene.radius[bodies] - scene.radius[plane] - scene.minimum_separation
             relevant = scene.may_touch(np.full(len(bodies), plane), bodies)
-            self.found.smallest_gap = min(self.found.smallest_gap, _near(gap[relevant], scene.d_hat))
+            self.found.smallest_gap = min(self.found.smallest_gap, near(gap[relevant], scene.d_hat))
             for k in np.flatnonzero(relevant & ~(gap > 0.0)):
                 detail = f"a vertex lies {-gap[k]:.3e} m beyond the half-space"
                 self._report("half-space", detail, bodies[k], plane)
@@ -336,27 +238,6 @@ class Moment:
                 pair = (int(owners[mine[k]]), int(body))
                 if tuple(sorted(pair)) not in crossing:
                     self._report("containment", "the first lies inside the second", *pair)
-
-
-def matchings(pairs: np.ndarray) -> list[tuple[np.ndarray, np.ndarray]]:
-    """Pairs (k, 2) distributed over sets in which no body occurs twice; each set as firsts and seconds."""
-    sets: list[list[tuple[int, int]]] = []
-    members: list[set[int]] = []
-    for first, second in pairs.tolist():
-        free = [k for k, bodies in enumerate(members) if first not in bodies and second not in bodies]
-        if not free:
-            free = [len(sets)]
-            sets.append([])
-            members.append(set())
-        sets[free[0]].append((first, second))
-        members[free[0]].update((first, second))
-    return [tuple(np.array(found).T) for found in sets]
-
-
-def _near(gaps: np.ndarray, reach: float) -> float:
-    """Smallest of the gaps if within reach, else infinity."""
-    smallest = float(gaps.min(initial=np.inf))
-    return smallest if smallest < reach else np.inf
 
 
 def store(found: Certificate) -> None:

@@ -12,9 +12,9 @@ from abd.backends.progress import Progress
 from abd.errors import StepFailure
 from abd.joints.closure.link_graph import joined_components
 from abd.joints.closure.symmetries import mechanisms
+from abd.joints.rows.row_laws import Role
 from abd.joints.rows.sizes import turning_arms
 from abd.joints.rows.springs import turns
-from abd.joints.rows.system import Role
 from abd.model import Kind
 from abd.potentials.beginning import Start, opening
 from abd.potentials.integrators import Mode, Scheme
@@ -80,7 +80,7 @@ class Beginning:
         """(n,) bool, bodies of mechanisms whose motion can be run backward, and none of which is `struck` (n,)."""
         bodies, system, n = self.model.bodies, self.stepper.joints, len(struck)
         chosen, label = mechanisms(self.model, system)
-        a = system.acting
+        a = system.row_laws
         one_way = a.active & ((a.damping > 0.0) | np.isin(a.role, ONE_WAY))
         one_way[[*a.target_of, *a.rate_of]] = True
         one_way |= turns(self.model, system) > FAR

@@ -72,8 +72,8 @@ class JointRows:
         ].name
 
     def _beyond(self, row: int, x: float) -> str:
-        acting = self.backend.system.acting
-        side = "below" if acting.sign[row] > 0.0 else "above"
-        name = f"joint '{self.model.joints[acting.joint[row]].name}', {acting.name[row]}"
-        unit, bound = "rad" if acting.rotary[row] else "m", acting.bound[row]
+        row_laws = self.backend.system.row_laws
+        side = "below" if row_laws.sign[row] > 0.0 else "above"
+        name = f"joint '{self.model.joints[row_laws.joint[row]].name}', {row_laws.name[row]}"
+        unit, bound = "rad" if row_laws.rotary[row] else "m", row_laws.bound[row]
         return f"{name} = {x:.6g} {unit} is {side} its limit {bound:.6g} {unit}; start inside, or widen the range"

@@ -8,7 +8,7 @@ sums up what is left in a stack): what is less follows in the next step. After a
 enough, of the load and of the velocity, so that an impact that takes several steps leaves no part of its load behind.
 Without lagging again, every load acts one step late, and all of it acts; a load that is replaced within a step must be
 right, for what it was wrong by is never made good. So it is taken from a state that has converged as far as loads count
-(`loosely`). To converge further before would be in vain: other loads move the state by much more.
+(`loose_tolerance`). To converge further before would be in vain: other loads move the state by much more.
 
 An island is lagged again if one of its pairs has changed. The others are where they are, with what they were lagged with.
 """
@@ -42,7 +42,7 @@ def balanced(settings, h: float | np.ndarray) -> float | np.ndarray:
     return least if isinstance(h, np.ndarray) else float(least)
 
 
-def loosely(settings, h: float | np.ndarray) -> float | np.ndarray:
+def loose_tolerance(settings, h: float | np.ndarray) -> float | np.ndarray:
     """Speed [m/s] to which a step of h [s], of all or (n,), has to have converged before loads are compared: the least change
     that counts."""
     least = least_change(settings, h, np.full(np.shape(h), True))[0]

@@ -84,12 +84,12 @@ class Modes:
         contact = np.where(steady, Mode.TOUCHING, Mode.DISSIPATIVE)
         return np.where(self.linked.dynamic, np.where(dissipative, contact, smooth), Mode.SMOOTH)
 
-    def struck(self, mode: np.ndarray, bodies: np.ndarray) -> np.ndarray:
+    def made_dissipative(self, mode: np.ndarray, bodies: np.ndarray) -> np.ndarray:
         """(n,) `Mode` of every body where contacts act on some more of them (n,) bool."""
         return np.where(bodies & self.linked.dynamic, Mode.DISSIPATIVE, mode)
 
-    def smooth(self, mode: np.ndarray) -> np.ndarray:
-        """(n,) bool, bodies whose step a contact makes another one."""
+    def may_be_struck(self, mode: np.ndarray) -> np.ndarray:
+        """(n,) bool, bodies of a smooth step, which a contact that acts on them makes another one."""
         if self.settings.integrator != "generalized_alpha":
             return self.linked.nobody
         return self.linked.dynamic & (mode > Mode.TOUCHING)

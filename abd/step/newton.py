@@ -18,7 +18,7 @@ import numpy as np
 from abd.backends.progress import Progress, not_converged
 from abd.backends.protocol import Backend
 from abd.step.balance import balance
-from abd.step.lagging import balanced, changed, loosely
+from abd.step.lagging import balanced, changed, loose_tolerance
 
 if TYPE_CHECKING:
     from abd.step.watch import Watch
@@ -34,7 +34,7 @@ def minimise(
     watch: Watch | None = None,
     rubs: float | None = None,
     moving: np.ndarray | None = None,
-    loosely: float | np.ndarray = 0.0,
+    loose: float | np.ndarray = 0.0,
 ) -> None:
     """Iterate to the minimum of the incremental potential with friction as lagged.
 
@@ -44,7 +44,7 @@ def minimise(
         stiffness: adapts the contact stiffness between iterations (`abd.step.own_laws.stiffness`).
         tolerance: largest velocity of a full step [m/s]; rubs: that of islands in which something rubs, the same without.
         moving: (n,) bool, bodies whose islands take part, all without; the others have converged.
-        loosely: what is well enough for an island, if less exact [m/s], of all or of bodies (n,)
+        loose: what is well enough for an island, if less exact [m/s], of all or of bodies (n,)
             (`abd.backends.protocol.Iteration.begin`).
         watch: looks at every iterate; what it raises ends the minimisation.
 
@@ -55,7 +55,7 @@ def minimise(
     rubs = tolerance if rubs is None else rubs
     # loose minimisations are repeated anyway
     off = balanced(settings, h) if backend.friction.enabled and rubs <= settings.friction_tolerance else 0.0
-    if not iteration.begin(tolerance, rubs, h, settings.linear_tolerance, moving, loosely, off):
+    if not iteration.begin(tolerance, rubs, h, settings.linear_tolerance, moving, loose, off):
         return
     for iterates in range(1, settings.max_newton + 1):
         status = iteration.run(progress)
@@ -98,7 +98,7 @@ def solve_step(
     if backend.friction.enabled and wanted < 0:
         balance(
             backend, settings, progress,
-            lambda part, loosely: minimise(backend, settings, h, stiffness, part, loosely, watch),
+            lambda part, tolerance: minimise(backend, settings, h, stiffness, part, tolerance, watch),
         )  # fmt: skip
         return nobody
     if backend.friction.enabled and wanted == 1:
@@ -119,7 +119,7 @@ def _lag_once_more(
     """Minimise until it is known which loads of friction have changed, lag it again where they have, and minimise to the
     end; returns bodies (n,) bool of islands where it was."""
     rubs, tolerance, before = settings.friction_tolerance, settings.tolerance, progress.tolerance
-    minimise(backend, settings, h, stiffness, progress, tolerance, watch, rubs, moving, loosely(settings, h))
+    minimise(backend, settings, h, stiffness, progress, tolerance, watch, rubs, moving, loose_tolerance(settings, h))
     frozen, acting = backend.touch.friction_loads()
     pairs = changed(frozen, acting, backend.steps.mobility(), settings, h, loaded)
     chosen, reached = islands_of(backend, pairs.ravel()), _reached(backend)

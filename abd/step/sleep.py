@@ -34,9 +34,9 @@ class Sleep:
         if not self.enabled:
             return self._nobody
         out = self.dynamic & (self.calm >= self.time)
-        acting = system.acting
-        for row in {**acting.target_of, **acting.rate_of}:
-            joint = self.joints[int(acting.joint[row])]
+        row_laws = system.row_laws
+        for row in {**row_laws.target_of, **row_laws.rate_of}:
+            joint = self.joints[int(row_laws.joint[row])]
             out[[body for body in (joint.parent, joint.child) if body != WORLD]] = False
         return out
 

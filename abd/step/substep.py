@@ -51,7 +51,7 @@ class Substeps:
         except OutOfMemory as error:
             raise StepFailure("memory", str(error)) from error
         except StepFailure as failure:
-            touching = self.backend.touch.touching_pairs()
+            touching = self.backend.touch.candidate_pairs()
             stepper.take_back(*kept)
             if failure.reason == "memory":
                 raise
@@ -144,7 +144,7 @@ class Substeps:
     def _struck(self, mode: np.ndarray) -> np.ndarray:
         """(n,) bool, bodies of a smooth step on which contacts, limits or ropes act at the iterate, and what is joined."""
         stepper = self.stepper
-        smooth = stepper.modes.smooth(mode)
+        smooth = stepper.modes.may_be_struck(mode)
         if not smooth.any():
             return stepper.nobody
         return smooth & stepper.linked.drawn_along((self.backend.touch.touching() != 0) | self.backend.rows.limited())

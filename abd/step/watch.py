@@ -42,7 +42,7 @@ class Watch:
 
     def __init__(self, stepper: Stepper, mode: np.ndarray, h: float | np.ndarray):
         self.stepper, self.backend, self.mode, self.h = stepper, stepper.backend, mode, h
-        self._smooth = stepper.modes.smooth(mode)
+        self._may_be_struck = stepper.modes.may_be_struck(mode)
 
     def strike(self) -> np.ndarray | None:
         """(islands,) bool, where the inertia of bodies became another one, as contacts act on them; None where nobody's did.
@@ -51,9 +51,9 @@ class Watch:
             FastHit: some of them meet others fast.
             Struck: some of them are joined.
         """
-        if not self._smooth.any():
+        if not self._may_be_struck.any():
             return None
-        late = self._smooth & self.stepper.linked.drawn_along(self.backend.touch.touching() != 0)
+        late = self._may_be_struck & self.stepper.linked.drawn_along(self.backend.touch.touching() != 0)
         if not late.any():
             return None
         islands = self.backend.islands
@@ -80,8 +80,8 @@ class Watch:
         """Bodies (n,) bool take implicit Euler from the present iterate on."""
         if (joined := bodies & self.stepper.linked.jointed).any():
             raise Struck(bodies & self.stepper.in_worlds_of(joined))
-        self.mode = self.stepper.modes.struck(self.mode, bodies)
-        self._smooth = self._smooth & ~bodies
+        self.mode = self.stepper.modes.made_dissipative(self.mode, bodies)
+        self._may_be_struck = self._may_be_struck & ~bodies
         self.backend.steps.set_mode(self.mode)
         self.backend.arcs.evaluate()
 

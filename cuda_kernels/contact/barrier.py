@@ -16,7 +16,7 @@ def barrier(kind: wp.int32, D: wp.float64, d_hat: wp.float64, xi: wp.float64) ->
     """(b, db/dD, d2b/dD2) at squared distance D for activation d_hat beyond the separation xi.
 
     log: -(x - h)^2 ln(x/h); log_sq: (x - h)^2 ln(x/h)^2, with x = D - xi^2, h = d_hat^2 + 2 d_hat xi;
-    cubic: -(2 / (3 d_hat)) (sqrt(D) - xi - d_hat)^3.
+    cubic: -(2 / (3 d_hat)) (sqrt(D) - xi - d_hat)^3. Of an unknown kind it is not a number.
     """
     if kind == CUBIC:
         d = wp.sqrt(D)
@@ -37,8 +37,10 @@ def barrier(kind: wp.int32, D: wp.float64, d_hat: wp.float64, xi: wp.float64) ->
     r = y / x
     if kind == LOG:
         return wp.vec3d(-y * y * ln, -TWO * y * ln - y * r, -TWO * ln - wp.float64(4.0) * r + r * r)
-    return wp.vec3d(
-        y * y * ln * ln,
-        TWO * y * ln * ln + TWO * y * r * ln,
-        TWO * ln * ln + wp.float64(8.0) * r * ln + TWO * r * r * (ONE - ln),
-    )
+    if kind == LOG_SQ:
+        return wp.vec3d(
+            y * y * ln * ln,
+            TWO * y * ln * ln + TWO * y * r * ln,
+            TWO * ln * ln + wp.float64(8.0) * r * ln + TWO * r * r * (ONE - ln),
+        )
+    return wp.vec3d(wp.float64(wp.nan))

@@ -5,9 +5,10 @@ import warp as wp
 from cuda_kernels.bodies.affine import HALF, ZERO, Pose
 from cuda_kernels.bodies.integrators import FRESH
 from cuda_kernels.joints import slots
-from cuda_kernels.joints.laws import GIVEN, OFF, QUADRATIC, SINE, evaluate
+from cuda_kernels.joints.laws import GIVEN, OFF, QUADRATIC, SINE, evaluate, is_limit
 from cuda_kernels.joints.measured_rows import MeasuredRows, parameters, row_value
-from cuda_kernels.joints.row_memory import EXACT, FOLLOWS, LIGHT, STORING, Acting, Memory, has, is_limit
+from cuda_kernels.joints.row_laws import EXACT, FOLLOWS, LIGHT, STORING, RowLaws, has
+from cuda_kernels.joints.row_memory import Memory
 from cuda_kernels.joints.rows import Rows, residual
 
 wp.set_module_options({"enable_backward": False, "max_unroll": 4})
@@ -19,7 +20,7 @@ ENDLESS = wp.constant(wp.float64(wp.inf))
 
 @wp.func
 def gain_of(
-    acting: Acting, rows: MeasuredRows, memory: Memory, fresh: wp.bool, e: wp.int32, values: wp.array(dtype=wp.float64),
+    row_laws: RowLaws, rows: MeasuredRows, memory: Memory, fresh: wp.bool, e: wp.int32, values: wp.array(dtype=wp.float64),
     per: wp.float64, ch2: wp.float64,
 ) -> wp.float64:
     law = rows.law[e]
@@ -30,35 +31,36 @@ def gain_of(
         return ZERO
     if law != QUADRATIC and law != SINE:
         return ENDLESS
-    damped = acting.damping[e] > ZERO
-    if has(acting, e, FOLLOWS) or memory.target[e] != acting.target[e] or memory.rate[e] != acting.rate[e]:
+    damped = row_laws.damping[e] > ZERO
+    if has(row_laws, e, FOLLOWS) or memory.target[e] != row_laws.target[e] or memory.rate[e] != row_laws.rate[e]:
         return ENDLESS
-    if damped and acting.rate[e] != ZERO:
+    if damped and row_laws.rate[e] != ZERO:
         return ENDLESS
     before = memory.history[0, e]
-    if has(acting, e, EXACT):
-        if wp.abs(before - p[slots.TARGET]) <= FAR * acting.tolerance[e]:
+    if has(row_laws, e, EXACT):
+        if wp.abs(before - p[slots.TARGET]) <= FAR * row_laws.tolerance[e]:
             return ZERO
         return ENDLESS
-    if not has(acting, e, STORING) or (damped and not has(acting, e, LIGHT)):
+    if not has(row_laws, e, STORING) or (damped and not has(row_laws, e, LIGHT)):
         return ENDLESS
     after = row_value(rows, e, values)
     way = after - before
-    mean = HALF * (after + before) - acting.target[e]
+    mean = HALF * (after + before) - row_laws.target[e]
     if law == QUADRATIC:
         held = mean
         if fresh:
-            held = after - acting.target[e]
-        return way * (acting.mass_stiffness[e] / ch2 * held + acting.stiffness[e] * mean) + acting.damping[e] * per * way * way
+            held = after - row_laws.target[e]
+        pull = row_laws.mass_stiffness[e] / ch2 * held + row_laws.stiffness[e] * mean
+        return way * pull + row_laws.damping[e] * per * way * way
     if fresh:
-        return evaluate(law, p, after)[1] * way / ch2 - HALF * acting.stiffness[e] * way * way
+        return evaluate(law, p, after)[1] * way / ch2 - HALF * row_laws.stiffness[e] * way * way
     return (evaluate(law, p, after)[0] - evaluate(law, p, before)[0]) / ch2
 
 
 @wp.kernel
 def row_gains(
     first: wp.int32,
-    acting: Acting,
+    row_laws: RowLaws,
     rows: MeasuredRows,
     memory: Memory,
     values: wp.array(dtype=wp.float64),
@@ -71,8 +73,8 @@ def row_gains(
     """gain (R,) [J] in the step that ends at measured values (m,), infinite where there is no potential, by the bodies' modes
     (n,); weights and `scale` as `set_laws` has them."""
     e = wp.tid() + first
-    child = acting.child[e]
-    gain[e] = gain_of(acting, rows, memory, mode[child] == FRESH, e, values, weights[of[child], 0, 7], scale[child])
+    child = row_laws.child[e]
+    gain[e] = gain_of(row_laws, rows, memory, mode[child] == FRESH, e, values, weights[of[child], 0, 7], scale[child])
 
 
 @wp.func

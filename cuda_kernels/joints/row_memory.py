@@ -7,65 +7,40 @@ Mirrors `JointSystem.laws` and `JointSystem.remember` of ``abd/joints/rows/syste
 import warp as wp
 
 from cuda_kernels.bodies.affine import HALF, ONE, ZERO
-from cuda_kernels.bodies.integrators import SMOOTH
 from cuda_kernels.joints import laws, slots
-from cuda_kernels.joints.laws import BARRIER, CUBIC, FRICTION, GIVEN, LINEAR, OFF, ONE_SIDED, SATURATED, evaluate
+from cuda_kernels.joints.laws import BARRIER, FRICTION, GIVEN, LINEAR, OFF, ONE_SIDED, SATURATED, evaluate, is_limit
 from cuda_kernels.joints.measured_rows import MeasuredRows, parameters, row_value
 from cuda_kernels.joints.measures import Measures, is_angle
+from cuda_kernels.joints.row_laws import (
+    ACTIVE,
+    ARMATURE,
+    DRIVEN,
+    ELASTIC,
+    EXACT,
+    FOLLOWS,
+    GAP,
+    LIMIT,
+    LOSING,
+    METRES,
+    MOVING,
+    RADIANS,
+    RESOLVED,
+    TURNING,
+    RowLaws,
+    has,
+    share_of,
+    steps_of,
+)
 from cuda_kernels.joints.rows import Rows
 from cuda_kernels.parallel.chunks import CHUNK, item
 
 wp.set_module_options({"enable_backward": False, "max_unroll": 4})
 LOADED_FOR = ("joints",)
 
-ACTIVE = wp.constant(1)
-EXACT = wp.constant(2)
-FOLLOWS = wp.constant(4)
-MOVING = wp.constant(8)
-ARMATURE = wp.constant(16)
-ELASTIC = wp.constant(32)
-LIMIT = wp.constant(64)
-DRIVEN = wp.constant(128)
-LOSING = wp.constant(256)
-METRES = wp.constant(512)
-RADIANS = wp.constant(1024)
-GAP = wp.constant(2048)
-TURNING = wp.constant(4096)
-STORING = wp.constant(8192)
-RESOLVED = wp.constant(16384)
-LIGHT = wp.constant(32768)
 REACH = wp.constant(wp.float64(2.0))
 WIDEST = wp.constant(wp.float64(1.0e300))
 ROW_SUMS = 3
 """energy; work of drives; work of friction and damping: then the largest residuals [m], [rad]."""
-
-
-@wp.struct
-class Acting:
-    """What acts in the rows (R,), as in `abd.joints.rows.system.Acting`, SI; parent, child: bodies of a row, -1 for the world.
-
-    `flags` adds up: ACTIVE, EXACT, FOLLOWS, MOVING (a drive whose target moves on), ARMATURE, ELASTIC (stores the energy of
-    a spring), LIMIT (a limit that is not exact), DRIVEN (does work), LOSING (loses it), METRES or RADIANS (its residual
-    counts), GAP (one-sided, held by its type), TURNING (an angle that a drive without a gain sets), STORING (of a role that
-    stores energy), RESOLVED (its force follows the trapezoidal rule), LIGHT (what its damper takes is
-    known). shares (4,): `abd.potentials.integrators.Scheme.shares`.
-    """
-
-    law: wp.array(dtype=wp.int32)
-    flags: wp.array(dtype=wp.int32)
-    mass_stiffness: wp.array(dtype=wp.float64)
-    stiffness: wp.array(dtype=wp.float64)
-    damping: wp.array(dtype=wp.float64)
-    effort: wp.array(dtype=wp.float64)
-    bound: wp.array(dtype=wp.float64)
-    sign: wp.array(dtype=wp.float64)
-    distance: wp.array(dtype=wp.float64)
-    tolerance: wp.array(dtype=wp.float64)
-    target: wp.array(dtype=wp.float64)
-    rate: wp.array(dtype=wp.float64)
-    parent: wp.array(dtype=wp.int32)
-    child: wp.array(dtype=wp.int32)
-    shares: wp.array(dtype=wp.float64)
 
 
 @wp.struct
@@ -79,17 +54,6 @@ class Memory:
     p: wp.array2d(dtype=wp.float64)
     target: wp.array(dtype=wp.float64)
     rate: wp.array(dtype=wp.float64)
-
-
-@wp.func
-def has(acting: Acting, e: wp.int32, flag: wp.int32) -> wp.bool:
-    return (acting.flags[e] & flag) != 0
-
-
-@wp.func
-def is_limit(law: wp.int32) -> wp.bool:
-    """Whether a law is that of an end of a range or of a gap."""
-    return law == BARRIER or law == ONE_SIDED or law == CUBIC
 
 
 @wp.kernel
@@ -113,33 +77,10 @@ def row_values(
     history[0, e] = row_value(rows, e, values)
 
 
-@wp.func
-def steps_of(acting: Acting, mode: wp.array(dtype=wp.int32), e: wp.int32) -> wp.int32:
-    """Row of a scheme's weights (2, 9) by which a row measures rates (`abd.potentials.integrators.row_weights`)."""
-    parent = acting.parent[e]
-    if mode[acting.child[e]] != SMOOTH:
-        return 0
-    if parent >= 0:
-        if mode[parent] != SMOOTH:
-            return 0
-    return 1
-
-
-@wp.func
-def share_of(acting: Acting, mode: wp.array(dtype=wp.int32), e: wp.int32) -> wp.float64:
-    """By which the stiffness of a row counts in the step (`abd.joints.rows.springs`)."""
-    if not has(acting, e, RESOLVED):
-        return ONE
-    least = mode[acting.child[e]]
-    if acting.parent[e] >= 0:
-        least = wp.min(least, mode[acting.parent[e]])
-    return acting.shares[least]
-
-
 @wp.kernel
 def set_laws(
     first: wp.int32,
-    acting: Acting,
+    row_laws: RowLaws,
     memory: Memory,
     weights: wp.array3d(dtype=wp.float64),
     mode: wp.array(dtype=wp.int32),
@@ -151,9 +92,9 @@ def set_laws(
     """Laws (R,) and parameters (R, 8) of a step with the integrator's weights (s, 2, 9), `of` which scheme every body has one,
     the bodies' modes, and `scale` (n,) = c h^2 [s^2] of theirs; `slow`: speed below which friction counts as static."""
     e = wp.tid() + first
-    ch2 = scale[acting.child[e]]
-    w = weights[of[acting.child[e]], steps_of(acting, mode, e)]
-    law = acting.law[e]
+    ch2 = scale[row_laws.child[e]]
+    w = weights[of[row_laws.child[e]], steps_of(row_laws, mode, e)]
+    law = row_laws.law[e]
     now = memory.history[0, e]
     before = memory.history[1, e]
     held_multiplier = memory.multiplier[e]
@@ -161,14 +102,14 @@ def set_laws(
     last = w[4] * now + w[5] * before
     ahead = last + memory.rate[e] / per_step
     target = memory.target[e]
-    if has(acting, e, TURNING):
+    if has(row_laws, e, TURNING):
         target = wp.clamp(target, now - REACH, now + REACH)
-    if has(acting, e, FOLLOWS):
+    if has(row_laws, e, FOLLOWS):
         target = now
-    if has(acting, e, MOVING):
+    if has(row_laws, e, MOVING):
         target = ahead
-    damped = ch2 * acting.damping[e] * per_step
-    elastic = acting.mass_stiffness[e] + ch2 * share_of(acting, mode, e) * acting.stiffness[e]
+    damped = ch2 * row_laws.damping[e] * per_step
+    elastic = row_laws.mass_stiffness[e] + ch2 * share_of(row_laws, mode, e) * row_laws.stiffness[e]
     K = elastic + damped
     centre = target
     if K > ZERO:
@@ -177,49 +118,49 @@ def set_laws(
     p[slots.STRENGTH] = K
     p[slots.CENTRE] = centre
     p[slots.TARGET] = centre
-    held = has(acting, e, EXACT) and K > ZERO
+    held = has(row_laws, e, EXACT) and K > ZERO
     if held:
         p[slots.CENTRE] = centre - ch2 * held_multiplier / K
     if law == SATURATED:
-        p[slots.EFFORT] = ch2 * wp.min(acting.effort[e], WIDEST)
+        p[slots.EFFORT] = ch2 * wp.min(row_laws.effort[e], WIDEST)
     if is_limit(law):
-        bound = acting.bound[e]
-        sign = acting.sign[e]
+        bound = row_laws.bound[e]
+        sign = row_laws.sign[e]
         p[slots.STRENGTH] = elastic
         p[slots.CENTRE] = bound
         p[slots.SIGN] = sign
-        p[slots.WIDTH] = acting.distance[e]
+        p[slots.WIDTH] = row_laws.distance[e]
         # damped is the way since the last state, in whose units the rate is 1 / h
-        p[slots.DAMPING] = ch2 * acting.damping[e] * w[7]
+        p[slots.DAMPING] = ch2 * row_laws.damping[e] * w[7]
         p[slots.LAST_GAP] = sign * (now - bound)
         p[slots.BOUND] = bound
         if held:
             p[slots.CENTRE] = bound + sign * ch2 * held_multiplier / elastic
     if law == FRICTION:
-        p[slots.STRENGTH] = ch2 * acting.effort[e]
+        p[slots.STRENGTH] = ch2 * row_laws.effort[e]
         p[slots.CENTRE] = last
         p[slots.SMOOTHING] = slow / per_step
         p[slots.AIM] = last + memory.history[2, e] / per_step
     if law == LINEAR:
-        p[slots.STRENGTH] = ch2 * wp.clamp(target, -acting.effort[e], acting.effort[e])
-    if has(acting, e, ARMATURE):
+        p[slots.STRENGTH] = ch2 * wp.clamp(target, -row_laws.effort[e], row_laws.effort[e])
+    if has(row_laws, e, ARMATURE):
         # J times the rate of the rate, by the same differences
         inertial = last + (w[4] * memory.history[2, e] + w[5] * memory.history[3, e]) / per_step
         p[slots.STRENGTH] = p[slots.STRENGTH] * ch2 * per_step * per_step
         p[slots.CENTRE] = inertial
         p[slots.TARGET] = inertial
-    if has(acting, e, EXACT):
-        p[slots.TOLERANCE] = acting.tolerance[e]
+    if has(row_laws, e, EXACT):
+        p[slots.TOLERANCE] = row_laws.tolerance[e]
     if law == GIVEN:
         # what the host needs to give the others, by a user's function of value and speed
         p[slots.PER_STEP] = per_step
         p[slots.LAST] = last
         p[slots.BEGIN] = now
     if law == BARRIER:
-        if not has(acting, e, FOLLOWS):
+        if not has(row_laws, e, FOLLOWS):
             p[slots.OPENING] = slow / w[7]
-        p[slots.GAP_AIM] = p[slots.LAST_GAP] + acting.sign[e] * memory.history[2, e] / w[7]
-    if not has(acting, e, ACTIVE):
+        p[slots.GAP_AIM] = p[slots.LAST_GAP] + row_laws.sign[e] * memory.history[2, e] / w[7]
+    if not has(row_laws, e, ACTIVE):
         law = OFF
     rows.law[e] = law
     for slot in range(slots.COUNT):
@@ -229,7 +170,7 @@ def set_laws(
 @wp.kernel
 def mark_limited(
     first: wp.int32,
-    acting: Acting,
+    row_laws: RowLaws,
     rows: MeasuredRows,
     values: wp.array(dtype=wp.float64),
     flags: wp.array(dtype=wp.int32),
@@ -238,9 +179,9 @@ def mark_limited(
     e = wp.tid() + first
     if is_limit(rows.law[e]):
         if evaluate(rows.law[e], parameters(rows, e), row_value(rows, e, values))[1] != ZERO:
-            flags[acting.child[e]] = 1
-            if acting.parent[e] >= 0:
-                flags[acting.parent[e]] = 1
+            flags[row_laws.child[e]] = 1
+            if row_laws.parent[e] >= 0:
+                flags[row_laws.parent[e]] = 1
 
 
 @wp.kernel
@@ -273,7 +214,7 @@ def find_closed(
 @wp.kernel
 def remember(
     first: wp.int32,
-    acting: Acting,
+    row_laws: RowLaws,
     rows: MeasuredRows,
     values: wp.array(dtype=wp.float64),
     weights: wp.array3d(dtype=wp.float64),
@@ -302,24 +243,24 @@ def remember(
             x = row_value(rows, e, values)
             law = rows.law[e]
             p = parameters(rows, e)
-            ch2 = scale[acting.child[e]]
-            if has(acting, e, RESOLVED):
+            ch2 = scale[row_laws.child[e]]
+            if has(row_laws, e, RESOLVED):
                 # as it acts
-                more = (ONE - share_of(acting, mode, e)) * ch2 * acting.stiffness[e]
+                more = (ONE - share_of(row_laws, mode, e)) * ch2 * row_laws.stiffness[e]
                 K = p[slots.STRENGTH] + more
-                p[slots.CENTRE] = (p[slots.STRENGTH] * p[slots.CENTRE] + more * acting.target[e]) / K
+                p[slots.CENTRE] = (p[slots.STRENGTH] * p[slots.CENTRE] + more * row_laws.target[e]) / K
                 p[slots.TARGET] = p[slots.CENTRE]
                 p[slots.STRENGTH] = K
             now = memory.history[0, e]
             before = memory.history[1, e]
-            w = weights[of[acting.child[e]], steps_of(acting, mode, e)]
+            w = weights[of[row_laws.child[e]], steps_of(row_laws, mode, e)]
             rate = w[6] * (x - now) + w[8] * (before - now)
 
             carried = p[slots.TARGET] - p[slots.CENTRE]
-            if acting.law[e] == ONE_SIDED:
-                carried = acting.sign[e] * (p[slots.CENTRE] - p[slots.BOUND])
+            if row_laws.law[e] == ONE_SIDED:
+                carried = row_laws.sign[e] * (p[slots.CENTRE] - p[slots.BOUND])
             multiplier = ZERO
-            if has(acting, e, EXACT) and has(acting, e, ACTIVE):
+            if has(row_laws, e, EXACT) and has(row_laws, e, ACTIVE):
                 multiplier = p[slots.STRENGTH] * carried / ch2
             memory.multiplier[e] = multiplier
             memory.history[3, e] = memory.history[2, e]
@@ -330,14 +271,14 @@ def remember(
             for slot in range(slots.COUNT):
                 memory.p[e, slot] = p[slot]
 
-            off_target = x - acting.target[e]
+            off_target = x - row_laws.target[e]
             force = -evaluate(law, p, x)[1] / ch2
             kept = ZERO
-            if has(acting, e, ELASTIC) and law != OFF:
-                stiffness = acting.mass_stiffness[e] / ch2 + acting.stiffness[e]
+            if has(row_laws, e, ELASTIC) and law != OFF:
+                stiffness = row_laws.mass_stiffness[e] / ch2 + row_laws.stiffness[e]
                 energy = energy + HALF * stiffness * off_target * off_target
                 kept = -stiffness * off_target
-            if has(acting, e, LIMIT) and law != OFF:
+            if has(row_laws, e, LIMIT) and law != OFF:
                 undamped = p
                 undamped[slots.DAMPING] = ZERO
                 if law == BARRIER:
@@ -345,25 +286,25 @@ def remember(
                 pushed = evaluate(law, undamped, x)
                 energy = energy + pushed[0] / ch2
                 kept = kept - pushed[1] / ch2
-            if has(acting, e, ARMATURE) and law != OFF:
-                energy = energy + HALF * acting.mass_stiffness[e] * rate * rate
+            if has(row_laws, e, ARMATURE) and law != OFF:
+                energy = energy + HALF * row_laws.mass_stiffness[e] * rate * rate
             pushes = force - kept
             acted = pushes
             if w[8] != ZERO:
                 acted = HALF * (memory.history[4, e] + pushes)
             memory.history[4, e] = pushes
             work = acted * (x - now)
-            if has(acting, e, DRIVEN):
+            if has(row_laws, e, DRIVEN):
                 driven = driven + work
-            if has(acting, e, LOSING):
+            if has(row_laws, e, LOSING):
                 lost = lost + work
 
             deviation = wp.abs(off_target)
-            if has(acting, e, GAP):
-                deviation = wp.max(ZERO, acting.sign[e] * (acting.bound[e] - x))
-            if has(acting, e, METRES):
+            if has(row_laws, e, GAP):
+                deviation = wp.max(ZERO, row_laws.sign[e] * (row_laws.bound[e] - x))
+            if has(row_laws, e, METRES):
                 metres = wp.max(metres, deviation)
-            if has(acting, e, RADIANS):
+            if has(row_laws, e, RADIANS):
                 radians = wp.max(radians, deviation)
     partial[0, chunk] = energy
     partial[1, chunk] = driven

@@ -6,7 +6,7 @@ from cuda_kernels.bodies.affine import Pose
 from cuda_kernels.bodies.free_motion import torque_of
 from cuda_kernels.bodies.integrators import TOUCHING
 from cuda_kernels.joints.measured_rows import MeasuredRows, row_value, term
-from cuda_kernels.joints.row_memory import Acting, share_of
+from cuda_kernels.joints.row_laws import RowLaws, share_of
 
 wp.set_module_options({"enable_backward": False, "max_unroll": 4})
 LOADED_FOR = ("joints",)
@@ -18,7 +18,7 @@ def pull(
     body: wp.array(dtype=wp.int32),
     starts: wp.array(dtype=wp.int32),
     entries: wp.array(dtype=wp.int32),
-    acting: Acting,
+    row_laws: RowLaws,
     rows: MeasuredRows,
     mode: wp.array(dtype=wp.int32),
     values: wp.array(dtype=wp.float64),
@@ -38,8 +38,8 @@ def pull(
     if mode[b] > TOUCHING:
         for i in range(starts[k], starts[k + 1]):
             e = entries[i] // 2
-            size = -acting.stiffness[e] * (row_value(rows, e, values) - acting.target[e])
-            share = share_of(acting, mode, e)
+            size = -row_laws.stiffness[e] * (row_value(rows, e, values) - row_laws.target[e])
+            share = share_of(row_laws, mode, e)
             for t in range(rows.starts[e], rows.starts[e + 1]):
                 m = rows.term_measure[t]
                 each = size * term(rows, t, values)[1]

@@ -95,7 +95,7 @@ class Control:
 
     converged; length: of the step [s]; settled: efforts in joints; tolerance: of Newton's method [m/s]; small: within it;
     farther, stretch: see `abd.backends.reference.caution`; share: of the bounds of curvature; reached: speed with which it
-    converged [m/s]; residual: largest change of a velocity by what forces are off [m/s]; loosely: speed and residual that are
+    converged [m/s]; residual: largest change of a velocity by what forces are off [m/s]; loose: speed and residual that are
     well enough, where contacts rub, balanced: residual below which forces balance there, 0 without [m/s]; moved: largest
     displacement of the full step [m]; speed: the same per unit of alpha, of the path; limit: largest safe alpha, alpha: the
     present one; slope: g.d; change, size: of the energy. Of the line search: rising: the energy at the trial; waits: that rise
@@ -120,7 +120,7 @@ class Control:
     stretch: wp.array(dtype=wp.float64)
     reached: wp.array(dtype=wp.float64)
     residual: wp.array(dtype=wp.float64)
-    loosely: wp.array(dtype=wp.float64)
+    loose: wp.array(dtype=wp.float64)
     balanced: wp.array(dtype=wp.float64)
     moved: wp.array(dtype=wp.float64)
     speed: wp.array(dtype=wp.float64)

@@ -41,7 +41,7 @@ def begin_islands(first: wp.int32, c: Control, asleep: wp.array(dtype=wp.int32))
     c.farther[w] = ONE
     c.settled[w] = ONE
     c.reached[w] = ZERO
-    c.loosely[w] = ZERO
+    c.loose[w] = ZERO
     c.balanced[w] = ZERO
     c.tolerance[w] = c.at[TOLERANCE]
 
@@ -69,7 +69,7 @@ def body_tolerances(
     enough: wp.array(dtype=wp.float64),
     off: wp.array(dtype=wp.float64),
     out: wp.array(dtype=wp.float64),
-    loosely: wp.array(dtype=wp.float64),
+    loose: wp.array(dtype=wp.float64),
     balanced: wp.array(dtype=wp.float64),
 ):
     """Newton's tolerance [m/s] of every body: the one of friction for those that move, `rubbing` in joints, or have frozen
@@ -80,7 +80,7 @@ def body_tolerances(
     if group[b + 1] > group[b]:
         frozen = segment[group[b + 1]] > segment[group[b]]
     rubs = frozen or (rubbing[b] != 0 and held[b] == 0)
-    loosely[b] = wp.where(frozen, enough[b], ZERO)
+    loose[b] = wp.where(frozen, enough[b], ZERO)
     balanced[b] = wp.where(frozen or c.at[RUBS] == c.at[TOLERANCE], off[b], ZERO)
     out[b] = wp.where(rubs, c.at[RUBS], c.at[TOLERANCE])
 
@@ -228,7 +228,7 @@ RELENT = wp.constant(wp.float64(1.5))
 def within(c: Control, w: wp.int32, speed: wp.float64) -> bool:
     """Whether a direction of this vertex speed [m/s], and what forces are off, end the minimisation of an island."""
     balanced = c.balanced[w] == ZERO or c.residual[w] <= c.balanced[w] or speed <= UNSEEN * c.tolerance[w]
-    return (speed <= c.tolerance[w] and balanced) or wp.max(speed, c.residual[w]) <= c.loosely[w]
+    return (speed <= c.tolerance[w] and balanced) or wp.max(speed, c.residual[w]) <= c.loose[w]
 
 
 @wp.kernel

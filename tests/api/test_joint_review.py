@@ -58,7 +58,7 @@ def test_a_coupling_rests_while_any_of_its_joints_is_off(off):
         simulation.step()
     assert simulation.couplings["gear"].force == 0.0
     simulation.joints[f"on arm{off}"].active = True
-    assert simulation.backend.system.acting.active.all()
+    assert simulation.backend.system.row_laws.active.all()
 
 
 @pytest.mark.parametrize("integrator", ["bdf1", "bdf2"])

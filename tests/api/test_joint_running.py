@@ -383,8 +383,8 @@ def test_distances_of_limits_are_inherited_from_the_scene():
             coordinate={"z": {"range": (-2, 2), "limit_distance": 0.03}},
         )
         scene.add_spherical("b", "world", "b2", anchor=(0, 2, 0), max_tilt=0.5)
-        acting = Simulation(scene, "numpy").backend.system.acting
-        return acting.distance[acting.law == Law.BARRIER].tolist()
+        row_laws = Simulation(scene, "numpy").backend.system.row_laws
+        return row_laws.distance[row_laws.law == Law.BARRIER].tolist()
 
     assert distances() == [0.01, 0.01, 0.03, 0.03, 0.01]
     assert distances(limit_angle=0.02, limit_distance=0.05) == [0.02, 0.02, 0.03, 0.03, 0.02]

@@ -176,3 +176,51 @@ def test_a_joint_is_moved_to_another_body(device):
     assert sum(shared) == pytest.approx(2.0 * 0.2, rel=1e-6)
     force = np.array(other.joints["hook"].wrench()[0])
     assert np.linalg.norm(force) > 0.1
+
+
+def slope(*order: str) -> abd.Scene:
+    """Two blocks, one on the other, that stick on a slope, listed in an order."""
+    scene = abd.Scene("slope", gravity=(2.0, 0.5, -9.0), solver={"dt": 0.01})
+    scene.add_material("default", mu=0.5)
+    bodies = {
+        "ground": {"box": (2, 2, 0.1), "kind": "static", "position": (0, 0, -0.1)},
+        "low": {"box": (0.3, 0.3, 0.1), "mass": 2.0, "position": (0, 0, 0.0002)},
+        "high": {"box": (0.2, 0.2, 0.1), "mass": 1.0, "position": (0.02, 0, 0.1004)},
+    }
+    for name in order:
+        scene.add_body(name, **bodies[name])
+    return scene
+
+
+def told_by_names(sim: abd.Simulation, name: str) -> list[tuple[str, str]]:
+    """Bodies of the pairs of a table in the saved state."""
+    names = sim.model.bodies.names
+    return [(names[k // len(names)], names[k % len(names)]) for k in sim.checkpoint()["extra"][name].tolist()]
+
+
+@pytest.mark.parametrize("device", DEVICES)
+def test_bodies_in_another_order_keep_what_their_pairs_remember(device):
+    """Pairs whose bodies change places: laws of their own, contacts that last, and springs of friction, which are seen from the
+    other body then, with a static body first or last."""
+    sim = abd.Simulation(slope("ground", "low", "high"), device=device)
+    for _ in range(40):
+        sim.step()
+    other = sim.recompiled(slope("high", "low", "ground"))
+    for name in ("law_key", "lasted_key"):
+        before, after = ({frozenset(pair) for pair in told_by_names(one, name)} for one in (sim, other))
+        assert before == after and len(before) == 2, name
+    assert set(told_by_names(sim, "stick_key")) == {("low", "ground"), ("low", "high")}
+    assert set(told_by_names(other, "stick_key")) == {("low", "ground"), ("high", "low")}
+    for _ in range(5):
+        sim.step(), other.step()
+        same(sim, other, sim.bodies, 1e-9)
+    back = other.recompiled(slope("ground", "low", "high"))
+    other.step(), back.step()
+    same(other, back, sim.bodies, 1e-9)
+
+
+def test_bodies_in_another_order_keep_their_switches():
+    sim = abd.Simulation(slope("ground", "low", "high"), device="numpy")
+    sim.pair("low", "high").enabled = False
+    other = sim.recompiled(slope("high", "low", "ground"))
+    assert not other.pair("low", "high").enabled and other.pair("low", "ground").enabled

@@ -15,7 +15,7 @@ from on_device import NAME
 import cuda_kernels
 from abd.backends.answers import LOOSEST
 from abd.backends.device.device import Device
-from abd.backends.linear import elimination, linear
+from abd.backends.linear import elimination, linear, orders
 from abd.backends.linear.conjugate_gradients import DOUBT_EVERY
 from abd.backends.linear.elimination import Elimination
 from abd.backends.linear.linear import LinearSolver
@@ -110,7 +110,7 @@ def test_the_order_is_that_of_a_complete_factor(graph):
     place = scipy.sparse.linalg.splu(
         A, permc_spec="MMD_AT_PLUS_A", diag_pivot_thresh=0.0, options={"SymmetricMode": True}
     ).perm_c
-    order = elimination.minimum_degree(scipy.sparse.csr_matrix((np.ones(len(ends[0]), bool), tuple(ends)), shape=(size, size)))
+    order = orders.minimum_degree(scipy.sparse.csr_matrix((np.ones(len(ends[0]), bool), tuple(ends)), shape=(size, size)))
     np.testing.assert_array_equal(place[order], np.arange(size))
 
 

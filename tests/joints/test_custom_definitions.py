@@ -32,12 +32,6 @@ pytestmark = pytest.mark.device
 devices = pytest.mark.parametrize("device", ["numpy", NAME])
 
 
-@pytest.fixture
-def define():
-    """`abd.joint_type`; its types are forgotten after the test."""
-    return abd.joint_type
-
-
 # errors -----------------------------------------------------------------------------------------------------------
 
 

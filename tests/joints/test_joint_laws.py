@@ -127,7 +127,7 @@ def test_a_lock_holds_against_a_torque(device, enforcement):
     angle = arms.run(20)[-1, 0]
     if enforcement == "exact":
         assert abs(angle) < 1e-8
-        lock = arms.backend.system.acting.role == 4
+        lock = arms.backend.system.row_laws.role == 4
         assert arms.forces()[lock] == pytest.approx(0.5, rel=1e-6)
     else:
         joint = arms.model.joints[0]

@@ -57,5 +57,5 @@ def kept(table: MeasureTable, mask: np.ndarray) -> MeasureTable:
 
 def system_of(table: MeasureTable, rows: MeasuredRows, linear: Rows | None = None) -> JointSystem:
     """Measured rows, exact where their parameters say so, beside linear ones."""
-    acting = SimpleNamespace(exact=np.ones(len(rows), dtype=bool))
-    return JointSystem(compile_rows([]) if linear is None else linear, table, rows, acting, np.zeros(len(table)))
+    row_laws = SimpleNamespace(exact=np.ones(len(rows), dtype=bool))
+    return JointSystem(compile_rows([]) if linear is None else linear, table, rows, row_laws, np.zeros(len(table)))

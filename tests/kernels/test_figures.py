@@ -111,7 +111,7 @@ def test_a_step_of_joint_rows_is_set_and_remembered_as_defined(simulation):
     slide = simulation.joints["slider4"].coordinate()
     slide.apply_force(2.0)
     stepper, system, backend = simulation.stepper, simulation.stepper.joints, simulation.backend
-    assert {1, 2, 4, 6, 7} <= set(system.acting.law.tolist()) and system.linear.exact.any()
+    assert {1, 2, 4, 6, 7} <= set(system.row_laws.law.tolist()) and system.linear.exact.any()
     for force in (2.0, -3.0):
         slide.apply_force(force)
         before, start = stepper.memory.copy(), stepper.time

@@ -102,8 +102,8 @@ def test_a_repeated_chain_is_the_listed_one(keys):
     a, b = build_system(one), build_system(many)
     for name in ROWS:
         assert np.allclose(getattr(a.linear, name), getattr(b.linear, name), rtol=1e-13, atol=1e-13)
-    assert len(a.rows) == len(b.rows) and a.acting.name == b.acting.name
-    assert np.allclose(a.acting.mass_stiffness, b.acting.mass_stiffness, rtol=1e-13)
+    assert len(a.rows) == len(b.rows) and a.row_laws.name == b.row_laws.name
+    assert np.allclose(a.row_laws.mass_stiffness, b.row_laws.mass_stiffness, rtol=1e-13)
 
 
 @pytest.mark.parametrize("kind", TYPES)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from abd.joints.rows.change import settings_of
-from abd.joints.rows.system import Role
+from abd.joints.rows.row_laws import Role
 from abd.model import CoordinateSettings
 
 if TYPE_CHECKING:
@@ -245,7 +245,7 @@ class CoordinateView:
 
     def _rows(self, *roles: Role) -> np.ndarray:
         """Rows that act on it in some roles."""
-        a = self._simulation.backend.system.acting
+        a = self._simulation.backend.system.row_laws
         found = np.flatnonzero((a.joint == self.joint.index) & np.isin(a.role, roles) & (a.coupling < 0))
         return np.array([row for row in found if a.name[row] == self.name], dtype=int)
 

@@ -49,4 +49,4 @@ class CouplingView:
 
     @property
     def _row(self) -> int:
-        return int(np.flatnonzero(self.simulation.backend.system.acting.coupling == self.index)[0])
+        return int(np.flatnonzero(self.simulation.backend.system.row_laws.coupling == self.index)[0])

@@ -26,8 +26,8 @@ from abd.joints.rows.change import (
     settings_of,
     with_settings,
 )
+from abd.joints.rows.row_laws import Role
 from abd.joints.rows.stacks import stacks
-from abd.joints.rows.system import Role
 from abd.joints.types import TYPES
 from abd.model import WORLD, CoordinateSettings, Drive, Joint
 
@@ -160,14 +160,14 @@ class JointControl:
 
     def _set_functions(self, index: int, settings: CoordinateSettings, drive: Drive) -> None:
         """Give the drive's row its functions of time."""
-        acting = self._simulation.backend.system.acting
+        row_laws = self._simulation.backend.system.row_laws
         row = self._row(index, settings.name, _ROLES[drive.mode])
         target, rate = (None, drive.target) if drive.mode == "velocity" else (drive.target, drive.rate)
-        for functions, function in ((acting.target_of, target), (acting.rate_of, rate)):
+        for functions, function in ((row_laws.target_of, target), (row_laws.rate_of, rate)):
             functions.pop(row, None)
             if function is not None:
                 functions[row] = function
-        acting.revision += 1
+        row_laws.revision += 1
         if drive.mode in ("force", "pd"):
             now = of_body(self._simulation.stepper.time, self._joint(index).child)
             old, new = (np.array([[one.target(now)]]) for one in (settings.drive, drive))
@@ -185,9 +185,9 @@ class JointControl:
             self._simulation.model.joints[index] = with_settings(self._joint(index), fresh)
             self.rebuild([])
             return
-        acting = self._simulation.backend.system.acting
-        acting.target[self._row(index, coordinate, Role.APPLIED)] = force
-        acting.revision += 1
+        row_laws = self._simulation.backend.system.row_laws
+        row_laws.target[self._row(index, coordinate, Role.APPLIED)] = force
+        row_laws.revision += 1
         self._note(index, fresh)
 
     def place(self, requests: Mapping[tuple[int | str, int | str], float]) -> Assembly:
@@ -327,7 +327,7 @@ class JointControl:
         sim.forget_readings()
 
     def _row(self, index: int, coordinate: str, role: Role) -> int:
-        a = self._simulation.backend.system.acting
+        a = self._simulation.backend.system.row_laws
         found = np.flatnonzero((a.joint == index) & (a.role == role) & (a.coupling < 0))
         return next(int(row) for row in found if a.name[row] == coordinate)
 

@@ -11,7 +11,7 @@ from abd.joints.coordinates.readings import ACTING, BILATERAL, UNILATERAL
 from abd.joints.custom.custom import RowFlags
 from abd.joints.pieces.combined import Combined
 from abd.joints.rows.placement import body_pose
-from abd.joints.rows.system import Role
+from abd.joints.rows.row_laws import Role
 from abd.joints.rows.table import MeasureTable, linearize, tabulate, values
 from abd.joints.types import TYPES
 from abd.model import WORLD
@@ -189,7 +189,7 @@ class JointForces(JointFrames):
 
     @property
     def _acting(self):
-        return self.simulation.backend.system.acting
+        return self.simulation.backend.system.row_laws
 
     def _rows_of(self, *roles: Role) -> np.ndarray:
         """Measured rows of the joint in some roles."""

@@ -18,7 +18,7 @@ from abd.api.loads import Vector, three_numbers
 from abd.joint_list import JointList
 from abd.joints.rows.build import build_system
 from abd.joints.rows.change import Constant, settings_of, with_settings
-from abd.joints.rows.system import Role
+from abd.joints.rows.row_laws import Role
 from abd.model import WORLD, CoordinateSettings, Drive, Joint
 
 if TYPE_CHECKING:
@@ -116,11 +116,11 @@ class Springs:
     def move(self, index: int, point: np.ndarray) -> None:
         """Pull to another point (3,) [m] from the next step on."""
         sim = self.simulation
-        acting, joint = sim.backend.system.acting, sim.model.joints[index]
-        rows = np.flatnonzero((acting.joint == index) & (acting.role == Role.DRIVE))
+        row_laws, joint = sim.backend.system.row_laws, sim.model.joints[index]
+        rows = np.flatnonzero((row_laws.joint == index) & (row_laws.role == Role.DRIVE))
         for row in rows.tolist():
-            acting.target_of[row] = Constant(float(point["xyz".index(acting.name[row])]))
-        acting.revision += 1
+            row_laws.target_of[row] = Constant(float(point["xyz".index(row_laws.name[row])]))
+        row_laws.revision += 1
         for name, value in zip("xyz", point.tolist(), strict=True):
             joint = with_settings(joint, _pull(settings_of(joint, name), value))
         sim.model.joints[index] = joint

@@ -56,13 +56,13 @@ class Iteration:
 
     def begin(
         self, tolerance: float, rubs: float, h: float | np.ndarray, tightest: float, moving: np.ndarray | None = None,
-        loosely: float | np.ndarray = 0.0, balanced: float | np.ndarray = 0.0,
+        loose: float | np.ndarray = 0.0, balanced: float | np.ndarray = 0.0,
     ) -> bool:  # fmt: skip
         """Begin a minimisation; returns whether anything is awake.
 
         Args:
             tolerance: Newton's [m/s]; rubs: that of islands in which something rubs [m/s]; h: step [s], of all or (n,).
-            tightest: relative tolerance of the linear solves that decide; loosely: what is well enough [m/s], likewise;
+            tightest: relative tolerance of the linear solves that decide; loose: what is well enough [m/s], likewise;
                 balanced: by how much forces may be off where contacts rub [m/s], likewise, 0 without a bound.
             moving: (n,) bool, bodies whose islands take part; all without.
         """
@@ -85,7 +85,7 @@ class Iteration:
         apart = not isinstance(h, float)
         if own:
             # those that do not move count to an island that need not be of their world
-            self.enough.say(loosely)
+            self.enough.say(loose)
             self.forces_off.say(np.where(b.idle.mobile, balanced, 0.0) if isinstance(balanced, np.ndarray) else balanced)
         self._apart = apart
         self.graphs.run(("begin", own, apart, b.friction.segment.ptr), lambda: self._begin(own, apart))
@@ -122,7 +122,7 @@ class Iteration:
         frozen = b.idle.held, self.rubbing, friction.group, friction.segment, self.enough.array, self.forces_off.array
         self.device.launch(newton.body_tolerances, b.n, c, *frozen, b.scratch.a, b.scratch.b, b.scratch.row)
         b.islands.reduce(b.scratch.a, sums.MIN, c.tolerance)
-        b.islands.reduce(b.scratch.b, sums.MAX, c.loosely)
+        b.islands.reduce(b.scratch.b, sums.MAX, c.loose)
         b.islands.reduce(b.scratch.row, sums.MAX, c.balanced)
 
     def run(self, progress) -> Status:
@@ -278,7 +278,7 @@ class Iteration:
             (c.speed, sums.MAX, c.speed),
             (c.limit, sums.MIN, c.limit),
             (c.tolerance, sums.MIN, c.tolerance),
-            (c.loosely, sums.MIN, c.loosely),
+            (c.loose, sums.MIN, c.loose),
             (c.balanced, sums.MAX, c.balanced),
         ):
             b.islands.launch_carry(values, operation, out)

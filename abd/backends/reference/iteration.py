@@ -33,16 +33,16 @@ class Iteration:
 
     def begin(
         self, tolerance: float, rubs: float, h: float | np.ndarray, tightest: float, moving: np.ndarray | None = None,
-        loosely: float | np.ndarray = 0.0, balanced: float | np.ndarray = 0.0,
+        loose: float | np.ndarray = 0.0, balanced: float | np.ndarray = 0.0,
     ) -> bool:  # fmt: skip
         b = self.backend
-        self.lengths, self.free, self.loosely = np.full(b.n, h), np.ones(b.islands.count), np.zeros(b.islands.count)
+        self.lengths, self.free, self.loose = np.full(b.n, h), np.ones(b.islands.count), np.zeros(b.islands.count)
         self.tolerance = np.full(b.islands.count, tolerance)
         rubbing = b.system.rubbing_bodies
         rubbing = np.concatenate([b.friction.owners, rubbing[b.idle.mobile[rubbing]]])
         self.tolerance[b.islands.host[rubbing]] = rubs
         self.balanced, owners = np.full(b.islands.count, np.inf), b.friction.owners
-        self.loosely[b.islands.host[owners]] = np.full(b.n, loosely)[owners]
+        self.loose[b.islands.host[owners]] = np.full(b.n, loose)[owners]
         if np.any(balanced):
             bounded = owners if tolerance != rubs else np.flatnonzero(b.idle.mobile)
             self.balanced[b.islands.host[bounded]] = np.full(b.n, balanced)[bounded]
@@ -111,7 +111,7 @@ class Iteration:
     def _within(self, speed: np.ndarray, residual: np.ndarray) -> np.ndarray:
         """(islands,) whether directions of these vertex speeds, and what forces are off, end a minimisation [m/s]."""
         balanced = (residual <= self.balanced) | (speed <= UNSEEN * self.tolerance)
-        return ((speed <= self.tolerance) & balanced) | (np.maximum(speed, residual) <= self.loosely)
+        return ((speed <= self.tolerance) & balanced) | (np.maximum(speed, residual) <= self.loose)
 
     def _residual(self) -> np.ndarray:
         """(islands,) largest change of a body's velocity by what the forces on it are off [m/s]."""
@@ -208,7 +208,7 @@ class Iteration:
             caution.share = islands.carry(before, caution.share, np.maximum)
             self.tolerance = islands.carry(before, self.tolerance, np.minimum)
             self.at_end = islands.carry(before, self.at_end, np.maximum)
-            self.loosely = islands.carry(before, self.loosely, np.minimum)
+            self.loose = islands.carry(before, self.loose, np.minimum)
             self.balanced = islands.carry(before, self.balanced, np.minimum)
             caution.stretch = islands.carry(before, caution.stretch, np.minimum)
         b.idle.settle(self.converged)

@@ -45,4 +45,4 @@ class Springs:
             measures.measure_gradients, joints.measure_count, joints.measures, pose, self.nobody, *ends[1:], grain=256
         )
         some = self.bodies, self.starts, self.entries
-        launch(springs.pull, self.count, *some, self.memory.acting, joints.rows, mode, *ends, pose, out)
+        launch(springs.pull, self.count, *some, self.memory.row_laws, joints.rows, mode, *ends, pose, out)

@@ -17,10 +17,11 @@ from abd.joint_list import JointList
 from abd.joints.closure.link_graph import connected_labels
 from abd.joints.closure.own_spins import own_spins
 from abd.joints.rows.laws import LIMITS
+from abd.joints.rows.row_laws import Role
 from abd.joints.rows.rows import residual
 from abd.joints.rows.sizes import half_length
 from abd.joints.rows.springs import resolved, turns
-from abd.joints.rows.system import JointSystem, Role
+from abd.joints.rows.system import JointSystem
 from abd.joints.rows.table import linearize
 from abd.model import WORLD, Bodies, Kind, Model
 from abd.potentials.conservation import ALL, NOBODY
@@ -92,10 +93,10 @@ def mechanisms(model: Model, system: JointSystem) -> tuple[np.ndarray, np.ndarra
     bodies, joints = model.bodies, JointList.of(model.joints)
     if not len(joints):
         return np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64)
-    n, active, acting = len(bodies), joints.column("active").astype(bool), system.acting
+    n, active, row_laws = len(bodies), joints.column("active").astype(bool), system.row_laws
     holding = np.zeros(len(joints), dtype=bool)
     holding[system.linear.joint[system.linear.K.any(axis=1)]] = True
-    holding[acting.joint[acting.active & ~np.isin(acting.law, LIMITS)]] = True
+    holding[row_laws.joint[row_laws.active & ~np.isin(row_laws.law, LIMITS)]] = True
     ends, coupled = joints.bodies, []
     for coupling in model.couplings:
         of = [coupling.joint, *(term.joint for term in coupling.terms)]
@@ -118,7 +119,7 @@ def _vibrating(model: Model, system: JointSystem, joints: JointList) -> np.ndarr
     their vibrations is not for the slow motions of the mechanism to have. Penalties, which loads strain once, do not count."""
     fading = (turns(model, system) > SLOW) & ~resolved(model, system)
     out = np.zeros(len(joints), dtype=bool)
-    out[system.acting.joint[fading]] = True
+    out[system.row_laws.joint[fading]] = True
     return out
 
 
@@ -145,7 +146,7 @@ class _Holding:
     def __init__(self, model: Model, system: JointSystem, mechanism: np.ndarray, place: np.ndarray, size: np.ndarray):
         self.model, self.mechanism, self.place, self.size = model, mechanism, place, size
         self.held = np.zeros(len(place), dtype=bool)
-        a, rows = system.acting, system.rows
+        a, rows = system.row_laws, system.rows
         counted = a.active & ~np.isin(a.law, LIMITS)
         counted &= ~np.isin(a.role, (Role.FRICTION, Role.ARMATURE, Role.FORCE, Role.APPLIED))
         of_rows = np.zeros(len(system.table), dtype=bool)

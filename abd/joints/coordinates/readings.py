@@ -18,8 +18,9 @@ from abd.joints.rows import forces
 from abd.joints.rows.build import build_system
 from abd.joints.rows.forces import Applied
 from abd.joints.rows.measured_rows import evaluate as row_values
+from abd.joints.rows.row_laws import Role
 from abd.joints.rows.rows import residual
-from abd.joints.rows.system import JointMemory, JointSystem, Role
+from abd.joints.rows.system import JointMemory, JointSystem
 from abd.joints.rows.table import PORTION, MeasureTable, linearize, values
 from abd.model import WORLD, Model
 from abd.rotations import polar
@@ -105,7 +106,7 @@ class Readings:
     @cached_property
     def engaged(self) -> np.ndarray:
         """(R,) one-sided rows that pushed in the last step: gaps and ends of ranges."""
-        a = self.system.acting
+        a = self.system.row_laws
         return np.isin(a.role, (Role.GAP, Role.LOWER, Role.UPPER)) & (a.sign * self.row_force > 0.0)
 
     @cached_property
@@ -116,7 +117,7 @@ class Readings:
     @cached_property
     def _deviations(self) -> tuple[np.ndarray, np.ndarray]:
         """Sizes of the residuals of the linear rows (l,) and of the measured ones (R,)."""
-        linear, a, x = self.system.linear, self.system.acting, self.row_value
+        linear, a, x = self.system.linear, self.system.row_laws, self.row_value
         measured = np.where(a.role == Role.GAP, np.maximum(0.0, a.sign * (a.bound - x)), np.abs(x - a.target))
         F = self._linear_residual * linear.mask
         return np.sqrt(np.einsum("lk,lk->l", F, F)), measured
@@ -126,7 +127,7 @@ class Readings:
         """(j, 2) largest residual of the constraint rows that are lengths [m] and of those that are angles [rad]; of
         gaps, how far they are overrun."""
         out = np.zeros((len(self.reader.joints), 2))
-        linear, a = self.system.linear, self.system.acting
+        linear, a = self.system.linear, self.system.row_laws
         size, deviation = self._deviations
         np.maximum.at(out, (linear.joint, (~linear.is_point).astype(int)), size)
         mine = np.isin(a.role, HOLDING)
@@ -138,7 +139,7 @@ class Readings:
         """(2,) largest residual of all active joints and couplings [m], [rad]."""
         active = self.reader.joints.column("active").astype(bool)
         worst = np.where(active[:, None], self.residual, 0.0).max(axis=0, initial=0.0)
-        a = self.system.acting
+        a = self.system.row_laws
         coupled = (a.role == Role.COUPLING) & a.active
         np.maximum.at(worst, a.rotary[coupled].astype(int), self._deviations[1][coupled])
         return worst
@@ -158,7 +159,7 @@ class Readings:
             np.add.at(out, self.system.linear.joint, self._linear_wrenches(on))
         if len(self.system.rows):
             joint, each = self._measured_wrenches
-            role = self.system.acting.role[self.system.rows.term_row]
+            role = self.system.row_laws.role[self.system.rows.term_row]
             mine = slice(None) if roles is None else np.isin(role, roles)
             np.add.at(out, joint[mine], each[mine] if on == "child" else -each[mine])
         return out
@@ -227,7 +228,7 @@ class Readings:
             out, self.system.linear.joint, forces.linear_energies(self.system, self.applied, self._linear_residual)
         )
         each = forces.row_energies(self.system, self.applied, self.row_value, self.memory.history[2])
-        np.add.at(out, self.system.acting.joint, each)
+        np.add.at(out, self.system.row_laws.joint, each)
         return out
 
 

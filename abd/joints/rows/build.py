@@ -14,10 +14,11 @@ from abd.joints.rows.carried import masses_and_scales
 from abd.joints.rows.laws import Law
 from abd.joints.rows.measured_rows import Term, collect, factor, terms_of
 from abd.joints.rows.relations import ForceLaw
+from abd.joints.rows.row_laws import Role, RowLaws
 from abd.joints.rows.rows import EXACT_RATIO, compile_rows
 from abd.joints.rows.sizes import LINEAR_SHARE, MEASURED_SHARE, joint_sizes
 from abd.joints.rows.stacks import stacks
-from abd.joints.rows.system import Acting, JointSystem, Role
+from abd.joints.rows.system import JointSystem
 from abd.joints.rows.table import tabulate
 from abd.joints.types import TYPES
 from abd.model import CoordinateSettings, Coupling, Drive, Joint, Model
@@ -50,7 +51,7 @@ class _Builder:
         self.known: dict[tuple[int, str], int] = {}
         self.followers: dict[int, Callable[[np.ndarray], list[Measure]]] = {}
         self.rows: list[list[Term]] = []
-        self.acting: list[dict] = []
+        self.row_laws: list[dict] = []
         self.loads: dict[int, tuple[float, float]] = {}
         self.given: dict[int, ForceLaw] = {}
 
@@ -81,7 +82,7 @@ class _Builder:
         for one in module.combined(joint) if hasattr(module, "combined") else []:
             terms = [(self._shared(k, m), factor(w)) for m, w in zip(one.measures, one.weights, strict=True)]
             if one.law is not None:
-                self.given[len(self.acting)] = ForceLaw(one.law)
+                self.given[len(self.row_laws)] = ForceLaw(one.law)
                 self._add(terms, Role.FORCE, Law.GIVEN, k, one.name, one.rotary)
             elif one.holds:
                 self._stiff(k, joint, terms, Role.CONSTRAINT, one.name, one.rotary, target=one.rest)
@@ -140,14 +141,14 @@ class _Builder:
             )  # fmt: skip
         if s.friction > 0.0 or s.friction_load > 0.0:
             if s.friction_load > 0.0:
-                self.loads[len(self.acting)] = (s.friction, s.friction_load)
+                self.loads[len(self.row_laws)] = (s.friction, s.friction_load)
             self._add(terms, Role.FRICTION, Law.FRICTION, k, s.name, rotary, effort=s.friction)
         if s.armature > 0.0:
             self._add(terms, Role.ARMATURE, Law.QUADRATIC, k, s.name, rotary, mass_stiffness=s.armature)
         if s.drive is not None:
             self._drive(k, joint, terms, s, s.drive, rotary)
         if s.law is not None:
-            self.given[len(self.acting)] = ForceLaw(s.law)
+            self.given[len(self.row_laws)] = ForceLaw(s.law)
             self._add(terms, Role.FORCE, Law.GIVEN, k, s.name, rotary)
         if s.force is not None:
             self._add(terms, Role.APPLIED, Law.LINEAR, k, s.name, rotary, target=s.force)
@@ -222,7 +223,7 @@ class _Builder:
             self._stiff(coupling.joint, ruled, terms, Role.COUPLING, coupling.name, rotary)
         coupled = (coupling.joint, *(term.joint for term in coupling.terms))
         active = coupling.active and all(self.joints[one].active for one in coupled)
-        self.acting[-1].update(coupling=k, active=active)
+        self.row_laws[-1].update(coupling=k, active=active)
 
     # parts -------------------------------------------------------------------------------------------------------
 
@@ -271,7 +272,7 @@ class _Builder:
         }  # fmt: skip
         row.update(role=role, law=law, joint=k, name=name, rotary=rotary, target_of=target_of, rate_of=rate_of, **keys)
         self.rows.append(terms)
-        self.acting.append(row)
+        self.row_laws.append(row)
 
     def _tolerances(self, joint: np.ndarray, rotary: np.ndarray) -> np.ndarray:
         """(R,) residual to which exact rows are held, of rows that are angles or lengths at their joints (R,) [rad or m]."""
@@ -283,12 +284,12 @@ class _Builder:
 
     def finish(self) -> JointSystem:
         """The whole system."""
-        rows = self.acting
+        rows = self.row_laws
 
         def column(key, dtype=float):
             return np.array([row[key] for row in rows], dtype=dtype)
 
-        acting = Acting(
+        row_laws = RowLaws(
             role=column("role", np.int32),
             law=column("law", np.int32),
             joint=column("joint", np.int32),
@@ -313,7 +314,7 @@ class _Builder:
             linear=compile_rows(self.joints, self.masses, LINEAR_SHARE * self.scales),
             table=tabulate(self.joints, self.entries),
             rows=collect(self.rows),
-            acting=acting,
+            row_laws=row_laws,
             initial=np.array(self.initial, dtype=float),
             followers=self.followers,
             loads=self.loads,

@@ -117,7 +117,7 @@ def _measure_keys(table: MeasureTable) -> list[tuple]:
 
 
 def _row_keys(system: JointSystem) -> list[tuple]:
-    a = system.acting
+    a = system.row_laws
     return _occurrences(list(zip(a.coupling.tolist(), a.joint.tolist(), a.role.tolist(), a.name, strict=True)))
 
 

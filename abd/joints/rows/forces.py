@@ -13,7 +13,8 @@ import numpy as np
 from abd.by_bodies import OfBodies
 from abd.joints.rows import laws, slots
 from abd.joints.rows.laws import LIMITS, Law
-from abd.joints.rows.system import JointMemory, JointSystem, Role
+from abd.joints.rows.row_laws import Role
+from abd.joints.rows.system import JointMemory, JointSystem
 from abd.model import Settings
 
 SPRINGS = (Role.CONSTRAINT, Role.LOCK, Role.SPRING, Role.COUPLING)
@@ -77,7 +78,7 @@ def linear_energies(system: JointSystem, applied: Applied, F: np.ndarray) -> np.
 
 def row_energies(system: JointSystem, applied: Applied, x: np.ndarray, rate: np.ndarray) -> np.ndarray:
     """(R,) energies stored [J] in springs, penalties, barriers and rotors at values x and speeds `rate` (R,)."""
-    a = system.acting
+    a = system.row_laws
     on = applied.law != Law.OFF
     energy = np.where(_elastic(system) & on, 0.5 * _elasticity(system, applied) * (x - a.target) ** 2, 0.0)
     limits = _limits_alone(system, applied)
@@ -88,7 +89,7 @@ def row_energies(system: JointSystem, applied: Applied, x: np.ndarray, rate: np.
 
 def working_forces(system: JointSystem, applied: Applied, x: np.ndarray) -> np.ndarray:
     """(R,) forces with which the rows push their values x (R,) beyond what has a potential [N or N m]."""
-    a = system.acting
+    a = system.row_laws
     kept = np.where(_elastic(system), -_elasticity(system, applied) * (x - a.target), 0.0)
     kept = np.where(applied.law == Law.OFF, 0.0, kept) + row_forces(_limits_alone(system, applied), x)
     return row_forces(applied, x) - kept
@@ -104,7 +105,7 @@ def row_work(
     """
     if not len(before):
         return 0.0, 0.0
-    a, force = system.acting, working_forces(system, applied, after)
+    a, force = system.row_laws, working_forces(system, applied, after)
     work = np.where(smooth, 0.5 * (pushed + force), force) * (after - before)
     driven = np.isin(a.role, DOING)
     lost = ~driven & (a.role != Role.ARMATURE) & ~(a.exact & ~a.follows)
@@ -113,13 +114,13 @@ def row_work(
 
 def _elastic(system: JointSystem) -> np.ndarray:
     """(R,) rows that store the energy of a spring."""
-    a = system.acting
+    a = system.row_laws
     return np.isin(a.role, SPRINGS) & (a.law == Law.QUADRATIC) & ~a.exact & ~a.follows
 
 
 def _elasticity(system: JointSystem, applied: Applied) -> np.ndarray:
     """(R,) stiffness without what damping adds [N/m or N m/rad]."""
-    return system.acting.mass_stiffness / applied.ch2 + system.acting.stiffness
+    return system.row_laws.mass_stiffness / applied.ch2 + system.row_laws.stiffness
 
 
 def _limits_alone(system: JointSystem, applied: Applied) -> Applied:
@@ -127,5 +128,5 @@ def _limits_alone(system: JointSystem, applied: Applied) -> Applied:
     p = applied.p.copy()
     p[:, slots.DAMPING] = 0.0
     p[applied.law == Law.BARRIER, slots.OPENING] = 0.0
-    chosen = np.isin(applied.law, LIMITS) & ~system.acting.exact
+    chosen = np.isin(applied.law, LIMITS) & ~system.row_laws.exact
     return replace(applied, law=np.where(chosen, applied.law, Law.OFF), p=p)

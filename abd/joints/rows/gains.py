@@ -37,7 +37,7 @@ def row_gains(
         law: (R,), p: (R, 8) of the step of h (R,) [s], c h^2 (R,) [s^2], to `time` (R,) [s]; before, after: (R,) values of the
             rows; fresh: (R,) bool, in a `Mode.FRESH` step; light: (R,) bool, `abd.joints.rows.springs`.
     """
-    a = system.acting
+    a = system.row_laws
     moved = (a.rate != 0.0) & (a.damping > 0.0)
     for functions, constant in ((a.target_of, a.target), (a.rate_of, a.rate)):
         for row, function in functions.items():

@@ -52,8 +52,12 @@ class Law(IntEnum):
     GIVEN = 9
 
 
-LIMITS = (Law.BARRIER, Law.ONE_SIDED, Law.CUBIC)
-"""Of an end of a range or of a gap: `is_limit` of ``cuda_kernels/joints/row_memory.py``."""
+LIMITS = (
+    Law.BARRIER,
+    Law.ONE_SIDED,
+    Law.CUBIC,
+)
+"""Of an end of a range or of a gap: `is_limit` of the kernels."""
 
 
 def evaluate(

@@ -20,8 +20,9 @@ from abd.joints.rows import slots
 from abd.joints.rows.forces import SPRINGS
 from abd.joints.rows.laws import Law
 from abd.joints.rows.measured_rows import evaluate
+from abd.joints.rows.row_laws import Role
 from abd.joints.rows.rows import Rows
-from abd.joints.rows.system import JointSystem, Role
+from abd.joints.rows.system import JointSystem
 from abd.joints.rows.table import linearize
 from abd.model import WORLD, Kind, Model
 from abd.potentials.free_motion import FLAT, inertia, torque
@@ -36,13 +37,13 @@ LIGHT = 0.02
 def turns(model: Model, system: JointSystem) -> np.ndarray:
     """(R,) by how much what springs and compliant joints hold would vibrate in a step without other joints [rad], as the bodies
     stand at the start; 0 for other rows."""
-    return _lengths(model, system) * np.sqrt(system.acting.stiffness * _yields(model, system))
+    return _lengths(model, system) * np.sqrt(system.row_laws.stiffness * _yields(model, system))
 
 
 def light(model: Model, system: JointSystem) -> np.ndarray:
     """(R,) bool, springs and compliant joints whose dampers take less than `LIGHT` of a speed along them in a step: it is known
     as well as what springs hold."""
-    a = system.acting
+    a = system.row_laws
     out = (a.damping > 0.0) & (a.law == Law.QUADRATIC)
     out &= _lengths(model, system) * a.damping * _yields(model, system) < LIGHT
     out[[*a.target_of, *a.rate_of]] = False
@@ -57,7 +58,7 @@ def _lengths(model: Model, system: JointSystem) -> np.ndarray:
 def _yields(model: Model, system: JointSystem) -> np.ndarray:
     """(R,) what the two bodies of springs and compliant joints yield to forces along them [1/kg, 1/(kg m^2)], as far as what
     their joint holds beside them lets, and without other joints; 0 for other rows."""
-    a, linear = system.acting, system.linear
+    a, linear = system.row_laws, system.linear
     out, stiff = np.zeros(len(a.joint)), a.exact | (a.mass_stiffness > 0.0)
     which = np.flatnonzero(a.active & np.isin(a.role, SPRINGS) & (a.role != Role.COUPLING) & ~stiff)
     if not len(which):
@@ -127,7 +128,7 @@ def _straight_ways(model: Model, linear: Rows, chosen: np.ndarray, roots: np.nda
 
 def resolved(model: Model, system: JointSystem) -> np.ndarray:
     """(R,) bool, rows whose forces follow the trapezoidal rule: of springs and compliant joints with a rest of their own."""
-    a = system.acting
+    a = system.row_laws
     turn = turns(model, system)
     out = (turn > 0.0) & (turn <= RESOLVED) & (a.law == Law.QUADRATIC) & ~a.exact & ~a.follows
     # what is set anew in every step
@@ -139,7 +140,7 @@ def resolved(model: Model, system: JointSystem) -> np.ndarray:
 def pulls(system: JointSystem, which: np.ndarray, share: np.ndarray, q: np.ndarray, near: np.ndarray) -> np.ndarray:
     """(n, 12) sums over the rows `which` (k,) of bodies in states q (n, 12): force and torque [N, N m], and both times the rows'
     `share` (R,) in the incremental potential; `near` (m,): values near which angles are counted."""
-    n, t, rows, a = len(q), system.table, system.rows, system.acting
+    n, t, rows, a = len(q), system.table, system.rows, system.row_laws
     measured, child, parent = linearize(t, q, near)
     x, slope = evaluate(rows, measured)
     force, chosen = -a.stiffness * (x - a.target), np.isin(rows.term_row, which)
@@ -155,7 +156,7 @@ def pulls(system: JointSystem, which: np.ndarray, share: np.ndarray, q: np.ndarr
 def whole(system: JointSystem, which: np.ndarray, share: np.ndarray, p: np.ndarray, ch2: np.ndarray) -> np.ndarray:
     """Parameters (R, 8) of the laws of a step of c h^2 (R,) with the rows `which` (k,) as they act, not as their `share` (R,) in
     the incremental potential has them."""
-    a, p = system.acting, p.copy()
+    a, p = system.row_laws, p.copy()
     more = (1.0 - share[which]) * ch2[which] * a.stiffness[which]
     K = p[which, slots.STRENGTH] + more
     p[which, slots.CENTRE] = (p[which, slots.STRENGTH] * p[which, slots.CENTRE] + more * a.target[which]) / K

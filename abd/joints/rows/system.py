@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from enum import IntEnum
 from functools import cached_property
 
 import numpy as np
@@ -21,6 +20,7 @@ from abd.joints.rows.laws import LIMITS, Law
 from abd.joints.rows.measured_rows import MeasuredRows
 from abd.joints.rows.measured_rows import evaluate as row_values
 from abd.joints.rows.relations import ForceLaw
+from abd.joints.rows.row_laws import Role, RowLaws
 from abd.joints.rows.rows import Rows
 from abd.joints.rows.table import MeasureTable, carry, linearize, values
 
@@ -42,69 +42,6 @@ TURN = 2.5
 """Turn of an angle in a step [rad] from which on the step is too long: beyond half a turn nobody could tell the way round."""
 SETTLED = 1e-2
 """Share of friction's or a drive's largest force by which a last Newton step may change it."""
-
-
-class Role(IntEnum):
-    """What a row is there for."""
-
-    CONSTRAINT = 0
-    GAP = 1
-    LOWER = 2
-    UPPER = 3
-    LOCK = 4
-    DRIVE = 5
-    SPRING = 6
-    FORCE = 7
-    FRICTION = 8
-    ARMATURE = 9
-    COUPLING = 10
-    APPLIED = 11
-
-
-@dataclass
-class Acting:
-    """What acts in every measured row (R,); SI units, m or rad.
-
-    Attributes:
-        role: `Role`; law: `abd.joints.rows.laws.Law` of the row while it is active.
-        joint: (R,) joint, or the first one of a coupling; coupling: index of it, -1 for a joint's own row.
-        name: of the row, such as "x", or of the coordinate; rotary: (R,) bool.
-        active: (R,) bool; exact: (R,) bool.
-        mass_stiffness: K [kg or kg m^2]; kappa of barriers; S of cubic limits; rotor inertia of armatures.
-        stiffness, damping, effort: SI.
-        bound, sign, distance: of limits and gaps.
-        target: value to reach, rest of springs, force of force rows; rate: speed of the target.
-        target_of, rate_of: row -> function of t [s] that gives them.
-        revision: rises when targets or rates, or their functions, are changed.
-        follows: the target is the last value (brakes without an effort limit, passive drives), or moves on from it by
-            `rate` (velocity drives). Of a barrier: it is on its way to its range, or bounces, and lets what leaves it go.
-        restitution: of barriers, share of the speed that they give back.
-        tolerance: residual to which an exact row is held.
-    """
-
-    role: np.ndarray
-    law: np.ndarray
-    joint: np.ndarray
-    coupling: np.ndarray
-    name: list[str]
-    rotary: np.ndarray
-    active: np.ndarray
-    exact: np.ndarray
-    mass_stiffness: np.ndarray
-    stiffness: np.ndarray
-    damping: np.ndarray
-    effort: np.ndarray
-    bound: np.ndarray
-    sign: np.ndarray
-    distance: np.ndarray
-    target: np.ndarray
-    rate: np.ndarray
-    follows: np.ndarray
-    restitution: np.ndarray
-    tolerance: np.ndarray
-    target_of: dict[int, Callable[[float], float]] = field(default_factory=dict)
-    rate_of: dict[int, Callable[[float], float]] = field(default_factory=dict)
-    revision: int = 0
 
 
 HISTORY = 5
@@ -138,7 +75,7 @@ class JointSystem:
 
     Attributes:
         linear: vector rows with a constant Hessian (`abd.joints.rows.rows`).
-        table: measures; rows: measured rows over them; acting: what acts in those.
+        table: measures; rows: measured rows over them; row_laws: which laws act on those.
         initial: (m,) values near which the angles of the initial state are counted.
         followers: first of some measures -> function of T_CD (4, 4) that gives them anew at the start of every step.
         given: row -> force that acts along it, by a function of its value, time and its speed.
@@ -148,7 +85,7 @@ class JointSystem:
     linear: Rows
     table: MeasureTable
     rows: MeasuredRows
-    acting: Acting
+    row_laws: RowLaws
     initial: np.ndarray
     followers: dict[int, Callable[[np.ndarray], list[Measure]]] = field(default_factory=dict)
     loads: dict[int, tuple[float, float]] = field(default_factory=dict)
@@ -157,7 +94,7 @@ class JointSystem:
     def load(self, force: np.ndarray) -> None:
         """Set the efforts of friction that grows with the forces (j,) [N] that the joints carry."""
         for row, (alone, share) in self.loads.items():
-            self.acting.effort[row] = alone + share * force[self.acting.joint[row]]
+            self.row_laws.effort[row] = alone + share * force[self.row_laws.joint[row]]
 
     @cached_property
     def row_bodies(self) -> tuple[np.ndarray, np.ndarray]:
@@ -173,40 +110,40 @@ class JointSystem:
     @cached_property
     def has_exact(self) -> bool:
         """Whether any row is held exactly."""
-        return bool(self.linear.exact.any() or self.acting.exact.any())
+        return bool(self.linear.exact.any() or self.row_laws.exact.any())
 
     @cached_property
     def has_barriers(self) -> bool:
         """Whether any row has a gap that must stay open."""
-        return bool((self.acting.law == Law.BARRIER).any())
+        return bool((self.row_laws.law == Law.BARRIER).any())
 
     @cached_property
     def ends(self) -> np.ndarray:
         """Rows (b,) of active barriers."""
-        a = self.acting
+        a = self.row_laws
         return np.flatnonzero(a.active & (a.law == Law.BARRIER))
 
     @cached_property
     def bouncing(self) -> np.ndarray:
         """Those of them (b,) that give back what strikes them."""
-        return self.ends[self.acting.restitution[self.ends] > 0.0]
+        return self.ends[self.row_laws.restitution[self.ends] > 0.0]
 
     @cached_property
     def has_rotors(self) -> bool:
         """Whether rotors turn with coordinates."""
-        a = self.acting
+        a = self.row_laws
         return bool((a.active & (a.role == Role.ARMATURE)).any())
 
     @cached_property
     def has_friction(self) -> bool:
         """Whether a row is stiff at small speeds alone: friction, or a drive with an effort limit."""
-        a = self.acting
+        a = self.row_laws
         return bool((a.active & ((a.law == Law.FRICTION) | (a.law == Law.SATURATED))).any())
 
     @cached_property
     def rubbing_bodies(self) -> np.ndarray:
         """(b,) bodies at such rows."""
-        a = self.acting
+        a = self.row_laws
         stiff = a.active & ((a.law == Law.FRICTION) | (a.law == Law.SATURATED))
         bodies = np.concatenate([ends[stiff] for ends in self.row_bodies]).astype(int)
         return np.unique(bodies[bodies >= 0])
@@ -214,13 +151,13 @@ class JointSystem:
     @cached_property
     def has_edges(self) -> bool:
         """Whether the force of a row has edges: friction, a drive with an effort limit, or what holds the gap of a barrier."""
-        a = self.acting
+        a = self.row_laws
         return self.has_friction or bool((a.active & (a.law == Law.BARRIER)).any())
 
     @property
     def turning(self) -> np.ndarray:
         """(R,) bool, angles that a drive without a gain sets, to a target of its own."""
-        a = self.acting
+        a = self.row_laws
         stiff = np.isin(a.law, (Law.QUADRATIC, Law.SATURATED)) & (a.mass_stiffness > 0.0)
         return stiff & (a.role == Role.DRIVE) & a.rotary & ~a.follows
 
@@ -232,7 +169,7 @@ class JointSystem:
     def asked_turns(self, time: OfBodies, h: OfBodies) -> np.ndarray:
         """(R,) way [rad] that drives without a gain ask of angles in a (sub)step of h [s] from `time` [s], of all bodies or (n,):
         the speed of a velocity drive; of a position drive that of its target, unless that jumps; 0 for other rows."""
-        a = self.acting
+        a = self.row_laws
         out, begins, lengths = np.zeros(len(self.rows)), self.of_rows(time), self.of_rows(h)
         for row in np.flatnonzero(a.active & a.rotary & a.follows & (a.role == Role.DRIVE) & (a.mass_stiffness > 0.0)):
             rate, end = a.rate_of.get(int(row)), float(begins[row] + lengths[row])
@@ -315,7 +252,7 @@ class JointSystem:
                 [s], both of all bodies or (n,); speed: below which friction counts as static [m/s or rad/s].
             share: by which stiffness counts, or (R,) by row (`abd.joints.rows.springs`).
         """
-        a, count = self.acting, len(self.rows)
+        a, count = self.row_laws, len(self.rows)
         w = np.broadcast_to(weights.reshape(9, -1), (9, count))
         p = np.zeros((count, slots.COUNT))
         if not count:
@@ -380,7 +317,7 @@ class JointSystem:
             linear = np.where(self.linear.exact[:, None], -self.linear.K * shifts / self.of_linear(ch2)[:, None], 0.0)
         if not len(self.table):
             return JointMemory(memory.reference, memory.history, memory.multiplier, linear)
-        a = self.acting
+        a = self.row_laws
         centre = p[:, slots.CENTRE]
         carried = np.where(a.law == Law.ONE_SIDED, a.sign * (centre - p[:, slots.BOUND]), p[:, slots.TARGET] - centre)
         multiplier = np.where(a.exact & a.active, p[:, slots.STRENGTH] * carried / self.of_rows(ch2), 0.0)
@@ -390,7 +327,7 @@ class JointSystem:
         fresh = weights[6] * (x - now) + weights[8] * (before - now)
         return JointMemory(reference, np.stack([x, now, fresh, rate, np.zeros(len(x))]), multiplier, linear)
 
-    def struck(self, memory: JointMemory, q: np.ndarray, change: np.ndarray) -> JointMemory:
+    def after_impacts(self, memory: JointMemory, q: np.ndarray, change: np.ndarray) -> JointMemory:
         """Memory of the state q (n, 12) after impacts that changed the velocities by `change` (n, 12)."""
         history = memory.history.copy()
         history[2] += self._motion(memory.reference, q, change)[1]
@@ -407,7 +344,7 @@ class JointSystem:
         return x, rate
 
     def _targets(self, time: np.ndarray, now: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        a = self.acting
+        a = self.row_laws
         target, rate = a.target.copy(), a.rate.copy()
         for row, function in a.target_of.items():
             target[row] = function(float(time[row]))

@@ -139,8 +139,8 @@ def _check_range(measure: Measure, table: CoordinateSpec) -> Iterator[Finding]:
         message = f"its lower end is not below its upper end: {shown(getattr(table, key))}"
         yield Finding((key,), message, getattr(table, key), "write [lower, upper]")
         return
-    if table.limit == "compliant" and not table.limit_compliance:
-        message = "compliant ends have no compliance"
+    if "limit_compliance" in LIMIT_KEYS[table.limit] and not table.limit_compliance:
+        message = f"{table.limit} ends have no compliance"
         yield Finding(("limit",), message, table.limit, "give limit_compliance", is_absence=True)
     if table.limit_damping < 0.0 and table.limit != "compliant":
         message = "a share of critical damping needs a compliance"

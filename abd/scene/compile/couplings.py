@@ -63,10 +63,10 @@ def start_notes(model: Model) -> list[str]:
     measured = values(system.table, model.bodies.q, system.initial)
     residual, _ = evaluate(system.rows, measured)
     notes = []
-    for row in np.flatnonzero(system.acting.active & (system.acting.coupling >= 0)):
-        coupling = model.couplings[system.acting.coupling[row]]
+    for row in np.flatnonzero(system.row_laws.active & (system.row_laws.coupling >= 0)):
+        coupling = model.couplings[system.row_laws.coupling[row]]
         if abs(residual[row]) > CLOSED:
-            unit = "rad" if system.acting.rotary[row] else "m"
+            unit = "rad" if system.row_laws.rotary[row] else "m"
             notes.append(f"coupling '{coupling.name}' does not hold at the start: it is {residual[row]:.4g} {unit} off")
     return notes
 

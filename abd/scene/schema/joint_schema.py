@@ -107,10 +107,18 @@ class CoordinateKeys(Spec):
     drive: DriveSpec | None = entry(None, "what moves the coordinate on purpose")
 
 
+Limit = Literal[
+    "barrier",
+    "compliant",
+    "cubic",
+]
+"""What the ends of a range are: kinds of `abd.joints.rows.build`."""
+
+
 class CoordinateSpec(CoordinateKeys):
     """What acts on one coordinate of a joint; the table's name is the coordinate's."""
 
-    limit: Literal["barrier", "compliant", "cubic"] = entry(
+    limit: Limit = entry(
         "barrier", "ends of the range: never passed, soft, or the cubic penalty of uids 669 and 670"
     )
     limit_distance: Number | None = entry(

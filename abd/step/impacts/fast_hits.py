@@ -65,7 +65,7 @@ class FastHits:
         met = touching & self.dynamic & ~touched
         if not met.any():
             return
-        pairs = np.asarray(backend.touch.touching_pairs(), dtype=int).reshape(-1, 2)
+        pairs = np.asarray(backend.touch.candidate_pairs(), dtype=int).reshape(-1, 2)
         i, j = pairs[touching[pairs].all(axis=1) & met[pairs].any(axis=1)].T
         q, qd = state()
         v = qd[:, :3]

@@ -30,7 +30,7 @@ def limit_strikes(
     h: float | np.ndarray,
 ) -> Strikes:
     """Those of the ends of ranges `rows` (b,) that pushed in the last step, of h [s], of all or (n,), which led to q (n, 12)."""
-    a = system.acting
+    a = system.row_laws
     measure = system.rows.term_measure[system.rows.starts[rows]]
     x = memory.reference[measure]
     _, slope, _ = laws.evaluate(applied.law[rows], applied.p[rows], x)

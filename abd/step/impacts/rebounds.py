@@ -56,7 +56,7 @@ class Rebounds:
             self.thrown = self._thrown(rebound[0] - after[1], h)
             self.copies.set_velocity(rebound[0])
             if joints.has_rotors:
-                self.copies.memory = joints.struck(self.copies.memory, after[0], rebound[0] - after[1])
+                self.copies.memory = joints.after_impacts(self.copies.memory, after[0], rebound[0] - after[1])
         return rebound
 
     def _thrown(self, change: np.ndarray, h: float | np.ndarray) -> np.ndarray:

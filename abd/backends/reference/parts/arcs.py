@@ -73,7 +73,7 @@ class Arcs:
         self.contacts.search(path)
         self.evaluate()
         before = self.islands.host
-        if self.islands.renumber(self.idle.mobile, self.touch.touching_pairs()):
+        if self.islands.renumber(self.idle.mobile, self.touch.candidate_pairs()):
             limit = self.islands.carry(before, limit, np.minimum)
             self.idle.settled = self.islands.carry(before, self.idle.settled, np.logical_and)
         times = self.contacts.times_of_impact(path, limit[self.islands.host])

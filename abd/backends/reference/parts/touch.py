@@ -62,7 +62,7 @@ class Touch:
         flags[np.concatenate([candidates.first[active], candidates.second[active]])] = 1
         return flags
 
-    def touching_pairs(self) -> np.ndarray:
+    def candidate_pairs(self) -> np.ndarray:
         pairs = [
             np.stack([part.owners, part.candidates.first + part.candidates.second - part.owners], axis=1)
             for part in (self.contacts, self.friction)

@@ -20,7 +20,7 @@ from abd.backends.warp.scheme import DeviceScheme
 from abd.backends.warp.track import Track
 from abd.model import Model
 from abd.potentials.integrators import Scheme, Schemes
-from cuda_kernels.bodies import chords, integrators, poses
+from cuda_kernels.bodies import chords, integrators, momenta, poses
 from cuda_kernels.step import figures
 
 
@@ -114,7 +114,7 @@ class Steps:
         """What acts on the bodies against what did, by launches only."""
         at, forces = self.at, self.states.forces
         known = at.body, *self.scheme.of_bodies, at.step, at.current, forces
-        self.device.launch(integrators.find_jumps, self.n, *known, self._jumps)
+        self.device.launch(momenta.find_jumps, self.n, *known, self._jumps)
 
     def mobility(self) -> np.ndarray:
         return self.inverse_mass * self.scheme.rule.impulse
@@ -145,7 +145,7 @@ class Steps:
             springs = self.rows.springs
             springs.launch(at.current, scheme.mode, springs.pulls)
             known = at.target, at.step.scale, states.earlier, springs.pulled, springs.pulls, states.forces, states.velocity
-            launch(integrators.keep_momentum, n, at.body, *scheme.of_bodies, scheme.weights, *ends, *known)
+            launch(momenta.keep_momentum, n, at.body, *scheme.of_bodies, scheme.weights, *ends, *known)
         launch(poses.copy_pose, n, states.now, states.before)
         launch(poses.copy_pose, n, at.current, states.now)
         self.rows.memory.launch_finish(scheme.of_rows, at.current, at.step.ch2, self.totals)

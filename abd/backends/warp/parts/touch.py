@@ -134,7 +134,7 @@ class Touch:
             c.counts, c.pairs, c.segment, self.contacts.arrays("current")[1], flags, grain=512,
         )  # fmt: skip
 
-    def touching_pairs(self) -> np.ndarray:
+    def candidate_pairs(self) -> np.ndarray:
         return np.concatenate([self.contacts.candidates.pair_list(), self.friction.pair_list()])
 
     def pair_gaps(self, exact: bool = False) -> tuple[np.ndarray, np.ndarray]:

@@ -40,7 +40,7 @@ class Joints:
         self.linear_count, self.row_count = len(system.linear), len(system.rows)
         self.measure_count = len(system.table)
         self.count = self.linear_count + self.row_count
-        self.has_exact_measured = bool(system.acting.exact.any())
+        self.has_exact_measured = bool(system.row_laws.exact.any())
         ends = ends_of(system.rows, system.table, bodies)
         self._upload_linear()
         self.measures = upload_measures(system.table, device)

@@ -21,8 +21,9 @@ from abd.joints.coordinates.readings import HOLDING
 from abd.joints.rows import slots
 from abd.joints.rows.forces import DOING, SPRINGS, Applied
 from abd.joints.rows.laws import LIMITS, Law
-from abd.joints.rows.system import HISTORY, JointMemory, JointSystem, Role
-from cuda_kernels.joints import row_gains, row_memory
+from abd.joints.rows.row_laws import Role
+from abd.joints.rows.system import HISTORY, JointMemory, JointSystem
+from cuda_kernels.joints import row_gains, row_laws, row_memory
 from cuda_kernels.step import figures
 
 _COLUMNS = (
@@ -68,11 +69,11 @@ class RowMemory:
     ):
         self.joints, self.system, self.device = joints, joints.system, device
         system, rows = self.system, joints.row_count
-        self.acting, self.memory = row_memory.Acting(), row_memory.Memory()
-        self.acting.law = device.upload(system.acting.law, wp.int32)
-        self.acting.flags, self.acting.shares = device.upload(flags(system, active, resolved, light), wp.int32), shares
+        self.row_laws, self.memory = row_laws.RowLaws(), row_memory.Memory()
+        self.row_laws.law = device.upload(system.row_laws.law, wp.int32)
+        self.row_laws.flags, self.row_laws.shares = device.upload(flags(system, active, resolved, light), wp.int32), shares
         for name in _COLUMNS:
-            setattr(self.acting, name, device.upload(getattr(system.acting, name), wp.float64))
+            setattr(self.row_laws, name, device.upload(getattr(system.row_laws, name), wp.float64))
         self.memory.history, self.memory.p = (
             device.zeros((HISTORY, max(rows, 1)), wp.float64),
             device.zeros((rows, slots.COUNT), wp.float64),
@@ -80,8 +81,8 @@ class RowMemory:
         self.memory.multiplier, self.memory.law = device.zeros(rows, wp.float64), device.zeros(rows, wp.int32)
         self.memory.target, self.memory.rate = device.zeros(rows, wp.float64), device.zeros(rows, wp.float64)
         parent, child = system.row_bodies
-        self.acting.parent, self.acting.child = device.upload(parent, wp.int32), device.upload(child, wp.int32)
-        self.has_limits = bool(np.isin(system.acting.law, LIMITS).any())
+        self.row_laws.parent, self.row_laws.child = device.upload(parent, wp.int32), device.upload(child, wp.int32)
+        self.has_limits = bool(np.isin(system.row_laws.law, LIMITS).any())
         self.code = device.upload(codes(system, active), wp.int32)
         self.has_exact_linear = bool(system.linear.exact.any())
         self.linear = device.zeros(joints.linear_count if self.has_exact_linear else 0, wp.vec3d)
@@ -159,21 +160,21 @@ class RowMemory:
         launch, joints, rows = self.device.launch, self.joints, self.joints.row_count
         if self.has_exact_linear:
             launch(row_memory.set_shifts, joints.linear_count, joints.linear, self.scale, self.linear)
-        launch(row_memory.set_laws, rows, self.acting, self.memory, *scheme, self.scale, float(speed), joints.rows)
+        launch(row_memory.set_laws, rows, self.row_laws, self.memory, *scheme, self.scale, float(speed), joints.rows)
 
     def take_efforts(self) -> None:
         """The efforts of the rows as the host has them."""
-        self.device.write(self.acting.effort, self.system.acting.effort)
+        self.device.write(self.row_laws.effort, self.system.row_laws.effort)
 
     def _place_targets(self, time: OfBodies) -> None:
         """Targets and rates of the present time."""
-        acting = self.system.acting
-        if self.revision != acting.revision:
-            self.revision = acting.revision
+        host = self.system.row_laws
+        if self.revision != host.revision:
+            self.revision = host.revision
             self.functions = []
-            for name, found in (("target", acting.target_of), ("rate", acting.rate_of)):
-                for array in (getattr(self.acting, name), getattr(self.memory, name)):
-                    self.device.write(array, getattr(acting, name))
+            for name, found in (("target", host.target_of), ("rate", host.rate_of)):
+                for array in (getattr(self.row_laws, name), getattr(self.memory, name)):
+                    self.device.write(array, getattr(host, name))
                 if found:
                     self.functions.append(self._timed(name, found))
         for one in self.functions:
@@ -216,7 +217,7 @@ class RowMemory:
             self._measure(pose)
             joints = self.joints
             self.device.launch(
-                row_memory.mark_limited, joints.row_count, self.acting, joints.rows, joints.values, flags, grain=512
+                row_memory.mark_limited, joints.row_count, self.row_laws, joints.rows, joints.values, flags, grain=512
             )
 
     def mark_turned(self, pose, limit: float, flags: wp.array) -> None:
@@ -244,17 +245,17 @@ class RowMemory:
             self.device.copy(joints.measures.reference, joints.values)
         self.device.launch(
             row_gains.row_gains, joints.row_count,
-            self.acting, joints.rows, self.memory, joints.values, *scheme, scale, self.gain,
+            self.row_laws, joints.rows, self.memory, joints.values, *scheme, scale, self.gain,
         )  # fmt: skip
         totals.launch(
             "measured", row_memory.remember, joints.row_count,
-            self.acting, joints.rows, joints.values, *scheme, scale, self.memory,
+            self.row_laws, joints.rows, joints.values, *scheme, scale, self.memory,
         )  # fmt: skip
 
 
 def flags(system: JointSystem, active: np.ndarray, resolved: np.ndarray, light: np.ndarray) -> np.ndarray:
-    """(R,) `cuda_kernels.joints.row_memory.Acting.flags`; see `RowMemory` for `active` (j,), `resolved` and `light` (R,)."""
-    a, k = system.acting, row_memory
+    """(R,) `cuda_kernels.joints.row_laws.RowLaws.flags`; see `RowMemory` for `active` (j,), `resolved` and `light` (R,)."""
+    a, k = system.row_laws, row_laws
     drive, armature = a.role == Role.DRIVE, a.role == Role.ARMATURE
     driven, held = np.isin(a.role, DOING), np.isin(a.role, HOLDING)
     counts = np.where(held, active[a.joint] if len(a.joint) else False, (a.role == Role.COUPLING) & a.active)

@@ -1,0 +1,191 @@
+"""Momenta and forces with which a step ends (`abd.potentials.integrators`)."""
+
+import warp as wp
+
+from cuda_kernels.bodies.affine import HALF, ONE, ZERO, Pose, rate_of, skew
+from cuda_kernels.bodies.anew import anew
+from cuda_kernels.bodies.bodies import DYNAMIC, FREE, BodyData, StepData
+from cuda_kernels.bodies.free_motion import (
+    Principal,
+    free_rotation,
+    moments_about,
+    principal,
+    spin,
+    torque_of,
+)
+from cuda_kernels.bodies.gyration import carried, own_axis, thin_axis, twisting
+from cuda_kernels.bodies.integrators import (
+    DISSIPATIVE,
+    GOES,
+    MEAN,
+    MOMENTUM,
+    ROOT,
+    SCALE,
+    STEP,
+    STIFFNESS,
+    TWO,
+    blended,
+    lasting,
+    row_of,
+    spin_of,
+    triple,
+    turning_of,
+)
+
+wp.set_module_options({"enable_backward": False, "max_unroll": 4})
+
+CARRIED = wp.constant(wp.float64(5.0))
+
+
+@wp.func
+def acting_on(
+    body: BodyData, b: wp.int32, k: wp.float64, p: wp.vec3d, A: wp.mat33d, to: wp.vec3d, At: wp.mat33d
+) -> tuple[wp.vec3d, wp.vec3d]:
+    """Net force and torque with which a step ends at (p, A) whose target is (to, At), k = s_b/(c_b h^2) [1/s^2]."""
+    D = A - At
+    s = body.moment[b]
+    for r in range(3):
+        for c in range(3):
+            D[r, c] = k * s[c] * D[r, c]
+    return k * body.mass[b] * (p - to), torque_of(D, A)
+
+
+@wp.kernel(grid_stride=False)
+def keep_momentum(
+    first: wp.int32,
+    body: BodyData,
+    mode: wp.array(dtype=wp.int32),
+    mechanism: wp.array(dtype=wp.int32),
+    level: wp.array(dtype=wp.int32),
+    scheme: wp.array(dtype=wp.int32),
+    motions: wp.array3d(dtype=wp.float64),
+    weights: wp.array3d(dtype=wp.float64),
+    pose: Pose,
+    now: Pose,
+    before: Pose,
+    target: Pose,
+    scale: wp.array(dtype=wp.float64),
+    earlier: wp.array2d(dtype=wp.float64),
+    pulled: wp.array2d(dtype=wp.float64),
+    pulls: wp.array2d(dtype=wp.float64),
+    memory: wp.array2d(dtype=wp.float64),
+    velocity: wp.array2d(dtype=wp.float64),
+):
+    """Momenta after a step that led from `now` to `pose`, as a rigid velocity (n, 12), and what is remembered of the forces;
+    `earlier` is the velocity before it, `pulled` and `pulls` (n, 12) what springs do at its begin and its end.
+    Bodies that are not dynamic get their difference quotient."""
+    b = wp.tid() + first
+    A = pose.A[b]
+    if body.kind[b] != DYNAMIC:
+        new = weights[scheme[b], 1, 6]
+        old = weights[scheme[b], 1, 8]
+        dp = new * (pose.p[b] - now.p[b]) + old * (before.p[b] - now.p[b])
+        dA = new * (A - now.A[b]) + old * (before.A[b] - now.A[b])
+        for r in range(3):
+            velocity[b, r] = dp[r]
+            for c in range(3):
+                velocity[b, 3 + 3 * r + c] = dA[r, c]
+        return
+    i = row_of(mode, mechanism, level, b)
+    motion = motions[scheme[b], i]
+    k = motion[STIFFNESS] * (scale[b] / motion[SCALE])
+    s = body.moment[b]
+    force, torque = acting_on(body, b, k, pose.p[b], A, target.p[b], target.A[b])
+    force = force - triple(pulls, b, 6)
+    torque = torque - triple(pulls, b, 9)
+    half = HALF * motion[STEP]
+    inverse_mass = ZERO
+    if body.mass[b] > ZERO:
+        inverse_mass = ONE / body.mass[b]
+    gain = motion[MOMENTUM] * force + blended(motion, MOMENTUM + 1, memory, b, 0)
+    gain = gain + half * (triple(pulled, b, 0) + triple(pulls, b, 0))
+    whirl = motion[MOMENTUM] * torque + blended(motion, MOMENTUM + 1, memory, b, 3)
+    whirl = whirl + half * (triple(pulled, b, 3) + triple(pulls, b, 3))
+    mean = motion[MEAN] * force + blended(motion, GOES, memory, b, 0)
+    axis = wp.int32(-1)
+    if body.rotation[b] == FREE and motion[ROOT] >= ZERO:
+        axis = thin_axis(s)
+    along = own_axis(now.A[b], axis)
+    stands = own_axis(A, axis)
+    turned = motion[MEAN] * torque + carried(blended(motion, GOES, memory, b, 3), along, stands)
+    v = triple(earlier, b, 0) + inverse_mass * gain
+    # what was looked up so far would lie in registers through the rotations that follow
+    b = anew(b)
+    inertia = moments_about(now.A[b], s)
+    known = inertia * turning_of(body, b, now.A[b], rate_of(earlier, b))
+    L = known + whirl
+    free = wp.vec3d()
+    at = wp.mat33d()
+    about = ZERO
+    if axis >= 0:
+        axes_now = principal(inertia)
+        Q = free_rotation(axes_now, known, motion[STEP])
+        at = Q * now.A[b]
+        free = Q * spin(axes_now, wp.transpose(Q) * known)
+        about = wp.dot(Q * along, known) + motion[MOMENTUM] * wp.dot(stands, torque)
+        about = about + wp.dot(along, blended(motion, MOMENTUM + 1, memory, b, 3) + half * triple(pulled, b, 3))
+        about = about + half * wp.dot(stands, triple(pulls, b, 3))
+    b = anew(b)
+    A = pose.A[b]
+    inertia = moments_about(A, s)
+    axes = Principal()
+    if body.rotation[b] == FREE:
+        axes = principal(inertia)
+    w = spin_of(body, b, axes, inertia, L)
+    if axis >= 0:
+        # J_2 - J_3 = s_3 - s_2
+        apart = s[(axis + 2) % 3] - s[(axis + 1) % 3]
+        about = about + HALF * motion[STEP] * apart * (twisting(A, axis, w) - twisting(at, axis, free))
+        w = spin_of(body, b, axes, inertia, L + (about - wp.dot(stands, L)) * stands)
+    rate = skew(w) * A
+    if i == DISSIPATIVE:
+        mean = lasting(force, triple(memory, b, 0))
+        turned = lasting(torque, triple(memory, b, 3))
+    for r in range(3):
+        memory[b, r] = force[r]
+        memory[b, 3 + r] = torque[r]
+        memory[b, 6 + r] = mean[r]
+        memory[b, 9 + r] = turned[r]
+        velocity[b, r] = v[r]
+        for c in range(3):
+            velocity[b, 3 + 3 * r + c] = rate[r, c]
+
+
+@wp.func
+def jump_of(now: wp.vec3d, before: wp.vec3d, load: wp.float64) -> wp.float64:
+    """`abd.potentials.integrators.jumps` of one body."""
+    change = wp.length(now - before)
+    if change == ZERO:
+        return ZERO
+    return change / wp.max(load, CARRIED * wp.length(before))
+
+
+@wp.kernel
+def find_jumps(
+    first: wp.int32,
+    body: BodyData,
+    mode: wp.array(dtype=wp.int32),
+    mechanism: wp.array(dtype=wp.int32),
+    level: wp.array(dtype=wp.int32),
+    scheme: wp.array(dtype=wp.int32),
+    motions: wp.array3d(dtype=wp.float64),
+    step: StepData,
+    pose: Pose,
+    memory: wp.array2d(dtype=wp.float64),
+    jump: wp.array(dtype=wp.float64),
+):
+    """By how much what acts on the bodies at the iterate differs from what did at the end of the last step
+    (`abd.potentials.integrators.jumps`), as `abd.backends.protocol.Steps.jumps` has it."""
+    b = wp.tid() + first
+    jump[b] = ZERO
+    m = body.mass[b]
+    if body.kind[b] != DYNAMIC or m <= ZERO:
+        return
+    i = row_of(mode, mechanism, level, b)
+    motion = motions[scheme[b]]
+    k = motion[i, STIFFNESS] * (step.scale[b] / motion[i, SCALE])
+    s = body.moment[b]
+    force, torque = acting_on(body, b, k, pose.p[b], pose.A[b], step.pt[b], step.At[b])
+    arm = wp.sqrt(TWO * (s[0] + s[1] + s[2]) / m)
+    load = m * wp.length(step.gravity)
+    jump[b] = wp.max(jump_of(force, triple(memory, b, 0), load), jump_of(torque, triple(memory, b, 3), arm * load))

@@ -1,0 +1,81 @@
+"""Which law acts on every measured row, and with which numbers. Mirrors ``abd/joints/rows/row_laws.py``."""
+
+import warp as wp
+
+from cuda_kernels.bodies.affine import ONE
+from cuda_kernels.bodies.integrators import SMOOTH
+
+wp.set_module_options({"enable_backward": False, "max_unroll": 4})
+
+ACTIVE = wp.constant(1)
+EXACT = wp.constant(2)
+FOLLOWS = wp.constant(4)
+MOVING = wp.constant(8)
+ARMATURE = wp.constant(16)
+ELASTIC = wp.constant(32)
+LIMIT = wp.constant(64)
+DRIVEN = wp.constant(128)
+LOSING = wp.constant(256)
+METRES = wp.constant(512)
+RADIANS = wp.constant(1024)
+GAP = wp.constant(2048)
+TURNING = wp.constant(4096)
+STORING = wp.constant(8192)
+RESOLVED = wp.constant(16384)
+LIGHT = wp.constant(32768)
+
+
+@wp.struct
+class RowLaws:
+    """Laws of the rows (R,), as in `abd.joints.rows.row_laws.RowLaws`, SI; parent, child: bodies of a row, -1 for the world.
+
+    `flags` adds up: ACTIVE, EXACT, FOLLOWS, MOVING (a drive whose target moves on), ARMATURE, ELASTIC (stores the energy of
+    a spring), LIMIT (a limit that is not exact), DRIVEN (does work), LOSING (loses it), METRES or RADIANS (its residual
+    counts), GAP (one-sided, held by its type), TURNING (an angle that a drive without a gain sets), STORING (of a role that
+    stores energy), RESOLVED (its force follows the trapezoidal rule), LIGHT (what its damper takes is
+    known). shares (4,): `abd.potentials.integrators.Scheme.shares`.
+    """
+
+    law: wp.array(dtype=wp.int32)
+    flags: wp.array(dtype=wp.int32)
+    mass_stiffness: wp.array(dtype=wp.float64)
+    stiffness: wp.array(dtype=wp.float64)
+    damping: wp.array(dtype=wp.float64)
+    effort: wp.array(dtype=wp.float64)
+    bound: wp.array(dtype=wp.float64)
+    sign: wp.array(dtype=wp.float64)
+    distance: wp.array(dtype=wp.float64)
+    tolerance: wp.array(dtype=wp.float64)
+    target: wp.array(dtype=wp.float64)
+    rate: wp.array(dtype=wp.float64)
+    parent: wp.array(dtype=wp.int32)
+    child: wp.array(dtype=wp.int32)
+    shares: wp.array(dtype=wp.float64)
+
+
+@wp.func
+def has(row_laws: RowLaws, e: wp.int32, flag: wp.int32) -> wp.bool:
+    return (row_laws.flags[e] & flag) != 0
+
+
+@wp.func
+def steps_of(row_laws: RowLaws, mode: wp.array(dtype=wp.int32), e: wp.int32) -> wp.int32:
+    """Row of a scheme's weights (2, 9) by which a row measures rates (`abd.potentials.integrators.row_weights`)."""
+    parent = row_laws.parent[e]
+    if mode[row_laws.child[e]] != SMOOTH:
+        return 0
+    if parent >= 0:
+        if mode[parent] != SMOOTH:
+            return 0
+    return 1
+
+
+@wp.func
+def share_of(row_laws: RowLaws, mode: wp.array(dtype=wp.int32), e: wp.int32) -> wp.float64:
+    """By which the stiffness of a row counts in the step (`abd.joints.rows.springs`)."""
+    if not has(row_laws, e, RESOLVED):
+        return ONE
+    least = mode[row_laws.child[e]]
+    if row_laws.parent[e] >= 0:
+        least = wp.min(least, mode[row_laws.parent[e]])
+    return row_laws.shares[least]
