@@ -33,12 +33,12 @@ from abd.step.modes import Modes
 from abd.step.own_laws.own_laws import find_laws, meet
 from abd.step.own_laws.stiffness import ContactStiffness
 from abd.step.prescribed import Prescribed
-from abd.step.retries import Retries
+from abd.step.retries.retries import Retries
+from abd.step.retries.world_times import WorldTimes
 from abd.step.saved import joints_of, own_laws_of, saved_laws, saved_memory, saved_own_laws
 from abd.step.sleep import Sleep
 from abd.step.strain import StrainWatch
 from abd.step.substep import Substeps
-from abd.step.world_times import WorldTimes
 
 _log = logging.getLogger(__name__)
 
@@ -49,7 +49,7 @@ class Stepper:
     """Advances a `State` by frames on a backend, where the state lives.
 
     A step that fails is halved, at most `settings.retries` times, and one whose way is not free is taken in pieces
-    (`abd.step.ways`), by the islands that failed (`abd.step.retries`). What the host is asked for is read when it is
+    (`abd.step.ways`), by the islands that failed (`abd.step.retries.retries`). What the host is asked for is read when it is
     asked for, and kept until the next step.
 
     Attributes:

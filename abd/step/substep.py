@@ -16,7 +16,7 @@ from abd.by_bodies import OfBodies
 from abd.errors import OutOfMemory, StepFailure
 from abd.potentials.integrators import Scheme, Schemes, longest
 from abd.step.newton import solve_step
-from abd.step.plans import Failed
+from abd.step.retries.plans import Failed
 from abd.step.start import start
 from abd.step.watch import Struck, Watch
 from abd.step.ways import NotFree, refuse_unproven

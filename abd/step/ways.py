@@ -4,7 +4,7 @@ The iterates of a minimisation never cross, but they may walk around one another
 behind it. So when a (sub)step has converged, the arcs from the old state to the new one (`abd.contact.path.between`) are
 proven free by conservative advancement. Where they are not, the (sub)step is taken again, shorter: up to the first
 collision found, and where that is at once a quarter of it. What was proven is kept, and the next attempt is longer again.
-Only the islands do so whose way is not free (`abd.step.retries`).
+Only the islands do so whose way is not free (`abd.step.retries.retries`).
 
     attempt 1   |--------------------------------------x--------|   not free beyond x
     attempt 2   |--------------------------------------|            free, kept

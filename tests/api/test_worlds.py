@@ -9,7 +9,7 @@ from world_scenes import armed, pile, side_by_side, tumbling, without_a_way
 import abd
 from abd import backends
 from abd.errors import StepFailure
-from abd.step.retries import Retries
+from abd.step.retries.retries import Retries
 
 
 def three() -> abd.Simulation:

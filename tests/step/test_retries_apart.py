@@ -11,8 +11,8 @@ import abd
 from abd.backends.answers import NotProven
 from abd.errors import StepFailure
 from abd.step import substep as stepping
-from abd.step.journey import Journey
-from abd.step.merge import OF_BODIES
+from abd.step.retries.journey import Journey
+from abd.step.retries.merge import OF_BODIES
 
 pytestmark = pytest.mark.device
 

@@ -6,7 +6,8 @@ length that it would take alone. Worlds are islands that never meet, so none not
     world 2     |-------------------------|    |-------------------------|
                  together, in one piece         round 1                  2  ...
 
-Every world is on a `Journey` of its own, and beside the state of the stepper (`abd.step.places.Aside`). A round takes the next
+Every world is on a `Journey` of its own, and beside the state of the stepper (`abd.step.retries.places.Aside`). A round takes
+the next
 leap of every one; where it fails for some, they go on as they would alone, and the round is taken again.
 """
 
@@ -20,9 +21,9 @@ import numpy as np
 from abd.backends.progress import Progress
 from abd.energies import spin
 from abd.errors import StepFailure
-from abd.step.journey import Asks
-from abd.step.places import Aside, GivenUp, together
-from abd.step.plans import Failed, Leap, Meetings, Moment, Way, passages
+from abd.step.retries.journey import Asks
+from abd.step.retries.places import Aside, GivenUp, together
+from abd.step.retries.plans import Failed, Leap, Meetings, Moment, Way, passages
 from abd.step.ways import NotFree
 
 if TYPE_CHECKING:

@@ -1,4 +1,4 @@
-"""What a journey is made of (`abd.step.journey`): ways and plans, and what it asks for and is told."""
+"""What a journey is made of (`abd.step.retries.journey`): ways and plans, and what it asks for and is told."""
 
 from __future__ import annotations
 

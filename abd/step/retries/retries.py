@@ -10,7 +10,8 @@ there; all others go through it whole, without them.
     their part      |------------------------------|--|------|   as if there were nobody else
 
 Worlds never meet: where a (sub)step of several fails, every world goes through it as if it were alone, side by side with the
-others (`abd.step.rounds`), or one after the other where prescribed bodies, loads that depend on time, functions of users in
+others (`abd.step.retries.rounds`), or one after the other where prescribed bodies, loads that depend on time, functions of
+users in
 joints, or friction that is to balance know but one length of the step; and so where some begin with a piece. One that cannot go
 on is left where it was.
 
@@ -40,12 +41,12 @@ from abd.energies import spin
 from abd.errors import StepFailure
 from abd.joints.closure.link_graph import connected_labels
 from abd.step.account import Work
-from abd.step.journey import Journey, movers
-from abd.step.places import Aside, Here
-from abd.step.plans import Failed, Leap, Meetings, Moment, Plan, Run, Standing, Way, passages
-from abd.step.rounds import Rounds, Traveller, concerns
+from abd.step.retries.journey import Journey, movers
+from abd.step.retries.places import Aside, Here
+from abd.step.retries.plans import Failed, Leap, Meetings, Moment, Plan, Run, Standing, Way, passages
+from abd.step.retries.rounds import Rounds, Traveller, concerns
+from abd.step.retries.world_groups import Groups
 from abd.step.ways import NotFree, next_lengths
-from abd.step.world_groups import Groups
 
 if TYPE_CHECKING:
     from abd.step.step import Stepper

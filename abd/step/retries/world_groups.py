@@ -14,11 +14,11 @@ from abd.backends.progress import Progress
 from abd.by_bodies import OfBodies, among
 from abd.errors import StepFailure
 from abd.model import Kind
-from abd.step.places import Here
-from abd.step.plans import Plan, Run, Way
+from abd.step.retries.places import Here
+from abd.step.retries.plans import Plan, Run, Way
 
 if TYPE_CHECKING:
-    from abd.step.retries import Retries
+    from abd.step.retries.retries import Retries
 
 
 class Groups:

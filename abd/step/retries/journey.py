@@ -1,7 +1,8 @@
 """How bodies go through a (sub)step: whole, in pieces where that fails, and in parts that do not notice one another.
 
 A `Journey` decides, and asks for what it needs: that bodies take a step (`Leap`), or whether they met (`Meetings`). It is a
-generator of those, which is sent the answers; who answers decides what goes together (`abd.step.retries`, `abd.step.rounds`).
+generator of those, which is sent the answers; who answers decides what goes together (`abd.step.retries.retries`,
+`abd.step.retries.rounds`).
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from abd.joints.closure.link_graph import connected_labels
 from abd.model import Kind
 from abd.state import State
 from abd.step.impacts.fast_hits import FastHit
-from abd.step.plans import Failed, Leap, Meetings, Moment, Plan, Run, Standing, Way
+from abd.step.retries.plans import Failed, Leap, Meetings, Moment, Plan, Run, Standing, Way
 from abd.step.ways import HALVINGS, NotFree, Pieces
 
 if TYPE_CHECKING:

@@ -1,4 +1,4 @@
-"""Where the bodies of a journey are (`abd.step.journey.Place`): in the state of a `Stepper`, or beside it."""
+"""Where the bodies of a journey are (`abd.step.retries.journey.Place`): in the state of a `Stepper`, or beside it."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from abd.joints.rows.system import HISTORY
 from abd.state import State
 from abd.step.account import Work
 from abd.step.impacts.rebounds import before_fall
-from abd.step.merge import merged
-from abd.step.plans import Moment, Run
+from abd.step.retries.merge import merged
+from abd.step.retries.plans import Moment, Run
 
 if TYPE_CHECKING:
     from abd.step.step import Frozen, Stepper
