@@ -11,9 +11,8 @@ there; all others go through it whole, without them.
 
 Worlds never meet: where a (sub)step of several fails, every world goes through it as if it were alone, side by side with the
 others (`abd.step.retries.rounds`), or one after the other where prescribed bodies, loads that depend on time, functions of
-users in
-joints, or friction that is to balance know but one length of the step; and so where some begin with a piece. One that cannot go
-on is left where it was.
+users in joints, or friction that is to balance know but one length of the step; and so where some begin with a piece. One that
+cannot go on is left where it was.
 
 A part that fails again on its way goes on in pieces as a whole: to take it apart once more, and the parts of that, would cost
 more than it saves.

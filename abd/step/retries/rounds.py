@@ -7,8 +7,7 @@ length that it would take alone. Worlds are islands that never meet, so none not
                  together, in one piece         round 1                  2  ...
 
 Every world is on a `Journey` of its own, and beside the state of the stepper (`abd.step.retries.places.Aside`). A round takes
-the next
-leap of every one; where it fails for some, they go on as they would alone, and the round is taken again.
+the next leap of every one; where it fails for some, they go on as they would alone, and the round is taken again.
 """
 
 from __future__ import annotations
