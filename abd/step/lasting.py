@@ -25,8 +25,6 @@ WAIT = 3
 """Steps for which what acts on a body has to last."""
 JUMP = 0.25
 """Largest change in a step in which it does."""
-PRESSES = 1.0
-"""Largest change with which a pair that has acted before goes on to press, and does not strike anew."""
 _NO_PAIRS = np.zeros(0, dtype=np.int64)
 
 
@@ -46,7 +44,7 @@ class Lasting:
         self.inelastic = linked.dynamic & ~linked.drawn_along(elastic[model.bodies.material])
         self._none = np.zeros(len(model.bodies), dtype=np.int32)
         self._held = self._jumping = self.steady = linked.nobody  # the first two at the end of the last step
-        self._found, self._change = _NO_PAIRS, np.zeros(len(model.bodies))  # there
+        self._found = _NO_PAIRS  # there
         self.acting = _NO_PAIRS
         self.set_steps(self._none)
 
@@ -63,16 +61,8 @@ class Lasting:
         """Look at the iterate with which a (sub)step in these modes (n,) ends; `settle` has to follow."""
         self._held, self._found = self.linked.nobody, _NO_PAIRS
         if self.serves and (held := self.linked.dynamic & (mode <= Mode.TOUCHING)).any():
-            self._held, self._found, self._change = held, self._keys(), self.backend.steps.jumps()
-            self._jumping = self._jumps(self._found, self._change)
-
-    def pressed(self, pairs: np.ndarray) -> np.ndarray:
-        """(k,) bool, pairs (k, 2) that acted on one another at the end of the last step, too, and go on to, as what acts on their
-        bodies has hardly changed, nor are these elastic. To be asked after `look`."""
-        if not len(self._found):
-            return np.zeros(len(pairs), dtype=bool)
-        lasts = np.isin(self.backend.pair_law.keys(*pairs.T), np.intersect1d(self._found, self.acting, assume_unique=True))
-        return lasts & ~(self.linked.dynamic & ((self._change > PRESSES) | ~self.inelastic))[pairs].any(axis=1)
+            self._held, self._found = held, self._keys()
+            self._jumping = self._jumps(self._found)
 
     def settle(self, touching: np.ndarray) -> None:
         """A (sub)step has ended in which contacts act on bodies (n,) bool, and what is joined to them."""
@@ -110,7 +100,7 @@ class Lasting:
         if not touching.any():
             return self.linked.nobody
         touched = self.linked.drawn_along(self.backend.touch.touching() != 0)
-        jumping = touching & (~touched | self._jumps(self._keys(), self.backend.steps.jumps()))
+        jumping = touching & (~touched | self._jumps(self._keys()))
         return touching & self.hang_together(jumping) if jumping.any() else self.linked.nobody
 
     def _keys(self) -> np.ndarray:
@@ -119,10 +109,9 @@ class Lasting:
         pairs = np.concatenate([self.backend.readings.acting_pairs(), np.stack([limited, limited], axis=1)])
         return np.unique(self.backend.pair_law.keys(*pairs.T))
 
-    def _jumps(self, acting: np.ndarray, change: np.ndarray) -> np.ndarray:
-        """(n,) bool, bodies with forces that jump, by a `change` (n,), or on which others act at the iterate, keys (k,), than in
-        the last step."""
-        jumping = change > JUMP
+    def _jumps(self, acting: np.ndarray) -> np.ndarray:
+        """(n,) bool, bodies with forces that jump, or on which others act at the iterate, keys (k,), than in the last step."""
+        jumping = self.backend.steps.jumps() > JUMP
         new = np.setdiff1d(acting, self.acting, assume_unique=True)
         for met in self.backend.pair_law.bodies_of(new):
             jumping[met] = True

@@ -132,12 +132,11 @@ class Substeps:
         stepper.loaded = stepper.nobody
         self._became(mode)
         stepper.figures = outcome.figures
-        limited, pressed = outcome.limited, stepper.lasting.pressed
-        rebound = None if limited is None else stepper.rebounds.rebound(rule.h, limited, pressed)
+        rebound = None if outcome.limited is None else stepper.rebounds.rebound(rule.h, outcome.limited)
         if rebound is not None:
             stepper.figures = backend.readings.figures()
             self._take_rebound(*rebound[1:], rule.h)
-        self._conclude(rule.h, limited)
+        self._conclude(rule.h, outcome.limited)
         stages["end"] = stages.get("end", 0.0) + perf_counter() - solved
         return True
 
@@ -221,7 +220,7 @@ class Substeps:
         stepper.lasting.look(mode)
         backend.steps.finish()
         self._became(mode)
-        rebound = stepper.rebounds.rebound(h, limited, stepper.lasting.pressed)
+        rebound = stepper.rebounds.rebound(h, limited)
         if stepper.off.any():
             velocity = stepper.qd.copy()
             velocity[stepper.off] = 0.0

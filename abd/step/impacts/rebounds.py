@@ -8,7 +8,7 @@ from abd.backends.protocol import Backend
 from abd.model import Model
 from abd.step.host_copies import HostCopies
 from abd.step.impacts.limit_impacts import limit_strikes
-from abd.step.impacts.restitution import Pressed, Restitution
+from abd.step.impacts.restitution import Restitution
 from abd.step.impacts.strikes import Strikes
 from abd.step.linked import Linked
 
@@ -29,11 +29,8 @@ class Rebounds:
         """Nobody has rebounded."""
         self.rebounded = self.linked.nobody
 
-    def rebound(
-        self, h: float | np.ndarray, limited: np.ndarray, pressed: Pressed
-    ) -> tuple[np.ndarray, np.ndarray, float] | None:
-        """Give the velocities what impacts give back (`Restitution.rebound`); limits push on `limited` (n,) bodies, and `pressed`
-        tells which of pairs (k, 2) are pressed on one another as before."""
+    def rebound(self, h: float | np.ndarray, limited: np.ndarray) -> tuple[np.ndarray, np.ndarray, float] | None:
+        """Give the velocities what impacts give back (`Restitution.rebound`); limits push on `limited` (n,) bodies."""
         backend, model, joints = self.backend, self.model, self.backend.system
         touching = self.linked.dynamic & (backend.touch.touching() != 0)
         ends = joints.ends if self.settings.integrator == "bdf2" else joints.bouncing
@@ -51,7 +48,7 @@ class Rebounds:
         if len(ends) and limited.any():
             strikes = strikes.beside(limit_strikes(model, joints, ends, self.copies.memory, self.copies.applied, after[0], h))
         strikes = strikes.among(stirred[strikes.pairs[:, 0]])
-        rebound = self.restitution.rebound(strikes, before, after, h, joints, pressed, backend.sweep)
+        rebound = self.restitution.rebound(strikes, before, after, h, joints, backend.sweep)
         if rebound is not None:
             self.thrown = self._thrown(rebound[0] - after[1], h)
             self.copies.set_velocity(rebound[0])

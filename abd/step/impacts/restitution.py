@@ -3,8 +3,7 @@
 A step is inelastic: at its end, bodies that have struck each other move together. For every pair k of bodies in contact, and
 every end of a joint's range that gives back (`abd.step.impacts.limit_impacts`), let P_k be its impulse in the step as a pair of
 wrenches, ``P_k . v`` is then its normal velocity times the size of the impulse. A pair *strikes* if it closes faster than
-``max(2 |g| h, 2 tolerance)``: what is slower rests. Of pairs that are pressed on one another as in the step before (`Pressed`),
-twice what the faster of the bodies gains in the step counts, if that is more than ``|g| h``: they move along a curve.
+``max(2 |g| h, 2 tolerance)``: what is slower rests.
 
 Who strikes whom is found in rounds (Smith, Kaufman, Vouga, Tamstorf and Grinspun 2012, "Reflections on simultaneous impact"),
 from the velocities w = v before the step: all pairs that close at the time, and they alone, are reflected together,
@@ -37,7 +36,6 @@ Gravity acts on v for the part of the step before the impact. Energy is never gi
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
 from dataclasses import dataclass, fields, replace
 
 import numpy as np
@@ -60,8 +58,6 @@ from abd.step.impacts.strikes import Strikes
 
 _log = logging.getLogger(__name__)
 
-Pressed = Callable[[np.ndarray], np.ndarray]
-"""Which of pairs (k, 2) were pressed on one another in the step before, too, and as hard: (k,) bool."""
 PUSHES = 0.5
 """Speed with which a contact opens that is taken back, over what gravity gives in a step: less is how weights settle."""
 ELASTIC = 0.9
@@ -131,16 +127,10 @@ class Restitution:
         world = self.model.bodies.world
         return np.isin(world, world[moves])
 
-    def _fall(self, strikes: Strikes, gains: np.ndarray, lengths: np.ndarray, pressed: Pressed) -> np.ndarray:
-        """(k,) speeds that gravity gives in steps of `lengths` (n,) [s]; of pairs that are pressed on one another those that
-        their bodies gain, `gains` (n,) [m/s], where these are larger: at the wall of a drum that turns they are."""
+    def _least(self, strikes: Strikes, lengths: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """(k,) speeds that gravity gives in steps of `lengths` (n,) [s], and those from which the pairs strike [m/s]."""
         fall = lengths[strikes.pairs[:, 0]] * float(np.linalg.norm(self.settings.gravity))
-        gained = np.where(self.dynamic, gains, 0.0)[strikes.pairs].max(axis=1)
-        more = np.flatnonzero(gained > fall)
-        if len(more):
-            more = more[pressed(strikes.pairs[more])]
-            fall[more] = gained[more]
-        return fall
+        return fall, np.maximum(2.0 * fall, 2.0 * self.settings.tolerance)
 
     def rebound(
         self,
@@ -149,7 +139,6 @@ class Restitution:
         after: tuple[np.ndarray, np.ndarray],
         h: float | np.ndarray,
         system: JointSystem,
-        pressed: Pressed,
         sweep: Sweep = swept,
     ) -> tuple[np.ndarray, np.ndarray, float] | None:
         """Velocities (n, 12) after the impacts of a step, the bodies that they change (b,), and the work of friction [J]; None
@@ -157,7 +146,7 @@ class Restitution:
 
         Args:
             before, after: states and velocities (n, 12) at the beginning and at the end of the step; h: [s], of all or (n,).
-            system: rows of the joints at present; pressed: which of pairs (k, 2) are pressed on one another as before.
+            system: rows of the joints at present.
             sweep: as `abd.potentials.sweeps.swept`.
         """
         if not len(strikes.pairs):
@@ -167,8 +156,7 @@ class Restitution:
         size = strikes.size
         closing, left = strikes.power(then), strikes.power(now)
         lengths, resting = np.broadcast_to(h, len(q)), 2.0 * self.settings.tolerance
-        fall = self._fall(strikes, np.linalg.norm(qd[:, :3] - before[1][:, :3], axis=1), lengths, pressed)
-        least = np.maximum(2.0 * fall, resting)
+        fall, least = self._least(strikes, lengths)
         strikes_now = closing < -least * size
         opens, elastic = np.maximum(closing, 0.0), strikes.restitution >= ELASTIC
         fastest = np.where(self.dynamic, np.linalg.norm(then[:, :3], axis=1), 0.0)[strikes.pairs].max(axis=1)

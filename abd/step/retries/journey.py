@@ -203,7 +203,7 @@ class Journey:
         runs, times = [], 0
         for plan in plans:
             runs.append((yield from self._run(start, plan, h, retries)))
-        while len(runs) > 1 and len(met := (yield from self._meetings(start, runs, times >= SPARING))):
+        while len(runs) > 1 and len(met := (yield from self._meetings(start, runs, SPARING <= times < 2 * SPARING))):
             self.place.give_up()
             times += 1
             bent = (met[:, 0] == met[:, 1]).any()  # nothing can be proven of it, but in one run
