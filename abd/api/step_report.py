@@ -85,7 +85,11 @@ class StepReport:
             tolerance_achieved=progress.tolerance,
             contacts=figures.contacts,
             energy={
-                **{name: getattr(figures, name) for name in ("kinetic", "gravity", "elastic", "contact", "joint")},
+                "kinetic": figures.kinetic,
+                "gravity": figures.gravity,
+                "elastic": figures.elastic,
+                "contact": figures.contact,
+                "joint": figures.joint,
                 "external_work": work.external + work.drive,
                 "friction_work": work.friction,
                 "integration": work.integration,

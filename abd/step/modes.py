@@ -69,8 +69,10 @@ class Modes:
         """(n,) `Mode` of every body, `steady` (n,) bool those of the struck ones on which the same acts as before; those that are
         not dynamic count as smooth. The same object as long as it is the same."""
         known, by = self._modes, (struck, steady, self.remembers)
-        if known and all(one is other for one, other in zip(known[0], by, strict=True)) and known[1][0] == rule.chord:
-            return known[2]
+        if known:
+            (was_struck, was_steady, remembered), was_asked, mode = known
+            if was_struck is struck and was_steady is steady and remembered is by[2] and was_asked[0] == rule.chord:
+                return mode
         asked = rule.chord, *(one.tobytes() for one in by)
         mode = known[2] if known and known[1] == asked else self._find_modes(rule, struck, steady)
         self._modes = by, asked, mode

@@ -66,7 +66,6 @@ class Stepper:
             themselves (`Retries`); empty in any other state.
         absent: (n,) bool, bodies that take no part in the present (sub)step.
         stopped: (n,) bool, those of worlds whose step failed while others went on.
-        pieces: (n,) length of the piece [s] with which bodies begin the next frame, 0 for a whole one (`abd.step.ways`).
         begun: what `Substeps.begin` gave for a (sub)step that was tried in one piece, and left; None without.
     """
 
@@ -102,6 +101,15 @@ class Stepper:
     def off(self, switched: np.ndarray) -> None:
         self._switched = switched
         self._off = switched | self.stopped if self.stopped.any() else switched
+
+    @property
+    def pieces(self) -> np.ndarray:
+        """(n,) lengths of the pieces [s] with which bodies begin the next frame, 0 for a whole one (`abd.step.ways`)."""
+        return self._pieces
+
+    @pieces.setter
+    def pieces(self, pieces: np.ndarray) -> None:
+        self._pieces, self._in_pieces = pieces, bool(pieces.any())
 
     def stop(self, bodies: np.ndarray) -> None:
         """Leave bodies (n,) bool, those of worlds that could not go on, where they are, and step all others again."""
@@ -309,7 +317,7 @@ class Stepper:
         self.begun, whole = None, self.backend.whole
         if not self.even or whole is None or not whole.taken or self.absent is not self.nobody:
             return False
-        if (self.off is not self.nobody and self.off.any()) or self.pieces.any():
+        if (self.off is not self.nobody and self.off.any()) or self._in_pieces:
             return False
         try:
             with memory_watched(self.backend.device.name):

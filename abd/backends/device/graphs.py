@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Hashable
-from contextlib import nullcontext
 from functools import partial
 
 import warp as wp
@@ -75,7 +74,10 @@ class Graphs:
                 return
             kept = self._kept[key] = self._record(body)
         self.replayed += 1
-        with nullcontext() if observer is None else observer.replay():
+        if observer is None:
+            kept()
+            return
+        with observer.replay():
             kept()
 
     def _follow_generation(self) -> None:

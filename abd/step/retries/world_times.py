@@ -24,6 +24,7 @@ class WorldTimes:
     def __init__(self, model: Model):
         self.model = model
         self.numbers, self._first, self._place = np.unique(model.bodies.world, return_index=True, return_inverse=True)
+        self._ones = np.ones(len(self.numbers))
         self.begin(0.0)
 
     def begin(self, clock: float) -> None:
@@ -36,7 +37,7 @@ class WorldTimes:
 
     def of_each(self, values: OfBodies) -> np.ndarray:
         """(w,) numbers of worlds."""
-        return values[self._first] if isinstance(values, np.ndarray) else np.full(len(self.numbers), values)
+        return values[self._first] if isinstance(values, np.ndarray) else values * self._ones
 
     def of_bodies(self, values: np.ndarray) -> OfBodies:
         """The numbers (w,) of worlds by bodies."""
