@@ -4,9 +4,10 @@
 
 Every trial is a scene with default settings, without gravity: a projectile flies along x at a target that is free, fixed or
 kinematic, by so many of its sizes per step, both turning by up to `spin` pi per step, from a random distance, at a random
-offset that cannot miss. A trial has passed if the projectile ends behind the target and less than a fifth of the momentum
-was exchanged that a central inelastic impact exchanges; `behind` counts all that end there, whatever was exchanged. The
-first trials of every row are repeated at a hundredth of the step: `momentum` and `energy` are how many of these end within
+offset that cannot miss. A trial is suspected if the projectile ends behind the target and less than a fifth of the momentum
+was exchanged that a central inelastic impact exchanges, and has passed if at a hundredth of the step it does not end behind:
+plates that turn fast are hit at their edges, or turn out of the way. `behind` counts all that end there, whatever was
+exchanged. The first trials of every row are repeated at a hundredth of the step: `momentum` and `energy` are how many of these end within
 20 % of it, measured against the exchanged momentum there, and against the energy of the closing motion and of the spins.
 """
 
@@ -164,7 +165,7 @@ def row(name: str, sizes: float, spin: float, trials: int, references: int, devi
     pair, begin = PAIRS[name], process_time()
     mass, speed = reduced_mass(pair, sizes)
     out = {"pair": name, "sizes_per_step": sizes, "spin": spin, "trials": trials}
-    counts = dict.fromkeys(("failed", "passed", "behind", "refused", "substeps", "steps", "newton"), 0)
+    counts = dict.fromkeys(("failed", "suspected", "passed", "behind", "refused", "substeps", "steps", "newton"), 0)
     compared = dict.fromkeys(("references", "behind_at_a_hundredth", "momentum", "energy"), 0)
     failures = []
     for trial in range(trials):
@@ -177,12 +178,16 @@ def row(name: str, sizes: float, spin: float, trials: int, references: int, devi
             continue
         behind = end.ahead < 0.0
         counts["behind"] += behind
-        counts["passed"] += behind and -end.pushed[0] < 0.2 * mass * speed
+        suspected = behind and -end.pushed[0] < 0.2 * mass * speed
+        counts["suspected"] += suspected
         for key in ("refused", "substeps", "steps", "newton"):
             counts[key] += getattr(end, key)
-        if trial >= references:
+        if trial >= references and not suspected:
             continue
         fine = run(pair, sizes, spin, number, device, FINER)
+        counts["passed"] += suspected and fine.ahead >= 0.0
+        if trial >= references:
+            continue
         compared["references"] += 1
         compared["behind_at_a_hundredth"] += fine.ahead < 0.0
         push = np.linalg.norm(fine.pushed)

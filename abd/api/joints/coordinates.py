@@ -29,6 +29,7 @@ class Coordinates:
         """Read the present joints, from values (c,) near which angles are counted on."""
         self.reader = JointReader(self.model)
         self._turns = self.backend.rows.watch_turns(self.reader.table)
+        self._counts = bool(self.reader.table.counts_turns.any())
         self.values = self.reader.coordinates(self.stepper.q, near)
 
     def watch_changed(self) -> None:
@@ -55,7 +56,8 @@ class Coordinates:
 
     def after_step(self) -> None:
         """Count the turns of a frame."""
-        self._turns.count(self._turned_by())
+        if self._counts:
+            self._turns.count(self._turned_by())
         self._values = None
         self.forget_readings()
 
@@ -65,7 +67,7 @@ class Coordinates:
         stepper, reader = self.stepper, self.reader
         h, table = stepper.previous_h, self.reader.table
         turning = table.counts_turns
-        if longest(h) * stepper.figures.fastest < SLOW_TURN or not turning.any():
+        if longest(h) * stepper.figures.fastest < SLOW_TURN:
             return None
         if isinstance(h, np.ndarray):
             h = h[np.where(table.child == WORLD, table.parent, table.child)]

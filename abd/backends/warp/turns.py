@@ -29,8 +29,6 @@ class CountedTurns(Turns):
         if self.by_host:
             super().count(ahead)
             return
-        if not len(self.chosen):
-            return
         if ahead is not None:
             self.set(self.near() + ahead)
         reference = self.measures.reference
