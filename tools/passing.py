@@ -5,10 +5,11 @@
 Every trial is a scene with default settings, without gravity: a projectile flies along x at a target that is free, fixed or
 kinematic, by so many of its sizes per step, both turning by up to `spin` pi per step, from a random distance, at a random
 offset that cannot miss. A trial is suspected if the projectile ends behind the target and less than a fifth of the momentum
-was exchanged that a central inelastic impact exchanges, and has passed if at a hundredth of the step it does not end behind:
-plates that turn fast are hit at their edges, or turn out of the way. `behind` counts all that end there, whatever was
-exchanged. The first trials of every row are repeated at a hundredth of the step: `momentum` and `energy` are how many of these end within
-20 % of it, measured against the exchanged momentum there, and against the energy of the closing motion and of the spins.
+was exchanged that a central inelastic impact exchanges, and has passed if at a hundredth of the step it does not end
+behind: plates that turn fast are hit at their edges, or turn out of the way. `behind` counts all that end there, whatever
+was exchanged. The first trials of every row are repeated at a hundredth of the step: `momentum` and `energy` are how many
+of these end within 20 % of it, measured against the exchanged momentum there, and against the energy of the closing motion
+and of the spins.
 """
 
 from __future__ import annotations
