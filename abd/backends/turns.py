@@ -21,9 +21,8 @@ class Turns:
     def count(self, ahead: np.ndarray | None = None) -> None:
         """Follow the state to the present one; no angle turned by more than half a turn since the last call, or by more than
         that beside `ahead` (c,)."""
-        if self.table.counts_turns.any():
-            near = self._near if ahead is None else self._near + ahead
-            self._near = values(self.table, self.states.read_state()[0], near)
+        near = self._near if ahead is None else self._near + ahead
+        self._near = values(self.table, self.states.read_state()[0], near)
 
     def near(self) -> np.ndarray:
         """(c,) values near which the angles of the present state are counted."""

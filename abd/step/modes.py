@@ -71,7 +71,7 @@ class Modes:
         known, by = self._modes, (struck, steady, self.remembers)
         if known:
             (was_struck, was_steady, remembered), was_asked, mode = known
-            if was_struck is struck and was_steady is steady and remembered is by[2] and was_asked[0] == rule.chord:
+            if was_struck is struck and was_steady is steady and remembered is self.remembers and was_asked[0] == rule.chord:
                 return mode
         asked = rule.chord, *(one.tobytes() for one in by)
         mode = known[2] if known and known[1] == asked else self._find_modes(rule, struck, steady)
