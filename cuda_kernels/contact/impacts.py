@@ -71,9 +71,14 @@ def way_shares(
     batch: wp.int32,
     share: wp.array(dtype=wp.float64),
 ):
-    """Shares of the ways of a batch of candidates, as `share_of_way` has them; listed = [pairs, candidates]."""
+    """Shares of the ways of a batch of candidates, as `share_of_way` has them; listed = [pairs, candidates].
+
+    Forth, those whose way back is free keep their share: it is the same way.
+    """
     t = wp.tid() + first
     for k in range(batch * t, wp.min(batch * (t + 1), listed[1])):
+        if back == 0 and share[k] == ONE:
+            continue
         c = candidates[k]
         pair = pairs[c[0]]
         closer = approach[c[0]]

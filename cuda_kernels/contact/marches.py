@@ -85,6 +85,9 @@ def try_ways(
     k = wp.tid() + first
     if k >= listed[1]:
         return
+    if back == 0 and share[k] == ONE:
+        marches.open[k] = 0
+        return
     c = candidates[k]
     pair = pairs[c[0]]
     closer = approach[c[0]]

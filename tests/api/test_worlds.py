@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from tool import load_tool
 from world_scenes import armed, pile, side_by_side, tumbling, without_a_way
 
 import abd
@@ -50,6 +51,18 @@ def test_a_world_is_bit_for_bit_what_it_is_alone(monkeypatch, device, worlds, bo
     for name, rel in (("friction", 1e-12), ("integration", 1e-6)):  # laws that change as a step ends show at once beside others
         total = sum(getattr(one.stepper.work, name) for one in alone)
         assert getattr(many.stepper.work, name) == pytest.approx(total, rel=rel), name
+
+
+def test_a_way_that_is_not_free_is_nothing_to_other_worlds():
+    """In one world the way of a whole step is not proven free, neither back nor forth; in the other it is, back alone."""
+    tool = load_tool("worlds")
+    heaps = [tool.heap(seed, 0.0) for seed in (17, 48)]
+    many, alone = side_by_side(heaps, "cpu"), [abd.Simulation(scene, device="cpu") for scene in heaps]
+    substeps = np.array([(many.step().substeps, *(one.step().substeps for one in alone)) for _ in range(21)])
+    assert substeps[-1].tolist() == [substeps[-1, 0], substeps[-1, 0], 1] and substeps[-1, 0] > 1
+    states = many.stepper.q.reshape(2, -1, 12)
+    for world, one in enumerate(alone):
+        np.testing.assert_array_equal(states[world], one.stepper.q, err_msg=f"world {world}")
 
 
 def test_worlds_with_joints_and_drives_are_what_they_are_alone():
