@@ -189,11 +189,14 @@ class Substeps:
             else:
                 minimise_step()
             self._refuse_turned()
+        # iterates of other worlds are on their way, and what they touch they may leave again
         except Struck as struck:
-            watch.refuse_fast_hits()
+            watch.refuse_fast_hits(stepper.in_worlds_of(struck.bodies))
             return struck.bodies, mode
-        except NotFree:
-            watch.refuse_fast_hits()
+        except NotFree as failure:
+            late = stepper.nobody.copy()
+            late[failure.found.pairs] = True
+            watch.refuse_fast_hits(stepper.in_worlds_of(late))
             raise
         except StepFailure as failure:
             late = self._struck(watch.mode)
