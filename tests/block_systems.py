@@ -83,7 +83,7 @@ class Solves:
         write(self.control.converged, solver.islands.whole(done).astype(np.int32))
         # corrections multiply with them
         self._held = gradient, diagonal
-        solver.follow_near(*couplings[0], sum(len(pairs) for pairs in near), lambda: near)
+        solver.follow_near(*couplings[0], np.concatenate(near).astype(int))
         self.linear.reserve(True)
         self.linear.launch_solve(gradient, diagonal, couplings)
         return self._direction()

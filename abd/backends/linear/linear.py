@@ -8,7 +8,6 @@ blocks are positive semidefinite as a whole, leaves the rest positive definite.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from functools import lru_cache
 
 import numpy as np
@@ -32,8 +31,9 @@ CORRECTION = 1e-6
 """Tolerance of pcg in the solves that close exact joints, at most."""
 SURPRISED = 3.0
 """Running mean of the iterations of pcg over those that were expected, from which on the choice is made anew."""
-EXPECTED = 2
-"""Place of the iterations that are expected, among the numbers of `LinearSolver.memory`."""
+REFUSED, EXPECTED = 1, 2
+"""Places of the pairs that were too many to be factored, and of the iterations that are expected, among the numbers of
+`LinearSolver.memory`."""
 KEPT = 1.5
 """Pairs of the pattern before stay in a new one while it holds no more than this multiple of those that may touch."""
 KEPT_ELIMINATIONS = 16
@@ -117,9 +117,11 @@ class LinearSolver:
 
     def memory_of_parts(self, parts: list[tuple[np.ndarray, dict[str, np.ndarray]]]) -> dict[str, np.ndarray]:
         """What is remembered after bodies (n,) bool went on by themselves, each with a memory: of the pairs of every world what
-        the first of them does that has bodies in it, and the first one's numbers."""
+        the first of them does that has bodies in it, and the numbers of the first that factors some, all of the first part where
+        that does without."""
         first = parts[0][1]
-        if self._count == 1 or not first["solver_numbers"][0]:
+        direct = [memory["solver_numbers"] for _, memory in parts if memory["solver_numbers"][0]]
+        if self._count == 1 or first["solver_numbers"][REFUSED] or not direct:
             return {name: first[name] for name in ("solver_pairs", "solver_numbers")}
         of, keys = np.zeros(self._count, dtype=int), []
         for number, (who, _) in reversed(list(enumerate(parts))):
@@ -127,7 +129,7 @@ class LinearSolver:
         for number, (_, memory) in enumerate(parts):
             pairs = memory["solver_pairs"]
             keys.append(pairs[of[self._worlds_of(pairs)] == number])
-        return {"solver_pairs": np.unique(np.concatenate(keys)), "solver_numbers": first["solver_numbers"]}
+        return {"solver_pairs": np.unique(np.concatenate(keys)), "solver_numbers": direct[0]}
 
     def _take_up(self) -> None:
         direct, *numbers = (int(number) for number in self._recalled["solver_numbers"])
@@ -201,25 +203,23 @@ class LinearSolver:
 
     # patterns ----------------------------------------------------------------------------------------------------
 
-    def follow_near(self, joints: Coupling, pairs: int, loose: int, near: Callable[[], list[np.ndarray]]) -> None:
+    def follow_near(self, joints: Coupling, pairs: int, near: np.ndarray) -> None:
         """Bring choice and patterns up to date with the pairs that may come into contact.
 
         Args:
-            joints, pairs: coupling of the joints and its number of pairs; loose: number of the others; near: gives those,
-                arrays (k, 2) of bodies.
+            joints, pairs: coupling of the joints and its number of pairs; near: (k, 2) the others, of bodies.
         """
         if len(self.bodies) == 0:
             return
         self._follow_joints(joints, pairs)
-        if loose == 0:
+        if len(near) == 0:
             self.choice, self.factor = self._static_choice, self.static
             return
-        if self._is_outdated(loose) if self._refused else True:
-            pairs_near = np.concatenate([ends.reshape(-1, 2) for ends in near()]).astype(int)
-            keys = self._keys_of(*pairs_near.T)
+        if self._is_outdated(len(near)) if self._refused else True:
+            keys = self._keys_of(*near.T)
             if self._whole_keys is None or not np.isin(keys, self._whole_keys).all():
-                self._analyse(keys, loose)
-            self._narrow(pairs_near)
+                self._analyse(keys, len(near))
+            self._narrow(near)
             if self._fresh:
                 self._whole.find(0, joints, pairs)
                 self._fresh = False

@@ -8,6 +8,7 @@ stiffness; nothing else.
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 import numpy as np
 import warp as wp
@@ -25,6 +26,14 @@ from abd.errors import StepFailure
 from abd.potentials.integrators import longest
 from cuda_kernels.parallel import islands, sums
 from cuda_kernels.step import control, newton
+
+if TYPE_CHECKING:
+    from abd.backends.warp.terms.candidates import Candidates
+    from abd.backends.warp.terms.friction import Friction
+
+SMALL_WORLD = 128
+"""Bodies of a world whose factor is small whatever its pattern holds. A pattern of all listed pairs seldom changes, and does not
+depend on when the list was renewed."""
 
 
 class Iteration:
@@ -48,6 +57,8 @@ class Iteration:
         self.all, self.some = (d.zeros(room, wp.int32) for _ in range(2))
         self.reads = 0
         self.has_loose_pairs = False
+        sizes = np.unique(backend.model.bodies.world, return_inverse=True, return_counts=True)
+        self._large = sizes[2][sizes[1]] > SMALL_WORLD
         self.rubbing, self._rubs_in = d.zeros(room, wp.int32), None
         self.enough, self.forces_off, self._apart = OfBodies(d, room), OfBodies(d, room), False
         self._flag = flags_of(c, "STALE", "SOUND", "COVERED", "EVERYBODY", "ANEW")
@@ -251,16 +262,23 @@ class Iteration:
         """Bring the linear solver's choice up to date with the pairs that may touch."""
         contacts, friction = self.backend.contacts, self.backend.friction
         contacts.follow_list()
-        candidates = contacts.candidates
-        lists = (candidates, friction)[: 1 if friction.follows_list else 2]
-        self.follow_pairs(candidates.pair_count + friction.pair_count, lambda: [part.pair_list() for part in lists])
+        lists = (contacts.candidates, friction)[: 1 if friction.follows_list else 2]
+        self.follow_pairs(*(self._near(part) for part in lists))
 
-    def follow_pairs(self, listed: int, lists: Callable[[], list[np.ndarray]]) -> None:
-        """The same with so many pairs (k, 2) that come and go, which `lists` gives."""
-        b, ties = self.backend, self.backend.potential.ties
-        pairs = listed + len(ties)
-        self.has_loose_pairs = pairs > 0
-        b.linear.follow_near(b.joints.coupling, b.joints.pairs, pairs, lambda: [*lists(), ties])
+    def _near(self, part: Candidates | Friction) -> np.ndarray:
+        """Its pairs (k, 2) that the solver's pattern holds: in small worlds all that are listed, in large ones those that are
+        coupled, without which bodies whose boxes meet for good, as linked rings, would fill the factor."""
+        pairs = part.pair_list()
+        if len(pairs) == 0 or not self._large.any():
+            return pairs
+        return pairs[part.coupled() | ~self._large[pairs].any(axis=1)]
+
+    def follow_pairs(self, *lists: np.ndarray) -> None:
+        """The same with lists of pairs (k, 2) that come and go."""
+        b = self.backend
+        near = np.concatenate([*lists, b.potential.ties]).astype(int)
+        self.has_loose_pairs = len(near) > 0
+        b.linear.follow_near(b.joints.coupling, b.joints.pairs, near)
         self.linear.reserve(b.system.has_exact)
 
     def _carry(self, stale: bool) -> None:

@@ -180,7 +180,7 @@ class WholeStep:
         if b.islands.formed != self._formed:
             b.islands.renumber(self._mobile, np.zeros((0, 2), dtype=int))
             self._formed = b.islands.formed
-        b.iteration.follow_pairs(0, list)
+        b.iteration.follow_pairs()
 
     # recorded -------------------------------------------------------------------------------------------------------
 

@@ -393,3 +393,7 @@ class Candidates(ListRooms):
     def pair_list(self) -> np.ndarray:
         """Host copy of the body pairs (pair_count, 2)."""
         return self.device.read(self.pairs, self.pair_count).reshape(-1, 2)
+
+    def coupled(self) -> np.ndarray:
+        """(pair_count,) bool, body pairs that have candidates; the others are listed as their boxes meet."""
+        return np.diff(self.device.read(self.segment, self.pair_count + 1)) > 0

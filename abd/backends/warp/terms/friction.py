@@ -305,6 +305,12 @@ class Friction:
             return np.zeros((0, 2), dtype=np.int32)
         return self.device.read(self.pairs, self.pair_count).reshape(-1, 2)
 
+    def coupled(self) -> np.ndarray:
+        """(pair_count,) bool, those of them that have frozen contacts."""
+        if self.count == 0:
+            return np.zeros(self.pair_count, dtype=bool)
+        return np.diff(self.device.read(self.segment, self.pair_count + 1)) > 0
+
     def frozen(self, eps: np.ndarray) -> tuple[np.ndarray, ...]:
         """Bodies (l, 2), kinds (l,), normals (l, 3), contact points Y_i, Y_j (l, 4), stretches besides chords (l, 3), of eps (n,)
         [m], and loads times c h^2 (l,) of what is frozen (`abd.potentials.friction.Lagged`)."""
