@@ -266,8 +266,8 @@ class Iteration:
         self.follow_pairs(*(self._near(part) for part in lists))
 
     def _near(self, part: Candidates | Friction) -> np.ndarray:
-        """Its pairs (k, 2) that the solver's pattern holds: in small worlds all that are listed, in large ones those that are
-        coupled, without which bodies whose boxes meet for good, as linked rings, would fill the factor."""
+        """Its pairs (k, 2) that the solver's pattern holds: in small worlds all that are listed, in large ones only those that
+        are coupled, or bodies whose boxes meet for good, as linked rings, would fill the factor."""
         pairs = part.pair_list()
         if len(pairs) == 0 or not self._large.any():
             return pairs
