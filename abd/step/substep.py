@@ -194,9 +194,8 @@ class Substeps:
             watch.refuse_fast_hits(stepper.in_worlds_of(struck.bodies))
             return struck.bodies, mode
         except NotFree as failure:
-            late = stepper.nobody.copy()
-            late[failure.found.pairs] = True
-            watch.refuse_fast_hits(stepper.in_worlds_of(late))
+            refused = np.isin(np.arange(len(mode)), failure.found.pairs)
+            watch.refuse_fast_hits(stepper.in_worlds_of(refused))
             raise
         except StepFailure as failure:
             late = self._struck(watch.mode)

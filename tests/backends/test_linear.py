@@ -12,6 +12,7 @@ import warp as wp
 from block_systems import System, chain, cube, net, random_pairs, random_tree, star_of_chains
 from on_device import NAME
 
+import abd
 import cuda_kernels
 from abd.backends.answers import LOOSEST
 from abd.backends.device.device import Device
@@ -20,6 +21,7 @@ from abd.backends.linear.conjugate_gradients import DOUBT_EVERY
 from abd.backends.linear.elimination import Elimination
 from abd.backends.linear.linear import LinearSolver
 from abd.backends.numbering import Division
+from abd.backends.recorded import iteration
 from abd.backends.reference.forcing import Forcing
 from abd.errors import StepFailure
 
@@ -359,3 +361,35 @@ def test_forcing_follows_progress_and_lets_only_tight_solves_decide():
     forcing.advance(1e-9)
     assert forcing.tolerance == 1e-4 and forcing.decides(True)
     assert Forcing(0.1).tolerance == 0.1 and Forcing(0.1).decides(True)
+
+
+@pytest.mark.parametrize(("small", "pairs"), [(128, 1), (0, 0)])
+def test_a_large_world_factors_no_pairs_far_from_contact(monkeypatch, small, pairs):
+    """The boxes around two slanting rods meet, the rods do not; a third body, on the ground, has steps with lists."""
+    monkeypatch.setattr(iteration, "SMALL_WORLD", small)
+    scene = abd.Scene(solver={"dt": 0.01})
+    scene.add_body("ground", half_space={})
+    scene.add_body("cube", box=(0.1,) * 3, position=(3, 0, 0.05))
+    for name, z in (("lower", 2.0), ("upper", 2.4)):
+        slant = {"axis": (0, 1, 0), "degrees": 45}
+        scene.add_body(name, box=(1.0, 0.02, 0.02), position=(0, 0, z), axis_angle=slant)
+    simulation = abd.Simulation(scene, device="cpu")
+    for _ in range(3):
+        simulation.step()
+    assert simulation.stepper.touching.any()
+    assert len(simulation.stepper.backend.linear.memory()["solver_pairs"]) == pairs
+
+
+def test_worlds_keep_their_pairs_where_the_first_part_has_none():
+    """Parts of a step end with memories of their own, and the first one never saw pairs come and go."""
+    scene = abd.Scene()
+    for k in range(2):
+        scene.add_body(f"box{k}", box=(0.1,) * 3, position=(0, 0, k))
+    simulation = abd.Simulation(scene.replicate(2), device="cpu")
+    solver, world = simulation.stepper.backend.linear, simulation.model.bodies.world
+    without = {"solver_pairs": np.zeros(0, dtype=np.int64), "solver_numbers": np.array([0, 0, 50, 50, 0])}
+    last = 2 * len(world) + 3  # of its bodies, which are the last two
+    having = {"solver_pairs": np.array([last]), "solver_numbers": np.array([1, 0, 50, 50, 1])}
+    found = solver.memory_of_parts([(world == world[0], without), (world == world[-1], having)])
+    assert found["solver_pairs"].tolist() == [last]
+    assert found["solver_numbers"].tolist() == [1, 0, 50, 50, 1]

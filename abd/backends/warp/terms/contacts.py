@@ -139,7 +139,8 @@ class Contacts:
 
     def way_shares(self, path: Path, back: bool, out: wp.array) -> wp.array:
         """Per body, how far the ways of the candidates it emits are proven free, and the same of every candidate; the ways
-        lead `back` or forth (`abd.backends.warp.parts.ways`). Slot "current" holds the gaps at the end of the step."""
+        lead `back`, or after that forth, where those that are free back stay so (`abd.backends.warp.parts.ways`). Slot
+        "current" holds the gaps at the end of the step."""
         c = self.candidates
         shares, query, known = self._along(path)
         self.impacts.free(self.device.extent(c.count, c.room), query, known, back, shares)
