@@ -89,6 +89,11 @@ class StepFailure(AbdError):
         super().__init__(message)
         self.reason, self.step, self.time, self.bodies, self.islands = reason, step, time, bodies, islands
 
+    @property
+    def concerned(self) -> np.ndarray | None:
+        """(n,) bool, bodies that the failure concerns; None where that is not known."""
+        return self.islands
+
     def within(self, chosen: np.ndarray) -> StepFailure:
         """The same of some bodies (n,) bool alone."""
         islands = None if self.islands is None else self.islands & chosen

@@ -13,7 +13,7 @@ from abd.backends.device.exchange import host_rows
 from abd.model import Kind
 from abd.scene.overlaps.starts import free_states
 from abd.state import State
-from abd.step.retries.merge import merged
+from abd.step.merge import merged
 
 if TYPE_CHECKING:
     from abd.api.simulation import Simulation
@@ -70,7 +70,7 @@ def reset_worlds(sim: Simulation, worlds: int | Iterable[int]) -> None:
     q, qd = (np.where(chosen[:, None], first, last) for first, last in ((bodies.q, now.q), (bodies.qd, now.qd)))
     q = set_apart(sim, q)
     stepper.restore(State(q=q, qd=qd, step=now.step))
-    both = merged(stepper.model, stepper.joints, now, [(~chosen, now), (chosen, stepper.state())], 0.0)
+    both = merged(stepper.model, stepper.joints, now, stepper.state(), chosen)
     time, previous_h = (np.where(chosen, 0.0, one) for one in (now.time, now.previous_h))
     both = replace(both, time=time, previous_h=previous_h)
     stepper.stop(stepper.stopped & ~chosen)

@@ -21,7 +21,7 @@ import numpy as np
 
 from abd.model import Kind, Mesh, Model
 
-D_HAT_SHARE = 0.004
+D_HAT_SHARE = 0.02
 """Activation of a body over its thinnest extent."""
 FORCE_SHARE = 10.0
 """F over the force that gives the reduced mass the acceleration to be resisted."""

@@ -35,15 +35,15 @@ LEAST = 0.2
 """Smallest share of a change that a pair takes."""
 
 
-def balance(backend: Backend, settings, progress: Progress, minimise: Callable[[Progress, float], None]) -> None:
+def balance(backend: Backend, settings, progress: Progress, minimise: Callable[[Progress, float], StepFailure | None]) -> StepFailure | None:
     """Minimise and lag friction until a lagging leaves a state that is converged as it is. What is found before is only
     where friction is lagged next, and needs not be more exact than the lagging is.
 
     Args:
         minimise: with friction as lagged, counted in a progress of its own, to a tolerance [m/s].
 
-    Raises:
-        StepFailure: as `minimise`, or friction and contact forces go on changing.
+    Returns:
+        the failure of a minimisation, or of friction and contact forces that go on changing.
     """
     rubs = settings.friction_tolerance
     tolerance, exact, spent = LOOSE * rubs, 0, 0
@@ -55,20 +55,20 @@ def balance(backend: Backend, settings, progress: Progress, minimise: Callable[[
             if exact:
                 changes.append(shares.largest)
         part = Progress(stages=progress.stages)
-        try:
-            minimise(part, tolerance)
-        finally:
-            progress.newton, progress.linear = progress.newton + part.newton, progress.linear + part.linear
-            progress.trials += part.trials
+        failure = minimise(part, tolerance)
+        progress.newton, progress.linear = progress.newton + part.newton, progress.linear + part.linear
+        progress.trials += part.trials
+        if failure is not None:
+            return failure
         unmoved = lagging > 0 and part.newton <= 1 and part.tolerance <= rubs
         if unmoved and whole:
             progress.tolerance = max(progress.tolerance, part.tolerance)
-            return
+            return None
         if tolerance == rubs:
             exact, spent = exact + 1, spent + part.newton
         if exact == BALANCED_LAGGINGS or spent > max(BALANCING, settings.max_newton) or not _shrink(changes):
             message = f"friction and contact forces did not balance in {exact} laggings, {spent} iterations, to the tolerance"
-            raise StepFailure("not_converged", message)
+            return StepFailure("not_converged", message)
         tolerance, whole = max(rubs, TIGHTER * part.tolerance), unmoved
 
 
@@ -86,7 +86,7 @@ class Shares:
     """
 
     def __init__(self, mobility: np.ndarray) -> None:
-        """Args: mobility: (n,) largest change of velocity per load [1/(kg s)] (`abd.step.lagging.changed`)."""
+        """Args: mobility: (n,) largest change of velocity per load [1/(kg s)] (`abd.step.friction_lag.changed`)."""
         self.mobility, self.largest = mobility, 0.0
         nothing = np.zeros((0, 2), dtype=np.int64)
         self.share, self.change = PairLoads(nothing, np.zeros(0)), PairLoads(nothing, np.zeros(0))

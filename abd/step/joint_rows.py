@@ -24,11 +24,13 @@ class JointRows:
         self.model, self.backend, self.linked, self.copies = model, backend, linked, copies
         self.turning = Turning(model)
 
-    def begin(self, ch2: OfBodies, time: OfBodies) -> None:
-        """Laws of all joint rows in a (sub)step of c h^2 [s^2] that ends at `time` [s], of all bodies or (n,)."""
+    def begin(self, ch2: OfBodies, time: OfBodies) -> StepFailure | None:
+        """Laws of all joint rows in a substep of c h^2 [s^2] that ends at `time` [s], of all bodies or (n,); the verdict on a range
+        that was left."""
         row = self.backend.rows.begin_joints(ch2, time, self.model.settings.eps_v)
-        if row is not None:
-            raise StepFailure("limits", self._beyond(row, float(self.backend.rows.joint_memory().history[0][row])))
+        if row is None:
+            return None
+        return StepFailure("limits", self._beyond(row, float(self.backend.rows.joint_memory().history[0][row])))
 
     def load_friction(self) -> None:
         """Friction in joints that grows with what their constraints carried in the last step."""
@@ -41,27 +43,27 @@ class JointRows:
         joints.load(np.linalg.norm(carried[:, :3], axis=1))
         self.backend.rows.take_efforts()
 
-    def refuse_turns(self, time: OfBodies, h: OfBodies, fastest: float, absent: np.ndarray) -> None:
-        """Refuse a (sub)step of h [s] from `time` [s], of all or (n,), in which angles of joint rows turn too far by their
-        speeds, at most `fastest` [1/s], or by their drives; of bodies that are not `absent` (n,)."""
+    def turns_ahead(self, time: OfBodies, h: OfBodies, fastest: float, absent: np.ndarray) -> StepFailure | None:
+        """The verdict on a substep of h [s] from `time` [s], of all or (n,), in which angles of joint rows would turn too far by
+        their speeds, at most `fastest` [1/s], or by their drives; of bodies that are not `absent` (n,)."""
         joints, copies = self.backend.system, self.copies
-        if joints.counts_turns:
+        if not joints.counts_turns:
+            return None
 
-            def state() -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-                return *copies.state, copies.memory.reference
+        def state() -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+            return *copies.state, copies.memory.reference
 
-            self._turn_in_pieces(self.turning.ahead(joints, time, h, fastest, state), absent)
+        return self._turn_verdict(self.turning.ahead(joints, time, h, fastest, state), absent)
 
-    def refuse_turned(self, absent: np.ndarray) -> None:
-        """Refuse an iterate in which angles of joint rows have turned that far."""
-        if self.backend.system.counts_turns:
-            self._turn_in_pieces(self.backend.rows.turned(TURN), absent)
+    def turned(self, absent: np.ndarray) -> StepFailure | None:
+        """The verdict on an iterate in which angles of joint rows have turned too far."""
+        if not self.backend.system.counts_turns:
+            return None
+        return self._turn_verdict(self.backend.rows.turned(TURN), absent)
 
-    def _turn_in_pieces(self, turned: np.ndarray, absent: np.ndarray) -> None:
-        """`StepFailure` of the islands of bodies (n,) that turn too far about a joint."""
+    def _turn_verdict(self, turned: np.ndarray, absent: np.ndarray) -> StepFailure | None:
         turned = turned & ~absent
-        if turned.any():
-            raise self.turning.failure(turned, self.linked.drawn_along(turned))
+        return self.turning.failure(turned, self.linked.drawn_along(turned)) if turned.any() else None
 
     def widest(self) -> str:
         """Name of the exact joint that is widest open at the iterate."""

@@ -13,13 +13,13 @@ class Linked:
     """Bodies of a model and what is joined to them.
 
     Attributes:
-        dynamic: (n,) bool; nobody: (n,) bool, none, the same array for all who mean that.
+        dynamic: (n,) bool; none: (n,) bool, no body, one array for all uses.
         jointed: (n,) bool, bodies at joints; tumbling: (n,) bool, dynamic ones of them that may turn about any axis.
     """
 
     def __init__(self, model: Model):
         n = len(model.bodies)
-        self.dynamic, self.nobody = model.bodies.kind == Kind.DYNAMIC, np.zeros(n, dtype=bool)
+        self.dynamic, self.none = model.bodies.kind == Kind.DYNAMIC, np.zeros(n, dtype=bool)
         self._components = np.unique(joined_components(model), return_inverse=True)[1]
         self._count = int(self._components.max(initial=-1)) + 1
         ends = JointList.of(model.joints).bodies

@@ -1,140 +1,145 @@
-"""Newton's method on the incremental potential, one step of the integrator.
+"""Newton's method on the incremental potential, one substep of the integrator.
 
     repeat  an iteration: gradient and Hessian, a direction, as far along it as nothing collides and the energy decreases
             stiffen the contacts that a tight gap overcomes
     until   the largest vertex displacement of a full step, over h, is at most the tolerance, exact joints are closed, and
-            forces on what rubs balance (`abd.step.lagging.balanced`)
+            forces on bodies in frictional contact balance (`abd.step.friction_lag`)
 
 Every iterate is free of intersections. What an iteration is, backends say: `abd.backends.reference.iteration` by the
-definitions, `abd.backends.recorded.iteration` for a device.
+definitions, `abd.backends.recorded.iteration` for a device. Failures are returned (`abd.step.verdict`).
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Callable
+from dataclasses import dataclass
 
 import numpy as np
 
 from abd.backends.progress import Progress, not_converged
 from abd.backends.protocol import Backend
+from abd.errors import StepFailure
 from abd.step.balance import balance
-from abd.step.lagging import balanced, changed, loose_tolerance
+from abd.step.friction_lag import balanced, changed, loose_tolerance
+from abd.step.joint_rows import JointRows
+from abd.step.linked import Linked
+from abd.step.verdict import ContactBegan, is_checked, path_verdict
 
-if TYPE_CHECKING:
-    from abd.step.watch import Watch
 
+@dataclass
+class Minimisation:
+    """One substep of h [s], of all or (n,), from the started iterate.
 
-def minimise(
-    backend: Backend,
-    settings,
-    h: float | np.ndarray,
-    stiffness,
-    progress: Progress,
-    tolerance: float,
-    watch: Watch | None = None,
-    rubs: float | None = None,
-    moving: np.ndarray | None = None,
-    loose: float | np.ndarray = 0.0,
-) -> None:
-    """Iterate to the minimum of the incremental potential with friction as lagged.
-
-    Args:
-        backend: holds the iterate.
-        h: actual step [s], of all or (n,).
-        stiffness: adapts the contact stiffness between iterations (`abd.step.own_laws.stiffness`).
-        tolerance: largest velocity of a full step [m/s]; rubs: that of islands in which something rubs, the same without.
-        moving: (n,) bool, bodies whose islands take part, all without; the others have converged.
-        loose: what is well enough for an island, if less exact [m/s], of all or of bodies (n,)
-            (`abd.backends.protocol.Iteration.begin`).
-        watch: looks at every iterate; what it raises ends the minimisation.
-
-    Raises:
-        StepFailure: not converged within the limit, or no decrease along the direction.
+    Attributes:
+        stiffness: adapts the contact stiffness between iterations (`abd.step.contact_parameters`).
+        smooth: (n,) bool, bodies of a smooth scheme, which must not come into contact; absent: those that take no part.
+        loaded: (n,) bool, bodies whose island was lagged twice, in the substep before and then in this one.
     """
-    iteration = backend.iteration
-    rubs = tolerance if rubs is None else rubs
-    # loose minimisations are repeated anyway
-    off = balanced(settings, h) if backend.friction.enabled and rubs <= settings.friction_tolerance else 0.0
-    if not iteration.begin(tolerance, rubs, h, settings.linear_tolerance, moving, loose, off):
-        return
-    for iterates in range(1, settings.max_newton + 1):
-        status = iteration.run(progress)
-        struck = None if watch is None else watch.strike()
-        if struck is not None:
-            iteration.rouse(struck)
-        elif not status.moving:
-            return
-        if watch is not None:
-            watch.look(iterates)
-        # the gaps of those that go on after all are not in the status
-        gap = status.gap if struck is None else 0.0
-        if (stiffer := stiffness.adapt(backend, gap, status.least)) is not None:
-            iteration.rouse(stiffer)
-    raise not_converged(backend, settings.max_newton, status.open, iteration.speeds(), tolerance)
 
+    backend: Backend
+    settings: object
+    h: float | np.ndarray
+    stiffness: object
+    rows: JointRows
+    linked: Linked
+    progress: Progress
+    smooth: np.ndarray
+    absent: np.ndarray
+    loaded: np.ndarray
+    fast_contact: Callable[[], StepFailure | None]
 
-def solve_step(
-    backend: Backend,
-    settings,
-    h: float | np.ndarray,
-    stiffness,
-    progress: Progress,
-    loaded: np.ndarray,
-    watch: Watch | None = None,
-    moving: np.ndarray | None = None,
-) -> np.ndarray:
-    """One step from the started iterate: minimise, and repeat the lagging of friction as the settings say; with a single
-    one, once more in islands where contacts were made or loaded in the step (`abd.step.lagging`).
+    def solve(self) -> StepFailure | None:
+        """Minimise, and repeat the lagging of friction as the settings say; with a single one, once more in islands where
+        contacts were made or loaded in the substep."""
+        backend, settings = self.backend, self.settings
+        loaded, self.loaded = self.loaded, np.zeros(len(self.loaded), dtype=bool)
+        wanted, rubs = settings.friction_iterations, settings.friction_tolerance
+        if backend.friction.enabled and wanted < 0:
+            return balance(
+                backend, settings, self.progress,
+                lambda part, tolerance: self.minimise(tolerance, progress=part),
+            )  # fmt: skip
+        if backend.friction.enabled and wanted == 1:
+            return self._lag_once_more(loaded)
+        failure = self.minimise(settings.tolerance, rubs)
+        if not backend.friction.enabled:
+            return failure
+        for _ in range(wanted - 1):
+            if failure is not None:
+                return failure
+            backend.touch.lag_friction()
+            failure = self.minimise(rubs)
+        return failure
 
-    Args:
-        loaded: (n,) bool, bodies whose island was lagged once more in the step before; watch: as `minimise` has it.
-        moving: (n,) bool, all bodies of the islands that take part; all without, and where friction is balanced.
+    def minimise(
+        self, tolerance: float, rubs: float | None = None, moving: np.ndarray | None = None,
+        loose: float | np.ndarray = 0.0, progress: Progress | None = None,
+    ) -> StepFailure | None:  # fmt: skip
+        """Iterate to the minimum of the incremental potential with friction as lagged.
 
-    Returns:
-        those whose island was in this one.
-    """
-    nobody = np.zeros(len(loaded), dtype=bool)
-    wanted, rubs = settings.friction_iterations, settings.friction_tolerance
-    if backend.friction.enabled and wanted < 0:
-        balance(
-            backend, settings, progress,
-            lambda part, tolerance: minimise(backend, settings, h, stiffness, part, tolerance, watch),
-        )  # fmt: skip
-        return nobody
-    if backend.friction.enabled and wanted == 1:
-        return _lag_once_more(backend, settings, h, stiffness, progress, loaded, watch, moving)
-    minimise(backend, settings, h, stiffness, progress, settings.tolerance, watch, rubs, moving)
-    if not backend.friction.enabled:
-        return nobody
-    for _ in range(wanted - 1):
-        backend.touch.lag_friction(moving)
-        minimise(backend, settings, h, stiffness, progress, rubs, watch, moving=moving)
-    return nobody
+        Args:
+            tolerance: largest velocity of a full step [m/s]; rubs: that of islands with frictional contact, the same without.
+            moving: (n,) bool, bodies whose islands take part, all without; the others have converged.
+            loose: a tolerance that suffices for an island [m/s], of all or of bodies (n,)
+                (`abd.backends.protocol.Iteration.begin`).
+        """
+        backend, settings, h = self.backend, self.settings, self.h
+        progress = self.progress if progress is None else progress
+        iteration = backend.iteration
+        rubs = tolerance if rubs is None else rubs
+        # loose minimisations are repeated anyway
+        off = balanced(settings, h) if backend.friction.enabled and rubs <= settings.friction_tolerance else 0.0
+        if not iteration.begin(tolerance, rubs, h, settings.linear_tolerance, moving, loose, off):
+            return None
+        for iterations in range(1, settings.max_newton + 1):
+            status = iteration.run(progress)
+            if not status.moving:
+                return None
+            if (failure := self._check(iterations)) is not None:
+                return failure
+            if (stiffer := self.stiffness.adapt(backend, status.gap, status.least)) is not None:
+                iteration.rouse(stiffer)
+        return not_converged(backend, settings.max_newton, status.open, iteration.speeds(), tolerance)
 
+    def contact_began(self) -> ContactBegan | None:
+        """The verdict on bodies of a smooth scheme in whose island contacts, limits or ropes act at the iterate."""
+        if not self.smooth.any():
+            return None
+        acting = (self.backend.touch.touching() != 0) | self.backend.rows.limited()
+        if not acting.any():
+            return None
+        began = self.smooth & self.linked.drawn_along(islands_of(self.backend, np.flatnonzero(acting)))
+        return ContactBegan(began) if began.any() else None
 
-def _lag_once_more(
-    backend: Backend, settings, h: float | np.ndarray, stiffness, progress: Progress, loaded: np.ndarray,
-    watch: Watch | None, moving: np.ndarray | None,
-) -> np.ndarray:  # fmt: skip
-    """Minimise until it is known which loads of friction have changed, lag it again where they have, and minimise to the
-    end; returns bodies (n,) bool of islands where it was."""
-    rubs, tolerance, before = settings.friction_tolerance, settings.tolerance, progress.tolerance
-    minimise(backend, settings, h, stiffness, progress, tolerance, watch, rubs, moving, loose_tolerance(settings, h))
-    frozen, acting = backend.touch.friction_loads()
-    pairs = changed(frozen, acting, backend.steps.mobility(), settings, h, loaded)
-    chosen, reached = islands_of(backend, pairs.ravel()), _reached(backend)
-    if moving is not None:
-        chosen, reached = chosen & moving, np.where(moving, reached, 0.0)
-    rubbing = islands_of(backend, np.concatenate([frozen.pairs.ravel(), backend.system.rubbing_bodies]))
-    if (early := chosen & ~rubbing).any():
-        minimise(backend, settings, h, stiffness, progress, rubs, watch, moving=early)
-    left = chosen | (reached > np.where(rubbing, rubs, tolerance))
-    progress.tolerance = max(before, float(reached[~left].max(initial=0.0)))
-    if chosen.any():
-        backend.touch.lag_friction(chosen)
-    if left.any():
-        minimise(backend, settings, h, stiffness, progress, tolerance, watch, rubs, left)
-    return chosen
+    def _check(self, iterations: int) -> StepFailure | None:
+        """The verdict on an iterate from which another one follows."""
+        if (failure := self.rows.turned(self.absent) or self.fast_contact() or self.contact_began()) is not None:
+            return failure
+        if not is_checked(iterations):
+            return None
+        found = self.backend.iteration.free_way(self.h)
+        return path_verdict(found, self.backend.model.bodies.names, self.h)
+
+    def _lag_once_more(self, loaded: np.ndarray) -> StepFailure | None:
+        """Minimise until it is known which loads of friction have changed, lag it again where they have, and minimise to the
+        end."""
+        backend, settings, progress = self.backend, self.settings, self.progress
+        rubs, tolerance, before = settings.friction_tolerance, settings.tolerance, progress.tolerance
+        failure = self.minimise(tolerance, rubs, loose=loose_tolerance(settings, self.h))
+        if failure is not None:
+            return failure
+        frozen, acting = backend.touch.friction_loads()
+        pairs = changed(frozen, acting, backend.steps.mobility(), settings, self.h, loaded)
+        chosen, reached = islands_of(backend, pairs.ravel()), _reached(backend)
+        rubbing = islands_of(backend, np.concatenate([frozen.pairs.ravel(), backend.system.rubbing_bodies]))
+        if (early := chosen & ~rubbing).any() and (failure := self.minimise(rubs, moving=early)) is not None:
+            return failure
+        left = chosen | (reached > np.where(rubbing, rubs, tolerance))
+        progress.tolerance = max(before, float(reached[~left].max(initial=0.0)))
+        self.loaded = chosen
+        if chosen.any():
+            backend.touch.lag_friction(chosen)
+        return self.minimise(tolerance, rubs, moving=left) if left.any() else None
 
 
 def _reached(backend: Backend) -> np.ndarray:

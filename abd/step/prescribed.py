@@ -59,7 +59,7 @@ class Prescribed:
     def minimise(
         self, backend, start: np.ndarray, goals: np.ndarray, nominal: np.ndarray, resolution: float, unit: float,
         minimise_step,
-    ) -> None:  # fmt: skip
+    ) -> StepFailure | None:  # fmt: skip
         """Run `minimise_step` until every target is reached, to what the contacts in its way allow.
 
         Args:
@@ -67,8 +67,8 @@ class Prescribed:
             nominal: (k,) distance the prescribed motion itself covers in the step; resolution: what the step's
                 tolerance lets a body miss [m]; unit: the pull that a step begins with (`Scheme.pull`).
 
-        Raises:
-            StepFailure: ``blocked``, naming the bodies and what is missing [m].
+        Returns:
+            the failure of a minimisation, or ``blocked``, naming the bodies and what is missing [m].
         """
         n, bodies = len(self.pace), self.bodies
         lp, lA, pull = np.zeros((n, 3)), np.zeros((n, 3, 3)), unit
@@ -85,7 +85,8 @@ class Prescribed:
         near = False
         for _ in range(ROUNDS):
             self._close(backend, goals, CLOSE if near else ROOM)
-            minimise_step()
+            if (failure := minimise_step()) is not None:
+                return failure
             q = backend.goals.read_prescribed()
             missing = _missing(goals, q)
             far = missing > 0.0
@@ -93,7 +94,7 @@ class Prescribed:
             if (missing[far] <= enough[far]).all():
                 self.late = open_ones[:0]
                 if near or self.may_lag or not far.any():
-                    return
+                    return None
                 # what is missing is within the tolerance; once more, it may take all but a little of a tight gap
                 near = True
                 continue
@@ -116,12 +117,13 @@ class Prescribed:
             _log.warning("blocked on their way, and lagging behind their targets: %s", ", ".join(names))
         self.late = open_ones
         if not self.may_lag:
-            raise StepFailure(
+            return StepFailure(
                 "blocked",
                 f"kinematic bodies {', '.join(names)} are blocked {missing.max():.3g} m before their targets; "
                 "give them room, or let them lag with solver.kinematic_block = 'lag'",
                 bodies=names,
             )
+        return None
 
     def nominal(self, time: OfBodies, h: float) -> np.ndarray:
         """(k,) distances between the targets for `time` and for `time` + h."""

@@ -5,16 +5,18 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from time import perf_counter
 
 import numpy as np
 
-from abd.backends.device.memory import memory_watched
 from abd.backends.progress import Progress
 from abd.backends.protocol import Backend
-from abd.by_bodies import OfBodies, common
+from abd.by_bodies import common
 from abd.contact.pair_law import OwnLaws
-from abd.errors import OutOfMemory, StepFailure
+from abd.energies import Figures
+from abd.errors import StepFailure
+from abd.joints.coordinates.readings import JointReader, Readings
 from abd.joints.rows.forces import Applied, opening_laws
 from abd.joints.rows.system import JointMemory
 from abd.model import Model
@@ -22,23 +24,21 @@ from abd.potentials.integrators import longest
 from abd.potentials.sticking import Anchors
 from abd.state import State
 from abd.step.account import Account, Opening, Work
-from abd.step.beginning import Beginning
+from abd.step.frame import Frame
 from abd.step.host_copies import HostCopies
-from abd.step.impacts.fast_hits import FastHits
 from abd.step.impacts.rebounds import Rebounds
+from abd.step.integrators import Modes
 from abd.step.joint_rows import JointRows
-from abd.step.lasting import Lasting
 from abd.step.linked import Linked
-from abd.step.modes import Modes
 from abd.step.own_laws.own_laws import find_laws, meet
 from abd.step.own_laws.stiffness import ContactStiffness
 from abd.step.prescribed import Prescribed
-from abd.step.retries.retries import Retries
-from abd.step.retries.world_times import WorldTimes
 from abd.step.saved import joints_of, own_laws_of, saved_laws, saved_memory, saved_own_laws
 from abd.step.sleep import Sleep
 from abd.step.strain import StrainWatch
 from abd.step.substep import Substeps
+from abd.step.verdict import FastContacts
+from abd.step.world_times import WorldTimes
 
 _log = logging.getLogger(__name__)
 
@@ -74,15 +74,14 @@ class Stepper:
         linked = self.linked = Linked(model)
         copies = self.copies = HostCopies(backend)
         self.stiffness, self.prescribed, self.sleep = ContactStiffness(model), Prescribed(model), Sleep(model)
-        self.lasting = Lasting(model, backend, linked)
-        self.modes, self.strain = Modes(model, linked, self.lasting), StrainWatch(model, linked.jointed)
-        self.fast_hits = FastHits(model, linked.jointed)
+        self.modes, self.strain = Modes(model, linked), StrainWatch(model, linked.jointed)
+        self.fast_contacts = FastContacts(model)
         self.rows, self.rebounds = JointRows(model, backend, linked, copies), Rebounds(model, backend, linked, copies)
-        self.nobody = self.absent = self._off = self._switched = linked.nobody
-        self.stopped = linked.nobody
+        self.none = self.absent = self._off = self._switched = linked.none
+        self.stopped = linked.none
         self.worlds = WorldTimes(model)
         self.substeps = Substeps(self)
-        self.retries, self.beginning, self.account = Retries(self), Beginning(self), Account(self)
+        self.frames, self.account = Frame(self), Account(self)
         self.loads: Callable[[float, float], tuple[np.ndarray, np.ndarray] | None] | None = None
         self.steady: Callable[[], bool] = lambda: self.loads is None
         self.reset(state)
@@ -102,18 +101,9 @@ class Stepper:
         self._switched = switched
         self._off = switched | self.stopped if self.stopped.any() else switched
 
-    @property
-    def pieces(self) -> np.ndarray:
-        """(n,) lengths of the pieces [s] with which bodies begin the next frame, 0 for a whole one (`abd.step.ways`)."""
-        return self._pieces
-
-    @pieces.setter
-    def pieces(self, pieces: np.ndarray) -> None:
-        self._pieces, self._in_pieces = pieces, bool(pieces.any())
-
     def stop(self, bodies: np.ndarray) -> None:
         """Leave bodies (n,) bool, those of worlds that could not go on, where they are, and step all others again."""
-        self.stopped = bodies if bodies.any() else self.nobody
+        self.stopped = bodies if bodies.any() else self.none
         self.off = self._switched
         self.leave_out(self.off)
 
@@ -121,11 +111,6 @@ class Stepper:
         """(n,) bool, all bodies of the worlds of some (n,) bool."""
         world = self.model.bodies.world
         return np.isin(world, world[some])
-
-    @property
-    def even(self) -> bool:
-        """Whether all worlds go through the next frame by one length, after steps of one length."""
-        return not (isinstance(self.worlds.lengths, np.ndarray) or isinstance(self.previous_h, np.ndarray))
 
     @property
     def stopped_worlds(self) -> list[int]:
@@ -136,8 +121,7 @@ class Stepper:
         """Begin in a state, as one that was made of it does."""
         self.work, self.figures, self.opening = Work(), None, Opening()
         self.rebounds.forget()
-        self.begun = None
-        self.stop(self.nobody)
+        self.stop(self.none)
         self.rows.turning.reset()
         self.strain.reset()
         self.restore(state)
@@ -152,11 +136,9 @@ class Stepper:
         self.previous_h = common(state.previous_h)
         self.touching = state.extra.get("touching", np.zeros(n, dtype=np.int32)).astype(bool)
         self.loaded = np.broadcast_to(state.extra.get("loaded", np.zeros(1)), n).astype(bool)
-        self.pieces = state.extra.get("pieces", np.zeros(n))
+        self.first_substep = state.extra.get("first_substep", np.full(n, np.inf)).copy()
         self.acting = state.extra.get("acting", np.zeros(n, dtype=np.int32)).astype(bool)
-        self.modes.remembers = state.extra.get("remembers", np.zeros(n, dtype=np.int32)).astype(np.int32)
-        self.lasting.set_steps(state.extra.get("lasted", np.zeros(n)).astype(np.int32))
-        self.lasting.acting = state.extra.get("lasted_key", np.zeros(0, dtype=np.int64)).copy()
+        self.modes.history = state.extra.get("remembers", np.zeros(n, dtype=np.int32)).astype(np.int32)
         self.prescribed.pace = state.extra.get("pace", np.zeros(n)).copy()
         stopped = state.extra.get("stopped", self.stopped).astype(bool)
         if not np.array_equal(stopped, self.stopped):
@@ -266,10 +248,8 @@ class Stepper:
                 "loaded": self.loaded.astype(np.int32),
                 "stopped": self.stopped.astype(np.int32),
                 "acting": self.acting.astype(np.int32),
-                "pieces": self.pieces.copy(),
-                "remembers": self.modes.remembers.copy(),
-                "lasted": self.lasting.steps.copy(),
-                "lasted_key": self.lasting.acting.copy(),
+                "first_substep": self.first_substep.copy(),
+                "remembers": self.modes.history.copy(),
                 "forces": self.backend.states.read_forces().ravel(),
                 "owed": self.backend.states.read_owed(),
                 "pace": self.prescribed.pace.copy(),
@@ -287,21 +267,15 @@ class Stepper:
         Raises:
             StepFailure: with the frame and time, when the shortest substep failed too.
         """
-        begin = perf_counter()
-        progress, h = Progress(), self.worlds.lengths
-        self.retries.stopped = []
-        known, began = self.account.energy, self.account.begin()
-        unprepared = self.beginning.prepare(h, progress) if self.even else None
+        begin, progress = perf_counter(), Progress()
+        energy, began = self.account.energy, self.account.begin()
         try:
-            substeps = 1 if self._take_frame(h, progress) else self.retries.advance(h, self.settings.retries, progress)
+            substeps = self.frames.advance(progress)
         except StepFailure as failure:
             failure.step, failure.time = self.frame + 1, self.worlds.clock
-            if unprepared is not None:
-                self.restore(unprepared)
-                self.leave_out(self.off)
-            self.account.energy = known
+            self.account.energy = energy
             raise
-        if (stopped := self.retries.stopped):
+        if (stopped := self.frames.stopped):
             progress.stopped = {world: str(failure) for world, failure in stopped}
             self.stop(np.isin(self.model.bodies.world, [*self.stopped_worlds, *progress.stopped]))
             for world, why in progress.stopped.items():
@@ -311,25 +285,16 @@ class Stepper:
         self.frame += 1
         return progress, substeps, perf_counter() - begin
 
-    def _take_frame(self, h: OfBodies, progress: Progress) -> bool:
-        """Take a frame of h [s] in one piece (`Substeps.take_whole`) without what `Retries` keeps for one that fails, where the
-        backend has taken such steps; whether it was taken. One that was not is left as it was, begun."""
-        self.begun, whole = None, self.backend.whole
-        if not self.even or whole is None or not whole.taken or self.absent is not self.nobody:
-            return False
-        if (self.off is not self.nobody and self.off.any()) or self._in_pieces:
-            return False
-        try:
-            with memory_watched(self.backend.device.name):
-                begun = self.substeps.begin(h)
-                if self.substeps.take_whole(begun[0], self.modes.of(*begun), progress):
-                    return True
-        except OutOfMemory as error:
-            raise StepFailure("memory", str(error)) from error
-        except StepFailure:
-            return False  # who takes it again finds the reason, and mends it
-        self.begun = begun
-        return False
+    def standing_figures(self) -> Figures:
+        """Figures of the present state, which no single substep led to; their works are counted already."""
+        backend, model = self.backend, self.model
+        backend.touch.list_standing(backend.at.ch2)
+        found = replace(backend.readings.figures(), external_work=0.0, drive_work=0.0, friction_work=0.0)
+        if not len(model.joints):
+            return found
+        reader = JointReader(model)
+        read = Readings(reader, self.joints, self.q, self.qd, reader.coordinates(self.q), self.memory, self.applied)
+        return replace(found, joint=float(read.energy.sum()), joint_residual=tuple(read.worst_residual.tolist()))
 
     def before_trying(self) -> tuple[dict, np.ndarray, np.ndarray, JointMemory | None, OwnLaws]:
         """What a (sub)step changes even if it fails, for `take_back`: none of it is as large as the state."""
@@ -351,7 +316,7 @@ class Stepper:
 
     def leave_out(self, absent: np.ndarray) -> None:
         """Bodies (n,) bool that take no part in the next (sub)steps; what becomes of them there means nothing."""
-        absent = absent if absent.any() else self.nobody
+        absent = absent if absent.any() else self.none
         if absent is not self.absent:
             self.absent = absent
             self.backend.idle.leave_out(absent)

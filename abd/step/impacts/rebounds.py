@@ -23,11 +23,11 @@ class Rebounds:
 
     def __init__(self, model: Model, backend: Backend, linked: Linked, copies: HostCopies):
         self.model, self.settings, self.backend, self.linked, self.copies = model, model.settings, backend, linked, copies
-        self.restitution, self.rebounded, self.thrown = Restitution(model), linked.nobody, linked.nobody
+        self.restitution, self.rebounded, self.thrown = Restitution(model), linked.none, linked.none
 
     def forget(self) -> None:
         """Nobody has rebounded."""
-        self.rebounded = self.linked.nobody
+        self.rebounded = self.linked.none
 
     def rebound(self, h: float | np.ndarray, limited: np.ndarray) -> tuple[np.ndarray, np.ndarray, float] | None:
         """Give the velocities what impacts give back (`Restitution.rebound`); limits push on `limited` (n,) bodies."""
@@ -66,7 +66,7 @@ class Rebounds:
 
         bdf2 goes on from two states: the one before is where the new velocity would have come from in free fall.
         """
-        self.rebounded = self.linked.nobody.copy()
+        self.rebounded = self.linked.none.copy()
         self.rebounded[struck] = True
         if self.settings.integrator == "bdf2":
             self.set_previous(*self.copies.previous, h)

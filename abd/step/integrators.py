@@ -1,0 +1,123 @@
+"""Which scheme a substep takes, and the mode of every body in it (`abd.potentials.integrators`).
+
+Generalized alpha serves articulations on which no contact, limit or rope acts; implicit Euler the others, and every articulation
+for one substep after a jump of its loads or constraints. Generalized alpha starts again after each of these, and where a substep
+is much longer than the last one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from abd.energies import Figures
+from abd.model import Model
+from abd.potentials import free_motion
+from abd.potentials.integrators import Mode, Scheme, Schemes, longest, scheme
+from abd.rotations import axial
+from abd.step.linked import Linked
+
+FAST_TURN = 0.5
+"""Largest turn h |L| / J_mid [rad] of a jointed body in a step, up to which generalized alpha serves it."""
+STRAINED = 10.0
+"""By how many times its strain the moments of inertia of a body differ from those at rest, at most."""
+LONGER = 2.01
+"""Length of a substep over that of the last one beyond which the acceleration history is not used: its error, over the length,
+may exceed the acceleration."""
+
+
+class Modes:
+    """Schemes and modes of the steps of one scene.
+
+    Attributes:
+        history: (n,) state of the acceleration history: 2 used, 0 none, -1 the next step takes implicit Euler after a jump. A new
+            array where it changes.
+    """
+
+    def __init__(self, model: Model, linked: Linked):
+        self.model, self.settings, self.linked = model, model.settings, linked
+        self.history = np.zeros(len(model.bodies), dtype=np.int32)
+        self._smooth_scheme = self.settings.integrator == "generalized_alpha"
+        self._may_whirl = self._smooth_scheme and bool(linked.tumbling.any())
+        self._schemes = self._modes = self._last_mode = self._left_by_mode = None  # the last ones
+
+    def rule(self, h: float | np.ndarray, previous_h: float | np.ndarray) -> Scheme | Schemes:
+        """The scheme of a step of h [s] after one of `previous_h`, of all or (n,); the same object as long as it is the same."""
+        asked, settings = (h, previous_h), self.settings
+        if isinstance(h, np.ndarray) or isinstance(previous_h, np.ndarray):
+            n = len(self.history)
+            lengths = np.stack([np.broadcast_to(one, n) for one in asked], axis=1)
+            each, of = np.unique(lengths, axis=0, return_inverse=True)
+            radius = settings.spectral_radius
+            return Schemes(tuple(scheme(settings.integrator, *map(float, one), radius) for one in each), of.ravel())
+        if self._schemes is None or self._schemes[0] != asked:
+            self._schemes = asked, scheme(settings.integrator, *asked, settings.spectral_radius)
+        return self._schemes[1]
+
+    def dissipative(
+        self, contact: np.ndarray, h: float | np.ndarray, known: Figures | None,
+        state: Callable[[], tuple[np.ndarray, np.ndarray]],
+    ) -> np.ndarray:  # fmt: skip
+        """(n,) bool, bodies that take implicit Euler in a step of h [s], of all or (n,): those on which `contact` (n,) acts where it
+        begins, after a jump, and jointed ones that turn by more than `FAST_TURN`, from the state (n, 12) whose figures may be
+        known."""
+        out = contact
+        if (jumped := self.history < 0).any():
+            out = out | jumped
+        if not self._may_whirl or (
+            known is not None and longest(h) * known.whirl < FAST_TURN * (1.0 - STRAINED * known.orthogonality_error - 1e-9)
+        ):
+            return out
+        tumbling = self.linked.tumbling
+        A, Ad = (one[tumbling, 3:].reshape(-1, 3, 3) for one in state())
+        inertia = free_motion.inertia(A, self.model.bodies.moment[tumbling])
+        L = np.einsum("nij,nj->ni", inertia, axial(Ad @ np.linalg.inv(A)))
+        middle = np.linalg.eigvalsh(inertia)[:, 1]
+        whirling = np.zeros(len(contact), dtype=bool)
+        whirling[tumbling] = np.broadcast_to(h, len(whirling))[tumbling] * np.linalg.norm(L, axis=1) > FAST_TURN * middle
+        return out | self.linked.drawn_along(whirling)
+
+    def of(self, rule: Scheme | Schemes, dissipative: np.ndarray) -> np.ndarray:
+        """(n,) `Mode` of every body; those that are not dynamic count as smooth. The same object as long as it is the same."""
+        known, by = self._modes, (dissipative, self.history)
+        if known and known[0][0] is dissipative and known[0][1] is self.history and known[1][0] == rule.chord:
+            return known[2]
+        asked = rule.chord, *(one.tobytes() for one in by)
+        mode = known[2] if known and known[1] == asked else self._find_modes(rule, dissipative)
+        self._modes = by, asked, mode
+        return mode
+
+    def _find_modes(self, rule: Scheme | Schemes, dissipative: np.ndarray) -> np.ndarray:
+        if rule.chord:
+            return np.full(len(dissipative), Mode.SMOOTH)
+        smooth = np.where(self.history > 0, Mode.SMOOTH, Mode.FRESH)
+        dissipative = dissipative | (self.settings.integrator == "bdf1")
+        return np.where(self.linked.dynamic, np.where(dissipative, Mode.DISSIPATIVE, smooth), Mode.SMOOTH)
+
+    def smooth(self, mode: np.ndarray) -> np.ndarray:
+        """(n,) bool, bodies of a smooth step, which must not be in contact."""
+        return self.linked.dynamic & (mode != Mode.DISSIPATIVE) if self._smooth_scheme else self.linked.none
+
+    def restart(self, h: float | np.ndarray, previous_h: float | np.ndarray) -> None:
+        """Forget the acceleration history of bodies whose step of h [s] is much longer than the last one, of all or (n,)."""
+        if not self._smooth_scheme:
+            return
+        longer = np.asarray(h) > LONGER * np.asarray(previous_h)
+        if longer.any() and (forgotten := longer & (self.history > 0)).any():
+            self.history = np.where(forgotten, 0, self.history).astype(np.int32)
+
+    def jump(self, bodies: np.ndarray) -> None:
+        """Loads or constraints of bodies (indices, or (n,) bool) change at once: they, and all that are joined to them, take
+        implicit Euler in the next step."""
+        jumping = np.zeros(len(self.history), dtype=bool)
+        jumping[bodies] = True
+        moving = self.linked.drawn_along(jumping) & (self.history > 0)
+        self.history = np.where(moving, -1, self.history).astype(np.int32)
+
+    def became(self, mode: np.ndarray) -> None:
+        """A step in these modes (n,) has led to a new state."""
+        if mode is not self._last_mode or self.history is not self._left_by_mode:
+            left = np.where(self.linked.dynamic & (mode != Mode.DISSIPATIVE), 2, 0).astype(np.int32)
+            self._last_mode, self._left_by_mode = mode, self.history if np.array_equal(left, self.history) else left
+        self.history = self._left_by_mode

@@ -1,0 +1,134 @@
+"""Why a substep is rejected. Each verdict is a `StepFailure` that is returned, not raised; `abd.step.frame` acts on it.
+
+**Swept path.** Iterates never intersect, but they may walk around one another: what a fast body is thrown at may end up behind
+it. So the arcs from the state to the converged iterate (`abd.contact.path.between`) are proven collision-free by conservative
+advancement. Where they are not, the substep is taken again up to the first collision, or a quarter of it. A path that is not
+free is mostly seen before Newton's method has converged; it is checked after 8, 16, 32 ... iterations too.
+
+**Fast new contact.** An impact acts at the end of its substep, with the attitudes that the bodies have there. Where bodies that
+touched nothing meet, and move relative to each other by more than `FAR` of the smaller one's size, the substep ends before.
+
+**Contact began.** A body that a smooth scheme takes through the substep touches something, or a limit or a rope acts on its
+articulation: the substep is taken again by implicit Euler there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from abd.backends.answers import NotProven
+from abd.energies import Figures
+from abd.errors import StepFailure
+from abd.joints.rows.sizes import half_length
+from abd.model import Kind, Model
+from abd.potentials.integrators import longest
+
+FINAL = ("blocked", "limits", "memory")
+"""Failures that no shorter substep resolves."""
+FIRST_CHECK = 8
+"""Iterations after which the swept path is checked first."""
+FAR = 0.5
+"""Motion of bodies relative to one another in a substep, in sizes of the smaller one, beyond which a new contact is fast."""
+
+
+class ContactBegan(StepFailure):
+    """Contacts, limits or ropes act on bodies (n,) bool of a smooth scheme."""
+
+    def __init__(self, bodies: np.ndarray):
+        super().__init__("contact_began", "contact began in a smooth substep", islands=bodies)
+
+
+class PathNotFree(StepFailure):
+    """A substep of h [s], of all bodies or (n,), whose swept path is not free for some pairs; `fast`: for a new contact."""
+
+    def __init__(self, found: NotProven, names: list[str], h: float | np.ndarray, fast: bool = False):
+        first = found.pairs[int(found.share.argmin())] if len(found) else np.zeros(1, dtype=int)
+        bodies = tuple(names[body] for body in dict.fromkeys(first.tolist()))
+        subject = " and ".join(f"'{name}'" for name in bodies)
+        subject = subject if len(bodies) > 1 else f"{subject}, which is strained by more than half"
+        length = float(np.broadcast_to(h, len(names))[int(first[0])])
+        super().__init__(
+            "passed",
+            f"{subject}: the swept path of a substep of {length:.3g} s is not proven free of collisions, however short; "
+            "take a smaller solver.dt",
+            bodies=bodies,
+        )
+        self.found, self.names, self.h, self.fast = found, names, h, fast
+
+    @property
+    def concerned(self) -> np.ndarray:
+        out = np.zeros(len(self.names), dtype=bool)
+        out[self.found.pairs.astype(int)] = True
+        return out
+
+    def within(self, chosen: np.ndarray) -> PathNotFree:
+        """Of the pairs of some bodies (n,) bool alone."""
+        some = chosen[self.found.pairs.astype(int)].any(axis=1)
+        return PathNotFree(NotProven(self.found.share[some], self.found.pairs[some]), self.names, self.h, self.fast)
+
+
+def is_checked(iterations: int) -> bool:
+    """Whether the swept path is checked after so many iterations of a minimisation."""
+    times, rest = divmod(iterations, FIRST_CHECK)
+    return rest == 0 and times & (times - 1) == 0
+
+
+def path_verdict(found: NotProven, names: list[str], h: float | np.ndarray) -> PathNotFree | None:
+    """The verdict on a substep of h [s], of all or (n,), of bodies of these names, some of whose paths are not proven free."""
+    return PathNotFree(found, names, h) if len(found) else None
+
+
+class FastContacts:
+    """Finds fast new contacts in the scene of a model."""
+
+    def __init__(self, model: Model):
+        bodies = model.bodies
+        self.names, self.dynamic = bodies.names, bodies.kind == Kind.DYNAMIC
+        self.sizes = 2.0 * half_length(bodies.mass, bodies.moment)
+        self.sizes[~self.dynamic | (self.sizes == 0.0)] = np.inf
+        sized = np.isfinite(self.sizes)
+        self._smallest, self._largest = self.sizes[sized].min(initial=np.inf), self.sizes[sized].max(initial=0.0)
+        self._lightest = bodies.mass[sized].min(initial=np.inf)
+        self._prescribed = bool((bodies.kind == Kind.KINEMATIC).any())
+
+    def verdict(
+        self, backend, state: Callable[[], tuple[np.ndarray, np.ndarray]], touched: np.ndarray, figures: Figures | None,
+        h: float | np.ndarray,
+    ) -> PathNotFree | None:  # fmt: skip
+        """On a substep of h [s], of all or (n,), whose iterate may show some.
+
+        Args:
+            state: its beginning, q and qd (n, 12), read where it is needed.
+            touched: (n,) bool, bodies that were in contact there; figures: of that state, None where they are not known.
+        """
+        if not self._possible(figures, h):
+            return None
+        touching = backend.touch.touching() != 0
+        met = touching & self.dynamic & ~touched
+        if not met.any():
+            return None
+        pairs = np.asarray(backend.touch.candidate_pairs(), dtype=int).reshape(-1, 2)
+        i, j = pairs[touching[pairs].all(axis=1) & met[pairs].any(axis=1)].T
+        q, qd = state()
+        v = qd[:, :3]
+        turning = backend.readings.vertex_speeds() - np.linalg.norm(v, axis=1)
+        length = np.broadcast_to(h, len(q))[i]
+        whole = length * np.linalg.norm(v[i] - v[j], axis=1)
+        motion, short = whole + length * (turning[i] + turning[j]), FAR * np.minimum(self.sizes[i], self.sizes[j])
+        far = motion > short
+        if not far.any():
+            return None
+        i, j, whole, fraction = i[far], j[far], whole[far], short[far] / motion[far]
+        moved = (backend.states.read_positions() - q)[:, :3]
+        came = np.minimum(np.linalg.norm(moved[i] - moved[j], axis=1) / np.where(whole > 0.0, whole, np.inf), 1.0)
+        found = NotProven(np.maximum(came - fraction, fraction), np.stack([i, j], axis=1))
+        return PathNotFree(found, self.names, h, fast=True)
+
+    def _possible(self, figures: Figures | None, h: float | np.ndarray) -> bool:
+        """Whether the energy of the state allows any, so that nothing is read where all is slow."""
+        if figures is None or self._prescribed:
+            return True
+        speed = np.sqrt(2.0 * figures.kinetic / self._lightest) + figures.fastest * self._largest
+        return bool(2.0 * longest(h) * speed > FAR * self._smallest)
