@@ -197,7 +197,13 @@ class Rows(Protocol):
 
 
 class Touch(Protocol):
-    """Who touches and rubs."""
+    """Contacts and friction.
+
+    Attributes:
+        near: whether contacts are listed, active or not.
+    """
+
+    near: bool
 
     def list_standing(self, scale: float | np.ndarray = 1.0) -> None:
         """List the contacts of the present state, and evaluate them with energies in J times a scale, of all bodies or (n,);

@@ -16,14 +16,16 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from abd.backends.answers import NotProven
 from abd.backends.progress import Progress, not_converged
 from abd.backends.protocol import Backend
 from abd.errors import StepFailure
 from abd.step.balance import balance
 from abd.step.friction_lag import balanced, changed, loose_tolerance
+from abd.step.iterate_path import IteratePath
 from abd.step.joint_rows import JointRows
 from abd.step.linked import Linked
-from abd.step.verdict import ContactBegan, is_checked, path_verdict
+from abd.step.verdict import ContactBegan, is_checked
 
 
 @dataclass
@@ -34,6 +36,8 @@ class Minimisation:
         stiffness: adapts the contact stiffness between iterations (`abd.step.contact_parameters`).
         smooth: (n,) bool, bodies of a smooth scheme, which must not come into contact; absent: those that take no part.
         loaded: (n,) bool, bodies whose island was lagged twice, in the substep before and then in this one.
+        fast_contact, path: verdicts on new contacts, and on pairs whose swept path is not proven free.
+        iterates: takes every iterate of a scene in contact.
     """
 
     backend: Backend
@@ -47,6 +51,8 @@ class Minimisation:
     absent: np.ndarray
     loaded: np.ndarray
     fast_contact: Callable[[], StepFailure | None]
+    path: Callable[[NotProven], StepFailure | None]
+    iterates: IteratePath
 
     def solve(self) -> StepFailure | None:
         """Minimise, and repeat the lagging of friction as the settings say; with a single one, once more in islands where
@@ -93,6 +99,8 @@ class Minimisation:
             return None
         for iterations in range(1, settings.max_newton + 1):
             status = iteration.run(progress)
+            if backend.touch.near:
+                self.iterates.add(backend.states.read_positions())
             if not status.moving:
                 return None
             if (failure := self._check(iterations)) is not None:
@@ -115,10 +123,7 @@ class Minimisation:
         """The verdict on an iterate from which another one follows."""
         if (failure := self.rows.turned(self.absent) or self.fast_contact() or self.contact_began()) is not None:
             return failure
-        if not is_checked(iterations):
-            return None
-        found = self.backend.iteration.free_way(self.h)
-        return path_verdict(found, self.backend.model.bodies.names, self.h)
+        return self.path(self.backend.iteration.free_way(self.h)) if is_checked(iterations) else None
 
     def _lag_once_more(self, loaded: np.ndarray) -> StepFailure | None:
         """Minimise until it is known which loads of friction have changed, lag it again where they have, and minimise to the

@@ -16,11 +16,13 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from abd.backends.answers import NotProven
 from abd.backends.device.memory import memory_watched
 from abd.backends.progress import Progress
 from abd.by_bodies import OfBodies
 from abd.errors import OutOfMemory, StepFailure
 from abd.potentials.integrators import Scheme, Schemes, longest
+from abd.step.iterate_path import IteratePath
 from abd.step.newton import Minimisation
 from abd.step.start import start
 from abd.step.verdict import ContactBegan, path_verdict
@@ -37,6 +39,7 @@ class Substeps:
     def __init__(self, stepper: Stepper):
         self.stepper = stepper
         self.model, self.settings, self.backend = stepper.model, stepper.settings, stepper.backend
+        self.iterates, self.indirect = IteratePath(stepper.model), False
 
     def attempt(self, h: OfBodies, progress: Progress) -> StepFailure | None:
         """One substep of h [s], of all or (n,) by worlds; why it was rejected, with the state as before, None where it was not."""
@@ -78,9 +81,11 @@ class Substeps:
             dissipative = dissipative | failure.concerned
         if failure is not None:
             return failure
+        self.indirect = False
         with progress.time("swept path"):
-            failure = path_verdict(self.backend.ways.free_way(h), self.model.bodies.names, h)
+            failure = self._path(self.backend.ways.free_way(h), h)
         if failure is None:
+            progress.indirect_paths += self.indirect
             with progress.time("end"):
                 self._finish(h, mode)
         return failure
@@ -129,7 +134,7 @@ class Substeps:
         stepper.stiffness.begin()
         minimisation = Minimisation(
             backend, settings, h, stepper.stiffness, stepper.rows, stepper.linked, progress, smooth, stepper.absent,
-            stepper.loaded, lambda: self._fast_contact(h),
+            stepper.loaded, lambda: self._fast_contact(h), lambda found: self._path(found, h), self.iterates,
         )  # fmt: skip
         with progress.time("start"):
             stepper.copies.give_memory()
@@ -139,6 +144,9 @@ class Substeps:
             if failure is not None:
                 return failure
             start(backend, stepper.touching, stepper.sleep.ripe(stepper.joints))
+            self.iterates.begin()
+            if backend.touch.near:
+                self.iterates.add(backend.states.read_positions())
         if (failure := self._fast_contact(h) or minimisation.contact_began()) is not None:
             return failure
         if prescribed.any:
@@ -160,6 +168,15 @@ class Substeps:
         stepper = self.stepper
         state = lambda: (stepper.q, stepper.qd)  # noqa: E731
         return stepper.fast_contacts.verdict(self.backend, state, stepper.touching, stepper.figures, h)
+
+    def _path(self, found: NotProven, h: OfBodies) -> StepFailure | None:
+        """The verdict on pairs whose direct arc is not proven free."""
+        if not len(found):
+            return None
+        stepper = self.stepper
+        indirect = self.iterates.follows_arc(found.pairs.astype(int), stepper.q, stepper.qd, h)
+        self.indirect = self.indirect or bool(indirect.any())
+        return path_verdict(NotProven(found.share[~indirect], found.pairs[~indirect]), self.model.bodies.names, h)
 
     def _goals(self, h: float) -> np.ndarray:
         """(k, 12) states prescribed for the end of a substep; those that take no part stay."""

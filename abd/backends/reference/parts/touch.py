@@ -23,6 +23,10 @@ class Touch:
         self.model, self.potential, self.at, self.islands = model, potential, potential.at, potential.islands
         self.contacts, self.friction = potential.contacts, potential.friction
 
+    @property
+    def near(self) -> bool:
+        return len(self.contacts.candidates) > 0
+
     def list_standing(self, scale: float = 1.0) -> None:
         self.contacts.set_scale(scale)
         self.contacts.search(standing(self.at.q))

@@ -33,6 +33,10 @@ class Touch:
         self.touched: np.ndarray | None = None
         self.acting: np.ndarray | None = None
 
+    @property
+    def near(self) -> bool:
+        return self.contacts.candidates.count > 0
+
     # the list ----------------------------------------------------------------------------------------------------
 
     def list_standing(self, scale: float = 1.0) -> None:

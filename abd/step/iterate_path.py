@@ -1,0 +1,60 @@
+"""The path through the iterates of a substep, which may stand in for the direct arc.
+
+Each arc between two iterates is collision-free (continuous collision detection), and so is the path through all of them. It is
+accepted in place of the direct arc from the state to the last iterate where it stays close to it: for each pair of bodies
+whose direct arc is not proven free, every iterate is within `TUBE` of the thinner body's thickness of the arc, at a common
+parameter of the two bodies. A path that leaves this tube may have led around the other body.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from abd.contact.pair_law import thinnest_extents
+from abd.contact.path import between
+from abd.energies import spin
+from abd.model import Model
+
+TUBE = 0.25
+"""Distance of an iterate from the direct arc, over the thickness of the thinner body, at most."""
+SAMPLES = 65
+"""Parameters of the arc that an iterate is compared with."""
+
+
+class IteratePath:
+    """Poses of the bodies of one model along the iterates of a substep."""
+
+    def __init__(self, model: Model):
+        self._thickness = thinnest_extents(model)
+        corners = [np.abs(mesh.vertices).max(axis=0) if len(mesh.vertices) else np.zeros(3) for mesh in model.meshes]
+        reach = np.array([*(np.linalg.norm(corner) for corner in corners), 0.0])
+        self._radius = reach[model.bodies.mesh] + model.bodies.radius
+        self.poses: list[np.ndarray] = []
+
+    def begin(self) -> None:
+        """A substep starts."""
+        self.poses = []
+
+    def add(self, q: np.ndarray) -> None:
+        """An iterate (n, 12)."""
+        self.poses.append(q)
+
+    def follows_arc(self, pairs: np.ndarray, q: np.ndarray, qd: np.ndarray, h: float | np.ndarray) -> np.ndarray:
+        """(k,) bool, pairs of bodies (k, 2) whose iterates stay close to the arc from the state q, qd (n, 12) to the last one, in
+        a substep of h [s], of all or (n,)."""
+        i, j = pairs.T
+        out = i != j
+        if not self.poses or not out.any():
+            return out & False
+        bodies, place = np.unique(pairs, return_inverse=True)
+        place = place.reshape(pairs.shape)
+        begin, end = q[bodies], self.poses[-1][bodies]
+        turned = np.broadcast_to(np.reshape(h, (-1, 1)), (len(q), 1))[bodies] * spin(begin, qd[bodies])
+        arc = between(begin, end, turned, np.zeros(len(bodies)))
+        on_arc = np.stack([arc.state(s) for s in np.linspace(0.0, 1.0, SAMPLES)])
+        limit = TUBE * np.minimum(self._thickness[i], self._thickness[j])
+        for pose in self.poses[:-1]:
+            off = on_arc - pose[bodies]
+            far = np.linalg.norm(off[..., :3], axis=2) + self._radius[bodies] * np.linalg.norm(off[..., 3:], axis=2)
+            out &= far[:, place].max(axis=2).min(axis=0) <= limit
+        return out
