@@ -214,7 +214,7 @@ MISSED = wp.constant(wp.float64(0.8))
 SURPASSED = wp.constant(wp.float64(1.3))
 CAPPED = wp.constant(wp.float64(0.2))
 RELAXED = wp.constant(wp.float64(0.25))
-LONGEST = wp.constant(wp.float64(4.0))
+LONGEST = wp.constant(wp.float64(10.0))
 SLIGHT = wp.constant(wp.float64(0.01))
 
 

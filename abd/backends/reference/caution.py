@@ -31,7 +31,7 @@ MISSED, SURPASSED = 0.8, 1.3
 CAPPED = 0.2
 """Largest safe step, below which contacts stopped it almost at once."""
 RELAXED = 0.25
-LONGEST = 4.0
+LONGEST = 10.0
 """What a direction is stretched by, at most."""
 SLIGHT = 0.01
 """Share of the bounds that is too little to shorten a step."""
