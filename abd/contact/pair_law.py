@@ -25,9 +25,6 @@ D_HAT_SHARE = 0.02
 """Activation of a body over its thinnest extent."""
 FORCE_SHARE = 10.0
 """F over the force that gives the reduced mass the acceleration to be resisted."""
-LARGEST = 1.25
-"""Activation of a pair over that of its bodies, at most: a body that starts just within its range is in balance there. A
-given d_hat is not exceeded."""
 
 
 @dataclass(frozen=True)
@@ -36,12 +33,13 @@ class OwnLaws:
 
     Attributes:
         key: (k,) int64, ``min n + max`` of the bodies of a pair among n bodies.
-        activation: (k,) [m]; factor: (k,) on the force.
+        activation: (k,) [m]; factor: (k,) on the force; home: (k,) to which the activation returns [m].
     """
 
     key: np.ndarray = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
     activation: np.ndarray = field(default_factory=lambda: np.zeros(0))
     factor: np.ndarray = field(default_factory=lambda: np.zeros(0))
+    home: np.ndarray = field(default_factory=lambda: np.zeros(0))
 
     def __len__(self) -> int:
         return len(self.key)
@@ -55,7 +53,7 @@ class OwnLaws:
 
     def __getitem__(self, rows: np.ndarray) -> OwnLaws:
         """Those of a mask or of sorted indices."""
-        return OwnLaws(self.key[rows], self.activation[rows], self.factor[rows])
+        return OwnLaws(self.key[rows], self.activation[rows], self.factor[rows], self.home[rows])
 
 
 class PairLaw:
@@ -73,7 +71,7 @@ class PairLaw:
         self.n, self.barrier = len(bodies), settings.barrier
         self.d_hat = activations(model, extents)
         self.given = settings.contact_stiffness or 0.0
-        self.share, self.largest = FORCE_SHARE, LARGEST if settings.d_hat is None else 1.0
+        self.share, self.largest = FORCE_SHARE, 1.0
         dynamic = (bodies.kind == Kind.DYNAMIC) & (bodies.mass > 0.0)
         self.lightness = np.where(dynamic, 1.0 / np.where(dynamic, bodies.mass, 1.0), 0.0)
         gravity, speed = np.linalg.norm(settings.gravity), np.linalg.norm(bodies.qd[:, :3], axis=1)

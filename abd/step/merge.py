@@ -13,7 +13,7 @@ OF_BODIES = ("touching", "acting", "remembers", "forces", "owed", "pace", "calm"
 OF_ROWS = ("joint_multiplier", "joint_law", "joint_parameters", "joint_ch2")
 OF_LINEAR = ("joint_linear", "joint_stiffness", "joint_shift", "joint_linear_ch2")
 OF_PAIRS = (
-    ("law_key", "law_activation", "law_factor"), ("stick_key", "stick_kind", "stick_point", "stick_share"),
+    ("law_key", "law_activation", "law_factor", "law_home"), ("stick_key", "stick_kind", "stick_point", "stick_share"),
 )  # fmt: skip
 """Entries of `State.extra` that belong to bodies, to measured rows and to linear rows; tables with a key for pairs of bodies,
 ``a n + b`` of n, in front."""

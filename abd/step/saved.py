@@ -11,7 +11,7 @@ from abd.joints.rows.forces import Applied
 from abd.joints.rows.system import HISTORY, JointMemory, JointSystem
 from abd.state import State
 
-_OWN = ("key", "activation", "factor")
+_OWN = ("key", "activation", "factor", "home")
 
 
 def own_laws_of(own: OwnLaws) -> dict[str, np.ndarray]:

@@ -24,14 +24,13 @@ from abd.potentials.integrators import longest
 from abd.potentials.sticking import Anchors
 from abd.state import State
 from abd.step.account import Account, Opening, Work
+from abd.step.contact_parameters import ContactStiffness, find_parameters, meet
 from abd.step.frame import Frame
 from abd.step.host_copies import HostCopies
 from abd.step.impacts.rebounds import Rebounds
 from abd.step.integrators import Modes
 from abd.step.joint_rows import JointRows
 from abd.step.linked import Linked
-from abd.step.own_laws.own_laws import find_laws, meet
-from abd.step.own_laws.stiffness import ContactStiffness
 from abd.step.prescribed import Prescribed
 from abd.step.saved import joints_of, own_laws_of, saved_laws, saved_memory, saved_own_laws
 from abd.step.sleep import Sleep
@@ -163,14 +162,13 @@ class Stepper:
         if own is not None:
             self.backend.touch.set_own_laws(own)
             return
-        self.opening, touching, held = find_laws(self.model, self.backend, state.q, state.qd)
-        if self.opening.contacts:
+        self.opening, touching = find_parameters(self.backend)
+        if touching.any():
             self.touching = self.linked.drawn_along(touching != 0)
-        self.backend.friction.set_anchors(held)
 
     def meet(self, bodies: list[int]) -> None:
         """Pairs of some bodies begin to collide: where they are near, they get their laws."""
-        touching = meet(self.model, self.backend, self.q, bodies)
+        touching = meet(self.backend, bodies)
         self.touching = self.touching | self.linked.drawn_along(touching != 0)
 
     @property

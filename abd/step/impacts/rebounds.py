@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from abd.backends.answers import NOBODY
 from abd.backends.protocol import Backend
 from abd.model import Model
 from abd.step.host_copies import HostCopies
@@ -24,10 +25,11 @@ class Rebounds:
     def __init__(self, model: Model, backend: Backend, linked: Linked, copies: HostCopies):
         self.model, self.settings, self.backend, self.linked, self.copies = model, model.settings, backend, linked, copies
         self.restitution, self.rebounded, self.thrown = Restitution(model), linked.none, linked.none
+        self.struck = NOBODY, np.zeros(0)
 
     def forget(self) -> None:
         """Nobody has rebounded."""
-        self.rebounded = self.linked.none
+        self.rebounded, self.struck = self.linked.none, (NOBODY, np.zeros(0))
 
     def rebound(self, h: float | np.ndarray, limited: np.ndarray) -> tuple[np.ndarray, np.ndarray, float] | None:
         """Give the velocities what impacts give back (`Restitution.rebound`); limits push on `limited` (n,) bodies."""
@@ -48,6 +50,7 @@ class Rebounds:
         if len(ends) and limited.any():
             strikes = strikes.beside(limit_strikes(model, joints, ends, self.copies.memory, self.copies.applied, after[0], h))
         strikes = strikes.among(stirred[strikes.pairs[:, 0]])
+        self.struck = self.restitution.approach(strikes, before, h)
         rebound = self.restitution.rebound(strikes, before, after, h, joints, backend.sweep)
         if rebound is not None:
             self.thrown = self._thrown(rebound[0] - after[1], h)

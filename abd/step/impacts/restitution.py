@@ -130,7 +130,15 @@ class Restitution:
     def _least(self, strikes: Strikes, lengths: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """(k,) speeds that gravity gives in steps of `lengths` (n,) [s], and those from which the pairs strike [m/s]."""
         fall = lengths[strikes.pairs[:, 0]] * float(np.linalg.norm(self.settings.gravity))
-        return fall, np.maximum(2.0 * fall, 2.0 * self.settings.tolerance)
+        return fall, np.maximum(np.where(strikes.restitution > 0.0, 2.0 * fall, 0.0), 2.0 * self.settings.tolerance)
+
+    def approach(self, strikes: Strikes, before: tuple[np.ndarray, np.ndarray], h: float | np.ndarray) -> tuple[np.ndarray, ...]:
+        """(k, 2) pairs of bodies in contact that close at an impact's speed in the state and velocities (n, 12) `before` a step of
+        h [s], of all or (n,); and by how much (k,) they would close in it [m]."""
+        lengths = np.broadcast_to(h, len(before[0]))
+        speed, least = -strikes.power(self._twists(*before)) / strikes.size, self._least(strikes, lengths)[1]
+        hits = (speed > least) & (strikes.pairs[:, 0] != strikes.pairs[:, 1])
+        return strikes.pairs[hits], (speed * lengths[strikes.pairs[:, 0]])[hits]
 
     def rebound(
         self,

@@ -1,0 +1,211 @@
+"""Contact parameters of single pairs of bodies (`abd.contact.pair_law`), and how they change.
+
+A pair has its own activation distance, no larger than the one that follows from its bodies, where it
+
+- starts within that distance: ``a = gap``. The force at the start is zero, whatever the step is; under load the gap decreases
+  until the barrier carries it;
+- had an impact: ``a = min(a, gap)`` where the substep of the impact ends. The barrier stores no energy, so that nothing rebounds
+  but what restitution gives, whatever stands behind the contact. It returns to what it was before, its `home`, by `RELAXATION` of
+  the tolerance velocity, which moves no body faster.
+
+A pair has a factor on its force where it carries more than the logarithm of a gap can: where a tight gap fails to open, or
+collisions cap a step to zero, the forces of the pairs that are tight grow to what they would need at a gap that is not tight,
+at least twofold and at most `MOST`-fold at once. The factor fades in time once they have room again.
+
+A pair that has separated beyond both activation distances takes the common parameters again. Nothing here depends on contacts
+elsewhere.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from abd.contact.pair_law import OwnLaws, PairLaw
+from abd.step.account import Opening
+
+TIGHT_GAP = 1e-2
+"""Gap, in activations, below which a contact that still closes gets stiffer: the logarithm grows too slowly there."""
+ROOMY = 0.8
+"""Gap, in activations, beyond which the factor of a pair fades."""
+FADING = 0.05
+"""Time in which it halves [s]."""
+BLOCKED = 1e-6
+"""Largest safe step below which an island counts as blocked. How far a search shortened it says nothing: it does so where
+contacts are too stiff, too."""
+MOST = 64.0
+"""Largest growth of a force at once: how far a step was stopped from closing a gap says little of how much it pushed."""
+STIFFEST = 2.0**60
+"""Largest factor."""
+RELAXATION = 0.5
+"""Rate at which the activation distance of a pair returns after an impact, over the tolerance velocity."""
+SMALLEST = 1e-3
+"""Activation distance after an impact, over that of the bodies, at least."""
+
+
+def starting_parameters(law: PairLaw, pairs: np.ndarray, gaps: np.ndarray) -> OwnLaws:
+    """Of pairs of bodies (k, 2), whose gaps (k,) [activations] are known: those that start within their activation distance."""
+    usual = law.regular(*pairs.T)
+    within = (gaps > 0.0) & (gaps < 1.0)
+    key, first = np.unique(law.keys(*pairs[within].T), return_index=True)
+    activation = (gaps * usual)[within][first]
+    return OwnLaws(key, activation, np.ones(len(key)), activation)
+
+
+def find_parameters(backend) -> tuple[Opening, np.ndarray]:
+    """Give pairs their parameters in the state that the backend holds, to which no step led; what the contacts hold of energy, and
+    (n,) 1 for bodies that are within their activation distance."""
+    touch = backend.touch
+    touch.set_own_laws(OwnLaws())
+    touch.list_standing()
+    touching = touch.touching()
+    laws = starting_parameters(backend.pair_law, *touch.pair_gaps(exact=True))
+    if len(laws):
+        touch.set_own_laws(laws)
+        touch.list_standing()
+    opening = Opening(*backend.readings.contact_figures())
+    backend.states.abandon()
+    return opening, touching
+
+
+def meet(backend, bodies: list[int]) -> np.ndarray:
+    """Pairs of some bodies begin to collide: those that are near get their parameters as at the start of a scene. (n,) 1 for bodies
+    that are within their activation distance."""
+    touch, law = backend.touch, backend.pair_law
+    others = law.own[~np.isin(law.bodies_of(law.own.key), bodies).any(axis=0)]
+    touch.set_own_laws(others)
+    touch.list_standing()
+    found = starting_parameters(law, *touch.pair_gaps(exact=True))
+    theirs = np.isin(law.bodies_of(found.key), bodies).any(axis=0)
+    touch.set_own_laws(merged(others, found[theirs]))
+    touch.list_standing()
+    touching = touch.touching()
+    backend.states.abandon()
+    return touching
+
+
+class ContactStiffness:
+    """Keeps the own laws of a backend's pairs.
+
+    Attributes:
+        adapts: whether forces may grow; not where the stiffness is given.
+        gap: (n,) of the island of every body the gap of the last iterate, if that was tight, infinite if not.
+    """
+
+    def __init__(self, model):
+        self.adapts = model.settings.contact_stiffness is None
+        self.rate = RELAXATION * model.settings.tolerance
+        self.roomy = np.full(len(model.bodies), np.inf)
+        self.gap = self.roomy
+
+    def begin(self) -> None:
+        """A step begins."""
+        self.gap = self.roomy
+
+    def adapt(self, backend, gap: float, least: float) -> np.ndarray | None:
+        """Raise the forces of tight pairs in islands where one fails to open or collisions capped a step to zero.
+
+        Args:
+            gap: smallest one of the islands that still move, in activations; least: their smallest safe step.
+
+        Returns:
+            (islands,) bool, where some changed; None where none did.
+        """
+        if not self.adapts:
+            return None
+        if not (gap < TIGHT_GAP or (least < BLOCKED and gap < 1.0)):
+            self.gap = self.roomy
+            return None
+        islands = backend.islands.host
+        gaps, steps = backend.iteration.tightness()
+        before = np.full(len(gaps), np.inf)
+        np.minimum.at(before, islands, self.gap)
+        chosen = ((gaps < TIGHT_GAP) & (gaps <= before)) | ((steps < BLOCKED) & (gaps < 1.0))
+        self.gap = np.where(gaps < TIGHT_GAP, gaps, np.inf)[islands]
+        return self._stiffen(backend, chosen, gaps) if chosen.any() else None
+
+    def _stiffen(self, backend, chosen: np.ndarray, tightest: np.ndarray) -> np.ndarray:
+        """Multiply the forces of the tight pairs of chosen islands (islands,) with their smallest gaps [activations]; returns
+        those islands that had some."""
+        pairs, gaps = backend.touch.pair_gaps()
+        mobile, islands = backend.idle.mobile, backend.islands.host
+        of = islands[np.where(mobile[pairs[:, 0]], pairs[:, 0], pairs[:, 1])]
+        tight = chosen[of] & (gaps < np.maximum(TIGHT_GAP, 2.0 * tightest[of]))
+        # deep in its activation the force goes as 1 over the gap; whole powers of two, which rounding of the gap hardly tips
+        missing = np.ceil(np.log2(TIGHT_GAP / np.maximum(tightest[of[tight]], 1e-300)))
+        growth = np.minimum(2.0 ** np.maximum(1.0, missing), MOST)
+        law = backend.pair_law
+        key, first = np.unique(law.keys(*pairs[tight].T), return_index=True)
+        growth = growth[first]
+        at, known = law.own.places(key)
+        factor = law.own.factor.copy()
+        factor[at[known]] = np.minimum(growth[known] * factor[at[known]], STIFFEST)
+        new = key[~known]
+        usual = law.regular(*law.bodies_of(new))
+        backend.touch.set_own_laws(merged(replace(law.own, factor=factor), OwnLaws(new, usual, growth[~known], usual)))
+        backend.arcs.evaluate()
+        grown = np.zeros(len(chosen), dtype=bool)
+        grown[of[tight]] = True
+        return grown
+
+    def end(self, backend, h: float | np.ndarray, pairs_closing: np.ndarray, closing: np.ndarray) -> None:
+        """A substep of h [s], of all or (n,), has ended, at whose beginning pairs of bodies (k, 2) in contact approached each other
+        by `closing` (k,) [m] per substep: take the activation distance of those that became active to their gap, relax that of
+        others, and let go of pairs that have separated and of factors that are not needed."""
+        law, struck = backend.pair_law, pairs_closing
+        if not len(law.own) and not len(struck):
+            return
+        pairs, gaps = backend.touch.pair_gaps()
+        own = law.own
+        if len(struck):
+            i, j = struck.T
+            key = law.keys(i, j)
+            none = np.zeros(len(key))
+            gap = _gaps_of(OwnLaws(key, none, none, none), law, pairs, gaps) * law.activation(i, j)
+            struck = struck[gap + closing >= law.activation(i, j)]
+        if len(struck):
+            own = _with_impacts(own, law, struck, pairs, gaps)
+        gap = _gaps_of(own, law, pairs, gaps)
+        if ((gap >= 1.0) & (gap < np.inf)).any():  # such gaps may be bounds
+            gap = _gaps_of(own, law, *backend.touch.pair_gaps(exact=True))
+        first, second = law.bodies_of(own.key)
+        usual, h = law.regular(first, second), np.broadcast_to(h, law.n)[first]
+        together = gap * law.activation(first, second) < np.maximum(usual, own.activation)
+        factor = np.where(gap > ROOMY, np.maximum(1.0, own.factor * 2.0 ** (-h / FADING)), own.factor)
+        hit = np.isin(own.key, law.keys(*struck.T)) if len(struck) else np.zeros(len(own), dtype=bool)
+        activation = np.where(hit, own.activation, np.minimum(own.home, own.activation + self.rate * h))
+        stays = together & ((factor > 1.0) | (activation != usual))
+        if stays.all() and own is law.own and (factor == own.factor).all() and (activation == own.activation).all():
+            return
+        backend.touch.set_own_laws(replace(own, factor=factor, activation=activation)[stays])
+
+
+def _with_impacts(own: OwnLaws, law: PairLaw, struck: np.ndarray, pairs: np.ndarray, gaps: np.ndarray) -> OwnLaws:
+    """Parameters after impacts of pairs of bodies (k, 2), with the gaps (m,) [activations] of the listed pairs (m, 2)."""
+    key = np.unique(law.keys(*struck.T))
+    first, second = law.bodies_of(key)
+    usual, now = law.regular(first, second), law.activation(first, second)
+    listed = OwnLaws(key, usual, usual, usual)
+    gap = np.minimum(_gaps_of(listed, law, pairs, gaps), 1.0) * now
+    at, known = own.places(key)
+    activation = np.maximum(np.minimum(now, gap), SMALLEST * usual)
+    lowered = replace(own, activation=own.activation.copy())
+    lowered.activation[at[known]] = activation[known]
+    new = ~known
+    return merged(lowered, OwnLaws(key[new], activation[new], np.ones(new.sum()), usual[new]))
+
+
+def _gaps_of(own: OwnLaws, law: PairLaw, pairs: np.ndarray, gaps: np.ndarray) -> np.ndarray:
+    """(k,) gaps of the pairs with laws of their own, among those that are listed (m, 2), infinite where they are not."""
+    key = law.keys(*pairs.T)
+    order = np.argsort(key)
+    listed = OwnLaws(key[order], gaps[order], gaps[order], gaps[order])
+    at, known = listed.places(own.key)
+    return np.where(known, listed.activation[at], np.inf) if len(listed) else np.full(len(own), np.inf)
+
+
+def merged(a: OwnLaws, b: OwnLaws) -> OwnLaws:
+    """Both tables, which have no key in common."""
+    both = [np.concatenate([getattr(a, name), getattr(b, name)]) for name in ("key", "activation", "factor", "home")]
+    return OwnLaws(*both)[np.argsort(both[0])]
