@@ -57,84 +57,10 @@ def entering(p: Parameters, g: wp.float64, edge: wp.float64) -> wp.vec3d:
 
 
 @wp.func
-def push(kappa: wp.float64, width: wp.float64, gap: wp.float64) -> wp.float64:
-    """Size of a barrier's slope at a gap > 0."""
-    s = gap / width
-    if s >= ONE or s <= ZERO:
-        return ZERO
-    return kappa * width * (s - ONE) * (TWO * wp.log(s) + (s - ONE) / s)
-
-
-@wp.func
-def hold(y: wp.float64) -> wp.float64:
-    """Share of the largest force that holds a gap which has opened by y over eps."""
-    return wp.clamp(y, ZERO, ONE)
-
-
-@wp.func
-def secant_of_hold(y: wp.float64, aim: wp.float64) -> wp.float64:
-    """Slope of `hold` from y to `aim`, between its edges its own."""
-    if y > ZERO and y < ONE:
-        return ONE
-    way = aim - y
-    if not wp.abs(way) >= NEAR:
-        return ZERO
-    return (hold(aim) - hold(y)) / way
-
-
-@wp.func
-def leaving(p: Parameters, g: wp.float64) -> wp.vec3d:
-    """What holds a gap that opens."""
-    eps = p[slots.OPENING]
-    last = p[slots.LAST_GAP]
-    if eps <= ZERO:
-        return wp.vec3d()
-    T = push(p[slots.STRENGTH], p[slots.WIDTH], last)
-    y = (g - last) / eps
-    opened = wp.max(y, ZERO)
-    energy = opened - HALF
-    if opened < ONE:
-        energy = HALF * opened * opened
-    return T * wp.vec3d(eps * energy, hold(y), secant_of_hold(y, (p[slots.GAP_AIM] - last) / eps) / eps)
-
-
-@wp.func
-def caught(p: Parameters, x: wp.float64, ahead: wp.float64) -> wp.float64:
-    """Gap at which a barrier is expected to end, by the model of what holds it at x, which leads to `ahead`."""
-    sign = p[slots.SIGN]
-    bound = p[slots.CENTRE]
-    eps = p[slots.OPENING]
-    last = p[slots.LAST_GAP]
-    if eps <= ZERO:
-        return sign * (ahead - bound)
-    y = (sign * (x - bound) - last) / eps
-    end = (sign * (ahead - bound) - last) / eps
-    before = (p[slots.GAP_AIM] - last) / eps
-    share = hold(y) + secant_of_hold(y, before) * (end - y)
-    between = share > ZERO and share < ONE
-    past = (share <= ZERO and end > ZERO) or (share >= ONE and end < ONE)
-    fall = hold(before) - share
-    way = end - y
-    aim = share
-    over = end
-    if past:
-        aim = HALF * (hold(share) + hold(end))
-    if (past or (between and (end < ZERO or end > ONE))) and fall * way > ZERO:
-        K = fall / way
-        aim = (share + K * end) / (ONE + K)
-        over = end + (share - hold(aim)) / K
-    if aim >= ONE:
-        aim = wp.max(ONE, over)
-    elif aim <= ZERO:
-        aim = wp.min(ZERO, over)
-    return last + eps * aim
-
-
-@wp.func
 def barrier(p: Parameters, g: wp.float64) -> wp.vec3d:
-    """Barrier of a gap, its damping, and what holds it back."""
+    """Barrier of a gap, and its damping."""
     G = p[slots.WIDTH]
-    out = entering(p, g, G) + leaving(p, g)
+    out = entering(p, g, G)
     s = g / G
     if g <= ZERO:
         out[0] = FORBIDDEN

@@ -10,7 +10,7 @@ import warp as wp
 
 from cuda_kernels.bodies.affine import ONE, TINY, ZERO, Pose
 from cuda_kernels.joints import slots
-from cuda_kernels.joints.laws import BARRIER, FRICTION, SATURATED, Parameters, aimed, bend, caught, evaluate
+from cuda_kernels.joints.laws import BARRIER, FRICTION, SATURATED, Parameters, aimed, bend, evaluate
 from cuda_kernels.joints.measures import Measures, frames
 from cuda_kernels.parallel.sums import MAX
 
@@ -316,7 +316,7 @@ def effort_changes(
 ):
     """Change (R,) of the force of friction and of drives with an effort limit from x to the values that a model of this
     curvature predicts, over a share of the largest force; 0 for all other rows, and where the owner (R,) is left aside (n,).
-    The next aims of friction and barriers follow from it."""
+    The next aims of friction follow from it."""
     e = wp.tid() + first
     changes[e] = ZERO
     if aside[owner[e]] != 0:
@@ -333,8 +333,6 @@ def effort_changes(
         change = wp.abs(there - evaluate(rows.law[e], p, x[e])[1]) / (share * largest)
         if rows.law[e] == FRICTION:
             rows.p[e, slots.AIM] = aimed(p, x[e], predicted[e], curvature[e])
-    if rows.law[e] == BARRIER:
-        rows.p[e, slots.GAP_AIM] = caught(parameters(rows, e), x[e], predicted[e])
     changes[e] = change
 
 

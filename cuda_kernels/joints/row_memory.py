@@ -45,7 +45,7 @@ ROW_SUMS = 3
 
 @wp.struct
 class Memory:
-    """history (5, R): values after the last two steps and their rates, and forces that do work; multiplier (R,); law (R,) and
+    """history (6, R): values after the last two steps and their rates, forces that do work, and widths of barriers; multiplier (R,); law (R,) and
     p (R, 8) of the last step; target, rate (R,): those of the present step."""
 
     history: wp.array2d(dtype=wp.float64)
@@ -54,6 +54,22 @@ class Memory:
     p: wp.array2d(dtype=wp.float64)
     target: wp.array(dtype=wp.float64)
     rate: wp.array(dtype=wp.float64)
+
+
+RETURN = wp.constant(wp.float64(5.0))
+SMALLEST = wp.constant(wp.float64(1.0e-3))
+
+
+@wp.func
+def next_width(
+    width: wp.float64, distance: wp.float64, before: wp.float64, after: wp.float64, h: wp.float64
+) -> wp.float64:
+    """Width of a barrier after a step of h [s] from one gap to another (`abd.joints.rows.system.next_widths`)."""
+    if after >= distance:
+        return distance
+    if after < width and before >= width:
+        return wp.max(after, SMALLEST * distance)
+    return wp.min(distance, width + distance * h / RETURN)
 
 
 @wp.kernel
@@ -157,9 +173,7 @@ def set_laws(
         p[slots.LAST] = last
         p[slots.BEGIN] = now
     if law == BARRIER:
-        if not has(row_laws, e, FOLLOWS):
-            p[slots.OPENING] = slow / w[7]
-        p[slots.GAP_AIM] = p[slots.LAST_GAP] + row_laws.sign[e] * memory.history[2, e] / w[7]
+        p[slots.WIDTH] = memory.history[5, e]
     if not has(row_laws, e, ACTIVE):
         law = OFF
     rows.law[e] = law
@@ -263,6 +277,12 @@ def remember(
             if has(row_laws, e, EXACT) and has(row_laws, e, ACTIVE):
                 multiplier = p[slots.STRENGTH] * carried / ch2
             memory.multiplier[e] = multiplier
+            if is_limit(row_laws.law[e]):
+                sign = row_laws.sign[e]
+                bound = row_laws.bound[e]
+                memory.history[5, e] = next_width(
+                    memory.history[5, e], row_laws.distance[e], sign * (now - bound), sign * (x - bound), ONE / w[7]
+                )
             memory.history[3, e] = memory.history[2, e]
             memory.history[2, e] = rate
             memory.history[1, e] = now
@@ -281,8 +301,6 @@ def remember(
             if has(row_laws, e, LIMIT) and law != OFF:
                 undamped = p
                 undamped[slots.DAMPING] = ZERO
-                if law == BARRIER:
-                    undamped[slots.OPENING] = ZERO
                 pushed = evaluate(law, undamped, x)
                 energy = energy + pushed[0] / ch2
                 kept = kept - pushed[1] / ch2

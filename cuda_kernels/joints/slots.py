@@ -30,8 +30,6 @@ LAST_GAP = wp.constant(5)
 LAST = wp.constant(5)
 
 TOLERANCE = wp.constant(6)
-OPENING = wp.constant(6)
 
-GAP_AIM = wp.constant(7)
 BOUND = wp.constant(7)
 BEGIN = wp.constant(7)

@@ -226,8 +226,6 @@ class NumpyJoints:
         friction, limited = (self.law == Law.FRICTION) & taken, (self.law == Law.SATURATED) & taken
         largest = np.where(friction, self.p[:, slots.STRENGTH], np.where(limited, self.p[:, slots.EFFORT], 0.0))
         self.p[friction, slots.AIM] = laws.aimed(self.p[friction], x[friction], end[friction], curvature[friction])
-        wall = (self.law == Law.BARRIER) & taken
-        self.p[wall, slots.GAP_AIM] = laws.caught(self.p[wall], x[wall], end[wall])
         share = np.divide(np.abs(ahead - slope), SETTLED * largest, out=np.zeros(len(x)), where=largest > 0.0)
         return np.concatenate([np.zeros(len(self.system.linear)), share])
 

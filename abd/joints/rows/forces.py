@@ -124,9 +124,8 @@ def _elasticity(system: JointSystem, applied: Applied) -> np.ndarray:
 
 
 def _limits_alone(system: JointSystem, applied: Applied) -> Applied:
-    """The barriers and other limits that are not exact, without what they damp or hold back; all else off."""
+    """The barriers and other limits that are not exact, without what they damp; all else off."""
     p = applied.p.copy()
     p[:, slots.DAMPING] = 0.0
-    p[applied.law == Law.BARRIER, slots.OPENING] = 0.0
     chosen = np.isin(applied.law, LIMITS) & ~system.row_laws.exact
     return replace(applied, law=np.where(chosen, applied.law, Law.OFF), p=p)

@@ -6,9 +6,8 @@ g = SIGN (x - a) is a gap.
     OFF        0
     QUADRATIC  K/2 (x - a)^2                                K STRENGTH, a CENTRE, TARGET
     SATURATED  the same, its slope capped at T              T EFFORT
-    BARRIER    kappa G^2 b(g/G) + D/2 max(0, min(G, g_n) - g)^2 + T f1(g - g_n; eps)
-               kappa STRENGTH, G WIDTH, D DAMPING, g_n LAST_GAP, eps OPENING, GAP_AIM, with b(s) = -(s - 1)^2 ln s below 1,
-               f1(y) = 0 below 0, y^2/(2 eps) up to eps, y - eps/2 beyond, and T = kappa G |b'(g_n/G)|, 0 without an eps
+    BARRIER    kappa G^2 b(g/G) + D/2 max(0, min(G, g_n) - g)^2
+               kappa STRENGTH, G WIDTH, D DAMPING, g_n LAST_GAP, with b(s) = -(s - 1)^2 ln s below 1
     ONE_SIDED  K/2 max(0, -g)^2 + D/2 max(0, min(0, g_n) - g)^2   K STRENGTH, D DAMPING, g_n LAST_GAP, BOUND
     CUBIC      S max(0, -g)^3                               S STRENGTH
     FRICTION   T f0(|x - a|; eps), Coulomb's, smoothed      T STRENGTH, a CENTRE, eps SMOOTHING, AIM
@@ -19,8 +18,8 @@ g = SIGN (x - a) is a gap.
 
 An exact row's `a` differs from its target, or from its bound, by its multiplier: ``a = TARGET - lambda / K``,
 ``a = BOUND + SIGN lambda / K`` with lambda >= 0; TOLERANCE is the residual to which it is held (0: not exact). The damping D
-acts on the way into a limit's zone only. What leaves the zone of a barrier is held, at speeds above eps per step, by T, as
-much as it was pushed with at the end of the last step (T): a barrier stops, and gives nothing back, whatever dt is.
+acts on the way into a limit's zone only. The width G of a barrier is the row's own (`JointMemory`): a row that starts within
+its zone, or is struck, has its gap as width, so that the barrier stores no energy and gives nothing back, whatever dt is.
 """
 
 from __future__ import annotations
@@ -71,8 +70,7 @@ def evaluate(
     Friction bends so much near its largest force that its own curvature leads there in many small steps, or far beyond. It
     has that of the secant to the value at which it is expected to end: with it one step is enough, if the expectation is
     right. The first one is that the row goes on as fast as in the step before; the next ones follow from the forces that
-    Newton's models foretell (`aimed`), which they know long before the place. So has what holds the gap of a barrier, whose
-    force has two edges eps apart: Newton jumps over them to and fro with the curvature at either side (`caught`).
+    Newton's models foretell (`aimed`), which they know long before the place.
 
     Args:
         law: (R,); p: (R, 8); x: (R,) values of the rows.
@@ -127,63 +125,9 @@ def _barrier(p, x):
     energy = -kappa * G**2 * (s - 1.0) ** 2 * log
     slope = -kappa * G * (s - 1.0) * (2.0 * log + (s - 1.0) / s)
     curvature = -kappa * (2.0 * log + 4.0 * (s - 1.0) / s - ((s - 1.0) / s) ** 2)
-    damped, held = _entering(p, g, G), _leaving(p, g)
-    energy = np.where(inside, energy + damped[0] + held[0], FORBIDDEN)
-    return energy, p[slots.SIGN] * (slope + damped[1] + held[1]), np.where(near, curvature, 0.0) + damped[2] + held[2]
-
-
-def _leaving(p, g):
-    """What holds a gap that opens."""
-    holds = p[slots.OPENING] > 0.0
-    eps = np.where(holds, p[slots.OPENING], 1.0)
-    T, y = np.where(holds, _push(p), 0.0), (g - p[slots.LAST_GAP]) / eps
-    opened = np.maximum(y, 0.0)
-    energy = np.where(opened < 1.0, 0.5 * opened**2, opened - 0.5)
-    return T * eps * energy, T * hold(y), T * _secant_of_hold(y, (p[slots.GAP_AIM] - p[slots.LAST_GAP]) / eps) / eps
-
-
-def _push(p):
-    """Size of a barrier's slope at its last gap, 0 where that is not open."""
-    kappa, G, last = p[slots.STRENGTH], p[slots.WIDTH], p[slots.LAST_GAP]
-    s = np.where(last > 0.0, np.minimum(last / G, 1.0), 1.0)
-    return kappa * G * (s - 1.0) * (2.0 * np.log(s) + (s - 1.0) / s)
-
-
-def hold(y: np.ndarray) -> np.ndarray:
-    """Share of the largest force that holds gaps which have opened by y (k,) over eps."""
-    return np.clip(y, 0.0, 1.0)
-
-
-def _secant_of_hold(y, aim):
-    """Slope of `hold` from y to `aim`, between its edges its own."""
-    way = aim - y
-    far = np.abs(way) >= NEAR
-    secant = np.where(far, (hold(aim) - hold(y)) / np.where(far, way, 1.0), 0.0)
-    return np.where((y > 0.0) & (y < 1.0), 1.0, secant)
-
-
-def caught(p: np.ndarray, x: np.ndarray, ahead: np.ndarray) -> np.ndarray:
-    """(k,) gaps at which barriers, parameters (k, 8), are expected to end, by the model of what holds them at x (k,), which
-    leads to `ahead` (k,): there where `hold` has the share that the model ends with.
-
-    A model that ends beyond an edge with a share between them, or the reverse, has a wrong aim. It ended at another place with
-    another share the time before, which was here if the step was a full one: the row ends where the line through both meets
-    `hold`. Where no line falls, the share between the two that contradict each other is tried.
-    """
-    p = p.T
-    last, holds = p[slots.LAST_GAP], p[slots.OPENING] > 0.0
-    eps = np.where(holds, p[slots.OPENING], 1.0)
-    y, end, before = ((g - last) / eps for g in (_gap(p, x), _gap(p, ahead), p[slots.GAP_AIM]))
-    share = hold(y) + _secant_of_hold(y, before) * (end - y)
-    between = (share > 0.0) & (share < 1.0)
-    past = np.where(share <= 0.0, end > 0.0, ~between & (end < 1.0))
-    fall, way = hold(before) - share, end - y
-    met = (past | between & ((end < 0.0) | (end > 1.0))) & (fall * way > 0.0)
-    K = np.where(met, fall / np.where(met, way, 1.0), 1.0)
-    aim = np.where(met, (share + K * end) / (1.0 + K), np.where(past, 0.5 * (hold(share) + hold(end)), share))
-    over = np.where(met, end + (share - hold(aim)) / K, end)
-    aim = np.where(aim >= 1.0, np.maximum(1.0, over), np.where(aim <= 0.0, np.minimum(0.0, over), aim))
-    return last + eps * np.where(holds, aim, end)
+    damped = _entering(p, g, G)
+    energy = np.where(inside, energy + damped[0], FORBIDDEN)
+    return energy, p[slots.SIGN] * (slope + damped[1]), np.where(near, curvature, 0.0) + damped[2]
 
 
 def _one_sided(p, x):

@@ -28,8 +28,6 @@ LAST_GAP = 5  # g_n
 LAST = 5  # x_h: value from which on there is speed
 
 TOLERANCE = 6  # of exact rows, 0 for the others
-OPENING = 6  # eps of BARRIER, 0: nothing is held
 
-GAP_AIM = 7  # of BARRIER: gap expected at the end
 BOUND = 7  # of ONE_SIDED: a without the multiplier
 BEGIN = 7  # x_n

@@ -44,8 +44,22 @@ SETTLED = 1e-2
 """Share of friction's or a drive's largest force by which a last Newton step may change it."""
 
 
-HISTORY = 5
+HISTORY = 6
 """Rows of `JointMemory.history`."""
+RETURN = 5.0
+"""Time [s] in which the width of a barrier grows by the distance of its row, after an impact or a start within it."""
+SMALLEST = 1e-3
+"""Width of a barrier after an impact, over the distance of its row, at least."""
+
+
+def next_widths(
+    width: np.ndarray, distance: np.ndarray, before: np.ndarray, after: np.ndarray, h: float | np.ndarray
+) -> np.ndarray:
+    """(R,) widths of barriers after a step of h [s] from one gap to another (R,): a gap that falls below the width in the step, an
+    impact, becomes the width; otherwise it returns to the distance (R,) of the row, at once beyond that."""
+    struck = (after < width) & (before >= width)
+    grown = np.minimum(distance, width + distance * h / RETURN)
+    return np.where(after >= distance, distance, np.where(struck, np.maximum(after, SMALLEST * distance), grown))
 
 
 @dataclass
@@ -54,8 +68,9 @@ class JointMemory:
 
     Attributes:
         reference: (m,) values of the measures after the last step; angles are counted from them.
-        history: (5, R) values of the rows after the last step and the one before it, and their rates, those that the
-            integrator gives; and the forces after the last step that do work (`abd.joints.rows.forces.working_forces`).
+        history: (6, R) values of the rows after the last step and the one before it, and their rates, those that the
+            integrator gives; the forces after the last step that do work (`abd.joints.rows.forces.working_forces`); and the
+            widths of barriers.
         multiplier: (R,) forces [N or N m] of the exact measured rows, linear: (l, 3) of the exact linear ones.
     """
 
@@ -152,7 +167,7 @@ class JointSystem:
     def has_edges(self) -> bool:
         """Whether the force of a row has edges: friction, a drive with an effort limit, or what holds the gap of a barrier."""
         a = self.row_laws
-        return self.has_friction or bool((a.active & (a.law == Law.BARRIER)).any())
+        return self.has_friction
 
     @property
     def turning(self) -> np.ndarray:
@@ -192,9 +207,11 @@ class JointSystem:
         """Memory of an initial state q (n, 12) with velocity qd (n, 12)."""
         reference = values(self.table, q, self.initial)
         x, rate = self._motion(reference, q, qd)
-        return JointMemory(
-            reference, np.stack([x, x, rate, rate, np.zeros(len(x))]), np.zeros(len(self.rows)), np.zeros((len(self.linear), 3))
-        )
+        a = self.row_laws
+        gap = a.sign * (x - a.bound)
+        width = np.where(gap > 0.0, np.minimum(a.distance, gap), a.distance)
+        history = np.stack([x, x, rate, rate, np.zeros(len(x)), width])
+        return JointMemory(reference, history, np.zeros(len(self.rows)), np.zeros((len(self.linear), 3)))
 
     def follow(self, memory: JointMemory, q: np.ndarray) -> None:
         """Set the measures that follow the pose, and their rows' values, for a step that starts in q (n, 12)."""
@@ -257,7 +274,7 @@ class JointSystem:
         p = np.zeros((count, slots.COUNT))
         if not count:
             return np.zeros(0, dtype=np.int32), p
-        now, before, rate, earlier_rate, _ = memory.history
+        now, before, rate, earlier_rate, _, width = memory.history
         ch2, time = self.of_rows(ch2), self.of_rows(time)
         per_step = w[6]  # d(velocity)/dx: 1 / (beta h)
         last = w[4] * now + w[5] * before
@@ -302,8 +319,7 @@ class JointSystem:
             p[row, slots.PER_STEP], p[row, slots.LAST], p[row, slots.BEGIN] = per_step[row], last[row], now[row]
             force.set(p[row], now[row], float(ch2[row]), float(time[row]))
         wall = a.law == Law.BARRIER
-        p[wall, slots.OPENING] = np.where(a.follows[wall], 0.0, speed / w[7, wall])
-        p[wall, slots.GAP_AIM] = p[wall, slots.LAST_GAP] + (a.sign * rate)[wall] / w[7, wall]
+        p[wall, slots.WIDTH] = width[wall]
         return law, p
 
     def remember(
@@ -323,9 +339,10 @@ class JointSystem:
         multiplier = np.where(a.exact & a.active, p[:, slots.STRENGTH] * carried / self.of_rows(ch2), 0.0)
         reference = values(self.table, q, memory.reference)
         x, _ = row_values(self.rows, reference)
-        now, before, rate, *_ = memory.history
+        now, before, rate, _, _, width = memory.history
         fresh = weights[6] * (x - now) + weights[8] * (before - now)
-        return JointMemory(reference, np.stack([x, now, fresh, rate, np.zeros(len(x))]), multiplier, linear)
+        width = next_widths(width, a.distance, a.sign * (now - a.bound), a.sign * (x - a.bound), 1.0 / weights[7])
+        return JointMemory(reference, np.stack([x, now, fresh, rate, np.zeros(len(x)), width]), multiplier, linear)
 
     def after_impacts(self, memory: JointMemory, q: np.ndarray, change: np.ndarray) -> JointMemory:
         """Memory of the state q (n, 12) after impacts that changed the velocities by `change` (n, 12)."""

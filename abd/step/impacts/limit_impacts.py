@@ -4,7 +4,7 @@ An end of a coordinate x pushes with f [N or N m] along it: on the joint's two b
 X their twists, so that ``P . v`` is the rate of x times f h, as the normal velocity of a contact times its impulse. Angles
 are measured at the joint's length, so that they weigh as the speeds of contacts do. There is no friction in it.
 
-Ends that give something back are taken so in every integrator. Those that give nothing are needed by bdf2 alone: it goes on
+
 from two states, and a body that stood still from one to the next, but moved before, would turn round at a third of its speed.
 """
 

@@ -35,7 +35,7 @@ class Rebounds:
         """Give the velocities what impacts give back (`Restitution.rebound`); limits push on `limited` (n,) bodies."""
         backend, model, joints = self.backend, self.model, self.backend.system
         touching = self.linked.dynamic & (backend.touch.touching() != 0)
-        ends = joints.ends if self.settings.integrator == "bdf2" else joints.bouncing
+        ends = joints.ends
         met = touching | limited if len(ends) else touching
         if not met.any():
             return None
