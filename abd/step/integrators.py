@@ -20,6 +20,8 @@ from abd.step.linked import Linked
 
 FAST_TURN = 0.5
 """Largest turn h |L| / J_mid [rad] of a jointed body in a step, up to which generalized alpha serves it."""
+AFTER_JUMP = 2
+"""Steps of implicit Euler after a jump: one that closes what is open, and one that ends the speed of closing."""
 STRAINED = 10.0
 """By how many times its strain the moments of inertia of a body differ from those at rest, at most."""
 LONGER = 2.01
@@ -31,8 +33,8 @@ class Modes:
     """Schemes and modes of the steps of one scene.
 
     Attributes:
-        history: (n,) state of the acceleration history: 2 used, 0 none, -1 the next step takes implicit Euler after a jump. A new
-            array where it changes.
+        history: (n,) state of the acceleration history: 2 used, 0 none, -k the next k steps take implicit Euler, after a jump. A
+            new array where it changes.
     """
 
     def __init__(self, model: Model, linked: Linked):
@@ -109,15 +111,16 @@ class Modes:
 
     def jump(self, bodies: np.ndarray) -> None:
         """Loads or constraints of bodies (indices, or (n,) bool) change at once: they, and all that are joined to them, take
-        implicit Euler in the next step."""
+        implicit Euler in the next steps."""
         jumping = np.zeros(len(self.history), dtype=bool)
         jumping[bodies] = True
-        moving = self.linked.drawn_along(jumping) & (self.history > 0)
-        self.history = np.where(moving, -1, self.history).astype(np.int32)
+        moving = self.linked.drawn_along(jumping) & (self.history != 0)
+        self.history = np.where(moving, -AFTER_JUMP, self.history).astype(np.int32)
 
     def became(self, mode: np.ndarray) -> None:
         """A step in these modes (n,) has led to a new state."""
-        if mode is not self._last_mode or self.history is not self._left_by_mode:
-            left = np.where(self.linked.dynamic & (mode != Mode.DISSIPATIVE), 2, 0).astype(np.int32)
+        if mode is not self._last_mode or self.history is not self._left_by_mode or (self.history < 0).any():
+            smooth = self.linked.dynamic & (mode != Mode.DISSIPATIVE)
+            left = np.where(smooth, 2, np.minimum(self.history + 1, 0)).astype(np.int32)
             self._last_mode, self._left_by_mode = mode, self.history if np.array_equal(left, self.history) else left
         self.history = self._left_by_mode

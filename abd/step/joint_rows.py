@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import logging
+
 import numpy as np
 
 from abd.backends.protocol import Backend
@@ -10,11 +12,19 @@ from abd.errors import StepFailure
 from abd.joint_list import JointList
 from abd.joints.closure.redundancy import open_by
 from abd.joints.coordinates.readings import JointReader, Readings
-from abd.joints.rows.system import TURN
+from abd.joints.rows.laws import Law
+from abd.joints.rows.row_laws import Role
+from abd.joints.rows.system import TURN, JointMemory
 from abd.model import Model
 from abd.step.host_copies import HostCopies
 from abd.step.linked import Linked
 from abd.step.turning import Turning
+
+
+_log = logging.getLogger(__name__)
+
+OPEN = 1e-6
+"""Residual of a coupling at the start [m or rad], beyond which it is reported."""
 
 
 class JointRows:
@@ -31,6 +41,24 @@ class JointRows:
         if row is None:
             return None
         return StepFailure("limits", self._beyond(row, float(self.backend.rows.joint_memory().history[0][row])))
+
+    def open_couplings(self, memory: JointMemory) -> np.ndarray:
+        """(n,) bool, bodies of couplings that a state with this memory does not fulfil: the first step closes them."""
+        system, laws = self.backend.system, self.backend.system.row_laws
+        out, rows = np.zeros(len(self.model.bodies) + 1, dtype=bool), system.rows  # the last one stands for the world
+        coupled = laws.active & (laws.role == Role.COUPLING) & (laws.law == Law.QUADRATIC)
+        if not coupled.any():
+            return out[:-1]
+        target = laws.target if laws.target_of == {} else np.where(np.isin(np.arange(len(rows)), [*laws.target_of]), np.nan, laws.target)
+        open_by = np.abs(memory.history[0] - target)
+        for row in np.flatnonzero(coupled & (open_by > OPEN)):
+            measures = rows.term_measure[rows.starts[row] : rows.starts[row + 1]]
+            out[system.table.parent[measures]] = out[system.table.child[measures]] = True
+            _log.warning(
+                "coupling '%s' is open by %.3g %s at the start: the first step closes it; start where it holds",
+                laws.name[row], open_by[row], "rad" if laws.rotary[row] else "m",
+            )  # fmt: skip
+        return out[:-1]
 
     def load_friction(self) -> None:
         """Friction in joints that grows with what their constraints carried in the last step."""

@@ -28,7 +28,7 @@ from abd.step.contact_parameters import ContactStiffness, find_parameters, meet
 from abd.step.frame import Frame
 from abd.step.host_copies import HostCopies
 from abd.step.impacts.rebounds import Rebounds
-from abd.step.integrators import Modes
+from abd.step.integrators import AFTER_JUMP, Modes
 from abd.step.joint_rows import JointRows
 from abd.step.linked import Linked
 from abd.step.prescribed import Prescribed
@@ -155,6 +155,8 @@ class Stepper:
         self.stepped, self.left_rubbing = False, ()
         self.memory = saved_memory(state, self.joints)
         self.applied = saved_laws(state) or self.opening_laws()
+        if "joint_law" not in state.extra and (opened := self.rows.open_couplings(self.memory)).any():
+            self.modes.history = np.where(self.linked.drawn_along(opened), -AFTER_JUMP, self.modes.history).astype(np.int32)
 
     def _restore_laws(self, state: State) -> None:
         """The own laws of pairs; found from the positions where no step led there."""

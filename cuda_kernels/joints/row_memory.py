@@ -174,6 +174,8 @@ def set_laws(
         p[slots.BEGIN] = now
     if law == BARRIER:
         p[slots.WIDTH] = memory.history[5, e]
+        # the force at a fraction of the width stays
+        p[slots.STRENGTH] = p[slots.STRENGTH] * row_laws.distance[e] / memory.history[5, e]
     if not has(row_laws, e, ACTIVE):
         law = OFF
     rows.law[e] = law

@@ -320,6 +320,7 @@ class JointSystem:
             force.set(p[row], now[row], float(ch2[row]), float(time[row]))
         wall = a.law == Law.BARRIER
         p[wall, slots.WIDTH] = width[wall]
+        p[wall, slots.STRENGTH] *= (a.distance / width)[wall]  # the force at a fraction of the width stays
         return law, p
 
     def remember(
