@@ -120,5 +120,6 @@ def begin_anew(sim: Simulation, state: State, q: np.ndarray, qd: np.ndarray) -> 
 
 def without_contacts(q: np.ndarray, qd: np.ndarray) -> State:
     """A state (n, 12) of which nothing is asked yet: contacts are not looked for."""
-    nothing = {"law_key": np.zeros(0, dtype=np.int64), "law_activation": np.zeros(0), "law_factor": np.zeros(0), "law_home": np.zeros(0)}
+    nothing = {"law_key": np.zeros(0, dtype=np.int64)}
+    nothing |= {name: np.zeros(0) for name in ("law_activation", "law_factor", "law_home")}
     return State(q=q.copy(), qd=qd.copy(), extra=nothing)

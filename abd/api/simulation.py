@@ -181,7 +181,6 @@ class Simulation:
             raise ValueError(f"gravity is {gravity!r}; three finite numbers are needed [m/s^2]")
         self.model.settings.gravity.base[:] = given
         self.backend.loads.set_gravity(given)
-        self.backend.rows.turn_gravity()
         self.stepper.account.forget()
         self.stepper.modes.jump(np.ones(len(self.model.bodies), dtype=bool))
         self.stepper.sleep.disturb()

@@ -32,11 +32,10 @@ class States(Protocol):
 
     def load_state(
         self, q: np.ndarray, qd: np.ndarray, previous_q: np.ndarray, previous_qd: np.ndarray,
-        forces: np.ndarray | None = None, owed: np.ndarray | None = None,
+        forces: np.ndarray | None = None,
     ) -> None:  # fmt: skip
         """Positions and velocities (n, 12) of the last two steps, from the host, what is remembered of the forces on the bodies
-        (n, 12) (`abd.potentials.integrators`), and what mechanisms are owed (n,) [J] (`abd.potentials.conservation`); nothing
-        without."""
+        (n, 12) (`abd.potentials.integrators`); nothing without."""
 
     def abandon(self) -> None:
         """Give up a step that was begun: the iterate is the state before it."""
@@ -53,14 +52,8 @@ class States(Protocol):
     def read_forces(self) -> np.ndarray:
         """(n, 12) what is remembered of the forces on the bodies."""
 
-    def read_owed(self) -> np.ndarray:
-        """(n,) what mechanisms are owed, with their first bodies [J]."""
-
     def set_velocity(self, velocity: np.ndarray) -> None:
         """Other velocities (n, 12) at the end of the step."""
-
-    def set_forces(self, forces: np.ndarray) -> None:
-        """Other values (n, 12) of what is remembered of the forces on the bodies."""
 
     def set_previous(self, q: np.ndarray, qd: np.ndarray) -> None:
         """Another state and velocities (n, 12) before the last step."""
@@ -75,14 +68,6 @@ class Steps(Protocol):
     def begin(self, rule: Scheme | Schemes, mode: np.ndarray, eps: float | np.ndarray, goals: np.ndarray | None) -> None:
         """Start a step: its scheme, or those of several worlds, the modes of the bodies (n,), friction's eps [m], of all or (n,),
         goals (k, 12) of prescribed bodies if there are any."""
-
-    def set_mode(self, mode: np.ndarray) -> None:
-        """Other modes (n,) of bodies that no joint holds, from the present iterate on; `Arcs.evaluate` has to follow."""
-
-    def jumps(self) -> np.ndarray:
-        """(n,) by how much what acts on the bodies at the iterate differs from what did at the end of the last step
-        (`abd.potentials.integrators.jumps`), over the weight, at the radius of a disk of the body's inertia; 0 for bodies
-        that are not dynamic."""
 
     def mobility(self) -> np.ndarray:
         """(n,) change of velocity per load times c h^2 [1/(kg s)]; 0 for bodies that forces do not move."""
@@ -117,11 +102,6 @@ class Ways(Protocol):
         collisions. Where iterations are going on from there, bodies of islands that have `converged` (islands,), 1 or 0 where
         the arrays live, count where they are, and what is found serves longer."""
 
-    def meetings(self, begin: np.ndarray, turn: np.ndarray, end: np.ndarray, party: np.ndarray) -> NotProven:
-        """Pairs of bodies of different parties (n,), 0 for those that count with nobody, that come in one another's way
-        between two states (n, 12), turning by `turn` (n, 3) [rad], or within their activation at the end.
-
-        The state is lost: another has to be loaded."""
 
 
 class Idle(Protocol):
@@ -164,9 +144,6 @@ class Rows(Protocol):
 
     def set_joints(self, system: JointSystem) -> None:
         """Take over a joint system; the next step needs its memory."""
-
-    def turn_gravity(self) -> None:
-        """The model's gravity is another one: momenta that mechanisms keep (`abd.joints.closure.symmetries`) are found anew."""
 
     def load(self, memory: JointMemory) -> None:
         """Go on from a memory of the host's."""

@@ -21,20 +21,8 @@ of second order. a is the force at the time (am - af) h off the end of its step;
 moved to where the new step expects it, ``a_n <- f_n + r (a_n - f_n)``, which keeps the order. `FRESH` begins it where nothing
 is remembered: ``q = q_n + h v_n + h^2 F/2, p = p_n + h F``, so that the first force is right.
 
-`TOUCHING` is generalized alpha of rho = 0, of bodies on which contacts act as they did in the steps before
-(`abd.step.lasting`):
-
-    q = q_n + h v_n + h^2 (a - a_n/2),   p = p_n + h (3 a - a_n)/2,   a = (F + a_n)/2,   c_b = 1/2.
-
-It is of second order, and what a contact or sticking friction holds, ``q_{n+1} = q_n``, is at rest after two steps: what is left
-of velocities and forces there goes by a matrix whose eigenvalues are both zero. An impact would be given back, though, as p is
-reflected by half in the step and by all of it in the next ones; so forces that jump (`jumps`) make a step `DISSIPATIVE`.
-Implicit Euler leaves what is constrained with the velocity of half a step before: forces f of such a motion are 2 f and f/2 in
-the first two steps of second order after it, which are no jumps.
-
-In `DISSIPATIVE` steps a becomes f, which `TOUCHING` begins with, and Newton where it pushes a body that is in contact
-(`abd.step.start`); or zero, if f has grown beyond `LASTING` times the force of the step before: what an impact brought is not
-there any more.
+In `DISSIPATIVE` steps a becomes f, with which Newton begins where it pushes a body that is in contact (`abd.step.start`); or
+zero, if f has grown beyond `LASTING` times the force of the step before: what an impact brought is not there any more.
 
 Forces that hold a spinning body in a joint act on its gyroscopic motion, which the free motion contains: the shares of the new
 and of the last forces follow the turn ``h |L| / J_mid`` of the step, and spin about thin axes Euler's equation
@@ -66,12 +54,11 @@ import numpy as np
 
 
 class Mode(IntEnum):
-    """How a body is taken through a step; the numbering of the kernels. Contacts may act in the first two."""
+    """How a body is taken through a step; the numbering of the kernels. Contacts may act in the first."""
 
     DISSIPATIVE = 0
-    TOUCHING = 1
-    FRESH = 2
-    SMOOTH = 3
+    FRESH = 1
+    SMOOTH = 2
 
 
 RADII = (0.8, 0.65, 0.5)
@@ -80,10 +67,6 @@ LEVELS = 1 + len(RADII)
 """Rows of `Scheme.motion` for `Mode.SMOOTH`, from the largest radius down."""
 LASTING = 2.0
 """Growth of the force on a body within a step beyond which it was an impact's, or began there, and is not there any more."""
-CARRIED = 5.0
-"""Times the last net force that it may change by as by the weight (`abd.step.lasting.JUMP`): by all of it, with a quarter to
-spare, as it does where motion by constraints goes on by steps of second order."""
-
 COLUMNS = (
     "step",
     "scale",
@@ -117,8 +100,8 @@ class Scheme:
     Attributes:
         h: [s]; c: factor of c h^2 [-]; beta: ratio of friction's beta to h.
         weights: (2, 9) of rows that measure over one step and over two.
-        motion: (3 + `LEVELS`, 18) by `Mode`, of `Mode.SMOOTH` by level too.
-        shares: (4,) by `Mode`, of rows whose bodies have at least that: by which springs stand in the incremental potential
+        motion: (2 + `LEVELS`, 18) by `Mode`, of `Mode.SMOOTH` by level too.
+        shares: (3,) by `Mode`, of rows whose bodies have at least that: by which springs stand in the incremental potential
             whose forces follow the trapezoidal rule (`abd.joints.rows.springs`).
         pull: weight of the pull towards prescribed poses, in which one of implicit Euler has 1.
         chord: targets are those of `weights[1]`, bodies have no modes.
@@ -129,7 +112,7 @@ class Scheme:
     beta: float
     weights: np.ndarray
     motion: np.ndarray
-    shares: tuple[float, float, float, float] = (1.0, 1.0, 1.0, 1.0)
+    shares: tuple[float, float, float] = (1.0, 1.0, 1.0)
     pull: float = 1.0
     chord: bool = False
 
@@ -249,19 +232,17 @@ def scheme(name: str, h: float, previous_h: float = 0.0, radius: float = 0.8) ->
     levels = [_smooth(h, ratio, min(rho, radius)) for rho in (radius, *RADII)]
     levels[-1][COLUMNS.index("turn")] = np.inf
     c = 1.0 / (levels[0][COLUMNS.index("stiffness")] * h * h)
-    touching = _smooth(h, ratio, 0.0, ahead=(0.5 * h * h, 0.0))
-    for row in (touching, *levels):
+    for row in levels:
         row[COLUMNS.index("scale")] = c * row[COLUMNS.index("stiffness")] * h * h
     fresh = _motion(h, scale=2.0 * c, stiffness=2.0 / h**2, a_F=1.0, m_F=h, lead_load=0.5 * h * h)
     euler[1] = c
     two = _two_steps(h, previous_h) if previous_h > 0.0 else one
-    rows = np.stack([euler, touching, fresh, *levels])
-    return Scheme(h, c, 1.0, np.stack([one, two]), rows, (1.0, 1.0, 0.5, 0.25 / c), pull=c)
+    rows = np.stack([euler, fresh, *levels])
+    return Scheme(h, c, 1.0, np.stack([one, two]), rows, (1.0, 0.5, 0.25 / c), pull=c)
 
 
-def _smooth(h: float, ratio: float, radius: float, ahead: tuple[float, float] | None = None) -> np.ndarray:
-    """Row of generalized alpha in a step `ratio` times as long as the one before; `ahead` are displacements per mass by f and by
-    a where Newton starts, h^2 a/2 by default."""
+def _smooth(h: float, ratio: float, radius: float) -> np.ndarray:
+    """Row of generalized alpha in a step `ratio` times as long as the one before."""
     am, af = (2.0 * radius - 1.0) / (radius + 1.0), radius / (radius + 1.0)
     gamma = 0.5 + af - am
     beta = 0.25 * (gamma + 0.5) ** 2
@@ -270,7 +251,7 @@ def _smooth(h: float, ratio: float, radius: float, ahead: tuple[float, float] | 
         "k": (h * beta * af / (1.0 - am), h * (0.5 - beta - beta * am / (1.0 - am))),
         "a": (af / (1.0 - am), -am / (1.0 - am)),
         "m": (h * gamma * af / (1.0 - am), h * (1.0 - gamma - gamma * am / (1.0 - am))),
-        "lead": ahead or (0.0, 0.5 * h * h),
+        "lead": (0.0, 0.5 * h * h),
     }
     # of f and of a, of which the latter is moved where h has changed
     moved = {key: (f + (1.0 - ratio) * a, ratio * a) for key, (f, a) in remembered.items()}
@@ -302,20 +283,6 @@ def _motion(
 ):  # fmt: skip
     """Row of `Scheme.motion`; pairs belong to f and a."""
     return np.array([h, scale, *k, stiffness, a_F, *a, m_F, *m, *lead, lead_load, *moved, root, turn])
-
-
-def jumps(acting: np.ndarray, before: np.ndarray, load: np.ndarray, arm: np.ndarray) -> np.ndarray:
-    """(n,) change of the net forces and torques (n, 6) of bodies since the step before, the larger one of both: of forces over a
-    load (n,) [N], or over `CARRIED` times the old ones; of torques over the load at an arm (n,) [m], likewise. Infinite where
-    something changes that was nothing."""
-    return np.maximum(_jump(acting[:, :3], before[:, :3], load), _jump(acting[:, 3:], before[:, 3:], arm * load))
-
-
-def _jump(now: np.ndarray, before: np.ndarray, load: np.ndarray) -> np.ndarray:
-    """(n,) of vectors (n, 3)."""
-    change, old = (np.linalg.norm(one, axis=1) for one in (now - before, before))
-    with np.errstate(divide="ignore", invalid="ignore"):
-        return np.where(change > 0.0, change / np.maximum(load, CARRIED * old), 0.0)
 
 
 def _two_steps(h: float, before: float) -> np.ndarray:

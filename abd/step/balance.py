@@ -35,7 +35,9 @@ LEAST = 0.2
 """Smallest share of a change that a pair takes."""
 
 
-def balance(backend: Backend, settings, progress: Progress, minimise: Callable[[Progress, float], StepFailure | None]) -> StepFailure | None:
+def balance(
+    backend: Backend, settings, progress: Progress, minimise: Callable[[Progress, float], StepFailure | None]
+) -> StepFailure | None:
     """Minimise and lag friction until a lagging leaves a state that is converged as it is. What is found before is only
     where friction is lagged next, and needs not be more exact than the lagging is.
 

@@ -54,8 +54,11 @@ def starting_parameters(law: PairLaw, pairs: np.ndarray, gaps: np.ndarray) -> Ow
 
 
 def find_parameters(backend) -> tuple[Opening, np.ndarray]:
-    """Give pairs their parameters in the state that the backend holds, to which no step led; what the contacts hold of energy, and
-    (n,) 1 for bodies that are within their activation distance."""
+    """Give pairs their parameters in the state that the backend holds, to which no step led.
+
+    Returns:
+        the figures of the contacts, and (n,) 1 for bodies that are within their activation distance.
+    """
     touch = backend.touch
     touch.set_own_laws(OwnLaws())
     touch.list_standing()
@@ -70,8 +73,8 @@ def find_parameters(backend) -> tuple[Opening, np.ndarray]:
 
 
 def meet(backend, bodies: list[int]) -> np.ndarray:
-    """Pairs of some bodies begin to collide: those that are near get their parameters as at the start of a scene. (n,) 1 for bodies
-    that are within their activation distance."""
+    """Give pairs of some bodies that begin to collide their parameters, as at the start of a scene; (n,) 1 for bodies that are
+    within their activation distance."""
     touch, law = backend.touch, backend.pair_law
     others = law.own[~np.isin(law.bodies_of(law.own.key), bodies).any(axis=0)]
     touch.set_own_laws(others)
@@ -150,9 +153,12 @@ class ContactStiffness:
         return grown
 
     def end(self, backend, h: float | np.ndarray, pairs_closing: np.ndarray, closing: np.ndarray) -> None:
-        """A substep of h [s], of all or (n,), has ended, at whose beginning pairs of bodies (k, 2) in contact approached each other
-        by `closing` (k,) [m] per substep: take the activation distance of those that became active to their gap, relax that of
-        others, and let go of pairs that have separated and of factors that are not needed."""
+        """Take the activation distance of pairs that became active in a substep of h [s], of all or (n,), to their gap; relax that of
+        others; let go of pairs that have separated and of factors that are not needed.
+
+        Args:
+            pairs_closing: (k, 2) bodies in contact that approached each other when it began, by `closing` (k,) [m] per substep.
+        """
         law, struck = backend.pair_law, pairs_closing
         if not len(law.own) and not len(struck):
             return

@@ -12,7 +12,7 @@ substeps with the results it would have without the others; a world that cannot 
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 

@@ -61,9 +61,10 @@ class Modes:
         self, contact: np.ndarray, h: float | np.ndarray, known: Figures | None,
         state: Callable[[], tuple[np.ndarray, np.ndarray]],
     ) -> np.ndarray:  # fmt: skip
-        """(n,) bool, bodies that take implicit Euler in a step of h [s], of all or (n,): those on which `contact` (n,) acts where it
-        begins, after a jump, and jointed ones that turn by more than `FAST_TURN`, from the state (n, 12) whose figures may be
-        known."""
+        """(n,) bool, bodies that take implicit Euler in a step of h [s], of all or (n,).
+
+        These are bodies on which `contact` (n,) acts where the step begins, bodies after a jump, and jointed ones that turn by
+        more than `FAST_TURN`, from the state (n, 12) whose figures may be known."""
         out = contact
         if (jumped := self.history < 0).any():
             out = out | jumped

@@ -20,7 +20,6 @@ from abd.step.host_copies import HostCopies
 from abd.step.linked import Linked
 from abd.step.turning import Turning
 
-
 _log = logging.getLogger(__name__)
 
 OPEN = 1e-6
@@ -35,8 +34,8 @@ class JointRows:
         self.turning = Turning(model)
 
     def begin(self, ch2: OfBodies, time: OfBodies) -> StepFailure | None:
-        """Laws of all joint rows in a substep of c h^2 [s^2] that ends at `time` [s], of all bodies or (n,); the verdict on a range
-        that was left."""
+        """Set the laws of all joint rows in a substep of c h^2 [s^2] that ends at `time` [s], of all bodies or (n,); the verdict on a
+        range that was left."""
         row = self.backend.rows.begin_joints(ch2, time, self.model.settings.eps_v)
         if row is None:
             return None
@@ -49,8 +48,8 @@ class JointRows:
         coupled = laws.active & (laws.role == Role.COUPLING) & (laws.law == Law.QUADRATIC)
         if not coupled.any():
             return out[:-1]
-        target = laws.target if laws.target_of == {} else np.where(np.isin(np.arange(len(rows)), [*laws.target_of]), np.nan, laws.target)
-        open_by = np.abs(memory.history[0] - target)
+        open_by = np.abs(memory.history[0] - laws.target)
+        coupled[[*laws.target_of]] = False
         for row in np.flatnonzero(coupled & (open_by > OPEN)):
             measures = rows.term_measure[rows.starts[row] : rows.starts[row + 1]]
             out[system.table.parent[measures]] = out[system.table.child[measures]] = True

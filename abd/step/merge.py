@@ -9,7 +9,7 @@ from abd.joints.rows.system import HISTORY, JointSystem
 from abd.model import Model
 from abd.state import State
 
-OF_BODIES = ("touching", "acting", "remembers", "forces", "owed", "pace", "calm", "loaded", "first_substep")
+OF_BODIES = ("touching", "acting", "remembers", "forces", "pace", "calm", "loaded", "first_substep")
 OF_ROWS = ("joint_multiplier", "joint_law", "joint_parameters", "joint_ch2")
 OF_LINEAR = ("joint_linear", "joint_stiffness", "joint_shift", "joint_linear_ch2")
 OF_PAIRS = (

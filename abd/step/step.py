@@ -146,7 +146,7 @@ class Stepper:
         previous_q = state.q if state.previous_q is None else state.previous_q
         previous_qd = state.qd if state.previous_qd is None else state.previous_qd
         forces = state.extra["forces"].reshape(n, 12) if "forces" in state.extra else None
-        self.backend.states.load_state(state.q, state.qd, previous_q, previous_qd, forces, state.extra.get("owed"))
+        self.backend.states.load_state(state.q, state.qd, previous_q, previous_qd, forces)
         self.backend.friction.set_anchors(Anchors.of(state.extra))
         self._restore_laws(state)
         self.backend.linear.recall(state.extra)
@@ -251,7 +251,6 @@ class Stepper:
                 "first_substep": self.first_substep.copy(),
                 "remembers": self.modes.history.copy(),
                 "forces": self.backend.states.read_forces().ravel(),
-                "owed": self.backend.states.read_owed(),
                 "pace": self.prescribed.pace.copy(),
                 "calm": self.sleep.calm.copy(),
                 **self.backend.friction.read_anchors().saved(),

@@ -18,9 +18,8 @@ wp.set_module_options({"enable_backward": False, "max_unroll": 4})
 
 
 DISSIPATIVE = wp.constant(0)
-TOUCHING = wp.constant(1)
-FRESH = wp.constant(2)
-SMOOTH = wp.constant(3)
+FRESH = wp.constant(1)
+SMOOTH = wp.constant(2)
 STEP = wp.constant(0)
 SCALE = wp.constant(1)
 KICK = wp.constant(2)
@@ -263,15 +262,3 @@ def coast(
     target.A[b] = Q * A
     lead.w[b] = nearest_turn(rotation(extra) * Q, h * w)
 
-
-@wp.kernel
-def head(
-    first: wp.int32, mode: wp.array(dtype=wp.int32), now: Pose, before: Pose, target: Pose, heading: Pose
-):
-    """Where a step is heading for, as friction takes it (`abd.potentials.arc_slip.Course`): to its targets. Bodies that touch
-    something as before go on by the chord of the last step: their targets are led astray by half of what acted in it."""
-    b = wp.tid() + first
-    heading.A[b] = target.A[b]
-    heading.p[b] = target.p[b]
-    if mode[b] == TOUCHING:
-        heading.p[b] = now.p[b] + (now.p[b] - before.p[b])

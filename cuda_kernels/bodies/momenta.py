@@ -4,7 +4,7 @@ import warp as wp
 
 from cuda_kernels.bodies.affine import HALF, ONE, ZERO, Pose, rate_of, skew
 from cuda_kernels.bodies.anew import anew
-from cuda_kernels.bodies.bodies import DYNAMIC, FREE, BodyData, StepData
+from cuda_kernels.bodies.bodies import DYNAMIC, FREE, BodyData
 from cuda_kernels.bodies.free_motion import (
     Principal,
     free_rotation,
@@ -23,7 +23,6 @@ from cuda_kernels.bodies.integrators import (
     SCALE,
     STEP,
     STIFFNESS,
-    TWO,
     blended,
     lasting,
     row_of,
@@ -33,8 +32,6 @@ from cuda_kernels.bodies.integrators import (
 )
 
 wp.set_module_options({"enable_backward": False, "max_unroll": 4})
-
-CARRIED = wp.constant(wp.float64(5.0))
 
 
 @wp.func
@@ -150,42 +147,3 @@ def keep_momentum(
         for c in range(3):
             velocity[b, 3 + 3 * r + c] = rate[r, c]
 
-
-@wp.func
-def jump_of(now: wp.vec3d, before: wp.vec3d, load: wp.float64) -> wp.float64:
-    """`abd.potentials.integrators.jumps` of one body."""
-    change = wp.length(now - before)
-    if change == ZERO:
-        return ZERO
-    return change / wp.max(load, CARRIED * wp.length(before))
-
-
-@wp.kernel
-def find_jumps(
-    first: wp.int32,
-    body: BodyData,
-    mode: wp.array(dtype=wp.int32),
-    mechanism: wp.array(dtype=wp.int32),
-    level: wp.array(dtype=wp.int32),
-    scheme: wp.array(dtype=wp.int32),
-    motions: wp.array3d(dtype=wp.float64),
-    step: StepData,
-    pose: Pose,
-    memory: wp.array2d(dtype=wp.float64),
-    jump: wp.array(dtype=wp.float64),
-):
-    """By how much what acts on the bodies at the iterate differs from what did at the end of the last step
-    (`abd.potentials.integrators.jumps`), as `abd.backends.protocol.Steps.jumps` has it."""
-    b = wp.tid() + first
-    jump[b] = ZERO
-    m = body.mass[b]
-    if body.kind[b] != DYNAMIC or m <= ZERO:
-        return
-    i = row_of(mode, mechanism, level, b)
-    motion = motions[scheme[b]]
-    k = motion[i, STIFFNESS] * (step.scale[b] / motion[i, SCALE])
-    s = body.moment[b]
-    force, torque = acting_on(body, b, k, pose.p[b], pose.A[b], step.pt[b], step.At[b])
-    arm = wp.sqrt(TWO * (s[0] + s[1] + s[2]) / m)
-    load = m * wp.length(step.gravity)
-    jump[b] = wp.max(jump_of(force, triple(memory, b, 0), load), jump_of(torque, triple(memory, b, 3), arm * load))

@@ -20,9 +20,7 @@ METRES = wp.constant(512)
 RADIANS = wp.constant(1024)
 GAP = wp.constant(2048)
 TURNING = wp.constant(4096)
-STORING = wp.constant(8192)
 RESOLVED = wp.constant(16384)
-LIGHT = wp.constant(32768)
 
 
 @wp.struct
@@ -31,9 +29,8 @@ class RowLaws:
 
     `flags` adds up: ACTIVE, EXACT, FOLLOWS, MOVING (a drive whose target moves on), ARMATURE, ELASTIC (stores the energy of
     a spring), LIMIT (a limit that is not exact), DRIVEN (does work), LOSING (loses it), METRES or RADIANS (its residual
-    counts), GAP (one-sided, held by its type), TURNING (an angle that a drive without a gain sets), STORING (of a role that
-    stores energy), RESOLVED (its force follows the trapezoidal rule), LIGHT (what its damper takes is
-    known). shares (4,): `abd.potentials.integrators.Scheme.shares`.
+    counts), GAP (one-sided, held by its type), TURNING (an angle that a drive without a gain sets), RESOLVED (its
+    force follows the trapezoidal rule). shares (3,): `abd.potentials.integrators.Scheme.shares`.
     """
 
     law: wp.array(dtype=wp.int32)

@@ -45,8 +45,8 @@ ROW_SUMS = 3
 
 @wp.struct
 class Memory:
-    """history (6, R): values after the last two steps and their rates, forces that do work, and widths of barriers; multiplier (R,); law (R,) and
-    p (R, 8) of the last step; target, rate (R,): those of the present step."""
+    """history (6, R): values after the last two steps and their rates, forces that do work, and widths of barriers;
+    multiplier (R,); law (R,) and p (R, 8) of the last step; target, rate (R,): those of the present step."""
 
     history: wp.array2d(dtype=wp.float64)
     multiplier: wp.array(dtype=wp.float64)

@@ -4,7 +4,7 @@ import warp as wp
 
 from cuda_kernels.bodies.affine import Pose
 from cuda_kernels.bodies.free_motion import torque_of
-from cuda_kernels.bodies.integrators import TOUCHING
+from cuda_kernels.bodies.integrators import DISSIPATIVE
 from cuda_kernels.joints.measured_rows import MeasuredRows, row_value, term
 from cuda_kernels.joints.row_laws import RowLaws, share_of
 
@@ -35,7 +35,7 @@ def pull(
     F = wp.mat33d()
     shared = wp.vec3d()
     sharing = wp.mat33d()
-    if mode[b] > TOUCHING:
+    if mode[b] != DISSIPATIVE:
         for i in range(starts[k], starts[k + 1]):
             e = entries[i] // 2
             size = -row_laws.stiffness[e] * (row_value(rows, e, values) - row_laws.target[e])

@@ -26,7 +26,7 @@ NEAR = 6
 NUMBERS = 7
 TOLD = NUMBERS + 1
 """Numbers that the host is told: these, and the largest speed with which islands converged [m/s]."""
-FRESH = wp.constant(wp.int32(2))
+FRESH = wp.constant(wp.int32(1))
 """The least `abd.potentials.integrators.Mode` of a step that a limit makes another one."""
 
 

@@ -11,7 +11,7 @@ from abd.backends.body_data import BodyData, Turning
 from abd.backends.reference.numpy_bodies import maps, positions, state, turning
 from abd.model import Kind
 from abd.potentials import free_motion, gyration
-from abd.potentials.integrators import LASTING, Mode, Scheme, Schemes, jumps, levels
+from abd.potentials.integrators import LASTING, Mode, Scheme, Schemes, levels
 from abd.rotations import axial, nearest_rotation_vectors, rotations
 
 
@@ -173,15 +173,6 @@ class Motion:
         stiffness = k[:, 4] * (target.scale / np.where(self.dynamic, k[:, 1], 1.0))
         pushed = stiffness[:, None] * self.mass_matrix * (q - target.q)
         return np.concatenate([pushed[:, :3], free_motion.torque(maps(pushed), maps(q))], axis=1)
-
-    def jumps(
-        self, rule: Scheme | Schemes, mode: np.ndarray, target: Target, q: np.ndarray, memory: np.ndarray, gravity: np.ndarray
-    ) -> np.ndarray:
-        """(n,) `abd.backends.protocol.Steps.jumps` at q; `mode` are the bodies' `rows`."""
-        data, acting = self.data, self.acting(rule.rows(mode), target, q)
-        arm = np.sqrt(2.0 * data.moment.sum(axis=1) * self.inverse_mass[:, 0])
-        found = jumps(acting, memory[:, :6], data.mass * np.linalg.norm(gravity), arm)
-        return np.where(self.dynamic & (data.mass > 0.0), found, 0.0)
 
     def about_thin(
         self, k: np.ndarray, now: np.ndarray, inertia: np.ndarray, old: np.ndarray, A: np.ndarray, L: np.ndarray,

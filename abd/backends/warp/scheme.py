@@ -19,7 +19,7 @@ class DeviceScheme:
 
     Attributes:
         rule: the scheme, or those of several worlds; of (n,): place of every body's among them; weights (s, 2, 9), motion
-            (s, 3 + levels, columns), lengths (n,) [s], shares (4,): their numbers; mode: (n,) `abd.potentials.integrators.Mode`.
+            (s, 2 + levels, columns), lengths (n,) [s], shares (3,): their numbers; mode: (n,) `abd.potentials.integrators.Mode`.
         of_bodies: what says which row of `motion` bodies follow, and `motion`.
         said: who wrote them last and knows that they are still there; None where that is nobody.
     """

@@ -30,24 +30,12 @@ from abd.potentials.free_motion import FLAT, inertia, torque
 RESOLVED = np.pi
 """Turn of a spring's vibration per step [rad] up to which it is one that steps can show: half a period."""
 
-LIGHT = 0.02
-"""Share of a speed that a damper takes in a step, up to which it is light."""
 
 
 def turns(model: Model, system: JointSystem) -> np.ndarray:
     """(R,) by how much what springs and compliant joints hold would vibrate in a step without other joints [rad], as the bodies
     stand at the start; 0 for other rows."""
     return _lengths(model, system) * np.sqrt(system.row_laws.stiffness * _yields(model, system))
-
-
-def light(model: Model, system: JointSystem) -> np.ndarray:
-    """(R,) bool, springs and compliant joints whose dampers take less than `LIGHT` of a speed along them in a step: it is known
-    as well as what springs hold."""
-    a = system.row_laws
-    out = (a.damping > 0.0) & (a.law == Law.QUADRATIC)
-    out &= _lengths(model, system) * a.damping * _yields(model, system) < LIGHT
-    out[[*a.target_of, *a.rate_of]] = False
-    return out & np.isin(a.role, SPRINGS) & (a.role != Role.COUPLING) & (a.rate == 0.0) & ~a.exact & ~a.follows
 
 
 def _lengths(model: Model, system: JointSystem) -> np.ndarray:

@@ -55,8 +55,10 @@ SMALLEST = 1e-3
 def next_widths(
     width: np.ndarray, distance: np.ndarray, before: np.ndarray, after: np.ndarray, h: float | np.ndarray
 ) -> np.ndarray:
-    """(R,) widths of barriers after a step of h [s] from one gap to another (R,): a gap that falls below the width in the step, an
-    impact, becomes the width; otherwise it returns to the distance (R,) of the row, at once beyond that."""
+    """(R,) widths of barriers after a step of h [s] from one gap to another (R,).
+
+    A gap that falls below the width in the step, an impact, becomes the width; otherwise the width returns to the distance (R,)
+    of the row, at once beyond that."""
     struck = (after < width) & (before >= width)
     grown = np.minimum(distance, width + distance * h / RETURN)
     return np.where(after >= distance, distance, np.where(struck, np.maximum(after, SMALLEST * distance), grown))
@@ -165,8 +167,7 @@ class JointSystem:
 
     @cached_property
     def has_edges(self) -> bool:
-        """Whether the force of a row has edges: friction, a drive with an effort limit, or what holds the gap of a barrier."""
-        a = self.row_laws
+        """Whether the force of a row has edges: friction, or a drive with an effort limit."""
         return self.has_friction
 
     @property

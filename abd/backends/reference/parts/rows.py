@@ -5,15 +5,13 @@ from __future__ import annotations
 import numpy as np
 
 from abd.backends.body_data import BodyData
-from abd.backends.reference.numpy_conservation import Conservation
 from abd.backends.reference.parts.states import States
 from abd.backends.reference.potential import Potential
 from abd.backends.reference.scheme import HostScheme
 from abd.backends.turns import Turns
 from abd.by_bodies import OfBodies
 from abd.joints.rows.forces import Applied, working_forces
-from abd.joints.rows.gains import linear_gains, row_gains
-from abd.joints.rows.springs import light, pulls, resolved, whole
+from abd.joints.rows.springs import pulls, resolved, whole
 from abd.joints.rows.system import JointMemory, JointSystem
 from abd.joints.rows.table import MeasureTable, values
 from abd.model import Model
@@ -44,18 +42,12 @@ class Rows:
         self.system = self.potential.joints.system
         self.islands.tie(self.system, self.potential.ties)
         smooth = self.model.settings.integrator == "generalized_alpha"
-        self.resolved, self.light = resolved(self.model, self.system) & smooth, light(self.model, self.system)
-        known = smooth and not self.potential.further
-        self.conservation = Conservation(self.model, self.constants, self.system) if known else None
+        self.resolved = resolved(self.model, self.system) & smooth
 
     @property
     def rule(self) -> Scheme | Schemes:
         """The scheme of the step at work, or those of several worlds."""
         return self.scheme.rule
-
-    def turn_gravity(self) -> None:
-        if self.conservation is not None:
-            self.conservation = Conservation(self.model, self.constants, self.system)
 
     def load(self, memory: JointMemory) -> None:
         self.memory = memory.copy()
@@ -77,18 +69,7 @@ class Rows:
         if not self.resolved.any():
             return np.zeros((self.n, 12))
         found = pulls(self.system, np.flatnonzero(self.resolved), self.shares(), q, self.memory.reference)
-        return np.where((self.scheme.mode <= Mode.TOUCHING)[:, None], 0.0, found)
-
-    def gained(self) -> np.ndarray:
-        """(n,) energy that the rows of the bodies gained in the step to the iterate [J] (`abd.joints.rows.gains`)."""
-        joints, ch2, system = self.potential.joints, self.rule.ch2, self.system
-        fresh = (self.scheme.mode == Mode.FRESH)[joints.owners]
-        count = len(system.linear)
-        straight = linear_gains(system.linear, self.states.now, self.at.q, fresh[:count], system.of_linear(ch2))
-        ends = self.memory.history[0], joints.values(self.at.q), fresh[count:]
-        times = joints.time, system.of_rows(ch2), system.of_rows(self.rule.h)
-        measured = row_gains(system, joints.law, joints.p, *ends, self.light, *times)
-        return np.bincount(joints.owners, np.concatenate([straight, measured]), self.n)
+        return np.where((self.scheme.mode == Mode.DISSIPATIVE)[:, None], 0.0, found)
 
     def finish(self) -> None:
         """Remember what the rows did in the step."""

@@ -12,8 +12,7 @@ class States:
     """`abd.backends.protocol.States` says what each call does.
 
     Attributes:
-        now, before: (n, 12) states of the last two steps; velocity, earlier: their rates; forces: what is remembered;
-            owed: (n,) what mechanisms are owed, with their first bodies [J].
+        now, before: (n, 12) states of the last two steps; velocity, earlier: their rates; forces: what is remembered.
     """
 
     def __init__(self, bodies: Bodies, at: Iterate):
@@ -22,9 +21,8 @@ class States:
 
     def load_state(
         self, q: np.ndarray, qd: np.ndarray, previous_q: np.ndarray, previous_qd: np.ndarray,
-        forces: np.ndarray | None = None, owed: np.ndarray | None = None,
+        forces: np.ndarray | None = None,
     ) -> None:  # fmt: skip
-        self.owed = np.zeros(self.n) if owed is None else owed.copy()
         self.forces = np.zeros((self.n, 12)) if forces is None else forces.copy()
         self.now, self.before = q.copy(), previous_q.copy()
         self.velocity, self.earlier = qd.copy(), previous_qd.copy()
@@ -45,14 +43,8 @@ class States:
     def read_forces(self) -> np.ndarray:
         return self.forces.copy()
 
-    def read_owed(self) -> np.ndarray:
-        return self.owed.copy()
-
     def set_velocity(self, velocity: np.ndarray) -> None:
         self.velocity = velocity.copy()
-
-    def set_forces(self, forces: np.ndarray) -> None:
-        self.forces = forces.copy()
 
     def set_previous(self, q: np.ndarray, qd: np.ndarray) -> None:
         self.before, self.earlier = q.copy(), qd.copy()

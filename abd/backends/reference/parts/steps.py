@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 
 from abd.backends.body_data import BodyData, inverse_masses
-from abd.backends.reference.numpy_bodies import StepData, maps, positions, state
+from abd.backends.reference.numpy_bodies import StepData, maps, positions
 from abd.backends.reference.numpy_motion import Motion, Target, difference
 from abd.backends.reference.parts.goals import Goals
 from abd.backends.reference.parts.idle import Idle
@@ -18,7 +18,7 @@ from abd.backends.reference.scheme import HostScheme
 from abd.joints.closure.link_graph import joined_components
 from abd.joints.rows.sizes import turning_arms
 from abd.model import Model
-from abd.potentials.integrators import Mode, Scheme, Schemes
+from abd.potentials.integrators import Scheme, Schemes
 from abd.rotations import rotation_vectors
 
 
@@ -49,7 +49,7 @@ class Steps:
         target = self._with_goals(target, prescribed)
         self.scheme.rule, self.scheme.mode, self.scheme.target = rule, mode, target
         at.rest, at.turn, at.q = target.rest, target.w, states.now.copy()
-        at.heading = self._heading(mode, target.q)
+        at.heading = target.q
         at.ch2, at.eps = np.full(self.n, rule.ch2), np.full(self.n, eps)
         at.step = StepData(
             pt=positions(target.q),
@@ -78,25 +78,6 @@ class Steps:
         w[some] = rotation_vectors(maps(goals[some]) @ np.linalg.inv(maps(now[some])))
         return replace(target, q=q, dp=dp, w=w)
 
-    def _heading(self, mode: np.ndarray, target: np.ndarray) -> np.ndarray:
-        """(n, 12) where the step is heading for, as friction takes it (`abd.potentials.arc_slip.Course`): to its targets. Bodies
-        that touch something as before go on by the chord of the last step: their targets are led astray by half of what acted."""
-        now, before = positions(self.states.now), positions(self.states.before)
-        places = np.where((mode == Mode.TOUCHING)[:, None], now + (now - before), positions(target))
-        return state(places, maps(target))
-
-    def set_mode(self, mode: np.ndarray) -> None:
-        scheme, states, step = self.scheme, self.states, self.at.step
-        scheme.mode, scheme.rows = mode, self.motion.rows(scheme.rule, mode, states.now, states.velocity)
-        now = states.now, states.velocity, states.forces
-        target = self.motion.coast(scheme.rule, scheme.rows, *now, self.pulled)
-        target = scheme.target = self._with_goals(target, state(step.pk, step.Ak))
-        step.pt, step.At, step.scale = positions(target.q), maps(target.q), target.scale
-
-    def jumps(self) -> np.ndarray:
-        at, scheme = self.at, self.scheme
-        return self.motion.jumps(scheme.rule, scheme.rows, scheme.target, at.q, self.states.forces, at.step.gravity)
-
     def mobility(self) -> np.ndarray:
         return self.inverse_mass * self.scheme.rule.impulse
 
@@ -112,9 +93,6 @@ class Steps:
                 rule, self.scheme.rows, self.scheme.target, *ends, states.velocity, states.forces, self.pulled,
                 self.rows.pulls(at.q),
             )  # fmt: skip
-        if self.rows.conservation is not None:
-            known = self.rows.gained(), states.now, at.q, states.velocity, velocity, states.owed
-            velocity, states.owed = self.rows.conservation.correct(self.scheme.mode, self.rows.rule.h, *known)
         states.velocity, states.earlier = velocity, states.velocity
         states.now, states.before = at.q.copy(), states.now
         self.rows.finish()

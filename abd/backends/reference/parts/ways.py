@@ -10,7 +10,7 @@ from abd.backends.reference.numpy_islands import Islands
 from abd.backends.reference.parts.idle import Idle
 from abd.backends.reference.parts.states import States
 from abd.backends.reference.parts.touch import Touch
-from abd.contact.path import between, standing
+from abd.contact.path import between
 from abd.rotations import axial
 
 
@@ -34,14 +34,3 @@ class Ways:
     def _way(self, begin: np.ndarray, turn: np.ndarray, end: np.ndarray) -> NotProven:
         """The same between two states (n, 12), turning by `turn` (n, 3) [rad]."""
         return self.touch.contacts.free_way(between(begin, end, turn, self.boxes.radii(begin)))
-
-    def meetings(self, begin: np.ndarray, turn: np.ndarray, end: np.ndarray, party: np.ndarray) -> NotProven:
-        self.idle.meet_as(np.where(party > 0, party, -1))
-        met, self.states.at.q = self._way(begin, turn, end), end
-        if not len(met):
-            self.touch.contacts.search(standing(end))
-            pairs, gaps = self.touch.pair_gaps()
-            near = np.unique(pairs[gaps < 1.0], axis=0)
-            met = NotProven(np.ones(len(near)), near)
-        self.idle.meet_as()
-        return met

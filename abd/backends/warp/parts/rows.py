@@ -7,7 +7,6 @@ import warp as wp
 
 from abd.backends.device.graphs import Graphs
 from abd.backends.turns import Turns
-from abd.backends.warp.conservation import Conservation
 from abd.backends.warp.parts.states import States
 from abd.backends.warp.potential import Potential
 from abd.backends.warp.scheme import DeviceScheme
@@ -18,7 +17,7 @@ from abd.backends.warp.turns import CountedTurns
 from abd.by_bodies import OfBodies
 from abd.joint_list import JointList
 from abd.joints.rows.forces import Applied
-from abd.joints.rows.springs import light, resolved
+from abd.joints.rows.springs import resolved
 from abd.joints.rows.system import JointMemory, JointSystem
 from abd.joints.rows.table import MeasureTable
 from abd.model import Kind, Model
@@ -30,8 +29,7 @@ class Rows:
     """`abd.backends.protocol.Rows` says what each call does.
 
     Attributes:
-        memory: what the rows remember; springs: those that follow the trapezoidal rule;
-            conservation: of the mechanisms that they make, None where energies are not known.
+        memory: what the rows remember; springs: those that follow the trapezoidal rule.
         asks_host: whether joints have functions of users, which the host evaluates between the launches.
     """
 
@@ -52,18 +50,12 @@ class Rows:
         active = JointList.of(self.model.joints).column("active").astype(bool)
         smooth = self.model.settings.integrator == "generalized_alpha"
         which = resolved(self.model, joints.system) & smooth
-        self.memory = RowMemory(joints, active, which, light(self.model, joints.system), self.scheme.shares, self.device)
+        self.memory = RowMemory(joints, active, which, self.scheme.shares, self.device)
         self.springs = Springs(joints, self.memory, which, self.n, self.device)
-        known = smooth and not self.potential.further
-        self.conservation = Conservation(self.model, joints, self.memory, self.device) if known else None
         self.islands.tie(joints.system, self.potential.ties)
         self.asks_host = joints.system.asks_users
         self.graphs.asks_host = self.asks_host
         self.islands.renumber(self.model.bodies.kind != Kind.STATIC, np.zeros((0, 2), dtype=int))
-
-    def turn_gravity(self) -> None:
-        if self.conservation is not None:
-            self.conservation.turn_gravity()
 
     def load(self, memory: JointMemory) -> None:
         self.memory.load(memory)

@@ -18,8 +18,7 @@ class States:
     """`abd.backends.protocol.States` says what each call does.
 
     Attributes:
-        now, before: poses after the last two steps; velocity, earlier: (n, 12) rates; forces: (n, 12) what is remembered;
-            owed: (n,) what mechanisms are owed, with their first bodies [J].
+        now, before: poses after the last two steps; velocity, earlier: (n, 12) rates; forces: (n, 12) what is remembered.
         q: (n, 12) what the host and users' own kernels read of a pose.
     """
 
@@ -27,11 +26,11 @@ class States:
         self.n, self.device, self.at, self.touch, self.scratch = n, device, at, touch, scratch
         self.now, self.before = new_pose(device, n), new_pose(device, n)
         self.velocity, self.earlier, self.forces, self.q = (device.zeros((n, 12), wp.float64) for _ in range(4))
-        self.owed, self._graphs = device.zeros(n, wp.float64), Graphs(device)
+        self._graphs = Graphs(device)
 
     def load_state(
         self, q: np.ndarray, qd: np.ndarray, previous_q: np.ndarray, previous_qd: np.ndarray,
-        forces: np.ndarray | None = None, owed: np.ndarray | None = None,
+        forces: np.ndarray | None = None,
     ) -> None:  # fmt: skip
         self.device.write(self.q, q)
         self.device.write(self.scratch.vectors, previous_q)
@@ -39,7 +38,6 @@ class States:
         self.device.write(self.velocity, qd)
         self.device.write(self.earlier, previous_qd)
         self.device.write(self.forces, np.zeros((self.n, 12)) if forces is None else forces)
-        self.device.write(self.owed, np.zeros(self.n) if owed is None else owed)
         self.touch.forget_candidates()
 
     def _launch_load(self) -> None:
@@ -63,14 +61,8 @@ class States:
     def read_forces(self) -> np.ndarray:
         return self.device.read(self.forces)
 
-    def read_owed(self) -> np.ndarray:
-        return self.device.read(self.owed)
-
     def set_velocity(self, velocity: np.ndarray) -> None:
         self.device.write(self.velocity, velocity)
-
-    def set_forces(self, forces: np.ndarray) -> None:
-        self.device.write(self.forces, forces)
 
     def set_previous(self, q: np.ndarray, qd: np.ndarray) -> None:
         self.unpack(q, self.before)

@@ -36,12 +36,11 @@ class Steps:
         self.device, self.at, self.n = potential.device, potential.at, potential.n
         self.inverse_mass = inverse_masses(model)
         step, target = self.at.step, new_pose(self.device, self.n)
-        self.at.heading = new_pose(self.device, self.n)
-        self.at.target, step.pt, step.At, step.scale = target, target.p, target.A, self.device.zeros(self.n, wp.float64)
+        self.at.target, self.at.heading = target, target
+        step.pt, step.At, step.scale = target.p, target.A, self.device.zeros(self.n, wp.float64)
         potential.friction.turn = track.lead.w
         self.at.ch2, self.at.eps = np.ones(self.n), np.zeros(self.n)
         step.ch2 = self.device.upload(self.at.ch2, wp.float64)
-        self._jumps = self.device.zeros(self.n, wp.float64)
         self._said: tuple | None = None
 
     def begin(self, rule: Scheme | Schemes, mode: np.ndarray, eps: float | np.ndarray, goals: np.ndarray | None) -> None:
@@ -82,7 +81,6 @@ class Steps:
             springs = self.rows.springs
             springs.launch(states.now, scheme.mode, springs.pulled)
             self._launch_targets()
-        launch(integrators.head, n, scheme.mode, states.now, states.before, at.target, at.heading)
         launch(poses.copy_pose, n, states.now, at.current)
         self.goals.launch_rest()
         self.device.fill(self.potential.contacts.law.caution)
@@ -101,20 +99,6 @@ class Steps:
         known = states.now, states.velocity, states.forces, self.rows.springs.pulled
         self.device.launch(integrators.coast, self.n, self.at.body, *self.scheme.of_bodies, *known, *self._begun)
         self.goals.launch_lead(states.now)
-
-    def set_mode(self, mode: np.ndarray) -> None:
-        self.scheme.set_mode(mode)
-        self.graphs.run(("targets",), self._launch_targets)
-
-    def jumps(self) -> np.ndarray:
-        self.graphs.run(("jumps",), self._launch_jumps)
-        return self.device.read(self._jumps)
-
-    def _launch_jumps(self) -> None:
-        """What acts on the bodies against what did, by launches only."""
-        at, forces = self.at, self.states.forces
-        known = at.body, *self.scheme.of_bodies, at.step, at.current, forces
-        self.device.launch(momenta.find_jumps, self.n, *known, self._jumps)
 
     def mobility(self) -> np.ndarray:
         return self.inverse_mass * self.scheme.rule.impulse
@@ -149,6 +133,3 @@ class Steps:
         launch(poses.copy_pose, n, states.now, states.before)
         launch(poses.copy_pose, n, at.current, states.now)
         self.rows.memory.launch_finish(scheme.of_rows, at.current, at.step.ch2, self.totals)
-        if self.rows.conservation is not None:
-            known = states.before, states.now, states.earlier, states.velocity, states.owed
-            self.rows.conservation.launch(at.body, at.step, scheme.mode, (scheme.of, scheme.motion), *known)

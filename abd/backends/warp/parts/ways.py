@@ -14,7 +14,6 @@ from abd.backends.warp.potential import Potential
 from abd.backends.warp.scratch import Scratch
 from abd.backends.warp.terms.candidates import LAST
 from abd.backends.warp.track import Track
-from abd.rotations import skew
 from cuda_kernels.bodies import ways
 from cuda_kernels.parallel import sums
 from cuda_kernels.parallel.islands import to_bodies
@@ -75,19 +74,6 @@ class Ways:
         smallest = self.contacts.smallest(self.contacts.shares, 1.0)
         closed = smallest < 1.0
         return NotProven(smallest[closed], candidates.pair_list()[closed])
-
-    def meetings(self, begin: np.ndarray, turn: np.ndarray, end: np.ndarray, party: np.ndarray) -> NotProven:
-        rates = skew(turn) @ begin[:, 3:].reshape(-1, 3, 3)
-        qd = np.concatenate([np.zeros((len(begin), 3)), rates.reshape(-1, 9)], axis=1)
-        self.states.load_state(begin, qd, begin, qd)
-        self.states.unpack(end, self.potential.at.current)
-        self.idle.meet_as(np.where(party > 0, party, -1))
-        met = self.free_way(1.0)
-        if not len(met) and self.contacts.candidates.count:
-            near = self.contacts.near_pairs(1.0)
-            met = NotProven(np.ones(len(near)), near)
-        self.idle.meet_as()
-        return met
 
     def _share(self, back: bool, some: bool) -> float:
         """How far the way is proven free, followed back as it lies there, or forth; `some` may stand."""

@@ -23,7 +23,7 @@ from abd.joints.rows.forces import DOING, SPRINGS, Applied
 from abd.joints.rows.laws import LIMITS, Law
 from abd.joints.rows.row_laws import Role
 from abd.joints.rows.system import HISTORY, JointMemory, JointSystem
-from cuda_kernels.joints import row_gains, row_laws, row_memory
+from cuda_kernels.joints import row_laws, row_memory
 from cuda_kernels.step import figures
 
 _COLUMNS = (
@@ -57,21 +57,20 @@ class RowMemory:
 
     Args:
         active: (j,) bool, joints whose residuals count.
-        resolved, light: (R,) bool, `abd.joints.rows.springs`; shares: (4,) those of the scheme at work.
+        resolved: (R,) bool, `abd.joints.rows.springs`; shares: (4,) those of the scheme at work.
 
     Attributes:
         scale: (n,) c h^2 of the step at work [s^2].
-        gain: (R,) by how much the energy of the rows grew in the last step [J] (`abd.joints.rows.gains`).
     """
 
     def __init__(
-        self, joints: Joints, active: np.ndarray, resolved: np.ndarray, light: np.ndarray, shares: wp.array, device: Device
+        self, joints: Joints, active: np.ndarray, resolved: np.ndarray, shares: wp.array, device: Device
     ):
         self.joints, self.system, self.device = joints, joints.system, device
         system, rows = self.system, joints.row_count
         self.row_laws, self.memory = row_laws.RowLaws(), row_memory.Memory()
         self.row_laws.law = device.upload(system.row_laws.law, wp.int32)
-        self.row_laws.flags, self.row_laws.shares = device.upload(flags(system, active, resolved, light), wp.int32), shares
+        self.row_laws.flags, self.row_laws.shares = device.upload(flags(system, active, resolved), wp.int32), shares
         for name in _COLUMNS:
             setattr(self.row_laws, name, device.upload(getattr(system.row_laws, name), wp.float64))
         self.memory.history, self.memory.p = (
@@ -87,7 +86,6 @@ class RowMemory:
         self.has_exact_linear = bool(system.linear.exact.any())
         self.linear = device.zeros(joints.linear_count if self.has_exact_linear else 0, wp.vec3d)
         self.closed = device.zeros(1, wp.int32)
-        self.gain = device.zeros(rows, wp.float64)
         self.functions: list[_Timed] = []
         self._pool = Pool(device)
         self.revision = -1
@@ -243,18 +241,14 @@ class RowMemory:
         if joints.measure_count:
             self._measure(pose)
             self.device.copy(joints.measures.reference, joints.values)
-        self.device.launch(
-            row_gains.row_gains, joints.row_count,
-            self.row_laws, joints.rows, self.memory, joints.values, *scheme, scale, self.gain,
-        )  # fmt: skip
         totals.launch(
             "measured", row_memory.remember, joints.row_count,
             self.row_laws, joints.rows, joints.values, *scheme, scale, self.memory,
         )  # fmt: skip
 
 
-def flags(system: JointSystem, active: np.ndarray, resolved: np.ndarray, light: np.ndarray) -> np.ndarray:
-    """(R,) `cuda_kernels.joints.row_laws.RowLaws.flags`; see `RowMemory` for `active` (j,), `resolved` and `light` (R,)."""
+def flags(system: JointSystem, active: np.ndarray, resolved: np.ndarray) -> np.ndarray:
+    """(R,) `cuda_kernels.joints.row_laws.RowLaws.flags`; see `RowMemory` for `active` (j,) and `resolved` (R,)."""
     a, k = system.row_laws, row_laws
     drive, armature = a.role == Role.DRIVE, a.role == Role.ARMATURE
     driven, held = np.isin(a.role, DOING), np.isin(a.role, HOLDING)
@@ -274,9 +268,7 @@ def flags(system: JointSystem, active: np.ndarray, resolved: np.ndarray, light: 
         (k.RADIANS, counts & a.rotary),
         (k.GAP, a.role == Role.GAP),
         (k.TURNING, system.turning),
-        (k.STORING, np.isin(a.role, SPRINGS)),
         (k.RESOLVED, resolved),
-        (k.LIGHT, light),
     )
     return sum(int(flag) * which.astype(np.int32) for flag, which in chosen).astype(np.int32)
 
