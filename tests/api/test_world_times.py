@@ -6,7 +6,7 @@ import copy
 
 import numpy as np
 import pytest
-from world_scenes import armed, pile, side_by_side, tumbling, without_a_way
+from world_scenes import armed, assert_same_state, pile, side_by_side, tumbling, without_a_way
 
 import abd
 from abd.errors import SceneError
@@ -55,7 +55,7 @@ def step_and_compare(many: abd.Simulation, alone: list[abd.Simulation], steps: i
         for world, one in enumerate(alone):
             one.step()
             for found, there in zip(states, (one.stepper.q, one.stepper.qd), strict=True):
-                np.testing.assert_array_equal(found[world], there, err_msg=f"step {step}, world {world}")
+                assert_same_state(found[world], there, one.device, f"step {step}, world {world}")
         np.testing.assert_array_equal(report.world_time, [one.time for one in alone])
     return pieces
 
