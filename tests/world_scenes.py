@@ -67,7 +67,7 @@ def side_by_side(scenes: list[abd.Scene], device: str, joints: tuple[str, ...] =
 
 
 def assert_same_state(found: np.ndarray, expected: np.ndarray, device: str, message: str = "") -> None:
-    """Equal bits on Warp devices; equal up to rounding on the reference, where BLAS sums in an order that depends on array shapes.
+    """Equal bits on Warp devices; equal up to rounding on the reference, whose BLAS sums in an order that depends on shapes.
 
     A rounding of 1e-16 grows to 4e-13 in the seven steps of `armed` (OpenBLAS kernel SkylakeX).
     """
