@@ -1,24 +1,15 @@
 """`abd bench`: what its tables and JSON hold, and that watching a device changes nothing."""
 
-import ast
 import json
 
-import numpy as np
 import pytest
-import warp as wp
 from on_device import NAME
 from test_cli import FALL
-from tool import TOOLS
 
 import abd
-from abd.backends.device.device import Device
-from abd.backends.device.watching import operations
-from abd.backends.device.watching.launches import Launches, moved
+from abd.backends.device.watching.launches import Launches
 from abd.cli import main
-from abd.commands import bench, profile
-from abd.scene.files.find import shipped_scenes
-from cuda_kernels.linear.couplings import Coupling
-from cuda_kernels.parallel import ceilings, sums
+from abd.commands import profile
 
 
 @pytest.fixture
@@ -93,54 +84,3 @@ def test_watching_changes_no_bit(fall, device):
     count = sum(work.calls for work in launches.works())
     watched.step()
     assert sum(work.calls for work in launches.works()) == count
-
-
-def test_bytes_count_every_array_once(device):
-    device = Device(device)
-    blocks = device.zeros((10, 12, 12), wp.float64)
-    factors = device.zeros((10, 12, 12), wp.float64)
-    assert moved((blocks, factors), 10) == 2 * 10 * 144 * 8
-    assert moved((blocks, factors), 4) == 2 * 4 * 144 * 8
-    assert moved((blocks, blocks), 10) == 10 * 144 * 8
-    coupling = Coupling()
-    coupling.row, coupling.blocks = device.zeros(3, wp.int32), device.zeros((3, 12, 12), wp.float64)
-    assert moved((coupling, 1.0), 10) == 3 * 4 + 3 * 144 * 8
-    assert moved((blocks, factors), None) == 2 * 10 * 144 * 8
-    launches = Launches(device)
-    x, y, out = (
-        device.upload(np.ones((5, 12)), wp.float64),
-        device.upload(np.ones((5, 12)), wp.float64),
-        device.zeros(5, wp.float64),
-    )
-    with launches:
-        device.launch(sums.dot_rows, 5, x, y, out)
-        assert device.read(out).tolist() == [12.0] * 5
-    by_name = {work.name: work for work in launches.works()}
-    assert by_name["sums.dot_rows"].bytes == 2 * 5 * 96 + 5 * 8 and by_name["sums.dot_rows"].items == 5
-    assert by_name["host: read"].bytes == 5 * 8
-
-
-def test_counted_kernels_exist():
-    """No count outlives its kernel."""
-    kernels = {
-        node.name
-        for path in (TOOLS.parent / "cuda_kernels").rglob("*.py")
-        for node in ast.parse(path.read_text(encoding="utf-8")).body
-        if isinstance(node, ast.FunctionDef)
-    }
-    assert set(operations.PER_ITEM) | operations.WALKING | operations.FACTORING <= kernels
-
-
-def test_ceilings_copy_and_compute(device):
-    device = Device(device)
-    source, target = device.upload(np.arange(24.0), wp.float64), device.zeros(24, wp.float64)
-    device.launch(ceilings.copy_numbers, 24, source, target)
-    assert device.read(target).tolist() == list(range(24))
-    rows = wp.array(np.full((2, 12), 1.0), dtype=ceilings.row12, device=device.warp)
-    device.launch(ceilings.multiply_add, 2, 0.5, rows)
-    # both chains end at the fixed point 1 / (1 - 0.5)
-    assert np.allclose(device.read(rows), 4.0)
-
-
-def test_shipped_scenes_are_there():
-    assert set(bench.SHIPPED) <= set(shipped_scenes())

@@ -4,23 +4,18 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from checkpoints import assert_same
 from contact_models import bodies_over_a_plane
 from contact_on_device import Kernels, upload_path
-from executors import pair
 from on_device import DEVICE, NAME, pose_of, random_states
 from test_ccd import gaps, gaps_at, one_body_each, radii
 from tool import load_tool
 
 import abd
-from abd.backends.answers import NotProven
 from abd.backends.device.upload import new_path
 from abd.contact.ccd import ENOUGH, way_shares
 from abd.contact.path import between
-from abd.errors import StepFailure
 from abd.potentials.contact import Stencil
 from abd.rotations import axial, nearest_rotation_vectors, rotations
-from abd.step.ways import CLOSE, HALVINGS, SHORTER, Pieces, next_lengths
 from cuda_kernels.bodies.ways import way_paths
 
 warp = pytest.importorskip("warp")
@@ -188,84 +183,6 @@ def test_shares_on_the_device(seed, one_by_one):
     np.testing.assert_allclose(found[both], expected[both], atol=0.05)
 
 
-# pieces ----------------------------------------------------------------------------------------------------------
-
-
-def test_pieces_go_to_the_first_collision_and_on():
-    pieces = Pieces(0.01, 0.01)
-    whole = 2**HALVINGS
-    assert pieces.shorten(0.6) and pieces.next == int(0.6 * whole)
-    ahead = pieces.next
-    pieces.free()
-    assert pieces.left == pieces.next == whole - ahead
-    assert pieces.shorten(1.0 / CLOSE - 0.01) and pieces.next == (whole - ahead) // SHORTER
-    first = pieces.next
-    pieces.free()
-    assert pieces.next == first
-    pieces.free()
-    # the few ticks that are left behind twice that go with it
-    assert pieces.left == pieces.next and 0 < pieces.next - 2 * first < SHORTER
-    pieces.free()
-    assert not pieces.left
-    end = Pieces(0.01, 0.01)
-    assert end.shorten(0.999) and end.next == whole - whole // CLOSE
-    short = Pieces(0.01 / whole, 0.01)
-    assert short.left == 1 and not short.shorten(0.5)
-
-
-def test_pieces_begin_as_long_as_they_were():
-    pieces, whole = Pieces(0.01, 0.01), 2**HALVINGS
-    pieces.begin(0.02)
-    assert pieces.next == whole
-    pieces.begin(0.0025)
-    lengths = []
-    while pieces.left:
-        lengths.append(pieces.length)
-        pieces.free()
-    # one more of that length, and then longer ones
-    np.testing.assert_allclose(lengths, [0.0025, 0.0025, 0.005])
-
-
-def test_the_next_frame_begins_with_the_middle_length_of_this_one():
-    lengths = np.array([10.0, 2.0, 5.0, 3.0, 4.0, 6.0])
-    who = np.zeros((6, 4), dtype=bool)
-    who[0, 0] = who[1:4, 1] = who[1:4, 2] = who[4:, 3] = True
-    refused, begun = np.array([False, True, False, False]), np.array([True, True, True, False])
-    # a whole frame; pieces of which one was refused, of which none was; a body that failed otherwise
-    np.testing.assert_array_equal(next_lengths(10.0, lengths, who, refused, begun), [0.0, 3.0, 6.0, 0.0])
-    # twice the length is the whole frame
-    np.testing.assert_array_equal(next_lengths(6.0, lengths, who, refused, begun), [0.0, 3.0, 0.0, 0.0])
-
-
-def test_a_way_that_is_never_free_is_a_failure_that_changes_nothing(monkeypatch):
-    def scene() -> abd.Simulation:
-        made = abd.Scene()
-        made.add_body("ground", half_space={})
-        made.add_body("box", box=(0.1,) * 3, position=(0, 0, 0.06), velocity=(0.5, 0, 0))
-        sim = abd.Simulation(made, device=NAME)
-        sim.step()
-        return sim
-
-    failing, other = scene(), scene()
-    lengths = []
-
-    def never(h: float):
-        # the first few substeps are free, so that there is something to take back
-        lengths.append(h)
-        return NotProven.nobody() if len(lengths) == 5 else NotProven(np.array([0.3]), np.array([[1, 0]]))
-
-    monkeypatch.setattr(failing.backend.ways, "free_way", never)
-    monkeypatch.setattr(failing.backend, "whole", None)  # whole steps do not ask it
-    with pytest.raises(StepFailure, match=r"'box' and 'ground'.*not proven free") as caught:
-        failing.step()
-    assert caught.value.reason == "passed" and caught.value.bodies == ("box", "ground")
-    assert lengths[0] == 0.01 and pytest.approx(min(lengths)) == 0.01 * 0.5**HALVINGS
-    assert_same(failing, other)
-    monkeypatch.undo()
-    failing.step(), other.step()
-    assert_same(failing, other)
-
-
 # bodies thrown at each other ---------------------------------------------------------------------------------------
 
 
@@ -291,20 +208,6 @@ def test_nothing_passes(name):
 def test_nothing_passes_on_the_definitions():
     end = passing.run(passing.Pair(passing.BOX, passing.BOX, tilt=0.0, offset=0.02), 5.0, 0.0, 1, "numpy")
     assert end.refused > 0 and end.ahead > 0.05
-
-
-@pytest.mark.parametrize("sizes", [0.5, 20.0])
-def test_recorded_steps_take_the_same_pieces(sizes):
-    pair_of_boxes = passing.Pair(passing.BOX, passing.PLATE, "static", tilt=0.2)
-    scene, duration, _ = passing.thrown(pair_of_boxes, sizes, 0.0, 2, 1)
-    direct, recorded = pair(scene)
-    refused = 0
-    for _ in range(round(duration / passing.DT)):
-        one, two = direct.step(), recorded.step()
-        assert (one.substeps, one.refused_ways) == (two.substeps, two.refused_ways)
-        refused += one.refused_ways
-    assert refused > 0
-    np.testing.assert_allclose(recorded.stepper.q, direct.stepper.q, atol=1e-6)
 
 
 # fast hits -------------------------------------------------------------------------------------------------------

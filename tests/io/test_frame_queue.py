@@ -8,45 +8,16 @@ from types import SimpleNamespace
 import h5py
 import numpy as np
 import pytest
-import warp as wp
 from fake_simulation import FakeSimulation, two_boxes_over_a_plane
-from on_device import DEVICE, NAME
+from on_device import NAME
 
 import abd
-from abd.backends.device.read_back import SLOTS, ReadBack
 from abd.errors import StepFailure
 from abd.io import run as runs
 from abd.io.frame_queue import DEPTH, FrameQueue
 from abd.io.trajectory import Trajectory
 
 # copies to the host ---------------------------------------------------------------------------------------------------
-
-
-@pytest.mark.device
-def test_what_changes_after_a_copy_began_does_not_change_the_copy():
-    read, array = ReadBack(DEVICE), DEVICE.upload(np.zeros((5, 12)), wp.float64)
-    under_way = []
-    for k in range(3 * SLOTS):
-        array.fill_(float(k))
-        under_way.append((k, read.begin(array)))
-    array.fill_(-1.0)
-    for k, arriving in reversed(under_way):
-        (found,) = arriving.wait()
-        assert (found == k).all() and found.shape == (5, 12)
-        found[:] = 99.0
-    assert (under_way[0][1].wait()[0] == 99.0).all(), "they are the caller's"
-    array.fill_(7.0)
-    (fresh,) = read.begin(array).wait()
-    assert (fresh == 7.0).all()
-
-
-@pytest.mark.device
-def test_arrays_of_another_size_find_room():
-    read = ReadBack(DEVICE)
-    for n in (3, 3, 8, 2, 8):
-        arrays = [DEVICE.upload(np.full((n, 12), 1.0 * n), wp.float64), DEVICE.upload(np.arange(n), wp.int32)]
-        one, other = read.begin(*arrays).wait()
-        assert (one == n).all() and one.shape == (n, 12) and other.tolist() == list(range(n))
 
 
 @pytest.mark.device
@@ -57,70 +28,6 @@ def test_the_state_arrives_on_the_host():
     simulation.step()
     found = arriving.wait()
     assert found[0].tobytes() == q.tobytes() and found[1].tobytes() == qd.tobytes()
-
-
-class LateStream:
-    """A CUDA stream whose copies are made when its last event is waited for, not before."""
-
-    def __init__(self, log):
-        self.log, self.waiting = log, []
-
-    def record_event(self):
-        self.log.append("record")
-        return self
-
-    def wait_event(self, event):
-        self.log.append("wait for the main stream")
-
-    def run(self):
-        for dest, source in self.waiting:
-            dest.numpy()[:] = source.numpy()
-        self.waiting.clear()
-
-
-@pytest.fixture
-def gpu(monkeypatch):
-    """A device that copies late, as CUDA may, and what was done."""
-    log, plain_empty = [], wp.empty
-
-    def copy(dest, source, stream=None):
-        log.append("snapshot" if stream is None else "to the host")
-        if stream is None:
-            dest.numpy()[:] = source.numpy()
-        else:
-            stream.waiting.append((dest, source))
-
-    def empty(shape, dtype, device, pinned=False):
-        assert pinned == (device == "cpu"), "only pinned memory is copied to beside"
-        return plain_empty(shape, dtype=dtype, device="cpu")
-
-    monkeypatch.setattr(wp, "Stream", lambda device: LateStream(log))
-    monkeypatch.setattr(wp, "copy", copy)
-    monkeypatch.setattr(wp, "empty", empty)
-    monkeypatch.setattr(wp, "synchronize_event", lambda event: (log.append("synchronize"), event.run()))
-    return SimpleNamespace(is_cpu=False, warp=SimpleNamespace(stream=LateStream(log))), log
-
-
-def test_on_cuda_the_copy_waits_for_what_was_launched_and_nobody_waits_for_the_copy(gpu):
-    device, log = gpu
-    read, array = ReadBack(device), wp.array(np.zeros((4, 12)), dtype=wp.float64, device="cpu")
-    log.clear()
-    arriving = read.begin(array)
-    assert log == ["snapshot", "record", "wait for the main stream", "to the host", "record"]
-    array.fill_(5.0)
-    assert (arriving.wait()[0] == 0.0).all() and log[-1] == "synchronize"
-
-
-def test_on_cuda_no_copy_gets_into_another(gpu):
-    device, log = gpu
-    read, array = ReadBack(device), wp.array(np.zeros((4, 12)), dtype=wp.float64, device="cpu")
-    under_way = []
-    for k in range(3 * SLOTS):
-        array.fill_(float(k))
-        under_way.append(read.begin(array))
-        assert log.count("synchronize") == max(0, k + 1 - SLOTS), "the oldest is waited for, and no other"
-    array.fill_(-1.0)
-    assert [float(one.wait()[0].max()) for one in under_way] == list(range(3 * SLOTS))
 
 
 # the queue ------------------------------------------------------------------------------------------------------------

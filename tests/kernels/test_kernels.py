@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import fields, replace
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -11,18 +11,11 @@ from contact_models import bodies_over_a_plane, random_path
 from on_device import DEVICE, assert_close, pose_of, random_states
 
 from abd.backends import body_data
-from abd.backends.body_data import Turning
 from abd.backends.device.upload import new_path, new_pose, upload_bodies
 from abd.backends.reference import numpy_bodies
 from abd.backends.reference.numpy_bodies import BodyEnergies, maps, projectors, state
-from abd.backends.warp.terms import joint_ends
 from abd.contact import path as paths_definition
 from abd.contact import surfaces as surfaces_definition
-from abd.joints.measures.measures import MeasureKind
-from abd.joints.rows import measured_rows as measured_definition
-from abd.joints.rows import rows as joint_rows
-from abd.joints.rows import table
-from abd.joints.rows.laws import Law
 from abd.model import Elasticity, Kind
 from abd.potentials import arap, arc_stiffness, inertia, orthogonality, prescribed
 from abd.potentials.barrier import BARRIERS, barrier
@@ -30,9 +23,6 @@ from abd.potentials.forces import generalised_force
 from abd.rotations import skew
 from cuda_kernels.bodies import affine, bodies, fixed, paths
 from cuda_kernels.contact import barrier as barrier_kernels
-from cuda_kernels.contact import surfaces
-from cuda_kernels.joints import laws as law_kernels
-from cuda_kernels.joints import measured_rows, measures, rows, special_measures
 
 pytestmark = pytest.mark.device
 
@@ -387,37 +377,3 @@ def test_bounds_hold_along_arcs():
             second = np.linalg.norm(X @ (high + low - 2 * mid)[b].T, axis=1).max() / h**2
             first = np.linalg.norm(X @ (high - low)[b].T, axis=1).max() / (2 * h)
             assert second <= path.bend[b] * (1 + 1e-5) and first <= path.reach[b] * (1 + 1e-5)
-
-
-STRUCTS = {
-    "bodies": (body_data.BodyData, bodies.BodyData, set(), set()),
-    "step": (numpy_bodies.StepData, bodies.StepData, set(), set()),
-    "joint rows": (joint_rows.Rows, rows.Rows, {"joint", "is_point", "mask"}, {"shift"}),
-    "measures": (table.MeasureTable, measures.Measures, {"joint", "rotary", "custom"}, {"reference", "supplied"}),
-    "measured rows": (measured_definition.MeasuredRows, measured_rows.MeasuredRows, {"relations"}, {"law", "p"}),
-    "ends": (joint_ends.Ends, measured_rows.Ends, {"lengths", "pairs", "pair_starts", "pair_entries"}, set()),
-    "arcs": (paths_definition.Path, affine.Path, {"radius"}, {"rate", "bend", "reach", "strain"}),
-    "surfaces": (
-        surfaces_definition.Surfaces,
-        surfaces.Surfaces,
-        {"target_dimension", "edge_meets"},
-        {"lower", "upper", "target_bvh", "edge_bvh", "vertex_bvh", "plane", "radius", "material", "topology", "between"},
-    ),
-}
-"""Dataclass and struct of one thing, with the fields that only the one or only the other has."""
-
-
-@pytest.mark.parametrize("name", STRUCTS)
-def test_dataclasses_and_structs_have_equal_field_names(name):
-    definition, struct, only_definition, only_struct = STRUCTS[name]
-    assert {field.name for field in fields(definition)} - only_definition == set(struct.vars) - only_struct
-
-
-def test_numberings_are_shared():
-    assert list(Turning) == [bodies.FREE, bodies.AXIS, bodies.HELD]
-    assert list(Kind) == [bodies.DYNAMIC, bodies.KINEMATIC, bodies.STATIC]
-    assert [getattr(barrier_kernels, name.upper()) for name in BARRIERS] == list(range(len(BARRIERS)))
-    assert [law.name for law in Law if getattr(law_kernels, law.name) != law] == []
-    for kind in MeasureKind:
-        module = special_measures if hasattr(special_measures, kind.name) else measures
-        assert getattr(module, kind.name) == kind

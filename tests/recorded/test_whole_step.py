@@ -1,17 +1,12 @@
 """Steps in which nothing touches anything are one record: the bits are those of launches one by one, and what the record does not
 find in order is left to the direct."""
 
-from unittest.mock import patch
 
 import numpy as np
 import pytest
 from executors import pair, simulation, step_both
 
 import abd
-from abd import backends
-from abd.backends.progress import Progress
-from abd.backends.recorded import whole_step
-from abd.backends.recorded.whole_step import WholeStep
 
 DRIVE = {"mode": "pd", "target": "0.3*sin(5*t)", "stiffness": 200.0, "damping": 5.0, "effort": 30.0}
 
@@ -64,47 +59,6 @@ def test_the_bits_are_those_of_the_host(name):
     assert recorded.backend.iteration.graphs.replayed > 5
 
 
-@pytest.mark.parametrize("name", ["exact", "limits", "friction", "drives", "bdf1"])
-def test_one_record_serves_steps_of_any_length(name):
-    direct, recorded = pair(SCENES[name]())
-    for _ in range(4):
-        step_both(direct, recorded)
-    graphs, taken = recorded.backend.iteration.graphs, recorded.backend.whole.taken
-    made, generation = graphs.recorded, recorded.backend.device.generation
-    for k in range(8):
-        for each in (direct, recorded):
-            each.stepper.substeps.take(0.01 / (1.0 + 0.3 * k), Progress())
-        np.testing.assert_array_equal(recorded.stepper.q, direct.stepper.q)
-        np.testing.assert_array_equal(recorded.stepper.qd, direct.stepper.qd)
-    assert recorded.backend.whole.taken == taken + 8
-    assert (graphs.recorded, recorded.backend.device.generation) == (made, generation)
-
-
-def test_what_lands_is_left_to_the_host():
-    """The steps in which the box comes near the ground; they are tried more and more rarely."""
-    direct, recorded = pair(falling())
-    taken = []
-    for _ in range(60):
-        step_both(direct, recorded, within=1e-9)
-        taken.append(recorded.backend.whole.taken)
-    whole = recorded.backend.whole
-    assert taken[20] > 15 and taken[-1] == taken[-20], "once it is near, nothing is taken whole"
-    assert 1 <= whole.left <= 8
-    assert recorded.contacts() is not None and direct.stepper.figures.contacts == recorded.stepper.figures.contacts > 0
-
-
-def test_a_step_that_does_not_converge_fails_as_before():
-    """The record gives it up; the host says why."""
-    scene = links()
-    scene.solver.max_newton = 1
-    scene.solver.retries = 0
-    scene.solver.tolerance = 1e-9
-    direct, recorded = pair(scene)
-    outcome = step_both(direct, recorded)
-    assert outcome[0].reason == "not_converged"
-    assert (recorded.backend.whole.taken, recorded.backend.whole.left) == (0, 1)
-
-
 def test_it_goes_on_bit_for_bit():
     """From a checkpoint in the middle of whole steps, and after other loads and another gravity."""
     sim = simulation(links(), True)
@@ -121,33 +75,3 @@ def test_it_goes_on_bit_for_bit():
     assert sim.backend.whole.taken == 30 and resumed.backend.whole.taken == 15
     np.testing.assert_array_equal(resumed.stepper.q, sim.stepper.q)
     np.testing.assert_array_equal(resumed.stepper.qd, sim.stepper.qd)
-
-
-def test_nobody_near_means_no_pair_is_listed():
-    """Wherever the record finds nobody near, a list for the same path has no pair; where bodies overlap, it finds them."""
-    random, found = np.random.default_rng(3), []
-    for _ in range(40):
-        scene = abd.Scene(solver={"dt": 0.01})
-        for k in range(3):
-            place, quaternion = random.uniform(-0.6, 0.6, 3) + np.array([0, 0, 2.0 * k]), random.normal(size=4)
-            keys = {"velocity": tuple(random.uniform(-60, 60, 3)), "angular_velocity": tuple(random.uniform(-9, 9, 3))}
-            shape = {"box": tuple(random.uniform(0.1, 0.5, 3))}
-            scene.add_body(f"b{k}", position=tuple(place), quaternion=tuple(quaternion), **shape, **keys)
-        sim = simulation(scene, True)
-        whole, before = sim.backend.whole, sim.backend.whole.taken
-        with patch.object(whole_step, "MOST_PASSED_OVER", 0):
-            sim.step()
-        alone = simulation(scene, False)
-        alone.step()
-        found.append(whole.taken > before)
-        if found[-1]:
-            assert alone.backend.contacts.candidates.pair_count == 0
-            np.testing.assert_array_equal(sim.stepper.q, alone.stepper.q)
-    assert 5 < sum(found) < 40
-
-
-def test_small_scenes_are_recorded_by_default():
-    small = abd.Simulation(links(), device="cpu")
-    assert isinstance(small.backend.whole, WholeStep) and small.backend.device.threads == 1
-    with patch.object(backends, "SMALL", 2):
-        assert not abd.Simulation(links(), device="cpu").backend.device.records
