@@ -47,7 +47,7 @@ def follow(simulation: abd.Simulation, steps: int, along: np.ndarray) -> np.ndar
 @pytest.mark.parametrize("contact_set", ["minima", "ipc"])
 @pytest.mark.parametrize("floor", [0, 7])
 def test_a_box_near_the_angle_of_friction_stays(floor, contact_set):
-    """`tools/impacts.py` has it for 100 s. Contacts with edges of the floor come and go while springs take their load."""
+    """Contacts with edges of the floor come and go while springs take their load."""
     scene, downhill = on_slope(0.95, floor=floor, solver={"contact_set": contact_set})
     places = follow(abd.Simulation(scene, device=NAME), 150, downhill)
     assert np.ptp(places[20:]) < 1e-7

@@ -5,9 +5,10 @@ from __future__ import annotations
 from dataclasses import replace
 
 import numpy as np
+import peer_mechanisms as mechanisms
+import peer_programs as programs
 import pytest
 from on_device import NAME
-from tool import load_tool
 
 import abd
 from abd.energies import momenta
@@ -15,7 +16,6 @@ from abd.joints.closure.symmetries import symmetries
 
 pytestmark = pytest.mark.device
 
-mechanisms, programs = load_tool("peers/peer_mechanisms"), load_tool("peers/peer_programs")
 PARTS = ("kinetic", "gravity", "elastic", "joint")
 
 

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import numpy as np
+import peer_mechanisms as mechanisms
+import peer_programs as programs
 import pytest
 from on_device import NAME
-from tool import load_tool
 
 import abd
 from abd.potentials import gyration
@@ -14,7 +15,6 @@ from abd.rotations import axial
 
 pytestmark = pytest.mark.device
 
-mechanisms, programs = load_tool("peers/peer_mechanisms"), load_tool("peers/peer_programs")
 
 
 def eigenvalues(turn: float, radius: float, ratio: float, mode: Mode = Mode.SMOOTH) -> np.ndarray:

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import numpy as np
+import peer_mechanisms as mechanisms
+import peer_programs as programs
 import pytest
 from on_device import NAME
-from tool import load_tool
 
 import abd
 
 pytestmark = pytest.mark.device
 
-mechanisms, programs = load_tool("peers/peer_mechanisms"), load_tool("peers/peer_programs")
 H = 0.01
 
 

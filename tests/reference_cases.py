@@ -7,19 +7,11 @@ Bodies are proxies of given mass and inertia, as rigid as they are by default. S
 
 from __future__ import annotations
 
-import sys
 from functools import partial
-from pathlib import Path
 
 import numpy as np
-from scipy.integrate import solve_ivp
-from scipy.spatial.transform import Rotation
-
-TOOLS = Path(__file__).resolve().parent.parent
-sys.path[:0] = [str(TOOLS / "peers"), str(TOOLS), str(TOOLS.parent)]
-
-from reference_runs import Case, Values  # noqa: E402
-from reference_values import (  # noqa: E402
+from reference_runs import Case, Values
+from reference_values import (
     A01,
     A02_2,
     A02_40,
@@ -32,8 +24,10 @@ from reference_values import (  # noqa: E402
     SWING,
     TIP_ANGLES,
 )
+from scipy.integrate import solve_ivp
+from scipy.spatial.transform import Rotation
 
-import abd  # noqa: E402
+import abd
 
 G = 9.81
 ROUNDED = 1e-6

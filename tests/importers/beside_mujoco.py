@@ -1,27 +1,17 @@
-"""Robots of URDF and MJCF files: their motion without contact beside MuJoCo's, and runs with contact, certified.
+"""Robots of URDF and MJCF files: their motion without contact compared with MuJoCo's, and certified runs with contact.
 
-    python tools/peers/robots.py FILE... [--seconds 1] [--integrator generalized_alpha] [--json OUT]
-    python tools/peers/robots.py --runs FILE... [--seconds 2] [--json OUT]
-
-The first compares generalised coordinates over a second from a state away from rest: MuJoCo moves the same compiled model by
-Runge and Kutta's fourth-order steps of 0.1 ms, without contacts, limits (springs there, barriers here) and those actuators
-that the import leaves out, with friction and equalities as hard as they get; abd takes steps of 1 ms with exact joints. The
-difference is the largest over all coordinates and instants [rad, m, entries of rotation matrices]. The second runs the
-scene with contacts and limits, and certifies fifty frames by `abd certify`.
+MuJoCo moves the same compiled model by fourth-order steps of 0.1 ms, without contacts, limits and those actuators that the
+import leaves out, with friction and equalities as hard as possible; abd takes steps of 1 ms with exact joints.
 """
 
 from __future__ import annotations
 
-import argparse
-import json
-import sys
 import tempfile
 import time
 from pathlib import Path
 
 import numpy as np
 
-TOOLS = Path(__file__).resolve().parent.parent
 STEP = 1e-3
 FINE = 1e-4
 EVERY = 10
@@ -181,37 +171,3 @@ def contact_run(path: Path, seconds: float = 2.0, allow_overlaps: bool = False, 
         "cpu_seconds": time.process_time() - start,
         "failure": str(outcome.failure) if outcome.failure else "",
     }
-
-
-def main(argv: list[str] | None = None) -> int:
-    """Print, and write if asked, one row per file."""
-    parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
-    parser.add_argument("files", nargs="+", type=Path)
-    parser.add_argument("--runs", action="store_true", help="with contact, certified")
-    parser.add_argument("--seconds", type=float)
-    parser.add_argument("--integrator", default="generalized_alpha")
-    parser.add_argument("--at-rest", action="store_true", help="start as the file says, not away from rest")
-    parser.add_argument("--missing-meshes", default="fail")
-    parser.add_argument("--allow-overlaps", action="store_true")
-    parser.add_argument("--json", type=Path)
-    arguments = parser.parse_args(argv)
-    rows = []
-    for path in arguments.files:
-        seed = None if arguments.at_rest else 1
-        options = {"missing_meshes": arguments.missing_meshes}
-        if arguments.runs:
-            rows.append(contact_run(path, arguments.seconds or 2.0, arguments.allow_overlaps, **options))
-        else:
-            rows.append(difference(path, arguments.seconds or 1.0, arguments.integrator, seed, **options))
-        print(json.dumps(rows[-1]), flush=True)
-        if arguments.json:
-            sys.path[:0] = [str(TOOLS)]
-            from results_file import write_results
-
-            known = json.loads(arguments.json.read_text())["rows"] if arguments.json.is_file() else []
-            write_results(arguments.json, "cpu", known + rows[-1:])
-    return 0
-
-
-if __name__ == "__main__":
-    sys.exit(main())
