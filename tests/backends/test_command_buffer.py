@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 import warp as wp
 
-import abd
 from abd.backends.device import graphs as recording
 from abd.backends.device.command_buffer import CommandBuffer
 from abd.backends.device.device import Device
@@ -88,39 +87,3 @@ def test_loops_and_branches(eager, device):
             device.write(array, np.array([value]))
         graphs.run("body", None)
         assert device.read(done).tolist() == [rounds] and device.read(rest).tolist() == [max(rounds - 1, 0)]
-
-
-def test_what_would_be_lost_is_refused(eager, device):
-    """An array that is filled by Warp's own method, past the device."""
-    graphs, x = Graphs(device), device.zeros(3, wp.float64)
-    graphs.run("body", lambda: x.fill_(1.0))
-    with pytest.raises(RuntimeError, match="1 operations were not recorded"):
-        graphs.run("body", lambda: x.fill_(1.0))
-    assert device.commands is None and not device.recording
-    with pytest.raises(TypeError, match="float32"):
-        CommandBuffer().fill(wp.zeros(3, dtype=wp.float32, device="cpu"), 1.0)
-
-
-def test_without_plain_calls_warp_records(eager, device, monkeypatch):
-    """Where launches are packed otherwise than today, the same comes of Warp's own record."""
-    monkeypatch.setattr("abd.backends.device.command_buffer.Packet.of", lambda _: None)
-    graphs, x, factor = Graphs(device), device.upload(np.ones(3), wp.float64), Factor()
-    factor.value = 2.0
-    for _ in range(4):
-        graphs.run("body", lambda: device.launch(scale, 3, factor, x))
-    assert (graphs.recorded, graphs.replayed) == (1, 3) and device.read(x).tolist() == [16.0] * 3
-
-
-def test_a_record_of_a_step_lives_as_long_as_it_is_replayed():
-    """What commands point at is kept though nobody else holds it: launches of other kernels are forgotten meanwhile."""
-    scene = abd.Scene(solver={"dt": 0.01})
-    scene.add_body("top", proxy=True, mass=1.0, inertia=(0.05, 0.05, 0.02), angular_velocity=(1, 0, 30))
-    scene.add_spherical("tip", abd.WORLD, "top", anchor=(0, 0, -0.5))
-    twins = [abd.Simulation(scene, device="cpu") for _ in range(2)]
-    for step in range(60):
-        if step > 30:
-            twins[1].backend.device._launcher.forget()
-        for one in twins:
-            one.step()
-    assert twins[0].backend.iteration.graphs.replayed > 30
-    np.testing.assert_array_equal(twins[1].stepper.q, twins[0].stepper.q)

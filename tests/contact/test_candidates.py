@@ -12,7 +12,6 @@ from contact_models import (
     D_HAT,
     MESHES,
     NO_MESH,
-    TETRAHEDRON_MESH,
     WIRE_MESH,
     as_model,
     bodies_over_a_plane,
@@ -21,7 +20,6 @@ from contact_models import (
     states,
 )
 
-from abd.contact import candidates as broad_phase
 from abd.contact.candidates import VERTEX_PLANE, contacts, find_candidates
 from abd.contact.pairs import body_pairs
 from abd.contact.path import standing
@@ -100,14 +98,6 @@ def test_everything_in_reach_is_listed_once_and_in_order():
                         expected.append((pair, kind, v, t))
         expected += [(pair, 2, e, f) for e in range(len(a.edges)) for f in range(len(b.edges))]
     assert found == expected
-
-
-def test_tables_larger_than_one_block_give_the_same_list(monkeypatch):
-    model = scene([BOX_MESH, TETRAHEDRON_MESH, WIRE_MESH], states(3, 2, 0.3))
-    arguments = model, Surfaces.of(model), body_pairs(model), standing(model.bodies.q), D_HAT
-    whole = rows(find_candidates(*arguments))
-    monkeypatch.setattr(broad_phase, "_TABLE", 7)
-    assert rows(find_candidates(*arguments)) == whole and len(whole) > 20
 
 
 @pytest.mark.parametrize("seed", range(4))

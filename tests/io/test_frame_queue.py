@@ -14,7 +14,7 @@ from on_device import NAME
 import abd
 from abd.errors import StepFailure
 from abd.io import run as runs
-from abd.io.frame_queue import DEPTH, FrameQueue
+from abd.io.frame_queue import FrameQueue
 from abd.io.trajectory import Trajectory
 
 # copies to the host ---------------------------------------------------------------------------------------------------
@@ -77,34 +77,6 @@ def test_order_is_kept(beside):
         assert writer.told == [*range(5), "checkpoint 4", *range(5, 8), "checkpoint 7", 8, 9, "end"]
     assert arrived == list(range(10))
     assert all(name.startswith("abd-writer") == beside for name in writer.threads)
-
-
-def test_a_slow_disk_does_not_stall_until_the_queue_is_full():
-    writer, arrived = Writer(), []
-    writer.gate.clear()
-    with FrameQueue(writer, beside=True) as queue:
-        for k in range(DEPTH + 1):
-            queue.add(frame(k, arrived))
-        assert writer.told == [] and arrived == list(range(DEPTH))
-        threading.Timer(0.05, writer.gate.set).start()
-        queue.add(frame(DEPTH + 1, arrived))
-        queue.close()
-    assert writer.told == list(range(DEPTH + 2))
-
-
-def test_frames_that_wait_do_not_put_off_a_flush_and_a_flush_puts_off_the_next():
-    writer = Writer()
-    with FrameQueue(writer, beside=True) as queue:
-        writer.gate.clear()
-        queue.add(frame(0, []))
-        queue.add(frame(1, []))
-        assert queue.due
-        queue.flush("one")
-        assert not queue.due
-        writer.gate.set()
-        queue.flush("two")
-        queue.close()
-        assert queue.due and writer.told == [0, 1, "one", "two"]
 
 
 def test_what_fails_in_the_thread_is_raised():

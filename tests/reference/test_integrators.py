@@ -12,12 +12,10 @@ from on_device import NAME
 
 import abd
 from abd import backends
-from abd.joints.rows.sizes import turning_arms
 from abd.potentials import free_motion
 from abd.potentials.integrators import Mode, scheme
 
 pytestmark = pytest.mark.device
-
 
 
 @pytest.mark.parametrize("integrator", ["generalized_alpha", "bdf1"])
@@ -193,15 +191,3 @@ def test_the_definitions_take_the_same_radii():
         simulation = crank(0.01, 0.14, name, tolerance=1e-9)
         ends.append([simulation.step() and simulation.bodies["body"].transform.copy() for _ in range(60)])
     assert np.abs(np.subtract(*ends)).max() < 1e-7
-
-
-def test_arms_count_as_far_as_the_rotation_of_bodies_yields():
-    """Against the roots that it bounds, for bodies of all shapes."""
-    for s in 10.0 ** np.linspace(-3, 4, 30):
-        roots = np.roots([1.0 + s, 3.0 - 3.0 * s, 3.0, 1.0])
-        known = np.sqrt(roots.astype(complex)).real.max() / np.sqrt(3.0)
-        scene = abd.Scene()
-        scene.add_body("body", proxy=True, mass=2.0, inertia=(2.0 * 0.25 / s,) * 3, position=(0.5, 0, 0))
-        scene.add_spherical("ball", abd.WORLD, "body", anchor=(0, 0, 0))
-        body, arm = turning_arms(scene.compile())
-        assert list(body) == [0] and 0.99 * known < np.linalg.norm(arm[0]) < 1.8 * known

@@ -17,7 +17,6 @@ import abd
 pytestmark = pytest.mark.device
 
 
-
 @pytest.mark.parametrize(
     ("name", "h", "until", "position", "velocity", "force"),
     [
