@@ -5,8 +5,6 @@ from __future__ import annotations
 import numpy as np
 
 import abd
-from abd.errors import StepFailure
-from abd.step import substep
 
 
 def pile(speed: float = 0.0) -> abd.Scene:
@@ -91,14 +89,15 @@ def assert_same_state(found: np.ndarray, expected: np.ndarray, device: str, mess
         np.testing.assert_array_equal(found, expected, err_msg=message)
 
 
-def without_a_way(monkeypatch, *worlds: int) -> None:
-    """Let every minimisation fail in which bodies of these worlds take part."""
-    solve = substep.solve_step
-
-    def refuse(backend, *rest):
-        failing = np.isin(backend.model.bodies.world, worlds) & ~backend.idle.absent & backend.idle.mobile
-        if failing.any():
-            raise StepFailure("not_converged", "no way", islands=failing)
-        return solve(backend, *rest)
-
-    monkeypatch.setattr(substep, "solve_step", refuse)
+def swinging(worlds: int, *fast: int, **solver) -> abd.Scene:
+    """Two hanging links in every world that swing slowly, or in some worlds so fast that their step does not converge."""
+    scene = abd.Scene(solver={"dt": 0.01, "max_newton": 2, "retries": 0, **solver})
+    hinge = {"axis": (0, 1, 0), "enforcement": "exact"}
+    for k, parent in enumerate((abd.WORLD, "link0")):
+        scene.add_body(f"link{k}", box=(0.05, 0.05, 0.4), density=1000, position=(0, 0, -0.2 - 0.4 * k))
+        scene.add_hinge(f"hinge{k}", parent, f"link{k}", anchor=(0, 0, -0.4 * k), **hinge)
+    out = scene.replicate(worlds)
+    for world in range(worlds):
+        rate, link = 40.0 if world in fast else 0.1, out.body(f"w{world}_link1")
+        link.velocity, link.angular_velocity = (-0.2 * rate, 0, 0), (0, rate, 0)
+    return out
