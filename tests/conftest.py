@@ -18,7 +18,7 @@ QUICK = (
     *("scene/test_check", "scene/test_compile", "scene/test_intersections", "scene/test_mass", "scene/test_meshes"),
     *("scene/test_motion", "scene/test_scene_errors", "scene/test_scene_joints", "scene/test_scene_joint_types"),
     *("scene/test_scene_schema", "scene/test_typed_keys", "importers/test_import_malformed", "importers/test_rigid_ipc"),
-    *("io/test_checkpoint", "io/test_report", "io/test_trajectory", "step/test_lagging"),
+    *("io/test_checkpoint", "io/test_report", "io/test_trajectory"),
 )
 """Modules of tests that take seconds: those of them that are not slow and need no kernels, which would be compiled first, are
 marked `quick`."""

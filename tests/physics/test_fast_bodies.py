@@ -8,10 +8,10 @@ pytestmark = pytest.mark.slow
 
 
 @pytest.mark.parametrize("spin", [0.0, 1.0])
-@pytest.mark.parametrize("sizes", [0.5, 2, 20, 100])
+@pytest.mark.parametrize("sizes", [0.5, 20, 100])
 @pytest.mark.parametrize("name", PAIRS)
 def test_nothing_passes(name, sizes, spin):
-    assert not any(has_passed(PAIRS[name], sizes, spin, 1000 * trial, "cpu") for trial in range(5))
+    assert not any(has_passed(PAIRS[name], sizes, spin, 1000 * trial, "cpu") for trial in range(3))
 
 
 @pytest.mark.parametrize("sizes", [1, 5])
