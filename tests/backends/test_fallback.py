@@ -1,6 +1,5 @@
 """What a user without a usable GPU, or without room on it, is told; by fakes of what Warp answers."""
 
-import logging
 from dataclasses import dataclass
 
 import pytest
@@ -8,13 +7,11 @@ import warp as wp
 
 import abd
 from abd import backends
-from abd.api.joints.coordinates import Coordinates
 from abd.backends.device import cuda_support
 from abd.backends.device.device import Device
 from abd.backends.warp.on_warp import WarpBackend
 from abd.backends.warp.parts.steps import Steps
 from abd.cli import main
-from abd.commands import doctor
 from abd.errors import DeviceError, OutOfMemory, StepFailure
 from abd.io.trajectory import Trajectory
 
@@ -64,37 +61,6 @@ def without(monkeypatch, *packages):
     monkeypatch.setattr(cuda_support, "version_of", lambda name: "" if name in packages else "1.0")
 
 
-CASES = {
-    "no driver": (
-        {"driver": None, "said": "Could not find or load the NVIDIA CUDA driver"},
-        "there is no NVIDIA driver (Could not find or load the NVIDIA CUDA driver)",
-        "install NVIDIA's driver (its `nvidia-smi` must list the GPU), then pip install 'abd-solver[gpu]', "
-        "or pip install -e '.[gpu]'",
-    ),
-    "no device": ({"driver": (13, 0)}, "the driver, for CUDA 13.0, lists none", "see what `nvidia-smi` lists"),
-    "old driver": (
-        {"driver": (12, 2)},
-        "the driver serves CUDA up to 12.2, and Warp, built with CUDA 13.4, needs one for 13.0 or later",
-        "update NVIDIA's driver, at least to one for CUDA 13.0",
-    ),
-    "Warp without CUDA": (
-        {"driver": None, "toolkit": None},
-        "this build of it knows no CUDA",
-        "install a build of Warp with CUDA: pip install 'abd-solver[gpu]'",
-    ),
-}
-
-
-@pytest.mark.parametrize("case", CASES)
-def test_the_doctor_says_the_same(machine, case):
-    answers, reason, remedy = CASES[case]
-    machine(**answers)
-    found = dict(doctor.findings())
-    assert found["--device auto"].startswith(f"cpu: Warp finds no CUDA device: {reason}")
-    assert remedy in found["for a GPU"]
-    assert all(topic in doctor.text() for topic in ("CUDA driver", "CUDA toolkit of Warp", "graphs", "NVRTC"))
-
-
 def test_a_device_that_is_not_there_is_refused_with_those_that_are(machine, monkeypatch):
     machine((13, 0), [Gpu()])
     with pytest.raises(DeviceError, match=r"no device 'cuda:7'.*there are cpu, cuda:0"):
@@ -130,13 +96,6 @@ def test_a_scene_that_does_not_fit_is_refused_with_numbers(small_gpu):
     assert "--device cpu" in said and "solver.d_hat" in said
 
 
-def test_auto_takes_the_processor_for_a_scene_that_does_not_fit(small_gpu, caplog):
-    with caplog.at_level(logging.INFO, "abd"):
-        assert abd.Simulation("falling_box").device == "cpu"
-    (line,) = [one for one in caplog.messages if one.startswith("running on")]
-    assert line.startswith("running on the processor: out of memory on cuda (NVIDIA Imaginary): asked for 12.0 GiB")
-
-
 def test_the_command_line_says_it_without_a_traceback(small_gpu, tmp_path, capsys):
     assert main(["run", "falling_box", "--device", "cuda", "--out", str(tmp_path / "run")]) == 1
     error = capsys.readouterr().err
@@ -157,16 +116,6 @@ def test_a_step_that_runs_out_of_memory_leaves_the_last_good_state(monkeypatch):
     assert simulation.frame == 1 and simulation.stepper.q.tobytes() == before["q"].tobytes()
     monkeypatch.setattr(simulation.backend.steps, "finish", finish)
     assert simulation.step().step == 2
-
-
-def test_read_outs_that_run_out_of_memory_end_the_run_and_keep_what_was_done(tmp_path, monkeypatch, capsys):
-    after_step = Coordinates.after_step
-    monkeypatch.setattr(Coordinates, "after_step", lambda self: full() if self.stepper.frame == 4 else after_step(self))
-    out = tmp_path / "run"
-    assert main(["run", "falling_box", "--device", "cpu", "--steps", "9", "--out", str(out)]) == 1
-    assert "step 4 failed" in (error := capsys.readouterr().err) and "asked for 12.0 GiB" in error
-    with Trajectory(out) as trajectory:
-        assert trajectory.checkpoint()["simulation"]["step"] == 4
 
 
 def test_a_run_that_runs_out_of_memory_keeps_its_frames(tmp_path, monkeypatch, capsys):

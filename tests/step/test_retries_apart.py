@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from executors import simulation as launched_or_recorded
 from on_device import NAME
 
 import abd
@@ -14,7 +13,6 @@ pytestmark = pytest.mark.device
 DT = 0.01
 MAKES = {
     NAME: lambda scene: abd.Simulation(scene, device=NAME),
-    "recorded": lambda scene: launched_or_recorded(scene, True),
     "numpy": lambda scene: abd.Simulation(scene, device="numpy"),
 }
 
