@@ -16,8 +16,6 @@ from scipy.spatial.transform import Rotation
 
 WORLD = -1
 G = 9.81
-ROWS = {"hinge": (1, 1, 1, 1, 1, 0), "slider": (1, 1, 0, 1, 1, 1), "spherical": (1, 1, 1, 0, 0, 0)}
-"""Rows of the types of joints."""
 PLANAR = (1, 1, 0, 0, 0, 0)
 """Rows that close a loop in a plane."""
 

@@ -20,7 +20,6 @@ from abd.contact.path import standing
 from abd.contact.surfaces import Surfaces
 from abd.errors import StepFailure
 from abd.potentials import contact
-from cuda_kernels.parallel import counting, scans
 
 pytestmark = pytest.mark.device
 
@@ -82,26 +81,6 @@ def test_a_renewed_list_misses_nothing_and_keeps_what_it_can(seed):
     assert kept > 0 and searched > 0 and named > 10
 
 
-def test_the_order_does_not_depend_on_how_the_list_came_about():
-    """Pairs by their bodies, candidates by the trees of the meshes: the same after many renewals as in a new list."""
-    model = scene([0, 1, 2, 0, 1, 0], states(6, 4, 0.8))
-    walked = Candidates(model, DEVICE, PairLaw(model))
-    limits = unlimited(6)
-    for turn in range(6):
-        path = random_path(model, turn, 0.02, 0.01)
-        walked.cover(upload_path(path), largest_motion(path), *limits)
-        model = moved(model, path.state(1.0))
-    path = upload_path(random_path(model, 50, 0.02, 0.01))
-    walked.forget()
-    fresh = Candidates(model, DEVICE, PairLaw(model))
-    for found in (walked, fresh):
-        found.build(path, *limits)
-    assert walked.travel != fresh.travel
-    np.testing.assert_array_equal(rows(walked), rows(fresh))
-    pairs = fresh.pair_list()
-    assert fresh.count > 50 and (np.lexsort(pairs.T[::-1]) == np.arange(len(pairs))).all()
-
-
 def test_a_list_without_room_is_refused():
     simulation = abd.Simulation("box_stack", device=NAME)
     simulation.step()
@@ -113,20 +92,3 @@ def test_a_list_without_room_is_refused():
         assert raised.value.reason == "candidates"
     found.most_bytes = 1 << 30
     assert simulation.step().converged
-
-
-def test_counts_beyond_32_bits_are_told():
-    """Offsets would wrap around; the total that decides on room does not, and nothing is launched over it."""
-    counts, sizes = DEVICE.upload(np.full(10_000, 2**20), wp.int32), DEVICE.upload([7, 10_000], wp.int32)
-    sums, before, offsets = DEVICE.zeros(40, wp.int64), DEVICE.zeros(40, wp.int32), DEVICE.zeros(10_001, wp.int32)
-    totals, found = DEVICE.upload([0, 5, 0], wp.int64), DEVICE.upload([9, 9, 9], wp.int32)
-    for which, kind, room in ((1, 0, 2**31 - 1), (0, 1, 7 * 2**20), (0, 2, 7 * 2**20 - 1)):
-        lanes = DEVICE.lanes(32)
-        DEVICE.launch(counting.chunk_totals, 40 * lanes, lanes, counts, sizes, which, 256, sums)
-        DEVICE.launch(
-            counting.settle_total, lanes, lanes, sizes, which, 256, sums, kind, room, before, offsets, totals, found
-        )  # fmt: skip
-        DEVICE.launch(scans.offset_chunks, 40 * lanes, lanes, counts, sizes, which, 256, before, offsets)
-    assert DEVICE.read(totals).tolist() == [10_000 * 2**20, 7 * 2**20, 7 * 2**20]
-    assert DEVICE.read(found).tolist() == [0, 7 * 2**20, 0]
-    assert DEVICE.read(offsets, 8).tolist() == [k * 2**20 for k in range(8)]

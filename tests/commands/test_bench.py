@@ -3,13 +3,9 @@
 import json
 
 import pytest
-from on_device import NAME
 from test_cli import FALL
 
-import abd
-from abd.backends.device.watching.launches import Launches
 from abd.cli import main
-from abd.commands import profile
 
 
 @pytest.fixture
@@ -49,38 +45,3 @@ def test_a_failed_scene_is_told_beside_its_row(fall, capsys):
     assert main(["bench", fall, "--device", "cpu", "--steps", "2", *failing]) == 1
     assert "stopped after 0 steps: not_converged" in capsys.readouterr().out
     assert main(["bench", "no_such_scene"]) == 2
-
-
-@pytest.mark.parametrize("device", [NAME, "numpy"])
-def test_profile_lists_stages_and_kernels(fall, capsys, device):
-    assert main(["bench", fall, "--device", device, "--steps", "2", "--profile", "--json"]) == 0
-    (row,) = json.loads(capsys.readouterr().out)["rows"]
-    found = row["profile"]
-    recorded = device != "numpy"
-    stages = {"start", "iterations"} if recorded else {"start", "assembly", "linear solve", "collision", "line search"}
-    assert stages <= set(found["stages"])
-    assert sum(found["stages"].values()) <= found["ms"]
-    text = profile.text(found, shown=5)
-    assert all(stage in text for stage in stages) and "rest" in text
-    if device == "numpy":
-        assert found["kernels"] == [] and found["ceilings"] is None
-        return
-    kernels = {kernel["name"]: kernel for kernel in found["kernels"]}
-    assert kernels["contact.contact_energies"]["bytes"] > 0
-    assert kernels["host: read"]["calls"] >= 1
-    assert sum(kernel["ms"] for kernel in found["kernels"]) <= found["ms"]
-    assert found["ceilings"]["copy_bytes_per_second"] > 1e8 and found["ceilings"]["flops_per_second"] > 1e8
-    assert "GB/s" in text and f"{len(kernels) - 5} more" in text
-
-
-def test_watching_changes_no_bit(fall, device):
-    watched, alone = (abd.Simulation(fall, device=device) for _ in range(2))
-    launches = Launches(watched.backend.device)
-    with launches:
-        watched.step()
-    assert watched.backend.device.observer is None
-    alone.step()
-    assert watched.stepper.q.tobytes() == alone.stepper.q.tobytes()
-    count = sum(work.calls for work in launches.works())
-    watched.step()
-    assert sum(work.calls for work in launches.works()) == count

@@ -34,12 +34,6 @@ def pair_set(model: Model) -> set[tuple[int, int]]:
     return set(zip(pairs.i.tolist(), pairs.j.tolist(), strict=True))
 
 
-def test_pairs_have_a_dynamic_body_first():
-    kinds = np.array([Kind.STATIC, Kind.DYNAMIC, Kind.KINEMATIC, Kind.DYNAMIC, Kind.STATIC])
-    model = scene([BOX_MESH] * 5, states(5, 0, 1.0), kind=kinds)
-    assert pair_set(model) == {(1, 0), (1, 2), (1, 3), (1, 4), (3, 0), (3, 2), (3, 4)}
-
-
 def test_pairs_need_two_surfaces():
     plane = np.full((4, 4), np.nan)
     plane[0], plane[3] = [0, 0, 1, 0], [0, 1, 0, -1]
@@ -150,14 +144,6 @@ def test_half_space_candidates():
         ContactParameters(1e6, D_HAT),
     )
     assert np.all(elements.f_i[:, 2] < 0) and not np.any(elements.f_j) and not np.any(elements.Y_j)
-
-
-def test_no_pairs_give_no_candidates():
-    model = scene([BOX_MESH], states(1, 0, 1.0))
-    surfaces, pairs = Surfaces.of(model), body_pairs(model)
-    found = find_candidates(model, surfaces, pairs, standing(model.bodies.q), D_HAT)
-    x = contacts(model, surfaces, pairs, found)
-    assert len(found) == 0 and len(contact.energy(x.positions(model.bodies.q), x, ContactParameters(1.0, D_HAT))) == 0
 
 
 # the loose points of "rods and points" are left out by ipctk's broad phase

@@ -7,16 +7,14 @@ import pytest
 import thrown
 from contact_models import bodies_over_a_plane
 from contact_on_device import Kernels, upload_path
-from on_device import DEVICE, NAME, pose_of, random_states
+from on_device import DEVICE, NAME, random_states
 from test_ccd import gaps, gaps_at, one_body_each, radii
 
 import abd
-from abd.backends.device.upload import new_path
 from abd.contact.ccd import ENOUGH, way_shares
 from abd.contact.path import between
 from abd.potentials.contact import Stencil
-from abd.rotations import axial, nearest_rotation_vectors, rotations
-from cuda_kernels.bodies.ways import way_paths
+from abd.rotations import rotations
 
 warp = pytest.importorskip("warp")
 
@@ -50,28 +48,6 @@ def test_a_way_ends_where_it_should_and_turns_as_far_as_the_velocity_says(most):
         "the branch; strain shifts the axis near whole turns"
     )
     assert path.strain.max() < 0.2
-
-
-def test_the_way_back_is_the_same_curve():
-    q, end, w = turned_states(50, 4, 5.0)
-    there, back = between(q, end, w, np.ones(50)), between(end, q, -w, np.ones(50))
-    for alpha in (0.2, 0.5, 0.9):
-        np.testing.assert_allclose(back.state(1.0 - alpha), there.state(alpha), atol=1e-11)
-
-
-@pytest.mark.parametrize("angle", [0.0, 1e-12, 1e-5, 1.0, np.pi - 1e-9, np.pi, np.pi + 1e-7, 6.0, 2 * np.pi, 7.0, 20.0])
-def test_rotation_vectors_of_any_angle(angle):
-    n = np.random.default_rng(5).normal(size=(40, 3))
-    n /= np.linalg.norm(n, axis=1)[:, None]
-    w = nearest_rotation_vectors(rotations(angle * n), 1.001 * angle * n)
-    np.testing.assert_allclose(w, angle * n, atol=2e-8)
-
-
-def test_half_a_turn_has_an_axis_without_a_hint():
-    n = np.random.default_rng(6).normal(size=(40, 3))
-    n /= np.linalg.norm(n, axis=1)[:, None]
-    w = nearest_rotation_vectors(rotations(np.pi * n), np.zeros((40, 3)))
-    np.testing.assert_allclose(np.abs(np.einsum("mi,mi->m", w, n)), np.pi, atol=1e-8)
 
 
 # proofs ----------------------------------------------------------------------------------------------------------
@@ -124,33 +100,6 @@ def test_a_gap_may_open_from_very_little_and_close_to_very_little():
 
 
 # kernels ---------------------------------------------------------------------------------------------------------
-
-
-@pytest.mark.device
-@pytest.mark.parametrize("back", [False, True])
-def test_paths_on_the_device(back):
-    n, h = 60, 0.02
-    q, end, w = turned_states(n, 11, 6.0)
-    q[:5] = end[:5] = random_states(5, 12, strain=0.0)
-    w[:5] = 0.0
-    velocity = np.zeros((n, 12))
-    spin = rotations(np.zeros((n, 3))) * 0.0
-    spin[:, 2, 1], spin[:, 0, 2], spin[:, 1, 0] = w.T / h
-    spin -= spin.transpose(0, 2, 1)
-    velocity[:, 3:] = (spin @ q[:, 3:].reshape(-1, 3, 3)).reshape(-1, 9)
-    np.testing.assert_allclose(axial(spin), w / h)
-    corner = 0.5 * np.ones((n, 3))
-    path = new_path(DEVICE, n)
-    box = DEVICE.upload(-corner, warp.vec3d), DEVICE.upload(corner, warp.vec3d)
-    states = pose_of(q), pose_of(end), DEVICE.upload(velocity, warp.float64)
-    length, moved = DEVICE.upload(np.full(n, h), warp.float64), DEVICE.zeros(n, warp.float64)
-    DEVICE.launch(way_paths, n, *box, *states, length, int(back), path, moved)
-    expected = between(end, q, -w, np.ones(n)) if back else between(q, end, w, np.ones(n))
-    for name in ("p", "A", "dp", "w", "S"):
-        found = DEVICE.read(getattr(path, name)).reshape(getattr(expected, name).shape)
-        np.testing.assert_allclose(found, getattr(expected, name), atol=1e-11, err_msg=name)
-        if name in ("dp", "w", "S"):
-            assert not found[:5].any(), "what stands still does so to the last bit"
 
 
 @pytest.mark.device

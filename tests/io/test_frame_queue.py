@@ -1,7 +1,6 @@
 """Frames that are written while the simulation goes on: nothing is lost, mixed up or written twice."""
 
 import signal
-import threading
 from functools import partial
 from types import SimpleNamespace
 
@@ -9,93 +8,11 @@ import h5py
 import numpy as np
 import pytest
 from fake_simulation import FakeSimulation, two_boxes_over_a_plane
-from on_device import NAME
 
-import abd
 from abd.errors import StepFailure
 from abd.io import run as runs
 from abd.io.frame_queue import FrameQueue
 from abd.io.trajectory import Trajectory
-
-# copies to the host ---------------------------------------------------------------------------------------------------
-
-
-@pytest.mark.device
-def test_the_state_arrives_on_the_host():
-    simulation = abd.Simulation("falling_box", device=NAME)
-    simulation.step()
-    arriving, q, qd = simulation.state.to_host(), simulation.stepper.q.copy(), simulation.stepper.qd.copy()
-    simulation.step()
-    found = arriving.wait()
-    assert found[0].tobytes() == q.tobytes() and found[1].tobytes() == qd.tobytes()
-
-
-# the queue ------------------------------------------------------------------------------------------------------------
-
-
-class Writer:
-    """Notes what it is told, and by which thread; fails or waits on demand."""
-
-    due = True
-
-    def __init__(self):
-        self.told, self.threads, self.gate = [], set(), threading.Event()
-        self.gate.set()
-        self.broken = False
-
-    def __len__(self):
-        return 1
-
-    def append(self, values):
-        self.gate.wait(10.0)
-        if self.broken:
-            raise OSError("no space left on device")
-        self.told.append(values["k"])
-        self.threads.add(threading.current_thread().name)
-
-    def flush(self, checkpoint):
-        self.told.append(checkpoint)
-
-
-def frame(k, arrived):
-    """Frame k; notes when it was waited for."""
-    return SimpleNamespace(arrive=lambda: arrived.append(k), values=lambda: {"k": k})
-
-
-@pytest.mark.parametrize("beside", [False, True])
-def test_order_is_kept(beside):
-    writer, arrived = Writer(), []
-    with FrameQueue(writer, beside) as queue:
-        for k in range(10):
-            queue.add(frame(k, arrived))
-            assert arrived == list(range(k + (not beside))), "beside, a frame has a step's time to arrive"
-            if k in (4, 7):
-                queue.flush(f"checkpoint {k}")
-        assert queue.count == 11
-        queue.flush("end")
-        queue.close()
-        assert writer.told == [*range(5), "checkpoint 4", *range(5, 8), "checkpoint 7", 8, 9, "end"]
-    assert arrived == list(range(10))
-    assert all(name.startswith("abd-writer") == beside for name in writer.threads)
-
-
-def test_what_fails_in_the_thread_is_raised():
-    writer = Writer()
-    writer.broken = True
-    with FrameQueue(writer, beside=True) as queue:
-        queue.add(frame(0, []))
-        queue.add(frame(1, []))
-        with pytest.raises(OSError, match="no space left"):
-            queue.close()
-
-
-def test_what_was_not_flushed_is_dropped_when_something_else_fails():
-    writer = Writer()
-    with pytest.raises(ZeroDivisionError), FrameQueue(writer, beside=True) as queue:
-        queue.add(frame(0, []))
-        raise ZeroDivisionError
-    assert writer.told == [] and not any(one.name.startswith("abd-writer") for one in threading.enumerate())
-
 
 # whole runs -----------------------------------------------------------------------------------------------------------
 

@@ -17,10 +17,9 @@ from abd.backends.reference.numpy_bodies import BodyEnergies, maps, projectors, 
 from abd.contact import path as paths_definition
 from abd.contact import surfaces as surfaces_definition
 from abd.model import Elasticity, Kind
-from abd.potentials import arap, arc_stiffness, inertia, orthogonality, prescribed
+from abd.potentials import arap, inertia, orthogonality, prescribed
 from abd.potentials.barrier import BARRIERS, barrier
 from abd.potentials.forces import generalised_force
-from abd.rotations import skew
 from cuda_kernels.bodies import affine, bodies, fixed, paths
 from cuda_kernels.contact import barrier as barrier_kernels
 
@@ -214,60 +213,6 @@ def test_all_body_energies_together():
     gradient, blocks = kernels.linearized(step, q)
     assert_close(gradient, definition.gradient(step, q))
     assert_close(blocks, definition.hessian(step, q))
-
-
-def test_differences_of_energies_and_their_sizes_equal_their_definitions():
-    """What rounding of near-rigidity tells in counts in the size, of both laws; of held bodies it does not."""
-    data = replace(body_constants(7), arap=np.arange(N, dtype=np.int32) % 2, kind=np.zeros(N, np.int32))
-    step, q, trial = step_data(9), random_states(N, 10), random_states(N, 11)
-    step.held = np.arange(N) % 3 == 0
-    kernels, definition = BodyKernels(data), BodyEnergies(data)
-    energies = definition.energy(step, q, q), definition.energy(step, trial, q)
-    uploaded = (DEVICE.upload(values, wp.float64) for values in energies)
-    difference, size = (DEVICE.zeros(N, wp.float64) for _ in range(2))
-    states = pose_of(q), pose_of(trial), *uploaded
-    DEVICE.launch(bodies.body_differences, N, kernels.data, kernels.step(step), *states, difference, size)
-    assert_close(DEVICE.read(difference), energies[1] - energies[0])
-    elastic = definition.elastic_size(step, q) + definition.elastic_size(step, trial)
-    assert_close(DEVICE.read(size), np.abs(energies[0]) + np.abs(energies[1]) + elastic)
-    A, k = maps(q), step.ch2 * data.stiffness
-    strain = np.linalg.norm(A @ A.transpose(0, 2, 1) - np.eye(3), axis=(1, 2))
-    even = ~step.held & (data.arap == 0)
-    assert_close(definition.elastic_size(step, q)[even], 2.0 * k[even] * strain[even])
-
-
-def test_stiffness_of_arcs_equals_its_definition():
-    """Bodies of every kind of rotation and elasticity, some held, some prescribed."""
-    rng = np.random.default_rng(8)
-    data = body_constants(7, rotation=np.arange(N, dtype=np.int32) % 3, arap=rng.integers(0, 2, N).astype(np.int32))
-    data = replace(data, kind=(rng.random(N) < 0.2).astype(np.int32))
-    data = replace(data, stiffness=np.where(data.kind == Kind.DYNAMIC, data.stiffness, 0.0))
-    step, q, gradient = step_data(9), random_states(N, 10), 1e9 * rng.normal(size=(N, 12))
-    step.held = rng.random(N) < 0.2
-    kernels, blocks = BodyKernels(data), DEVICE.zeros((N, 12, 12), wp.float64)
-    touching = rng.random(N) < 0.7
-    forces = [DEVICE.upload(values, wp.float64) for values in (gradient * ~touching[:, None], gradient)]
-    DEVICE.launch(bodies.stiffen_rotations, N, kernels.data, kernels.step(step), pose_of(q), NOT_DONE, *forces, blocks)
-    expected = BodyEnergies(data).arc_stiffness(step, q, gradient, touching)
-    assert_close(DEVICE.read(blocks), expected)
-    assert np.count_nonzero(np.abs(expected).max(axis=(1, 2))) >= 3
-
-
-def test_stiffness_of_arcs_is_the_second_derivative_along_them():
-    """For an energy G : A, linear in A, all that bends is the arc; of its second derivative the positive part stays."""
-    rng = np.random.default_rng(3)
-    A, G, w = maps(random_states(N, 1)), rng.normal(size=(N, 3, 3)), rng.normal(size=(N, 3))
-    W = skew(w)
-    exact = np.einsum("nij,nij->n", G, W @ W @ A)
-    everything = np.tile(np.eye(3), (N, 1, 1))
-    kept = [arc_stiffness.hessian(A, sign * G, everything) for sign in (1.0, -1.0)]
-    dA = (W @ A).reshape(-1, 9)
-    above, below = (np.einsum("np,npq,nq->n", dA, H, dA) for H in kept)
-    np.testing.assert_allclose(above - below, exact, rtol=1e-9, atol=1e-12)
-    assert (above >= 0.0).all() and (below >= 0.0).all()
-    S = rng.normal(size=(N, 3, 3))
-    strain = ((S + S.transpose(0, 2, 1)) @ A).reshape(-1, 9)
-    np.testing.assert_allclose(np.einsum("npq,nq->np", kept[0], strain), 0.0, atol=1e-9)
 
 
 @pytest.mark.parametrize("name", ["orthogonality", "arap"])

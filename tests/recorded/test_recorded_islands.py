@@ -96,10 +96,3 @@ def test_long_chains(order):
     cut = np.delete(links, 1234, axis=0)
     assert_same(*formed(n, pairs_of([]), np.ones(n, bool), cut))
     assert_same(*formed(n, cut, np.ones(n, bool)))
-
-
-def test_one_island_of_many_chunks_and_many_of_one_body():
-    n = 3000
-    star = pairs_of([(k, n // 2) for k in range(n) if k != n // 2 and k % 3])
-    assert_same(*formed(n, pairs_of([]), np.ones(n, bool), star))
-    assert_same(*formed(n, pairs_of([]), np.ones(n, bool)))
