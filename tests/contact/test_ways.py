@@ -5,9 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import thrown
-from contact_models import bodies_over_a_plane
-from contact_on_device import Kernels, upload_path
-from on_device import DEVICE, NAME, random_states
+from on_device import NAME, random_states
 from test_ccd import gaps, gaps_at, one_body_each, radii
 
 import abd
@@ -15,8 +13,6 @@ from abd.contact.ccd import ENOUGH, way_shares
 from abd.contact.path import between
 from abd.potentials.contact import Stencil
 from abd.rotations import rotations
-
-warp = pytest.importorskip("warp")
 
 STENCILS = (Stencil.POINT_TRIANGLE, Stencil.EDGE_EDGE, Stencil.POINT_PLANE)
 
@@ -97,38 +93,6 @@ def test_a_gap_may_open_from_very_little_and_close_to_very_little():
     zero = np.zeros((len(q), 3))
     for one, other in ((q, end), (end, q)):
         assert np.all(way_shares(between(one, other, zero, radii(q, contacts)), contacts) == 1.0)
-
-
-# kernels ---------------------------------------------------------------------------------------------------------
-
-
-@pytest.mark.device
-@pytest.mark.parametrize("one_by_one", [False, True], ids=["by batches", "one by one"])
-@pytest.mark.parametrize("seed", [0, 1])
-def test_shares_on_the_device(seed, one_by_one):
-    """Every candidate by itself, as the definition has it."""
-    model = bodies_over_a_plane(seed)
-    q = model.bodies.q
-    rng = np.random.default_rng(seed)
-    end = q.copy()
-    end[:3, :3] += 0.02 * rng.normal(size=(3, 3))
-    w = np.zeros_like(q[:, :3])
-    w[:3] = 0.1 * rng.normal(size=(3, 3))
-    end[:, 3:] = (rotations(w) @ q[:, 3:].reshape(-1, 3, 3)).reshape(-1, 9)
-    path = between(q, end, w, np.full(len(q), 3.0))
-    kernels = Kernels(model, path, one_by_one=one_by_one)
-    listed, contacts, n = kernels.listed(), kernels.contacts, len(q)
-    start, finish = gaps(path, listed, 0.0), gaps(path, listed, 1.0)
-    inner = (start > 1e-4) & (finish > 1e-4)
-    assert np.count_nonzero(inner) >= 10
-    kernels.energies(end)
-    DEVICE.fill(contacts.shares)  # none is known to be free from the way back
-    shares = contacts.way_shares(upload_path(path), False, DEVICE.zeros(n, warp.float64))
-    found = DEVICE.read(shares, contacts.candidates.count)
-    expected = way_shares(path, listed, model.settings.d_hat)
-    assert np.array_equal(found[inner] < 1.0, expected[inner] < 1.0)
-    both = inner & (found < 1.0)
-    np.testing.assert_allclose(found[both], expected[both], atol=0.05)
 
 
 # bodies thrown at each other ---------------------------------------------------------------------------------------

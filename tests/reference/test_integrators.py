@@ -189,5 +189,5 @@ def test_the_definitions_take_the_same_radii():
     ends = []
     for name in ("numpy", NAME):
         simulation = crank(0.01, 0.14, name, tolerance=1e-9)
-        ends.append([simulation.step() and simulation.bodies["body"].transform.copy() for _ in range(60)])
+        ends.append([simulation.step() and simulation.bodies["body"].transform.copy() for _ in range(30)])
     assert np.abs(np.subtract(*ends)).max() < 1e-7
