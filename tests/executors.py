@@ -71,15 +71,3 @@ def assert_same_steps(scene, steps: int, within: float = 0.0, counts=COUNTS) -> 
     for _ in range(steps):
         step_both(direct, recorded, within, counts)
     return direct, recorded
-
-
-def counted(owner, name: str) -> list:
-    """Grows with every call of a method of this object."""
-    calls, method = [], getattr(owner, name)
-
-    def call(*arguments):
-        calls.append(name)
-        return method(*arguments)
-
-    setattr(owner, name, call)
-    return calls

@@ -7,8 +7,8 @@ made records useless; the longest chain of block products that threads of the fa
 the solves do one after another, over all levels; and how deep Warp's tree over the bodies is on CUDA. Exit status 1 if a bound
 (`BOUNDS`) is not kept.
 
-A SCENE is a file, the name of a shipped one, FAMILY:SIZE of `tools/bench`, `boxes:SIDE` for the pattern of a cube of boxes that
-touch six others each, without steps, or SCENE@FILE for steps from a pickled checkpoint on.
+A SCENE is a file, the name of a shipped one, NAME:SIZE of `tools/bench/scenes.py`, `boxes:SIDE` for the pattern of a cube of
+boxes that touch six others each, without steps, or SCENE@FILE for steps from a pickled checkpoint on.
 """
 
 from __future__ import annotations
@@ -26,10 +26,9 @@ from pathlib import Path
 import numpy as np
 
 TOOLS = Path(__file__).resolve().parent
-sys.path[:0] = [str(TOOLS), str(TOOLS / "bench"), str(TOOLS / "peers"), str(TOOLS.parent), str(TOOLS.parent / "tests")]
+sys.path[:0] = [str(TOOLS), str(TOOLS / "bench"), str(TOOLS.parent), str(TOOLS.parent / "tests")]
 
 from block_systems import cube  # noqa: E402
-from families import FAMILIES  # noqa: E402
 from results_file import write_results  # noqa: E402
 
 import abd  # noqa: E402
@@ -37,6 +36,7 @@ from abd.backends.device.device import EMULATED, Device  # noqa: E402
 from abd.backends.linear.cholesky import Cholesky  # noqa: E402
 from abd.backends.linear.elimination import Elimination  # noqa: E402
 from abd.backends.linear.factor_schedules import longest_chain  # noqa: E402
+from scenes import scene_of  # noqa: E402
 
 SCENES = ("box_stack", "pile:100", "wrecking_ball", "boxes:10")
 SETTLED = 2
@@ -142,9 +142,7 @@ class Watch:
 def steps_of(scene: str, steps: int, most: int, verbose: bool) -> dict:
     """Counts of the steps of a scene, the last one cut short after so many Newton iterations in all."""
     scene, _, checkpoint = scene.partition("@")
-    family, _, size = scene.partition(":")
-    made = next(iter(FAMILIES[family].build(float(size)).values()))() if size else abd.load(scene)
-    simulation = abd.Simulation(made, device=EMULATED)
+    simulation = abd.Simulation(scene_of(scene), device=EMULATED)
     if checkpoint:
         simulation.restore(pickle.loads(Path(checkpoint).read_bytes()))
     for _ in range(0 if checkpoint else SETTLED):

@@ -10,7 +10,6 @@ from abd.errors import StepFailure
 pytestmark = pytest.mark.device
 
 ROUND = (0.1, 0.1, 0.1)
-DEVICES = pytest.mark.parametrize("device", ["numpy", NAME])
 
 
 def empty(gravity=(0.0, -9.81, 0.0), **solver):

@@ -4,7 +4,6 @@ import copy
 
 import numpy as np
 import pytest
-from executors import simulation as launched_or_recorded
 from on_device import NAME
 
 import abd
@@ -14,7 +13,6 @@ pytestmark = pytest.mark.device
 MAKES = {
     "numpy": lambda scene: abd.Simulation(scene, device="numpy"),
     NAME: lambda scene: abd.Simulation(scene, device=NAME),
-    "recorded": lambda scene: launched_or_recorded(scene, True),
 }
 LONG = [pytest.param("numpy", marks=pytest.mark.slow), NAME, "recorded"]
 """Those of long runs: the definitions take many times as long."""

@@ -4,7 +4,6 @@ import copy
 
 import numpy as np
 import pytest
-from executors import simulation as launched_or_recorded
 from on_device import NAME
 
 import abd
@@ -15,7 +14,6 @@ pytestmark = pytest.mark.device
 MAKES = {
     "numpy": lambda scene: abd.Simulation(scene, device="numpy"),
     NAME: lambda scene: abd.Simulation(scene, device=NAME),
-    "recorded": lambda scene: launched_or_recorded(scene, True),
 }
 
 

@@ -273,29 +273,3 @@ def test_device_names():
     )
     with pytest.raises(DeviceError, match="use auto, cpu, cuda, cuda:N or numpy"):
         create(model, "gpu")
-
-
-def test_what_is_small_counts_the_bodies_of_long_mechanisms_less():
-    """Single bodies count one each; of a chain the first eight do, and then eight together."""
-
-    def boxes(count, linked):
-        scene = abd.Scene()
-        scene.add_body("link", proxy=True, mass=1.0, inertia=(1, 1, 1), repeat={"count": (count, 1, 1), "step": (1, 0, 0)})
-        if linked:
-            ends = {"parent": "link_0_0_0", "child": "link_1_0_0", "anchor": (1, 0, 0), "repeat": {"count": (count - 1, 1, 1)}}
-            scene.add_hinge("hinge", axis=(0, 1, 0), **ends)
-        return scene.compile()
-
-    assert [backends.is_small(boxes(count, False)) for count in (128, 129)] == [True, False]
-    assert [backends.is_small(boxes(count, True)) for count in (8 + 120 * 8, 9 + 120 * 8)] == [True, False]
-
-
-def test_worlds_are_small_as_their_largest_one_is():
-    """Up to 1,024 bodies in all; a scene without copies up to 128."""
-
-    def boxes(count, worlds):
-        scene = abd.Scene()
-        scene.add_body("box", proxy=True, mass=1.0, inertia=(1, 1, 1), repeat={"count": (count, 1, 1), "step": (1, 0, 0)})
-        return scene.replicate(worlds).compile()
-
-    assert [backends.is_small(boxes(*each)) for each in ((128, 8), (128, 9), (129, 2))] == [True, False, False]

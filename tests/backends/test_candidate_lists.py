@@ -7,12 +7,11 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import warp as wp
-from contact_models import ARRANGEMENTS, D_HAT, as_model, random_path, scene, states
-from contact_on_device import Kernels, clear_of_the_plane, upload_path
-from on_device import DEVICE, NAME, assert_close, flags, pose_of
+from contact_models import D_HAT, random_path, scene, states
+from contact_on_device import upload_path
+from on_device import DEVICE, NAME
 
 import abd
-from abd.backends.warp.iterate import Iterate
 from abd.backends.warp.terms.candidates import Candidates
 from abd.contact.candidates import contacts, find_candidates
 from abd.contact.pair_law import PairLaw
@@ -21,7 +20,6 @@ from abd.contact.path import standing
 from abd.contact.surfaces import Surfaces
 from abd.errors import StepFailure
 from abd.potentials import contact
-from cuda_kernels.parallel import counting, scans
 
 pytestmark = pytest.mark.device
 
@@ -35,11 +33,6 @@ def rows(found: Candidates) -> np.ndarray:
     """(count, 5) bodies and primitives of the candidates, in their order."""
     items = DEVICE.read(found.items, found.count).reshape(-1, 4)
     return np.column_stack([found.pair_list()[items[:, 0]], items[:, 1:]])
-
-
-def slack_of(found: Candidates) -> float:
-    """Motion that a list still covers [m]."""
-    return float(DEVICE.read(found.slack)[0])
 
 
 def largest_motion(path) -> float:
@@ -88,142 +81,6 @@ def test_a_renewed_list_misses_nothing_and_keeps_what_it_can(seed):
     assert kept > 0 and searched > 0 and named > 10
 
 
-@pytest.mark.parametrize("seed", [0, 2, 3])
-def test_a_renewal_carries_what_is_known_of_kept_pairs(seed):
-    """Energies as if all were evaluated anew, gaps as they were known, or bounds of them."""
-    model = scene([0, 1, 2, 0, 1], states(5, seed, 0.8), radius=np.array([0.0, 0.01, 0.02, 0.0, 0.005]))
-    path, q = random_path(model, seed, 0.05, 0.05), model.bodies.q
-    for values in (path.dp, path.w, path.S):
-        values[2:] *= 1e-3
-    kernels = Kernels(model, standing(q))
-    kernels.path = upload_path(path)
-    contacts, found = kernels.contacts, kernels.contacts.candidates
-    kernels.energies(q)
-    everyone, limits = np.zeros(5, int), np.ones(1)
-    limit = kernels.safe(everyone, limits)
-    before = contacts.arrays("current")
-    # what a trial leaves: lower bounds of gaps that are not active
-    gap = DEVICE.read(before[1], found.count)
-    known = dict(
-        zip(map(tuple, rows(found).tolist()), np.where(gap > 1.0, 1.0 + 0.9 * (gap - 1.0), gap), strict=True)
-    )
-    DEVICE.write(before[1], np.array(list(known.values())))
-    found.renew(kernels.path, largest_motion(path), *unlimited(5))
-    kept = DEVICE.read(found.kept, found.pair_count) >= 0
-    assert kept.any() and not kept.all()
-    contacts.carry(pose_of(q), before)
-    energy, gap, parts = (DEVICE.read(values, found.count) for values in contacts.arrays("current"))
-    safe = kernels.safe(everyone, limit, proven=True)
-    of_pair = DEVICE.read(found.items, found.count).reshape(-1, 4)[:, 0]
-    kernels.energies(q)
-    anew = [DEVICE.read(values, found.count) for values in contacts.arrays("current")]
-    np.testing.assert_array_equal(energy, anew[0])
-    np.testing.assert_array_equal(parts, anew[2])
-    expected = [
-        known[row] if kept[k] else g
-        for row, k, g in zip(map(tuple, rows(found).tolist()), of_pair, anew[1], strict=True)
-    ]
-    np.testing.assert_array_equal(gap, expected)
-    assert (gap != anew[1]).any()
-    np.testing.assert_array_equal(safe, kernels.safe(everyone, limit))
-
-
-def test_the_order_does_not_depend_on_how_the_list_came_about():
-    """Pairs by their bodies, candidates by the trees of the meshes: the same after many renewals as in a new list."""
-    model = scene([0, 1, 2, 0, 1, 0], states(6, 4, 0.8))
-    walked = Candidates(model, DEVICE, PairLaw(model))
-    limits = unlimited(6)
-    for turn in range(6):
-        path = random_path(model, turn, 0.02, 0.01)
-        walked.cover(upload_path(path), largest_motion(path), *limits)
-        model = moved(model, path.state(1.0))
-    path = upload_path(random_path(model, 50, 0.02, 0.01))
-    walked.forget()
-    fresh = Candidates(model, DEVICE, PairLaw(model))
-    for found in (walked, fresh):
-        found.build(path, *limits)
-    assert walked.travel != fresh.travel
-    np.testing.assert_array_equal(rows(walked), rows(fresh))
-    pairs = fresh.pair_list()
-    assert fresh.count > 50 and (np.lexsort(pairs.T[::-1]) == np.arange(len(pairs))).all()
-
-
-def test_a_step_forgets_the_lists_of_the_steps_before():
-    """Or a resumed run would differ from one that went on."""
-    model = clear_of_the_plane(0)
-    found = Candidates(model, DEVICE, PairLaw(model))
-    path, limits = upload_path(standing(clear_of_the_plane(0).bodies.q)), unlimited(4)
-    found.build(path, *limits)
-    found.build(path, *limits)
-    kept = DEVICE.read(found.kept, found.pair_count)
-    assert (kept == np.arange(found.pair_count)).all()
-    found.forget()
-    assert found.cover(path, 0.0, *limits)
-    assert (DEVICE.read(found.kept, found.pair_count) == -1).all()
-
-
-def test_a_scene_at_rest_needs_a_short_list():
-    model = clear_of_the_plane(0)
-    found, limits = Candidates(model, DEVICE, PairLaw(model)), unlimited(4)
-    found.margin = 0.5
-    path = upload_path(standing(model.bodies.q))
-    found.cover(path, 0.0, *limits)
-    at_rest, slack = found.count, slack_of(found)
-    found.forget()
-    found.cover(path, 10.0, *limits)
-    assert slack == model.settings.d_hat < slack_of(found) == 0.5
-    assert at_rest < found.count
-
-
-def test_bodies_that_are_done_are_left_alone():
-    """Their candidates keep energies and gaps, stop nobody, and add nothing; those with another body still count."""
-    model = clear_of_the_plane(0)
-    q = model.bodies.q
-    path = random_path(model, 1, 0.3, 0.3)
-    kernels, everything = Kernels(model, path), Kernels(model, path)
-    expected, complete = everything.linearized(q)
-    i, j = next((i, j) for i in range(3) for j in range(i + 1, 3) if complete[i, j].any())
-    third = 3 - i - j
-    kernels.contacts.done, done = flags(4, i, j)
-    island, alpha = unlimited(4)
-    for one in (kernels, everything):
-        one.energies(q)
-        one.contacts.times_of_impact(one.path, island, alpha, DEVICE.zeros(4, wp.float64))
-        end = pose_of(path.state(1.0))
-        one.contacts.evaluate(Iterate(end, end, along=(island, alpha)), "trial")
-    found = kernels.contacts.candidates
-    bodies = rows(found)[:, :2]
-    aside = done[bodies].all(axis=1)
-    assert 0 < aside.sum() < len(aside)
-    for k in (0, 2, 1):  # energies, parts, gaps
-        now, trial, other = (
-            DEVICE.read(one.contacts.arrays(slot)[k], found.count)
-            for one, slot in ((kernels, "current"), (kernels, "trial"), (everything, "trial"))
-        )
-        np.testing.assert_array_equal(trial[aside], now[aside])
-        np.testing.assert_array_equal(trial[~aside], other[~aside])
-    assert (other[aside] != now[aside]).any()
-    alone, limits = everything.times_of_impact(), (np.zeros(4, int), np.ones(1))
-    assert 1.0 > kernels.safe(*limits)[0] >= alone[~aside].min()
-    kernels.contacts.done, _ = flags(4, *range(4))
-    assert kernels.safe(*limits)[0] == 1.0 > everything.safe(*limits)[0]
-    kernels.contacts.done, done = flags(4, i, j)
-    gradient, H = kernels.linearized(q)
-    assert not gradient[done].any() and not H[i, j].any()
-    assert_close(gradient[~done], expected[~done])
-    assert_close(H[~done][:, ~done], complete[~done][:, ~done])
-    assert_close(H[third, [i, j]], complete[third, [i, j]])
-
-
-def test_long_runs_are_cut_and_joined():
-    """More candidates than one thread adds up; that their sum is right is tested with all arrangements."""
-    model = as_model(ARRANGEMENTS["boxes face to face"])
-    kernels = Kernels(model, standing(model.bodies.q))
-    kernels.linearized(model.bodies.q)
-    reduction = kernels.contacts.reduction
-    assert kernels.contacts.candidates.count > reduction.run and reduction.run_count > reduction.pairs == 1
-
-
 def test_a_list_without_room_is_refused():
     simulation = abd.Simulation("box_stack", device=NAME)
     simulation.step()
@@ -235,20 +92,3 @@ def test_a_list_without_room_is_refused():
         assert raised.value.reason == "candidates"
     found.most_bytes = 1 << 30
     assert simulation.step().converged
-
-
-def test_counts_beyond_32_bits_are_told():
-    """Offsets would wrap around; the total that decides on room does not, and nothing is launched over it."""
-    counts, sizes = DEVICE.upload(np.full(10_000, 2**20), wp.int32), DEVICE.upload([7, 10_000], wp.int32)
-    sums, before, offsets = DEVICE.zeros(40, wp.int64), DEVICE.zeros(40, wp.int32), DEVICE.zeros(10_001, wp.int32)
-    totals, found = DEVICE.upload([0, 5, 0], wp.int64), DEVICE.upload([9, 9, 9], wp.int32)
-    for which, kind, room in ((1, 0, 2**31 - 1), (0, 1, 7 * 2**20), (0, 2, 7 * 2**20 - 1)):
-        lanes = DEVICE.lanes(32)
-        DEVICE.launch(counting.chunk_totals, 40 * lanes, lanes, counts, sizes, which, 256, sums)
-        DEVICE.launch(
-            counting.settle_total, lanes, lanes, sizes, which, 256, sums, kind, room, before, offsets, totals, found
-        )  # fmt: skip
-        DEVICE.launch(scans.offset_chunks, 40 * lanes, lanes, counts, sizes, which, 256, before, offsets)
-    assert DEVICE.read(totals).tolist() == [10_000 * 2**20, 7 * 2**20, 7 * 2**20]
-    assert DEVICE.read(found).tolist() == [0, 7 * 2**20, 0]
-    assert DEVICE.read(offsets, 8).tolist() == [k * 2**20 for k in range(8)]

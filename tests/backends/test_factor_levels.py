@@ -6,15 +6,13 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import warp as wp
-from block_systems import System, chain, cube, net, random_pairs, random_tree, star_of_chains
+from block_systems import System, chain, net, random_pairs, random_tree, star_of_chains
 from on_device import NAME
 
 from abd.backends.device.device import EMULATED, Device
 from abd.backends.device.graphs import Graphs
-from abd.backends.linear import factor_schedules
 from abd.backends.linear.cholesky import Cholesky
 from abd.backends.linear.elimination import Elimination
-from abd.backends.linear.factor_schedules import THREADS_EMULATED, longest_chain
 from abd.errors import StepFailure
 
 pytestmark = pytest.mark.device
@@ -43,36 +41,6 @@ def test_factor_and_solves(wide, graph):
     system = System(wide, n, pairs, pairs[1::3], pairs[::2, ::-1], seed=n)
     exact = system.dense()
     assert np.abs(system.solve(system.solver("direct")) - exact).max() <= 1e-11 * np.abs(exact).max()
-
-
-def test_threads_take_turns(monkeypatch):
-    """However many there are: the same bits."""
-    n, pairs = GRAPHS["net"]
-    solutions = []
-    for threads in (1, 7, THREADS_EMULATED):
-        monkeypatch.setattr(factor_schedules, "THREADS_EMULATED", threads)
-        system = System(Device(EMULATED), n, pairs)
-        solutions.append(system.solve(system.solver("direct")))
-    np.testing.assert_array_equal(solutions, solutions[:1] * 3)
-
-
-def test_no_order_of_threads_changes_a_bit():
-    n, pairs = GRAPHS["full"]
-    found = [(s := System(Device(name), n, pairs)).solve(s.solver("direct")) for name in (EMULATED, f"{EMULATED}:5")]
-    np.testing.assert_array_equal(*found)
-
-
-def test_islands_that_are_done_keep_their_rows(wide):
-    """One of two nets is done: its part of the factor and the solution stays, the other's is solved."""
-    n, pairs = 32, np.concatenate([net(4, 4), 16 + net(4, 4)])
-    system = System(wide, n, pairs)
-    solver = system.solver("direct")
-    before = system.solve(solver)
-    wide.write(solver.solver.islands.done, (np.arange(n) < 16).astype(np.int32))
-    system.gradient *= 2.0
-    after = system.solve(solver)
-    np.testing.assert_array_equal(after[:16], before[:16])
-    np.testing.assert_allclose(after[16:], 2.0 * before[16:], rtol=0, atol=1e-12 * np.abs(before).max())
 
 
 def test_failed_pivots_are_told(wide):
@@ -115,24 +83,3 @@ def test_a_record_serves_any_pattern(wide):
         exact = system.dense()
         np.testing.assert_allclose(wide.read(x), exact, rtol=0, atol=1e-11 * np.abs(exact).max())
     assert (graphs.recorded, graphs.dropped) == (1, 0) and len(levels) == len(patterns)
-
-
-def test_products_are_those_of_the_dense_factor():
-    n = 70
-    e = Elimination(n, *random_pairs(n, 400, seed=9).T, in_ranges=False)
-    pattern, products = e.fill()
-    row, column = pattern["row"], pattern["column"]
-    place = {(j, i): s for s, (j, i) in enumerate(zip(row, column, strict=True))}
-    assert len(products["left"]) == e.products
-    for s, (j, i) in enumerate(zip(row, column, strict=True)):
-        mine = slice(products["starts"][s], products["starts"][s + 1])
-        common = [k for k in range(j) if (k, j) in place and (k, i) in place]
-        assert products["left"][mine].tolist() == [place[k, j] for k in common]
-        assert products["right"][mine].tolist() == [place[k, i] for k in common]
-
-
-def test_no_chain_of_products_is_long():
-    """A cube of a thousand boxes, whose serial factor would take 25,000 of them in one thread."""
-    n, pairs = 1000, cube(10)
-    assert longest_chain(Elimination(n, *pairs.T, in_ranges=False)) < 500
-    assert longest_chain(Elimination(5000, *chain(5000).T, in_ranges=False)) < 50

@@ -22,52 +22,6 @@ def numbering(bodies: int, ties) -> Numbering:
     return out
 
 
-def pairs_of(*pairs) -> np.ndarray:
-    return np.array(pairs, dtype=int).reshape(-1, 2)
-
-
-def test_joints_and_near_bodies_form_islands():
-    islands = numbering(6, [(1, 0), (3, 2)])
-    assert islands.renumber(np.ones(6, bool), pairs_of((2, 4)))
-    np.testing.assert_array_equal(islands.host, [0, 0, 1, 1, 1, 2])
-    assert islands.count == 3
-
-
-def test_what_does_not_move_ties_nothing_together():
-    """Two boxes on one floor (body 0), a third one hinged to it, and a wall that nobody touches (body 4)."""
-    islands = numbering(5, [(3, 0)])
-    mobile = np.array([False, True, True, True, False])
-    islands.renumber(mobile, pairs_of((1, 0), (2, 0)))
-    assert len(set(islands.host[1:4])) == islands.count == 3
-    assert islands.host[0] == islands.host[4] == islands.host[1]
-
-
-def test_a_held_child_stays_with_its_parent():
-    """It counts the energy of the joint, which belongs to the parent's island."""
-    islands = numbering(3, [(2, 1)])
-    islands.renumber(np.array([True, True, False]), pairs_of())
-    assert islands.host[2] == islands.host[1] != islands.host[0]
-
-
-def test_islands_are_new_only_if_something_changed():
-    islands = numbering(4, [(1, 0)])
-    mobile = np.ones(4, bool)
-    assert islands.renumber(mobile, pairs_of((2, 3)))
-    before = islands.host
-    assert not islands.renumber(mobile, pairs_of((2, 3)))
-    assert islands.host is before
-    assert islands.renumber(mobile, pairs_of((2, 3), (1, 2)))
-    np.testing.assert_array_equal(islands.host, [0, 0, 0, 0])
-    np.testing.assert_array_equal(islands.carry(before, np.array([0.25, 0.5]), np.minimum), [0.25])
-    np.testing.assert_array_equal(islands.carry(before, np.array([True, False]), np.logical_and), [False])
-
-
-def test_whole_islands():
-    islands = numbering(4, [(1, 0), (3, 2)])
-    islands.renumber(np.ones(4, bool), pairs_of())
-    np.testing.assert_array_equal(islands.whole(np.array([True, True, True, False])), [True, False])
-
-
 def two_worlds_apart(first: bool = True, second: bool = True, **solver) -> abd.Scene:
     """A box that hits the floor hard, spinning, and far from it one that falls freely."""
     settings = {"dt": DT, "contact_stiffness": 1e9, "d_hat": 1e-3, **solver}

@@ -1,24 +1,11 @@
 """`abd bench`: what its tables and JSON hold, and that watching a device changes nothing."""
 
-import ast
 import json
 
-import numpy as np
 import pytest
-import warp as wp
-from on_device import NAME
 from test_cli import FALL
-from tool import TOOLS
 
-import abd
-from abd.backends.device.device import Device
-from abd.backends.device.watching import operations
-from abd.backends.device.watching.launches import Launches, moved
 from abd.cli import main
-from abd.commands import bench, profile
-from abd.scene.files.find import shipped_scenes
-from cuda_kernels.linear.couplings import Coupling
-from cuda_kernels.parallel import ceilings, sums
 
 
 @pytest.fixture
@@ -58,89 +45,3 @@ def test_a_failed_scene_is_told_beside_its_row(fall, capsys):
     assert main(["bench", fall, "--device", "cpu", "--steps", "2", *failing]) == 1
     assert "stopped after 0 steps: not_converged" in capsys.readouterr().out
     assert main(["bench", "no_such_scene"]) == 2
-
-
-@pytest.mark.parametrize("device", [NAME, "numpy"])
-def test_profile_lists_stages_and_kernels(fall, capsys, device):
-    assert main(["bench", fall, "--device", device, "--steps", "2", "--profile", "--json"]) == 0
-    (row,) = json.loads(capsys.readouterr().out)["rows"]
-    found = row["profile"]
-    recorded = device != "numpy"
-    stages = {"start", "iterations"} if recorded else {"start", "assembly", "linear solve", "collision", "line search"}
-    assert stages <= set(found["stages"])
-    assert sum(found["stages"].values()) <= found["ms"]
-    text = profile.text(found, shown=5)
-    assert all(stage in text for stage in stages) and "rest" in text
-    if device == "numpy":
-        assert found["kernels"] == [] and found["ceilings"] is None
-        return
-    kernels = {kernel["name"]: kernel for kernel in found["kernels"]}
-    assert kernels["contact.contact_energies"]["bytes"] > 0
-    assert kernels["host: read"]["calls"] >= 1
-    assert sum(kernel["ms"] for kernel in found["kernels"]) <= found["ms"]
-    assert found["ceilings"]["copy_bytes_per_second"] > 1e8 and found["ceilings"]["flops_per_second"] > 1e8
-    assert "GB/s" in text and f"{len(kernels) - 5} more" in text
-
-
-def test_watching_changes_no_bit(fall, device):
-    watched, alone = (abd.Simulation(fall, device=device) for _ in range(2))
-    launches = Launches(watched.backend.device)
-    with launches:
-        watched.step()
-    assert watched.backend.device.observer is None
-    alone.step()
-    assert watched.stepper.q.tobytes() == alone.stepper.q.tobytes()
-    count = sum(work.calls for work in launches.works())
-    watched.step()
-    assert sum(work.calls for work in launches.works()) == count
-
-
-def test_bytes_count_every_array_once(device):
-    device = Device(device)
-    blocks = device.zeros((10, 12, 12), wp.float64)
-    factors = device.zeros((10, 12, 12), wp.float64)
-    assert moved((blocks, factors), 10) == 2 * 10 * 144 * 8
-    assert moved((blocks, factors), 4) == 2 * 4 * 144 * 8
-    assert moved((blocks, blocks), 10) == 10 * 144 * 8
-    coupling = Coupling()
-    coupling.row, coupling.blocks = device.zeros(3, wp.int32), device.zeros((3, 12, 12), wp.float64)
-    assert moved((coupling, 1.0), 10) == 3 * 4 + 3 * 144 * 8
-    assert moved((blocks, factors), None) == 2 * 10 * 144 * 8
-    launches = Launches(device)
-    x, y, out = (
-        device.upload(np.ones((5, 12)), wp.float64),
-        device.upload(np.ones((5, 12)), wp.float64),
-        device.zeros(5, wp.float64),
-    )
-    with launches:
-        device.launch(sums.dot_rows, 5, x, y, out)
-        assert device.read(out).tolist() == [12.0] * 5
-    by_name = {work.name: work for work in launches.works()}
-    assert by_name["sums.dot_rows"].bytes == 2 * 5 * 96 + 5 * 8 and by_name["sums.dot_rows"].items == 5
-    assert by_name["host: read"].bytes == 5 * 8
-
-
-def test_counted_kernels_exist():
-    """No count outlives its kernel."""
-    kernels = {
-        node.name
-        for path in (TOOLS.parent / "cuda_kernels").rglob("*.py")
-        for node in ast.parse(path.read_text(encoding="utf-8")).body
-        if isinstance(node, ast.FunctionDef)
-    }
-    assert set(operations.PER_ITEM) | operations.WALKING | operations.FACTORING <= kernels
-
-
-def test_ceilings_copy_and_compute(device):
-    device = Device(device)
-    source, target = device.upload(np.arange(24.0), wp.float64), device.zeros(24, wp.float64)
-    device.launch(ceilings.copy_numbers, 24, source, target)
-    assert device.read(target).tolist() == list(range(24))
-    rows = wp.array(np.full((2, 12), 1.0), dtype=ceilings.row12, device=device.warp)
-    device.launch(ceilings.multiply_add, 2, 0.5, rows)
-    # both chains end at the fixed point 1 / (1 - 0.5)
-    assert np.allclose(device.read(rows), 4.0)
-
-
-def test_shipped_scenes_are_there():
-    assert set(bench.SHIPPED) <= set(shipped_scenes())

@@ -4,15 +4,10 @@ import re
 
 import numpy as np
 import pytest
-from own_joint import EXAMPLE
 from tool import TOOLS
 
 from abd.cli import main
 from abd.io.trajectory import Trajectory
-from abd.joints.custom.custom import CustomType
-from abd.joints.types import ALIASES, TYPES
-from abd.model import WORLD, Joint
-from abd.scene.schema.joint_types import EXAMPLES, traits
 
 ROOT = TOOLS.parent
 README, JOINTS, OWN_JOINTS, RUNS = (
@@ -24,16 +19,6 @@ README, JOINTS, OWN_JOINTS, RUNS = (
 def blocks(language: str, text: str = README) -> list[str]:
     """Code blocks of a language."""
     return re.findall(rf"```{language}\n(.*?)```", text, re.DOTALL)
-
-
-def test_it_is_a_landing_page():
-    assert len(README.splitlines()) <= 200
-
-
-def example(name: str) -> Joint:
-    """A joint of a type with the parameters that it needs."""
-    parameters = {key: EXAMPLES[key] for key in traits(name).needs}
-    return Joint(name, name, 0, WORLD, 0, np.eye(4), np.eye(4), parameters=parameters)
 
 
 def test_the_scene_runs(tmp_path):
@@ -88,39 +73,6 @@ def test_the_joints_run(capsys):
     assert len(capsys.readouterr().out.splitlines()) >= 3
 
 
-def test_the_joint_of_ones_own_is_the_one_that_is_tested():
-    assert blocks("python", OWN_JOINTS)[0].strip() == EXAMPLE.strip()
-
-
-def test_the_table_of_joints_has_all_types_with_their_coordinates():
-    table = JOINTS[JOINTS.index("| type | coordinates |") : JOINTS.index("`enforcement` says")]
-    listed = {}
-    for line in table.splitlines()[2:]:
-        cells = [cell.strip() for cell in line.strip("|").split("|")]
-        if len(cells) == 3:
-            names = [] if cells[1].startswith("none") else cells[1].split(", ")
-            listed |= dict.fromkeys(re.findall(r"`(\w+)`", cells[0]), names)
-    own = {name for name, module in TYPES.items() if isinstance(module, CustomType)}
-    assert set(listed) >= set(TYPES) - own
-    assert set(listed) <= set(TYPES) | set(ALIASES)
-    for name in set(TYPES) - own:
-        assert [one.name for one in TYPES[name].coordinates(example(name))] == listed[name], name
-    for alias in set(listed) & set(ALIASES):
-        assert listed[alias] == listed[ALIASES[alias]]
-
-
-def test_the_files_of_a_run_are_those_of_the_table(tmp_path):
-    out = tmp_path / "run"
-    assert main(["run", "falling_box", "--device", "cpu", "--steps", "1", "--quiet", "--out", str(out)]) == 0
-    table = RUNS[: RUNS.index("The exit status")]
-    assert sorted(path.name for path in out.iterdir()) == sorted(re.findall(r"^\| `(\S+)` \|", table, re.MULTILINE))
-
-
 @pytest.mark.parametrize("target", re.findall(r"\]\(([^)]+)\)|abd run (scenes/\S+)", README))
 def test_what_the_text_points_to_is_there(target):
     assert (ROOT / "".join(target).partition("#")[0]).is_file()
-
-
-def test_ci_runs_the_command_of_the_readme():
-    (command,) = (block.strip() for block in blocks("sh") if "pytest" in block)
-    assert (ROOT / ".ci" / "run").read_text(encoding="utf-8").splitlines()[-1] == command

@@ -12,7 +12,6 @@ from contact_models import (
     D_HAT,
     MESHES,
     NO_MESH,
-    TETRAHEDRON_MESH,
     WIRE_MESH,
     as_model,
     bodies_over_a_plane,
@@ -21,7 +20,6 @@ from contact_models import (
     states,
 )
 
-from abd.contact import candidates as broad_phase
 from abd.contact.candidates import VERTEX_PLANE, contacts, find_candidates
 from abd.contact.pairs import body_pairs
 from abd.contact.path import standing
@@ -34,12 +32,6 @@ from abd.potentials.contact import ContactParameters
 def pair_set(model: Model) -> set[tuple[int, int]]:
     pairs = body_pairs(model)
     return set(zip(pairs.i.tolist(), pairs.j.tolist(), strict=True))
-
-
-def test_pairs_have_a_dynamic_body_first():
-    kinds = np.array([Kind.STATIC, Kind.DYNAMIC, Kind.KINEMATIC, Kind.DYNAMIC, Kind.STATIC])
-    model = scene([BOX_MESH] * 5, states(5, 0, 1.0), kind=kinds)
-    assert pair_set(model) == {(1, 0), (1, 2), (1, 3), (1, 4), (3, 0), (3, 2), (3, 4)}
 
 
 def test_pairs_need_two_surfaces():
@@ -102,14 +94,6 @@ def test_everything_in_reach_is_listed_once_and_in_order():
     assert found == expected
 
 
-def test_tables_larger_than_one_block_give_the_same_list(monkeypatch):
-    model = scene([BOX_MESH, TETRAHEDRON_MESH, WIRE_MESH], states(3, 2, 0.3))
-    arguments = model, Surfaces.of(model), body_pairs(model), standing(model.bodies.q), D_HAT
-    whole = rows(find_candidates(*arguments))
-    monkeypatch.setattr(broad_phase, "_TABLE", 7)
-    assert rows(find_candidates(*arguments)) == whole and len(whole) > 20
-
-
 @pytest.mark.parametrize("seed", range(4))
 def test_nothing_near_is_missed_along_a_path(seed):
     """Whatever comes within d_hat anywhere on an arc is on the list; a half-space is among the bodies."""
@@ -160,14 +144,6 @@ def test_half_space_candidates():
         ContactParameters(1e6, D_HAT),
     )
     assert np.all(elements.f_i[:, 2] < 0) and not np.any(elements.f_j) and not np.any(elements.Y_j)
-
-
-def test_no_pairs_give_no_candidates():
-    model = scene([BOX_MESH], states(1, 0, 1.0))
-    surfaces, pairs = Surfaces.of(model), body_pairs(model)
-    found = find_candidates(model, surfaces, pairs, standing(model.bodies.q), D_HAT)
-    x = contacts(model, surfaces, pairs, found)
-    assert len(found) == 0 and len(contact.energy(x.positions(model.bodies.q), x, ContactParameters(1.0, D_HAT))) == 0
 
 
 # the loose points of "rods and points" are left out by ipctk's broad phase

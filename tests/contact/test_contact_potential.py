@@ -65,20 +65,6 @@ def test_sum_gradient_and_hessian_equal_ipctk(name, kind):
     assert_agrees(hessian, reference.hessian, scene.vertices, context=f"{name}, Hessian")
 
 
-def test_scenes_reach_every_case():
-    """Merged duplicates, mollified and plain edge pairs, faces, codimensional edges and points."""
-    kinds, weights, parallel = set(), [], 0
-    for scene in SCENES.values():
-        collisions = Reference(scene, "log").collisions(np.asfortranarray(scene.vertices))
-        for i in range(len(collisions)):
-            kinds.add(type(collisions[i]).__name__)
-            weights.append(collisions[i].weight)
-        contacts, index = scene.contacts()
-        value = mollifier.value(scene.vertices[index], contact.thresholds(contacts))
-        parallel += np.count_nonzero((value < 1) & (contact.closest(scene.vertices[index], contacts).D < D_HAT**2))
-    assert len(kinds) == 4 and max(weights) >= 4 and parallel > 20
-
-
 @pytest.mark.parametrize("kind", BARRIERS)
 def test_half_spaces_by_finite_differences(kind):
     contacts, x = half_space_contacts(0, 20)

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-from unittest.mock import Mock
-
 import numpy as np
 import pytest
 from on_device import NAME
@@ -12,7 +9,6 @@ from on_device import NAME
 import abd
 from abd.contact.pair_law import D_HAT_SHARE, FORCE_SHARE, OwnLaws, PairLaw
 from abd.potentials.barrier import barrier
-from abd.step.own_laws.stiffness import FADING, TIGHT_GAP, ContactStiffness
 
 G = 9.81
 
@@ -75,52 +71,6 @@ def test_the_force_is_one_function_of_the_gap_in_activations(kind, xi):
     assert (forces[0] > 0.0).all()
 
 
-def backend_with(law: PairLaw, pairs: list[tuple[int, int]], gaps: list[float]) -> Mock:
-    """A backend that lists these pairs with these gaps in activations."""
-    backend = Mock(pair_law=law)
-    backend.touch.set_own_laws = lambda own: setattr(law, "own", own)
-    backend.touch.pair_gaps = lambda exact=False: (np.array(pairs), np.array(gaps))
-    return backend
-
-
-def test_only_tight_pairs_get_stiffer():
-    model = boxes().compile()
-    law, stiffness = PairLaw(model), ContactStiffness(model)
-    backend = backend_with(law, [(1, 0), (1, 2)], [0.5 * TIGHT_GAP, 0.5])
-    n = len(model.bodies)
-    backend.islands.host, backend.idle.mobile = np.arange(n) // 3, np.ones(n, dtype=bool)
-
-    def adapt(gap: float) -> np.ndarray | None:
-        """With this gap in the island of bodies 0 to 2, and room in the others."""
-        gaps = np.full(n // 3 + 1, 0.5)
-        gaps[0] = gap
-        backend.iteration.tightness = lambda: (gaps, np.ones(len(gaps)))
-        return stiffness.adapt(backend, gap, 1.0)
-
-    stiffness.begin()
-    for gap in (0.5, 0.4):
-        assert np.flatnonzero(adapt(gap * TIGHT_GAP)).tolist() == [0]
-    assert adapt(0.6 * TIGHT_GAP) is None, "it opens"
-    assert law.own.key.tolist() == law.keys(np.array([0]), np.array([1])).tolist()
-    assert law.own.factor.tolist() == [2.0 * 4.0] and law.own.activation.tolist() == [D_HAT_SHARE * 0.1]
-    given = ContactStiffness(replace(model, settings=replace(model.settings, contact_stiffness=1e6)))
-    assert given.adapt(backend, 1e-6, 0.0) is None
-
-
-def test_factors_fade_in_time_and_pairs_that_part_are_let_go():
-    model = boxes().compile()
-    law, stiffness = PairLaw(model), ContactStiffness(model)
-    i, j = np.array([0, 1, 2]), np.array([1, 2, 3])
-    a = law.regular(i, j)
-    law.own = OwnLaws(law.keys(i, j), np.array([a[0], 0.1 * a[1], 0.1 * a[2]]), np.array([8.0, 1.0, 1.0]))
-    backend = backend_with(law, [(1, 0), (1, 2), (2, 3)], [0.9, 9.0, 11.0])
-    for _ in range(4):
-        stiffness.end(backend, 0.25 * FADING)
-    assert law.own.factor.tolist() == pytest.approx([4.0, 1.0]), "the last one is beyond its common activation"
-    stiffness.end(backend, 3.0 * FADING)
-    assert law.own.key.tolist() == law.keys(i[1:2], j[1:2]).tolist()
-
-
 @pytest.mark.parametrize("ratio", [1e3, 1e6])
 def test_heavy_bodies_rest_on_light_ones(ratio):
     scene = abd.Scene(solver={"dt": 0.01})
@@ -133,24 +83,3 @@ def test_heavy_bodies_rest_on_light_ones(ratio):
         report = simulation.step()
     assert report.min_gap > 1e-3 * D_HAT_SHARE * 0.1
     assert abs(simulation.stepper.q[2, 2] - start) < 2e-4
-
-
-def test_a_step_that_a_search_shortened_blocks_nothing():
-    """Contacts that are too stiff shorten steps, too: stiffened for it, they would be so for ever."""
-    scene = abd.Scene(solver={"dt": 0.01})
-    scene.add_body("ground", box=(2.0, 2.0, 0.2), kind="static", position=(0.0, 0.0, -0.1))
-    scene.add_body("cube", box=(0.1, 0.1, 0.1), position=(0.0, 0.0, 0.051), velocity=(0.0, 0.0, -0.02))
-    simulation = abd.Simulation(scene, device=NAME)
-    iteration = simulation.stepper.backend.iteration
-    run, shortened = iteration.run, []
-
-    def watched(progress):
-        status = run(progress)
-        if status.trials > 1 and status.moving:
-            shortened.append(status.least)
-        return status
-
-    iteration.run = watched
-    for _ in range(10):
-        simulation.step()
-    assert shortened and max(shortened) == 1.0

@@ -20,8 +20,6 @@ from abd.contact.topology import Topology
 from abd.model import Model
 from abd.potentials import contact
 
-EPS = 1e-5
-
 
 def local(model: Model) -> Model:
     """The model with contact at local minima; only meshes without loose parts are closed."""

@@ -6,7 +6,6 @@ from math import cos, pi, sin, sqrt
 
 import numpy as np
 import pytest
-from executors import pair, step_both
 from on_device import NAME
 
 import abd
@@ -83,15 +82,6 @@ def test_a_ball_rests_on_a_slope_below_the_angle_of_rolling(device):
         else:
             expected = 5.0 / 7.0 * G * (np.sin(angle) - np.cos(angle) * c / R)
             assert (x[-1] - 2 * x[39] + x[19]) / 0.04 == pytest.approx(expected, rel=0.01)
-
-
-def test_the_recorded_iteration_resists_the_same():
-    motion = {"velocity": (1.0, 0.0, 0.0), "angular_velocity": (0.0, 1.0 / R, 5.0)}
-    direct, recorded = pair(ball(2e-3, 2e-3, **motion))
-    for _ in range(8):
-        step_both(direct, recorded, within=1e-9)
-    slower = recorded.bodies["ball"]
-    assert slower.linear_velocity[0] < 1.0 and slower.angular_velocity[2] < 5.0
 
 
 def test_pairs_take_their_own_coefficients_or_the_geometric_means():

@@ -6,13 +6,9 @@ from math import atan, cos, degrees, sin
 
 import numpy as np
 import pytest
-from executors import pair, step_both
 from on_device import NAME
 
 import abd
-from abd.potentials.sticking import Anchors, kept
-
-EPS = 1e-5
 
 
 def on_slope(
@@ -47,39 +43,11 @@ def follow(simulation: abd.Simulation, steps: int, along: np.ndarray) -> np.ndar
     return np.array([(simulation.step(), simulation.bodies["box"].position @ along)[1] for _ in range(steps)])
 
 
-def test_a_contact_takes_the_share_of_the_nearest_one_of_its_bodies():
-    share = np.array([[1.0, 0.0, 0.0], [0.0, 0.5, 0.0], [0.3, 0.0, 0.0]])
-    none = np.zeros(4, dtype=np.int32)
-    anchors = Anchors(np.array([4, 4, 9]), none[:3], np.array([[0.0, 0.0, 0.0], [1.0, 0.0, 0.0], [0.0, 0.0, 0.0]]), share)
-    up = np.tile([0.0, 0.0, 1.0], (4, 1))
-    points = np.array([[0.4, 0, 0], [0.6, 0, 0], [7.0, 0, 0], [0, 0, 0]])
-    found = anchors.found(np.array([4, 4, 9, 5]), none, points, up)
-    np.testing.assert_array_equal(found, [share[0], share[1], share[2], np.zeros(3)])
-    assert not anchors.found(np.array([4, 4, 9, 5]), none + 1, points, up).any(), "arms have their own"
-
-
-def test_a_share_turns_into_the_tangent_plane_and_keeps_its_size_unless_it_is_steep():
-    share = np.array([[0.8, 0.0, 0.0]])
-    none = np.zeros(1, dtype=np.int32)
-    anchors = Anchors(np.array([1]), none, np.zeros((1, 3)), share)
-    for angle, size in ((0.3, 0.8), (1.4, 0.8 * cos(1.4))):
-        n = np.array([[-sin(angle), 0.0, cos(angle)]])
-        found = anchors.found(np.array([1]), none, np.zeros((1, 3)), n)[0]
-        assert found @ n[0] == pytest.approx(0.0, abs=1e-15)
-        assert np.linalg.norm(found) == pytest.approx(size)
-
-
-def test_what_is_kept_is_no_more_than_eps_and_turns_with_the_bodies():
-    stretch = EPS * np.array([[0.4, 0.0, 0.0], [3.0, 0.0, 0.0]])
-    up, spin = np.tile([0.0, 0.0, 1.0], (2, 1)), np.array([0.0, 0.5 * np.pi])
-    np.testing.assert_allclose(kept(stretch, EPS, up, spin), [[0.4, 0.0, 0.0], [0.0, 1.0, 0.0]], atol=1e-15)
-
-
 @pytest.mark.device
 @pytest.mark.parametrize("contact_set", ["minima", "ipc"])
 @pytest.mark.parametrize("floor", [0, 7])
 def test_a_box_near_the_angle_of_friction_stays(floor, contact_set):
-    """`tools/impacts.py` has it for 100 s. Contacts with edges of the floor come and go while springs take their load."""
+    """Contacts with edges of the floor come and go while springs take their load."""
     scene, downhill = on_slope(0.95, floor=floor, solver={"contact_set": contact_set})
     places = follow(abd.Simulation(scene, device=NAME), 150, downhill)
     assert np.ptp(places[20:]) < 1e-7
@@ -119,17 +87,6 @@ def test_a_continued_run_holds_as_the_one_that_went_on(integrator):
         went_on.step()
         continued.step()
     np.testing.assert_array_equal(continued.state.q.numpy(), went_on.state.q.numpy())
-
-
-def test_the_recorded_iteration_remembers_the_same():
-    scene, _ = on_slope(0.95, floor=3)
-    direct, recorded = pair(scene)
-    for _ in range(10):
-        step_both(direct, recorded, within=1e-9)
-    one, other = (each.stepper.backend.friction.read_anchors() for each in (direct, recorded))
-    assert len(one) >= 4
-    np.testing.assert_array_equal(one.key, other.key)
-    np.testing.assert_allclose(one.share, other.share, atol=1e-6)
 
 
 @pytest.mark.device

@@ -2,16 +2,15 @@
 
 from pathlib import Path
 
+import beside_mujoco as robots
 import numpy as np
 import pytest
 from robot_samples import SAMPLES, write_sample
-from tool import load_tool
 
 import abd
 from abd.cli import main
 
 pytest.importorskip("mujoco")
-robots = load_tool("peers/robots")
 
 FIXTURES = Path(__file__).resolve().parents[3] / "shared" / "fixtures"
 ROBOTS = {

@@ -8,7 +8,7 @@ from exported_run import FRAMES, poses
 
 from abd.export import obj
 from abd.export.formats import ExportError, export
-from abd.export.scenery import Scenery, turned_from_z
+from abd.export.scenery import Scenery
 from abd.export.whole import WholeMesh
 from abd.io.trajectory import Trajectory
 
@@ -59,20 +59,6 @@ def test_obj_replaces_its_own_folder_and_no_other(folder, tmp_path):
     with pytest.raises(ExportError, match="not a folder of an earlier export"):
         export(folder, "obj", other)
     assert [item.name for item in other.iterdir()] == ["thesis.tex"]
-
-
-@pytest.mark.parametrize("places", [0, 3, 9])
-def test_vertex_lines_are_the_numbers(places):
-    rng = np.random.default_rng(places)
-    vertices = np.concatenate([rng.normal(size=(50, 3)) * 10.0 ** rng.integers(-4, 4, (50, 1)), [[0.0, -0.0, 1.0]]])
-    lines = obj.vertex_lines(vertices, places).decode().splitlines()
-    found = np.array([[float(word) for word in line.split()[1:]] for line in lines])
-    assert np.abs(found - vertices).max() <= 0.5000001 * 10.0**-places
-    expected = [
-        " ".join(f"{x:.{places}f}".replace("-0." + "0" * places, "0." + "0" * places) for x in row) for row in vertices
-    ]
-    if places:
-        assert [" ".join(line.split()[1:]) for line in lines][:50] == expected[:50]
 
 
 def test_vertices_far_beyond_the_digits_are_an_error():
@@ -171,23 +157,3 @@ def test_one_mesh_of_few_triangles_where_balls_are_many(folder):
             coarse.mapped(poses)[slice(*coarse.vertex_starts[ball : ball + 2])] - poses[ball, :3, 3], axis=1
         )
         np.testing.assert_allclose(radius, 0.1, rtol=1e-4)
-
-
-def test_portions_by_frames_and_by_things_are_the_same(folder):
-    with Trajectory(folder) as trajectory:
-        scenery = Scenery(trajectory)
-        whole = scenery.poses(0, FRAMES)
-        assert whole.shape == (FRAMES, len(scenery), 4, 4)
-        by_frames = np.concatenate([poses for _, poses in scenery.by_frames(most=128 * 20)])
-        by_things = np.concatenate([poses for _, poses in scenery.by_things(most=128 * 20)], axis=1)
-        assert (by_frames == whole).all() and (by_things == whole).all()
-
-
-def test_rotations_from_z():
-    rng = np.random.default_rng(2)
-    direction = np.concatenate([rng.normal(size=(50, 3)), np.diag([1.0, 1.0, -1.0]), [[1e-9, 0.0, -1.0]]])
-    direction /= np.linalg.norm(direction, axis=1, keepdims=True)
-    R = turned_from_z(direction)
-    np.testing.assert_allclose(R[:, :, 2], direction, atol=1e-8)
-    np.testing.assert_allclose(np.swapaxes(R, 1, 2) @ R, np.broadcast_to(np.eye(3), R.shape), atol=1e-8)
-    assert (np.linalg.det(R) > 0.0).all()

@@ -10,7 +10,6 @@ import pytest
 import trimesh
 from exported_run import FRAMES, poses, rope_ends
 
-from abd.export import glb
 from abd.export.formats import export
 from abd.rotations import polar
 
@@ -119,18 +118,6 @@ def test_marker_hangs_on_its_body(contents):
     document, _ = contents
     cylinder = next(node for node in document["nodes"] if node.get("name") == "cylinder")
     assert [document["nodes"][child]["name"] for child in cylinder["children"]] == ["joint pivot"]
-
-
-def test_quaternions_are_those_of_scipy_and_go_on_without_a_jump():
-    from scipy.spatial.transform import Rotation
-
-    rotations = Rotation.random(200, random_state=1)
-    found = glb.quaternions(rotations.as_matrix())
-    sign = np.sign(np.einsum("ij,ij->i", found, rotations.as_quat()))
-    np.testing.assert_allclose(found * sign[:, None], rotations.as_quat(), atol=1e-14)
-    turning = Rotation.from_rotvec(np.outer(np.linspace(0.0, 20.0, 100), [0.6, 0.0, 0.8]))
-    path = glb._continuous(glb.quaternions(turning.as_matrix()))
-    assert np.abs(np.diff(path, axis=0)).max() < 0.11
 
 
 def test_colours_are_shared_materials(contents):

@@ -8,7 +8,6 @@ import pytest
 from exported_run import FRAMES, make, poses, rope_ends
 
 from abd.errors import AbdError
-from abd.export import scenery
 from abd.export.formats import ExportError, export
 from abd.optional import required
 
@@ -94,15 +93,6 @@ def test_text_and_package_hold_the_same(folder, tmp_path, stage):
             prims = [one.GetPrimAtPath(f"/World/Bodies/{body}") for one in (stage, other)]
             assert (matrix_at(prims[0], 3) == matrix_at(prims[1], 3)).all()
     assert sorted(item.name for item in tmp_path.iterdir()) == ["run.usd", "run.usda", "run.usdz"]
-
-
-def test_portions_give_the_same_stage(folder, tmp_path, monkeypatch, stage):
-    monkeypatch.setattr(scenery.Scenery.by_things, "__defaults__", (128 * FRAMES * 2,))
-    other = Usd.Stage.Open(str(export(folder, "usd", tmp_path / "small.usdc").path))
-    assert [prim.GetPath() for prim in other.TraverseAll()] == [prim.GetPath() for prim in stage.TraverseAll()]
-    for prim in stage.GetPrimAtPath("/World").GetAllChildren():
-        for child in prim.GetChildren():
-            assert (matrix_at(child, 5) == matrix_at(other.GetPrimAtPath(child.GetPath()), 5)).all()
 
 
 def test_up_axis_follows_gravity(tmp_path):

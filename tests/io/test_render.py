@@ -6,8 +6,6 @@ from dataclasses import replace
 import exported_run
 import numpy as np
 import pytest
-from scipy.spatial import ConvexHull
-from scipy.spatial import Delaunay as Triangulation
 
 import abd
 from abd.api.simulation import Simulation
@@ -16,9 +14,8 @@ from abd.errors import SceneError
 from abd.io.trajectory import Trajectory
 from abd.pictures.camera import Camera, View
 from abd.pictures.cast import Cast, Contacts, Moment, Recorded, of_model
-from abd.pictures.films import Film, Studio, frames_of
+from abd.pictures.films import Film, Studio
 from abd.pictures.rasterizer import Rasterizer
-from abd.pictures.shapes import corner_normals
 from abd.pictures.strokes import Symbols
 from abd.pictures.symbols import symbols
 
@@ -51,13 +48,6 @@ def items(rasterizer: Rasterizer) -> np.ndarray:
     return rasterizer._item.numpy()
 
 
-def polygon_mask(points: np.ndarray, shape: tuple[int, int]) -> np.ndarray:
-    """Samples of a picture within the hull of points (k, 2) in pixels."""
-    rows, columns = (np.indices(shape) + 0.5) / 2.0
-    hull = Triangulation(points[ConvexHull(points).vertices])
-    return hull.find_simplex(np.stack([columns, rows], axis=-1)) >= 0
-
-
 def test_box_is_in_the_middle_above_its_shadow():
     cast, moment = staged(
         {"name": "ground", "half_space": {}}, {"box": (1, 1, 1), "position": (0, 0, 1), "color": (0, 0.6, 0)}
@@ -71,21 +61,6 @@ def test_box_is_in_the_middle_above_its_shadow():
     assert shadow.sum() > 40
     assert np.nonzero(shadow)[0].mean() > rows.mean(), "below the box"
     assert (pixels[0].min(axis=1) > 200).all(), "the sky is bright"
-
-
-def test_maps_are_drawn_as_they_are_with_shear():
-    """The silhouette of a sheared box is the hull of its eight corners."""
-    cast, moment = staged({"box": (1, 0.6, 0.4)})
-    shear = np.array([[1.0, 0.4, -0.2], [0.1, 0.8, 0.3], [0.0, 0.25, 1.2]])
-    moment.transform[0, :3, :3] = shear
-    _, rasterizer = taken(cast, moment, (320, 180))
-    lens = rasterizer.camera.lens(moment)
-    corners = np.array([[x, y, z] for x in (-0.5, 0.5) for y in (-0.3, 0.3) for z in (-0.2, 0.2)]) @ shear.T
-    expected = polygon_mask(lens.seen(corners)[:, :2], (360, 640))
-    shown = items(rasterizer) >= 0
-    assert shown.sum() > 20000
-    # the two may differ along the edge, by a sample
-    assert (shown != expected).sum() < 0.01 * shown.sum()
 
 
 def test_balls_and_capsules_are_round_at_any_size():
@@ -121,15 +96,6 @@ def test_nearer_things_hide_farther_ones_and_back_sides_of_closed_surfaces_are_l
     assert len(front) == 6, "two triangles of each of three sides"
 
 
-def test_what_reaches_behind_the_camera_is_cut_there():
-    floor = {"vertices": [(-50, -50, 0), (50, -50, 0), (50, 50, 0), (-50, 50, 0)], "triangles": [(0, 1, 2), (0, 2, 3)]}
-    cast, moment = staged({"surface": floor, "kind": "static"}, {"box": (0.5, 0.5, 0.5), "position": (0, 0, 1)})
-    _, rasterizer = taken(cast, moment, position=(6.0, 0.0, 1.0), target=(0.0, 0.0, 1.0))
-    shown = items(rasterizer)
-    assert (shown[-10:] >= 0).all(), "the floor reaches below the camera"
-    assert (shown[:60, :20] == -1).all(), "and not above the horizon"
-
-
 def test_translucent_bodies_let_a_share_of_what_is_behind_through():
     cast, moment = staged(
         {"name": "front", "box": (0.1, 2, 2), "position": (1, 0, 0), "color": (1, 0, 0, 0.5)},
@@ -138,14 +104,6 @@ def test_translucent_bodies_let_a_share_of_what_is_behind_through():
     _, rasterizer = taken(cast, moment, azimuth=0.0, elevation=0.0)
     middle = items(rasterizer)[60:120, 120:200]
     assert np.mean(middle < 12) == pytest.approx(0.5, abs=0.01)
-
-
-def test_smooth_surfaces_share_normals_and_edges_do_not():
-    cast, _ = staged({"box": (1, 1, 1)}, {"sphere": {"radius": 1.0, "subdivisions": 3}})
-    box, ball = cast.shapes
-    np.testing.assert_allclose(np.abs(box.normals).max(axis=2), 1.0)
-    points = ball.corners / np.linalg.norm(ball.corners, axis=2, keepdims=True)
-    assert np.einsum("fci,fci->fc", points, corner_normals(ball.corners)).min() > 0.999
 
 
 @pytest.mark.parametrize("azimuth", [-60.0, 10.0, 135.0])
@@ -164,20 +122,6 @@ def test_the_camera_has_everything_in_view(azimuth, elevation):
             (low + corners * (high - low)) @ moment.transform[body, :3, :3].T + moment.transform[body, :3, 3]
         )
         assert (seen[:, 2] > 0).all() and (seen[:, :2] > 0).all() and (seen[:, :2] < SIZE).all()
-
-
-def test_a_frame_without_a_target_is_never_empty():
-    lost = {"box": (0.1, 0.1, 0.1), "position": (0, 0, -1e5)}
-    near = [{"box": (0.5, 0.5, 0.5), "position": (k, 0, 0)} for k in range(5)]
-    huge = {"name": "table", "box": (1e4, 1e4, 1), "kind": "static", "position": (0, 0, -10)}
-    proxies = [{"proxy": True, "mass": 1, "inertia": (1, 1, 1), "position": (k, 0, 0)} for k in (0, 5)]
-    for bodies in ([lost, *near], [huge, *near], proxies, [lost], proxies[:1]):
-        _, rasterizer = taken(*staged(*map(dict, bodies)))
-        assert rasterizer.item_count() > 100, bodies
-    cast, moment = staged(lost, *near)
-    lens = Camera(View(), cast, [moment], SIZE).lens(moment)
-    assert np.linalg.norm(lens.eye) < 30.0, "one that is lost does not make all others tiny"
-    taken(*staged({"half_space": {}, "name": "ground"}, {"box": (1, 1, 1), "position": (0, 0, 2)}))
 
 
 def test_followed_bodies_stay_where_they_are_and_orbits_turn():
@@ -218,23 +162,6 @@ def test_joints_ropes_and_springs_are_drawn_between_their_points(folder):
             )
 
 
-def test_drawing_keys_of_joints():
-    look = {
-        "color": (1, 0, 0), "shaft_length": 2.0, "shaft_radius": 0.03, "draw_frame_c": "arrow", "draw_frame_d": "line",
-        "axis_length": 0.5, "plane_size": 0.7,
-    }  # fmt: skip
-    cast, moment = staged(
-        {"name": "a", "box": (1, 1, 1)},
-        joints=[("hinge", "j", abd.WORLD, "a", {"anchor": (0, 0, 0), "axis": (0, 0, 1), **look})],
-    )
-    drawn = symbols(cast, moment)
-    shaft = drawn.rods[0]
-    np.testing.assert_allclose(np.ptp(shaft, axis=0), (0, 0, 2.0), atol=1e-12)
-    assert drawn.radius[0] == 0.03 and tuple(drawn.rod_colors[0]) == (1, 0, 0, 1)
-    assert len(drawn.arrows) == 3 and len(drawn.rods) == 4 and len(drawn.triangles) == 2
-    np.testing.assert_allclose(np.linalg.norm(np.diff(drawn.arrows, axis=1), axis=2), 0.5)
-
-
 def test_contacts_are_arrows_along_their_forces():
     cast, moment = staged({"name": "a", "box": (1, 1, 1)})
     force = np.array([[0, 0, 10.0], [1e-9, 0, 0]])
@@ -253,15 +180,6 @@ def test_contacts_are_arrows_along_their_forces():
     np.testing.assert_allclose(shafts[:, 1], heads[:, 0])
     assert len(drawn.cones()[0]) == len(drawn.cones()[1]) and len(radius) == 1
     assert len(Symbols.joined([]).rods) == 0
-
-
-def test_films_show_the_frame_that_is_nearest_in_time():
-    time = np.linspace(0.0, 1.0, 101)
-    film = Film(View(), SIZE, fps=10.0)
-    np.testing.assert_array_equal(frames_of(time, film), np.arange(0, 101, 10))
-    assert len(frames_of(time, replace(film, speed=0.5))) == 21
-    np.testing.assert_array_equal(frames_of(time[:1], film), [0])
-    np.testing.assert_array_equal(frames_of(np.array([0.0, 0.5, 1.0]), replace(film, fps=4.0)), [0, 0, 1, 1, 2])
 
 
 def test_pictures_are_the_same_for_any_number_of_threads(folder, monkeypatch):

@@ -3,8 +3,6 @@
 import subprocess
 import sys
 import time
-from dataclasses import replace
-from types import SimpleNamespace
 
 import exported_run
 import numpy as np
@@ -17,7 +15,6 @@ from abd.cli import main
 from abd.io.trajectory import Trajectory
 from abd.pictures.camera import View
 from abd.pictures.cast import Recorded, of_model
-from abd.viewer.page import frames_for
 from abd.viewer.poses import decomposed, from_z, quaternions
 
 viser = pytest.importorskip("viser", reason="needs viser: pip install 'abd-solver[view]'")
@@ -116,48 +113,6 @@ def test_the_player_seeks_follows_and_fills_its_tables(server, folder):
             player.close()
 
 
-def test_a_long_run_is_read_frame_by_frame(server, folder, monkeypatch):
-    from abd.viewer.player import Player
-
-    asked = []
-    with Trajectory(folder) as trajectory:
-        series = trajectory.series
-        monkeypatch.setattr(trajectory, "series", lambda name: (asked.append(name), series(name))[1])
-        run = Recorded(trajectory)
-        player = Player(server, run, View())
-        player.close()
-    assert asked and not any(name.startswith(("/bodies", "bodies")) for name in asked), "poses are never all in memory"
-    large = SimpleNamespace(time=np.arange(100001) * 1e-3, cast=range(10000))
-    assert len(frames_for(large, 30.0)) * 10000 * 40 <= 400 * 2**20
-    small = SimpleNamespace(time=np.arange(101) * 1e-2, cast=range(10))
-    assert len(frames_for(small, 30.0)) == 31
-
-
-def test_a_table_of_very_many_bodies_is_no_burden(server):
-    from abd.viewer.panels import ROWS, Tables
-
-    count = 50_000
-    scene = abd.Scene(gravity=(0, 0, 0))
-    scene.add_body("box", box=(1, 0.5, 0.2))
-    scene.add_body("ground", half_space={})
-    cast, _moment = of_model(scene.compile())
-    names = [*(f"Box {k}" for k in range(count)), "ground"]
-    many = replace(cast, names=names, kind=np.repeat(cast.kind, (count, 1)), plane_bodies=np.array([count]))
-    tables = Tables(server, server.gui.add_tab_group(), many)
-    pose, asked = np.tile(np.eye(4), (len(names), 1, 1)), []
-    began = time.thread_time()
-    for _ in range(20):
-        tables.show(pose, lambda: (asked.append(1), np.zeros((len(names), 4, 4)))[1], lambda g, what: None, True)
-    assert time.thread_time() - began < 1.0
-    shown = tables._bodies.content
-    assert shown.count("<tr>") == ROWS + 1 and f"{count - ROWS} more" in shown and "ground" not in shown
-    tables.filter.value = "box 4711"
-    tables.show(pose, lambda: np.zeros((len(names), 4, 4)), lambda g, what: None, True)
-    assert "Box 4711<" in tables._bodies.content and "Box 47110" not in tables._bodies.content
-    tables.show(pose, lambda: asked.append("too soon"), lambda g, what: None)
-    assert len(asked) == 20, "velocities are read where they are shown"
-
-
 class Watched:
     """A simulation with a `LiveView`, driven by hand; `clients` stands for browsers that look."""
 
@@ -219,56 +174,6 @@ def test_pulling_moves_a_body_to_the_target_and_letting_go_takes_the_force_off(s
     assert sim.loads._entries == [] and live._pull is None
 
 
-def test_contact_forces_are_arrows_once_they_are_asked_for(server, monkeypatch):
-    scene = abd.Scene(solver={"dt": 0.01})
-    scene.add_body("ground", half_space={})
-    two = {"count": (2, 1, 1), "step": (1, 0, 0)}
-    scene.add_body("box", box=(0.4, 0.4, 0.4), density=1000, position=(0, 0, 0.2 + 1e-4), repeat=two)
-    watched = Watched(server, scene)
-    live, read = watched.live, []
-    contacts = watched.sim.contacts
-    monkeypatch.setattr(watched.sim, "contacts", lambda: (read.append(watched.sim.time), contacts())[1])
-    live.pause.value = True
-    watched.live._steps_left = 30
-    watched.step(30)
-    assert not read, "nothing is read while they are off"
-    assert "cones" not in live.stage._beside._handles
-    live.forces.value = True
-    live._show()
-    assert len(read) == 1
-    heads, room = live.stage._beside._handles["cones"]
-    size = np.asarray(heads.batched_scales)[:, 2]
-    found = contacts()
-    used = int((size > 0.0).sum())
-    assert used == (np.linalg.norm(found.force, axis=1) > 0.0).sum() <= room
-    weight = 2 * 0.4**3 * 1000 * 9.81
-    assert found.force[:, 2].sum() == pytest.approx(weight, rel=1e-4), "what the arrows show holds the boxes"
-    feet = np.asarray(live.stage._beside._handles["tubes"][0].batched_positions)[:used]
-    assert (np.abs(feet[:, :2] - found.point[:, :2]) < 1e-5).all(), "they stand on the points and point upwards"
-    live.forces.value = False
-    live._show()
-    assert (np.asarray(heads.batched_scales) == 0.0).all() and len(read) == 1
-
-
-def test_of_many_bodies_those_that_stand_can_be_clicked(server, folder, monkeypatch):
-    from abd.viewer import player as players
-
-    monkeypatch.setattr(players, "CLICKED", 3)
-    with Trajectory(folder) as trajectory:
-        player = players.Player(server, Recorded(trajectory), View())
-        try:
-            handle = next(iter(player.stage.batches.values()))[0]
-            assert handle._impl.click_cb
-            player.speed.value, player.play.value = "0.01", True
-            player._started_or_stopped()
-            assert not handle._impl.click_cb
-            player.play.value = False
-            player._started_or_stopped()
-            assert handle._impl.click_cb
-        finally:
-            player.close()
-
-
 def test_sliders_move_what_drives_aim_at(server):
     scene = abd.Scene(gravity=(0, 0, 0), solver={"dt": 0.01})
     scene.add_body("arm", box=(0.6, 0.1, 0.1), position=(0.3, 0, 0))
@@ -287,24 +192,6 @@ def test_sliders_move_what_drives_aim_at(server):
     slider.value = 30.0
     watched.step(80)
     assert watched.sim.joints["shoulder"].coordinate().value_deg == pytest.approx(30.0, abs=1.0)
-
-
-def test_nothing_is_sent_while_nobody_looks_and_pictures_pay_for_themselves(server):
-    from abd.viewer.live import SHARE
-
-    watched = Watched(server, box_in_space(), looking=False)
-    live = watched.live
-    live.patient = False
-    spent = live.cost
-    watched.step(10)
-    assert live.cost == spent
-    server.get_clients = lambda: {0: object()}
-    began, spent = time.monotonic(), live.cost
-    while time.monotonic() - began < 2.0:
-        watched.step()
-    # one more than what has been paid for is on its way
-    assert live.cost > spent
-    assert live.cost - spent <= SHARE * (time.monotonic() - began) + 0.05
 
 
 def test_what_cannot_be_shown_is_told(folder, tmp_path, monkeypatch, capsys):

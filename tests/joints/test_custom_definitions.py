@@ -17,7 +17,6 @@ from custom_types import (
     joint_of,
     slotted_row,
 )
-from on_device import NAME
 from own_joint import EXAMPLE
 
 import abd
@@ -28,8 +27,6 @@ from abd.joints.measures.custom_rows import grouped
 from abd.joints.types import TYPES
 
 pytestmark = pytest.mark.device
-
-devices = pytest.mark.parametrize("device", ["numpy", NAME])
 
 
 # errors -----------------------------------------------------------------------------------------------------------
@@ -83,7 +80,6 @@ def test_the_kernel_of_a_warp_function_and_its_adjoint_compile_for_cuda(tmp_path
 
 
 # the example of the README ----------------------------------------------------------------------------------------
-
 
 
 def test_the_example_of_the_readme_runs():

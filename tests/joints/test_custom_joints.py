@@ -25,13 +25,13 @@ from abd.errors import DeviceError, SceneError
 from abd.joints.coordinates.configurations import configuration_space
 from abd.joints.coordinates.transform import project, transform, twist_gradient
 from abd.joints.custom.numpy_rows import sample_poses
-from abd.joints.custom.wrench_rows import align_z, closest_rotations, logarithms
+from abd.joints.custom.wrench_rows import align_z
 from abd.joints.measures.measures import value_at
 from abd.joints.pieces.axes import displacement, turn
 from abd.joints.pieces.motions import turned
 from abd.joints.rows.table import linearize, tabulate, values
 from abd.joints.types import TYPES
-from abd.rotations import log, polar, pose
+from abd.rotations import log, pose
 
 pytestmark = pytest.mark.device
 
@@ -133,16 +133,6 @@ def test_functions_of_complex_numbers_have_exact_derivatives(define):
     assert given.slopes(M, r, p, length)[1] == pytest.approx(by_hand(M, r, p), abs=0.0)
 
 
-def test_differences_are_scaled_by_the_length_of_the_joint(define):
-    """A function of millimetres: a step in r of the size of metres would miss its curve."""
-    M, r = sample_poses()
-    small = 1e-3 * r
-    function = define("bent", lambda M, r, p: np.real(1e-3 * np.sin(1e3 * r)), rows=THREE).function
-    assert not function.takes_complex
-    slopes = function.slopes(M, small, np.zeros((len(M), 0)), np.full(len(M), 1e-3))[1]
-    assert slopes[:, 0, 9] == pytest.approx(np.cos(1e3 * small[:, 0]), abs=1e-9)
-
-
 def test_a_wrong_jacobian_is_refused_with_row_and_size(define):
     def wrong(M, r, p):
         out = by_hand(M, r, p)
@@ -193,15 +183,6 @@ def test_wrenches_give_the_error_of_the_projection_and_its_rate(define):
     assert value_at(kind.constraints(joint), G) == pytest.approx(0.0, abs=1e-15)
     to_C = np.kron(np.eye(2), G[:3, :3])
     assert twist_gradient(kind.constraints(joint), G) @ to_C == pytest.approx(CYLINDRICAL, abs=1e-13)
-
-
-def test_logarithms_and_rotations_in_bulk_are_those_of_single_poses():
-    M, r = sample_poses()
-    M[0], M[1] = np.eye(3), turned(np.array([1e-9, 0.02, 0.0]))
-    T = np.array([pose(R, p) for R, p in zip(M, r, strict=True)])
-    assert logarithms(T) == pytest.approx(np.array([log(one) for one in T]), abs=1e-14)
-    strained = M @ (np.eye(3) + 0.05 * np.diag([1.0, -1.0, 0.5]))
-    assert closest_rotations(strained) == pytest.approx(polar(strained), abs=1e-14)
 
 
 # coordinates, gaps, parameters ------------------------------------------------------------------------------------

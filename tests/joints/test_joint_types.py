@@ -14,7 +14,7 @@ from abd.joints.measures.measures import MeasureKind, value_at
 from abd.joints.pieces.motions import turned
 from abd.joints.rows.rows import Rows, residual
 from abd.joints.rows.table import linearize, tabulate, values
-from abd.joints.types import ALIASES, TYPES
+from abd.joints.types import TYPES
 from abd.joints.types.bushing import combined as bushing_springs
 from abd.model import WORLD, Joint, affine_state
 
@@ -249,22 +249,6 @@ def test_projection_ends_in_an_admissible_pose_and_keeps_one(case):
     G = project(joint, near)
     assert np.abs(value_at(bilateral(joint, G), G)).max(initial=0.0) < 1e-12
     assert np.abs(G - near).max() < 0.5
-
-
-def test_names_are_unique_and_aliases_lead_to_types():
-    for case in CASES:
-        joint = joint_of(case)
-        module = TYPES[joint.type]
-        for found in (module.coordinates(joint), module.constraints(joint), module.measured(joint)):
-            names = [one.name for one in found]
-            assert len(set(names)) == len(names)
-        motions = module.motions(joint)
-        if motions is not None:
-            assert [one.name for one in motions] == [one.name for one in module.coordinates(joint)]
-    assert set(ALIASES.values()) <= set(TYPES) and not set(ALIASES) & set(TYPES)
-    assert {name: TYPES[name].UID for name in TYPES if TYPES[name].UID} == {
-        "spherical": 26, "fixed": 25, "hinge": 18, "prismatic": 20, "legacy_revolute": 18,
-    }  # fmt: skip
 
 
 # single types ----------------------------------------------------------------------------------------------------

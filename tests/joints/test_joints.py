@@ -154,20 +154,6 @@ def test_a_couple_on_a_fixed_joint_turns_it_by_the_formula(integrator):
     np.testing.assert_allclose(force, 0.0, atol=1e-6)
 
 
-@pytest.mark.parametrize("integrator", INTEGRATORS)
-def test_a_weight_on_an_arm_loads_a_fixed_joint_with_force_and_moment(integrator):
-    scene = empty(integrator)
-    scene.add_body("weight", box=(0.2, 0.3, 0.4), position=(0.4, 0.0, 0.0))
-    scene.add_fixed("weld", abd.WORLD, "weight", anchor=(0.0, 0.0, 0.0))
-    simulation = run(scene, SETTLE)
-    m = simulation.bodies["weight"].mass
-    weld = simulation.joints["weld"]
-    assert weld.residual[0] == pytest.approx(opening("fixed", integrator, m * G, GAMMA * m), rel=1e-6)
-    force, torque = weld.wrench()
-    np.testing.assert_allclose(force, (0.0, 0.0, m * G), rtol=1e-6, atol=1e-6 * m * G)
-    np.testing.assert_allclose(torque, (0.0, -0.4 * m * G, 0.0), rtol=1e-5, atol=1e-6 * m * G)
-
-
 @pytest.mark.parametrize("type", TYPES)
 def test_strength_ratio_scales_the_violation(type):
     scene = empty("bdf1")
@@ -195,14 +181,6 @@ def test_angle_and_speed_of_a_hinge(integrator):
     assert simulation.joints["hinge"].rates[0] == pytest.approx((angles[-1] - angles[-2]) / H, rel=0.01)
     assert np.all(np.diff(angles) < 0.0), "angles are multi-turn: no jump at pi"
     assert angles[-1] < -1.1 * np.pi
-
-
-def test_only_hinges_have_coordinates():
-    scene = empty("bdf1")
-    scene.add_body("weight", box=(0.2, 0.3, 0.4))
-    scene.add_spherical("joint", abd.WORLD, "weight", anchor=(0.0, 0.0, 0.0))
-    simulation = run(scene, 1)
-    assert simulation.joints["joint"].coordinates.shape == simulation.joints["joint"].rates.shape == (0,)
 
 
 @pytest.mark.parametrize("collide", [False, True])

@@ -168,26 +168,3 @@ def test_a_rotor_weighs_in_an_impact():
     mass = inertia / r**2
     assert sim.bodies["ball"].velocity[2, 3] == pytest.approx(-(1.0 - mass) / (1.0 + mass), rel=5e-3)
     assert sim.joints["joint"].coordinate("theta").speed == pytest.approx(-2.0 / (1.0 + mass) / r, rel=5e-3)
-
-
-def branch(joints: int) -> abd.Scene:
-    """Bars that hang out sideways on exact hinges, all but the first at an end of its range; it begins to fall."""
-    scene, last = abd.Scene(), abd.WORLD
-    for k in range(joints):
-        scene.add_body(f"bar {k}", box=(0.3, 0.06, 0.06), mass=2.0 / (k + 1), position=(0.15 + 0.3 * k, 0, 0))
-        ends = [(-2.0, 0.001), (-0.001, 2.0)][k % 2] if k else (-1.5, 1.5)
-        scene.add_joint(
-            "hinge", f"joint {k}", last, f"bar {k}", anchor=(0.3 * k, 0, 0), axis=(0, 1, 0), enforcement="exact",
-            coordinate={"theta": {"range": ends}},
-        )  # fmt: skip
-        last = f"bar {k}"
-    return scene
-
-
-@pytest.mark.parametrize("device", [NAME, "numpy"])
-@pytest.mark.parametrize("joints", [4, 6])
-def test_many_ends_that_are_left_at_once_take_few_iterations(joints, device):
-    """Some of the ends go on pushing, the others are left: which do is known after an iteration or two."""
-    sim = abd.Simulation(branch(joints), device=device)
-    iterations = [sim.step().newton_iterations for _ in range(15)]
-    assert max(iterations) < 10 and np.mean(iterations) < 4.0

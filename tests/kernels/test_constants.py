@@ -1,18 +1,12 @@
 """Numbers that a definition and its kernels both have are the same: kernels know nothing of `abd`, so that they stand twice."""
 
-import ast
 from importlib import import_module
 
 import numpy as np
 import pytest
-from tool import TOOLS
 
 pytest.importorskip("warp")
 
-ROOT = TOOLS.parent
-SLOTS = "abd.joints.rows.slots", "cuda_kernels.joints.slots"
-LAWS = "abd/joints/rows", "abd/backends", "abd/step", "cuda_kernels/joints", "tests/kernels"
-"""Rooms that hold parameters of laws, in arrays `p`."""
 
 TWINS = (
     ("abd.backends.answers", "cuda_kernels.step.newton"),
@@ -54,21 +48,3 @@ def test_constants_are_equal(definition, kernels):
     shared = ours.keys() & theirs.keys()
     assert shared, f"{definition} and {kernels} share no number: they need not stand here"
     assert {name: ours[name] for name in shared} == {name: theirs[name] for name in shared}
-
-
-def test_slots_of_laws_have_equal_names():
-    ours, theirs = (numbers(module) for module in SLOTS)
-    assert ours == theirs
-    assert set(ours.values()) - {ours["COUNT"]} == set(range(int(ours["COUNT"])))
-
-
-@pytest.mark.parametrize("room", LAWS)
-def test_slots_of_laws_are_read_by_name(room):
-    """A parameter is ``p[STRENGTH]`` or ``rows.p[e, STRENGTH]``, never ``p[0]``."""
-    bare = []
-    for path in sorted((ROOT / room).rglob("*.py")):
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-            if isinstance(node, ast.Subscript) and "p" in (getattr(node.value, "id", ""), getattr(node.value, "attr", "")):
-                index = node.slice.elts[-1] if isinstance(node.slice, ast.Tuple) else node.slice
-                bare += [f"{path}:{node.lineno}"] if isinstance(index, ast.Constant) else []
-    assert not bare

@@ -11,8 +11,6 @@ from contact_models import ARRANGEMENTS, D_HAT, as_model, bodies_over_a_plane, r
 from contact_on_device import Kernels, assembled, clear_of_the_plane, heavy, law
 from on_device import DEVICE, assert_close, pose_of
 
-from abd.backends.body_data import smallest_moments
-from abd.backends.device.upload import new_path
 from abd.backends.reference.numpy_contacts import NumpyContacts
 from abd.backends.warp.iterate import Iterate
 from abd.contact.candidates import contacts, find_candidates
@@ -59,31 +57,6 @@ def test_energies_gradients_and_blocks_equal_the_definition(name, one_by_one):
 
 
 # points exactly over an edge belong to the edge or to the face by rounding, which changes the bound
-@ONE_BY_ONE
-@pytest.mark.parametrize("name", [name for name in SCENES if name != "boxes shifted along an edge, slanted"])
-def test_curvature_equals_its_definition(name, one_by_one):
-    model, q = SCENES[name], SCENES[name].bodies.q
-    kernels = Kernels(model, standing(q), one_by_one=one_by_one)
-    listed, moments = kernels.listed(), smallest_moments(model)
-    inertia = np.minimum(moments[listed.first], moments[listed.second])
-    for caution in (np.ones(len(q)), np.linspace(0.0, 0.9, len(q))):
-        DEVICE.write(kernels.contacts.law.caution, caution)
-        share = np.minimum(caution[listed.first], caution[listed.second])
-        elements = contact.contact_elements(listed.positions(q), listed, law(model), inertia, share)
-        assert_close(kernels.linearized(q)[1], assembled(len(q), listed, elements)[1])
-
-
-def test_most_scenes_bend():
-    """The curvature counts in most of the scenes above."""
-    counts = []
-    for model in SCENES.values():
-        listed = contacts_of(model, model.settings.d_hat)
-        x = listed.positions(model.bodies.q)
-        with_curvature, without = (
-            contact.contact_elements(x, listed, law(model), inertia) for inertia in (1.0, np.inf)
-        )
-        counts.append(len(with_curvature) > len(without))
-    assert np.mean(counts) > 0.5
 
 
 @pytest.mark.parametrize("name", SCENES)
@@ -179,21 +152,6 @@ def test_friction_equals_its_definition(name, slide, one_by_one):
     assert works.sum() == pytest.approx(2.0 * work, rel=1e-10)
 
 
-@pytest.mark.parametrize("name", ["boxes shifted both ways", "crowd 0"])
-def test_near_pairs_are_those_with_a_small_gap(name):
-    model, q = SCENES[name], SCENES[name].bodies.q
-    kernels = Kernels(model, standing(q))
-    _, gap = kernels.energies(q)
-    pairs, listed, d_hat = body_pairs(model), kernels.candidates(), model.settings.d_hat
-    # beside the median itself: gaps in activations round
-    for distance in (0.1 * d_hat, (1.0 + 1e-9) * np.median(gap), np.inf):
-        near = np.unique(listed.pair[gap < distance])
-        np.testing.assert_array_equal(
-            kernels.contacts.near_pairs(distance / d_hat), np.column_stack([pairs.i[near], pairs.j[near]])
-        )
-    assert len(near) > 0
-
-
 def test_friction_between_bodies_makes_no_net_force():
     """The two contact points of a pair lie a gap apart, so a moment of force times gap remains; no force does."""
     model, q = SCENES["boxes shifted both ways"], SCENES["boxes shifted both ways"].bodies.q
@@ -227,34 +185,6 @@ def test_times_of_impact_equal_the_definition(motion):
     assert 0.0 < np.mean(stopped) < 1.0
 
 
-@ONE_BY_ONE
-@pytest.mark.parametrize("motion", MOTIONS)
-def test_the_first_impact_of_an_island_is_that_of_its_first_candidate(motion, one_by_one):
-    """To the bit, in whatever order they are looked at, and whether or not cheap proofs go before."""
-    stopped, islands = 0, (np.zeros(4, int), np.array([0, 1, 0, 2]))
-    for seed in range(3):
-        model = clear_of_the_plane(seed)
-        kernels = Kernels(model, random_path(model, seed, *MOTIONS[motion]), one_by_one=one_by_one)
-        alone, first = kernels.times_of_impact(), body_pairs(model).i[kernels.candidates().pair]
-        for island in islands:
-            limits = np.array([1.0, 0.6, 0.9])[: island.max() + 1]
-            expected = limits.copy()
-            np.minimum.at(expected, island[first], alone)
-            np.testing.assert_array_equal(kernels.safe(island, limits), expected)
-            stopped += (expected < limits).sum()
-    assert stopped > 0
-
-
-@pytest.mark.parametrize("motion", MOTIONS)
-def test_a_march_does_not_depend_on_where_it_may_end(motion):
-    for seed in range(3):
-        model = clear_of_the_plane(seed)
-        kernels = Kernels(model, random_path(model, seed, *MOTIONS[motion]))
-        whole = kernels.times_of_impact()
-        for limit in (0.7, 0.3, 0.05):
-            np.testing.assert_array_equal(kernels.times_of_impact(limit), np.minimum(whole, limit))
-
-
 @pytest.mark.parametrize("motion", MOTIONS)
 def test_nothing_near_is_missed_on_arcs(motion):
     """Whatever comes within d_hat anywhere on a path is listed, once; among bodies of which some share a mesh."""
@@ -278,20 +208,3 @@ def test_nothing_near_is_missed_on_arcs(motion):
         assert {tuple(row) for row in rows.tolist()} <= names
         count += len(rows)
     assert count > 20
-
-
-def test_a_list_stays_complete_while_its_slack_lasts():
-    """Small motions after a build are covered by its margin; one that is too large asks for a new list."""
-    model = clear_of_the_plane(0)
-    found = Kernels(model, standing(model.bodies.q)).contacts.candidates
-    path = new_path(DEVICE, len(model.bodies))
-    builds = found.builds
-    limits = DEVICE.zeros(len(model.bodies), wp.int32), DEVICE.upload(np.ones(1), wp.float64)
-    found.moved(path, 0.9 * found.margin, *limits)
-    assert DEVICE.read(found.slack)[0] == found.margin  # that way was searched
-    assert not found.cover(path, 0.5 * found.margin, *limits) and found.builds == builds
-    found.moved(path, 0.2 * found.margin, *limits)
-    assert not found.cover(path, 0.3 * found.margin, *limits)
-    assert DEVICE.read(found.slack)[0] == pytest.approx(0.6 * found.margin)
-    found.moved(path, 0.28 * found.margin, *limits)
-    assert found.cover(path, 0.1 * found.margin, *limits) and found.builds == builds + 1

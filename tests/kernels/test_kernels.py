@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import fields, replace
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -11,28 +11,17 @@ from contact_models import bodies_over_a_plane, random_path
 from on_device import DEVICE, assert_close, pose_of, random_states
 
 from abd.backends import body_data
-from abd.backends.body_data import Turning
 from abd.backends.device.upload import new_path, new_pose, upload_bodies
 from abd.backends.reference import numpy_bodies
 from abd.backends.reference.numpy_bodies import BodyEnergies, maps, projectors, state
-from abd.backends.warp.terms import joint_ends
 from abd.contact import path as paths_definition
 from abd.contact import surfaces as surfaces_definition
-from abd.joints.measures.measures import MeasureKind
-from abd.joints.rows import measured_rows as measured_definition
-from abd.joints.rows import rows as joint_rows
-from abd.joints.rows import table
-from abd.joints.rows.laws import Law
 from abd.model import Elasticity, Kind
-from abd.potentials import arap, arc_stiffness, inertia, orthogonality, prescribed
+from abd.potentials import arap, inertia, orthogonality, prescribed
 from abd.potentials.barrier import BARRIERS, barrier
 from abd.potentials.forces import generalised_force
-from abd.rotations import skew
 from cuda_kernels.bodies import affine, bodies, fixed, paths
 from cuda_kernels.contact import barrier as barrier_kernels
-from cuda_kernels.contact import surfaces
-from cuda_kernels.joints import laws as law_kernels
-from cuda_kernels.joints import measured_rows, measures, rows, special_measures
 
 pytestmark = pytest.mark.device
 
@@ -226,60 +215,6 @@ def test_all_body_energies_together():
     assert_close(blocks, definition.hessian(step, q))
 
 
-def test_differences_of_energies_and_their_sizes_equal_their_definitions():
-    """What rounding of near-rigidity tells in counts in the size, of both laws; of held bodies it does not."""
-    data = replace(body_constants(7), arap=np.arange(N, dtype=np.int32) % 2, kind=np.zeros(N, np.int32))
-    step, q, trial = step_data(9), random_states(N, 10), random_states(N, 11)
-    step.held = np.arange(N) % 3 == 0
-    kernels, definition = BodyKernels(data), BodyEnergies(data)
-    energies = definition.energy(step, q, q), definition.energy(step, trial, q)
-    uploaded = (DEVICE.upload(values, wp.float64) for values in energies)
-    difference, size = (DEVICE.zeros(N, wp.float64) for _ in range(2))
-    states = pose_of(q), pose_of(trial), *uploaded
-    DEVICE.launch(bodies.body_differences, N, kernels.data, kernels.step(step), *states, difference, size)
-    assert_close(DEVICE.read(difference), energies[1] - energies[0])
-    elastic = definition.elastic_size(step, q) + definition.elastic_size(step, trial)
-    assert_close(DEVICE.read(size), np.abs(energies[0]) + np.abs(energies[1]) + elastic)
-    A, k = maps(q), step.ch2 * data.stiffness
-    strain = np.linalg.norm(A @ A.transpose(0, 2, 1) - np.eye(3), axis=(1, 2))
-    even = ~step.held & (data.arap == 0)
-    assert_close(definition.elastic_size(step, q)[even], 2.0 * k[even] * strain[even])
-
-
-def test_stiffness_of_arcs_equals_its_definition():
-    """Bodies of every kind of rotation and elasticity, some held, some prescribed."""
-    rng = np.random.default_rng(8)
-    data = body_constants(7, rotation=np.arange(N, dtype=np.int32) % 3, arap=rng.integers(0, 2, N).astype(np.int32))
-    data = replace(data, kind=(rng.random(N) < 0.2).astype(np.int32))
-    data = replace(data, stiffness=np.where(data.kind == Kind.DYNAMIC, data.stiffness, 0.0))
-    step, q, gradient = step_data(9), random_states(N, 10), 1e9 * rng.normal(size=(N, 12))
-    step.held = rng.random(N) < 0.2
-    kernels, blocks = BodyKernels(data), DEVICE.zeros((N, 12, 12), wp.float64)
-    touching = rng.random(N) < 0.7
-    forces = [DEVICE.upload(values, wp.float64) for values in (gradient * ~touching[:, None], gradient)]
-    DEVICE.launch(bodies.stiffen_rotations, N, kernels.data, kernels.step(step), pose_of(q), NOT_DONE, *forces, blocks)
-    expected = BodyEnergies(data).arc_stiffness(step, q, gradient, touching)
-    assert_close(DEVICE.read(blocks), expected)
-    assert np.count_nonzero(np.abs(expected).max(axis=(1, 2))) >= 3
-
-
-def test_stiffness_of_arcs_is_the_second_derivative_along_them():
-    """For an energy G : A, linear in A, all that bends is the arc; of its second derivative the positive part stays."""
-    rng = np.random.default_rng(3)
-    A, G, w = maps(random_states(N, 1)), rng.normal(size=(N, 3, 3)), rng.normal(size=(N, 3))
-    W = skew(w)
-    exact = np.einsum("nij,nij->n", G, W @ W @ A)
-    everything = np.tile(np.eye(3), (N, 1, 1))
-    kept = [arc_stiffness.hessian(A, sign * G, everything) for sign in (1.0, -1.0)]
-    dA = (W @ A).reshape(-1, 9)
-    above, below = (np.einsum("np,npq,nq->n", dA, H, dA) for H in kept)
-    np.testing.assert_allclose(above - below, exact, rtol=1e-9, atol=1e-12)
-    assert (above >= 0.0).all() and (below >= 0.0).all()
-    S = rng.normal(size=(N, 3, 3))
-    strain = ((S + S.transpose(0, 2, 1)) @ A).reshape(-1, 9)
-    np.testing.assert_allclose(np.einsum("npq,nq->np", kept[0], strain), 0.0, atol=1e-9)
-
-
 @pytest.mark.parametrize("name", ["orthogonality", "arap"])
 def test_near_rigidity_makes_no_torque(name):
     kernels, q = BodyKernels(ENERGIES[name][0]), random_states(N, 4)
@@ -387,37 +322,3 @@ def test_bounds_hold_along_arcs():
             second = np.linalg.norm(X @ (high + low - 2 * mid)[b].T, axis=1).max() / h**2
             first = np.linalg.norm(X @ (high - low)[b].T, axis=1).max() / (2 * h)
             assert second <= path.bend[b] * (1 + 1e-5) and first <= path.reach[b] * (1 + 1e-5)
-
-
-STRUCTS = {
-    "bodies": (body_data.BodyData, bodies.BodyData, set(), set()),
-    "step": (numpy_bodies.StepData, bodies.StepData, set(), set()),
-    "joint rows": (joint_rows.Rows, rows.Rows, {"joint", "is_point", "mask"}, {"shift"}),
-    "measures": (table.MeasureTable, measures.Measures, {"joint", "rotary", "custom"}, {"reference", "supplied"}),
-    "measured rows": (measured_definition.MeasuredRows, measured_rows.MeasuredRows, {"relations"}, {"law", "p"}),
-    "ends": (joint_ends.Ends, measured_rows.Ends, {"lengths", "pairs", "pair_starts", "pair_entries"}, set()),
-    "arcs": (paths_definition.Path, affine.Path, {"radius"}, {"rate", "bend", "reach", "strain"}),
-    "surfaces": (
-        surfaces_definition.Surfaces,
-        surfaces.Surfaces,
-        {"target_dimension", "edge_meets"},
-        {"lower", "upper", "target_bvh", "edge_bvh", "vertex_bvh", "plane", "radius", "material", "topology", "between"},
-    ),
-}
-"""Dataclass and struct of one thing, with the fields that only the one or only the other has."""
-
-
-@pytest.mark.parametrize("name", STRUCTS)
-def test_dataclasses_and_structs_have_equal_field_names(name):
-    definition, struct, only_definition, only_struct = STRUCTS[name]
-    assert {field.name for field in fields(definition)} - only_definition == set(struct.vars) - only_struct
-
-
-def test_numberings_are_shared():
-    assert list(Turning) == [bodies.FREE, bodies.AXIS, bodies.HELD]
-    assert list(Kind) == [bodies.DYNAMIC, bodies.KINEMATIC, bodies.STATIC]
-    assert [getattr(barrier_kernels, name.upper()) for name in BARRIERS] == list(range(len(BARRIERS)))
-    assert [law.name for law in Law if getattr(law_kernels, law.name) != law] == []
-    for kind in MeasureKind:
-        module = special_measures if hasattr(special_measures, kind.name) else measures
-        assert getattr(module, kind.name) == kind

@@ -5,39 +5,28 @@ Without a GPU the same sources run on the processor (`cuda_on_cpu`); with ``--de
 
 from __future__ import annotations
 
-import re
-
 import numpy as np
 import pytest
 import warp as wp
 from block_systems import System, chain, random_pairs
-from cuda_on_cpu import COMPILER, Emulated, kernels, run
+from cuda_on_cpu import COMPILER
 from on_device import NAME
-from tool import load_tool
-from twins import Held, scalar
+from twins import Held
 
 import abd
 from abd import backends
-from abd.backends.device import raw_kernels
 from abd.backends.device.device import EMULATED, Device
-from abd.backends.device.raw_kernels import FOLDER, TWINS, pack, twin_of
 from abd.backends.linear.couplings import Addresses
 from abd.backends.linear.elimination import Elimination
 from abd.backends.linear.linear import LinearSolver
 from cuda_kernels.bodies.vector12 import vec12
-from cuda_kernels.contact import blocks, contact, elements, surfaces
-from cuda_kernels.linear import factor, krylov
+from cuda_kernels.contact import blocks, elements
+from cuda_kernels.linear import krylov
 
 pytestmark = [
     pytest.mark.device,
     pytest.mark.skipif(COMPILER is None and NAME == "cpu", reason="no C++ compiler is there to emulate CUDA with"),
 ]
-WARP = {
-    f"{k.module.name}.{k.key}": k
-    for m in (krylov, factor, blocks, elements)
-    for k in vars(m).values()
-    if hasattr(k, "key")
-}
 NOTHING = np.zeros((0, 2), dtype=int)
 SIZES = (1, 3, 45)
 
@@ -153,13 +142,6 @@ def test_elements_are_summed(twinned, runs):
     assert only or runs == 1
 
 
-def test_kinds_of_elements_have_the_same_numbers():
-    text = (FOLDER / "elements.cu").read_text()
-    for name in ("TURNING", "MOLLIFIED", "EDGE_OF_I", "EDGES", "FACE_OF_I", "PARALLEL"):
-        module = next(m for m in (elements, surfaces, contact) if hasattr(m, name))
-        assert float(re.search(rf"\b{name} = ([-.e0-9]+)", text)[1]) == float(getattr(module, name))
-
-
 @pytest.mark.parametrize("pairs", SIZES)
 def test_runs_are_joined(twinned, pairs):
     """Pairs with no further run, one, several; room for pairs and runs that are not there."""
@@ -242,141 +224,3 @@ def test_a_step_of_a_scene(monkeypatch):
     assert {"join_runs", "gather_bodies", "invert_pivots", "multiply", "descend_and_divide", "turn"} == set(
         held.launches
     )
-
-
-# what the twins promise -------------------------------------------------------------------------------------------------
-
-
-def test_every_kernel_of_the_sources_is_the_twin_of_one_in_warp():
-    sources = {(path.stem, name) for path in FOLDER.glob("*.cu") for name in kernels(path)}
-    assert sources == {(twin.source, twin.name) for twin in TWINS.values()}
-    assert sum(path.read_text().count("__global__") for path in FOLDER.glob("*.cu")) == len(TWINS)
-    assert set(TWINS) <= set(WARP)
-
-
-@pytest.mark.parametrize("name", TWINS)
-def test_twins_have_the_same_signature(name):
-    """The same names and kinds in the same order, after the first item and the number of items; members of structs too."""
-    kernel, text = WARP[name], "".join(path.read_text() for path in sorted(FOLDER.glob("*.cu*")))
-    twin = twin_of(kernel)
-    parameters = kernels(FOLDER / f"{twin.source}.cu")[twin.name].replace("__restrict__", "").split(",")
-    assert [_declared(p) for p in parameters[:2]] in ([("int", "first"), ("int", name)] for name in ("count", "items"))
-    expected = [(_in_c(argument.type), argument.label) for argument in kernel.adj.args[1:]]
-    assert [_declared(p) for p in parameters[2:]] == expected
-    for argument in kernel.adj.args:
-        if _is_struct(argument.type):
-            body = re.search(rf"struct {argument.type.key} {{(.*?)}};", text, re.DOTALL)[1]
-            members = [_declared(line) for line in body.split(";") if line.strip()]
-            assert members == [(_in_c(member.type), label) for label, member in argument.type.vars.items()]
-
-
-def _is_struct(kind) -> bool:
-    return not isinstance(kind, wp.array) and hasattr(kind, "vars")
-
-
-def _declared(text: str) -> tuple[str, str]:
-    """Kind and name of a C++ declaration."""
-    kind, name = re.fullmatch(r"(?:const )?(\w+ ?\*?) *(\w+)", " ".join(text.split())).groups()
-    return kind.replace(" ", ""), name
-
-
-def _in_c(kind) -> str:
-    if isinstance(kind, wp.array):
-        return {wp.int32: "int*", wp.uint64: "Address*"}.get(scalar(kind.dtype), "double*")
-    return kind.key if _is_struct(kind) else {wp.int32: "int", wp.float64: "double"}[kind]
-
-
-def test_a_block_has_the_threads_that_the_sources_count_on():
-    warps = re.search(r"constexpr int WARPS = (\d+);", (FOLDER / "tile.cuh").read_text())
-    assert 32 * int(warps[1]) == raw_kernels.BLOCK
-
-
-@wp.struct
-class Mixed:
-    values: wp.array(dtype=wp.float64)
-    number: wp.int32
-    nothing: wp.array(dtype=wp.int32)
-    scale: wp.float64
-
-
-@wp.kernel
-def use(first: wp.int32, a: wp.array(dtype=wp.int32), mixed: Mixed, factor: wp.float64):
-    a[wp.tid()] = mixed.number
-
-
-def test_arguments_are_packed_as_they_are_declared():
-    device = Device("cpu")
-    a, x = device.zeros(3, wp.int32), device.zeros(3, wp.float64)
-
-    mixed = Mixed()
-    mixed.values, mixed.number, mixed.scale = x, 7, 0.5
-    first, count, pointer, struct, factor_ = pack(use, 4, 5, (a, mixed, 2))
-    assert (first[0], count[0], pointer[0], factor_[0]) == (4, 5, a.ptr, 2.0)
-    assert (first.dtype, pointer.dtype, factor_.dtype) == (np.int32, np.uintp, np.float64)
-    assert struct.dtype.itemsize == 32 and struct.tolist() == [(x.ptr, 7, 0, 0.5)]
-
-
-@pytest.mark.skipif(NAME != "cpu", reason="measures; of the emulator")
-def test_the_benchmark_measures_every_twin():
-    tool, device = load_tool("bench/raw_kernels"), Device("cpu")
-    rows = tool.measure_all(device, Emulated(), 8, copy=1e9)
-    assert {row["kernel"] for row in rows} == {twin.name for twin in TWINS.values()}
-    assert all(row["warp_us"] > 0.0 and row["raw_us"] > 0.0 and row["launches"] > 0 for row in rows)
-    assert device.raw is None
-
-
-# what the emulator finds --------------------------------------------------------------------------------------------------
-
-
-MISTAKES = {
-    "race": (
-        """__shared__ double box[128];
-        box[threadIdx.x] = threadIdx.x;
-        x[threadIdx.x] = box[127 - threadIdx.x];""",
-        "depends on the order of threads",
-    ),
-    "lane_that_left": (
-        "if (threadIdx.x % 32 == 5) return; x[threadIdx.x] = __shfl_sync(0xffffffffu, x[threadIdx.x], 5);",
-        "waits for a lane that has returned",
-    ),
-    "lanes_apart": (
-        "if (threadIdx.x % 2 == 0) { __syncwarp(); } else {\n __syncthreads(); }",
-        "waits for threads that wait elsewhere",
-    ),
-    "foreign_mask": ("__syncwarp(threadIdx.x % 32 < 8 ? 0xffu : 0xfu);", "is not in the mask it names"),
-    "memory_nobody_wrote": (
-        "__shared__ double box[128]; x[threadIdx.x] = box[threadIdx.x];",
-        "not a number",
-    ),
-    "none": (
-        """__shared__ double box[128];
-        box[threadIdx.x] = threadIdx.x;
-        __syncthreads();
-        x[threadIdx.x] = box[127 - threadIdx.x] + __shfl_down_sync(0xffffffffu, 1.0, 4, 8);""",
-        "",
-    ),
-}
-
-
-@pytest.fixture(scope="module")
-def mistakes(tmp_path_factory):
-    """A source with all of them, a kernel each."""
-    source = tmp_path_factory.mktemp("mistakes") / "mistakes.cu"
-    head = 'extern "C" __global__ void __launch_bounds__(BLOCK) {}(double* x)'
-    source.write_text("\n".join(f"{head.format(name)} {{\n{body}\n}}" for name, (body, _) in MISTAKES.items()))
-    return source
-
-
-@pytest.mark.skipif(NAME != "cpu", reason="of the emulator")
-@pytest.mark.parametrize("mistake", MISTAKES)
-def test_the_emulator_finds_mistakes(mistakes, mistake):
-    x, verdicts = np.zeros((3, 128)), []
-    for order in range(3):
-        pointer = np.array([x[order].ctypes.data], dtype=np.uintp)
-        verdicts.append(run(mistakes, mistake, [pointer], blocks=1, threads=128, order=order))
-    verdict = verdicts[0]
-    if not verdict and np.isnan(x).all():
-        verdict = "not a number"
-    elif not verdict and not np.array_equal(x[0], x[1], equal_nan=True):
-        verdict = "depends on the order of threads"
-    assert MISTAKES[mistake][1] in verdict and bool(verdict) == (mistake != "none")

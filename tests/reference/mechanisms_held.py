@@ -6,12 +6,11 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
+import reference_cases as cases
 from on_device import NAME
-from tool import load_tool
 
 import abd
 
-cases = load_tool("peers/reference_cases")
 STEP = 0.005
 
 

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import numpy as np
+import peer_mechanisms as mechanisms
+import peer_programs as programs
 import pytest
 from on_device import NAME
-from tool import load_tool
 
 import abd
 from abd.potentials import gyration
@@ -13,8 +14,6 @@ from abd.potentials.integrators import Mode, scheme
 from abd.rotations import axial
 
 pytestmark = pytest.mark.device
-
-mechanisms, programs = load_tool("peers/peer_mechanisms"), load_tool("peers/peer_programs")
 
 
 def eigenvalues(turn: float, radius: float, ratio: float, mode: Mode = Mode.SMOOTH) -> np.ndarray:
@@ -50,13 +49,6 @@ def test_a_spinning_top_that_stands_on_something_is_not_driven(ratio):
         found = np.sort(np.abs(eigenvalues(turn, 0.0, ratio, Mode.TOUCHING)))
         assert found[-1] < 1.0 + 1e-9 and found[-2] > 1.0 - 0.03 * turn**4
         assert found[0] < 1e-9 and found[2] < 0.5 * turn
-
-
-def test_at_rest_they_are_the_shares_of_newmark():
-    for radius in (0.0, 0.5, 0.8, 1.0):
-        new, old = gyration.shares(np.array([0.0]), np.array([radius]))
-        beta = 1.0 / (1.0 + radius) ** 2
-        np.testing.assert_allclose([new[0], old[0]], [beta, 0.5 - beta], atol=1e-15)
 
 
 def energies(simulation: abd.Simulation, steps: int) -> np.ndarray:

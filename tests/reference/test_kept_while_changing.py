@@ -8,7 +8,7 @@ from on_device import NAME
 
 import abd
 from abd.energies import momenta
-from abd.joints.closure.symmetries import mechanisms, symmetries
+from abd.joints.closure.symmetries import symmetries
 
 pytestmark = pytest.mark.device
 
@@ -70,42 +70,6 @@ def test_a_gear_whose_one_side_begins_anew_gives_nothing_back_in_that_step(devic
     assert simulation.stepper.modes.remembers[0] != simulation.stepper.modes.remembers[1]
     simulation.step()
     assert not simulation.backend.states.read_owed().any()
-
-
-def groups(simulation) -> list[list[int]]:
-    bodies, label = mechanisms(simulation.model, simulation.backend.system)
-    return [bodies[label == one].tolist() for one in np.unique(label)]
-
-
-def test_mechanisms_are_what_holds_together():
-    simulation = geared()
-    assert groups(simulation) == [[0, 1]]
-    simulation.couplings["gear"].active = False
-    assert groups(simulation) == [[0], [1]]
-    simulation.joints["arm's"].active = False
-    assert groups(simulation) == [[1]]
-    scene = abd.Scene()
-    scene.add_body("crank", kind="kinematic", motion={"angular_velocity": (0, 1, 0)}, **KEYS)
-    for name, x in (("rod", 0), ("wheel", 3), ("other", 6)):
-        scene.add_body(name, position=(x, 0, 0), **KEYS)
-        scene.add_hinge(f"{name}'s", "crank" if name == "rod" else abd.WORLD, name, anchor=(x, 0, 0), axis=(0, 1, 0))
-    scene.add_coupling("gear", "wheel's.theta", [{"coordinate": "rod's.theta"}])
-    assert groups(abd.Simulation(scene, device="numpy")) == [[3]]  # what a crank drives, and what that drives, is none
-
-
-def test_a_slack_rope_ties_nothing():
-    """What flies at its end keeps its velocity, whatever the other end does."""
-    scene = abd.Scene(gravity=(0, 0, 0), solver={"dt": 0.01})
-    scene.add_body("bob", velocity=(0, 0, 1), **KEYS)
-    scene.add_body("stone", position=(1, 0, 0), velocity=(0, 1, 0), **KEYS)
-    spring = {"coordinate": {"z": {"stiffness": 25}}}
-    scene.add_joint("slider", "rail", abd.WORLD, "bob", anchor=(0, 0, 0), axis=(0, 0, 1), enforcement="exact", **spring)
-    points = {"parent_anchor": (0, 0, 0), "child_anchor": (0, 0, 0)}
-    scene.add_joint("rope", "line", "bob", "stone", distance=3, **points)
-    simulation = abd.Simulation(scene, device=NAME)
-    assert groups(simulation) == [[0]]
-    simulation.run(steps=50)
-    np.testing.assert_array_equal(simulation.bodies["stone"].linear_velocity, [0, 1, 0])
 
 
 def test_gravity_that_changes_is_the_one_that_is_read_and_kept():

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+import reference_cases as cases
 from exudyn_settings import settings_of
-from tool import load_tool
 
 import abd
-
-cases = load_tool("peers/reference_cases")
 
 
 def richardson(coarse, fine):

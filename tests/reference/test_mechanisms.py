@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from exudyn_settings import settings_of
 from on_device import NAME
 from scipy.integrate import solve_ivp
 
@@ -75,11 +74,6 @@ def pendulum_errors(integrator: str, h: float, times, joint: str = "spherical") 
     return np.linalg.norm(np.array(positions) - exact, axis=1)
 
 
-def test_the_pendulum_equation_gives_the_published_positions():
-    angles = solution(lambda t, y: [y[1], -G * np.cos(y[0])], [np.pi, 0.0], list(A01))[:, 0]
-    np.testing.assert_allclose(np.stack([np.cos(angles), np.sin(angles)], axis=1), list(A01.values()), atol=2e-6)
-
-
 @pytest.mark.parametrize(
     ("integrator", "h", "budget"),
     [
@@ -129,123 +123,6 @@ def windows(count: int, integrator: str, h: float) -> abd.Scene:
         scene.add_hinge(f"left{i}", f"post{i}", f"beam{i}", anchor=(i, 1.0, 0.0), axis=(0.0, 0.0, 1.0))
         scene.add_hinge(f"right{i}", f"post{i + 1}", f"beam{i}", anchor=(i + 1, 1.0, 0.0), axis=(0.0, 0.0, 1.0))
     return scene
-
-
-def window_angles(count: int, times) -> np.ndarray:
-    """(t, 2) angle of the posts from the vertical [rad] and its rate: ``phi'' = (c/I) sin phi``."""
-    inertia, couple = (count + 1) / 3.0 + count, ((count + 1) / 2.0 + count) * G
-    return solution(lambda t, y: [y[1], couple / inertia * np.sin(y[0])], [0.0, 1.0], times)
-
-
-def test_the_window_equation_gives_the_published_position():
-    phi, rate = window_angles(2, [1.0])[-1]
-    np.testing.assert_allclose([np.sin(phi), np.cos(phi)], (-0.1950203019, -0.9807992057), atol=1e-9)
-    np.testing.assert_allclose(rate * np.array([np.cos(phi), -np.sin(phi)]), (-6.6766780369, 1.3275783252), atol=1e-8)
-
-
-def test_four_bars_with_redundant_rows_follow_their_closed_form():
-    errors, rates = {}, {}
-    for h in (0.01, 0.005):
-        simulation, reports = advance(windows(2, "bdf2", h), 0.5)
-        phi, rate = window_angles(2, [0.5])[-1]
-        errors[h] = abs(-simulation.joints["foot0"].coordinates[0] - phi)
-        rates[h] = abs(-simulation.joints["foot0"].rates[0] - rate)
-        assert max(report.max_joint_residual[0] for report in reports) < 2e-5 * (h / 0.01) ** 2
-        assert np.abs(simulation.host_state().q[:, 2]).max() < 1e-9, "the motion stays in its plane"
-        # the beams stay level and the posts parallel
-        np.testing.assert_allclose(
-            simulation.joints["left1"].coordinates, -simulation.joints["foot1"].coordinates, atol=1e-4
-        )
-    assert errors[0.005] < 3e-4 and rates[0.005] < 2e-3
-    assert np.log2(errors[0.01] / errors[0.005]) == pytest.approx(2.0, abs=0.15)
-
-
-# a spherical chain beside Exudyn ------------------------------------------------------------------------------------
-
-CHAIN_POSITIONS = [
-    (-0.2971436665, 0.0, 0.0),
-    (0.3005747605, -0.053082093, -0.0002605698),
-    (0.8985394984, -0.1009190805, -0.0000540357),
-    (1.4980294076, -0.1234746587, 0.0001535534),
-]
-"""Centres of mass at 0.25 s [m], converged."""
-
-
-def spherical_chain(h: float) -> abd.Scene:
-    """Four bodies of 2 kg; the first one's centre slides along x."""
-    scene = scene_of("bdf2", h)
-    for i in range(4):
-        matter = {
-            "proxy": True,
-            "mass": 2.0,
-            "density": 1.0,
-            "center_of_mass": (0.0, 0.0, 0.0),
-            "inertia": (6.0, 1.0, 6.0),
-        }
-        scene.add_body(f"body{i}", position=(-0.3 + 0.6 * i, 0.0, 0.0), fix=["y", "z"] if i == 0 else [], **matter)
-    for i in range(1, 4):
-        ends = {"parent_anchor": (0.3, 0.0, 0.1), "child_anchor": (-0.3, 0.0, 0.1)}
-        scene.add_spherical(f"joint{i}", f"body{i - 1}", f"body{i}", **ends)
-    return scene
-
-
-def exudyn_chain() -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Positions (4, 3), angular velocities (4, 3) and forces on the children (3, 3) of the same chain in Exudyn."""
-    exudyn = pytest.importorskip("exudyn")
-    from exudyn import utilities as items
-
-    system = exudyn.SystemContainer().AddSystem()
-    nodes, joints = [], []
-    previous = system.AddObject(items.ObjectGround())
-    for i in range(4):
-        node = system.AddNode(
-            items.NodeRigidBodyEP(
-                referenceCoordinates=[-0.3 + 0.6 * i, 0, 0, *items.eulerParameters0], initialVelocities=[0] * 7
-            )
-        )
-        body = system.AddObject(
-            items.ObjectRigidBody(physicsMass=2, physicsInertia=[6, 1, 6, 0, 0, 0], nodeNumber=node)
-        )
-        mass_marker = system.AddMarker(items.MarkerBodyMass(bodyNumber=body))
-        system.AddLoad(items.Gravity(markerNumber=mass_marker, loadVector=[0, -G, 0]))
-        ends = ([-0.3, 0, 0], [0, 0, 0]) if i == 0 else ([0.3, 0, 0.1], [-0.3, 0, 0.1])
-        markers = [
-            system.AddMarker(items.MarkerBodyPosition(bodyNumber=owner, localPosition=end))
-            for owner, end in zip((previous, body), ends)
-        ]
-        axes = [0, 1, 1] if i == 0 else [1, 1, 1]
-        joints.append(system.AddObject(items.SphericalJoint(markerNumbers=markers, constrainedAxes=axes)))
-        nodes.append(node)
-        previous = body
-    system.Assemble()
-    system.SolveDynamic(settings_of(exudyn, 500, 0.25))
-    kind = exudyn.OutputVariableType
-    return (
-        np.array([system.GetNodeOutput(node, kind.Position) for node in nodes]),
-        np.array([system.GetNodeOutput(node, kind.AngularVelocity) for node in nodes]),
-        -np.array([system.GetObjectOutput(joint, kind.Force) for joint in joints[1:]]),
-    )
-
-
-@pytest.mark.filterwarnings("ignore::DeprecationWarning")
-def test_a_spherical_chain_converges_to_exudyn():
-    """At h = 5 ms: 0.1 mm, 3e-5 rad/s and 1e-3 N of 41 N; and with second order towards it."""
-    positions, velocities, forces = exudyn_chain()
-    np.testing.assert_allclose(positions, CHAIN_POSITIONS, atol=1e-8)
-    errors = []
-    for h in (0.01, 0.005):
-        simulation, _ = advance(spherical_chain(h), 0.25)
-        bodies = [simulation.bodies[f"body{i}"] for i in range(4)]
-        ours = [simulation.joints[f"joint{i}"].wrench()[0] for i in range(1, 4)]
-        errors.append(
-            [
-                np.abs(np.array([body.transform[:3, 3] for body in bodies]) - positions).max(),
-                np.abs(np.array([angular_velocity(body) for body in bodies]) - velocities).max(),
-                np.abs(np.array(ours) - forces).max(),
-            ]
-        )
-    assert np.all(np.array(errors[1]) < (1e-4, 3e-5, 1e-3))
-    np.testing.assert_allclose(np.log2(np.divide(errors[0], errors[1])), 2.0, atol=0.15)
 
 
 # a double pendulum beside MuJoCo ------------------------------------------------------------------------------------

@@ -1,22 +1,20 @@
 """Motion and joint forces of exact joints with bdf2, against known numbers at a stated step, with the order.
 
-Short parts of the runs of `tools/peers/references.py`; the whole ones are in `test_reference_trajectories_slow.py`.
+Short runs; long ones are in `test_reference_trajectories_slow.py`.
 """
 
 from __future__ import annotations
 
 import numpy as np
 import pytest
+import reference_cases as cases
+import reference_runs as runs
 from mechanisms_held import HELD, worst_residual
 from on_device import NAME
-from tool import load_tool
 
 import abd
 
 pytestmark = pytest.mark.device
-
-cases = load_tool("peers/reference_cases")
-runs = load_tool("peers/reference_runs")
 
 
 @pytest.mark.parametrize(

@@ -208,20 +208,6 @@ def test_a_body_that_may_strain_hides_no_other_one():
     assert [line[:4] for line in said if line] == ["flap"]
 
 
-def test_scales_follow_from_what_is_joined_alone():
-    """A kappa that is given stays; a heavy mechanism nearby does not stiffen another mechanism, but a free body in as much as
-    it outweighs that."""
-    scene = hanging(1.0, 1e5)
-    scene.add_body("free", box=(0.5, 0.5, 0.5), position=(10.0, 0.0, 0.0))
-    scene.add_body("given", box=(0.5, 0.5, 0.5), position=(20.0, 0.0, 0.0), kappa=1e8)
-    bodies = scene.compile().bodies
-    kappa = dict(zip(bodies.names, bodies.kappa, strict=True))
-    outweighed = bodies.mass[:2].max() / bodies.mass[2]
-    assert kappa["free"] == 1e9 * outweighed and kappa["given"] == 1e8 and kappa["l0"] > 1e11
-    alone = hanging(1.0, 1e5).compile().bodies
-    assert kappa["l0"] == alone.kappa[0] and kappa["l1"] == alone.kappa[1]
-
-
 def crumb() -> abd.Scene:
     """A cube of 3 mm and 0.1 g between a fixed block and one of 40 kg that comes at 2 m/s."""
     scene = abd.Scene(gravity=(0, 0, 0), solver={"dt": 0.01})
@@ -237,15 +223,6 @@ def test_a_crumb_between_heavy_bodies_is_not_crushed(caplog):
         strain = max(simulation.step().max_orthogonality_error for _ in range(10))
     assert strain < 1e-4 and not [record for record in caplog.records if "strains" in record.getMessage()]
     assert simulation.bodies["hammer"].position[2] > 0.1  # the hammer lies on the crumb
-
-
-def test_what_outweighs_a_body_is_of_its_world():
-    scene = abd.Scene(gravity=(0, 0, 0), solver={"dt": 0.01})
-    for k, (edge, world) in enumerate([(0.1, 0), (0.2, 0), (0.1, 1), (1.0, 1), (1e-6, 1)]):
-        scene.add_body(f"b{k}", box=(edge, edge, edge), density=1e3, position=(3.0 * k, 0.0, 0.0), world=world)
-    kappa = scene.compile().bodies.kappa
-    assert kappa[:4] == pytest.approx([8e9, 1e9, 1e12, 1e9])
-    assert kappa[4] < 1e9  # where rounding were seen
 
 
 @pytest.mark.parametrize(("edge", "tolerance"), [(1.0, 1e-3), (0.2, 1e-3), (1e-3, 3e-3 * 1e-3**0.5), (100.0, 1e-2)])

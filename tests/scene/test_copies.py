@@ -252,14 +252,6 @@ def test_one_copy_can_be_changed(tmp_path, device):
     assert (fresh.stepper.q == sim.stepper.q).all()
 
 
-def test_a_long_chain_is_made_without_a_loop_over_its_links():
-    model = chain(2000).compile()
-    assert len(model.bodies) == 2000 and len(model.joints.parts) == 2
-    system = build_system(model)
-    assert len(system.linear) == 4000 and len(system.rows) == 0
-    assert system.linear.joint.tolist() == np.repeat(np.arange(2000), 2).tolist()
-
-
 def test_limits_do_not_reach_farther_than_bodies_are_large():
     """In a long chain a thousandth of the scene's size would be many links."""
     scene = abd.Scene()

@@ -1,15 +1,11 @@
 """Initial intersections: exact predicates, filters, containment, thickness, depths, and ipctk as referee."""
 
-import time
 
 import numpy as np
 import pytest
 
 from abd.scene.compile.compile import compile_scene
 from abd.scene.geometry import shapes
-from abd.scene.overlaps.box_pairs import overlapping_boxes
-from abd.scene.overlaps.crossings import segments_meet_triangles
-from abd.scene.overlaps.distances import point_triangle, segment_segment, winding_numbers
 from abd.scene.overlaps.intersections import Surveyor, find_initial_intersections
 from abd.scene.overlaps.overlap import overlap
 from abd.scene.schema.schema import SceneSpec
@@ -181,93 +177,3 @@ def test_random_scenes_agree_with_ipctk(seed):
             )
             expected = ipctk.has_intersections(mesh, np.concatenate([world[j], world[i]]))
             assert expected == ((f"b{j}", f"b{i}") in named)
-
-
-def test_segment_and_triangle_in_all_positions():
-    a, b, c = np.array([[0.0, 0, 0], [1, 0, 0], [0, 1, 0]])
-    cases = [
-        ([0.2, 0.2, -1], [0.2, 0.2, 1], True),
-        ([0.2, 0.2, 1e-300], [0.2, 0.2, 1], False),
-        ([0.2, 0.2, 0], [0.2, 0.2, 1], True),
-        ([0.5, 0.5, -1], [0.5, 0.5, 1], True),
-        ([0.5, np.nextafter(0.5, 1), -1], [0.5, np.nextafter(0.5, 1), 1], False),
-        ([0, 0, -1], [0, 0, 1], True),
-        ([1, 1, -1], [1, 1, 1], False),
-        ([-1, 0.5, 0], [2, 0.5, 0], True),
-        ([0.1, 0.1, 0], [0.2, 0.2, 0], True),
-        ([-1, 2.1, 0], [2, -0.9, 0], False),
-        ([-1, 2, 0], [2, -1, 0], True),
-        ([2, 0, 0], [3, 0, 0], False),
-        ([1, 0, 0], [3, 0, 0], True),
-        ([0, 0, 1], [1, 0, 1], False),
-    ]
-    p, q, expected = (np.array([case[k] for case in cases]) for k in range(3))
-    corners = (np.broadcast_to(x, p.shape) for x in (a, b, c))
-    assert segments_meet_triangles(p, q, *corners).tolist() == expected.tolist()
-
-
-def test_predicates_are_exact_on_a_fine_grid():
-    # a triangle in the plane x + y + z = 1, and ends a few ulps from it
-    rng = np.random.default_rng(0)
-    a, b, c = (np.broadcast_to(x, (200, 3)) for x in np.eye(3))
-    inside = np.full((200, 3), 0.25) + np.array([0.0, 0.0, 0.25])
-    steps = rng.integers(-3, 4, size=(200, 3))
-    p = inside + steps * 2.0**-54
-    q = np.broadcast_to([1.0, 1.0, 1.0], (200, 3))
-    # sums of few multiples of 2^-54 near 1 are exact in integers
-    below = np.rint(p * 2.0**54).astype(np.int64).sum(axis=1) <= 2**54
-    assert segments_meet_triangles(p, q, a, b, c).tolist() == below.tolist()
-
-
-def test_distances():
-    rng = np.random.default_rng(5)
-    p, q, a, b = rng.normal(size=(4, 50, 3))
-    s, t = np.meshgrid(np.linspace(0, 1, 101), np.linspace(0, 1, 101))
-    for k, distance in enumerate(segment_segment(p, q, a, b)):
-        u, v = p[k] + s[..., None] * (q - p)[k], a[k] + t[..., None] * (b - a)[k]
-        sampled = np.linalg.norm(u - v, axis=-1).min()
-        assert distance <= sampled + 1e-12 and sampled - distance < 0.05
-    parallel = segment_segment(*(np.array([x], dtype=float) for x in ([0, 0, 0], [1, 0, 0], [0.5, 2, 0], [3, 2, 0])))
-    np.testing.assert_allclose(parallel, 2.0)
-
-    c = rng.normal(size=(50, 3))
-    weights = rng.dirichlet((1, 1, 1), size=20000)
-    for k, distance in enumerate(point_triangle(p, a, b, c)):
-        sampled = np.linalg.norm(weights @ np.stack([a[k], b[k], c[k]]) - p[k], axis=1).min()
-        assert distance <= sampled + 1e-12 and sampled - distance < 0.05
-
-
-def test_winding_numbers():
-    vertices, triangles = shapes.sphere(1.0, 2)
-    points = np.array([[0, 0, 0], [0.5, 0.5, 0.5], [2, 0, 0], [0, 0, -1.01]])
-    np.testing.assert_allclose(winding_numbers(points, vertices[triangles]), [1, 1, 0, 0], atol=1e-12)
-
-
-def test_box_pairs_agree_with_all_against_all():
-    rng = np.random.default_rng(2)
-    low_a, low_b = rng.uniform(size=(700, 3)), rng.uniform(size=(900, 3))
-    high_a, high_b = low_a + rng.uniform(0, 0.1, (700, 3)), low_b + rng.uniform(0, 0.1, (900, 3))
-    overlap = ((low_a[:, None] <= high_b) & (high_a[:, None] >= low_b)).all(axis=2)
-    i, j = overlapping_boxes(low_a, high_a, low_b, high_b)
-    assert np.array_equal(np.stack([i, j]), np.stack(np.nonzero(overlap)))
-
-
-def test_large_scene_is_checked_in_seconds():
-    rng = np.random.default_rng(4)
-    spec = SceneSpec(
-        body=[
-            {
-                "name": f"s{k}",
-                "capsule": {"radius": 0.3, "length": 1.0, "segments": 22},
-                "position": tuple(1.3 * np.array([k % 8, k // 8 % 8, k // 64])),
-                "euler": {"order": "xyz", "degrees": tuple(rng.uniform(0, 360, 3))},
-            }
-            for k in range(600)
-        ]
-    )
-    model = compile_scene(spec)
-    assert len(model.meshes) == 1 and 600 * len(model.meshes[0].triangles) > 250_000
-    start = time.process_time()
-    problems = find_initial_intersections(model)
-    assert time.process_time() - start < 20.0
-    assert problems[-1].value > 10 and "more pairs" in problems[-1].message

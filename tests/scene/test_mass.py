@@ -5,9 +5,8 @@ import pytest
 from scipy.spatial.transform import Rotation
 
 from abd.errors import SceneError
-from abd.rotations import inverse, least_turn
 from abd.scene.geometry import mass, shapes
-from abd.scene.geometry.frames import principal_frame, triad
+from abd.scene.geometry.frames import principal_frame
 
 
 def box_moment(extents, total):
@@ -173,37 +172,3 @@ def test_principal_frame_keeps_axes_that_are_principal_already():
         axes, found = principal_frame(np.diag(moments))
         assert (axes == np.eye(3)).all()
         np.testing.assert_allclose(found, moments)
-
-
-def test_principal_frame_ignores_rounding_at_ties():
-    noise = np.random.default_rng(0).normal(size=(3, 3)) * 1e-16
-    axes, _ = principal_frame(2.0 * np.eye(3) + noise + noise.T)
-    assert (axes == np.eye(3)).all()
-
-
-def test_principal_frame_of_a_body_of_revolution_turns_least():
-    axis = np.array([0.2, -0.1, 0.97])
-    axis /= np.linalg.norm(axis)
-    second_moment = np.eye(3) + 2.0 * np.outer(axis, axis)
-    axes, moments = principal_frame(second_moment)
-    np.testing.assert_allclose(axes, least_turn(np.array([0.0, 0, 1]), axis), atol=1e-9)
-    np.testing.assert_allclose(moments, [1.0, 1.0, 3.0], rtol=1e-9)
-
-
-def test_rotation_between_directions():
-    rng = np.random.default_rng(1)
-    for _ in range(20):
-        a, b = (x / np.linalg.norm(x) for x in rng.normal(size=(2, 3)))
-        rotation = least_turn(a, b)
-        np.testing.assert_allclose(rotation @ a, b, atol=1e-12)
-        assert np.arccos(np.clip((np.trace(rotation) - 1) / 2, -1, 1)) == pytest.approx(np.arccos(a @ b), abs=1e-6)
-    half_turn = least_turn(np.array([0.0, 0, 1]), np.array([0.0, 0, -1]))
-    np.testing.assert_allclose(half_turn @ [0, 0, 1], [0, 0, -1], atol=1e-12)
-    assert np.linalg.det(half_turn) == pytest.approx(1.0)
-    assert (triad(np.array([0.0, 0, 1])) == np.eye(3)).all()
-
-
-def test_inverse():
-    pose = np.eye(4)
-    pose[:3, :3], pose[:3, 3] = Rotation.from_rotvec([0.1, 0.2, 0.3]).as_matrix(), [1, 2, 3]
-    np.testing.assert_allclose(inverse(pose) @ pose, np.eye(4), atol=1e-15)

@@ -10,9 +10,8 @@ from joint_scenes import box_scene, compiled, placed, read
 import abd
 from abd.errors import SceneError
 from abd.joints.rows.build import build_system
-from abd.joints.types import ALIASES, TYPES
-from abd.scene.schema.documentation import schema_markdown
-from abd.scene.schema.joint_types import EXAMPLES, TRAITS, traits, type_of
+from abd.joints.types import TYPES
+from abd.scene.schema.joint_types import EXAMPLES, traits
 
 
 @pytest.mark.parametrize("name", sorted(TYPES))
@@ -152,13 +151,6 @@ def test_the_example_of_the_readme_compiles(tmp_path):
     (tmp_path / "example.toml").write_text(text.split("```toml\n")[1].split("```")[0])
     model = abd.load(tmp_path / "example.toml").compile()
     assert [joint.coordinates[0].name for joint in model.joints] == ["theta", "theta"] and len(model.couplings) == 1
-
-
-def test_the_documentation_lists_types_coordinates_and_couplings():
-    text = schema_markdown()
-    for words in (*TYPES, *ALIASES, "[[coupling]]", "limit_damping_", "joint_tolerance"):
-        assert f"`{words.rstrip('_')}`" in text
-    assert all(type_of(name) in TYPES for name in TRAITS)
 
 
 @pytest.mark.parametrize("type", ["hinge", "cylindrical", "slider", "planar", "screw"])

@@ -17,7 +17,7 @@ from abd.contact.pair_law import OwnLaws, PairLaw
 from abd.io.run import Status, run
 from abd.io.trajectory import Trajectory
 from abd.scene.compile.compile import compile_scene
-from abd.scene.files.find import scenes_directory, shipped_scenes
+from abd.scene.files.find import scenes_directory
 from abd.scene.overlaps.intersections import find_initial_intersections
 
 G = 9.81
@@ -119,10 +119,6 @@ def center_line(run: Played, name: str) -> np.ndarray:
     """(k, 3) centre line of a six-sided ring or link in the last frame."""
     vertices = run.mesh(name).vertices.reshape(-1, 6, 3).mean(axis=1)
     return vertices @ run.X[name][-1, :3, :3].T + run.X[name][-1, :3, 3]
-
-
-def test_every_scene_is_tested():
-    assert set(shipped_scenes()) == set(STEPS)
 
 
 @pytest.mark.parametrize("name", STEPS)

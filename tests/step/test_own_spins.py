@@ -7,9 +7,6 @@ import pytest
 from on_device import NAME
 
 import abd
-from abd.joints.closure.symmetries import symmetries
-from abd.potentials.conservation import ALL, NOBODY, apart
-from abd.potentials.free_motion import inertia
 
 pytestmark = pytest.mark.device
 
@@ -36,27 +33,6 @@ def slider_crank(device: str = NAME) -> abd.Simulation:
     scene.add_joint("spherical", "end", "rod", "slide", anchor=(1.2, 0, 0), **exact)
     scene.add_joint("slider", "rail", abd.WORLD, "slide", anchor=(1.2, 0, 0), axis=(1, 0, 0), **exact)
     return abd.Simulation(scene, device=device)
-
-
-def test_they_are_found():
-    def found(simulation: abd.Simulation) -> list[int]:
-        return symmetries(simulation.model, simulation.stepper.joints).own.tolist()
-
-    assert found(on_a_spring()) == [ALL]
-    assert found(on_a_spring(beside=0.1)) == [NOBODY], "a point on an axis of the body turns it about the other two"
-    assert found(slider_crank()) == [NOBODY, 0, NOBODY]
-
-
-def test_moments_without_them():
-    """No inertia about the axis, the same about the others."""
-    moment = np.array([[1.0, 2.0, 3.0]] * 5)
-    own = np.array([0, 1, 2, ALL, NOBODY])
-    found = inertia(np.tile(np.eye(3), (5, 1, 1)), apart(moment, own))
-    expected = np.array([np.diag([5.0, 4.0, 3.0])] * 5)
-    for k in range(3):
-        expected[k, k, k] = 0.0
-    expected[3] = 0.0
-    np.testing.assert_allclose(found, expected, atol=1e-15)
 
 
 def test_a_body_on_one_spring_at_its_centre_does_not_begin_to_spin():

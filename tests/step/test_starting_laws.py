@@ -91,33 +91,6 @@ def test_a_pile_carries_its_weight_from_the_start(neighbour):
     assert moved.max() < (1e-3 if neighbour else 2e-6) * SIZE
 
 
-def test_bodies_that_part_meet_by_the_common_law_again():
-    scene = box_on("half-space", 1e-2)
-    scene.body("box").velocity = (0.0, 0.0, 0.2)
-    simulation = abd.Simulation(scene, device=NAME)
-    assert len(simulation.backend.pair_law.own) == 1
-    simulation.step()
-    assert len(simulation.backend.pair_law.own) == 0
-    for _ in range(15):
-        report = simulation.step()
-    assert 0.5 < report.min_gap / (D_HAT_SHARE * SIZE) < 1.0
-
-
-def test_checkpoints_keep_the_laws_of_pairs():
-    scene = box_on("table", 0.1)
-    simulation = abd.Simulation(scene, device=NAME)
-    simulation.step()
-    saved = simulation.checkpoint()
-    for _ in range(3):
-        simulation.step()
-    again = abd.Simulation(scene, device=NAME)
-    again.restore(saved)
-    for _ in range(3):
-        again.step()
-    np.testing.assert_array_equal(again.stepper.q, simulation.stepper.q)
-    np.testing.assert_array_equal(again.stepper.qd, simulation.stepper.qd)
-
-
 def test_what_stands_far_away_does_not_matter():
     def paths(wall: bool) -> np.ndarray:
         scene = abd.Scene(solver={"dt": 1e-3})

@@ -1,5 +1,7 @@
 """Starts: bodies that touch are set apart, deeper overlap is refused wherever a state comes from."""
 
+from itertools import product
+
 import numpy as np
 import pytest
 
@@ -14,7 +16,6 @@ from abd.scene.overlaps.overlap import overlap
 from abd.scene.overlaps.set_apart import APART
 from abd.scene.overlaps.starts import free_start
 from abd.scene.schema.schema import SceneSpec
-from tests.tool import load_tool
 
 FLOOR = {"name": "floor", "half_space": {"normal": (0, 0, 1), "offset": 0}}
 GAP = APART * D_HAT_SHARE
@@ -29,8 +30,33 @@ def compiled(*bodies, **rest):
     return compile_scene(SceneSpec(body=list(bodies), **rest))
 
 
+LETTERS = {
+    "L": ("X..", "X..", "XXX"),
+    "T": ("XXX", ".X.", ".X."),
+    "U": ("X.X", "X.X", "XXX"),
+    "H": ("X.X", "XXX", "X.X"),
+}
+"""Cells of a letter, its top row first."""
+
+
+def letter_surface(name):
+    """Closed surface of a letter of cubes, 1 m wide and tall along x and z, a third of that deep."""
+    cells = {(x, 0, 2 - z) for z, row in enumerate(LETTERS[name]) for x, cell in enumerate(row) if cell == "X"}
+    corners, triangles = {}, []
+    for cell, axis, out in product(sorted(cells), range(3), (0, 1)):
+        normal = np.eye(3, dtype=int)[axis]
+        if tuple(np.add(cell, normal if out else -normal).tolist()) in cells:
+            continue
+        u, v = np.roll(np.eye(3, dtype=int), -axis, axis=0)[1:]
+        ring = [cell + out * normal + a * u + b * v for a, b in ((0, 0), (1, 0), (1, 1), (0, 1))]
+        a, b, c, d = (corners.setdefault(tuple(corner.tolist()), len(corners)) for corner in (ring if out else ring[::-1]))
+        triangles += [[a, b, c], [a, c, d]]
+    vertices = (np.array(list(corners), dtype=float) - (1.5, 0.5, 1.5)) / 3.0
+    return {"vertices": vertices.tolist(), "triangles": triangles}
+
+
 def letter(name, *position, **rest):
-    return {"name": name, **load_tool("lattice_scenes").letter(name, 1.0), "position": position, **rest}
+    return {"name": name, "surface": letter_surface(name), "position": position, **rest}
 
 
 def moved(model):
@@ -131,7 +157,7 @@ def test_the_displacement_frees_the_pair(seed):
     kinds = [
         {"box": (1, 0.5, 0.8)},
         {"sphere": {"radius": 0.4, "subdivisions": 1}},
-        load_tool("lattice_scenes").letter("U", 1.0),
+        {"surface": letter_surface("U")},
     ]
     bodies = [
         {

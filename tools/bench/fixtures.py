@@ -1,6 +1,6 @@
 """Run the scenes of others and certify every frame: `python tools/bench/fixtures.py [--device cpu] [--steps 100]`.
 
-Takes the rigid-ipc and affine-body-dynamics scenes of a fixtures folder (`families.others` says which), runs each in a
+Takes the rigid-ipc and affine-body-dynamics scenes of a fixtures folder (`scenes` says which), runs each in a
 process of its own through `abd run`, certifies the trajectory with `abd certify`, and writes a JSON file and a
 table: bodies, contacts, Newton iterations, milliseconds per step, peak memory, verdict. Times are those that `abd run`
 wrote into the trajectory; `run.py` measures cost against size.
@@ -20,12 +20,12 @@ import h5py
 import numpy as np
 
 HERE = Path(__file__).resolve().parent
-sys.path[:0] = [str(HERE), str(HERE.parent), str(HERE.parent / "peers"), str(HERE.parent.parent)]
+sys.path[:0] = [str(HERE), str(HERE.parent), str(HERE.parent.parent)]
 
-from families.others import FIXTURES  # noqa: E402
 from results_file import write_results  # noqa: E402
 
 from abd.certificate.certificate import certify  # noqa: E402
+from scenes import FIXTURES  # noqa: E402
 
 FAMILIES = ("rigid-ipc/scenes", "affine-body-dynamics/scenes")
 

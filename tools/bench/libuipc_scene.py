@@ -7,7 +7,7 @@ that joints or groups switch off between bodies with surfaces, and more than one
 from __future__ import annotations
 
 import numpy as np
-from families.mechanism import WORLD, Mechanism
+from mechanism import WORLD, Mechanism
 
 from abd.contact.pair_law import widest_activation
 from abd.model import Kind, Model, affine_matrices

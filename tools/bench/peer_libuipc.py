@@ -30,11 +30,8 @@ from time import perf_counter
 import numpy as np
 
 HERE = Path(__file__).resolve().parent
-sys.path[:0] = [str(HERE), str(HERE.parent), str(HERE.parent / "peers"), str(HERE.parent.parent)]
+sys.path[:0] = [str(HERE), str(HERE.parent), str(HERE.parent.parent)]
 
-from families import FAMILIES, requested  # noqa: E402
-from families.chains import chain  # noqa: E402
-from families.loops import ladder, net  # noqa: E402
 from libuipc_scene import Peer  # noqa: E402
 from peers import opening  # noqa: E402
 from results_file import write_results  # noqa: E402
@@ -43,8 +40,8 @@ import abd  # noqa: E402
 from abd.commands.bench import WARM_UP, advance, solver_facts, table  # noqa: E402
 from abd.contact.pair_law import widest_activation  # noqa: E402
 from abd.model import Kind, Model, affine_matrices  # noqa: E402
+from scenes import MECHANISMS, SCENES  # noqa: E402
 
-MECHANISMS = {"chain": chain, "ladder": ladder, "net": net}
 CASES = (
     ("wrecking_ball", 575),
     ("pile", 1000),
@@ -78,8 +75,7 @@ def built(scene: str, size: float, tolerance: float | None = None):
     elif scene == "cube":
         made = cube(size)
     else:
-        (build,) = FAMILIES[scene].build(size).values()
-        made = build()
+        made = SCENES[scene](size)
     if tolerance is not None:
         made.solver.tolerance, made.solver.tolerance_relative = tolerance, None
         if tolerance == LOOSE:
@@ -321,8 +317,8 @@ COLUMNS = (
 def main() -> int:
     """Exit status: 0 done, 1 some run failed and its row says why, 2 there is no GPU or no pyuipc."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    kinds = "FAMILY or FAMILY:SIZE,... [wrecking_ball, pile, chain_net, chain]"
-    parser.add_argument("--scenes", nargs="+", type=requested, metavar="FAMILY", help=kinds)
+    kinds = "names and sizes of scenes.py [wrecking_ball, pile, chain_net, chain]"
+    parser.add_argument("--scenes", nargs="+", metavar="NAME:SIZE", help=kinds)
     parser.add_argument("--steps", type=int, default=STEPS)
     parser.add_argument("--rounds", type=int, default=ROUNDS)
     parser.add_argument("--device", default="cuda", help="of this program")
@@ -349,7 +345,7 @@ def main() -> int:
         return 1 if failure else 0
     cases = QUICK if options.quick else CASES
     if options.scenes:
-        cases = [(scene, size) for scene, sizes in options.scenes for size in sizes or FAMILIES[scene].quick]
+        cases = [(name, float(size or 100)) for name, _, size in (text.partition(":") for text in options.scenes)]
     facts = {"rounds": options.rounds, "steps": options.steps, "pyuipc": "0.0.29"}
     facts["asked"] = [f"{scene} {size:g}" for scene, size in cases]
     rows, known, start = [], {}, perf_counter()

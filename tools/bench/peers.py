@@ -1,6 +1,6 @@
 """Jointed scenes without contact beside MuJoCo and Exudyn: `python tools/bench/peers.py [--scenes chain ladder net]`.
 
-All programs get the same arrays (`families.mechanism`): masses, inertias, hinges, gravity, h = 0.01 s, the same start.
+All programs get the same arrays (`mechanism`): masses, inertias, hinges, gravity, h = 0.01 s, the same start.
 They advance by blocks of steps in turn, each block from the start, so that what else the machine does falls on all.
 MuJoCo runs as shipped (tree in joint coordinates, loops closed by soft equations), Exudyn as shipped with its sparse
 solver; the chain in space, ladder and net, whose loops have redundant equations in space, with its planar bodies.
@@ -21,17 +21,16 @@ from time import perf_counter
 import numpy as np
 
 HERE = Path(__file__).resolve().parent
-sys.path[:0] = [str(HERE), str(HERE.parent), str(HERE.parent / "peers"), str(HERE.parent.parent)]
+sys.path[:0] = [str(HERE), str(HERE.parent), str(HERE.parent.parent)]
 
-from families.chains import chain  # noqa: E402
-from families.loops import MECHANISMS  # noqa: E402
-from families.mechanism import DT, TOLERANCE, WORLD, Mechanism  # noqa: E402
+from mechanism import DT, TOLERANCE, WORLD, Mechanism  # noqa: E402
 from results_file import write_results  # noqa: E402
 
 import abd  # noqa: E402
 from abd.commands.bench import table  # noqa: E402
+from scenes import MECHANISMS  # noqa: E402
 
-SCENES = {"chain": chain, **MECHANISMS}
+SCENES = MECHANISMS
 SIZES = {"chain": (10, 20, 100, 1000), "ladder": (3, 10, 30, 100), "net": (2, 4, 8)}
 QUICK = {"chain": (10, 20), "ladder": (10,), "net": (4,)}
 STEPS, BLOCKS = 50, 5

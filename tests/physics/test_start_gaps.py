@@ -1,0 +1,69 @@
+"""Bodies that start within the activation distance of contact stay where they are, whatever the gap, step and size."""
+
+import numpy as np
+import pytest
+
+import abd
+from abd.contact.pair_law import D_HAT_SHARE
+
+pytestmark = pytest.mark.slow
+
+
+@pytest.mark.parametrize("integrator", ["bdf1", "bdf2", "generalized_alpha"])
+@pytest.mark.parametrize("dt", [1e-2, 1e-3, 1e-4])
+@pytest.mark.parametrize("size", [5e-5, 0.05, 50.0])
+def test_a_box_neither_rises_nor_sinks(size, dt, integrator):
+    for ratio in (1e-6 / D_HAT_SHARE, 0.01, 0.1, 0.5, 1.0 - 1e-9):
+        scene = abd.Scene(solver={"dt": dt, "integrator": integrator, "tolerance": 1e-3 * min(size / 0.05, 1.0)})
+        scene.add_body("floor", half_space={})
+        scene.add_body("box", box=(size,) * 3, position=(0, 0, (0.5 + ratio * D_HAT_SHARE) * size))
+        sim = abd.Simulation(scene, device="cpu")
+        start, height = sim.bodies["box"].position[2], []
+        for _ in range(min(int(0.1 / dt) + 1, 100)):
+            sim.step()
+            height.append(sim.bodies["box"].position[2] - start)
+        assert np.abs(height).max() < 1e-5 * size, ratio
+
+
+@pytest.mark.parametrize("name", ["box_stack", "masonry_arch"])
+def test_stacks_and_arches_settle_alike_at_any_step(name):
+    settled = []
+    for dt in (1e-2, 2e-3):
+        sim = abd.Simulation(abd.load(name, [f"solver.dt={dt}"]), device="cpu")
+        start = np.array(sim.state.q)[:, :3]
+        sim.run(duration=0.15)
+        settled.append(np.abs(np.array(sim.state.q)[:, :3] - start).max())
+    assert settled[0] == pytest.approx(settled[1], rel=0.1)
+
+
+def test_a_tower_of_twenty_boxes_stands_for_ten_seconds():
+    scene = abd.Scene()
+    scene.add_body("floor", half_space={})
+    for k in range(20):
+        scene.add_body(f"box{k}", box=(0.1,) * 3, position=(0, 0, 0.05 + 0.1002 * k + 2e-4))
+    sim = abd.Simulation(scene, device="cpu")
+    start = np.array(sim.state.q)[:, :3]
+    sim.run(duration=10.0)
+    assert np.abs(np.array(sim.state.q)[:, :3] - start).max() < 5e-3
+
+
+def front_speed(dt: float, count: int = 40) -> float:
+    """Return the speed [m/s] of the front in a row of dominoes, 25 mm apart."""
+    scene = abd.Scene(solver={"dt": dt})
+    scene.add_material("wood", mu=0.3)
+    scene.add_body("table", box=(3, 1, 0.1), kind="static", position=(0.5, 0, -0.05), material="wood")
+    for k in range(count):
+        push = {"angular_velocity": (0, 5.0, 0), "velocity": (0.125, 0, 0)} if k == 0 else {}
+        place = (0.025 * k, 0, 0.025 + 2e-5)
+        scene.add_body(f"d{k}", box=(0.008, 0.024, 0.05), density=600.0, position=place, material="wood", **push)
+    sim, fell = abd.Simulation(scene, device="cpu"), np.full(count, np.inf)
+    while not np.isfinite(fell).all():
+        sim.step()
+        fell[(np.array(sim.state.q)[1:, 11] < 0.9) & np.isinf(fell)] = sim.time
+        assert sim.time < 0.05 * count, "the row stops"
+    first, last = count // 5, 4 * count // 5
+    return 0.025 * (last - first) / (fell[last] - fell[first])
+
+
+def test_the_front_of_dominoes_does_not_depend_on_the_step():
+    assert front_speed(5e-3) == pytest.approx(front_speed(1e-3), rel=0.05)

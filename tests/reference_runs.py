@@ -1,0 +1,84 @@
+"""What a mechanism with known motion is, running it, and comparing what comes out."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from time import perf_counter
+
+import numpy as np
+
+import abd
+
+KINDS = ("position", "velocity", "force")
+"""Positions [m] and angles [rad]; velocities [m/s] and rates [rad/s]; forces [N] and torques [N m]. Errors of forces
+are relative to the largest number among all forces and torques of a mechanism at that time."""
+
+Values = dict[str, np.ndarray]
+
+
+@dataclass(frozen=True)
+class Case:
+    """A mechanism and what is known of it.
+
+    Attributes:
+        name: of the case; `scene` gives it for a step h [s].
+        read: quantities of a running simulation.
+        expected: time [s] -> quantity -> numbers. The first word of a quantity's name is one of `KINDS`.
+    """
+
+    name: str
+    scene: Callable[..., abd.Scene]
+    read: Callable[[abd.Simulation], Values]
+    expected: dict[float, Values]
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """One run: errors (time -> quantity -> largest difference), and what it cost."""
+
+    errors: dict[float, dict[str, float]]
+    steps: int
+    newton: float
+    milliseconds: float
+    residual: tuple[float, float]
+
+
+def run(case: Case, h: float, until: float = np.inf, device: str = "cpu", **solver) -> Outcome:
+    """The case with step h [s], compared at the times it knows up to `until` [s]."""
+    times = [time for time in case.expected if time <= until]
+    simulation = abd.Simulation(case.scene(h, **{"tolerance": 1e-7, **solver}), device=device)
+    errors, newton, residual = {}, 0, np.zeros(2)
+    begin = perf_counter()
+    due = {round(time / h): time for time in times}
+    for step in range(1, max(due) + 1):
+        report = simulation.step()
+        newton += report.newton_iterations
+        residual = np.maximum(residual, report.max_joint_residual)
+        if step in due:
+            errors[due[step]] = compare(case.expected[due[step]], case.read(simulation))
+    seconds = perf_counter() - begin
+    return Outcome(errors, step, newton / step, 1e3 * seconds / step, (float(residual[0]), float(residual[1])))
+
+
+def compare(expected: Values, found: Values) -> dict[str, float]:
+    """Largest difference of every quantity; of forces relative to the largest one."""
+    forces = [np.abs(value).max() for name, value in expected.items() if kind(name) == "force"]
+    largest = max(forces, default=1.0)
+    return {
+        name: float(np.abs(np.asarray(found[name]) - value).max() / (largest if kind(name) == "force" else 1.0))
+        for name, value in expected.items()
+    }
+
+
+def kind(name: str) -> str:
+    """Which of `KINDS` a quantity is."""
+    return name.split()[0].rstrip(":")
+
+
+def worst(errors: dict[float, dict[str, float]], which: str, until: float = np.inf) -> float:
+    """Largest error of one of `KINDS` up to a time [s]; 0 where nothing of that kind is known."""
+    found = (
+        error for time, row in errors.items() if time <= until for name, error in row.items() if kind(name) == which
+    )
+    return max(found, default=0.0)

@@ -1,0 +1,139 @@
+"""Pairs of bodies that are thrown at each other by several of their sizes per step."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+import abd
+from abd.energies import kinetic_energy
+
+SIZE, DT = 0.2, 0.01
+"""Size of a projectile [m]; time step [s]."""
+
+
+def sheet(width: float, bulge: float, cells: int = 4) -> dict:
+    """Return an open bent surface in the y-z plane [m]."""
+    side = np.linspace(-0.5, 0.5, cells + 1)
+    y, z = (one.ravel() for one in np.meshgrid(side, side, indexing="ij"))
+    vertices = np.column_stack([bulge * (4.0 * (y * y + z * z) - 1.0), width * y, width * z])
+    corner = (np.arange(cells)[:, None] * (cells + 1) + np.arange(cells)).ravel()
+    a, b, c, d = corner, corner + 1, corner + cells + 2, corner + cells + 1
+    triangles = np.concatenate([np.column_stack([a, b, c]), np.column_stack([a, c, d])])
+    return {"vertices": vertices.tolist(), "triangles": triangles.tolist()}
+
+
+BOX = {"box": (SIZE, SIZE, SIZE)}
+BALL = {"sphere": {"radius": SIZE / 2, "subdivisions": 2}}
+PLATE = {"box": (0.02, 1.0, 1.0)}
+ROD_Y, ROD_Z = {"box": (0.02, 2 * SIZE, 0.02)}, {"box": (0.02, 0.02, 2 * SIZE)}
+SHELL = {"surface": sheet(2 * SIZE, 0.05), "thickness": 0.004}
+
+
+@dataclass(frozen=True)
+class Pair:
+    """Projectile, target and its kind; largest random tilt [rad] and offset [m]; whether the bodies spin."""
+
+    projectile: dict
+    target: dict
+    kind: str = "dynamic"
+    tilt: float = np.pi
+    offset: float = 0.25 * SIZE
+    spins: bool = True
+
+
+FLAT = Pair(BOX, BOX, tilt=0.0, offset=0.02)
+PAIRS = {
+    "box at box": Pair(BOX, BOX),
+    "ball at ball": Pair(BALL, BALL),
+    "box at free plate": Pair(BOX, PLATE, tilt=0.3),
+    "box at fixed plate": Pair(BOX, PLATE, "static", tilt=0.3),
+    "box at kinematic plate": Pair(BOX, PLATE, "kinematic", tilt=0.0),
+    "ball at fixed plate": Pair(BALL, PLATE, "static", tilt=0.3),
+    "ball at free plate": Pair(BALL, PLATE, tilt=0.3),
+    "rod at rod": Pair(ROD_Y, ROD_Z, tilt=0.2, spins=False),
+    "rod at fixed rod": Pair(ROD_Y, ROD_Z, "static", tilt=0.2, spins=False),
+    "shell at box": Pair(SHELL, BOX, tilt=0.3, spins=False),
+    "ball at shell": Pair(BALL, SHELL, tilt=0.3, spins=False),
+}
+
+
+@dataclass
+class Outcome:
+    """End of a run.
+
+    Attributes:
+        ahead: x of the target minus x of the projectile [m].
+        pushed: (3,) change of the projectile's momentum [kg m/s].
+        energy: kinetic, at the end [J].
+        momentum: exchanged in a central inelastic impact [kg m/s].
+        available: energy of the closing motion and of the spins [J].
+        refused: number of swept paths that were not collision-free.
+    """
+
+    ahead: float
+    pushed: np.ndarray
+    energy: float
+    momentum: float
+    available: float
+    refused: int
+
+
+def _tilt(pair: Pair, rng) -> list[float]:
+    axis, angle = rng.normal(size=3), rng.uniform(0.0, pair.tilt)
+    return [float(np.cos(angle / 2)), *(np.sin(angle / 2) * axis / np.linalg.norm(axis)).tolist()]
+
+
+def thrown(pair: Pair, sizes: float, spin: float, seed: int, finer: int = 1) -> tuple[abd.Scene, float, float]:
+    """Return the scene, its duration [s] and the closing speed [m/s]; bodies spin by up to `spin` pi per step of `DT`."""
+    rng, speed = np.random.default_rng(seed), sizes * SIZE / DT
+    scene = abd.Scene(gravity=(0.0, 0.0, 0.0), solver={"dt": DT / finer})
+    reach = 0.0 if pair.kind == "static" else 0.5
+
+    def spinning() -> list[float]:
+        axis = rng.normal(size=3)
+        rate = rng.uniform(0.0, spin) * np.pi / DT if pair.spins else 0.0
+        return (rate * axis / np.linalg.norm(axis)).tolist()
+
+    distance = 0.75 + rng.uniform(0.0, max(1.0, sizes) * SIZE)
+    place = [-distance, *rng.uniform(-pair.offset, pair.offset, 2).tolist()]
+    velocity = ((1.0 - reach) * speed, 0.0, 0.0)
+    keys = {"quaternion": _tilt(pair, rng), "velocity": velocity, "angular_velocity": spinning()}
+    scene.add_body("projectile", **pair.projectile, position=place, **keys)
+    back = (-reach * speed, 0.0, 0.0)
+    if pair.kind == "kinematic":
+        scene.add_body("target", **pair.target, kind="kinematic", motion={"velocity": back})
+    elif pair.kind == "static":
+        scene.add_body("target", **pair.target, kind="static", quaternion=_tilt(pair, rng))
+    else:
+        moves = {"velocity": back, "angular_velocity": spinning()}
+        scene.add_body("target", **pair.target, quaternion=_tilt(pair, rng), **moves)
+    return scene, DT * (np.ceil(distance / speed / DT) + 2.0), speed
+
+
+def run(pair: Pair, sizes: float, spin: float, seed: int, device: str, finer: int = 1) -> Outcome:
+    """Step until the projectile is past the target, in steps of ``DT / finer``."""
+    scene, duration, speed = thrown(pair, sizes, spin, seed, finer)
+    sim = abd.Simulation(scene, device=device)
+    start, masses = np.array(sim.state.qd)[0, :3].copy(), sim.model.bodies.mass
+    rotation = np.array(sim.state.qd)
+    rotation[:, :3] = 0.0
+    other = masses[1] if pair.kind == "dynamic" else np.inf
+    mass = 1.0 / (1.0 / masses[0] + 1.0 / other)
+    available = 0.5 * mass * speed**2 + kinetic_energy(sim.model, rotation)
+    reports = [sim.step() for _ in range(round(duration / DT) * finer)]
+    q, qd = np.array(sim.state.q), np.array(sim.state.qd)
+    pushed, refused = masses[0] * (qd[0, :3] - start), sum(report.refused_ways for report in reports)
+    return Outcome(q[1, 0] - q[0, 0], pushed, reports[-1].energy["kinetic"], mass * speed, available, refused)
+
+
+def has_passed(pair: Pair, sizes: float, spin: float, seed: int, device: str) -> bool:
+    """Whether the projectile ends behind the target without an impact, and at a hundredth of the step does not.
+
+    An impact exchanges at least a fifth of the momentum of a central inelastic one.
+    """
+    end = run(pair, sizes, spin, seed, device)
+    if end.ahead >= 0.0 or -end.pushed[0] >= 0.2 * end.momentum:
+        return False
+    return run(pair, sizes, spin, seed, device, 100).ahead >= 0.0
