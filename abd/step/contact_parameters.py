@@ -153,8 +153,8 @@ class ContactStiffness:
         return grown
 
     def end(self, backend, h: float | np.ndarray, pairs_closing: np.ndarray, closing: np.ndarray) -> None:
-        """Take the activation distance of pairs that became active in a substep of h [s], of all or (n,), to their gap; relax that of
-        others; let go of pairs that have separated and of factors that are not needed.
+        """Follow a substep of h [s], of all or (n,): pairs that became active take their gap as activation distance, that of
+        others relaxes, and pairs that have separated are dropped.
 
         Args:
             pairs_closing: (k, 2) bodies in contact that approached each other when it began, by `closing` (k,) [m] per substep.

@@ -34,8 +34,8 @@ class JointRows:
         self.turning = Turning(model)
 
     def begin(self, ch2: OfBodies, time: OfBodies) -> StepFailure | None:
-        """Set the laws of all joint rows in a substep of c h^2 [s^2] that ends at `time` [s], of all bodies or (n,); the verdict on a
-        range that was left."""
+        """Set the laws of all joint rows in a substep of c h^2 [s^2] that ends at `time` [s], of all bodies or (n,); the verdict
+        on a range that was left."""
         row = self.backend.rows.begin_joints(ch2, time, self.model.settings.eps_v)
         if row is None:
             return None

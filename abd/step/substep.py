@@ -42,7 +42,7 @@ class Substeps:
         self.iterates, self.indirect = IteratePath(stepper.model), False
 
     def attempt(self, h: OfBodies, progress: Progress) -> StepFailure | None:
-        """Take one substep of h [s], of all or (n,) by worlds; why it was rejected, with the state as before, None if it was not."""
+        """Take one substep of h [s], of all or (n,) by worlds; why it was rejected, with the state as before, else None."""
         stepper, reached = self.stepper, progress.tolerance
         stored = stepper.before_trying()
         try:

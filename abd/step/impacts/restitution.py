@@ -133,8 +133,8 @@ class Restitution:
         return fall, np.maximum(np.where(strikes.restitution > 0.0, 2.0 * fall, 0.0), 2.0 * self.settings.tolerance)
 
     def approach(self, strikes: Strikes, before: tuple[np.ndarray, np.ndarray], h: float | np.ndarray) -> tuple[np.ndarray, ...]:
-        """Pairs of bodies (k, 2) in contact that close at an impact's speed in the state and velocities (n, 12) `before` a step of h
-        [s], of all or (n,); and by how much (k,) they would close in it [m]."""
+        """Pairs of bodies (k, 2) in contact that close at an impact's speed in the state and velocities (n, 12) `before` a step
+        of h [s], of all or (n,); and by how much (k,) they would close in it [m]."""
         lengths = np.broadcast_to(h, len(before[0]))
         speed, least = -strikes.power(self._twists(*before)) / strikes.size, self._least(strikes, lengths)[1]
         hits = (speed > least) & (strikes.pairs[:, 0] != strikes.pairs[:, 1])
