@@ -17,16 +17,12 @@ A round adds no energy if the e_k are equal: it is the inelastic solution of the
 With u_k the ``P_k . w`` that the rounds end with, the velocities v' at the end of the step become
 
     v+ = v' + W sum_k s_k P_k,        P_k . v+ = u_k                 for pairs that the rounds have struck, s_k >= -1,
-                                      P_k . v+ <= max(0, P_k . v)    for others, s_k >= -1 (elastic ones: below),
+                                      P_k . v+ <= max(0, P_k . v)    for others, s_k >= -1,
                                       P_k . v+ >= 0                  for others, s_k >= 0,
 
 so that what else acts in the step stays. An impact ends in the step in which contact first acts, however little of the momentum
 it took: what is left of the gap is not closed. The second line takes back what a compressed contact pushes as it opens, the
 third keeps what a struck body rests on. The impulses are rigid ones, which excite no strain.
-
-After an impact that gives everything back the contact holds some energy besides, which would be given once more as it opens.
-So an elastic pair, of a restitution of at least `ELASTIC`, is let open no faster than by `PARTS` of its faster body's speed, or
-as fast as it opens already, in every step; and impacts leave out the energy of that.
 
 Friction takes part in what is added, with ``mu s_k |P_k|`` at most at the centre of the pair's contacts, on the surface of
 the first body, against its slip.
@@ -48,7 +44,7 @@ from abd.joints.rows.sizes import half_length
 from abd.joints.rows.system import JointSystem
 from abd.model import Joint, Kind, Model
 from abd.potentials import free_motion
-from abd.potentials.sweeps import least_yielding, swept
+from abd.potentials.sweeps import swept
 from abd.rotations import axial
 from abd.step.impacts.blocks import Blocks
 from abd.step.impacts.impact_friction import friction_of
@@ -60,14 +56,6 @@ _log = logging.getLogger(__name__)
 
 PUSHES = 0.5
 """Speed with which a contact opens that is taken back, over what gravity gives in a step: less is how weights settle."""
-ELASTIC = 0.9
-"""Restitution from which on an impact may give back more than it leaves in its contacts: they are not to give it once more."""
-PARTS = 5e-3
-"""Speed with which contacts may leave such a pair, over that of its faster body: no energy to speak of, but it comes apart."""
-SETTLES = 0.01
-"""Speed beyond that by which they may speed it up in a step, over what counts as resting."""
-SPARED = 1e-3
-"""Share of the energy of what strikes that is kept for both, at most."""
 MOST_MET = 2e7
 """Joint rows times pairs that meet joints, at most: how they answer each other is dense."""
 
@@ -166,10 +154,8 @@ class Restitution:
         lengths, resting = np.broadcast_to(h, len(q)), 2.0 * self.settings.tolerance
         fall, least = self._least(strikes, lengths)
         strikes_now = closing < -least * size
-        opens, elastic = np.maximum(closing, 0.0), strikes.restitution >= ELASTIC
-        fastest = np.where(self.dynamic, np.linalg.norm(then[:, :3], axis=1), 0.0)[strikes.pairs].max(axis=1)
-        opens[elastic] = np.maximum(opens, PARTS * fastest * size)[elastic]
-        grants = np.where(elastic, SETTLES * resting, strikes.grants * np.maximum(PUSHES * fall, resting))
+        opens = np.maximum(closing, 0.0)
+        grants = strikes.grants * np.maximum(PUSHES * fall, resting)
         stirs = strikes_now | (left - opens > grants * size)
         if not stirs.any():
             return None
@@ -212,7 +198,6 @@ class Restitution:
         met = self._met(impacts, mobility.jointed)
         target, struck = reflected(sweep, A, met, part.restitution, impacts.least, size, blocks)
         law = target, opens, struck, size, blocks
-        spared = self._spared(impacts, A.diagonal(), met, struck, blocks)
         s = brought(sweep, A, left, *law)
         added, friction = mobility.apply(P.T @ s), np.zeros(6 * len(q))
         pull = friction_of(part, s, now + added, mobility, q, self.model.bodies.radius) if self._rubs else None
@@ -224,7 +209,7 @@ class Restitution:
             taken, s = blocks.entries(less), np.where(blocks.each(less), s_rubbed, s)
             added = np.where(taken, rubbed, added)
             pull, friction = np.where(taken, pull, 0.0), np.where(taken, friction, 0.0)
-        share = blocks.entries(self._within_energy(step, added, part, s, spared, blocks))
+        share = blocks.entries(self._within_energy(step, added, part, s, blocks))
         work = 0.0 if pull is None else float(pull @ (now + share * (added - 0.5 * friction)))
         return (share * added).reshape(-1, 6), work
 
@@ -248,21 +233,10 @@ class Restitution:
         waits = np.clip(impacts.left / np.where(falls < 0.0, falls, -1.0), 0.0, 1.0)
         return closing + waits * speed
 
-    def _spared(self, impacts: Impacts, diagonal, met, struck, blocks: Blocks) -> np.ndarray:
-        """(w,) energy [J] that the contacts of elastic pairs that were struck may give them as they come apart."""
-        size, elastic = impacts.strikes.size, impacts.strikes.restitution >= ELASTIC
-        yields = struck & (diagonal > least_yielding(diagonal, size, blocks.starts))
-        weight = np.where(yields, diagonal, 1.0)
-        power = np.maximum(impacts.opens, 2.0 * self.settings.tolerance * size)
-        gives, strikes = (0.5 * one**2 / weight for one in (power, np.minimum(met, 0.0)))
-        given = blocks.sums(np.where(yields & elastic, gives, 0.0))
-        return np.minimum(given, SPARED * blocks.sums(np.where(yields, strikes, 0.0)))
-
     def _within_energy(
-        self, step: Step, added, part: Strikes, s: np.ndarray, spared: np.ndarray, blocks: Blocks
+        self, step: Step, added, part: Strikes, s: np.ndarray, blocks: Blocks
     ) -> np.ndarray:
-        """(w,) shares of what is added that give no energy to what there was, but for the work of prescribed bodies, and leave
-        what is `spared` (w,) [J]."""
+        """(w,) shares of what is added that give no energy to what there was, but for the work of prescribed bodies."""
         before, after, now = step.before, step.after, step.now
         bodies, some = self.model.bodies, self.dynamic & (blocks.bodies < blocks.count)
         fallen = bodies.mass[some, None] * (after[0] - before[0])[some, :3]
@@ -274,7 +248,7 @@ class Restitution:
         for state, sign in ((before, 1.0), (after, -1.0)):
             work += sign * blocks.sums_of_bodies(some, elastic_energies(self.model, state[0], some))
         start, end = self._energies(blocks, before[0], step.then.ravel()), self._energies(blocks, after[0], now.ravel())
-        most = np.maximum(start + work - spared, end)
+        most = np.maximum(start + work, end)
         full = self._energies(blocks, after[0], now.ravel() + added)
         # T(now + x added) = end + x (b + x c)
         c = self._energies(blocks, after[0], added)
