@@ -245,7 +245,7 @@ def carry_over(old: Simulation, new: Simulation) -> None:
     fresh = np.flatnonzero(match.body < 0).tolist()
     if fresh:
         new.stepper.meet(fresh)
-    new.stepper.modes.jump(match.jumping())
+    new.stepper.modes.jump(match.jumping(), constraints=True)
     new.stepper.sleep.disturb()
 
 

@@ -4,7 +4,7 @@ A pair has its own activation distance, no larger than the one that follows from
 
 - starts within that distance: ``a = gap``. The force at the start is zero, whatever the step is; under load the gap decreases
   until the barrier carries it;
-- had an impact: ``a = min(a, gap)`` where the substep of the impact ends. The barrier stores no energy, so that nothing rebounds
+- had an impact that made it active: ``a = min(a, gap)`` where the substep of the impact ends. The barrier stores no energy, so that nothing rebounds
   but what restitution gives, whatever stands behind the contact. It returns to what it was before, its `home`, by `RELAXATION` of
   the tolerance velocity, which moves no body faster.
 
@@ -38,7 +38,7 @@ MOST = 64.0
 """Largest growth of a force at once: how far a step was stopped from closing a gap says little of how much it pushed."""
 STIFFEST = 2.0**60
 """Largest factor."""
-RELAXATION = 0.5
+RELAXATION = 0.1
 """Rate at which the activation distance of a pair returns after an impact, over the tolerance velocity."""
 SMALLEST = 1e-3
 """Activation distance after an impact, over that of the bodies, at least."""
@@ -169,7 +169,9 @@ class ContactStiffness:
             key = law.keys(i, j)
             none = np.zeros(len(key))
             gap = _gaps_of(OwnLaws(key, none, none, none), law, pairs, gaps) * law.activation(i, j)
-            struck = struck[gap + closing >= law.activation(i, j)]
+            at, known = own.places(key)
+            lowered = known & (own.activation[at] < own.home[at]) if len(own) else known
+            struck = struck[~lowered & (gap + closing >= law.activation(i, j))]
         if len(struck):
             own = _with_impacts(own, law, struck, pairs, gaps)
         gap = _gaps_of(own, law, pairs, gaps)

@@ -4,8 +4,9 @@ Friction is lagged where a step begins. A contact that is made in the step had n
 loaded had little, and in the step after the impact it has too much. A pair of bodies counts as *changed* if its load
 ``mu lambda`` differs from what was frozen by more than half of the larger one, and if the difference may change the velocity
 of one of its bodies by more than gravity does in half a step, and by more than `eps_v` and ten times the tolerance (a load
-sums up what is left in a stack): what is less follows in the next step. After a step that was lagged again a tenth is
-enough, of the load and of the velocity, so that an impact that takes several steps leaves no part of its load behind.
+sums up what is left in a stack): what is less follows in the next step. After a step that was lagged again, and of a new
+contact, a tenth is enough, of the load and of the velocity, so that an impact that takes several steps leaves no part of its
+load behind, and a body that is set down rubs from the first step on.
 Without lagging again, every load acts one step late, and all of it acts; a load that is replaced within a step must be
 right, for what it was wrong by is never made good. So it is taken from a state that has converged as far as loads count
 (`loose_tolerance`). To converge further before would be in vain: other loads move the state by much more.
@@ -64,7 +65,7 @@ def changed(
     pairs = np.unique(np.concatenate([frozen.pairs, acting.pairs]).astype(np.int64), axis=0)
     before, after = frozen.of(pairs), acting.of(pairs)
     i, j = pairs.T
-    speed, share = least_change(settings, np.broadcast_to(h, len(loaded))[i], loaded[i] | loaded[j])
+    speed, share = least_change(settings, np.broadcast_to(h, len(loaded))[i], loaded[i] | loaded[j] | (before == 0.0))
     difference = np.abs(after - before)
     mobility = np.maximum(inverse_mass[i], inverse_mass[j])
     counts = (difference > share * np.maximum(before, after)) & (mobility * difference > speed)

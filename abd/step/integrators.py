@@ -110,13 +110,14 @@ class Modes:
         if longer.any() and (forgotten := longer & (self.history > 0)).any():
             self.history = np.where(forgotten, 0, self.history).astype(np.int32)
 
-    def jump(self, bodies: np.ndarray) -> None:
-        """Loads or constraints of bodies (indices, or (n,) bool) change at once: they, and all that are joined to them, take
-        implicit Euler in the next steps."""
+    def jump(self, bodies: np.ndarray, constraints: bool = False) -> None:
+        """Loads or constraints of bodies (indices, or (n,) bool) change at once. Articulations take implicit Euler in the next step,
+        after a change of constraints in two; free bodies start their history again."""
         jumping = np.zeros(len(self.history), dtype=bool)
         jumping[bodies] = True
         moving = self.linked.drawn_along(jumping) & (self.history != 0)
-        self.history = np.where(moving, -AFTER_JUMP, self.history).astype(np.int32)
+        steps = np.where(self.linked.jointed, np.minimum(-AFTER_JUMP if constraints else -1, self.history), 0)
+        self.history = np.where(moving, steps, self.history).astype(np.int32)
 
     def became(self, mode: np.ndarray) -> None:
         """A step in these modes (n,) has led to a new state."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from math import atan2, cos, radians, sin
+from math import cos, radians, sin
 
 import numpy as np
 import pytest
@@ -54,7 +54,7 @@ def test_what_falls_on_a_resting_box_does_not_come_back(speed):
         upward.append([simulation.bodies[name].linear_velocity[2] for name in ("box", "other")])
     assert np.max(upward) <= 0.5 * G * h
     assert np.max(energies) <= energies[0] + 1e-6
-    assert np.abs(upward[-1]).max() < 1e-6
+    assert np.abs(upward[-1]).max() < 1e-3
 
 
 @pytest.mark.device

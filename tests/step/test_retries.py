@@ -9,7 +9,7 @@ from on_device import NAME
 
 import abd
 from abd.errors import StepFailure
-from abd.step import substep as stepping
+from abd.step.newton import Minimisation
 
 pytestmark = pytest.mark.device
 
@@ -47,17 +47,17 @@ def twins(request) -> tuple[abd.Simulation, abd.Simulation]:
 @pytest.mark.parametrize("after", [0, 1, 2], ids=["all", "a quarter", "a half"])
 def test_a_failed_frame_changes_nothing(twins, after, monkeypatch):
     failing, other = twins
-    solve, good = stepping.solve_step, []
+    solve, good = Minimisation.solve, []
 
-    def refuse(backend, settings, h, *rest):
-        lagged = solve(backend, settings, h, *rest)
-        if h > 0.3 * DT or len(good) == after:
-            raise StepFailure("not_converged", "on purpose")
-        good.append(h)
-        return lagged
+    def refuse(self):
+        failure = solve(self)
+        if self.h > 0.3 * DT or len(good) == after:
+            return StepFailure("not_converged", "on purpose")
+        good.append(self.h)
+        return failure
 
     with monkeypatch.context() as patch:
-        patch.setattr(stepping, "solve_step", refuse)
+        patch.setattr(Minimisation, "solve", refuse)
         with pytest.raises(StepFailure):
             failing.step()
     assert len(good) == after and failing.frame == other.frame == 5
@@ -72,15 +72,12 @@ def test_a_failed_frame_changes_nothing(twins, after, monkeypatch):
 def test_substeps_make_a_frame(twins, monkeypatch):
     """Halves, where the whole fails: their works add up, and what the report says is of the end of the frame."""
     halved, _ = twins
-    solve = stepping.solve_step
+    solve = Minimisation.solve
 
-    def refuse(backend, settings, h, *rest):
-        lagged = solve(backend, settings, h, *rest)
-        if h > 0.6 * DT:
-            raise StepFailure("not_converged", "on purpose")
-        return lagged
+    def refuse(self):
+        return StepFailure("not_converged", "on purpose") if self.h > 0.6 * DT else solve(self)
 
-    monkeypatch.setattr(stepping, "solve_step", refuse)
+    monkeypatch.setattr(Minimisation, "solve", refuse)
     time = halved.time
     report = halved.step()
     assert report.substeps == 2 and halved.time == pytest.approx(time + DT, rel=1e-12)

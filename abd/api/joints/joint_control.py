@@ -352,7 +352,7 @@ class JointControl:
     def _jump(self, index: int) -> None:
         """What a joint does to its bodies changes at once."""
         joint = self._joint(index)
-        self._simulation.stepper.modes.jump([body for body in (joint.parent, joint.child) if body != WORLD])
+        self._simulation.stepper.modes.jump([body for body in (joint.parent, joint.child) if body != WORLD], constraints=True)
 
     def rebuild(self, indices: list[int]) -> None:
         """Build the joint system of the present joints, some of which do something else now; rows that stay keep their

@@ -22,7 +22,7 @@ from abd.model import WORLD, Kind, Model
 from abd.scene.overlaps.intersections import DIGITS, Survey, Surveyor, Way
 
 ROUNDS = 12
-APART = 0.05
+APART = 0.01
 """Gap of bodies that touched over the activation of the pair."""
 LEAST_SHARE = 5e-3
 """Gap, over the overlap that counts as touching, below which there counts as no room."""
