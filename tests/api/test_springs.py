@@ -14,7 +14,7 @@ MAKES = {
     "numpy": lambda scene: abd.Simulation(scene, device="numpy"),
     NAME: lambda scene: abd.Simulation(scene, device=NAME),
 }
-LONG = [pytest.param("numpy", marks=pytest.mark.slow), NAME, "recorded"]
+LONG = [pytest.param("numpy", marks=pytest.mark.slow), NAME]
 """Those of long runs: the definitions take many times as long."""
 
 
