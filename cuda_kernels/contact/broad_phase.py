@@ -13,7 +13,7 @@ LOADED_FOR = ("contact",)
 @wp.struct
 class Filters:
     """What decides whether two bodies may touch; `excluded` holds sorted keys min * n + max of joined pairs; worlds are numbered
-    from 0.
+    from 0. `planes` lists the half-spaces by their worlds, those of body b's from near_planes[b][0] to near_planes[b][1].
 
     Of the `party` (n,) that bodies belong to, 0 meets all, another only those of other parties, and one below 0 nobody.
     """
@@ -26,7 +26,7 @@ class Filters:
     enabled: wp.array2d(dtype=wp.int32)
     excluded: wp.array(dtype=wp.int64)
     planes: wp.array(dtype=wp.int32)
-    plane_count: wp.int32
+    near_planes: wp.array(dtype=wp.vec2i)
     excluded_count: wp.int32
     bodies: wp.int32
 
@@ -161,9 +161,17 @@ ROOM = wp.constant(wp.int32(12))
 
 
 @wp.kernel
+def find_roots(first: wp.int32, tree: wp.uint64, group: wp.array(dtype=wp.int32), root: wp.array(dtype=wp.int32)):
+    """Write the node below which the tree holds the group of each body b; valid until the tree is rebuilt."""
+    b = wp.tid() + first
+    root[b] = wp.bvh_get_group_root(tree, group[b])
+
+
+@wp.kernel
 def emit_pairs(
     first: wp.int32,
     tree: wp.uint64,
+    root: wp.array(dtype=wp.int32),
     f: Filters,
     s: Surfaces,
     lower: wp.array(dtype=wp.vec3),
@@ -182,10 +190,10 @@ def emit_pairs(
     """Pairs emitted by each body: counted where ``write == 0``, written behind its offset otherwise, if there is room for
     found_pairs[0] > 0 of them.
 
-    They are written in order, whatever the shape of the tree, by bodies with no more than `alone`. Counting leaves up to
-    `ROOM` `partners` (n, ROOM); the tree is searched again for bodies with more. A half-space has no box of its own, so its
-    side of the growth, `grown` [m] in the body's world (w,), is added here. In worlds where the `old` list lacks nothing
-    bodies have the pairs that they had.
+    The search of body b begins at node root[b] of the tree, at the top for -1. Pairs are written in order, whatever the
+    shape of the tree, by bodies with no more than `alone`. Counting leaves up to `ROOM` `partners` (n, ROOM); the tree is
+    searched again for bodies with more. A half-space has no box of its own, so its side of the growth, `grown` [m] in the
+    body's world (w,), is added here. In worlds where the `old` list lacks nothing bodies have the pairs that they had.
     """
     b = wp.tid() + first
     found = wp.int32(0)
@@ -210,7 +218,7 @@ def emit_pairs(
     if s.mesh[b] >= 0 and f.kind[b] == 0:
         lo = lower[b]
         hi = upper[b]
-        query = wp.bvh_query_aabb(tree, lo, hi)
+        query = wp.bvh_query_aabb(tree, lo, hi, root[b])
         c = wp.int32(0)
         while wp.bvh_query_next(query, c):
             if c != b:
@@ -221,7 +229,7 @@ def emit_pairs(
                         elif found < ROOM:
                             partners[b, found] = c
                         found = found + 1
-        for k in range(f.plane_count):
+        for k in range(f.near_planes[b][0], f.near_planes[b][1]):
             c2 = f.planes[k]
             if may_touch(f, b, c2):
                 if meets_plane(lo, hi, s.plane[c2], grown[w] + half_reach(s, c2)):

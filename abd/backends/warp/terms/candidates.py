@@ -67,6 +67,8 @@ class Candidates(ListRooms):
         nobody: nothing is listed and nothing is frozen, ever or in this step and in what is recorded of it: what sums over
             contacts launches nothing then (`abd.backends.recorded.whole_step`).
         sorted_alone: partners of a body that one thread sorts.
+        tree: over the boxes of the bodies, None before the first search. Every world has a subtree of its own, so that a
+            body of one is not tested against those of the others; root: (n,) int32 on the device, the node of the subtree.
         travel: motion [m] since the tree of the bodies was built; up to a typical mesh it is only fitted to new boxes.
     """
 
@@ -83,7 +85,7 @@ class Candidates(ListRooms):
         self.upper = device.zeros(max(self.n, 1), wp.vec3)
         self.may_touch = two_may_touch(model)
         self.nobody = not self.may_touch
-        self.tree = wp.Bvh(self.lower, self.upper) if self.n else None
+        self.tree: wp.Bvh | None = None
         self.extent, self.travel = typical_extent(model), np.inf
         self.group = device.zeros(self.n + 1, wp.int32)
         self.count = self.pair_count = self.builds = 0
@@ -94,6 +96,9 @@ class Candidates(ListRooms):
         self.batch, self.kinds = (BATCH, items.KINDS) if not device.wide else (1, 1)
         self.sorted_alone = SORTED_ALONE
         self.worlds = max(int(np.unique(model.bodies.world).size), 1)
+        # the contact filters may change; the tree keeps worlds apart, which do not
+        self.tree_group = device.upload(model.bodies.world, wp.int32) if self.worlds > 1 else None
+        self.root = device.upload(np.full(max(self.n, 1), -1), wp.int32)
         self.slack = device.upload(np.full(self.worlds, -1.0), wp.float64)
         self.motion, self.margins, self.grown = (device.zeros(self.worlds, wp.float64) for _ in range(3))
         self.each, self.held = device.zeros(max(self.n, 1), wp.float64), device.zeros(max(self.n, 1), wp.int32)
@@ -279,12 +284,17 @@ class Candidates(ListRooms):
         )
 
     def _fit_tree(self) -> None:
-        """The tree over the boxes of the bodies."""
-        if self.travel > self.extent:
-            self.tree.rebuild()
-            self.travel = 0.0
-        else:
+        """Fit the tree to the boxes of the bodies. It is first built here: over equal boxes it would be a chain on CUDA."""
+        if self.tree is not None and self.travel <= self.extent:
             self.tree.refit()
+            return
+        if self.tree is None:
+            self.tree = wp.Bvh(self.lower, self.upper, groups=self.tree_group)
+        else:
+            self.tree.rebuild()
+        self.travel = 0.0
+        if self.tree_group is not None:
+            self.device.launch(broad_phase.find_roots, self.n, self.tree.id, self.tree_group, self.root)
 
     def _search(self, path: Path, island, limit, lasting: float) -> bool:
         """Find pairs, and their candidates unless they are kept; False if some arrays were too short, which have grown."""
@@ -304,7 +314,7 @@ class Candidates(ListRooms):
         self.columns.reserve(self.pair_room)
         numbers, partners = get("pair counts", self.n, wp.int32), get("partners", self.n, wp.int32, (broad_phase.ROOM,))
         near = self.filters, self.surfaces, self.lower, self.upper, self.grown
-        query = self.tree.id, *near, self.old, self.lacks, self.group
+        query = self.tree.id, self.root, *near, self.old, self.lacks, self.group
         margins = self.filters.world, self.margins
         memory = self.sorted_alone, numbers, partners, counts
         launch(broad_phase.emit_pairs, self.n, *query, 0, *memory, self.pairs, grain=64)
