@@ -96,3 +96,13 @@ def test_a_record_holds_flags_and_numbers():
     assert graphs.recorded == 1
     for out, values in zip(outs, ([9, 7], [0.25, 0.5], [9, 7]), strict=True):
         assert device.read(out).tolist() == [values[k % 2] for k in range(5)]
+
+
+def test_the_record_not_used_for_longest_goes_first():
+    """One that is used again and again stays, however many others there are."""
+    device = Device(EMULATED)
+    array, graphs = device.zeros(1, wp.int32), Graphs(device)
+    for other in range(100):
+        for key in ("hot", other):
+            graphs.run(key, lambda: device.launch(take_a_ticket, 1, array, array))
+    assert graphs.recorded == 101

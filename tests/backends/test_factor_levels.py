@@ -14,7 +14,7 @@ from abd.backends.device.graphs import Graphs
 from abd.backends.linear import factor_schedules
 from abd.backends.linear.cholesky import Cholesky
 from abd.backends.linear.elimination import Elimination
-from abd.backends.linear.factor_schedules import THREADS_EMULATED, longest_chain
+from abd.backends.linear.factor_schedules import THREADS_EMULATED, LevelsOfRows, longest_chain
 from abd.errors import StepFailure
 
 pytestmark = pytest.mark.device
@@ -46,14 +46,21 @@ def test_factor_and_solves(wide, graph):
 
 
 def test_threads_take_turns(monkeypatch):
-    """However many there are: the same bits."""
+    """However many there are, by whole warps: the same bits."""
     n, pairs = GRAPHS["net"]
     solutions = []
-    for threads in (1, 7, THREADS_EMULATED):
+    for threads in (32, 96, THREADS_EMULATED):
         monkeypatch.setattr(factor_schedules, "THREADS_EMULATED", threads)
         system = System(Device(EMULATED), n, pairs)
         solutions.append(system.solve(system.solver("direct")))
     np.testing.assert_array_equal(solutions, solutions[:1] * 3)
+
+
+def test_lanes_of_a_row_never_belong_to_two_turns(monkeypatch):
+    """Threads that are no multiple of a warp would leave some lanes of a row waiting for others that have returned."""
+    monkeypatch.setattr(factor_schedules, "THREADS_EMULATED", 40)
+    with pytest.raises(ValueError, match="turns of 32"):
+        LevelsOfRows(Device(EMULATED))
 
 
 def test_no_order_of_threads_changes_a_bit():

@@ -70,7 +70,7 @@ def test_four_times_the_worlds_cost_four_times_as_much():
     for worlds in (16, 512, 2048):
         scene = heap(7, 5)
         for k in range(5):
-            scene.body(f"box{k}").position = (0.0, 0.0, 0.06 + 0.12 * k)
+            scene.body(f"box{k}").position = (0.2, 0.2, 0.06 + 0.12 * k)
         scene = scene.replicate(worlds)
         begin = process_time()
         simulation = abd.Simulation(scene, device=NAME)

@@ -56,3 +56,13 @@ def test_what_is_larger_than_the_page_arrives(device):
 def test_rows_of_another_length_are_refused(device):
     with pytest.raises(ValueError, match="no rows"):
         device.write(device.zeros((4, 12), wp.float64), np.zeros((3, 11)))
+
+
+def test_arrays_of_all_sizes_are_read_through_one_page(device):
+    """Also of many shapes, and after the page has grown: what was read before is the reader's own."""
+    found = []
+    for count in [*range(1, 300), 1 << 15, 3]:
+        array = device.upload(np.arange(count) + 0.5, wp.float64)
+        found.append((device.read(array), np.arange(count) + 0.5))
+    for values, expected in found:
+        np.testing.assert_array_equal(values, expected)

@@ -115,7 +115,8 @@ def upload_surfaces(model: Model, device: Device, law: PairLaw) -> UploadedSurfa
         if len(lower) == 0:
             lower, upper = np.full((1, 3), 1e30), np.full((1, 3), 1e30)
         slack = 2e-7 * np.maximum(np.abs(lower), np.abs(upper)) + 1e-30
-        trees.append(wp.Bvh(device.upload(lower - slack, wp.vec3), device.upload(upper + slack, wp.vec3)))
+        with device.turn:
+            trees.append(wp.Bvh(device.upload(lower - slack, wp.vec3), device.upload(upper + slack, wp.vec3)))
         return trees[-1].id
 
     def boxes(mesh, indices):

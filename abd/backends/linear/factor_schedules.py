@@ -14,6 +14,7 @@ import warp as wp
 
 from abd.backends.device.device import Device
 from abd.backends.device.pool import Pool
+from abd.backends.device.scan import WARP
 from abd.backends.linear.elimination import Elimination, starts_of
 from cuda_kernels.bodies.vector12 import vec12
 from cuda_kernels.linear import factor_levels as level_kernels
@@ -30,7 +31,6 @@ THREADS = 1 << 17
 """Of a launch over a level on CUDA, about as many as run at once."""
 THREADS_EMULATED = 64
 """The same where one thread runs them all."""
-WARP = 32
 RESERVED = 1 << 20
 """Products of blocks, and whatever else there is less of, that room is set aside for."""
 SHARE = 4
@@ -130,7 +130,9 @@ class LevelsOfRows:
         self._pool = Pool(device)
         for name in ("count", "at", "going"):
             setattr(self.levels, name, device.zeros(1, wp.int32))
-        self._threads = device.lanes(THREADS) if not device.is_cpu else THREADS_EMULATED
+        self._threads = THREADS_EMULATED if device.is_cpu else THREADS
+        if self._threads % WARP:
+            raise ValueError(f"lanes of one row take {self._threads} threads in turns of {WARP}, which does not divide them")
 
     def follow(self, elimination: Elimination, pattern: Arrays, products: Arrays) -> None:
         """Stand for an elimination, whose arrays `Elimination.fill` has returned."""

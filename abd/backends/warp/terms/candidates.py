@@ -285,13 +285,14 @@ class Candidates(ListRooms):
 
     def _fit_tree(self) -> None:
         """Fit the tree to the boxes of the bodies. It is first built here: over equal boxes it would be a chain on CUDA."""
-        if self.tree is not None and self.travel <= self.extent:
-            self.tree.refit()
-            return
-        if self.tree is None:
-            self.tree = wp.Bvh(self.lower, self.upper, groups=self.tree_group)
-        else:
-            self.tree.rebuild()
+        with self.device.turn:
+            if self.tree is not None and self.travel <= self.extent:
+                self.tree.refit()
+                return
+            if self.tree is None:
+                self.tree = wp.Bvh(self.lower, self.upper, groups=self.tree_group)
+            else:
+                self.tree.rebuild()
         self.travel = 0.0
         if self.tree_group is not None:
             self.device.launch(broad_phase.find_roots, self.n, self.tree.id, self.tree_group, self.root)
