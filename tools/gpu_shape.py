@@ -167,7 +167,7 @@ def steps_of(scene: str, steps: int, most: int, verbose: bool) -> dict:
             print(f"  {count:6d} {name}")
     rows = np.array(rows)
     candidates, device = simulation.backend.contacts.candidates, simulation.backend.device
-    boxes = device.read(candidates.lower), device.read(candidates.upper)
+    boxes = [device.read(one) for one in candidates.tree_boxes]
     described = linear.describe()
     return {
         "scene": scene, "bodies": simulation.backend.n, "steps": len(rows), "newton": watch.newton,

@@ -161,6 +161,52 @@ ROOM = wp.constant(wp.int32(12))
 
 
 @wp.kernel
+def sample_places(
+    first: wp.int32,
+    stride: wp.int32,
+    lower: wp.array(dtype=wp.vec3),
+    upper: wp.array(dtype=wp.vec3),
+    out: wp.array(dtype=wp.vec3),
+):
+    """Middle of the box of every so many bodies; nan for one that is inside out."""
+    k = wp.tid() + first
+    b = k * stride
+    out[k] = wp.float32(0.5) * (lower[b] + upper[b])
+    if lower[b][0] > upper[b][0]:
+        out[k] = wp.vec3(wp.nan, wp.nan, wp.nan)
+
+
+@wp.func
+def clamped(v: wp.vec3, bounds: wp.array(dtype=wp.vec3)) -> wp.vec3:
+    """The nearest point between the corners `bounds` (2,)."""
+    return wp.max(bounds[0], wp.min(v, bounds[1]))
+
+
+@wp.kernel
+def clamp_boxes(
+    first: wp.int32,
+    lower: wp.array(dtype=wp.vec3),
+    upper: wp.array(dtype=wp.vec3),
+    bounds: wp.array(dtype=wp.vec3),
+    clamped_lower: wp.array(dtype=wp.vec3),
+    clamped_upper: wp.array(dtype=wp.vec3),
+):
+    """Boxes of a tree whose leaves are sorted by cells of its bounds: boxes that overlap do so when clamped as well."""
+    b = wp.tid() + first
+    clamped_lower[b] = clamped(lower[b], bounds)
+    clamped_upper[b] = clamped(upper[b], bounds)
+
+
+@wp.func
+def overlap(lower: wp.array(dtype=wp.vec3), upper: wp.array(dtype=wp.vec3), b: wp.int32, c: wp.int32) -> bool:
+    """Whether two boxes overlap or touch."""
+    apart = bool(False)
+    for r in range(3):
+        apart = apart or lower[b][r] > upper[c][r] or lower[c][r] > upper[b][r]
+    return not apart
+
+
+@wp.kernel
 def find_roots(first: wp.int32, tree: wp.uint64, group: wp.array(dtype=wp.int32), root: wp.array(dtype=wp.int32)):
     """Write the node below which the tree holds the group of each body b; valid until the tree is rebuilt."""
     b = wp.tid() + first
@@ -172,6 +218,7 @@ def emit_pairs(
     first: wp.int32,
     tree: wp.uint64,
     root: wp.array(dtype=wp.int32),
+    bounds: wp.array(dtype=wp.vec3),
     f: Filters,
     s: Surfaces,
     lower: wp.array(dtype=wp.vec3),
@@ -190,7 +237,8 @@ def emit_pairs(
     """Pairs emitted by each body: counted where ``write == 0``, written behind its offset otherwise, if there is room for
     found_pairs[0] > 0 of them.
 
-    The search of body b begins at node root[b] of the tree, at the top for -1. Pairs are written in order, whatever the
+    The search of body b begins at node root[b] of the tree, at the top for -1; boxes of the tree are clamped to its `bounds`
+    (2,), which more of them overlap, so that they are compared themselves. Pairs are written in order, whatever the
     shape of the tree, by bodies with no more than `alone`. Counting leaves up to `ROOM` `partners` (n, ROOM); the tree is
     searched again for bodies with more. A half-space has no box of its own, so its side of the growth, `grown` [m] in the
     body's world (w,), is added here. In worlds where the `old` list lacks nothing bodies have the pairs that they had.
@@ -218,11 +266,11 @@ def emit_pairs(
     if s.mesh[b] >= 0 and f.kind[b] == 0:
         lo = lower[b]
         hi = upper[b]
-        query = wp.bvh_query_aabb(tree, lo, hi, root[b])
+        query = wp.bvh_query_aabb(tree, clamped(lo, bounds), clamped(hi, bounds), root[b])
         c = wp.int32(0)
         while wp.bvh_query_next(query, c):
             if c != b:
-                if emits(f, b, c):
+                if emits(f, b, c) and overlap(lower, upper, b, c):
                     if may_touch(f, b, c):
                         if write != 0:
                             pairs[offset[b] + found] = wp.vec2i(b, c)

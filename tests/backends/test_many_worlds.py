@@ -1,4 +1,5 @@
-"""Worlds in one place: pairs of bodies are searched by world, and what a world costs does not depend on how many there are."""
+"""The tree over the bodies: worlds in one place have subtrees of their own, and what a world costs does not depend on how many
+there are; bodies far away leave the others apart."""
 
 from __future__ import annotations
 
@@ -10,8 +11,10 @@ import warp as wp
 from contact_models import random_path
 from contact_on_device import upload_path
 from on_device import DEVICE, NAME
+from tool import load_tool
 
 import abd
+from abd.backends.device.device import EMULATED, Device
 from abd.backends.warp.terms.candidates import Candidates
 from abd.contact.pair_law import PairLaw
 from abd.contact.path import Path
@@ -60,6 +63,27 @@ def pairs(found: Candidates, path: Path, bodies: slice, far: bool) -> np.ndarray
     island = DEVICE.zeros(bodies.stop - bodies.start, wp.int32)
     found.build(upload_path(part), island, DEVICE.upload(np.ones(1), wp.float64))
     return found.pair_list()
+
+
+def test_a_body_far_away_leaves_the_tree_of_the_others_low():
+    """Also some beyond all bounds, which overlap one another or not: the same pairs as the processor's own tree gives."""
+    scene = abd.Scene()
+    for k in range(216):
+        place = 0.2 * np.array([k % 6, k // 6 % 6, k // 36])
+        scene.add_body(f"box{k}", box=(0.19,) * 3, density=1000, position=place)
+    for k, place in enumerate(([1e5] * 3, [1e5, 1e5 + 0.101, 1e5], [-2e5] * 3)):
+        scene.add_body(f"far{k}", box=(0.1,) * 3, density=1000, position=place)
+    model, found = scene.compile(), []
+    path = random_path(model, 0, 0.01, 0.0)
+    for device in (Device(EMULATED), Device("cpu")):
+        candidates = Candidates(model, device, PairLaw(model))
+        found.append(pairs(candidates, path, slice(0, 219), False))
+        boxes = [device.read(one) for one in candidates.tree_boxes]
+    assert np.array_equal(*found) and found[0].tolist().count([216, 217]) == 1 and not (found[0] == 218).any()
+    clamped = Candidates(model, device := Device(EMULATED), PairLaw(model))
+    pairs(clamped, path, slice(0, 219), False)
+    depth = load_tool("gpu_shape").tree_depth
+    assert depth(*(device.read(one) for one in clamped.tree_boxes)) < 20 < depth(*boxes)
 
 
 @pytest.mark.slow
