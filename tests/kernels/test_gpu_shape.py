@@ -23,10 +23,10 @@ def test_steps_are_cut_short(tool):
     assert row["newton"] == 5 and row["steps"] == 1
 
 
-def test_a_cube_of_boxes_has_no_long_chain_of_products(tool):
+def test_a_cube_of_boxes_has_few_levels(tool):
     row = tool.pattern_of(10)
-    assert row["bodies"] == 1000 and 0 < row["chain"] < 500 and tool.faults(row) == []
-    assert tool.faults(row | {"chain": 501.0, "depth": 21, "depth_bound": 20.0}) == ["chain 501", "depth 21"]
+    assert row["bodies"] == 1000 and 0 < row["levels"] < 250 and tool.faults(row) == []
+    assert tool.faults(row | {"levels": 251, "depth": 21, "depth_bound": 20.0}) == ["levels 251", "depth 21"]
 
 
 def test_depth_of_the_tree(tool):

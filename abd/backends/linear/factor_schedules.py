@@ -39,10 +39,6 @@ MOST_THREADS = 1 << 30
 """Items of a level times their lanes: what is left to 32 bits."""
 AT_ONCE = 4
 """Levels between two looks of the device at whether there are more."""
-SOLVE_TRIANGLES = 2 * 11 / 144
-"""Per level, of products of blocks: two triangles of a diagonal block by twelve threads."""
-TRIANGLES = 11 / 144 + 1 / 12 + SOLVE_TRIANGLES
-"""The same of a factorisation with its solve: eleven rows of a diagonal block, and half a column of the other blocks, too."""
 
 Arrays = dict[str, np.ndarray]
 
@@ -216,28 +212,3 @@ def sums_of(elimination: Elimination) -> dict[str, tuple[np.ndarray, np.ndarray]
         return np.maximum.reduceat(lengths, begins) if len(begins) else np.zeros(0, dtype=np.int64)
 
     return {"products": (longest(ups), slots), "ups": (longest(ups), rows), "rights": (longest(rights), rows)}
-
-
-def longest_chain(elimination: Elimination) -> float:
-    """Products of blocks that single threads of a GPU do one after another in a factorisation and a solve, over all levels of
-    rows; of a product that several share, each does its part.
-
-    Per level: a row of twelve of the products of a slot, by its lanes; a twelfth of two products of vectors with blocks, by
-    their lanes; what the triangles of the diagonal blocks take, twelve threads each.
-    """
-    return _chain(elimination, ("products", "ups", "rights")) + (len(elimination.levels) - 1) * TRIANGLES
-
-
-def solve_chain(elimination: Elimination) -> float:
-    """The same of a solve alone."""
-    return _chain(elimination, ("ups", "rights")) + (len(elimination.levels) - 1) * SOLVE_TRIANGLES
-
-
-def _chain(elimination: Elimination, names: tuple[str, ...]) -> float:
-    lanes, sums, total = lanes_of(elimination), sums_of(elimination), 0.0
-    for name in names:
-        longest, items = sums[name]
-        # threads that are fewer than items times lanes take more than one
-        turns = -(-12 * items * lanes[name] // THREADS)
-        total += float((turns * -(-longest // lanes[name])).sum()) / 12.0
-    return total
