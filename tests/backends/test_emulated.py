@@ -98,6 +98,14 @@ def test_a_record_holds_flags_and_numbers():
         assert device.read(out).tolist() == [values[k % 2] for k in range(5)]
 
 
+def test_a_rehearsal_loads_what_launches_take():
+    """Warp compiles a module for each number of threads in a block: one is enough."""
+    device = Device(EMULATED)
+    array = device.zeros(1, wp.int32)
+    Graphs(device).run("ticket", lambda: device.launch(take_a_ticket, 1, array, array))
+    assert len(take_a_ticket.module.execs) == 1
+
+
 def test_the_record_not_used_for_longest_goes_first():
     """One that is used again and again stays, however many others there are."""
     device = Device(EMULATED)

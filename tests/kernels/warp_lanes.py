@@ -19,7 +19,7 @@ from cuda_on_cpu import COMPILER, FLAGS, HERE
 
 from abd.backends.device.device import EMULATED, Device
 from abd.backends.device.graphs import Graphs
-from abd.backends.device.launcher import Launcher
+from abd.backends.device.launcher import BLOCK, Launcher
 from abd.backends.linear import factor_schedules
 
 MODULES = tuple(
@@ -27,7 +27,7 @@ MODULES = tuple(
     for name in ("parallel.scans", "parallel.counting", "parallel.sums", "linear.factor_levels", "linear.level_solves")
 )
 """Those whose kernels share an item among lanes."""
-BLOCK, THREADS = 256, 256
+THREADS = 256
 NATIVE = Path(wp.__file__).parent / "native"
 PREFIX = """
 #include "builtin.h"

@@ -116,7 +116,8 @@ class Device:
         notice = Timer(_PATIENCE, _log.info, ("compiling kernels, this once (a minute on two processors)",))
         notice.start()
         try:
-            wp.force_load(self.warp, [one for one in wanted if one.kernels], max_workers=threads_available())
+            loaded, block = [one for one in wanted if one.kernels], self._launcher.block
+            wp.force_load(self.warp, loaded, block_dim=block, max_workers=threads_available())
         finally:
             notice.cancel()
 
@@ -130,7 +131,7 @@ class Device:
         if self.rehearsing:
             # loaded now, it need not be while launches are recorded
             with self.turn:
-                kernel.module.load(self.warp)
+                kernel.module.load(self.warp, self._launcher.block)
             return
         with self.turn:
             if self.observer is None:
