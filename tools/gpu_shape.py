@@ -3,12 +3,11 @@
 Steps run on the device `emulated`, which takes every branch of CUDA on the processor. Counted are, per scene: kernels launched
 one by one per step; what the host reads per Newton iteration, conditions that it decides included, with a renewed candidate
 list and without; records made, replayed and thrown away, be it that arrays had to grow; new patterns of contacts, and those that
-made records useless; the longest chain of block products that threads of the factor and of
-the solves do one after another, over all levels; and how deep Warp's tree over the bodies is on CUDA. Exit status 1 if a bound
-(`BOUNDS`) is not kept.
+made records useless; the levels of the factor, which are launched one after another; and how deep Warp's tree over the bodies is
+on CUDA. Exit status 1 if a bound (`BOUNDS`) is not kept.
 
-A SCENE is a file, the name of a shipped one, NAME:SIZE of `tools/bench/scenes.py`, `boxes:SIDE` for the pattern of a cube of
-boxes that touch six others each, without steps, or SCENE@FILE for steps from a pickled checkpoint on.
+A SCENE is a file, the name of a shipped one, NAME:SIZE of `tools/bench/scenes.py`, `boxes:SIDE` for the pattern of a cube of boxes that
+touch six others each, without steps, or SCENE@FILE for steps from a pickled checkpoint on.
 """
 
 from __future__ import annotations
@@ -35,14 +34,13 @@ import abd  # noqa: E402
 from abd.backends.device.device import EMULATED, Device  # noqa: E402
 from abd.backends.linear.cholesky import Cholesky  # noqa: E402
 from abd.backends.linear.elimination import Elimination  # noqa: E402
-from abd.backends.linear.factor_schedules import longest_chain  # noqa: E402
 from scenes import scene_of  # noqa: E402
 
 SCENES = ("box_stack", "pile:100", "wrecking_ball", "boxes:10")
 SETTLED = 2
 """Steps before any are counted: the first ones find out how much room there has to be."""
-BOUNDS = {"launches": 500, "reads": 1, "reads_renewed": 6, "outdating": 0, "chain": 500}
-"""Most launches per step, reads per Newton iteration, patterns that records do not outlive, and products; the tree has a bound of
+BOUNDS = {"launches": 500, "reads": 1, "reads_renewed": 6, "outdating": 0, "levels": 250}
+"""Most launches per step, reads per Newton iteration, patterns that records do not outlive, and levels; the tree has a bound of
 its own (`faults`)."""
 GRID = 1 << 10
 """Cells per axis of the curve that Warp sorts boxes along."""
@@ -147,7 +145,7 @@ def steps_of(scene: str, steps: int, most: int, verbose: bool) -> dict:
         simulation.restore(pickle.loads(Path(checkpoint).read_bytes()))
     for _ in range(0 if checkpoint else SETTLED):
         simulation.step()
-    watch, rows, chain, enough = Watch(simulation, most), [], 0.0, False
+    watch, rows, levels, enough = Watch(simulation, most), [], 0, False
     linear = simulation.backend.linear
     while len(rows) < steps and not enough:
         before, newton = watch.now, watch.newton
@@ -156,25 +154,23 @@ def steps_of(scene: str, steps: int, most: int, verbose: bool) -> dict:
         except EnoughError:
             enough = True
         rows.append(watch.now - before)
-        factor = linear.factor if linear.choice.direct else linear.static
-        chain = max(chain, longest_chain(factor.elimination)) if len(linear.bodies) else 0.0
+        levels = max(levels, linear.describe().get("levels", 0))
         if verbose:
-            print(f"  {len(rows)}: {watch.newton - newton} iterations, {rows[-1].tolist()}, chain {chain:.0f}", flush=True)
+            print(f"  {len(rows)}: {watch.newton - newton} iterations, {rows[-1].tolist()}, {levels} levels", flush=True)
     if verbose:
         for name, count in sorted(watch.counts.kernels.items(), key=lambda one: -one[1])[:20]:
             print(f"  {count:6d} {name}")
     rows = np.array(rows)
     candidates, device = simulation.backend.contacts.candidates, simulation.backend.device
-    boxes = device.read(candidates.lower), device.read(candidates.upper)
-    described = linear.describe()
+    boxes = [device.read(one) for one in candidates.tree_boxes]
     return {
         "scene": scene, "bodies": simulation.backend.n, "steps": len(rows), "newton": watch.newton,
         "launches": int(rows[:, 0].max()), "launches_mean": float(rows[:, 0].mean()),
         "reads": max(watch.plain, default=0), "reads_renewed": max(watch.renewed, default=0), "renewed": len(watch.renewed),
         "writes": float(rows[:, 2].mean()), "recorded": int(rows[:, 3].sum()), "replayed": int(rows[:, 4].sum()),
         "dropped": int(rows[:, 5].sum()), "patterns": watch.patterns,
-        "outdating": watch.outdating, "solver": described.get("name", ""), "levels": described.get("levels", 0),
-        "chain": chain, "depth": tree_depth(*boxes), "depth_bound": 2 * log2(max(simulation.backend.n, 2)),
+        "outdating": watch.outdating, "solver": linear.describe().get("name", ""), "levels": levels,
+        "depth": tree_depth(*boxes), "depth_bound": 2 * log2(max(simulation.backend.n, 2)),
     }  # fmt: skip
 
 
@@ -184,7 +180,6 @@ def pattern_of(side: int) -> dict:
     elimination = Elimination(n, pairs[:, 0], pairs[:, 1], in_ranges=False)
     return {
         "scene": f"boxes:{side}", "bodies": n, "solver": "block Cholesky", "levels": len(elimination.levels) - 1,
-        "chain": longest_chain(elimination),
     }  # fmt: skip
 
 
@@ -232,7 +227,7 @@ def main() -> int:
     rows, wrong = [], False
     shown = ("newton", "launches", "launches_mean", "reads", "reads_renewed", "writes", "recorded", "replayed", "dropped")
     shown += ("patterns", "outdating")
-    shown += ("levels", "chain", "depth")
+    shown += ("levels", "depth")
     print(" ".join([f"{'scene':<28}", *(f"{name:>13}" for name in shown)]))
     for scene in options.scenes:
         name, _, size = scene.partition(":")

@@ -1,22 +1,24 @@
 """What has to work on a GPU before anything is measured there: `python tools/gpu_smoke.py [--device cuda] [--out DIR]`.
 
 Seven stages, each a process of its own with a time limit, each one line: what was found, or what failed. Tracebacks and
-output are kept as DIR/NAME.log. Stops after a failure of `start` or `graphs`, without which nothing else can work; exit
-status 1 if any stage failed. `--device emulated` rehearses all of it on the processor.
+output are kept as DIR/NAME.log. Stops after a failure of `start`, without which nothing else can work; exit status 1 if any
+stage failed. `--device emulated` rehearses all of it on the processor.
 
-    start     Warp, driver, device; all kernels are loaded, with the time that takes
+    start     Warp, driver, device; all kernels are loaded, with the time that takes, and on CUDA those of CuPy, if it is there
     graphs    loops and branches in graphs, with copies, fills and kernels first launched there, replayed ten times
     transfer  reads, writes, scans, sorts and reductions against NumPy, empty arrays included
     factor    direct and iterative solutions against a dense one
     scenes    five steps of small scenes launch by launch, arrays checked, against the processor's
     replay    the same with graphs: the same bits as launch by launch, twice
-    impact    the shipped wrecking ball, thirty steps: seconds per step, records and replays
+    impact    the shipped wrecking ball, thirty steps: seconds per step, records and replays; its flight, unless `--impact
+              SCENE@FILE` names a pickled checkpoint of a later step
 """
 
 from __future__ import annotations
 
 import argparse
-import importlib.metadata
+import importlib.util
+import pickle
 import subprocess
 import sys
 from pathlib import Path
@@ -38,7 +40,7 @@ STEPS = 5
 NEAR = 1e-9
 """How far states of two devices may be apart [m]: sums have another order."""
 SIZES = (0, 1, 511, 513, 1_000_000)
-NEEDED = ("start", "graphs")
+IMPACT = "wrecking_ball"
 
 
 @wp.kernel
@@ -68,8 +70,10 @@ def start(name: str) -> str:
     from abd.backends.warp import on_warp  # noqa: F401 - its kernels are to be loaded
 
     device.load(cuda_kernels)
-    cupy = [one.metadata["Name"] for one in importlib.metadata.distributions() if "cupy" in str(one.metadata["Name"])]
-    what = f"{device.warp.name}, Warp {wp.__version__}, CuPy {', '.join(cupy) or 'none'}"
+    raw = "kernels of CuPy loaded" if device.raw else device.why_not_raw
+    if device.warp.is_cuda and device.raw is None and importlib.util.find_spec("cupy"):
+        raise RuntimeError(f"CuPy is installed, but {raw}")
+    what = f"{device.warp.name}, Warp {wp.__version__}, {raw}"
     if device.warp.is_cuda:
         what += f", sm_{device.warp.arch}, driver's CUDA {wp.get_cuda_driver_version()}"
     return f"{what}; kernels loaded in {perf_counter() - begin:.1f} s"
@@ -192,9 +196,12 @@ def replay(name: str) -> str:
     return f"{len(SCENES)} scenes, twice, {STEPS} steps"
 
 
-def impact(name: str) -> str:
+def impact(name: str, of: str) -> str:
     """Seconds per step of a larger scene."""
-    simulation = abd.Simulation("wrecking_ball", device=name)
+    scene, _, checkpoint = of.partition("@")
+    simulation = abd.Simulation(scene, device=name)
+    if checkpoint:
+        simulation.restore(pickle.loads(Path(checkpoint).read_bytes()))
     simulation.step()
     begin, steps = perf_counter(), 2 if name == EMULATED else 30
     newton = sum(simulation.step().newton_iterations for _ in range(steps))
@@ -209,10 +216,10 @@ LIMITS = {"start": 180, "graphs": 60, "transfer": 60, "factor": 60, "scenes": 12
 """Seconds."""
 
 
-def run_stage(stage: str, device: str, out: Path) -> bool:
+def run_stage(stage: str, device: str, impact_of: str, out: Path) -> bool:
     """Run a stage as a process; one line says what came of it."""
     begin, log = perf_counter(), out / f"{stage}.log"
-    command = [sys.executable, __file__, "--stage", stage, "--device", device]
+    command = [sys.executable, __file__, "--stage", stage, "--device", device, "--impact", impact_of]
     try:
         done = subprocess.run(command, capture_output=True, text=True, timeout=LIMITS[stage], check=False)
         text, ok = done.stdout + done.stderr, done.returncode == 0
@@ -232,18 +239,19 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--device", default="cuda", help="cuda, cuda:N or emulated [cuda]")
     parser.add_argument("--out", type=Path, default=Path("runs/gpu-smoke"), help="folder of the logs [runs/gpu-smoke]")
+    parser.add_argument("--impact", default=IMPACT, metavar="SCENE[@FILE]", help=f"[{IMPACT}]")
     parser.add_argument("--stage", choices=STAGES, help="run this one here")
     options = parser.parse_args()
     if options.stage:
-        print(STAGES[options.stage](options.device))
+        print(impact(options.device, options.impact) if options.stage == "impact" else STAGES[options.stage](options.device))
         return 0
     options.out.mkdir(parents=True, exist_ok=True)
     failed = []
     for stage in STAGES:
-        if not run_stage(stage, options.device, options.out):
+        if not run_stage(stage, options.device, options.impact, options.out):
             failed.append(stage)
-            if stage in NEEDED:
-                print(f"stopped: without {stage} nothing else can work; see {options.out / stage}.log")
+            if stage == "start":
+                print(f"stopped: without it nothing else can work; see {options.out / stage}.log")
                 break
     return 1 if failed else 0
 

@@ -111,8 +111,10 @@ class Modes:
             self.history = np.where(forgotten, 0, self.history).astype(np.int32)
 
     def jump(self, bodies: np.ndarray, constraints: bool = False) -> None:
-        """Loads or constraints of bodies (indices, or (n,) bool) change at once. Articulations take implicit Euler in the next step,
-        after a change of constraints in two; free bodies start their history again."""
+        """Loads or constraints of bodies (indices, or (n,) bool) change at once.
+
+        Articulations take implicit Euler in the next step, after a change of constraints in two; free bodies start their history
+        again."""
         jumping = np.zeros(len(self.history), dtype=bool)
         jumping[bodies] = True
         moving = self.linked.drawn_along(jumping) & (self.history != 0)

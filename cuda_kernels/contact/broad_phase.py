@@ -13,7 +13,7 @@ LOADED_FOR = ("contact",)
 @wp.struct
 class Filters:
     """What decides whether two bodies may touch; `excluded` holds sorted keys min * n + max of joined pairs; worlds are numbered
-    from 0.
+    from 0. `planes` lists the half-spaces by their worlds, those of body b's from near_planes[b][0] to near_planes[b][1].
 
     Of the `party` (n,) that bodies belong to, 0 meets all, another only those of other parties, and one below 0 nobody.
     """
@@ -26,7 +26,7 @@ class Filters:
     enabled: wp.array2d(dtype=wp.int32)
     excluded: wp.array(dtype=wp.int64)
     planes: wp.array(dtype=wp.int32)
-    plane_count: wp.int32
+    near_planes: wp.array(dtype=wp.vec2i)
     excluded_count: wp.int32
     bodies: wp.int32
 
@@ -161,9 +161,64 @@ ROOM = wp.constant(wp.int32(12))
 
 
 @wp.kernel
+def sample_places(
+    first: wp.int32,
+    stride: wp.int32,
+    lower: wp.array(dtype=wp.vec3),
+    upper: wp.array(dtype=wp.vec3),
+    out: wp.array(dtype=wp.vec3),
+):
+    """Middle of the box of every so many bodies; nan for one that is inside out."""
+    k = wp.tid() + first
+    b = k * stride
+    out[k] = wp.float32(0.5) * (lower[b] + upper[b])
+    if lower[b][0] > upper[b][0]:
+        out[k] = wp.vec3(wp.nan, wp.nan, wp.nan)
+
+
+@wp.func
+def clamped(v: wp.vec3, bounds: wp.array(dtype=wp.vec3)) -> wp.vec3:
+    """The nearest point between the corners `bounds` (2,)."""
+    return wp.max(bounds[0], wp.min(v, bounds[1]))
+
+
+@wp.kernel
+def clamp_boxes(
+    first: wp.int32,
+    lower: wp.array(dtype=wp.vec3),
+    upper: wp.array(dtype=wp.vec3),
+    bounds: wp.array(dtype=wp.vec3),
+    clamped_lower: wp.array(dtype=wp.vec3),
+    clamped_upper: wp.array(dtype=wp.vec3),
+):
+    """Boxes of a tree whose leaves are sorted by cells of its bounds: boxes that overlap do so when clamped as well."""
+    b = wp.tid() + first
+    clamped_lower[b] = clamped(lower[b], bounds)
+    clamped_upper[b] = clamped(upper[b], bounds)
+
+
+@wp.func
+def overlap(lower: wp.array(dtype=wp.vec3), upper: wp.array(dtype=wp.vec3), b: wp.int32, c: wp.int32) -> bool:
+    """Whether two boxes overlap or touch."""
+    apart = bool(False)
+    for r in range(3):
+        apart = apart or lower[b][r] > upper[c][r] or lower[c][r] > upper[b][r]
+    return not apart
+
+
+@wp.kernel
+def find_roots(first: wp.int32, tree: wp.uint64, group: wp.array(dtype=wp.int32), root: wp.array(dtype=wp.int32)):
+    """Write the node below which the tree holds the group of each body b; valid until the tree is rebuilt."""
+    b = wp.tid() + first
+    root[b] = wp.bvh_get_group_root(tree, group[b])
+
+
+@wp.kernel
 def emit_pairs(
     first: wp.int32,
     tree: wp.uint64,
+    root: wp.array(dtype=wp.int32),
+    bounds: wp.array(dtype=wp.vec3),
     f: Filters,
     s: Surfaces,
     lower: wp.array(dtype=wp.vec3),
@@ -182,10 +237,11 @@ def emit_pairs(
     """Pairs emitted by each body: counted where ``write == 0``, written behind its offset otherwise, if there is room for
     found_pairs[0] > 0 of them.
 
-    They are written in order, whatever the shape of the tree, by bodies with no more than `alone`. Counting leaves up to
-    `ROOM` `partners` (n, ROOM); the tree is searched again for bodies with more. A half-space has no box of its own, so its
-    side of the growth, `grown` [m] in the body's world (w,), is added here. In worlds where the `old` list lacks nothing
-    bodies have the pairs that they had.
+    The search of body b begins at node root[b] of the tree, at the top for -1; boxes of the tree are clamped to its `bounds`
+    (2,), which more of them overlap, so that they are compared themselves. Pairs are written in order, whatever the
+    shape of the tree, by bodies with no more than `alone`. Counting leaves up to `ROOM` `partners` (n, ROOM); the tree is
+    searched again for bodies with more. A half-space has no box of its own, so its side of the growth, `grown` [m] in the
+    body's world (w,), is added here. In worlds where the `old` list lacks nothing bodies have the pairs that they had.
     """
     b = wp.tid() + first
     found = wp.int32(0)
@@ -210,18 +266,18 @@ def emit_pairs(
     if s.mesh[b] >= 0 and f.kind[b] == 0:
         lo = lower[b]
         hi = upper[b]
-        query = wp.bvh_query_aabb(tree, lo, hi)
+        query = wp.bvh_query_aabb(tree, clamped(lo, bounds), clamped(hi, bounds), root[b])
         c = wp.int32(0)
         while wp.bvh_query_next(query, c):
             if c != b:
-                if emits(f, b, c):
+                if emits(f, b, c) and overlap(lower, upper, b, c):
                     if may_touch(f, b, c):
                         if write != 0:
                             pairs[offset[b] + found] = wp.vec2i(b, c)
                         elif found < ROOM:
                             partners[b, found] = c
                         found = found + 1
-        for k in range(f.plane_count):
+        for k in range(f.near_planes[b][0], f.near_planes[b][1]):
             c2 = f.planes[k]
             if may_touch(f, b, c2):
                 if meets_plane(lo, hi, s.plane[c2], grown[w] + half_reach(s, c2)):

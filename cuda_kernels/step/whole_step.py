@@ -71,7 +71,7 @@ def find_near(
             if not apart:
                 near = may_touch(f, b, c)
     if f.kind[b] == 0:
-        for k in range(f.plane_count):
+        for k in range(f.near_planes[b][0], f.near_planes[b][1]):
             if not near:
                 c2 = f.planes[k]
                 if meets_plane(lo, hi, s.plane[c2], grown[f.world[b]] + half_reach(s, c2)):

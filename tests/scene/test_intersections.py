@@ -177,3 +177,19 @@ def test_random_scenes_agree_with_ipctk(seed):
             )
             expected = ipctk.has_intersections(mesh, np.concatenate([world[j], world[i]]))
             assert expected == ((f"b{j}", f"b{i}") in named)
+
+
+def test_worlds_in_one_place_are_surveyed_one_by_one():
+    """Every world is told what it would be told alone, half-spaces included; no pair is of two worlds."""
+    random, single = np.random.default_rng(3), []
+    for world in range(5):
+        bodies = [box(f"b{k}", *random.uniform(0, 3, 3), world=world) for k in range(6)]
+        single.append([*bodies, {"name": "ground", "half_space": {"offset": 0.2 * world}, "world": world}])
+    every = compile_scene(SceneSpec(body=[{**one, "name": f"{k} {one['name']}"} for k, of in enumerate(single) for one in of]))
+    survey = Surveyor(every).survey(every.bodies.q, 0.01)
+    assert len(survey.deep) > 5
+    for k, of in enumerate(single):
+        alone = compile_scene(SceneSpec(body=[{**one, "world": 0} for one in of]))
+        mine = [(i - 7 * k, j - 7 * k, depth) for i, j, depth in survey.deep if i // 7 == k]
+        assert sorted(mine) == sorted(Surveyor(alone).survey(alone.bodies.q, 0.01).deep)
+    assert all(i // 7 == j // 7 for i, j, _ in survey.deep)

@@ -11,7 +11,7 @@ import sys
 import weakref
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
-from threading import Timer
+from threading import RLock, Timer
 from types import ModuleType
 
 import numpy as np
@@ -37,6 +37,13 @@ EMULATED = "emulated"
 """Name of the device that has the shape of CUDA on the processor, where it can be tested without a GPU. "emulated:SEED" runs
 the items of a launch out of order, as a GPU may."""
 _UNSEEN = nullcontext()
+_TURNS: dict[str, RLock] = {}
+
+
+def turn_of(warp: wp.Device) -> RLock:
+    """The lock of a Warp device. Warp records what any thread launches there, and all simulations share its stream: one that
+    records has the device to itself, and the others wait before their next launch, copy, read or allocation."""
+    return _TURNS.setdefault(str(warp), RLock())
 
 
 class Device:
@@ -56,6 +63,8 @@ class Device:
         rehearsing: whether launches are gone through without being made.
         generation: rises with every allocation and swap of arrays; what was recorded before is not to be replayed then.
         asked: conditions that the host has looked at, outside of records.
+        turn: to be held by a thread while it uses the Warp device in another way than by these methods (`turn_of`); free on the
+            processor, where threads do not share what they record.
         raw: hand-written kernels that take the place of Warp's, None where there are none; why_not_raw: the reason.
 
     Raises:
@@ -77,6 +86,7 @@ class Device:
         self.is_cpu = self.warp.is_cpu
         self.wide = emulated or not self.is_cpu
         self.records = records or self.wide
+        self.turn = turn_of(self.warp) if self.wide else nullcontext()
         self.threads = 1 if self.records else threads_available()
         self.generation, self.asked = 0, 0
         self.recording = self.rehearsing = False
@@ -106,7 +116,8 @@ class Device:
         notice = Timer(_PATIENCE, _log.info, ("compiling kernels, this once (a minute on two processors)",))
         notice.start()
         try:
-            wp.force_load(self.warp, [one for one in wanted if one.kernels], max_workers=threads_available())
+            loaded, block = [one for one in wanted if one.kernels], self._launcher.block
+            wp.force_load(self.warp, loaded, block_dim=block, max_workers=threads_available())
         finally:
             notice.cancel()
 
@@ -119,13 +130,15 @@ class Device:
             return
         if self.rehearsing:
             # loaded now, it need not be while launches are recorded
-            kernel.module.load(self.warp)
+            with self.turn:
+                kernel.module.load(self.warp, self._launcher.block)
             return
-        if self.observer is None:
-            self._run(kernel, begin, count, inputs, grain)
-            return
-        with self.observer.launch(kernel, count, inputs):
-            self._run(kernel, begin, count, inputs, grain)
+        with self.turn:
+            if self.observer is None:
+                self._run(kernel, begin, count, inputs, grain)
+                return
+            with self.observer.launch(kernel, count, inputs):
+                self._run(kernel, begin, count, inputs, grain)
 
     def _run(self, kernel, begin: int, count: int, inputs: tuple, grain: int) -> None:
         if self.raw is None or not self.raw.launch(kernel, begin, count, inputs):
@@ -173,17 +186,20 @@ class Device:
     def empty(self, shape, dtype) -> wp.array:
         """Uninitialised array."""
         self._allocate()
-        return wp.empty(shape, dtype=dtype, device=self.warp)
+        with self.turn:
+            return wp.empty(shape, dtype=dtype, device=self.warp)
 
     def zeros(self, shape, dtype) -> wp.array:
         """Array of zeros."""
         self._allocate()
-        return wp.zeros(shape, dtype=dtype, device=self.warp)
+        with self.turn:
+            return wp.zeros(shape, dtype=dtype, device=self.warp)
 
     def upload(self, values, dtype) -> wp.array:
         """Copy of host values."""
         self._allocate()
-        return wp.array(np.ascontiguousarray(values), dtype=dtype, device=self.warp, copy=True)
+        with self.turn:
+            return wp.array(np.ascontiguousarray(values), dtype=dtype, device=self.warp, copy=True)
 
     def rows(self, values: wp.array) -> wp.array:
         """Float64 blocks (k, 12, 12) or states (n, 12) seen as rows of `vec12`, without a copy.
@@ -200,7 +216,8 @@ class Device:
 
     def adopt(self, values: np.ndarray, dtype) -> wp.array:
         """Host values that nobody needs any more: on the processor the array itself."""
-        return wp.array(np.ascontiguousarray(values), dtype=dtype, device=self.warp, copy=not self.is_cpu)
+        with self.turn:
+            return wp.array(np.ascontiguousarray(values), dtype=dtype, device=self.warp, copy=not self.is_cpu)
 
     def extent(self, count: int, room: int) -> int:
         """Items that a launch covers on `count` of them, for which there is this much room: a record may meet more."""
@@ -211,13 +228,13 @@ class Device:
         self._refuse_host("read")
         if self.observer is None and (view := self._host.known(array)) is not None:
             return (view if count is None else view[:count]).copy()
-        with self._seen("read", array, count):
+        with self.turn, self._seen("read", array, count):
             return self._host.read(array, count)
 
     def write(self, array: wp.array, values: np.ndarray) -> None:
         """Copy host values into the first entries of an array."""
         self._refuse_host("written")
-        with self._seen("write", array, len(values)):
+        with self.turn, self._seen("write", array, len(values)):
             self._host.write(array, values)
 
     def fill(self, array: wp.array, value: float = 0) -> None:
@@ -226,10 +243,9 @@ class Device:
             return
         if self.commands is not None:
             self.commands.fill(array, value)
-        elif value == 0:
-            array.zero_()
-        else:
-            array.fill_(value)
+            return
+        with self.turn:
+            array.fill_(value) if value else array.zero_()
 
     def copy(self, out: wp.array, values: wp.array, count: int | None = None) -> None:
         """Copy the first `count` entries of an array, all of them without, to another one; likewise."""
@@ -239,7 +255,8 @@ class Device:
         if self.commands is not None:
             self.commands.copy(out, values, count)
         elif count:
-            wp.copy(out, values, count=count * (values.size // len(values)))
+            with self.turn:
+                wp.copy(out, values, count=count * (values.size // len(values)))
 
     def repeat(self, condition: wp.array, body: Callable[[], None]) -> None:
         """Run a body as long as condition[0] is not 0; the body changes it. In a record the device decides that."""
@@ -255,7 +272,8 @@ class Device:
             body()
 
         self.asked += not self.recording
-        wp.capture_while(condition, turn)
+        with self.turn:
+            wp.capture_while(condition, turn)
 
     def when(self, condition: wp.array, body: Callable[[], None]) -> None:
         """Run a body if condition[0] is not 0; likewise."""
@@ -266,12 +284,13 @@ class Device:
             self.commands.when(condition, body)
             return
         self.asked += not self.recording
-        wp.capture_if(condition, body)
+        with self.turn:
+            wp.capture_if(condition, body)
 
     def sort_pairs(self, keys: wp.array, values: wp.array, count: int) -> None:
         """Sort `values` by integer `keys`, stably; both arrays hold at least 2 count entries."""
         self._refuse_host("sorted")
-        with self._seen("sort", keys, count):
+        with self.turn, self._seen("sort", keys, count):
             if self.is_cpu:
                 k, v = keys.numpy(), values.numpy()
                 order = np.argsort(k[:count], kind="stable")

@@ -33,7 +33,8 @@ def alone() -> bool:
 
 
 class Graphs:
-    """Records of one device. On the processor threads may record at once, each on a device of its own; on CUDA they may not.
+    """Records of one device. On the processor threads may record at once, each on a device of its own; on CUDA one after another,
+    while the others wait (`Device.turn`).
 
     Attributes:
         recorded, replayed: how often, for reports; dropped: records that were thrown away.
@@ -72,16 +73,20 @@ class Graphs:
                 if device.generation == self._generation:
                     self._kept[key] = kept + 1
                 return
-            kept = self._kept[key] = self._record(body)
+            kept = self._record(body)
+        # the one used last is the last to go
+        self._kept.pop(key, None)
+        self._kept[key] = kept
         self.replayed += 1
-        if observer is None:
-            kept()
-            return
-        with observer.replay():
-            kept()
+        with device.turn:
+            if observer is None:
+                kept()
+                return
+            with observer.replay():
+                kept()
 
     def _follow_generation(self) -> None:
-        """Throw away records of an earlier generation, and the oldest where there are too many."""
+        """Throw away records of an earlier generation, and the one not used for longest where there are too many."""
         if self.device.generation != self._generation:
             self.dropped += sum(not isinstance(kept, int) for kept in self._kept.values())
             self._kept.clear()
@@ -103,11 +108,12 @@ class Graphs:
 
     def _capture(self, body: Callable[[], None]) -> wp.Graph:
         device = self.device
-        wp.capture_begin(device=device.warp)
-        try:
-            self._gather(body)
-        finally:
-            graph = wp.capture_end(device=device.warp)
+        with device.turn:
+            wp.capture_begin(device=device.warp)
+            try:
+                self._gather(body)
+            finally:
+                graph = wp.capture_end(device=device.warp)
         return graph
 
     def _record_commands(self, body: Callable[[], None]) -> CommandBuffer:

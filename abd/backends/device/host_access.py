@@ -10,8 +10,10 @@ import warp as wp
 
 from abd.backends.device.staging import Staging
 
-LANDING = 4096
-"""Bytes up to which an array is read through pinned memory that is kept for arrays of its shape."""
+SMALLEST_LANDING = 1 << 16
+"""Bytes of the memory that arrays are read through, at first."""
+SHAPES = 256
+"""Kinds of arrays whose views of that memory are kept."""
 
 
 class HostAccess:
@@ -25,7 +27,8 @@ class HostAccess:
         self.warp, self.is_cpu, self.wide = warp, warp.is_cpu, wide
         self._views: dict[int, np.ndarray] = {}
         self._staging = Staging(warp)
-        self._landings: dict[tuple, wp.array] = {}
+        self._landing: wp.array | None = None
+        self._views_there: dict[tuple, wp.array] = {}
 
     def known(self, array: wp.array) -> np.ndarray | None:
         """An array as numpy sees it, where the host has looked into it before."""
@@ -38,9 +41,7 @@ class HostAccess:
             return (view if count is None else view[:count]).copy()
         # Warp takes no slice of an empty array
         view = array if count is None or count >= len(array) else array[:count]
-        if self.is_cpu:
-            return view.numpy().copy()
-        return self._land(view) if 0 < view.size * view.strides[-1] <= LANDING else view.numpy()
+        return self._land(view) if view.size else view.numpy()
 
     def write(self, array: wp.array, values: np.ndarray) -> None:
         """Copy host values into the first entries of an array."""
@@ -69,13 +70,24 @@ class HostAccess:
             weakref.finalize(array, self._views.pop, id(array), None)
         return view
 
-    def _land(self, view: wp.array) -> np.ndarray:
-        """Host copy of a small array through pinned memory, which waits for the device's stream alone."""
-        key = view.dtype, view.shape
-        landing = self._landings.get(key)
-        if landing is None:
-            landing = wp.empty(view.shape, dtype=view.dtype, device="cpu", pinned=True)
-            self._landings[key] = landing
-        wp.copy(landing, view)
-        wp.synchronize_stream(self.warp.stream)
-        return landing.numpy().copy()
+    def _land(self, array: wp.array) -> np.ndarray:
+        """Host copy of an array through memory that is pinned on CUDA: it waits for the device's stream alone, and another
+        thread may be recording in a stream of its own. The memory grows with what is read."""
+        size = array.size * wp.types.type_size_in_bytes(array.dtype)
+        if self._landing is None or self._landing.size < size:
+            room = max(SMALLEST_LANDING, 1 << (size - 1).bit_length())
+            self._landing = wp.empty(room, dtype=wp.uint8, device="cpu", pinned=not self.is_cpu)
+            self._views_there.clear()
+        elif len(self._views_there) > SHAPES:
+            self._views_there.clear()
+        key = array.dtype, array.shape
+        there = self._views_there.get(key)
+        if there is None:
+            there = wp.array(
+                ptr=self._landing.ptr, dtype=array.dtype, shape=array.shape, device="cpu", copy=False, pinned=not self.is_cpu
+            )
+            self._views_there[key] = there
+        wp.copy(there, array)
+        if not self.is_cpu:
+            wp.synchronize_stream(self.warp.stream)
+        return there.numpy().copy()

@@ -16,6 +16,9 @@ from abd.backends.device.packed_launch import packed
 
 POOL = "abd-launch"
 """Name of threads that share launches."""
+BLOCK = 64
+"""Threads of a block on CUDA. Two dozen kernels have 130 to 200 registers, of which a multiprocessor has 65,536: of blocks of 256
+threads it runs one, of such of 64 five to seven, which end one by one."""
 PIECES = 4
 """Into at most so many pieces a launch out of order is cut."""
 RECORDS = 2048
@@ -40,11 +43,13 @@ class Launcher:
 
     Attributes:
         commands: where launches go instead of being run, None for Warp's own records.
+        block: threads of a block; Warp compiles a module for each number of them.
     """
 
     def __init__(self, warp: wp.Device, threads: int, seed: str):
         self.warp, self.is_cpu, self.threads = warp, warp.is_cpu, threads
         self.commands: CommandBuffer | None = None
+        self.block = 1 if warp.is_cpu else BLOCK
         self._order = np.random.default_rng(int(seed)) if seed else None
         self._recorded: dict[tuple, list] = {}
         self._variants: dict[tuple, deque[tuple]] = {}
@@ -94,7 +99,9 @@ class Launcher:
             variant = (kernel, lane, *(None if isinstance(x, int | float) else id(x) for x in inputs))
             alike = self._variants.setdefault(variant, deque())
             if len(alike) < VARIANTS:
-                command = wp.launch(kernel, dim=count, inputs=(first, *inputs), device=self.warp, record_cmd=True)
+                command = wp.launch(
+                    kernel, dim=count, inputs=(first, *inputs), device=self.warp, block_dim=self.block, record_cmd=True
+                )
                 record = [command, first, count, inputs, None]
             else:
                 record = self._recorded.pop(alike.popleft())

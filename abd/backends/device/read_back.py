@@ -58,6 +58,10 @@ class ReadBack:
         self._next = (self._next + 1) % SLOTS
         if slot.user is not None:
             slot.user.wait()
+        with self.device.turn:
+            return self._copy(slot, arrays)
+
+    def _copy(self, slot: _Slot, arrays: tuple[wp.array, ...]) -> Arriving:
         self._fit(slot, arrays)
         if self._stream is None:
             for host, array in zip(slot.hosts, arrays):

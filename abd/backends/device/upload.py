@@ -115,7 +115,8 @@ def upload_surfaces(model: Model, device: Device, law: PairLaw) -> UploadedSurfa
         if len(lower) == 0:
             lower, upper = np.full((1, 3), 1e30), np.full((1, 3), 1e30)
         slack = 2e-7 * np.maximum(np.abs(lower), np.abs(upper)) + 1e-30
-        trees.append(wp.Bvh(device.upload(lower - slack, wp.vec3), device.upload(upper + slack, wp.vec3)))
+        with device.turn:
+            trees.append(wp.Bvh(device.upload(lower - slack, wp.vec3), device.upload(upper + slack, wp.vec3)))
         return trees[-1].id
 
     def boxes(mesh, indices):
@@ -181,17 +182,20 @@ def upload_filters(model: Model, device: Device) -> Filters:
     """Which bodies may collide."""
     bodies = model.bodies
     n = len(bodies)
+    world = np.unique(bodies.world, return_inverse=True)[1]
     planes = np.flatnonzero(np.isfinite(bodies.plane).all(axis=1))
+    planes = planes[np.argsort(world[planes], kind="stable")]
+    ends = [np.searchsorted(world[planes], world, side) for side in ("left", "right")]
     filters = Filters()
     filters.kind = device.upload(bodies.kind, wp.int32)
     filters.group = device.upload(bodies.group, wp.int32)
-    filters.world = device.upload(np.unique(bodies.world, return_inverse=True)[1], wp.int32)
+    filters.world = device.upload(world, wp.int32)
     filters.party = device.zeros(max(n, 1), wp.int32)
     filters.material = device.upload(bodies.material, wp.int32)
     filters.enabled = device.upload(model.materials.enabled.astype(np.int32), wp.int32)
     exclude(filters, apart(model), n, device)
     filters.planes = device.upload(planes if len(planes) else np.zeros(1), wp.int32)
-    filters.plane_count = len(planes)
+    filters.near_planes = device.upload(np.stack(ends, axis=1) if n else np.zeros((1, 2)), wp.vec2i)
     filters.bodies = n
     return filters
 

@@ -81,11 +81,6 @@ class Elimination:
         self.rights, self.ups = rights[rows], ups[post[rows]]
         self.order = order[post[rows]]
 
-    @property
-    def most_neighbours(self) -> int:
-        """Blocks off the diagonal in the row of the matrix that has most."""
-        return int(np.diff(self._graph.indptr).max(initial=0))
-
     @cached_property
     def place(self) -> np.ndarray:
         """(N,) position of every block row."""

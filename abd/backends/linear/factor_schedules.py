@@ -14,6 +14,7 @@ import warp as wp
 
 from abd.backends.device.device import Device
 from abd.backends.device.pool import Pool
+from abd.backends.device.scan import WARP
 from abd.backends.linear.elimination import Elimination, starts_of
 from cuda_kernels.bodies.vector12 import vec12
 from cuda_kernels.linear import factor_levels as level_kernels
@@ -30,7 +31,6 @@ THREADS = 1 << 17
 """Of a launch over a level on CUDA, about as many as run at once."""
 THREADS_EMULATED = 64
 """The same where one thread runs them all."""
-WARP = 32
 RESERVED = 1 << 20
 """Products of blocks, and whatever else there is less of, that room is set aside for."""
 SHARE = 4
@@ -39,10 +39,6 @@ MOST_THREADS = 1 << 30
 """Items of a level times their lanes: what is left to 32 bits."""
 AT_ONCE = 4
 """Levels between two looks of the device at whether there are more."""
-SOLVE_TRIANGLES = 2 * 11 / 144
-"""Per level, of products of blocks: two triangles of a diagonal block by twelve threads."""
-TRIANGLES = 11 / 144 + 1 / 12 + SOLVE_TRIANGLES
-"""The same of a factorisation with its solve: eleven rows of a diagonal block, and half a column of the other blocks, too."""
 
 Arrays = dict[str, np.ndarray]
 
@@ -130,7 +126,9 @@ class LevelsOfRows:
         self._pool = Pool(device)
         for name in ("count", "at", "going"):
             setattr(self.levels, name, device.zeros(1, wp.int32))
-        self._threads = device.lanes(THREADS) if not device.is_cpu else THREADS_EMULATED
+        self._threads = THREADS_EMULATED if device.is_cpu else THREADS
+        if self._threads % WARP:
+            raise ValueError(f"lanes of one row take {self._threads} threads in turns of {WARP}, which does not divide them")
 
     def follow(self, elimination: Elimination, pattern: Arrays, products: Arrays) -> None:
         """Stand for an elimination, whose arrays `Elimination.fill` has returned."""
@@ -214,28 +212,3 @@ def sums_of(elimination: Elimination) -> dict[str, tuple[np.ndarray, np.ndarray]
         return np.maximum.reduceat(lengths, begins) if len(begins) else np.zeros(0, dtype=np.int64)
 
     return {"products": (longest(ups), slots), "ups": (longest(ups), rows), "rights": (longest(rights), rows)}
-
-
-def longest_chain(elimination: Elimination) -> float:
-    """Products of blocks that single threads of a GPU do one after another in a factorisation and a solve, over all levels of
-    rows; of a product that several share, each does its part.
-
-    Per level: a row of twelve of the products of a slot, by its lanes; a twelfth of two products of vectors with blocks, by
-    their lanes; what the triangles of the diagonal blocks take, twelve threads each.
-    """
-    return _chain(elimination, ("products", "ups", "rights")) + (len(elimination.levels) - 1) * TRIANGLES
-
-
-def solve_chain(elimination: Elimination) -> float:
-    """The same of a solve alone."""
-    return _chain(elimination, ("ups", "rights")) + (len(elimination.levels) - 1) * SOLVE_TRIANGLES
-
-
-def _chain(elimination: Elimination, names: tuple[str, ...]) -> float:
-    lanes, sums, total = lanes_of(elimination), sums_of(elimination), 0.0
-    for name in names:
-        longest, items = sums[name]
-        # threads that are fewer than items times lanes take more than one
-        turns = -(-12 * items * lanes[name] // THREADS)
-        total += float((turns * -(-longest // lanes[name])).sum()) / 12.0
-    return total

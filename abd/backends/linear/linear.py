@@ -14,7 +14,6 @@ import numpy as np
 import warp as wp
 
 from abd.backends.device.device import Device
-from abd.backends.device.machine import machine_of
 from abd.backends.device.pool import Pool
 from abd.backends.linear.cholesky import Cholesky
 from abd.backends.linear.couplings import Addresses
@@ -79,7 +78,6 @@ class LinearSolver:
         self.static, self._whole = (Cholesky(device, self.bodies, self.n, couplings) for _ in range(2))
         self._addresses = Addresses(device, couplings)
         self.choice, self.factor = Choice("direct", "not looked at yet"), self.static
-        self._machine = machine_of(device.warp) if device.wide else None
         self._pool = Pool(device)
         self._eliminations = lru_cache(KEPT_ELIMINATIONS)(self._eliminated)
         self._joints: wp.array | None = None
@@ -246,7 +244,7 @@ class LinearSolver:
         self._joint_keys = self._keys(joints, pairs)
         self._start_anew()
         elimination = self._elimination(self._joint_keys)
-        query = elimination, len(self._joint_keys), None, ITERATIONS, self._machine
+        query = elimination, len(self._joint_keys), None
         self._static_choice = choose(self.wanted, *query)
         self.joined = self._static_choice.direct or choose("auto", *query).direct
         if not self.joined:
@@ -306,7 +304,7 @@ class LinearSolver:
         """Choose for a pattern of pairs that come and go; returns whether it is to be factored."""
         elimination = self._elimination(np.union1d(keys, self._joint_keys))
         pairs = self._loose + len(self._joint_keys)
-        query = elimination, pairs, self.static.elimination, self._assumed, self._machine
+        query = elimination, pairs, self.static.elimination, self._assumed
         self._whole_choice = choose(self.wanted, *query)
         if not self._whole_choice.direct:
             self._whole_keys, self._refused = None, self._loose

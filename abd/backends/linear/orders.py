@@ -14,6 +14,7 @@ import scipy.sparse
 import scipy.sparse.linalg
 import warp as wp
 
+from abd.backends.device.device import turn_of
 from cuda_kernels.linear import elimination as kernels
 
 ROOM = 24
@@ -22,9 +23,11 @@ MOST_NEIGHBOURS = 8
 """Of a row that is eliminated in a round."""
 
 
-def run(kernel, *arrays: np.ndarray) -> None:
-    """Run a kernel of one item on host arrays, in place."""
-    wp.launch(kernel, dim=1, inputs=[0, *(shared(a) for a in arrays)], device="cpu")
+def run(kernel, *values: np.ndarray | int) -> None:
+    """Run a kernel of one item on host arrays, in place, and numbers."""
+    inputs, host = [one if isinstance(one, int) else shared(one) for one in values], wp.get_device("cpu")
+    with turn_of(host):
+        wp.launch(kernel, dim=1, inputs=[0, *inputs], device=host)
 
 
 def shared(values: np.ndarray) -> wp.array:
@@ -89,12 +92,8 @@ def in_rounds(graph: scipy.sparse.csr_matrix, worlds: np.ndarray | None = None) 
     known = degree[row] >= 0
     lists[row[known], within[known]] = graph.indices[known]
     touched, order, count = np.full(size, -1, dtype=np.int32), np.empty(size, dtype=np.int32), np.zeros(1, np.int32)
-    wp.launch(
-        kernels.eliminate_in_rounds,
-        dim=1,
-        inputs=[0, MOST_NEIGHBOURS, *(shared(a) for a in (lists, degree, touched, np.empty_like(order), order, count))],
-        device="cpu",
-    )
+    arrays = lists, degree, touched, np.empty_like(order), order, count
+    run(kernels.eliminate_in_rounds, MOST_NEIGHBOURS, *arrays)
     done = order[: count[0]]
     core = np.ones(size, dtype=bool)
     core[done] = False

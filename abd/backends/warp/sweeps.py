@@ -6,6 +6,7 @@ import numpy as np
 import scipy.sparse as sparse
 import warp as wp
 
+from abd.backends.device.device import turn_of
 from abd.potentials.sweeps import SETTLED, SWEEPS, yielding
 from cuda_kernels.step import impacts
 
@@ -23,5 +24,7 @@ def swept(
         wp.array(np.ascontiguousarray(one, dtype=wp.dtype_to_numpy(kind)), dtype=kind, device="cpu", copy=False)
         for one, kind in (*whole, *real)
     ]
-    wp.launch(impacts.sweep, dim=len(fastest), inputs=[SWEEPS, *given], device="cpu")
+    host = wp.get_device("cpu")
+    with turn_of(host):
+        wp.launch(impacts.sweep, dim=len(fastest), inputs=[SWEEPS, *given], device=host)
     return x

@@ -17,7 +17,7 @@ def overlapping_boxes(
     pairs are left to compare directly.
 
     Args:
-        low_a, high_a: (n, 3) corners; low_b, high_b: (m, 3).
+        low_a, high_a: (n, d) corners; low_b, high_b: (m, d).
     """
     found_a, found_b = [np.zeros(0, dtype=np.int64)], [np.zeros(0, dtype=np.int64)]
     work = [(np.arange(len(low_a)), np.arange(len(low_b)))]
@@ -48,7 +48,7 @@ def _touches(low: np.ndarray, high: np.ndarray, box_low: np.ndarray, box_high: n
 
 def _compare(low_a: np.ndarray, high_a: np.ndarray, low_b: np.ndarray, high_b: np.ndarray):
     overlap = np.ones((len(low_a), len(low_b)), dtype=bool)
-    for axis in range(3):
+    for axis in range(low_a.shape[1]):
         overlap &= low_a[:, None, axis] <= high_b[None, :, axis]
         overlap &= high_a[:, None, axis] >= low_b[None, :, axis]
     return np.nonzero(overlap)

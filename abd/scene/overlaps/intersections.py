@@ -93,6 +93,7 @@ class Surveyor:
     """Looks for pairs of bodies that are not apart.
 
     Attributes:
+        worlds: the bodies with a surface of every world that has some.
         size: (n,) diagonal of every body's surface, its thickness included [m]; inf for half-spaces.
     """
 
@@ -101,6 +102,9 @@ class Surveyor:
         self._components: dict[int, list[np.ndarray]] = {}
         bodies = model.bodies
         self.meshed = np.flatnonzero(bodies.mesh >= 0)
+        order = self.meshed[np.argsort(bodies.world[self.meshed], kind="stable")]
+        worlds, starts = np.unique(bodies.world[order], return_index=True)
+        self.worlds = dict(zip(worlds.tolist(), np.split(order, starts[1:])))
         self.planes = np.flatnonzero(np.isfinite(bodies.plane[:, 3]))
         diagonals = np.array([np.linalg.norm(np.ptp(mesh.vertices, axis=0)) for mesh in model.meshes] + [np.inf])
         self.size = diagonals[bodies.mesh] + 2.0 * bodies.radius
@@ -168,17 +172,26 @@ class Surveyor:
         grown = (self.model.bodies.radius[index] + (self.model.settings.minimum_separation + margin) / 2.0)[:, None]
         # sums and differences of rounded corners must not lose a pair that just touches
         grown = grown + 4.0 * np.finfo(float).eps * np.maximum(np.abs(low[index]), np.abs(high[index]))
-        low, high = low[index] - grown, high[index] + grown
+        low, high = self._by_world(low[index] - grown, high[index] + grown)
         if moved is None:
             i, j = overlapping_boxes(low, high, low, high)
         else:
             mine = np.flatnonzero(moved[index])
             i, j = overlapping_boxes(low[mine], high[mine], low, high)
             i = mine[i]
-        pairs = np.unique(np.sort(np.stack([i, j], axis=1)[i != j], axis=1), axis=0)
-        first, second = index[pairs[:, 0]], index[pairs[:, 1]]
+        keys = np.unique((np.minimum(i, j) * len(index) + np.maximum(i, j))[i != j])
+        first, second = index[keys // len(index)], index[keys % len(index)]
         wanted = may_collide(self.model, first, second)
         return first[wanted], second[wanted]
+
+    def _by_world(self, low: np.ndarray, high: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Corners (k, 4) of the boxes of bodies with a surface, apart along a fourth axis where they are of different worlds,
+        by more than they are along the others: it is the first that is halved."""
+        if len(self.worlds) < 2:
+            return low, high
+        span = float(high.max() - low.min())
+        place = (1.0 + span) * self.model.bodies.world[self.meshed, None]
+        return np.hstack([low, place]), np.hstack([high, place])
 
     def _sort_in(self, out: Survey, q, i: int, j: int, along: np.ndarray, gap: float, rounding: float) -> None:
         """Judge one pair whose hulls are near: by its hulls where they tell, else exactly."""
@@ -220,7 +233,8 @@ class Surveyor:
         bodies = self.model.bodies
         for plane in self.planes.tolist():
             normal, offset = bodies.plane[plane, :3], bodies.plane[plane, 3]
-            others = self.meshed if moved is None else self.meshed[moved[self.meshed]]
+            others = self.worlds.get(int(bodies.world[plane]), self.meshed[:0])
+            others = others if moved is None else others[moved[others]]
             corner = np.where(normal > 0.0, low[others], high[others]) @ normal
             reach = self.separation(others, np.full(len(others), plane)) + margin
             slack = (

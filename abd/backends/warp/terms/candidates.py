@@ -16,7 +16,7 @@ import warp as wp
 from abd.backends.device.device import ALONE, Device
 from abd.backends.device.graphs import Graphs
 from abd.backends.device.scan import WARP, chunk_length
-from abd.backends.device.upload import upload_filters, upload_surfaces
+from abd.backends.device.upload import EMPTY, upload_filters, upload_surfaces
 from abd.backends.warp.terms.columns import Columns
 from abd.backends.warp.terms.list_rooms import CANDIDATES, ORDER, PAIRS, PRIMITIVES, ListRooms
 from abd.contact.pair_law import PairLaw
@@ -41,6 +41,10 @@ LAST = 1.0
 
 BATCH = 64
 """Candidates per thread on a processor, where entering a kernel costs more than to copy one."""
+SAMPLES = 4096
+"""Bodies whose places give the bounds of the tree on CUDA."""
+FEW = 1 / 64
+"""Part of the bodies that may be far from the others along an axis, on either side."""
 SORTED_ALONE = 128
 """Partners of a body that one thread sorts where there are thousands of threads; those of larger bodies are sorted by one
 thread each."""
@@ -67,6 +71,10 @@ class Candidates(ListRooms):
         nobody: nothing is listed and nothing is frozen, ever or in this step and in what is recorded of it: what sums over
             contacts launches nothing then (`abd.backends.recorded.whole_step`).
         sorted_alone: partners of a body that one thread sorts.
+        tree: over the boxes of the bodies, None before the first search. Every world has a subtree of its own, so that a
+            body of one is not tested against those of the others; root: (n,) int32 on the device, the node of the subtree.
+        tree_boxes: what the tree is over: on CUDA the boxes clamped to `bounds`, (2,) vec3 on the device, since Warp sorts
+            leaves by a thousand cells of the tree's bounds per axis, which one body far away would leave all others one of.
         travel: motion [m] since the tree of the bodies was built; up to a typical mesh it is only fitted to new boxes.
     """
 
@@ -83,7 +91,11 @@ class Candidates(ListRooms):
         self.upper = device.zeros(max(self.n, 1), wp.vec3)
         self.may_touch = two_may_touch(model)
         self.nobody = not self.may_touch
-        self.tree = wp.Bvh(self.lower, self.upper) if self.n else None
+        self.tree: wp.Bvh | None = None
+        self.tree_boxes = (
+            [device.zeros(max(self.n, 1), wp.vec3) for _ in range(2)] if device.wide else [self.lower, self.upper]
+        )
+        self.bounds = device.upload([[-EMPTY] * 3, [EMPTY] * 3], wp.vec3)
         self.extent, self.travel = typical_extent(model), np.inf
         self.group = device.zeros(self.n + 1, wp.int32)
         self.count = self.pair_count = self.builds = 0
@@ -94,6 +106,9 @@ class Candidates(ListRooms):
         self.batch, self.kinds = (BATCH, items.KINDS) if not device.wide else (1, 1)
         self.sorted_alone = SORTED_ALONE
         self.worlds = max(int(np.unique(model.bodies.world).size), 1)
+        # the contact filters may change; the tree keeps worlds apart, which do not
+        self.tree_group = device.upload(model.bodies.world, wp.int32) if self.worlds > 1 else None
+        self.root = device.upload(np.full(max(self.n, 1), -1), wp.int32)
         self.slack = device.upload(np.full(self.worlds, -1.0), wp.float64)
         self.motion, self.margins, self.grown = (device.zeros(self.worlds, wp.float64) for _ in range(3))
         self.each, self.held = device.zeros(max(self.n, 1), wp.float64), device.zeros(max(self.n, 1), wp.int32)
@@ -279,12 +294,36 @@ class Candidates(ListRooms):
         )
 
     def _fit_tree(self) -> None:
-        """The tree over the boxes of the bodies."""
-        if self.travel > self.extent:
-            self.tree.rebuild()
-            self.travel = 0.0
-        else:
-            self.tree.refit()
+        """Fit the tree to the boxes of the bodies. It is first built here: over equal boxes it would be a chain on CUDA."""
+        fits = self.tree is not None and self.travel <= self.extent
+        if self.device.wide:
+            if not fits:
+                self._bound()
+            self.device.launch(broad_phase.clamp_boxes, self.n, self.lower, self.upper, self.bounds, *self.tree_boxes)
+        with self.device.turn:
+            if fits:
+                self.tree.refit()
+                return
+            if self.tree is None:
+                self.tree = wp.Bvh(*self.tree_boxes, groups=self.tree_group)
+            else:
+                self.tree.rebuild()
+        self.travel = 0.0
+        if self.tree_group is not None:
+            self.device.launch(broad_phase.find_roots, self.n, self.tree.id, self.tree_group, self.root)
+
+    def _bound(self) -> None:
+        """Set the bounds of the tree, from where most bodies are."""
+        stride = -(-self.n // SAMPLES)
+        count = -(-self.n // stride)
+        places = self.pool.get("places", count, wp.vec3)
+        self.device.launch(broad_phase.sample_places, count, stride, self.lower, self.upper, places)
+        found = self.device.read(places, count)
+        found = found[np.isfinite(found).all(axis=1)]
+        if len(found):
+            low, high = np.quantile(found, [FEW, 1.0 - FEW], axis=0)
+            span = np.maximum(high - low, self.extent)
+            self.device.write(self.bounds, np.stack([low - span, high + span]))
 
     def _search(self, path: Path, island, limit, lasting: float) -> bool:
         """Find pairs, and their candidates unless they are kept; False if some arrays were too short, which have grown."""
@@ -304,7 +343,7 @@ class Candidates(ListRooms):
         self.columns.reserve(self.pair_room)
         numbers, partners = get("pair counts", self.n, wp.int32), get("partners", self.n, wp.int32, (broad_phase.ROOM,))
         near = self.filters, self.surfaces, self.lower, self.upper, self.grown
-        query = self.tree.id, *near, self.old, self.lacks, self.group
+        query = self.tree.id, self.root, self.bounds, *near, self.old, self.lacks, self.group
         margins = self.filters.world, self.margins
         memory = self.sorted_alone, numbers, partners, counts
         launch(broad_phase.emit_pairs, self.n, *query, 0, *memory, self.pairs, grain=64)

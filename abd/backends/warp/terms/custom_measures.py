@@ -63,17 +63,18 @@ class WarpItems:
         self.device.fill(self.by_M)
         self.device.fill(self.by_r)
         self.device.fill(self.seed, 1.0)
-        if self._adjoint is None:
-            self._adjoint = wp.launch(
-                self.kernel,
-                dim=self.count,
-                inputs=[0, self.row, self.M, self.r, self.p, self.values],
-                adj_inputs=[0, None, self.by_M, self.by_r, None, self.seed],
-                adjoint=True,
-                device=self.device.warp,
-                record_cmd=True,
-            )
-        self._adjoint.launch()
+        with self.device.turn:
+            if self._adjoint is None:
+                self._adjoint = wp.launch(
+                    self.kernel,
+                    dim=self.count,
+                    inputs=[0, self.row, self.M, self.r, self.p, self.values],
+                    adj_inputs=[0, None, self.by_M, self.by_r, None, self.seed],
+                    adjoint=True,
+                    device=self.device.warp,
+                    record_cmd=True,
+                )
+            self._adjoint.launch()
 
 
 class WarpRows:

@@ -244,7 +244,8 @@ class Joints:
         if not self.pairs or self.row_count:
             return
         if self.constant is None:
-            self.constant = wp.clone(self.coupling.blocks)
+            with self.device.turn:
+                self.constant = wp.clone(self.coupling.blocks)
         else:
             self.device.copy(self.coupling.blocks, self.constant)
 

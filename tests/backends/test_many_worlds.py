@@ -1,0 +1,106 @@
+"""The tree over the bodies: worlds in one place have subtrees of their own, and what a world costs does not depend on how many
+there are; bodies far away leave the others apart."""
+
+from __future__ import annotations
+
+from time import process_time
+
+import numpy as np
+import pytest
+import warp as wp
+from contact_models import random_path
+from contact_on_device import upload_path
+from on_device import DEVICE, NAME
+from tool import load_tool
+
+import abd
+from abd.backends.device.device import EMULATED, Device
+from abd.backends.warp.terms.candidates import Candidates
+from abd.contact.pair_law import PairLaw
+from abd.contact.path import Path
+
+WORLDS = 5
+
+
+def heap(seed: int, boxes: int = 6) -> abd.Scene:
+    """Boxes without order above two half-spaces, and a fixed box."""
+    random = np.random.default_rng(seed)
+    scene = abd.Scene()
+    scene.add_body("ground", half_space={})
+    for k in range(boxes):
+        place, kind = random.uniform(0.0, 0.4, 3).tolist(), "static" if k == 2 else "dynamic"
+        scene.add_body(f"box{k}", box=(0.1,) * 3, density=1000, position=place, kind=kind)
+    scene.add_body("wall", half_space={"normal": (1, 0, 0)})
+    return scene
+
+
+@pytest.mark.device
+def test_the_pairs_of_a_world_are_those_that_it_has_alone():
+    """Also after all bodies have moved far: the tree over them is built anew then."""
+    together = heap(0).replicate(WORLDS)
+    for world in range(WORLDS):
+        for body in heap(world).spec.body:
+            together.body(f"w{world}_{body.name}").position = body.position
+    alone = [heap(world).compile() for world in range(WORLDS)]
+    model = together.compile()
+    n, found = len(alone[0].bodies), Candidates(model, DEVICE, PairLaw(model))
+    single = [Candidates(one, DEVICE, PairLaw(one)) for one in alone]
+    for turn in range(3):
+        path = random_path(model, turn, 0.3, 0.2)
+        every, counts = pairs(found, path, slice(0, n * WORLDS), turn == 1), []
+        for world, one in enumerate(single):
+            mine = every[every[:, 0] // n == world] - n * world
+            assert np.array_equal(mine, pairs(one, path, slice(world * n, (world + 1) * n), False)), (turn, world)
+            counts.append(len(mine))
+        assert min(counts) > 0 and len(every) == sum(counts)
+
+
+def pairs(found: Candidates, path: Path, bodies: slice, far: bool) -> np.ndarray:
+    """Pairs of a new list for the path of some bodies, which have moved far before or not."""
+    found.forget()
+    found.travel = np.inf if far else found.travel
+    part = Path(**{name: values[bodies] for name, values in vars(path).items()})
+    island = DEVICE.zeros(bodies.stop - bodies.start, wp.int32)
+    found.build(upload_path(part), island, DEVICE.upload(np.ones(1), wp.float64))
+    return found.pair_list()
+
+
+def test_a_body_far_away_leaves_the_tree_of_the_others_low():
+    """Also some beyond all bounds, which overlap one another or not: the same pairs as the processor's own tree gives."""
+    scene = abd.Scene()
+    for k in range(216):
+        place = 0.2 * np.array([k % 6, k // 6 % 6, k // 36])
+        scene.add_body(f"box{k}", box=(0.19,) * 3, density=1000, position=place)
+    for k, place in enumerate(([1e5] * 3, [1e5, 1e5 + 0.101, 1e5], [-2e5] * 3)):
+        scene.add_body(f"far{k}", box=(0.1,) * 3, density=1000, position=place)
+    model, found = scene.compile(), []
+    path = random_path(model, 0, 0.01, 0.0)
+    for device in (Device(EMULATED), Device("cpu")):
+        candidates = Candidates(model, device, PairLaw(model))
+        found.append(pairs(candidates, path, slice(0, 219), False))
+        boxes = [device.read(one) for one in candidates.tree_boxes]
+    assert np.array_equal(*found) and found[0].tolist().count([216, 217]) == 1 and not (found[0] == 218).any()
+    clamped = Candidates(model, device := Device(EMULATED), PairLaw(model))
+    pairs(clamped, path, slice(0, 219), False)
+    depth = load_tool("gpu_shape").tree_depth
+    assert depth(*(device.read(one) for one in clamped.tree_boxes)) < 20 < depth(*boxes)
+
+
+@pytest.mark.slow
+@pytest.mark.device
+def test_four_times_the_worlds_cost_four_times_as_much():
+    """CPU time to start and to step; a pair of worlds that were tested against each other would make it sixteen times."""
+    costs = []
+    for worlds in (16, 512, 2048):
+        scene = heap(7, 5)
+        for k in range(5):
+            scene.body(f"box{k}").position = (0.2, 0.2, 0.06 + 0.12 * k)
+        scene = scene.replicate(worlds)
+        begin = process_time()
+        simulation = abd.Simulation(scene, device=NAME)
+        middle = process_time()
+        for _ in range(4):
+            simulation.step()
+        costs.append((middle - begin, process_time() - middle))
+    for less, more in zip(costs[1], costs[2], strict=True):
+        assert more < 6.0 * less, costs
