@@ -6,8 +6,8 @@ list and without; records made, replayed and thrown away, be it that arrays had 
 made records useless; the levels of the factor, which are launched one after another; and how deep Warp's tree over the bodies is
 on CUDA. Exit status 1 if a bound (`BOUNDS`) is not kept.
 
-A SCENE is a file, the name of a shipped one, NAME:SIZE of `tools/bench/scenes.py`, `boxes:SIDE` for the pattern of a cube of boxes that
-touch six others each, without steps, or SCENE@FILE for steps from a pickled checkpoint on.
+A SCENE is a file, the name of a shipped one, NAME:SIZE of `tools/bench/scenes.py`, `boxes:SIDE` for the pattern of a cube of
+boxes that touch six others each, without steps, or SCENE@FILE for steps from a pickled checkpoint on.
 """
 
 from __future__ import annotations

@@ -4,9 +4,9 @@ A pair has its own activation distance, no larger than the one that follows from
 
 - starts within that distance: ``a = gap``. The force at the start is zero, whatever the step is; under load the gap decreases
   until the barrier carries it;
-- had an impact that made it active: ``a = min(a, gap)`` where the substep of the impact ends. The barrier stores no energy, so that nothing rebounds
-  but what restitution gives, whatever stands behind the contact. It returns to what it was before, its `home`, by `RELAXATION` of
-  the tolerance velocity, which moves no body faster.
+- had an impact that made it active: ``a = min(a, gap)`` where the substep of the impact ends. The barrier stores no energy, so
+  that nothing rebounds but what restitution gives, whatever stands behind the contact. It returns to what it was before, its
+  `home`, by `RELAXATION` of the tolerance velocity, which moves no body faster.
 
 A pair has a factor on its force where it carries more than the logarithm of a gap can: where a tight gap fails to open, or
 collisions cap a step to zero, the forces of the pairs that are tight grow to what they would need at a gap that is not tight,
