@@ -128,19 +128,17 @@ class Frame:
         Raises:
             StepFailure: no world could go on; the state is the one at the beginning.
         """
-        stepper, self.stopped = self.stepper, []
-        moving = self.movers & ~stepper.off
-        lengths, first = stepper.worlds.of_each(stepper.worlds.lengths), stepper.worlds.of_each(stepper.first_substep)
-        there = np.isin(stepper.worlds.numbers, self.worlds[moving]) if moving.any() else np.ones(len(lengths), dtype=bool)
-        self.sizes = {
-            int(number): SubstepSizes(float(length), float(one))
-            for number, length, one in zip(
-                stepper.worlds.numbers[there], lengths[there], first[there], strict=True
-            )
-        }
-        self.times, self.separate, self.rubbing = stepper.time, False, []
-        self.begin = self._moment() if any(one.starts_short for one in self.sizes.values()) else None
-        running = dict(self.sizes)
+        stepper, self.stopped, self.begin = self.stepper, [], None
+        lengths, failure = stepper.worlds.lengths, None
+        whole = isinstance(lengths, float) and not stepper.starts_short and stepper.absent is stepper.none
+        if whole and stepper.off is stepper.none and not isinstance(stepper.time, np.ndarray):
+            failure = stepper.substeps.attempt(lengths, progress)
+            if failure is None:
+                return 1
+        self._start()
+        running, group = dict(self.sizes), list(self.sizes)
+        if failure is not None:
+            self._drop(self._rejected(failure, group, progress), running)
         while pending := {number: one for number, one in running.items() if one.left}:
             group = self._group(pending)
             failure = self._take(group, progress)
@@ -148,11 +146,27 @@ class Frame:
                 for number in group:
                     running[number].accept()
                 continue
-            for number, why in self._rejected(failure, group, progress):
-                self._stop(number, why)
-                del running[number]
+            self._drop(self._rejected(failure, group, progress), running)
         self._end(running)
         return max((one.taken for one in running.values()), default=1)
+
+    def _start(self) -> None:
+        """Sizes of the substeps of all worlds that move."""
+        stepper = self.stepper
+        moving = self.movers & ~stepper.off
+        lengths, first = stepper.worlds.of_each(stepper.worlds.lengths), stepper.worlds.of_each(stepper.first_substep)
+        there = np.isin(stepper.worlds.numbers, self.worlds[moving]) if moving.any() else np.ones(len(lengths), dtype=bool)
+        each = zip(stepper.worlds.numbers[there], lengths[there], first[there], strict=True)
+        self.sizes = {int(number): SubstepSizes(float(length), float(one)) for number, length, one in each}
+        self.times, self.separate, self.rubbing = stepper.time, False, []
+        if any(one.starts_short for one in self.sizes.values()):
+            self.begin = self._moment()
+
+    def _drop(self, final: list[tuple[int, StepFailure]], running: dict[int, SubstepSizes]) -> None:
+        """Worlds that cannot go on."""
+        for number, why in final:
+            self._stop(number, why)
+            del running[number]
 
     def _group(self, pending: dict[int, SubstepSizes]) -> list[int]:
         """Worlds that are minimised together next: all where what acts allows lengths by worlds, else those of equal times and
@@ -268,7 +282,7 @@ class Frame:
         """All worlds are at the end of the frame."""
         stepper = self.stepper
         stepper.leave_out(stepper.off)
-        if any(one.next_first < np.inf for one in running.values()) or np.isfinite(stepper.first_substep).any():
+        if any(one.next_first < np.inf for one in running.values()) or stepper.starts_short:
             first = {number: one.next_first for number, one in running.items()}
             stepper.first_substep = np.array([first.get(int(number), np.inf) for number in self.worlds])
         stepper.time = self.times + stepper.worlds.lengths

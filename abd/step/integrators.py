@@ -44,6 +44,14 @@ class Modes:
         self._may_whirl = self._smooth_scheme and bool(linked.tumbling.any())
         self._schemes = self._modes = self._last_mode = self._left_by_mode = None  # the last ones
 
+    @property
+    def history(self) -> np.ndarray:
+        return self._history
+
+    @history.setter
+    def history(self, history: np.ndarray) -> None:
+        self._history, self._jumped = history, bool((history < 0).any())
+
     def rule(self, h: float | np.ndarray, previous_h: float | np.ndarray) -> Scheme | Schemes:
         """The scheme of a step of h [s] after one of `previous_h`, of all or (n,); the same object as long as it is the same."""
         asked, settings = (h, previous_h), self.settings
@@ -66,8 +74,8 @@ class Modes:
         These are bodies on which `contact` (n,) acts where the step begins, bodies after a jump, and jointed ones that turn by
         more than `FAST_TURN`, from the state (n, 12) whose figures may be known."""
         out = contact
-        if (jumped := self.history < 0).any():
-            out = out | jumped
+        if self._jumped:
+            out = out | (self.history < 0)
         if not self._may_whirl or (
             known is not None and longest(h) * known.whirl < FAST_TURN * (1.0 - STRAINED * known.orthogonality_error - 1e-9)
         ):
@@ -104,7 +112,7 @@ class Modes:
 
     def restart(self, h: float | np.ndarray, previous_h: float | np.ndarray) -> None:
         """Forget the acceleration history of bodies whose step of h [s] is much longer than the last one, of all or (n,)."""
-        if not self._smooth_scheme:
+        if not self._smooth_scheme or (isinstance(h, float) and isinstance(previous_h, float) and h <= LONGER * previous_h):
             return
         longer = np.asarray(h) > LONGER * np.asarray(previous_h)
         if longer.any() and (forgotten := longer & (self.history > 0)).any():
@@ -123,8 +131,9 @@ class Modes:
 
     def became(self, mode: np.ndarray) -> None:
         """A step in these modes (n,) has led to a new state."""
-        if mode is not self._last_mode or self.history is not self._left_by_mode or (self.history < 0).any():
+        if mode is not self._last_mode or self.history is not self._left_by_mode or self._jumped:
             smooth = self.linked.dynamic & (mode != Mode.DISSIPATIVE)
             left = np.where(smooth, 2, np.minimum(self.history + 1, 0)).astype(np.int32)
             self._last_mode, self._left_by_mode = mode, self.history if np.array_equal(left, self.history) else left
-        self.history = self._left_by_mode
+        if self.history is not self._left_by_mode:
+            self.history = self._left_by_mode

@@ -100,6 +100,15 @@ class Stepper:
         self._switched = switched
         self._off = switched | self.stopped if self.stopped.any() else switched
 
+    @property
+    def first_substep(self) -> np.ndarray:
+        """(n,) length of the first substep of the next frame [s], infinite for a whole frame."""
+        return self._first_substep
+
+    @first_substep.setter
+    def first_substep(self, lengths: np.ndarray) -> None:
+        self._first_substep, self.starts_short = lengths, bool(np.isfinite(lengths).any())
+
     def stop(self, bodies: np.ndarray) -> None:
         """Leave bodies (n,) bool, those of worlds that could not go on, where they are, and step all others again."""
         self.stopped = bodies if bodies.any() else self.none

@@ -15,13 +15,13 @@ class Filters:
     """What decides whether two bodies may touch; `excluded` holds sorted keys min * n + max of joined pairs; worlds are numbered
     from 0. `planes` lists the half-spaces by their worlds, those of body b's from near_planes[b][0] to near_planes[b][1].
 
-    Of the `party` (n,) that bodies belong to, 0 meets all, another only those of other parties, and one below 0 nobody.
+    absent: (n,) 1 for bodies that take no part, which nothing is paired with.
     """
 
     kind: wp.array(dtype=wp.int32)
     group: wp.array(dtype=wp.int32)
     world: wp.array(dtype=wp.int32)
-    party: wp.array(dtype=wp.int32)
+    absent: wp.array(dtype=wp.int32)
     material: wp.array(dtype=wp.int32)
     enabled: wp.array2d(dtype=wp.int32)
     excluded: wp.array(dtype=wp.int64)
@@ -93,9 +93,7 @@ def may_touch(f: Filters, b: wp.int32, c: wp.int32) -> bool:
         return False
     if f.world[b] != f.world[c]:
         return False
-    if f.party[b] < 0 or f.party[c] < 0:
-        return False
-    if f.party[b] > 0 and f.party[b] == f.party[c]:
+    if f.absent[b] != 0 or f.absent[c] != 0:
         return False
     if f.group[b] >= 0 and f.group[b] == f.group[c]:
         return False

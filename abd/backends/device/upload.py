@@ -190,7 +190,7 @@ def upload_filters(model: Model, device: Device) -> Filters:
     filters.kind = device.upload(bodies.kind, wp.int32)
     filters.group = device.upload(bodies.group, wp.int32)
     filters.world = device.upload(world, wp.int32)
-    filters.party = device.zeros(max(n, 1), wp.int32)
+    filters.absent = device.zeros(max(n, 1), wp.int32)
     filters.material = device.upload(bodies.material, wp.int32)
     filters.enabled = device.upload(model.materials.enabled.astype(np.int32), wp.int32)
     exclude(filters, apart(model), n, device)

@@ -36,7 +36,7 @@ class NumpyContacts:
         pair_law: of all pairs of bodies; parameters: the law of the candidates, with the stiffness of the incremental
             potential, kappa_c c h^2, and part_parameters that of the parts; activation: (m,) [m].
         caution: (n,) shares of the bodies' bounds of the curvature (`abd.backends.reference.caution`).
-        party: (n,) who meets whom: 0 meets all, another number only other ones, one below 0 nobody.
+        absent: (n,) bool, bodies that take no part.
     """
 
     ties = NOBODY
@@ -48,7 +48,7 @@ class NumpyContacts:
         self.moments = smallest_moments(model)
         self.caution = np.ones(len(model.bodies))
         self.pair_law, self.scale = PairLaw(model), np.ones(len(model.bodies))
-        self.party = np.zeros(len(model.bodies), dtype=int)
+        self.absent = np.zeros(len(model.bodies), dtype=bool)
         self.search(standing(model.bodies.q))
 
     def follow_materials(self) -> None:
@@ -88,8 +88,7 @@ class NumpyContacts:
 
     def _find(self, path: Path, reach: np.ndarray | float) -> Listed:
         """Candidates of the pairs that meet, within a reach (pairs,) [m]."""
-        i, j = self.party[self.pairs.i], self.party[self.pairs.j]
-        meets = (i >= 0) & (j >= 0) & ((i == 0) | (i != j))
+        meets = ~(self.absent[self.pairs.i] | self.absent[self.pairs.j])
         return find_candidates(self.model, self.surfaces, self.pairs, path, np.where(meets, reach, -np.inf))
 
     def counting(self, q: np.ndarray) -> contact.Contacts:

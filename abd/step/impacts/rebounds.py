@@ -18,13 +18,13 @@ class Rebounds:
     """Impacts of the steps of one scene.
 
     Attributes:
-        rebounded: (n,) bool, bodies to which the last step gave other velocities; thrown: (n,) bool, those of the last rebound
-            that it changed by more than gravity does.
+        rebounded: (n,) bool, bodies to which the last step gave other velocities.
+        struck: pairs of bodies (k, 2) in contact that closed when the last step began, and by how much in it (k,) [m].
     """
 
     def __init__(self, model: Model, backend: Backend, linked: Linked, copies: HostCopies):
         self.model, self.settings, self.backend, self.linked, self.copies = model, model.settings, backend, linked, copies
-        self.restitution, self.rebounded, self.thrown = Restitution(model), linked.none, linked.none
+        self.restitution, self.rebounded = Restitution(model), linked.none
         self.struck = NOBODY, np.zeros(0)
 
     def forget(self) -> None:
@@ -53,16 +53,10 @@ class Rebounds:
         self.struck = self.restitution.approach(strikes, before, h)
         rebound = self.restitution.rebound(strikes, before, after, h, joints, backend.sweep)
         if rebound is not None:
-            self.thrown = self._thrown(rebound[0] - after[1], h)
             self.copies.set_velocity(rebound[0])
             if joints.has_rotors:
                 self.copies.memory = joints.after_impacts(self.copies.memory, after[0], rebound[0] - after[1])
         return rebound
-
-    def _thrown(self, change: np.ndarray, h: float | np.ndarray) -> np.ndarray:
-        """(n,) bool, bodies whose velocities change (n, 12) by more than gravity gives in a step of h [s], of all or (n,)."""
-        speed = np.linalg.norm(change[:, :3], axis=1) + 0.5 * self.restitution.reach * np.linalg.norm(change[:, 3:], axis=1)
-        return speed > np.broadcast_to(h, len(speed)) * np.linalg.norm(self.settings.gravity)
 
     def begin_from(self, struck: np.ndarray, h: float | np.ndarray) -> None:
         """What bodies (b,) that impacts gave other velocities remember.

@@ -43,11 +43,7 @@ class Idle:
 
     def leave_out(self, absent: np.ndarray) -> None:
         self.absent = absent.copy()
-        self.meet_as()
-
-    def meet_as(self, party: np.ndarray | None = None) -> None:
-        """Who meets whom (n,) (`NumpyContacts.party`); without, all that are not left out meet."""
-        self.potential.contacts.party = -self.absent.astype(int) if party is None else party
+        self.potential.contacts.absent = self.absent
 
     def settle(self, islands: np.ndarray) -> None:
         """Leave the bodies of these islands (count,) bool, and no others, where they are until the islands change."""

@@ -54,7 +54,7 @@ class Idle:
         self.absent = absent.copy()
         self.device.write(self.islands.absent, absent.astype(np.int32))
         self.potential.has_constraints = self._has_fixed or bool(absent.any())
-        self.meet_as()
+        self.device.write(self.potential.contacts.candidates.filters.absent, absent.astype(np.int32))
         self.hold(self.immobile)
         if self._few:
             self._record(absent.any() and int(self.mobile.sum()) <= self._few)
@@ -65,8 +65,3 @@ class Idle:
         if few and not self.device.records:
             self.potential.contacts.begin_records()
         self.device.records = few
-
-    def meet_as(self, party: np.ndarray | None = None) -> None:
-        """Who meets whom (n,) (`cuda_kernels.contact.broad_phase.Filters`); without, all that are not left out meet."""
-        party = -self.absent.astype(np.int32) if party is None else party
-        self.device.write(self.potential.contacts.candidates.filters.party, party.astype(np.int32))
