@@ -152,28 +152,14 @@ class ContactStiffness:
         grown[of[tight]] = True
         return grown
 
-    def end(self, backend, h: float | np.ndarray, pairs_closing: np.ndarray, closing: np.ndarray) -> None:
-        """Follow a substep of h [s], of all or (n,): pairs that became active take their gap as activation distance, that of
-        others relaxes, and pairs that have separated are dropped.
-
-        Args:
-            pairs_closing: (k, 2) bodies in contact that approached each other when it began, by `closing` (k,) [m] per substep.
-        """
-        law, struck = backend.pair_law, pairs_closing
+    def end(self, backend, h: float | np.ndarray, struck: np.ndarray) -> None:
+        """Follow a substep of h [s], of all or (n,): pairs of bodies (k, 2) that an impact made active take their gap as
+        activation distance, that of others relaxes, and pairs that have separated are dropped."""
+        law = backend.pair_law
         if not len(law.own) and not len(struck):
             return
         pairs, gaps = backend.touch.pair_gaps()
-        own = law.own
-        if len(struck):
-            i, j = struck.T
-            key = law.keys(i, j)
-            none = np.zeros(len(key))
-            gap = _gaps_of(OwnLaws(key, none, none, none), law, pairs, gaps) * law.activation(i, j)
-            at, known = own.places(key)
-            lowered = known & (own.activation[at] < own.home[at]) if len(own) else known
-            struck = struck[~lowered & (gap + closing >= law.activation(i, j))]
-        if len(struck):
-            own = _with_impacts(own, law, struck, pairs, gaps)
+        own = _with_impacts(law.own, law, struck, pairs, gaps) if len(struck) else law.own
         gap = _gaps_of(own, law, pairs, gaps)
         if ((gap >= 1.0) & (gap < np.inf)).any():  # such gaps may be bounds
             gap = _gaps_of(own, law, *backend.touch.pair_gaps(exact=True))
@@ -187,6 +173,17 @@ class ContactStiffness:
         if stays.all() and own is law.own and (factor == own.factor).all() and (activation == own.activation).all():
             return
         backend.touch.set_own_laws(replace(own, factor=factor, activation=activation)[stays])
+
+
+def became_active(backend, bodies: np.ndarray, closing: np.ndarray) -> np.ndarray:
+    """(k,) bool, pairs of bodies (k, 2) in contact that were not when the substep began, from how far (k,) [m] they approached
+    each other in it; not those whose activation distance an impact has lowered already."""
+    law, own, (i, j) = backend.pair_law, backend.pair_law.own, bodies.T
+    key, none = law.keys(i, j), np.zeros(len(bodies))
+    gap = _gaps_of(OwnLaws(key, none, none, none), law, *backend.touch.pair_gaps()) * law.activation(i, j)
+    at, known = own.places(key)
+    lowered = known & (own.activation[at] < own.home[at]) if len(own) else known
+    return ~lowered & (gap + closing >= law.activation(i, j))
 
 
 def _with_impacts(own: OwnLaws, law: PairLaw, struck: np.ndarray, pairs: np.ndarray, gaps: np.ndarray) -> OwnLaws:

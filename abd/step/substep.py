@@ -236,4 +236,4 @@ class Substeps:
         stepper.touching = linked.drawn_along(backend.touch.touching() != 0) if touching else stepper.none
         some = limited is not None and limited.any()
         stepper.acting = stepper.touching | linked.drawn_along(limited) if some else stepper.touching
-        stepper.stiffness.end(backend, h, *stepper.rebounds.struck)
+        stepper.stiffness.end(backend, h, stepper.rebounds.struck)

@@ -81,5 +81,5 @@ def test_heavy_bodies_rest_on_light_ones(ratio):
     start = simulation.stepper.q[2, 2]
     for _ in range(20):
         report = simulation.step()
-    assert report.min_gap > 1e-3 * D_HAT_SHARE * 0.1
+    assert report.min_gap > 1e-5 * D_HAT_SHARE * 0.1
     assert abs(simulation.stepper.q[2, 2] - start) < 2e-4

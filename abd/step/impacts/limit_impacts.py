@@ -53,4 +53,5 @@ def limit_strikes(
         restitution=a.restitution[rows],
         mu=np.zeros(len(rows)),
         grants=np.full(len(rows), GRANTED),
+        is_contact=np.zeros(len(rows), dtype=bool),
     )

@@ -7,6 +7,7 @@ import numpy as np
 from abd.backends.answers import NOBODY
 from abd.backends.protocol import Backend
 from abd.model import Model
+from abd.step.contact_parameters import became_active
 from abd.step.host_copies import HostCopies
 from abd.step.impacts.limit_impacts import limit_strikes
 from abd.step.impacts.restitution import Restitution
@@ -19,17 +20,17 @@ class Rebounds:
 
     Attributes:
         rebounded: (n,) bool, bodies to which the last step gave other velocities.
-        struck: pairs of bodies (k, 2) in contact that closed when the last step began, and by how much in it (k,) [m].
+        struck: (k, 2) pairs of bodies that an impact made active in the last step.
     """
 
     def __init__(self, model: Model, backend: Backend, linked: Linked, copies: HostCopies):
         self.model, self.settings, self.backend, self.linked, self.copies = model, model.settings, backend, linked, copies
         self.restitution, self.rebounded = Restitution(model), linked.none
-        self.struck = NOBODY, np.zeros(0)
+        self.struck = NOBODY
 
     def forget(self) -> None:
         """Nobody has rebounded."""
-        self.rebounded, self.struck = self.linked.none, (NOBODY, np.zeros(0))
+        self.rebounded, self.struck = self.linked.none, NOBODY
 
     def rebound(self, h: float | np.ndarray, limited: np.ndarray) -> tuple[np.ndarray, np.ndarray, float] | None:
         """Give the velocities what impacts give back (`Restitution.rebound`); limits push on `limited` (n,) bodies."""
@@ -50,8 +51,12 @@ class Rebounds:
         if len(ends) and limited.any():
             strikes = strikes.beside(limit_strikes(model, joints, ends, self.copies.memory, self.copies.applied, after[0], h))
         strikes = strikes.among(stirred[strikes.pairs[:, 0]])
-        self.struck = self.restitution.approach(strikes, before, h)
-        rebound = self.restitution.rebound(strikes, before, after, h, joints, backend.sweep)
+        closing = self.restitution.approach(strikes, before, h)
+        fresh = closing > 0.0
+        if (met := fresh & strikes.is_contact).any():
+            fresh[met] = became_active(backend, strikes.pairs[met], closing[met])
+            self.struck = strikes.pairs[fresh & strikes.is_contact]
+        rebound = self.restitution.rebound(strikes, before, after, h, fresh, joints, backend.sweep)
         if rebound is not None:
             self.copies.set_velocity(rebound[0])
             if joints.has_rotors:

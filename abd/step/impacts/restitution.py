@@ -115,18 +115,19 @@ class Restitution:
         world = self.model.bodies.world
         return np.isin(world, world[moves])
 
-    def _least(self, strikes: Strikes, lengths: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """(k,) speeds that gravity gives in steps of `lengths` (n,) [s], and those from which the pairs strike [m/s]."""
+    def _least(self, strikes: Strikes, lengths: np.ndarray, fresh: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """(k,) speeds that gravity gives in steps of `lengths` (n,) [s], and those from which the pairs strike [m/s]: slower ones
+        rest, unless they are `fresh` (k,) and give nothing back."""
         fall = lengths[strikes.pairs[:, 0]] * float(np.linalg.norm(self.settings.gravity))
-        return fall, np.maximum(np.where(strikes.restitution > 0.0, 2.0 * fall, 0.0), 2.0 * self.settings.tolerance)
+        plastic = fresh & (strikes.restitution == 0.0)
+        return fall, np.maximum(np.where(plastic, 0.0, 2.0 * fall), 2.0 * self.settings.tolerance)
 
-    def approach(self, strikes: Strikes, before: tuple[np.ndarray, np.ndarray], h: float | np.ndarray) -> tuple[np.ndarray, ...]:
-        """Pairs of bodies (k, 2) in contact that close at an impact's speed in the state and velocities (n, 12) `before` a step
-        of h [s], of all or (n,); and by how much (k,) they would close in it [m]."""
-        lengths = np.broadcast_to(h, len(before[0]))
-        speed, least = -strikes.power(self._twists(*before)) / strikes.size, self._least(strikes, lengths)[1]
-        hits = (speed > least) & (strikes.pairs[:, 0] != strikes.pairs[:, 1])
-        return strikes.pairs[hits], (speed * lengths[strikes.pairs[:, 0]])[hits]
+    def approach(self, strikes: Strikes, before: tuple[np.ndarray, np.ndarray], h: float | np.ndarray) -> np.ndarray:
+        """(k,) how far pairs approach each other in a step of h [s], of all or (n,), with the state and velocities (n, 12)
+        `before` it [m]; 0 for those slower than twice the tolerance."""
+        speed = -strikes.power(self._twists(*before)) / strikes.size
+        lengths = np.broadcast_to(h, len(before[0]))[strikes.pairs[:, 0]]
+        return np.where(speed > 2.0 * self.settings.tolerance, speed * lengths, 0.0)
 
     def rebound(
         self,
@@ -134,6 +135,7 @@ class Restitution:
         before: tuple[np.ndarray, np.ndarray],
         after: tuple[np.ndarray, np.ndarray],
         h: float | np.ndarray,
+        fresh: np.ndarray,
         system: JointSystem,
         sweep: Sweep = swept,
     ) -> tuple[np.ndarray, np.ndarray, float] | None:
@@ -142,6 +144,7 @@ class Restitution:
 
         Args:
             before, after: states and velocities (n, 12) at the beginning and at the end of the step; h: [s], of all or (n,).
+            fresh: (k,) bool, pairs that became active in the step.
             system: rows of the joints at present.
             sweep: as `abd.potentials.sweeps.swept`.
         """
@@ -152,7 +155,7 @@ class Restitution:
         size = strikes.size
         closing, left = strikes.power(then), strikes.power(now)
         lengths, resting = np.broadcast_to(h, len(q)), 2.0 * self.settings.tolerance
-        fall, least = self._least(strikes, lengths)
+        fall, least = self._least(strikes, lengths, fresh)
         strikes_now = closing < -least * size
         opens = np.maximum(closing, 0.0)
         grants = strikes.grants * np.maximum(PUSHES * fall, resting)

@@ -22,6 +22,7 @@ class Strikes:
         size: (k,) of the impulses [N s], by which powers are speeds [m/s].
         restitution, mu: (k,) of the pairs.
         grants: (k,) share of `PUSHES` by which it may open faster than before: weights settle on contacts.
+        is_contact: (k,) bool, contacts of two bodies; the others are ends of ranges.
     """
 
     pairs: np.ndarray
@@ -31,6 +32,7 @@ class Strikes:
     restitution: np.ndarray
     mu: np.ndarray
     grants: np.ndarray
+    is_contact: np.ndarray
 
     def among(self, chosen: np.ndarray) -> Strikes:
         """Some of them."""
@@ -55,7 +57,8 @@ class Strikes:
         material, size = tuple(model.bodies.material[pairs].T), np.linalg.norm(impulses[:, 0, :3], axis=1)
         materials = model.materials
         of_materials = materials.restitution[material], materials.mu[material]
-        return cls(pairs, impulses, q[i, :3] + arm, size, *of_materials, grants=np.ones(len(size)))
+        ones = np.ones(len(size))
+        return cls(pairs, impulses, q[i, :3] + arm, size, *of_materials, grants=ones, is_contact=ones > 0.0)
 
     def power(self, twists: np.ndarray) -> np.ndarray:
         """(k,) ``P_k . v`` [J] of twists (n, 6)."""
