@@ -1,6 +1,7 @@
 """What URDF and MJCF say, and what the scene says then: shapes, contacts, joints, drives, options, and the report."""
 
 import sys
+from itertools import combinations
 
 import numpy as np
 import pytest
@@ -92,7 +93,9 @@ def test_mirrored_meshes_keep_their_outer_side_mass_and_inertia(suffix, scale, t
     def robot(file: str, given: str) -> abd.Scene:
         if suffix == ".xml":
             geom = '<geom type="mesh" mesh="m" density="500" pos="0.1 0 0" euler="30 0 0"/>'
-            return load(mjcf(falling("b", geom), f'<asset><mesh name="m" file="{file}" scale="{given}"/></asset>'), tmp_path)
+            return load(
+                mjcf(falling("b", geom), f'<asset><mesh name="m" file="{file}" scale="{given}"/></asset>'), tmp_path
+            )
         mesh = f'<geometry><mesh filename="{file}" scale="{given}"/></geometry>'
         link = f'<link name="b"><collision><origin xyz="0.1 0 0" rpy="0.5 0 0"/>{mesh}</collision></link>'
         return load(f'<robot name="r">{link}</robot>', tmp_path, suffix, free_base=True)
@@ -190,6 +193,84 @@ def test_masks_friction_and_exclusions(tmp_path):
     assert not meets[of["a"], of["a"]] and meets[of["c"], of["floor"]]
     assert mu[of["c"], of["floor"]] == 0.9 and mu[of["a"], of["b"]] == 0.3
     np.testing.assert_array_equal(model.filtered, [sorted((index["c"], index["d"]))])
+
+
+RULES = {
+    # name: attributes of the geom
+    "plain": "",
+    "rough": 'friction="1.5 0.01 0.002"',
+    "masked": 'contype="2" conaffinity="4"',
+    "other": 'contype="4" conaffinity="0" friction="0.3"',
+    "icy": 'condim="1" friction="0.9"',
+    "smooth": 'condim="1" friction="0.4"',
+    "turning": 'condim="4" friction="0.5 0.02 0.001"',
+    "rolling": 'condim="6" friction="0.6 0.003 0.004"',
+    "leading": 'priority="1" friction="0.05"',
+    "leading_icy": 'priority="2" condim="1"',
+    "ghost": 'contype="0" conaffinity="0"',
+    "paired": 'contype="0" conaffinity="0"',
+    "paired_too": 'contype="0" conaffinity="0"',
+    "pair_of_masked": 'contype="2" conaffinity="0"',
+}
+PAIRS = (
+    '<contact><pair geom1="floor" geom2="paired" friction="0.3 0.3 0.005 0.0001 0.0001"/><pair geom1="paired" geom2="plain"/>'
+    '<pair geom1="paired" geom2="paired_too" condim="6" friction="0.2 0.2 0.03 0.01 0.01"/><pair geom1="rough" geom2="plain" '
+    'condim="1"/><pair geom1="pair_of_masked" geom2="floor" condim="4" friction="0.7 0.7 0.1 0 0"/></contact>'
+)
+
+
+def test_contact_rules_are_those_that_mujoco_finds(tmp_path):
+    import mujoco
+
+    names = ["floor", *RULES]
+    bodies = "".join(
+        falling(name, f'<geom name="{name}" size="0.1" {keys}/>', f"{k} 0 0.5")
+        for k, (name, keys) in enumerate(RULES.items())
+    )
+    text = mjcf('<geom name="floor" type="plane" size="1 1 1" friction="0.2"/>' + bodies, PAIRS)
+    compiled = mujoco.MjModel.from_xml_string(text)
+    data = mujoco.MjData(compiled)
+    data.qpos.reshape(-1, 7)[:, :3] = np.arange(len(RULES))[:, None] * 1e-3
+    mujoco.mj_forward(compiled, data)
+    right = {}
+    for contact in data.contact:
+        acting = contact.friction[[0, 2, 3]] * (contact.dim >= np.array([3, 4, 6]))
+        right[tuple(sorted(compiled.geom(g).name for g in contact.geom))] = acting
+    model = load(text, tmp_path).started()
+    material = {name: model.bodies.material[model.bodies.names.index(name)] for name in names}
+    tables = model.materials
+    for pair in combinations(sorted(names), 2):
+        a, b = (material[name] for name in pair)
+        assert tables.enabled[a, b] == (pair in right), pair
+        if pair in right:
+            got = [table[a, b] for table in (tables.mu, tables.spinning, tables.rolling)]
+            np.testing.assert_allclose(got, right[pair], rtol=1e-12, err_msg=str(pair))
+
+
+@pytest.mark.parametrize("dt", [0.01, 0.002, 0.0005])
+def test_a_body_that_collides_by_a_pair_rests_on_the_floor(dt, tmp_path):
+    box = '<geom name="box" type="box" size="0.1 0.1 0.1" contype="0" conaffinity="0"/>'
+    text = mjcf(
+        '<geom name="floor" type="plane" size="1 1 1"/>' + falling("body", box, "0 0 0.101"),
+        '<contact><pair geom1="box" geom2="floor"/></contact>',
+    )
+    simulation = abd.Simulation(load(text, tmp_path, overrides=[f"solver.dt={dt}"]), device="cpu")
+    simulation.run(duration=0.2)
+    assert simulation.bodies["body"].position[2] == pytest.approx(0.1, abs=2e-3)
+
+
+@pytest.mark.parametrize("held", ["joint", "exclude"])
+def test_a_pair_overrides_filters(held, tmp_path):
+    geom = '<geom name="{0}" size="0.1"/>'
+    inner = f'<body name="b" pos="0 0 0.5"><joint axis="0 1 0"/>{geom.format("b")}</body>'
+    exclude = '<exclude body1="a" body2="b"/>'
+    if held == "joint":
+        bodies, exclude = falling("a", geom.format("a") + inner), ""
+    else:
+        bodies = falling("a", geom.format("a")) + falling("b", geom.format("b"), "0 0 2")
+    text = mjcf(bodies, f'<contact>{exclude}<pair geom1="a" geom2="b"/></contact>')
+    scene = load(text, tmp_path)
+    assert not scene.spec.contact_filter and all(joint.collide for joint in scene.spec.joint)
 
 
 def test_a_link_does_not_meet_its_parent_and_does_what_is_fixed(tmp_path):
@@ -370,7 +451,7 @@ def test_the_report_names_what_is_not_followed(tmp_path):
     told(scene, "jet", "sites")
     told(scene, "actuators are left out: m (")
     told(scene, "carriers", "'w'")
-    told(scene, "torsional")
+    told(scene, "margin of 1 geoms")
     told(scene, "medium")
     told(scene, "tendon 't'", "stiffness")
     assert scene.started()

@@ -113,11 +113,11 @@ class Joints:
         ]
         return carried + self._axes(link), parent, place @ frame
 
-    def add(self, index: int, collide: bool) -> None:
-        """The joints of one link with its parent.
+    def add(self, index: int, collide: bool, paired: set[tuple[int, int]] = frozenset()) -> None:
+        """Add the joints of one link with its parent.
 
         Args:
-            collide: whether links that a joint joins may touch.
+            collide: whether links that a joint joins may touch; paired: links, smaller first, that touch in any case.
         """
         link = self.links[index]
         axes, hangs_on, frame = self._chain(index)
@@ -126,7 +126,7 @@ class Joints:
         parent = self.bodies[hangs_on]
         parts = fits(axes)
         still = hangs_on == STATIC
-        touching = collide or (still and self.collide_static)
+        touching = collide or (still and self.collide_static) or (min(index, hangs_on), max(index, hangs_on)) in paired
         above = self.links[hangs_on]
         pose = above.pose @ frame
         center = above.pose[:3, :3] @ above.center + above.pose[:3, 3]

@@ -111,8 +111,9 @@ class Robot:
         joints.tell_massless(massless)
         bodies = [body for body in bodies if body["name"] not in {self.links[k].name for k in joints.absorbed}]
         collide = bool(int(model.opt.disableflags) & int(mujoco.mjtDisableBit.mjDSBL_FILTERPARENT))
+        paired = contacts.paired(of_body)
         for index in range(1, len(self.links)):
-            joints.add(index, collide)
+            joints.add(index, collide, paired)
             if is_urdf and self.links[index].parent == STATIC and model.body_jntnum[self.links[index].root]:
                 joints.filters += [(static, self.links[index].name) for static in statics]
         joints.tell_gimbals()
@@ -137,7 +138,8 @@ class Robot:
         for index, inertia in joints.added.items():
             body = next(body for body in dynamic if body["name"] == self.links[index].name)
             body["inertia"] = _rows(self.links[index].inertia + inertia * np.eye(3))
-        pairs = {pair for pair in joints.filters if WORLD_NAME not in pair} | set(self._excluded(of_body))
+        filtered = {pair for pair in joints.filters if WORLD_NAME not in pair} | set(self._excluded(of_body))
+        filtered -= {(self.links[a].name, self.links[b].name)[::order] for a, b in paired for order in (1, -1)}
         if self._no_contact():
             for body in bodies:
                 body["group"] = 0
@@ -152,7 +154,7 @@ class Robot:
             "material": materials,
             "material_pair": material_pairs,
             "body": bodies + joints.carriers,
-            "contact_filter": [{"bodies": list(pair)} for pair in sorted(pairs)],
+            "contact_filter": [{"bodies": list(pair)} for pair in sorted(filtered)],
             "joint": joints.joints + ties.joints,
             "coupling": ties.couplings,
         }
@@ -180,7 +182,7 @@ class Robot:
             others = [geom for geom in geoms if geom not in planes]
             groups = [[geom] for geom in others] if body == 0 else [others]
             for group in filter(None, groups):
-                kept = self._seen(group)
+                kept = self._seen(group, contacts)
                 name = names[body] if body else self._free_name(group[0], taken)
                 pose = np.eye(4)
                 pose[:3, :3], pose[:3, 3] = data.xmat[body].reshape(3, 3), data.xpos[body]
@@ -200,7 +202,7 @@ class Robot:
         """Keys of a link that moves."""
         model = self.compiled.model
         geoms = [geom for geom in range(model.ngeom) if int(model.geom_bodyid[geom]) in link.members]
-        kept = self._seen(geoms)
+        kept = self._seen(geoms, contacts)
         keys: dict[str, object] = {"name": link.name}
         if model.body_mocapid[link.root] >= 0:
             notes.append(f"mocap body '{link.name}' stands still")
@@ -228,11 +230,9 @@ class Robot:
         quaternion = quaternion_of(pose[:3, :3])
         return keys | ({} if quaternion == (1.0, 0.0, 0.0, 0.0) else {"quaternion": quaternion})
 
-    def _seen(self, geoms: list[int]) -> list[int]:
+    def _seen(self, geoms: list[int], contacts: Contacts) -> list[int]:
         """Those that touch others; all, where none does: they are for pictures then."""
-        model = self.compiled.model
-        touching = [geom for geom in geoms if model.geom_contype[geom] or model.geom_conaffinity[geom]]
-        return touching or geoms
+        return [geom for geom in geoms if contacts.touches(geom)] or geoms
 
     def _plane(self, geom: int, contacts: Contacts, taken: set[str], notes: list[str]) -> dict[str, object]:
         data = self.start.data
