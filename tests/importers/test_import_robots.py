@@ -5,7 +5,7 @@ from itertools import combinations
 
 import numpy as np
 import pytest
-from robot_samples import mjcf, write_sample
+from robot_samples import joint, link, mjcf, write_sample
 
 import abd
 from abd.cli import main
@@ -300,6 +300,38 @@ def test_limits_efforts_and_speeds_of_urdf(tmp_path):
     mimic = scene.spec.coupling[0]
     assert (mimic.coordinate, mimic.terms[0].coordinate, mimic.terms[0].factor) == ("f2.theta", "f1.theta", -0.5)
     assert scene.body("c").mass == pytest.approx(1.2)
+
+
+MJCF_RANGES = {
+    "hinge": ('range="1 -1"', "", "range [1, -1]"),
+    "slide": ('type="slide" range="1 -1"', "", "range [1, -1]"),
+    "ball": ('type="ball" range="0.5 0.1"', "", "range [0.5, 0.1]"),
+    "equal": ('range="0.5 0.5"', "", "range [0.5, 0.5]"),
+    "effort": ('actuatorfrcrange="1 -1"', "", "actfrcrange [1, -1]"),
+    "control": ("", '<actuator><motor joint="j" ctrlrange="1 -1"/></actuator>', "ctrlrange [1, -1]"),
+    "force": ("", '<actuator><motor joint="j" forcerange="1 -1"/></actuator>', "forcerange [1, -1]"),
+    "tendon": ("", '<tendon><fixed range="1 -1"><joint joint="j" coef="1"/></fixed></tendon>', "range [1, -1]"),
+}
+
+
+@pytest.mark.parametrize("name", MJCF_RANGES)
+def test_ranges_without_extent_are_told_in_mjcf(name, tmp_path):
+    keys, rest, words = MJCF_RANGES[name]
+    text = mjcf(f'<body name="a"><joint name="j" {keys}/><geom size="0.1"/></body>', rest)
+    told(load(text, tmp_path), words, "ignored, as in MuJoCo")
+
+
+@pytest.mark.parametrize("kind", ["revolute", "prismatic", "planar"])
+@pytest.mark.parametrize(
+    "limit, words", [("1.2 -0.5", "[1.2, -0.5]"), ("0.5 0.5", "equal lower and upper"), ("0 0", "equal")]
+)
+def test_ranges_without_extent_are_told_in_urdf(kind, limit, words, tmp_path):
+    lower, upper = limit.split()
+    ends = f'<limit lower="{lower}" upper="{upper}" effort="10" velocity="1"/>'
+    robot = f'<robot name="r">{link("base")}{link("arm")}{joint("j", kind, "base", "arm", ends)}</robot>'
+    scene = load(robot, tmp_path, ".urdf")
+    told(scene, "'j'", words)
+    assert all(one.range is None for one in scene.spec.joint[0].coordinate.values())
 
 
 def test_massless_links_join_the_next_joint(tmp_path):
