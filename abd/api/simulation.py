@@ -70,8 +70,15 @@ class Simulation:
         state: the present state as device arrays, without a copy: `q` and `qd` (n, 12), valid until the next step.
     """
 
-    def __init__(self, scene: Scene | SceneSpec | Model | str | Path, device: str = "auto"):
-        given, model = (None, free_start(scene)) if isinstance(scene, Model) else started(scene)
+    def __init__(
+        self, scene: Scene | SceneSpec | Model | str | Path, device: str = "auto", source: Scene | None = None
+    ):
+        """See the class.
+
+        Args:
+            source: scene of a compiled model that is given as `scene`; without it there are no sensors.
+        """
+        given, model = (source, free_start(scene)) if isinstance(scene, Model) else started(scene)
         self._open(given, model, device, State(q=model.bodies.q.copy(), qd=model.bodies.qd.copy()))
 
     def _open(self, scene: Scene | None, model: Model, device: str, state: State) -> None:
