@@ -548,6 +548,22 @@ def test_commands_take_robots(tmp_path, capsys):
     assert main(["convert", str(path), str(tmp_path / "out.toml"), "--force"]) == 0
 
 
+def test_check_reports_what_an_imported_scene_lacks(tmp_path, monkeypatch):
+    """Findings of a scene that an importer made count as those of a native one do."""
+    from abd.commands.check import check
+    from abd.scene.importers.robots.scene import Robot
+
+    made = Robot._validated
+
+    def without_mass(robot, tables):
+        tables["body"] = [*tables["body"], {"name": "lost", "proxy": True}]
+        return made(robot, tables)
+
+    monkeypatch.setattr(Robot, "_validated", without_mass)
+    _, model, problems = check(write_sample("serial", tmp_path))
+    assert model is None and {problem.key for problem in problems} == {"body.lost"}
+
+
 def test_macros(tmp_path):
     pytest.importorskip("xacrodoc")
     inertia = '<inertia ixx="1" iyy="1" izz="1" ixy="0" ixz="0" iyz="0"/>'

@@ -62,7 +62,7 @@ class MatterSource:
         Raises:
             SceneError: what is stated is impossible, or not enough.
         """
-        if spec.inertia is not None:
+        if spec.inertia is not None and spec.mass is not None:
             return self._stated(spec, piece)
         if piece is None:
             return None

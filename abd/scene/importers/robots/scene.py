@@ -209,9 +209,7 @@ class Robot:
             keys["kind"] = "static"
         keys |= self._placed([shapes.collider(geom, link) for geom in kept], link.pose)
         if "kind" in keys:
-            if not kept:
-                return keys | {"mass": 1.0, "inertia": (1.0, 1.0, 1.0)}
-            keys["material"] = contacts.material(link.name, kept)
+            keys |= {"material": contacts.material(link.name, kept)} if kept else {}
             return self._colored(keys, kept)
         keys |= {"mass": link.mass, "inertia": _rows(link.inertia)}
         keys["center_of_mass"] = tuple(link.center.tolist())

@@ -130,17 +130,27 @@ class Bodies:
             return
         body = self.by_path.get(str(one.rigidBody))
         if body is None:
+            # a collider by itself is its own body, or part of a disabled one: the description places it in neither
             place = self._world_place(path)
-            body = Body(self.free_name(path), path, place, dynamic=False, keys={"kind": "static"})
-            # a collider by itself is its own body, whatever its description places it in
+            body = self._disabled_above(path)
+            if body is None:
+                body = Body(self.free_name(path), path, place, dynamic=False, keys={"kind": "static"})
+                self.all.append(body)
             local = pose(rotation_of(one.localRot), np.array(one.localPos, dtype=float) * stage.length)
-            shape.place = np.linalg.inv(local) @ shape.place
-            self.all.append(body)
+            shape.place = np.linalg.inv(body.pose) @ place @ np.linalg.inv(local) @ shape.place
         elif shape.plane:
             stage.notes.append(f"plane {path} belongs to a rigid body, and is left out: half-spaces do not move")
             return
         self.of_collider[path] = body
         body.colliders.append(shape)
+
+    def _disabled_above(self, path: str) -> Body | None:
+        """The disabled rigid body that a prim is, or is below: UsdPhysics' parser attributes no collider to it."""
+        while path:
+            if path in self.by_path and self.by_path[path].keys.get("kind") == "static":
+                return self.by_path[path]
+            path = path.rpartition("/")[0]
+        return None
 
     def _world_place(self, path: str) -> np.ndarray:
         """(4, 4) pose of a prim without its scale [m]."""

@@ -85,6 +85,8 @@ class _Joints:
                 stage.notes.append(f"joint {path} joins the prototype {body} of a point instancer, and is left out")
                 return None
             known = bodies.by_path.get(str(body))
+            if known is None and (known := bodies.by_path.get(str(target))) is not None:
+                place = np.linalg.inv(known.pose) @ place  # the parser takes a disabled body for the world
             if known is None and str(target) and not stage.prim(target):
                 stage.problem(f"there is no body {target}", path, str(target), "mend the relationship")
                 return None
