@@ -1,6 +1,7 @@
 """What URDF and MJCF say, and what the scene says then: shapes, contacts, joints, drives, options, and the report."""
 
 import sys
+from importlib.util import find_spec
 from itertools import combinations
 
 import numpy as np
@@ -10,6 +11,7 @@ from robot_samples import joint, link, mjcf, write_sample
 import abd
 from abd.cli import main
 from abd.errors import SceneError
+from abd.io.trajectory import Trajectory
 
 pytest.importorskip("mujoco")
 
@@ -285,6 +287,54 @@ def test_a_link_does_not_meet_its_parent_and_does_what_is_fixed(tmp_path):
     told(scene, "overlaps at the start", "'post' and 'arm'")
 
 
+# names
+
+NAMES = (
+    *("a/b", "a_b", "a.b", "a b", "a|b", "a%2Fb", ".", "..", "/", "a/", "a+b", "a,b", "3", "\u00e4\u65e5", "it's", "-o"),
+    "body.a.mass",
+)
+
+
+@pytest.mark.parametrize("suffix", [".urdf", ".xml"])
+def test_names_stay_those_of_the_file(suffix, tmp_path, capsys):
+    """Bodies and joints of all names are told apart in Python, in a scene file, in a trajectory, and in what is exported."""
+    if suffix == ".urdf":
+        links = "".join(link(name, 1.0 + k) for k, name in enumerate(NAMES))
+        joints = "".join(joint(name, "continuous", "base", name, xyz=f"{k} 0 0") for k, name in enumerate(NAMES))
+        text = f'<robot name="r/1">{link("base")}{links}{joints}</robot>'
+    else:
+        bodies = (
+            f'<body name="{name}" pos="{k} 0 0"><joint name="{name}" axis="0 1 0"/>'
+            f'<inertial pos="0.1 0 0" mass="{1 + k}" diaginertia="1 1 1"/></body>'
+            for k, name in enumerate(NAMES)
+        )
+        text = mjcf("".join(bodies))
+    scene = load(text, tmp_path, suffix)
+    assert not any("is called" in note for note in scene.notes)
+    scene.save(tmp_path / "scene.toml")
+    assert main(["run", str(tmp_path / "scene.toml"), "--device", "numpy", "--steps", "2", "--out", str(tmp_path / "run")]) == 0
+    simulation = abd.Simulation(abd.load(tmp_path / "scene.toml", overrides=["body.a/b.mass=7.0"]), device="numpy")
+    assert simulation.bodies["a/b"].mass == 7.0
+    with Trajectory(tmp_path / "run") as trajectory:
+        for k, name in enumerate(NAMES):
+            assert name == "a/b" or simulation.bodies[name].mass == 1.0 + k
+            assert simulation.joints[name].child == name
+        assert sorted(trajectory.joint_names()) == sorted(NAMES)
+        assert all(group.attrs["bodies"][1] == group.attrs["name"] for _, group in trajectory.joint_groups())
+    for kind in ("usd", "glb", "obj", "vtk"):
+        assert (kind == "usd" and find_spec("pxr") is None) or main(["export", str(tmp_path / "run"), "--to", kind]) == 0
+
+
+def test_names_that_cannot_stay_are_told(tmp_path):
+    text = mjcf(
+        '<geom name="box" size="0.1"/>' + falling("box", '<geom size="0.1"/>') + falling(" box", '<geom size="0.1"/>', "1 0 1")
+    )
+    scene = load(text, tmp_path)
+    told(scene, "geom 'box' of the world is called 'box_'")
+    told(scene, "body ' box' is called 'box_1'")
+    assert scene.body("box").kind == "dynamic"
+
+
 # joints and what acts on them
 
 
@@ -516,7 +566,7 @@ def test_mocap_bodies_stand_still_and_hold(tmp_path):
         '<equality><weld body1="hand/left" body2="held"/></equality>',
     )
     scene = load(text, tmp_path)
-    told(scene, "mocap body 'hand_left' stands still")
+    told(scene, "mocap body 'hand/left' stands still")
     simulation = abd.Simulation(scene, device="cpu")
     for _ in range(5):
         simulation.step()

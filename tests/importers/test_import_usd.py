@@ -198,6 +198,17 @@ def test_anchors_need_no_mass_and_keep_their_colliders(maker, shape, switch):
     assert np.linalg.norm(moved - (0, 0, 2)) == pytest.approx(0.5, abs=1e-6) and moved[2] < 1.96
 
 
+def test_prims_of_one_name_are_told_apart(maker):
+    """The name of a prim stays its own, whatever the paths of others come to."""
+    for k, parent in enumerate(("A", "B", "C")):
+        maker.stage.DefinePrim(f"/World/{parent}", "Xform")
+        maker.shape("box", parent=f"/World/{parent}", at=(k, 0, 0), size=0.1)
+    maker.shape("C_box", at=(3, 0, 0), size=0.1)
+    scene = maker.load()
+    assert {body.name: body.position[0] for body in scene.spec.body} == {"box": 0, "B_box": 1, "World_C_box": 2, "C_box": 3}
+    assert "/World/B/box is called 'B_box'" in scene.notes and "/World/C/box is called 'World_C_box'" in scene.notes
+
+
 def test_materials_and_colours(maker):
     from pxr import UsdShade
 

@@ -85,7 +85,7 @@ def _check_settings(spec: SceneSpec) -> Iterator[Finding]:
 
 
 def _check_names(spec: SceneSpec) -> Iterator[Finding]:
-    """Unique within bodies (copies included), joints and materials; fit for groups of an HDF5 file."""
+    """Names are unique within bodies (copies included), joints and materials, and printable."""
     for key, items in (
         ("body", spec.body),
         ("joint", spec.joint),
@@ -96,9 +96,9 @@ def _check_names(spec: SceneSpec) -> Iterator[Finding]:
         taken = TakenNames()
         for index, item in enumerate(items):
             path = (key, index, "name")
-            if "/" in item.name or item.name != item.name.strip() or item.name == ".":
-                message = f"'{item.name}' cannot be a name: no '/', no spaces at its ends, and not '.'"
-                yield Finding(path, message, item.name, "use letters, digits and _")
+            if item.name != item.name.strip() or not item.name.isprintable():
+                message = f"{item.name!r} cannot be a name: it has spaces at its ends, or control characters"
+                yield Finding(path, message, item.name, "drop them")
             if key == "body" and item.name == WORLD_NAME:
                 message = "'world' is the world itself: joints could not tell them apart"
                 yield Finding(path, message, item.name, "choose another name")

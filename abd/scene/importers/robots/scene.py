@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import re
-from collections import Counter
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -86,9 +84,8 @@ class Robot:
         notes = [*self.source.notes, *self.compiled.notes]
         is_urdf = isinstance(self.source, Urdf)
         kinds = mujoco.mjtObj
-        names = _names(mujoco, model, kinds.mjOBJ_BODY, "body", {WORLD_NAME})
-        names[0] = WORLD_NAME
-        joint_names = _names(mujoco, model, kinds.mjOBJ_JOINT, "joint", set())
+        names = _names(mujoco, model, kinds.mjOBJ_BODY, "body", set(), notes)
+        joint_names = _names(mujoco, model, kinds.mjOBJ_JOINT, "joint", set(), notes)
         self.start = start_of(mujoco, model, self.options.keyframe, joint_names, self.path, notes, state)
         self.links, of_body = find_links(model, self.start.data, names, notes)
         shapes = ShapeSource(self.compiled)
@@ -123,11 +120,11 @@ class Robot:
             of_body,
             link_names,
             joints.coordinates,
-            _names(mujoco, model, kinds.mjOBJ_EQUALITY, "equality", set(joint_names)),
-            _names(mujoco, model, kinds.mjOBJ_TENDON, "tendon", set()),
+            _names(mujoco, model, kinds.mjOBJ_EQUALITY, "equality", set(joint_names), notes),
+            _names(mujoco, model, kinds.mjOBJ_TENDON, "tendon", set(), notes),
             notes,
         )
-        actuators = _names(mujoco, model, kinds.mjOBJ_ACTUATOR, "actuator", set())
+        actuators = _names(mujoco, model, kinds.mjOBJ_ACTUATOR, "actuator", set(), notes)
         self.driving = add_drives(model, self.start.control, actuators, joints.coordinates, notes)
         ties.add_all()
         for coordinate in joints.coordinates.values():
@@ -147,7 +144,7 @@ class Robot:
         self._tell_options(notes)
         materials, material_pairs = contacts.tables()
         tables = {
-            "name": _plain(model_name(mujoco, model) or self.path.stem),
+            "name": model_name(mujoco, model) or self.path.stem,
             "gravity": self._gravity(),
             "solver": {"dt": float(model.opt.timestep)} if not is_urdf and self.source.timestep else {},
             "output": {"duration": DURATION},
@@ -183,7 +180,7 @@ class Robot:
             groups = [[geom] for geom in others] if body == 0 else [others]
             for group in filter(None, groups):
                 kept = self._seen(group, contacts)
-                name = names[body] if body else self._free_name(group[0], taken)
+                name = names[body] if body else self._free_name(group[0], taken, notes)
                 pose = np.eye(4)
                 pose[:3, :3], pose[:3, 3] = data.xmat[body].reshape(3, 3), data.xpos[body]
                 keys = {
@@ -236,17 +233,20 @@ class Robot:
         data = self.start.data
         normal = data.geom_xmat[geom].reshape(3, 3)[:, 2]
         offset = float(normal @ data.geom_xpos[geom]) + 0.0
-        name = self._free_name(geom, taken)
+        name = self._free_name(geom, taken, notes)
         half_space = {"normal": tuple((normal + 0.0).tolist()), "offset": offset}
         keys = {"name": name, "kind": "static", "half_space": half_space, "material": contacts.material(name, [geom])}
         return self._colored(keys, [geom])
 
-    def _free_name(self, geom: int, taken: set[str]) -> str:
+    def _free_name(self, geom: int, taken: set[str], notes: list[str]) -> str:
         """A name for a geom of the world that no body has."""
         mujoco, model = mujoco_module(), self.compiled.model
-        name = _plain(mujoco.mj_id2name(model, mujoco.mjtObj.mjOBJ_GEOM, geom) or f"world_{geom}")
+        name = _plain(mujoco.mj_id2name(model, mujoco.mjtObj.mjOBJ_GEOM, geom) or "") or f"world_{geom}"
+        given = name
         while name in taken:
             name += "_"
+        if name != given:
+            notes.append(f"geom '{given}' of the world is called '{name}'")
         taken.add(name)
         return name
 
@@ -310,8 +310,8 @@ def model_name(mujoco, model) -> str:
     return "" if name == "MuJoCo Model" else name
 
 
-def _names(mujoco, model, kind, default: str, taken: set[str]) -> list[str]:
-    """Unique names of all objects of a kind, fit for a scene; `taken` are others that are not to be used."""
+def _names(mujoco, model, kind, default: str, taken: set[str], notes: list[str]) -> list[str]:
+    """Unique names of all objects of a kind, those of the file where a scene can have them; `taken` are not to be used."""
     count = {
         mujoco.mjtObj.mjOBJ_BODY: model.nbody,
         mujoco.mjtObj.mjOBJ_JOINT: model.njnt,
@@ -319,20 +319,23 @@ def _names(mujoco, model, kind, default: str, taken: set[str]) -> list[str]:
         mujoco.mjtObj.mjOBJ_TENDON: model.ntendon,
         mujoco.mjtObj.mjOBJ_ACTUATOR: model.nu,
     }[kind]
-    wanted = [_plain(mujoco.mj_id2name(model, kind, k) or f"{default}_{k}") for k in range(count)]
-    often, used, out = Counter(wanted), set(taken), []
-    for name in wanted:
-        one, number = name, 1
-        while one in used or (one != name and one in often):
-            one, number = f"{name}_{number}", number + 1
+    given = [mujoco.mj_id2name(model, kind, k) or "" for k in range(count)]
+    used, out = taken | set(given), []
+    for k, name in enumerate(given):
+        stem = _plain(name) or f"{default}_{k}"
+        one, number = stem, 1
+        while one in used and (one != name or one in taken):
+            one, number = f"{stem}_{number}", number + 1
+        if name and one != name:
+            notes.append(f"{default} {name!r} is called '{one}'")
         used.add(one)
         out.append(one)
     return out
 
 
 def _plain(name: str) -> str:
-    """A name without what names of a scene must not have."""
-    return re.sub(r"[/.]", "_", name).strip() or "unnamed"
+    """A name without what names of a scene cannot have: spaces at the ends and control characters."""
+    return "".join(letter if letter.isprintable() else "_" for letter in name.strip())
 
 
 def _rows(matrix: np.ndarray) -> tuple:

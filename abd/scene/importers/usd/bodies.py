@@ -20,6 +20,7 @@ from abd.scene.importers.usd.instancers import place_instances
 from abd.scene.importers.usd.materials import Materials, color_of
 from abd.scene.importers.usd.shapes import KINDS, collider, rotation_of
 from abd.scene.importers.usd.stage import Stage, modules
+from abd.scene.schema.joint_schema import WORLD_NAME
 
 WATER = 1000.0
 """Density [kg/m^3] where nobody gives one."""
@@ -51,7 +52,7 @@ class Bodies:
         self.by_path: dict[str, Body] = {}
         self.of_collider: dict[str, Body] = {}
         self.prototypes: set[str] = set()
-        self._names: set[str] = set()
+        self._names = {WORLD_NAME}
         for one in stage.of("RigidBody"):
             self._add_rigid(one)
         for kind in KINDS:
@@ -267,15 +268,7 @@ class Bodies:
 
     def free_name(self, path: str) -> str:
         """A name for a prim that nobody has: its own, or its path where that is taken."""
-        parts = path.strip("/").split("/")
-        for count in range(1, len(parts) + 1):
-            name = "_".join(parts[-count:])
-            if name not in self._names and name != "world":
-                break
-        while name in self._names or name == "world":
-            name += "_"
-        self._names.add(name)
-        return name
+        return self.stage.free_name(path, self._names)
 
 
 def _mass_api(UsdPhysics, stage: Stage, path: str) -> dict:

@@ -49,7 +49,7 @@ class _Joints:
             return
         parent, child, D, C, sign = ends
         self.sign, self.path = sign, path
-        table = {"name": self._name(path), "parent": parent, "child": child, "enforcement": ENFORCEMENT}
+        table = {"name": stage.free_name(path, self._names), "parent": parent, "child": child, "enforcement": ENFORCEMENT}
         table |= {"collide": True} if one.collisionEnabled else {}
         for key, value, unit in (
             ("break_force", one.breakForce, stage.mass * stage.length),
@@ -276,15 +276,6 @@ class _Joints:
                 }
             )
         return out
-
-    def _name(self, path: str) -> str:
-        parts = path.strip("/").split("/")
-        for count in range(1, len(parts) + 1):
-            name = "_".join(parts[-count:])
-            if name not in self._names:
-                break
-        self._names.add(name)
-        return name
 
 
 def _locked(limit) -> bool:
