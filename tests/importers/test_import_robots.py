@@ -408,19 +408,11 @@ def test_the_types_of_many_joints(tmp_path):
 
 
 def test_balls_have_ranges_rotors_and_friction(tmp_path):
-    ball = '<body name="{0}" pos="{1} 0 0"><joint name="{0}" type="ball" {2}/><geom size="0.1"/></body>'
-    text = mjcf(
-        ball.format("limited", 0, 'range="0 40" limited="true"')
-        + ball.format("heavy", 1, 'armature="0.3"')
-        + ball.format("rubbing", 2, 'frictionloss="0.2" damping="0.1"')
-    )
-    scene = load(text, tmp_path)
-    assert scene.joint("limited").max_rotation == pytest.approx((np.radians(40),) * 3)
-    own = scene.body("limited").inertia[0]
-    assert scene.body("heavy").inertia[0] == pytest.approx(own + 0.3)
-    rubbing = scene.joint("rubbing")
-    assert rubbing.type == "gimbal" and rubbing.coordinate["yaw"].friction == 0.2
-    told(scene, "ball joints rubbing are gimbals")
+    keys = 'range="0 40" limited="true" stiffness="0.4" damping="0.1" frictionloss="0.2" armature="0.3"'
+    joint = load(mjcf(f'<body name="a"><joint name="a" type="ball" {keys}/><geom size="0.1"/></body>'), tmp_path).joint("a")
+    assert joint.type == "spherical" and joint.max_rotation == pytest.approx((np.radians(40),) * 3)
+    found = (joint.rotary_stiffness, joint.rotary_damping, joint.rotary_friction, joint.rotary_armature)
+    assert found == (0.4, 0.1, 0.2, 0.3)
 
 
 def test_joints_at_an_end_of_their_range_start_inside(tmp_path):

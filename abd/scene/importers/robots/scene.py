@@ -113,7 +113,6 @@ class Robot:
             joints.add(index, collide, paired)
             if is_urdf and self.links[index].parent == STATIC and model.body_jntnum[self.links[index].root]:
                 joints.filters += [(static, self.links[index].name) for static in statics]
-        joints.tell_gimbals()
         ties = Ties(
             model,
             self.links,
@@ -131,10 +130,6 @@ class Robot:
             if coordinate.settings:
                 keys = next(one for one in joints.joints if one["name"] == coordinate.joint)
                 keys.setdefault("coordinate", {})[coordinate.name] = coordinate.settings
-        dynamic = [body for body in bodies if body.get("kind", "dynamic") == "dynamic"]
-        for index, inertia in joints.added.items():
-            body = next(body for body in dynamic if body["name"] == self.links[index].name)
-            body["inertia"] = _rows(self.links[index].inertia + inertia * np.eye(3))
         filtered = {pair for pair in joints.filters if WORLD_NAME not in pair} | set(self._excluded(of_body))
         filtered -= {(self.links[a].name, self.links[b].name)[::order] for a, b in paired for order in (1, -1)}
         if self._no_contact():
