@@ -374,6 +374,7 @@ class Simulation:
 
         Raises:
             SceneError: bodies overlap there; nothing was restored. Those that only touch are set apart, and logged.
+            CheckpointError: it does not fit this scene, or holds numbers that are not finite.
         """
         restore(self, saved)
 

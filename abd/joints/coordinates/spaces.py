@@ -14,8 +14,8 @@ from functools import cached_property
 
 import numpy as np
 
-from abd.joints.custom.numpy_rows import AGREEMENT, COMPLEX_STEP, STENCIL, STEP
 from abd.joints.measures.measures import Measure, value_at
+from abd.joints.measures.slopes import AGREEMENT, COMPLEX_STEP, STENCIL, STEP
 from abd.joints.pieces.motions import Motion
 from abd.rotations import adjoint, cross, exp, inverse
 
