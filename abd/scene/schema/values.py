@@ -12,9 +12,9 @@ from typing import Any
 
 from pydantic_core import PydanticCustomError
 
+from abd.scene.schema.bounds import most
 from abd.scene.schema.formulas.formula import FormulaError, parse_formula
 
-MOST_COPIES = 10_000_000
 AXIS_NAMES = ("x", "y", "z", "rx", "ry", "rz")
 COUNTED = {2: "two", 3: "three", 4: "four", 6: "six"}
 
@@ -101,8 +101,9 @@ def counts_value(length: int) -> Callable[[Any], Any]:
 def grid_value(value: Any) -> Any:
     """Numbers of copies along three axes."""
     count = counts_value(3)(value)
-    if min(count) < 1 or math.prod(count) > MOST_COPIES:
-        raise PydanticCustomError("grid", f"should be three integers of at least 1, {MOST_COPIES} copies at most")
+    if min(count) < 1 or math.prod(count) > most("COPIES"):
+        limit = f"{most('COPIES')} copies at most (ABD_MOST_COPIES=N in the environment allows more)"
+        raise PydanticCustomError("grid", f"should be three integers of at least 1, {limit}")
     return count
 
 

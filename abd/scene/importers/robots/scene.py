@@ -41,7 +41,7 @@ def read_robot(path: Path, options: ImportOptions) -> Robot:
     Raises:
         SceneError: it cannot be read, or is refused.
     """
-    tree = read_tree(path, expanded(path) if path.suffix.lower() == ".xacro" else None)
+    tree = read_tree(path, expanded(path, options.allow_code) if path.suffix.lower() == ".xacro" else None)
     assets = Assets(path, options.assets)
     if tree.root.tag == "robot":
         source = Urdf(tree, assets)
