@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import threading
 from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 from pathlib import Path
@@ -84,6 +85,7 @@ class Simulation:
     def _open(self, scene: Scene | None, model: Model, device: str, state: State) -> None:
         """Begin in a state; `scene`: where sensors and names come from, None without."""
         self.scene, self.compiled, self.model = scene, model, own(model)
+        self._stepping = threading.Lock()  # of two threads one waits
         self._began: dict[str, Any] | None = None  # the checkpoint that a reset leads to, None for the start of the scene
         self.backend = backends.create(self.model, device)
         self.device = self.backend.device.name
@@ -135,7 +137,7 @@ class Simulation:
             StepFailure: the frame did not converge, even with the shortest substeps; the state is the last good one.
             OutOfMemory: the frame is done, but what it came to could not be read.
         """
-        with memory_watched(self.device):
+        with self._stepping, memory_watched(self.device):
             return self._step()
 
     def _step(self) -> StepReport:

@@ -191,7 +191,7 @@ CHECKPOINTS = {
     "before the start": lambda saved: saved.update(time=-1.0),
     "at no time": lambda saved: saved.update(time=float("nan")),
     "of text": lambda saved: saved.update(q="q"),
-    "without coordinates": lambda saved: saved.update(coordinates=np.zeros(0)),
+    "coordinates that are not finite": lambda saved: saved["coordinates"].fill(np.nan),
     "memory of a body short": lambda saved: saved["extra"].update(forces=saved["extra"]["forces"][:-12]),
     "memory that is not finite": lambda saved: saved["extra"]["joint_history"].fill(np.nan),
     "loads of a body short": lambda saved: saved["loads"].update(force=saved["loads"]["force"][:-3]),

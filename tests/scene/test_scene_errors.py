@@ -120,7 +120,7 @@ WRONG = {
     ),
     "too many copies": (
         f"{BALL}repeat = {{ count = [100000, 1000000, 1], step = [1, 1, 1] }}\n{JOINT}anchor = [0, 0, 0]\n",
-        *(4, "body.ball.repeat.count", "10000000 copies at most, not [100000, 1000000, 1]", ""),
+        *(4, "body.ball.repeat.count", "1000000 copies at most, not [100000, 1000000, 1]", ""),
     ),
     "misspelt kind": (
         f'{BALL}kind = "kinematik"\nmotion = {{ velocity = [1, 0, 0] }}\n',
