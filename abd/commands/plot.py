@@ -29,6 +29,8 @@ def plot(arguments) -> int:
     with ExitStack() as open_files:
         runs = [arguments.run, *([arguments.other] if arguments.other else [])]
         trajectories = [open_files.enter_context(Trajectory(run)) for run in runs]
+        for one in trajectories:
+            one.verify()
         folder = Path(arguments.out) if arguments.out else trajectories[0].path.parent
         folder.mkdir(parents=True, exist_ok=True)
         for name in FIGURES:

@@ -6,6 +6,7 @@ import contextlib
 import importlib
 import shlex
 import sys
+from functools import partial
 from pathlib import Path
 
 from abd.commands import certify, view
@@ -53,7 +54,7 @@ def run_scene(arguments) -> int:
             steps=steps,
             resume=arguments.resume,
             observers=observers,
-            simulate=Simulation,
+            simulate=partial(Simulation, source=scene),
         )
     if outcome.status is Status.FAILED:
         failure = outcome.failure
