@@ -46,7 +46,7 @@ def saved(sim: Simulation) -> dict[str, Any]:
     }
 
 
-PER_BODY = ("touching", "loaded", "stopped", "acting", "pieces", "remembers", "lasted", "owed", "pace", "calm")
+PER_BODY = ("touching", "loaded", "stopped", "acting", "first_substep", "remembers", "pace", "calm")
 """Entries of `State.extra` with one value for every body."""
 
 
