@@ -251,7 +251,7 @@ def carry_over(old: Simulation, new: Simulation) -> None:
 
 def _extra(match: Matches, extra: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
     """What bodies and pairs of bodies remember, but for contacts that stick; the linear solver begins anew."""
-    out = {name: match.rows(extra[name]).ravel() for name in OF_BODIES}
+    out = {name: match.rows(extra[name], np.inf if name == "first_substep" else 0).ravel() for name in OF_BODIES}
     for key, *names in OF_PAIRS:
         if key != "stick_key":
             out[key], places = match.keys(extra[key])

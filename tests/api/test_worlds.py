@@ -9,6 +9,7 @@ from world_scenes import armed, assert_same_state, heap, pile, side_by_side, swi
 import abd
 from abd import backends
 from abd.errors import StepFailure
+from abd.step import verdict
 
 
 def three() -> abd.Simulation:
@@ -46,15 +47,14 @@ def test_a_world_is_bit_for_bit_what_it_is_alone(monkeypatch, device, worlds, bo
         touched += any(one.stepper.touching.any() for one in alone)
     assert touched >= 2
     assert pieces or device == "numpy"
-    for name, rel in (("friction", 1e-12), ("integration", 1e-6)):  # laws that change as a step ends show at once beside others
+    for name, rel in (("friction", 1e-12), ("integration", 1e-3)):  # stiffness that changes as a step ends shows at once beside others
         total = sum(getattr(one.stepper.work, name) for one in alone)
         assert getattr(many.stepper.work, name) == pytest.approx(total, rel=rel), name
 
 
-@pytest.mark.parametrize(("seeds", "steps"), [((17, 48), 21), ((18, 62), 43)])
-def test_a_way_that_is_not_free_is_nothing_to_other_worlds(seeds, steps):
-    """In one world the way is not proven free, neither back nor forth, while that of the other is, back alone; or while an
-    iterate of the other touches what it leaves again."""
+@pytest.mark.parametrize(("seeds", "steps"), [((18, 62), 27), ((5, 6), 29)])
+def test_substeps_of_a_world_are_nothing_to_other_worlds(seeds, steps):
+    """In the last step one of the worlds alone takes two substeps."""
     heaps = [heap(seed) for seed in seeds]
     many, alone = side_by_side(heaps, "cpu"), [abd.Simulation(scene, device="cpu") for scene in heaps]
     for step in range(steps):
@@ -62,7 +62,7 @@ def test_a_way_that_is_not_free_is_nothing_to_other_worlds(seeds, steps):
         for world, one in enumerate(alone):
             found = many.stepper.q.reshape(2, -1, 12)[world]
             np.testing.assert_array_equal(found, one.stepper.q, err_msg=f"step {step}, world {world}")
-    assert together == substeps[0] > substeps[1]
+    assert together == max(substeps) > min(substeps)
 
 
 @pytest.mark.slow
@@ -96,8 +96,9 @@ def test_worlds_with_joints_and_drives_are_what_they_are_alone():
         ("numpy", 7, {"friction": 0.1}, {"integrator": "bdf1"}),
     ],
 )
-def test_worlds_with_joints_go_through_pieces_side_by_side(device, steps, wrist, others):
+def test_worlds_with_joints_go_through_substeps_side_by_side(monkeypatch, device, steps, wrist, others):
     """As they do alone, with drives by their own times; limits, friction, rotors and springs too."""
+    monkeypatch.setattr(verdict, "FAR", 0.05)  # slower contacts shorten steps
     scenes = [armed(k, wrist, **others) for k in (range(4) if device == "cpu" else (4, 5))]
     count = len(scenes)
     out = side_by_side(scenes, device, joints=("shoulder",))

@@ -138,9 +138,9 @@ def test_the_resting_gap_balances_the_weight(integrator, kind):
     assert force == pytest.approx(simulation.bodies["box"].mass * G, rel=1e-6)
 
 
-@pytest.mark.parametrize(("integrator", "within"), [("bdf1", 0.05), ("bdf2", 0.02)])
+@pytest.mark.parametrize(("integrator", "within"), [("bdf1", 0.05), ("bdf2", 0.03)])
 def test_a_rolling_sphere_gains_five_sevenths_of_the_slope(integrator, within):
-    """An icosphere of 2562 vertices rolls over its edges, without slipping; bdf2 within 2 %, bdf1 within 5 %.
+    """An icosphere of 2562 vertices rolls over its edges, without slipping; bdf2 within 3 %, bdf1 within 5 %.
 
     The slope is gentle, because implicit Euler brakes a spin by h w^3: at 12 rad/s that takes a quarter of the gain.
     """

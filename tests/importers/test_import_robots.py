@@ -171,7 +171,7 @@ def test_what_is_for_pictures_touches_nothing(tmp_path):
         simulation.step()
     assert simulation.bodies["ghost"].position[2] < -0.3
     assert scene.body("both").sphere.radius == 0.1
-    assert simulation.bodies["both"].position[2] == pytest.approx(0.1, abs=2e-3)
+    assert simulation.bodies["both"].position[2] == pytest.approx(0.1, abs=4e-3)
 
 
 # contacts
@@ -258,7 +258,7 @@ def test_a_body_that_collides_by_a_pair_rests_on_the_floor(dt, tmp_path):
     )
     simulation = abd.Simulation(load(text, tmp_path, overrides=[f"solver.dt={dt}"]), device="cpu")
     simulation.run(duration=0.2)
-    assert simulation.bodies["body"].position[2] == pytest.approx(0.1, abs=2e-3)
+    assert simulation.bodies["body"].position[2] == pytest.approx(0.1, abs=4e-3)
 
 
 @pytest.mark.parametrize("held", ["joint", "exclude"])

@@ -210,7 +210,8 @@ class JointSystem:
         x, rate = self._motion(reference, q, qd)
         a = self.row_laws
         gap = a.sign * (x - a.bound)
-        width = np.where(gap > 0.0, np.minimum(a.distance, gap), a.distance)
+        returns = a.follows & (a.restitution == 0.0)  # a barrier that takes a value back into its range has to push
+        width = np.where((gap > 0.0) & ~returns, np.minimum(a.distance, gap), a.distance)
         history = np.stack([x, x, rate, rate, np.zeros(len(x)), width])
         return JointMemory(reference, history, np.zeros(len(self.rows)), np.zeros((len(self.linear), 3)))
 
