@@ -12,8 +12,8 @@ def add(commands) -> None:
     parser = commands.add_parser(
         "plot",
         help="draw energies, momenta, gaps, joints, forces, iterations and times of one or two runs",
-        description="Draw figures of a run, or of two in one: energies, momenta, smallest gap, residuals, "
-        "coordinates, forces and torques of joints, contact forces if they are stored, iterations, and times of the stages of a step.",
+        description="Draw figures of a run, or of two in one: energies, momenta, smallest gap, residuals, coordinates, forces "
+        "and torques of joints, contact forces if they are stored, iterations, and times of the stages of a step.",
     )
     parser.add_argument("run", metavar="RUN", help="directory of a run")
     parser.add_argument("other", metavar="RUN2", nargs="?", help="another one, with broken lines")
