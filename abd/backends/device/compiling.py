@@ -16,7 +16,7 @@ import warp as wp
 
 import cuda_kernels
 
-_PATIENCE = 2.0
+PATIENCE = 2.0
 """Loading that takes longer [s] is compiling: compiled kernels load in a tenth of a second."""
 _LINE_SECONDS = 10.0
 """Time between two lines [s] where standard error is no terminal."""
@@ -71,7 +71,7 @@ def _source_length(module: wp.Module) -> int:
 def _completed(work, progress: _Progress):
     """The work that is done, as it becomes done; shows the progress once the patience is over."""
     try:
-        yield from as_completed(work, timeout=_PATIENCE)
+        yield from as_completed(work, timeout=PATIENCE)
         return
     except NotYet:
         progress.open()
