@@ -65,7 +65,7 @@ def run_scene(arguments) -> int:
         print(f"  the frames up to this step are in {directory}", file=sys.stderr)
     elif arguments.resume and outcome.made == 0 and outcome.status is Status.DONE:
         print(
-            f"nothing to do: the run has all of its {outcome.report['steps']} steps; --steps N or --duration S goes on",
+            f"nothing to do: the run has all of its {outcome.report['steps']} steps; --steps N or --duration S continues it",
             file=sys.stderr,
         )
     elif outcome.status is Status.INTERRUPTED:

@@ -13,7 +13,7 @@ from abd.errors import AbdError
 
 
 class ViewError(AbdError):
-    """Nothing that can be shown."""
+    """The source cannot be shown."""
 
     exit_status = 2
 
@@ -23,7 +23,8 @@ def add(commands) -> None:
     parser = commands.add_parser(
         "view",
         help="show a run or a scene in the browser",
-        description="Show a run, or how a scene begins, in the browser. `abd run SCENE --view` shows a run as it goes.",
+        description="Show a run, or the initial state of a scene, in the browser. "
+        "`abd run SCENE --view` shows a run while it computes.",
     )
     parser.add_argument("source", metavar="RUN|SCENE", help="directory of a run; or path, or name of a shipped scene")
     parser.add_argument("--html", metavar="FILE", help="write one file that replays the run without a server, and end")
@@ -69,7 +70,7 @@ def view(arguments) -> int:
 
 @contextlib.contextmanager
 def live(scene, port: int):
-    """An observer that shows a run of a scene as it goes, while the context lasts."""
+    """An observer that shows a run of a scene in the browser while the context is open."""
     from abd.viewer.live import LiveView
 
     server = serve("127.0.0.1", port)

@@ -27,7 +27,7 @@ UNKNOWN = 0.05
 
 
 def symbols(cast: Cast, moment: Moment, joints: bool = True, contacts: float | None = None) -> Symbols:
-    """Everything beside the bodies at one instant.
+    """All symbols at one instant.
 
     Args:
         joints: whether joints, ropes and springs are drawn.
@@ -140,9 +140,9 @@ class _Look:
         """(k,) a length of the drawing, or another one."""
         return np.full(len(otherwise), float(self.group.drawing[key])) if key in self.group.drawing else otherwise
 
-    def radius(self, thin: np.ndarray, share: float) -> np.ndarray:
+    def radius(self, thin: np.ndarray, fraction: float) -> np.ndarray:
         """(k,) radius of a rope, a rod or a spring."""
-        return self.given("shaft_radius", np.minimum(share * thin, 0.02 * self.size.usual))
+        return self.given("shaft_radius", np.minimum(fraction * thin, 0.02 * self.size.usual))
 
     def color(self, otherwise: np.ndarray) -> np.ndarray:
         """(4,) colour."""

@@ -37,7 +37,7 @@ FASTEST = 12.0
 SLIDERS = 40
 """Most drives that have a slider."""
 HISTORY = 4000
-"""Most energies that are kept for the plot; of more, every other one goes."""
+"""Most energies that are stored for the plot; of more, every other one is removed."""
 FOLLOWING = 0.1
 """Share of a picture in the scale of the arrows of forces."""
 ENERGIES = ("kinetic", "gravity", "elastic", "contact", "joint")
@@ -111,7 +111,7 @@ class LiveView(Observer):
         if self.forces.value:
             moment = replace(moment, contacts=self._contacts())
         self.stage.joints, self.stage.forces = self.joints.value, self._scale if self.forces.value else None
-        self.stage.beside = self._pull.arrow(moment.transform) if self._pull is not None else None
+        self.stage.extra = self._pull.arrow(moment.transform) if self._pull is not None else None
         self.stage.show(moment)
         self.tables.show(
             moment.transform, lambda: self.sim.model.user_velocity(self.sim.stepper.qd), self._joint_values
@@ -126,7 +126,7 @@ class LiveView(Observer):
         self._due, self._paid = monotonic() + 1.0 / RATE, self._clock() + took / SHARE
 
     def _moment(self) -> Moment:
-        # joints come and go (breaking, switches): which are there now
+        # joints that are active now: they can break or be switched
         active = self.sim.model.joints.column("active").astype(bool)
         cuts = np.cumsum([len(group.child) for group in self.cast.joints])[:-1]
         return Moment(self.sim.time, self.sim.model.user_transform(self.sim.stepper.q), np.split(active, cuts))
@@ -222,7 +222,7 @@ class LiveView(Observer):
     # what the user does ---------------------------------------------------------------------------------------------
 
     def _act(self) -> None:
-        """Do what was asked for since the last step."""
+        """Apply the requests since the last step."""
         while self._actions:
             self._actions.popleft()()
 
@@ -297,4 +297,4 @@ def _bounds(settings, rotary: bool) -> tuple[float, float, str]:
 
 
 def _hint(drive: Drive) -> str:
-    return f"{drive.mode} drive; moving the slider takes the place of what the scene says"
+    return f"{drive.mode} drive; moving the slider overrides the scene"

@@ -164,7 +164,7 @@ def test_pulling_moves_a_body_to_the_target_and_letting_go_takes_the_force_off(s
     watched.step(150)
     held = sim.bodies["box"].transform @ live._pull.local
     np.testing.assert_allclose(held[:3], (1.2, 0.0, 0.5), atol=0.05)
-    assert len(live.stage.beside.arrows) == 1
+    assert len(live.stage.extra.arrows) == 1
     live._actions.append(live._let_go)
     watched.step(2)
     before = sim.bodies["box"].linear_velocity
