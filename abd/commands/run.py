@@ -45,18 +45,31 @@ def run_scene(arguments) -> int:
     # Programs read standard output: what libraries print goes to standard error.
     aside = contextlib.redirect_stdout(sys.stderr) if arguments.json else contextlib.nullcontext()
     compiling = without_progress() if arguments.quiet else contextlib.nullcontext()
-    with aside, compiling, view.live(scene, arguments.port) if arguments.view else contextlib.nullcontext() as live:
+    with view.live(scene, arguments.port) if arguments.view else contextlib.nullcontext() as live:
         observers += [live] if live is not None else []
-        outcome = run(
-            scene,
-            model,
-            directory,
-            device=arguments.device,
-            steps=steps,
-            resume=arguments.resume,
-            observers=observers,
-            simulate=Simulation,
-        )
+        with aside, compiling:
+            outcome = run(
+                scene,
+                model,
+                directory,
+                device=arguments.device,
+                steps=steps,
+                resume=arguments.resume,
+                observers=observers,
+                simulate=Simulation,
+            )
+        _print_outcome(arguments, outcome, directory)
+        if live is not None and outcome.status is not Status.INTERRUPTED and sys.stderr.isatty():
+            view.until_stopped(live.server)
+    if certifies and outcome.status is not Status.INTERRUPTED:
+        return max(certify.certify_run(directory, arguments.json, arguments.quiet), outcome.status.value)
+    return outcome.status.value
+
+
+def _print_outcome(arguments, outcome, directory: Path) -> None:
+    """Print the reason of an early end, the summary and the next commands; draw the figures of `--plots`."""
+    from abd.io.run import Status
+
     if outcome.status is Status.FAILED:
         failure = outcome.failure
         bodies = f" (bodies: {', '.join(failure.bodies)})" if failure.bodies else ""
@@ -71,16 +84,14 @@ def run_scene(arguments) -> int:
     elif outcome.status is Status.INTERRUPTED:
         print(f"interrupted after step {outcome.report['steps']}; continue with", file=sys.stderr)
         print(f"  {_resume_command(arguments, directory)}", file=sys.stderr)
-    if not (arguments.quiet or arguments.json):
+    is_silent = arguments.quiet or arguments.json
+    if not is_silent:
         print(_closing_lines(outcome.report, directory))
         print(_next_commands(directory))
     if arguments.plots:
         figures = list(plot.draw_all([directory]))
-        if not (arguments.quiet or arguments.json):
+        if not is_silent:
             print(f"{len(figures)} figures in {directory}")
-    if certifies and outcome.status is not Status.INTERRUPTED:
-        return max(certify.certify_run(directory, arguments.json, arguments.quiet), outcome.status.value)
-    return outcome.status.value
 
 
 def _resume_command(arguments, directory: Path) -> str:

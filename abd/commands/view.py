@@ -98,7 +98,7 @@ def _view_run(arguments, trajectory) -> int:
             return 0
         player = Player(server, run, seen)
         try:
-            return _until_stopped(server)
+            return until_stopped(server)
         finally:
             player.close()
     finally:
@@ -118,7 +118,7 @@ def _view_scene(arguments) -> int:
     server = serve(arguments.host, arguments.port)
     try:
         Stage(server, cast, seen, [moment]).show(moment)
-        return _until_stopped(server)
+        return until_stopped(server)
     finally:
         server.stop()
 
@@ -132,7 +132,8 @@ def _checked(seen, cast):
     return seen
 
 
-def _until_stopped(server) -> int:
+def until_stopped(server) -> int:
+    """Serve the page until Ctrl-C."""
     print(f"http://{server.get_host()}:{server.get_port()}  (Ctrl-C ends it)", file=sys.stderr, flush=True)
     try:
         while True:
