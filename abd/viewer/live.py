@@ -1,8 +1,8 @@
 """`LiveView`: a simulation in the browser while it runs.
 
 The run is paced: real time, slow motion or as fast as possible. Pictures take at most `SHARE` of the stepping thread's time;
-their cost is measured. Without a browser no picture is sent. Actions of the user (pulls, targets of drives) are applied between two
-steps by the thread that steps.
+their cost is measured. Without a browser no picture is sent. Actions of the user (pulls, targets of drives) are applied between
+two steps by the thread that steps.
 """
 
 from __future__ import annotations
