@@ -22,7 +22,6 @@ from abd.commands.arguments import (
 from abd.commands.run import run_scene
 from abd.errors import AbdError, Problem, SceneError
 
-
 GARBAGE = (50_000, 20, 50)
 """Thresholds of Python's garbage collector: its defaults take 0.35 s of 2.2 s of a short run, because imports allocate much."""
 
