@@ -35,6 +35,6 @@ def warm_up(arguments) -> int:
     begun, device = perf_counter(), Device(name)
     drawn = [import_module(f"{pictures.__name__}.{one.name}") for one in pkgutil.iter_modules(pictures.__path__)]
     modules = all_modules() + modules_of(drawn)
-    load_modules(device.warp, modules, threads_available())
-    print(f"{len(modules)} modules are compiled for {device.name} and loaded in {perf_counter() - begun:.1f} s")
+    count = load_modules(device.warp, modules, threads_available())
+    print(f"{count} modules are compiled for {device.name} and loaded in {perf_counter() - begun:.1f} s")
     return 0

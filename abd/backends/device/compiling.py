@@ -34,11 +34,11 @@ def without_progress():
         _shown = before
 
 
-def load_modules(device: wp.Device, modules: Sequence[wp.Module], threads: int) -> None:
-    """Load Warp modules on a device, several at a time, the longest first."""
+def load_modules(device: wp.Device, modules: Sequence[wp.Module], threads: int) -> int:
+    """Load Warp modules on a device, several at a time, the longest first; returns the number of those with kernels."""
     modules = sorted((one for one in modules if one.kernels), key=_source_length, reverse=True)
     if not modules:
-        return
+        return 0
     progress = _Progress(len(modules))
     with ThreadPoolExecutor(max_workers=max(1, threads)) as pool:
         work = {pool.submit(wp.force_load, device, [module], max_workers=0): module for module in modules}
@@ -51,6 +51,7 @@ def load_modules(device: wp.Device, modules: Sequence[wp.Module], threads: int) 
             raise
         finally:
             progress.close()
+    return len(modules)
 
 
 def all_modules() -> list[wp.Module]:
