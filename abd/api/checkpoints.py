@@ -8,6 +8,7 @@ import numpy as np
 
 from abd.api.restarts import set_apart, without_contacts
 from abd.by_bodies import OfBodies
+from abd.io.checkpoint import CheckpointError
 from abd.model import Model
 from abd.state import State
 from abd.step.account import Work
@@ -45,8 +46,43 @@ def saved(sim: Simulation) -> dict[str, Any]:
     }
 
 
+PER_BODY = ("touching", "loaded", "stopped", "acting", "pieces", "remembers", "lasted", "owed", "pace", "calm")
+"""Entries of `State.extra` with one value for every body."""
+
+
 def restore(sim: Simulation, saved: dict[str, Any]) -> None:
     """See `Simulation.restore`."""
+    try:
+        _check(sim, saved)
+        _restore(sim, saved)
+    except (KeyError, IndexError, ValueError, TypeError, AttributeError) as error:
+        told = f"{type(error).__name__}: {' '.join(str(error).split())}"
+        raise CheckpointError(f"the checkpoint does not fit this scene, or is damaged ({told})") from error
+
+
+def _check(sim: Simulation, saved: dict[str, Any]) -> None:
+    """`ValueError` for arrays of other shapes than the scene's, and for numbers that no state has."""
+    n = len(sim.model.bodies)
+    shapes = dict.fromkeys(("q", "qd", "previous_q", "previous_qd"), (n, 12))
+    # before the joints are restored, that of the present ones does not count
+    shapes |= {"coordinates": np.shape(saved["coordinates"])[:1], "gravity": (3,), "friction": sim.model.materials.mu.shape}
+    shapes |= dict.fromkeys(("time", "step"), ())
+    for name, shape in shapes.items():
+        found = np.asarray(saved[name]) if name in saved or name not in ("gravity", "friction") else np.zeros(shape)
+        if found.shape != shape or not np.isfinite(found).all():
+            raise ValueError(f"{name} has the shape {found.shape}, not {shape}, or is not finite")
+    if saved["time"] < 0.0 or saved["step"] < 0:
+        raise ValueError(f"time {saved['time']} or step {saved['step']} is negative")
+    for name, value in saved["extra"].items():
+        array = np.asarray(value)
+        if array.dtype.kind == "f" and np.isnan(array).any():
+            raise ValueError(f"{name} is not finite")
+        wanted = dict.fromkeys(PER_BODY, n) | {"forces": 12 * n}
+        if name in wanted and len(array) != wanted[name]:
+            raise ValueError(f"{name} has {len(array)} numbers, not {wanted[name]}")
+
+
+def _restore(sim: Simulation, saved: dict[str, Any]) -> None:
     arrays = {name: np.asarray(saved[name]) for name in ("q", "qd", "previous_q", "previous_qd")}
     if "switches" in saved:
         sim.switches.restore(saved["switches"])

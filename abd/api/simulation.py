@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import threading
 from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 from pathlib import Path
@@ -70,13 +71,21 @@ class Simulation:
         state: the present state as device arrays, without a copy: `q` and `qd` (n, 12), valid until the next step.
     """
 
-    def __init__(self, scene: Scene | SceneSpec | Model | str | Path, device: str = "auto"):
-        given, model = (None, free_start(scene)) if isinstance(scene, Model) else started(scene)
+    def __init__(
+        self, scene: Scene | SceneSpec | Model | str | Path, device: str = "auto", source: Scene | None = None
+    ):
+        """See the class.
+
+        Args:
+            source: scene of a compiled model that is given as `scene`; without it there are no sensors.
+        """
+        given, model = (source, free_start(scene)) if isinstance(scene, Model) else started(scene)
         self._open(given, model, device, State(q=model.bodies.q.copy(), qd=model.bodies.qd.copy()))
 
     def _open(self, scene: Scene | None, model: Model, device: str, state: State) -> None:
         """Begin in a state; `scene`: where sensors and names come from, None without."""
         self.scene, self.compiled, self.model = scene, model, own(model)
+        self._stepping = threading.Lock()  # of two threads one waits
         self._began: dict[str, Any] | None = None  # the checkpoint that a reset leads to, None for the start of the scene
         self.backend = backends.create(self.model, device)
         self.device = self.backend.device.name
@@ -128,7 +137,7 @@ class Simulation:
             StepFailure: the frame did not converge, even with the shortest substeps; the state is the last good one.
             OutOfMemory: the frame is done, but what it came to could not be read.
         """
-        with memory_watched(self.device):
+        with self._stepping, memory_watched(self.device):
             return self._step()
 
     def _step(self) -> StepReport:
@@ -367,6 +376,7 @@ class Simulation:
 
         Raises:
             SceneError: bodies overlap there; nothing was restored. Those that only touch are set apart, and logged.
+            CheckpointError: it does not fit this scene, or holds numbers that are not finite.
         """
         restore(self, saved)
 

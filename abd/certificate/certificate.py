@@ -238,15 +238,3 @@ class Moment:
                 pair = (int(owners[mine[k]]), int(body))
                 if tuple(sorted(pair)) not in crossing:
                     self._report("containment", "the first lies inside the second", *pair)
-
-
-def store(found: Certificate) -> None:
-    """Write a certificate into its trajectory, at /certificate: numbers as attributes, violations as one text each."""
-    path = Path(found.path)
-    with h5py.File(path / "trajectory.h5" if path.is_dir() else path, "r+", locking=False) as file:
-        file.pop("certificate", None)
-        group = file.create_group("certificate")
-        for name, value in found.as_table().items():
-            if name not in ("path", "violations"):
-                group.attrs[name] = np.inf if value is None else value
-        group["violations"] = [str(violation).encode() for violation in found.violations]

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import json
-import sys
+from typing import TYPE_CHECKING
 
 from abd.commands.arguments import count
+
+if TYPE_CHECKING:
+    from abd.certificate.certificate import Certificate
 
 
 def add(commands) -> None:
@@ -24,25 +27,48 @@ def add(commands) -> None:
 
 def certify(arguments) -> int:
     """Run the command."""
-    from abd.certificate import certificate
-
-    try:
-        found = certificate.certify(arguments.run, arguments.every)
-    except (OSError, KeyError) as error:
-        print(f"cannot read {arguments.run}: {error}; RUN is the directory of a run, or its trajectory.h5", file=sys.stderr)
-        return 2
+    found = certified(arguments.run, arguments.every)
     print(json.dumps(found.as_table(), allow_nan=False) if arguments.json else found)
     return 0 if found.ok else 1
 
 
+def certified(run, every: int = 1) -> Certificate:
+    """The certificate of a run whose file is as it was written.
+
+    Raises:
+        TrajectoryError: there is no such file, or it is damaged.
+    """
+    from abd.certificate.certificate import certify
+    from abd.io.trajectory import Trajectory
+
+    with Trajectory(run) as trajectory:
+        trajectory.verify()
+        return certify(run, every)
+
+
 def certify_run(directory, machine: bool, quiet: bool) -> int:
     """Certify a run and store the result in its trajectory; `quiet` prints only violations. Returns the exit status."""
-    from abd.certificate import certificate
-
-    found = certificate.certify(directory)
-    certificate.store(found)
+    found = certified(directory)
+    store(found)
     if machine:
         print(json.dumps({"certificate": found.as_table()}, allow_nan=False))
     elif not (quiet and found.ok):
         print(found)
     return 0 if found.ok else 1
+
+
+def store(found: Certificate) -> None:
+    """Write a certificate into its trajectory, at /certificate: numbers as attributes, violations as one text each."""
+    import h5py
+
+    from abd.io.space import SPARE, reserve
+    from abd.io.trajectory import trajectory_path
+
+    with h5py.File(trajectory_path(found.path), "r+", locking=False) as file:
+        reserve(file, SPARE + sum(len(str(violation)) + 16 for violation in found.violations))
+        file.pop("certificate", None)
+        group = file.create_group("certificate")
+        for name, value in found.as_table().items():
+            if name not in ("path", "violations"):
+                group.attrs[name] = float("inf") if value is None else value
+        group["violations"] = [str(violation).encode() for violation in found.violations]

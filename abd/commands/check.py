@@ -15,9 +15,11 @@ from abd.errors import Problem, SceneError
 from abd.joint_list import JointList
 from abd.model import Kind, Model
 from abd.scene.all_problems import further_problems
+from abd.scene.checks.checks import check_scene
 from abd.scene.files.find import find_scene
 from abd.scene.files.reader import Examined, examine
 from abd.scene.scene import Scene, is_native, load
+from abd.scene.schema.findings import as_problem
 
 
 def check(
@@ -48,10 +50,12 @@ def check(
             return scene, model, _in_order(problems + scene.located(further))
     scene = load(source, overrides, allow_overlaps, allow_code=allow_code, **import_options)
     origin = {key: list(range(len(items))) for key, items in scene.spec if isinstance(items, list)}
-    further, model = further_problems(Examined(scene.spec, [], origin, {}), not allow_overlaps)
+    findings = check_scene(scene.spec)
+    problems = [as_problem(finding, scene.spec) for finding in findings]
+    further, model = further_problems(Examined(scene.spec, findings, origin, {}), not allow_overlaps)
     if model is not None:
         model = replace(model, notes=list(dict.fromkeys([*scene.notes, *model.notes])))
-    return scene, model, _in_order(scene.located(further))
+    return scene, model, _in_order(scene.located(problems + further))
 
 
 def _in_order(problems: list[Problem]) -> list[Problem]:

@@ -43,6 +43,8 @@ def draw_all(runs: list[str | Path], suffix: str = "svg", out: str | Path | None
 
     with ExitStack() as open_files:
         trajectories = [open_files.enter_context(Trajectory(run)) for run in runs]
+        for one in trajectories:
+            one.verify()
         folder = Path(out) if out else trajectories[0].path.parent
         folder.mkdir(parents=True, exist_ok=True)
         for name in FIGURES:

@@ -6,6 +6,7 @@ import contextlib
 import importlib
 import shlex
 import sys
+from functools import partial
 from pathlib import Path
 
 from abd.commands import certify, plot, view
@@ -56,7 +57,7 @@ def run_scene(arguments) -> int:
                 steps=steps,
                 resume=arguments.resume,
                 observers=observers,
-                simulate=Simulation,
+                simulate=partial(Simulation, source=scene),
             )
         _print_outcome(arguments, outcome, directory)
         if live is not None and outcome.status is not Status.INTERRUPTED and sys.stderr.isatty():

@@ -18,6 +18,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from abd.errors import AbdError
+from abd.io.space import growth
 
 _MAGIC = b"abdckpt1"
 _RECORD = struct.Struct("<8sQQ32s")
@@ -95,9 +96,13 @@ def create_slots(group) -> None:
         group.create_dataset(name, (0,), maxshape=(None,), chunks=(1 << 16,), dtype=np.uint8)
 
 
-def write_slot(group, values: dict) -> None:
-    """Replace the older of the two checkpoints of an HDF5 group."""
-    content = to_bytes(values)
+def slot_growth(group, content: bytes) -> int:
+    """Most bytes by which `write_slot` makes the file grow."""
+    return max(growth(slot, max(0, _RECORD.size + len(content) - len(slot))) for slot in group.values())
+
+
+def write_slot(group, content: bytes) -> None:
+    """Replace the older of the two checkpoints of an HDF5 group by what `to_bytes` makes of another."""
     serials = [_serial(group[name]) for name in ("slot0", "slot1")]
     slot = group[f"slot{int(np.argmin(serials))}"]
     head = _RECORD.pack(_MAGIC, max(serials) + 1, len(content), hashlib.sha256(content).digest())

@@ -42,6 +42,21 @@ def create(file, name: str, rows: np.ndarray | Ragged, frames: int) -> h5py.Data
     return file.create_dataset(name, (0, *shape), dtype, maxshape=limit, chunks=chunk, fillvalue=fill)
 
 
+def columns(dataset: h5py.Dataset | Rows, rows: np.ndarray | Ragged) -> list[tuple[h5py.Dataset, np.ndarray]]:
+    """The datasets that rows go to, each with its own."""
+    if isinstance(dataset, Rows):
+        return [(dataset.offset, rows.counts), *((column, rows.columns[name]) for name, column in dataset.columns.items())]
+    return [(dataset, rows)]
+
+
+def as_stored(dataset: h5py.Dataset | Rows, rows: np.ndarray | Ragged) -> np.ndarray | Ragged:
+    """Rows in the types of numbers that a file has."""
+    if isinstance(dataset, Rows):
+        parts = {name: np.asarray(rows.columns[name], dtype=column.dtype) for name, column in dataset.columns.items()}
+        return Ragged(rows.counts, parts)
+    return np.ascontiguousarray(rows, dtype=dataset.dtype)
+
+
 def extend(dataset: h5py.Dataset | Rows, rows: np.ndarray | Ragged) -> None:
     """Append rows (k, ...), by the low-level interface: a scene of many joints has thousands of datasets."""
     if isinstance(dataset, Rows):
@@ -49,7 +64,7 @@ def extend(dataset: h5py.Dataset | Rows, rows: np.ndarray | Ragged) -> None:
             extend(column, rows.columns[name])
         extend(dataset.offset, dataset.offset[-1] + np.cumsum(rows.counts))
         return
-    rows = np.ascontiguousarray(rows, dtype=dataset.dtype)
+    rows = as_stored(dataset, rows)
     handle = dataset.id
     start, tail = handle.shape[0], handle.shape[1:]
     handle.set_extent((start + len(rows), *tail))

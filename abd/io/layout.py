@@ -101,13 +101,18 @@ def _write_attributes(group, values: dict) -> None:
 
 
 def joint_path(name: str) -> str:
-    """Group of a joint; a slash in its name would open a subgroup, and one dot alone names the group itself."""
-    return "/joints/" + ("_" if name == "." else name.replace("/", "|"))
+    """Group of a joint."""
+    return f"/joints/{_member(name)}"
 
 
 def sensor_path(name: str) -> str:
-    """Dataset of a sensor's values (T, k); its name as in `joint_path`."""
-    return "/sensors/" + ("_" if name == "." else name.replace("/", "|"))
+    """Dataset of a sensor's values (T, k)."""
+    return f"/sensors/{_member(name)}"
+
+
+def _member(name: str) -> str:
+    """A name as HDF5 takes it: a slash, which would open a subgroup, is written "|", and one dot, the group itself, "%2E"."""
+    return "%2E" if name == "." else name.replace("%", "%25").replace("|", "%7C").replace("/", "|")
 
 
 def name_of(model: Model, body: int) -> str:

@@ -170,6 +170,7 @@ class Recorder:
                     "undo the change, or start a new run with another --out"
                 )
             saved, has_contacts = old.checkpoint(), old.has_contacts
+            old.verify(int(saved["frames"]))
             sim.restore(saved["simulation"])
             tally = Tally.restored(saved["tally"])
             row = SolverRow(**{entry.name: saved["row"][entry.name] for entry in fields(SolverRow)})

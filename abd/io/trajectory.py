@@ -11,15 +11,19 @@ import h5py
 import numpy as np
 
 from abd.errors import AbdError
+from abd.io.chain import hashes
 from abd.io.checkpoint import read_slots
 from abd.io.frame import ENERGIES
 from abd.io.growing import opened
 from abd.io.layout import FORMAT
 from abd.io.ragged import Ragged
 
+DAMAGE = (KeyError, ValueError, RuntimeError, OSError, IndexError, TypeError, ArithmeticError, np.linalg.LinAlgError)
+"""What reading a damaged file raises."""
+
 
 class TrajectoryError(AbdError):
-    """A trajectory file that is not there or cannot be read."""
+    """A trajectory file that is not there, cannot be read, or is not as it was written."""
 
     exit_status = 2
 
@@ -54,18 +58,29 @@ class Trajectory:
     """
 
     def __init__(self, path: str | Path):
-        self.path = trajectory_path(path)
+        self.path, self._series = trajectory_path(path), None
         if not self.path.is_file():
             raise TrajectoryError(f"there is no run '{path}': name the directory of one, or its trajectory.h5")
         try:
             self._file = h5py.File(self.path, "r", locking=False)
         except OSError as error:
             raise TrajectoryError(f"cannot read {self.path}: {error}") from error
-        if self._file.attrs.get("format") != FORMAT:
-            self._file.close()
-            raise TrajectoryError(f"{self.path} is an HDF5 file, but not a trajectory written by this program")
+        try:
+            if self._file.attrs.get("format") != FORMAT:
+                raise TrajectoryError(f"{self.path} is an HDF5 file, but not a trajectory written by this program")
+            self._read_constants()
+        except DAMAGE as error:
+            self.close()
+            raise self._damaged(error) from error
+        except TrajectoryError:
+            self.close()
+            raise
+
+    def _read_constants(self) -> None:
         self.attributes = dict(self._file.attrs)
         self._frames = int(self.attributes["frames"])
+        if not 0 < self._frames <= len(self._file["time"]):
+            raise ValueError(f"{self._frames} frames are said to be there, but /time has {len(self._file['time'])}")
         self.camera: dict = json.loads(self.attributes.get("camera", "{}"))
         self.solver_settings = dict(self._file["solver"].attrs)
         bodies = self._file["bodies"]
@@ -158,9 +173,12 @@ class Trajectory:
         row_bytes = sum(self._file[name][0].nbytes for name in names)
         portion = max(1, (1 << 24) // row_bytes)
         for start in range(0, frames, portion):
-            stop = min(start + portion, frames)
-            block = {name: self._file[name][start:stop] for name in names}
-            yield block | ({"/contacts": self._ragged("contacts", start, stop)} if self.has_contacts else {})
+            yield self._block(start, min(start + portion, frames))
+
+    def _block(self, start: int, stop: int) -> dict[str, np.ndarray | Ragged]:
+        """All values of the frames start to stop - 1."""
+        block = {name: self._file[name][start:stop] for name in self._series_names()}
+        return block | ({"/contacts": self._ragged("contacts", start, stop)} if self.has_contacts else {})
 
     def _ragged(self, name: str, start: int, stop: int) -> Ragged:
         """The rows of frames start .. stop."""
@@ -188,6 +206,11 @@ class Trajectory:
 
     def _series_names(self) -> list[str]:
         """Datasets with one entry per frame: those that can grow."""
+        if self._series is None:
+            self._series = self._find_series()
+        return self._series
+
+    def _find_series(self) -> list[str]:
         found = ["/time", "/step"]
         groups = ["bodies", "energy", "momentum", "solver", *(f"joints/{name}" for name in self._file["joints"])]
         groups += ["sensors"] if "sensors" in self._file else []
@@ -196,6 +219,32 @@ class Trajectory:
             found += [f"/{group}/{name}" for name, item in series.items() if item.maxshape[:1] == (None,)]
         return found
 
+    def verify(self, frames: int | None = None) -> None:
+        """Compare the constants and the frames, all that count unless a number is given, with their hashes.
+
+        Raises:
+            TrajectoryError: some of them are not as they were written.
+        """
+        if "chain" not in self._file and "chain" not in self.attributes:
+            return  # files of version 0.1.0
+        count = self._frames if frames is None else frames
+        try:
+            for name in self._series_names():
+                if len(self._file[name]) < count:
+                    raise ValueError(f"{name} has {len(self._file[name])} of {count} frames")
+            head, is_known = bytes.fromhex(bytes(self.attributes["chain"]).decode()), False
+            for start, end, found, stored in hashes(self._file, count, self._block):
+                if found != stored:
+                    raise ValueError(f"frames {start} to {end - 1}, or what they belong to, are not as they were written")
+                is_known |= end == self._frames and found == head
+            if not is_known:
+                raise ValueError(f"no {self._frames} frames were written that end with the hash of the file")
+        except DAMAGE as error:
+            raise self._damaged(error) from error
+
+    def _damaged(self, error: Exception) -> TrajectoryError:
+        return TrajectoryError(f"{self.path} is damaged: {type(error).__name__}: {' '.join(str(error).split())}")
+
     def close(self) -> None:
         """Close the file."""
         self._file.close()
@@ -203,8 +252,16 @@ class Trajectory:
     def __enter__(self) -> Trajectory:
         return self
 
-    def __exit__(self, *_) -> None:
-        self.close()
+    def __exit__(self, kind, error, trace) -> None:
+        """Close the file; where reading it failed because it is damaged, that is what is raised."""
+        try:
+            if isinstance(error, DAMAGE):
+                try:
+                    self.verify()
+                except TrajectoryError as damage:
+                    raise TrajectoryError(f"{damage} ({type(error).__name__}: {' '.join(str(error).split())})") from error
+        finally:
+            self.close()
 
 
 def trajectory_path(run: str | Path) -> Path:

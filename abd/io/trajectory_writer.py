@@ -1,9 +1,11 @@
 """trajectory.h5 as it is written, frame by frame (`abd.io.trajectory` reads it). `abd.io.layout` and `abd.io.frame` say what
 stands where.
 
-A process may be killed at any moment. Three rules keep the file readable up to the frames that were announced:
+A process may be killed, and a disk be full, at any moment. Four rules keep the file readable up to the frames that were
+announced:
 
 - it comes into being under another name, with its first frame, and is then renamed;
+- space on the disk is reserved before anything is written (`abd.io.space`), so that a full disk stops a run between frames;
 - frames wait in memory and are written in one go, flushed, and only then counted in the attribute `frames`, together
   with a checkpoint in the older of two slots (`abd.io.checkpoint`);
 - a resumed run copies the frames that count into a new file; a file that was not closed is never written to again.
@@ -21,10 +23,12 @@ from time import perf_counter
 import h5py
 import numpy as np
 
-from abd.io.checkpoint import create_slots, write_slot
-from abd.io.growing import Rows, create, extend, opened
+from abd.io.chain import block_hash, seed
+from abd.io.checkpoint import create_slots, slot_growth, to_bytes, write_slot
+from abd.io.growing import as_stored, columns, create, extend, opened
 from abd.io.layout import write_constants
-from abd.io.ragged import stacked
+from abd.io.ragged import Ragged, stacked
+from abd.io.space import DiskFull, growth, reserve, write_whole
 from abd.model import Model
 
 _WAITING_BYTES = 1 << 28
@@ -60,25 +64,40 @@ class TrajectoryWriter:
         self._waiting_bytes = 0
         begin = perf_counter()
         part = self.path.with_name(self.path.name + ".part")
-        with h5py.File(part, "w", locking=False) as file:
-            write_constants(file, model, {**(attributes or {}), "frames": 0})
+        blocks = iter(blocks)
+        first = next(blocks)
+        with h5py.File(part, "w", driver="core", backing_store=False) as file:
+            write_constants(file, model, {**(attributes or {}), "frames": 0, "chain": np.bytes_(64 * b"0")})
             create_slots(file.create_group("checkpoint"))
-            series: dict[str, h5py.Dataset | Rows] = {}
-            for block in blocks:
-                series = series or {name: create(file, name, rows, frames) for name, rows in block.items()}
-                for name, rows in block.items():
-                    extend(series[name], rows)
+            for name, rows in first.items():
+                create(file, name, rows, frames)
+            create(file, "chain/frames", np.zeros(0, dtype=np.int64), frames)
+            create(file, "chain/hash", np.zeros((0, 32), dtype=np.uint8), frames)
+            self._hash = seed(file)
+            file.flush()
+            image = file.id.get_file_image()
+        write_whole(part, image)
+        try:
+            self._open(part, first)
+            for block in (first, *blocks):
+                self._extend(block)
             for _ in range(2):
                 # Both slots, so that none of them has to be laid out in the file while the run may be killed.
-                write_slot(file["checkpoint"], checkpoint)
-            file.attrs["frames"] = len(file["time"])
+                self._finish(checkpoint)
+            self._file.close()
+        except DiskFull:
+            self._file.close()
+            part.unlink()
+            raise
         os.replace(part, self.path)
-        # Without HDF5's lock a running simulation can be looked at; two writers are kept apart by the run's directory.
-        self._file = h5py.File(self.path, "r+", locking=False)
-        # it says nothing of the frames that follow
-        self._file.pop("certificate", None)
-        self._series = {name: opened(self._file[name]) for name in series}
+        self._open(self.path, first)
         self._flushed, self._cost = perf_counter(), perf_counter() - begin
+
+    def _open(self, path: Path, names: Iterable[str]) -> None:
+        # Without HDF5's lock a running simulation can be looked at; two writers are kept apart by the run's directory.
+        self._file = h5py.File(path, "r+", locking=False)
+        self._series = {name: opened(self._file[name]) for name in names}
+        self._chain = [self._file[f"chain/{name}"] for name in ("frames", "hash")]
 
     def __len__(self) -> int:
         """Frames so far, those in memory included."""
@@ -102,20 +121,39 @@ class TrajectoryWriter:
         """Bring all frames and the checkpoint of the present state to the file."""
         begin = perf_counter()
         self._write()
-        write_slot(self._file["checkpoint"], checkpoint)
-        self._file.attrs.modify("frames", len(self._series["/time"]))
-        self._file.flush()
+        self._finish(checkpoint)
         self._flushed = perf_counter()
         self._cost = self._flushed - begin
 
     def _write(self) -> None:
         """Bring the waiting frames to the file, which do not count before the next `flush`."""
         if self._waiting:
-            for name, dataset in self._series.items():
-                extend(dataset, stacked([values[name] for values in self._waiting]))
+            self._extend({name: stacked([values[name] for values in self._waiting]) for name in self._series})
             self._waiting.clear()
             self._waiting_bytes = 0
-            self._file.flush()
+
+    def _extend(self, block: dict[str, np.ndarray | Ragged]) -> None:
+        """Append a block of frames and its hash."""
+        block = {name: as_stored(self._series[name], rows) for name, rows in block.items()}
+        parts = [(dataset, part) for name, rows in block.items() for dataset, part in columns(self._series[name], rows)]
+        parts += [(dataset, [None]) for dataset in self._chain]
+        reserve(self._file, sum(growth(dataset, len(part)) for dataset, part in parts))
+        for name, rows in block.items():
+            extend(self._series[name], rows)
+        frames = len(self._series["/time"])
+        self._hash = block_hash(self._hash, block, frames)
+        for dataset, value in zip(self._chain, (np.array([frames]), np.frombuffer(self._hash, np.uint8)[None])):
+            extend(dataset, value)
+        self._file.flush()
+
+    def _finish(self, checkpoint: dict) -> None:
+        """Let all frames count that were written, with the checkpoint of the present state."""
+        group, record = self._file["checkpoint"], to_bytes(checkpoint)
+        reserve(self._file, slot_growth(group, record))
+        write_slot(group, record)
+        self._file.attrs.modify("frames", len(self._series["/time"]))
+        self._file.attrs.modify("chain", np.bytes_(self._hash.hex().encode()))
+        self._file.flush()
 
     def close(self) -> None:
         """Close the file; frames that were not flushed are dropped."""

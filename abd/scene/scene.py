@@ -319,7 +319,7 @@ def load(
     """
     path = find_scene(source)
     overrides = list(overrides)
-    scene = _read(path, ImportOptions(**import_options), allow_code)
+    scene = _read(path, ImportOptions(**import_options, allow_code=allow_code))
     if overrides:
         scene = scene.override(overrides)
     if allow_overlaps:
@@ -329,14 +329,14 @@ def load(
     return scene
 
 
-def _read(path: Path, options: ImportOptions, allow_code: bool) -> Scene:
+def _read(path: Path, options: ImportOptions) -> Scene:
     imported = format_of(path)
     if imported is not None:
         spec, notes = imported.read(path, options)
         return Scene.from_spec(spec, notes)
     if _is_rigid_ipc(path):
         return _load_rigid_ipc(path)
-    return Scene.from_spec(read_scene(path, allow_code), path=path)
+    return Scene.from_spec(read_scene(path, options.allow_code), path=path)
 
 
 def is_native(path: Path) -> bool:

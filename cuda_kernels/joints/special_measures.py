@@ -15,6 +15,7 @@ SURFACE_ROLL = wp.constant(6)
 SURFACE_TILT = wp.constant(7)
 ROTATION = wp.constant(8)
 SHIFT = wp.constant(wp.float64(1.0e-12))
+SMALL = wp.constant(wp.float64(1.0e-3))
 
 
 @wp.struct
@@ -138,6 +139,25 @@ def rotation_excess(largest: wp.vec3d, M: wp.mat33d, dM: wp.mat33d) -> wp.vec2d:
 
 
 @wp.func
+def rotation_component(w: wp.vec3d, M: wp.mat33d, dM: wp.mat33d) -> wp.vec2d:
+    """w . u theta, u and theta the axis and angle of M; near 0 by the series of atan in the tangent."""
+    axial = DualVector()
+    axial.value = HALF * wp.vec3d(M[2, 1] - M[1, 2], M[0, 2] - M[2, 0], M[1, 0] - M[0, 1])
+    axial.slope = HALF * wp.vec3d(dM[2, 1] - dM[1, 2], dM[0, 2] - dM[2, 0], dM[1, 0] - dM[0, 1])
+    cosine = HALF * wp.vec2d(wp.trace(M) - ONE, wp.trace(dM))
+    square = inner(axial, axial)
+    along = wp.vec2d(wp.dot(w, axial.value), wp.dot(w, axial.slope))
+    if cosine[0] > ZERO and square[0] < SMALL * cosine[0] * cosine[0]:
+        tangent = over(square, times(cosine, cosine))
+        one = wp.vec2d(ONE, ZERO)
+        last = wp.float64(0.2) * one - tangent / wp.float64(7.0)
+        last = one / wp.float64(3.0) - times(tangent, last)
+        return times(along, over(one - times(tangent, last), cosine))
+    sine = root(square + wp.vec2d(SHIFT * SHIFT, ZERO))
+    return times(along, over(angle(sine, cosine), sine))
+
+
+@wp.func
 def special_function(
     kind: wp.int32,
     numbers: wp.array2d(dtype=wp.float64),
@@ -150,6 +170,9 @@ def special_function(
     """f of measure e and its derivative along (dM, dr)."""
     axes = wp.vec3d(numbers[e, 0], numbers[e, 1], numbers[e, 2])
     if kind == ROTATION:
+        w = wp.vec3d(numbers[e, 3], numbers[e, 4], numbers[e, 5])
+        if wp.length_sq(w) > ZERO:
+            return rotation_component(w, M, dM)
         return rotation_excess(axes, M, dM)
     stretch = axes
     if numbers[e, 3] == ONE:

@@ -7,6 +7,7 @@ import pytest
 
 import abd
 from abd.api.simulation import Simulation
+from abd.cli import main
 from abd.io.run import run
 from abd.io.trajectory import Trajectory
 
@@ -78,6 +79,23 @@ def test_sensors_are_in_the_trajectory_of_a_run(tmp_path):
         assert load.shape == (7, 6) and (load == trajectory.series("/joints/hinge/wrench")).all()
         assert trajectory.series("/joints/hinge/coordinates")[-1, 0] > 0.02
     assert outcome.report["broken_joints"] == {} and abs(outcome.report["energy_drift"]) < 0.2
+
+
+def test_sensors_of_a_scene_file_are_recorded_by_the_command(tmp_path):
+    scene = abd.Scene(solver={"dt": 0.01})
+    scene.add_body("bar", box=(1, 0.1, 0.1), mass=1.0, position=(0.5, 0, 0))
+    scene.add_hinge("hinge", "world", "bar", anchor=(0, 0, 0), axis=(0, 1, 0), enforcement="exact")
+    scene.spec.sensor = [
+        {"name": "angle", "what": "coordinate", "joint": "hinge"}, {"name": "tip", "what": "position", "body": "bar", "every": 2}
+    ]  # fmt: skip
+    scene.save(tmp_path / "scene.toml")
+    command = ["run", str(tmp_path / "scene.toml"), "--device", "numpy", "--out", str(tmp_path / "run"), "--quiet"]
+    assert main([*command, "--steps", "3"]) == 0
+    assert main([*command, "--steps", "5", "--resume"]) == 0
+    with Trajectory(tmp_path / "run") as trajectory:
+        angle = trajectory.series("/sensors/angle")
+        assert (angle[:, 0] == trajectory.series("/joints/hinge/coordinates")[:, 0]).all() and angle[-1, 0] > 0.01
+        assert trajectory.series("/sensors/tip").shape == (6, 3)
 
 
 def test_what_is_not_there_is_named(sim):

@@ -1,4 +1,4 @@
-"""Ten robots that together have every type of joint, equality and actuator of MJCF and URDF that the importer knows."""
+"""Eleven robots that together have every type of joint, equality and actuator of MJCF and URDF that the importer knows."""
 
 from pathlib import Path
 
@@ -56,6 +56,29 @@ BALLS = mjcf(
         "upper",
         '<joint name="ball" type="ball" pos="0 0 0.05"/>',
         body("lower", '<joint type="ball"/>', pos="0 0 -0.4"),
+    )
+)
+BALL_KEYS = {
+    "damped": 'damping="0.03"',
+    "hardly": 'damping="1e-6"',
+    "sprung": 'stiffness="3"',
+    "heavy": 'armature="0.02"',
+}
+TURNING_BALLS = mjcf(
+    "".join(
+        body(
+            name,
+            f'<joint name="{name}" type="ball" pos="0 0 0.05" {keys}/>',
+            body(f"{name}_2", f'<joint name="{name}_2" type="ball" {keys}/>', pos="0 0 -0.4"),
+            pos=f"{3 * k} 0 0",
+        )
+        for k, (name, keys) in enumerate(BALL_KEYS.items())
+    )
+    + body(
+        "sliding",
+        '<joint name="x" type="slide" axis="1 0 0"/><joint name="y" type="slide" axis="0 1 0"/>'
+        '<joint name="z" type="slide" axis="0 0 1" stiffness="50"/><joint name="r" type="ball" damping="0.05"/>',
+        pos="15 0 0",
     )
 )
 FREE = mjcf(
@@ -191,6 +214,7 @@ SAMPLES = {
     # name: suffix, text, seed of the start (None: the file's own), keyframe
     "chain": (".xml", CHAIN, 3, ""),
     "balls": (".xml", BALLS, 3, ""),
+    "turning_balls": (".xml", TURNING_BALLS, 3, ""),
     "free": (".xml", FREE, 3, ""),
     "many": (".xml", MANY, 3, ""),
     "carriers": (".xml", CARRIERS, 3, ""),

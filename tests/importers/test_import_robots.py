@@ -1,14 +1,17 @@
 """What URDF and MJCF say, and what the scene says then: shapes, contacts, joints, drives, options, and the report."""
 
 import sys
+from importlib.util import find_spec
+from itertools import combinations
 
 import numpy as np
 import pytest
-from robot_samples import mjcf, write_sample
+from robot_samples import joint, link, mjcf, write_sample
 
 import abd
 from abd.cli import main
 from abd.errors import SceneError
+from abd.io.trajectory import Trajectory
 
 pytest.importorskip("mujoco")
 
@@ -92,7 +95,9 @@ def test_mirrored_meshes_keep_their_outer_side_mass_and_inertia(suffix, scale, t
     def robot(file: str, given: str) -> abd.Scene:
         if suffix == ".xml":
             geom = '<geom type="mesh" mesh="m" density="500" pos="0.1 0 0" euler="30 0 0"/>'
-            return load(mjcf(falling("b", geom), f'<asset><mesh name="m" file="{file}" scale="{given}"/></asset>'), tmp_path)
+            return load(
+                mjcf(falling("b", geom), f'<asset><mesh name="m" file="{file}" scale="{given}"/></asset>'), tmp_path
+            )
         mesh = f'<geometry><mesh filename="{file}" scale="{given}"/></geometry>'
         link = f'<link name="b"><collision><origin xyz="0.1 0 0" rpy="0.5 0 0"/>{mesh}</collision></link>'
         return load(f'<robot name="r">{link}</robot>', tmp_path, suffix, free_base=True)
@@ -192,6 +197,84 @@ def test_masks_friction_and_exclusions(tmp_path):
     np.testing.assert_array_equal(model.filtered, [sorted((index["c"], index["d"]))])
 
 
+RULES = {
+    # name: attributes of the geom
+    "plain": "",
+    "rough": 'friction="1.5 0.01 0.002"',
+    "masked": 'contype="2" conaffinity="4"',
+    "other": 'contype="4" conaffinity="0" friction="0.3"',
+    "icy": 'condim="1" friction="0.9"',
+    "smooth": 'condim="1" friction="0.4"',
+    "turning": 'condim="4" friction="0.5 0.02 0.001"',
+    "rolling": 'condim="6" friction="0.6 0.003 0.004"',
+    "leading": 'priority="1" friction="0.05"',
+    "leading_icy": 'priority="2" condim="1"',
+    "ghost": 'contype="0" conaffinity="0"',
+    "paired": 'contype="0" conaffinity="0"',
+    "paired_too": 'contype="0" conaffinity="0"',
+    "pair_of_masked": 'contype="2" conaffinity="0"',
+}
+PAIRS = (
+    '<contact><pair geom1="floor" geom2="paired" friction="0.3 0.3 0.005 0.0001 0.0001"/><pair geom1="paired" geom2="plain"/>'
+    '<pair geom1="paired" geom2="paired_too" condim="6" friction="0.2 0.2 0.03 0.01 0.01"/><pair geom1="rough" geom2="plain" '
+    'condim="1"/><pair geom1="pair_of_masked" geom2="floor" condim="4" friction="0.7 0.7 0.1 0 0"/></contact>'
+)
+
+
+def test_contact_rules_are_those_that_mujoco_finds(tmp_path):
+    import mujoco
+
+    names = ["floor", *RULES]
+    bodies = "".join(
+        falling(name, f'<geom name="{name}" size="0.1" {keys}/>', f"{k} 0 0.5")
+        for k, (name, keys) in enumerate(RULES.items())
+    )
+    text = mjcf('<geom name="floor" type="plane" size="1 1 1" friction="0.2"/>' + bodies, PAIRS)
+    compiled = mujoco.MjModel.from_xml_string(text)
+    data = mujoco.MjData(compiled)
+    data.qpos.reshape(-1, 7)[:, :3] = np.arange(len(RULES))[:, None] * 1e-3
+    mujoco.mj_forward(compiled, data)
+    right = {}
+    for contact in data.contact:
+        acting = contact.friction[[0, 2, 3]] * (contact.dim >= np.array([3, 4, 6]))
+        right[tuple(sorted(compiled.geom(g).name for g in contact.geom))] = acting
+    model = load(text, tmp_path).started()
+    material = {name: model.bodies.material[model.bodies.names.index(name)] for name in names}
+    tables = model.materials
+    for pair in combinations(sorted(names), 2):
+        a, b = (material[name] for name in pair)
+        assert tables.enabled[a, b] == (pair in right), pair
+        if pair in right:
+            got = [table[a, b] for table in (tables.mu, tables.spinning, tables.rolling)]
+            np.testing.assert_allclose(got, right[pair], rtol=1e-12, err_msg=str(pair))
+
+
+@pytest.mark.parametrize("dt", [0.01, 0.002, 0.0005])
+def test_a_body_that_collides_by_a_pair_rests_on_the_floor(dt, tmp_path):
+    box = '<geom name="box" type="box" size="0.1 0.1 0.1" contype="0" conaffinity="0"/>'
+    text = mjcf(
+        '<geom name="floor" type="plane" size="1 1 1"/>' + falling("body", box, "0 0 0.101"),
+        '<contact><pair geom1="box" geom2="floor"/></contact>',
+    )
+    simulation = abd.Simulation(load(text, tmp_path, overrides=[f"solver.dt={dt}"]), device="cpu")
+    simulation.run(duration=0.2)
+    assert simulation.bodies["body"].position[2] == pytest.approx(0.1, abs=2e-3)
+
+
+@pytest.mark.parametrize("held", ["joint", "exclude"])
+def test_a_pair_overrides_filters(held, tmp_path):
+    geom = '<geom name="{0}" size="0.1"/>'
+    inner = f'<body name="b" pos="0 0 0.5"><joint axis="0 1 0"/>{geom.format("b")}</body>'
+    exclude = '<exclude body1="a" body2="b"/>'
+    if held == "joint":
+        bodies, exclude = falling("a", geom.format("a") + inner), ""
+    else:
+        bodies = falling("a", geom.format("a")) + falling("b", geom.format("b"), "0 0 2")
+    text = mjcf(bodies, f'<contact>{exclude}<pair geom1="a" geom2="b"/></contact>')
+    scene = load(text, tmp_path)
+    assert not scene.spec.contact_filter and all(joint.collide for joint in scene.spec.joint)
+
+
 def test_a_link_does_not_meet_its_parent_and_does_what_is_fixed(tmp_path):
     arm = '<body name="arm" pos="0 0 0.1"><joint axis="0 1 0"/><geom type="capsule" size="0.05" fromto="0 0 0 0 0 0.5"/></body>'
     fixed = '<geom name="post" type="box" size="0.1 0.1 0.1"/>'
@@ -202,6 +285,54 @@ def test_a_link_does_not_meet_its_parent_and_does_what_is_fixed(tmp_path):
     scene = load(mjcf(fixed + arm), tmp_path, allow_overlaps=True)
     assert scene.spec.contact_filter[0].bodies == ["post", "arm"]
     told(scene, "overlaps at the start", "'post' and 'arm'")
+
+
+# names
+
+NAMES = (
+    *("a/b", "a_b", "a.b", "a b", "a|b", "a%2Fb", ".", "..", "/", "a/", "a+b", "a,b", "3", "\u00e4\u65e5", "it's", "-o"),
+    "body.a.mass",
+)
+
+
+@pytest.mark.parametrize("suffix", [".urdf", ".xml"])
+def test_names_stay_those_of_the_file(suffix, tmp_path, capsys):
+    """Bodies and joints of all names are told apart in Python, in a scene file, in a trajectory, and in what is exported."""
+    if suffix == ".urdf":
+        links = "".join(link(name, 1.0 + k) for k, name in enumerate(NAMES))
+        joints = "".join(joint(name, "continuous", "base", name, xyz=f"{k} 0 0") for k, name in enumerate(NAMES))
+        text = f'<robot name="r/1">{link("base")}{links}{joints}</robot>'
+    else:
+        bodies = (
+            f'<body name="{name}" pos="{k} 0 0"><joint name="{name}" axis="0 1 0"/>'
+            f'<inertial pos="0.1 0 0" mass="{1 + k}" diaginertia="1 1 1"/></body>'
+            for k, name in enumerate(NAMES)
+        )
+        text = mjcf("".join(bodies))
+    scene = load(text, tmp_path, suffix)
+    assert not any("is called" in note for note in scene.notes)
+    scene.save(tmp_path / "scene.toml")
+    assert main(["run", str(tmp_path / "scene.toml"), "--device", "numpy", "--steps", "2", "--out", str(tmp_path / "run")]) == 0
+    simulation = abd.Simulation(abd.load(tmp_path / "scene.toml", overrides=["body.a/b.mass=7.0"]), device="numpy")
+    assert simulation.bodies["a/b"].mass == 7.0
+    with Trajectory(tmp_path / "run") as trajectory:
+        for k, name in enumerate(NAMES):
+            assert name == "a/b" or simulation.bodies[name].mass == 1.0 + k
+            assert simulation.joints[name].child == name
+        assert sorted(trajectory.joint_names()) == sorted(NAMES)
+        assert all(group.attrs["bodies"][1] == group.attrs["name"] for _, group in trajectory.joint_groups())
+    for kind in ("usd", "glb", "obj", "vtk"):
+        assert (kind == "usd" and find_spec("pxr") is None) or main(["export", str(tmp_path / "run"), "--to", kind]) == 0
+
+
+def test_names_that_cannot_stay_are_told(tmp_path):
+    text = mjcf(
+        '<geom name="box" size="0.1"/>' + falling("box", '<geom size="0.1"/>') + falling(" box", '<geom size="0.1"/>', "1 0 1")
+    )
+    scene = load(text, tmp_path)
+    told(scene, "geom 'box' of the world is called 'box_'")
+    told(scene, "body ' box' is called 'box_1'")
+    assert scene.body("box").kind == "dynamic"
 
 
 # joints and what acts on them
@@ -219,6 +350,38 @@ def test_limits_efforts_and_speeds_of_urdf(tmp_path):
     mimic = scene.spec.coupling[0]
     assert (mimic.coordinate, mimic.terms[0].coordinate, mimic.terms[0].factor) == ("f2.theta", "f1.theta", -0.5)
     assert scene.body("c").mass == pytest.approx(1.2)
+
+
+MJCF_RANGES = {
+    "hinge": ('range="1 -1"', "", "range [1, -1]"),
+    "slide": ('type="slide" range="1 -1"', "", "range [1, -1]"),
+    "ball": ('type="ball" range="0.5 0.1"', "", "range [0.5, 0.1]"),
+    "equal": ('range="0.5 0.5"', "", "range [0.5, 0.5]"),
+    "effort": ('actuatorfrcrange="1 -1"', "", "actfrcrange [1, -1]"),
+    "control": ("", '<actuator><motor joint="j" ctrlrange="1 -1"/></actuator>', "ctrlrange [1, -1]"),
+    "force": ("", '<actuator><motor joint="j" forcerange="1 -1"/></actuator>', "forcerange [1, -1]"),
+    "tendon": ("", '<tendon><fixed range="1 -1"><joint joint="j" coef="1"/></fixed></tendon>', "range [1, -1]"),
+}
+
+
+@pytest.mark.parametrize("name", MJCF_RANGES)
+def test_ranges_without_extent_are_told_in_mjcf(name, tmp_path):
+    keys, rest, words = MJCF_RANGES[name]
+    text = mjcf(f'<body name="a"><joint name="j" {keys}/><geom size="0.1"/></body>', rest)
+    told(load(text, tmp_path), words, "ignored, as in MuJoCo")
+
+
+@pytest.mark.parametrize("kind", ["revolute", "prismatic", "planar"])
+@pytest.mark.parametrize(
+    "limit, words", [("1.2 -0.5", "[1.2, -0.5]"), ("0.5 0.5", "equal lower and upper"), ("0 0", "equal")]
+)
+def test_ranges_without_extent_are_told_in_urdf(kind, limit, words, tmp_path):
+    lower, upper = limit.split()
+    ends = f'<limit lower="{lower}" upper="{upper}" effort="10" velocity="1"/>'
+    robot = f'<robot name="r">{link("base")}{link("arm")}{joint("j", kind, "base", "arm", ends)}</robot>'
+    scene = load(robot, tmp_path, ".urdf")
+    told(scene, "'j'", words)
+    assert all(one.range is None for one in scene.spec.joint[0].coordinate.values())
 
 
 def test_massless_links_join_the_next_joint(tmp_path):
@@ -245,19 +408,11 @@ def test_the_types_of_many_joints(tmp_path):
 
 
 def test_balls_have_ranges_rotors_and_friction(tmp_path):
-    ball = '<body name="{0}" pos="{1} 0 0"><joint name="{0}" type="ball" {2}/><geom size="0.1"/></body>'
-    text = mjcf(
-        ball.format("limited", 0, 'range="0 40" limited="true"')
-        + ball.format("heavy", 1, 'armature="0.3"')
-        + ball.format("rubbing", 2, 'frictionloss="0.2" damping="0.1"')
-    )
-    scene = load(text, tmp_path)
-    assert scene.joint("limited").max_rotation == pytest.approx((np.radians(40),) * 3)
-    own = scene.body("limited").inertia[0]
-    assert scene.body("heavy").inertia[0] == pytest.approx(own + 0.3)
-    rubbing = scene.joint("rubbing")
-    assert rubbing.type == "gimbal" and rubbing.coordinate["yaw"].friction == 0.2
-    told(scene, "ball joints rubbing are gimbals")
+    keys = 'range="0 40" limited="true" stiffness="0.4" damping="0.1" frictionloss="0.2" armature="0.3"'
+    joint = load(mjcf(f'<body name="a"><joint name="a" type="ball" {keys}/><geom size="0.1"/></body>'), tmp_path).joint("a")
+    assert joint.type == "spherical" and joint.max_rotation == pytest.approx((np.radians(40),) * 3)
+    found = (joint.rotary_stiffness, joint.rotary_damping, joint.rotary_friction, joint.rotary_armature)
+    assert found == (0.4, 0.1, 0.2, 0.3)
 
 
 def test_joints_at_an_end_of_their_range_start_inside(tmp_path):
@@ -370,7 +525,7 @@ def test_the_report_names_what_is_not_followed(tmp_path):
     told(scene, "jet", "sites")
     told(scene, "actuators are left out: m (")
     told(scene, "carriers", "'w'")
-    told(scene, "torsional")
+    told(scene, "margin of 1 geoms")
     told(scene, "medium")
     told(scene, "tendon 't'", "stiffness")
     assert scene.started()
@@ -403,7 +558,7 @@ def test_mocap_bodies_stand_still_and_hold(tmp_path):
         '<equality><weld body1="hand/left" body2="held"/></equality>',
     )
     scene = load(text, tmp_path)
-    told(scene, "mocap body 'hand_left' stands still")
+    told(scene, "mocap body 'hand/left' stands still")
     simulation = abd.Simulation(scene, device="cpu")
     for _ in range(5):
         simulation.step()
@@ -433,6 +588,22 @@ def test_commands_take_robots(tmp_path, capsys):
     assert "--force" in capsys.readouterr().err
     assert main(["convert", str(path), str(tmp_path / "out.json")]) == 2
     assert main(["convert", str(path), str(tmp_path / "out.toml"), "--force"]) == 0
+
+
+def test_check_reports_what_an_imported_scene_lacks(tmp_path, monkeypatch):
+    """Findings of a scene that an importer made count as those of a native one do."""
+    from abd.commands.check import check
+    from abd.scene.importers.robots.scene import Robot
+
+    made = Robot._validated
+
+    def without_mass(robot, tables):
+        tables["body"] = [*tables["body"], {"name": "lost", "proxy": True}]
+        return made(robot, tables)
+
+    monkeypatch.setattr(Robot, "_validated", without_mass)
+    _, model, problems = check(write_sample("serial", tmp_path))
+    assert model is None and {problem.key for problem in problems} == {"body.lost"}
 
 
 def test_macros(tmp_path):

@@ -158,6 +158,57 @@ def test_static_colliders_planes_and_kinematic_motion(maker):
     np.testing.assert_allclose(motion(1.0)[:3, 3], [2, 0, 3], atol=1e-12)
 
 
+SHAPES = ("none", "own", "child", "open", "mass")
+SWITCHES = {"kinematic": (True, True), "disabled": (False, False), "both": (False, True)}
+
+
+@pytest.mark.parametrize("switch", SWITCHES)
+@pytest.mark.parametrize("shape", SHAPES)
+def test_anchors_need_no_mass_and_keep_their_colliders(maker, shape, switch):
+    """A body that no force moves, turned and lifted, carries a box on a hinge; what collides is where the stage has it."""
+    place = {"at": (0, 0, 1), "turn": (0, 90, 0)}
+    if shape in ("own", "open"):
+        attributes = {"size": 0.3}
+        if shape == "open":
+            points = [(0, 0, 0), (1, 0, 0), (0, 1, 0)]
+            attributes = {"points": points, "faceVertexCounts": [3], "faceVertexIndices": [0, 1, 2]}
+        base = maker.shape("base", UsdGeom.Mesh if shape == "open" else UsdGeom.Cube, **place, **attributes)
+    else:
+        base = maker.frame("base", **place)
+    if shape == "child":
+        maker.shape("part", at=(0.1, 0, 0), size=0.3, body=False, parent="/World/base")
+    if shape == "mass":
+        UsdPhysics.MassAPI.Apply(base).CreateMassAttr(3.0)
+    enabled, kinematic = SWITCHES[switch]
+    UsdPhysics.RigidBodyAPI(base).CreateRigidBodyEnabledAttr(enabled)
+    UsdPhysics.RigidBodyAPI(base).CreateKinematicEnabledAttr(kinematic)
+    arm = maker.shape("arm", at=(0.5, 0, 2), size=0.2)
+    maker.joint("hinge", UsdPhysics.RevoluteJoint, base, arm, (-1, 0, 0), (-0.5, 0, 0), axis="Y")
+    maker.scene()
+    scene = maker.load()
+    assert [body.name for body in scene.spec.body] == ["arm", "base"] and scene.joint("hinge").parent == "base"
+    middle = {"own": (0, 0, 1), "child": (0, 0, 0.9), "open": (0, 0.5, 0.5)}.get(shape)
+    if middle is not None:
+        found = corners(scene, "base")
+        np.testing.assert_allclose(0.5 * (found.min(axis=0) + found.max(axis=0)), middle, atol=1e-6)
+    simulation = abd.Simulation(scene, device="numpy")
+    simulation.run(duration=0.1)
+    np.testing.assert_array_equal(simulation.bodies["base"].position, (0, 0, 1))
+    moved = simulation.bodies["arm"].position
+    assert np.linalg.norm(moved - (0, 0, 2)) == pytest.approx(0.5, abs=1e-6) and moved[2] < 1.96
+
+
+def test_prims_of_one_name_are_told_apart(maker):
+    """The name of a prim stays its own, whatever the paths of others come to."""
+    for k, parent in enumerate(("A", "B", "C")):
+        maker.stage.DefinePrim(f"/World/{parent}", "Xform")
+        maker.shape("box", parent=f"/World/{parent}", at=(k, 0, 0), size=0.1)
+    maker.shape("C_box", at=(3, 0, 0), size=0.1)
+    scene = maker.load()
+    assert {body.name: body.position[0] for body in scene.spec.body} == {"box": 0, "B_box": 1, "World_C_box": 2, "C_box": 3}
+    assert "/World/B/box is called 'B_box'" in scene.notes and "/World/C/box is called 'World_C_box'" in scene.notes
+
+
 def test_materials_and_colours(maker):
     from pxr import UsdShade
 

@@ -58,7 +58,7 @@ def test_slots_alternate_and_survive_a_torn_write(tmp_path):
         with pytest.raises(CheckpointError, match="no complete checkpoint"):
             read_slots(file)
         for step in range(5):
-            write_slot(file, {"step": step, "data": np.full(1000 - 100 * step, step)})
+            write_slot(file, to_bytes({"step": step, "data": np.full(1000 - 100 * step, step)}))
             assert read_slots(file)["step"] == step
         newest = file["slot0"]
         newest[60] ^= 1

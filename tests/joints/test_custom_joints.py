@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import functools
+import math
+import warnings
 from dataclasses import replace
 
 import numpy as np
@@ -11,11 +13,15 @@ import warp as wp
 from custom_types import (
     ANGLE,
     LENGTH,
+    OWN,
+    ROWS,
     THREE,
     by_hand,
     cubes,
     define_slotted,
     joint_of,
+    slotted_residual,
+    slotted_transform,
 )
 from on_device import DEVICE, NAME, random_states
 
@@ -197,6 +203,47 @@ def test_coordinates_count_turns_and_come_back_from_their_transform(define):
             assert value_at(kind.coordinates(joint), T, np.array([0.0, theta + 1.0])) == pytest.approx([x, theta])
             assert project(joint, T) == pytest.approx(T, abs=1e-14)
         assert configuration_space(joint) is not None
+
+
+def _filled(values, p):
+    """Into an array of real numbers, which drops imaginary parts."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        T = np.eye(4)
+        T[:2, :2] = [[np.cos(values[1]), -np.sin(values[1])], [np.sin(values[1]), np.cos(values[1])]]
+        T[0, 3] = values[0]
+    return T
+
+
+def _by_math(values, p):
+    c, s = math.cos(values[1]), math.sin(values[1])
+    return np.array([[c, -s, 0, values[0]], [s, c, 0, 0], [0, 0, 1, 0], [0, 0, 0, 1]])
+
+
+def _real_parts(values, p):
+    return slotted_transform(np.real(values), p)
+
+
+def _absolute(values, p):
+    """Not analytic, although it takes complex numbers."""
+    return slotted_transform(np.array([np.sign(values[0].real) * np.abs(values[0]), values[1]]), p)
+
+
+def _scipy(values, p):
+    from scipy.spatial.transform import Rotation
+
+    return pose(Rotation.from_rotvec([0.0, 0.0, values[1]]).as_matrix(), [values[0], 0.0, 0.0])
+
+
+@pytest.mark.parametrize("form", [_filled, _by_math, _real_parts, _absolute, _scipy], ids=lambda form: form.__name__)
+def test_a_transform_need_not_take_complex_numbers(define, form):
+    analytic = configuration_space(joint_of(define_slotted(define, "numpy").function.name))
+    keys = {"rows": ROWS, "function": slotted_residual, "coordinates": OWN}
+    space = configuration_space(joint_of(define("slotted_by_hand", **keys, transform=form).function.name))
+    for q, v in np.random.default_rng(2).uniform(0.2, 1.5, (8, 2, 2)):
+        assert space.transform(q) == pytest.approx(analytic.transform(q), abs=1e-14)
+        assert space.subspace(q) == pytest.approx(analytic.subspace(q), abs=1e-9)
+        assert space.bias(q, v) == pytest.approx(analytic.bias(q, v), abs=1e-7)
 
 
 @pytest.mark.parametrize("form", ["warp"] if DEVICE.wide else ["numpy", "warp", "wrenches"])

@@ -41,6 +41,10 @@ VARIANTS = {
     "ellipsoid after OpenSim": ("ellipsoid", {"radii": RADII, "open_sim": True, "alpha": -0.2}),
     "ellipsoid3 after OpenSim": ("ellipsoid3", {"radii": RADII, "open_sim": True}),
     "spherical with limits": ("spherical", {"max_tilt": 0.5, "max_rotation": (1.0, 0.5, 0.8)}),
+    "spherical that resists": (
+        "spherical",
+        {"rotary_stiffness": 2.0, "rotary_damping": 0.3, "rotary_friction": 0.1, "rotary_armature": 0.2},
+    ),
     "spherical, x and z of the world": ("spherical", {"constrained": (True, False, True)}),
     "unilateral plane": ("planar_connector", {"unilateral": True}),
     "general of the world": ("general", {"constrained": ("y", "rx", "ry"), "frame": "world"}),

@@ -34,6 +34,27 @@ def test_a_coordinate_begins_with_the_rate_that_is_asked_for(key):
     assert moment * bars[1].angular_velocity[1] == pytest.approx(0.5 * impulse, rel=1e-9)
 
 
+@pytest.mark.parametrize("enforcement", ["exact", "penalty"])
+@pytest.mark.parametrize("center", [(0, 0, 0), (1, 0, 0), (1, 2, 0), (1, 2, 3), (1e3, 0.1, 0.3)])
+@pytest.mark.parametrize(
+    "kind, coordinate", [("hinge", "theta"), ("slider", "z"), ("cylindrical", "theta"), ("universal", "roll")]
+)
+def test_a_joint_through_the_centre_of_its_body_begins_with_its_rate(kind, coordinate, center, enforcement):
+    scene = abd.Scene(gravity=(0, 0, 0))
+    scene.add_body(
+        "wheel",
+        cylinder={"radius": 0.2, "length": 0.05},
+        position=center,
+        euler={"order": "xyz", "degrees": (20, 30, 40)},
+    )
+    rate = {"coordinate": {coordinate: {"initial_rate": 5.0}}} | (
+        {} if kind == "universal" else {"axis": (0.3, -0.2, 0.8)}
+    )
+    scene.add_joint(kind, "axle", abd.WORLD, "wheel", anchor=center, enforcement=enforcement, **rate)
+    sim = abd.Simulation(scene, device="numpy")
+    assert sim.joints["axle"].coordinate(coordinate).speed == pytest.approx(5.0, abs=1e-9)
+
+
 def test_velocities_that_a_joint_does_not_allow_are_projected_with_a_note():
     """Of 6 rad/s about its own centre a bar on a hinge at its end keeps (L^2/12) / (L^2/3) = 1/4."""
     scene = abd.Scene(gravity=(0, 0, 0))

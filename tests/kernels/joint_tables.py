@@ -28,6 +28,7 @@ def some_measure(kind: MeasureKind, rng: np.random.Generator) -> Measure:
         numbers[:3], numbers[3] = rng.uniform(0.4, 1.5, 3), float(rng.random() < 0.5)
     if kind == MeasureKind.ROTATION:
         numbers[:3] = rng.uniform(0.5, 2.0, 3)
+        numbers[3:6] *= float(rng.random() < 0.5)  # without them it is a gap, with them a component of the rotation vector
     return Measure("x", True, kind, numbers, scale=float(rng.normal()), offset=float(rng.normal()))
 
 

@@ -118,7 +118,6 @@ def test_wrong_parameters_are_named_by_their_key(type, keys, words):
         ("rope", {"distance": 1.9, "parent_anchor": (0, 0, 0), "child_anchor": (0, 0, 0)}, "slack is -0.1"),
         ("spherical", {"max_tilt_deg": 10, "world_frame": np.eye(4), "child_world_frame":
          {"euler": {"order": "x", "degrees": [20]}}}, "tilt is -0.1745"),
-        ("planar_connector", {"unilateral": True, "anchor": (0, 0, 0), "axis": (0, 0, 1)}, "z is 0"),
         ("distance", {"distance": 9, "parent_anchor": (0, 0, 0), "child_anchor": (0, 0, 0)}, "it starts 7 m open"),
         ("slider", {"parent_anchor": (0, 0, 0), "child_anchor": (0, 0, 2), "parent_axis": (1, 0, 0),
          "child_axis": (1, 0, 0)}, "it starts 2 m open"),

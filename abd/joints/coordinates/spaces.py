@@ -7,12 +7,15 @@ child; `abd.joints.coordinates.configurations` has those of rotations.
 
 from __future__ import annotations
 
+import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Callable
+from functools import cached_property
 
 import numpy as np
 
 from abd.joints.measures.measures import Measure, value_at
+from abd.joints.measures.slopes import AGREEMENT, COMPLEX_STEP, STENCIL, STEP
 from abd.joints.pieces.motions import Motion
 from abd.rotations import adjoint, cross, exp, inverse
 
@@ -157,13 +160,16 @@ class Planar(Coordinates):
 
 
 class Analytic(Space):
-    """Any analytic transform of coordinates that also takes complex ones, such as an ellipsoid's.
+    """Any smooth transform of coordinates, such as an ellipsoid's.
 
-    Its derivatives are exact to rounding: the first by a complex step, the second along a motion by Cauchy's formula
-    over a circle of `RADIUS` about the configuration, which must stay that far from the transform's singularities.
+    The derivatives of one that takes complex coordinates are exact to rounding: the first by a complex step, the second
+    along a motion by Cauchy's formula over a circle of `RADIUS` about the configuration, which must stay that far from the
+    transform's singularities. Those of any other one are differences of fourth order.
     """
 
     RADIUS, POINTS = 0.05, 16
+    SECOND = ((-2.0, -1.0 / 12.0), (-1.0, 4.0 / 3.0), (0.0, -2.5), (1.0, 4.0 / 3.0), (2.0, -1.0 / 12.0))
+    """Places, in steps, and weights of the five-point formula of second derivatives."""
     fixed = False
 
     def __init__(self, function: Callable[[np.ndarray], np.ndarray], measures: list[Measure]):
@@ -175,21 +181,43 @@ class Analytic(Space):
         return np.real(self.function(np.asarray(q, dtype=float)))
 
     def subspace(self, q: np.ndarray) -> np.ndarray:
-        step, back = 1e-30, inverse(self.transform(q))
-        shifts = 1j * step * np.eye(len(q))
-        return np.array([_vee(back @ self.function(q + shift).imag / step) for shift in shifts]).T
+        back, directions = inverse(self.transform(q)), np.eye(len(q))
+        slope = self._complex_slope if self.takes_complex else self._slope
+        return np.array([_vee(back @ slope(q, direction)) for direction in directions]).T
 
     def bias(self, q: np.ndarray, v: np.ndarray) -> np.ndarray:
         speed = np.abs(v).max(initial=0.0)
         if speed == 0.0:
             return np.zeros(6)
-        radius = self.RADIUS / speed
-        turns = np.exp(2j * np.pi * np.arange(self.POINTS) / self.POINTS)
-        values = np.array([self.function(q + radius * turn * v) for turn in turns])
-        second = 2.0 * np.mean(values * turns[:, None, None] ** -2, axis=0).real / radius**2
+        if self.takes_complex:
+            radius = self.RADIUS / speed
+            turns = np.exp(2j * np.pi * np.arange(self.POINTS) / self.POINTS)
+            values = np.array([self.function(q + radius * turn * v) for turn in turns])
+            second = 2.0 * np.mean(values * turns[:, None, None] ** -2, axis=0).real / radius**2
+        else:
+            step = 10.0 * STEP / speed
+            second = sum(weight * self.transform(q + place * step * v) for place, weight in self.SECOND) / step**2
         twist = self.subspace(q) @ v
         hat = _hat(twist)
         return _vee(inverse(self.transform(q)) @ second - hat @ hat)
+
+    @cached_property
+    def takes_complex(self) -> bool:
+        """Whether complex steps give the derivatives that differences give."""
+        q, direction = np.full(self.num_positions, 0.1), np.ones(self.num_positions)
+        with warnings.catch_warnings():
+            warnings.simplefilter("error", np.exceptions.ComplexWarning)
+            try:
+                found = self._complex_slope(q, direction)
+            except (TypeError, ValueError, np.exceptions.ComplexWarning):
+                return False
+        return bool(np.allclose(found, self._slope(q, direction), rtol=AGREEMENT, atol=AGREEMENT))
+
+    def _complex_slope(self, q: np.ndarray, direction: np.ndarray) -> np.ndarray:
+        return np.imag(self.function(q + 1j * COMPLEX_STEP * direction)) / COMPLEX_STEP
+
+    def _slope(self, q: np.ndarray, direction: np.ndarray) -> np.ndarray:
+        return sum(weight * self.transform(q + place * STEP * direction) for place, weight in STENCIL) / STEP
 
     def at(self, T: np.ndarray, last: np.ndarray | None = None) -> np.ndarray:
         return value_at(self.measures, T, last)

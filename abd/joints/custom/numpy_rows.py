@@ -12,6 +12,7 @@ from collections.abc import Callable
 import numpy as np
 
 from abd.errors import Problem, SceneError
+from abd.joints.measures.slopes import AGREEMENT, COMPLEX_STEP, STENCIL, STEP
 from abd.joints.pieces.motions import turned
 
 Residual = Callable[[np.ndarray, np.ndarray, np.ndarray], np.ndarray]
@@ -20,13 +21,6 @@ SAMPLES = 23
 SAMPLE_TURN = np.pi / 3.0
 SAMPLE_REACH = 0.5
 """Largest turn [rad] and largest component of r [m] of these poses: those of ArtiSynth's tests of couplings."""
-COMPLEX_STEP = 1e-30
-STEP = 5e-4
-"""Step of differences, in M and, times the joint's length, in r."""
-STENCIL = ((-2.0, 1.0 / 12.0), (-1.0, -2.0 / 3.0), (1.0, 2.0 / 3.0), (2.0, -1.0 / 12.0))
-"""Places, in steps, and weights of the five-point formula."""
-AGREEMENT = 1e-6
-"""Largest difference between derivatives that agree, for each unit of their size and one."""
 
 
 class NumpyRows:

@@ -16,7 +16,7 @@ functions to up to three *functionals* ``u_k = numbers_k . z``:
     SURFACE_DOT   n(r) . M v, n the unit normal of an ellipsoid at r
     SURFACE_ROLL  theta of ``R_SD(r)^T M = Rz(theta + a) Rx(phi) Rz(-a)``              [rad]
     SURFACE_TILT  phi of it                                                            [rad]
-    ROTATION      |m o u| - theta, u and theta axis and angle of M, o by elements      [rad]
+    ROTATION      |m o u| - theta, u and theta axis and angle of M, o by elements; or w . u theta, where w is given  [rad]
     CUSTOM        value and derivatives by z come from a user's function (`abd.joints.custom.custom`)
     CUSTOM_ANGLE  the same, counted over any number of turns                           [rad]
 
@@ -191,6 +191,8 @@ def _evaluate_special(
 
 TINY = 1e-300
 STEP = 1e-30
+SMALL = 1e-3
+"""Squared tangent of an angle below which a series gives the angle over its sine."""
 SHIFT = 1e-12
 """Added to the axial vector of a rotation, so that the identity has an axis [-]."""
 
@@ -271,7 +273,17 @@ def _surface_tilt(numbers: np.ndarray, z: np.ndarray) -> np.ndarray:
 
 
 def _rotation(numbers: np.ndarray, z: np.ndarray) -> np.ndarray:
-    """``numbers[:, :3]`` are the largest rotations m about x, y and z [rad]; at M = 1 u is (1, 1, 1)/sqrt 3."""
+    """``numbers[:, :3]`` are the largest rotations m about x, y and z [rad], or 0 beside w, ``numbers[:, 3:6]``.
+
+    At M = 1 u is (1, 1, 1)/sqrt 3.
+    """
+    component = numbers[:, 3:6].any(axis=1)
+    if component.any():
+        value = np.empty(len(z), dtype=complex)
+        value[component] = np.einsum("ki,ki->k", numbers[component, 3:6], _rotation_vector(z[component]))
+        if not component.all():
+            value[~component] = _rotation(numbers[~component], z[~component])
+        return value
     M = z[:, :9].reshape(-1, 3, 3)
     axial = 0.5 * np.stack([M[:, 2, 1] - M[:, 1, 2], M[:, 0, 2] - M[:, 2, 0], M[:, 1, 0] - M[:, 0, 1]], axis=1)
     axial = axial + SHIFT
@@ -279,6 +291,19 @@ def _rotation(numbers: np.ndarray, z: np.ndarray) -> np.ndarray:
     cosine = 0.5 * (M[:, 0, 0] + M[:, 1, 1] + M[:, 2, 2] - 1.0)
     u = axial / sine[:, None]
     return np.sqrt(np.sum((numbers[:, :3] * u) ** 2, axis=1)) - complex_angle(sine, cosine)
+
+
+def _rotation_vector(z: np.ndarray) -> np.ndarray:
+    """(k, 3) the axial vector times ``theta / sin theta``, near 0 by the series of atan in the tangent."""
+    M = z[:, :9].reshape(-1, 3, 3)
+    axial = 0.5 * np.stack([M[:, 2, 1] - M[:, 1, 2], M[:, 0, 2] - M[:, 2, 0], M[:, 1, 0] - M[:, 0, 1]], axis=1)
+    cosine = 0.5 * (M[:, 0, 0] + M[:, 1, 1] + M[:, 2, 2] - 1.0)
+    square = np.sum(axial * axial, axis=1)
+    small = (square.real < SMALL * cosine.real**2) & (cosine.real > 0.0)
+    tangent = np.where(small, square, 0.0) / np.where(small, cosine, 1.0) ** 2
+    series = (1.0 - tangent * (1.0 / 3.0 - tangent * (0.2 - tangent / 7.0))) / np.where(small, cosine, 1.0)
+    sine = np.sqrt(np.where(small, 1.0, square + SHIFT**2))
+    return axial * np.where(small, series, complex_angle(sine, cosine) / sine)[:, None]
 
 
 SPECIAL = {

@@ -8,7 +8,10 @@ from typing import Protocol, runtime_checkable
 import numpy as np
 
 STEP = 5e-4
-"""Step of differences over one and the size of a value."""
+"""Step of differences over one and the size of a value, or the length of what is moved."""
+COMPLEX_STEP = 1e-30
+AGREEMENT = 1e-6
+"""Largest difference between derivatives that agree, for each unit of their size and one."""
 STENCIL = ((-2.0, 1.0 / 12.0), (-1.0, -2.0 / 3.0), (1.0, 2.0 / 3.0), (2.0, -1.0 / 12.0))
 """Places, in steps, and weights of the five-point formula."""
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+import numpy as np
+
 from abd.joints.measures.measures import Measure
 
 
@@ -19,6 +21,8 @@ class Combined:
         stiffness: None for a constraint row, ``x = 0``, and beside a law; otherwise that of a spring with energy
             ``stiffness x^2 / 2`` [J].
         damping: of the spring, power ``damping (dx/dt)^2`` [W].
+        friction: Coulomb friction along x [N or N m]; armature: inertia along x [kg or kg m^2].
+        at_pose: gives the only measure for the pose T_CD (4, 4) at the start of a step, where it depends on that.
         rest: value of the sum at which x = 0.
         law: instead of a spring, the force along the sum as a function of (sum, t, rate) at the end of a step [N or N m].
     """
@@ -31,6 +35,9 @@ class Combined:
     damping: float = 0.0
     rest: float = 0.0
     law: Callable[[Sequence[float]], float] | None = None
+    friction: float = 0.0
+    armature: float = 0.0
+    at_pose: Callable[[np.ndarray], Measure] | None = None
 
     @property
     def holds(self) -> bool:

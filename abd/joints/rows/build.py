@@ -10,6 +10,7 @@ import numpy as np
 
 from abd.joint_list import JointList
 from abd.joints.measures.measures import Measure
+from abd.joints.pieces.combined import Combined
 from abd.joints.rows.carried import masses_and_scales
 from abd.joints.rows.laws import Law
 from abd.joints.rows.measured_rows import Term, collect, factor, terms_of
@@ -80,6 +81,8 @@ class _Builder:
             elif not compliant:
                 self._stiff(k, joint, [(index, factor(1.0))], Role.CONSTRAINT, measure.name, measure.rotary)
         for one in module.combined(joint) if hasattr(module, "combined") else []:
+            if one.at_pose is not None:
+                self.followers[len(self.entries)] = lambda T, at_pose=one.at_pose: [at_pose(T)]
             terms = [(self._shared(k, m), factor(w)) for m, w in zip(one.measures, one.weights, strict=True)]
             if one.law is not None:
                 self.given[len(self.row_laws)] = ForceLaw(one.law)
@@ -87,10 +90,19 @@ class _Builder:
             elif one.holds:
                 self._stiff(k, joint, terms, Role.CONSTRAINT, one.name, one.rotary, target=one.rest)
             else:
-                self._add(
-                    terms, Role.SPRING, Law.QUADRATIC, k, one.name, one.rotary,
-                    stiffness=one.stiffness, damping=one.damping, target=one.rest,
-                )  # fmt: skip
+                self._combined(k, terms, one)
+
+    def _combined(self, k: int, terms: list[Term], one: Combined) -> None:
+        """Spring with damper, friction, and rotor along a sum of measures."""
+        if one.stiffness or one.damping or not (one.friction or one.armature):
+            self._add(
+                terms, Role.SPRING, Law.QUADRATIC, k, one.name, one.rotary,
+                stiffness=one.stiffness, damping=one.damping, target=one.rest,
+            )  # fmt: skip
+        if one.friction:
+            self._add(terms, Role.FRICTION, Law.FRICTION, k, one.name, one.rotary, effort=one.friction)
+        if one.armature:
+            self._add(terms, Role.ARMATURE, Law.QUADRATIC, k, one.name, one.rotary, mass_stiffness=one.armature)
 
     def _compliant(self, k: int, joint: Joint, index: int, i: int, name: str, rotary: bool, gap: bool = False) -> None:
         compliance = joint.compliance[i] if i < len(joint.compliance) else 0.0
@@ -113,9 +125,11 @@ class _Builder:
             )  # fmt: skip
             return
         if measure.rotary and not measure.may_close:
+            # the largest angle is the width of a range: its barrier must not reach the angle 0, where the gap has an edge
+            width = np.min(joint.parameters.get(f"max_{measure.name}", np.inf))
             self._add(
                 terms, Role.GAP, Law.BARRIER, k, measure.name, True, mass_stiffness=self._inertia(joint, True),
-                sign=1.0, distance=self._distance(True, np.inf, None),
+                sign=1.0, distance=self._distance(True, width, None),
             )  # fmt: skip
         else:
             self._stiff(k, joint, terms, Role.GAP, measure.name, measure.rotary, law=Law.ONE_SIDED)
@@ -334,7 +348,7 @@ def _with_measured_rows(joints: JointList) -> list[int]:
 
 def _only_linear(joint: Joint) -> bool:
     module = TYPES[joint.type]
-    others = hasattr(module, "combined") or getattr(module, "FOLLOWS_POSE", False)
+    others = (hasattr(module, "combined") and module.combined(joint)) or getattr(module, "FOLLOWS_POSE", False)
     return not (joint.enforcement == "compliant" or joint.coordinates or others or _measured(joint))
 
 

@@ -173,9 +173,15 @@ def freedoms(model: Model) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
 
 
 def _length(model: Model) -> float:
-    """Root mean square distance [m] of the joints' points from the bodies' centres, 1 m where that vanishes."""
+    """Length scale [m]: root mean square distance of the joints' points from the bodies' centres, or radius of gyration of
+    the bodies where that is larger; 1 m without either."""
     arms = [joint.child_frame[:3, 3] for joint in model.joints]
     arms += [joint.parent_frame[:3, 3] for joint in model.joints if joint.parent != WORLD]
-    length = float(np.sqrt(np.mean(np.sum(np.square(arms), axis=1)))) if arms else 0.0
+    if not arms:
+        return 1.0
+    ends = sorted({end for joint in model.joints for end in (joint.parent, joint.child)} - {WORLD})
+    moving = [end for end in ends if model.bodies.kind[end] == Kind.DYNAMIC]
+    squares = [np.sum(np.square(arms), axis=1), model.bodies.moment[moving].sum(axis=1) / model.bodies.mass[moving]]
+    length = float(np.sqrt(max(one.mean() for one in squares if len(one))))
     # a power of two: worlds have the same bits, however many there are
     return float(2.0 ** np.round(np.log2(length))) if length > 0.0 else 1.0

@@ -10,10 +10,11 @@ optional: ``linear_damping`` [N s/m], ``rotary_damping`` [N m s], ``direction_da
 from __future__ import annotations
 
 from abd.joints.measures.linear import Row
-from abd.joints.measures.measures import Measure, MeasureKind, entry, measure
+from abd.joints.measures.measures import Measure
 from abd.joints.pieces.axes import displacement
 from abd.joints.pieces.combined import Combined
 from abd.joints.pieces.motions import Motion
+from abd.joints.pieces.turning import entries
 from abd.model import Joint
 
 UID = 0
@@ -33,15 +34,8 @@ def combined(joint: Joint) -> list[Combined]:
     """Dampers along x, y, z, and of the nine entries of M."""
     linear, rotary = (float(joint.parameters.get(f"{key}_damping", 0.0)) for key in ("linear", "rotary"))
     each = [0.5 * rotary + float(one) for one in joint.parameters.get("direction_damping", (0.0, 0.0, 0.0))]
-    found = []
-    if linear > 0.0:
-        found += [Combined(name, False, (displacement(name),), (1.0,), 0.0, linear) for name in "xyz"]
-    for k, damping in enumerate(each):
-        for i in range(3 if damping > 0.0 else 0):
-            name = f"{'xyz'[k]}{'xyz'[i]}"
-            turned = measure(name, True, MeasureKind.AFFINE, entry(i, k))
-            found.append(Combined(name, True, (turned,), (1.0,), 0.0, damping))
-    return found
+    found = [Combined(name, False, (displacement(name),), (1.0,), 0.0, linear) for name in "xyz" if linear > 0.0]
+    return found + entries(tuple(each))
 
 
 def constraints(joint: Joint) -> list[Measure]:

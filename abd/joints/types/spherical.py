@@ -6,7 +6,8 @@
 Parameters, all optional: ``max_tilt`` [rad], largest angle between z_C and z_D; ``max_rotation`` (3,) [rad], which keeps
 the rotation by theta about u within ``theta <= |max_rotation o u|``, o by elements; ``constrained``, which of x, y, z are
 held (Exudyn's constrainedAxes), and ``frame``, whose axes these are, "world" (default) or "parent"; ``limit_compliance``
-[rad/(N m)] and ``limit_damping`` [N m s/rad] of both limits, which are barriers without.
+[rad/(N m)] and ``limit_damping`` [N m s/rad] of both limits, which are barriers without; ``rotary_stiffness``,
+``rotary_damping``, ``rotary_friction`` and ``rotary_armature`` (`abd.joints.pieces.turning`).
 """
 
 from __future__ import annotations
@@ -18,7 +19,9 @@ from abd.joints.measures.measures import Measure, MeasureKind, entry, measure
 from abd.joints.pieces import masks
 from abd.joints.pieces.axes import NAMES
 from abd.joints.pieces.blocks import point
+from abd.joints.pieces.combined import Combined
 from abd.joints.pieces.motions import Motion
+from abd.joints.pieces.turning import turning
 from abd.model import Joint
 
 UID = 26
@@ -33,6 +36,11 @@ def measured(joint: Joint) -> list[Measure]:
     """Displacements held in axes of D, and the gaps ``max_tilt - tilt`` and ``|max_rotation o u| - theta``."""
     held = masks.split(joint, *_mask(joint))[1]
     return held + _gaps(joint)
+
+
+def combined(joint: Joint) -> list[Combined]:
+    """What acts on the rotation (`abd.joints.pieces.turning`)."""
+    return turning(joint)
 
 
 def constraints(joint: Joint) -> list[Measure]:

@@ -121,13 +121,13 @@ def _check_written_surface(surface: Surface) -> Iterator[Finding]:
 
 
 def _check_mass(body: BodySpec) -> Iterator[Finding]:
-    if body.proxy:
-        for key in ("mass", "inertia"):
-            if getattr(body, key) is None:
-                message = f"a body without surface needs {key}"
-                yield Finding((), message, remedy=f"give {key}", is_absence=True)
-    for key in ("inertia", "center_of_mass"):
-        if body.mass is None and getattr(body, key) is not None and not body.proxy:
+    moves_freely = body.kind == "dynamic" and len(set(body.fix)) < 6
+    for key in ("mass", "inertia") if body.proxy and moves_freely else ():
+        if getattr(body, key) is None:
+            message = f"a dynamic body without surface needs {key}"
+            yield Finding((), message, remedy=f"give {key}, or make it static or kinematic", is_absence=True)
+    for key in ("inertia", "center_of_mass") if not body.proxy and moves_freely else ():
+        if body.mass is None and getattr(body, key) is not None:
             yield Finding((key,), f"{key} needs mass", getattr(body, key), "give mass as well", is_absence=True)
     if body.inertia is None:
         return

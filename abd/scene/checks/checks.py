@@ -20,6 +20,9 @@ from abd.scene.schema.sensor_schema import check_sensor
 from abd.scene.schema.suggestions import did_you_mean
 from abd.scene.schema.taken_names import TakenNames
 
+SHORTEST, LONGEST = 1e-12, 1e12
+"""Time steps [s]."""
+
 
 def check_scene(spec: SceneSpec, unreadable: dict[str, list[str]] | None = None) -> list[Finding]:
     """All findings of a scene, in the order of its lists.
@@ -78,6 +81,10 @@ def _check_settings(spec: SceneSpec) -> Iterator[Finding]:
     if solver.tolerance_relative is not None and "tolerance" in solver.model_fields_set:
         message = "tolerance is given as well"
         yield Finding(("solver", "tolerance_relative"), message, solver.tolerance_relative, "keep one of them")
+    for key, steps in (("dt", (solver.dt,)), ("world_dt", solver.world_dt)):
+        if any(not SHORTEST <= one <= LONGEST for one in steps):
+            message = f"must be between {SHORTEST:g} and {LONGEST:g} s"
+            yield Finding(("solver", key), message, getattr(solver, key), "use seconds")
     worlds = 1 + max((body.world for body in spec.body), default=0)
     if solver.world_dt and len(solver.world_dt) != worlds:
         message = f"are time steps of {len(solver.world_dt)} worlds, and the bodies are of worlds 0 to {worlds - 1}"
@@ -85,7 +92,7 @@ def _check_settings(spec: SceneSpec) -> Iterator[Finding]:
 
 
 def _check_names(spec: SceneSpec) -> Iterator[Finding]:
-    """Unique within bodies (copies included), joints and materials; fit for groups of an HDF5 file."""
+    """Names are unique within bodies (copies included), joints and materials, and printable."""
     for key, items in (
         ("body", spec.body),
         ("joint", spec.joint),
@@ -96,9 +103,9 @@ def _check_names(spec: SceneSpec) -> Iterator[Finding]:
         taken = TakenNames()
         for index, item in enumerate(items):
             path = (key, index, "name")
-            if "/" in item.name or item.name != item.name.strip() or item.name == ".":
-                message = f"'{item.name}' cannot be a name: no '/', no spaces at its ends, and not '.'"
-                yield Finding(path, message, item.name, "use letters, digits and _")
+            if item.name != item.name.strip() or not item.name.isprintable():
+                message = f"{item.name!r} cannot be a name: it has spaces at its ends, or control characters"
+                yield Finding(path, message, item.name, "drop them")
             if key == "body" and item.name == WORLD_NAME:
                 message = "'world' is the world itself: joints could not tell them apart"
                 yield Finding(path, message, item.name, "choose another name")

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from abd.joints.measures.measures import Measure
 from abd.joints.rows.relations import FUNCTIONS
-from abd.scene.compile.joint_coordinates import coordinate_tables, given_shorthands
+from abd.scene.compile.joint_coordinates import SAME_VALUE, coordinate_tables, given_shorthands
 from abd.scene.compile.joint_parameters import joint_coordinates
 from abd.scene.schema.angles import DEGREES, in_radians, twin_keys
 from abd.scene.schema.fields import Spec
@@ -149,7 +149,7 @@ def _check_range(measure: Measure, table: CoordinateSpec) -> Iterator[Finding]:
         yield Finding((key,), "a cubic limit needs both ends", getattr(table, key), "give two numbers")
     if table.limit == "barrier":
         initial = in_radians(table, "initial")
-        if initial is not None and not lower < initial < upper:
+        if initial is not None and not lower - SAME_VALUE <= initial <= upper + SAME_VALUE:
             place = "initial_deg" if table.initial_deg is not None else "initial"
             message = f"{measure.name} would start outside its range {shown(getattr(table, key))}"
             yield Finding((place,), message, getattr(table, place), 'choose a value inside, or limit = "compliant"')

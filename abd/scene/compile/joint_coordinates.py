@@ -16,6 +16,8 @@ from abd.scene.schema.joint_types import VALUES, type_of
 SHORTHANDS = {key: info.default for key, info in CoordinateKeys.model_fields.items()}
 """Keys that a joint with a single coordinate may carry itself, and their defaults."""
 INFINITE = (-math.inf, math.inf)
+SAME_VALUE = 1e-6
+"""Difference of coordinates [m or rad] that counts as none."""
 
 
 def given_shorthands(spec: JointSpec) -> list[str]:
@@ -55,8 +57,14 @@ def initial_values(tables: dict[str, CoordinateSpec]) -> dict[str, float]:
 
 
 def coordinate_settings(name: str, spec: CoordinateSpec, initial: float) -> CoordinateSettings:
-    """The settings of one coordinate that has the value `initial` [m or rad] at t = 0."""
+    """The settings of one coordinate that has the value `initial` [m or rad] at t = 0.
+
+    A barrier at which a coordinate starts stands `SAME_VALUE` behind it, so that the coordinate has a gap.
+    """
     lower, upper = in_radians(spec, "range") or INFINITE
+    if spec.limit == "barrier":
+        lower = initial - SAME_VALUE if abs(initial - lower) <= SAME_VALUE else lower
+        upper = initial + SAME_VALUE if abs(initial - upper) <= SAME_VALUE else upper
     return CoordinateSettings(
         name=name,
         initial=initial,

@@ -19,7 +19,13 @@ from abd.names import Names
 from abd.rotations import inverse, pose
 from abd.scene.compile.bodies import BodyRecord, surface_size
 from abd.scene.compile.joint_compliance import row_compliance
-from abd.scene.compile.joint_coordinates import coordinate_settings, coordinate_tables, initial_values, key_of
+from abd.scene.compile.joint_coordinates import (
+    SAME_VALUE,
+    coordinate_settings,
+    coordinate_tables,
+    initial_values,
+    key_of,
+)
 from abd.scene.compile.joint_frames import relative, start_is_measured, unit, world_frames
 from abd.scene.compile.joint_parameters import parameters, start_transform
 from abd.scene.compile.records import Records
@@ -29,8 +35,6 @@ from abd.scene.schema.suggestions import did_you_mean
 
 HALF_TURN = 2.0 * np.sin(np.radians(87.5))
 """Distance of two unit directions from which on they count as opposed: 175 degrees."""
-SAME_VALUE = 1e-6
-"""Difference [m or rad] up to which a measured initial value is the one that is given."""
 
 
 def compile_joint(spec: JointSpec, records: Records) -> Joint:
@@ -61,7 +65,7 @@ def compile_joint(spec: JointSpec, records: Records) -> Joint:
     tables = coordinate_tables(spec, [measure.name for measure in measures])
     wanted = initial_values(tables)
     D, C = world_frames(spec, meshes, start_transform(joint, wanted))
-    _refuse_bad_start(joint, D, C, there)
+    joint = _refuse_bad_start(joint, D, C, there)
     joint = replace(
         joint,
         parent_frame=inverse(poses[0]) @ D,
@@ -144,7 +148,7 @@ def _coordinates(
             remedy = "drop initial, or give the joint's place in the world instead of the child's own"
             raise SceneError([Problem(message, key=key_of(spec, measure.name, "initial"), value=given, remedy=remedy)])
         one = coordinate_settings(measure.name, tables[measure.name], start)
-        if one.limit == "barrier" and not one.lower < start < one.upper:
+        if one.limit == "barrier" and not one.lower - SAME_VALUE <= start <= one.upper + SAME_VALUE:
             message = f"{measure.name} starts at {start:.6g}, outside its range [{one.lower:.6g}, {one.upper:.6g}]"
             remedy = 'move the bodies, widen the range, or use limit = "compliant"'
             raise SceneError([Problem(message, key=key_of(spec, measure.name, "range"), value=start, remedy=remedy)])
@@ -152,23 +156,33 @@ def _coordinates(
     return tuple(settings)
 
 
-def _refuse_bad_start(joint: Joint, D: np.ndarray, C: np.ndarray, ends: list[BodyRecord]) -> None:
-    """`SceneError` where a gap is closed, directions that should coincide are opposed, so that no way round is the shorter
-    one, or points that should are farther apart than the smaller body is large."""
+def _refuse_bad_start(joint: Joint, D: np.ndarray, C: np.ndarray, ends: list[BodyRecord]) -> Joint:
+    """The joint, whose largest angles are `SAME_VALUE` larger where it starts at them.
+
+    Raises:
+        SceneError: a gap is negative, directions that should coincide are opposed, so that no way round is the shorter
+            one, or points that should are farther apart than the smaller body is large.
+    """
     module, T_CD = TYPES[joint.type], relative(D, C)
     placed = replace(joint, parent=WORLD, parent_frame=D, child_frame=C)
     for parent, child in _held_directions(module.rows(placed)):
         if np.linalg.norm(child - parent) > HALF_TURN:
             shown = ", ".join(f"{value:.3g}" for value in parent + 0.0)
             message = f"it starts half a turn open: the child's direction is opposite to ({shown}), the parent's"
-            remedy = "turn one of them round: the sign of child_axis or parent_axis, or half a turn in one of the frames"
+            remedy = (
+                "turn one of them round: the sign of child_axis or parent_axis, or half a turn in one of the frames"
+            )
             raise SceneError([Problem(message, key="child_axis", value=child.round(3).tolist(), remedy=remedy)])
     measured = module.at_pose(placed, T_CD) if hasattr(module, "at_pose") else module.measured(placed)
     gaps = [measure for measure in measured if measure.unilateral]
+    own = dict(joint.parameters)
     for measure, value in zip(gaps, value_at(gaps, T_CD).tolist()):
-        if value < -SAME_VALUE or (value <= 0.0 and not measure.may_close):
-            message = f"it starts at its limit or beyond: {measure.name} is {value:.4g}, and must be greater than 0"
+        largest = f"max_{measure.name}"
+        if value < -SAME_VALUE or (value <= 0.0 and measure.rotary and not measure.may_close and largest not in own):
+            message = f"it starts beyond its limit: {measure.name} is {value:.4g}, and must be greater than 0"
             raise SceneError([Problem(message, value=value, remedy="leave some room: move the bodies or their points")])
+        if value <= SAME_VALUE and largest in own:
+            own[largest] = np.asarray(own[largest]) + 2.0 * SAME_VALUE
 
     rows = measured if hasattr(module, "at_pose") else module.constraints(placed)
     rows = [measure for measure in rows if not measure.rotary and not measure.unilateral]
@@ -178,6 +192,7 @@ def _refuse_bad_start(joint: Joint, D: np.ndarray, C: np.ndarray, ends: list[Bod
         message = f"it starts {distance:.4g} m open, more than the size of the smaller body, {min(sizes):.4g} m"
         remedy = "points are in the mesh frames of the bodies (scale included): check them, or give one world anchor"
         raise SceneError([Problem(message, key="child_anchor", value=distance, remedy=remedy)])
+    return replace(joint, parameters=own)
 
 
 def _held_directions(rows: list[Row]) -> Iterator[tuple[np.ndarray, np.ndarray]]:

@@ -19,6 +19,7 @@ from pydantic import ValidationError
 from abd.errors import Problem, SceneError
 from abd.scene.checks.checks import check_scene
 from abd.scene.files.joint_code import define_types
+from abd.scene.schema.bounds import most, remedy
 from abd.scene.schema.findings import Finding, as_problem, schema_findings
 from abd.scene.schema.key_lines import JsonLines, Lines, TomlLines, line_of
 from abd.scene.schema.paths import make_body_paths_absolute
@@ -97,8 +98,20 @@ def read_text(path: Path) -> str:
         raise SceneError([Problem(f"cannot be read: {error.strerror or error}", file=str(path))]) from error
 
 
+def _check_keys(text: str, path: Path) -> None:
+    """`SceneError` for a dotted key of very many parts, for which the parser would take any memory."""
+    for number, line in enumerate(text.splitlines(), 1):
+        key, equals, _ = line.partition("=")
+        dotted = key if equals else line.strip() if line.lstrip().startswith("[") and "," not in line else ""
+        if dotted.count(".") > most("KEY_PARTS"):
+            message = f"a key has {dotted.count('.') + 1} parts; at most {most('KEY_PARTS')} are read"
+            raise SceneError([Problem(message, file=str(path), line=number, remedy=remedy("KEY_PARTS"))])
+
+
 def parse(text: str, path: Path) -> dict[str, Any]:
     """The tables of a TOML or JSON text, chosen by the suffix of its path."""
+    if not is_json(path):
+        _check_keys(text, path)
     try:
         data = json.loads(text, parse_constant=_not_a_number) if is_json(path) else tomllib.loads(text)
     except json.JSONDecodeError as error:

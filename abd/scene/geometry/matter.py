@@ -7,7 +7,9 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from abd.errors import Problem, SceneError
 from abd.scene.geometry import mass
+from abd.scene.geometry.boundary import open_sides, told
 from abd.scene.geometry.frames import principal_frame
 from abd.scene.geometry.mass import MassProperties
 from abd.scene.geometry.meshes import Surface
@@ -62,7 +64,7 @@ class MatterSource:
         Raises:
             SceneError: what is stated is impossible, or not enough.
         """
-        if spec.inertia is not None:
+        if spec.inertia is not None and spec.mass is not None:
             return self._stated(spec, piece)
         if piece is None:
             return None
@@ -109,6 +111,11 @@ def _parts(surface: Surface, thickness: float, radius: float, spread: bool):
         yield replace(solid, notes=tuple(f"surface '{surface.name}': {note}" for note in solid.notes))
     elif len(triangles) and spread and thickness == 0.0:
         yield mass.sheet(vertices, triangles, 1.0)
+    elif len(triangles) and thickness == 0.0:
+        sides = open_sides(vertices, triangles)
+        message = f"surface '{surface.name}' is open ({told(vertices, sides)}), and has mass only as a shell"
+        remedy = "close it there, or give a thickness > 0, or mass and inertia"
+        raise SceneError([Problem(message, key="thickness", value=thickness, remedy=remedy)])
     elif len(triangles):
         note = f"surface '{surface.name}' is open: it has the mass of a shell {thickness:g} m thick"
         yield replace(mass.shell(vertices, triangles, 1.0, thickness), notes=(note,))

@@ -15,6 +15,10 @@ import numpy as np
 
 from abd.errors import Problem, SceneError
 from abd.scene.schema.suggestions import did_you_mean
+from abd.scene.schema.values import LARGEST
+
+MALFORMED = (ArithmeticError, AttributeError, LookupError, MemoryError, RecursionError, TypeError, ValueError)
+"""What readers raise of files that hold something else."""
 
 
 @dataclass
@@ -48,7 +52,14 @@ def read_mesh_file(path: Path) -> RawMesh:
     reader = READERS.get(path.suffix.lower())
     if reader is None:
         raise _unreadable(path, f"mesh format '{path.suffix}' is not known", remedy=f"use one of {', '.join(READERS)}")
-    return reader(path)
+    try:
+        mesh = reader(path)
+    except MALFORMED as error:
+        told = f"{type(error).__name__}: {' '.join(str(error).split())[:200]}"
+        raise _unreadable(path, f"is no {path.suffix} file that can be read ({told})") from error
+    if (np.abs(mesh.vertices) > LARGEST).any():
+        raise _unreadable(path, f"has vertices beyond {LARGEST:g}")
+    return mesh
 
 
 def weld_equal_vertices(vertices: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -14,6 +14,7 @@ from scipy.sparse import coo_matrix
 from scipy.sparse.csgraph import breadth_first_order, connected_components
 
 from abd.errors import Problem, SceneError
+from abd.scene.geometry.boundary import cancel, nested_parts, open_sides, told
 from abd.scene.geometry.mass import enclosed_volume
 from abd.scene.geometry.mesh_files import RawMesh, read_mesh_file, weld_equal_vertices
 
@@ -116,7 +117,12 @@ def make_surface(name: str, raw: RawMesh, file: str = "") -> Surface:
         notes.append(f"{count - len(used)} vertices that no element uses were left out")
     number = np.full(count, -1, dtype=np.int32)
     number[used] = np.arange(len(used), dtype=np.int32)
-    return Surface(name, vertices[used], number[triangles], number[codim_edges], number[points], closed, notes=tuple(notes))
+    surface = Surface(name, vertices[used], number[triangles], number[codim_edges], number[points], closed)
+    inside = nested_parts(surface.vertices, surface.triangles, component_of_vertices(surface)) if closed else 0
+    if inside:
+        message = f"{inside} of its parts lie in others, or overlap them, and face the same way: their common volume counts twice"
+        notes.append(message)
+    return replace(surface, notes=tuple(notes))
 
 
 def split_components(surface: Surface) -> list[Surface]:
@@ -161,12 +167,10 @@ def component_of_vertices(surface) -> np.ndarray:
 def is_closed(vertices: np.ndarray, triangles: np.ndarray) -> bool:
     """Whether the triangles, after welding equal vertices, bound a volume with one orientation.
 
-    Every directed edge must occur as often as its reverse; edges shared by four or more triangles are allowed.
+    Every directed edge must occur as often as its reverse, or those that do not must cancel in space; edges shared by four or
+    more triangles are allowed.
     """
-    if len(triangles) < 4:
-        return False
-    _, edge, forward = _sides(vertices, triangles)
-    return not np.bincount(edge, weights=np.where(forward, 1.0, -1.0)).any()
+    return len(triangles) >= 4 and cancel(vertices, open_sides(vertices, triangles))
 
 
 def _check(name: str, raw: RawMesh, file: str) -> None:
@@ -223,6 +227,9 @@ def _tidy_triangles(vertices: np.ndarray, triangles: np.ndarray) -> tuple[np.nda
     dropped = int(sliver.sum() + (~distinct).sum())
     if dropped:
         notes.append(f"{dropped} triangles without area were left out")
+    sides = open_sides(vertices, kept)
+    if closed and len(sides):
+        notes.append(f"it is closed: {told(vertices, sides)}, cancel along one another")
     return kept[~sliver], closed, notes
 
 

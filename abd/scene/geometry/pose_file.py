@@ -14,6 +14,7 @@ from pathlib import Path
 import numpy as np
 
 from abd.errors import Problem, SceneError
+from abd.scene.schema.bounds import most, remedy
 from abd.scene.schema.suggestions import did_you_mean
 
 POSITION_COLUMNS = ("x", "y", "z")
@@ -87,6 +88,10 @@ def _read_csv(path: Path) -> tuple[dict[str, np.ndarray], list[int]]:
 
 def _read_npz(path: Path) -> tuple[dict[str, np.ndarray], list[int | None]]:
     try:
+        with zipfile.ZipFile(path) as archive:
+            size = sum(one.file_size for one in archive.infolist())
+        if size > most("NPZ_BYTES"):
+            raise _error(path, f"its arrays take {size} bytes; at most {most('NPZ_BYTES')} are read: {remedy('NPZ_BYTES')}")
         with np.load(path, allow_pickle=False) as archive:
             columns = {name: np.asarray(archive[name], dtype=float) for name in archive.files}
     except (ValueError, TypeError, EOFError, zipfile.BadZipFile) as error:

@@ -22,12 +22,14 @@ class ImportOptions:
         assets: folders in which meshes and packages are looked for, beside the scene's own.
         keyframe: name or number of the pose that the scene starts in, where the format has such; "" for its default.
         free_base: a robot's root, which its format fastens to the world, is free instead.
+        allow_code: macros may read other files and the environment, and evaluate any expression.
     """
 
     missing_meshes: str = "fail"
     assets: tuple[Path, ...] = ()
     keyframe: str = ""
     free_base: bool = False
+    allow_code: bool = False
 
     def __post_init__(self):
         if self.missing_meshes not in ("fail", "boxes"):

@@ -204,7 +204,7 @@ class BodyKeys(TypedDict, total=False):
     mesh: str | Path | HasFaces | tuple[Rows, Rows] | None
     # surface written out in the scene
     surface: SurfaceKeys | Table | None
-    # a body without surface; needs mass and inertia
+    # a body without surface; needs mass and inertia where it is dynamic
     proxy: bool
     # factor, or one per axis, applied to the surface before the pose; negative ones mirror it
     scale: float | Numbers

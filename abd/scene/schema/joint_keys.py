@@ -231,8 +231,14 @@ class CommonKeys(TypedDict, total=False):
     rest: float | Numbers | None
     # of a damper: force against the velocity of the child's point in the parent [N s/m]
     linear_damping: float | None
-    # of a damper: torque against the angular velocity of the child in the parent [N m s]
+    # of a damper or ball: torque against the angular velocity of the child in the parent [N m s]
     rotary_damping: float | None
+    # of a ball: torque against the rotation vector [N m/rad]
+    rotary_stiffness: float | None
+    # of a ball: Coulomb friction about each axis of the child [N m]
+    rotary_friction: float | None
+    # of a ball: inertia of a rotor that turns with it [kg m^2]
+    rotary_armature: float | None
     # distance at which a spring is slack [m]
     rest_length: float | None
     # springs: force between the ends as a formula of length, gap = length - rest_length, speed = d length / dt and t,

@@ -212,8 +212,11 @@ class JointParameters(Spec):
         None, "of a damper: force against the velocity of the child's point in the parent", unit="N s/m", ge=0
     )
     rotary_damping: Number | None = entry(
-        None, "of a damper: torque against the angular velocity of the child in the parent", unit="N m s", ge=0
+        None, "of a damper or ball: torque against the angular velocity of the child in the parent", unit="N m s", ge=0
     )
+    rotary_stiffness: Number | None = entry(None, "of a ball: torque against the rotation vector", unit="N m/rad", ge=0)
+    rotary_friction: Number | None = entry(None, "of a ball: Coulomb friction about each axis of the child", unit="N m", ge=0)
+    rotary_armature: Number | None = entry(None, "of a ball: inertia of a rotor that turns with it", unit="kg m^2", ge=0)
     rest_length: Number | None = entry(None, "distance at which a spring is slack", unit="m", ge=0)
     force_formula: str | None = entry(
         None,

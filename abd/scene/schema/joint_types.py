@@ -56,7 +56,12 @@ TRAITS = {
     "universal": Traits(takes=("axes", "skew")),
     "skewed_universal": Traits(needs=("skew",), takes=("axes",)),
     "gimbal": Traits(takes=("axes",)),
-    "spherical": Traits(takes=("max_tilt", "max_rotation", "limit_compliance", "limit_damping", "constrained", "frame")),
+    "spherical": Traits(
+        takes=(
+            *("max_tilt", "max_rotation", "limit_compliance", "limit_damping", "constrained", "frame"),
+            *("rotary_stiffness", "rotary_damping", "rotary_friction", "rotary_armature"),
+        )
+    ),
     "ellipsoid": Traits(needs=("radii",), takes=("alpha", "open_sim")),
     "ellipsoid3": Traits(needs=("radii",), takes=("open_sim",)),
     "planar_connector": Traits(axis="needed", takes=("unilateral",)),

@@ -171,7 +171,7 @@ class BodySpec(Orientation):
     half_space: HalfSpace | None = entry(None, "the ground, a wall")
     mesh: str | None = entry(None, "file .obj .stl .ply .off or .glb, relative to the scene file")
     surface: Surface | None = entry(None, "surface written out in the scene")
-    proxy: Flag = entry(False, "a body without surface; needs mass and inertia")
+    proxy: Flag = entry(False, "a body without surface; needs mass and inertia where it is dynamic")
 
     scale: Scale = entry(1.0, "factor, or one per axis, applied to the surface before the pose; negative ones mirror it")
     split_components: Flag = entry(False, "one body per connected component, named name_0, name_1 and so on")

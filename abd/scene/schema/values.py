@@ -12,19 +12,23 @@ from typing import Any
 
 from pydantic_core import PydanticCustomError
 
+from abd.scene.schema.bounds import most
 from abd.scene.schema.formulas.formula import FormulaError, parse_formula
 
-MOST_COPIES = 10_000_000
 AXIS_NAMES = ("x", "y", "z", "rx", "ry", "rz")
 COUNTED = {2: "two", 3: "three", 4: "four", 6: "six"}
 
 
+LARGEST = 1e50
+"""Largest size of a number of a file: products of a few stay finite."""
+
+
 def is_number(value: Any) -> bool:
-    """True for finite ints and floats, numpy's included; False for booleans."""
+    """True for ints and floats of at most `LARGEST`, numpy's included; False for booleans."""
     if isinstance(value, bool):
         return False
     try:
-        return hasattr(value, "__float__") and math.isfinite(value)
+        return hasattr(value, "__float__") and abs(float(value)) <= LARGEST
     except (TypeError, OverflowError):
         return False
 
@@ -101,8 +105,9 @@ def counts_value(length: int) -> Callable[[Any], Any]:
 def grid_value(value: Any) -> Any:
     """Numbers of copies along three axes."""
     count = counts_value(3)(value)
-    if min(count) < 1 or math.prod(count) > MOST_COPIES:
-        raise PydanticCustomError("grid", f"should be three integers of at least 1, {MOST_COPIES} copies at most")
+    if min(count) < 1 or math.prod(count) > most("COPIES"):
+        limit = f"ABD_MOST_COPIES = {most('COPIES')} copies at most"
+        raise PydanticCustomError("grid", f"should be three integers of at least 1, {limit}")
     return count
 
 

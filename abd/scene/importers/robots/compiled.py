@@ -78,6 +78,7 @@ def compile_robot(
         for body in spec.bodies[1:]:
             _mend_inertia(mujoco, body, out.notes)
         _give_mass(spec, out)
+        _tell_ranges(mujoco, spec, out.notes)
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
             out.model = spec.compile()
@@ -236,6 +237,28 @@ def _give_mass(spec, out: Compiled) -> None:
             body.explicitinertial, body.mass, body.ipos = True, mass, [0.0, 0.0, 0.0]
             body.inertia, body.iquat = [mass * length**2] * 3, [1.0, 0.0, 0.0, 0.0]
             out.massless.add(body.name)
+
+
+def _tell_ranges(mujoco, spec, notes: list[str]) -> None:
+    """Notes on ranges whose lower end is not below the upper one: MuJoCo ignores them."""
+    ranges = {
+        "joint": (spec.joints, ("range", "actfrcrange")),
+        "tendon": (spec.tendons, ("range", "actfrcrange")),
+        "actuator": (spec.actuators, ("ctrlrange", "forcerange", "actrange")),
+    }
+    automatic = int(mujoco.mjtLimited.mjLIMITED_AUTO)
+    for kind, (elements, keys) in ranges.items():
+        for k, element in enumerate(elements):
+            for key in keys:
+                lower, upper = getattr(element, key)
+                given = int(getattr(element, key.replace("range", "") + "limited"))
+                if given == automatic and lower >= upper and (lower or upper):
+                    notes.append(f"{kind} '{element.name or k}': {ignored_range(key, lower, upper)}")
+
+
+def ignored_range(key: str, lower: float, upper: float) -> str:
+    """What a note says about a range without extent."""
+    return f"its {key} [{lower:g}, {upper:g}] is ignored, as in MuJoCo: the lower end must be below the upper end"
 
 
 def _has_mass(body) -> bool:

@@ -1,7 +1,8 @@
-"""Which links meet, and how they rub: MuJoCo's rules for pairs of geoms as materials of bodies and contact filters.
+"""Contact rules of a robot: MuJoCo's rules for pairs of geoms as materials of bodies and contact filters.
 
-Geoms meet where ``contype_a & conaffinity_b`` or the reverse is not 0, and rub with the larger of both coefficients if one
-of them has more than one contact dimension. Materials stand for classes of bodies with the same rules.
+Two geoms collide where ``contype_a & conaffinity_b`` or the reverse is not 0, or where a `<pair>` names them. Friction
+(sliding, torsional, rolling) is that of the geom of higher priority, else the larger coefficient of both; the contact
+dimension says which of the three act. A material stands for all bodies with the same rules.
 """
 
 from __future__ import annotations
@@ -15,32 +16,37 @@ import numpy as np
 UNTOUCHED = "picture"
 """Material of bodies whose shapes are for pictures only."""
 SAME = 1e-12
+DIMENSIONS = (3, 4, 6)
+"""Contact dimension from which sliding, torsional and rolling friction act."""
+FRICTION = ("mu", "spinning", "rolling")
+"""Keys of materials in MuJoCo's order."""
+
+Friction = tuple[float, float, float]
 
 
 @dataclass(frozen=True)
 class Rules:
-    """How a body meets others.
+    """Contact rules of a body.
 
     Attributes:
-        masks: (contype, conaffinity) of its geoms; mu: coefficient of friction; rubs: more than one contact dimension.
+        masks: (contype, conaffinity) of its geoms; friction: sliding, torsional [m], rolling [m].
+        dimension: MuJoCo's condim; priority: MuJoCo's; pairs: numbers of the `<pair>` elements that name its geoms.
     """
 
     masks: frozenset[tuple[int, int]]
-    mu: float
-    rubs: bool
+    friction: Friction
+    dimension: int
+    priority: int = 0
+    pairs: frozenset[int] = frozenset()
 
     @property
     def touches(self) -> bool:
-        """Whether it meets anything."""
-        return any(contype or conaffinity for contype, conaffinity in self.masks)
+        """Whether it collides with anything."""
+        return bool(self.pairs) or any(contype or conaffinity for contype, conaffinity in self.masks)
 
     def meets(self, other: Rules) -> bool:
-        """Whether a geom of the one meets a geom of the other."""
+        """Whether a geom of the one collides with a geom of the other by their masks."""
         return any(a & d or c & b for a, b in self.masks for c, d in other.masks)
-
-    def friction(self, other: Rules) -> float:
-        """Coefficient between two of them."""
-        return max(self.mu, other.mu) if self.rubs or other.rubs else 0.0
 
 
 @dataclass
@@ -56,19 +62,39 @@ class Contacts:
     rules: dict[str, Rules] = field(default_factory=dict)
     _names: dict[Rules, str] = field(default_factory=dict)
 
+    def __post_init__(self):
+        model = self.model
+        self.pairs: dict[int, list[int]] = {}
+        for k in range(model.npair):
+            for geom in (int(model.pair_geom1[k]), int(model.pair_geom2[k])):
+                self.pairs.setdefault(geom, []).append(k)
+
+    def touches(self, geom: int) -> bool:
+        """Whether a geom collides with anything."""
+        return bool(self.model.geom_contype[geom] or self.model.geom_conaffinity[geom] or geom in self.pairs)
+
+    def paired(self, link_of_body: np.ndarray) -> set[tuple[int, int]]:
+        """Links, smaller first, whose contact a `<pair>` asks for."""
+        model = self.model
+        bodies = np.stack([model.geom_bodyid[model.pair_geom1], model.geom_bodyid[model.pair_geom2]], axis=1)
+        return {(min(pair), max(pair)) for pair in link_of_body[bodies.reshape(-1, 2)].tolist()}
+
     def material(self, name: str, geoms: list[int]) -> str:
         """The material of a body with these geoms, all of which touch, or none."""
         model = self.model
         masks = frozenset((int(model.geom_contype[g]), int(model.geom_conaffinity[g])) for g in geoms)
-        if len(masks) > 1:
-            self.notes.append(f"'{name}': its shapes have different contype and conaffinity; what one meets, all meet")
-        sliding = [float(model.geom_friction[g, 0]) for g in geoms]
-        if len(set(sliding)) > 1:
-            self.notes.append(f"'{name}': its shapes have different friction; {max(sliding):g} is taken")
-        mu = max(sliding, default=0.0)
-        rules = Rules(masks, mu, any(model.geom_condim[g] > 1 for g in geoms))
-        if not rules.touches:
-            rules = Rules(frozenset([(0, 0)]), 0.0, False)
+        pairs = frozenset(k for g in geoms for k in self.pairs.get(g, ()))
+        rules = Rules(frozenset([(0, 0)]), (0.0, 0.0, 0.0), 1, 0, pairs)
+        if rules.touches or masks != rules.masks:
+            if len(masks) > 1 or (pairs and any(g not in self.pairs for g in geoms)):
+                message = "its shapes have different contype, conaffinity or pairs; what one collides with, all do"
+                self.notes.append(f"'{name}': {message}")
+            priority = max((int(model.geom_priority[g]) for g in geoms), default=0)
+            leading = [g for g in geoms if int(model.geom_priority[g]) == priority]
+            friction = tuple(model.geom_friction[leading].max(axis=0).tolist())
+            if len({float(model.geom_friction[g, 0]) for g in geoms}) > 1:
+                self.notes.append(f"'{name}': its shapes have different friction; {friction[0]:g} is taken")
+            rules = Rules(masks, friction, int(model.geom_condim[leading].max()), priority, pairs)
         if rules not in self._names:
             self._names[rules] = self._name(rules)
             self.rules[self._names[rules]] = rules
@@ -77,33 +103,59 @@ class Contacts:
     def _name(self, rules: Rules) -> str:
         if not rules.touches:
             return UNTOUCHED
-        text = f"mu_{rules.mu:g}" if rules.rubs else f"smooth_{rules.mu:g}"
+        text = f"mu_{rules.friction[0]:g}" if rules.dimension > 1 else f"smooth_{rules.friction[0]:g}"
         if rules.masks != frozenset([(1, 1)]):
             text += "".join(f"_{contype}_{conaffinity}" for contype, conaffinity in sorted(rules.masks))
+        text += f"_priority_{rules.priority}" if rules.priority else ""
+        text += "".join(f"_pair_{k}" for k in sorted(rules.pairs))
+        while text in self.rules:
+            text += "_"
         return text
 
     def tables(self) -> tuple[list[dict[str, object]], list[dict[str, object]]]:
         """Keys of materials, and of the pairs that depart from the rule of combination."""
-        materials = [{"name": name, "mu": rules.friction(rules)} for name, rules in self.rules.items()]
+        own = {name: _acting(rules.friction, rules.dimension) for name, rules in self.rules.items()}
+        materials = [
+            {"name": name, "mu": friction[0]} | {key: x for key, x in zip(FRICTION[1:], friction[1:]) if x}
+            for name, friction in own.items()
+        ]
         pairs = []
         for a, b in combinations_with_replacement(self.rules, 2):
             one, two = self.rules[a], self.rules[b]
-            if not one.meets(two):
+            if not (one.meets(two) or one.pairs & two.pairs):
                 pairs.append({"between": (a, b), "enabled": False})
                 continue
-            by_rule = np.sqrt(one.friction(one) * two.friction(two))
-            if abs(one.friction(two) - by_rule) > SAME:
-                pairs.append({"between": (a, b), "mu": one.friction(two)})
+            wanted, by_rule = self._friction(one, two), np.sqrt(np.multiply(own[a], own[b]))
+            keys = {key: x for key, x, y in zip(FRICTION, wanted, by_rule) if abs(x - y) > SAME}
+            if keys:
+                pairs.append({"between": (a, b)} | keys)
         return materials, pairs
+
+    def _friction(self, one: Rules, two: Rules) -> Friction:
+        """Coefficients between two bodies: those of their `<pair>`s, else by priority, else the larger ones."""
+        model = self.model
+        if common := sorted(one.pairs & two.pairs):
+            friction = model.pair_friction[common][:, [0, 2, 3]].max(axis=0)
+            dimension = int(model.pair_dim[common].max())
+        elif one.priority != two.priority:
+            leading = max(one, two, key=lambda rules: rules.priority)
+            friction, dimension = leading.friction, leading.dimension
+        else:
+            friction = np.maximum(one.friction, two.friction)
+            dimension = max(one.dimension, two.dimension)
+        return _acting(friction, dimension)
+
+
+def _acting(friction: Friction | np.ndarray, dimension: int) -> Friction:
+    """The coefficients of friction that act at a contact dimension, 0 for the others."""
+    return tuple(float(x) if dimension >= least else 0.0 for x, least in zip(friction, DIMENSIONS))
 
 
 def tell_contacts(model, notes: list[str]) -> None:
-    """What MuJoCo's contacts have and ours do not."""
+    """Notes on what MuJoCo's contacts have and ours do not."""
     touching = (model.geom_contype != 0) | (model.geom_conaffinity != 0)
     found: Counter[str] = Counter()
-    found["torsional and rolling friction (condim 4 and 6)"] = int((model.geom_condim[touching] > 3).sum())
-    found["margin"] = int((model.geom_margin[touching] != 0.0).sum())
-    found["priority"] = int((model.geom_priority[touching] != 0).sum())
+    found["margin"] = int((model.geom_margin[touching] != 0.0).sum()) + int((model.pair_margin != 0.0).sum())
     for key, name in (("geom_adhesion", "adhesion"), ("geom_surfacevel", "surface velocity")):
         values = getattr(model, key, None)
         if values is not None:
@@ -111,5 +163,3 @@ def tell_contacts(model, notes: list[str]) -> None:
     told = [f"{name} of {count} geoms" for name, count in found.items() if count]
     if told:
         notes.append(f"not followed: {', '.join(told)}")
-    if model.npair:
-        notes.append(f"not followed: {model.npair} contact pairs with rules of their own; the rules of the geoms hold")

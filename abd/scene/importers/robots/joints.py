@@ -10,7 +10,6 @@ from abd.rotations import inverse
 from abd.scene.importers.robots.chains import BALL, HINGE, SLIDE, Axis, Fit, fit, fits
 from abd.scene.importers.robots.compiled import mujoco_module
 from abd.scene.importers.robots.links import STATIC, Link, pose_of, quaternion_of
-from abd.scene.schema.joint_schema import WORLD_NAME
 
 CARRIER = 1e-4
 """Mass and inertia of a carrier over those of the link that it carries."""
@@ -47,9 +46,7 @@ class Joints:
 
     Attributes:
         joints: keys of joints; carriers: keys of bodies between them; filters: names of bodies that do not collide.
-        coordinates: by MuJoCo's number; added: inertia [kg m^2] that rotors add to links, by index;
-        absorbed: links without mass that are part of the joints of others;
-        gimbals: names of balls that became such, by what acts on them.
+        coordinates: by MuJoCo's number; absorbed: links without mass that are part of the joints of others.
     """
 
     model: object
@@ -65,9 +62,7 @@ class Joints:
     carriers: list[dict[str, object]] = field(default_factory=list)
     filters: list[tuple[str, str]] = field(default_factory=list)
     coordinates: dict[int, Coordinate] = field(default_factory=dict)
-    added: dict[int, float] = field(default_factory=dict)
     absorbed: set[int] = field(default_factory=set)
-    gimbals: dict[str, list[str]] = field(default_factory=dict)
 
     def absorb(self, massless: set[str], needed: set[int]) -> None:
         """Make the joints of links without mass part of those of the one link that hangs on them, where that takes fewer.
@@ -113,11 +108,11 @@ class Joints:
         ]
         return carried + self._axes(link), parent, place @ frame
 
-    def add(self, index: int, collide: bool) -> None:
-        """The joints of one link with its parent.
+    def add(self, index: int, collide: bool, paired: set[tuple[int, int]] = frozenset()) -> None:
+        """Add the joints of one link with its parent.
 
         Args:
-            collide: whether links that a joint joins may touch.
+            collide: whether links that a joint joins may touch; paired: links, smaller first, that touch in any case.
         """
         link = self.links[index]
         axes, hangs_on, frame = self._chain(index)
@@ -126,7 +121,7 @@ class Joints:
         parent = self.bodies[hangs_on]
         parts = fits(axes)
         still = hangs_on == STATIC
-        touching = collide or (still and self.collide_static)
+        touching = collide or (still and self.collide_static) or (min(index, hangs_on), max(index, hangs_on)) in paired
         above = self.links[hangs_on]
         pose = above.pose @ frame
         center = above.pose[:3, :3] @ above.center + above.pose[:3, 3]
@@ -135,8 +130,6 @@ class Joints:
             last = k == len(parts) - 1
             child = self.bodies[index] if last else f"{self.bodies[index]}_carrier_{k}"
             self._joint(part, found, parent, child, frame, touching and last and k == 0)
-            if last and still and found.type == "spherical":
-                self._rotor_of_ball(part[0], index)
             if not last:
                 pose, twist = self._moved(part, pose, twist)
                 self._carrier(child, index, found, pose, twist)
@@ -149,14 +142,6 @@ class Joints:
             )
             if not touching and not still:
                 self.filters.append((self.bodies[hangs_on], self.bodies[index]))
-
-    def tell_gimbals(self) -> None:
-        """A note on balls whose springs, dampers or friction act on angles."""
-        for acting, names in self.gimbals.items():
-            told = ", ".join(names[:5]) + (f" and {len(names) - 5} more" if len(names) > 5 else "")
-            self.notes.append(
-                f"ball joints {told} are gimbals: their {acting} act on three angles, the second within a quarter turn"
-            )
 
     def _axes(self, link: Link) -> list[Axis]:
         model, types = self.model, mujoco_module().mjtJoint
@@ -266,7 +251,7 @@ class Joints:
             **found.parameters,
         }
         if part[0].kind == BALL:
-            self._ball(part[0], keys)
+            keys |= self._ball(part[0].number)
         for axis, (coordinate, sign) in zip(part, found.coordinates):
             reference = float(self.model.qpos0[self.model.jnt_qposadr[axis.number]])
             offset = 0.0 if single else reference
@@ -314,37 +299,18 @@ class Joints:
                 self.notes.append(f"joint '{self.names[number]}': the nonlinear part of its {kind} is not followed")
         return keys
 
-    def _ball(self, axis: Axis, keys: dict[str, object]) -> None:
-        """Springs, dampers, friction and rotors of a ball act on the three angles of a gimbal."""
-        model, number = self.model, axis.number
-        dof, name = int(model.jnt_dofadr[number]), self.names[number]
-        acting = {
-            "stiffness": float(model.jnt_stiffness[number]),
-            "damping": float(model.dof_damping[dof]),
-            "friction": float(model.dof_frictionloss[dof]),
+    def _ball(self, number: int) -> dict[str, object]:
+        """Keys of the limit of a ball and of what acts on its rotation."""
+        model, dof = self.model, int(self.model.jnt_dofadr[number])
+        disabled, bits = int(model.opt.disableflags), mujoco_module().mjtDisableBit
+        keys = {
+            "rotary_stiffness": 0.0 if disabled & bits.mjDSBL_SPRING else float(model.jnt_stiffness[number]),
+            "rotary_damping": 0.0 if disabled & bits.mjDSBL_DAMPER else float(model.dof_damping[dof]),
+            "rotary_friction": 0.0 if disabled & bits.mjDSBL_FRICTIONLOSS else float(model.dof_frictionloss[dof]),
+            "rotary_armature": float(model.dof_armature[dof]),
         }
-        acting = {key: value for key, value in acting.items() if value}
-        if self._limited(number):
-            largest = float(model.jnt_range[number, 1])
-            keys["max_rotation"] = (largest,) * 3
-        if not acting:
-            if model.dof_armature[dof] and keys["parent"] != WORLD_NAME:
-                self.notes.append(f"ball joint '{name}': the inertia of its rotor is not followed")
-            return
-        if "max_rotation" in keys:
-            del keys["max_rotation"]
-            self.notes.append(f"ball joint '{name}': its range is not followed beside its {' and '.join(acting)}")
-        keys |= {"type": "gimbal", "axes": "xyz"}
-        if model.dof_armature[dof] and keys["parent"] != WORLD_NAME:
-            acting["armature"] = float(model.dof_armature[dof])
-        keys["coordinate"] = {angle: dict(acting) for angle in ("roll", "pitch", "yaw")}
-        self.gimbals.setdefault(" and ".join(acting), []).append(name)
-
-    def _rotor_of_ball(self, axis: Axis, index: int) -> None:
-        """The rotor of a ball on the world turns as the link does."""
-        armature = float(self.model.dof_armature[int(self.model.jnt_dofadr[axis.number])])
-        if armature:
-            self.added[index] = armature
+        keys = {key: value for key, value in keys.items() if value}
+        return keys | ({"max_rotation": (float(model.jnt_range[number, 1]),) * 3} if self._limited(number) else {})
 
 
 def _joined(names: list[str]) -> str:

@@ -12,10 +12,9 @@ from xml.etree.ElementTree import Element
 from abd.errors import Problem, SceneError
 from abd.scene.importers.robots.assets import Assets
 from abd.scene.importers.robots.xml_tree import Tree, read_tree
+from abd.scene.schema.bounds import most, remedy
 
 MOST_INCLUDES = 200
-MOST_COPIES = 100_000
-"""Copies that <replicate> and <composite> may make, one inside the other."""
 MOST_CELLS = 1_000_000
 """Samples of one height field."""
 UNKNOWN = ("flex", "flexcomp", "extension", "plugin", "model", "attach")
@@ -90,9 +89,9 @@ class Mjcf:
     def _count_copies(self, element: Element, outside: float) -> None:
         if element.tag in ("replicate", "composite"):
             outside *= math.prod(_float(word) for word in element.get("count", "1").split())
-            if not outside <= MOST_COPIES:
-                message = f"<{element.tag}> makes {outside:g} copies; at most {MOST_COPIES} are made"
-                raise SceneError([self.tree.problem(element, message, outside)])
+            if not outside <= most("REPLICAS"):
+                message = f"<{element.tag}> makes {outside:g} copies; at most {most('REPLICAS')} are made"
+                raise SceneError([self.tree.problem(element, message, outside, remedy("REPLICAS"))])
         for child in element:
             self._count_copies(child, outside)
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import re
-from collections import Counter
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -43,7 +41,7 @@ def read_robot(path: Path, options: ImportOptions) -> Robot:
     Raises:
         SceneError: it cannot be read, or is refused.
     """
-    tree = read_tree(path, expanded(path) if path.suffix.lower() == ".xacro" else None)
+    tree = read_tree(path, expanded(path, options.allow_code) if path.suffix.lower() == ".xacro" else None)
     assets = Assets(path, options.assets)
     if tree.root.tag == "robot":
         source = Urdf(tree, assets)
@@ -86,9 +84,8 @@ class Robot:
         notes = [*self.source.notes, *self.compiled.notes]
         is_urdf = isinstance(self.source, Urdf)
         kinds = mujoco.mjtObj
-        names = _names(mujoco, model, kinds.mjOBJ_BODY, "body", {WORLD_NAME})
-        names[0] = WORLD_NAME
-        joint_names = _names(mujoco, model, kinds.mjOBJ_JOINT, "joint", set())
+        names = _names(mujoco, model, kinds.mjOBJ_BODY, "body", set(), notes)
+        joint_names = _names(mujoco, model, kinds.mjOBJ_JOINT, "joint", set(), notes)
         self.start = start_of(mujoco, model, self.options.keyframe, joint_names, self.path, notes, state)
         self.links, of_body = find_links(model, self.start.data, names, notes)
         shapes = ShapeSource(self.compiled)
@@ -111,33 +108,30 @@ class Robot:
         joints.tell_massless(massless)
         bodies = [body for body in bodies if body["name"] not in {self.links[k].name for k in joints.absorbed}]
         collide = bool(int(model.opt.disableflags) & int(mujoco.mjtDisableBit.mjDSBL_FILTERPARENT))
+        paired = contacts.paired(of_body)
         for index in range(1, len(self.links)):
-            joints.add(index, collide)
+            joints.add(index, collide, paired)
             if is_urdf and self.links[index].parent == STATIC and model.body_jntnum[self.links[index].root]:
                 joints.filters += [(static, self.links[index].name) for static in statics]
-        joints.tell_gimbals()
         ties = Ties(
             model,
             self.links,
             of_body,
             link_names,
             joints.coordinates,
-            _names(mujoco, model, kinds.mjOBJ_EQUALITY, "equality", set(joint_names)),
-            _names(mujoco, model, kinds.mjOBJ_TENDON, "tendon", set()),
+            _names(mujoco, model, kinds.mjOBJ_EQUALITY, "equality", set(joint_names), notes),
+            _names(mujoco, model, kinds.mjOBJ_TENDON, "tendon", set(), notes),
             notes,
         )
-        actuators = _names(mujoco, model, kinds.mjOBJ_ACTUATOR, "actuator", set())
+        actuators = _names(mujoco, model, kinds.mjOBJ_ACTUATOR, "actuator", set(), notes)
         self.driving = add_drives(model, self.start.control, actuators, joints.coordinates, notes)
         ties.add_all()
         for coordinate in joints.coordinates.values():
             if coordinate.settings:
                 keys = next(one for one in joints.joints if one["name"] == coordinate.joint)
                 keys.setdefault("coordinate", {})[coordinate.name] = coordinate.settings
-        dynamic = [body for body in bodies if body.get("kind", "dynamic") == "dynamic"]
-        for index, inertia in joints.added.items():
-            body = next(body for body in dynamic if body["name"] == self.links[index].name)
-            body["inertia"] = _rows(self.links[index].inertia + inertia * np.eye(3))
-        pairs = {pair for pair in joints.filters if WORLD_NAME not in pair} | set(self._excluded(of_body))
+        filtered = {pair for pair in joints.filters if WORLD_NAME not in pair} | set(self._excluded(of_body))
+        filtered -= {(self.links[a].name, self.links[b].name)[::order] for a, b in paired for order in (1, -1)}
         if self._no_contact():
             for body in bodies:
                 body["group"] = 0
@@ -145,14 +139,14 @@ class Robot:
         self._tell_options(notes)
         materials, material_pairs = contacts.tables()
         tables = {
-            "name": _plain(model_name(mujoco, model) or self.path.stem),
+            "name": model_name(mujoco, model) or self.path.stem,
             "gravity": self._gravity(),
             "solver": {"dt": float(model.opt.timestep)} if not is_urdf and self.source.timestep else {},
             "output": {"duration": DURATION},
             "material": materials,
             "material_pair": material_pairs,
             "body": bodies + joints.carriers,
-            "contact_filter": [{"bodies": list(pair)} for pair in sorted(pairs)],
+            "contact_filter": [{"bodies": list(pair)} for pair in sorted(filtered)],
             "joint": joints.joints + ties.joints,
             "coupling": ties.couplings,
         }
@@ -180,8 +174,8 @@ class Robot:
             others = [geom for geom in geoms if geom not in planes]
             groups = [[geom] for geom in others] if body == 0 else [others]
             for group in filter(None, groups):
-                kept = self._seen(group)
-                name = names[body] if body else self._free_name(group[0], taken)
+                kept = self._seen(group, contacts)
+                name = names[body] if body else self._free_name(group[0], taken, notes)
                 pose = np.eye(4)
                 pose[:3, :3], pose[:3, 3] = data.xmat[body].reshape(3, 3), data.xpos[body]
                 keys = {
@@ -200,16 +194,14 @@ class Robot:
         """Keys of a link that moves."""
         model = self.compiled.model
         geoms = [geom for geom in range(model.ngeom) if int(model.geom_bodyid[geom]) in link.members]
-        kept = self._seen(geoms)
+        kept = self._seen(geoms, contacts)
         keys: dict[str, object] = {"name": link.name}
         if model.body_mocapid[link.root] >= 0:
             notes.append(f"mocap body '{link.name}' stands still")
             keys["kind"] = "static"
         keys |= self._placed([shapes.collider(geom, link) for geom in kept], link.pose)
         if "kind" in keys:
-            if not kept:
-                return keys | {"mass": 1.0, "inertia": (1.0, 1.0, 1.0)}
-            keys["material"] = contacts.material(link.name, kept)
+            keys |= {"material": contacts.material(link.name, kept)} if kept else {}
             return self._colored(keys, kept)
         keys |= {"mass": link.mass, "inertia": _rows(link.inertia)}
         keys["center_of_mass"] = tuple(link.center.tolist())
@@ -228,27 +220,28 @@ class Robot:
         quaternion = quaternion_of(pose[:3, :3])
         return keys | ({} if quaternion == (1.0, 0.0, 0.0, 0.0) else {"quaternion": quaternion})
 
-    def _seen(self, geoms: list[int]) -> list[int]:
+    def _seen(self, geoms: list[int], contacts: Contacts) -> list[int]:
         """Those that touch others; all, where none does: they are for pictures then."""
-        model = self.compiled.model
-        touching = [geom for geom in geoms if model.geom_contype[geom] or model.geom_conaffinity[geom]]
-        return touching or geoms
+        return [geom for geom in geoms if contacts.touches(geom)] or geoms
 
     def _plane(self, geom: int, contacts: Contacts, taken: set[str], notes: list[str]) -> dict[str, object]:
         data = self.start.data
         normal = data.geom_xmat[geom].reshape(3, 3)[:, 2]
         offset = float(normal @ data.geom_xpos[geom]) + 0.0
-        name = self._free_name(geom, taken)
+        name = self._free_name(geom, taken, notes)
         half_space = {"normal": tuple((normal + 0.0).tolist()), "offset": offset}
         keys = {"name": name, "kind": "static", "half_space": half_space, "material": contacts.material(name, [geom])}
         return self._colored(keys, [geom])
 
-    def _free_name(self, geom: int, taken: set[str]) -> str:
+    def _free_name(self, geom: int, taken: set[str], notes: list[str]) -> str:
         """A name for a geom of the world that no body has."""
         mujoco, model = mujoco_module(), self.compiled.model
-        name = _plain(mujoco.mj_id2name(model, mujoco.mjtObj.mjOBJ_GEOM, geom) or f"world_{geom}")
+        name = _plain(mujoco.mj_id2name(model, mujoco.mjtObj.mjOBJ_GEOM, geom) or "") or f"world_{geom}"
+        given = name
         while name in taken:
             name += "_"
+        if name != given:
+            notes.append(f"geom '{given}' of the world is called '{name}'")
         taken.add(name)
         return name
 
@@ -312,8 +305,8 @@ def model_name(mujoco, model) -> str:
     return "" if name == "MuJoCo Model" else name
 
 
-def _names(mujoco, model, kind, default: str, taken: set[str]) -> list[str]:
-    """Unique names of all objects of a kind, fit for a scene; `taken` are others that are not to be used."""
+def _names(mujoco, model, kind, default: str, taken: set[str], notes: list[str]) -> list[str]:
+    """Unique names of all objects of a kind, those of the file where a scene can have them; `taken` are not to be used."""
     count = {
         mujoco.mjtObj.mjOBJ_BODY: model.nbody,
         mujoco.mjtObj.mjOBJ_JOINT: model.njnt,
@@ -321,20 +314,23 @@ def _names(mujoco, model, kind, default: str, taken: set[str]) -> list[str]:
         mujoco.mjtObj.mjOBJ_TENDON: model.ntendon,
         mujoco.mjtObj.mjOBJ_ACTUATOR: model.nu,
     }[kind]
-    wanted = [_plain(mujoco.mj_id2name(model, kind, k) or f"{default}_{k}") for k in range(count)]
-    often, used, out = Counter(wanted), set(taken), []
-    for name in wanted:
-        one, number = name, 1
-        while one in used or (one != name and one in often):
-            one, number = f"{name}_{number}", number + 1
+    given = [mujoco.mj_id2name(model, kind, k) or "" for k in range(count)]
+    used, out = taken | set(given), []
+    for k, name in enumerate(given):
+        stem = _plain(name) or f"{default}_{k}"
+        one, number = stem, 1
+        while one in used and (one != name or one in taken):
+            one, number = f"{stem}_{number}", number + 1
+        if name and one != name:
+            notes.append(f"{default} {name!r} is called '{one}'")
         used.add(one)
         out.append(one)
     return out
 
 
 def _plain(name: str) -> str:
-    """A name without what names of a scene must not have."""
-    return re.sub(r"[/.]", "_", name).strip() or "unnamed"
+    """A name without what names of a scene cannot have: spaces at the ends and control characters."""
+    return "".join(letter if letter.isprintable() else "_" for letter in name.strip())
 
 
 def _rows(matrix: np.ndarray) -> tuple:

@@ -9,6 +9,7 @@ from xml.etree.ElementTree import Element, SubElement
 
 from abd.errors import Problem, SceneError
 from abd.scene.importers.robots.assets import Assets
+from abd.scene.importers.robots.compiled import ignored_range
 from abd.scene.importers.robots.xml_tree import Tree
 from abd.scene.schema.suggestions import did_you_mean
 
@@ -179,6 +180,11 @@ class Urdf:
             if not math.isfinite(_number(limit.get("effort"), 0.0)):
                 del limit.attrib["effort"]
             ends = [_number(limit.get(key), 0.0) for key in ("lower", "upper")]
+            if any(map(math.isnan, ends)):
+                given = [limit.get("lower"), limit.get("upper")]
+                self._wrong(limit, f"joint '{name}': the ends of its range must be numbers", given)
+            elif ends[0] > ends[1] and joint.get("type") != "continuous":
+                self.notes.append(f"joint '{name}': {ignored_range('range', *ends)}")
             if not all(map(math.isfinite, ends)):
                 joint.remove(limit)
                 if any(map(math.isfinite, ends)):

@@ -20,6 +20,7 @@ from abd.scene.importers.usd.instancers import place_instances
 from abd.scene.importers.usd.materials import Materials, color_of
 from abd.scene.importers.usd.shapes import KINDS, collider, rotation_of
 from abd.scene.importers.usd.stage import Stage, modules
+from abd.scene.schema.joint_schema import WORLD_NAME
 
 WATER = 1000.0
 """Density [kg/m^3] where nobody gives one."""
@@ -51,7 +52,7 @@ class Bodies:
         self.by_path: dict[str, Body] = {}
         self.of_collider: dict[str, Body] = {}
         self.prototypes: set[str] = set()
-        self._names: set[str] = set()
+        self._names = {WORLD_NAME}
         for one in stage.of("RigidBody"):
             self._add_rigid(one)
         for kind in KINDS:
@@ -130,17 +131,27 @@ class Bodies:
             return
         body = self.by_path.get(str(one.rigidBody))
         if body is None:
+            # a collider by itself is its own body, or part of a disabled one: the description places it in neither
             place = self._world_place(path)
-            body = Body(self.free_name(path), path, place, dynamic=False, keys={"kind": "static"})
-            # a collider by itself is its own body, whatever its description places it in
+            body = self._disabled_above(path)
+            if body is None:
+                body = Body(self.free_name(path), path, place, dynamic=False, keys={"kind": "static"})
+                self.all.append(body)
             local = pose(rotation_of(one.localRot), np.array(one.localPos, dtype=float) * stage.length)
-            shape.place = np.linalg.inv(local) @ shape.place
-            self.all.append(body)
+            shape.place = np.linalg.inv(body.pose) @ place @ np.linalg.inv(local) @ shape.place
         elif shape.plane:
             stage.notes.append(f"plane {path} belongs to a rigid body, and is left out: half-spaces do not move")
             return
         self.of_collider[path] = body
         body.colliders.append(shape)
+
+    def _disabled_above(self, path: str) -> Body | None:
+        """The disabled rigid body that a prim is, or is below: UsdPhysics' parser attributes no collider to it."""
+        while path:
+            if path in self.by_path and self.by_path[path].keys.get("kind") == "static":
+                return self.by_path[path]
+            path = path.rpartition("/")[0]
+        return None
 
     def _world_place(self, path: str) -> np.ndarray:
         """(4, 4) pose of a prim without its scale [m]."""
@@ -257,15 +268,7 @@ class Bodies:
 
     def free_name(self, path: str) -> str:
         """A name for a prim that nobody has: its own, or its path where that is taken."""
-        parts = path.strip("/").split("/")
-        for count in range(1, len(parts) + 1):
-            name = "_".join(parts[-count:])
-            if name not in self._names and name != "world":
-                break
-        while name in self._names or name == "world":
-            name += "_"
-        self._names.add(name)
-        return name
+        return self.stage.free_name(path, self._names)
 
 
 def _mass_api(UsdPhysics, stage: Stage, path: str) -> dict:

@@ -49,7 +49,7 @@ class _Joints:
             return
         parent, child, D, C, sign = ends
         self.sign, self.path = sign, path
-        table = {"name": self._name(path), "parent": parent, "child": child, "enforcement": ENFORCEMENT}
+        table = {"name": stage.free_name(path, self._names), "parent": parent, "child": child, "enforcement": ENFORCEMENT}
         table |= {"collide": True} if one.collisionEnabled else {}
         for key, value, unit in (
             ("break_force", one.breakForce, stage.mass * stage.length),
@@ -85,6 +85,8 @@ class _Joints:
                 stage.notes.append(f"joint {path} joins the prototype {body} of a point instancer, and is left out")
                 return None
             known = bodies.by_path.get(str(body))
+            if known is None and (known := bodies.by_path.get(str(target))) is not None:
+                place = np.linalg.inv(known.pose) @ place  # the parser takes a disabled body for the world
             if known is None and str(target) and not stage.prim(target):
                 stage.problem(f"there is no body {target}", path, str(target), "mend the relationship")
                 return None
@@ -274,15 +276,6 @@ class _Joints:
                 }
             )
         return out
-
-    def _name(self, path: str) -> str:
-        parts = path.strip("/").split("/")
-        for count in range(1, len(parts) + 1):
-            name = "_".join(parts[-count:])
-            if name not in self._names:
-                break
-        self._names.add(name)
-        return name
 
 
 def _locked(limit) -> bool:

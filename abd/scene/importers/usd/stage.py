@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 
 import numpy as np
@@ -59,6 +60,24 @@ class Stage:
     def prim(self, path):
         """A prim by its path."""
         return self.usd.GetPrimAtPath(path)
+
+    def free_name(self, path: str, used: set[str]) -> str:
+        """A name for a prim that is not among the used ones: its own, or the end of its path, with a note."""
+        parts = path.strip("/").split("/")
+        longer = ("_".join(parts[-k:]) for k in range(2, len(parts) + 1))
+        names = (parts[-1], *(name for name in longer if name not in self._own_names))
+        name = next((name for name in names if name not in used), "_".join(parts))
+        while name in used:
+            name += "_"
+        if name != parts[-1]:
+            self.notes.append(f"{path} is called '{name}'")
+        used.add(name)
+        return name
+
+    @cached_property
+    def _own_names(self) -> set[str]:
+        """Names of all prims that UsdPhysics finds."""
+        return {str(one.primPath).rpartition("/")[2] for one in self.of(*self.found)}
 
     def newton(self, prim, name: str, default=None):
         """An attribute ``newton:name`` where it is given, of a kind known to this importer."""

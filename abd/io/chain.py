@@ -1,0 +1,80 @@
+"""A hash chained over the constants and frames of a trajectory, so that a change of any of them is found.
+
+Frames are written in blocks; ``/chain/hash`` (B, 32) of block b is the SHA-256 of the hash before it, of the values of all its
+frames in the order of their names, and of their number, ``/chain/frames`` (B,) in all. The first hash is that of the constants;
+``@chain`` is that of the last block that counts.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Iterator
+
+import h5py
+import numpy as np
+
+from abd.io.ragged import Ragged
+
+COUNTERS = ("frames", "chain")
+"""Attributes of the file that change with the frames."""
+GROUPS = ("chain", "checkpoint", "certificate")
+"""Groups of the file that are no constants."""
+
+
+def seed(file: h5py.File) -> bytes:
+    """Hash of all that does not change: attributes, and datasets that do not grow."""
+    digest = hashlib.sha256()
+    _update(digest, file, "")
+
+    def visit(name: str, item) -> None:
+        if name.partition("/")[0] not in GROUPS:
+            _update(digest, item, name)
+
+    file.visititems(visit)
+    return digest.digest()
+
+
+def block_hash(before: bytes, block: dict[str, np.ndarray | Ragged], frames: int) -> bytes:
+    """Hash of a block of frames, after which there are `frames`."""
+    digest = hashlib.sha256(before)
+    for name in sorted(block):
+        values = block[name]
+        for part in [values.counts, *values.columns.values()] if isinstance(values, Ragged) else [values]:
+            digest.update(np.ascontiguousarray(part))
+    digest.update(frames.to_bytes(8, "little"))
+    return digest.digest()
+
+
+def hashes(file: h5py.File, frames: int, values: Callable[[int, int], dict]) -> Iterator[tuple[int, int, bytes, bytes]]:
+    """First frame and end of every block of the first frames, its hash, and that which is stored.
+
+    Blocks beyond them, whose frames never counted, are not read: a killed process may have left them unfinished.
+
+    Args:
+        values: (start, end) -> values of these frames.
+    """
+    last, start, block = seed(file), 0, 0
+    ends, stored = file["chain/frames"], file["chain/hash"]
+    while start < frames:
+        end = int(ends[block])
+        last = block_hash(last, values(start, end), end) if start < end <= frames else b""
+        yield start, end, last, stored[block].tobytes()
+        start, block = end, block + 1
+
+
+def _update(digest, item, name: str) -> None:
+    digest.update(name.encode())
+    for key in sorted(item.attrs):
+        if name or key not in COUNTERS:
+            digest.update(key.encode())
+            digest.update(_plain(item.attrs[key]))
+    if isinstance(item, h5py.Dataset) and None not in item.maxshape:
+        digest.update(_plain(item[()]))
+
+
+def _plain(value) -> bytes:
+    """A value as bytes that depend on nothing else."""
+    array = np.asarray(value)
+    if array.dtype.kind in "OSU":
+        return repr([one.decode() if isinstance(one, bytes) else str(one) for one in array.ravel().tolist()]).encode()
+    return f"{array.dtype.str}{array.shape}".encode() + array.tobytes()

@@ -1,0 +1,79 @@
+"""Where the triangles of a mesh end, and which of its parts lie in one another."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from abd.certificate.exact import winding_numbers
+from abd.scene.geometry.mass import enclosed_volume
+from abd.scene.geometry.mesh_files import weld_equal_vertices
+
+WAVES = 8
+"""Plane waves that are integrated along the open edges."""
+SAME = 1e-6
+"""Integral along open edges that cancel, over their length: vertices of one place may differ by that part of the size."""
+SAMPLES = 100
+"""Points of one part that are looked for in another."""
+MOST_TRIANGLES = 200_000
+"""Triangles up to which parts are compared."""
+
+
+def open_sides(vertices: np.ndarray, triangles: np.ndarray) -> np.ndarray:
+    """(k, 2) directed sides that no side of another triangle goes back along, after welding equal vertices."""
+    corners = weld_equal_vertices(vertices)[1][triangles].astype(np.int64)
+    start, end = corners.T.reshape(-1), np.roll(corners, -1, axis=1).T.reshape(-1)
+    _, edge = np.unique(np.minimum(start, end) * len(vertices) + np.maximum(start, end), return_inverse=True)
+    forward = np.where(start < end, 1, -1)
+    excess = np.bincount(edge.reshape(-1), weights=forward)[edge.reshape(-1)]
+    sides = np.stack([triangles.T.reshape(-1), np.roll(triangles, -1, axis=1).T.reshape(-1)], axis=1)
+    return sides[(excess * forward > 0) & (start != end)]
+
+
+def cancel(vertices: np.ndarray, sides: np.ndarray) -> bool:
+    """Whether directed sides (k, 2) cancel in space, as those along T-junctions do and those of vertices that differ by
+    rounding: then they bound nothing, and the triangles enclose a volume.
+
+    The integral of plane waves along them vanishes: ``d (exp(i w.b) - exp(i w.a)) / (i w.d)``, d = b - a.
+    """
+    if not len(sides):
+        return True
+    a, b = vertices[sides[:, 0]], vertices[sides[:, 1]]
+    middle, size = vertices.mean(axis=0), np.ptp(vertices, axis=0).max()
+    waves = np.random.default_rng(0).normal(size=(WAVES, 3)) * 5.0 / size
+    d, half = b - a, 0.5 * (b - a) @ waves.T
+    wave = np.exp(1j * (0.5 * (a + b) - middle) @ waves.T) * np.sinc(half / np.pi)
+    return bool(np.abs(np.einsum("kw,ki->wi", wave, d)).max() <= SAME * np.linalg.norm(d, axis=1).sum())
+
+
+def told(vertices: np.ndarray, sides: np.ndarray) -> str:
+    """How many open edges there are, and where the first is."""
+    if not len(sides):
+        return "no open edges"
+    x, y, z = vertices[sides[0]].mean(axis=0)
+    return f"{len(sides)} open edges, one of them at ({x:.6g}, {y:.6g}, {z:.6g})"
+
+
+def nested_parts(vertices: np.ndarray, triangles: np.ndarray, label: np.ndarray) -> int:
+    """Number of the parts of a closed surface that reach into another one which faces the same way: both volumes count.
+
+    Args:
+        label: (v,) part of every vertex.
+    """
+    parts = label[triangles[:, 0]]
+    count = int(parts.max()) + 1
+    if not 1 < count <= SAMPLES or len(triangles) > MOST_TRIANGLES:
+        return 0
+    own = [triangles[parts == k] for k in range(count)]
+    boxes = [(vertices[one].min(axis=(0, 1)), vertices[one].max(axis=(0, 1))) for one in own]
+    signs = [np.sign(enclosed_volume(vertices, one)) for one in own]
+    found = set()
+    for k in range(count):
+        corners = vertices[own[k]]
+        points = np.concatenate([corners.mean(axis=1), 0.5 * (corners[:, 0] + corners[:, 1]), corners[:, 0]])
+        points = points[:: max(1, len(points) // SAMPLES)]
+        for other in range(count):
+            (low, high), same = boxes[other], signs[k] == signs[other]
+            near = points[((points > low) & (points < high)).all(axis=1)]
+            if other != k and same and len(near) and (np.abs(winding_numbers(near, vertices[own[other]])) > 0.5).any():
+                found.add(k)
+    return len(found)

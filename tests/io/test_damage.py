@@ -1,0 +1,210 @@
+"""Full disks leave files that can be read and resumed; files that are not as they were written are refused in one line."""
+
+from __future__ import annotations
+
+import resource
+import shutil
+import subprocess
+import sys
+
+import h5py
+import numpy as np
+import pytest
+
+import abd
+from abd.cli import main
+from abd.io.checkpoint import CheckpointError
+from abd.io.trajectory import Trajectory, TrajectoryError
+
+STEPS = 12
+
+
+@pytest.fixture(scope="module")
+def scene(tmp_path_factory):
+    """Four boxes on a floor, a joint and a sensor; contacts are written."""
+    scene = abd.Scene(output={"contacts": True})
+    scene.add_body("floor", half_space={})
+    for k in range(4):
+        scene.add_body(f"box{k}", box=(0.1, 0.1, 0.1), position=(0.2 * k, 0, 0.051))
+    scene.add_hinge("hinge", "box0", "box1", anchor=(0.1, 0, 0.1), axis=(0, 1, 0))
+    path = tmp_path_factory.mktemp("scene") / "scene.toml"
+    scene.save(path)
+    return path
+
+
+@pytest.fixture(scope="module")
+def whole(scene, tmp_path_factory):
+    """The directory of a complete run."""
+    run = tmp_path_factory.mktemp("runs") / "run"
+    assert main(["run", str(scene), "--device", "numpy", "--steps", str(STEPS), "--out", str(run), "--quiet"]) == 0
+    return run
+
+
+def limited(command: list[str], most: int) -> subprocess.CompletedProcess:
+    """The command where no file may have more than so many bytes."""
+
+    def limit():
+        resource.setrlimit(resource.RLIMIT_FSIZE, (most, most))
+
+    return subprocess.run([sys.executable, "-m", "abd.cli", *command], preexec_fn=limit, capture_output=True, text=True)
+
+
+@pytest.mark.parametrize("percent", [2, 40, 100, 120, 150])
+def test_a_full_disk_ends_a_run_in_one_line(percent, scene, whole, tmp_path):
+    run = tmp_path / "run"
+    command = ["run", str(scene), "--device", "numpy", "--out", str(run), "--quiet", "--steps", str(20 * STEPS)]
+    size = (whole / "trajectory.h5").stat().st_size
+    done = limited(command, percent * size // 100)
+    assert done.returncode == 1 and len(done.stderr.splitlines()) == 1 and "do not fit" in done.stderr, done.stderr
+    if not (run / "trajectory.h5").exists():
+        assert not list(run.glob("*"))  # not even the first frame had space
+        return
+    with Trajectory(run) as trajectory:
+        trajectory.verify()
+        kept = len(trajectory)
+        before = trajectory.series("/bodies/transform")
+    assert main([*command, "--resume"]) == 0
+    with Trajectory(run) as trajectory, Trajectory(whole) as other:
+        assert len(trajectory) == 20 * STEPS + 1
+        np.testing.assert_array_equal(trajectory.series("/bodies/transform")[:kept], before)
+        np.testing.assert_array_equal(trajectory.series("/bodies/transform")[: STEPS + 1], other.series("/bodies/transform"))
+
+
+def swap(file):
+    frames = file["bodies/transform"][...]
+    file["bodies/transform"][3], file["bodies/transform"][5] = frames[5], frames[3]
+
+
+def move(file):
+    file["bodies/transform"][4, 1, 0, 3] += 0.01
+
+
+def still(file):
+    file["bodies/velocity"][...] = 0.0
+
+
+def lower(file):
+    file.attrs.modify("frames", 9)
+
+
+def later(file):
+    file["time"][-1] += 1e-9
+
+
+def heavier(file):
+    file["bodies/mass"][1] *= 2.0
+
+
+def mesh(file):
+    file["meshes/0/vertices"][0, 0] += 1e-3
+
+
+def loosen(file):
+    file["joints/hinge"].attrs.modify("collide", True)
+
+
+def contact(file):
+    file["contacts/force"][0] *= 2.0
+
+
+def shorten(file):
+    file["bodies/transform"].resize(5, axis=0)
+
+
+def remove(file):
+    del file["bodies/velocity"]
+
+
+def rename(file):
+    file["bodies/name"][0] = b"\xff\xfe"
+
+
+def nothing(file):
+    file.attrs.modify("frames", 10**6)
+
+
+def flat(file):
+    file["bodies/transform"][...] = np.nan
+
+
+@pytest.mark.parametrize(
+    "change",
+    [swap, move, still, lower, later, heavier, mesh, loosen, contact, shorten, remove, rename, nothing, flat],
+    ids=lambda one: one.__name__,
+)
+def test_what_is_not_as_it_was_written_is_refused(change, scene, whole, tmp_path, capsys):
+    run = tmp_path / "run"
+    shutil.copytree(whole, run)
+    with h5py.File(run / "trajectory.h5", "r+") as file:
+        change(file)
+    more = ["run", str(scene), "--device", "numpy", "--steps", "20", "--out", str(run), "--resume", "--quiet"]
+    for command in (["certify", str(run)], ["plot", str(run), "--out", str(tmp_path)], more):
+        capsys.readouterr()
+        assert main(command) == 2, command
+        said = capsys.readouterr().err
+        assert len(said.splitlines()) == 1 and "trajectory.h5" in said and "damaged" in said
+
+
+def test_certificates_do_not_count_as_changes(whole, tmp_path):
+    run = tmp_path / "run"
+    shutil.copytree(whole, run)
+    from abd.commands.certify import certify_run
+
+    for _ in range(2):
+        assert certify_run(run, machine=False, quiet=True) == 0
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_random_damage_is_told_or_does_no_harm(seed, whole, tmp_path):
+    """In a process of its own: HDF5 itself may not survive."""
+    run = tmp_path / "run"
+    shutil.copytree(whole, run)
+    data = bytearray((run / "trajectory.h5").read_bytes())
+    rng = np.random.default_rng(seed)
+    for _ in range(1 + 20 * seed):
+        data[rng.integers(100, len(data))] ^= 1 << int(rng.integers(8))
+    (run / "trajectory.h5").write_bytes(data)
+    for command in (["certify", str(run)], ["export", str(run), "--to", "obj", "--out", str(tmp_path / "out")]):
+        done = subprocess.run([sys.executable, "-m", "abd.cli", *command], capture_output=True, text=True)
+        assert "Traceback" not in done.stderr, done.stderr
+
+
+def test_the_error_names_file_and_dataset(whole, tmp_path):
+    shutil.copytree(whole, tmp_path / "run")
+    with h5py.File(tmp_path / "run" / "trajectory.h5", "r+") as file:
+        del file["bodies/kind"]
+    with pytest.raises(TrajectoryError, match=r"trajectory\.h5.*kind"):
+        Trajectory(tmp_path / "run")
+
+
+def _short(saved):
+    for name in ("q", "qd", "previous_q", "previous_qd"):
+        saved[name] = saved[name][:-1]
+
+
+CHECKPOINTS = {
+    "a body short": _short,
+    "not finite": lambda saved: saved["previous_qd"].__setitem__((0, 0), np.nan),
+    "infinite": lambda saved: saved["q"].__setitem__((0, 0), np.inf),
+    "in single precision of two rows": lambda saved: saved.update(qd=saved["qd"].reshape(-1, 6)),
+    "without velocities": lambda saved: saved.pop("qd"),
+    "before the start": lambda saved: saved.update(time=-1.0),
+    "at no time": lambda saved: saved.update(time=float("nan")),
+    "of text": lambda saved: saved.update(q="q"),
+    "coordinates that are not finite": lambda saved: saved["coordinates"].fill(np.nan),
+    "memory of a body short": lambda saved: saved["extra"].update(forces=saved["extra"]["forces"][:-12]),
+    "memory that is not finite": lambda saved: saved["extra"]["joint_history"].fill(np.nan),
+    "loads of a body short": lambda saved: saved["loads"].update(force=saved["loads"]["force"][:-3]),
+}
+
+
+@pytest.mark.parametrize("device", ["numpy", "cpu"])
+@pytest.mark.parametrize("name", CHECKPOINTS)
+def test_checkpoints_that_no_run_wrote_are_refused(name, device, scene):
+    simulation = abd.Simulation(abd.load(scene), device=device)
+    simulation.joints["hinge"].coordinate().set_range(-1.0, 1.0)
+    simulation.run(steps=2)
+    saved = simulation.checkpoint()
+    CHECKPOINTS[name](saved)
+    with pytest.raises(CheckpointError, match="does not fit this scene, or is damaged"):
+        simulation.restore(saved)

@@ -1,0 +1,133 @@
+"""Springs, dampers, friction and rotors of ball joints act on the relative rotation and angular velocity: closed forms."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy.spatial.transform import Rotation
+
+import abd
+from abd.joints.coordinates.transform import twist_gradient
+from abd.joints.measures.measures import value_at
+from abd.joints.pieces.turning import rotation_vector
+
+STEPS = [0.01, 0.002, 0.0005]
+INERTIA, AXIS = 0.02, np.array([2.0, -3.0, 6.0]) / 7.0
+
+
+def ball(dt: float, start: np.ndarray, spin: np.ndarray, carried: bool = False, **keys) -> abd.Simulation:
+    """A body of equal inertias that turns about its centre, by a rotation vector `start` away from the joint's frame; `carried`:
+    on a second one ten times as heavy."""
+    scene = abd.Scene(gravity=(0, 0, 0))
+    scene.solver.dt = dt
+    x, y, z, w = Rotation.from_rotvec(start).as_quat()
+    matter = {"proxy": True, "mass": 1.0}
+    scene.add_body("body", **matter, inertia=(INERTIA,) * 3, quaternion=(w, x, y, z), angular_velocity=spin)
+    if carried:
+        scene.add_body("base", **matter, inertia=(10.0 * INERTIA,) * 3)
+    frames = {"parent_frame": {}, "child_frame": {}}
+    scene.add_joint("spherical", "ball", "base" if carried else abd.WORLD, "body", enforcement="exact", **frames, **keys)
+    return abd.Simulation(scene, device="cpu")
+
+
+def spin_of(simulation: abd.Simulation, name: str = "body") -> np.ndarray:
+    return simulation.bodies[name].angular_velocity
+
+
+@pytest.mark.parametrize("dt", STEPS)
+@pytest.mark.parametrize("speed", [0.5, 8.0])
+@pytest.mark.parametrize("damping", [1e-6, 0.02, 0.2])
+def test_damping_slows_a_ball_exponentially(damping, speed, dt):
+    simulation = ball(dt, 2.5 * AXIS, speed * AXIS, rotary_damping=damping)
+    simulation.run(duration=0.5)
+    rate = damping / INERTIA
+    right = speed * np.exp(-0.5 * rate) * AXIS
+    assert np.linalg.norm(spin_of(simulation) - right) < speed * (0.5 * (rate * dt) ** 2 + 0.5 * (speed * dt) ** 2 + 1e-6)
+
+
+@pytest.mark.parametrize("dt", STEPS)
+def test_damping_acts_on_the_relative_velocity(dt):
+    """Of two bodies the sum of the angular momenta stays, the difference of the velocities decays."""
+    simulation = ball(dt, 0.4 * AXIS, (0.0, 3.0, 0.0), carried=True, rotary_damping=0.04)
+    simulation.run(duration=0.5)
+    apart = 3.0 * np.exp(-0.5 * 0.04 * (1.0 / INERTIA + 0.1 / INERTIA))
+    body, base = spin_of(simulation), spin_of(simulation, "base")
+    assert body + 10.0 * base == pytest.approx([0.0, 3.0, 0.0], abs=1e-6)
+    assert body - base == pytest.approx([0.0, apart, 0.0], abs=3.0 * ((2.2 * dt) ** 2 + (3.0 * dt) ** 2) + 1e-6)
+
+
+@pytest.mark.parametrize("dt", STEPS)
+@pytest.mark.parametrize("angle", [0.0, 1e-8, 0.3, 1.5, 3.0])
+def test_stiffness_swings_a_ball_as_a_torsion_pendulum(angle, dt):
+    """Whatever the angle; from none it is set going by its velocity."""
+    stiffness, speed = 0.5, 2.0 if angle < 1e-3 else 0.0
+    simulation = ball(dt, angle * AXIS, speed * AXIS, rotary_stiffness=stiffness)
+    simulation.run(duration=0.6)
+    frequency = np.sqrt(stiffness / INERTIA)
+    right = angle * np.cos(frequency * 0.6) + speed / frequency * np.sin(frequency * 0.6)
+    found = Rotation.from_matrix(simulation.bodies["body"].transform[:3, :3]).as_rotvec()
+    scale = max(angle, speed / frequency)
+    assert found == pytest.approx(right * AXIS, abs=scale * (3.0 * (frequency * dt) ** 2 + 1e-5))
+
+
+@pytest.mark.parametrize("dt", STEPS)
+@pytest.mark.parametrize("axis", np.eye(3))
+def test_friction_slows_a_ball_evenly_and_holds_it(axis, dt):
+    friction, speed = 0.04, 0.7
+    simulation = ball(dt, 0.0 * AXIS, speed * axis, rotary_friction=friction)
+    simulation.run(duration=0.2)
+    assert spin_of(simulation) == pytest.approx((speed - 0.2 * friction / INERTIA) * axis, abs=2.0 * dt * friction / INERTIA)
+    simulation.run(duration=0.3)
+    assert np.linalg.norm(spin_of(simulation)) < 5e-3
+    simulation.bodies["body"].apply_torque(0.9 * friction * axis)
+    simulation.run(duration=0.1)
+    assert np.linalg.norm(spin_of(simulation)) < 5e-3
+
+
+@pytest.mark.parametrize("dt", STEPS)
+@pytest.mark.parametrize("carried", [False, True])
+def test_a_rotor_adds_its_inertia(carried, dt):
+    simulation = ball(dt, 0.5 * AXIS, np.zeros(3), carried, rotary_armature=0.03)
+    simulation.bodies["body"].apply_torque(0.1 * AXIS)
+    simulation.run(duration=0.2)
+    inverse = np.linalg.inv([[INERTIA + 0.03, -0.03], [-0.03, 10.0 * INERTIA + 0.03]]) if carried else None
+    rate = 0.1 * inverse[0, 0] if carried else 0.1 / (INERTIA + 0.03)
+    assert spin_of(simulation) == pytest.approx(0.2 * rate * AXIS, rel=5e-3)
+
+
+@pytest.mark.parametrize("dt", STEPS)
+@pytest.mark.parametrize("largest", [0.5, 5.0, 90.0])
+def test_a_ball_keeps_within_its_range(largest, dt):
+    simulation = ball(dt, 0.0 * AXIS, 5.0 * AXIS, max_rotation_deg=(largest,) * 3, rotary_damping=0.05)
+    for _ in range(round(0.3 / dt)):
+        simulation.step()
+        turned = Rotation.from_matrix(simulation.bodies["body"].transform[:3, :3]).magnitude()
+        assert np.degrees(turned) <= largest
+
+
+@pytest.mark.parametrize("keys", [{"rotary_damping": 0.01}, {"rotary_stiffness": 0.4, "rotary_damping": 0.01}])
+def test_a_ball_turns_freely_beyond_any_angle(keys):
+    """Turning about changing axes leaves every set of three angles somewhere; nothing happens there."""
+    scene = abd.Scene()
+    scene.add_body("bar", box=(0.3, 0.06, 0.04), position=(0.15, 0, 0), mass=0.5, angular_velocity=(7.0, -12.0, 3.0))
+    scene.add_joint("spherical", "ball", abd.WORLD, "bar", anchor=(0, 0, 0), enforcement="exact", **keys)
+    simulation = abd.Simulation(scene, device="cpu")
+    reports = []
+    simulation.run(duration=2.0, on_step=reports.append)
+    assert all(report.converged for report in reports)
+
+
+@pytest.mark.parametrize("angle", [0.0, 1e-14, 1e-9, 1e-4, 0.03, 0.032, 0.5, 1.57, 2.0, 3.1, np.pi - 1e-7])
+def test_the_rotation_vector_is_that_of_the_pose(angle):
+    """And so is its change with a small turn, on both sides of where a series takes over."""
+    T = np.eye(4)
+    T[:3, :3] = Rotation.from_rotvec(angle * AXIS).as_matrix()
+    measures = [rotation_vector(k) for k in range(3)]
+    assert value_at(measures, T) == pytest.approx(angle * AXIS, abs=1e-8)
+    if angle < 3.0:
+        half = 0.5 * angle
+        along, across = np.outer(AXIS, AXIS), np.eye(3) - np.outer(AXIS, AXIS)
+        turn = half * np.cross(np.eye(3), AXIS).T
+        right = along + (half / np.tan(half) if angle else 1.0) * across
+        found = twist_gradient(measures, T)[:, 3:]
+        assert min(np.abs(found - (right + sign * turn)).max() for sign in (1.0, -1.0)) < 1e-8
