@@ -34,14 +34,18 @@ def without_progress():
         _shown = before
 
 
-def load_modules(device: wp.Device, modules: Sequence[wp.Module], threads: int) -> int:
-    """Load Warp modules on a device, several at a time, the longest first; returns the number of those with kernels."""
+def load_modules(device: wp.Device, modules: Sequence[wp.Module], threads: int, block: int | None = None) -> int:
+    """Load Warp modules on a device, several at a time, the longest first; returns the number of those with kernels.
+
+    Args:
+        block: threads of a block on CUDA, by default Warp's.
+    """
     modules = sorted((one for one in modules if one.kernels), key=_source_length, reverse=True)
     if not modules:
         return 0
     progress = _Progress(len(modules))
     with ThreadPoolExecutor(max_workers=max(1, threads)) as pool:
-        work = {pool.submit(wp.force_load, device, [module], max_workers=0): module for module in modules}
+        work = {pool.submit(wp.force_load, device, [module], block_dim=block, max_workers=0): module for module in modules}
         try:
             for done in _completed(work, progress):
                 done.result()
