@@ -1,4 +1,4 @@
-"""Libraries that only some commands need: there, or one line that says how they come."""
+"""Import libraries that only some commands need; a missing one is an error with the command that installs it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Sphinx's configuration. Before it reads the pages it writes those that follow from the code into _generated."""
+"""Configuration of Sphinx. Writes the pages that are generated from the code into _generated first."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ autodoc_default_options = {"members": True, "exclude-members": "__init__, __new_
 napoleon_numpy_docstring = False
 napoleon_use_ivar = True
 
-# Names of attributes, such as `force`, are those of several classes; Sphinx would link each to one of them.
+# Several classes have attributes of the same name, such as `force`; Sphinx cannot decide which one to link.
 suppress_warnings = ["ref.python"]
 
 html_theme = "pydata_sphinx_theme"
@@ -39,17 +39,18 @@ html_theme_options = {
     "navigation_with_keys": False,
     "secondary_sidebar_items": ["page-toc"],
     "show_toc_level": 2,
+    "show_nav_level": 2,
 }
 html_show_sourcelink = False
 
 
 def scene_keys() -> str:
-    """Every key of a scene file, as `abd schema` tells them."""
+    """Page of all keys of a scene file, the output of `abd schema`."""
     return schema_markdown()
 
 
 def commands() -> str:
-    """What every command says of itself with `--help`."""
+    """Page of the `--help` output of all commands."""
     os.environ["COLUMNS"] = "100"
     parser = _parser()
     (sub,) = (action for action in parser._actions if isinstance(action, argparse._SubParsersAction))
@@ -62,7 +63,7 @@ PAGES = {"scene_keys.md": scene_keys, "commands.md": commands}
 
 
 def setup(app) -> None:
-    """Write the generated pages, where they are not what they would be."""
+    """Write the generated pages that have changed."""
     folder = HERE / "_generated"
     folder.mkdir(exist_ok=True)
     for name, text in PAGES.items():

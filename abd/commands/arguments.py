@@ -47,17 +47,17 @@ def scene_arguments(parser: argparse.ArgumentParser) -> None:
     )
     imported = parser.add_argument_group("imported formats", "URDF (xacro too), MJCF and USD")
     imported.add_argument(
-        "--missing-meshes", choices=("fail", "boxes"), default="fail", help="boxes: go on with boxes from inertia [fail]"
+        "--missing-meshes", choices=("fail", "boxes"), default="fail", help="boxes: replace them by boxes of the inertia [fail]"
     )
     imported.add_argument(
         "--assets",
         action="append",
         default=[],
         metavar="DIR",
-        help="where meshes and packages may be, beside the file's own folder; may be repeated",
+        help="where meshes and packages may be, in addition to the folder of the file; may be repeated",
     )
     imported.add_argument("--keyframe", default="", metavar="NAME", help="name or number of the pose to start in")
-    imported.add_argument("--free-base", action="store_true", help="free the root link, which else stands still")
+    imported.add_argument("--free-base", action="store_true", help="free the root link, which is fixed otherwise")
 
 
 def scene_of(arguments):
@@ -74,7 +74,7 @@ def scene_of(arguments):
 
 
 def import_options(arguments) -> dict:
-    """What the arguments of a command say of imported formats."""
+    """Options of imported formats among the arguments of a command."""
     return {name: getattr(arguments, name) for name in ("missing_meshes", "assets", "keyframe", "free_base")}
 
 

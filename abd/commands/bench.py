@@ -1,4 +1,4 @@
-"""`abd bench`: what scenes cost, beside the tolerance that was reached; what every kernel of a step costs."""
+"""`abd bench`: time scenes and the kernels of a step, and report the tolerance that was reached."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ def advance(
 ) -> dict[str, Run]:
     """Advance simulations in turn, a step each, so that what else the machine does falls on all of them.
 
-    After `limit` seconds no further step is begun, but the first that counts is made.
+    After `limit` seconds no further step starts; the first timed step is always made.
     """
     runs, start = {name: Run() for name in simulations}, perf_counter()
     for k in range(warm_up + steps):
@@ -228,7 +228,7 @@ COLUMNS = (
 
 
 def table(rows: Sequence[Mapping], columns=COLUMNS) -> str:
-    """Aligned columns; a dash stands for what a row does not have, a failure follows its row."""
+    """Aligned columns; a missing value is a dash; a failure follows its row."""
     texts = [[title for title, _ in columns]]
     for row in rows:
         metres, radians = row.get("joint_error") or (None, None)

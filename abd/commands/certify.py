@@ -15,13 +15,13 @@ def add(commands) -> None:
     """The command and its arguments."""
     parser = commands.add_parser(
         "certify",
-        help="check a run for intersections, frames and ways, by code that is not ours",
+        help="check frames and swept paths of a run for intersections, with independent code",
         description="Check a recorded run by code of others (ipctk, exact predicates): no frame in which bodies intersect, "
-        "no way between frames on which they meet, every gap positive, every step converged. Exit status 1 otherwise.",
+        "no intersection between frames, all gaps positive, all steps converged. Exit status 1 otherwise.",
     )
     parser.add_argument("run", metavar="RUN", help="directory of a run, or a trajectory file")
     parser.add_argument("--json", action="store_true", help="JSON on standard output")
-    parser.add_argument("--every", type=count("frames"), default=1, metavar="K", help="look at every K-th frame only [1]")
+    parser.add_argument("--every", type=count("frames"), default=1, metavar="K", help="check only every K-th frame [1]")
     parser.set_defaults(command=certify)
 
 
@@ -47,7 +47,7 @@ def certified(run, every: int = 1) -> Certificate:
 
 
 def certify_run(directory, machine: bool, quiet: bool) -> int:
-    """Certify what `abd run` has written, in its trajectory too; the exit status. Who wants quiet hears of violations alone."""
+    """Certify a run and store the result in its trajectory; `quiet` prints only violations. Returns the exit status."""
     found = certified(directory)
     store(found)
     if machine:

@@ -67,9 +67,9 @@ def _in_order(problems: list[Problem]) -> list[Problem]:
 def as_table(scene: Scene | None, model: Model | None, problems: list[Problem]) -> dict[str, Any]:
     """What `abd check --json` prints."""
     keys = ("level", "file", "line", "key", "message", "value", "remedy")
-    told = [{key: _plain(getattr(one, key)) for key in keys} for one in problems]
+    found = [{key: _plain(getattr(one, key)) for key in keys} for one in problems]
     lines = summary(model) if model is not None and not problems else []
-    return {"scene": None if scene is None else scene.name, "problems": told, "summary": lines}
+    return {"scene": None if scene is None else scene.name, "problems": found, "summary": lines}
 
 
 def _plain(value: Any) -> Any:

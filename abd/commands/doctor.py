@@ -1,4 +1,4 @@
-"""`abd doctor`: what is installed, which devices there are, what `auto` takes, and what is missing for a GPU."""
+"""`abd doctor`: list installed packages, devices, the device that `auto` selects, and what is missing for a GPU."""
 
 from __future__ import annotations
 
@@ -6,19 +6,21 @@ import os
 import platform
 from pathlib import Path
 
-_PACKAGES = ("abd", "numpy", "scipy", "warp-lang", "h5py", "pydantic", "trimesh", "rich", "matplotlib")
+_PACKAGES = ("numpy", "scipy", "warp-lang", "h5py", "pydantic", "trimesh", "rich", "matplotlib")
 
 
 def findings() -> list[tuple[str, str]]:
-    """Pairs of a topic and what was found."""
+    """Pairs of a topic and its finding."""
     import warp as wp
 
+    from abd import __version__
     from abd.backends.device import cuda_support as cuda
     from abd.backends.device.launcher import threads_available
     from abd.backends.device.raw_kernels import raw_kernels
 
     problem = cuda.cuda_problem()
     found = [("python", f"{platform.python_version()} on {platform.platform()}")]
+    found.append(("abd", __version__))
     found += [(name, cuda.version_of(name) or "not installed") for name in _PACKAGES]
     for topic, packages in (("cupy", cuda.CUPY), ("NVRTC", cuda.NVRTC)):
         found.append((topic, ", ".join(cuda.installed(packages)) or "not installed"))
@@ -35,7 +37,7 @@ def findings() -> list[tuple[str, str]]:
     cache = Path(wp.config.kernel_cache_dir)
     size, files = _size(cache)
     found.append(("kernel cache", f"{cache}, {size / 2**20:.0f} MiB in {files} files"))
-    found.append(("--device auto", f"cpu: {problem}" if problem else "cuda: a usable CUDA device is there"))
+    found.append(("--device auto", f"cpu: {problem}" if problem else "cuda: there is a usable CUDA device"))
     found.append(("for a GPU", _advice(cuda.cuda_remedy(), cuda.cupy_problem())))
     return [(topic, what) for topic, what in found if what]
 
@@ -54,16 +56,16 @@ def _described(device) -> str:
 
 
 def _advice(remedy: str, lost: str) -> str:
-    """What to do next to run on a GPU."""
+    """The next step towards a run on a GPU."""
     from abd.backends.device.cuda_support import INSTALL
 
     steps = [remedy] if remedy else []
     if lost and INSTALL not in remedy:
         steps.append(INSTALL)
-    return "; ".join(steps) or "everything is there"
+    return "; ".join(steps) or "all packages are installed"
 
 
 def _size(folder: Path) -> tuple[int, int]:
-    """Bytes and number of files below a folder."""
+    """Bytes and number of files in a folder."""
     sizes = [path.stat().st_size for path in folder.rglob("*") if path.is_file()] if folder.is_dir() else []
     return sum(sizes), len(sizes)

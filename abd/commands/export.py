@@ -21,7 +21,7 @@ def add(commands) -> None:
 
 
 def export(arguments) -> int:
-    """Write the file and say what it holds."""
+    """Write the file and print its contents."""
     from abd.export.formats import export as write
 
     done = write(arguments.run, arguments.to, arguments.out)

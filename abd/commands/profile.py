@@ -1,4 +1,4 @@
-"""Where a step's time goes: stages and kernels, against the measured ceilings of the device."""
+"""Times of the stages and kernels of a step, and the measured limits of the device."""
 
 from __future__ import annotations
 

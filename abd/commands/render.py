@@ -24,7 +24,7 @@ def add(commands) -> None:
     parser = commands.add_parser(
         "render",
         help="make a film or a picture of a run, without a display",
-        description="Make a film or a picture of a run on the processor alone: no display, no driver. A picture is of one "
+        description="Make a film or a picture of a run on the processor, without display and driver. A picture is of one "
         "frame; a film runs through the run in its own time, each picture the nearest frame.",
     )
     parser.add_argument("run", metavar="RUN", help="directory of a run")
@@ -43,8 +43,8 @@ def add(commands) -> None:
     )
     parser.add_argument("--fps", type=positive("number"), default=30.0, metavar="N", help="pictures per second [30]")
     parser.add_argument("--speed", type=positive("number"), default=1.0, metavar="X", help="0.25 is four times slower [1]")
-    parser.add_argument("--no-joints", dest="joints", action="store_false", help="leave out joints, ropes and springs")
-    parser.add_argument("--no-contacts", dest="contacts", action="store_false", help="leave out contact forces")
+    parser.add_argument("--no-joints", dest="joints", action="store_false", help="do not draw joints, ropes and springs")
+    parser.add_argument("--no-contacts", dest="contacts", action="store_false", help="do not draw contact forces")
     parser.add_argument("--quiet", action="store_true", help="print errors only")
     parser.set_defaults(command=render)
 
@@ -61,7 +61,7 @@ def camera_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def view_of(saved: dict, text: str, follow: str | None, orbit: float | None = None):
-    """The camera of a scene with what the command line says instead.
+    """The camera of a scene, with changes from the command line.
 
     Args:
         saved: the scene's table, `text`: keys and values as in TOML, between commas.
@@ -122,10 +122,10 @@ def _render(arguments, kind: str, trajectory) -> int:
     elif arguments.quiet:
         write_film(target, studio, frames, kind)
     else:
-        _with_progress(lambda told: write_film(target, studio, frames, kind, told), len(frames))
+        _with_progress(lambda report: write_film(target, studio, frames, kind, report), len(frames))
     if not studio.shown:
         print(
-            "note: nothing of the scene is in the picture: leave out the position or the target of the camera",
+            "note: no body is in the picture: remove the position or the target of the camera",
             file=sys.stderr,
         )
     if not arguments.quiet:
@@ -153,7 +153,7 @@ def _kind(arguments) -> str:
     suffix = Path(arguments.out).suffix.lower().lstrip(".") if arguments.out else ""
     if arguments.to is None:
         if arguments.out and suffix not in KINDS:
-            raise RenderError(f"--out {arguments.out}: say --to {', --to '.join(KINDS)}, or end the name so")
+            raise RenderError(f"--out {arguments.out}: give --to {', --to '.join(KINDS)}, or end the name so")
         return suffix or ("mp4" if arguments.frame is None else "png")
     return arguments.to
 

@@ -1,4 +1,4 @@
-"""`abd run`: a scene to the directory of a run, and what is said of it."""
+"""`abd run`: run a scene, write the directory of the run and print a summary."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import sys
 from functools import partial
 from pathlib import Path
 
-from abd.commands import certify, view
+from abd.commands import certify, plot, view
 from abd.commands.arguments import scene_of
 
 _MOST_NOTES = 10
@@ -18,6 +18,7 @@ _MOST_NOTES = 10
 def run_scene(arguments) -> int:
     """Returns the exit status."""
     from abd.api.simulation import Simulation
+    from abd.backends.device.compiling import without_progress
     from abd.io.directory import latest_directory, new_directory
     from abd.io.progress import observer_for
     from abd.io.run import Status, run
@@ -26,7 +27,7 @@ def run_scene(arguments) -> int:
     model = scene.started()  # free of intersections
     certifies = arguments.certify or scene.spec.output.certificate
     if certifies:
-        # what is missing for it is said before the run
+        # a missing library is reported before the run
         importlib.import_module("abd.certificate.certificate")
     steps = arguments.steps
     if arguments.duration is not None:
@@ -42,39 +43,56 @@ def run_scene(arguments) -> int:
 
     choose = latest_directory if arguments.resume else new_directory
     directory = Path(arguments.out) if arguments.out else choose(model.name)
-    # Machines read standard output: what libraries print goes elsewhere.
+    # Programs read standard output: what libraries print goes to standard error.
     aside = contextlib.redirect_stdout(sys.stderr) if arguments.json else contextlib.nullcontext()
-    with aside, view.live(scene, arguments.port) if arguments.view else contextlib.nullcontext() as live:
+    compiling = without_progress() if arguments.quiet else contextlib.nullcontext()
+    with view.live(scene, arguments.port) if arguments.view else contextlib.nullcontext() as live:
         observers += [live] if live is not None else []
-        outcome = run(
-            scene,
-            model,
-            directory,
-            device=arguments.device,
-            steps=steps,
-            resume=arguments.resume,
-            observers=observers,
-            simulate=partial(Simulation, source=scene),
-        )
+        with aside, compiling:
+            outcome = run(
+                scene,
+                model,
+                directory,
+                device=arguments.device,
+                steps=steps,
+                resume=arguments.resume,
+                observers=observers,
+                simulate=partial(Simulation, source=scene),
+            )
+        _print_outcome(arguments, outcome, directory)
+        if live is not None and outcome.status is not Status.INTERRUPTED and sys.stderr.isatty():
+            view.until_stopped(live.server)
+    if certifies and outcome.status is not Status.INTERRUPTED:
+        return max(certify.certify_run(directory, arguments.json, arguments.quiet), outcome.status.value)
+    return outcome.status.value
+
+
+def _print_outcome(arguments, outcome, directory: Path) -> None:
+    """Print the reason of an early end, the summary and the next commands; draw the figures of `--plots`."""
+    from abd.io.run import Status
+
     if outcome.status is Status.FAILED:
         failure = outcome.failure
         bodies = f" (bodies: {', '.join(failure.bodies)})" if failure.bodies else ""
         print(f"step {failure.step} failed at t = {failure.time:.6g} s: {failure.reason}{bodies}", file=sys.stderr)
         print(f"  {failure}", file=sys.stderr)
-        print(f"  what was computed is in {directory}", file=sys.stderr)
+        print(f"  the frames up to this step are in {directory}", file=sys.stderr)
     elif arguments.resume and outcome.made == 0 and outcome.status is Status.DONE:
         print(
-            f"nothing to do: the run has all of its {outcome.report['steps']} steps; --steps N or --duration S goes on",
+            f"nothing to do: the run has all of its {outcome.report['steps']} steps; --steps N or --duration S continues it",
             file=sys.stderr,
         )
     elif outcome.status is Status.INTERRUPTED:
         print(f"interrupted after step {outcome.report['steps']}; continue with", file=sys.stderr)
         print(f"  {_resume_command(arguments, directory)}", file=sys.stderr)
-    if not (arguments.quiet or arguments.json):
+    is_silent = arguments.quiet or arguments.json
+    if not is_silent:
         print(_closing_lines(outcome.report, directory))
-    if certifies and outcome.status is not Status.INTERRUPTED:
-        return max(certify.certify_run(directory, arguments.json, arguments.quiet), outcome.status.value)
-    return outcome.status.value
+        print(_next_commands(directory))
+    if arguments.plots:
+        figures = list(plot.draw_all([directory]))
+        if not is_silent:
+            print(f"{len(figures)} figures in {directory}")
 
 
 def _resume_command(arguments, directory: Path) -> str:
@@ -87,7 +105,7 @@ def _resume_command(arguments, directory: Path) -> str:
         words += ["--duration", repr(arguments.duration)]
     for override in arguments.overrides:
         words += ["-o", override]
-    words += ["--certify"] * arguments.certify
+    words += ["--certify"] * arguments.certify + ["--plots"] * arguments.plots
     words += ["--view"] * arguments.view + (["--port", str(arguments.port)] if arguments.port != 8080 else [])
     for folder in arguments.assets:
         words += ["--assets", folder]
@@ -120,8 +138,19 @@ def _closing_lines(report: dict, directory: Path) -> str:
     )
 
 
+def _next_commands(directory: Path) -> str:
+    place = shlex.quote(str(directory))
+    return "\n".join(
+        [
+            f"film:     abd render {place} --to gif",
+            f"browser:  abd view {place}",
+            f"figures:  abd plot {place}",
+        ]
+    )
+
+
 def _energy_lines(report: dict) -> list[str]:
-    """Where the mechanical energy went; nothing where it is in no account."""
+    """Change and work of the mechanical energy; empty without an energy balance."""
     energy, drift = report["energy"], report["energy_drift"]
     if drift is None:
         return []

@@ -13,7 +13,7 @@ from abd.errors import AbdError
 
 
 class ViewError(AbdError):
-    """Nothing that can be shown."""
+    """The source cannot be shown."""
 
     exit_status = 2
 
@@ -23,7 +23,8 @@ def add(commands) -> None:
     parser = commands.add_parser(
         "view",
         help="show a run or a scene in the browser",
-        description="Show a run, or how a scene begins, in the browser. `abd run SCENE --view` shows a run as it goes.",
+        description="Show a run, or the initial state of a scene, in the browser. "
+        "`abd run SCENE --view` shows a run while it computes.",
     )
     parser.add_argument("source", metavar="RUN|SCENE", help="directory of a run; or path, or name of a shipped scene")
     parser.add_argument("--html", metavar="FILE", help="write one file that replays the run without a server, and end")
@@ -69,7 +70,7 @@ def view(arguments) -> int:
 
 @contextlib.contextmanager
 def live(scene, port: int):
-    """An observer that shows a run of a scene as it goes, while the context lasts."""
+    """An observer that shows a run of a scene in the browser while the context is open."""
     from abd.viewer.live import LiveView
 
     server = serve("127.0.0.1", port)
@@ -97,7 +98,7 @@ def _view_run(arguments, trajectory) -> int:
             return 0
         player = Player(server, run, seen)
         try:
-            return _until_stopped(server)
+            return until_stopped(server)
         finally:
             player.close()
     finally:
@@ -117,7 +118,7 @@ def _view_scene(arguments) -> int:
     server = serve(arguments.host, arguments.port)
     try:
         Stage(server, cast, seen, [moment]).show(moment)
-        return _until_stopped(server)
+        return until_stopped(server)
     finally:
         server.stop()
 
@@ -131,7 +132,8 @@ def _checked(seen, cast):
     return seen
 
 
-def _until_stopped(server) -> int:
+def until_stopped(server) -> int:
+    """Serve the page until Ctrl-C."""
     print(f"http://{server.get_host()}:{server.get_port()}  (Ctrl-C ends it)", file=sys.stderr, flush=True)
     try:
         while True:

@@ -11,7 +11,7 @@ from abd.errors import AbdError
 
 
 class ExportError(AbdError):
-    """A run that cannot be exported as it was asked for."""
+    """A run cannot be exported with these options."""
 
     exit_status = 2
 
@@ -47,7 +47,7 @@ FORMATS = {
 
 @dataclass(frozen=True)
 class Exported:
-    """What was written, and what the user should know about it."""
+    """The files that were written, and notes for the user."""
 
     path: Path
     notes: list[str] = field(default_factory=list)

@@ -1,8 +1,8 @@
 """GLB: binary glTF 2.0 in which every body is a node with animated translation, rotation and scale.
 
 A node has no shear. The map A of a body is written as ``R diag(s)``, R the rotation closest to A and s the diagonal of
-``R^T A``; what is lost is the rest, ``A - R diag(s)``, which is told as a strain and as the largest distance by which a
-vertex stands elsewhere. Scale is animated for bodies whose s departs from 1 by more than `UNIT`, and values that do
+``R^T A``; what is lost is the rest, ``A - R diag(s)``, which is reported as a strain and as the largest distance by which a
+vertex is displaced. Scale is animated for bodies whose s departs from 1 by more than `UNIT`, and values that do
 not change are not animated at all. glTF is y up: a node at the root turns scenes whose z is up.
 
 Format: Khronos glTF 2.0 specification. The binary part is written to a file of its own, body by body, and then put behind the
@@ -33,7 +33,7 @@ VERTICES, CORNERS = 34962, 34963
 
 
 def write(scenery: Scenery, path: Path) -> list[str]:
-    """Write the file; the notes say what the format could not hold."""
+    """Write the file; the notes have what the format cannot represent."""
     part, binary = path.with_name(path.name + ".part"), path.with_name(path.name + ".bin.part")
     try:
         with open(binary, "wb") as stream:
@@ -55,7 +55,7 @@ def _assemble(document: dict, binary: Path, path: Path) -> None:
     text += b" " * (-len(text) % 4)
     total = 12 + 8 + len(text) + 8 + size
     if total > LARGEST:
-        raise ExportError(f"{path}: {total / 2**30:.1f} GiB, and GLB holds 4 GiB at most: export to usd or vtk instead")
+        raise ExportError(f"{path}: {total / 2**30:.1f} GiB, and GLB files have at most 4 GiB: export to usd or vtk instead")
     with open(path, "wb") as out, open(binary, "rb") as stream:
         out.write(struct.pack("<4sII", b"glTF", 2, total))
         out.write(struct.pack("<I4s", len(text), b"JSON") + text)
@@ -86,7 +86,7 @@ class _Writer:
         self.parts: dict[int, dict] = {}
         self.meshes: dict[tuple[int, int], int] = {}
         single = scenery.time - scenery.time[0]
-        self.kept = np.flatnonzero(np.diff(single.astype(np.float32), prepend=-1.0) > 0.0)
+        self.frames = np.flatnonzero(np.diff(single.astype(np.float32), prepend=-1.0) > 0.0)
         self.reach = np.array([np.linalg.norm(one.vertices, axis=1).max(initial=0.0) for one in scenery.figures])
 
     def write(self) -> None:
@@ -97,12 +97,12 @@ class _Writer:
             half = float(np.sqrt(0.5))
             root["rotation"] = [-half, 0.0, 0.0, half]
         nodes.append(root)
-        time = (scenery.time - scenery.time[0]).astype(np.float32)[self.kept]
+        time = (scenery.time - scenery.time[0]).astype(np.float32)[self.frames]
         moving = len(time) > 1
         clock = self._accessor(time, "SCALAR", bounds=True) if moving else None
         self.samplers, self.channels = [], []
         for things, poses in scenery.by_things():
-            poses = poses[self.kept]
+            poses = poses[self.frames]
             for k, values in enumerate(self._decomposed(things, poses)):
                 root["children"].append(len(nodes))
                 self._node(things[k], values, clock)
@@ -120,14 +120,14 @@ class _Writer:
                 del self.document[key]
 
     def notes(self) -> list[str]:
-        """What the file holds, and what it does not."""
-        lost = len(self.scenery.time) - len(self.kept)
+        """Notes on the contents of the file and on losses."""
+        lost = len(self.scenery.time) - len(self.frames)
         notes = [
             f"shear is not part of the format: a strain of at most {self.strain:.2g} is lost, "
             f"which moves no vertex by more than {self.distance:.2g} m"
         ]
         if lost:
-            notes.append(f"{lost} frames are left out: in single precision their times are those of others")
+            notes.append(f"{lost} frames are skipped: in single precision their times equal those of other frames")
         return notes
 
     def _decomposed(self, things: range, poses: np.ndarray):

@@ -27,7 +27,7 @@ MATERIALS = "scene.mtl"
 def write(scenery: Scenery, path: Path) -> list[str]:
     """Write the folder; one of an earlier export is replaced, any other is refused."""
     if path.exists() and not _ours(path):
-        raise ExportError(f"{path} is there and is not a folder of an earlier export: give another --out")
+        raise ExportError(f"{path} exists and is not a folder of an earlier export: give another --out")
     part = path.with_name(path.name + ".part")
     shutil.rmtree(part, ignore_errors=True)
     part.mkdir(parents=True)
@@ -65,7 +65,7 @@ def vertex_lines(vertices: np.ndarray, places: int) -> bytes:
         return b""
     largest = np.rint(np.abs(vertices).max() * 10.0**places)
     if not largest < 2.0**62:
-        raise ExportError("a vertex is not finite, or farther away than its digits can say")
+        raise ExportError("a vertex is not finite, or too far away for the number of digits")
     whole = max(len(str(int(largest))) - places, 1)
     width = 2 + whole + places + (places > 0)  # a space, a sign, digits, the point
     text = np.empty((len(vertices), 2 + 3 * width), dtype=np.uint8)
@@ -105,7 +105,7 @@ def _materials(mesh: WholeMesh) -> str:
 
 
 def _ours(path: Path) -> bool:
-    """Whether a folder holds an earlier export and nothing else."""
+    """Whether a folder contains only an earlier export."""
     if not path.is_dir():
         return False
     return all(item.name == MATERIALS or item.match("frame_*.obj") for item in path.iterdir())

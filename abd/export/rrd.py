@@ -1,7 +1,7 @@
 """rerun: a recording of moving meshes and of the run's numbers over time, by `rerun-sdk`.
 
 Bodies of one shape and colour are instances of one mesh (`/world/...`), with their affine maps, shear included, in single
-precision; an entity of a single body has its name. Beside them stand the energies, the smallest gap, the Newton iterations
+precision; an entity of a single body has its name. There are also the energies, the smallest gap, the Newton iterations
 and the coordinates of joints as curves. Frames go to the file in portions.
 """
 
@@ -118,7 +118,7 @@ class _Writer:
         series |= {f"solver/{name}": trajectory.series(f"/solver/{name}") for name in ("min_gap", "newton_iterations")}
         for path, group in trajectory.joint_groups():
             if "count" in group.attrs:
-                continue  # the curves of a thousand copies tell nobody anything
+                continue  # curves of a thousand copies are not readable
             values = trajectory.series(f"{path}/coordinates")
             for k, name in enumerate(group.attrs["coordinates"]):
                 series[f"joints/{_part(str(group.attrs['name']))}/{name}"] = values[:, k]

@@ -1,6 +1,6 @@
 """What an export draws: things with a shape and a colour, and where they are in every frame.
 
-Things stand in one order: the bodies (half-spaces among them, as finite squares that do not move), then *struts*, which are
+Objects are in one order: the bodies (half-spaces among them, as finite squares that do not move), then *struts*, which are
 what stretches between two bodies: ropes, rods and springs. A strut is a shape along z from 0 to 1, and its pose scales it.
 Besides, *markers* of joints are rigidly attached to a body and have no poses of their own.
 
@@ -119,7 +119,7 @@ class Scenery:
     def by_things(self, most: int = PORTION) -> Iterator[tuple[range, np.ndarray]]:
         """All things in portions: their numbers, and poses (T, g, 4, 4) in all frames."""
         count = max(1, most // (128 * max(len(self.time), 1)))
-        # every frame is a piece of the file of its own: few large pieces are read faster than many small ones
+        # each frame is one chunk of the file: few large chunks are read faster than many small ones
         several = count * max(1, READ // most)
         for start in range(0, self.bodies, several):
             stop = min(start + several, self.bodies)
@@ -184,7 +184,7 @@ class Scenery:
         self.markers += [Marker(name, int(body), number, color) for name, body in zip(group.names, group.child)]
 
     def _size(self, group: JointGroup, cast) -> float:
-        """Size [m] of the smaller body at the first joint of a group; a share of the scene's where none has a surface."""
+        """Size [m] of the smaller body at the first joint of a group; a fraction of the scene's size if neither has a surface."""
         ends = [int(body) for body in (group.parent[0], group.child[0]) if body != WORLD]
         sizes = [2.0 * cast.shapes[cast.shape[body]].extent for body in ends if cast.shape[body] >= 0]
         return min(sizes, default=0.02 * self.extent)

@@ -20,8 +20,8 @@ class Figure:
     """A shape.
 
     Attributes:
-        vertices: (v, 3) [m]; triangles: (f, 3); normals: (v, 3) unit vectors. Vertices on an edge stand once for each side.
-        balls: (b, 3), rods: (r, 2, 3), radius: what it is exactly, where it is made of balls and rods alone.
+        vertices: (v, 3) [m]; triangles: (f, 3); normals: (v, 3) unit vectors. Vertices on an edge occur once for each side.
+        balls: (b, 3), rods: (r, 2, 3), radius: the exact shape, if it consists of balls and rods.
         open: whether both sides of the triangles show.
     """
 
@@ -35,7 +35,7 @@ class Figure:
 
     @classmethod
     def of(cls, vertices: np.ndarray, triangles: np.ndarray, open: bool = False, shape: Shape | None = None) -> Figure:
-        """A shape of triangles; faces without area are left out."""
+        """A shape of triangles; faces without area are removed."""
         corners = np.asarray(vertices, dtype=float)[triangles]
         normals = corner_normals(corners)
         sound = (np.linalg.norm(normals, axis=2) > 0.5).all(axis=1)
@@ -76,7 +76,7 @@ def strut_figure(spring: bool) -> Figure:
 
 
 def marker(kind: str, drawing: dict, size: float, frame: np.ndarray) -> tuple[tuple, Figure] | None:
-    """Drawing of a joint in the mesh frame of its child, with a key that equal ones share; None for what is not drawn.
+    """Drawing of a joint in the mesh frame of its child, with a key for equal drawings; None for joints that are not drawn.
 
     Args:
         kind: type of the joint; drawing: its drawing attributes by name.

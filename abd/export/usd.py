@@ -1,10 +1,10 @@
 """USD: a stage of transforms with time samples, by `usd-core`.
 
-Every body is an Xform with its affine map as one matrix, so that shear is kept, and below it an instance of its shape. Exact
+Every body is an Xform with its affine map as one matrix, so that shear is included, and below it an instance of its shape. Exact
 balls and rods are spheres and capsules, all others meshes with normals. Units are metres; z is up, or y where gravity pulls
 along y; one frame is one time code. Colours are displayColor, linear, on the Xform, from which the shape inherits it.
 
-Bodies are written in portions, each of which goes to the file before the next one is made; a stage in text or a package is
+Bodies are written in portions, one after the other; a stage in text or a package is
 packed in the end.
 """
 

@@ -2,7 +2,7 @@
 
 The triangles are stored once, the points of every frame in single precision. Data: `velocity` [m/s] of the points, `body` (the
 number of the body; ropes, springs and joints count on after the bodies) and `color` (red, green, blue, 0 to 255) of the
-triangles. Readers take what is below `/VTKHDF`; beside it, `/names` has the names of all that is drawn, by that number.
+triangles. Readers take what is below `/VTKHDF`; in addition, `/names` has the names of all that is drawn, by that number.
 
 Format: VTK file formats, VTKHDF 2.0, temporal PolyData.
 """
@@ -68,7 +68,7 @@ def _constants(root: h5py.Group, mesh: WholeMesh) -> None:
 
 
 def _steps(root: h5py.Group, time: np.ndarray, count: int) -> None:
-    """Where each step's part of the arrays begins: points move on, all else stays."""
+    """Offset of each step in the arrays: points have new rows, all else is common."""
     steps = len(time)
     group = root.create_group("Steps")
     group.attrs["NSteps"] = np.int64(steps)

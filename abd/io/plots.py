@@ -1,4 +1,4 @@
-"""Figures of a run, or of two beside each other, drawn from their trajectories."""
+"""Figures of a run, or of two in one figure, drawn from their trajectories."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 from matplotlib import rc_context
 from matplotlib.figure import Figure
+from matplotlib.gridspec import GridSpec
 
 from abd.io.frame import STORED
 from abd.io.trajectory import Trajectory
@@ -17,15 +18,18 @@ from abd.io.trajectory import Trajectory
 _WIDTH = 1.2
 _STYLES = ("-", "--")
 """Lines of the first and of the second run."""
-MOST_LINES = 12
-"""Most joints whose lines are drawn one by one, those that do most; of two runs, half of it from each."""
+MOST_LINES = 10
+"""Largest number of joints with lines of their own, one per colour; the joints with the largest values are drawn. Of two runs,
+half of it from each."""
 DECADES = 1e-8
-"""Smallest residual that is shown, over the largest."""
+"""Smallest residual that is shown, relative to the largest."""
+_HEIGHTS = {1: 3.6, 2: 6.0}
+"""Height of a figure [inch] by its number of axes."""
 
 
 @dataclass(frozen=True)
 class Run:
-    """A run to be drawn: its name in legends, empty where there is one run only, and the style of its lines."""
+    """A run to be drawn: its name in legends, empty for a single run, and the style of its lines."""
 
     name: str
     trajectory: Trajectory
@@ -37,7 +41,7 @@ class Run:
 
 
 def runs_of(trajectories: Sequence[Trajectory]) -> list[Run]:
-    """One or two runs with names that tell them apart."""
+    """One or two runs with different names."""
     if len(trajectories) == 1:
         return [Run("", trajectories[0], _STYLES[0])]
     paths = [one.path.resolve().parent for one in trajectories]
@@ -80,7 +84,7 @@ def momentum_figure(runs: list[Run]) -> Figure:
 
 
 def gap_figure(runs: list[Run]) -> Figure | None:
-    """Smallest gap, and the largest activation of contact, over time; None where nothing ever came near."""
+    """Smallest gap, and the largest activation of contact, over time; None without contacts."""
     if not any(np.isfinite(run.trajectory.series("/solver/min_gap")).any() for run in runs):
         return None
     figure, axes = _axes("smallest gap [m]")
@@ -97,7 +101,7 @@ def gap_figure(runs: list[Run]) -> Figure | None:
 
 
 def residual_figure(runs: list[Run]) -> Figure | None:
-    """Largest residual of joints over time, and those of the joints that open most; None without joints."""
+    """Largest residual over time of all joints, and of those with the largest ones; None without joints."""
     if not any(_joints(run) for run in runs):
         return None
     figure, upper, lower = _two_axes("residual [m]", "residual [rad]")
@@ -121,7 +125,7 @@ def residual_figure(runs: list[Run]) -> Figure | None:
 
 
 def coordinate_figure(runs: list[Run]) -> Figure | None:
-    """Coordinates of the joints that move most: lengths above, angles below; None without coordinates."""
+    """Coordinates with the largest ranges: lengths, and angles below; None without coordinates."""
     figure, upper, lower = _two_axes("coordinate [m]", "coordinate [deg]")
     drawn, colors = False, ({}, {})
     for run in runs:
@@ -142,8 +146,26 @@ def coordinate_figure(runs: list[Run]) -> Figure | None:
     return _finished(figure) if drawn else None
 
 
+def wrench_figure(runs: list[Run]) -> Figure | None:
+    """Force and torque on the child of the joints with the largest ones, over time; None without joints."""
+    if not any(_joints(run) for run in runs):
+        return None
+    figure, upper, lower = _two_axes("joint force [N]", "joint torque [N m]")
+    for axes, part in ((upper, slice(0, 3)), (lower, slice(3, 6))):
+        colors: dict[str, str] = {}
+        for run in runs:
+            lines = {}
+            for path, name, _ in _joints(run):
+                wrench = run.trajectory.series(f"{path}/wrench").reshape(len(_time(run)), -1, 6)
+                lines[name] = np.linalg.norm(wrench[:, :, part], axis=2).max(axis=1, initial=0.0)
+            for name in _largest(lines, len(runs)):
+                if lines[name].any():
+                    _line(axes, run, _time(run), lines[name], name, color=_color(colors, name))
+    return _finished(figure)
+
+
 def contact_figure(runs: list[Run]) -> Figure | None:
-    """Sum and largest of the forces of contacts, and their number, over time; None where no run has stored them."""
+    """Sum and largest of the contact forces, and number of contacts, over time; None if no run has stored contacts."""
     figure, upper, lower = _two_axes("contact force [N]", "contacts")
     stored = [run for run in runs if run.trajectory.has("contacts/offset")]
     for run in stored:
@@ -160,7 +182,7 @@ def contact_figure(runs: list[Run]) -> Figure | None:
 
 
 def iterations_figure(runs: list[Run]) -> Figure:
-    """Newton iterations per frame, and linear iterations where an iterative solver ran."""
+    """Newton iterations per frame, and linear iterations of an iterative solver."""
     figure, axes = _axes("iterations per frame")
     for run in runs:
         time = _time(run)[1:]
@@ -174,7 +196,7 @@ def iterations_figure(runs: list[Run]) -> Figure:
 
 
 def stage_figure(runs: list[Run]) -> Figure | None:
-    """Time of the stages of a step in the mean, from report.json; None where no run has one."""
+    """Mean time of the stages of a step, from report.json; None without report."""
     reports = {run.name: report for run in runs if (report := _report(run)) is not None}
     if not reports:
         return None
@@ -197,6 +219,7 @@ FIGURES: dict[str, Callable[[list[Run]], Figure | None]] = {
     "gap": gap_figure,
     "residual": residual_figure,
     "coordinate": coordinate_figure,
+    "wrench": wrench_figure,
     "contact": contact_figure,
     "iterations": iterations_figure,
     "stages": stage_figure,
@@ -204,10 +227,10 @@ FIGURES: dict[str, Callable[[list[Run]], Figure | None]] = {
 
 
 def draw(trajectories: Sequence[Trajectory], name: str, path: Path) -> bool:
-    """Draw one of `FIGURES` of one or two runs into a file; its suffix says the format (.svg, .png, .pdf).
+    """Draw one of `FIGURES` of one or two runs into a file; the suffix is the format (.svg, .png, .pdf).
 
     Returns:
-        False where the runs have nothing that it shows; no file is written then.
+        False without data for the figure; no file is written then.
     """
     # Without date and random identifiers the same run gives the same file.
     metadata = {"Date": None} if path.suffix == ".svg" else {"CreationDate": None} if path.suffix == ".pdf" else None
@@ -246,7 +269,7 @@ def _color(known: dict[str, str], name: str) -> str:
 
 
 def _positive(values: np.ndarray) -> np.ndarray:
-    """Values of which a logarithm can be taken, NaN for others."""
+    """Positive values, NaN for others."""
     return np.where(values > 0.0, values, np.nan)
 
 
@@ -255,19 +278,18 @@ def _line(axes, run: Run, time: np.ndarray, values: np.ndarray, label: str, **st
 
 
 def _axes(label: str):
-    figure = Figure(figsize=(7.0, 3.6), layout="constrained")
+    figure = Figure(figsize=(7.0, _HEIGHTS[1]), layout="constrained")
     axes = figure.add_subplot()
     _dress(axes, label)
     return figure, axes
 
 
 def _two_axes(upper: str, lower: str):
-    figure = Figure(figsize=(7.0, 6.0), layout="constrained")
+    figure = Figure(figsize=(7.0, _HEIGHTS[2]), layout="constrained")
     first = figure.add_subplot(2, 1, 1)
     second = figure.add_subplot(2, 1, 2, sharex=first)
     _dress(first, upper)
     _dress(second, lower)
-    first.set_xlabel("")
     return figure, first, second
 
 
@@ -279,19 +301,24 @@ def _dress(axes, label: str) -> None:
 
 
 def _finished(figure: Figure, legend: bool = True) -> Figure:
-    """The figure with legends; long ones beside the axes, so that they hide no line."""
+    """The figure with legends and without empty axes; a long legend is next to the axes, so that it hides no line."""
     for axes in figure.axes:
-        count = len(axes.get_legend_handles_labels()[1])
         if not axes.has_data():
-            axes.set_visible(False)
-        elif legend and count > 7:
+            axes.remove()
+    grid = GridSpec(max(1, len(figure.axes)), 1, figure=figure)
+    for k, axes in enumerate(figure.axes):
+        axes.set_subplotspec(grid[k])
+        axes.set_xlabel(axes.get_xlabel() if k == len(figure.axes) - 1 else "")
+        count = len(axes.get_legend_handles_labels()[1])
+        if legend and count > 7:
             axes.legend(fontsize="x-small", frameon=False, loc="center left", bbox_to_anchor=(1.0, 0.5))
-        elif legend:
+        elif legend and count:
             axes.legend(fontsize="small", frameon=False)
+    figure.set_figheight(_HEIGHTS[max(1, len(figure.axes))])
     return figure
 
 
 def _span(time: np.ndarray) -> tuple[float, float]:
-    """Range of the time axis; of some width also for a single frame."""
+    """Range of the time axis, which is not empty for a single frame."""
     low, high = float(time.min()), float(time.max())
     return low, max(high, low + 1e-9)

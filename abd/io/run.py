@@ -250,7 +250,6 @@ def run(
             recorder.queue.close()
         report = run_report(recorder.tally, model, sim.device, failure, sim.linear_solver)
         write_report(place.path / "report.json", report)
-        _draw_energy(place.trajectory)
         outcome = Outcome(status, report, place.path, failure, sim.frame - first)
         for observer in observers:
             observer.end(outcome)
@@ -284,10 +283,3 @@ def _advance(
         for observer in observers:
             observer.step(report, recorder.tally)
     return Status.DONE, None
-
-
-def _draw_energy(path: Path) -> None:
-    from abd.io.plots import draw
-
-    with Trajectory(path) as trajectory:
-        draw([trajectory], "energy", path.with_name("energy.svg"))

@@ -44,10 +44,10 @@ class Lens:
 
 @dataclass(frozen=True)
 class View:
-    """What a scene or a user says of the camera; the rest is found (`abd schema`, table camera).
+    """Camera keys of a scene or a user; the other values are computed (`abd schema`, table camera).
 
     Attributes:
-        position, target: (3,) [m] or None; azimuth, elevation: where it stands as seen from the target [deg].
+        position, target: (3,) [m] or None; azimuth, elevation: direction from the target to the camera [deg].
         zoom: 1 shows everything; fov: vertical field of view [deg].
         follow: name of a body that stays in the middle, "" for none; orbit: turn about the target over the whole film [deg].
     """
@@ -67,7 +67,7 @@ class View:
 
 
 class Camera:
-    """Stands where a view says, and finds what it leaves open from what there is to see.
+    """A camera from a view; missing values are computed from the bodies to be shown.
 
     Args:
         view: see `View`; cast: what there is to draw.
@@ -116,7 +116,7 @@ class Camera:
         return Lens(eye + shift, axes, 0.5 * height * focal, width, height)
 
     def _fitting(self, middle: np.ndarray, axes: np.ndarray, focal: float) -> np.ndarray:
-        """(3,) where the eye stands to have everything in the picture; aside, too, where no target is given."""
+        """(3,) position of the eye that has all bodies in the picture, shifted aside without a target."""
         width, height = self.size
         aspect, points, radii = width / height, self._points, self._radii
         for _ in range(4):
@@ -127,7 +127,7 @@ class Camera:
             distance = DOLLY * float(over.max()) / self.view.zoom
             if self.view.target is not None or self.followed is not None:
                 break
-            # what is seen goes to the middle of the picture
+            # the visible bodies are centred in the picture
             depth = np.maximum(z + distance, 1e-3 * distance)
             sides = [(c - radii) / depth for c in (x, y)], [(c + radii) / depth for c in (x, y)]
             shift = [0.5 * (low.min() + high.max()) * distance for low, high in zip(*sides)]
@@ -136,14 +136,14 @@ class Camera:
 
     def _forward(self, middle: np.ndarray, progress: float) -> np.ndarray:
         if self.view.position is not None:
-            way = middle - self._turned(np.array(self.view.position, dtype=float), middle, progress)
-            length = np.linalg.norm(way)
-            return way / length if length > 0.0 else np.array([1.0, 0.0, 0.0])
+            sight = middle - self._turned(np.array(self.view.position, dtype=float), middle, progress)
+            length = np.linalg.norm(sight)
+            return sight / length if length > 0.0 else np.array([1.0, 0.0, 0.0])
         turn, rise = np.radians([self.view.azimuth + self.view.orbit * progress, self.view.elevation])
         return -np.array([np.cos(rise) * np.cos(turn), np.cos(rise) * np.sin(turn), np.sin(rise)])
 
     def _turned(self, eye: np.ndarray, middle: np.ndarray, progress: float) -> np.ndarray:
-        """The eye after its share of the orbit."""
+        """The eye after a fraction of the orbit."""
         angle = np.radians(self.view.orbit * progress)
         x, y, z = eye - middle
         cos, sin = np.cos(angle), np.sin(angle)

@@ -1,6 +1,6 @@
 """What there is to draw: the constant part of a run or a scene (`Cast`), and one instant of it (`Moment`).
 
-Both come from a trajectory (`Recorded`), whose frames are read when they are asked for, from a compiled scene (`of_model`),
+Both come from a trajectory (`Recorded`), whose frames are read on demand, from a compiled scene (`of_model`),
 or from a simulation that runs.
 """
 
@@ -137,7 +137,7 @@ class Contacts:
 
 @dataclass(frozen=True)
 class Moment:
-    """One instant: time [s], poses (n, 4, 4) of the mesh frames, which joints are there, by group, and contacts."""
+    """One instant: time [s], poses (n, 4, 4) of the mesh frames, active joints by group, and contacts."""
 
     time: float
     transform: np.ndarray
@@ -146,7 +146,7 @@ class Moment:
 
 
 class Recorded:
-    """A trajectory as something to draw; frames are read when they are asked for.
+    """A trajectory to be drawn; frames are read on demand.
 
     Attributes:
         cast: what does not change; trajectory: the file; time: (T,) [s].
@@ -291,7 +291,7 @@ def _in_mesh_frame(model: Model, k: int) -> _Mesh:
 
 
 def _bodies(mesh, meshes, radius, kind, plane, color) -> dict:
-    """What `Cast` says about bodies; those that share a mesh and a radius share a shape."""
+    """Bodies of a `Cast`; bodies with the same mesh and radius have one shape."""
     has = np.flatnonzero(mesh >= 0)
     keys = np.stack([mesh[has].astype(float), radius[has]], axis=1)
     used, index = np.unique(keys, axis=0, return_inverse=True) if len(has) else (np.zeros((0, 2)), has)

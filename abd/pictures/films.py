@@ -91,7 +91,7 @@ class Studio:
         self.shown += self._own.rasterizer.item_count() > 0
         return picture
 
-    def film_of(self, frames: np.ndarray, told: Callable[[int], None] | None = None) -> Iterator[np.ndarray]:
+    def film_of(self, frames: np.ndarray, report: Callable[[int], None] | None = None) -> Iterator[np.ndarray]:
         """Pictures of frames in order, drawn by as many threads as there are processors, a few ahead."""
         threads = threads_available()
         waiting: deque[Future] = deque()
@@ -102,8 +102,8 @@ class Studio:
                 waiting.append(pool.submit(self.draw, self.run.moment(int(frame)), k / last))
                 if len(waiting) > threads:
                     yield waiting.popleft().result()
-                if told is not None:
-                    told(k + 1)
+                if report is not None:
+                    report(k + 1)
             while waiting:
                 yield waiting.popleft().result()
 
@@ -116,23 +116,23 @@ def write_picture(path: Path, pixels: np.ndarray) -> None:
 
 
 def write_film(
-    path: Path, studio: Studio, frames: np.ndarray, kind: str, told: Callable[[int], None] | None = None
+    path: Path, studio: Studio, frames: np.ndarray, kind: str, report: Callable[[int], None] | None = None
 ) -> None:
     """Write an mp4 or a gif of frames; nothing is left where it fails.
 
     Raises:
-        MissingLibrary: what mp4 needs is not installed. PictureError: a size that mp4 does not know.
+        MissingLibrary: the library for mp4 is not installed. PictureError: mp4 does not support the size.
     """
     part = path.with_name(f"{path.stem}.part{path.suffix}")
     writer = _write_mp4 if kind == "mp4" else _write_gif
     try:
-        writer(part, studio, frames, told)
+        writer(part, studio, frames, report)
         part.replace(path)
     finally:
         part.unlink(missing_ok=True)
 
 
-def _write_mp4(path: Path, studio: Studio, frames: np.ndarray, told) -> None:
+def _write_mp4(path: Path, studio: Studio, frames: np.ndarray, report) -> None:
     size = studio.film.size
     if any(extent % 2 for extent in size):
         raise PictureError(f"mp4 needs even sizes, not {size[0]}x{size[1]}")
@@ -143,13 +143,13 @@ def _write_mp4(path: Path, studio: Studio, frames: np.ndarray, told) -> None:
     )  # fmt: skip
     writer.send(None)
     try:
-        for one in studio.film_of(frames, told):
+        for one in studio.film_of(frames, report):
             writer.send(one)
     finally:
         writer.close()
 
 
-def _write_gif(path: Path, studio: Studio, frames: np.ndarray, told) -> None:
+def _write_gif(path: Path, studio: Studio, frames: np.ndarray, report) -> None:
     """A gif with one set of colours, those of its first, middle and last picture: with one for each, they would flicker."""
     from PIL import Image
 
@@ -157,7 +157,7 @@ def _write_gif(path: Path, studio: Studio, frames: np.ndarray, told) -> None:
     chosen = np.concatenate([studio.draw(studio.run.moment(int(k)), 0.5 * place) for place, k in enumerate(some)])
     colors = Image.fromarray(chosen).quantize(GIF_COLORS, method=Image.Quantize.MEDIANCUT)
     dither = Image.Dither.FLOYDSTEINBERG
-    pictures = (Image.fromarray(one).quantize(palette=colors, dither=dither) for one in studio.film_of(frames, told))
+    pictures = (Image.fromarray(one).quantize(palette=colors, dither=dither) for one in studio.film_of(frames, report))
     # times of a gif are whole hundredths of a second, and viewers take less than two for ten
     pause = max(2, round(100.0 / studio.film.fps)) * 10
     next(pictures).save(path, format="GIF", save_all=True, append_images=pictures, duration=pause, loop=0)

@@ -1,4 +1,4 @@
-"""`Rasterizer`: pictures of a `Cast` on the processor alone, without a display, a driver or another library.
+"""`Rasterizer`: pictures of a `Cast` on the processor, without a display, a driver or another library.
 
 Three passes: what the sun sees gives the shadows, what the eye sees gives samples of the nearest surfaces, and then every
 pixel is lit: by the sun as far as it is seen from there, by the sky as far as neighbours leave it open. Maps of bodies are
@@ -33,7 +33,7 @@ SHADOW_SIZE = 2048
 SHADOW_BLUR = 2.2
 """Radius over which shadows fade [texels]."""
 TAPS = 12
-"""Places of the shadow map that are asked for one place in the picture."""
+"""Samples of the shadow map per sample of the picture."""
 SUN = np.array([-0.42, -0.50, 0.92]) / np.linalg.norm([-0.42, -0.50, 0.92])
 TONES = 1 << 16
 """Entries of the table from light to sRGB."""
@@ -109,20 +109,20 @@ class Rasterizer:
 
     def _things(self, lens: Lens, moment: Moment, size: float) -> _Things:
         """All that is to be drawn, with places relative to a lens."""
-        n, beside = len(self.cast), symbols(self.cast, moment, self.joints, self.contacts)
+        n, strokes = len(self.cast), symbols(self.cast, moment, self.joints, self.contacts)
         maps = np.concatenate([moment.transform[:, :3, :3], np.eye(3)[None]])
         shift = np.concatenate([moment.transform[:, :3, 3] - lens.eye, np.zeros((1, 3))])
-        shafts, shaft_radius, _ = beside.arrow_parts()
-        heads, head_normals, whose = beside.cones()
-        flat = np.cross(*(beside.triangles[:, k] - beside.triangles[:, 0] for k in (1, 2)))
-        more = np.concatenate([beside.triangles, heads]) - lens.eye
+        shafts, shaft_radius, _ = strokes.arrow_parts()
+        heads, head_normals, whose = strokes.cones()
+        flat = np.cross(*(strokes.triangles[:, k] - strokes.triangles[:, 0] for k in (1, 2)))
+        more = np.concatenate([strokes.triangles, heads]) - lens.eye
         more_normals = np.concatenate([np.repeat(flat[:, None], 3, axis=1), head_normals])
-        ends, radii = [beside.rods - lens.eye, shafts - lens.eye], [beside.radius, shaft_radius]
-        palette = [self.cast.colors, beside.triangle_colors, beside.arrow_colors, beside.rod_colors]
+        ends, radii = [strokes.rods - lens.eye, shafts - lens.eye], [strokes.radius, shaft_radius]
+        palette = [self.cast.colors, strokes.triangle_colors, strokes.arrow_colors, strokes.rod_colors]
         first_of = np.cumsum([0, *(len(one) for one in palette)])
         shafts_and_heads = first_of[2] + np.arange(len(shafts)), first_of[2] + whose
-        tint = [self._body, first_of[1] + np.arange(len(beside.triangles)), shafts_and_heads[1]]
-        tint += [first_of[3] + np.arange(len(beside.rods)), shafts_and_heads[0]]
+        tint = [self._body, first_of[1] + np.arange(len(strokes.triangles)), shafts_and_heads[1]]
+        tint += [first_of[3] + np.arange(len(strokes.rods)), shafts_and_heads[0]]
         for members, rods, radius in self._rods:
             places = np.einsum("nij,rkj->nrki", maps[members], rods) + shift[members][:, None, None]
             ends.append(places.reshape(-1, 2, 3))
@@ -231,7 +231,7 @@ def _eye(lens: Lens, samples: int) -> Eye:
 
 
 def _light(middle: np.ndarray, size: float) -> tuple[Light, np.ndarray]:
-    """The sun, which looks at a ball of diameter 1.1 `size` [m] about a point, and where its lens stands."""
+    """The sun as a lens that covers a ball of diameter 1.1 `size` [m] about a point, and its position."""
     radius = 0.55 * size
     place = middle + SUN * radius
     scale = 0.5 * SHADOW_SIZE / radius

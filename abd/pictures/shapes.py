@@ -22,10 +22,10 @@ class Shape:
     """A surface in the mesh frame [m].
 
     Attributes:
-        corners: (f, 3, 3) of triangles; normals: (f, 3, 3) unit normals at them, common ones where faces meet almost flat.
+        corners: (f, 3, 3) of triangles; normals: (f, 3, 3) unit normals at them, common ones of faces that are almost coplanar.
         rods: (r, 2, 3) segments about which there is a rounded tube; balls: (b, 3) middles; radius: of both.
         open: whether triangles show both sides.
-        vertices, triangles: all of it as one mesh (v, 3), (t, 3), for viewers that know triangles alone.
+        vertices, triangles: the shape as one mesh (v, 3), (t, 3), for viewers that draw only triangles.
         center, extent: middle and radius of a ball about it.
         box: (2, 3) lower and upper corner of the box about it, radius included.
     """

@@ -20,7 +20,7 @@ STEPS = 10
 
 @dataclass(frozen=True)
 class Symbols:
-    """What is drawn beside the bodies, in the world.
+    """Symbols in world coordinates that are drawn in addition to the bodies.
 
     Attributes:
         rods: (r, 2, 3) segments with round ends [m], balls where both ends are one point; radius: (r,); rod_colors: (r, 4).
@@ -51,9 +51,9 @@ class Symbols:
     def arrow_parts(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Shafts (a, 2, 3), their radii (a,), and heads (a, 2, 3) from neck to tip, `HEAD` times as wide."""
         foot, tip = self.arrows[:, 0], self.arrows[:, 1]
-        way = tip - foot
-        length = np.linalg.norm(way, axis=1, keepdims=True)
-        unit = np.divide(way, length, out=np.zeros_like(way), where=length > 0.0)
+        span = tip - foot
+        length = np.linalg.norm(span, axis=1, keepdims=True)
+        unit = np.divide(span, length, out=np.zeros_like(span), where=length > 0.0)
         neck = tip - unit * np.minimum(2.6 * HEAD * self.arrow_radius[:, None], 0.6 * length)
         return np.stack([foot, neck], axis=1), self.arrow_radius, np.stack([neck, tip], axis=1)
 
@@ -112,14 +112,14 @@ def draw_ropes(a: np.ndarray, b: np.ndarray, length: float, radius: np.ndarray, 
     With the horizontal distance d and the height v between the ends, its parameter c solves
     ``sqrt(L^2 - v^2) = 2 c sinh(d / 2c)``; points are even along the curve.
     """
-    way, share = b - a, np.linspace(0.0, 1.0, LINES + 1)
-    chord, v = np.linalg.norm(way, axis=1), way[:, 2]
-    points = a[:, None] + share[:, None] * way[:, None]
+    span, fraction = b - a, np.linspace(0.0, 1.0, LINES + 1)
+    chord, v = np.linalg.norm(span, axis=1), span[:, 2]
+    points = a[:, None] + fraction[:, None] * span[:, None]
     slack = np.flatnonzero(length > chord * (1.0 + 1e-6))
     if len(slack):
-        flat = np.hypot(way[slack, 0], way[slack, 1])
+        flat = np.hypot(span[slack, 0], span[slack, 1])
         # ends above one another: two strands, next to each other
-        d, v, s = np.maximum(flat, 1e-3 * length), v[slack], length * share
+        d, v, s = np.maximum(flat, 1e-3 * length), v[slack], length * fraction
         ratio = np.sqrt(length * length - v * v) / d
         low, high = np.full(len(d), 1e-9), np.full(len(d), 20.0)
         for _ in range(60):
@@ -132,19 +132,19 @@ def draw_ropes(a: np.ndarray, b: np.ndarray, length: float, radius: np.ndarray, 
         along = (lowest / c)[:, None] + np.arcsinh((s - first[:, None]) / c[:, None])
         x = c[:, None] * along * (flat / d)[:, None]
         z = np.hypot(c[:, None], s - first[:, None]) - np.hypot(c, first)[:, None]
-        across = np.divide(way[slack, :2], flat[:, None], out=np.zeros((len(d), 2)), where=flat[:, None] > 0.0)
+        across = np.divide(span[slack, :2], flat[:, None], out=np.zeros((len(d), 2)), where=flat[:, None] > 0.0)
         curve = np.concatenate([x[:, :, None] * across[:, None], z[:, :, None]], axis=2)
         # rounding at the far end is spread along the curve
-        curve += share[None, :, None] * (way[slack] - curve[:, -1])[:, None]
+        curve += fraction[None, :, None] * (span[slack] - curve[:, -1])[:, None]
         points[slack] = a[slack, None] + curve
     return draw_lines(points, radius, color)
 
 
 def draw_springs(a: np.ndarray, b: np.ndarray, radius: np.ndarray, color: np.ndarray) -> Symbols:
     """Coils of `COILS` turns between points (k, 3), whatever their distance."""
-    way = b - a
-    length = np.linalg.norm(way, axis=1, keepdims=True)
-    unit = np.divide(way, length, out=np.tile([0.0, 0.0, 1.0], (len(a), 1)), where=length > 0.0)
+    span = b - a
+    length = np.linalg.norm(span, axis=1, keepdims=True)
+    unit = np.divide(span, length, out=np.tile([0.0, 0.0, 1.0], (len(a), 1)), where=length > 0.0)
     x, y = _across(unit)
     s = np.linspace(0.0, 1.0, COILS * STEPS + 1)
     wide = 4.0 * radius[:, None] * np.clip(np.minimum(s, 1.0 - s) * 2.0 * COILS, 0.0, 1.0)
@@ -152,7 +152,7 @@ def draw_springs(a: np.ndarray, b: np.ndarray, radius: np.ndarray, color: np.nda
     turn = np.cos(phi)[:, None] * x[:, None] + np.sin(phi)[:, None] * y[:, None]
     along = 0.06 + 0.88 * s
     along[0], along[-1] = 0.0, 1.0
-    return draw_lines(a[:, None] + along[:, None] * way[:, None] + wide[:, :, None] * turn, radius, color)
+    return draw_lines(a[:, None] + along[:, None] * span[:, None] + wide[:, :, None] * turn, radius, color)
 
 
 def draw_planes(D: np.ndarray, size: float, color: np.ndarray) -> Symbols:

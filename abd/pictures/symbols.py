@@ -1,4 +1,4 @@
-"""Symbols: rods, balls and arrows that stand for joints, ropes, springs, contacts, and bodies without a surface."""
+"""Symbols of joints, ropes, springs, contacts and bodies without a surface: rods, balls and arrows."""
 
 from __future__ import annotations
 
@@ -20,10 +20,14 @@ from abd.pictures.strokes import (
 
 PIN, BALL = 0.13, 0.30
 """Radius of the pin of a hinge and of the ball of a spherical joint, in thinnest extents of the smaller body."""
+LONGEST_PIN = 3.0
+"""Largest length of a pin, in the same unit: an axis along a limb does not make a pin as long as the limb."""
+UNKNOWN = 0.05
+"""Thickness that is assumed at joints between bodies without a surface, in sizes of a usual body."""
 
 
 def symbols(cast: Cast, moment: Moment, joints: bool = True, contacts: float | None = None) -> Symbols:
-    """Everything beside the bodies at one instant.
+    """All symbols at one instant.
 
     Args:
         joints: whether joints, ropes and springs are drawn.
@@ -53,7 +57,7 @@ def _usual(cast: Cast) -> float:
 
 
 class _Sizes:
-    """Boxes of bodies, for symbols of a fitting size."""
+    """Bounding boxes of bodies, from which sizes of symbols follow."""
 
     def __init__(self, cast: Cast):
         self.usual, self.boxes = _usual(cast), cast.boxes
@@ -124,21 +128,21 @@ _BALLS = (
 
 
 class _Look:
-    """Sizes and colours of a group's symbols: as the scene says, or fitting to its bodies."""
+    """Sizes and colours of a group's symbols, from the scene or from the sizes of its bodies."""
 
     def __init__(self, group: JointGroup, size: _Sizes):
         self.group, self.size = group, size
         both = np.stack([size.thinnest(group.parent), size.thinnest(group.child)])
         least = np.where(np.isfinite(both), both, np.inf).min(axis=0)
-        self.thin = np.where(np.isfinite(least) & (least > 0.0), least, 0.2 * size.usual)
+        self.thin = np.where(np.isfinite(least) & (least > 0.0), least, UNKNOWN * size.usual)
 
     def given(self, key: str, otherwise: np.ndarray) -> np.ndarray:
         """(k,) a length of the drawing, or another one."""
         return np.full(len(otherwise), float(self.group.drawing[key])) if key in self.group.drawing else otherwise
 
-    def radius(self, thin: np.ndarray, share: float) -> np.ndarray:
+    def radius(self, thin: np.ndarray, fraction: float) -> np.ndarray:
         """(k,) radius of a rope, a rod or a spring."""
-        return self.given("shaft_radius", np.minimum(share * thin, 0.02 * self.size.usual))
+        return self.given("shaft_radius", np.minimum(fraction * thin, 0.02 * self.size.usual))
 
     def color(self, otherwise: np.ndarray) -> np.ndarray:
         """(4,) colour."""
@@ -146,7 +150,7 @@ class _Look:
         return otherwise if given is None else np.array([*given, 1.0])[:4]
 
     def shaft_length(self, active: np.ndarray, D: np.ndarray) -> np.ndarray:
-        """(k,) length of a pin: a little more than the bodies that it holds."""
+        """(k,) length of a pin, slightly more than the extent of the smaller body along it."""
         group = self.group
         in_parent = group.parent_frame[active][:, :3, 2]
         in_child = group.child_frame[active][:, :3, 2]
@@ -155,7 +159,9 @@ class _Look:
             self.size.along(group.child[active], in_child),
         ])  # fmt: skip
         least = np.where(np.isfinite(sizes), sizes, np.inf).min(axis=0)
-        return self.given("shaft_length", np.where(np.isfinite(least), 1.12 * least, 2.0 * self.thin[active]))
+        thin = self.thin[active]
+        length = np.where(np.isfinite(least), np.minimum(1.12 * least, LONGEST_PIN * thin), 2.0 * thin)
+        return self.given("shaft_length", length)
 
 
 def _forces(contacts: Contacts, scale: float, usual: float) -> Symbols:

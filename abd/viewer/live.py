@@ -1,8 +1,8 @@
 """`LiveView`: a simulation in the browser while it runs.
 
-Pictures take at most `SHARE` of the stepping thread's time: what one costs is measured, and the next waits until it is paid
-for. Nothing is sent while nobody looks. What the user does (pulls, targets of drives) waits for the end of a step and is
-done by the thread that steps, so that a run is never changed within one.
+The run is paced: real time, slow motion or as fast as possible. Pictures take at most `SHARE` of the stepping thread's time;
+their cost is measured. Without a browser no picture is sent. Actions of the user (pulls, targets of drives) are applied between
+two steps by the thread that steps.
 """
 
 from __future__ import annotations
@@ -34,17 +34,21 @@ STIFFEST = 0.3
 """Frequency of the pulling spring with the body's mass, times the step: it acts as it was before the step."""
 FASTEST = 12.0
 """Largest frequency of it [rad/s]."""
+PACES = {"real time": 1.0, "1/4": 0.25, "1/20": 0.05, "as fast as possible": None}
+"""Simulated time per time of the clock."""
+BEHIND = 0.1
+"""Delay [s] after which a run that is slower than its pace is no longer expected to catch up."""
 SLIDERS = 40
 """Most drives that have a slider."""
 HISTORY = 4000
-"""Most energies that are kept for the plot; of more, every other one goes."""
+"""Most energies that are stored for the plot; of more, every other one is removed."""
 FOLLOWING = 0.1
 """Share of a picture in the scale of the arrows of forces."""
 ENERGIES = ("kinetic", "gravity", "elastic", "contact", "joint")
 
 
 class LiveView(Observer):
-    """Shows a run as it goes, and holds it, steps it and pulls at it as the browser asks.
+    """Shows a run in the browser while it computes; the browser can pause it, step it, and pull bodies.
 
     Args:
         server: `viser.ViserServer`; view: the camera; patient: wait for the first browser before the first step.
@@ -57,6 +61,7 @@ class LiveView(Observer):
         self._history: list[tuple[float, ...]] = []
         self._pull: _Pull | None = None
         self._scale: float | None = None
+        self._anchor: tuple[float, float, float] | None = None
         self.cost = 0.0
         """Time of the stepping thread that pictures took so far [s]."""
 
@@ -75,7 +80,7 @@ class LiveView(Observer):
             print("waiting for a browser", file=sys.stderr, flush=True)
 
     def waits(self) -> bool:
-        """Whether the next step has to wait: for the first browser, or because it was asked to."""
+        """Whether the next step must wait: for the first browser, for the pace, or during a pause."""
         if self.patient and not self.server.get_clients():
             return True
         self.patient = False
@@ -83,9 +88,26 @@ class LiveView(Observer):
         if self._steps_left > 0:
             self._steps_left -= 1
             return False
-        if self.pause.value and monotonic() >= self._due:
+        if not self.pause.value:
+            return self._is_early()
+        self._anchor = None
+        if monotonic() >= self._due:
             self._show()
-        return bool(self.pause.value)
+        return True
+
+    def _is_early(self) -> bool:
+        """Whether the simulated time is ahead of the clock at the selected pace."""
+        pace = PACES[self.pace.value]
+        if pace is None:
+            self._anchor = None
+            return False
+        now, time = monotonic(), self.sim.time
+        if self._anchor is not None and self._anchor[2] == pace:
+            ahead = (time - self._anchor[1]) / pace - (now - self._anchor[0])
+            if ahead >= -BEHIND:
+                return ahead > 0.0
+        self._anchor = (now, time, pace)
+        return False
 
     def step(self, report, tally) -> None:
         self._history.append((report.time, *(report.energy[name] for name in ENERGIES)))
@@ -99,6 +121,10 @@ class LiveView(Observer):
             )
             self._show()
 
+    def end(self, outcome) -> None:
+        self.clock.content = f"the run has ended: t = {self.sim.time:.4g} s"
+        self._show()
+
     def close(self) -> None:
         self._let_go()
 
@@ -111,7 +137,7 @@ class LiveView(Observer):
         if self.forces.value:
             moment = replace(moment, contacts=self._contacts())
         self.stage.joints, self.stage.forces = self.joints.value, self._scale if self.forces.value else None
-        self.stage.beside = self._pull.arrow(moment.transform) if self._pull is not None else None
+        self.stage.extra = self._pull.arrow(moment.transform) if self._pull is not None else None
         self.stage.show(moment)
         self.tables.show(
             moment.transform, lambda: self.sim.model.user_velocity(self.sim.stepper.qd), self._joint_values
@@ -126,7 +152,7 @@ class LiveView(Observer):
         self._due, self._paid = monotonic() + 1.0 / RATE, self._clock() + took / SHARE
 
     def _moment(self) -> Moment:
-        # joints come and go (breaking, switches): which are there now
+        # joints that are active now: they can break or be switched
         active = self.sim.model.joints.column("active").astype(bool)
         cuts = np.cumsum([len(group.child) for group in self.cast.joints])[:-1]
         return Moment(self.sim.time, self.sim.model.user_transform(self.sim.stepper.q), np.split(active, cuts))
@@ -155,6 +181,7 @@ class LiveView(Observer):
         with gui.add_folder(f"{self.cast.name}: {len(self.cast)} bodies, {last} steps"):
             self.pause = gui.add_checkbox("pause", False)
             self.one = gui.add_button("one step")
+            self.pace = gui.add_dropdown("speed", tuple(PACES), initial_value="real time")
             self.clock = gui.add_markdown("")
             self.joints = gui.add_checkbox("joints, ropes, springs", True, visible=bool(self.cast.joints))
             self.forces = gui.add_checkbox("contact forces", False, hint="read for every picture; nothing while it is off")
@@ -187,7 +214,7 @@ class LiveView(Observer):
         handle.on_drag("left", modifier="shift")(dragged)
 
     def _drives(self, tabs) -> None:
-        """A slider for what every drive aims at."""
+        """A slider for the target of each drive."""
         driven = []
         for k in range(len(self._joints)):
             driven += [
@@ -222,7 +249,7 @@ class LiveView(Observer):
     # what the user does ---------------------------------------------------------------------------------------------
 
     def _act(self) -> None:
-        """Do what was asked for since the last step."""
+        """Apply the requests since the last step."""
         while self._actions:
             self._actions.popleft()()
 
@@ -297,4 +324,4 @@ def _bounds(settings, rotary: bool) -> tuple[float, float, str]:
 
 
 def _hint(drive: Drive) -> str:
-    return f"{drive.mode} drive; moving the slider takes the place of what the scene says"
+    return f"{drive.mode} drive; moving the slider overrides the scene"

@@ -13,7 +13,7 @@ from abd.pictures.symbols import force_scale
 from abd.viewer.stage import Stage
 
 LARGEST = 400 * 2**20
-"""Most bytes of poses that a replay holds before frames are left out: browsers keep all of it in memory."""
+"""Most bytes of poses in a replay, which browsers keep in memory; of more, frames are skipped."""
 INSTANCE_BYTES = 40
 """Position, quaternion and scales of one body in one frame."""
 
@@ -28,7 +28,7 @@ def frames_for(run: Recorded, fps: float) -> np.ndarray:
 
 
 def write_page(server, run: Recorded, view: View, path: Path, fps: float = 30.0) -> int:
-    """Write the file; returns how many frames it holds.
+    """Write the file; returns its number of frames.
 
     Args:
         server: a `viser.ViserServer` of its own; run: the run; view: the camera.
@@ -42,7 +42,7 @@ def write_page(server, run: Recorded, view: View, path: Path, fps: float = 30.0)
     for before, frame in itertools.pairwise(frames):
         recording.insert_sleep(float(run.time[frame] - run.time[before]))
         stage.show(run.moment(int(frame)))
-    # the last one stays for a moment before the replay begins again
+    # the last frame is shown for a moment before the replay restarts
     recording.insert_sleep(0.5 if len(frames) > 1 else 0.0)
     text = recording.as_html()
     title = f"<title>{run.cast.name or 'abd'}</title>"

@@ -1,4 +1,4 @@
-"""Numbers and plots beside the picture: tables of bodies and joints, energies and a coordinate over time."""
+"""Numbers and plots next to the picture: tables of bodies and joints, energies and a coordinate over time."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class Tables:
         tabs: the tab group they are put into; cast: what there is.
 
     Attributes:
-        chosen: calls back with the name of a body that was asked for.
+        chosen: called with the name of a selected body.
     """
 
     def __init__(self, server, tabs, cast: Cast):
@@ -35,7 +35,7 @@ class Tables:
         self._names = [str(name) for name in cast.names]
         self._joints = [(g, k, str(name)) for g, group in enumerate(cast.joints) for k, name in enumerate(group.names)]
         with tabs.add_tab("Bodies"):
-            self.filter = server.gui.add_text("show", "", hint="part of a name; click on a body to see it alone")
+            self.filter = server.gui.add_text("show", "", hint="part of a name; click on a body to select it")
             self._bodies = server.gui.add_html("")
         self._joint_table = None
         if self._joints:
@@ -75,7 +75,7 @@ class Tables:
         return _table(["body", "position [m]", "velocity [m/s]", "turning [rad/s]"], rows, len(found))
 
     def _matching(self, wanted: str) -> list[int]:
-        """Bodies of this name, else those with it in their names; looked for when another one is asked for."""
+        """Bodies of this name, else those with it in their names; searched when the name changes."""
         if wanted != self._asked:
             plane, names = self.cast.is_plane, self._lower
             exact = [k for k, name in enumerate(names) if name == wanted]
@@ -109,7 +109,7 @@ class Plots:
     """Energies and one coordinate over time, with the present marked.
 
     Args:
-        lines: name -> values; a name "joint.coordinate" may be asked for by `coordinate`.
+        lines: name -> values; a name "joint.coordinate" can be selected by `coordinate`.
     """
 
     def __init__(self, server, tabs, energies: tuple[str, ...], coordinates: list[str]):

@@ -8,7 +8,7 @@ from abd.rotations import polar
 
 
 def decomposed(maps: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-    """Positions (n, 3), quaternions (n, 4), scales (n, 3) of maps (n, 4, 4), and what they leave out.
+    """Positions (n, 3), quaternions (n, 4), scales (n, 3) of maps (n, 4, 4), and the remaining shear.
 
     The last is the Frobenius norm (n,) of ``A - R diag(s)``: shear along the axes of the mesh, which no such instance has.
     """

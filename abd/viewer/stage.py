@@ -29,15 +29,15 @@ class Stage:
         server: `viser.ViserServer`; cast: what there is to show; view: the camera; moments: some, for the camera.
 
     Attributes:
-        joints, forces: what is drawn beside the bodies: joints or not, length of arrows per force [m/N] or None.
-        beside: more symbols, or None.
+        joints, forces: whether joints are drawn; length of arrows per force [m/N], or None.
+        extra: more symbols, or None.
         batches: handle of the batch of each shape and its bodies.
     """
 
     def __init__(self, server, cast: Cast, view: View, moments: list[Moment]):
         self.server, self.cast = server, cast
         self.joints, self.forces = True, None
-        self.beside: Symbols | None = None
+        self.extra: Symbols | None = None
         self.camera = Camera(view, cast, moments, (1280, 720))
         self._shift = np.zeros(3)
         server.scene.set_up_direction("+z")
@@ -50,7 +50,7 @@ class Stage:
             members = np.flatnonzero(cast.shape == k)
             if len(members) and len(triangles):
                 self.batches[k] = self._batch(f"/bodies/{k}", vertices, triangles, members, cast.shapes[k].open)
-        self._beside = _Beside(server)
+        self._extra = _Extra(server)
         self._look(moments[0])
 
     def show(self, moment: Moment) -> None:
@@ -65,7 +65,7 @@ class Stage:
                 handle.batched_wxyzs = wxyz.astype(np.float32)
                 handle.batched_scales = scales.astype(np.float32)
             own = symbols(self.cast, moment, self.joints, self.forces)
-            self._beside.show(own if self.beside is None else Symbols.joined([own, self.beside]))
+            self._extra.show(own if self.extra is None else Symbols.joined([own, self.extra]))
         if self.camera.followed is not None:
             self._follow(moment)
 
@@ -76,7 +76,7 @@ class Stage:
             self._shift = self._place(moment)
 
     def body_at(self, shape: int, instance: int) -> int:
-        """Number of the body that an instance of a batch stands for."""
+        """Number of the body of an instance of a batch."""
         return int(self.batches[shape][1][instance])
 
     def _place(self, moment: Moment) -> np.ndarray:
@@ -94,7 +94,7 @@ class Stage:
                 client.camera.position, client.camera.look_at = position + step, target + step
 
     def _look(self, moment: Moment) -> None:
-        """Where clients begin."""
+        """Initial camera of clients."""
         lens = self.camera.lens(moment)
         low, high = self.camera.bounds
         depth = max(float((0.5 * (low + high) - lens.eye) @ lens.axes[2]), 1e-3)
@@ -153,7 +153,7 @@ class Stage:
         for k, (plane, rgba) in enumerate(zip(self.cast.planes, self.cast.plane_colors)):
             foot = 0.5 * (low + high)
             foot = foot - (plane[:3] @ foot - plane[3]) * plane[:3]
-            # lines of the grid stand at whole cells of the world
+            # lines of the grid are at multiples of the cell size
             foot -= np.where(np.abs(plane[:3]) > 0.999, 0.0, np.mod(foot, 5.0 * cell))
             self.server.scene.add_grid(
                 f"/planes/{k}", infinite_grid=True, cell_size=cell, section_size=5.0 * cell, fade_distance=12.0 * size,
@@ -162,7 +162,7 @@ class Stage:
             )  # fmt: skip
 
 
-class _Beside:
+class _Extra:
     """Symbols in the picture: tubes, balls and cones, each one batch."""
 
     def __init__(self, server):
@@ -170,30 +170,30 @@ class _Beside:
         tube, ball = cylinder(1.0, 1.0, 20), sphere(1.0, 2)
         angle = 2.0 * np.pi * np.arange(20) / 20
         rim = np.column_stack([np.cos(angle), np.sin(angle), np.full(20, -0.5)])
-        here, beside = np.arange(20), (np.arange(20) + 1) % 20
-        faces = [np.stack([here, beside, np.full(20, 20)], axis=1), np.stack([beside, here, np.full(20, 21)], axis=1)]
+        here, after = np.arange(20), (np.arange(20) + 1) % 20
+        faces = [np.stack([here, after, np.full(20, 20)], axis=1), np.stack([after, here, np.full(20, 21)], axis=1)]
         cone = np.concatenate([rim, [[0.0, 0.0, 0.5], [0.0, 0.0, -0.5]]]), np.concatenate(faces)
         self._kinds = {name: split(*mesh) for name, mesh in (("tubes", tube), ("balls", ball), ("cones", cone))}
         self._handles: dict[str, tuple[object, int]] = {}
         self._faces = None
 
-    def show(self, beside: Symbols) -> None:
-        shafts, wide, heads = beside.arrow_parts()
-        rods = np.concatenate([beside.rods, shafts])
-        radius, rgba = np.concatenate([beside.radius, wide]), np.concatenate([beside.rod_colors, beside.arrow_colors])
+    def show(self, extra: Symbols) -> None:
+        shafts, wide, heads = extra.arrow_parts()
+        rods = np.concatenate([extra.rods, shafts])
+        radius, rgba = np.concatenate([extra.radius, wide]), np.concatenate([extra.rod_colors, extra.arrow_colors])
         length = np.linalg.norm(rods[:, 1] - rods[:, 0], axis=1)
         long = length > 0.0
         self._segments("tubes", rods[long], radius[long], rgba[long])
         both = np.concatenate([rods[:, 0], rods[long, 1]])
         twice = (np.concatenate([one, one[long]]) for one in (radius, rgba))
         self._balls(both, *twice)
-        self._segments("cones", heads, HEAD * wide, beside.arrow_colors)
-        self._triangles(beside)
+        self._segments("cones", heads, HEAD * wide, extra.arrow_colors)
+        self._triangles(extra)
 
     def _segments(self, name: str, ends: np.ndarray, radius: np.ndarray, rgba: np.ndarray) -> None:
-        way = ends[:, 1] - ends[:, 0]
-        scales = np.column_stack([radius, radius, np.linalg.norm(way, axis=1)])
-        self._instances(name, ends.mean(axis=1), from_z(way), scales, rgba)
+        span = ends[:, 1] - ends[:, 0]
+        scales = np.column_stack([radius, radius, np.linalg.norm(span, axis=1)])
+        self._instances(name, ends.mean(axis=1), from_z(span), scales, rgba)
 
     def _balls(self, middle: np.ndarray, radius: np.ndarray, rgba: np.ndarray) -> None:
         wxyz = np.tile([1.0, 0.0, 0.0, 0.0], (len(middle), 1))
@@ -229,15 +229,15 @@ class _Beside:
             batched_scales=np.zeros((room, 3), dtype=np.float32), batched_colors=np.zeros((room, 3), dtype=np.uint8),
         )  # fmt: skip
 
-    def _triangles(self, beside: Symbols) -> None:
+    def _triangles(self, extra: Symbols) -> None:
         if self._faces is not None:
             self._faces.remove()
             self._faces = None
-        if len(beside.triangles):
-            faces = np.arange(3 * len(beside.triangles)).reshape(-1, 3)
-            color, opacity = beside.triangle_colors[0, :3], float(beside.triangle_colors[0, 3])
+        if len(extra.triangles):
+            faces = np.arange(3 * len(extra.triangles)).reshape(-1, 3)
+            color, opacity = extra.triangle_colors[0, :3], float(extra.triangle_colors[0, 3])
             self._faces = self.server.scene.add_mesh_simple(
-                "/surfaces", beside.triangles.reshape(-1, 3).astype(np.float32), faces.astype(np.uint32),
+                "/surfaces", extra.triangles.reshape(-1, 3).astype(np.float32), faces.astype(np.uint32),
                 color=tuple(_bytes(color)), opacity=opacity, side="double",
             )  # fmt: skip
 

@@ -17,8 +17,8 @@ def main(steps: int = 100) -> abd.Simulation:
     abd.joint_type("bead_in_bowl", bowl, rows=rows, coordinates=coordinates, parameters={"radius": 1.0})
     scene = abd.Scene()
     scene.add_body("bead", sphere={"radius": 0.03}, mass=0.1, position=(0.3, 0, 0.2))
-    middle, rubs = (0, 0, 0), {"x": {"damping": 0.4}}
-    place = abd.JointKeys(parent_anchor=middle, child_anchor=middle, parameters={"radius": 0.5}, coordinate=rubs)
+    middle, damping = (0, 0, 0), {"x": {"damping": 0.4}}
+    place = abd.JointKeys(parent_anchor=middle, child_anchor=middle, parameters={"radius": 0.5}, coordinate=damping)
     scene.add_joint("bead_in_bowl", "bowl", abd.WORLD, "bead", **place)
     sim = abd.run(scene, steps=steps, device="cpu")
     print(sim.joints["bowl"].coordinates, sim.joints["bowl"].engagement, sim.joints["bowl"].wrench())

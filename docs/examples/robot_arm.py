@@ -1,4 +1,4 @@
-"""A robot arm with drives pushes 36 boxes over the floor and tells the contact forces on its gripper."""
+"""A robot arm with drives pushes 36 boxes over the floor and prints the contact forces on its gripper."""
 
 import abd
 

@@ -1,4 +1,4 @@
-"""`abd plot` draws what a run holds, and two runs beside each other."""
+"""`abd plot` draws a run, and two runs in one figure."""
 
 import exported_run
 import numpy as np
@@ -51,6 +51,21 @@ def test_lines_are_the_values_of_the_run(folder):
         assert len(lines(FIGURES["iterations"](one))["Newton"]) == exported_run.FRAMES - 1
         stages = FIGURES["stages"](one).axes[0]
         assert len(stages.patches) == len(stages.get_yticklabels()) >= 2
+
+
+def test_axes_without_data_leave_no_gap(folder, standing):
+    with Trajectory(folder) as trajectory, Trajectory(standing) as other:
+        (angles,) = FIGURES["coordinate"](runs_of([trajectory])).axes
+        assert angles.get_ylabel() == "coordinate [deg]" and angles.get_subplotspec().get_geometry()[:2] == (1, 1)
+        assert len(FIGURES["momentum"](runs_of([other])).axes) == 2
+
+
+def test_wrenches_are_those_of_the_run(folder):
+    with Trajectory(folder) as trajectory:
+        force, _ = FIGURES["wrench"](runs_of([trajectory])).axes
+        drawn = {line.get_label(): line.get_ydata() for line in force.lines}
+        wrench = trajectory.series("/joints/pivot/wrench")
+        np.testing.assert_allclose(drawn["pivot"], np.linalg.norm(wrench[:, :3], axis=1))
 
 
 def test_contact_forces_carry_the_weight(standing):

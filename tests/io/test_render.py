@@ -247,7 +247,7 @@ def test_a_missing_library_is_said_with_the_command_that_installs_it(folder, tmp
 def test_a_camera_that_looks_away_is_told(folder, tmp_path, capsys):
     away = "position=[0, 0, 50], target=[0, 0, 100]"
     assert main(["render", str(folder), "--out", str(tmp_path / "a.png"), "--size", "64x36", "--camera", away]) == 0
-    assert "nothing of the scene is in the picture" in capsys.readouterr().err
+    assert "no body is in the picture" in capsys.readouterr().err
 
 
 def test_the_camera_of_a_scene_is_that_of_its_pictures(tmp_path):

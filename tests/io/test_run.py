@@ -69,10 +69,9 @@ def test_a_whole_run(tmp_path):
     outcome = start(tmp_path / "a" / "run", 6, observers=[observer])
     assert outcome.status is Status.DONE and observer.steps == [1, 2, 3, 4, 5, 6] and observer.closed
     names = {path.name for path in outcome.directory.iterdir()}
-    assert names == {"trajectory.h5", "report.json", "scene.toml", "energy.svg"}
+    assert names == {"trajectory.h5", "report.json", "scene.toml"}
     report = json.loads((outcome.directory / "report.json").read_text())
     assert report == outcome.report and report["steps"] == 6
-    assert (outcome.directory / "energy.svg").read_text().count("</svg>") == 1
     with Trajectory(outcome.directory) as trajectory:
         assert trajectory.series("/step").tolist() == [0, 1, 2, 3, 4, 5, 6]
 

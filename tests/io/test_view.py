@@ -123,6 +123,7 @@ class Watched:
         self.sim = abd.Simulation(scene, device="cpu")
         self.live = LiveView(server, View(), patient=True)
         self.live.begin(self.sim, 0, 100)
+        self.live.pace.value = "as fast as possible"
         self.live.stage._follow = lambda moment: None
 
     def step(self, count: int = 1) -> None:
@@ -156,6 +157,22 @@ def test_a_run_waits_for_a_browser_and_pauses_and_steps(server):
     assert not live.waits()
 
 
+@pytest.mark.parametrize("pace, least", [("real time", 0.1), ("1/4", 0.4), ("as fast as possible", 0.0)])
+def test_a_run_keeps_its_pace(server, pace, least):
+    watched = Watched(server, box_in_space())
+    live, sim = watched.live, watched.sim
+    live.pace.value = pace
+    begun, held = time.monotonic(), False
+    for _ in range(11):
+        while live.waits():
+            held = True
+            time.sleep(0.001)
+        live.step(sim.step(), None)
+    assert time.monotonic() - begun >= least and held == (least > 0.0)
+    live.end(None)
+    assert "0.11 s" in live.clock.content
+
+
 def test_pulling_moves_a_body_to_the_target_and_letting_go_takes_the_force_off(server):
     watched = Watched(server, box_in_space())
     live, sim = watched.live, watched.sim
@@ -164,7 +181,7 @@ def test_pulling_moves_a_body_to_the_target_and_letting_go_takes_the_force_off(s
     watched.step(150)
     held = sim.bodies["box"].transform @ live._pull.local
     np.testing.assert_allclose(held[:3], (1.2, 0.0, 0.5), atol=0.05)
-    assert len(live.stage.beside.arrows) == 1
+    assert len(live.stage.extra.arrows) == 1
     live._actions.append(live._let_go)
     watched.step(2)
     before = sim.bodies["box"].linear_velocity

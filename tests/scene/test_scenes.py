@@ -34,6 +34,7 @@ STEPS = {
     "gears": 150,
     "incline": 100,
     "masonry_arch": 120,
+    "peg": 220,
     "pendulum": 400,
     "ragdoll": 60,
     "ramp_frictions": 100,
@@ -306,6 +307,16 @@ def test_gears_turn_two_to_three_and_press_along_the_line_of_action(played):
     force = np.linalg.norm(run.series("/joints/shaft/wrench")[steady, :2], axis=1)
     base_radius = 0.15 * np.cos(np.radians(20.0))
     assert force.mean() == pytest.approx(20.0 / base_radius, rel=0.03)
+
+
+def test_peg_is_lifted_and_ends_in_the_hole(played):
+    run = played("peg")
+    peg = run.point("peg", (0.0, 0.0, 0.0))
+    lifted = np.abs(run.time - 1.05) < 0.05
+    np.testing.assert_allclose(peg[lifted, 2] - peg[20, 2], 0.05, atol=1e-4)
+    assert np.hypot(peg[-1, 0] - 0.04, peg[-1, 1]) < 1e-4, "within the clearance"
+    assert 0.04 < peg[-1, 2] < 0.0402, "on the ground"
+    assert run.X["left_finger"][-1, 0, 3] < peg[-1, 0] - 0.015, "released"
 
 
 def test_masonry_arch_stands(played):

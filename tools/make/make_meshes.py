@@ -28,6 +28,8 @@ ARCH_STONES, ARCH_HALF_SPAN, ARCH_PARAMETER, ARCH_THICKNESS, ARCH_DEPTH = 25, 1.
 """Masonry arch: number of stones; half span, parameter c of the catenary, thickness and depth [m]."""
 ARCH_GAP = 5e-4
 """Distance [m] between neighbouring stones."""
+SOCKET_CLEARANCE = 1e-4
+"""Distance [m] between a centred peg and the hole of the socket."""
 GEAR_MODULE, GEAR_PRESSURE_ANGLE, GEAR_BACKLASH = 0.01, np.radians(20.0), 4e-4
 """Gears: pitch diameter over number of teeth [m]; angle [rad]; what each tooth lacks in thickness [m]."""
 
@@ -252,6 +254,19 @@ def card() -> Surface:
     return np.array([[-x, -y, 0.0], [x, -y, 0.0], [x, y, 0.0], [-x, y, 0.0]]), np.array([[0, 1, 2], [0, 2, 3]])
 
 
+def socket() -> Surface:
+    """Round block about z, 40 mm high, with a through hole for a cylinder of 20 mm with 32 facets, chamfered on top.
+
+    The facets of the hole are `SOCKET_CLEARANCE` from those of a cylinder on the same axis whose vertices start at +x too.
+    """
+    height, chamfer, circumscribed = 0.04, 0.005, 1.0 / np.cos(np.pi / 32.0)
+    bore = 0.01 + SOCKET_CLEARANCE * circumscribed
+    profile = [(0.028, 0.0), (0.028, height), (bore + 0.0025, height), (bore, height - chamfer), (bore, 0.0)]
+    rings = [np.column_stack([radius * circle(32), np.full(32, z)]) for radius, z in profile]
+    numbers = np.arange(32 * len(rings)).reshape(-1, 32)
+    return np.concatenate(rings), tube_triangles(np.concatenate([numbers, numbers[:1]]))
+
+
 MESHES: dict[str, Callable[[], Surface]] = {
     "arch": arch,
     "ball_with_eye": ball_with_eye,
@@ -260,6 +275,7 @@ MESHES: dict[str, Callable[[], Surface]] = {
     "gear_30": lambda: gear(30, 0.04),
     "link": link,
     "ring": ring,
+    "socket": socket,
     "t_handle": t_handle,
 }
 

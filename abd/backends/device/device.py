@@ -6,18 +6,18 @@ runs in a fixed order inside one item, and the one number that items share (`cud
 
 from __future__ import annotations
 
-import logging
 import sys
 import weakref
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
-from threading import RLock, Timer
+from threading import RLock
 from types import ModuleType
 
 import numpy as np
 import warp as wp
 
 from abd.backends.device.command_buffer import CommandBuffer
+from abd.backends.device.compiling import load_modules
 from abd.backends.device.cuda_support import cuda_problem, cuda_remedy
 from abd.backends.device.host_access import HostAccess
 from abd.backends.device.launcher import Launcher, threads_available
@@ -26,11 +26,8 @@ from abd.backends.device.watching.observer import Observer
 from abd.errors import DeviceError
 from cuda_kernels.bodies.vector12 import vec12
 
-_log = logging.getLogger(__name__)
 ALONE = 1 << 62
 """Grain of a launch that one thread has to run on the processor, whose atomic operations are none."""
-_PATIENCE = 1.5
-"""Loading that takes longer [s] is compiling: compiled kernels load in a tenth of a second."""
 
 
 EMULATED = "emulated"
@@ -104,8 +101,8 @@ class Device:
         """Compile, where that was not done before, and load all kernels of a package's imported modules, but for those that
         are `LOADED_FOR` what is not there, on this device or by these words, which wait until somebody launches them.
 
-        All at once and side by side: compiling each at its first launch would stop the simulation again and again.
-        A log record at level INFO says so if it takes a while.
+        All at once and several at a time: compiling each at its first launch would stop the simulation again and again.
+        Standard error shows the progress of the compilation.
         """
         known = {*there, "cuda" if self.wide else "cpu"}
         wanted = [
@@ -113,13 +110,7 @@ class Device:
             for name, module in sys.modules.items()
             if name.startswith(f"{package.__name__}.") and known.issuperset(getattr(module, "LOADED_FOR", ()))
         ]
-        notice = Timer(_PATIENCE, _log.info, ("compiling kernels, this once (a minute on two processors)",))
-        notice.start()
-        try:
-            loaded, block = [one for one in wanted if one.kernels], self._launcher.block
-            wp.force_load(self.warp, loaded, block_dim=block, max_workers=threads_available())
-        finally:
-            notice.cancel()
+        load_modules(self.warp, wanted, threads_available(), self._launcher.block)
 
     def launch(self, kernel, count: int, *inputs, grain: int = 2048, begin: int = 0) -> None:
         """Run `kernel` on items begin .. begin + count - 1; its first argument is the index of the slice's first item.

@@ -1,0 +1,121 @@
+"""Load kernel modules on a device; compile those that the cache lacks, and report the progress on standard error."""
+
+from __future__ import annotations
+
+import importlib
+import pkgutil
+import sys
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor, as_completed
+from concurrent.futures import TimeoutError as NotYet
+from contextlib import contextmanager
+from time import perf_counter
+from types import ModuleType
+
+import warp as wp
+
+import cuda_kernels
+
+PATIENCE = 2.0
+"""Loading that takes longer [s] is compiling: compiled kernels load in a tenth of a second."""
+_LINE_SECONDS = 10.0
+"""Time between two lines [s] where standard error is no terminal."""
+_shown = True
+
+
+@contextmanager
+def without_progress():
+    """Compile without a word while the context lasts."""
+    global _shown
+    before, _shown = _shown, False
+    try:
+        yield
+    finally:
+        _shown = before
+
+
+def load_modules(device: wp.Device, modules: Sequence[wp.Module], threads: int, block: int | None = None) -> int:
+    """Load Warp modules on a device, several at a time, the longest first; returns the number of those with kernels.
+
+    Args:
+        block: threads of a block on CUDA, by default Warp's.
+    """
+    modules = sorted((one for one in modules if one.kernels), key=_source_length, reverse=True)
+    if not modules:
+        return 0
+    progress = _Progress(len(modules))
+    with ThreadPoolExecutor(max_workers=max(1, threads)) as pool:
+        work = {pool.submit(wp.force_load, device, [module], block_dim=block, max_workers=0): module for module in modules}
+        try:
+            for done in _completed(work, progress):
+                done.result()
+                progress.done(work[done].name)
+        except BaseException:
+            pool.shutdown(wait=True, cancel_futures=True)
+            raise
+        finally:
+            progress.close()
+    return len(modules)
+
+
+def all_modules() -> list[wp.Module]:
+    """All Warp modules of the physics kernels, imported here."""
+    names = [info.name for info in pkgutil.walk_packages(cuda_kernels.__path__, "cuda_kernels.") if not info.ispkg]
+    return modules_of([importlib.import_module(name) for name in names])
+
+
+def modules_of(modules: Sequence[ModuleType]) -> list[wp.Module]:
+    """The Warp modules of Python modules."""
+    return [wp.get_module(module.__name__) for module in modules]
+
+
+def _source_length(module: wp.Module) -> int:
+    return sum(len(kernel.adj.source) for kernel in module.kernels.values())
+
+
+def _completed(work, progress: _Progress):
+    """The work that is done, as it becomes done; shows the progress once the patience is over."""
+    try:
+        yield from as_completed(work, timeout=PATIENCE)
+        return
+    except NotYet:
+        progress.open()
+    yield from as_completed([one for one in work if work[one].name not in progress.names])
+
+
+class _Progress:
+    """Numbers and names of compiled modules: one line that updates on a terminal, a line every few seconds elsewhere."""
+
+    def __init__(self, total: int):
+        self.total, self.names = total, set()
+        self.begun = perf_counter()
+        self.is_open = False
+        self.is_terminal = sys.stderr.isatty()
+
+    def open(self) -> None:
+        """Start to report."""
+        self.is_open = _shown
+        self.reported = perf_counter() - _LINE_SECONDS
+        self._show("")
+
+    def done(self, name: str) -> None:
+        """Report one module more."""
+        self.names.add(name)
+        self._show(name.rpartition("kernels.")[2])
+
+    def close(self) -> None:
+        """End the line."""
+        if self.is_open and len(self.names) == self.total:
+            seconds = perf_counter() - self.begun
+            self._write(f"compiled the kernels in {seconds:.0f} s; from now on they are loaded from the cache", "\n")
+
+    def _show(self, name: str) -> None:
+        now = perf_counter()
+        if self.is_open and (self.is_terminal or now - self.reported >= _LINE_SECONDS):
+            self.reported = now
+            text = f"compiling kernels for this machine, once: {len(self.names)} of {self.total}  {name}"
+            self._write(text.rstrip(), "" if self.is_terminal else "\n")
+
+    def _write(self, text: str, end: str) -> None:
+        sys.stderr.write(f"\r\x1b[K{text}{end}" if self.is_terminal else text + end)
+        sys.stderr.flush()

@@ -1,0 +1,40 @@
+"""`abd warmup`: compile all kernels, so that the first run starts at once."""
+
+from __future__ import annotations
+
+from abd.commands.arguments import device_argument
+
+
+def add(commands) -> None:
+    """The command and its arguments."""
+    parser = commands.add_parser(
+        "warmup",
+        help="compile all kernels, once per machine and version",
+        description="Compile all kernels of the simulation and of `abd render` into Warp's cache, which `abd doctor` shows. "
+        "Without this command the first run of a scene compiles those that it needs.",
+    )
+    device_argument(parser)
+    parser.set_defaults(command=warm_up)
+
+
+def warm_up(arguments) -> int:
+    """Run the command."""
+    import pkgutil
+    from importlib import import_module
+    from time import perf_counter
+
+    import abd.pictures.kernels as pictures
+    from abd.backends.device.compiling import all_modules, load_modules, modules_of
+    from abd.backends.device.cuda_support import cuda_problem
+    from abd.backends.device.device import Device
+    from abd.backends.device.launcher import threads_available
+
+    name = arguments.device
+    if name == "auto":
+        name = "cpu" if cuda_problem() else "cuda"
+    begun, device = perf_counter(), Device(name)
+    drawn = [import_module(f"{pictures.__name__}.{one.name}") for one in pkgutil.iter_modules(pictures.__path__)]
+    modules = all_modules() + modules_of(drawn)
+    count = load_modules(device.warp, modules, threads_available())
+    print(f"{count} modules are compiled for {device.name} and loaded in {perf_counter() - begun:.1f} s")
+    return 0
