@@ -152,9 +152,20 @@ class ContactStiffness:
         grown[of[tight]] = True
         return grown
 
+    def relax(self, backend, h: float | np.ndarray) -> None:
+        """Let activation distances return in a substep of h [s], of all or (n,), whose friction has the loads of the last one."""
+        law, own = backend.pair_law, backend.pair_law.own
+        if not len(own):
+            return
+        way = self.rate * np.broadcast_to(h, law.n)[law.bodies_of(own.key)[0]]
+        activation = np.minimum(own.home, own.activation + way)
+        if (activation != own.activation).any():
+            backend.touch.set_own_laws(replace(own, activation=activation))
+            backend.arcs.evaluate()
+
     def end(self, backend, h: float | np.ndarray, struck: np.ndarray) -> None:
         """Follow a substep of h [s], of all or (n,): pairs of bodies (k, 2) that an impact made active take their gap as
-        activation distance, that of others relaxes, and pairs that have separated are dropped."""
+        activation distance, and pairs that have separated are dropped."""
         law = backend.pair_law
         if not len(law.own) and not len(struck):
             return
@@ -167,12 +178,10 @@ class ContactStiffness:
         usual, h = law.regular(first, second), np.broadcast_to(h, law.n)[first]
         together = gap * law.activation(first, second) < np.maximum(usual, own.activation)
         factor = np.where(gap > ROOMY, np.maximum(1.0, own.factor * 2.0 ** (-h / FADING)), own.factor)
-        hit = np.isin(own.key, law.keys(*struck.T)) if len(struck) else np.zeros(len(own), dtype=bool)
-        activation = np.where(hit, own.activation, np.minimum(own.home, own.activation + self.rate * h))
-        stays = together & ((factor > 1.0) | (activation != usual))
-        if stays.all() and own is law.own and (factor == own.factor).all() and (activation == own.activation).all():
+        stays = together & ((factor > 1.0) | (own.activation != usual))
+        if stays.all() and own is law.own and (factor == own.factor).all():
             return
-        backend.touch.set_own_laws(replace(own, factor=factor, activation=activation)[stays])
+        backend.touch.set_own_laws(replace(own, factor=factor)[stays])
 
 
 def became_active(backend, bodies: np.ndarray, closing: np.ndarray) -> np.ndarray:

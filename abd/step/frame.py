@@ -134,6 +134,7 @@ class Frame:
         if whole and stepper.off is stepper.none and not isinstance(stepper.time, np.ndarray):
             failure = stepper.substeps.attempt(lengths, progress)
             if failure is None:
+                stepper.after_substep()
                 return 1
         self._start()
         running, group = dict(self.sizes), list(self.sizes)
@@ -202,10 +203,12 @@ class Frame:
         failure = stepper.substeps.attempt(self._lengths(group, mine), progress)
         if failure is not None:
             stepper.time, stepper.previous_h = time, previous
-        elif before is not None:
+            return failure
+        stepper.after_substep()
+        if before is not None:
             self.rubbing += [(group, *frozen_of(one, mine)) for one in stepper.rubbing()]
             self._join(before, mine)
-        return failure
+        return None
 
     def _lengths(self, group: list[int], mine: np.ndarray) -> OfBodies:
         """Lengths of the next substeps [s]."""

@@ -83,6 +83,7 @@ class Stepper:
         self.frames, self.account = Frame(self), Account(self)
         self.loads: Callable[[float, float], tuple[np.ndarray, np.ndarray] | None] | None = None
         self.steady: Callable[[], bool] = lambda: self.loads is None
+        self.after_substep: Callable[[], None] = lambda: None
         self.reset(state)
 
     @property

@@ -144,6 +144,7 @@ class Substeps:
             if failure is not None:
                 return failure
             start(backend, stepper.touching, stepper.sleep.ripe(stepper.joints))
+            stepper.stiffness.relax(backend, h)
             self.iterates.begin()
             if backend.touch.near:
                 self.iterates.add(backend.states.read_positions())

@@ -6,6 +6,7 @@ from on_device import NAME
 
 import abd
 from abd.errors import StepFailure
+from abd.step.newton import Minimisation
 
 pytestmark = pytest.mark.device
 
@@ -75,7 +76,7 @@ def test_damping_of_limits_is_in_newton_seconds_per_metre(integrator):
     assert z.limit_force == pytest.approx(-100.0 * z.speed, rel=1e-5)
 
 
-def test_a_failed_frame_leaves_no_work_behind():
+def test_a_failed_frame_leaves_no_work_behind(monkeypatch):
     scene = empty(retries=2)
     settings = {"drive": {"mode": "force", "target": 5.0}, "friction": 0.3}
     hang(scene, abd.WORLD, "arm", 1.0, 0.0, coordinate={"theta": settings})
@@ -83,14 +84,14 @@ def test_a_failed_frame_leaves_no_work_behind():
     for _ in range(3):
         simulation.step()
     stepper = simulation.stepper
-    before, substep = stepper.work, stepper.substeps.take
+    before, solve = stepper.work, Minimisation.solve
 
-    def failing(h, progress):
-        if h > 0.006 or stepper.time > 0.034:
-            raise StepFailure("not_converged", "on purpose")
-        substep(h, progress)
+    def failing(minimisation):
+        if minimisation.h > 0.006 or stepper.time > 0.034:
+            return StepFailure("not_converged", "on purpose")
+        return solve(minimisation)
 
-    stepper.substeps.take = failing
+    monkeypatch.setattr(Minimisation, "solve", failing)
     with pytest.raises(StepFailure):
         simulation.step()
     assert stepper.work == before and before.drive != 0.0 != before.friction

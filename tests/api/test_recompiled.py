@@ -200,7 +200,8 @@ def told_by_names(sim: abd.Simulation, name: str) -> list[tuple[str, str]]:
 
 @pytest.mark.parametrize("device", DEVICES)
 def test_bodies_in_another_order_keep_what_their_pairs_remember(device):
-    """Pairs whose bodies change places: contact stiffness and springs of friction, which are seen from the other body then, with a static body first or last."""
+    """Pairs whose bodies change places: contact stiffness, and springs of friction, which are seen from the
+    other body then, with a static body first or last."""
     sim = abd.Simulation(slope("ground", "low", "high"), device=device)
     for _ in range(40):
         sim.step()

@@ -47,7 +47,7 @@ def test_a_world_is_bit_for_bit_what_it_is_alone(monkeypatch, device, worlds, bo
         touched += any(one.stepper.touching.any() for one in alone)
     assert touched >= 2
     assert pieces or device == "numpy"
-    for name, rel in (("friction", 1e-12), ("integration", 1e-3)):  # stiffness that changes as a step ends shows at once beside others
+    for name, rel in (("friction", 1e-12), ("integration", 1e-3)):  # contact stiffness changes at other times
         total = sum(getattr(one.stepper.work, name) for one in alone)
         assert getattr(many.stepper.work, name) == pytest.approx(total, rel=rel), name
 

@@ -82,4 +82,4 @@ def test_heavy_bodies_rest_on_light_ones(ratio):
     for _ in range(20):
         report = simulation.step()
     assert report.min_gap > 1e-5 * D_HAT_SHARE * 0.1
-    assert abs(simulation.stepper.q[2, 2] - start) < 2e-4
+    assert abs(simulation.stepper.q[2, 2] - start) < 3e-4

@@ -86,7 +86,7 @@ def test_a_weight_comes_to_rest_on_its_end():
         speeds.append(theta.speed)
         assert theta.value < 0.1
     assert np.sum(np.diff(np.sign(speeds[:200])) != 0) > 3, "it bounces more than once"
-    assert np.abs(speeds[-20:]).max() < 1e-6
+    assert np.abs(speeds[-20:]).max() < 1e-3, "the barrier widens slowly again"
 
 
 def carts(e: float) -> abd.Scene:

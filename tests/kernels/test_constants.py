@@ -14,18 +14,15 @@ TWINS = (
     ("abd.backends.reference.line_search", "cuda_kernels.step.line_search"),
     ("abd.contact.ccd", "cuda_kernels.contact.ccd"),
     ("abd.joints.measures.measures", "cuda_kernels.joints.special_measures"),
-    ("abd.joints.rows.gains", "cuda_kernels.joints.row_gains"),
     ("abd.joints.rows.laws", "cuda_kernels.joints.laws"),
     ("abd.joints.rows.slots", "cuda_kernels.joints.slots"),
     ("abd.joints.rows.system", "cuda_kernels.joints.row_memory"),
     ("abd.potentials.arc_slip", "cuda_kernels.friction.arc_slip"),
-    ("abd.potentials.conservation", "cuda_kernels.step.conservation"),
     ("abd.potentials.curvature", "cuda_kernels.contact.contact"),
     ("abd.potentials.distance", "cuda_kernels.contact.distance"),
     ("abd.potentials.free_motion", "cuda_kernels.bodies.free_motion"),
     ("abd.potentials.gyration", "cuda_kernels.bodies.gyration"),
     ("abd.potentials.integrators", "cuda_kernels.bodies.integrators"),
-    ("abd.potentials.integrators", "cuda_kernels.bodies.momenta"),
     ("abd.potentials.sticking", "cuda_kernels.friction.sticking"),
 )
 

@@ -43,9 +43,6 @@ def some_parameters(law: np.ndarray, x: np.ndarray, seed: int) -> np.ndarray:
     p[given, slots.ENERGY] = rng.uniform(1.0, 2.0, given.sum())
     p[::3, slots.TOLERANCE] = 1e-3
     p[gaps, slots.TOLERANCE] = 0.0
-    walls = law == Law.BARRIER
-    p[walls, slots.OPENING] = 0.4 * (np.arange(count) % 2)[walls]
-    p[walls, slots.GAP_AIM] = p[walls, slots.LAST_GAP] + rng.normal(size=walls.sum())
     return p
 
 
@@ -147,13 +144,13 @@ def test_slopes_and_curvatures_of_laws_agree_with_finite_differences(law: Law):
     if law == Law.FRICTION:
         p[:, slots.AIM] = x  # expected to end where it is: the secant is the tangent
     if law == Law.BARRIER:
-        p[:, slots.LAST_GAP], p[:, slots.GAP_AIM] = np.abs(p[:, slots.LAST_GAP]), p[:, slots.SIGN] * (x - p[:, slots.CENTRE])
+        p[:, slots.LAST_GAP] = np.abs(p[:, slots.LAST_GAP])
     ends = [laws.evaluate(laws_of_rows, p, x + s * step) for s in (1.0, -1.0)]
     _, slope, curvature = laws.evaluate(laws_of_rows, p, x)
     # A gap's branches meet at 0, at the barrier's width and at the last gap; a barrier is too steep near 0.
     g, last = p[:, slots.SIGN] * (x - p[:, slots.CENTRE]), p[:, slots.LAST_GAP]
     gaps = law in (Law.BARRIER, Law.ONE_SIDED, Law.CUBIC)
-    seams = [g, g - p[:, slots.WIDTH], g - last, g - last - p[:, slots.OPENING]] if gaps else []
+    seams = [g, g - p[:, slots.WIDTH], g - last] if gaps else []
     smooth = np.all([np.abs(seam) > 1e-2 for seam in seams], axis=0) if seams else np.ones(400, dtype=bool)
     if law == Law.BARRIER:
         smooth &= g > 0.0

@@ -173,15 +173,14 @@ def crank(J: float, turn: float, name: str = NAME, **solver) -> abd.Simulation:
 @pytest.mark.parametrize("turn", [0.2, 0.3, 0.45])
 @pytest.mark.parametrize("radius", [0.8, 0.95])
 def test_a_crank_that_turns_far_in_a_step_gains_no_energy(J, turn, radius):
-    """With a radius of 0.8 in all steps it gains several times of what it has, at 0.3 rad. At 0.45 rad the first steps swing by
-    3 %."""
+    """With a radius of 0.8 in all steps it would gain several times of what it has, at 0.3 rad; the implicit first steps take."""
     simulation, energies = crank(J, turn, spectral_radius=radius), []
     for _ in range(300):
         report = simulation.step()
         energies.append(sum(report.energy[name] for name in ("kinetic", "gravity", "elastic", "joint")))
     change = np.array(energies) / (0.5 * (J + 0.25) * (100.0 * turn) ** 2) - 1.0
-    assert change.max() < (1.5e-2 if turn > 0.3 else 1e-6) and change.min() > -2e-2
-    assert np.ptp(change[-20:]) < 1e-3 and change[-1] < 0.0
+    assert change.max() < 0.0 and change.min() > {0.2: -0.06, 0.3: -0.13, 0.45: -0.5}[turn]
+    assert np.ptp(change[-20:]) < 3e-2
 
 
 def test_the_definitions_take_the_same_radii():

@@ -11,7 +11,7 @@ from abd.potentials.integrators import longest
 from abd.step.step import Stepper
 
 SLOW_TURN = 1.0
-"""Largest |dA/dt|_F h up to which nothing turns by half a turn in a frame."""
+"""Largest |dA/dt|_F h up to which nothing turns by half a turn in a substep."""
 
 
 class Coordinates:
@@ -23,6 +23,7 @@ class Coordinates:
 
     def __init__(self, model: Model, backend: Backend, stepper: Stepper):
         self.model, self.backend, self.stepper = model, backend, stepper
+        stepper.after_substep = self._count
         self.watch()
 
     def watch(self, near: np.ndarray | None = None) -> None:
@@ -55,22 +56,27 @@ class Coordinates:
         self.forget_readings()
 
     def after_step(self) -> None:
-        """Count the turns of a frame."""
-        if self._counts:
-            self._turns.count(self._turned_by())
+        """Read the coordinates of a new frame when they are asked for."""
         self._values = None
         self.forget_readings()
 
+    def _count(self) -> None:
+        """Count the turns of a substep."""
+        if self._counts:
+            self._turns.count(self._turned_by())
+
     def _turned_by(self) -> np.ndarray | None:
-        """(c,) ways of the coordinates that are angles in the last frame by their mean rates, None where all turned by less
-        than a radian: what is counted from the states alone is less than half a turn."""
+        """(c,) ways of the coordinates that are angles in the last substep by their mean rates, 0 for bodies that took no part;
+        None where all turned by less than a radian: what is counted from the states alone is less than half a turn."""
         stepper, reader = self.stepper, self.reader
         h, table = stepper.previous_h, self.reader.table
         turning = table.counts_turns
         if longest(h) * stepper.figures.fastest < SLOW_TURN:
             return None
+        ends = np.where(table.child == WORLD, table.parent, table.child)
+        turning = turning & ~stepper.absent[ends]
         if isinstance(h, np.ndarray):
-            h = h[np.where(table.child == WORLD, table.parent, table.child)]
+            h = h[ends]
         near = self._turns.near()
         rates = [reader.rates(*state, near) for state in ((stepper.previous_q, stepper.previous_qd), (stepper.q, stepper.qd))]
         return np.where(turning, 0.5 * h * (rates[0] + rates[1]), 0.0)

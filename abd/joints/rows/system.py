@@ -183,7 +183,8 @@ class JointSystem:
         return bool(self.table.counts_turns.any())
 
     def asked_turns(self, time: OfBodies, h: OfBodies) -> np.ndarray:
-        """(R,) way [rad] that drives without a gain ask of angles in a (sub)step of h [s] from `time` [s], of all bodies or (n,):
+        """(R,) size of the way [rad] that drives without a gain ask of angles, and of couplings, in a (sub)step of h [s] from
+        `time` [s], of all bodies or (n,):
         the speed of a velocity drive; of a position drive that of its target, unless that jumps; 0 for other rows."""
         a = self.row_laws
         out, begins, lengths = np.zeros(len(self.rows)), self.of_rows(time), self.of_rows(h)
@@ -195,6 +196,23 @@ class JointSystem:
             if target is not None:
                 way, half = target(begin + length) - target(begin), target(begin + 0.5 * length) - target(begin)
                 out[row] = way if 0.1 * abs(way) < abs(half) < 0.9 * abs(way) else 0.0
+        return np.maximum(np.abs(out), self._passed_on(out)) if out.any() else out
+
+    def _passed_on(self, asked: np.ndarray) -> np.ndarray:
+        """(R,) largest way of an angle [rad] in a coupling whose other measures go as drives ask (R,), in the order of couplings."""
+        rows, out = self.rows, np.zeros(len(self.rows))
+        slope = rows.coefficients[rows.piece_starts[:-1], 1]
+        way = np.full(len(self.table), np.nan)
+        for row in np.flatnonzero(asked):
+            way[rows.term_measure[rows.starts[row]]] = asked[row]
+        for row in np.flatnonzero(self.row_laws.active & (self.row_laws.role == Role.COUPLING)):
+            terms = np.arange(rows.starts[row], rows.starts[row + 1])
+            measures = rows.term_measure[terms]
+            unknown = np.isnan(way[measures])
+            if unknown.sum() != 1 or len(terms) < 2 or slope[terms[unknown]][0] == 0.0:
+                continue
+            way[measures[unknown]] = -(slope[terms] * way[measures])[~unknown].sum() / slope[terms[unknown]]
+            out[row] = np.abs(np.where(self.table.counts_turns[measures], way[measures], 0.0)).max()
         return out
 
     def turn_rates(self, q: np.ndarray, qd: np.ndarray, near: np.ndarray) -> np.ndarray:
