@@ -47,9 +47,8 @@ Frozen = tuple[tuple[np.ndarray, ...], np.ndarray]
 class Stepper:
     """Advances a `State` by frames on a backend, where the state lives.
 
-    A step that fails is halved, at most `settings.retries` times, and one whose way is not free is taken in pieces
-    (`abd.step.ways`), by the islands that failed (`abd.step.retries.retries`). What the host is asked for is read when it is
-    asked for, and kept until the next step.
+    How a frame is divided into substeps says `abd.step.frame`. What the host is asked for is read when it is asked for, and kept
+    until the next step.
 
     Attributes:
         opening: contacts of the state that no step led to, before the first step.
@@ -61,11 +60,11 @@ class Stepper:
         touching, acting: (n,) bool, dynamic bodies on which contacts, or contacts, joint limits or ropes, acted at the end of
             the last step, and all that are joined to them.
         stepped: the present state is what a step led to, whose contacts are still listed.
-        left_rubbing: what rubbed in the last (sub)steps that led to the present state, where bodies went through them by
-            themselves (`Retries`); empty in any other state.
+        left_rubbing: what rubbed in the last substeps that led to the present state, where worlds took them by themselves;
+            empty in any other state.
         absent: (n,) bool, bodies that take no part in the present (sub)step.
         stopped: (n,) bool, those of worlds whose step failed while others went on.
-        begun: what `Substeps.begin` gave for a (sub)step that was tried in one piece, and left; None without.
+        after_substep: called after every substep that was taken.
     """
 
     def __init__(self, model: Model, backend: Backend, state: State):

@@ -59,7 +59,7 @@ class Turning:
         message = f"'{body}' turns by more than {TURN:g} rad about a joint in a step"
         if not self._told:
             self._told = True
-            _log.warning("%s, so that steps are taken in pieces; a smaller solver.dt has none", message)
+            _log.warning("%s, so that the frame is divided; a smaller solver.dt avoids this", message)
         return StepFailure("turn", message, islands=islands)
 
     def look(

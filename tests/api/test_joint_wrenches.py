@@ -95,7 +95,8 @@ def check(sim: Simulation, share: float = 1e-7) -> None:
 
 @pytest.mark.parametrize("enforcement", MODES)
 def test_both_bodies_feel_the_wrench_that_is_told(enforcement):
-    slow = [kind for kind in TYPES if "ellipsoid" in kind and enforcement == "penalty"]  # Newton's method converges slowly near its minimum
+    # Newton's method converges slowly near the minimum of these
+    slow = [kind for kind in TYPES if "ellipsoid" in kind and enforcement == "penalty"]
     check(Simulation(scene_of({kind: (kind, {}) for kind in TYPES if kind not in slow}, enforcement), "cpu"))
     for kind in slow:
         check(pair(kind, enforcement), 1e-4)

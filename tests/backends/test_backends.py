@@ -90,7 +90,7 @@ def test_a_workshop_is_the_same_on_numpy_and_cpu(integrator):
     assert last.max_joint_residual == pytest.approx(other.max_joint_residual, rel=1e-2)
     assert last.max_orthogonality_error == pytest.approx(other.max_orthogonality_error, rel=1e-2)
     assert last.energy["contact"] == pytest.approx(other.energy["contact"], rel=1e-2)
-    assert last.energy["friction_work"] == pytest.approx(other.energy["friction_work"], rel=1e-2)
+    assert last.energy["friction_work"] == pytest.approx(other.energy["friction_work"], rel=5e-2)
     assert last.energy["friction_work"] < 0.0
 
 

@@ -37,7 +37,7 @@ def test_friction_follows_coulomb():
     pytest.importorskip("pandas", reason="needs pandas: pip install pandas")
     table = example("friction_sweep").main(coefficients=(0.1, 0.3), duration=0.3)
     assert list(table.index) == [0.1, 0.3]
-    np.testing.assert_allclose(table["measured"], table["coulomb"], rtol=0.01)
+    np.testing.assert_allclose(table["measured"], table["coulomb"], rtol=0.02)
 
 
 def test_meshes_come_from_memory(capsys):

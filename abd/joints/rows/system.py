@@ -199,7 +199,7 @@ class JointSystem:
         return np.maximum(np.abs(out), self._passed_on(out)) if out.any() else out
 
     def _passed_on(self, asked: np.ndarray) -> np.ndarray:
-        """(R,) largest way of an angle [rad] in a coupling whose other measures go as drives ask (R,), in the order of couplings."""
+        """(R,) largest way of an angle [rad] in couplings, whose other measures go as drives ask (R,); one after the other."""
         rows, out = self.rows, np.zeros(len(self.rows))
         slope = rows.coefficients[rows.piece_starts[:-1], 1]
         way = np.full(len(self.table), np.nan)
