@@ -190,7 +190,6 @@ class FakeSimulation:
             converged=True,
             substeps=1,
             newton_iterations=newton,
-            opening_iterations=5 if state.step == 1 else 0,
             linear_iterations=10 * newton,
             line_search_trials=newton,
             refused_ways=newton // 4,

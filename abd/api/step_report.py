@@ -27,9 +27,9 @@ class StepReport:
     coordinates, "friction_work" that of contact friction and of friction and damping in joints. "integration" is what nothing
     else explains: what the integrator gave since the start, or took (below 0), inelastic impacts included
     (`abd.step.account.Account`). What prescribed bodies do is in no account of its own.
-    ``opening_iterations``: Newton iterations of the steps that are tried before the first one to find its forces, which are
-    not in ``newton_iterations``. ``refused_ways``: how often a (sub)step was taken again, shorter, because bodies would have
-    passed one another on its way, or met after a long one. ``max_joint_residual``: of active joints and couplings [m], [rad].
+    ``refused_ways``: how often a substep was taken again, shorter, because bodies would have passed one another on its way, or
+    met after a long one. ``indirect_paths``: substeps whose bodies are proven apart along the iterates of Newton's method, not
+    along arcs between the two states. ``max_joint_residual``: of active joints and couplings [m], [rad].
     ``converged``: the worst minimisation ended within the tolerances asked for, ``tolerance_achieved`` [m/s]; a step that does
     not get there raises `StepFailure`, or, where other worlds could go on, ``stopped`` says of each that could not why
     (`Simulation.stopped_worlds`). ``broken``: joints that broke after this frame.
@@ -54,8 +54,8 @@ class StepReport:
     world_time: np.ndarray
     energy: dict[str, float]
     momentum: dict[str, np.ndarray]
-    opening_iterations: int = 0
     refused_ways: int = 0
+    indirect_paths: int = 0
     broken: tuple[str, ...] = ()
     stopped: dict[int, str] = field(default_factory=dict)
     stages: dict[str, float] = field(default_factory=dict)
@@ -73,10 +73,10 @@ class StepReport:
             converged=progress.tolerance <= max(settings.tolerance, settings.friction_tolerance),
             substeps=substeps,
             newton_iterations=progress.newton,
-            opening_iterations=progress.opening,
             linear_iterations=progress.linear,
             line_search_trials=progress.trials,
             refused_ways=progress.refused_ways,
+            indirect_paths=progress.indirect_paths,
             stopped=progress.stopped,
             min_gap=figures.smallest_gap,
             max_joint_residual=figures.joint_residual,

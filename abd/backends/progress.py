@@ -12,12 +12,11 @@ from abd.errors import StepFailure
 
 @dataclass
 class Progress:
-    """What the iterations of one step amount to; `opening`: Newton iterations of steps that were tried before;
-    `refused_ways`: substeps taken again because their swept path was not free; `indirect_paths`: substeps whose swept path is
-    the one through the iterates (`abd.step.iterate_path`); `stopped`: worlds that could not go on, and why."""
+    """What the iterations of one step amount to; `refused_ways`: substeps taken again because their swept path was not free;
+    `indirect_paths`: substeps whose swept path is the one through the iterates (`abd.step.iterate_path`); `stopped`: worlds that
+    could not go on, and why."""
 
     newton: int = 0
-    opening: int = 0
     linear: int = 0
     trials: int = 0
     refused_ways: int = 0

@@ -30,7 +30,6 @@ class InitialReport:
     max_joint_residual: tuple[float, float]
     max_orthogonality_error: float
     newton_iterations: int = 0
-    opening_iterations: int = 0
     linear_iterations: int = 0
     line_search_trials: int = 0
     refused_ways: int = 0

@@ -79,7 +79,7 @@ class JsonLines(Observer):
             print(f"note: {text}", file=self.notes, flush=True)
 
     def step(self, report, tally) -> None:
-        names = """step time dt converged substeps newton_iterations opening_iterations linear_iterations line_search_trials
+        names = """step time dt converged substeps newton_iterations linear_iterations line_search_trials
             refused_ways min_gap
             max_joint_residual max_orthogonality_error residual_force tolerance_achieved contacts energy momentum
             broken stages wall_seconds"""

@@ -35,7 +35,6 @@ class Tally:
     converged_steps: int = 0
     newton_total: int = 0
     newton_max: int = 0
-    opening_iterations: int = 0
     linear_total: int = 0
     linear_max: int = 0
     refused_ways: int = 0
@@ -68,7 +67,6 @@ class Tally:
         self.converged_steps += bool(report.converged)
         self.newton_total += report.newton_iterations
         self.newton_max = max(self.newton_max, report.newton_iterations)
-        self.opening_iterations += report.opening_iterations
         self.linear_total += report.linear_iterations
         self.linear_max = max(self.linear_max, report.linear_iterations)
         self.refused_ways += report.refused_ways
@@ -139,9 +137,7 @@ def run_report(
             "friction_work": tally.friction_work,
             "integration": None if drift is None else tally.integration,
         },
-        "newton_iterations": {
-            "mean": tally.newton_total / steps, "max": tally.newton_max, "opening": tally.opening_iterations,
-        },
+        "newton_iterations": {"mean": tally.newton_total / steps, "max": tally.newton_max},
         "linear_solver": linear_solver or {},
         "linear_iterations": {"mean": tally.linear_total / steps, "max": tally.linear_max},
         "refused_ways": tally.refused_ways,
