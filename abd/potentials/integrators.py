@@ -231,7 +231,7 @@ def scheme(name: str, h: float, previous_h: float = 0.0, radius: float = 0.8) ->
     ratio = h / previous_h if previous_h > 0.0 else 1.0
     levels = [_smooth(h, ratio, min(rho, radius)) for rho in (radius, *RADII)]
     levels[-1][COLUMNS.index("turn")] = np.inf
-    c = 1.0 / (levels[0][COLUMNS.index("stiffness")] * h * h)
+    c = _coefficients(radius)[-1]  # not by h, so that it is the same in worlds with other time steps
     for row in levels:
         row[COLUMNS.index("scale")] = c * row[COLUMNS.index("stiffness")] * h * h
     fresh = _motion(h, scale=2.0 * c, stiffness=2.0 / h**2, a_F=1.0, m_F=h, lead_load=0.5 * h * h)
@@ -241,12 +241,17 @@ def scheme(name: str, h: float, previous_h: float = 0.0, radius: float = 0.8) ->
     return Scheme(h, c, 1.0, np.stack([one, two]), rows, (1.0, 0.5, 0.25 / c), pull=c)
 
 
-def _smooth(h: float, ratio: float, radius: float) -> np.ndarray:
-    """Row of generalized alpha in a step `ratio` times as long as the one before."""
+def _coefficients(radius: float) -> tuple[float, float, float, float, float]:
+    """alpha_m, alpha_f, gamma and beta of generalized alpha, and ``c = beta (1 - alpha_f) / (1 - alpha_m)``."""
     am, af = (2.0 * radius - 1.0) / (radius + 1.0), radius / (radius + 1.0)
     gamma = 0.5 + af - am
     beta = 0.25 * (gamma + 0.5) ** 2
-    c = beta * (1.0 - af) / (1.0 - am)
+    return am, af, gamma, beta, beta * (1.0 - af) / (1.0 - am)
+
+
+def _smooth(h: float, ratio: float, radius: float) -> np.ndarray:
+    """Row of generalized alpha in a step `ratio` times as long as the one before."""
+    am, af, gamma, beta, c = _coefficients(radius)
     remembered = {
         "k": (h * beta * af / (1.0 - am), h * (0.5 - beta - beta * am / (1.0 - am))),
         "a": (af / (1.0 - am), -am / (1.0 - am)),
