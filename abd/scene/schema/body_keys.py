@@ -323,7 +323,7 @@ class SolverKeys(TypedDict, total=False):
     # bodies turn about their joints by more than 0.14 rad in a step keep less (0.65, 0.5), with more than 0.8 from 0.06
     # rad on
     spectral_radius: float
-    # distance at which contact of every pair begins to act; default by pair: 0.4 % of the thinnest extent of the two
+    # distance at which contact of every pair begins to act; default by pair: 2 % of the thinnest extent of the two
     # bodies (closed meshes: smallest side of the box about them; others: thickness or diameter), less for pairs that
     # start closer, until they have separated [m]
     d_hat: float | None

@@ -42,7 +42,7 @@ class SolverSpec(Spec):
     )
     d_hat: Number | None = entry(
         None,
-        "distance at which contact of every pair begins to act; default by pair: 0.4 % of the thinnest extent of the two "
+        "distance at which contact of every pair begins to act; default by pair: 2 % of the thinnest extent of the two "
         "bodies (closed meshes: smallest side of the box about them; others: thickness or diameter), less for pairs that "
         "start closer, until they have separated",
         unit="m",
