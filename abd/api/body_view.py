@@ -173,7 +173,7 @@ class BodyView:
         """Push it, from the next step on.
 
         Args:
-            force: (3,) [N], or a function of (time [s], body) that returns it, asked at the end of every (sub)step.
+            force: (3,) [N], or a function of (time [s], body) that returns it, asked at the end of every substep.
             at: (3,) point of the body, in its mesh frame [m]; the centre of mass by default.
             frame: axes of the force, "world" or "body" (the mesh frame's).
             steps: number of steps that it acts for; None until `remove` of what is returned, or `clear_loads`.

@@ -226,7 +226,7 @@ class Contacts:
 
 
 class Rubs:
-    """What rubbed in the last (sub)steps that led to a state, worked out when it is asked for.
+    """What rubbed in the last substeps that led to a state, worked out when it is asked for.
 
     Args:
         reader: works it out (`abd.backends.warp.terms.rubbing`, `abd.contact.sharing`).

@@ -1,6 +1,6 @@
 """Forces and torques that are put on bodies while a simulation runs.
 
-They stand beside the constant ones of the scene and enter a (sub)step as the generalised force of its end: a force at a
+They stand beside the constant ones of the scene and enter a substep as the generalised force of its end: a force at a
 point of the body, ``J(X)^T f``, is the force at the centre of mass and the couple ``(x - c) x f``, whose arm is where the
 velocities lead the point to.
 """
@@ -100,10 +100,10 @@ class Loads:
         self._entries = [one for one in self._entries if body is not None and one.body != body]
 
     def at_work(self, time: OfBodies, h: float) -> tuple[np.ndarray, np.ndarray] | None:
-        """Forces and torques (n, 3) of a (sub)step of h [s] that ends at `time` [s], of all or (n,); None where nothing has
+        """Forces and torques (n, 3) of a substep of h [s] that ends at `time` [s], of all or (n,); None where nothing has
         changed.
 
-        Where one of them jumps after a step, the integrator finds the forces on the body anew (`abd.step.modes.Modes.jump`).
+        Where one of them jumps after a step, the body takes implicit steps (`abd.step.integrators.Modes.jump`).
         """
         if self._idle:
             return None
@@ -122,7 +122,7 @@ class Loads:
 
     @property
     def steady(self) -> bool:
-        """Whether they depend neither on time nor on how long (sub)steps are."""
+        """Whether they depend neither on time nor on how long substeps are."""
         return all(not callable(one.vector) and one.at is None and one.frame == "world" for one in self._entries)
 
     def after_step(self) -> None:

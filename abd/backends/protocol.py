@@ -63,7 +63,7 @@ class States(Protocol):
 
 
 class Steps(Protocol):
-    """A (sub)step, from its beginning to its end."""
+    """A substep, from its beginning to its end."""
 
     def begin(self, rule: Scheme | Schemes, mode: np.ndarray, eps: float | np.ndarray, goals: np.ndarray | None) -> None:
         """Start a step: its scheme, or those of several worlds, the modes of the bodies (n,), friction's eps [m], of all or (n,),
@@ -123,7 +123,7 @@ class Idle(Protocol):
         """Put to sleep for this step those islands that may move by ripe bodies (n,) alone, and who is left out."""
 
     def leave_out(self, absent: np.ndarray) -> None:
-        """Bodies (n,) bool that take no part in the next (sub)steps: they stay where they are, and nothing meets them."""
+        """Bodies (n,) bool that take no part in the next substeps: they stay where they are, and nothing meets them."""
 
 
 class Goals(Protocol):
@@ -149,7 +149,7 @@ class Rows(Protocol):
         """Go on from a memory of the host's."""
 
     def begin_joints(self, ch2: OfBodies, time: OfBodies, speed: float) -> int | None:
-        """Laws of a (sub)step of c h^2 [s^2] that was begun and ends at `time` [s], of all or (n,) (`JointSystem.laws`).
+        """Laws of a substep of c h^2 [s^2] that was begun and ends at `time` [s], of all or (n,) (`JointSystem.laws`).
 
         Returns:
             the first barrier row whose gap is closed, None without."""

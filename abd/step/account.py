@@ -28,7 +28,7 @@ class Work:
     integration: float = 0.0
 
     def after(self, figures: Figures) -> Work:
-        """With that of one more (sub)step, without what the integration gave."""
+        """With that of one more substep, without what the integration gave."""
         return Work(
             self.external + figures.external_work,
             self.drive + figures.drive_work,

@@ -23,7 +23,7 @@ class HostCopies:
 
     @property
     def state(self) -> tuple[np.ndarray, np.ndarray]:
-        """Positions and velocities (n, 12) after the last (sub)step."""
+        """Positions and velocities (n, 12) after the last substep."""
         if self._state is None:
             self._state = self.backend.states.read_state()
         return self._state
@@ -64,7 +64,7 @@ class HostCopies:
 
     @property
     def applied(self) -> Applied:
-        """Laws of the joint rows in the last (sub)step."""
+        """Laws of the joint rows in the last substep."""
         if self._applied is None:
             self._applied = self.backend.rows.applied_laws(self.memory)
         return self._applied

@@ -47,22 +47,22 @@ Frozen = tuple[tuple[np.ndarray, ...], np.ndarray]
 class Stepper:
     """Advances a `State` by frames on a backend, where the state lives.
 
-    How a frame is divided into substeps says `abd.step.frame`. What the host is asked for is read when it is asked for, and kept
-    until the next step.
+    `abd.step.frame` divides a frame into substeps. What the host is asked for is read when it is asked for, and kept until the
+    next step.
 
     Attributes:
         opening: contacts of the state that no step led to, before the first step.
-        loads: forces and torques (n, 3) of a (sub)step, from its end [s], of all or (n,), and its length [s]; None for those
+        loads: forces and torques (n, 3) of a substep, from its end [s], of all or (n,), and its length [s]; None for those
             of the last one; steady: whether they depend on neither.
-        worlds: lengths of frames, by worlds; time, previous_h: present time, and length of the last (sub)step [s], of all
+        worlds: lengths of frames, by worlds; time, previous_h: present time, and length of the last substep [s], of all
             bodies or (n,).
-        work: done so far; figures: of the last (sub)step, None before the first.
+        work: done so far; figures: of the last substep, None before the first.
         touching, acting: (n,) bool, dynamic bodies on which contacts, or contacts, joint limits or ropes, acted at the end of
             the last step, and all that are joined to them.
         stepped: the present state is what a step led to, whose contacts are still listed.
         left_rubbing: what rubbed in the last substeps that led to the present state, where worlds took them by themselves;
             empty in any other state.
-        absent: (n,) bool, bodies that take no part in the present (sub)step.
+        absent: (n,) bool, bodies that take no part in the present substep.
         stopped: (n,) bool, those of worlds whose step failed while others went on.
         after_substep: called after every substep that was taken.
     """
@@ -92,7 +92,7 @@ class Stepper:
 
     @property
     def off(self) -> np.ndarray:
-        """(n,) bool, bodies that take part in no (sub)step: those that are switched off, and those of stopped worlds."""
+        """(n,) bool, bodies that take part in no substep: those that are switched off, and those of stopped worlds."""
         return self._off
 
     @off.setter
@@ -184,12 +184,12 @@ class Stepper:
 
     @property
     def q(self) -> np.ndarray:
-        """(n, 12) positions after the last (sub)step."""
+        """(n, 12) positions after the last substep."""
         return self.copies.state[0]
 
     @property
     def qd(self) -> np.ndarray:
-        """(n, 12) velocities after the last (sub)step."""
+        """(n, 12) velocities after the last substep."""
         return self.copies.state[1]
 
     @contextmanager
@@ -206,7 +206,7 @@ class Stepper:
             self.backend.states.abandon()
 
     def rubbing(self) -> tuple[Frozen, ...]:
-        """What rubbed in the last (sub)steps that led to the present state: lagged contacts, as `frozen_friction` of a backend
+        """What rubbed in the last substeps that led to the present state: lagged contacts, as `frozen_friction` of a backend
         has them, and eps (n,) [m] of their step."""
         return ((self.backend.readings.frozen_friction(), self.backend.at.eps),) if self.stepped else self.left_rubbing
 
@@ -231,7 +231,7 @@ class Stepper:
 
     @property
     def applied(self) -> Applied:
-        """Laws of the joint rows in the last (sub)step."""
+        """Laws of the joint rows in the last substep."""
         return self.copies.applied
 
     @applied.setter
@@ -305,14 +305,14 @@ class Stepper:
         return replace(found, joint=float(read.energy.sum()), joint_residual=tuple(read.worst_residual.tolist()))
 
     def before_trying(self) -> tuple[dict, np.ndarray, np.ndarray, JointMemory | None, OwnLaws]:
-        """What a (sub)step changes even if it fails, for `take_back`: none of it is as large as the state."""
+        """What a substep changes even if it fails, for `take_back`: none of it is as large as the state."""
         memory = self.memory.copy() if self.joints.followers else None
         return self.backend.linear.memory(), self.prescribed.pace, self.loaded, memory, self.backend.pair_law.own
 
     def take_back(
         self, solver: dict, pace: np.ndarray, loaded: np.ndarray, memory: JointMemory | None, own: OwnLaws
     ) -> None:
-        """Give up a (sub)step that failed."""
+        """Give up a substep that failed."""
         self.stepped = False
         self.backend.states.abandon()
         self.backend.touch.set_own_laws(own)
@@ -323,7 +323,7 @@ class Stepper:
             self.memory = memory
 
     def leave_out(self, absent: np.ndarray) -> None:
-        """Bodies (n,) bool that take no part in the next (sub)steps; what becomes of them there means nothing."""
+        """Bodies (n,) bool that take no part in the next substeps; what becomes of them there means nothing."""
         absent = absent if absent.any() else self.none
         if absent is not self.absent:
             self.absent = absent

@@ -36,7 +36,7 @@ class Turning:
         fastest: float,
         state: Callable[[], tuple[np.ndarray, np.ndarray, np.ndarray]],
     ) -> np.ndarray:
-        """(n,) bool, bodies of angles of joint rows that turn by more than `TURN` in a (sub)step of h [s] from `time` [s], of
+        """(n,) bool, bodies of angles of joint rows that turn by more than `TURN` in a substep of h [s] from `time` [s], of
         all or (n,), by their drives or by their speeds.
 
         Args:

@@ -2,7 +2,7 @@
 
 A frame is one step of every world, each of its own dt. Free and joined bodies take it in one minimisation, whatever the lengths
 (`abd.potentials.integrators.Schemes`), what motions move in groups of one length, one after the other
-(`abd.step.retries.world_groups`). Times matter to motions, drives and loads alone, which have those of their bodies.
+(`abd.step.frame`). Times matter to motions, drives and loads alone, which have those of their bodies.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Contacts that last are of second order, and give nothing back (`abd.step.lasting`)."""
+"""Contacts at rest: what they do to the bodies they carry, and that they give nothing back."""
 
 from __future__ import annotations
 

@@ -55,7 +55,7 @@ class Device:
         is_cpu: whether the host can look into the arrays.
         wide: whether launches have the shape that suits thousands of threads, an item each.
         records: whether what `Graphs` runs is recorded and replayed, by one thread; always where `wide`. Otherwise it is launched
-            kernel by kernel, whose items threads share. It may change between two (sub)steps (`abd.backends.warp.parts.idle`).
+            kernel by kernel, whose items threads share. It may change between two substeps (`abd.backends.warp.parts.idle`).
         recording: whether launches are being recorded; nothing can be read then.
         rehearsing: whether launches are gone through without being made.
         generation: rises with every allocation and swap of arrays; what was recorded before is not to be replayed then.

@@ -45,7 +45,7 @@ class NumpyJoints:
     def begin(
         self, law: np.ndarray, p: np.ndarray, reference: np.ndarray, shift: np.ndarray, ch2: OfBodies = 1.0, time: OfBodies = 0.0
     ) -> None:
-        """Laws and parameters of one (sub)step of c h^2 [s^2] that ends at `time` [s], of all or (n,)."""
+        """Laws and parameters of one substep of c h^2 [s^2] that ends at `time` [s], of all or (n,)."""
         self.law, self.p, self.reference, self.shift = law, p.copy(), reference, shift.copy()
         self.ch2, self.time = self.system.of_rows(ch2), self.system.of_rows(time)
 

@@ -1,4 +1,4 @@
-"""Forces, energies and work of a joint system's rows, from the laws that its last (sub)step applied.
+"""Forces, energies and work of a joint system's rows, from the laws that its last substep applied.
 
 A row pushes its value x with ``f = -psi'(x) / (c h^2)`` [N or N m]. In exact rows that is the multiplier and what the
 stiffness makes of the residual that is left: the sum is what the bodies' momenta feel.
@@ -25,7 +25,7 @@ DOING = (Role.DRIVE, Role.FORCE, Role.APPLIED)
 
 @dataclass(frozen=True)
 class Applied:
-    """Laws of one (sub)step.
+    """Laws of one substep.
 
     Attributes:
         law: (R,); p: (R, 8); stiffness, shift: K [kg or kg m^2] and a (l, 3) of the linear rows.
@@ -43,7 +43,7 @@ class Applied:
     def of_step(
         cls, system: JointSystem, law: np.ndarray, p: np.ndarray, shift: np.ndarray, ch2: OfBodies
     ) -> Applied:
-        """Of a (sub)step of c h^2 [s^2], of all bodies or (n,)."""
+        """Of a substep of c h^2 [s^2], of all bodies or (n,)."""
         return cls(law, p, system.linear.K, shift, system.of_rows(ch2).copy(), system.of_linear(ch2).copy())
 
 

@@ -1,6 +1,6 @@
 """The joint system of a scene: all rows side by side, what acts in each, and their laws in one step.
 
-A row's law is set anew for every (sub)step from SI numbers by `JointSystem.laws`, for all rows at once. Stiff rows carry
+A row's law is set anew for every substep from SI numbers by `JointSystem.laws`, for all rows at once. Stiff rows carry
 K [kg] (rotary: kg m^2) that stands in the incremental potential as it is; SI stiffness, damping and effort enter with
 the factor c h^2. Exact rows carry a multiplier, the force [N or N m] that holds them.
 """
@@ -183,7 +183,7 @@ class JointSystem:
         return bool(self.table.counts_turns.any())
 
     def asked_turns(self, time: OfBodies, h: OfBodies) -> np.ndarray:
-        """(R,) size of the way [rad] that drives without a gain ask of angles, and of couplings, in a (sub)step of h [s] from
+        """(R,) size of the way [rad] that drives without a gain ask of angles, and of couplings, in a substep of h [s] from
         `time` [s], of all bodies or (n,):
         the speed of a velocity drive; of a position drive that of its target, unless that jumps; 0 for other rows."""
         a = self.row_laws
@@ -282,7 +282,7 @@ class JointSystem:
         speed: float,
         share: np.ndarray | float = 1.0,
     ) -> tuple[np.ndarray, np.ndarray]:
-        """Laws (R,) and their parameters (R, 8) in one (sub)step.
+        """Laws (R,) and their parameters (R, 8) in one substep.
 
         Args:
             weights: (9,) of the integrator (`abd.potentials.integrators`), or (9, R) by row; ch2: c h^2 [s^2]; time: at its end

@@ -1,4 +1,4 @@
-"""A (sub)step, from its beginning to its end."""
+"""A substep, from its beginning to its end."""
 
 from __future__ import annotations
 

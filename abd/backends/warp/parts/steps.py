@@ -1,4 +1,4 @@
-"""A (sub)step on a device, from its beginning to its end."""
+"""A substep on a device, from its beginning to its end."""
 
 from __future__ import annotations
 

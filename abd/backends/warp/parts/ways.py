@@ -1,4 +1,4 @@
-"""The way between the state and the iterate on a device; `abd.step.ways` says what it is for."""
+"""The way between the state and the iterate on a device; `abd.step.substep` says what it is for."""
 
 from __future__ import annotations
 

@@ -39,7 +39,7 @@ class RelationTangents:
         self.piece = host.piece_starts[self.chosen]
 
     def begin(self, ch2: OfBodies, time: OfBodies) -> None:
-        """Begin a (sub)step of c h^2 [s^2] that ends at `time` [s], of all or (n,)."""
+        """Begin a substep of c h^2 [s^2] that ends at `time` [s], of all or (n,)."""
         self.ch2, self.time = self.system.of_rows(ch2), self.system.of_rows(time)
 
     def set(self, values: wp.array) -> None:

@@ -124,7 +124,7 @@ class RowMemory:
     # one step -----------------------------------------------------------------------------------------------------
 
     def begin(self, scheme: tuple[wp.array, ...], ch2: OfBodies, time: OfBodies, speed: float, pose, q) -> int | None:
-        """Laws of a (sub)step of c h^2 [s^2] that ends at `time` [s], of all or (n,); see `JointSystem.laws`.
+        """Laws of a substep of c h^2 [s^2] that ends at `time` [s], of all or (n,); see `JointSystem.laws`.
 
         Args:
             scheme: `DeviceScheme.of_rows`.
@@ -144,7 +144,7 @@ class RowMemory:
         return self._closed_gap() if rows and self.system.has_barriers else None
 
     def aim(self, ch2: OfBodies, time: OfBodies) -> None:
-        """What the host has to say of a (sub)step of c h^2 [s^2] that ends at `time` [s], of all or (n,)."""
+        """What the host has to say of a substep of c h^2 [s^2] that ends at `time` [s], of all or (n,)."""
         if isinstance(ch2, np.ndarray) or isinstance(self.ch2_now, np.ndarray) or ch2 != self.ch2_now:
             self.ch2_now = float("nan")  # whatever stops this, nobody takes the number for the one on the device
             self.device.write(self.scale, np.full(len(self.scale), ch2))
@@ -154,7 +154,7 @@ class RowMemory:
             self.joints.relations.begin(self.ch2_now, time)
 
     def launch_laws(self, scheme: tuple[wp.array, ...], speed: float) -> None:
-        """Laws of the (sub)step that was aimed at, by launches only; see `begin`."""
+        """Laws of the substep that was aimed at, by launches only; see `begin`."""
         launch, joints, rows = self.device.launch, self.joints, self.joints.row_count
         if self.has_exact_linear:
             launch(row_memory.set_shifts, joints.linear_count, joints.linear, self.scale, self.linear)
