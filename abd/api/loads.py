@@ -103,7 +103,7 @@ class Loads:
         """Forces and torques (n, 3) of a substep of h [s] that ends at `time` [s], of all or (n,); None where nothing has
         changed.
 
-        Where one of them jumps after a step, the body takes implicit steps (`abd.step.integrators.Modes.jump`).
+        Where one of them jumps after a step, the integrator begins anew (`abd.step.integrators.Modes.jump`).
         """
         if self._idle:
             return None
