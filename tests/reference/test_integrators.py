@@ -173,7 +173,7 @@ def crank(J: float, turn: float, name: str = NAME, **solver) -> abd.Simulation:
 @pytest.mark.parametrize("turn", [0.2, 0.3, 0.45])
 @pytest.mark.parametrize("radius", [0.8, 0.95])
 def test_a_crank_that_turns_far_in_a_step_gains_no_energy(J, turn, radius):
-    """With a radius of 0.8 in all steps it would gain several times of what it has, at 0.3 rad; the implicit first steps take."""
+    """With a radius of 0.8 in all steps it would gain several times of what it has, at 0.3 rad; the first step takes."""
     simulation, energies = crank(J, turn, spectral_radius=radius), []
     for _ in range(300):
         report = simulation.step()
