@@ -13,8 +13,6 @@ import warp as wp
 INSTALL = "pip install 'abd-solver[gpu]', or pip install -e '.[gpu]' in a checkout"
 CONDITIONAL_NODES = (12, 4)
 """CUDA of the driver, and of the toolkit that Warp was built with, from which graphs may hold loops and branches."""
-CPU_COMPILER_FLAGS = "-march=native"
-"""Without Warp's own thresholds for inlining (9,000 for LLVM's 225): the same speed, for two thirds of the time to compile."""
 CUPY = ("cupy-cuda13x", "cupy-cuda12x", "cupy")
 NVRTC = ("nvidia-cuda-nvrtc", "nvidia-cuda-nvrtc-cu12")
 
@@ -26,7 +24,6 @@ def start_warp() -> None:
     Its native part writes to file descriptor 2, past Python, so the descriptor is redirected meanwhile.
     """
     wp.config.log_level = wp.LOG_ERROR
-    wp.config.cpu_compiler_flags = CPU_COMPILER_FLAGS
     kept = os.dup(2)
     with tempfile.TemporaryFile() as aside:
         os.dup2(aside.fileno(), 2)
