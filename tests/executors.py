@@ -28,7 +28,7 @@ def pair(scene) -> tuple[abd.Simulation, abd.Simulation]:
     return simulation(scene, False), simulation(scene, True)
 
 
-def step_both(direct: abd.Simulation, recorded: abd.Simulation, within: float = 0.0, counts=COUNTS):
+def assert_same_step(direct: abd.Simulation, recorded: abd.Simulation, within: float = 0.0, counts=COUNTS):
     """A step of each, with the same state to `within` of its largest entry, and the same counts; or with the same failure.
 
     Returns:
@@ -66,8 +66,8 @@ def assert_same_state(direct: abd.Simulation, recorded: abd.Simulation, within: 
 
 
 def assert_same_steps(scene, steps: int, within: float = 0.0, counts=COUNTS) -> tuple[abd.Simulation, abd.Simulation]:
-    """Steps of both as `step_both` wants them; returns both after them."""
+    """Steps of both as `assert_same_step` wants them; returns both after them."""
     direct, recorded = pair(scene)
     for _ in range(steps):
-        step_both(direct, recorded, within, counts)
+        assert_same_step(direct, recorded, within, counts)
     return direct, recorded

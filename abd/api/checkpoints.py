@@ -12,6 +12,7 @@ from abd.io.checkpoint import CheckpointError
 from abd.model import Model
 from abd.state import State
 from abd.step.account import Work
+from abd.step.merge import OF_BODIES
 
 if TYPE_CHECKING:
     from abd.api.simulation import Simulation
@@ -46,10 +47,6 @@ def saved(sim: Simulation) -> dict[str, Any]:
     }
 
 
-PER_BODY = ("touching", "loaded", "stopped", "acting", "first_substep", "remembers", "pace", "calm")
-"""Entries of `State.extra` with one value for every body."""
-
-
 def restore(sim: Simulation, saved: dict[str, Any]) -> None:
     """See `Simulation.restore`."""
     try:
@@ -77,9 +74,9 @@ def _check(sim: Simulation, saved: dict[str, Any]) -> None:
         array = np.asarray(value)
         if array.dtype.kind == "f" and np.isnan(array).any():
             raise ValueError(f"{name} is not finite")
-        wanted = dict.fromkeys(PER_BODY, n) | {"forces": 12 * n}
-        if name in wanted and len(array) != wanted[name]:
-            raise ValueError(f"{name} has {len(array)} numbers, not {wanted[name]}")
+        wanted = 12 * n if name == "forces" else n
+        if name in (*OF_BODIES, "stopped") and len(array) != wanted:
+            raise ValueError(f"{name} has {len(array)} numbers, not {wanted}")
 
 
 def _restore(sim: Simulation, saved: dict[str, Any]) -> None:

@@ -20,7 +20,6 @@ from abd.joints.rows.forces import Applied
 from abd.joints.rows.system import JointMemory, JointSystem
 from abd.joints.rows.table import MeasureTable
 from abd.model import Model
-from abd.potentials.contact import Contacts
 from abd.potentials.integrators import Scheme, Schemes
 from abd.potentials.sticking import Anchors
 
@@ -101,7 +100,6 @@ class Ways(Protocol):
         """Pairs of bodies whose way from the state to the iterate, in a step of h [s], of all or (n,), is not proven free of
         collisions. Where iterations are going on from there, bodies of islands that have `converged` (islands,), 1 or 0 where
         the arrays live, count where they are, and what is found serves longer."""
-
 
 
 class Idle(Protocol):
@@ -185,9 +183,6 @@ class Touch(Protocol):
     def list_standing(self, scale: float | np.ndarray = 1.0) -> None:
         """List the contacts of the present state, and evaluate them with energies in J times a scale, of all bodies or (n,);
         `load_state` or `abandon` forgets them again."""
-
-    def near_contacts(self, q: np.ndarray) -> Contacts:
-        """What counts of the listed contacts in the present state q (n, 12)."""
 
     def set_own_laws(self, own: OwnLaws) -> None:
         """Pairs of bodies whose law is their own."""

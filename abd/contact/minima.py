@@ -48,11 +48,10 @@ from dataclasses import dataclass, fields
 
 import numpy as np
 
-from abd.contact.candidates import EDGE_EDGE, TARGET_VERTEX, VERTEX_TARGET, Candidates, contacts
+from abd.contact.candidates import EDGE_EDGE, TARGET_VERTEX, VERTEX_TARGET, Candidates
 from abd.contact.pairs import Pairs
 from abd.contact.surfaces import Surfaces
 from abd.contact.topology import CORNER_BIT, SIDE_BIT, Topology
-from abd.model import Model
 from abd.potentials import distance, mollifier
 from abd.potentials.barrier import barrier
 from abd.potentials.contact import ContactParameters, Contacts, Stencil, Weights, closest, thresholds
@@ -273,22 +272,6 @@ def find_minima(surfaces: Surfaces, topology: Topology, pairs: Pairs, found: Can
             )
         )
     return _joined(surfaces, topology, rows, len(of_edges))
-
-
-def counting(
-    model: Model, surfaces: Surfaces, pairs: Pairs, found: Candidates, q: np.ndarray, reach: np.ndarray
-) -> Contacts:
-    """What of candidates counts in the state q (n, 12), as contacts whose `stiffness` has their coefficient: the
-    candidates themselves in the contact set "ipc". `reach` (P,) is the activation of the pairs [m]."""
-    listed = contacts(model, surfaces, pairs, found)
-    if model.settings.contact_set == "ipc":
-        return listed
-    minima = find_minima(surfaces, Topology.of(model, surfaces), pairs, found, listed)
-    law = ContactParameters(1.0, reach[found.pair][minima.source], model.settings.barrier)
-    force = minima.weights(q, law).force
-    rows = np.flatnonzero(force)
-    chosen = minima.contacts[rows]
-    return _changed(chosen, stiffness=force[rows] * chosen.stiffness)
 
 
 class _Rows:

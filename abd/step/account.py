@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -40,11 +40,6 @@ class Work:
     def done(self) -> float:
         """All but what the integration gave."""
         return self.external + self.drive + self.friction
-
-    def plus(self, after: Work, before: Work) -> Work:
-        """With what has been done between two others."""
-        pairs = ((getattr(one, field.name) for one in (self, after, before)) for field in fields(self))
-        return Work(*(own + (last - first) for own, last, first in pairs))
 
 
 @dataclass(frozen=True)

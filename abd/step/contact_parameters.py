@@ -171,9 +171,9 @@ class ContactStiffness:
             return
         pairs, gaps = backend.touch.pair_gaps()
         own = _with_impacts(law.own, law, struck, pairs, gaps) if len(struck) else law.own
-        gap = _gaps_of(own, law, pairs, gaps)
+        gap = _gaps_of(own.key, law, pairs, gaps)
         if ((gap >= 1.0) & (gap < np.inf)).any():  # such gaps may be bounds
-            gap = _gaps_of(own, law, *backend.touch.pair_gaps(exact=True))
+            gap = _gaps_of(own.key, law, *backend.touch.pair_gaps(exact=True))
         first, second = law.bodies_of(own.key)
         usual, h = law.regular(first, second), np.broadcast_to(h, law.n)[first]
         together = gap * law.activation(first, second) < np.maximum(usual, own.activation)
@@ -188,8 +188,8 @@ def became_active(backend, bodies: np.ndarray, closing: np.ndarray) -> np.ndarra
     """(k,) bool, pairs of bodies (k, 2) in contact that were not when the substep began, from how far (k,) [m] they approached
     each other in it; not those whose activation distance an impact has lowered already."""
     law, own, (i, j) = backend.pair_law, backend.pair_law.own, bodies.T
-    key, none = law.keys(i, j), np.zeros(len(bodies))
-    gap = _gaps_of(OwnLaws(key, none, none, none), law, *backend.touch.pair_gaps()) * law.activation(i, j)
+    key = law.keys(i, j)
+    gap = _gaps_of(key, law, *backend.touch.pair_gaps()) * law.activation(i, j)
     at, known = own.places(key)
     lowered = known & (own.activation[at] < own.home[at]) if len(own) else known
     return ~lowered & (gap + closing >= law.activation(i, j))
@@ -200,8 +200,7 @@ def _with_impacts(own: OwnLaws, law: PairLaw, struck: np.ndarray, pairs: np.ndar
     key = np.unique(law.keys(*struck.T))
     first, second = law.bodies_of(key)
     usual, now = law.regular(first, second), law.activation(first, second)
-    listed = OwnLaws(key, usual, usual, usual)
-    gap = np.minimum(_gaps_of(listed, law, pairs, gaps), 1.0) * now
+    gap = np.minimum(_gaps_of(key, law, pairs, gaps), 1.0) * now
     at, known = own.places(key)
     activation = np.maximum(np.minimum(now, gap), SMALLEST * usual)
     lowered = replace(own, activation=own.activation.copy())
@@ -210,13 +209,11 @@ def _with_impacts(own: OwnLaws, law: PairLaw, struck: np.ndarray, pairs: np.ndar
     return merged(lowered, OwnLaws(key[new], activation[new], np.ones(new.sum()), usual[new]))
 
 
-def _gaps_of(own: OwnLaws, law: PairLaw, pairs: np.ndarray, gaps: np.ndarray) -> np.ndarray:
-    """(k,) gaps of the pairs with laws of their own, among those that are listed (m, 2), infinite where they are not."""
-    key = law.keys(*pairs.T)
-    order = np.argsort(key)
-    listed = OwnLaws(key[order], gaps[order], gaps[order], gaps[order])
-    at, known = listed.places(own.key)
-    return np.where(known, listed.activation[at], np.inf) if len(listed) else np.full(len(own), np.inf)
+def _gaps_of(key: np.ndarray, law: PairLaw, pairs: np.ndarray, gaps: np.ndarray) -> np.ndarray:
+    """(k,) gaps of pairs of bodies by their keys, from those of the listed pairs (m, 2); infinite for others."""
+    listed, first = np.unique(law.keys(*pairs.T), return_index=True)
+    at = np.searchsorted(listed, key).clip(max=max(len(listed) - 1, 0))
+    return np.where(listed[at] == key, gaps[first][at], np.inf) if len(listed) else np.full(len(key), np.inf)
 
 
 def merged(a: OwnLaws, b: OwnLaws) -> OwnLaws:

@@ -59,11 +59,6 @@ class SubstepSizes:
         """Of the next substep [s]."""
         return self.dt if self.next == 2**HALVINGS else self.next * self.tick
 
-    @property
-    def elapsed(self) -> float:
-        """Time since the beginning of the frame [s]."""
-        return (2**HALVINGS - self.left) * self.tick if self.left else self.dt
-
     def accept(self) -> None:
         """The substep was taken."""
         self.taken, self.longest = self.taken + 1, max(self.longest, self.next)

@@ -25,7 +25,7 @@ from abd.joints.rows.sizes import half_length
 from abd.model import Kind, Model
 from abd.potentials.integrators import longest
 
-FINAL = ("blocked", "limits", "memory")
+FINAL = ("blocked", "limits")
 """Failures that no shorter substep resolves."""
 FIRST_CHECK = 8
 """Iterations after which the swept path is checked first."""

@@ -28,7 +28,7 @@ def falling(name: str, geoms: str, pos: str = "0 0 1") -> str:
     return f'<body name="{name}" pos="{pos}"><freejoint/>{geoms}</body>'
 
 
-def told(scene: abd.Scene, *words: str) -> str:
+def assert_note(scene: abd.Scene, *words: str) -> str:
     """The one note that has these words."""
     found = [note for note in scene.notes if all(word in note for word in words)]
     assert len(found) == 1, scene.notes
@@ -284,7 +284,7 @@ def test_a_link_does_not_meet_its_parent_and_does_what_is_fixed(tmp_path):
         load(mjcf(fixed + arm), tmp_path).started()
     scene = load(mjcf(fixed + arm), tmp_path, allow_overlaps=True)
     assert scene.spec.contact_filter[0].bodies == ["post", "arm"]
-    told(scene, "overlaps at the start", "'post' and 'arm'")
+    assert_note(scene, "overlaps at the start", "'post' and 'arm'")
 
 
 # names
@@ -330,8 +330,8 @@ def test_names_that_cannot_stay_are_told(tmp_path):
         '<geom name="box" size="0.1"/>' + falling("box", '<geom size="0.1"/>') + falling(" box", '<geom size="0.1"/>', "1 0 1")
     )
     scene = load(text, tmp_path)
-    told(scene, "geom 'box' of the world is called 'box_'")
-    told(scene, "body ' box' is called 'box_1'")
+    assert_note(scene, "geom 'box' of the world is called 'box_'")
+    assert_note(scene, "body ' box' is called 'box_1'")
     assert scene.body("box").kind == "dynamic"
 
 
@@ -346,7 +346,7 @@ def test_limits_efforts_and_speeds_of_urdf(tmp_path):
     assert scene.joint("j2").coordinate["theta"].range is None
     assert scene.joint("j3").type == "slider"
     assert {body.name for body in scene.spec.body} == {"a", "b", "c", "finger1", "finger2"}
-    told(scene, "fixed to 'c'", "'tool', 'frame'")
+    assert_note(scene, "fixed to 'c'", "'tool', 'frame'")
     mimic = scene.spec.coupling[0]
     assert (mimic.coordinate, mimic.terms[0].coordinate, mimic.terms[0].factor) == ("f2.theta", "f1.theta", -0.5)
     assert scene.body("c").mass == pytest.approx(1.2)
@@ -368,7 +368,7 @@ MJCF_RANGES = {
 def test_ranges_without_extent_are_told_in_mjcf(name, tmp_path):
     keys, rest, words = MJCF_RANGES[name]
     text = mjcf(f'<body name="a"><joint name="j" {keys}/><geom size="0.1"/></body>', rest)
-    told(load(text, tmp_path), words, "ignored, as in MuJoCo")
+    assert_note(load(text, tmp_path), words, "ignored, as in MuJoCo")
 
 
 @pytest.mark.parametrize("kind", ["revolute", "prismatic", "planar"])
@@ -380,7 +380,7 @@ def test_ranges_without_extent_are_told_in_urdf(kind, limit, words, tmp_path):
     ends = f'<limit lower="{lower}" upper="{upper}" effort="10" velocity="1"/>'
     robot = f'<robot name="r">{link("base")}{link("arm")}{joint("j", kind, "base", "arm", ends)}</robot>'
     scene = load(robot, tmp_path, ".urdf")
-    told(scene, "'j'", words)
+    assert_note(scene, "'j'", words)
     assert all(one.range is None for one in scene.spec.joint[0].coordinate.values())
 
 
@@ -389,7 +389,7 @@ def test_massless_links_join_the_next_joint(tmp_path):
     assert scene.joint("pan+tilt").type == "universal" and scene.joint("pan+tilt").parent == "cart"
     assert scene.joint("plane").type == "planar"
     assert all("flight" not in joint.name for joint in scene.spec.joint), "a floating joint constrains nothing"
-    told(scene, "links without mass", "'gimbal_ring'")
+    assert_note(scene, "links without mass", "'gimbal_ring'")
 
 
 def test_the_types_of_many_joints(tmp_path):
@@ -420,7 +420,7 @@ def test_joints_at_an_end_of_their_range_start_inside(tmp_path):
         '<body><joint name="j" axis="0 1 0" range="0 90" limited="true"/><geom size="0.1" pos="0.2 0 0"/></body>'
     )
     scene = load(text, tmp_path)
-    told(scene, "start inside", "'j' from 0 to 0.001")
+    assert_note(scene, "start inside", "'j' from 0 to 0.001")
     simulation = abd.Simulation(scene, device="cpu")
     for _ in range(20):
         simulation.step()
@@ -445,7 +445,7 @@ def test_keyframes(tmp_path):
         '<body><joint name="j" axis="0 1 0"/><geom size="0.1" pos="0 0 -0.5"/></body>',
         '<keyframe><key name="up" qpos="2" qvel="3"/><key qpos="1"/></keyframe>',
     )
-    told(load(text, tmp_path), "--keyframe", "up, 1")
+    assert_note(load(text, tmp_path), "--keyframe", "up, 1")
     for key, value, speed in (("up", 2.0, 3.0), ("1", 1.0, 0.0)):
         coordinate = abd.Simulation(load(text, tmp_path, keyframe=key), device="cpu").joints["j"].coordinate("theta")
         assert (coordinate.value, coordinate.speed) == (pytest.approx(value), pytest.approx(speed))
@@ -474,7 +474,7 @@ def test_missing_meshes_are_listed_with_the_paths_tried(tmp_path, monkeypatch):
         "pictures of what has a shape are not needed"
     )
     scene = load(URDF_WITH_MESH.format(0.25), tmp_path, ".urdf", missing_meshes="boxes")
-    told(scene, "missing mesh", "arm.obj")
+    assert_note(scene, "missing mesh", "arm.obj")
     extents = np.array(scene.body("arm").box)
     x, y, z = np.sort(np.sqrt(12 * 0.5 * (np.array([0.25 + 0.2, 0.25 + 0.13, 0.2 + 0.13]) - [0.13, 0.2, 0.25]) / 6))
     np.testing.assert_allclose(np.sort(extents), [x, y, z], rtol=1e-6)
@@ -503,7 +503,7 @@ def test_inertias_that_no_body_has(tmp_path):
     (tmp_path / "bot" / "meshes").mkdir(parents=True)
     (tmp_path / "bot" / "meshes" / "arm.obj").write_text(TETRAHEDRON)
     scene = load(URDF_WITH_MESH.format(0.9), tmp_path, ".urdf")
-    told(scene, "'arm'", "no body has the principal inertias [0.13, 0.2, 0.9]", "nearest")
+    assert_note(scene, "'arm'", "no body has the principal inertias [0.13, 0.2, 0.9]", "nearest")
     values = np.sort(np.array(scene.body("arm").inertia))
     # S = diag(-0.285, 0.415, 0.485) with its negative entry at a millionth of the largest
     np.testing.assert_allclose(values, np.sort([0.9, 0.485, 0.415]), rtol=1e-5)
@@ -521,13 +521,13 @@ def test_the_report_names_what_is_not_followed(tmp_path):
         ' density="1.2" viscosity="0.1"',
     ).replace('<fixed name="t">', '<fixed name="t" stiffness="3">')
     scene = load(text, tmp_path)
-    told(scene, "not followed: 1 <camera>, 1 <light>, 1 <sensor>, 1 <texture>")
-    told(scene, "jet", "sites")
-    told(scene, "actuators are left out: m (")
-    told(scene, "carriers", "'w'")
-    told(scene, "margin of 1 geoms")
-    told(scene, "medium")
-    told(scene, "tendon 't'", "stiffness")
+    assert_note(scene, "not followed: 1 <camera>, 1 <light>, 1 <sensor>, 1 <texture>")
+    assert_note(scene, "jet", "sites")
+    assert_note(scene, "actuators are left out: m (")
+    assert_note(scene, "carriers", "'w'")
+    assert_note(scene, "margin of 1 geoms")
+    assert_note(scene, "medium")
+    assert_note(scene, "tendon 't'", "stiffness")
     assert scene.started()
 
 
@@ -543,12 +543,12 @@ def test_muscles_activations_and_limits_of_tendons_are_in_the_report(tmp_path):
         '<adhesion body="v" name="sticky" ctrlrange="0 1"/></actuator>',
     )
     scene = load(text, tmp_path)
-    told(scene, "actuators are left out: filtered, biceps, summed, slow (with activation dynamics)")
-    told(scene, "winch", "tendons")
-    told(scene, "damper", "depends on the state")
-    told(scene, "sticky", "adhesion")
-    told(scene, "tendon 'sum'", "range is not followed")
-    told(scene, "tendon 'cord'", "least length 0.1 m")
+    assert_note(scene, "actuators are left out: filtered, biceps, summed, slow (with activation dynamics)")
+    assert_note(scene, "winch", "tendons")
+    assert_note(scene, "damper", "depends on the state")
+    assert_note(scene, "sticky", "adhesion")
+    assert_note(scene, "tendon 'sum'", "range is not followed")
+    assert_note(scene, "tendon 'cord'", "least length 0.1 m")
     assert not any(one.drive for joint in scene.spec.joint for one in (joint.coordinate or {}).values())
 
 
@@ -558,7 +558,7 @@ def test_mocap_bodies_stand_still_and_hold(tmp_path):
         '<equality><weld body1="hand/left" body2="held"/></equality>',
     )
     scene = load(text, tmp_path)
-    told(scene, "mocap body 'hand/left' stands still")
+    assert_note(scene, "mocap body 'hand/left' stands still")
     simulation = abd.Simulation(scene, device="cpu")
     for _ in range(5):
         simulation.step()
@@ -570,7 +570,7 @@ def test_a_free_base(tmp_path):
     assert load(text, tmp_path).body("base").kind == "static"
     scene = load(text, tmp_path, free_base=True)
     assert scene.body("base").kind == "dynamic"
-    told(scene, "'base' is free")
+    assert_note(scene, "'base' is free")
 
 
 # commands

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from executors import COUNTS, assert_same_state, assert_same_steps, pair, simulation, step_both
+from executors import COUNTS, assert_same_state, assert_same_step, assert_same_steps, pair, simulation
 
 import abd
 from abd.errors import StepFailure
@@ -24,7 +24,7 @@ ROUNDING = 1e-9
 def test_shipped_scenes(name, steps):
     direct, recorded = pair(abd.load(SCENES / f"{name}.toml"))
     for _ in range(steps):
-        step_both(direct, recorded, ROUNDING)
+        assert_same_step(direct, recorded, ROUNDING)
 
 
 def links(count: int = 4, enforcement: str = "penalty", solver=None, **keys) -> abd.Scene:
@@ -91,7 +91,7 @@ def pile(solver=None, boxes: int = 8, mu: float = 0.4) -> abd.Scene:
 def test_piles(solver):
     direct, recorded = pair(pile(solver))
     for _ in range(12):
-        step_both(direct, recorded, ROUNDING)
+        assert_same_step(direct, recorded, ROUNDING)
     assert recorded.backend.contacts.candidates.builds > 12
 
 
@@ -142,7 +142,7 @@ def test_islands_that_sleep_are_woken(friction_iterations):
     direct, recorded = pair(scene)
     slept = []
     for _ in range(28):
-        step_both(direct, recorded, ROUNDING, DECISIONS)
+        assert_same_step(direct, recorded, ROUNDING, DECISIONS)
         np.testing.assert_array_equal(recorded.backend.idle.sleeping, direct.backend.idle.sleeping)
         slept.append(int(direct.backend.idle.sleeping.sum()))
     assert max(slept) == 2 and slept[-1] == 1
@@ -165,7 +165,7 @@ def test_failures_and_retries(scene, steps, reason):
     substeps = []
     for _ in range(steps):
         before = recorded.checkpoint()
-        report, _ = step_both(direct, recorded, ROUNDING)
+        report, _ = assert_same_step(direct, recorded, ROUNDING)
         if isinstance(report, StepFailure):
             assert report.reason == reason
             for key, value in recorded.checkpoint().items():
@@ -201,22 +201,22 @@ def test_joints_change_while_running():
 
     direct, recorded = pair(links(3, "exact"))
     for _ in range(4):
-        step_both(direct, recorded)
+        assert_same_step(direct, recorded)
     for each in (direct, recorded):
         changed(each)
     for _ in range(4):
-        step_both(direct, recorded)
+        assert_same_step(direct, recorded)
     for each in (direct, recorded):
         each.joints["hinge1"].coordinate().unlock()
         each.joints["hinge2"].active = False
         each.joints["hinge0"].coordinate().set_range(-1.0, 1.0)
     for _ in range(4):
-        step_both(direct, recorded)
+        assert_same_step(direct, recorded)
     q = direct.stepper.q.copy()
     q[:, 2] += 0.5
     for each in (direct, recorded):
         each.joints["hinge0"].active = False
         each.move_to(q)
     for _ in range(4):
-        step_both(direct, recorded)
+        assert_same_step(direct, recorded)
     np.testing.assert_array_equal([joint.active for joint in recorded.joints.values()], [False, True, False])

@@ -142,7 +142,7 @@ class Start:
         b.contacts.evaluate(b.at, "current")
         self.path.stop_at_contacts()
         self._keep_limits()
-        b.friction.launch_lag(b.at.current, b.at.heading)
+        b.friction.launch_lag(b.at.current, b.at.target)
         b.potential.evaluate()
         friction, reduction = b.friction, b.friction.reduction
         launch(kernels.check_frozen, 1, c, friction.wanted, friction.room)

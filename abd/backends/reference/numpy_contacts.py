@@ -11,7 +11,7 @@ from abd.backends.body_data import smallest_moments
 from abd.contact import ccd
 from abd.contact.candidates import Candidates as Listed
 from abd.contact.candidates import contacts, find_candidates
-from abd.contact.minima import counting, find_minima
+from abd.contact.minima import find_minima
 from abd.contact.pair_law import OwnLaws, PairLaw
 from abd.contact.pairs import body_pairs, pairs_of
 from abd.contact.path import Path, standing
@@ -90,11 +90,6 @@ class NumpyContacts:
         """Candidates of the pairs that meet, within a reach (pairs,) [m]."""
         meets = ~(self.absent[self.pairs.i] | self.absent[self.pairs.j])
         return find_candidates(self.model, self.surfaces, self.pairs, path, np.where(meets, reach, -np.inf))
-
-    def counting(self, q: np.ndarray) -> contact.Contacts:
-        """What counts of the candidates in the state q (n, 12)."""
-        reach = self.pair_law.reach(self.pairs.i, self.pairs.j)
-        return counting(self.model, self.surfaces, self.pairs, self.found, q, reach)
 
     def energy(self, q: np.ndarray) -> np.ndarray:
         """(m,) energies of the candidates in the state q (n, 12); inf at or below the separation."""

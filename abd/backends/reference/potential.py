@@ -23,7 +23,7 @@ class Iterate:
 
     Attributes:
         q: (n, 12) current iterate; trial: the state tried last; rest: friction's reference xh.
-        heading: (n, 12) where friction takes the step to go.
+        target: (n, 12) where bodies are led, by inertia or to their goals.
         step: what the step holds fixed, turn: (n, 3) rotation vectors by which its inertial target turns bodies [rad], both
             None before the first one; ch2: (n,) c h^2 of it [s^2]; eps: (n,) friction's, in displacements [m].
     """
@@ -33,7 +33,7 @@ class Iterate:
     rest: np.ndarray
     step: StepData | None = None
     turn: np.ndarray | None = None
-    heading: np.ndarray | None = None
+    target: np.ndarray | None = None
     ch2: np.ndarray | None = None
     eps: np.ndarray | None = None
 

@@ -31,7 +31,6 @@ RESOLVED = np.pi
 """Turn of a spring's vibration per step [rad] up to which it is one that steps can show: half a period."""
 
 
-
 def turns(model: Model, system: JointSystem) -> np.ndarray:
     """(R,) by how much what springs and compliant joints hold would vibrate in a step without other joints [rad], as the bodies
     stand at the start; 0 for other rows."""

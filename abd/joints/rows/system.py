@@ -141,11 +141,6 @@ class JointSystem:
         return np.flatnonzero(a.active & (a.law == Law.BARRIER))
 
     @cached_property
-    def bouncing(self) -> np.ndarray:
-        """Those of them (b,) that give back what strikes them."""
-        return self.ends[self.row_laws.restitution[self.ends] > 0.0]
-
-    @cached_property
     def has_rotors(self) -> bool:
         """Whether rotors turn with coordinates."""
         a = self.row_laws

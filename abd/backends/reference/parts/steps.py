@@ -48,8 +48,7 @@ class Steps:
             target = self.motion.coast(rule, self.scheme.rows, states.now, states.velocity, states.forces, self.pulled)
         target = self._with_goals(target, prescribed)
         self.scheme.rule, self.scheme.mode, self.scheme.target = rule, mode, target
-        at.rest, at.turn, at.q = target.rest, target.w, states.now.copy()
-        at.heading = target.q
+        at.rest, at.turn, at.target, at.q = target.rest, target.w, target.q, states.now.copy()
         at.ch2, at.eps = np.full(self.n, rule.ch2), np.full(self.n, eps)
         at.step = StepData(
             pt=positions(target.q),

@@ -13,7 +13,6 @@ from abd.contact.pairs import body_pairs
 from abd.contact.path import standing
 from abd.model import Model
 from abd.potentials.arc_slip import Course
-from abd.potentials.contact import Contacts
 
 
 class Touch:
@@ -31,9 +30,6 @@ class Touch:
         self.contacts.set_scale(scale)
         self.contacts.search(standing(self.at.q))
 
-    def near_contacts(self, q: np.ndarray) -> Contacts:
-        return self.contacts.counting(q)
-
     def set_apart(self, pairs: np.ndarray) -> None:
         self.contacts.pairs = body_pairs(replace(self.model, apart=pairs))
         self.contacts.search(standing(self.at.q))
@@ -43,7 +39,7 @@ class Touch:
         self.contacts.set_own_laws(own)
 
     def lag_at_begin(self) -> None:
-        self._lag(self.at.heading, None)
+        self._lag(self.at.target, None)
 
     def lag_friction(self, chosen: np.ndarray | None = None) -> None:
         self._lag(self.at.q, chosen)

@@ -36,7 +36,7 @@ class Steps:
         self.device, self.at, self.n = potential.device, potential.at, potential.n
         self.inverse_mass = inverse_masses(model)
         step, target = self.at.step, new_pose(self.device, self.n)
-        self.at.target, self.at.heading = target, target
+        self.at.target = target
         step.pt, step.At, step.scale = target.p, target.A, self.device.zeros(self.n, wp.float64)
         potential.friction.turn = track.lead.w
         self.at.ch2, self.at.eps = np.ones(self.n), np.zeros(self.n)

@@ -13,7 +13,6 @@ from abd.backends.warp.potential import Potential
 from abd.backends.warp.track import Track
 from abd.contact.pair_law import OwnLaws
 from abd.model import Model
-from abd.potentials.contact import Contacts
 from cuda_kernels.bodies.affine import Pose
 from cuda_kernels.parallel import sums
 from cuda_kernels.step import figures
@@ -49,10 +48,6 @@ class Touch:
         self.contacts.candidates.renew(track.path, 0.0, islands.island, alpha)
         self.forget()
         self.potential.know_contacts()
-
-    def near_contacts(self, q: np.ndarray) -> Contacts:
-        """What counts of the listed contacts in the present state q (n, 12), as the definitions take it."""
-        return self.contacts.defined(self.model, q)
 
     def set_apart(self, pairs: np.ndarray) -> None:
         """Bodies (k, 2), and no others, that do not collide from now on; what was recorded knows others."""
@@ -95,7 +90,7 @@ class Touch:
         self.forget()
 
     def lag_at_begin(self) -> None:
-        self._lag(self.at.heading, None)
+        self._lag(self.at.target, None)
 
     def lag_friction(self, chosen: np.ndarray | None = None) -> None:
         everybody = chosen is None or bool(chosen[self.idle.mobile].all())

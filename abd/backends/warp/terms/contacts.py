@@ -15,13 +15,10 @@ from abd.backends.warp.terms.impacts import BATCH, Impacts
 from abd.backends.warp.terms.reduction import PairList, Reduction
 from abd.contact.candidates import Candidates as Listed
 from abd.contact.forces import Pressing
-from abd.contact.minima import counting
 from abd.contact.pair_law import OwnLaws, PairLaw
 from abd.contact.pairs import Pairs, pairs_of
-from abd.contact.surfaces import Surfaces as DefinedSurfaces
 from abd.model import Model
 from abd.potentials.barrier import BARRIERS
-from abd.potentials.contact import Contacts as DefinedContacts
 from cuda_kernels.bodies.affine import Path, Pose
 from cuda_kernels.contact import contact as kernels
 from cuda_kernels.contact.contact_blocks import contact_blocks
@@ -291,18 +288,6 @@ class Contacts:
         pairs = c.pair_list().reshape(-1, 2).astype(np.int64)
         return pairs_of(model, *pairs.T), Listed(*items.T)
 
-    def defined(self, model: Model, q: np.ndarray) -> DefinedContacts:
-        """What counts in the state q (n, 12) of the pairs that are within their reach in slot "current", as the definitions
-        take it."""
-        pairs, gap = self.pair_gaps()
-        i, j = pairs.T.astype(np.int64)
-        law = self.pair_law
-        near = gap * law.activation(i, j) < law.reach(i, j)
-        items = self.device.read(self.candidates.items, self.candidates.count).reshape(-1, 4).astype(np.int64)
-        items = items[near[items[:, 0]]] if len(pairs) else items
-        surfaces = DefinedSurfaces.of(model)
-        return counting(model, surfaces, pairs_of(model, i, j), Listed(*items.T), q, law.reach(i, j))
-
     def smallest_gap(self, slot: str = "current") -> tuple[float, bool]:
         """Smallest gap beyond the separation over all candidates [m], infinity without any, and whether it may be a lower
         bound."""
@@ -329,13 +314,6 @@ class Contacts:
         self.device.launch(figures.list_acting, c.pair_count, c.pairs, c.segment, self.arrays("current")[1], found, grain=512)
         pairs = self.device.read(found, c.pair_count).reshape(-1, 2)
         return pairs[pairs[:, 0] >= 0]
-
-    def near_pairs(self, within: float) -> np.ndarray:
-        """(k, 2) pairs of bodies whose gap in slot "current", which may be a lower bound beyond 1, is below so many of their
-        activations; on the host."""
-        c, read = self.candidates, self.device.read
-        close = np.cumsum(read(self.arrays("current")[1], c.count) < within)
-        return c.pair_list()[np.diff(np.append(0, close)[read(c.segment, c.pair_count + 1)]) > 0]
 
     @property
     def couplings(self) -> list[tuple[Coupling, int]]:
