@@ -22,9 +22,9 @@ import numpy as np
 
 from abd.api.contact_patches import Patches
 from abd.api.pandas_tables import table_of
-from abd.contact.forces import Pressing, Rubbing, joined
+from abd.contact.forces import FrictionPoints, Pressing, joined
 from abd.contact.pair_rows import PairRows, bodies_of
-from abd.potentials.rolling import RUB
+from abd.potentials.rolling import SLIDE
 
 if TYPE_CHECKING:
     import pandas
@@ -69,8 +69,8 @@ class Contacts:
         normal_force: (c,) [N].
     """
 
-    def __init__(self, simulation: Simulation, pressing: Pressing, rubs: Rubs):
-        self._simulation, self._pressing, self._rubs = simulation, pressing, rubs
+    def __init__(self, simulation: Simulation, pressing: Pressing, lagged: LaggedFriction):
+        self._simulation, self._pressing, self._lagged = simulation, pressing, lagged
         self.pair, self.point, self.normal, self.gap = pressing.pair, pressing.point, pressing.normal, pressing.gap
         self.normal_force = np.einsum("ci,ci->c", pressing.force, pressing.normal)
 
@@ -92,12 +92,12 @@ class Contacts:
     @cached_property
     def _shared(self) -> tuple[np.ndarray, np.ndarray]:
         """Friction and slip: every force of friction belongs to the nearest point of its pair."""
-        return self._rubs.reader.shared(self.pair, self.point, self._rows, self._rubs.points, self._rubs.rows)
+        return self._lagged.reader.shared(self.pair, self.point, self._rows, self._lagged.points, self._lagged.rows)
 
     @cached_property
     def _rows(self) -> PairRows:
         """The points by pair."""
-        return PairRows(self.pair, len(self._rubs.q))
+        return PairRows(self.pair, len(self._lagged.q))
 
     def __len__(self) -> int:
         return len(self.pair)
@@ -140,13 +140,13 @@ class Contacts:
 
     @cached_property
     def _keys(self) -> np.ndarray:
-        """(k,) numbers of the pairs that press or rub, rising."""
-        return np.union1d(self._rows.key, self._rubs.rows.key)
+        """(k,) numbers of the pairs with normal or friction forces, rising."""
+        return np.union1d(self._rows.key, self._lagged.rows.key)
 
     @property
     def _pairs(self) -> np.ndarray:
-        """(k, 2) pairs that press or rub."""
-        return bodies_of(self._keys, len(self._rubs.q))
+        """(k, 2) pairs with normal or friction forces."""
+        return bodies_of(self._keys, len(self._lagged.q))
 
     def _by_pair(self, rows: PairRows, sums: np.ndarray) -> np.ndarray:
         """(k, d) sums over those of the pairs that have rows, 0 for others."""
@@ -157,12 +157,12 @@ class Contacts:
     @cached_property
     def _wrenches(self) -> np.ndarray:
         """(k, 9) of every pair the force on the first body, and the torques on both about their centres of mass."""
-        parts = (self._rows, self._pressing), (self._rubs.rows, self._rubs.points)
+        parts = (self._rows, self._pressing), (self._lagged.rows, self._lagged.points)
         total = np.zeros((len(self._keys), 9))
         for rows, one in parts:
             total += self._by_pair(rows, rows.sums(np.column_stack([one.force, one.torque_i, one.torque_j])))
         # what a half-space feels is what it does to others, seen from its own origin
-        q, (i, j) = self._rubs.q, self._pairs.T
+        q, (i, j) = self._lagged.q, self._pairs.T
         k = np.flatnonzero(np.isfinite(self._simulation.model.bodies.plane[j]).all(axis=1))
         total[k, 6:] = -total[k, 3:6] - np.cross(q[i[k], :3] - q[j[k], :3], total[k, :3])
         return total
@@ -170,7 +170,7 @@ class Contacts:
     @cached_property
     def _on_bodies(self) -> np.ndarray:
         """(n, 6) force and torque about the centre of mass of all contacts on every body."""
-        n, wrench = len(self._rubs.q), self._wrenches
+        n, wrench = len(self._lagged.q), self._wrenches
         i, j = self._pairs.T
         first, second = wrench[:, :6], np.column_stack([-wrench[:, :3], wrench[:, 6:]])
         return np.stack(
@@ -184,7 +184,7 @@ class Contacts:
             mine = (pair == body).any(axis=1)
             return np.flatnonzero(mine if other is None else mine & (pair == other).any(axis=1))
 
-        return Contacts(self._simulation, part_of(self._pressing, rows(self.pair)), self._rubs.part(rows))
+        return Contacts(self._simulation, part_of(self._pressing, rows(self.pair)), self._lagged.part(rows))
 
     def on(self, body: int) -> np.ndarray:
         """(6,) force [N] and torque about the centre of mass [N m] of these contacts on a body, world axes."""
@@ -196,15 +196,16 @@ class Contacts:
 
     @cached_property
     def _patches(self) -> Patches:
-        rows, rubs, rub, q, pairs = self._rows, self._rubs.rows, self._rubs.points, self._rubs.q, self._pairs
+        rows, friction_rows, points, q, pairs = self._rows, self._lagged.rows, self._lagged.points, self._lagged.q, self._pairs
         size = np.abs(self.normal_force)
         pressed = self._by_pair(rows, rows.sums(np.column_stack([size, size[:, None] * self.point])))
-        slides = (rub.kind == RUB).astype(float)
-        rubbed = self._by_pair(rubs, rubs.sums(np.column_stack([slides, slides[:, None] * rub.point, rub.force])))
-        # where nothing presses, the middle of what rubs
-        mean = np.where(pressed[:, :1] > 0.0, pressed[:, :4], rubbed[:, :4])
+        slides = (points.kind == SLIDE).astype(float)
+        sums = friction_rows.sums(np.column_stack([slides, slides[:, None] * points.point, points.force]))
+        frictional = self._by_pair(friction_rows, sums)
+        # where nothing presses, the middle of the sliding points
+        mean = np.where(pressed[:, :1] > 0.0, pressed[:, :4], frictional[:, :4])
         center = mean[:, 1:] / mean[:, :1]
-        force, friction = self._wrenches[:, :3], rubbed[:, 4:7]
+        force, friction = self._wrenches[:, :3], frictional[:, 4:7]
         place = np.searchsorted(self._keys, rows.key)
         gap, sticks, count = np.full(len(pairs), np.inf), np.ones(len(pairs), dtype=bool), np.zeros(len(pairs), dtype=int)
         gap[place] = rows.reduced(np.minimum, self.gap)
@@ -225,12 +226,12 @@ class Contacts:
         )
 
 
-class Rubs:
-    """What rubbed in the last substeps that led to a state, worked out when it is asked for.
+class LaggedFriction:
+    """Lagged friction of the last substeps that led to a state, evaluated when it is read.
 
     Args:
-        reader: works it out (`abd.backends.warp.terms.rubbing`, `abd.contact.sharing`).
-        frozen: lagged contacts of each of the steps, as `rubbing` takes them, and eps (n,) [m] of the bodies.
+        reader: works it out (`abd.backends.warp.terms.friction_points`, `abd.contact.sharing`).
+        frozen: lagged contacts of each of the steps, as `friction_points` takes them, and eps (n,) [m] of the bodies.
         q: (n, 12) the state; eps_v: speed below which friction counts as static [m/s].
         chosen: pairs (l, 2) -> the rows that count; None for all.
     """
@@ -238,19 +239,19 @@ class Rubs:
     def __init__(self, reader, frozen: tuple[Frozen, ...], q: np.ndarray, eps_v: float, chosen: Chosen | None = None):
         self.reader, self.q, self._frozen, self._eps_v, self._chosen = reader, q, frozen, eps_v, chosen
 
-    def part(self, chosen: Chosen) -> Rubs:
+    def part(self, chosen: Chosen) -> LaggedFriction:
         """Those of some pairs."""
-        return Rubs(self.reader, self._frozen, self.q, self._eps_v, chosen)
+        return LaggedFriction(self.reader, self._frozen, self.q, self._eps_v, chosen)
 
     @cached_property
-    def points(self) -> Rubbing:
+    def points(self) -> FrictionPoints:
         """Where, with what forces and at what speeds."""
         steps = []
         for contacts, eps in self._frozen:
             rows = slice(None) if self._chosen is None else self._chosen(contacts[0])
             *contacts, rest = contacts
             pair, *chosen = (one[rows] for one in contacts)
-            steps.append(self.reader.rubbing(pair, *chosen, rest, self.q, eps[pair[:, 0]], self._eps_v))
+            steps.append(self.reader.friction_points(pair, *chosen, rest, self.q, eps[pair[:, 0]], self._eps_v))
         return joined(steps)
 
     @cached_property
@@ -264,9 +265,10 @@ def part_of(one: Pressing, which: np.ndarray) -> Pressing:
     return type(one)(**{name: value[which] for name, value in vars(one).items()})
 
 
-def read_contacts(simulation: Simulation) -> tuple[Pressing, Rubs]:
-    """What presses and rubs in the present state."""
+def read_contacts(simulation: Simulation) -> tuple[Pressing, LaggedFriction]:
+    """Normal and friction forces of the present state."""
     stepper = simulation.stepper
     with stepper.listed():
-        rubs = Rubs(simulation.backend.readings.rubbing, stepper.rubbing(), stepper.q.copy(), simulation.model.settings.eps_v)
-        return simulation.backend.readings.pressing(), rubs
+        reader, eps_v = simulation.backend.readings.friction_points, simulation.model.settings.eps_v
+        lagged = LaggedFriction(reader, stepper.lagged_friction(), stepper.q.copy(), eps_v)
+        return simulation.backend.readings.pressing(), lagged

@@ -24,7 +24,7 @@ from abd.joints.rows.system import JointSystem
 from abd.joints.rows.table import MeasureTable
 from abd.model import Kind, Model, affine_state
 from abd.names import Names
-from abd.potentials.rolling import RUB
+from abd.potentials.rolling import SLIDE
 from abd.potentials.sticking import Anchors
 from abd.scene.compile.scales import at_joints
 from abd.step.merge import OF_BODIES, OF_PAIRS
@@ -147,7 +147,7 @@ class Matches:
         point, share = anchors.point[kept], anchors.share[kept]
         turned = dynamic[b] & (~dynamic[a] | (b < a))
         # what resists turning does so against the same arms from either side
-        share = np.where((turned & (kind == RUB))[:, None], -share, share)
+        share = np.where((turned & (kind == SLIDE))[:, None], -share, share)
         first, second = np.where(turned, b, a), np.where(turned, a, b)
         frames = (self.new.bodies.body_frame[a] != self.old.bodies.body_frame[i]).any(axis=(1, 2))
         moved = np.flatnonzero(turned | frames)

@@ -1,4 +1,4 @@
-"""What backends and the step say to one another: how bodies start, what an iteration came to, what rubs, which ways are free."""
+"""Data between backends and the step: starts of bodies, outcomes of iterations, loads of friction, paths not proven free."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-NOBODY = np.zeros((0, 2), dtype=int)
+NO_PAIRS = np.zeros((0, 2), dtype=int)
 """No pairs of bodies."""
 
 LOOSEST = 1e-2
@@ -76,7 +76,7 @@ class NotProven:
     pairs: np.ndarray
 
     @classmethod
-    def nobody(cls) -> NotProven:
+    def none(cls) -> NotProven:
         """All is free."""
         return cls(np.zeros(0), np.zeros((0, 2), dtype=int))
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from abd.backends.answers import NOBODY
+from abd.backends.answers import NO_PAIRS
 from abd.joints.closure.link_graph import connected_labels
 from abd.joints.rows.system import JointSystem
 
@@ -54,7 +54,7 @@ class Numbering:
         """(n,) island of every body, a new array whenever the islands change."""
         return self.division.host
 
-    def tie(self, system: JointSystem, further: np.ndarray = NOBODY) -> None:
+    def tie(self, system: JointSystem, further: np.ndarray = NO_PAIRS) -> None:
         """Bodies that joints tie together: of every row the one that counts its energy, its child, and all others; and
         further pairs (k, 2)."""
         linear, rows, table = system.linear, system.rows, system.table
@@ -119,11 +119,11 @@ class Numbering:
         out[self.host[~flags]] = False
         return out
 
-    def sleepers(self, ripe: np.ndarray, mobile: np.ndarray) -> np.ndarray:
-        """(n,) bool, the ripe bodies of those islands that may move by ripe bodies (n,) alone."""
-        if not ripe.any():
+    def sleepers(self, may_sleep: np.ndarray, mobile: np.ndarray) -> np.ndarray:
+        """(n,) bool, bodies that `may_sleep` (n,) of islands in which all mobile bodies may."""
+        if not may_sleep.any():
             return np.zeros(self.n, dtype=bool)
-        return ripe & self.whole(ripe | ~mobile)[self.host]
+        return may_sleep & self.whole(may_sleep | ~mobile)[self.host]
 
     def asleep(self, sleeping: np.ndarray, mobile: np.ndarray) -> np.ndarray:
         """(count,) bool, whether all bodies of an island that may move are asleep (n,)."""

@@ -117,8 +117,8 @@ class Idle(Protocol):
     def hold(self, held: np.ndarray) -> None:
         """Bodies (n,) that do not move any more in this step, besides the static ones and those that are left out."""
 
-    def sleep(self, ripe: np.ndarray) -> None:
-        """Put to sleep for this step those islands that may move by ripe bodies (n,) alone, and who is left out."""
+    def sleep(self, may_sleep: np.ndarray) -> None:
+        """Put to sleep for this step those islands whose bodies that may move are all in (n,), and bodies that are left out."""
 
     def leave_out(self, absent: np.ndarray) -> None:
         """Bodies (n,) bool that take no part in the next substeps: they stay where they are, and nothing meets them."""
@@ -236,10 +236,10 @@ class Readings(Protocol):
     """What is read of a step.
 
     Attributes:
-        rubbing: reads friction point by point (`abd.contact.sharing`).
+        friction_points: reads friction point by point (`abd.contact.sharing`).
     """
 
-    rubbing: Any
+    friction_points: Any
 
     def figures(self) -> Figures:
         """Of the state that the last step led to; joints and friction left theirs in `finish`."""
@@ -289,14 +289,15 @@ class Iteration(Protocol):
     """Newton iterations of a minimisation."""
 
     def begin(
-        self, tolerance: float, rubs: float, h: float | np.ndarray, tightest: float, moving: np.ndarray | None = None,
+        self, tolerance: float, friction_tolerance: float, h: float | np.ndarray, tightest: float,
+        moving: np.ndarray | None = None,
         loose: float | np.ndarray = 0.0, balanced: float | np.ndarray = 0.0,
     ) -> bool:  # fmt: skip
-        """Begin a minimisation; whether anything is awake. Newton's tolerance, and that of islands in which something rubs [m/s],
-        the step [s], of all or (n,), the relative tolerance of the linear solves that decide, and the bodies (n,) bool whose
-        islands take part, all without. Islands whose contacts rub have also converged where the direction, and what the forces
-        on every body are off, change velocities by no more than `loose` [m/s], of all or (n,); with `balanced`, likewise, they
-        converge only where forces were off by no more than that before the direction, or the direction is next to nothing."""
+        """Begin a minimisation; returns whether a body is awake. Newton's tolerance, and that of islands with friction [m/s], the
+        step [s], of all or (n,), the relative tolerance of the linear solves that decide, and the bodies (n,) bool whose
+        islands take part, all without. Islands with friction have also converged where the direction, and the residual forces on
+        every body, change velocities by no more than `loose` [m/s], of all or (n,). With `balanced`, likewise, they converge only
+        where the residual before the direction was no more than that, or the direction is next to zero."""
 
     def run(self, progress: Progress) -> Status:
         """One iteration, counted in `progress`.
@@ -324,13 +325,13 @@ class Iteration(Protocol):
 class Start(Protocol):
     """Starts of steps."""
 
-    def run(self, moving: np.ndarray, touching: bool, ripe: np.ndarray) -> None:
+    def run(self, moving: np.ndarray, touching: bool, may_sleep: np.ndarray) -> None:
         """Move the iterate from q_n to the start: how bodies (n,) start (`abd.backends.answers`), whether some are in contact,
         and bodies (n,) that sleep if their whole island does."""
 
 
 class Friction(Protocol):
-    """What rubs.
+    """Friction of contacts.
 
     Attributes:
         enabled: whether anything may; sticks: whether contacts remember how far they are stretched; count: those that are
@@ -381,7 +382,7 @@ class Backend(Protocol):
         states, steps, arcs, ways, idle, goals, rows, touch, loads, readings, linear: what is asked of it.
         iteration, start: Newton's parts; whole: steps in one piece (`abd.backends.recorded.whole_step`), None where there are
             none.
-        friction, islands: what rubs, and what moves together; sweep: `abd.potentials.sweeps.swept`.
+        friction, islands: friction of contacts, and islands of bodies; sweep: `abd.potentials.sweeps.swept`.
     """
 
     model: Model

@@ -23,7 +23,7 @@ from abd.potentials.contact import FIRST, ContactParameters, closest, contact_el
 from abd.potentials.elements import body_gradient
 from abd.potentials.free_motion import torque
 from abd.potentials.friction import f1_over_y
-from abd.potentials.rolling import RUB
+from abd.potentials.rolling import SLIDE
 
 
 @dataclass(frozen=True)
@@ -52,11 +52,11 @@ class Pressing:
 
 
 @dataclass(frozen=True)
-class Rubbing:
-    """l points at which bodies rub, as frozen in the last Newton iterations of a step.
+class FrictionPoints:
+    """l points of friction between bodies, as lagged in the last Newton iterations of a step.
 
     Attributes:
-        pair: (l, 2) bodies i, j; kind: (l,) what is resisted (`abd.potentials.rolling`): but for `RUB` these are couples.
+        pair: (l, 2) bodies i, j; kind: (l,) what is resisted (`abd.potentials.rolling`): but for `SLIDE` these are couples.
         point: (l, 3) of the material of i [m]; load: (l,) mu times the normal force [N].
         force: (l, 3) on i [N], its negative on j; slip: (l, 3) velocity of i against j [m/s]; torque_i, torque_j: (l, 3) about
             the centres of mass of both, 0 on a half-space [N m].
@@ -72,7 +72,7 @@ class Rubbing:
     torque_j: np.ndarray
 
     @classmethod
-    def nothing(cls) -> Rubbing:
+    def nothing(cls) -> FrictionPoints:
         """No points."""
         vectors, pair = np.zeros((0, 3)), np.zeros((0, 2), dtype=np.int64)
         return cls(pair, np.zeros(0, dtype=np.int32), vectors, np.zeros(0), vectors, vectors, vectors, vectors)
@@ -117,7 +117,7 @@ def pressing(
     )
 
 
-def rubbing(pair, kind, n, Y_i, Y_j, share, load, rest, q: np.ndarray, eps: np.ndarray, eps_v: float) -> Rubbing:
+def friction_points(pair, kind, n, Y_i, Y_j, share, load, rest, q: np.ndarray, eps: np.ndarray, eps_v: float) -> FrictionPoints:
     """Forces of lagged friction in the state q (n, 12).
 
     Args:
@@ -131,18 +131,19 @@ def rubbing(pair, kind, n, Y_i, Y_j, share, load, rest, q: np.ndarray, eps: np.n
     stretch = u + eps[:, None] * share
     force = -(load * f1_over_y(np.linalg.norm(stretch, axis=1), eps))[:, None] * stretch
     torque_i, torque_j = np.cross(_arms(q, i, Y_i), force), -np.cross(_arms(q, j, Y_j), force)
-    rubs = (kind == RUB)[:, None]
-    # arms resist turning: they push nothing, and are nowhere
-    return Rubbing(pair, kind, _points(q, i, Y_i), load, rubs * force, rubs * (eps_v / eps)[:, None] * u, torque_i, torque_j)
+    sliding = (kind == SLIDE)[:, None]
+    # rolling and spinning are resisted by couples without a force
+    slip = sliding * (eps_v / eps)[:, None] * u
+    return FrictionPoints(pair, kind, _points(q, i, Y_i), load, sliding * force, slip, torque_i, torque_j)
 
 
-def joined(parts: list[Rubbing]) -> Rubbing:
+def joined(parts: list[FrictionPoints]) -> FrictionPoints:
     """The points of several steps side by side; none without any."""
     if len(parts) == 1:
         return parts[0]
     if not parts:
-        return Rubbing.nothing()
-    return Rubbing(**{name: np.concatenate([getattr(one, name) for one in parts]) for name in vars(parts[0])})
+        return FrictionPoints.nothing()
+    return FrictionPoints(**{name: np.concatenate([getattr(one, name) for one in parts]) for name in vars(parts[0])})
 
 
 def _points(q: np.ndarray, body: np.ndarray, Y: np.ndarray) -> np.ndarray:

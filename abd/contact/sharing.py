@@ -10,32 +10,32 @@ import numpy as np
 from scipy.sparse import csr_matrix
 from scipy.spatial import cKDTree
 
-from abd.contact.forces import Rubbing, rubbing
+from abd.contact.forces import FrictionPoints, friction_points
 from abd.contact.pair_rows import PairRows, keys
-from abd.potentials.rolling import RUB
+from abd.potentials.rolling import SLIDE
 
 FEW = 32
 """Points of a pair up to which the nearest is found by looking at each, and not by a tree."""
 
 
-class RubbingDefinition:
-    """Reads friction, for `abd.backends.reference.parts.readings`, as `abd.backends.warp.terms.rubbing` does on a device."""
+class FrictionDefinition:
+    """Reference implementation of `abd.backends.warp.terms.friction_points`."""
 
-    rubbing = staticmethod(rubbing)
+    friction_points = staticmethod(friction_points)
 
     @staticmethod
-    def shared(pair: np.ndarray, point: np.ndarray, rows: PairRows, rub: Rubbing, rubs: PairRows):
+    def shared(pair: np.ndarray, point: np.ndarray, rows: PairRows, friction: FrictionPoints, friction_rows: PairRows):
         """As `shared`; the rows by pair are not needed."""
-        return shared(pair, point, rub)
+        return shared(pair, point, friction)
 
 
-def shared(pair: np.ndarray, point: np.ndarray, rub: Rubbing) -> tuple[np.ndarray, np.ndarray]:
+def shared(pair: np.ndarray, point: np.ndarray, friction: FrictionPoints) -> tuple[np.ndarray, np.ndarray]:
     """Friction (c, 3) [N] on the first bodies at points (c, 3) of pairs (c, 2), and slips (c, 3), means by their loads, in the
-    unit of `rub.slip`."""
-    row = nearest(pair, point, rub.pair, rub.point)
-    row[rub.kind != RUB] = -1
-    weight = np.abs(rub.load)
-    total = summed(row, np.column_stack([rub.force, weight, weight[:, None] * rub.slip]), len(pair))
+    unit of `friction.slip`."""
+    row = nearest(pair, point, friction.pair, friction.point)
+    row[friction.kind != SLIDE] = -1
+    weight = np.abs(friction.load)
+    total = summed(row, np.column_stack([friction.force, weight, weight[:, None] * friction.slip]), len(pair))
     return total[:, :3], total[:, 4:] / np.where(total[:, 3] > 0.0, total[:, 3], 1.0)[:, None]
 
 

@@ -1,7 +1,7 @@
 """Slips of bodies that turn, along the arcs of their turns.
 
 Friction measures the slip of a step on chords, from where a point of the material was to where it is
-(`abd.potentials.friction`). How fast surfaces pass one another where the step ends, and so what rubs and where it pushes, is
+(`abd.potentials.friction`). How fast surfaces pass one another where the step ends, and so what slides and where it pushes, is
 another thing: a contact on an arm a from the centre of a body that turns by w passes ``w x a`` besides the translation. So
 what the arc is longer than the chord is added to the slip, in the tangent plane of the normal n; it stays linear in the
 state. An arm has two parts.
@@ -43,7 +43,7 @@ from abd.model import Model
 from abd.potentials.contact import FIRST, Contacts, Stencil
 from abd.potentials.distance import dot
 from abd.potentials.friction import Lagged
-from abd.potentials.rolling import RUB
+from abd.potentials.rolling import SLIDE
 from abd.rotations import axial, nearest_rotation_vectors, polar, rotations
 
 SLOW = 1e-5
@@ -83,13 +83,13 @@ def along_arcs(
         contacts: the frozen ones; q: (n, 12) state in which they were frozen; radius: (n,) of the bodies' rounding [m].
     """
     i, j, n = contacts.first, contacts.second, lagged.n
-    rubs = lagged.kind == RUB
+    slides = lagged.kind == SLIDE
     turns = (np.linalg.norm(course.turn, axis=1) >= SLOW)[np.stack([i, j])].any(axis=0)
-    first = _Side.of(course, q, i, lagged.Y_first, rubs, -radius[i, None] * n, n)
-    second = _Side.of(course, q, j, lagged.Y_second, rubs, radius[j, None] * n, n)
+    first = _Side.of(course, q, i, lagged.Y_first, slides, -radius[i, None] * n, n)
+    second = _Side.of(course, q, j, lagged.Y_second, slides, radius[j, None] * n, n)
     end_i, end_j = first.carried, second.carried
     # vertices are of the first bodies
-    on_face = (rubs & (contacts.stencil == Stencil.POINT_TRIANGLE))[:, None]
+    on_face = (slides & (contacts.stencil == Stencil.POINT_TRIANGLE))[:, None]
     end_j = np.where(on_face, second.now + end_i - first.now, end_j)
     moved = np.where(on_face, second.at_rest(end_j) - second.at_rest(second.carried), 0.0)
     two = lagged.two_sided[:, None]
@@ -98,7 +98,7 @@ def along_arcs(
     parted = [np.linalg.norm(_flat(of_i - np.where(two, of_j, 0.0), n), axis=1) for of_i, of_j in ways]
     most = rho(np.maximum(np.abs(first.spin), np.abs(second.spin))) * np.minimum(*parted)
     size = np.linalg.norm(spun, axis=1)
-    some = rubs & turns & (size > 0.0)
+    some = slides & turns & (size > 0.0)
     part = np.where(some, np.minimum(1.0, most / np.where(some, size, 1.0)), 0.0)[:, None]
     out = _flat(first.rolled - np.where(two, second.rolled, 0.0), n) + part * spun
     moved = part * moved
@@ -134,19 +134,19 @@ class _Side:
 
     @classmethod
     def of(
-        cls, course: Course, q: np.ndarray, body: np.ndarray, Y: np.ndarray, rubs: np.ndarray, rounding: np.ndarray,
+        cls, course: Course, q: np.ndarray, body: np.ndarray, Y: np.ndarray, slides: np.ndarray, rounding: np.ndarray,
         n: np.ndarray,
     ) -> _Side:  # fmt: skip
-        """Of bodies (l,) that touch at Y (l, 4), of which those that rub are rounded by arms (l, 3)."""
+        """Of bodies (l,) that touch at Y (l, 4), of which those that slide are rounded by arms (l, 3)."""
         A, begin, end = (state[body, 3:].reshape(-1, 3, 3) for state in (q, course.begin, course.end))
         inverse = np.linalg.inv(A)
         to_end = polar(end @ inverse)
         w = nearest_rotation_vectors(end @ np.linalg.inv(begin), course.turn[body])
         R = rotations(w)
-        stays = np.where(rubs[:, None], rounding, _times(to_end @ A, Y[:, 1:]))
+        stays = np.where(slides[:, None], rounding, _times(to_end @ A, Y[:, 1:]))
         comes = _times(inverse @ to_end.transpose(0, 2, 1), stays)
         rolled = np.cross(w, stays) - _times((R - np.eye(3)) @ begin, comes)
-        within = np.where(rubs[:, None], Y[:, 1:] - comes, 0.0)
+        within = np.where(slides[:, None], Y[:, 1:] - comes, 0.0)
         arm = _times(A, within)
         now = _flat(arm, n)
         dp = (course.end - course.begin)[body, :3]

@@ -113,7 +113,7 @@ class Weights:
     Attributes:
         force: derivative of the combination by the contact's own barrier, without the contact's own mollifier [-].
         value: the combination that the contact's mollifier multiplies, in the unit of the barrier; energies are its sum.
-        item: what the contact is a part of; parts of one item rub as one.
+        item: what the contact is a part of; parts of one item have common friction.
     """
 
     force: np.ndarray
@@ -224,7 +224,7 @@ def contact_elements(
     contacts: Contacts,
     parameters: ContactParameters,
     inertia: np.ndarray | float = np.inf,
-    caution: np.ndarray | float = 1.0,
+    regularisation: np.ndarray | float = 1.0,
     weights: Weights | None = None,
 ) -> Elements:
     """Elements of the active contacts, in the solver's Gauss-Newton form (see the top of this file).
@@ -233,8 +233,8 @@ def contact_elements(
         x: (m, 4, 3) positions [m]; contacts: m candidates of which the active ones are taken.
         inertia: (m,) smallest moments of the contacts' bodies [kg m^2], for kappa that stands for kappa_c c h^2; inf
             leaves the curvature of the distance out.
-        caution: (m,) share of the bound of that curvature that is added, and of negative stiffnesses that is left out
-            (`abd.backends.reference.caution`).
+        regularisation: (m,) share of the bound of that curvature that is added, and of negative stiffnesses that is left out
+            (`abd.backends.reference.regularisation`).
         weights: of the contacts in a combination of barriers; those of weight 0 are not active.
 
     Returns:
@@ -259,13 +259,13 @@ def contact_elements(
     n = near.r / np.where(active, d, 1.0)[:, None]
     by_distance = 2.0 * kappa * weights.force * m * d * b1
     stiffness = weights.force * np.maximum(kappa * m * (4.0 * near.D * b2 + 2.0 * b1), 0.0)
-    # what takes away from others does it at other points than theirs: with caution, not at all
-    stiffness = np.where(stiffness < 0.0, (1.0 - caution) * stiffness, stiffness)
+    # what takes away from others does it at other points than theirs: with regularisation, not at all
+    stiffness = np.where(stiffness < 0.0, (1.0 - regularisation) * stiffness, stiffness)
     by_angle = kappa * np.where(active, weights.value, 0.0) * m1
     force = np.where(active & (c >= eps_x), np.maximum(-by_distance, 0.0), 0.0)
 
     tangential, tipping = curvature(
-        x, contacts.rest, FIRST[contacts.stencil], near.directions, n, force, inertia, caution
+        x, contacts.rest, FIRST[contacts.stencil], near.directions, n, force, inertia, regularisation
     )
     pull = np.where(active, np.maximum(by_distance, 0.0), 0.0)
     K = stiffness[:, None, None] * np.einsum("mi,mj->mij", n, n) + tangential + _across(x, near, n, pull)

@@ -14,7 +14,7 @@ stiffness is ``f l / (1 - c^2) [[1, -c], [-c, 1]]``. Two points, and a point on 
 
 The bound matters where the force outweighs the inertia of the bodies; elsewhere it would only slow Newton down. Even
 there it can be far above the curvature, which has either sign, so that the solver takes no more of it than it needs
-(`abd.backends.reference.caution`).
+(`abd.backends.reference.regularisation`).
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ def curvature(
     n: np.ndarray,
     force: np.ndarray,
     inertia: np.ndarray,
-    caution: np.ndarray | float = 1.0,
+    regularisation: np.ndarray | float = 1.0,
 ) -> tuple[np.ndarray, Elements]:
     """Bound of the curvature of m contacts.
 
@@ -48,7 +48,7 @@ def curvature(
         directions: (m, 2, 4) free directions of the closest points' weights, see `distance`.
         n: (m, 3) unit normals; force: (m,) normal forces, the energy's unit over length; 0 leaves a contact out.
         inertia: (m,) smallest moments of the contacts' bodies, in the energy's unit.
-        caution: (m,) share of the bound to take.
+        regularisation: (m,) share of the bound to take.
 
     Returns:
         ``K`` (m, 3, 3), the stiffness of the contact points along the tangents, and the elements of the edges against
@@ -61,7 +61,7 @@ def curvature(
     length = np.where(both, np.sqrt(lengths[:, 0] * lengths[:, 1]), lengths[:, 0])
     bends = free[:, 0] & (force * length > TRANSIENT * inertia)
 
-    force = caution * force
+    force = regularisation * force
     e = edges / np.where(free, np.linalg.norm(edges, axis=2), 1.0)[:, :, None]
     along = np.einsum("mi,mj->mij", e[:, 0], e[:, 0])
     across = np.eye(3) - np.einsum("mi,mj->mij", n, n)

@@ -14,10 +14,10 @@ so that ``f1 = f0'`` rises from 0 to 1. The force of nearly parallel edges is wh
 with it (ipctk leaves their friction out, so that it comes and goes with an angle). The energy is isotropic in the tangent
 plane: the projector ``1 - n n^T`` stands for a tangent basis, and no choice of one enters.
 
-In the contact set of local minima (`abd.contact.minima`) some distances take away from others. Two edges rub as one: where
+In the contact set of local minima (`abd.contact.minima`) some distances take away from others. Two edges share friction: where
 they cross, with what their force and those of their ends come to along the normal there, which fades to 0 towards an end.
-Of a vertex over faces, sides and corners all rub by themselves, with loads that may be negative where others carry more,
-and so passes from feature to feature without a jump. What is negative makes the energy concave: the share `caution` of its
+Of a vertex over faces, sides and corners each has its own friction, with loads that may be negative where others carry more,
+and so passes from feature to feature without a jump. What is negative makes the energy concave: the share `regularisation` of its
 curvature is left out.
 """
 
@@ -41,7 +41,7 @@ from abd.potentials.contact import (
 )
 from abd.potentials.distance import dot
 from abd.potentials.elements import Elements
-from abd.potentials.rolling import ROLL, RUB, SPIN, Resistances, tangents
+from abd.potentials.rolling import ROLL, SLIDE, SPIN, Resistances, tangents
 from abd.rotations import polar
 
 
@@ -79,7 +79,7 @@ class Lagged:
 
 
 def lag(x: np.ndarray, contacts: Contacts, parameters: ContactParameters, weights: Weights | None = None) -> Lagged:
-    """Freeze the active contacts that rub, at positions x (m, 4, 3) [m]; the parts of an item as one."""
+    """Lag the active contacts with friction, at positions x (m, 4, 3) [m]; the parts of an item as one."""
     near = closest(x, contacts)
     _, b1, _ = barrier(parameters.barrier, near.D, parameters.d_hat, contacts.xi)
     d = np.sqrt(near.D)
@@ -101,7 +101,7 @@ def lag(x: np.ndarray, contacts: Contacts, parameters: ContactParameters, weight
         flipped=contacts.flipped[rows],
         share=np.zeros((len(rows), 3)),
         arc=np.zeros((len(rows), 3)),
-        kind=np.full(len(rows), RUB),
+        kind=np.full(len(rows), SLIDE),
     )
 
 
@@ -114,7 +114,7 @@ def freeze(
     resistances: Resistances,
     weights: Weights | None = None,
 ) -> tuple[Lagged, Contacts]:
-    """Freeze the contacts that rub, or resist rolling or spinning, in the state q (n, 12) of bodies with contact radii
+    """Lag the contacts that resist sliding, rolling or spinning, in the state q (n, 12) of bodies with contact radii
     `radius` (n,) [m].
 
     Args:
@@ -129,16 +129,16 @@ def freeze(
         are what the slip is made of.
     """
     shares = resistances.shares(contacts.first, contacts.second)
-    rubs = (shares > 0.0).any(axis=1).astype(float)
-    loaded = lag(contacts.positions(q), replace(contacts, mu=rubs), parameters, weights)
+    resists = (shares > 0.0).any(axis=1).astype(float)
+    loaded = lag(contacts.positions(q), replace(contacts, mu=resists), parameters, weights)
     A = q[:, 3:].reshape(-1, 3, 3)
     maps = polar(heading @ np.linalg.inv(A)) @ A
     parts, moved = [], []
-    for kind in (RUB, ROLL, SPIN):
+    for kind in (SLIDE, ROLL, SPIN):
         load = loaded.load * shares[loaded.source, kind]
         rows = np.flatnonzero(shares[loaded.source, kind])
         n, chosen = loaded.n[rows], contacts[loaded.source[rows]]
-        if kind == RUB:
+        if kind == SLIDE:
             w, owners = loaded.w[rows], chosen.owners
             offsets = (1.0 - 2.0 * FIRST[chosen.stencil]) * radius[owners]
             arms = _arms(maps[owners], offsets[..., None] * n[:, None])
@@ -232,13 +232,14 @@ def hessian(lagged: Lagged, displacement: np.ndarray, eps: float) -> np.ndarray:
 
 
 def friction_elements(
-    lagged: Lagged, displacement: np.ndarray, eps: float, caution: np.ndarray | float = 0.0
+    lagged: Lagged, displacement: np.ndarray, eps: float, regularisation: np.ndarray | float = 0.0
 ) -> Elements:
     """One element per lagged contact; i and j are the bodies of the body pair.
 
-    `caution` (l,) is the share of the bound of the curvature in place of the curvature itself (`abd.backends.reference.caution`).
+    `regularisation` (l,) is the share of the bound of the curvature in place of the curvature itself
+    (`abd.backends.reference.regularisation`).
     """
-    f, K = _force_and_stiffness(lagged, displacement, eps, np.broadcast_to(caution, len(lagged)))
+    f, K = _force_and_stiffness(lagged, displacement, eps, np.broadcast_to(regularisation, len(lagged)))
     side = lagged.two_sided.astype(float)
     other = side[:, None, None] * K
     elements = Elements(lagged.source, f, -side[:, None] * f, K, -other, other, lagged.Y_first, lagged.Y_second)
@@ -246,7 +247,7 @@ def friction_elements(
 
 
 def _force_and_stiffness(
-    lagged: Lagged, displacement: np.ndarray, eps: float, caution: np.ndarray | float = 0.0
+    lagged: Lagged, displacement: np.ndarray, eps: float, regularisation: np.ndarray | float = 0.0
 ) -> tuple[np.ndarray, np.ndarray]:
     """Derivatives (l, 3), (l, 3, 3) by the displacement of the first contact point against the second; u is the stretch.
 
@@ -254,7 +255,7 @@ def _force_and_stiffness(
 
     Both terms of K are positive semi-definite as they stand. f1/|u|, which is never less than f1', bounds the curvature
     along the slip: ``load f1/(2|u|) |u'|^2`` plus a constant is nowhere below the energy and touches it at u. The share
-    `caution` of the bound is taken, and of f1' what is left. A negative load is bounded by its tangent.
+    `regularisation` of the bound is taken, and of f1' what is left. A negative load is bounded by its tangent.
     """
     u = stretch(lagged, displacement, eps)
     y = np.linalg.norm(u, axis=1)
@@ -263,7 +264,7 @@ def _force_and_stiffness(
     tangent = np.eye(3) - np.einsum("mi,mj->mij", lagged.n, lagged.n)
     share = f1_over_y(y, eps)
     takes = lagged.load < 0.0
-    bend = np.where(takes, f2(y, eps), caution * share + (1.0 - caution) * f2(y, eps))
+    bend = np.where(takes, f2(y, eps), regularisation * share + (1.0 - regularisation) * f2(y, eps))
     K = bend[:, None, None] * along + share[:, None, None] * (tangent - along)
-    stiffness = np.where(takes, 1.0 - caution, 1.0) * lagged.load
+    stiffness = np.where(takes, 1.0 - regularisation, 1.0) * lagged.load
     return (lagged.load * f1(y, eps))[:, None] * t, stiffness[:, None, None] * K

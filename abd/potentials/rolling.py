@@ -23,7 +23,7 @@ import numpy as np
 
 from abd.model import Kind, Model
 
-RUB, ROLL, SPIN = range(3)
+SLIDE, ROLL, SPIN = range(3)
 """What a lagged contact resists; the numbering of the kernels."""
 
 
@@ -61,7 +61,7 @@ class Resistances:
         return np.minimum(self.arm[first], self.arm[second])
 
     def shares(self, first: np.ndarray, second: np.ndarray) -> np.ndarray:
-        """(l, 3) loads of RUB, ROLL and SPIN over the normal force."""
+        """(l, 3) loads of SLIDE, ROLL and SPIN over the normal force."""
         a, b = self.material[first], self.material[second]
         length = self.arms(first, second)
         return np.stack([self.mu[a, b], self.rolling[a, b] / length, self.spinning[a, b] / length], axis=1)

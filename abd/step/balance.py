@@ -47,8 +47,8 @@ def balance(
     Returns:
         the failure of a minimisation, or of friction and contact forces that go on changing.
     """
-    rubs = settings.friction_tolerance
-    tolerance, exact, spent = LOOSE * rubs, 0, 0
+    friction_tolerance = settings.friction_tolerance
+    tolerance, exact, spent = LOOSE * friction_tolerance, 0, 0
     shares, whole = Shares(backend.steps.mobility()), True
     changes: list[float] = []
     for lagging in count():
@@ -62,16 +62,16 @@ def balance(
         progress.trials += part.trials
         if failure is not None:
             return failure
-        unmoved = lagging > 0 and part.newton <= 1 and part.tolerance <= rubs
+        unmoved = lagging > 0 and part.newton <= 1 and part.tolerance <= friction_tolerance
         if unmoved and whole:
             progress.tolerance = max(progress.tolerance, part.tolerance)
             return None
-        if tolerance == rubs:
+        if tolerance == friction_tolerance:
             exact, spent = exact + 1, spent + part.newton
         if exact == BALANCED_LAGGINGS or spent > max(BALANCING, settings.max_newton) or not _shrink(changes):
             message = f"friction and contact forces did not balance in {exact} laggings, {spent} iterations, to the tolerance"
             return StepFailure("not_converged", message)
-        tolerance, whole = max(rubs, TIGHTER * part.tolerance), unmoved
+        tolerance, whole = max(friction_tolerance, TIGHTER * part.tolerance), unmoved
 
 
 def _shrink(changes: list[float]) -> bool:

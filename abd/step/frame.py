@@ -154,7 +154,7 @@ class Frame:
         there = np.isin(stepper.worlds.numbers, self.worlds[moving]) if moving.any() else np.ones(len(lengths), dtype=bool)
         each = zip(stepper.worlds.numbers[there], lengths[there], first[there], strict=True)
         self.sizes = {int(number): SubstepSizes(float(length), float(one)) for number, length, one in each}
-        self.times, self.separate, self.rubbing = stepper.time, False, []
+        self.times, self.separate, self.lagged = stepper.time, False, []
         if any(one.starts_short for one in self.sizes.values()):
             self.begin = self._moment()
 
@@ -201,7 +201,7 @@ class Frame:
             return failure
         stepper.after_substep()
         if before is not None:
-            self.rubbing += [(group, *frozen_of(one, mine)) for one in stepper.rubbing()]
+            self.lagged += [(group, *frozen_of(one, mine)) for one in stepper.lagged_friction()]
             self._join(before, mine)
         return None
 
@@ -285,16 +285,16 @@ class Frame:
             stepper.first_substep = np.array([first.get(int(number), np.inf) for number in self.worlds])
         stepper.time = self.times + stepper.worlds.lengths
         if stepper.figures is None:
-            stepper.left_rubbing = self._last_rubbing()
+            stepper.left_friction = self._last_friction()
             stepper.figures = stepper.standing_figures()
 
-    def _last_rubbing(self) -> tuple:
+    def _last_friction(self) -> tuple:
         """What was in frictional contact in the last substep of every world."""
         last: dict[int, int] = {}
-        for k, (group, *_) in enumerate(self.rubbing):
+        for k, (group, *_) in enumerate(self.lagged):
             last.update(dict.fromkeys(group, k))
         out = []
         for k in sorted(set(last.values())):
             mine = np.isin(self.worlds, [number for number, place in last.items() if place == k])
-            out.append(frozen_of(tuple(self.rubbing[k][1:]), mine))
+            out.append(frozen_of(tuple(self.lagged[k][1:]), mine))
         return tuple(out)

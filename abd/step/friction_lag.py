@@ -6,7 +6,7 @@ loaded had little, and in the step after the impact it has too much. A pair of b
 of one of its bodies by more than gravity does in half a step, and by more than `eps_v` and ten times the tolerance (a load
 sums up what is left in a stack): what is less follows in the next step. After a step that was lagged again, and of a new
 contact, a tenth is enough, of the load and of the velocity, so that an impact that takes several steps leaves no part of its
-load behind, and a body that is set down rubs from the first step on.
+load behind, and a body that is set down has friction from the first step on.
 Without lagging again, every load acts one step late, and all of it acts; a load that is replaced within a step must be
 right, for what it was wrong by is never made good. So it is taken from a state that has converged as far as loads count
 (`loose_tolerance`). To converge further before would be in vain: other loads move the state by much more.
@@ -18,12 +18,12 @@ from __future__ import annotations
 
 import numpy as np
 
-from abd.backends.answers import NOBODY, PairLoads
+from abd.backends.answers import NO_PAIRS, PairLoads
 
 SHARE, FOLLOWING = 0.5, 0.1
 """Change of a load, of the larger one, from which it counts; after a step that was lagged again."""
 UNBALANCED = 0.05
-"""Share of its weight by which the forces on a body that rubs may be off before the last direction."""
+"""Share of its weight by which the forces on a body in frictional contact may be off before the last direction."""
 
 
 def least_change(settings, h: float | np.ndarray, following: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -35,8 +35,8 @@ def least_change(settings, h: float | np.ndarray, following: np.ndarray) -> tupl
 
 
 def balanced(settings, h: float | np.ndarray) -> float | np.ndarray:
-    """Change of velocity [m/s] by what the forces on a body that rubs are off, before the last direction of a step of h [s], of
-    all or (n,), below which its normal forces are good enough to rub with. Contact may be so stiff that these are anything while
+    """Change of velocity [m/s] by the residual forces on a body in frictional contact, before the last direction of a step of h [s], of all
+    or (n,), below which its normal forces are good enough for friction. Contact may be so stiff that these are anything while
     all displacements are within Newton's tolerance. An island that is within it but for this gets `RELENT` times the bound
     (`abd.backends.answers`), so that what converges slowly is not held up."""
     least = np.maximum(settings.friction_tolerance, UNBALANCED * h * float(np.linalg.norm(settings.gravity)))
@@ -61,7 +61,7 @@ def changed(
         loaded: (n,) bool, bodies whose friction was lagged again in the step before.
     """
     if not len(frozen.pairs) and not len(acting.pairs):
-        return NOBODY
+        return NO_PAIRS
     pairs = np.unique(np.concatenate([frozen.pairs, acting.pairs]).astype(np.int64), axis=0)
     before, after = frozen.of(pairs), acting.of(pairs)
     i, j = pairs.T

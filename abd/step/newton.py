@@ -59,7 +59,7 @@ class Minimisation:
         contacts were made or loaded in the substep."""
         backend, settings = self.backend, self.settings
         loaded, self.loaded = self.loaded, np.zeros(len(self.loaded), dtype=bool)
-        wanted, rubs = settings.friction_iterations, settings.friction_tolerance
+        wanted, friction_tolerance = settings.friction_iterations, settings.friction_tolerance
         if backend.friction.enabled and wanted < 0:
             return balance(
                 backend, settings, self.progress,
@@ -67,24 +67,25 @@ class Minimisation:
             )  # fmt: skip
         if backend.friction.enabled and wanted == 1:
             return self._lag_once_more(loaded)
-        failure = self.minimise(settings.tolerance, rubs)
+        failure = self.minimise(settings.tolerance, friction_tolerance)
         if not backend.friction.enabled:
             return failure
         for _ in range(wanted - 1):
             if failure is not None:
                 return failure
             backend.touch.lag_friction()
-            failure = self.minimise(rubs)
+            failure = self.minimise(friction_tolerance)
         return failure
 
     def minimise(
-        self, tolerance: float, rubs: float | None = None, moving: np.ndarray | None = None,
+        self, tolerance: float, friction_tolerance: float | None = None, moving: np.ndarray | None = None,
         loose: float | np.ndarray = 0.0, progress: Progress | None = None,
     ) -> StepFailure | None:  # fmt: skip
         """Iterate to the minimum of the incremental potential with friction as lagged.
 
         Args:
-            tolerance: largest velocity of a full step [m/s]; rubs: that of islands with frictional contact, the same without.
+            tolerance: largest velocity of a full step [m/s]; friction_tolerance: that of islands with friction, the same
+                without.
             moving: (n,) bool, bodies whose islands take part, all without; the others have converged.
             loose: a tolerance that suffices for an island [m/s], of all or of bodies (n,)
                 (`abd.backends.protocol.Iteration.begin`).
@@ -92,10 +93,10 @@ class Minimisation:
         backend, settings, h = self.backend, self.settings, self.h
         progress = self.progress if progress is None else progress
         iteration = backend.iteration
-        rubs = tolerance if rubs is None else rubs
+        friction_tolerance = tolerance if friction_tolerance is None else friction_tolerance
         # loose minimisations are repeated anyway
-        off = balanced(settings, h) if backend.friction.enabled and rubs <= settings.friction_tolerance else 0.0
-        if not iteration.begin(tolerance, rubs, h, settings.linear_tolerance, moving, loose, off):
+        off = balanced(settings, h) if backend.friction.enabled and friction_tolerance <= settings.friction_tolerance else 0.0
+        if not iteration.begin(tolerance, friction_tolerance, h, settings.linear_tolerance, moving, loose, off):
             return None
         for iterations in range(1, settings.max_newton + 1):
             status = iteration.run(progress)
@@ -129,22 +130,22 @@ class Minimisation:
         """Minimise until it is known which loads of friction have changed, lag it again where they have, and minimise to the
         end."""
         backend, settings, progress = self.backend, self.settings, self.progress
-        rubs, tolerance, before = settings.friction_tolerance, settings.tolerance, progress.tolerance
-        failure = self.minimise(tolerance, rubs, loose=loose_tolerance(settings, self.h))
+        friction_tolerance, tolerance, before = settings.friction_tolerance, settings.tolerance, progress.tolerance
+        failure = self.minimise(tolerance, friction_tolerance, loose=loose_tolerance(settings, self.h))
         if failure is not None:
             return failure
         frozen, acting = backend.touch.friction_loads()
         pairs = changed(frozen, acting, backend.steps.mobility(), settings, self.h, loaded)
         chosen, reached = islands_of(backend, pairs.ravel()), _reached(backend)
-        rubbing = islands_of(backend, np.concatenate([frozen.pairs.ravel(), backend.system.rubbing_bodies]))
-        if (early := chosen & ~rubbing).any() and (failure := self.minimise(rubs, moving=early)) is not None:
+        frictional = islands_of(backend, np.concatenate([frozen.pairs.ravel(), backend.system.friction_bodies]))
+        if (early := chosen & ~frictional).any() and (failure := self.minimise(friction_tolerance, moving=early)) is not None:
             return failure
-        left = chosen | (reached > np.where(rubbing, rubs, tolerance))
+        left = chosen | (reached > np.where(frictional, friction_tolerance, tolerance))
         progress.tolerance = max(before, float(reached[~left].max(initial=0.0)))
         self.loaded = chosen
         if chosen.any():
             backend.touch.lag_friction(chosen)
-        return self.minimise(tolerance, rubs, moving=left) if left.any() else None
+        return self.minimise(tolerance, friction_tolerance, moving=left) if left.any() else None
 
 
 def _reached(backend: Backend) -> np.ndarray:

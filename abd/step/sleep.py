@@ -27,12 +27,12 @@ class Sleep:
         self.dynamic = model.bodies.kind == Kind.DYNAMIC
         self.joints = model.joints
         self.calm = np.zeros(len(model.bodies))
-        self._nobody = np.zeros(len(model.bodies), dtype=bool)
+        self._none = np.zeros(len(model.bodies), dtype=bool)
 
-    def ripe(self, system: JointSystem) -> np.ndarray:
+    def may_sleep(self, system: JointSystem) -> np.ndarray:
         """(n,) bool, bodies that may sleep through the next step."""
         if not self.enabled:
-            return self._nobody
+            return self._none
         out = self.dynamic & (self.calm >= self.time)
         row_laws = system.row_laws
         for row in {**row_laws.target_of, **row_laws.rate_of}:

@@ -15,12 +15,12 @@ from abd.backends.answers import STAY, WITH_FORCES, WITHOUT_FORCES
 from abd.backends.protocol import Backend
 
 
-def start(backend: Backend, touching: np.ndarray, ripe: np.ndarray) -> None:
+def start(backend: Backend, touching: np.ndarray, may_sleep: np.ndarray) -> None:
     """Move the iterate from q_n to the start.
 
     Args:
         touching: (n,) bool, bodies in contact at the end of the last step, or joined to one.
-        ripe: (n,) bool, bodies that sleep if their whole island does (`abd.step.sleep`).
+        may_sleep: (n,) bool, bodies that sleep if their whole island does (`abd.step.sleep`).
     """
-    gentle = np.select([ripe, touching], [STAY, WITHOUT_FORCES], WITH_FORCES)
-    backend.start.run(gentle, bool(touching.any()), ripe)
+    gentle = np.select([may_sleep, touching], [STAY, WITHOUT_FORCES], WITH_FORCES)
+    backend.start.run(gentle, bool(touching.any()), may_sleep)

@@ -60,7 +60,7 @@ class Stepper:
         touching, acting: (n,) bool, dynamic bodies on which contacts, or contacts, joint limits or ropes, acted at the end of
             the last step, and all that are joined to them.
         stepped: the present state is what a step led to, whose contacts are still listed.
-        left_rubbing: what rubbed in the last substeps that led to the present state, where worlds took them by themselves;
+        left_friction: lagged contacts of the last substeps that led to the present state, where worlds took them by themselves;
             empty in any other state.
         absent: (n,) bool, bodies that take no part in the present substep.
         stopped: (n,) bool, those of worlds whose step failed while others went on.
@@ -161,7 +161,7 @@ class Stepper:
         self.backend.linear.recall(state.extra)
         self.joints.face(previous_q)
         self.copies.forget()
-        self.stepped, self.left_rubbing = False, ()
+        self.stepped, self.left_friction = False, ()
         self.memory = saved_memory(state, self.joints)
         self.applied = saved_laws(state) or self.opening_laws()
         if "joint_law" not in state.extra and (opened := self.rows.open_couplings(self.memory)).any():
@@ -205,10 +205,10 @@ class Stepper:
         finally:
             self.backend.states.abandon()
 
-    def rubbing(self) -> tuple[Frozen, ...]:
-        """What rubbed in the last substeps that led to the present state: lagged contacts, as `frozen_friction` of a backend
+    def lagged_friction(self) -> tuple[Frozen, ...]:
+        """Lagged contacts of the last substeps that led to the present state, as `frozen_friction` of a backend
         has them, and eps (n,) [m] of their step."""
-        return ((self.backend.readings.frozen_friction(), self.backend.at.eps),) if self.stepped else self.left_rubbing
+        return ((self.backend.readings.frozen_friction(), self.backend.at.eps),) if self.stepped else self.left_friction
 
     @property
     def previous_q(self) -> np.ndarray:

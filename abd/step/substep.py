@@ -97,7 +97,7 @@ class Substeps:
         whole, once = backend.whole, settings.friction_iterations == 1 or not backend.friction.enabled
         if whole is None or not once or isinstance(rule, Schemes) or stepper.absent is not stepper.none or not whole.serves():
             return False
-        sleepy = stepper.sleep.enabled and stepper.sleep.ripe(stepper.joints).any()
+        sleepy = stepper.sleep.enabled and stepper.sleep.may_sleep(stepper.joints).any()
         if sleepy or (stepper.touching is not stepper.none and stepper.touching.any()):
             return False
         if self._prepare_rows(rule.h) is not None:
@@ -143,7 +143,7 @@ class Substeps:
             failure = self._prepare_rows(h) or stepper.rows.begin(rule.c * h * h, stepper.time + h)
             if failure is not None:
                 return failure
-            start(backend, stepper.touching, stepper.sleep.ripe(stepper.joints))
+            start(backend, stepper.touching, stepper.sleep.may_sleep(stepper.joints))
             stepper.stiffness.relax(backend, h)
             self.iterates.begin()
             if backend.touch.near:

@@ -35,14 +35,14 @@ TRANSIENT = wp.constant(wp.float64(0.05))
 class ContactLaw:
     """Barrier kind, minimum separation [m], for every body a factor on the stiffness of its pairs (c h^2), multiplier per pair of
     materials, and for every body the smallest moment [kg m^2] and the share of the bound of the curvature that counts
-    (abd/backends/reference/caution.py). What depends on the two bodies is in `cuda_kernels.contact.pair_law`."""
+    (abd/backends/reference/regularisation.py). What depends on the two bodies is in `cuda_kernels.contact.pair_law`."""
 
     kind: wp.int32
     minimum: wp.float64
     kappa: wp.array(dtype=wp.float64)
     stiffness: wp.array2d(dtype=wp.float64)
     inertia: wp.array(dtype=wp.float64)
-    caution: wp.array(dtype=wp.float64)
+    regularisation: wp.array(dtype=wp.float64)
 
 
 @wp.func
@@ -173,19 +173,20 @@ def across(near: Proximity, pull: wp.float64, n: wp.vec3d, Ai: wp.mat33d, Aj: wp
 @wp.func
 def radial(
     law: ContactLaw, kappa: wp.float64, counts: Coefficients, k: wp.int32, m: Mollifier, r: wp.vec3d, a: wp.float64,
-    xi: wp.float64, caution: wp.float64,
+    xi: wp.float64, regularisation: wp.float64,
 ) -> wp.vec3d:  # fmt: skip
     """Along the normal, of part k of a candidate, with the vector r between its closest points: force, stiffness, and the
     slope of the energy with the mollifier's c, which belongs to part 0.
 
-    The stiffness of a part alone is no less than 0. What a part takes away from others counts as far as there is no caution.
+    The stiffness of a part alone is no less than 0. What a part takes away from others counts less with more
+    regularisation.
     """
     D = wp.dot(r, r)
     b = barrier(law.kind, D, a, xi)
     share = kappa * counts[k] * m.m
     stiffness = share * wp.max(ZERO, wp.float64(4.0) * D * b[2] + TWO * b[1])
     if stiffness < ZERO:
-        stiffness = (ONE - caution) * stiffness
+        stiffness = (ONE - regularisation) * stiffness
     slope = ZERO
     if k == 0:
         slope = kappa * counts[TOTAL] * m.dm

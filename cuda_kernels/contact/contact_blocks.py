@@ -106,7 +106,7 @@ def contact_blocks(
     a = activation(s.between, i, j)
     kappa = stiffness(law, s, i, j, a, xi)
     least = wp.min(law.inertia[i], law.inertia[j])
-    share = law.caution[i]  # body i is dynamic; of one that does not move the share means nothing
+    share = law.regularisation[i]  # body i is dynamic; of one that does not move the share means nothing
     # Candidates that meet at the same two points, as those around two vertices do, are added as one.
     f = wp.vec3d()
     K = wp.mat33d()

@@ -74,7 +74,7 @@ def contact_elements(
         xi = separation(s, i, j, law.minimum)
         m = mollifier(c[1], prim, Ai, Aj)
         n = wp.normalize(near.r)
-        along = radial(law, stiffness(law, s, i, j, a, xi), counts, k, m, near.r, a, xi, law.caution[i])
+        along = radial(law, stiffness(law, s, i, j, a, xi), counts, k, m, near.r, a, xi, law.regularisation[i])
     out.f[place] = along[0] * n
     out.Y_i[place] = homogeneous(near.Xi, ONE)
     out.Y_j[place] = homogeneous(near.Xj, wp.where(c[1] == VERTEX_PLANE, ZERO, ONE))
@@ -91,7 +91,7 @@ def contact_elements(
     elif m.active == 0:
         turn = turning(near, -along[0], wp.min(law.inertia[i], law.inertia[j]), n, Ai, Aj)
         if turn.count > 0:
-            share = law.caution[i]
+            share = law.regularisation[i]
             kind = wp.vec3i(TURNING, near.feature, turn.count)
             K = K + share * turn.tangential
             out.vectors[place] = vec12(

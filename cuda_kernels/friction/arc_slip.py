@@ -7,7 +7,7 @@ from cuda_kernels.bodies.anew import anew
 from cuda_kernels.bodies.free_motion import nearest_turn
 from cuda_kernels.bodies.matrices import polar
 from cuda_kernels.friction.lagging import Lagged
-from cuda_kernels.friction.rolling import RUB
+from cuda_kernels.friction.rolling import SLIDE
 
 wp.set_module_options({"enable_backward": False, "max_unroll": 4})
 LOADED_FOR = ("friction",)
@@ -160,7 +160,7 @@ def follow_arcs(
     n = l.n[e]
     Y_i = l.Y_i[e]
     X_i = wp.vec3d(Y_i[1], Y_i[2], Y_i[3])
-    if l.kind[e] != RUB:
+    if l.kind[e] != SLIDE:
         longer = carried_off(i, pose, begin, end, turn, X_i)
         # with what is known of both bodies at once it would not fit into registers
         Y_j = l.Y_j[anew(e)]

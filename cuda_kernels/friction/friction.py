@@ -52,7 +52,7 @@ def friction_energies(
 
 
 @wp.struct
-class Rub:
+class FrictionTerm:
     """Force f on body i and stiffness K of a lagged contact."""
 
     f: wp.vec3d
@@ -60,19 +60,19 @@ class Rub:
 
 
 @wp.func
-def rubbing_term(
-    l: Lagged, e: wp.int32, pose: Pose, rest: Pose, caution: wp.array(dtype=wp.float64)
-) -> Rub:
+def friction_term(
+    l: Lagged, e: wp.int32, pose: Pose, rest: Pose, regularisation: wp.array(dtype=wp.float64)
+) -> FrictionTerm:
     """The force along the stretch, and the block ``load (g (1 - n n^T) + (g' / y) u u^T)``, g = f1 / y, without the share
-    `caution` of what is negative: of its second term, or of all where the load is."""
+    `regularisation` of what is negative: of its second term, or of all where the load is."""
     eps = l.eps[l.pair[e][0]]
     u = stretch(l, e, pose, rest)
     y = wp.length(u)
     n = l.n[e]
     w = l.load[e]
-    true = ONE - caution[l.pair[e][0]]  # a dynamic body
+    true = ONE - regularisation[l.pair[e][0]]  # a dynamic body
     f1_over_y = TWO / eps
-    out = Rub()
+    out = FrictionTerm()
     T = wp.mat33d(ONE, ZERO, ZERO, ZERO, ONE, ZERO, ZERO, ZERO, ONE) - wp.outer(n, n)
     bend = true
     if w < ZERO:
@@ -98,7 +98,7 @@ def friction_blocks(
     pose: Pose,
     rest: Pose,
     done: wp.array(dtype=wp.int32),
-    caution: wp.array(dtype=wp.float64),
+    regularisation: wp.array(dtype=wp.float64),
     runs: Runs,
     counts: wp.array(dtype=wp.int32),
     out: PairSums,
@@ -113,8 +113,8 @@ def friction_blocks(
         return
     clear_sums(out, t)
     for e in range(begin, runs.end[t]):
-        rub = rubbing_term(l, e, pose, rest, caution)
-        add_between(out, t, rub.f, rub.K, l.Y_i[e], l.Y_j[e])
+        friction = friction_term(l, e, pose, rest, regularisation)
+        add_between(out, t, friction.f, friction.K, l.Y_i[e], l.Y_j[e])
 
 
 @wp.kernel
@@ -123,7 +123,7 @@ def friction_elements(
     l: Lagged,
     pose: Pose,
     rest: Pose,
-    caution: wp.array(dtype=wp.float64),
+    regularisation: wp.array(dtype=wp.float64),
     runs: Runs,
     counts: wp.array(dtype=wp.int32),
     run: wp.int32,
@@ -137,9 +137,9 @@ def friction_elements(
     if place >= runs.end[t]:
         return
     e = out.item[place]
-    rub = rubbing_term(l, e, pose, rest, caution)
-    out.f[place] = rub.f
-    out.K[place] = rub.K
+    friction = friction_term(l, e, pose, rest, regularisation)
+    out.f[place] = friction.f
+    out.K[place] = friction.K
     out.Y_i[place] = l.Y_i[e]
     out.Y_j[place] = l.Y_j[e]
     out.kind[place] = wp.vec3i(PLAIN, 0, 0)

@@ -20,7 +20,7 @@ from cuda_kernels.contact.surfaces import (
     proximity,
     separation,
 )
-from cuda_kernels.friction.rolling import RUB, SPIN, Resistances, shares, tangent
+from cuda_kernels.friction.rolling import SLIDE, SPIN, Resistances, shares, tangent
 from cuda_kernels.friction.sticking import Anchors, anchored
 
 wp.set_module_options({"enable_backward": False, "max_unroll": 4})
@@ -77,7 +77,7 @@ def loads_of(
     xi: wp.float64,
     asked: wp.int32,
 ) -> Coefficients:
-    """Normal forces [N] with which the parts of a candidate between bodies i, j rub, of which `asked` count, and their sum: of
+    """Normal forces [N] of the parts of a candidate between bodies i, j with friction, of which `asked` count, and their sum: of
     two edges one where they cross, with what their force and those of their ends come to along the normal there."""
     out = Coefficients()
     prim = primitives(s, i, j, c[1], c[2], c[3])
@@ -111,8 +111,8 @@ def loads_of(
 
 
 @wp.func
-def rubs(kind: wp.int32, parts: wp.int32, m: wp.int32) -> bool:
-    """Whether part m of an active candidate rubs by itself."""
+def has_friction(kind: wp.int32, parts: wp.int32, m: wp.int32) -> bool:
+    """Whether part m of an active candidate has friction of its own."""
     if kind == EDGE_EDGE:
         return m == 0
     return ((parts >> m) & 1) != 0
@@ -153,7 +153,7 @@ def lag_contacts(
     share = shares(resists, s.material[i], s.material[j], length)
     key = pair_key(i, j, s.mesh.shape[0])
     for m in range(PARTS):
-        if rubs(c[1], parts[k], m):
+        if has_friction(c[1], parts[k], m):
             one = part(c[1], prim, m)
             near = proximity(one.kind, one.c, pose.p[i], pose.A[i], pose.p[j], pose.A[j], s.plane[j])
             n = wp.normalize(near.r)
@@ -162,7 +162,7 @@ def lag_contacts(
                     X_i = at_surface(near.Xi, -s.radius[i] * n, pose.A[i], heading[i])
                     X_j = at_surface(near.Xj, s.radius[j] * n, pose.A[j], heading[j])
                     weight = ONE
-                    if kind != RUB:
+                    if kind != SLIDE:
                         along = length * n
                         if kind == SPIN:
                             along = length * tangent(n)
@@ -184,7 +184,7 @@ def lag_contacts(
 
 
 @wp.kernel
-def rubbing(
+def count_sources(
     first: wp.int32,
     resists: Resistances,
     material: wp.array(dtype=wp.int32),
@@ -196,7 +196,7 @@ def rubbing(
     parts: wp.array(dtype=wp.int32),
     count: wp.array(dtype=wp.int32),
 ):
-    """How many contacts are frozen of a candidate: for every part that rubs, one of each kind that resists; none of parallel
+    """How many contacts are frozen of a candidate: for every part with friction, one of each kind that resists; none of parallel
     edges, whose force the mollifier has taken away. listed = [pairs, candidates]"""
     k = wp.tid() + first
     if k >= listed[1]:
@@ -216,7 +216,7 @@ def rubbing(
     if rows == 0 or mollifier(c[1], prim, pose.A[i], pose.A[j]).m == ZERO:
         return
     for m in range(PARTS):
-        if rubs(c[1], parts[k], m):
+        if has_friction(c[1], parts[k], m):
             count[k] = count[k] + rows
 
 

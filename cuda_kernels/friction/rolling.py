@@ -6,7 +6,7 @@ from cuda_kernels.bodies.affine import ONE, ZERO
 
 wp.set_module_options({"enable_backward": False, "max_unroll": 4})
 
-RUB = wp.constant(wp.int32(0))
+SLIDE = wp.constant(wp.int32(0))
 ROLL = wp.constant(wp.int32(1))
 SPIN = wp.constant(wp.int32(2))
 
@@ -24,7 +24,7 @@ class Resistances:
 
 @wp.func
 def shares(r: Resistances, a: wp.int32, b: wp.int32, length: wp.float64) -> wp.vec3d:
-    """Loads of RUB, ROLL and SPIN over the normal force, of materials a, b and arms of a length [m]."""
+    """Loads of SLIDE, ROLL and SPIN over the normal force, of materials a, b and arms of a length [m]."""
     return wp.vec3d(r.mu[a, b], r.rolling[a, b] / length, r.spinning[a, b] / length)
 
 

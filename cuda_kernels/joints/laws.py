@@ -102,7 +102,7 @@ def secant(y: wp.float64, aim: wp.float64) -> wp.float64:
 
 
 @wp.func
-def rubbing(p: Parameters, u: wp.float64) -> wp.vec3d:
+def friction_law(p: Parameters, u: wp.float64) -> wp.vec3d:
     """Coulomb's friction over a displacement, smoothed below eps, with the curvature of the secant to its expected end."""
     eps = p[slots.SMOOTHING]
     y = wp.abs(u)
@@ -154,7 +154,7 @@ def evaluate(law: wp.int32, p: Parameters, x: wp.float64) -> wp.vec3d:
         v = wp.max(ZERO, -g)
         return strength * wp.vec3d(v * v * v, -THREE * p[slots.SIGN] * v * v, wp.float64(6.0) * v)
     if law == FRICTION:
-        return rubbing(p, e)
+        return friction_law(p, e)
     if law == GIVEN:
         d = x - p[slots.HERE]
         slope = p[slots.SLOPE]

@@ -120,13 +120,13 @@ def row_slopes(
     rows: MeasuredRows,
     ends: Ends,
     values: wp.array(dtype=wp.float64),
-    caution: wp.array(dtype=wp.float64),
+    regularisation: wp.array(dtype=wp.float64),
     x: wp.array(dtype=wp.float64),
     slope: wp.array(dtype=wp.float64),
     curvature: wp.array(dtype=wp.float64),
     weight: wp.array(dtype=wp.float64),
 ):
-    """Values x, slopes and curvatures of the laws (R,), these with the bodies' `caution` (n,)
+    """Values x, slopes and curvatures of the laws (R,), these with the bodies' `regularisation` (n,)
     (`abd.joints.rows.laws.evaluate`), and the derivatives of all terms (T,)."""
     e = wp.tid() + first
     x[e] = row_value(rows, e, values)
@@ -134,7 +134,7 @@ def row_slopes(
     psi = evaluate(rows.law[e], p, x[e])
     share = ZERO
     for end in range(ends.of_row[e], ends.of_row[e + 1]):
-        share = wp.max(share, caution[ends.body[end]])
+        share = wp.max(share, regularisation[ends.body[end]])
     own = bend(rows.law[e], p, x[e], psi[2])
     slope[e] = psi[1]
     curvature[e] = own + share * (psi[2] - own)

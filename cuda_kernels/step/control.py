@@ -14,7 +14,7 @@ wp.set_module_options({"enable_backward": False, "max_unroll": 4})
 # numbers of the whole step ------------------------------------------------------------------------------------------
 
 TOLERANCE = 0
-"""Newton's, a vertex speed [m/s], of islands in which nothing rubs (`Control.tolerance`)."""
+"""Newton's, a vertex speed [m/s], of islands without friction (`Control.tolerance`)."""
 H = 1
 """Length of the step [s], the largest where worlds have lengths of their own (`Control.length`)."""
 TIGHTEST = 2
@@ -33,8 +33,8 @@ OPEN = 8
 """Largest residual of the exact joints of islands that would have converged but for them, over its tolerance."""
 CORRECTION = 9
 """Tolerance of the solves that close exact joints."""
-RUBS = 10
-"""Newton's where something rubs [m/s]."""
+FRICTION_TOLERANCE = 10
+"""Newton's tolerance of islands with friction [m/s]."""
 NUMBERS = 11
 
 # flags --------------------------------------------------------------------------------------------------------------
@@ -70,7 +70,7 @@ SOUND = 13
 EVERYBODY = 14
 """Whether the next linearisation is of all bodies, those that are done included."""
 ANEW = 15
-"""Whether the iteration is to be begun anew, with all caution where its model was not convex."""
+"""Whether the iteration restarts, with full regularisation where its model was not convex."""
 CAREFUL = 16
 """Whether it was."""
 FLAGS = 17
@@ -94,9 +94,9 @@ class Control:
     """What the iterations of a step decide by; (islands,) unless said otherwise.
 
     converged; length: of the step [s]; settled: efforts in joints; tolerance: of Newton's method [m/s]; small: within it;
-    farther, stretch: see `abd.backends.reference.caution`; share: of the bounds of curvature; reached: speed with which it
+    farther, stretch: see `abd.backends.reference.regularisation`; share: of the bounds of curvature; reached: speed with which it
     converged [m/s]; residual: largest change of a velocity by what forces are off [m/s]; loose: speed and residual that are
-    well enough, where contacts rub, balanced: residual below which forces balance there, 0 without [m/s]; moved: largest
+    well enough, with friction, balanced: residual below which forces balance there, 0 without [m/s]; moved: largest
     displacement of the full step [m]; speed: the same per unit of alpha, of the path; limit: largest safe alpha, alpha: the
     present one; slope: g.d; change, size: of the energy. Of the line search: rising: the energy at the trial; waits: that rise
     may be rounding, and slopes have to decide; taken: they have; halvings: how many there were.
@@ -189,8 +189,8 @@ def take_care(
     island: wp.array(dtype=wp.int32),
     failed: wp.array(dtype=wp.int32),
 ):
-    """All caution in islands in which a row of the factor has failed, of so many of the bodies `body`, or in all of them where
-    nobody knows. Bodies that are done by the next factorisation must not report this one."""
+    """Full regularisation in islands in which a row of the factor has failed, of so many of the bodies `body`, or in all of them
+    where these are not known. Bodies that are done by the next factorisation must not report this one."""
     k = wp.tid() + first
     if c.flags[FAILURE] != NOT_POSITIVE or rows == 0:
         if k < c.counts[0]:

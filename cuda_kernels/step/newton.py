@@ -1,4 +1,4 @@
-"""The decisions of a Newton iteration on the device, one thread per island: twin of iteration, caution and forcing
+"""The decisions of a Newton iteration on the device, one thread per island: twin of iteration, regularisation and forcing
 in ``abd/backends/reference``, which say what they mean."""
 
 import warp as wp
@@ -8,12 +8,12 @@ from cuda_kernels.step.control import (
     AGAIN,
     ASKED,
     FORCING,
+    FRICTION_TOLERANCE,
     GAP,
     LEAST,
     MOVING,
     NOT_FINITE,
     OPEN,
-    RUBS,
     SOUND,
     SPEED,
     TIGHTEN,
@@ -63,7 +63,7 @@ def body_tolerances(
     first: wp.int32,
     c: Control,
     held: wp.array(dtype=wp.int32),
-    rubbing: wp.array(dtype=wp.int32),
+    frictional: wp.array(dtype=wp.int32),
     group: wp.array(dtype=wp.int32),
     segment: wp.array(dtype=wp.int32),
     enough: wp.array(dtype=wp.float64),
@@ -72,17 +72,17 @@ def body_tolerances(
     loose: wp.array(dtype=wp.float64),
     balanced: wp.array(dtype=wp.float64),
 ):
-    """Newton's tolerance [m/s] of every body: the one of friction for those that move, `rubbing` in joints, or have frozen
+    """Newton's tolerance [m/s] of every body: the one of friction for those that move, `frictional` in joints, or have frozen
     contacts, which begin at segment[group[b]]; of these alone, what is well `enough` (n,), and by how much forces may be `off`
     (n,), which is for all if all have one tolerance."""
     b = wp.tid() + first
     frozen = wp.bool(False)
     if group[b + 1] > group[b]:
         frozen = segment[group[b + 1]] > segment[group[b]]
-    rubs = frozen or (rubbing[b] != 0 and held[b] == 0)
+    has_friction = frozen or (frictional[b] != 0 and held[b] == 0)
     loose[b] = wp.where(frozen, enough[b], ZERO)
-    balanced[b] = wp.where(frozen or c.at[RUBS] == c.at[TOLERANCE], off[b], ZERO)
-    out[b] = wp.where(rubs, c.at[RUBS], c.at[TOLERANCE])
+    balanced[b] = wp.where(frozen or c.at[FRICTION_TOLERANCE] == c.at[TOLERANCE], off[b], ZERO)
+    out[b] = wp.where(has_friction, c.at[FRICTION_TOLERANCE], c.at[TOLERANCE])
 
 
 @wp.kernel

@@ -168,10 +168,10 @@ def test_a_pile_of_a_hundred_at_rest_is_carried(tmp_path):
     on = np.array([contacts.on(k) for k in range(101)])
     assert np.abs(on[1:, :3] - load[:, None] * [0, 0, 1]).max(axis=1) / load == pytest.approx(0.0, abs=1e-6)
     assert np.abs(on[:, :3].sum(axis=0)).max() < 1e-12 * load.sum()
-    rubs, pushes = np.zeros((2, len(contacts.patches())))
+    friction, pushes = np.zeros((2, len(contacts.patches())))
     for k, patch in enumerate(contacts.patches()):
-        rubs[k], pushes[k] = np.linalg.norm(patch.friction), contacts.normal_force[patch.points].sum()
-    assert (rubs <= 0.5 * pushes + 1e-6 * load.max()).all() and rubs.max() > 0.01 * load.min()
+        friction[k], pushes[k] = np.linalg.norm(patch.friction), contacts.normal_force[patch.points].sum()
+    assert (friction <= 0.5 * pushes + 1e-6 * load.max()).all() and friction.max() > 0.01 * load.min()
     with Trajectory(tmp_path / "run") as trajectory:
         stored = trajectory.contacts(len(trajectory) - 1)
         for name in ("pair", "point", "normal", "gap", "force"):
@@ -230,7 +230,7 @@ def test_points_of_the_kernels_are_those_of_the_definitions(contact_set):
         np.testing.assert_allclose(one, two, rtol=0, atol=tolerance, err_msg=name)
 
 
-def everything_rubs() -> abd.Scene:
+def all_in_friction() -> abd.Scene:
     """A ball that rolls and spins and a box that slides, on a plate and on the ground, with all three resistances."""
     made = abd.Scene(solver={"dt": 0.01, "tolerance": 1e-7})
     made.add_material("default", mu=0.4, rolling=0.01, spinning=0.005)
@@ -248,12 +248,12 @@ def test_friction_of_the_kernels_is_that_of_the_definition():
     from abd.contact import forces, sharing
     from abd.contact.pair_rows import PairRows
 
-    sim = steps(everything_rubs(), 4)
-    ((contacts, eps),) = sim.stepper.rubbing()
-    q, reader, n = sim.stepper.q, sim.backend.readings.rubbing, len(sim.bodies)
+    sim = steps(all_in_friction(), 4)
+    ((contacts, eps),) = sim.stepper.lagged_friction()
+    q, reader, n = sim.stepper.q, sim.backend.readings.friction_points, len(sim.bodies)
     assert {0, 1, 2} <= set(contacts[1].tolist())
     given = eps[contacts[0][:, 0]], 7.0
-    found, expected = (one(*contacts, q, *given) for one in (reader.rubbing, forces.rubbing))
+    found, expected = (one(*contacts, q, *given) for one in (reader.friction_points, forces.friction_points))
     for name in ("point", "force", "slip", "torque_i", "torque_j"):
         scale = np.abs(getattr(expected, name)).max()
         assert scale > 0
@@ -268,7 +268,7 @@ def test_friction_of_the_kernels_is_that_of_the_definition():
 
 
 def test_patches_are_arrays_and_objects():
-    sim = steps(everything_rubs(), 3)
+    sim = steps(all_in_friction(), 3)
     patches = sim.contacts().patches()
     assert len(patches) == 5 and patches.count.sum() == len(sim.contacts())
     for k, patch in enumerate(patches):

@@ -120,9 +120,9 @@ def test_where_a_crossing_nears_an_end_the_model_has_the_curvature_across(inside
     here = parts.contacts[rows]
     hessian, bound = (
         assembled(
-            len(q), here, contact.contact_elements(here.positions(q), here, parameters, np.inf, caution, weights)
+            len(q), here, contact.contact_elements(here.positions(q), here, parameters, np.inf, regularisation, weights)
         )[1][1, 1, :3, :3]
-        for caution in (0.0, 1.0)
+        for regularisation in (0.0, 1.0)
     )
     step = 1e-3 * inside * d_hat
 

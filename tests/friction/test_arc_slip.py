@@ -18,7 +18,7 @@ from abd.contact.path import standing
 from abd.potentials import friction
 from abd.potentials.arc_slip import Course, along_arcs
 from abd.potentials.contact import Contacts
-from abd.potentials.rolling import RUB, Resistances
+from abd.potentials.rolling import SLIDE, Resistances
 from abd.rotations import rotations
 
 EPS, G = 1e-5, 9.81
@@ -58,12 +58,12 @@ def test_what_rolls_does_not_slip(shape, w):
     chords = friction.stretch(lagged, frozen.positions(end - q), EPS)
     moved = along_arcs(lagged, frozen, q, Course(q, end, turn), model.bodies.radius)
     arcs = friction.stretch(moved[0], moved[1].positions(end - q), EPS)
-    rubs = lagged.kind == RUB
-    assert rubs.any() and not rubs.all()
-    np.testing.assert_allclose(arcs[rubs], 0.0, atol=2e-15)
-    assert np.linalg.norm(chords[rubs], axis=1) == pytest.approx(0.1 * (w - np.sin(w)), abs=1e-15)
-    arm = resists.arms(frozen.first[~rubs], frozen.second[~rubs])
-    assert np.linalg.norm(arcs[~rubs], axis=1) == pytest.approx(arm * w)
+    slides = lagged.kind == SLIDE
+    assert slides.any() and not slides.all()
+    np.testing.assert_allclose(arcs[slides], 0.0, atol=2e-15)
+    assert np.linalg.norm(chords[slides], axis=1) == pytest.approx(0.1 * (w - np.sin(w)), abs=1e-15)
+    arm = resists.arms(frozen.first[~slides], frozen.second[~slides])
+    assert np.linalg.norm(arcs[~slides], axis=1) == pytest.approx(arm * w)
 
 
 def flat_box(parted: np.ndarray, turn: float, below: float) -> tuple[abd.Model, np.ndarray, Course]:
@@ -150,13 +150,13 @@ def test_kernels_pass_what_the_definition_says(name):
     before, points = friction.freeze(q, listed, law(model), radius, maps, Resistances.of(model))
     assert kernels.friction.count == len(before) > 0
     lagged, _ = along_arcs(before, points, q, Course(begin, end, about), radius)
-    sign = np.where(lagged.flipped & (lagged.kind == RUB), -1.0, 1.0)[:, None]
+    sign = np.where(lagged.flipped & (lagged.kind == SLIDE), -1.0, 1.0)[:, None]
     device = kernels.friction.lagged
     assert_close(DEVICE.read(device.arc, len(lagged)), sign * lagged.arc)
     sides = np.where(lagged.flipped[None, :, None], (lagged.Y_second, lagged.Y_first), (lagged.Y_first, lagged.Y_second))
-    rubs = lagged.kind == RUB
+    slides = lagged.kind == SLIDE
     for Y, expected in zip((device.Y_i, device.Y_j), sides, strict=True):
-        assert_close(DEVICE.read(Y, len(lagged))[rubs], expected[rubs])
+        assert_close(DEVICE.read(Y, len(lagged))[slides], expected[slides])
     assert np.abs(lagged.arc).max() > EPS
     if name == "boxes shifted both ways":
         assert np.abs(lagged.Y_second - before.Y_second).max() > 1e-3

@@ -1,4 +1,4 @@
-"""Caution: the bound of friction's curvature, how its share is learnt, and what that saves in an impact."""
+"""Regularisation: the bound of friction's curvature, how its share is learnt, and what that saves in an impact."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Friction in the contact set of local minima: edges rub as one, and what takes away from others leaves the model convex."""
+"""Friction in the contact set of local minima: edges share friction, and what takes away from others leaves the model convex."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ def test_the_load_fades_towards_the_end_of_an_edge():
 
 
 @pytest.mark.parametrize("share", [0.0, 0.4, 1.0])
-def test_what_is_negative_leaves_the_model_convex_with_all_caution(share):
+def test_what_is_negative_leaves_the_model_convex_with_full_regularisation(share):
     model = valley()
     lagged, points, _, _ = frozen(model)
     assert (lagged.load < 0.0).any() and lagged.load.sum() > 0.0
@@ -113,7 +113,7 @@ def test_kernels_equal_the_definition(make, share):
     rest = q + 0.5 * EPS * np.random.default_rng(1).normal(size=q.shape)
     at = Iterate(pose_of(q), rest=pose_of(rest))
     kernels.friction.set_eps(EPS)
-    DEVICE.write(kernels.contacts.law.caution, np.full(len(q), share))
+    DEVICE.write(kernels.contacts.law.regularisation, np.full(len(q), share))
     kernels.friction.linearize(at)
     elements = friction.friction_elements(lagged, points.positions(q - rest), EPS, share)
     for value, expected in zip(

@@ -14,7 +14,7 @@ pytest.importorskip("mujoco")
 
 FIXTURES = Path(__file__).resolve().parents[3] / "shared" / "fixtures"
 ROBOTS = {
-    # file: seed of the start; the cube's balls rub, and hold their weight
+    # file: seed of the start; the balls of the cube have friction and hold their weight
     "urdf/Acrobot.urdf": 1,
     "urdf/Acrobot_with_limits.urdf": 1,
     "urdf/planar_slider.urdf": 1,

@@ -281,8 +281,8 @@ def test_friction_grows_with_the_load_of_its_joint(device):
     for push in (5.0, 12.0):
         scene = abd.Scene(solver={"dt": 0.01, "integrator": "bdf1"})
         scene.add_body("block", box=(0.2, 0.2, 0.2), mass=2.0, force=(push, 0, 0))
-        rubbing = {"z": {"friction_load": 0.4}}
-        scene.add_slider("j", abd.WORLD, "block", anchor=(0, 0, 0), axis=(1, 0, 0), enforcement="exact", coordinate=rubbing)
+        friction = {"z": {"friction_load": 0.4}}
+        scene.add_slider("j", abd.WORLD, "block", anchor=(0, 0, 0), axis=(1, 0, 0), enforcement="exact", coordinate=friction)
         simulation = abd.Simulation(scene, device=device)
         for _ in range(12):
             simulation.step()

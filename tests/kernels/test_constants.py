@@ -10,7 +10,7 @@ pytest.importorskip("warp")
 
 TWINS = (
     ("abd.backends.answers", "cuda_kernels.step.newton"),
-    ("abd.backends.reference.caution", "cuda_kernels.step.newton"),
+    ("abd.backends.reference.regularisation", "cuda_kernels.step.newton"),
     ("abd.backends.reference.line_search", "cuda_kernels.step.line_search"),
     ("abd.contact.ccd", "cuda_kernels.contact.ccd"),
     ("abd.joints.measures.measures", "cuda_kernels.joints.special_measures"),

@@ -139,7 +139,7 @@ def test_friction_equals_its_definition(name, slide, one_by_one):
     energy = kernels.friction.pool.get("energy_current", 1, wp.float64)
     assert_close(DEVICE.read(energy, len(lagged)), friction.energy(lagged, moved, EPS))
     for share in (0.0, 0.3, 1.0):
-        DEVICE.write(kernels.contacts.law.caution, np.full(len(q), share))
+        DEVICE.write(kernels.contacts.law.regularisation, np.full(len(q), share))
         kernels.friction.linearize(at)
         gradient, blocks = kernels.assembled(kernels.friction.reduction)
         definition = assembled(len(q), frozen, friction.friction_elements(lagged, moved, EPS, share))

@@ -104,7 +104,7 @@ class Both:
         return out
 
 
-def law_kernel_values(law: np.ndarray, p: np.ndarray, x: np.ndarray, caution: float) -> list[np.ndarray]:
+def law_kernel_values(law: np.ndarray, p: np.ndarray, x: np.ndarray, regularisation: float) -> list[np.ndarray]:
     """Energy, slope and curvature (R,) by the kernels, of rows that are single factors of one and act on a body each."""
     count = len(x)
     host = collect([[(k, factor(1.0))] for k in range(count)])
@@ -115,22 +115,22 @@ def law_kernel_values(law: np.ndarray, p: np.ndarray, x: np.ndarray, caution: fl
     rows.law, rows.p = DEVICE.upload(law, wp.int32), DEVICE.upload(p, wp.float64)
     ends = row_kernels.Ends()
     ends.of_row, ends.body = (DEVICE.upload(np.arange(k), wp.int32) for k in (count + 1, count))
-    measured, cautions = DEVICE.upload(x, wp.float64), DEVICE.upload(np.full(count, caution), wp.float64)
+    measured, regularisations = DEVICE.upload(x, wp.float64), DEVICE.upload(np.full(count, regularisation), wp.float64)
     value, energy, slope, curvature, weight = (DEVICE.zeros(count, wp.float64) for _ in range(5))
     DEVICE.launch(row_kernels.row_energies, count, rows, measured, value, energy)
-    DEVICE.launch(row_kernels.row_slopes, count, rows, ends, measured, cautions, value, slope, curvature, weight)
+    DEVICE.launch(row_kernels.row_slopes, count, rows, ends, measured, regularisations, value, slope, curvature, weight)
     assert np.array_equal(DEVICE.read(value), x)
     return [DEVICE.read(array) for array in (energy, slope, curvature)]
 
 
-@pytest.mark.parametrize("caution", [0.0, 0.3, 1.0])
+@pytest.mark.parametrize("regularisation", [0.0, 0.3, 1.0])
 @pytest.mark.parametrize("law", list(Law), ids=lambda law: law.name)
-def test_law_kernels_equal_their_definition(law: Law, caution: float):
+def test_law_kernels_equal_their_definition(law: Law, regularisation: float):
     x = np.random.default_rng(0).normal(size=400)
     laws_of_rows = np.full(400, law, dtype=np.int32)
     p = some_parameters(laws_of_rows, x, 1)
-    expected = laws.evaluate(laws_of_rows, p, x, caution)
-    for value, wanted in zip(law_kernel_values(laws_of_rows, p, x, caution), expected, strict=True):
+    expected = laws.evaluate(laws_of_rows, p, x, regularisation)
+    for value, wanted in zip(law_kernel_values(laws_of_rows, p, x, regularisation), expected, strict=True):
         np.testing.assert_allclose(value, wanted, rtol=1e-12, atol=1e-12 * p[:, slots.STRENGTH].max())
     assert expected[2].min() >= 0.0
 
@@ -165,7 +165,7 @@ def test_slopes_and_curvatures_of_laws_agree_with_finite_differences(law: Law):
     if law == Law.SATURATED:
         y, edge = np.abs(x - p[:, slots.CENTRE]), p[:, slots.EFFORT] / p[:, slots.STRENGTH]
         smooth = (np.abs(y - edge) > 1e-4) & (y > 1e-4)
-        own = laws.evaluate(laws_of_rows, p, x, caution=0.0)[2]
+        own = laws.evaluate(laws_of_rows, p, x, regularisation=0.0)[2]
         np.testing.assert_allclose(turn[smooth], own[smooth], rtol=1e-4, atol=1e-4)
         assert np.all(own <= curvature)
 

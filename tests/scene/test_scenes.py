@@ -370,7 +370,7 @@ def test_gear_train_speeds_up_as_its_motor_can(played):
 
     assert inertia("drum") == pytest.approx(0.5 * masses["drum"] * radius**2, rel=0.02)
     load = masses["rack"] * G * radius * ratio
-    rubbing = friction * (1.0 + 2.0 / 3.0 + ratio)
+    resistance = friction * (1.0 + 2.0 / 3.0 + ratio)
     turning = inertia("wheel_1") + armature + masses["rack"] * (radius * ratio) ** 2
     turning += 4.0 / 9.0 * sum(map(inertia, ("wheel_2", "shaft", "wheel_3")))
     turning += ratio**2 * (inertia("wheel_4") + inertia("drum"))
@@ -380,7 +380,7 @@ def test_gear_train_speeds_up_as_its_motor_can(played):
     speed = np.diff(motor) / 0.005
     early = slice(5, 25)
     assert np.polyfit(run.time[1:][early], speed[early], 1)[0] == pytest.approx(
-        (effort - load - rubbing) / turning, rel=2e-3
+        (effort - load - resistance) / turning, rel=2e-3
     )
     assert speed[-1] == pytest.approx(6.0, rel=1e-3)
     lift = run.series("/joints/guide/wrench")[-1, 2]

@@ -59,27 +59,28 @@ class Iteration:
         self.has_loose_pairs = False
         sizes = np.unique(backend.model.bodies.world, return_inverse=True, return_counts=True)
         self._large = sizes[2][sizes[1]] > SMALL_WORLD
-        self.rubbing, self._rubs_in = d.zeros(room, wp.int32), None
+        self.frictional, self._friction_of = d.zeros(room, wp.int32), None
         self.enough, self.forces_off, self._apart = OfBodies(d, room), OfBodies(d, room), False
         self._flag = flags_of(c, "STALE", "SOUND", "COVERED", "EVERYBODY", "ANEW")
 
     # from the host --------------------------------------------------------------------------------------------------
 
     def begin(
-        self, tolerance: float, rubs: float, h: float | np.ndarray, tightest: float, moving: np.ndarray | None = None,
+        self, tolerance: float, friction_tolerance: float, h: float | np.ndarray, tightest: float,
+        moving: np.ndarray | None = None,
         loose: float | np.ndarray = 0.0, balanced: float | np.ndarray = 0.0,
     ) -> bool:  # fmt: skip
         """Begin a minimisation; returns whether anything is awake.
 
         Args:
-            tolerance: Newton's [m/s]; rubs: that of islands in which something rubs [m/s]; h: step [s], of all or (n,).
+            tolerance: Newton's [m/s]; friction_tolerance: that of islands with friction [m/s]; h: step [s], of all or (n,).
             tightest: relative tolerance of the linear solves that decide; loose: what is well enough [m/s], likewise;
-                balanced: by how much forces may be off where contacts rub [m/s], likewise, 0 without a bound.
+                balanced: by how much forces may be off on bodies in frictional contact [m/s], likewise, 0 without a bound.
             moving: (n,) bool, bodies whose islands take part; all without.
         """
         b, c, write = self.backend, self.control, self.device.write
         flags = np.zeros(control.FLAGS, dtype=np.int32)
-        write(c.at, numbers(tolerance, rubs, longest(h), tightest))
+        write(c.at, numbers(tolerance, friction_tolerance, longest(h), tightest))
         self.device.fill(self.all)
         flags[control.STALE] = 1
         if moving is not None or b.idle.sleeping.any():
@@ -119,18 +120,18 @@ class Iteration:
         b.islands.reduce(b.scratch.a, sums.MAX, self.control.length)
 
     def follow_rows(self) -> None:
-        """Know the bodies at which something rubs in joints."""
+        """Write the bodies whose joints have friction."""
         b = self.backend
-        if self._rubs_in is b.system:
+        if self._friction_of is b.system:
             return
-        self._rubs_in, rubbing = b.system, np.zeros(b.n, dtype=np.int32)
-        rubbing[b.system.rubbing_bodies] = 1
-        self.device.write(self.rubbing, rubbing)
+        self._friction_of, frictional = b.system, np.zeros(b.n, dtype=np.int32)
+        frictional[b.system.friction_bodies] = 1
+        self.device.write(self.frictional, frictional)
 
     def launch_tolerances(self) -> None:
-        """Tolerances of the islands, by what rubs in them; launches only."""
+        """Tolerances of the islands, by whether they have friction; launches only."""
         b, c, friction = self.backend, self.control, self.backend.friction
-        frozen = b.idle.held, self.rubbing, friction.group, friction.segment, self.enough.array, self.forces_off.array
+        frozen = b.idle.held, self.frictional, friction.group, friction.segment, self.enough.array, self.forces_off.array
         self.device.launch(newton.body_tolerances, b.n, c, *frozen, b.scratch.a, b.scratch.b, b.scratch.row)
         b.islands.reduce(b.scratch.a, sums.MIN, c.tolerance)
         b.islands.reduce(b.scratch.b, sums.MAX, c.loose)
@@ -320,7 +321,7 @@ class Iteration:
         self.graphs.when(self._flag["COVERED"], self._search)
 
     def _direct(self) -> None:
-        """A direction; without one, for its model was not convex, it is to be found anew with all caution."""
+        """A direction; where there is none, because the model is not convex, one with full regularisation follows."""
         c, launch, linear = self.control, self.device.launch, self.backend.linear
         self.graphs.when(self._flag["STALE"], self._assemble)
         self.graphs.when(self._flag["SOUND"], self.direction.launch)
@@ -350,15 +351,16 @@ class Iteration:
         needed = self.backend.contacts.reduction.needed, self.backend.friction.reduction.needed
         self.device.launch(control.gather_status, 1, self.control, self.path.largest, *needed, self.status)
 
-    def _spread_caution(self) -> None:
+    def _spread_regularisation(self) -> None:
         b = self.backend
-        self.device.launch(islands.to_bodies[wp.float64], b.n, b.islands.island, self.control.share, b.contacts.law.caution)
+        weight = b.contacts.law.regularisation
+        self.device.launch(islands.to_bodies[wp.float64], b.n, b.islands.island, self.control.share, weight)
         if b.system.has_friction:
-            self.device.launch(control.most_to_bodies, b.n, b.islands.island, self.control.share, b.joints.caution)
+            self.device.launch(control.most_to_bodies, b.n, b.islands.island, self.control.share, b.joints.regularisation)
 
     def _assemble(self) -> None:
         b, c = self.backend, self.control
-        self._spread_caution()
+        self._spread_regularisation()
         self.graphs.when(self._flag["EVERYBODY"], b.islands.unsettle)
         b.potential.linearize()
         self.search.check_room()
@@ -386,7 +388,7 @@ class Iteration:
         launch(newton.end_iteration, n, c, self.scratch, int(exact), grain=ALONE)
         if exact:
             self.graphs.when(c.flags[control.MOVING : control.MOVING + 1], self._update_multipliers)
-        if not (b.fixed_stiffness or b.contacts.candidates.nobody):
+        if not (b.fixed_stiffness or b.contacts.candidates.is_empty):
             b.islands.reduce(b.contacts.body_gaps(), sums.MIN, self.scratch)
             launch(newton.fold_gaps, n, c, self.scratch, grain=ALONE)
 

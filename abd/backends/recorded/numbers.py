@@ -32,11 +32,11 @@ def new_control(device, room: int, counts: wp.array) -> control.Control:
     return c
 
 
-def numbers(tolerance: float, rubs: float, h: float, tightest: float) -> np.ndarray:
-    """`cuda_kernels.step.control.Control.at` where a minimisation begins: Newton's tolerance and that where something rubs [m/s],
-    the step [s], and tolerances of the linear solves."""
+def numbers(tolerance: float, friction_tolerance: float, h: float, tightest: float) -> np.ndarray:
+    """`cuda_kernels.step.control.Control.at` where a minimisation begins: Newton's tolerance and that of islands with friction
+    [m/s], the step [s], and tolerances of the linear solves."""
     out = np.zeros(control.NUMBERS)
-    out[control.TOLERANCE], out[control.RUBS], out[control.H] = tolerance, rubs, h
+    out[control.TOLERANCE], out[control.FRICTION_TOLERANCE], out[control.H] = tolerance, friction_tolerance, h
     out[control.TIGHTEST], out[control.FORCING] = tightest, max(LOOSEST, tightest)
     out[control.CORRECTION] = min(tightest, CORRECTION)
     return out

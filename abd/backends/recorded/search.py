@@ -67,7 +67,7 @@ class Search:
 
     def check_room(self) -> None:
         """Fail where the last linearisation found no room for its sums."""
-        if self.backend.contacts.candidates.nobody:
+        if self.backend.contacts.candidates.is_empty:
             return
         for reduction in (self.backend.contacts.reduction, self.backend.friction.reduction):
             room = reduction.pair_room, reduction.run_room

@@ -44,12 +44,12 @@ class Start:
             c.flags[flag : flag + 1] for flag in (control.SOUND, control.COVERED, control.ASKED)
         )
 
-    def run(self, moving: np.ndarray, touching: bool, ripe: np.ndarray) -> None:
+    def run(self, moving: np.ndarray, touching: bool, may_sleep: np.ndarray) -> None:
         """Move the iterate from q_n to the start.
 
         Args:
             moving: (n,) how bodies start (`abd.backends.answers`); touching: whether some are in contact.
-            ripe: (n,) bool, bodies that sleep if their whole island does.
+            may_sleep: (n,) bool, bodies that sleep if their whole island does.
 
         Raises:
             StepFailure: no fraction of the path keeps the joint limits, or there are too many candidates.
@@ -60,7 +60,7 @@ class Start:
         self.graphs.run(("start path", *key), self.leave)
         b.friction.untie()
         self._renew()
-        b.idle.sleep(ripe)
+        b.idle.sleep(may_sleep)
         # what is recorded evaluates them
         b.potential.contacts_known = True
         status = self._look(("start", *key), lambda: self._go(touching))

@@ -64,7 +64,7 @@ class WholeStep:
         d = self.device
         self.state = d.zeros(kernels.NUMBERS, wp.int32)
         self.numbers = d.zeros(control.NUMBERS, wp.float64)
-        self.nobody = d.zeros(max(backend.n, 1), wp.int32)
+        self.no_bodies = d.zeros(max(backend.n, 1), wp.int32)
         self.taken = self.left = 0
         self._goes, self._solved, self._done = (
             self.state[k : k + 1] for k in (kernels.GOES, kernels.SOLVED, kernels.DONE)
@@ -98,38 +98,38 @@ class WholeStep:
         return True
 
     def run(
-        self, rule: Scheme, mode: np.ndarray, eps: float, time: OfBodies, speed: float, tolerance: float, rubs: float,
-        judged: bool,
+        self, rule: Scheme, mode: np.ndarray, eps: float, time: OfBodies, speed: float, tolerance: float,
+        friction_tolerance: float, judged: bool,
     ) -> Outcome | None:
         """Take a step whose loads and memory of joints are on the device; None where it is left to the host.
 
         Args:
             rule, mode (n,), eps [m]: as `Steps.begin` has them; the arrays are not changed afterwards.
             time: its end [s], of all or (n,); speed: below which friction in joints counts as static [m/s]; tolerance: Newton's
-                [m/s]; rubs: that of islands with friction in their joints [m/s].
+                [m/s]; friction_tolerance: that of islands with friction in their joints [m/s].
             judged: whether limits that push on bodies in a smooth step spoil it.
         """
         b = self.backend
         b.linear.begin()
-        asked = eps, speed, tolerance, rubs, judged
+        asked = eps, speed, tolerance, friction_tolerance, judged
         if b.scheme.said is not self or self._rule is not rule or self._mode is not mode or self._asked != asked:
             self._say(rule, mode, *asked)
         b.rows.memory.aim(rule.ch2, time)
-        self._list_nobody()
+        self._list_none()
         b.iteration.follow_rows()
-        if b.system.has_friction and tolerance == rubs:
+        if b.system.has_friction and tolerance == friction_tolerance:
             b.iteration.forces_off.say(0.0)  # nothing is frozen, whose forces would have to balance
         if not b.iteration.linear.solver.exact:
             return self._leave()
         c = b.contacts.candidates
-        c.nobody = True
+        c.is_empty = True
         try:
             if self.taken:
                 b.iteration.graphs.run(self._key, self._body)
             else:
                 self._body()  # what its end allocates has to be there before it is recorded
         finally:
-            c.nobody = not c.may_touch
+            c.is_empty = not c.may_touch
         totals = b.totals
         totals.leave_empty("contact", "friction")
         found = totals.read()
@@ -148,25 +148,25 @@ class WholeStep:
         self._wait, self._passed_over = min(max(1, 2 * self._wait), MOST_PASSED_OVER), 0
 
     def _say(
-        self, rule: Scheme, mode: np.ndarray, eps: float, speed: float, tolerance: float, rubs: float, judged: bool
+        self, rule: Scheme, mode: np.ndarray, eps: float, speed: float, tolerance: float, friction_tolerance: float, judged: bool
     ) -> None:
         """What the record reads, where it is not there already, and which record it is."""
         b = self.backend
         fresh = b.scheme.said is not self
-        if fresh or self._rule is not rule or self._asked[2:4] != (tolerance, rubs):
+        if fresh or self._rule is not rule or self._asked[2:4] != (tolerance, friction_tolerance):
             b.scheme.set_rule(rule)
             b.goals.launch_pull(rule.pull)
             tightest = b.model.settings.linear_tolerance
-            self.device.write(self.numbers, numbers(tolerance, rubs, rule.h, tightest))
+            self.device.write(self.numbers, numbers(tolerance, friction_tolerance, rule.h, tightest))
         if fresh or mode is not self._mode:
             b.scheme.set_mode(mode)
         b.steps.set_scales(rule, eps)
-        b.scheme.said, self._rule, self._mode, self._asked = self, rule, mode, (eps, speed, tolerance, rubs, judged)
+        b.scheme.said, self._rule, self._mode, self._asked = self, rule, mode, (eps, speed, tolerance, friction_tolerance, judged)
         self._key = "whole step", rule.chord, speed, judged, b.potential.has_constraints
         self._body = partial(self._launch, speed, judged, b.model.settings.max_newton)
         self._followed = False
 
-    def _list_nobody(self) -> None:
+    def _list_none(self) -> None:
         """Nothing is listed and nothing is frozen; islands are what joints hold together."""
         b = self.backend
         c = b.contacts.candidates
@@ -194,7 +194,7 @@ class WholeStep:
         if b.system.has_barriers:
             rows.launch_closed()
             launch(kernels.stop_at_gaps, 1, rows.closed, b.joints.row_count, self.state)
-        launch(newton.begin_islands, b.n, c, self.nobody)
+        launch(newton.begin_islands, b.n, c, self.no_bodies)
         if b.system.has_friction:
             b.iteration.launch_tolerances()
         self.device.fill(b.track.moving, WITH_FORCES)

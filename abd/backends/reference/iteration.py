@@ -15,9 +15,9 @@ import numpy as np
 
 from abd.backends.answers import RELENT, UNSEEN, NotProven, Status
 from abd.backends.progress import Progress
-from abd.backends.reference.caution import Caution
 from abd.backends.reference.forcing import Forcing
 from abd.backends.reference.line_search import search
+from abd.backends.reference.regularisation import Regularisation
 from abd.errors import StepFailure
 
 
@@ -32,21 +32,22 @@ class Iteration:
         self.backend = backend
 
     def begin(
-        self, tolerance: float, rubs: float, h: float | np.ndarray, tightest: float, moving: np.ndarray | None = None,
+        self, tolerance: float, friction_tolerance: float, h: float | np.ndarray, tightest: float,
+        moving: np.ndarray | None = None,
         loose: float | np.ndarray = 0.0, balanced: float | np.ndarray = 0.0,
     ) -> bool:  # fmt: skip
         b = self.backend
         self.lengths, self.free, self.loose = np.full(b.n, h), np.ones(b.islands.count), np.zeros(b.islands.count)
         self.tolerance = np.full(b.islands.count, tolerance)
-        rubbing = b.system.rubbing_bodies
-        rubbing = np.concatenate([b.friction.owners, rubbing[b.idle.mobile[rubbing]]])
-        self.tolerance[b.islands.host[rubbing]] = rubs
+        frictional = b.system.friction_bodies
+        frictional = np.concatenate([b.friction.owners, frictional[b.idle.mobile[frictional]]])
+        self.tolerance[b.islands.host[frictional]] = friction_tolerance
         self.balanced, owners = np.full(b.islands.count, np.inf), b.friction.owners
         self.loose[b.islands.host[owners]] = np.full(b.n, loose)[owners]
         if np.any(balanced):
-            bounded = owners if tolerance != rubs else np.flatnonzero(b.idle.mobile)
+            bounded = owners if tolerance != friction_tolerance else np.flatnonzero(b.idle.mobile)
             self.balanced[b.islands.host[bounded]] = np.full(b.n, balanced)[bounded]
-        self.forcing, self.caution = Forcing(tightest), Caution(b.islands.count)
+        self.forcing, self.regularisation = Forcing(tightest), Regularisation(b.islands.count)
         self.converged = b.idle.asleep(moving)
         self.speed, self.at_end = np.zeros(b.islands.count), np.zeros(b.islands.count)
         self._linearized, self._begun = False, False
@@ -60,7 +61,7 @@ class Iteration:
         return np.where(out > 0.0, out, self.lengths.max(initial=0.0))
 
     def run(self, progress: Progress) -> Status:
-        b, caution, trials, linear = self.backend, self.caution, progress.trials, progress.linear
+        b, regularisation, trials, linear = self.backend, self.regularisation, progress.trials, progress.linear
         exact = b.system.has_exact
         if not self._begun:
             # once with all bodies: those that sleep keep blocks that can be factorised
@@ -80,11 +81,11 @@ class Iteration:
             slope = b.linear.descent()
             alpha, change, tried = search(b, free, small, slope)
         self.free, self._linearized = free, False
-        caution.advance(change, slope, alpha, free)
+        regularisation.advance(change, slope, alpha, free)
         progress.trials += tried
         # where energies differ only by rounding the search may shorten a step that is within the tolerance already
         near = ~self.converged & small & (free == 1.0)
-        reached = near & self._within(speed * caution.farther, residual)
+        reached = near & self._within(speed * regularisation.farther, residual)
         still_open = 0.0
         if exact:
             error = b.rows.errors() if near.any() else np.full(b.islands.count, np.inf)
@@ -139,17 +140,17 @@ class Iteration:
         return np.where(moving, self.backend.touch.island_gaps(), np.inf), np.where(moving, self.free, 1.0)
 
     def _form_model(self, progress: Progress) -> None:
-        """Gradient and blocks at the iterate, with as much caution as was learnt."""
-        caution = self.caution
-        self.backend.potential.set_caution(caution.share)
-        caution.formed = caution.share
+        """Gradient and blocks at the iterate, with the present regularisation."""
+        regularisation = self.regularisation
+        self.backend.potential.set_regularisation(regularisation.share)
+        regularisation.formed = regularisation.share
         with progress.time("assembly"):
             self.backend.linear.linearize()
         self._linearized = True
 
     def _choose_direction(self, progress: Progress) -> tuple[np.ndarray, np.ndarray]:
         """The largest displacements (islands,) of the full step [m], and whether friction in joints and drives are settled."""
-        b, caution, near = self.backend, self.caution, self.tolerance * self.h
+        b, regularisation, near = self.backend, self.regularisation, self.tolerance * self.h
         moved = self._direction(progress)
         if not np.isfinite(moved[~self.converged]).all():
             raise StepFailure("not_finite", "the Newton direction is not finite")
@@ -160,13 +161,13 @@ class Iteration:
             with progress.time("linear solve"):
                 moved = b.linear.close_joints(closing)
         # exact rows are closed by the direction as it is, and so is what is near
-        caution.stretch[exact | self.converged | (moved <= near)] = 1.0
-        if (caution.stretch > 1.0).any():
-            b.linear.stretch(caution.stretch)
+        regularisation.stretch[exact | self.converged | (moved <= near)] = 1.0
+        if (regularisation.stretch > 1.0).any():
+            b.linear.stretch(regularisation.stretch)
         return moved, settled
 
     def _direction(self, progress: Progress) -> np.ndarray:
-        """As `_solve`; a model that is not convex is formed again with all the caution there is."""
+        """As `_solve`; a model that is not convex is formed again with full regularisation."""
         try:
             with progress.time("linear solve"):
                 return self._solve(progress)
@@ -174,10 +175,10 @@ class Iteration:
             if failure.reason != "not_positive_definite":
                 raise
             failed = np.unique(self.backend.islands.host[failure.islands])
-            if (self.caution.formed[failed] == 1.0).all():
+            if (self.regularisation.formed[failed] == 1.0).all():
                 raise
-        self.caution.share = self.caution.share.copy()
-        self.caution.share[failed] = 1.0
+        self.regularisation.share = self.regularisation.share.copy()
+        self.regularisation.share[failed] = 1.0
         self._form_model(progress)
         with progress.time("linear solve"):
             return self._solve(progress)
@@ -196,7 +197,7 @@ class Iteration:
 
     def _follow(self, moved: np.ndarray, settled: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """The largest safe steps along the direction; what islands have become on the way, with `moved` and `settled`."""
-        b, caution, islands = self.backend, self.caution, self.backend.islands
+        b, regularisation, islands = self.backend, self.regularisation, self.backend.islands
         before = islands.host
         free = b.arcs.follow_direction(b.linear)
         if islands.host is not before:
@@ -205,11 +206,11 @@ class Iteration:
             # bodies at rest that a moving island has reached stood still in this direction
             settled = islands.carry(before, settled, np.logical_and) & (self.converged | ~some)
             moved = islands.carry(before, moved, np.maximum)
-            caution.share = islands.carry(before, caution.share, np.maximum)
+            regularisation.share = islands.carry(before, regularisation.share, np.maximum)
             self.tolerance = islands.carry(before, self.tolerance, np.minimum)
             self.at_end = islands.carry(before, self.at_end, np.maximum)
             self.loose = islands.carry(before, self.loose, np.minimum)
             self.balanced = islands.carry(before, self.balanced, np.minimum)
-            caution.stretch = islands.carry(before, caution.stretch, np.minimum)
+            regularisation.stretch = islands.carry(before, regularisation.stretch, np.minimum)
         b.idle.settle(self.converged)
         return free, moved, settled

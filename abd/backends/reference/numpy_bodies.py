@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from abd.backends.answers import NOBODY
+from abd.backends.answers import NO_PAIRS
 from abd.backends.body_data import BodyData, Turning, body_boxes, surface_boxes
 from abd.model import Kind, Model
 from abd.potentials import arap, arc_stiffness, inertia, orthogonality, prescribed
@@ -88,7 +88,7 @@ class BodyEnergies:
         owners: (n,) the bodies.
     """
 
-    ties = NOBODY
+    ties = NO_PAIRS
 
     def __init__(self, data: BodyData):
         self.data = data

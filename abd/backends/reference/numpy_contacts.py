@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from abd.backends.answers import NOBODY, NotProven
+from abd.backends.answers import NO_PAIRS, NotProven
 from abd.backends.body_data import smallest_moments
 from abd.contact import ccd
 from abd.contact.candidates import Candidates as Listed
@@ -35,18 +35,18 @@ class NumpyContacts:
         parts: what the candidates count in the contact set of local minima, the candidates themselves in that of "ipc".
         pair_law: of all pairs of bodies; parameters: the law of the candidates, with the stiffness of the incremental
             potential, kappa_c c h^2, and part_parameters that of the parts; activation: (m,) [m].
-        caution: (n,) shares of the bodies' bounds of the curvature (`abd.backends.reference.caution`).
+        regularisation: (n,) shares of the bodies' bounds of the curvature (`abd.backends.reference.regularisation`).
         absent: (n,) bool, bodies that take no part.
     """
 
-    ties = NOBODY
+    ties = NO_PAIRS
 
     def __init__(self, model: Model):
         self.model, self.settings = model, model.settings
         self.surfaces, self.pairs = Surfaces.of(model), body_pairs(model)
         self.topology = None if self.settings.contact_set == "ipc" else Topology.of(model, self.surfaces)
         self.moments = smallest_moments(model)
-        self.caution = np.ones(len(model.bodies))
+        self.regularisation = np.ones(len(model.bodies))
         self.pair_law, self.scale = PairLaw(model), np.ones(len(model.bodies))
         self.absent = np.zeros(len(model.bodies), dtype=bool)
         self.search(standing(model.bodies.q))
@@ -129,7 +129,7 @@ class NumpyContacts:
 
     def shares(self, candidates: contact.Contacts) -> np.ndarray:
         """(m,) shares of the bounds of contacts, those of their dynamic bodies."""
-        return self.caution[owners_of(candidates, self.model)]
+        return self.regularisation[owners_of(candidates, self.model)]
 
     def gaps(self, q: np.ndarray) -> np.ndarray:
         """(m,) distances beyond the separation [m]; negative below the surface of a half-space."""

@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from abd.backends.answers import NOBODY, PairLoads
+from abd.backends.answers import NO_PAIRS, PairLoads
 from abd.backends.reference.numpy_contacts import NumpyContacts, add_elements, owners_of
 from abd.potentials import arc_slip, contact, friction
 from abd.potentials.arc_slip import Course
 from abd.potentials.contact import ContactParameters
 from abd.potentials.elements import Elements
 from abd.potentials.friction import Lagged
-from abd.potentials.rolling import RUB, Resistances
+from abd.potentials.rolling import SLIDE, Resistances
 from abd.potentials.sticking import Anchors, kept
 from abd.rotations import axial
 
@@ -26,13 +26,13 @@ class NumpyFriction:
     """Friction of the contacts frozen in one state.
 
     Attributes:
-        enabled: whether any pair of materials rubs or resists; follows_arcs: whether slips are measured along arcs.
+        enabled: whether any pair of materials has friction or resists; follows_arcs: whether slips are measured along arcs.
         candidates: (l,) the frozen contacts, their points on the surfaces; owners: (l,) as of the contacts.
         lagged: what was frozen of them.
         anchors: what the contacts of the last step remember, where they `stick`.
     """
 
-    ties = NOBODY
+    ties = NO_PAIRS
 
     def __init__(self, touching: NumpyContacts):
         self.touching = touching
@@ -40,7 +40,7 @@ class NumpyFriction:
         self.follow_materials()
 
     def follow_materials(self) -> None:
-        """Whether anything rubs, by the model's tables; what is frozen is let go."""
+        """Whether any pair has friction, by the tables of the model; what was lagged is discarded."""
         model = self.touching.model
         self.resistances = Resistances.of(model)
         self.enabled = self.resistances.any and model.settings.friction_iterations != 0
@@ -60,7 +60,7 @@ class NumpyFriction:
         self._freeze(q, none, q[:, 3:].reshape(-1, 3, 3), self.touching.parameters[nothing])
 
     def lag(self, q: np.ndarray, course: Course, chosen: np.ndarray | None = None) -> None:
-        """Freeze the contacts that rub in the state q (n, 12) of bodies that follow a course; those of `chosen`
+        """Lag the contacts with friction in the state q (n, 12) of bodies that follow a course; those of `chosen`
         bodies (n,) bool alone if they are given: the others keep what was frozen."""
         if not self.enabled:
             return
@@ -176,7 +176,7 @@ class NumpyFriction:
 def _signs(lagged: Lagged) -> np.ndarray:
     """(l, 1) of stretches of the bodies i of pairs against j: where these are the second ones, slips are the other way round;
     arms are as well, so that what turns is not."""
-    return np.where(lagged.flipped & (lagged.kind == RUB), -1.0, 1.0)[:, None]
+    return np.where(lagged.flipped & (lagged.kind == SLIDE), -1.0, 1.0)[:, None]
 
 
 def _beside(a, of_a: np.ndarray, b, of_b: np.ndarray):

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from abd.backends.answers import NOBODY
+from abd.backends.answers import NO_PAIRS
 from abd.by_bodies import OfBodies
 from abd.joints.measures.measures import MeasureKind
 from abd.joints.rows import laws, measured_rows, rows, slots, table
@@ -26,10 +26,10 @@ class NumpyJoints:
     Attributes:
         owners: (l + R,) body that the energy of every row belongs to: linear rows, then measured ones.
         law, p: laws (R,) and parameters (R, 8) of this step; shift: (l, 3) of the linear rows.
-        caution: (n,) shares of the bodies' bounds of curvature (`abd.backends.reference.caution`).
+        regularisation: (n,) shares of the bodies' bounds of curvature (`abd.backends.reference.regularisation`).
     """
 
-    ties = NOBODY
+    ties = NO_PAIRS
 
     def __init__(self, system: JointSystem, bodies: int):
         self.system, self.n = system, bodies
@@ -39,7 +39,7 @@ class NumpyJoints:
         count = len(system.rows)
         self.law, self.p = np.zeros(count, dtype=np.int32), np.zeros((count, slots.COUNT))
         self.reference, self.shift = np.zeros(len(system.table)), np.zeros((len(system.linear), 3))
-        self.caution = np.ones(bodies)
+        self.regularisation = np.ones(bodies)
         self.ch2, self.time = system.of_rows(1.0), system.of_rows(0.0)
 
     def begin(
@@ -83,7 +83,7 @@ class NumpyJoints:
         if len(s.rows):
             J, x = self._jacobian(q)
             self._give(x)
-            _, slope, curvature = laws.evaluate(self.law, self.p, x, self._cautions())
+            _, slope, curvature = laws.evaluate(self.law, self.p, x, self._regularisations())
             gradient += (slope @ J).reshape(n, 12)
             H = J.T @ (curvature[:, None] * J)
             blocks += H.reshape(n, 12, n, 12).transpose(0, 2, 1, 3)
@@ -99,9 +99,9 @@ class NumpyJoints:
         for row, force in self.system.given.items():
             force.set(self.p[row], x[row], float(self.ch2[row]), float(self.time[row]))
 
-    def _cautions(self) -> np.ndarray:
+    def _regularisations(self) -> np.ndarray:
         """(R,) the larger share of the bodies of every row."""
-        shares = np.append(self.caution, 0.0)  # the last one stands for the world
+        shares = np.append(self.regularisation, 0.0)  # the last one stands for the world
         return shares[np.stack(self.system.row_bodies)].max(axis=0)
 
     def _stiffen_sides(self, q: np.ndarray, slope: np.ndarray, blocks: np.ndarray) -> None:
@@ -221,7 +221,7 @@ class NumpyJoints:
         bodies that are left aside (n,) keep theirs."""
         J, x = self._jacobian(q)
         end = x + J @ direction.ravel()
-        (_, slope, curvature), (_, ahead, _) = (laws.evaluate(self.law, self.p, at, self._cautions()) for at in (x, end))
+        (_, slope, curvature), (_, ahead, _) = (laws.evaluate(self.law, self.p, at, self._regularisations()) for at in (x, end))
         taken = ~aside[self.owners[len(self.system.linear) :]]
         friction, limited = (self.law == Law.FRICTION) & taken, (self.law == Law.SATURATED) & taken
         largest = np.where(friction, self.p[:, slots.STRENGTH], np.where(limited, self.p[:, slots.EFFORT], 0.0))

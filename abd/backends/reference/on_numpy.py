@@ -86,7 +86,7 @@ class NumpyBackend:
 
     @property
     def friction(self) -> NumpyFriction:
-        """What rubs."""
+        """Friction of contacts."""
         return self.potential.friction
 
     @property

@@ -79,10 +79,10 @@ class Potential:
         self.terms: list[Term] = [self.bodies, self.joints, *self.further, self.friction, self.contacts]
         self.ties = np.concatenate([term.ties for term in self.terms])
 
-    def set_caution(self, share: np.ndarray) -> None:
-        """Shares (islands,) of the bounds of curvature in the next linearisations (`abd.backends.reference.caution`)."""
-        self.contacts.caution = share[self.islands.host]
-        self.joints.caution = np.maximum(self.joints.caution, self.contacts.caution)
+    def set_regularisation(self, share: np.ndarray) -> None:
+        """Shares (islands,) of the bounds of curvature in the next linearisations (`abd.backends.reference.regularisation`)."""
+        self.contacts.regularisation = share[self.islands.host]
+        self.joints.regularisation = np.maximum(self.joints.regularisation, self.contacts.regularisation)
 
     def evaluate(self) -> None:
         """Energies at the iterate."""

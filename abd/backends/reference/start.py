@@ -13,16 +13,16 @@ class Start:
     def __init__(self, backend):
         self.backend = backend
 
-    def run(self, moving: np.ndarray, touching: bool, ripe: np.ndarray) -> None:
+    def run(self, moving: np.ndarray, touching: bool, may_sleep: np.ndarray) -> None:
         """Move the iterate from q_n to the start.
 
         Args:
             moving: (n,) how each body leaves (`abd.step.start`); touching: whether any is in contact.
-            ripe: (n,) bool, bodies that sleep if their whole island does.
+            may_sleep: (n,) bool, bodies that sleep if their whole island does.
         """
         b = self.backend
         alpha = b.arcs.follow_velocity(moving)
-        b.idle.sleep(ripe)
+        b.idle.sleep(may_sleep)
         b.arcs.evaluate()
         b.touch.lag_at_begin()
         falls = self._falls(alpha)

@@ -96,7 +96,7 @@ class WarpBackend:
 
     @property
     def friction(self) -> Friction:
-        """What rubs."""
+        """Friction of contacts."""
         return self.potential.friction
 
     @property

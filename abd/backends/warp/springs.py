@@ -31,7 +31,7 @@ class Springs:
         self.count = len(bodies)
         lists = (bodies, *lists_of(owners, codes, self.count))
         self.bodies, self.starts, self.entries = (device.upload(one.astype(np.int32), wp.int32) for one in lists)
-        self.nobody = device.zeros(max(n, 1), wp.int32)
+        self.no_bodies = device.zeros(max(n, 1), wp.int32)
 
     def launch(self, pose: Pose, mode: wp.array, out: wp.array) -> None:
         """What they do at a pose to bodies of the modes (n,), into `pulled` or `pulls`; launches only."""
@@ -42,7 +42,7 @@ class Springs:
         joints.custom.supply(pose, True)
         launch(measures.measure_values, joints.measure_count, joints.measures, pose, joints.values)
         launch(
-            measures.measure_gradients, joints.measure_count, joints.measures, pose, self.nobody, *ends[1:], grain=256
+            measures.measure_gradients, joints.measure_count, joints.measures, pose, self.no_bodies, *ends[1:], grain=256
         )
         some = self.bodies, self.starts, self.entries
         launch(springs.pull, self.count, *some, self.memory.row_laws, joints.rows, mode, *ends, pose, out)

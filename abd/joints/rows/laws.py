@@ -60,12 +60,12 @@ LIMITS = (
 
 
 def evaluate(
-    law: np.ndarray, p: np.ndarray, x: np.ndarray, caution: np.ndarray | float = 1.0
+    law: np.ndarray, p: np.ndarray, x: np.ndarray, regularisation: np.ndarray | float = 1.0
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """psi, its slope, and a curvature that is never negative.
 
     Saturated drives bend less than the parabola through the same point and slope about the row's centre, whose curvature
-    bounds theirs: Newton does not overshoot with it, and is quadratic with their own (`abd.backends.reference.caution`).
+    bounds theirs: Newton does not overshoot with it, and is quadratic with their own (`abd.backends.reference.regularisation`).
 
     Friction bends so much near its largest force that its own curvature leads there in many small steps, or far beyond. It
     has that of the secant to the value at which it is expected to end: with it one step is enough, if the expectation is
@@ -74,7 +74,7 @@ def evaluate(
 
     Args:
         law: (R,); p: (R, 8); x: (R,) values of the rows.
-        caution: share, or (R,) shares, of what the bound of a saturated drive has more than its curvature.
+        regularisation: share, or (R,) shares, of what the bound of a saturated drive has more than its curvature.
 
     Returns:
         three arrays (R,).
@@ -88,7 +88,7 @@ def evaluate(
     if k.any():
         K, e, T = p[k, slots.STRENGTH], x[k] - p[k, slots.CENTRE], p[k, slots.EFFORT]
         own = np.where(K * np.abs(e) <= T, K, 0.0)
-        curvature[k] = own + np.broadcast_to(caution, len(x))[k] * (curvature[k] - own)
+        curvature[k] = own + np.broadcast_to(regularisation, len(x))[k] * (curvature[k] - own)
     return energy, slope, curvature
 
 

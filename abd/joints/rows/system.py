@@ -153,7 +153,7 @@ class JointSystem:
         return bool((a.active & ((a.law == Law.FRICTION) | (a.law == Law.SATURATED))).any())
 
     @cached_property
-    def rubbing_bodies(self) -> np.ndarray:
+    def friction_bodies(self) -> np.ndarray:
         """(b,) bodies at such rows."""
         a = self.row_laws
         stiff = a.active & ((a.law == Law.FRICTION) | (a.law == Law.SATURATED))
@@ -317,9 +317,10 @@ class JointSystem:
         pulled = limit & held
         p[pulled, slots.CENTRE] += (a.sign * ch2 * memory.multiplier)[pulled] / p[pulled, slots.STRENGTH]
 
-        rubbing = a.law == Law.FRICTION
-        p[rubbing, slots.STRENGTH], p[rubbing, slots.CENTRE] = (ch2 * a.effort)[rubbing], last[rubbing]
-        p[rubbing, slots.SMOOTHING], p[rubbing, slots.AIM] = speed / per_step[rubbing], (last + rate / per_step)[rubbing]
+        frictional = a.law == Law.FRICTION
+        p[frictional, slots.STRENGTH], p[frictional, slots.CENTRE] = (ch2 * a.effort)[frictional], last[frictional]
+        p[frictional, slots.SMOOTHING] = speed / per_step[frictional]
+        p[frictional, slots.AIM] = (last + rate / per_step)[frictional]
         pushing = a.law == Law.LINEAR
         p[pushing, slots.STRENGTH] = (ch2 * np.clip(target, -a.effort, a.effort))[pushing]
         turning = a.role == Role.ARMATURE

@@ -19,20 +19,20 @@ def friction_of(
             radius: (n,) of roundings [m].
     """
     mu = part.mu
-    rubs = np.flatnonzero((mu > 0.0) & (s > 0.0))
-    if not len(rubs):
+    sliding = np.flatnonzero((mu > 0.0) & (s > 0.0))
+    if not len(sliding):
         return None
     n, p = len(q), q[:, :3]
-    pairs, force = part.pairs[rubs], part.impulses[rubs, 0, :3]
+    pairs, force = part.pairs[sliding], part.impulses[sliding, 0, :3]
     size = np.linalg.norm(force, axis=1)
     normal = force / size[:, None]
     across = tangents(normal)
     tangent = np.stack([across, np.cross(normal, across)], axis=1)[:, None]
-    arm = (part.center[rubs] - radius[pairs[:, 0], None] * normal)[:, None] - p[pairs]
+    arm = (part.center[sliding] - radius[pairs[:, 0], None] * normal)[:, None] - p[pairs]
     lever = np.concatenate(np.broadcast_arrays(tangent, np.cross(arm[:, :, None], tangent)), axis=3)
     lever[:, 1] *= -1.0
     own = lever @ system.blocks[pairs]
-    joined, most = system.joined[pairs].any(axis=1), mu[rubs] * s[rubs] * size
+    joined, most = system.joined[pairs].any(axis=1), mu[sliding] * s[sliding] * size
     resists = np.linalg.pinv(np.einsum("kbti,kbui->ktu", lever, own), rcond=1e-12, hermitian=True)
     # the tangents of both bodies side by side: (k, 2, 12)
     lever, own = (np.ascontiguousarray(one.transpose(0, 2, 1, 3)).reshape(-1, 2, 12) for one in (lever, own))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from abd.backends.answers import NOBODY
+from abd.backends.answers import NO_PAIRS
 from abd.backends.protocol import Backend
 from abd.model import Model
 from abd.step.contact_parameters import became_active
@@ -26,11 +26,11 @@ class Rebounds:
     def __init__(self, model: Model, backend: Backend, linked: Linked, copies: HostCopies):
         self.model, self.settings, self.backend, self.linked, self.copies = model, model.settings, backend, linked, copies
         self.restitution, self.rebounded = Restitution(model), linked.none
-        self.struck = NOBODY
+        self.struck = NO_PAIRS
 
     def forget(self) -> None:
         """Nobody has rebounded."""
-        self.rebounded, self.struck = self.linked.none, NOBODY
+        self.rebounded, self.struck = self.linked.none, NO_PAIRS
 
     def rebound(self, h: float | np.ndarray, limited: np.ndarray) -> tuple[np.ndarray, np.ndarray, float] | None:
         """Give the velocities what impacts give back (`Restitution.rebound`); limits push on `limited` (n,) bodies."""

@@ -103,7 +103,7 @@ class Restitution:
         self.kinematic = model.bodies.kind == Kind.KINEMATIC
         self.reach = 2.0 * half_length(model.bodies.mass, model.bodies.moment)
         self._built_for, self._warned = None, False
-        self._rubs = self.settings.friction_iterations != 0
+        self._has_friction = self.settings.friction_iterations != 0
 
     def stirred(self, touching: np.ndarray, *velocities: np.ndarray) -> np.ndarray:
         """(n,) bool, bodies of worlds in which any of the bodies (n,) bool moves faster, by one of the velocities (n, 12), than
@@ -203,14 +203,14 @@ class Restitution:
         law = target, opens, struck, size, blocks
         s = brought(sweep, A, left, *law)
         added, friction = mobility.apply(P.T @ s), np.zeros(6 * len(q))
-        pull = friction_of(part, s, now + added, mobility, q, self.model.bodies.radius) if self._rubs else None
+        pull = friction_of(part, s, now + added, mobility, q, self.model.bodies.radius) if self._has_friction else None
         if pull is not None:
             friction = mobility.apply(pull)
-            s_rubbed = brought(sweep, A, left + P @ friction, *law)
-            rubbed = mobility.apply(P.T @ s_rubbed) + friction
-            less = self._energies(blocks, q, now + rubbed) <= self._energies(blocks, q, now + added)
-            taken, s = blocks.entries(less), np.where(blocks.each(less), s_rubbed, s)
-            added = np.where(taken, rubbed, added)
+            s_friction = brought(sweep, A, left + P @ friction, *law)
+            with_friction = mobility.apply(P.T @ s_friction) + friction
+            less = self._energies(blocks, q, now + with_friction) <= self._energies(blocks, q, now + added)
+            taken, s = blocks.entries(less), np.where(blocks.each(less), s_friction, s)
+            added = np.where(taken, with_friction, added)
             pull, friction = np.where(taken, pull, 0.0), np.where(taken, friction, 0.0)
         share = blocks.entries(self._within_energy(step, added, part, s, blocks))
         work = 0.0 if pull is None else float(pull @ (now + share * (added - 0.5 * friction)))

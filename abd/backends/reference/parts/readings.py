@@ -11,7 +11,7 @@ from abd.backends.reference.parts.steps import Steps
 from abd.backends.reference.parts.touch import Touch
 from abd.backends.reference.potential import Potential
 from abd.contact.forces import Pressing, pressing
-from abd.contact.sharing import RubbingDefinition
+from abd.contact.sharing import FrictionDefinition
 from abd.energies import Figures, external_work, kinetic_energy, momenta, orthogonality_error, potential_energies, whirl
 from abd.joints.coordinates.readings import JointReader
 from abd.joints.coordinates.readings import Readings as JointReadings
@@ -22,7 +22,7 @@ from abd.model import Kind, Model
 class Readings:
     """`abd.backends.protocol.Readings` says what each call does."""
 
-    rubbing = RubbingDefinition()
+    friction_points = FrictionDefinition()
 
     def __init__(
         self, model: Model, potential: Potential, states: States, touch: Touch, rows: Rows, steps: Steps, boxes: Boxes

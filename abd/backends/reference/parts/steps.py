@@ -65,8 +65,8 @@ class Steps:
         )
         self.idle.hold(self.idle.immobile)
         self.potential.contacts.set_scale(at.ch2)
-        self.potential.joints.caution = np.zeros(self.n)
-        self.potential.set_caution(np.zeros(self.potential.islands.count))
+        self.potential.joints.regularisation = np.zeros(self.n)
+        self.potential.set_regularisation(np.zeros(self.potential.islands.count))
         self.potential.friction.forget()
 
     def _with_goals(self, target: Target, goals: np.ndarray) -> Target:

@@ -1,4 +1,4 @@
-"""Who touches and rubs: the list of contacts, their laws, and what friction freezes of them."""
+"""Contacts and friction: the list of contacts, their parameters, and lagged friction."""
 
 from __future__ import annotations
 

@@ -39,8 +39,8 @@ class Idle:
         self.mobile = held == 0
         self.device.write(self.held, held)
 
-    def sleep(self, ripe: np.ndarray) -> None:
-        self.sleeping = self.islands.sleepers(ripe, self.mobile) | self.absent
+    def sleep(self, may_sleep: np.ndarray) -> None:
+        self.sleeping = self.islands.sleepers(may_sleep, self.mobile) | self.absent
 
     def asleep(self, moving: np.ndarray | None = None) -> np.ndarray:
         """(islands,) bool, whether all its bodies that may move are asleep, or not among those that are `moving` (n,), all

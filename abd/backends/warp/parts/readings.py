@@ -13,7 +13,7 @@ from abd.backends.warp.parts.touch import Touch
 from abd.backends.warp.potential import Potential
 from abd.backends.warp.scheme import DeviceScheme
 from abd.backends.warp.scratch import Scratch
-from abd.backends.warp.terms.rubbing import RubbingReader
+from abd.backends.warp.terms.friction_points import FrictionReader
 from abd.backends.warp.track import Track
 from abd.contact.forces import Pressing
 from abd.energies import Figures
@@ -82,9 +82,9 @@ class Readings:
         return *where, load / self.at.ch2[where[0][:, 0]], rest
 
     @cached_property
-    def rubbing(self) -> RubbingReader:
+    def friction_points(self) -> FrictionReader:
         """Reads friction point by point."""
-        return RubbingReader(self.device)
+        return FrictionReader(self.device)
 
     def vertex_speeds(self) -> np.ndarray:
         out = self.scratch.a

@@ -83,10 +83,10 @@ class Steps:
             self._launch_targets()
         launch(poses.copy_pose, n, states.now, at.current)
         self.goals.launch_rest()
-        self.device.fill(self.potential.contacts.law.caution)
+        self.device.fill(self.potential.contacts.law.regularisation)
         joints = self.potential.joints
         if joints.system.has_friction:
-            self.device.fill(joints.caution)
+            self.device.fill(joints.regularisation)
 
     @property
     def _begun(self) -> tuple:
@@ -104,15 +104,15 @@ class Steps:
         return self.inverse_mass * self.scheme.rule.impulse
 
     def finish(self) -> None:
-        rubs = self.potential.friction.count > 0
-        (self.totals.fill if rubs else self.totals.leave_empty)("friction")
-        self.graphs.run(("finish", self.scheme.rule.chord, rubs), lambda: self._launch_end(rubs))
+        has_friction = self.potential.friction.count > 0
+        (self.totals.fill if has_friction else self.totals.leave_empty)("friction")
+        self.graphs.run(("finish", self.scheme.rule.chord, has_friction), lambda: self._launch_end(has_friction))
         self.rows.memory.settle()
 
-    def _launch_end(self, rubs: bool) -> None:
-        """The end of a step, in which something `rubs` or nothing does, by launches only."""
+    def _launch_end(self, has_friction: bool) -> None:
+        """The end of a step, in which something `has_friction` or nothing does, by launches only."""
         friction, ends = self.potential.friction, (self.at.current, self.at.rest, self.states.now)
-        if rubs:
+        if has_friction:
             extent, works = self.device.extent(friction.count, friction.room), friction.works(*ends, self.at.step.ch2)
             self.totals.launch("friction", figures.value_figures, extent, friction.lagged.counts, works)
         friction.keep_anchors(*ends)

@@ -1,4 +1,4 @@
-"""Who touches and rubs, on a device: the list of contacts, their laws, and what friction freezes of them."""
+"""Contacts and friction on a device: the list of contacts, their parameters, and lagged friction."""
 
 from __future__ import annotations
 
@@ -80,8 +80,8 @@ class Touch:
         c, f, extent = self.contacts.candidates, self.friction, self.device.extent
         self.islands.follow_joined(self.idle.mobile)
         near = c.pairs, c.counts, extent(c.pair_count, c.pair_room)
-        rubbing = f.pairs, f.lagged.counts, extent(f.pair_count, f.pairs.shape[0]) if f.pair_count else 0
-        self.islands.launch_renumber(self.idle.held, near, rubbing)
+        frictional = f.pairs, f.lagged.counts, extent(f.pair_count, f.pairs.shape[0]) if f.pair_count else 0
+        self.islands.launch_renumber(self.idle.held, near, frictional)
 
     # laws --------------------------------------------------------------------------------------------------------
 

@@ -68,9 +68,9 @@ class Ways:
             self.touch.carry(contacts)
         some = converged is not None
         if candidates.count == 0 or self._share(True, some) == 1.0:
-            return NotProven.nobody()
+            return NotProven.none()
         if self._share(False, some) == 1.0:
-            return NotProven.nobody()
+            return NotProven.none()
         smallest = self.contacts.smallest(self.contacts.shares, 1.0)
         closed = smallest < 1.0
         return NotProven(smallest[closed], candidates.pair_list()[closed])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warp as wp
 
-from abd.backends.answers import NOBODY
+from abd.backends.answers import NO_PAIRS
 from abd.backends.device.device import Device
 from abd.backends.warp.iterate import Iterate
 from cuda_kernels.bodies import bodies, poses
@@ -19,7 +19,7 @@ class Bodies:
         constant: (n, 12, 12) blocks that stay from step to step, those of linear joint rows.
     """
 
-    ties = NOBODY
+    ties = NO_PAIRS
 
     def __init__(self, n: int, device: Device):
         self.n, self.device = n, device

@@ -65,11 +65,11 @@ class Candidates(ListRooms):
             while the path is the one that the list was renewed for, which uses up nothing; lacks: 1 where the last path
             tested was not covered; margins [m]; grown [m]: what boxes grow by; all on the device.
         columns: the pairs by their column bodies, after `index`.
-        held: (n,) int32 on the device, 1 for bodies that do not move: nobody knows in which island they are.
+        held: (n,) int32 on the device, 1 for bodies that do not move, whose island is not known.
         reusable: whether a renewal may keep the candidates of pairs.
         may_touch: whether there are two bodies that could.
-        nobody: nothing is listed and nothing is frozen, ever or in this step and in what is recorded of it: what sums over
-            contacts launches nothing then (`abd.backends.recorded.whole_step`).
+        is_empty: no contact is listed or lagged, ever or in this step and in what is recorded of it: sums over contacts
+            launch nothing then (`abd.backends.recorded.whole_step`).
         sorted_alone: partners of a body that one thread sorts.
         tree: over the boxes of the bodies, None before the first search. Every world has a subtree of its own, so that a
             body of one is not tested against those of the others; root: (n,) int32 on the device, the node of the subtree.
@@ -90,7 +90,7 @@ class Candidates(ListRooms):
         self.lower = device.zeros(max(self.n, 1), wp.vec3)
         self.upper = device.zeros(max(self.n, 1), wp.vec3)
         self.may_touch = two_may_touch(model)
-        self.nobody = not self.may_touch
+        self.is_empty = not self.may_touch
         self.tree: wp.Bvh | None = None
         self.tree_boxes = (
             [device.zeros(max(self.n, 1), wp.vec3) for _ in range(2)] if device.wide else [self.lower, self.upper]
@@ -133,7 +133,7 @@ class Candidates(ListRooms):
     @property
     def _extent(self) -> int:
         """Pairs that a launch covers."""
-        return 0 if self.nobody else self.device.extent(self.pair_count, self.pair_room)
+        return 0 if self.is_empty else self.device.extent(self.pair_count, self.pair_room)
 
     # what the list covers ----------------------------------------------------------------------------------------
 

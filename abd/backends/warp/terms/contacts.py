@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import warp as wp
 
-from abd.backends.answers import NOBODY
+from abd.backends.answers import NO_PAIRS
 from abd.backends.body_data import smallest_moments
 from abd.backends.device.device import Device
 from abd.backends.device.pool import Pool
@@ -38,14 +38,14 @@ class Contacts:
     """Barrier energy of all candidates at two poses: the current one and a trial.
 
     What evaluates and linearises may be recorded, after `follow_list`. A record keeps the law's numbers (not the stiffness
-    and the caution, which are arrays), the poses and the rooms of the list.
+    and the regularisation, which are arrays), the poses and the rooms of the list.
 
     Args:
         done: (n,) int32 on the device, 1 for bodies whose island has converged: candidates between two of them keep
             their energies and gaps, and add nothing to the linear system. Read whenever a kernel runs; nobody by default.
     """
 
-    ties = NOBODY
+    ties = NO_PAIRS
 
     def __init__(self, model: Model, device: Device, done: wp.array | None = None):
         settings = model.settings
@@ -60,7 +60,7 @@ class Contacts:
         self.scale, self.law.kappa = np.zeros(self.n), device.zeros(self.n, wp.float64)
         self.law.stiffness = device.upload(model.materials.stiffness, wp.float64)
         self.law.inertia = device.upload(smallest_moments(model), wp.float64)
-        self.law.caution = device.upload(np.ones(self.n), wp.float64)
+        self.law.regularisation = device.upload(np.ones(self.n), wp.float64)
         self.reduction = Reduction(device, self.n)
         self.impacts = Impacts(device)
         self.without = device.zeros((self.n, 12), wp.float64)
@@ -125,7 +125,7 @@ class Contacts:
         the last renewal of the list has kept.
         """
         c = self.candidates
-        if c.nobody:
+        if c.is_empty:
             self.device.fill(out, 1.0)
             return
         toi, query, known = self._along(path)
@@ -176,7 +176,7 @@ class Contacts:
         self._exchange()
 
     def _exchange(self) -> None:
-        if self.candidates.nobody:
+        if self.candidates.is_empty:
             return
         if self.device.records:
             self._exchange_values()
@@ -201,7 +201,7 @@ class Contacts:
     def add_differences(self, at: Iterate, difference: wp.array, size: wp.array) -> None:
         """Add every body's change of energy from slot "current" to "trial", and the size of the terms."""
         c, launch = self.candidates, self.device.launch
-        if not c.nobody:
+        if not c.is_empty:
             energies = self.arrays("trial")[0], self.arrays("current")[0]
             launch(sums.segment_differences, self.n, c.segment, c.group, *energies, difference, size)
 
@@ -212,7 +212,7 @@ class Contacts:
         of bodies that are done by what slot "current" holds.
         """
         c, pose = self.candidates, at.pose(slot)
-        if c.nobody:
+        if c.is_empty:
             return
         reach, (_, batches) = self.anew if at.along is None else self.reach, self._sizes()
         if at.along is not None:
@@ -318,7 +318,7 @@ class Contacts:
     @property
     def couplings(self) -> list[tuple[Coupling, int]]:
         """Of the pairs of bodies in contact."""
-        return [(self.reduction.coupling, 0 if self.candidates.nobody else self.reduction.pair_room)]
+        return [(self.reduction.coupling, 0 if self.candidates.is_empty else self.reduction.pair_room)]
 
     def add_to(self, at: Iterate, gradient: wp.array, diagonal: wp.array) -> None:
         """Add to those of bodies that are not done; `without` keeps the gradient before."""
@@ -329,7 +329,7 @@ class Contacts:
     def linearize(self, pose: Pose) -> None:
         """Sums over the active candidates at the current pose, whose energies were evaluated in slot "current"."""
         c, r = self.candidates, self.reduction
-        if c.nobody:
+        if c.is_empty:
             return
         if not self.device.deferring:
             c.index()
@@ -372,5 +372,5 @@ class Contacts:
 
     def reduce(self, gradient, diagonal) -> None:
         """Add what was linearised to gradient (n, 12) and diagonal (n, 12, 12) of bodies that are not done."""
-        if not self.candidates.nobody:
+        if not self.candidates.is_empty:
             self.reduction.reduce(self.done, gradient, diagonal)

@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import warp as wp
 
-from abd.backends.answers import NOBODY, PairLoads
+from abd.backends.answers import NO_PAIRS, PairLoads
 from abd.backends.device.device import Device
 from abd.backends.device.pool import Pool
 from abd.backends.device.scan import Scan
@@ -42,7 +42,7 @@ class Friction:
             by the rotation vectors `turn` (n,).
     """
 
-    ties = NOBODY
+    ties = NO_PAIRS
 
     def __init__(self, model: Model, device: Device, contacts: Contacts):
         self.device, self.contacts, self.pool = device, contacts, Pool(device)
@@ -64,7 +64,7 @@ class Friction:
         self.count = self.pair_count = 0
         self.pairs, self.segment = device.zeros(1, wp.vec2i), device.zeros(1, wp.int32)
         self.group = device.zeros(n + 1, wp.int32)
-        self.nobody = device.zeros(n, wp.int32)
+        self.no_bodies = device.zeros(n, wp.int32)
         self.follows_arcs = counts(model)
         self.begin: Pose | None = None
         self.turn: wp.array | None = None
@@ -100,7 +100,7 @@ class Friction:
         self.columns.empty()
 
     def untie(self) -> None:
-        """What was frozen says nothing any more of who may rub."""
+        """Discard what was lagged, with the bodies that it says may be in frictional contact."""
         self.count = self.pair_count = 0
         self._builds = self.contacts.candidates.builds
 
@@ -259,7 +259,7 @@ class Friction:
         extent, (_, _, parts) = c.room, self.contacts.arrays("current")
         marks, offset = get("marks", extent + 1, wp.int32), get("offset", extent + 1, wp.int32)
         device.launch(
-            lagging.rubbing,
+            lagging.count_sources,
             extent, self.resists, surfaces.material, c.pairs, c.items, c.counts, surfaces, pose, parts, marks,
         )  # fmt: skip
         self.scan.run(marks, offset, c.counts, 1, extent)
@@ -288,7 +288,7 @@ class Friction:
 
     def _index(self, room: int) -> None:
         """Prepare the sums over what is frozen, of which everything counts: a load is finite."""
-        self.reduction.prepare(self._listed(room), self.nobody, self.lagged.load, float("inf"))
+        self.reduction.prepare(self._listed(room), self.no_bodies, self.lagged.load, float("inf"))
 
     def _listed(self, room: int) -> PairList:
         known = self.pairs, self.segment, self.group, self.columns, self.lagged.counts
@@ -297,7 +297,7 @@ class Friction:
     @property
     def _extent(self) -> int:
         """Contacts that a launch covers."""
-        return 0 if self.contacts.candidates.nobody else self.room
+        return 0 if self.contacts.candidates.is_empty else self.room
 
     def pair_list(self) -> np.ndarray:
         """Host copy of the body pairs (k, 2) of the lists that contacts were frozen from."""
@@ -328,7 +328,7 @@ class Friction:
 
     def exchange(self, at: Iterate) -> None:
         """Exchange what slots "current" and "trial" hold."""
-        if self.contacts.candidates.nobody:
+        if self.contacts.candidates.is_empty:
             return
         slots = self.energies("current"), self.energies("trial")
         self.device.launch(kernels.exchange, self._extent, self.lagged.counts, *slots)
@@ -348,8 +348,8 @@ class Friction:
 
     @property
     def couplings(self) -> list[tuple[Coupling, int]]:
-        """Of the pairs of bodies that rub."""
-        return [(self.reduction.coupling, 0 if self.contacts.candidates.nobody else self.reduction.pair_room)]
+        """Of the pairs of bodies in frictional contact."""
+        return [(self.reduction.coupling, 0 if self.contacts.candidates.is_empty else self.reduction.pair_room)]
 
     def add_to(self, at: Iterate, gradient: wp.array, diagonal: wp.array) -> None:
         """Add to those of bodies that are not done."""
@@ -359,21 +359,21 @@ class Friction:
     def linearize(self, at: Iterate) -> None:
         """Sums over the lagged contacts."""
         r, contacts = self.reduction, self.contacts
-        if contacts.candidates.nobody or not self.enabled:
+        if contacts.candidates.is_empty or not self.enabled:
             return
         runs, items = r.run_room, (r.runs, r.counts)
-        slips, caution = (self.lagged, at.current, at.rest), contacts.law.caution
+        slips, regularisation = (self.lagged, at.current, at.rest), contacts.law.regularisation
         if r.elements:
             self.device.launch(
-                friction.friction_elements, r.run * runs, *slips, caution, *items, r.run, r.elements, grain=128
+                friction.friction_elements, r.run * runs, *slips, regularisation, *items, r.run, r.elements, grain=128
             )
             r.sum_elements()
         else:
-            self.device.launch(friction.friction_blocks, runs, *slips, contacts.done, caution, *items, r.sums, grain=8)
+            self.device.launch(friction.friction_blocks, runs, *slips, contacts.done, regularisation, *items, r.sums, grain=8)
 
     def reduce(self, gradient, diagonal) -> None:
         """Add what was linearised to gradient (n, 12) and diagonal (n, 12, 12) of bodies that are not done."""
-        if self.enabled and not self.contacts.candidates.nobody:
+        if self.enabled and not self.contacts.candidates.is_empty:
             self.reduction.reduce(self.contacts.done, gradient, diagonal)
 
     def weigh(self, share: PairLoads) -> None:
@@ -391,18 +391,18 @@ class Friction:
             return PairLoads(read(pairs, count)[some] if len(some) else np.zeros((0, 2), dtype=np.int32), load[some])
 
         frozen = acting = PairLoads(np.zeros((0, 2), dtype=np.int32), np.zeros(0))
-        rubbing, listed = self.count > 0, c.count > 0
-        c.graphs.run(("loads", pose.p.ptr, rubbing, listed), lambda: self._launch_loads(pose, rubbing, listed))
-        if rubbing:
+        frictional, listed = self.count > 0, c.count > 0
+        c.graphs.run(("loads", pose.p.ptr, frictional, listed), lambda: self._launch_loads(pose, frictional, listed))
+        if frictional:
             frozen = kept("frozen", self.pairs, self.pair_count)
         if listed:
             acting = kept("acting", c.pairs, c.pair_count)
         return frozen, acting
 
-    def _launch_loads(self, pose: Pose, rubbing: bool, listed: bool) -> None:
-        """Loads of the pairs that were frozen, if some are `rubbing`, and of those that are `listed`."""
+    def _launch_loads(self, pose: Pose, frictional: bool, listed: bool) -> None:
+        """Loads of the pairs that were frozen, if some are `frictional`, and of those that are `listed`."""
         launch, extent, c, contacts = self.device.launch, self.device.extent, self.contacts.candidates, self.contacts
-        if rubbing:
+        if frictional:
             out = self.pool.get("frozen", self.pair_room, wp.float64)
             launch(lagging.lagged_loads, extent(self.pair_count, self.pair_room), self.lagged, self.segment, out)
         if listed:

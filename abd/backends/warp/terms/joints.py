@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import warp as wp
 
-from abd.backends.answers import NOBODY
+from abd.backends.answers import NO_PAIRS
 from abd.backends.device.device import Device
 from abd.backends.device.pool import Pool
 from abd.backends.device.upload import upload_measures
@@ -29,14 +29,14 @@ class Joints:
     Attributes:
         count: rows, linear and measured; pairs: joined body pairs.
         diagonal: (n, 12, 12) constant blocks; coupling: the off-diagonal ones.
-        caution: (n,) shares of the bodies' bounds of curvature (`abd.backends.reference.caution`).
+        regularisation: (n,) shares of the bodies' bounds of curvature (`abd.backends.reference.regularisation`).
     """
 
-    ties = NOBODY
+    ties = NO_PAIRS
 
-    def __init__(self, system: JointSystem, bodies: int, device: Device, caution: wp.array | None = None):
+    def __init__(self, system: JointSystem, bodies: int, device: Device, regularisation: wp.array | None = None):
         self.system, self.n, self.device, self.pool = system, bodies, device, Pool(device)
-        self.caution = device.upload(np.ones(bodies), wp.float64) if caution is None else caution
+        self.regularisation = device.upload(np.ones(bodies), wp.float64) if regularisation is None else regularisation
         self.linear_count, self.row_count = len(system.linear), len(system.rows)
         self.measure_count = len(system.table)
         self.count = self.linear_count + self.row_count
@@ -231,7 +231,8 @@ class Joints:
         )  # fmt: skip
         launch(
             measured_rows.row_slopes,
-            self.row_count, self.rows, self.ends, self.values, self.caution, self.x, self.slope, self.curvature, self.weight,
+            self.row_count, self.rows, self.ends, self.values, self.regularisation, self.x, self.slope, self.curvature,
+            self.weight,
         )  # fmt: skip
         launch(
             measured_rows.end_gradients,

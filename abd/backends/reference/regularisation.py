@@ -8,7 +8,7 @@ cannot be factorised is formed again with all of it. With all of it (share 1) fu
 energy, but where the true curvature is far below the bound each gains only a part of the way. Without it (share 0)
 Newton is quadratic near a minimum that is smooth, but jumps to and fro across edges and is halved again and again.
 Drives at their effort limits keep the largest share that their bodies had in the step: their multipliers move the edges
-from iteration to iteration. Friction in joints needs no caution (`abd.joints.rows.laws.evaluate`).
+from iteration to iteration. Friction in joints needs no regularisation (`abd.joints.rows.laws.evaluate`).
 
 With the slope g.d < 0 of the direction d, the model foretells that a step alpha d changes the energy by
 ``(alpha - alpha^2/2) g.d``, and by no more than half of g.d. Where it fell by much less, or the step had to be halved, the
@@ -37,7 +37,7 @@ SLIGHT = 0.01
 """Share of the bounds that is too little to shorten a step."""
 
 
-class Caution:
+class Regularisation:
     """Shares of the bounds in the next models of one minimisation; it begins without.
 
     Attributes:

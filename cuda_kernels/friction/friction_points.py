@@ -1,4 +1,4 @@
-"""Lagged friction point by point, for who reads it; nothing of a step needs it. Mirrors ``rubbing`` of
+"""Lagged friction point by point, for read-outs; no step needs it. Mirrors ``friction_points`` of
 ``abd/contact/forces.py`` and ``shared`` of ``abd/contact/sharing.py``."""
 
 import warp as wp
@@ -6,13 +6,13 @@ import warp as wp
 from cuda_kernels.bodies.affine import ONE, TWO, ZERO
 from cuda_kernels.bodies.vector12 import vec12
 from cuda_kernels.friction.lagging import Lagged
-from cuda_kernels.friction.rolling import RUB
+from cuda_kernels.friction.rolling import SLIDE
 
 wp.set_module_options({"enable_backward": False, "max_unroll": 4})
 
 
 @wp.struct
-class Rubbed:
+class PointFriction:
     """What lagged contacts (l,) do: force on i [N], slip of i against j, place [m], torques about the centres of both [N m]."""
 
     force: wp.array(dtype=wp.vec3d)
@@ -39,14 +39,14 @@ def place_of(q: vec12, Y: wp.vec4d) -> wp.vec3d:
 
 
 @wp.kernel
-def rub(
+def read_points(
     first: wp.int32,
     frozen: Lagged,
     q: wp.array(dtype=vec12),
     rest: wp.array(dtype=vec12),
     slips: wp.array(dtype=wp.float64),
     still: wp.float64,
-    out: Rubbed,
+    out: PointFriction,
 ):
     """Lagged friction in the state q, with slips against `rest` and `slips` (l,) [m] below which it counts as static,
     which bodies slip by at the speed `still` [m/s]; loads are in N here."""
@@ -67,7 +67,7 @@ def rub(
     out.torque_j[k] = -wp.cross(arm(q[j], frozen.Y_j[k]), force)
     out.place[k] = place_of(q[i], frozen.Y_i[k])
     # arms resist turning: they push nothing, and are nowhere
-    if frozen.kind[k] == RUB:
+    if frozen.kind[k] == SLIDE:
         out.force[k] = force
         out.slip[k] = still / eps * u
     else:
@@ -79,17 +79,17 @@ def rub(
 def share(
     first: wp.int32,
     points: wp.array(dtype=wp.vec2i),
-    rubs: wp.array(dtype=wp.vec2i),
+    friction_rows: wp.array(dtype=wp.vec2i),
     place: wp.array(dtype=wp.vec3d),
     kind: wp.array(dtype=wp.int32),
     load: wp.array(dtype=wp.float64),
-    rubbed: Rubbed,
+    point_friction: PointFriction,
     friction: wp.array(dtype=wp.vec3d),
     slip: wp.array(dtype=wp.vec3d),
     weight: wp.array(dtype=wp.float64),
 ):
-    """Friction and mean slip of the points of one of the pairs, whose points and rubs go from the first to the second of
-    two numbers each: every rub belongs to the point nearest to it."""
+    """Friction and mean slip of the contact points of a pair. Rows of its contact and friction points go from the first to the
+    second of two numbers each; a friction point belongs to the nearest contact point."""
     k = wp.tid() + first
     begin = points[k][0]
     end = points[k][1]
@@ -97,9 +97,9 @@ def share(
         friction[p] = wp.vec3d()
         slip[p] = wp.vec3d()
         weight[p] = ZERO
-    for m in range(rubs[k][0], rubs[k][1]):
-        if kind[m] == RUB:
-            at = rubbed.place[m]
+    for m in range(friction_rows[k][0], friction_rows[k][1]):
+        if kind[m] == SLIDE:
+            at = point_friction.place[m]
             nearest = begin
             best = wp.length_sq(place[begin] - at)
             for p in range(begin + 1, end):
@@ -108,8 +108,8 @@ def share(
                     best = distance
                     nearest = p
             w = wp.abs(load[m])
-            friction[nearest] = friction[nearest] + rubbed.force[m]
-            slip[nearest] = slip[nearest] + w * rubbed.slip[m]
+            friction[nearest] = friction[nearest] + point_friction.force[m]
+            slip[nearest] = slip[nearest] + w * point_friction.slip[m]
             weight[nearest] = weight[nearest] + w
     for p in range(begin, end):
         if weight[p] > ZERO:

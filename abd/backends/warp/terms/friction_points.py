@@ -9,70 +9,73 @@ import warp as wp
 from abd.backends.device.device import Device
 from abd.backends.device.pool import Pool
 from abd.contact import sharing
-from abd.contact.forces import Rubbing
+from abd.contact.forces import FrictionPoints
 from abd.contact.pair_rows import PairRows
 from cuda_kernels.bodies.vector12 import vec12
 
 MOST = 4_000_000
-"""Products of points and rubs, summed over the pairs, up to which each is compared with each, and not by a tree on the host."""
+"""Products of the numbers of contact and friction points, summed over the pairs, up to which each is compared with each; more are
+compared by a tree on the host."""
 
 
-class RubbingReader:
+class FrictionReader:
     """Reads friction with arrays of its own, so that what it reads may be of any state."""
 
     def __init__(self, device: Device):
         self.device, self.pool = device, Pool(device)
 
-    def rubbing(self, pair, kind, n, Y_i, Y_j, share, load, rest, q: np.ndarray, eps: np.ndarray, eps_v: float) -> Rubbing:
-        """As `abd.contact.forces.rubbing`."""
+    def friction_points(
+        self, pair, kind, n, Y_i, Y_j, share, load, rest, q: np.ndarray, eps: np.ndarray, eps_v: float
+    ) -> FrictionPoints:
+        """As `abd.contact.forces.friction_points`."""
+        from cuda_kernels.friction.friction_points import PointFriction, read_points
         from cuda_kernels.friction.lagging import Lagged
-        from cuda_kernels.friction.rubbing import Rubbed, rub
 
         count = len(pair)
         if count == 0:
-            return Rubbing.nothing()
-        frozen, out = Lagged(), Rubbed()
+            return FrictionPoints.nothing()
+        frozen, out = Lagged(), PointFriction()
         for name, values, dtype in (
             ("pair", pair, wp.vec2i), ("kind", kind, wp.int32), ("n", n, wp.vec3d), ("Y_i", Y_i, wp.vec4d),
             ("Y_j", Y_j, wp.vec4d), ("load", load, wp.float64), ("share", share, wp.vec3d),
         ):  # fmt: skip
             setattr(frozen, name, self._given(name, values, dtype))
-        rooms = {name: self.pool.get(f"out {name}", count, wp.vec3d) for name in Rubbed.vars}
+        rooms = {name: self.pool.get(f"out {name}", count, wp.vec3d) for name in PointFriction.vars}
         for name, room in rooms.items():
             setattr(out, name, room)
         states = self._given("q", q, vec12), self._given("rest", rest, vec12)
-        self.device.launch(rub, count, frozen, *states, self._given("eps", eps, wp.float64), float(eps_v), out, grain=512)
+        self.device.launch(read_points, count, frozen, *states, self._given("eps", eps, wp.float64), float(eps_v), out, grain=512)
         read = {name: self.device.read(room, count) for name, room in rooms.items()}
-        return Rubbing(
+        return FrictionPoints(
             pair=pair, kind=kind, point=read["place"], load=load, force=read["force"], slip=read["slip"],
             torque_i=read["torque_i"], torque_j=read["torque_j"],
         )  # fmt: skip
 
-    def shared(self, pair: np.ndarray, point: np.ndarray, rows: PairRows, rub: Rubbing, rubs: PairRows):
-        """As `abd.contact.sharing.shared`, of points and rubs whose rows by pair are known."""
-        if not len(pair) or not len(rub.pair):
+    def shared(self, pair: np.ndarray, point: np.ndarray, rows: PairRows, points: FrictionPoints, friction_rows: PairRows):
+        """As `abd.contact.sharing.shared`, of points of contact and of friction whose rows by pair are known."""
+        if not len(pair) or not len(points.pair):
             return np.zeros((len(pair), 3)), np.zeros((len(pair), 3))
-        ends = _common(rows, rubs)
+        ends = _common(rows, friction_rows)
         if float(np.prod(np.diff(ends, axis=2).astype(float), axis=0).sum()) > MOST:
-            return sharing.shared(pair, point, rub)
-        from cuda_kernels.friction.rubbing import Rubbed
-        from cuda_kernels.friction.rubbing import share as share_kernel
+            return sharing.shared(pair, point, points)
+        from cuda_kernels.friction.friction_points import PointFriction
+        from cuda_kernels.friction.friction_points import share as share_kernel
 
-        rubbed, taken = Rubbed(), rubs.taken
-        rubbed.force, rubbed.slip, rubbed.place = (
-            self._given(f"shared {name}", taken(getattr(rub, name)), wp.vec3d) for name in ("force", "slip", "point")
+        point_friction, taken = PointFriction(), friction_rows.taken
+        point_friction.force, point_friction.slip, point_friction.place = (
+            self._given(f"shared {name}", taken(getattr(points, name)), wp.vec3d) for name in ("force", "slip", "point")
         )
         count = len(pair)
         friction, slip = (self.pool.get(name, count, wp.vec3d) for name in ("friction", "mean slip"))
         weight = self.pool.get("weight", count, wp.float64)
-        # points of pairs that nothing rubs are left as they are
+        # points of pairs without friction are left as they are
         self.device.fill(friction)
         self.device.fill(slip)
         self.device.launch(
             share_kernel, ends.shape[1],
-            *(self._given(name, one, wp.vec2i) for name, one in zip(("of points", "of rubs"), ends, strict=True)),
-            self._given("place", rows.taken(point), wp.vec3d), self._given("kinds", taken(rub.kind), wp.int32),
-            self._given("loads", taken(rub.load), wp.float64), rubbed, friction, slip, weight, grain=64,
+            *(self._given(name, one, wp.vec2i) for name, one in zip(("of points", "of friction"), ends, strict=True)),
+            self._given("place", rows.taken(point), wp.vec3d), self._given("kinds", taken(points.kind), wp.int32),
+            self._given("loads", taken(points.load), wp.float64), point_friction, friction, slip, weight, grain=64,
         )  # fmt: skip
         found = tuple(self.device.read(one, count) for one in (friction, slip))
         if rows.order is None:
@@ -88,10 +91,10 @@ class RubbingReader:
         return room
 
 
-def _common(rows: PairRows, rubs: PairRows) -> np.ndarray:
-    """(2, k, 2) first and last row, and one, of the points and of the rubs of the pairs that have both."""
-    _, of_points, of_rubs = np.intersect1d(rows.key, rubs.key, assume_unique=True, return_indices=True)
-    parts = (rows, of_points), (rubs, of_rubs)
+def _common(rows: PairRows, friction_rows: PairRows) -> np.ndarray:
+    """(2, k, 2) first and last row, and one, of the points and of friction of the pairs that have both."""
+    _, of_points, of_friction = np.intersect1d(rows.key, friction_rows.key, assume_unique=True, return_indices=True)
+    parts = (rows, of_points), (friction_rows, of_friction)
     return np.stack(
         [np.stack([one.starts[k], one.starts[k] + one.counts[k]], axis=1) for one, k in parts]
     ).astype(np.int32)
