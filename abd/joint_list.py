@@ -62,7 +62,7 @@ class JointList(Sequence):
         self.parts = tuple(parts)
         self.starts = list(accumulate((1 if isinstance(p, Joint) else len(p) for p in self.parts), initial=0))
         self.replaced: dict[int, Joint] = {}
-        self.lasting = self.parts
+        self.permanent = self.parts
         """The parts that it was made of; others come and go (`append`)."""
 
     @classmethod
@@ -72,8 +72,8 @@ class JointList(Sequence):
 
     def copy(self) -> JointList:
         """A list of its own with the same joints."""
-        out = JointList(self.lasting)
-        for joint in self.parts[len(self.lasting) :]:
+        out = JointList(self.permanent)
+        for joint in self.parts[len(self.permanent) :]:
             out.append(joint)
         out.replaced = dict(self.replaced)
         return out
@@ -104,7 +104,7 @@ class JointList(Sequence):
 
     def truncate(self, count: int) -> None:
         """Take off all joints that were appended but the first `count` joints."""
-        while len(self) > count and len(self.parts) > len(self.lasting):
+        while len(self) > count and len(self.parts) > len(self.permanent):
             self.parts = self.parts[:-1]
             self.starts.pop()
             self.replaced.pop(len(self), None)

@@ -145,7 +145,7 @@ class Drive:
 
 @dataclass(frozen=True)
 class CoordinateSettings:
-    """What acts on one coordinate of a joint; units m or rad, N or N m, kg or kg m^2.
+    """Settings of one coordinate of a joint; units m or rad, N or N m, kg or kg m^2.
 
     Attributes:
         name: of the coordinate, such as "theta".

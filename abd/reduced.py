@@ -115,15 +115,15 @@ class Reduced:
         for one in inputs:
             if one not in known:
                 raise ValueError(f"there is no coordinate '{one}' to push; there are {', '.join(known) or 'none'}")
-        nv, twin = len(self.v), copy.deepcopy(self._simulation)
-        dt, start = float(twin.worlds.dt.max()), twin.checkpoint()
-        centre = self._after(twin, start, np.zeros(2 * nv), None)
+        nv, copied = len(self.v), copy.deepcopy(self._simulation)
+        dt, start = float(copied.worlds.dt.max()), copied.checkpoint()
+        centre = self._after(copied, start, np.zeros(2 * nv), None)
         # efforts that move a coordinate by eps within the step
         scale = np.linalg.norm(self.mass_matrix(), 2) * eps / dt**2 if nv else eps
 
         def column(dx: np.ndarray, pushed: str | None, step: float) -> np.ndarray:
             ends = [
-                self._difference(centre, self._after(twin, start, sign * dx, pushed and (pushed, sign * step)))
+                self._difference(centre, self._after(copied, start, sign * dx, pushed and (pushed, sign * step)))
                 for sign in (1.0, -1.0)
             ]
             return (ends[0] - ends[1]) / (2.0 * step)
@@ -132,19 +132,19 @@ class Reduced:
         B = [column(np.zeros(2 * nv), one, scale) for one in inputs]
         return np.array(A).reshape(2 * nv, 2 * nv).T, np.array(B).reshape(len(inputs), 2 * nv).T
 
-    def _after(self, twin: Simulation, start: dict, dx: np.ndarray, push) -> tuple[np.ndarray, np.ndarray]:
+    def _after(self, copied: Simulation, start: dict, dx: np.ndarray, push) -> tuple[np.ndarray, np.ndarray]:
         """Configuration and velocities after a step that begins at the present state, displaced by dx (2 nv,)."""
         nv = len(self.v)
-        twin.restore(start)
+        copied.restore(start)
         q, v = self.mechanism.moved(self.q, dx[:nv]), self.v + dx[nv:]
-        anew = State(*self.mechanism.affine_state(q, v), time=twin.stepper.time, step=twin.frame)
-        twin.stepper.restore(anew)
+        anew = State(*self.mechanism.affine_state(q, v), time=copied.stepper.time, step=copied.frame)
+        copied.stepper.restore(anew)
         if push is not None:
             joint, coordinate = push[0].rsplit(".", 1)
-            view = twin.joints[joint].coordinate(coordinate)
+            view = copied.joints[joint].coordinate(coordinate)
             view.apply_force((settings_of(view.joint.joint, coordinate).force or 0.0) + push[1])
-        twin.step()
-        return self.mechanism.state_of(twin.stepper.q, twin.stepper.qd, last=self.q)
+        copied.step()
+        return self.mechanism.state_of(copied.stepper.q, copied.stepper.qd, last=self.q)
 
     def _difference(self, centre, end) -> np.ndarray:
         """(2 nv,) displacement along v and change of v from one state to another."""

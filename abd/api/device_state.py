@@ -45,7 +45,7 @@ class DeviceState:
         return self._simulation.backend.states.velocity
 
     def to_host(self) -> Arriving | OnHost:
-        """Begin to copy `q` and `qd` to the host; `wait()` returns them, as arrays that nobody else changes.
+        """Begin to copy `q` and `qd` to the host; `wait()` returns them, as arrays of their own.
 
         On CUDA the copy is made while the next step runs; two may be under way.
         """

@@ -220,7 +220,7 @@ class Touch(Protocol):
 
 
 class Loads(Protocol):
-    """What acts from outside."""
+    """External loads."""
 
     def set_loads(self, force: np.ndarray, torque: np.ndarray) -> None:
         """Forces [N] and torques [N m] (n, 3) on the bodies from now on."""

@@ -125,7 +125,7 @@ class FrameReader:
         """Path in the file -> value, of all joints."""
         read, values = self.sim.joint_readings(), {}
         active = self.joints.column("active").astype(bool)
-        for first, part in zip(self.joints.starts, self.joints.lasting, strict=False):
+        for first, part in zip(self.joints.starts, self.joints.permanent, strict=False):
             path, single = part_path(part), isinstance(part, Joint)
             last = first + (1 if single else len(part))
             mine = slice(read.reader.starts[first], read.reader.starts[last])

@@ -16,7 +16,7 @@ class FrameQueue:
     """Hands frames to a writer.
 
     Args:
-        writer: of the trajectory; while the queue is open, nobody else uses it.
+        writer: of the trajectory; only the queue uses it while it is open.
         beside: write in a thread, and take a frame's positions from the device only when the next frame comes, so that
             neither the copy nor the disk stalls a step; without, every frame is handed over at once.
 

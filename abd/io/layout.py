@@ -55,7 +55,7 @@ def write_constants(file, model: Model, attributes: dict) -> None:
         solver.attrs[name] = getattr(settings, name)
     solver.attrs["d_hat"] = widest_activation(model)
     file.create_group("joints")
-    for part in JointList.of(model.joints).lasting:
+    for part in JointList.of(model.joints).permanent:
         _write_joint(file, model, part)
 
 

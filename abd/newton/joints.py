@@ -132,7 +132,7 @@ class _Source:
         return rotation, found
 
     def _settings(self, dof: int, start: float, rotary: bool) -> dict:
-        """What acts on a degree of freedom beside its drive."""
+        """Laws of a degree of freedom in addition to its drive."""
         values: dict = {}
         low, high = float(self.limit_lower[dof]), float(self.limit_upper[dof])
         low, high = (low if low > -FAR else -np.inf), (high if high < FAR else np.inf)

@@ -256,8 +256,8 @@ class _Shapes:
 
 
 def groups_meet(a: int, b: int) -> bool:
-    """Newton's rule of collision groups: 0 meets nobody, positive ones meet their own and negative ones, negative ones all
-    but their own."""
+    """Newton's rule of collision groups: 0 collides with none; positive groups collide with themselves and negative ones,
+    negative groups with all others."""
     if a == 0 or b == 0:
         return False
     return a == b or b < 0 if a > 0 else a != b

@@ -22,7 +22,7 @@ moved to where the new step expects it, ``a_n <- f_n + r (a_n - f_n)``, which ke
 is remembered: ``q = q_n + h v_n + h^2 F/2, p = p_n + h F``, so that the first force is right.
 
 In `DISSIPATIVE` steps a becomes f, with which Newton begins where it pushes a body that is in contact (`abd.step.start`); or
-zero, if f has grown beyond `LASTING` times the force of the step before: what an impact brought is not there any more.
+zero, if f has grown beyond `PERSISTENT` times the force of the step before: what an impact brought is not there any more.
 
 Forces that hold a spinning body in a joint act on its gyroscopic motion, which the free motion contains: the shares of the new
 and of the last forces follow the turn ``h |L| / J_mid`` of the step, and spin about thin axes Euler's equation
@@ -65,7 +65,7 @@ RADII = (0.8, 0.65, 0.5)
 """Spectral radii below the one that is asked for: of mechanisms that turn further in a step."""
 LEVELS = 1 + len(RADII)
 """Rows of `Scheme.motion` for `Mode.SMOOTH`, from the largest radius down."""
-LASTING = 2.0
+PERSISTENT = 2.0
 """Growth of the force on a body within a step beyond which it was an impact's, or began there, and is not there any more."""
 COLUMNS = (
     "step",

@@ -9,7 +9,7 @@ told and taken out, as little of it as will do, and the rest is compiled again, 
     what names something that is gone                      goes too, and is not told
 
 So that no overlap is told that is none but for a fault, bodies that a wrong joint or contact filter may have kept from
-colliding do not collide, and those whose partner cannot be known collide with nobody.
+colliding do not collide, and those whose partner is not known do not collide.
 """
 
 from __future__ import annotations
@@ -76,7 +76,7 @@ class _Rest:
     """What of a scene is still sound.
 
     Attributes:
-        spec: a copy of the scene, whose tables are not changed; doubtful: names of bodies that may collide with nobody.
+        spec: a copy of the scene, whose tables are not changed; doubtful: names of bodies that must not collide.
     """
 
     def __init__(self, examined: Examined):
@@ -163,7 +163,7 @@ class _Rest:
         self._silence()
 
     def _silence(self) -> None:
-        """Take out what stands no more only because something else was taken out; it is nobody's fault."""
+        """Remove entries that are only wrong because another entry was removed; they are not reported."""
         while True:
             found = [one for one in check_scene(self.spec) if len(one.path) > 1 and one.path[0] in LISTS]
             gone = {(str(one.path[0]), one.path[1]) for one in found}
@@ -174,7 +174,7 @@ class _Rest:
                 object.__setattr__(self.spec, key, kept)
 
     def _keep_apart(self, names: list[str], lists: dict[str, list]) -> None:
-        """Bodies of a joint or filter that is wrong do not collide; with nobody, where one of them is not known."""
+        """Bodies of a joint or filter that is wrong do not collide with each other; not at all where one is not known."""
         known = [name for name in names if name != WORLD_NAME and self._names.knows(name)]
         if len(known) + names.count(WORLD_NAME) < len(names):
             self.doubtful |= {*known, *map(_stem, known)}

@@ -163,14 +163,14 @@ class ContactStiffness:
             backend.touch.set_own_laws(replace(own, activation=activation))
             backend.arcs.evaluate()
 
-    def end(self, backend, h: float | np.ndarray, struck: np.ndarray) -> None:
+    def end(self, backend, h: float | np.ndarray, impact_pairs: np.ndarray) -> None:
         """Follow a substep of h [s], of all or (n,): pairs of bodies (k, 2) that an impact made active take their gap as
         activation distance, and pairs that have separated are dropped."""
         law = backend.pair_law
-        if not len(law.own) and not len(struck):
+        if not len(law.own) and not len(impact_pairs):
             return
         pairs, gaps = backend.touch.pair_gaps()
-        own = _with_impacts(law.own, law, struck, pairs, gaps) if len(struck) else law.own
+        own = _with_impacts(law.own, law, impact_pairs, pairs, gaps) if len(impact_pairs) else law.own
         gap = _gaps_of(own.key, law, pairs, gaps)
         if ((gap >= 1.0) & (gap < np.inf)).any():  # such gaps may be bounds
             gap = _gaps_of(own.key, law, *backend.touch.pair_gaps(exact=True))
@@ -195,9 +195,9 @@ def became_active(backend, bodies: np.ndarray, closing: np.ndarray) -> np.ndarra
     return ~lowered & (gap + closing >= law.activation(i, j))
 
 
-def _with_impacts(own: OwnLaws, law: PairLaw, struck: np.ndarray, pairs: np.ndarray, gaps: np.ndarray) -> OwnLaws:
+def _with_impacts(own: OwnLaws, law: PairLaw, impact_pairs: np.ndarray, pairs: np.ndarray, gaps: np.ndarray) -> OwnLaws:
     """Parameters after impacts of pairs of bodies (k, 2), with the gaps (m,) [activations] of the listed pairs (m, 2)."""
-    key = np.unique(law.keys(*struck.T))
+    key = np.unique(law.keys(*impact_pairs.T))
     first, second = law.bodies_of(key)
     usual, now = law.regular(first, second), law.activation(first, second)
     gap = np.minimum(_gaps_of(key, law, pairs, gaps), 1.0) * now

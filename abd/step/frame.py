@@ -165,7 +165,7 @@ class Frame:
             del running[number]
 
     def _group(self, pending: dict[int, SubstepSizes]) -> list[int]:
-        """Worlds that are minimised together next: all where what acts allows lengths by worlds, else those of equal times and
+        """Worlds that are minimised together next: all where loads allow lengths by worlds, else those of equal times and
         lengths; one where it is not known which one a failure concerns."""
         stepper = self.stepper
         if self.separate:
@@ -179,7 +179,7 @@ class Frame:
         return [number for number, kind in kinds.items() if kind == first]
 
     def _lengths_may_differ(self) -> bool:
-        """Whether all that acts in a substep may have lengths by worlds."""
+        """Whether all loads of a substep may have lengths by worlds."""
         stepper = self.stepper
         balances = stepper.settings.friction_iterations < 0 and stepper.backend.friction.enabled
         return not (stepper.prescribed.any or balances or stepper.joints.asks_users) and stepper.steady()

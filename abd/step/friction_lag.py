@@ -35,10 +35,10 @@ def least_change(settings, h: float | np.ndarray, following: np.ndarray) -> tupl
 
 
 def balanced(settings, h: float | np.ndarray) -> float | np.ndarray:
-    """Change of velocity [m/s] by the residual forces on a body in frictional contact, before the last direction of a step of h [s], of all
-    or (n,), below which its normal forces are good enough for friction. Contact may be so stiff that these are anything while
+    """Change of velocity [m/s] by the residual forces on a body in frictional contact, before the last direction of a step of h
+    [s], of all or (n,), below which its normal forces are exact enough for friction. A stiff contact may have any force while
     all displacements are within Newton's tolerance. An island that is within it but for this gets `RELENT` times the bound
-    (`abd.backends.answers`), so that what converges slowly is not held up."""
+    (`abd.backends.answers`), so that slow convergence does not hold it up."""
     least = np.maximum(settings.friction_tolerance, UNBALANCED * h * float(np.linalg.norm(settings.gravity)))
     return least if isinstance(h, np.ndarray) else float(least)
 

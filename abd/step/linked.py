@@ -1,4 +1,4 @@
-"""Which bodies joints hold together: what acts on one acts on all of them at once."""
+"""Which bodies joints hold together: a load on one acts on all of them at once."""
 
 from __future__ import annotations
 

@@ -209,11 +209,11 @@ class Substeps:
         stepper.stepped = True
         stepper.rebounds.forget()
 
-    def _take_rebound(self, struck: np.ndarray, friction: float, h: OfBodies) -> None:
+    def _take_rebound(self, bodies: np.ndarray, friction: float, h: OfBodies) -> None:
         """Impacts gave bodies (b,) other velocities, and friction in them has done work [J]."""
         stepper = self.stepper
         stepper.figures = replace(stepper.figures, friction_work=stepper.figures.friction_work + friction)
-        stepper.rebounds.begin_from(struck, h)
+        stepper.rebounds.begin_from(bodies, h)
 
     def _prepare_rows(self, h: OfBodies) -> StepFailure | None:
         """Load the friction of joint rows; the verdict on joints that would turn too far."""
@@ -237,4 +237,4 @@ class Substeps:
         stepper.touching = linked.drawn_along(backend.touch.touching() != 0) if touching else stepper.none
         some = limited is not None and limited.any()
         stepper.acting = stepper.touching | linked.drawn_along(limited) if some else stepper.touching
-        stepper.stiffness.end(backend, h, stepper.rebounds.struck)
+        stepper.stiffness.end(backend, h, stepper.rebounds.impact_pairs)

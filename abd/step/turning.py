@@ -1,4 +1,4 @@
-"""Bodies that turn too far in a step: so far that nobody could tell the way round about a joint, or see what is on the way."""
+"""Bodies that turn too far in a step: the direction of the turn about a joint, or obstacles on the path, would not be known."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Free motion of rigid bodies over a step: twin of ``abd/potentials/free_motion.py``, which says what it is."""
+"""Free motion of rigid bodies over a step: device version of ``abd/potentials/free_motion.py``, which says what it is."""
 
 import warp as wp
 

@@ -1,4 +1,4 @@
-"""Generalized alpha on bodies that spin: twin of ``abd/potentials/gyration.py``, which says what it is."""
+"""Generalized alpha on bodies that spin: device version of ``abd/potentials/gyration.py``, which says what it is."""
 
 import warp as wp
 

@@ -32,7 +32,7 @@ LEAD_LOAD = wp.constant(13)
 MOVED = wp.constant(14)
 ROOT = wp.constant(16)
 TURN = wp.constant(17)
-LASTING = wp.constant(wp.float64(2.0))
+PERSISTENT = wp.constant(wp.float64(2.0))
 TWO = wp.constant(wp.float64(2.0))
 
 
@@ -55,9 +55,9 @@ def triple(values: wp.array2d(dtype=wp.float64), b: wp.int32, k: wp.int32) -> wp
 
 
 @wp.func
-def lasting(force: wp.vec3d, before: wp.vec3d) -> wp.vec3d:
-    """A force that did not grow beyond `LASTING` times what it was in the step before; none, if it did."""
-    if wp.length(force) > LASTING * wp.length(before):
+def persistent_force(force: wp.vec3d, before: wp.vec3d) -> wp.vec3d:
+    """A force that did not grow beyond `PERSISTENT` times what it was in the step before; none, if it did."""
+    if wp.length(force) > PERSISTENT * wp.length(before):
         return wp.vec3d()
     return force
 

@@ -24,7 +24,7 @@ from cuda_kernels.bodies.integrators import (
     STEP,
     STIFFNESS,
     blended,
-    lasting,
+    persistent_force,
     row_of,
     spin_of,
     triple,
@@ -136,8 +136,8 @@ def keep_momentum(
         w = spin_of(body, b, axes, inertia, L + (about - wp.dot(stands, L)) * stands)
     rate = skew(w) * A
     if i == DISSIPATIVE:
-        mean = lasting(force, triple(memory, b, 0))
-        turned = lasting(torque, triple(memory, b, 3))
+        mean = persistent_force(force, triple(memory, b, 0))
+        turned = persistent_force(torque, triple(memory, b, 3))
     for r in range(3):
         memory[b, r] = force[r]
         memory[b, 3 + r] = torque[r]

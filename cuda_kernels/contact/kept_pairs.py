@@ -200,7 +200,7 @@ def match_pairs(
     world: wp.array(dtype=wp.int32),
     lacks: wp.array(dtype=wp.int32),
     margin: wp.array(dtype=wp.float64),
-    lasting: wp.float64,
+    reserve: wp.float64,
     kept: wp.array(dtype=wp.int32),
     left: wp.array(dtype=wp.float64),
 ):
@@ -225,7 +225,7 @@ def match_pairs(
             hi = mid
     if lo < end:
         if old.pairs[lo][1] == pairs[k][1]:
-            if lacks[w] == 0 or old.left[lo] >= lasting * used(path, island, limit, pairs[k]):
+            if lacks[w] == 0 or old.left[lo] >= reserve * used(path, island, limit, pairs[k]):
                 kept[k] = lo
                 left[k] = old.left[lo]
                 old.number[lo] = k

@@ -1,4 +1,4 @@
-"""Where contact of a pair of bodies begins to act, and how strong it is; twin of ``abd/contact/pair_law.py``.
+"""Where contact of a pair of bodies begins to act, and how strong it is; device version of ``abd/contact/pair_law.py``.
 
 Both follow from the two bodies, but for the pairs listed in `OwnLaws`. Everything that asks goes through `activation` and
 `pair_stiffness`.

@@ -23,7 +23,7 @@ class Frozen:
 def set_aside(
     first: wp.int32, source: Frozen, bodies: wp.int32, out: Frozen
 ):
-    """Copy all contacts and pairs, and what so many bodies have; without pairs nobody has any."""
+    """Copy all contacts and pairs, and what so many bodies have; without pairs there are none."""
     k = wp.tid() + first
     pairs = source.lagged.counts[0]
     contacts = source.lagged.counts[1]

@@ -1,4 +1,4 @@
-"""What contacts resist besides slipping; twin of ``abd/potentials/rolling.py``."""
+"""What contacts resist besides slipping; device version of ``abd/potentials/rolling.py``."""
 
 import warp as wp
 

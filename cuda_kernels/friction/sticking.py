@@ -1,4 +1,4 @@
-"""What contacts that stick remember; twin of ``abd/potentials/sticking.py``."""
+"""What contacts that stick remember; device version of ``abd/potentials/sticking.py``."""
 
 import warp as wp
 

@@ -93,7 +93,7 @@ def find_parts(
     root = parent[b]
     above = parent[root]
     while above != root:
-        # what is written on the way lets those who meet this body jump further; nobody else writes here
+        # what is written on the way shortens later searches; no other thread writes here
         parent[b] = above
         root = above
         above = parent[root]

@@ -1,4 +1,4 @@
-// Sums of contact terms per run: the twin of `sum_elements` in cuda_kernels/contact/elements.py; a warp per run.
+// Sums of contact terms per run: CUDA C++ version of `sum_elements` in cuda_kernels/contact/elements.py; a warp per run.
 //
 // Every lane sums its entries of the three blocks of a run in registers, item by item. Entry (r, q) of K (x) Ya Yb^T is
 // Ya[entry of r] K[coordinate of r, coordinate of q] Yb[entry of q]; what an item says is read by all lanes at once.

@@ -1,4 +1,4 @@
-// The inverse blocks of a factor without others: twin of `invert_pivots` in cuda_kernels/linear/factor.py.
+// The inverse blocks of a factor without others: CUDA C++ version of `invert_pivots` in cuda_kernels/linear/factor.py.
 
 #include "factor.cuh"
 

@@ -1,4 +1,4 @@
-// Sums of contact blocks per body pair and body: twins of `join_runs` and `gather_bodies` in cuda_kernels/contact/blocks.py.
+// Sums of contact blocks per body pair and body: CUDA C++ version of `join_runs` and `gather_bodies` in cuda_kernels/contact/blocks.py.
 // A warp per pair or body: 24 lanes add up blocks, the next six the gradients; every number by one lane, in order.
 
 #include "tile.cuh"

@@ -1,4 +1,4 @@
-// Conjugate gradients: twins of cuda_kernels/linear/krylov.py. y = H x by one warp per body, and the updates of the vectors.
+// Conjugate gradients: kernels of cuda_kernels/linear/krylov.py. y = H x by one warp per body, and the updates of the vectors.
 
 #include "tile.cuh"
 

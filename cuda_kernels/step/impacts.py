@@ -1,4 +1,4 @@
-"""Twin of `abd.potentials.sweeps.swept`: one thread for each block, as every pair waits for the one before."""
+"""Device version of `abd.potentials.sweeps.swept`: one thread for each block, as every pair waits for the one before."""
 
 import warp as wp
 

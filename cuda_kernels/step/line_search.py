@@ -1,4 +1,4 @@
-"""The decisions of the line search on the device, one thread per island: twin of
+"""The decisions of the line search on the device, one thread per island: device version of
 ``abd/backends/reference/line_search.py``, which says what they mean, and of `abd.backends.warp.parts.arcs`."""
 
 import warp as wp

@@ -1,5 +1,5 @@
-"""The decisions of a Newton iteration on the device, one thread per island: twin of iteration, regularisation and forcing
-in ``abd/backends/reference``, which say what they mean."""
+"""The decisions of a Newton iteration on the device, one thread per island: device version of `iteration`, `regularisation` and
+`forcing` in ``abd/backends/reference``."""
 
 import warp as wp
 

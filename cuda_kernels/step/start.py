@@ -1,4 +1,4 @@
-"""The decisions of a step's start on the device: twin of ``abd/step/start.py``, which says what they mean."""
+"""The decisions of a step's start on the device: device version of ``abd/step/start.py``, which says what they mean."""
 
 import warp as wp
 

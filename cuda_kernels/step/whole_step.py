@@ -135,8 +135,8 @@ def refuse_marked(first: wp.int32, marks: wp.array(dtype=wp.int32), state: wp.ar
 
 @wp.kernel
 def end_step(first: wp.int32, motion: wp.array(dtype=wp.float64), state: wp.array(dtype=wp.int32)):
-    """The step is done where nothing spoils it, nobody comes near anybody on its way, and the way, along which no vertex
-    moves further than motion[0] [m], strains nobody too much; one item."""
+    """The step is done where no condition rejects it, no bodies come near one another on its path, and the path, along which no
+    vertex moves further than motion[0] [m], strains no body too much; one item."""
     if state[SOLVED] != 0 and state[NEAR] == 0 and wp.isfinite(motion[0]):
         state[DONE] = 1
 

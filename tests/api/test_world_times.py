@@ -137,9 +137,9 @@ def test_checkpoints_and_copies_go_on_bit_for_bit():
     sim.worlds.dt = (0.004, 0.005, 0.005)
     sim.step()
     sim.reset(worlds=[1])
-    saved, twin = sim.checkpoint(), copy.deepcopy(sim)
+    saved, copied = sim.checkpoint(), copy.deepcopy(sim)
     ends = []
-    for one in (sim, twin, sim):
+    for one in (sim, copied, sim):
         if ends:
             one.restore(saved)
         for _ in range(4):

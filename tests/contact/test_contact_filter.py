@@ -88,13 +88,13 @@ def test_wrong_filters_are_told():
 
 def test_components_and_disabled_bodies():
     scene = abd.Scene()
-    twins = {
+    cubes = {
         "vertices": [(x + d, y, z) for x in (0, 2) for d, y, z in ((0, 0, 0), (1, 0, 0), (0, 1, 0), (0, 0, 1))],
         "triangles": [
             tuple(4 * k + i for i in t) for k in (0, 1) for t in ((0, 2, 1), (0, 1, 3), (0, 3, 2), (1, 2, 3))
         ],
     }
-    scene.add_body("two", surface=twins, split_components=True)
+    scene.add_body("two", surface=cubes, split_components=True)
     scene.add_body("off", box=(1, 1, 1), enabled=False)
     scene.add_contact_filter("two_1", "off", "two_0")
     np.testing.assert_array_equal(scene.compile().filtered, [[0, 1]])

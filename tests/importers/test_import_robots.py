@@ -335,7 +335,7 @@ def test_names_that_cannot_stay_are_told(tmp_path):
     assert scene.body("box").kind == "dynamic"
 
 
-# joints and what acts on them
+# joints and the settings of their coordinates
 
 
 def test_limits_efforts_and_speeds_of_urdf(tmp_path):

@@ -142,7 +142,7 @@ def test_a_run_waits_for_a_browser_and_pauses_and_steps(server):
     watched = Watched(server, box_in_space())
     live = watched.live
     server.get_clients = lambda: {}
-    assert live.waits(), "nobody looks yet"
+    assert live.waits(), "no browser is open yet"
     server.get_clients = lambda: {0: object()}
     assert not live.waits()
     server.get_clients = lambda: {}

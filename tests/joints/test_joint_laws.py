@@ -1,4 +1,4 @@
-"""What acts on coordinates: limits, locks, drives, springs, friction, armature and couplings, each by a known load.
+"""Laws of coordinates: limits, locks, drives, springs, friction, armature and couplings, each by a known load.
 
 An arm of 1 kg on a hinge about z without gravity, loaded by a constant torque; its inertia about the axis is known.
 """

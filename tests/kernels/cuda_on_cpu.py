@@ -13,7 +13,7 @@ from pathlib import Path
 
 import numpy as np
 
-from abd.backends.device.raw_kernels import BLOCK, FOLDER, RawKernels, Twin
+from abd.backends.device.raw_kernels import BLOCK, FOLDER, RawKernel, RawKernels
 
 HERE = Path(__file__).resolve().parent
 KERNEL = re.compile(r'extern "C" __global__ void __launch_bounds__\(BLOCK(?:, \d)?\)\s+(\w+)\(([^)]*)\)')
@@ -23,7 +23,7 @@ extern "C" const char* run_{name}(void** values, int count, int blocks, int thre
 }}
 """
 COMPILER = shutil.which("g++") or shutil.which("c++")
-# products are not contracted with sums, so that where twins add in the same order they give the same bits
+# products are not contracted with sums, so that where raw kernels add in the same order they give the same bits
 FLAGS = ("-std=c++20", "-O1", "-ffp-contract=off", "-fno-strict-aliasing", "-shared", "-fPIC", "-w")
 
 
@@ -54,11 +54,11 @@ def run(source: Path, name: str, arguments: Sequence[np.ndarray], blocks: int, t
 
 
 class Emulated(RawKernels):
-    """Runs twins on the processor, with threads taking turns in an `order`."""
+    """Runs raw kernels on the processor, with threads taking turns in an `order`."""
 
     def __init__(self, order: int = 0):
         self.order = order
 
-    def run(self, twin: Twin, count: int, arguments: Sequence[np.ndarray]) -> None:
-        problem = run(FOLDER / f"{twin.source}.cu", twin.name, arguments, twin.blocks(count), BLOCK, self.order)
-        assert problem == "", f"{twin.name}: {problem}"
+    def run(self, raw_kernel: RawKernel, count: int, arguments: Sequence[np.ndarray]) -> None:
+        problem = run(FOLDER / f"{raw_kernel.source}.cu", raw_kernel.name, arguments, raw_kernel.blocks(count), BLOCK, self.order)
+        assert problem == "", f"{raw_kernel.name}: {problem}"

@@ -8,7 +8,7 @@ import pytest
 pytest.importorskip("warp")
 
 
-TWINS = (
+PAIRS = (
     ("abd.backends.answers", "cuda_kernels.step.newton"),
     ("abd.backends.reference.regularisation", "cuda_kernels.step.newton"),
     ("abd.backends.reference.line_search", "cuda_kernels.step.line_search"),
@@ -39,7 +39,7 @@ def numbers(module: str) -> dict[str, float]:
     return found
 
 
-@pytest.mark.parametrize(("definition", "kernels"), TWINS)
+@pytest.mark.parametrize(("definition", "kernels"), PAIRS)
 def test_constants_are_equal(definition, kernels):
     ours, theirs = numbers(definition), numbers(kernels)
     shared = ours.keys() & theirs.keys()

@@ -67,7 +67,7 @@ def begun(backend, patch) -> list[np.ndarray]:
         return out
 
     patch.setattr(backend.rows, "begin_joints", watched)
-    # a step in one piece asks nobody
+    # a whole step would not call it
     patch.setattr(backend, "whole", None, raising=False)
     return seen
 

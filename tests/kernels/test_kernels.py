@@ -54,7 +54,7 @@ def body_constants(seed: int, **changes) -> body_data.BodyData:
 
 
 def step_data(seed: int) -> numpy_bodies.StepData:
-    """A random step in which nobody is held."""
+    """A random step in which no body is held."""
     rng = np.random.default_rng(seed)
     target, goal = random_states(N, seed + 1), random_states(N, seed + 2)
     return numpy_bodies.StepData(

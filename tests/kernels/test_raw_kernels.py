@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 import warp as wp
 from block_systems import System, chain, random_pairs
+from counterparts import Held
 from cuda_on_cpu import COMPILER
 from on_device import NAME
-from twins import Held
 
 import abd
 from abd import backends
@@ -32,8 +32,8 @@ SIZES = (1, 3, 45)
 
 
 @pytest.fixture(scope="module")
-def twinned() -> Device:
-    """A device that runs both twins of every kernel and compares."""
+def raw_device() -> Device:
+    """A device that runs every kernel and its raw kernel, and compares."""
     device = Device(NAME)
     device.raw = Held(device)
     return device
@@ -64,18 +64,18 @@ class Numbers:
 
 
 @pytest.mark.parametrize("n", SIZES)
-def test_products_with_three_couplings(twinned, n):
+def test_products_with_three_couplings(raw_device, n):
     """Bodies without entries, with one or with more than a warp looks up at once; merged pairs; done bodies."""
     hub = np.array([(0, k) for k in range(1, n)], dtype=int).reshape(-1, 2)
     loose = random_pairs(n, n // 2, seed=1)
-    system = System(twinned, n, hub, loose, loose[::2, ::-1], seed=n)
+    system = System(raw_device, n, hub, loose, loose[::2, ::-1], seed=n)
     (a, _), (b, _), (c, pairs) = system.couplings
-    numbers = Numbers(twinned, n)
+    numbers = Numbers(raw_device, n)
     merged = numbers.integers(np.arange(max(pairs, 1)) % 3 == 0)
     done, x, y, product = numbers.done(n), numbers.rows(n), numbers.rows(n), numbers.scalars(n)
-    diagonal, addresses = twinned.upload(system.diagonal, wp.float64), Addresses(twinned, 3)
+    diagonal, addresses = raw_device.upload(system.diagonal, wp.float64), Addresses(raw_device, 3)
     addresses.launch_write([a, b, c], merged=[None, None, merged])
-    twinned.launch(krylov.multiply, n, done, twinned.rows(diagonal), 3, addresses.table, x, y, product)
+    raw_device.launch(krylov.multiply, n, done, raw_device.rows(diagonal), 3, addresses.table, x, y, product)
     H = np.zeros((n, 12, n, 12))
     H[np.arange(n), :, np.arange(n), :] = system.diagonal
     kept = [np.ones(len(hub)), np.ones(len(loose)), np.arange(pairs) % 3 != 0]
@@ -92,34 +92,34 @@ def test_products_with_three_couplings(twinned, n):
 
 @pytest.mark.parametrize("n", SIZES)
 @pytest.mark.parametrize("begin", [0, 1])
-def test_updates_of_conjugate_gradients(twinned, n, begin):
+def test_updates_of_conjugate_gradients(raw_device, n, begin):
     """Several islands, one without positive curvature, one that has converged to zero."""
-    numbers = Numbers(twinned, n)
+    numbers = Numbers(raw_device, n)
     done, island = numbers.done(n + begin), numbers.integers(np.arange(n + begin) % 4)
-    rz, pq = twinned.upload([1.0, 2.0, 3.0, 0.0], wp.float64), twinned.upload([0.5, -1.0, 4.0, 0.0], wp.float64)
+    rz, pq = raw_device.upload([1.0, 2.0, 3.0, 0.0], wp.float64), raw_device.upload([0.5, -1.0, 4.0, 0.0], wp.float64)
     p, q, x, r, z = (numbers.rows(n + begin) for _ in range(5))
     inverse, product = numbers.rows(n + begin, 12), numbers.scalars(n + begin)
     before = r.numpy().copy()
-    twinned.launch(krylov.descend, n, done, island, rz, pq, p, q, x, r, begin=begin)
+    raw_device.launch(krylov.descend, n, done, island, rz, pq, p, q, x, r, begin=begin)
     step = np.array([2.0, 0.0, 0.75, 0.0])[island.numpy()][:, None]
     works = (done.numpy() == 0) & (np.arange(n + begin) >= begin)
     np.testing.assert_allclose(r.numpy(), np.where(works[:, None], before - step * q.numpy(), before), atol=1e-14)
     inputs = (done, island, rz, pq, p, q, x, r, inverse, z, product)
-    twinned.launch(krylov.descend_and_divide, n, *inputs, begin=begin)
+    raw_device.launch(krylov.descend_and_divide, n, *inputs, begin=begin)
     divided = np.einsum("nrc,nr->nc", inverse.numpy(), r.numpy())
     np.testing.assert_allclose(z.numpy()[works], divided[works], rtol=0, atol=1e-13 * np.abs(divided).max())
     before = p.numpy().copy()
-    twinned.launch(krylov.turn, n, done, island, rz, pq, z, p, begin=begin)
+    raw_device.launch(krylov.turn, n, done, island, rz, pq, z, p, begin=begin)
     np.testing.assert_allclose(p.numpy(), np.where(works[:, None], z.numpy() + step * before, before), atol=1e-14)
 
 
 @pytest.mark.parametrize("runs", SIZES)
-def test_elements_are_summed(twinned, runs):
+def test_elements_are_summed(raw_device, runs):
     """Items of all kinds between all features; runs of none, one and many; room for runs that are not there."""
-    numbers, run = Numbers(twinned, runs), elements.SHORT_RUN
+    numbers, run = Numbers(raw_device, runs), elements.SHORT_RUN
     rng, places = numbers.rng, (runs + 2) * elements.SHORT_RUN
     kinds = np.stack([rng.integers(0, 3, places), rng.integers(0, 6, places), rng.integers(1, 3, places)], axis=1)
-    one, listed, upload = elements.Elements(), blocks.Runs(), twinned.upload
+    one, listed, upload = elements.Elements(), blocks.Runs(), raw_device.upload
     one.item, one.kind = numbers.integers(np.arange(places)), upload(kinds, wp.vec3i)
     for name, shape, dtype in (("f", (3,), wp.vec3d), ("K", (3, 3), wp.mat33d), ("numbers", (2,), wp.vec2d)):
         setattr(one, name, upload(rng.uniform(-1.0, 1.0, size=(places, *shape)), dtype))
@@ -130,7 +130,7 @@ def test_elements_are_summed(twinned, runs):
     begins = run * np.arange(runs + 2)
     listed.pair, listed.begin, listed.end = (numbers.integers(v) for v in (begins, begins, begins + lengths))
     sums = _sums(numbers, runs + 2)
-    twinned.launch(elements.sum_elements, 12 * (runs + 2), one, listed, numbers.integers([runs, runs]), sums)
+    raw_device.launch(elements.sum_elements, 12 * (runs + 2), one, listed, numbers.integers([runs, runs]), sums)
     plain, place = kinds[:, 0] == elements.PLAIN, np.repeat(np.arange(runs + 2), run)
     used = (np.arange(places) - begins[place] < lengths[place]) & (place < runs)
     only = [t for t in range(runs) if plain[used & (place == t)].all()]
@@ -143,32 +143,32 @@ def test_elements_are_summed(twinned, runs):
 
 
 @pytest.mark.parametrize("pairs", SIZES)
-def test_runs_are_joined(twinned, pairs):
+def test_runs_are_joined(raw_device, pairs):
     """Pairs with no further run, one, several; room for pairs and runs that are not there."""
-    numbers = Numbers(twinned, pairs)
+    numbers = Numbers(raw_device, pairs)
     further = numbers.rng.integers(0, 4, size=pairs) * (np.arange(pairs) % 2)
     rest = np.concatenate([[0], np.cumsum(further)])
     runs, room = pairs + rest[-1], pairs + rest[-1] + 3
     sums = _sums(numbers, room)
     H = sums.H_ij.numpy().copy()
     counts = numbers.integers([pairs, runs])
-    twinned.launch(blocks.join_runs, 12 * (pairs + 2), counts, numbers.integers([*rest, *2 * [rest[-1] + 3]]), sums)
+    raw_device.launch(blocks.join_runs, 12 * (pairs + 2), counts, numbers.integers([*rest, *2 * [rest[-1] + 3]]), sums)
     expected = H.copy()
     np.add.at(expected, np.repeat(np.arange(pairs), further), H[pairs:runs])
     np.testing.assert_allclose(sums.H_ij.numpy(), expected, atol=1e-14)
 
 
 @pytest.mark.parametrize("n", SIZES)
-def test_shares_of_bodies_are_gathered(twinned, n):
+def test_shares_of_bodies_are_gathered(raw_device, n):
     """Done bodies, bodies of no pair, and one of more pairs than a warp looks up at once."""
-    numbers = Numbers(twinned, n)
+    numbers = Numbers(raw_device, n)
     pairs = np.array([(0, k) for k in range(1, n)] + [(2, 1)] * (n > 2), dtype=int).reshape(-1, 2)
     pairs = pairs[(pairs % 7 != 3).all(axis=1)]
-    (coupling, count), rng = System(twinned, n, pairs).couplings[0], numbers.rng
+    (coupling, count), rng = System(raw_device, n, pairs).couplings[0], numbers.rng
     sums, done = _sums(numbers, count + 2), numbers.done(n)
-    gradient, diagonal = twinned.upload(rng.normal(size=(n, 12)), wp.float64), numbers.rows(n, 12)
+    gradient, diagonal = raw_device.upload(rng.normal(size=(n, 12)), wp.float64), numbers.rows(n, 12)
     g, H = gradient.numpy().copy(), diagonal.numpy().copy()
-    twinned.launch(blocks.gather_bodies, 12 * n, done, coupling.starts, coupling.entries, sums, gradient, diagonal)
+    raw_device.launch(blocks.gather_bodies, 12 * n, done, coupling.starts, coupling.entries, sums, gradient, diagonal)
     for side, (g_k, H_k) in enumerate(((sums.g_i, sums.H_ii), (sums.g_j, sums.H_jj))):
         works = done.numpy()[pairs[:, side]] == 0
         np.add.at(g, pairs[works, side], g_k.numpy()[:count][works])
@@ -202,17 +202,17 @@ def in_levels(monkeypatch):
 
 
 @pytest.mark.parametrize("joined", [False, True])
-def test_conjugate_gradients(twinned, in_levels, joined):
+def test_conjugate_gradients(raw_device, in_levels, joined):
     """Block-Jacobi, and the factor of bodies and joints, as preconditioners."""
     joints = chain(20) if joined else NOTHING
     loose = random_pairs(20, 12, seed=3)
-    system = System(twinned, 20, joints, loose, loose[::2, ::-1], stiffness=1.0)
+    system = System(raw_device, 20, joints, loose, loose[::2, ::-1], stiffness=1.0)
     exact = system.dense()
     assert np.abs(system.solve(system.solver("pcg", tolerance=1e-6)) - exact).max() <= 1e-4 * np.abs(exact).max()
-    assert {"multiply", "turn", "descend" if joined else "descend_and_divide"} <= set(twinned.raw.launches)
+    assert {"multiply", "turn", "descend" if joined else "descend_and_divide"} <= set(raw_device.raw.launches)
 
 
-@pytest.mark.skipif(NAME == EMULATED, reason="its launches cover the room, the emulated twins their items")
+@pytest.mark.skipif(NAME == EMULATED, reason="its launches cover the room, the emulated raw kernels their items")
 def test_a_step_of_a_scene(monkeypatch):
     """Contact and friction of a stack, by conjugate gradients: blocks of a real matrix, which cancel in products."""
     monkeypatch.setattr(backends, "SMALL", 0)  # launches of records are not watched

@@ -94,7 +94,7 @@ def test_a_vibration_leaves_slow_motions_alone(frequency):
             ends = {"parent_anchor": (0, 0, 0), "child_anchor": (0, 0, 0)}
             scene.add_spring("spring", abd.WORLD, "bob", frequency**2, rest_length=1.0, **ends)
         simulation = abd.Simulation(scene, device=NAME)
-        # a vibration that steps cannot show fades, and what fades is for nobody to have
+        # a vibration that steps do not resolve fades, and its energy goes to no other motion
         angles = []
         for _ in range(1200):
             simulation.step()

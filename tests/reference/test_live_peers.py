@@ -1,4 +1,4 @@
-"""Exact joints beside Exudyn and MuJoCo, run live: motion, joint forces, and what acts on coordinates."""
+"""Exact joints beside Exudyn and MuJoCo, run live: motion, joint forces, and laws of coordinates."""
 
 from __future__ import annotations
 

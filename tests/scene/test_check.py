@@ -262,7 +262,7 @@ def test_what_hangs_on_a_mistake_is_no_mistake(tmp_path, capsys):
     """The overlap that a joint would allow, the coupling of a joint whose body is wrong, the filter of a body."""
     path = tmp_path / "wrong.toml"
     path.write_text(
-        '[[body]]\nname = "a"\nbox = [1, 1, 1]\npositon = [9, 0, 0]\n'  # it stands nobody knows where
+        '[[body]]\nname = "a"\nbox = [1, 1, 1]\npositon = [9, 0, 0]\n'  # its place is not given
         '[[body]]\nname = "b"\nbox = [1, 1, 1]\n'
         '[[body]]\nname = "c"\nbox = [1, 1, 1]\nposition = [0.9, 0, 0]\n'
         '[[joint]]\nname = "j"\ntype = "hinge"\nchild = "a"\nanchor = [0, 0, 0]\naxis = [0, 1, 0]\n'

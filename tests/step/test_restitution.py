@@ -54,7 +54,7 @@ def test_the_speed_after_an_impact_is_e_times_that_before(kind, e, integrator):
 @pytest.mark.parametrize("dt", [1e-2, 1e-3, 1e-4])
 @pytest.mark.parametrize("kind", ["ball", "edge"])
 def test_by_default_nothing_comes_back(kind, dt):
-    """However short the step is: the barrier that stops a body pushes nobody away."""
+    """However short the step is: the barrier that stops a body pushes none away."""
     scene = falling(kind, None, dt=dt)
     simulation = abd.Simulation(scene, device=NAME)
     assert (simulation.model.materials.restitution == 0.0).all()

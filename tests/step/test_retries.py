@@ -36,7 +36,7 @@ def workshop() -> abd.Simulation:
 
 
 @pytest.fixture(params=[NAME, "numpy"])
-def twins(request) -> tuple[abd.Simulation, abd.Simulation]:
+def pair(request) -> tuple[abd.Simulation, abd.Simulation]:
     pair = tuple(abd.Simulation(workshop(), device=request.param) for _ in range(2))
     for _ in range(5):
         for one in pair:
@@ -45,8 +45,8 @@ def twins(request) -> tuple[abd.Simulation, abd.Simulation]:
 
 
 @pytest.mark.parametrize("after", [0, 1, 2], ids=["all", "a quarter", "a half"])
-def test_a_failed_frame_changes_nothing(twins, after, monkeypatch):
-    failing, other = twins
+def test_a_failed_frame_changes_nothing(pair, after, monkeypatch):
+    failing, other = pair
     solve, good = Minimisation.solve, []
 
     def refuse(self):
@@ -69,9 +69,9 @@ def test_a_failed_frame_changes_nothing(twins, after, monkeypatch):
     assert_same(failing, other)
 
 
-def test_substeps_make_a_frame(twins, monkeypatch):
+def test_substeps_make_a_frame(pair, monkeypatch):
     """Halves, where the whole fails: their works add up, and what the report says is of the end of the frame."""
-    halved, _ = twins
+    halved, _ = pair
     solve = Minimisation.solve
 
     def refuse(self):

@@ -1,6 +1,6 @@
 """Hand-written CUDA kernels against Warp's: `python tools/bench/raw_kernels.py [--bodies N...] [--json FILE]`.
 
-Every kernel with a twin runs on what conjugate gradients, the block factor and contact sums of N bodies give it: a cube
+Every kernel with a raw_kernel runs on what conjugate gradients, the block factor and contact sums of N bodies give it: a cube
 of bodies in contact with their neighbours, and the blocks of N bodies alone. On
 a GPU the launches of a kernel are recorded as a graph, once for either kind, and the two graphs take turns. Prints the
 median times, their ratio, and bytes over time against the measured copy of the device; bytes are those that have to
@@ -28,7 +28,7 @@ from results_file import write_results  # noqa: E402
 import cuda_kernels  # noqa: E402
 from abd.backends.device.cuda_support import cuda_problem  # noqa: E402
 from abd.backends.device.device import Device  # noqa: E402
-from abd.backends.device.raw_kernels import RawKernels, twin_of  # noqa: E402
+from abd.backends.device.raw_kernels import RawKernels, raw_kernel_of  # noqa: E402
 from abd.backends.device.watching.ceilings import measure_ceilings  # noqa: E402
 from abd.backends.linear.cholesky import Cholesky  # noqa: E402
 from abd.backends.linear.couplings import Addresses  # noqa: E402
@@ -54,7 +54,7 @@ COLUMNS = (
 
 @dataclass
 class Recorder:
-    """Stands where a device has its hand-written kernels, runs none, and keeps the launches of those with a twin.
+    """Stands where a device has its hand-written kernels, runs none, and keeps the launches of those with a raw_kernel.
 
     `kept` holds what the arguments are views of.
     """
@@ -64,7 +64,7 @@ class Recorder:
 
     def launch(self, kernel: wp.Kernel, first: int, count: int, inputs: tuple) -> bool:
         """Keep a launch; Warp runs it."""
-        if twin_of(kernel) is not None:
+        if raw_kernel_of(kernel) is not None:
             self.launches.setdefault(kernel.key, []).append((kernel, first, count, inputs))
         return False
 
@@ -198,17 +198,17 @@ def player(device: Device, run: Callable[[], None]) -> Callable[[], float]:
 
 
 def measure(device: Device, raw: RawKernels | None, launches: list[tuple]) -> dict[str, float]:
-    """Median seconds of all launches of a kernel, by Warp's and by its twin, which take turns."""
+    """Median seconds of all launches of a kernel, by Warp's and by its raw_kernel, which take turns."""
 
     def by_warp() -> None:
         for kernel, first, count, inputs in launches:
             wp.launch(kernel, dim=count, inputs=(first, *inputs), device=device.warp)
 
-    def by_twins() -> None:
+    def by_raw_kernels() -> None:
         for launch in launches:
             raw.launch(*launch)
 
-    players = {"warp": player(device, by_warp)} | ({"raw": player(device, by_twins)} if raw else {})
+    players = {"warp": player(device, by_warp)} | ({"raw": player(device, by_raw_kernels)} if raw else {})
     times = {name: [] for name in players}
     for _ in range(REPEATS):
         for name, play in players.items():

@@ -52,7 +52,7 @@ class CoordinateView:
 
     @property
     def settings(self) -> CoordinateSettings:
-        """What acts on it."""
+        """Its settings."""
         return settings_of(self.joint.joint, self.name)
 
     def set(self, value: float) -> Assembly:

@@ -206,7 +206,7 @@ class Device:
         return view
 
     def adopt(self, values: np.ndarray, dtype) -> wp.array:
-        """Host values that nobody needs any more: on the processor the array itself."""
+        """Host values that are not used any more: on the processor the array itself."""
         with self.turn:
             return wp.array(np.ascontiguousarray(values), dtype=dtype, device=self.warp, copy=not self.is_cpu)
 

@@ -1,6 +1,6 @@
 """Hand-written CUDA kernels (`cuda_kernels/raw/*.cu`) in the place of Warp kernels: compiled and launched by CuPy.
 
-A twin takes the arguments of its Warp kernel, as they are: pointers of the arrays, structs of pointers by value, and
+A raw kernel takes the arguments of its Warp kernel, as they are: pointers of the arrays, structs of pointers by value, and
 numbers; between the first item and them it takes the number of items. Both give the same results up to rounding, and
 each the same bits in every run. On CUDA they run wherever CuPy is there; ``ABD_RAW=0`` leaves them out, to measure what they
 bring (`tools/bench/raw_kernels.py`). They run in Warp's stream, and so within what Warp records as a graph.
@@ -32,7 +32,7 @@ BLOCK = 128
 
 
 @dataclass(frozen=True)
-class Twin:
+class RawKernel:
     """A kernel in one of the sources: `threads` work on `items` of the items of its Warp kernel."""
 
     source: str
@@ -45,26 +45,26 @@ class Twin:
         return -(-self.threads * (count // self.items) // BLOCK)
 
 
-TWINS = {
-    "cuda_kernels.linear.krylov.multiply": Twin("spmv", "multiply"),
-    "cuda_kernels.linear.krylov.descend": Twin("spmv", "descend", threads=6),
-    "cuda_kernels.linear.krylov.descend_and_divide": Twin("spmv", "descend_and_divide"),
-    "cuda_kernels.linear.krylov.turn": Twin("spmv", "turn", threads=6),
-    "cuda_kernels.linear.factor.invert_pivots": Twin("factor", "invert_pivots", threads=16),
-    "cuda_kernels.contact.elements.sum_elements": Twin("elements", "sum_elements", items=12),
-    "cuda_kernels.contact.blocks.join_runs": Twin("reduction", "join_runs", items=12),
-    "cuda_kernels.contact.blocks.gather_bodies": Twin("reduction", "gather_bodies", items=12),
+RAW_KERNELS = {
+    "cuda_kernels.linear.krylov.multiply": RawKernel("spmv", "multiply"),
+    "cuda_kernels.linear.krylov.descend": RawKernel("spmv", "descend", threads=6),
+    "cuda_kernels.linear.krylov.descend_and_divide": RawKernel("spmv", "descend_and_divide"),
+    "cuda_kernels.linear.krylov.turn": RawKernel("spmv", "turn", threads=6),
+    "cuda_kernels.linear.factor.invert_pivots": RawKernel("factor", "invert_pivots", threads=16),
+    "cuda_kernels.contact.elements.sum_elements": RawKernel("elements", "sum_elements", items=12),
+    "cuda_kernels.contact.blocks.join_runs": RawKernel("reduction", "join_runs", items=12),
+    "cuda_kernels.contact.blocks.gather_bodies": RawKernel("reduction", "gather_bodies", items=12),
 }
 """By module and name of the Warp kernel."""
 
 
-def twin_of(kernel: wp.Kernel) -> Twin | None:
-    """The twin of a Warp kernel, if it has one."""
-    return TWINS.get(f"{kernel.module.name}.{kernel.key}")
+def raw_kernel_of(kernel: wp.Kernel) -> RawKernel | None:
+    """The raw kernel that replaces a Warp kernel; None without."""
+    return RAW_KERNELS.get(f"{kernel.module.name}.{kernel.key}")
 
 
 def pack(kernel: wp.Kernel, first: int, count: int, inputs: Sequence) -> list[np.ndarray]:
-    """Arguments of the twin of a Warp kernel, each an array of one entry to be passed by value.
+    """Arguments of the raw kernel for a Warp kernel, each an array of one entry to be passed by value.
 
     Raises:
         TypeError: an argument is neither an array, nor a number, nor a struct of these.
@@ -104,7 +104,7 @@ def options() -> tuple[str, ...]:
 
 
 class RawKernels:
-    """The twins on one CUDA device, compiled and loaded: recording a graph allows neither.
+    """The raw kernels on one CUDA device, compiled and loaded: recording a graph allows neither.
 
     Raises:
         ImportError, OSError, RuntimeError: CuPy or its compiler is missing, or a source does not compile.
@@ -119,30 +119,30 @@ class RawKernels:
         with cupy.cuda.Device(device.ordinal):
             modules = {
                 source: cupy.RawModule(code=(FOLDER / f"{source}.cu").read_text(), options=options())
-                for source in {twin.source for twin in TWINS.values()}
+                for source in {raw_kernel.source for raw_kernel in RAW_KERNELS.values()}
             }
             try:
-                self._functions = {twin: modules[twin.source].get_function(twin.name) for twin in TWINS.values()}
+                self._functions = {one: modules[one.source].get_function(one.name) for one in RAW_KERNELS.values()}
             except cupy.cuda.compiler.CompileException as error:
                 raise RuntimeError(str(error)) from error
 
     def launch(self, kernel: wp.Kernel, first: int, count: int, inputs: Sequence) -> bool:
-        """Run the twin on items first .. first + count - 1 in Warp's stream; False if there is none."""
-        twin = twin_of(kernel)
-        if twin is None:
+        """Run the raw kernel on items first .. first + count - 1 in Warp's stream; False if there is none."""
+        raw_kernel = raw_kernel_of(kernel)
+        if raw_kernel is None:
             return False
-        self.run(twin, count, pack(kernel, first, count, inputs))
+        self.run(raw_kernel, count, pack(kernel, first, count, inputs))
         return True
 
-    def run(self, twin: Twin, count: int, arguments: Sequence[np.ndarray]) -> None:
-        """Run a twin on `count` items with packed arguments."""
+    def run(self, raw_kernel: RawKernel, count: int, arguments: Sequence[np.ndarray]) -> None:
+        """Run a raw kernel on `count` items with packed arguments."""
         cuda = self._cupy.cuda
         with cuda.Device(self._device.ordinal), cuda.Stream.from_external(wp.get_stream(self._device)):
-            self._functions[twin]((twin.blocks(count),), (BLOCK,), tuple(arguments))
+            self._functions[raw_kernel]((raw_kernel.blocks(count),), (BLOCK,), tuple(arguments))
 
 
 def raw_kernels(device: wp.Device) -> tuple[RawKernels | None, str]:
-    """The twins for a device if they can be had and are not left out; otherwise None, and why, in a sentence."""
+    """The raw kernels for a device if they can be had and are not left out; otherwise None, and why, in a sentence."""
     if not device.is_cuda:
         return None, "hand-written kernels need a CUDA device"
     if os.environ.get(SWITCH) == "0":

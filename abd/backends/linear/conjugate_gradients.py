@@ -18,7 +18,7 @@ from cuda_kernels.step import control
 DOUBT_EVERY = 64
 """Iterations between two looks at the curvature along the directions: without any they would go on for nothing."""
 MOST_ITERATIONS = 10_000
-"""Of a solve, which a device does without the host: nobody could interrupt it meanwhile."""
+"""Of a solve, which a device does without the host, so that it cannot be interrupted."""
 
 
 class ConjugateGradients:

@@ -1,6 +1,6 @@
 """The direction of a recorded Newton iteration: solved, made more exact where that decides, stretched, and bent to close joints.
 
-Twin of `abd.backends.reference.iteration` and of `abd.backends.reference.dense_solver`.
+Device version of `abd.backends.reference.iteration` and of `abd.backends.reference.dense_solver`.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ class Direction:
 
     Args:
         numbers: what decides (`cuda_kernels.step.control`); linear: solves; path: is aimed along the direction.
-        scratch: (islands,) numbers that nobody else holds meanwhile.
+        scratch: (islands,) numbers that are not used elsewhere meanwhile.
     """
 
     def __init__(

@@ -59,6 +59,6 @@ class OfBodies:
         known = isinstance(number, float)
         if known and self._said == number:
             return
-        self._said = None  # whatever stops this, nobody takes the numbers for those on the device
+        self._said = None  # not valid until all is written
         self.device.write(self.array, np.full(len(self.array), number) if known else number)
         self._said = number if known else None

@@ -1,5 +1,5 @@
-"""How far a path leads, decided on the device: twin of `follow_direction` of `abd.backends.reference.parts.arcs`, which says
-what it means."""
+"""The largest collision-free part of a path: device version of `follow_direction` of
+`abd.backends.reference.parts.arcs`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The line search of a recorded Newton iteration, on every island by itself: twin of
+"""The line search of a recorded Newton iteration, on every island by itself: device version of
 `abd.backends.reference.line_search`, which says what it does, and of `abd.backends.warp.parts.arcs`."""
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class Search:
         launch(line_search.begin_alpha, n, c)
         if b.system.has_barriers:
             self.keep_limits()
-        if b.friction.enabled:  # nobody else is content with less than the tolerance
+        if b.friction.enabled:  # other islands need the full tolerance
             launch(newton.body_residuals, n, c, b.at.body.weight, b.scheme.lengths, b.potential.gradient, b.scratch.a)
             b.islands.reduce(b.scratch.a, sums.MAX, c.residual)
         launch(line_search.begin_search, n, c)

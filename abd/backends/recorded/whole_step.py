@@ -42,7 +42,7 @@ ENDLESS = 1e300
 
 @dataclass(slots=True)
 class Outcome:
-    """What a step came to: its figures; (n,) bool, bodies on which limits push at its end, None for nobody; iterations, trials,
+    """What a step came to: its figures; (n,) bool, bodies on which limits push at its end, None for none; iterations, trials,
     and the largest speed with which islands converged [m/s]."""
 
     figures: Figures
@@ -207,7 +207,7 @@ class WholeStep:
         launch(kernels.gather, 1, c, self.state, b.totals.numbers)
 
     def _search(self) -> None:
-        """Whether bodies come near one another on the path from the state, and how far from it nobody does."""
+        """Whether bodies come near one another on the path from the state, and the distance from it within which none does."""
         c = self.backend.contacts.candidates
         if self._nothing_touches:
             c.begin_slack(ENDLESS)

@@ -11,7 +11,7 @@ from abd.backends.body_data import BodyData, Turning
 from abd.backends.reference.numpy_bodies import maps, positions, state, turning
 from abd.model import Kind
 from abd.potentials import free_motion, gyration
-from abd.potentials.integrators import LASTING, Mode, Scheme, Schemes, levels
+from abd.potentials.integrators import PERSISTENT, Mode, Scheme, Schemes, levels
 from abd.rotations import axial, nearest_rotation_vectors, rotations
 
 
@@ -153,7 +153,7 @@ class Motion:
         mean = k[:, [5]] * fresh + mean
         dissipative = (mode == Mode.DISSIPATIVE)[:, None]
         for part in (slice(0, 3), slice(3, 6)):
-            mean[:, part] = np.where(dissipative, lasting(fresh[:, part], memory[:, part]), mean[:, part])
+            mean[:, part] = np.where(dissipative, persistent_force(fresh[:, part], memory[:, part]), mean[:, part])
         kept = np.concatenate([fresh, mean], axis=1)
         v = velocity[:, :3] + self.inverse_mass * gain[:, :3]
         inertia = free_motion.inertia(maps(now), self.data.moment)
@@ -225,10 +225,10 @@ def own_axes(A: np.ndarray, axis: np.ndarray) -> np.ndarray:
     return e / np.linalg.norm(e, axis=1, keepdims=True)
 
 
-def lasting(force: np.ndarray, before: np.ndarray) -> np.ndarray:
-    """Forces (n, 3) that did not grow beyond `LASTING` times what they were in the step before; zero for those that did."""
+def persistent_force(force: np.ndarray, before: np.ndarray) -> np.ndarray:
+    """Forces (n, 3) that did not grow beyond `PERSISTENT` times what they were in the step before; zero for those that did."""
     size, old = (np.linalg.norm(one, axis=1, keepdims=True) for one in (force, before))
-    return np.where(size > LASTING * old, 0.0, force)
+    return np.where(size > PERSISTENT * old, 0.0, force)
 
 
 def difference(rule: Scheme | Schemes, q: np.ndarray, now: np.ndarray, before: np.ndarray) -> np.ndarray:

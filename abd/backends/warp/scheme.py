@@ -21,7 +21,7 @@ class DeviceScheme:
         rule: the scheme, or those of several worlds; of (n,): place of every body's among them; weights (s, 2, 9), motion
             (s, 2 + levels, columns), lengths (n,) [s], shares (3,): their numbers; mode: (n,) `abd.potentials.integrators.Mode`.
         of_bodies: what says which row of `motion` bodies follow, and `motion`.
-        said: who wrote them last and knows that they are still there; None where that is nobody.
+        said: the writer of the present values; None where these are not valid.
     """
 
     def __init__(self, model: Model, device: Device):
@@ -42,7 +42,7 @@ class DeviceScheme:
         """Take over a scheme, or those of several worlds."""
         if rule is self.rule:
             return
-        self.rule = None  # whatever stops this, nobody takes the numbers for those on the device
+        self.rule = None  # not valid until all is written
         write, several = self.device.write, rule.each
         write(self.weights, np.stack([one.weights for one in several]))
         write(self.motion, np.stack([one.motion for one in several]))

@@ -9,7 +9,7 @@ from abd.backends.device.upload import new_pose
 
 
 class Scratch:
-    """Room for intermediate results of n bodies; nobody finds in it what somebody else left.
+    """Arrays for intermediate results of n bodies; their contents last for one operation.
 
     Attributes:
         a, b, row: (n,) float64; marks, aside: (n,) int32; vectors: (n, 12); straight: a pose.

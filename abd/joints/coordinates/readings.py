@@ -68,7 +68,7 @@ class JointReader:
 
 
 class Readings:
-    """Read-outs of one state of j joints with c coordinates; what nobody asks for is not computed.
+    """Read-outs of one state of j joints with c coordinates; each is computed when it is read.
 
     Args:
         q, qd: (n, 12); coordinates: (c,) of the state.

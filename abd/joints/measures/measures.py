@@ -134,7 +134,7 @@ def evaluate(
     Args:
         kind: (m,); numbers: (m, 48); z: (m, 16) features; d: (m, 3) displacements.
         supplied: (m, 16) value and derivatives by z of CUSTOM measures.
-        with_slopes: False where nobody asks for the derivatives; they are incomplete then.
+        with_slopes: False where the derivatives are not needed; they are incomplete then.
 
     Returns:
         f (m,), derivatives by the first 15 features (m, 15), derivatives by d beside them (m, 3).

@@ -1,4 +1,4 @@
-"""What acts on the relative rotation and angular velocity w of C in D, whatever their angles are.
+"""Laws of the relative rotation and angular velocity w of C in D, whatever their angles are.
 
     rotary_stiffness   energy ``k |phi|^2 / 2``, phi the rotation vector of C in D (shorter than pi)        [N m/rad]
     rotary_damping     power ``d |w|^2``                                                                    [N m s]

@@ -134,7 +134,7 @@ class _Builder:
         else:
             self._stiff(k, joint, terms, Role.GAP, measure.name, measure.rotary, law=Law.ONE_SIDED)
 
-    # what acts on a coordinate -----------------------------------------------------------------------------------
+    # settings of a coordinate -----------------------------------------------------------------------------------
 
     def act_on(self, k: int, joint: Joint, s: CoordinateSettings) -> None:
         """Limits, lock, spring, friction, armature and drive of one coordinate."""

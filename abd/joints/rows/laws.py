@@ -19,7 +19,7 @@ g = SIGN (x - a) is a gap.
 An exact row's `a` differs from its target, or from its bound, by its multiplier: ``a = TARGET - lambda / K``,
 ``a = BOUND + SIGN lambda / K`` with lambda >= 0; TOLERANCE is the residual to which it is held (0: not exact). The damping D
 acts on the way into a limit's zone only. The width G of a barrier is the row's own (`JointMemory`): a row that starts within
-its zone, or is struck, has its gap as width, so that the barrier stores no energy and gives nothing back, whatever dt is.
+its zone, or has an impact, has its gap as width, so that the barrier stores no energy and gives nothing back, whatever dt is.
 """
 
 from __future__ import annotations

@@ -39,7 +39,7 @@ REACH = 2.0
 """Largest way of an angle in a step that a drive without a gain asks for [rad]: a target many turns away is reached in
 several steps."""
 TURN = 2.5
-"""Turn of an angle in a step [rad] from which on the step is too long: beyond half a turn nobody could tell the way round."""
+"""Turn of an angle in a step [rad] from which on the step is too long: beyond half a turn its direction is not known."""
 SETTLED = 1e-2
 """Share of friction's or a drive's largest force by which a last Newton step may change it."""
 
@@ -59,9 +59,9 @@ def next_widths(
 
     A gap that falls below the width in the step, an impact, becomes the width; otherwise the width returns to the distance (R,)
     of the row, at once beyond that."""
-    struck = (after < width) & (before >= width)
+    in_impact = (after < width) & (before >= width)
     grown = np.minimum(distance, width + distance * h / RETURN)
-    return np.where(after >= distance, distance, np.where(struck, np.maximum(after, SMALLEST * distance), grown))
+    return np.where(after >= distance, distance, np.where(in_impact, np.maximum(after, SMALLEST * distance), grown))
 
 
 @dataclass

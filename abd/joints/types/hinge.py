@@ -5,7 +5,7 @@
     coordinates  theta, counter-clockwise about z_D                                      T_CD = Rz(theta)
 
 A force f through the anchor opens it by ``c h^2 f / (2 K)``, a couple tau across the axis turns it by
-``c h^2 tau / (2 K length^2)``. What acts on theta, its range, friction and drive, are laws on the
+``c h^2 tau / (2 K length^2)``. Loads on theta, its range, friction and drive, are laws on the
 coordinate, the same for all types (`abd.joints.rows.laws`).
 """
 

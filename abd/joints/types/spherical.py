@@ -39,7 +39,7 @@ def measured(joint: Joint) -> list[Measure]:
 
 
 def combined(joint: Joint) -> list[Combined]:
-    """What acts on the rotation (`abd.joints.pieces.turning`)."""
+    """Laws of the rotation (`abd.joints.pieces.turning`)."""
     return turning(joint)
 
 

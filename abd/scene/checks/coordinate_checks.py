@@ -9,7 +9,7 @@ from abd.joints.measures.measures import Measure
 from abd.joints.rows.relations import FUNCTIONS
 from abd.scene.compile.joint_coordinates import SAME_VALUE, coordinate_tables, given_shorthands
 from abd.scene.compile.joint_parameters import joint_coordinates
-from abd.scene.schema.angles import DEGREES, in_radians, twin_keys
+from abd.scene.schema.angles import DEGREES, in_radians, keys_with_degrees
 from abd.scene.schema.fields import Spec
 from abd.scene.schema.findings import Finding, shown
 from abd.scene.schema.formulas.formula import FormulaError, parse_formula
@@ -40,14 +40,14 @@ DRIVE_KEYS = {
 }
 
 
-def check_twins(table: Spec) -> Iterator[Finding]:
+def check_degree_keys(table: Spec) -> Iterator[Finding]:
     """An angle is given in one unit; what a joint says about its single coordinate is checked with that."""
-    for key in twin_keys(type(table)):
+    for key in keys_with_degrees(type(table)):
         if key in CoordinateKeys.model_fields and not isinstance(table, CoordinateSpec):
             continue
-        twin = f"{key}{DEGREES}"
-        if getattr(table, twin) is not None and getattr(table, key) != type(table).model_fields[key].default:
-            yield Finding((twin,), f"{key} is given as well", getattr(table, twin), "keep one of them")
+        in_degrees = f"{key}{DEGREES}"
+        if getattr(table, in_degrees) is not None and getattr(table, key) != type(table).model_fields[key].default:
+            yield Finding((in_degrees,), f"{key} is given as well", getattr(table, in_degrees), "keep one of them")
 
 
 def check_coordinates(joint: JointSpec) -> Iterator[Finding]:
@@ -94,7 +94,7 @@ def check_law(table: CoordinateSpec | JointSpec, names: tuple[str, ...]) -> Iter
 
 
 def _check_coordinate(measure: Measure, table: CoordinateSpec) -> Iterator[Finding]:
-    yield from check_twins(table)
+    yield from check_degree_keys(table)
     if not measure.rotary:
         yield from _no_degrees(measure, table)
     yield from _check_range(measure, table)
@@ -115,10 +115,10 @@ def _check_coordinate(measure: Measure, table: CoordinateSpec) -> Iterator[Findi
 
 
 def _no_degrees(measure: Measure, table: Spec) -> Iterator[Finding]:
-    for key in twin_keys(type(table)):
-        twin = f"{key}{DEGREES}"
-        if getattr(table, twin) is not None:
-            yield Finding((twin,), f"{measure.name} is a length", getattr(table, twin), f"use {key}, in metres")
+    for key in keys_with_degrees(type(table)):
+        in_degrees = f"{key}{DEGREES}"
+        if getattr(table, in_degrees) is not None:
+            yield Finding((in_degrees,), f"{measure.name} is a length", getattr(table, in_degrees), f"use {key}, in metres")
 
 
 def _check_range(measure: Measure, table: CoordinateSpec) -> Iterator[Finding]:
@@ -179,7 +179,7 @@ def _check_uid(measure: Measure, drive: DriveSpec) -> Iterator[Finding]:
 
 
 def _check_drive(measure: Measure, drive: DriveSpec) -> Iterator[Finding]:
-    yield from check_twins(drive)
+    yield from check_degree_keys(drive)
     if not measure.rotary:
         yield from _no_degrees(measure, drive)
     known = {key for keys in DRIVE_KEYS.values() for key in keys}

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from itertools import chain
 
-from abd.scene.checks.coordinate_checks import check_coordinates, check_twins
+from abd.scene.checks.coordinate_checks import check_coordinates, check_degree_keys
 from abd.scene.checks.frame_checks import check_frames
 from abd.scene.checks.parameter_checks import check_enforcement, check_parameters, check_type
 from abd.scene.compile.body_names import BodyNames
@@ -17,7 +17,7 @@ from abd.scene.schema.suggestions import did_you_mean
 
 def check_joint(joint: JointSpec) -> Iterator[Finding]:
     """Findings that need no other table, with paths relative to the joint."""
-    yield from check_twins(joint)
+    yield from check_degree_keys(joint)
     yield from check_frames(joint)
     parameters = list(check_parameters(joint)) or list(check_type(joint))
     yield from parameters

@@ -39,7 +39,7 @@ def check_parameters(joint: JointSpec) -> Iterator[Finding]:
             remedy += ", or to [joint.coordinate.NAME]" if key in LAWS else ""
             yield Finding((key,), message, getattr(joint, key), remedy)
     for key in demands.needs:
-        if all(getattr(joint, twin, None) is None for twin in (key, f"{key}{DEGREES}", *demands.instead)):
+        if all(getattr(joint, in_degrees, None) is None for in_degrees in (key, f"{key}{DEGREES}", *demands.instead)):
             other = f", or {enumerated(demands.instead, 'or')}" if demands.instead else ""
             meaning = JointSpec.model_fields[key].description
             yield Finding((), f"has no {key}", remedy=f"a {joint.type} joint needs it{other}: {meaning}", is_absence=True)

@@ -1,4 +1,4 @@
-"""What acts on the coordinates of a joint: from the keys of a scene to `abd.model.CoordinateSettings`."""
+"""Settings of the coordinates of a joint: from the keys of a scene to `abd.model.CoordinateSettings`."""
 
 from __future__ import annotations
 
@@ -46,8 +46,8 @@ def key_of(spec: JointSpec, name: str, key: str) -> str:
         if one in given_shorthands(spec):
             return one
     table = spec.coordinate[name]
-    twin = f"{key}{DEGREES}"
-    return f"coordinate.{name}.{key if getattr(table, twin, None) is None else twin}"
+    in_degrees = f"{key}{DEGREES}"
+    return f"coordinate.{name}.{key if getattr(table, in_degrees, None) is None else in_degrees}"
 
 
 def initial_values(tables: dict[str, CoordinateSpec]) -> dict[str, float]:

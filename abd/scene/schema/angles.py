@@ -14,13 +14,13 @@ DEGREES = "_deg"
 
 
 @cache
-def twin_keys(model: type[Spec]) -> tuple[str, ...]:
-    """Keys of a table that have a twin in degrees."""
+def keys_with_degrees(model: type[Spec]) -> tuple[str, ...]:
+    """Keys of a table that may be given in degrees, by a key of their own."""
     return tuple(key for key in model.model_fields if f"{key}{DEGREES}" in model.model_fields)
 
 
 def in_radians(spec: Spec, key: str) -> Any:
-    """The value of a key, from degrees where its twin is given: a number, a tuple of them, or None."""
+    """The value of a key, from degrees where its key in degrees is given: a number, a tuple of them, or None."""
     degrees = getattr(spec, f"{key}{DEGREES}", None)
     if degrees is None:
         return getattr(spec, key)
@@ -48,7 +48,7 @@ class TimeFunction:
 
 
 def time_function(spec: Spec, key: str) -> TimeFunction | None:
-    """The function of a key, from degrees where its twin is given; None where neither is."""
+    """The function of a key, from degrees where its key in degrees is given; None where neither is."""
     degrees = getattr(spec, f"{key}{DEGREES}")
     if degrees is not None:
         return TimeFunction(degrees, math.pi / 180.0)

@@ -54,7 +54,7 @@ class DriveKeys(TypedDict, total=False):
 
 
 class CoordinateKeys(TypedDict, total=False):
-    """What acts on one coordinate of a joint; the table's name is the coordinate's."""
+    """Settings of one coordinate of a joint; the table's name is the coordinate's."""
 
     # ends of the range: never passed, soft, or the cubic penalty of uids 669 and 670
     limit: Literal["barrier", "compliant", "cubic"]

@@ -116,7 +116,7 @@ Limit = Literal[
 
 
 class CoordinateSpec(CoordinateKeys):
-    """What acts on one coordinate of a joint; the table's name is the coordinate's."""
+    """Settings of one coordinate of a joint; the table's name is the coordinate's."""
 
     limit: Limit = entry(
         "barrier", "ends of the range: never passed, soft, or the cubic penalty of uids 669 and 670"

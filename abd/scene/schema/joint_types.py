@@ -32,7 +32,7 @@ class Traits:
 
     @property
     def parameters(self) -> tuple[str, ...]:
-        """All parameters of the type, without their twins in degrees."""
+        """All parameters of the type, without their keys in degrees."""
         return (*self.needs, *self.takes, *self.instead)
 
 

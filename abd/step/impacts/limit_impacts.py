@@ -1,4 +1,4 @@
-"""Ends of ranges that are struck, as pairs of bodies that strike (`abd.step.impacts.restitution`).
+"""Impacts at ends of ranges, as pairs of bodies (`abd.step.impacts.restitution`).
 
 An end of a coordinate x pushes with f [N or N m] along it: on the joint's two bodies that is the impulse ``P = f h dx/dX``,
 X their twists, so that ``P . v`` is the rate of x times f h, as the normal velocity of a contact times its impulse. Angles

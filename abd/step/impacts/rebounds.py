@@ -20,17 +20,17 @@ class Rebounds:
 
     Attributes:
         rebounded: (n,) bool, bodies to which the last step gave other velocities.
-        struck: (k, 2) pairs of bodies that an impact made active in the last step.
+        impact_pairs: (k, 2) pairs of bodies that an impact made active in the last step.
     """
 
     def __init__(self, model: Model, backend: Backend, linked: Linked, copies: HostCopies):
         self.model, self.settings, self.backend, self.linked, self.copies = model, model.settings, backend, linked, copies
         self.restitution, self.rebounded = Restitution(model), linked.none
-        self.struck = NO_PAIRS
+        self.impact_pairs = NO_PAIRS
 
     def forget(self) -> None:
-        """Nobody has rebounded."""
-        self.rebounded, self.struck = self.linked.none, NO_PAIRS
+        """There was no impact."""
+        self.rebounded, self.impact_pairs = self.linked.none, NO_PAIRS
 
     def rebound(self, h: float | np.ndarray, limited: np.ndarray) -> tuple[np.ndarray, np.ndarray, float] | None:
         """Give the velocities what impacts give back (`Restitution.rebound`); limits push on `limited` (n,) bodies."""
@@ -55,7 +55,7 @@ class Rebounds:
         fresh = closing > 0.0
         if (met := fresh & strikes.is_contact).any():
             fresh[met] = became_active(backend, strikes.pairs[met], closing[met])
-            self.struck = strikes.pairs[fresh & strikes.is_contact]
+            self.impact_pairs = strikes.pairs[fresh & strikes.is_contact]
         rebound = self.restitution.rebound(strikes, before, after, h, fresh, joints, backend.sweep)
         if rebound is not None:
             self.copies.set_velocity(rebound[0])
@@ -63,13 +63,13 @@ class Rebounds:
                 self.copies.memory = joints.after_impacts(self.copies.memory, after[0], rebound[0] - after[1])
         return rebound
 
-    def begin_from(self, struck: np.ndarray, h: float | np.ndarray) -> None:
+    def begin_from(self, bodies: np.ndarray, h: float | np.ndarray) -> None:
         """What bodies (b,) that impacts gave other velocities remember.
 
         bdf2 goes on from two states: the one before is where the new velocity would have come from in free fall.
         """
         self.rebounded = self.linked.none.copy()
-        self.rebounded[struck] = True
+        self.rebounded[bodies] = True
         if self.settings.integrator == "bdf2":
             self.set_previous(*self.copies.previous, h)
 

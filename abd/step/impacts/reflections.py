@@ -11,7 +11,7 @@ import numpy as np
 from abd.step.impacts.blocks import Blocks
 
 Sweep = Callable[..., np.ndarray]
-"""`abd.potentials.sweeps.swept`, or its twin."""
+"""`abd.potentials.sweeps.swept`, or its device version."""
 
 ROUNDS = 300
 """Rounds of reflections, at most; what closes after them meets without restitution."""
@@ -24,13 +24,13 @@ LEAST = 1e-300
 
 
 def reflected(sweep: Sweep, A, power, e, least, size, blocks: Blocks) -> tuple[np.ndarray, np.ndarray]:
-    """Normal powers (k,) after rounds of reflections, until nothing closes, and which pairs (k,) they have struck.
+    """Normal powers (k,) after rounds of reflections, until nothing closes, and which pairs (k,) have an impact in them.
 
     Args:
         A: (k, k) powers per factor on the impulses; power: (k,) before.
         e: (k,) restitution of what closes faster than `least` (k,) [m/s]; size: (k,) of the impulses [N s].
     """
-    struck, power = np.zeros(len(power), dtype=bool), power.copy()
+    in_impact, power = np.zeros(len(power), dtype=bool), power.copy()
     closes = -CLOSES * blocks.each(np.maximum(blocks.largest(np.abs(power) / size), LEAST)) * size
     going = blocks.each(blocks.any(e != 0.0))
     for _ in range(ROUNDS):
@@ -42,10 +42,10 @@ def reflected(sweep: Sweep, A, power, e, least, size, blocks: Blocks) -> tuple[n
         if not rows.any():
             break
         more = _opened(sweep, A, power - np.where(bounces, -e * power, 0.0), size, blocks, np.flatnonzero(rows))
-        struck |= more > 0.0
+        in_impact |= more > 0.0
         np.add(power, A @ more, out=power, where=going)
     more = _opened(sweep, A, power, size, blocks, np.arange(len(power)))
-    return power + A @ more, struck | (more > 0.0)
+    return power + A @ more, in_impact | (more > 0.0)
 
 
 def _opened(sweep: Sweep, A, power, size, blocks: Blocks, rows) -> np.ndarray:
@@ -56,8 +56,8 @@ def _opened(sweep: Sweep, A, power, size, blocks: Blocks, rows) -> np.ndarray:
     return sweep(A, power, np.zeros(len(power)), np.full(len(power), np.inf), size, fastest, blocks.starts, rows)
 
 
-def brought(sweep: Sweep, A, power, target, high, struck, size, blocks: Blocks) -> np.ndarray:
+def brought(sweep: Sweep, A, power, target, high, in_impact, size, blocks: Blocks) -> np.ndarray:
     """(k,) factors s that bring the pairs to their normal powers."""
     fastest = np.maximum(blocks.largest(np.maximum(np.abs(power), np.abs(target)) / size), LEAST)
-    low, high = np.where(struck, target, 0.0), np.where(struck, target, high)
+    low, high = np.where(in_impact, target, 0.0), np.where(in_impact, target, high)
     return sweep(A, power, low, high, size, fastest, blocks.starts, np.arange(len(power)))

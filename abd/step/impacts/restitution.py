@@ -1,6 +1,6 @@
 """Restitution: what impacts give back, added to the velocities once a step has converged.
 
-A step is inelastic: at its end, bodies that have struck each other move together. For every pair k of bodies in contact, and
+A step is inelastic: at its end, bodies with an impact between them move together. For every pair k of bodies in contact, and
 every end of a joint's range that gives back (`abd.step.impacts.limit_impacts`), let P_k be its impulse in the step as a pair of
 wrenches, ``P_k . v`` is then its normal velocity times the size of the impulse. A pair *strikes* if it closes faster than
 ``max(2 |g| h, 2 tolerance)``: what is slower rests.
@@ -16,13 +16,13 @@ through a row of balls in touch pair by pair, and the last one leaves; a plank t
 A round adds no energy if the e_k are equal: it is the inelastic solution of the pairs, and the share e beyond.
 With u_k the ``P_k . w`` that the rounds end with, the velocities v' at the end of the step become
 
-    v+ = v' + W sum_k s_k P_k,        P_k . v+ = u_k                 for pairs that the rounds have struck, s_k >= -1,
+    v+ = v' + W sum_k s_k P_k,        P_k . v+ = u_k                 for pairs with an impact, s_k >= -1,
                                       P_k . v+ <= max(0, P_k . v)    for others, s_k >= -1,
                                       P_k . v+ >= 0                  for others, s_k >= 0,
 
 so that what else acts in the step stays. An impact ends in the step in which contact first acts, however little of the momentum
 it took: what is left of the gap is not closed. The second line takes back what a compressed contact pushes as it opens, the
-third keeps what a struck body rests on. The impulses are rigid ones, which excite no strain.
+third keeps the supports of a body with an impact. The impulses are rigid ones, which excite no strain.
 
 Friction takes part in what is added, with ``mu s_k |P_k|`` at most at the centre of the pair's contacts, on the surface of
 the first body, against its slip.
@@ -199,8 +199,8 @@ class Restitution:
             return None
         blocks, A = Blocks.of(self.model.bodies.world, part.pairs[:, 0]), mobility.between(P)
         met = self._met(impacts, mobility.jointed)
-        target, struck = reflected(sweep, A, met, part.restitution, impacts.least, size, blocks)
-        law = target, opens, struck, size, blocks
+        target, in_impact = reflected(sweep, A, met, part.restitution, impacts.least, size, blocks)
+        law = target, opens, in_impact, size, blocks
         s = brought(sweep, A, left, *law)
         added, friction = mobility.apply(P.T @ s), np.zeros(6 * len(q))
         pull = friction_of(part, s, now + added, mobility, q, self.model.bodies.radius) if self._has_friction else None

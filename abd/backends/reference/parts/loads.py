@@ -1,4 +1,4 @@
-"""What acts from outside."""
+"""External loads."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What acts from outside, on a device."""
+"""External loads on a device."""
 
 from __future__ import annotations
 

@@ -64,7 +64,7 @@ class Steps:
         at, said = self.at, (rule.ch2, eps) if isinstance(rule, Scheme) else None
         if said is not None and said == self._said:
             return
-        self._said = None  # whatever stops this, nobody takes the numbers for those on the device
+        self._said = None  # not valid until all is written
         at.ch2, at.eps = np.full(self.n, rule.ch2), np.full(self.n, eps)
         self.device.write(at.step.ch2, at.ch2)
         self.potential.friction.set_eps(at.eps)

@@ -49,7 +49,7 @@ class Ways:
         contacts, candidates = self.contacts.arrays("current"), self.contacts.candidates
         self.potential.know_contacts()
         if not isinstance(h, float) or self._said != h:
-            self._said = None  # whatever stops this, nobody takes the numbers for those on the device
+            self._said = None  # not valid until all is written
             self.device.write(self.length, np.full(len(self.length), h))
             self._said = h if isinstance(h, float) else None
         key = 0 if converged is None else converged.ptr

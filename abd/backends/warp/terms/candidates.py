@@ -33,7 +33,7 @@ meshes coarser than the reach its length hardly grows."""
 REACH = 4.0
 """The same, over the motion that the list is built for, but no less than d_hat: a scene at rest needs a short list. One
 half is for another start of the step, the other for the Newton steps."""
-LASTING = 4.0
+RESERVE = 4.0
 """Paths like the present one that the margin of a pair has to last for, or it is searched anew with the others: every
 renewal is for the pair that runs out first, and the next one should not follow at once."""
 LAST = 1.0
@@ -223,9 +223,9 @@ class Candidates(ListRooms):
             return
         query = self.motion, REACH, self.d_hat, self.margin, self.margins
         self.device.launch(kept_pairs.set_margins, self.worlds, *query)
-        self._build(path, island, limit, LASTING)
+        self._build(path, island, limit, RESERVE)
 
-    def build(self, path: Path, island, limit, margin: float | None = None, lasting: float = LASTING) -> None:
+    def build(self, path: Path, island, limit, margin: float | None = None, reserve: float = RESERVE) -> None:
         """Renew the list for this path, up to the limits, with a margin [m], the largest one by default: pairs that are
         new, or whose own does not last for so many such paths, are searched.
 
@@ -233,9 +233,9 @@ class Candidates(ListRooms):
             StepFailure: there would be more candidates than may be.
         """
         self.device.fill(self.margins, self.margin if margin is None else margin)
-        self._build(path, island, limit, lasting)
+        self._build(path, island, limit, reserve)
 
-    def _build(self, path: Path, island, limit, lasting: float) -> None:
+    def _build(self, path: Path, island, limit, reserve: float) -> None:
         """The same with the margins of the worlds."""
         self.builds += 1
         extent, keeps = self.device.extent, self.reusable and self.pair_count > 0
@@ -251,7 +251,7 @@ class Candidates(ListRooms):
             self._fit_tree()
             found = False
             while not found:
-                found = self._search(path, island, limit, lasting)
+                found = self._search(path, island, limit, reserve)
         self.reusable = True
 
     def begin_slack(self, slack: float) -> None:
@@ -325,10 +325,10 @@ class Candidates(ListRooms):
             span = np.maximum(high - low, self.extent)
             self.device.write(self.bounds, np.stack([low - span, high + span]))
 
-    def _search(self, path: Path, island, limit, lasting: float) -> bool:
+    def _search(self, path: Path, island, limit, reserve: float) -> bool:
         """Find pairs, and their candidates unless they are kept; False if some arrays were too short, which have grown."""
         places = path.p.ptr, island.ptr, limit.ptr
-        self.graphs.run(("search", places, lasting), lambda: self._launch_search(path, island, limit, lasting))
+        self.graphs.run(("search", places, reserve), lambda: self._launch_search(path, island, limit, reserve))
         wanted = self.device.read(self.totals)
         # every kind has to have its turn: what was cut short grows at once
         fits = False not in [self.make_room(kind, wanted) for kind in ORDER]
@@ -336,7 +336,7 @@ class Candidates(ListRooms):
             self.pair_count, self.count = int(wanted[PAIRS]), int(wanted[CANDIDATES])
         return fits
 
-    def _launch_search(self, path: Path, island, limit, lasting: float) -> None:
+    def _launch_search(self, path: Path, island, limit, reserve: float) -> None:
         """The same as far as there is room, by launches only; `totals` says how much is needed."""
         get, launch, counts = self.pool.get, self.device.launch, self.counts
         self.device.fill(self.totals)
@@ -355,7 +355,7 @@ class Candidates(ListRooms):
             launch(broad_phase.order_long, pairs, *query, self.group, self.unordered, self.pairs)
         launch(
             kept_pairs.match_pairs,
-            pairs, counts, self.pairs, path, island, limit, self.old, self.filters.world, self.lacks, self.margins, lasting,
+            pairs, counts, self.pairs, path, island, limit, self.old, self.filters.world, self.lacks, self.margins, reserve,
             self.kept, self.left, grain=1024,
         )  # fmt: skip
         launch(

@@ -16,7 +16,7 @@ class Columns:
     It is found by launches with a sort between them, which records do not hold: `launch_keys`, `sort`, `launch_starts`.
 
     Args:
-        fixed: (n,) bool, bodies that nobody asks for.
+        fixed: (n,) bool, bodies whose columns are not needed.
 
     Attributes:
         starts: (n + 1,) where the pairs of every body begin in `order`.
@@ -52,5 +52,5 @@ class Columns:
         self.device.copy(self.order, other.order, count=extent)
 
     def empty(self) -> None:
-        """Nobody has a pair."""
+        """No body has a pair."""
         self.device.fill(self.starts)

@@ -42,7 +42,7 @@ class Contacts:
 
     Args:
         done: (n,) int32 on the device, 1 for bodies whose island has converged: candidates between two of them keep
-            their energies and gaps, and add nothing to the linear system. Read whenever a kernel runs; nobody by default.
+            their energies and gaps, and add nothing to the linear system. Read whenever a kernel runs; none by default.
     """
 
     ties = NO_PAIRS

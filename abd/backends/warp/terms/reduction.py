@@ -55,7 +55,7 @@ class Reduction:
 
     Args:
         one_by_one: whether there are elements; on CUDA by default.
-        n: bodies. Of those that never move, which are in no pair's row, lists name no columns: nobody asks for their sums, and
+        n: bodies. Of those that never move, which are in no pair's row, lists name no columns: their sums are not needed, and
             the ground may be in more pairs than a thread should walk along.
 
     Attributes:

@@ -146,7 +146,7 @@ class RowMemory:
     def aim(self, ch2: OfBodies, time: OfBodies) -> None:
         """What the host has to say of a substep of c h^2 [s^2] that ends at `time` [s], of all or (n,)."""
         if isinstance(ch2, np.ndarray) or isinstance(self.ch2_now, np.ndarray) or ch2 != self.ch2_now:
-            self.ch2_now = float("nan")  # whatever stops this, nobody takes the number for the one on the device
+            self.ch2_now = float("nan")  # not valid until it is written
             self.device.write(self.scale, np.full(len(self.scale), ch2))
             self.ch2_now = ch2
         if self.joints.row_count:

@@ -3,7 +3,7 @@
     xml_tree    the file, within bounds       assets      meshes and packages, what is missing
     urdf, mjcf  made ready for the compiler   compiled    the compiler, and what it is told first
     links       rigid bodies                  surfaces    their shapes
-    chains      joints that move alike        joints      joints with what acts on them
+    chains      joints that move alike        joints      joints with the settings of their coordinates
     couplings   equalities and tendons        drives      actuators
     contacts    materials and filters         scene       all of it put together
 

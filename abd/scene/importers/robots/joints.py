@@ -1,4 +1,4 @@
-"""Joints of a robot as joints of the scene, with what acts on their coordinates."""
+"""Joints of a robot as joints of the scene, with the settings of their coordinates."""
 
 from __future__ import annotations
 
@@ -300,7 +300,7 @@ class Joints:
         return keys
 
     def _ball(self, number: int) -> dict[str, object]:
-        """Keys of the limit of a ball and of what acts on its rotation."""
+        """Keys of the limit of a ball and of the laws of its rotation."""
         model, dof = self.model, int(self.model.jnt_dofadr[number])
         disabled, bits = int(model.opt.disableflags), mujoco_module().mjtDisableBit
         keys = {

@@ -23,7 +23,7 @@ from abd.scene.importers.usd.stage import Stage, modules
 from abd.scene.schema.joint_schema import WORLD_NAME
 
 WATER = 1000.0
-"""Density [kg/m^3] where nobody gives one."""
+"""Density [kg/m^3] where none is given."""
 
 
 @dataclass
@@ -267,7 +267,7 @@ class Bodies:
         return R @ np.diag(own["inertia"]) @ R.T
 
     def free_name(self, path: str) -> str:
-        """A name for a prim that nobody has: its own, or its path where that is taken."""
+        """An unused name for a prim: its own, or its path where that is taken."""
         return self.stage.free_name(path, self._names)
 
 

@@ -172,7 +172,7 @@ class _Joints:
         keys = {"type": "general", "constrained": held} if held else {"type": "general", "constrained": []}
         return keys | ({"coordinate": coordinates} if coordinates else {}), "Z"
 
-    # what acts on a coordinate ------------------------------------------------------------------------------------------
+    # settings of a coordinate ------------------------------------------------------------------------------------------
 
     def _range(self, limit, rotary: bool) -> dict:
         """The key of a range; nothing where there is none."""

@@ -1,4 +1,4 @@
-"""Twins of Warp kernels held against them, launch by launch: the hand-written CUDA kernels, on a GPU or emulated."""
+"""Raw kernels compared with their Warp kernels, launch by launch: the hand-written CUDA kernels, on a GPU or emulated."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ import warp as wp
 from cuda_on_cpu import Emulated
 
 from abd.backends.device.device import Device
-from abd.backends.device.raw_kernels import RawKernels, pack, twin_of
+from abd.backends.device.raw_kernels import RawKernels, pack, raw_kernel_of
 
 GUARD = 4096
-"""Bytes before and behind every array, which nobody may write."""
+"""Bytes before and behind every array, which no kernel may write."""
 FILL = {True: 0xC5, False: 0x00}
 """What guards of numbers and of integers are made of: huge numbers, and bodies that are not done, without an entry."""
 
@@ -20,8 +20,8 @@ FILL = {True: 0xC5, False: 0x00}
 class Held:
     """Takes the place of `RawKernels` in a device.
 
-    Every launch of a kernel with a twin runs both: the twin several times on guarded copies of all arrays, the threads
-    in different orders where they are emulated, with the same bits as result; and the Warp kernel on the arrays.
+    Every launch of a kernel with a raw kernel runs both. The raw kernel runs several times on guarded copies of all arrays, its
+    threads in different orders where they are emulated, with the same bits as result; and the Warp kernel on the arrays.
 
     Args:
         relative: largest difference to the Warp kernel, of the largest entry that it wrote to an array: the order of
@@ -34,8 +34,8 @@ class Held:
         self.launches: dict[str, int] = {}
 
     def launch(self, kernel: wp.Kernel, first: int, count: int, inputs: Sequence) -> bool:
-        twin = twin_of(kernel)
-        if twin is None:
+        raw_kernel = raw_kernel_of(kernel)
+        if raw_kernel is None:
             return False
         arrays = {array.ptr: array for array in _arrays(inputs) if array.ptr}
         results = []
@@ -44,16 +44,16 @@ class Held:
             arguments = pack(kernel, first, count, inputs)
             for argument in arguments[2:]:
                 _redirect(argument, {ptr: copy.ptr + GUARD for ptr, copy in copies.items()})
-            runner.run(twin, count, arguments)
-            results.append({ptr: _unguarded(twin.name, copy, arrays[ptr]) for ptr, copy in copies.items()})
+            runner.run(raw_kernel, count, arguments)
+            results.append({ptr: _unguarded(raw_kernel.name, copy, arrays[ptr]) for ptr, copy in copies.items()})
         before = {ptr: array.numpy().reshape(-1).copy() for ptr, array in arrays.items()}
         wp.launch(kernel, dim=count, inputs=(first, *inputs), device=self.device.warp)
         for ptr, array in arrays.items():
             for other in results[1:]:
-                np.testing.assert_array_equal(other[ptr], results[0][ptr], f"{twin.name} is not repeatable")
+                np.testing.assert_array_equal(other[ptr], results[0][ptr], f"{raw_kernel.name} is not repeatable")
             expected = array.numpy().reshape(-1)
-            _compare(twin.name, results[0][ptr].view(expected.dtype), expected, before[ptr], self.relative)
-        self.launches[twin.name] = self.launches.get(twin.name, 0) + 1
+            _compare(raw_kernel.name, results[0][ptr].view(expected.dtype), expected, before[ptr], self.relative)
+        self.launches[raw_kernel.name] = self.launches.get(raw_kernel.name, 0) + 1
         return True
 
 
@@ -103,7 +103,7 @@ def _redirect(argument: np.ndarray, places: dict[int, int]) -> None:
 
 
 def _compare(name: str, found: np.ndarray, expected: np.ndarray, before: np.ndarray, relative: float) -> None:
-    """Equal up to the rounding of what was written; room that nobody uses may hold anything, and is as it was."""
+    """Equal up to the rounding of what was written; unused room may hold anything, and is as it was."""
     if expected.dtype.kind != "f":
         np.testing.assert_array_equal(found, expected, name)
         return
