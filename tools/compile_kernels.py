@@ -236,6 +236,9 @@ def main(argv: list[str] | None = None) -> int:
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1, help="processes [one per processor]")
     parser.add_argument("--registers", type=Path, metavar="FILE", help="write what every kernel uses: FILE.json, FILE.md")
     arguments = parser.parse_args(argv)
+    # The checkout comes first: its modules are meant, installed or not.
+    path = [str(ROOT), *sys.path]
+    search(path)
     raw = [str(path) for path in sorted(RAW.glob("*.cu"))]
     sources = arguments.sources or [*warp_modules(), *raw]
     tasks = [(source, arch, arguments.registers is not None) for source in sources for arch in arguments.arch]
@@ -246,8 +249,6 @@ def main(argv: list[str] | None = None) -> int:
     print(f"{'module':<{width}}  arch   seconds     bytes")
     # Fresh processes: this one may have threads (a test runner), which a fork would not survive.
     context = multiprocessing.get_context("spawn")
-    # The checkout comes first: its modules are meant, installed or not.
-    path = [str(ROOT), *sys.path]
     with ProcessPoolExecutor(min(arguments.jobs, len(tasks)), context, initializer=search, initargs=(path,)) as pool:
         for build in pool.map(compile_source, *zip(*tasks, strict=True)):
             builds.append(build)
