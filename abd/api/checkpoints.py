@@ -12,7 +12,7 @@ from abd.io.checkpoint import CheckpointError
 from abd.model import Model
 from abd.state import State
 from abd.step.account import Work
-from abd.step.merge import OF_BODIES
+from abd.step.saved import OF_BODIES
 
 if TYPE_CHECKING:
     from abd.api.simulation import Simulation

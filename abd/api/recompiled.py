@@ -27,7 +27,7 @@ from abd.names import Names
 from abd.potentials.rolling import SLIDE
 from abd.potentials.sticking import Anchors
 from abd.scene.compile.scales import at_joints
-from abd.step.merge import OF_BODIES, OF_PAIRS
+from abd.step.saved import OF_BODIES, OF_PAIRS
 
 if TYPE_CHECKING:
     from abd.api.simulation import Simulation

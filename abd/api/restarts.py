@@ -13,7 +13,7 @@ from abd.backends.device.exchange import host_rows
 from abd.model import Kind
 from abd.scene.overlaps.starts import free_states
 from abd.state import State
-from abd.step.merge import merged
+from abd.step.saved import merged
 
 if TYPE_CHECKING:
     from abd.api.simulation import Simulation

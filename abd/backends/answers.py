@@ -16,7 +16,7 @@ UNSEEN = 1e-4
 RELENT = 1.5
 """Times by how much forces may be off after an iteration that was within the tolerance but for that."""
 STAY, WITH_FORCES, WITHOUT_FORCES = 0, 1, 2
-"""How a body starts a step (`abd.step.start`)."""
+"""How a body starts a step (`abd.backends.reference.start`)."""
 STRAINED = 0.5
 """Share of a way that bends too much to be proven (`cuda_kernels.bodies.ways`) after which the step is tried to end."""
 

@@ -21,8 +21,9 @@ of second order. a is the force at the time (am - af) h off the end of its step;
 moved to where the new step expects it, ``a_n <- f_n + r (a_n - f_n)``, which keeps the order. `FRESH` begins it where nothing
 is remembered: ``q = q_n + h v_n + h^2 F/2, p = p_n + h F``, so that the first force is right.
 
-In `DISSIPATIVE` steps a becomes f, with which Newton begins where it pushes a body that is in contact (`abd.step.start`); or
-zero, if f has grown beyond `PERSISTENT` times the force of the step before: what an impact brought is not there any more.
+In `DISSIPATIVE` steps a becomes f, with which Newton starts where it pushes a body that is in contact
+(`abd.backends.reference.start`); or zero, if f has grown beyond `PERSISTENT` times the force of the step before, as after an
+impact.
 
 Forces that hold a spinning body in a joint act on its gyroscopic motion, which the free motion contains: the shares of the new
 and of the last forces follow the turn ``h |L| / J_mid`` of the step, and spin about thin axes Euler's equation

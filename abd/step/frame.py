@@ -21,7 +21,7 @@ from abd.by_bodies import OfBodies, among
 from abd.errors import StepFailure
 from abd.model import Kind
 from abd.step.account import Work
-from abd.step.merge import frozen_of, merged
+from abd.step.saved import frozen_of, merged
 from abd.step.verdict import FINAL, PathNotFree
 
 HALVINGS = 20

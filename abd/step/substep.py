@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from abd.backends.answers import NotProven
+from abd.backends.answers import STAY, WITH_FORCES, WITHOUT_FORCES, NotProven
 from abd.backends.device.memory import memory_watched
 from abd.backends.progress import Progress
 from abd.by_bodies import OfBodies
@@ -24,7 +24,6 @@ from abd.errors import OutOfMemory, StepFailure
 from abd.potentials.integrators import Scheme, Schemes, longest
 from abd.step.iterate_path import IteratePath
 from abd.step.newton import Minimisation
-from abd.step.start import start
 from abd.step.verdict import ContactBegan, path_verdict
 
 if TYPE_CHECKING:
@@ -143,7 +142,7 @@ class Substeps:
             failure = self._prepare_rows(h) or stepper.rows.begin(rule.c * h * h, stepper.time + h)
             if failure is not None:
                 return failure
-            start(backend, stepper.touching, stepper.sleep.may_sleep(stepper.joints))
+            self._start()
             stepper.stiffness.relax(backend, h)
             self.iterates.begin()
             if backend.touch.near:
@@ -164,6 +163,13 @@ class Substeps:
         if failure is not None and began is not None and failure.islands is not None:
             began = began if (began.islands & stepper.in_worlds_of(failure.islands)).any() else None
         return began or failure or stepper.rows.turned(stepper.absent) or self._fast_contact(h)
+
+    def _start(self) -> None:
+        """Move the iterate from q_n to where Newton's method starts (`abd.backends.reference.start`)."""
+        stepper, touching = self.stepper, self.stepper.touching
+        may_sleep = stepper.sleep.may_sleep(stepper.joints)
+        moving = np.select([may_sleep, touching], [STAY, WITHOUT_FORCES], WITH_FORCES)
+        self.backend.start.run(moving, bool(touching.any()), may_sleep)
 
     def _fast_contact(self, h: OfBodies) -> StepFailure | None:
         stepper = self.stepper

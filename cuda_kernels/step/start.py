@@ -1,4 +1,4 @@
-"""The decisions of a step's start on the device: device version of ``abd/step/start.py``, which says what they mean."""
+"""The decisions at the start of a step, on the device; reference: ``abd/backends/reference/start.py``."""
 
 import warp as wp
 

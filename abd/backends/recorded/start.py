@@ -1,4 +1,4 @@
-"""The start of a step on the device: device version of `abd.step.start`, which says what it does.
+"""The start of a step on the device: device version of `abd.backends.reference.start`, which says what it does.
 
 The host renews the candidate list between the first path and what follows, and looks once at the end.
 """

@@ -35,7 +35,7 @@ the step have to stay within it."""
 MOST_PASSED_OVER = 32
 """Steps in which it is not tried after tries that were in vain: twice as many every time, up to these."""
 WITH_FORCES = 1
-"""How bodies start that touch nothing (`abd.step.start`)."""
+"""How bodies start that touch nothing (`abd.backends.reference.start`)."""
 ENDLESS = 1e300
 """Margin [m] of an empty list of bodies that can touch nothing."""
 

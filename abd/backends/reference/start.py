@@ -1,4 +1,11 @@
-"""Where a step starts, by the definitions (`abd.step.start`); on a device: `abd.backends.recorded.start`."""
+"""Where a step starts: on the arc that the velocities lead along, as far as collisions allow.
+
+A stiff body's energy is a narrow curved valley; Newton from q_n, or from the stretched inertial target, crawls along it
+(docs/theory.md, "Newton's method on arcs"). Bodies start where their free motion and the forces that they remember, or
+external ones, lead (`abd.backends.reference.numpy_motion.Target`), where that lowers the energy. Bodies in contact, and
+those joined to them, would be squeezed against their support by the force term: they are tried without it, and then left
+where they are. The same on a device: `abd.backends.recorded.start`.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +24,7 @@ class Start:
         """Move the iterate from q_n to the start.
 
         Args:
-            moving: (n,) how each body leaves (`abd.step.start`); touching: whether any is in contact.
+            moving: (n,) how each body leaves (`abd.backends.answers`); touching: whether any is in contact.
             may_sleep: (n,) bool, bodies that sleep if their whole island does.
         """
         b = self.backend
