@@ -23,6 +23,7 @@ def run(
     record: str | Path | None = None,
     progress: bool = False,
     on_step: Callable[[StepReport], bool | None] | None = None,
+    overwrite: bool = False,
 ) -> Simulation:
     """Make a simulation and run it, as `abd run` does; see `Simulation` and `Simulation.run` for what is given.
 
@@ -30,5 +31,5 @@ def run(
         the simulation after its last step.
     """
     simulation = Simulation(scene, device)
-    simulation.run(duration, steps, record, progress, on_step)
+    simulation.run(duration, steps, record, progress, on_step, overwrite)
     return simulation

@@ -158,14 +158,17 @@ class Simulation:
         record: str | Path | None = None,
         progress: bool = False,
         on_step: Callable[[StepReport], bool | None] | None = None,
+        overwrite: bool = False,
     ) -> StepReport | None:
         """Many steps, as `abd run` makes them.
 
         Args:
             duration: time to go on for [s], or steps: number of steps; what the scene says by default.
             record: folder for the trajectory, the report and the resolved scene; nothing is written by default.
+                A folder that holds a run is kept: this one goes to `<record>-<k>`, which a warning names.
             progress: show the physics of the steps meanwhile.
             on_step: called with the report of every step; the run ends where it returns False.
+            overwrite: replace a run that the folder of `record` holds.
 
         Returns:
             the last report, None without steps.
@@ -176,7 +179,7 @@ class Simulation:
         """
         from abd.io.run_loop import run_simulation
 
-        return run_simulation(self, duration, steps, record, progress, on_step)
+        return run_simulation(self, duration, steps, record, progress, on_step, overwrite)
 
     @property
     def gravity(self) -> np.ndarray:

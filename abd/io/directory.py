@@ -33,6 +33,12 @@ def latest_directory(scene: str, parent: str | Path = "runs") -> Path:
     return Path(parent) / f"{_plain(scene)}-{max(taken)}"
 
 
+def free_directory(path: str | Path) -> Path:
+    """The path itself where it holds no run, else `<path>-<k>` with k as `new_directory` counts."""
+    path = Path(path)
+    return new_directory(path.name, path.parent) if (path / "trajectory.h5").exists() else path
+
+
 class RunDirectory:
     """Holds a run's directory for one process.
 
@@ -41,17 +47,18 @@ class RunDirectory:
     Args:
         path: made where it is missing.
         resume: whether a trajectory must be there, or must not.
+        overwrite: a trajectory may be there; the writer replaces it.
 
     Raises:
         DirectoryError: the directory does not fit, or another process writes to it.
     """
 
-    def __init__(self, path: str | Path, resume: bool):
+    def __init__(self, path: str | Path, resume: bool, overwrite: bool = False):
         self.path = Path(path)
         self.trajectory = self.path / "trajectory.h5"
         if resume and not self.trajectory.is_file():
             raise DirectoryError(f"{self.path} holds no trajectory.h5 to resume")
-        if not resume and self.trajectory.exists():
+        if not (resume or overwrite) and self.trajectory.exists():
             raise DirectoryError(f"{self.path} holds a run already; continue it with --resume, or give another --out")
         try:
             self.path.mkdir(parents=True, exist_ok=True)

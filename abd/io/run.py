@@ -208,6 +208,7 @@ def run(
     device: str = "auto",
     steps: int | None = None,
     resume: bool = False,
+    overwrite: bool = False,
     observers: Iterable[Observer] = (),
     simulate: Callable,
     stopped: Callable[[], bool] = lambda: False,
@@ -217,7 +218,7 @@ def run(
     Args:
         scene: the `Scene`, written resolved to scene.toml.
         model: the same scene, compiled.
-        directory: must not hold a run, unless `resume`.
+        directory: must not hold a run, unless `resume` or `overwrite`, which replaces it.
         device: see `abd.Simulation`.
         steps: number of steps in all, those of a resumed run included; default: the scene's frames.
         resume: continue from the checkpoint in the directory, bit for bit as if the run had never stopped.
@@ -232,7 +233,7 @@ def run(
     steps = model.settings.frames if steps is None else steps
     every = scene.output.every
     observers = list(observers)
-    with RunDirectory(directory, resume) as place, Interruption() as interruption, ExitStack() as at_the_end:
+    with RunDirectory(directory, resume, overwrite) as place, Interruption() as interruption, ExitStack() as at_the_end:
         for observer in observers:
             at_the_end.callback(observer.close)
         at_the_end.enter_context(Messages(observers))

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import logging
 import math
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from abd.io.directory import free_directory
 from abd.io.progress import observer_for
 from abd.io.report import Tally
 from abd.io.run import Interruption, Messages, Observer, Status, hold, run
@@ -15,6 +17,9 @@ from abd.model import steps_in
 if TYPE_CHECKING:
     from abd.api.simulation import Simulation
     from abd.api.step_report import StepReport
+
+
+_log = logging.getLogger(__name__)
 
 
 class _Listener(Observer):
@@ -36,6 +41,7 @@ def run_simulation(
     record: str | Path | None,
     progress: bool,
     on_step: Callable | None,
+    overwrite: bool = False,
 ) -> StepReport | None:
     """See `abd.Simulation.run`."""
     last = sim.frame + _count(sim, duration, steps)
@@ -45,9 +51,12 @@ def run_simulation(
         return _step(sim, last, listener, observers)
     if sim.scene is None:
         raise ValueError("a simulation made of a compiled model has no scene to record; make it of the scene")
+    folder = Path(record) if overwrite else free_directory(record)
+    if folder != Path(record):
+        _log.warning("%s holds a run already; this one is recorded in %s (overwrite=True replaces it)", record, folder)
     outcome = run(
-        sim.scene, sim.model, record, steps=last, observers=observers, simulate=lambda *_: sim,
-        stopped=lambda: listener.stopped,
+        sim.scene, sim.model, folder, steps=last, observers=observers, simulate=lambda *_: sim,
+        stopped=lambda: listener.stopped, overwrite=overwrite,
     )  # fmt: skip
     if outcome.failure is not None:
         raise outcome.failure

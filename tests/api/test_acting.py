@@ -212,3 +212,15 @@ def test_simulations_are_copied_by_their_checkpoints(copied):
     np.testing.assert_array_equal(sim.stepper.q, kept)
     sim.run(steps=3)
     np.testing.assert_array_equal(other.stepper.q, sim.stepper.q)
+
+
+def test_a_folder_that_holds_a_run_is_kept_unless_it_is_overwritten(tmp_path, caplog):
+    scene, folder = abd.Scene(gravity=(0, 0, -9.81)), tmp_path / "drop"
+    scene.add_body("box", box=(0.1, 0.1, 0.1), position=(0, 0, 1))
+    for steps in (2, 3):
+        abd.run(scene, steps=steps, device=NAME, record=folder)
+    frames = {path.name: len(Trajectory(path)) for path in (folder, tmp_path / "drop-1")}
+    assert frames == {"drop": 3, "drop-1": 4}
+    assert "drop-1" in caplog.text and "overwrite=True" in caplog.text
+    abd.run(scene, steps=5, device=NAME, record=folder, overwrite=True)
+    assert len(Trajectory(folder)) == 6
