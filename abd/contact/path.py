@@ -76,12 +76,14 @@ class Path:
 
     def state(self, alpha: float) -> np.ndarray:
         """(n, 12) states of all bodies at one alpha."""
-        return self.states(np.full(len(self.p), float(alpha)))
+        return self.samples(np.array([alpha]))[0]
 
-    def states(self, alpha: np.ndarray) -> np.ndarray:
-        """(n, 12) states of all bodies, each at an alpha (n,) of its own."""
-        everybody = np.arange(len(self.p))
-        return np.concatenate([self.origins(everybody, alpha), self.maps(everybody, alpha).reshape(-1, 9)], axis=1)
+    def samples(self, alpha: np.ndarray) -> np.ndarray:
+        """(k, n, 12) states of all bodies at every alpha (k,)."""
+        n = len(self.p)
+        bodies, alpha = np.tile(np.arange(n), len(alpha)), np.repeat(alpha, n)
+        states = [self.origins(bodies, alpha), self.maps(bodies, alpha).reshape(-1, 9)]
+        return np.concatenate(states, axis=1).reshape(-1, n, 12)
 
 
 def follow(q: np.ndarray, direction: np.ndarray, turning: np.ndarray, radius: np.ndarray) -> Path:

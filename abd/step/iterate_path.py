@@ -51,7 +51,7 @@ class IteratePath:
         begin, end = q[bodies], self.poses[-1][bodies]
         turned = np.broadcast_to(np.reshape(h, (-1, 1)), (len(q), 1))[bodies] * spin(begin, qd[bodies])
         arc = between(begin, end, turned, np.zeros(len(bodies)))
-        on_arc = np.stack([arc.state(s) for s in np.linspace(0.0, 1.0, SAMPLES)])
+        on_arc = arc.samples(np.linspace(0.0, 1.0, SAMPLES))
         limit = TUBE * np.minimum(self._thickness[i], self._thickness[j])
         for pose in self.poses[:-1]:
             off = on_arc - pose[bodies]

@@ -9,7 +9,7 @@ from cuda_kernels.bodies.affine import ONE, TWO, ZERO, Path, Pose, approach, ide
 from cuda_kernels.contact.barrier import barrier
 from cuda_kernels.contact.kept_pairs import OldList
 from cuda_kernels.contact.minima import ALL, PARTS, TOTAL, Coefficients, coefficients
-from cuda_kernels.contact.pair_law import activation, pair_stiffness
+from cuda_kernels.contact.pair_law import activation_at, own_law, pair_stiffness
 from cuda_kernels.contact.surfaces import (
     CORNERS,
     EDGE_EDGE,
@@ -48,8 +48,16 @@ class ContactLaw:
 @wp.func
 def stiffness(law: ContactLaw, s: Surfaces, i: wp.int32, j: wp.int32, a: wp.float64, xi: wp.float64) -> wp.float64:
     """kappa_c c h^2 of bodies i and j, whose activation is a [m]."""
+    return stiffness_at(law, s, own_law(s.between.own, s.between.bodies, i, j), i, j, a, xi)
+
+
+@wp.func
+def stiffness_at(
+    law: ContactLaw, s: Surfaces, place: wp.int32, i: wp.int32, j: wp.int32, a: wp.float64, xi: wp.float64
+) -> wp.float64:
+    """`stiffness` of a pair with its own law at a place, -1 without."""
     by_material = law.stiffness[s.material[i], s.material[j]]
-    return law.kappa[i] * by_material * pair_stiffness(s.between, law.kind, i, j, a, xi)
+    return law.kappa[i] * by_material * pair_stiffness(s.between, law.kind, place, i, j, a, xi)
 
 
 @wp.struct
@@ -232,15 +240,16 @@ class Known:
 
 
 @wp.func
-def known(s: Surfaces, law: ContactLaw, pose: Pose, i: wp.int32, j: wp.int32, c: wp.vec4i) -> Known:
-    """What is known of a candidate of bodies i, j at a pose."""
+def known(
+    s: Surfaces, law: ContactLaw, pose: Pose, i: wp.int32, j: wp.int32, place: wp.int32, a: wp.float64, c: wp.vec4i
+) -> Known:
+    """What is known of a candidate of bodies i, j at a pose; their law is at `place`, their activation a [m]."""
     out = Known()
     prim = primitives(s, i, j, c[1], c[2], c[3])
     near = proximity(c[1], prim, pose.p[i], pose.A[i], pose.p[j], pose.A[j], s.plane[j])
     D = wp.dot(near.r, near.r)
     xi = separation(s, i, j, law.minimum)
     d = near.side * wp.sqrt(D)
-    a = activation(s.between, i, j)
     out.gap = (d - xi) / a
     if out.gap >= ONE:
         return out
@@ -248,7 +257,7 @@ def known(s: Surfaces, law: ContactLaw, pose: Pose, i: wp.int32, j: wp.int32, c:
         # never on an accepted path; an infinite energy makes the line search reject the trial
         out.energy = wp.float64(1.0e300)
         return out
-    kappa = stiffness(law, s, i, j, a, xi)
+    kappa = stiffness_at(law, s, place, i, j, a, xi)
     m = mollifier(c[1], prim, pose.A[i], pose.A[j])
     counts = coefficients(s, law.kind, a, xi, pose, i, j, c, prim, near, ALL)
     out.energy = kappa * m.m * counts[TOTAL]
@@ -279,15 +288,27 @@ def contact_energies(
     by that bound, which becomes its gap; one of bodies that are done keeps what it had.
     """
     t = wp.tid() + first
+    pair = wp.int32(-1)
+    i = wp.int32(0)
+    j = wp.int32(0)
+    place = wp.int32(-1)
+    a = wp.float64(1.0)
+    closing = wp.float64(0.0)
+    closer = wp.float64(0.0)
     for k in range(batch * t, wp.min(batch * (t + 1), listed[1])):
         c = candidates[k]
-        i = pairs[c[0]][0]
-        closing = ZERO
+        if c[0] != pair:
+            pair = c[0]
+            i = pairs[pair][0]
+            j = pairs[pair][1]
+            place = own_law(s.between.own, s.between.bodies, i, j)
+            a = activation_at(s.between, place, i, j)
+            if reach.known != 0:
+                closing = reach.approach[pair]
+                closer = reach.alpha[reach.island[i]] * closing / a
         bound = -ONE
         if reach.known != 0:
-            closing = reach.approach[c[0]]
-            closer = reach.alpha[reach.island[i]] * closing
-            bound = reach.gap[k] - closer / activation(s.between, i, pairs[c[0]][1])
+            bound = reach.gap[k] - closer
         if closing < ZERO:
             energy[k] = reach.energy[k]
             gap[k] = reach.gap[k]
@@ -297,7 +318,7 @@ def contact_energies(
             gap[k] = bound
             parts[k] = 0
         else:
-            found = known(s, law, pose, i, pairs[c[0]][1], c)
+            found = known(s, law, pose, i, j, place, a, c)
             energy[k] = found.energy
             gap[k] = found.gap
             parts[k] = found.parts
@@ -334,7 +355,10 @@ def carry_energies(
             gap[k] = old_gap[m]
             parts[k] = old_parts[m]
         else:
-            found = known(s, law, pose, pairs[c[0]][0], pairs[c[0]][1], c)
+            i = pairs[c[0]][0]
+            j = pairs[c[0]][1]
+            place = own_law(s.between.own, s.between.bodies, i, j)
+            found = known(s, law, pose, i, j, place, activation_at(s.between, place, i, j), c)
             energy[k] = found.energy
             gap[k] = found.gap
             parts[k] = found.parts

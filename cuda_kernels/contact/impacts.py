@@ -39,15 +39,19 @@ def times_of_impact(
     [pairs, candidates].
     """
     t = wp.tid() + first
+    number = wp.int32(-1)
+    reach = wp.float64(0.0)
     for k in range(batch * t, wp.min(batch * (t + 1), listed[1])):
         c = candidates[k]
         pair = pairs[c[0]]
+        if c[0] != number:
+            number = c[0]
+            reach = activation(s.between, pair[0], pair[1])
         of_island = island[pair[0]]
         alpha = limit[of_island]
         if proven == 0 or kept[c[0]] < 0:
             alpha = wp.min(alpha, BEYOND * first_found[of_island])
             closer = approach[c[0]]
-            reach = activation(s.between, pair[0], pair[1])
             gap = known[k] * reach
             # before the call, whose arguments are copied: most candidates are far
             if not is_far(closer, gap, alpha):
