@@ -6,6 +6,7 @@ import logging
 import threading
 from collections.abc import Callable, Iterable, Mapping
 from functools import partial
+from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -23,20 +24,18 @@ from abd.api.joints.joint_view import JointView
 from abd.api.joints.springs import Springs
 from abd.api.loads import Loads, Vector
 from abd.api.material_view import MaterialView
-from abd.api.own_model import own
 from abd.api.recompiled import recompiled
 from abd.api.restarts import move_to, reset, reset_worlds, set_velocities
 from abd.api.sensors import Observed, Sensor, sensor
-from abd.api.started import started
+from abd.api.started import own, started
 from abd.api.step_report import StepReport
-from abd.api.summary import summary_table
 from abd.api.switches import PairView, Switches
 from abd.api.views import ByName
 from abd.api.worlds import Worlds
 from abd.backends.device.memory import memory_watched
 from abd.errors import Problem, SceneError
 from abd.joints.coordinates.readings import JointReader, Readings
-from abd.model import Model
+from abd.model import Kind, Model
 from abd.scene.overlaps.starts import free_start
 from abd.state import State
 from abd.step.account import Opening
@@ -112,8 +111,17 @@ class Simulation:
         return f"<simulation of '{m.name}' on {self.device}: {counts}, t = {self.time:.6g} s, frame {self.frame}>"
 
     def _repr_html_(self) -> str:
-        """What a notebook shows."""
-        return summary_table(self)
+        """The table in HTML that a notebook shows."""
+        bodies, joints = self.model.bodies, self.model.joints
+        rows = {
+            "device": self.device,
+            "time": f"{self.time:.6g} s, frame {self.frame}, step {self.worlds.dt.max():.6g} s",
+            "bodies": f"{len(bodies)}, of which {int((bodies.kind == Kind.DYNAMIC).sum())} dynamic",
+            "joints": f"{len(joints)}, couplings {len(self.model.couplings)}",
+            "sensors": ", ".join(self.sensors) or "none",
+        }
+        cells = "".join(f"<tr><th>{escape(key)}</th><td>{escape(text)}</td></tr>" for key, text in rows.items())
+        return f"<table><caption>Simulation of {escape(self.model.name)}</caption>{cells}</table>"
 
     @property
     def time(self) -> float:

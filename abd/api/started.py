@@ -1,10 +1,14 @@
-"""What a simulation is made of: a scene, and the model of its start."""
+"""What a simulation is made of: a scene, the model of its start, and the part of the model that the simulation may change."""
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import numpy as np
+
+from abd.joint_list import JointList
 from abd.model import Model
 
 if TYPE_CHECKING:
@@ -13,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def started(scene: Scene | SceneSpec | str | Path) -> tuple[Scene, Model]:
-    """The scene, and what it compiles to with a start that is free of intersections."""
+    """Return the scene, and what it compiles to with a start that is free of intersections."""
     from abd.scene.scene import Scene, load
 
     if isinstance(scene, str | Path):
@@ -21,3 +25,21 @@ def started(scene: Scene | SceneSpec | str | Path) -> tuple[Scene, Model]:
     if not isinstance(scene, Scene):
         scene = Scene.from_spec(scene)
     return scene, scene.started()
+
+
+def own(model: Model) -> Model:
+    """Return the model with its own joints, loads, friction and gravity; the arrays are read-only for users, and change by the
+    methods of the simulation."""
+    bodies = replace(model.bodies, force=_read_only(model.bodies.force), torque=_read_only(model.bodies.torque))
+    settings = replace(model.settings, gravity=_read_only(model.settings.gravity))
+    materials = replace(model.materials, mu=_read_only(model.materials.mu))
+    joints = JointList.of(model.joints).copy()
+    couplings = list(model.couplings)
+    return replace(model, joints=joints, couplings=couplings, bodies=bodies, settings=settings, materials=materials)
+
+
+def _read_only(values: np.ndarray) -> np.ndarray:
+    """A read-only view of a copy, which is its base."""
+    view = np.array(values, dtype=float).view()
+    view.flags.writeable = False
+    return view
