@@ -1,4 +1,5 @@
-"""Joints: one file per type with the functions of `JointType`, listed in `TYPES`.
+"""Joints: a file per type with the functions of `JointType`, but for those that only hold axes, which are rows of a table
+(`axis_types`); all are listed in `TYPES`.
 
 A torsional spring is no type: on the coordinate of a joint it is a setting of that coordinate, between bodies that are
 not joined it is a `bushing` with one stiffness. Gears and racks are couplings of coordinates.
@@ -9,52 +10,45 @@ from __future__ import annotations
 from abd.joints.joint_type import JointType
 from abd.joints.types import (
     bushing,
-    cylindrical,
     damper,
     distance,
     ellipsoid,
     ellipsoid3,
-    fixed,
     fixed_axis,
-    free,
     general,
     gimbal,
     hinge,
     legacy_revolute,
-    pin,
-    planar,
     planar_connector,
-    planar_translation,
     prismatic,
     roll_pitch,
     rope,
     screw,
     segmented_planar_connector,
-    slider,
-    slotted_hinge,
     spherical,
     spherical_rpy,
     spring,
     universal,
 )
+from abd.joints.types.axis_types import AXIS_TYPES
 
 TYPES: dict[str, JointType] = {
     "spherical": spherical,
-    "fixed": fixed,
+    "fixed": AXIS_TYPES["fixed"],
     "hinge": hinge,
-    "pin": pin,
-    "slider": slider,
+    "pin": AXIS_TYPES["pin"],
+    "slider": AXIS_TYPES["slider"],
     "prismatic": prismatic,
-    "cylindrical": cylindrical,
-    "slotted_hinge": slotted_hinge,
+    "cylindrical": AXIS_TYPES["cylindrical"],
+    "slotted_hinge": AXIS_TYPES["slotted_hinge"],
     "universal": universal,
     "skewed_universal": universal,
     "gimbal": gimbal,
-    "planar": planar,
-    "planar_translation": planar_translation,
+    "planar": AXIS_TYPES["planar"],
+    "planar_translation": AXIS_TYPES["planar_translation"],
     "ellipsoid": ellipsoid,
     "ellipsoid3": ellipsoid3,
-    "free": free,
+    "free": AXIS_TYPES["free"],
     "fixed_axis": fixed_axis,
     "planar_connector": planar_connector,
     "segmented_planar_connector": segmented_planar_connector,

@@ -17,7 +17,7 @@ from abd.joints.measures.measures import Measure, MeasureKind, functional, measu
 from abd.joints.pieces.axes import displacement
 from abd.joints.pieces.blocks import directions
 from abd.joints.pieces.motions import Motion
-from abd.joints.types import slider
+from abd.joints.types.axis_types import AXIS_TYPES
 from abd.model import Joint
 
 UID = 20
@@ -39,14 +39,14 @@ def measured(joint: Joint) -> list[Measure]:
 
 def constraints(joint: Joint) -> list[Measure]:
     """x, y [m], rx, ry, rz [rad] in the axes of D."""
-    return slider.constraints(joint)
+    return AXIS_TYPES["slider"].constraints(joint)
 
 
 def coordinates(joint: Joint) -> list[Measure]:
     """z [m]."""
-    return slider.coordinates(joint)
+    return AXIS_TYPES["slider"].coordinates(joint)
 
 
 def motions(joint: Joint) -> list[Motion]:
     """Translation."""
-    return slider.motions(joint)
+    return AXIS_TYPES["slider"].motions(joint)

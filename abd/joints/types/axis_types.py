@@ -1,0 +1,93 @@
+"""Joint types that only constrain axes: C is held along some axes of D, and its own axes to some axes of D.
+
+    type                 held along   axes held   coordinates                    T_CD
+    fixed (uid 25)       x y z        z x y       none                           1
+    pin                  x y z        none        none; any rotation
+    planar               z            z           x, y, theta                    (Rz(theta); x, y, 0)
+    planar_translation   z            x y z       x, y                           translation (x, y, 0)
+    cylindrical          x y          z           z, theta                       (Rz(theta); 0, 0, z)
+    slotted_hinge        y z          z           x, theta                       (Rz(theta); x, 0, 0)
+    slider               x y          x y z       z                              translation (0, 0, z)
+    free                 none         none        x, y, z, roll, pitch, yaw      (Rz(roll) Ry(pitch) Rx(yaw); x, y, z)
+
+Where C is held along all axes the anchors coincide in a linear point row [m], else displacements are measured rows [m]. An
+axis that is held is a linear direction row [-] with an implied length of 1 m, as uid 25 defines it:
+``F = c_j - c_i ; t_j - t_i ; n_j - n_i ; b_j - b_i``, ``E = K/2 sum |F_k|^2``. The prismatic joint uid 20 is `prismatic`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from abd.joints.measures.linear import Row
+from abd.joints.measures.measures import Measure
+from abd.joints.pieces import blocks
+from abd.joints.pieces.axes import displacement, small_rotation, tilt, turn, zyx_angles
+from abd.joints.pieces.motions import Motion, X, Y, Z, rotation, translation
+from abd.model import Joint
+
+AXES = {"x": X, "y": Y, "z": Z}
+
+
+@dataclass(frozen=True)
+class AxisType:
+    """A row of the table above, with the functions of `abd.joints.joint_type.JointType`.
+
+    Attributes:
+        description: of the type, for users; held: axes along which C is held; directions: axes of C that are held to those of D,
+            in the order of their rows: none, "z" or all three.
+    """
+
+    description: str
+    held: str
+    directions: str
+    UID: int = 0
+
+    def __post_init__(self):
+        object.__setattr__(self, "__doc__", self.description)
+
+    @property
+    def _free(self) -> list[str]:
+        return [axis for axis in "xyz" if axis not in self.held]
+
+    def rows(self, joint: Joint) -> list[Row]:
+        """A point row [m] where C is held along all axes, then the direction rows [-]."""
+        return [blocks.point(joint)] * (not self._free) + blocks.directions(joint, self.directions)
+
+    def measured(self, joint: Joint) -> list[Measure]:
+        """Displacements [m] in D where C is held along some axes."""
+        return [displacement(axis) for axis in self.held] if self._free else []
+
+    def constraints(self, joint: Joint) -> list[Measure]:
+        """Displacements [m] and small rotations [rad] in the axes of D."""
+        turns = [tilt("rx"), tilt("ry")] if self.directions == "z" else [small_rotation(f"r{k}") for k in sorted(self.directions)]
+        return [*(displacement(axis) for axis in self.held), *turns]
+
+    def coordinates(self, joint: Joint) -> list[Measure]:
+        """Displacements [m], then theta, or roll, pitch and yaw [rad]."""
+        turns = {"z": [turn("theta")], "": zyx_angles() if self._free else []}.get(self.directions, [])
+        return [*(displacement(axis) for axis in self._free), *turns]
+
+    def motions(self, joint: Joint) -> list[Motion] | None:
+        """Translations, then rotations; None for a pin, whose rotation has no coordinates."""
+        if not self._free and not self.directions:
+            return None
+        turns = {"z": (("theta", Z),), "": (("roll", Z), ("pitch", Y), ("yaw", X))}.get(self.directions, ())
+        return [*(translation(axis, AXES[axis]) for axis in self._free), *(rotation(name, axis) for name, axis in turns)]
+
+
+AXIS_TYPES = {
+    "fixed": AxisType("Fixed joint, solid (uid 25): anchors and triads coincide.", "xyz", "zxy", 25),
+    "pin": AxisType(
+        "Pin of imported scenes: a point of a body stays where it is, or coincides with a point of another body.", "xyz", ""
+    ),
+    "planar": AxisType("Planar joint: C moves in the x-y plane of D and turns about its normal z.", "z", "z"),
+    "planar_translation": AxisType("Planar translation: C moves in the x-y plane of D and does not turn.", "z", "xyz"),
+    "cylindrical": AxisType("Cylindrical joint: C moves along z of D and turns about it.", "xy", "z"),
+    "slotted_hinge": AxisType("Slotted hinge: C moves along x of D and turns about z.", "yz", "z"),
+    "slider": AxisType("Slider: C moves along z of D and does not turn.", "xy", "xyz"),
+    "free": AxisType(
+        "Free joint: no constraint; six coordinates of C in D, for limits, springs and drives.", "", ""
+    ),
+}
+"""Name of the type -> its row of the table."""
