@@ -192,7 +192,7 @@ class FakeSimulation:
             newton_iterations=newton,
             linear_iterations=10 * newton,
             line_search_trials=newton,
-            refused_ways=newton // 4,
+            rejected_paths=newton // 4,
             min_gap=min_gap,
             max_joint_residual=(1e-4 * state.step, 2e-4),
             max_orthogonality_error=1e-6,

@@ -124,7 +124,7 @@ def run(pair: Pair, sizes: float, spin: float, seed: int, device: str, finer: in
     available = 0.5 * mass * speed**2 + kinetic_energy(sim.model, rotation)
     reports = [sim.step() for _ in range(round(duration / DT) * finer)]
     q, qd = np.array(sim.state.q), np.array(sim.state.qd)
-    pushed, refused = masses[0] * (qd[0, :3] - start), sum(report.refused_ways for report in reports)
+    pushed, refused = masses[0] * (qd[0, :3] - start), sum(report.rejected_paths for report in reports)
     return Outcome(q[1, 0] - q[0, 0], pushed, reports[-1].energy["kinetic"], mass * speed, available, refused)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -27,9 +28,9 @@ class StepReport:
     coordinates, "friction_work" that of contact friction and of friction and damping in joints. "integration" is what nothing
     else explains: what the integrator gave since the start, or took (below 0), inelastic impacts included
     (`abd.step.account.Account`). What prescribed bodies do is in no account of its own.
-    ``refused_ways``: how often a substep was taken again, shorter, because bodies would have passed one another on its way, or
-    met after a long one. ``indirect_paths``: substeps whose bodies are proven apart along the iterates of Newton's method, not
-    along arcs between the two states. ``max_joint_residual``: of active joints and couplings [m], [rad].
+    ``rejected_paths``: how often a substep was taken again, shorter, because its swept path was not proven collision-free, or
+    because bodies met at high speed. ``indirect_paths``: substeps whose bodies are proven apart along the iterates of Newton's
+    method, not along arcs between the two states. ``max_joint_residual``: of active joints and couplings [m], [rad].
     ``converged``: the worst minimisation ended within the tolerances asked for, ``tolerance_achieved`` [m/s]; a step that does
     not get there raises `StepFailure`, or, where other worlds could go on, ``stopped`` says of each that could not why
     (`Simulation.stopped_worlds`). ``broken``: joints that broke after this frame.
@@ -54,7 +55,7 @@ class StepReport:
     world_time: np.ndarray
     energy: dict[str, float]
     momentum: dict[str, np.ndarray]
-    refused_ways: int = 0
+    rejected_paths: int = 0
     indirect_paths: int = 0
     broken: tuple[str, ...] = ()
     stopped: dict[int, str] = field(default_factory=dict)
@@ -75,7 +76,7 @@ class StepReport:
             newton_iterations=progress.newton,
             linear_iterations=progress.linear,
             line_search_trials=progress.trials,
-            refused_ways=progress.refused_ways,
+            rejected_paths=progress.rejected_paths,
             indirect_paths=progress.indirect_paths,
             stopped=progress.stopped,
             min_gap=figures.smallest_gap,
@@ -99,6 +100,12 @@ class StepReport:
             stages=progress.stages,
             wall_seconds=wall,
         )
+
+    @property
+    def refused_ways(self) -> int:
+        """Former name of `rejected_paths`; to be removed."""
+        warnings.warn("StepReport.refused_ways is now rejected_paths", DeprecationWarning, stacklevel=2)
+        return self.rejected_paths
 
     def row(self) -> dict[str, float]:
         """Its numbers by name, such as "energy.kinetic"; a list of rows makes a table."""

@@ -12,14 +12,14 @@ from abd.errors import StepFailure
 
 @dataclass
 class Progress:
-    """What the iterations of one step amount to; `refused_ways`: substeps taken again because their swept path was not free;
+    """What the iterations of one step amount to; `rejected_paths`: substeps taken again because their swept path was not free;
     `indirect_paths`: substeps whose swept path is the one through the iterates (`abd.step.iterate_path`); `stopped`: worlds that
     could not go on, and why."""
 
     newton: int = 0
     linear: int = 0
     trials: int = 0
-    refused_ways: int = 0
+    rejected_paths: int = 0
     indirect_paths: int = 0
     tolerance: float = 0.0
     stopped: dict[int, str] = field(default_factory=dict)

@@ -10,8 +10,9 @@ library for contact), by exact predicates and by winding numbers. Checked are, i
 
 and in all frames: the step converged, reached the tolerance that was asked for, and reported a positive gap.
 
-The ways between neighbouring frames are checked too (`abd.certificate.ways`), where one substep led from the one to the other:
-the states between the substeps of a frame are not in the file, so that its way is not known. Their number is said.
+The swept paths between neighbouring frames are checked too (`abd.certificate.swept_paths`), where one substep led from one to
+the other: the states between the substeps of a frame are not in the file, so that its path is not known. Their number is
+reported.
 
 Pairs of bodies that may overlap by the scene's own rules are left out: of one group, of different worlds, of materials
 that do not meet, of one contact filter, joined by a joint that says so, and pairs without a dynamic body.
@@ -27,7 +28,7 @@ import numpy as np
 
 from abd.certificate.exact import BLOCK, winding_numbers
 from abd.certificate.scene import Scene
-from abd.certificate.ways import WayCheck
+from abd.certificate.swept_paths import PathCheck
 from abd.certificate.world import World, near, parts_of
 
 
@@ -50,14 +51,14 @@ class Violation:
 class Certificate:
     """What was looked at and what was found; `smallest_gap` [m] is measured here, infinite where nothing came near.
 
-    `ways_unknown`: frames, of those that were looked at, to which more than one substep led.
+    `paths_unknown`: frames, of those that were looked at, to which more than one substep led.
     """
 
     path: str
     frames: int = 0
     frames_checked: int = 0
-    ways_checked: int = 0
-    ways_unknown: int = 0
+    paths_checked: int = 0
+    paths_unknown: int = 0
     bodies: int = 0
     triangles: int = 0
     smallest_gap: float = np.inf
@@ -74,11 +75,11 @@ class Certificate:
         return {"ok": self.ok, **asdict(self), "smallest_gap": gap}
 
     def __str__(self) -> str:
-        ways = f"{self.ways_checked} ways" + (
-            f" ({self.ways_unknown} of substeps unknown)" if self.ways_unknown else ""
+        paths = f"{self.paths_checked} paths" + (
+            f" ({self.paths_unknown} of substeps unknown)" if self.paths_unknown else ""
         )
         what = (
-            f"{self.frames_checked} of {self.frames} frames, {ways}, {self.bodies} bodies, {self.triangles} triangles"
+            f"{self.frames_checked} of {self.frames} frames, {paths}, {self.bodies} bodies, {self.triangles} triangles"
         )
         if self.ok:
             gap = f"{self.smallest_gap:.3e} m" if np.isfinite(self.smallest_gap) else "none within d_hat"
@@ -111,18 +112,18 @@ def certify(run: str | Path, every: int = 1) -> Certificate:
         else:
             own = np.broadcast_to(time[:, None], (frames, len(scene.names)))
         _check_solver(file["solver"], time, scene, found)
-        ways = WayCheck(scene, worlds, file["bodies/center"][...]) if "center" in file["bodies"] else None
+        paths = PathCheck(scene, worlds, file["bodies/center"][...]) if "center" in file["bodies"] else None
         single = file["solver/substeps"][:frames] == 1
         for frame in sorted({*range(0, frames, every), frames - 1} if frames else ()):
             moment = Moment(scene, worlds, file["bodies/transform"][frame], found, frame, float(time[frame]))
             whole = moment.check(file["bodies/velocity"][frame])
             found.frames_checked += 1
-            if whole and frame and ways is not None and single[frame]:
+            if whole and frame and paths is not None and single[frame]:
                 before = (file[f"bodies/{name}"][frame - 1] for name in ("transform", "velocity"))
-                moment.check_way(ways, *before, own[frame] - own[frame - 1])
-                found.ways_checked += 1
+                moment.check_path(paths, *before, own[frame] - own[frame - 1])
+                found.paths_checked += 1
             elif frame:
-                found.ways_unknown += 1
+                found.paths_unknown += 1
         if frames == 0:
             found.violations.append(Violation(0, 0.0, "empty", (), "the trajectory has no frame"))
     return found
@@ -171,11 +172,11 @@ class Moment:
         self._containment(positions, crossing)
         return len(self.found.violations) == before
 
-    def check_way(self, ways: WayCheck, before: np.ndarray, velocity: np.ndarray, h: np.ndarray) -> None:
-        """The ways from the frame before, h (n,) [s] earlier, where the bodies had these transforms and velocities (n, 4, 4)."""
+    def check_path(self, paths: PathCheck, before: np.ndarray, velocity: np.ndarray, h: np.ndarray) -> None:
+        """The swept paths from the frame h (n,) [s] before, with its transforms and velocities (n, 4, 4)."""
         if np.isfinite(before).all() and np.isfinite(velocity).all():
-            for bodies, detail in ways.check(before, self.transform, velocity, h):
-                self._report("way", detail, *bodies)
+            for bodies, detail in paths.check(before, self.transform, velocity, h):
+                self._report("path", detail, *bodies)
 
     def _report(self, kind: str, detail: str, *bodies: int) -> None:
         names = tuple(self.scene.names[body] for body in bodies)

@@ -28,7 +28,7 @@ class SolverRow:
     linear_iterations: int = 0
     line_search_trials: int = 0
     substeps: int = 0
-    refused_ways: int = 0
+    rejected_paths: int = 0
     contacts: int = 0
     min_gap: float = np.inf
     max_joint_residual: np.ndarray = field(default_factory=lambda: np.zeros(2))
@@ -40,7 +40,7 @@ class SolverRow:
 
     def add(self, report) -> None:
         """Take in the `StepReport` of one more step."""
-        counts = "newton_iterations", "linear_iterations", "line_search_trials", "substeps", "refused_ways"
+        counts = "newton_iterations", "linear_iterations", "line_search_trials", "substeps", "rejected_paths"
         for name in (*counts, "wall_seconds"):
             setattr(self, name, getattr(self, name) + getattr(report, name))
         for name in ("max_orthogonality_error", "tolerance_achieved", "residual_force"):

@@ -32,7 +32,7 @@ class InitialReport:
     newton_iterations: int = 0
     linear_iterations: int = 0
     line_search_trials: int = 0
-    refused_ways: int = 0
+    rejected_paths: int = 0
     substeps: int = 0
     contacts: int = 0
     min_gap: float = np.inf

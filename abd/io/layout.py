@@ -4,7 +4,7 @@ It makes the file self-contained: bodies, meshes in the user's mesh frame, joint
 touch, and the tolerances that were asked for. Beyond the agreed names it holds `/step`,
 `/bodies/{radius,world,material}`, `/bodies/color` (n, 4), NaN where none is given, `/bodies/filtered` (k, 2), pairs
 of contact filters, `/bodies/center` (n, 3), the point in the mesh frame that goes straight from state to state,
-`/materials/{name,enabled}`, `/solver/{substeps,refused_ways,contacts}`, `@collide` of a joint and the attributes of
+`/materials/{name,enabled}`, `/solver/{substeps,rejected_paths,contacts}`, `@collide` of a joint and the attributes of
 `/solver`, which a certificate needs, and for viewers `@camera` (the scene's table as JSON), the `@parent_frame` and
 `@child_frame` (4, 4) of a joint in the mesh frames of its bodies, `@coordinates` (names), `@rotary`, `@enforcement`
 and the attributes of `/joints/<name>/{parameters,drawing}`, and `/meshes/<k>/skin/{vertices,triangles}`: what to draw

@@ -80,7 +80,7 @@ class JsonLines(Observer):
 
     def step(self, report, tally) -> None:
         names = """step time dt converged substeps newton_iterations linear_iterations line_search_trials
-            refused_ways min_gap
+            rejected_paths min_gap
             max_joint_residual max_orthogonality_error residual_force tolerance_achieved contacts energy momentum
             broken stages wall_seconds"""
         self._line({name: getattr(report, name) for name in names.split()})
@@ -106,8 +106,8 @@ def physics(report) -> str:
     parts = [f"t {report.time:.3f} s", f"Newton {report.newton_iterations}"]
     if report.substeps > 1:
         parts.append(f"in {report.substeps} substeps")
-    if report.refused_ways:
-        parts.append(f"{report.refused_ways} {'way' if report.refused_ways == 1 else 'ways'} not free")
+    if report.rejected_paths:
+        parts.append(f"{report.rejected_paths} {'path' if report.rejected_paths == 1 else 'paths'} not free")
     parts.append(f"gap {length(report.min_gap)}")
     metres, radians = report.max_joint_residual
     if metres or radians:

@@ -26,7 +26,7 @@ class Tally:
     gravity, elastic, contact and joint: what penalties, springs, limits and rotors store) and the work of external
     forces and of joint drives and forces since the start; ``friction_work`` that of friction, and of damping in joints;
     ``integration`` what the integration gave, or took, impacts included (`abd.step.account.Account`).
-    ``energy_moved`` is the largest kinetic energy, or change of all the others together, so far. ``refused_ways``:
+    ``energy_moved`` is the largest kinetic energy, or change of all the others together, so far. ``rejected_paths``:
     (sub)steps taken again because bodies would have passed one another on their way, or met after a long one. ``broken``:
     joint -> time [s] at which it broke.
     """
@@ -37,7 +37,7 @@ class Tally:
     newton_max: int = 0
     linear_total: int = 0
     linear_max: int = 0
-    refused_ways: int = 0
+    rejected_paths: int = 0
     wall_seconds: float = 0.0
     time: float = 0.0
     min_gap: float = math.inf
@@ -69,7 +69,7 @@ class Tally:
         self.newton_max = max(self.newton_max, report.newton_iterations)
         self.linear_total += report.linear_iterations
         self.linear_max = max(self.linear_max, report.linear_iterations)
-        self.refused_ways += report.refused_ways
+        self.rejected_paths += report.rejected_paths
         self.wall_seconds += wall_seconds
         self.time = report.time
         self.min_gap = float(np.minimum(self.min_gap, report.min_gap))
@@ -140,7 +140,7 @@ def run_report(
         "newton_iterations": {"mean": tally.newton_total / steps, "max": tally.newton_max},
         "linear_solver": linear_solver or {},
         "linear_iterations": {"mean": tally.linear_total / steps, "max": tally.linear_max},
-        "refused_ways": tally.refused_ways,
+        "rejected_paths": tally.rejected_paths,
         "broken_joints": tally.broken,
         "tolerance": {"requested": model.settings.tolerance, "worst": tally.worst_tolerance},
     }

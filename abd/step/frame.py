@@ -243,7 +243,7 @@ class Frame:
         for number in concerned or group:
             size, why = self.sizes[number], failure.within(self.worlds == number)
             if isinstance(failure, PathNotFree):
-                progress.refused_ways += 1
+                progress.rejected_paths += 1
                 size.path_rejected |= not failure.fast
                 shorter = size.shorten(float(why.found.share.min(initial=1.0)))
             else:

@@ -240,8 +240,8 @@ def test_a_way_through_another_body(tmp_path):
     model = boxes((0, 0, 0), (3, 0, 0), (9, 0, 0))
     moving(tmp_path, model, [(6, 0, 0), (0, 0, 0), (0, 0, 0)])
     found = certify(tmp_path)
-    assert kinds(found) == [("way", 1, ("body0", "body1"))] and found.ways_checked == 1
-    assert "1 ways" in str(found)
+    assert kinds(found) == [("path", 1, ("body0", "body1"))] and found.paths_checked == 1
+    assert "1 paths" in str(found)
 
 
 def test_ways_and_gaps_of_rods_of_many_radii(tmp_path):
@@ -259,7 +259,7 @@ def test_ways_and_gaps_of_rods_of_many_radii(tmp_path):
         aside[moved + 2 :] = [(0.0, 3.0 * (k + 1), 0.0) for k in range(3 - moved)]
         aside[:moved] = [(0.0, -3.0 * (k + 1), 0.0) for k in range(moved)]
         found = certify(moving(tmp_path / str(moved), model, aside))
-        assert kinds(found) == [("way", 1, (f"body{moved}", f"body{moved + 1}"))]
+        assert kinds(found) == [("path", 1, (f"body{moved}", f"body{moved + 1}"))]
         assert found.smallest_gap == pytest.approx(1e-3, rel=1e-9)
 
 
@@ -269,7 +269,7 @@ def test_a_way_through_a_half_space(tmp_path):
     assert certify(tmp_path).ok
     with h5py.File(path, "r+") as file:
         file["bodies/transform"][:, 0, 2, 3] = 0.6
-    assert kinds(certify(tmp_path)) == [("way", 1, ("body0", "body2"))]
+    assert kinds(certify(tmp_path)) == [("path", 1, ("body0", "body2"))]
 
 
 def test_a_body_that_turns_on_the_way(tmp_path):
@@ -278,7 +278,7 @@ def test_a_body_that_turns_on_the_way(tmp_path):
         folder = tmp_path / f"{angle:.1f}"
         folder.mkdir()
         moving(folder, boxes((0, 0, 0), (1.1, 0, 0)), [(0, 0, 0)] * 2, spin=[(0, 0, angle), (0, 0, 0)])
-        assert kinds(certify(folder)) == ([] if free else [("way", 1, ("body0", "body1"))])
+        assert kinds(certify(folder)) == ([] if free else [("path", 1, ("body0", "body1"))])
 
 
 def test_a_turn_of_more_than_half(tmp_path):
@@ -289,7 +289,7 @@ def test_a_turn_of_more_than_half(tmp_path):
         folder = tmp_path / f"{free}"
         folder.mkdir()
         moving(folder, model, [(0, 0, 0)] * 2, spin=[(0, 0, turn), (0, 0, 0)])
-        assert kinds(certify(folder)) == ([] if free else [("way", 1, ("body0", "body1"))])
+        assert kinds(certify(folder)) == ([] if free else [("path", 1, ("body0", "body1"))])
 
 
 def test_tight_gaps_and_turning_bodies_are_free(tmp_path):
@@ -303,7 +303,7 @@ def test_ways_of_substeps_are_not_known(tmp_path):
     model = boxes((0, 0, 0), (3, 0, 0), (9, 0, 0))
     moving(tmp_path, model, [(6, 0, 0), (0, 0, 0), (0, 0, 0)], substeps=2)
     found = certify(tmp_path)
-    assert found.ok and found.ways_checked == 0 and found.ways_unknown == 1
+    assert found.ok and found.paths_checked == 0 and found.paths_unknown == 1
     assert "1 of substeps unknown" in str(found)
 
 
@@ -315,7 +315,7 @@ def test_a_run_of_the_solver_has_free_ways(tmp_path):
     run(scene, scene.compile(), tmp_path / "run", device="cpu", steps=25, simulate=Simulation)
     found = certify(tmp_path / "run")
     assert found.ok, str(found)
-    assert found.ways_checked >= 24
+    assert found.paths_checked >= 24
 
 
 def test_command_line(tmp_path):

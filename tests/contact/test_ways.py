@@ -138,7 +138,7 @@ def test_bodies_that_meet_after_a_long_way_do_so_in_a_short_piece(device, integr
         scene.add_body(f"box {side:g}", box=(0.2,) * 3, position=(0.2 * side, 0, 0), velocity=(-6.0 * side, 0, 0))
     sim = abd.Simulation(scene, device=device)
     reports = [sim.step() for _ in range(4)]
-    assert sum(report.refused_ways for report in reports) > 0
+    assert sum(report.rejected_paths for report in reports) > 0
     assert max(report.substeps for report in reports) <= 6
     # restitution 0: nothing is left of the closing motion
     np.testing.assert_allclose(sim.stepper.qd[:, 0], 0.0, atol=0.02)
@@ -154,7 +154,7 @@ def test_slow_hits_of_fast_bodies_are_whole_whatever_slides_elsewhere():
     scene.add_body("slider", box=(0.2,) * 3, position=(0, 3, -4.9), velocity=(0, 40, 0))
     sim = abd.Simulation(scene, device=NAME)
     reports = [sim.step() for _ in range(3)]
-    assert sum(report.refused_ways for report in reports) == 0
+    assert sum(report.rejected_paths for report in reports) == 0
     np.testing.assert_allclose(sim.stepper.qd[:2, 0], 19.75, atol=0.02)
 
 
@@ -168,5 +168,5 @@ def test_what_rests_and_slides_is_never_taken_again():
     scene.add_body("slider", box=(0.2,) * 3, position=(1, 0, 0.101), velocity=(2, 0, 0), angular_velocity=(0, 0, 5))
     sim = abd.Simulation(scene, device=NAME)
     reports = [sim.step() for _ in range(40)]
-    assert sum(report.refused_ways for report in reports) == 0
+    assert sum(report.rejected_paths for report in reports) == 0
     assert all(report.substeps == 1 for report in reports)

@@ -47,9 +47,9 @@ def test_a_run_in_which_some_retry_resumes_bit_for_bit():
     first = MAKES[NAME](two_places())
     for _ in range(10):
         report = first.step()
-        if report.refused_ways:
+        if report.rejected_paths:
             break
-    assert report.refused_ways > 0
+    assert report.rejected_paths > 0
     second = MAKES[NAME](two_places())
     second.restore(first.checkpoint())
     for _ in range(3):

@@ -1,9 +1,9 @@
-"""Whether the ways between the frames of a trajectory are free, by `ipctk`'s continuous collision detection.
+"""Whether the swept paths between the frames of a trajectory are collision-free, by `ipctk`'s continuous collision detection.
 
 Between two states a body follows an arc: its centre of mass goes straight, its map is ``exp(alpha W) (1 + alpha S) A``, with
 W the rotation between the polar factors on the branch that its velocity says. A point of it leaves the chord between two
 alphas, a apart, by at most ``a^2 r (|W|^2 (1 + |S|) + 2 |W| |S|) / 8``, r its distance from the centre. Chords are checked
-with both bodies' bounds as minimum separation; where they are not clear of it, both halves of the way are.
+with both bodies' bounds as minimum separation; where they are not clear of it, both halves of the path are.
 """
 
 from __future__ import annotations
@@ -18,15 +18,15 @@ from abd.optional import required
 ipctk = required("ipctk", "certify", "ipctk", "a certificate")
 
 DEPTH = 8
-"""How often a way is halved before it counts as not free."""
+"""How often a path is halved before it counts as not collision-free."""
 KEPT = 0.1
-"""Share of the gap at the beginning of a part of a way that additive CCD keeps: what closes by more is halved first."""
+"""Fraction of the gap at the beginning of a part of a path that additive CCD keeps: what closes by more is halved first."""
 ADVANCES = 10_000
 
 
 @dataclass(frozen=True)
 class Arcs:
-    """Ways of n bodies: centres (n, 3) and their displacement [m], maps (n, 3, 3), W (n, 3) [rad], S (n, 3, 3)."""
+    """Arcs of n bodies: centres (n, 3) and their displacement [m], maps (n, 3, 3), W (n, 3) [rad], S (n, 3, 3)."""
 
     center: np.ndarray
     start: np.ndarray
@@ -75,8 +75,8 @@ def _polar(A: np.ndarray) -> np.ndarray:
     return U @ Vt
 
 
-class WayCheck:
-    """The ways of all bodies of a scene (`certify.Scene`, `certify.World`) from one frame to the next."""
+class PathCheck:
+    """The swept paths of all bodies of a scene (`certify.Scene`, `certify.World`) from one frame to the next."""
 
     def __init__(self, scene, worlds: list, center: np.ndarray):
         self.scene, self.worlds, self.center = scene, worlds, center
@@ -85,7 +85,7 @@ class WayCheck:
     def check(
         self, now: np.ndarray, then: np.ndarray, velocity: np.ndarray, h: np.ndarray
     ) -> list[tuple[tuple[int, ...], str]]:
-        """Bodies whose way could not be shown to be free, and where on it."""
+        """Bodies whose path could not be proven collision-free, and where on it."""
         scene = self.scene
         self.arcs = Arcs.between(self.center, now, then, velocity, h)
         arms = scene.rest - self.center[scene.owner]
@@ -116,7 +116,7 @@ class WayCheck:
         if not close:
             return []
         if depth == 0:
-            return [(pair, f"the way is not free between {a:.4g} and {b:.4g} of it") for pair in sorted(close)]
+            return [(pair, f"the path is not collision-free between {a:.4g} and {b:.4g} of it") for pair in sorted(close)]
         middle = 0.5 * (a + b)
         between = self._at(middle)
         first = self._surfaces(world, a, middle, start, between, depth - 1)
@@ -182,7 +182,7 @@ def _by_vertices(near, world):
 
 
 def _apart(first, second, x, y) -> np.ndarray:
-    """(k,) distances [m] of the boxes around primitives, vertices (k, a), (k, b), on their straight ways from x to y (v, 3)."""
+    """(k,) distances [m] of the boxes around primitives, vertices (k, a), (k, b), on their straight paths from x to y (v, 3)."""
     boxes = []
     for ids in (first, second):
         places = np.concatenate([x[ids], y[ids]], axis=1)
