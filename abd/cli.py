@@ -110,7 +110,6 @@ def _parser() -> argparse.ArgumentParser:
     override_argument(bench)
     device_argument(bench)
     bench.add_argument("--steps", type=count("steps"), metavar="N", help="steps that are timed [20]")
-    bench.add_argument("--profile", action="store_true", help="times of stages and kernels, with the limits of the device")
     bench.add_argument("--json", action="store_true", help="JSON on standard output")
     bench.set_defaults(command=_bench)
 
@@ -181,25 +180,20 @@ def _refuse(error: SceneError) -> int:
 def _bench(arguments) -> int:
     import json
 
-    from abd.commands import bench, profile
+    from abd.commands import bench
     from abd.io.progress import observer_for
     from abd.io.run import Messages
 
     # Programs read standard output: what libraries print goes to standard error.
     aside = contextlib.redirect_stdout(sys.stderr) if arguments.json else contextlib.nullcontext()
     with aside, Messages([observer_for(quiet=False, machine=True)]):
-        found = bench.bench(
-            arguments.scenes, arguments.overrides, arguments.device, arguments.steps or bench.STEPS, arguments.profile
-        )
+        found = bench.bench(arguments.scenes, arguments.overrides, arguments.device, arguments.steps or bench.STEPS)
     rows = found["rows"]
     if arguments.json:
         print(json.dumps(found, allow_nan=False))
     else:
         print(bench.heading(found["facts"]))
         print(bench.table(rows))
-        for row in rows:
-            if "profile" in row:
-                print(f"\n{row['scene']}\n{profile.text(row['profile'])}")
     return 1 if any(row["failure"] for row in rows) else 0
 
 

@@ -38,7 +38,7 @@ ARCHITECTURES = (80, 90)
 NVRTC = "nvidia-cuda-nvrtc"
 MOST_REGISTERS = 200
 """Of a thread, in kernels that a step launches."""
-ASIDE = ("cuda_kernels.parallel.ceilings", "cuda_kernels.contact.pressing")
+ASIDE = ("cuda_kernels.contact.pressing",)
 """Modules of Warp kernels that no step launches."""
 AS_WARP = (
     "--device-as-default-execution-space",

@@ -48,7 +48,7 @@ GRID = 1 << 10
 
 @dataclass
 class Counts:
-    """An observer of a device that counts (`abd.backends.device.watching.observer.Observer`)."""
+    """An observer of a device that counts (`abd.backends.device.observer.Observer`)."""
 
     device: Device
     launches: int = 0
@@ -56,8 +56,6 @@ class Counts:
     writes: int = 0
     sorts: int = 0
     kernels: dict[str, int] = field(default_factory=dict)
-
-    inside_graphs = False
 
     @contextmanager
     def launch(self, kernel, count: int, inputs: tuple) -> Iterator[None]:

@@ -1,4 +1,4 @@
-"""`abd bench`: time scenes and the kernels of a step, and report the tolerance that was reached."""
+"""`abd bench`: time scenes, and report iterations and the tolerance that was reached."""
 
 from __future__ import annotations
 
@@ -15,7 +15,6 @@ import numpy as np
 
 from abd.api.simulation import Simulation
 from abd.api.step_report import StepReport
-from abd.commands.profile import ceilings_of, device_memory, profile
 from abd.errors import StepFailure
 from abd.io.report import finite, versions
 
@@ -28,18 +27,17 @@ WARM_UP = 3
 
 @dataclass
 class Row:
-    """What one scene cost on one device; medians over steps, SI units but for milliseconds.
+    """Cost of one scene on one device; medians over steps, times in milliseconds.
 
     Attributes:
         contacts: mean number of active contacts; newton, linear: iterations per step.
-        solver: what solved the linear systems; solver_facts: why it was picked, and the size of its factors.
-        ms, ms_p95, ms_mean: wall time of a call of `Simulation.step`, median, 95th percentile and mean; ms_solving: the
-            part of it that is no read-out; ms_per_newton: that over the step's iterations; medians.
+        ms, ms_p95: wall time of a call of `Simulation.step`, median and 95th percentile; ms_solving: without reading results;
+            ms_per_newton: that per iteration.
         tolerance, reached: requested, and the largest that a step ended with [m/s].
         min_gap: smallest [m], None without contact; joint_error: largest [m], [rad].
-        stages: median milliseconds per stage; memory: peak of the process so far [MiB]; device_memory: the same of what
-            is allocated on a CUDA device.
-        failure: why it stopped early, empty where it did not.
+        solver, solver_facts: the linear solver, and the size of its factors; stages: milliseconds per stage.
+        memory: peak of the process so far [MiB]; device_memory: the same on a CUDA device.
+        failure: reason why the scene stopped early, else empty.
     """
 
     scene: str
@@ -52,7 +50,6 @@ class Row:
     linear: float = 0.0
     ms: float | None = None
     ms_p95: float | None = None
-    ms_mean: float | None = None
     ms_solving: float | None = None
     ms_per_newton: float | None = None
     tolerance: float = 0.0
@@ -109,30 +106,32 @@ def advance(
 def summary(name: str, simulation: Simulation, run: Run) -> Row:
     """The row of a simulation that made these steps."""
     model, reports = simulation.model, run.reports
-    row = Row(name, simulation.device, len(model.bodies), len(model.joints), len(reports))
-    row.tolerance, row.failure = model.settings.tolerance, run.failure
-    row.solver_facts = solver_facts(simulation)
-    row.solver = row.solver_facts.get("name", "")
-    row.memory, row.device_memory = peak_memory(), device_memory(simulation)
+    facts = solver_facts(simulation)
+    row = Row(
+        name, simulation.device, len(model.bodies), len(model.joints), len(reports),
+        tolerance=model.settings.tolerance, failure=run.failure, solver=facts.get("name", ""), solver_facts=facts,
+        memory=peak_memory(), device_memory=device_memory(simulation),
+    )  # fmt: skip
     if not reports:
         return row
-    milliseconds = 1e3 * np.array(run.seconds)
-    solving = 1e3 * np.array([report.wall_seconds for report in reports])
-    newton = np.array([max(report.newton_iterations, 1) for report in reports])
-    row.contacts = round(float(np.mean([report.contacts for report in reports])), 1)
-    row.newton = round(float(np.mean([report.newton_iterations for report in reports])), 3)
-    row.linear = round(float(np.mean([report.linear_iterations for report in reports])), 2)
-    row.ms, row.ms_p95 = round(float(np.median(milliseconds)), 4), round(float(np.percentile(milliseconds, 95)), 4)
-    row.ms_mean = round(float(np.mean(milliseconds)), 4)
-    row.ms_solving = round(float(np.median(solving)), 4)
-    row.ms_per_newton = round(float(np.median(solving / newton)), 4)
-    row.reached = max(report.tolerance_achieved for report in reports)
-    row.min_gap = min(report.min_gap for report in reports)
-    row.joint_error = tuple(float(max(report.max_joint_residual[k] for report in reports)) for k in (0, 1))
+
+    def of(attribute: str) -> np.ndarray:
+        return np.array([getattr(report, attribute) for report in reports], dtype=float)
+
+    def median(values: np.ndarray) -> float:
+        return round(float(np.median(values)), 4)
+
+    milliseconds, solving = 1e3 * np.array(run.seconds), 1e3 * of("wall_seconds")
+    row.contacts, row.newton, row.linear = (
+        round(float(of(one).mean()), 3) for one in ("contacts", "newton_iterations", "linear_iterations")
+    )
+    row.ms, row.ms_p95 = median(milliseconds), round(float(np.percentile(milliseconds, 95)), 4)
+    row.ms_solving = median(solving)
+    row.ms_per_newton = median(solving / np.maximum(of("newton_iterations"), 1))
+    row.reached, row.min_gap = float(of("tolerance_achieved").max()), float(of("min_gap").min())
+    row.joint_error = tuple(of("max_joint_residual").max(axis=0).tolist())
     names = dict.fromkeys(name for report in reports for name in report.stages)
-    row.stages = {
-        name: round(1e3 * float(np.median([report.stages.get(name, 0.0) for report in reports])), 4) for name in names
-    }
+    row.stages = {name: median(1e3 * np.array([report.stages.get(name, 0.0) for report in reports])) for name in names}
     return row
 
 
@@ -151,6 +150,16 @@ def peak_memory() -> float:
     """Largest resident memory of this process so far [MiB]."""
     kilobytes = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     return round(kilobytes / (2**20 if platform.system() == "Darwin" else 2**10), 1)
+
+
+def device_memory(simulation: Simulation) -> float | None:
+    """Most that was allocated at a time on a CUDA device so far [MiB]; None on the processor, and where there is no pool."""
+    if not simulation.device.startswith("cuda"):
+        return None
+    import warp as wp
+
+    device = wp.get_device(simulation.device)
+    return round(wp.get_mempool_used_mem_high(device) / 2**20, 1) if wp.is_mempool_enabled(device) else None
 
 
 def circumstances(device: str) -> dict:
@@ -176,25 +185,18 @@ def _processor() -> str:
     return next(named, platform.processor() or platform.machine())
 
 
-def bench(scenes: Sequence[str], overrides: Sequence[str], device: str, steps: int, profiled: bool) -> dict:
-    """Run scenes one after the other; returns ``{"facts", "rows"}``, with ``"profile"`` in every row if asked for.
-
-    The profile is taken over further `steps` steps after those that are timed.
+def bench(scenes: Sequence[str], overrides: Sequence[str], device: str, steps: int) -> dict:
+    """Run scenes one after the other; returns ``{"facts", "rows"}``.
 
     Raises:
         SceneError: a scene has problems. DeviceError: the device is not there.
     """
     from abd.scene.scene import load
 
-    rows, ceilings = [], None
+    rows = []
     for source in scenes or SHIPPED:
-        scene = load(source, overrides)
-        simulation = Simulation(scene, device=device)
-        row = measure(Path(source).stem, simulation, steps)
-        rows.append(row.as_json())
-        if profiled and not row.failure:
-            ceilings = ceilings or ceilings_of(simulation)
-            rows[-1]["profile"] = profile(simulation, steps, ceilings)
+        simulation = Simulation(load(source, overrides), device=device)
+        rows.append(measure(Path(source).stem, simulation, steps).as_json())
     return {"facts": {**circumstances(simulation.device), "steps": steps, "warm_up": WARM_UP}, "rows": rows}
 
 

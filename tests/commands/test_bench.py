@@ -1,4 +1,4 @@
-"""`abd bench`: what its tables and JSON hold, and that watching a device changes nothing."""
+"""`abd bench`: contents of its table and JSON."""
 
 import json
 

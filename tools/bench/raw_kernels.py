@@ -29,7 +29,6 @@ import cuda_kernels  # noqa: E402
 from abd.backends.device.cuda_support import cuda_problem  # noqa: E402
 from abd.backends.device.device import Device  # noqa: E402
 from abd.backends.device.raw_kernels import RawKernels, raw_kernel_of  # noqa: E402
-from abd.backends.device.watching.ceilings import measure_ceilings  # noqa: E402
 from abd.backends.linear.cholesky import Cholesky  # noqa: E402
 from abd.backends.linear.couplings import Addresses  # noqa: E402
 from abd.backends.linear.elimination import Elimination  # noqa: E402
@@ -41,6 +40,8 @@ from cuda_kernels.linear import krylov  # noqa: E402
 from cuda_kernels.linear.couplings import Coupling  # noqa: E402
 
 REPEATS = 9
+COPIED = 1 << 27
+"""Bytes that are copied to measure the bandwidth: more than caches hold."""
 BLOCK, ROW = 1152, 96
 """Bytes of a 12x12 block and of a row of it."""
 ELEMENT = 8 * (3 + 9 + 4 + 4) + 12
@@ -249,13 +250,26 @@ def main() -> int:
             raw, why = RawKernels(device.warp), ""
         except (ImportError, OSError, RuntimeError) as error:
             why = str(error)
-    copy = measure_ceilings(device).copy
+    copy = copy_bandwidth(device)
     rows = [row for n in options.bodies for row in measure_all(device, raw, n, copy)]
     print(table(rows, COLUMNS))
     print(f"copy: {1e-9 * copy:.0f} GB/s" + (f"; no hand-written kernels: {why}" if why else ""))
     if options.json:
         write_results(options.json, options.device, rows, copy_gbs=round(1e-9 * copy, 1), no_raw=why)
     return 0
+
+
+def copy_bandwidth(device: Device) -> float:
+    """Bytes per second that a copy of 128 MiB reads and writes, the best of five."""
+    source, target = (device.zeros(COPIED // 8, wp.float64) for _ in range(2))
+    seconds = []
+    for _ in range(6):
+        wp.synchronize_device(device.warp)
+        begin = perf_counter()
+        wp.copy(target, source)
+        wp.synchronize_device(device.warp)
+        seconds.append(perf_counter() - begin)
+    return 2 * COPIED / min(seconds[1:])
 
 
 if __name__ == "__main__":

@@ -21,8 +21,8 @@ from abd.backends.device.compiling import load_modules
 from abd.backends.device.cuda_support import cuda_problem, cuda_remedy
 from abd.backends.device.host_access import HostAccess
 from abd.backends.device.launcher import Launcher, threads_available
+from abd.backends.device.observer import Observer
 from abd.backends.device.raw_kernels import raw_kernels
-from abd.backends.device.watching.observer import Observer
 from abd.errors import DeviceError
 from cuda_kernels.bodies.vector12 import vec12
 
@@ -51,7 +51,7 @@ class Device:
             "emulated:SEED": launches in pieces that run in a random order besides.
 
     Attributes:
-        observer: told of everything that runs, while there is one.
+        observer: is called for everything that runs, None without (`abd.backends.device.observer`).
         is_cpu: whether the host can look into the arrays.
         wide: whether launches have the shape that suits thousands of threads, an item each.
         records: whether what `Graphs` runs is recorded and replayed, by one thread; always where `wide`. Otherwise it is launched

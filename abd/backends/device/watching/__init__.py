@@ -1,1 +1,0 @@
-"""What a device does and takes: launches, time, bytes and operations."""
