@@ -12,7 +12,7 @@ from abd.errors import DeviceError, SceneError
 from abd.joints.measures.slopes import differences
 from abd.joints.rows.relations import FUNCTIONS
 from abd.scene.scaled import scaled
-from abd.scene.schema.formulas.named_formula import NamedFormula
+from abd.scene.schema.formula import NamedFormula
 
 pytestmark = pytest.mark.device
 on_host = pytest.mark.skipif(DEVICE.wide, reason="users' functions are Python, which runs on the processor")

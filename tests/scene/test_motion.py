@@ -11,7 +11,7 @@ from abd.scene.compile.motion import prescribed_motion
 from abd.scene.geometry.pose import body_pose, rotation_matrix
 from abd.scene.geometry.pose_file import read_poses
 from abd.scene.schema.fields import Orientation
-from abd.scene.schema.formulas.formula import FormulaError, parse_formula
+from abd.scene.schema.formula import FormulaError, formula_of_time
 from abd.scene.schema.schema import BodySpec, MotionSpec
 
 START = body_pose(BodySpec(name="b", box=(1, 1, 1), position=(1, 2, 3), axis_angle={"axis": (1, 2, 2), "degrees": 40}))
@@ -45,43 +45,47 @@ def turned(rotation_vector):
     }.items(),
 )
 def test_formula(text, value):
-    assert parse_formula(text)(3.0) == pytest.approx(value, rel=1e-15)
+    assert formula_of_time(text)(3.0) == pytest.approx(value, rel=1e-15)
 
 
 @pytest.mark.parametrize(
     "text, column, words",
     [
-        ("", 1, "the end"),
-        ("2 *", 4, "the end"),
-        ("2 * ) + 1", 5, "')'"),
-        ("(1 + 2", 7, "expected ')'"),
-        ("1 2", 3, "expected an operator"),
-        ("t ^ 2", 3, "'^'"),
+        ("", None, "cannot be read"),
+        ("2 *", None, "cannot be read"),
+        ("2 * ) + 1", None, "')'"),
+        ("(1 + 2", None, "never closed"),
+        ("1 2", None, "cannot be read"),
+        ("t ^ 2", 1, "'t ^ 2'"),
         ("3 + sinn(t)", 5, "unknown name 'sinn'"),
         ("sin(t, 2)", 1, "takes 1"),
         ("min(t)", 1, "at least 2"),
-        ("sin t", 5, "expected '('"),
-        ("__import__('os').getcwd()", 12, "unexpected character"),
-        ("t.real", 2, "unexpected character '.'"),
-        ("(" * 200, 65, "nested"),
+        ("1 + sin", 8, "expected '('"),
+        ("__import__('os').getcwd()", 1, "found '__import__('os').getcwd()'"),
+        ("  t.real", 3, "found 't.real'"),
+        ("t if t else 1", 1, "found"),
+        ("1 + 2j", 5, "found '2j'"),
+        ("t # comment", None, "cannot be read"),
+        ("-" * 200 + "t", 66, "nested"),
         ("t+" * 600, 1000, "1200 characters"),
     ],
 )
 def test_wrong_formula_points_at_the_column(text, column, words):
     with pytest.raises(FormulaError) as error:
-        parse_formula(text)
-    assert error.value.column == column
+        formula_of_time(text)
+    assert 1 <= error.value.column <= len(text) + 1
+    assert column is None or error.value.column == column  # Python's own parser places errors of syntax
     assert words in str(error.value)
 
 
 @pytest.mark.parametrize("text", ["1/t", "log(t)", "sqrt(t-1)", "(t-2)**0.5", "exp(1000)", "10**200*10**200", "t**-1"])
 def test_formula_without_a_value(text):
     with pytest.raises(FormulaError, match="at t = 0"):
-        parse_formula(text)(0.0)
+        formula_of_time(text)(0.0)
 
 
 def test_longest_formula_can_be_evaluated():
-    assert parse_formula("+".join("t" * 500))(2.0) == 1000.0
+    assert formula_of_time("+".join("t" * 500))(2.0) == 1000.0
 
 
 def test_constant_velocities_about_the_mesh_origin():

@@ -12,7 +12,7 @@ from abd.scene.compile.joint_parameters import joint_coordinates
 from abd.scene.schema.angles import DEGREES, in_radians, keys_with_degrees
 from abd.scene.schema.fields import Spec
 from abd.scene.schema.findings import Finding, shown
-from abd.scene.schema.formulas.formula import FormulaError, parse_formula
+from abd.scene.schema.formula import FormulaError, NamedFormula
 from abd.scene.schema.joint_schema import CoordinateKeys, CoordinateSpec, DriveSpec, JointSpec
 from abd.scene.schema.joint_types import VALUES
 from abd.scene.schema.suggestions import did_you_mean, enumerated
@@ -84,7 +84,7 @@ def check_law(table: CoordinateSpec | JointSpec, names: tuple[str, ...]) -> Iter
         if table.force_function is not None:
             yield Finding(("force_function",), "force_formula is given as well", table.force_function, "keep one of them")
         try:
-            parse_formula(table.force_formula, names)
+            NamedFormula(table.force_formula, names)
         except FormulaError as error:
             place = f" (column {error.column})" if error.column else ""
             yield Finding(("force_formula",), f"cannot be read: {error}{place}", table.force_formula, error.remedy)

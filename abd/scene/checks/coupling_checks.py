@@ -11,7 +11,7 @@ from abd.joints.rows.measured_rows import COEFFICIENTS
 from abd.joints.rows.relations import FUNCTIONS
 from abd.scene.compile.couplings import split_reference
 from abd.scene.schema.findings import Finding
-from abd.scene.schema.formulas.formula import WORDS, FormulaError, parse_formula
+from abd.scene.schema.formula import WORDS, FormulaError, NamedFormula
 from abd.scene.schema.joint_schema import CouplingSpec, CouplingTermSpec
 from abd.scene.schema.suggestions import did_you_mean, enumerated
 
@@ -136,7 +136,7 @@ def _check_function(coupling: CouplingSpec) -> Iterator[Finding]:
             if not name.isidentifier() or name in WORDS:
                 yield Finding(("variables", name), "is no name for a variable", name, "use letters, such as a or q1")
         try:
-            parse_formula(coupling.formula, list(coupling.variables))
+            NamedFormula(coupling.formula, tuple(coupling.variables))
         except FormulaError as error:
             place = f" (column {error.column})" if error.column else ""
             yield Finding(("formula",), f"cannot be read: {error}{place}", coupling.formula, error.remedy)

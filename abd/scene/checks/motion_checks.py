@@ -12,7 +12,7 @@ from abd.scene.checks.orientation_checks import check_orientation
 from abd.scene.compile.motion import FORMULA_KEYS, formula_problem
 from abd.scene.geometry.pose_file import POSE_FILES, read_poses
 from abd.scene.schema.findings import Finding
-from abd.scene.schema.formulas.formula import FormulaError, parse_formula
+from abd.scene.schema.formula import FormulaError, formula_of_time
 from abd.scene.schema.schema import Formulas, Keyframe, MotionSpec
 from abd.scene.schema.suggestions import enumerated
 
@@ -67,7 +67,7 @@ def _check_formulas(formulas: Formulas) -> Iterator[Finding]:
     for key in FORMULA_KEYS:
         text = getattr(formulas, key)
         try:
-            parse_formula(text)(0.0)
+            formula_of_time(text)(0.0)
         except FormulaError as error:
             problem = formula_problem(error, key, text)
             yield Finding(("formulas", key), problem.message, text, problem.remedy)

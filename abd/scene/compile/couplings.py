@@ -11,7 +11,7 @@ from abd.joints.rows.measured_rows import evaluate
 from abd.joints.rows.relations import FUNCTIONS
 from abd.joints.rows.table import values
 from abd.model import Coupling, CouplingTerm, Model
-from abd.scene.schema.formulas.named_formula import NamedFormula
+from abd.scene.schema.formula import NamedFormula
 from abd.scene.schema.joint_schema import CouplingSpec, CouplingTermSpec
 
 CLOSED = 1e-6

@@ -9,7 +9,7 @@ from abd.joints.rows.relations import FUNCTIONS
 from abd.joints.types import TYPES
 from abd.model import CoordinateSettings, Drive
 from abd.scene.schema.angles import DEGREES, in_radians, time_function
-from abd.scene.schema.formulas.named_formula import NamedFormula
+from abd.scene.schema.formula import NamedFormula
 from abd.scene.schema.joint_schema import CoordinateKeys, CoordinateSpec, DriveSpec, JointSpec
 from abd.scene.schema.joint_types import VALUES, type_of
 

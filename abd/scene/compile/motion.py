@@ -21,7 +21,7 @@ from abd.errors import Problem, SceneError
 from abd.rotations import pose
 from abd.scene.geometry.pose import rotation_matrix
 from abd.scene.geometry.pose_file import read_poses
-from abd.scene.schema.formulas.formula import FormulaError, parse_formula
+from abd.scene.schema.formula import FormulaError, formula_of_time
 from abd.scene.schema.schema import Formulas, Keyframe, MotionSpec
 
 Motion = Callable[[float], np.ndarray]
@@ -138,7 +138,7 @@ def _by_formulas(spec: Formulas, start: np.ndarray) -> Motion:
     formulas = []
     for key in FORMULA_KEYS:
         try:
-            formulas.append(parse_formula(getattr(spec, key)))
+            formulas.append(formula_of_time(getattr(spec, key)))
         except FormulaError as error:
             raise SceneError([formula_problem(error, key, getattr(spec, key))]) from error
 

@@ -8,7 +8,7 @@ from functools import cache
 from typing import Any
 
 from abd.scene.schema.fields import Spec
-from abd.scene.schema.formulas.formula import Function, parse_formula
+from abd.scene.schema.formula import Function, formula_of_time
 
 DEGREES = "_deg"
 
@@ -41,7 +41,7 @@ class TimeFunction:
 
     def __post_init__(self) -> None:
         if isinstance(self.source, str):
-            object.__setattr__(self, "_formula", parse_formula(self.source))
+            object.__setattr__(self, "_formula", formula_of_time(self.source))
 
     def __call__(self, t: float) -> float:
         return self.unit * (self.source if self._formula is None else self._formula(float(t)))

@@ -13,7 +13,7 @@ from typing import Any
 from pydantic_core import PydanticCustomError
 
 from abd.scene.schema.bounds import most
-from abd.scene.schema.formulas.formula import FormulaError, parse_formula
+from abd.scene.schema.formula import FormulaError, formula_of_time
 
 AXIS_NAMES = ("x", "y", "z", "rx", "ry", "rz")
 COUNTED = {2: "two", 3: "three", 4: "four", 6: "six"}
@@ -186,7 +186,7 @@ def formula_value(value: Any) -> Any:
             raise PydanticCustomError("formula", "should be a finite number or a formula of t in quotes")
         return float(value)
     try:
-        parse_formula(value)(0.0)
+        formula_of_time(value)(0.0)
     except FormulaError as error:
         place = f" (column {error.column})" if error.column else ""
         remedy = f"; {error.remedy}" if error.remedy else ""
