@@ -22,8 +22,9 @@ from cuda_kernels.contact.surfaces import (
     proximity,
     separation,
 )
+from cuda_kernels.options import INLINE_ALL
 
-wp.set_module_options({"enable_backward": False, "max_unroll": 4})
+wp.set_module_options(INLINE_ALL)
 LOADED_FOR = ("contact",)
 
 PARALLEL = 1.0e-3
