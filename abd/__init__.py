@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from abd.scene.scene import Scene, load
     from abd.scene.schema.body_keys import BodyKeys
     from abd.scene.schema.joint_keys import JointKeys
+    from abd.sweeps.sweep import sweep
 
 __version__ = "0.1.0"
 __all__ = [
@@ -39,6 +40,7 @@ __all__ = [
     "kinematics",
     "load",
     "run",
+    "sweep",
 ]
 
 _HOMES = {
@@ -56,6 +58,7 @@ _HOMES = {
     "kinematics": "abd.kinematics",
     "load": "abd.scene.scene",
     "run": "abd.api.run",
+    "sweep": "abd.sweeps.sweep",
 }
 
 

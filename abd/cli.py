@@ -9,7 +9,7 @@ import os
 import sys
 from pathlib import Path
 
-from abd.commands import certify, export, plot, render, view, warmup
+from abd.commands import certify, export, plot, render, sweep, view, warmup
 from abd.commands.arguments import (
     count,
     device_argument,
@@ -75,6 +75,8 @@ def _parser() -> argparse.ArgumentParser:
     run.add_argument("--view", action="store_true", help="show it in the browser while it computes; starts when the page is open")
     run.add_argument("--port", type=int, default=8080, help="of the page: the first free port from this number on [8080]")
     run.set_defaults(command=run_scene)
+
+    sweep.add(commands)
 
     check = commands.add_parser("check", help="report every problem of a scene at once, intersections included")
     scene_arguments(check)

@@ -11,23 +11,35 @@ def add(commands) -> None:
     """The command and its arguments."""
     parser = commands.add_parser(
         "plot",
-        help="draw energies, momenta, gaps, joints, forces, iterations and times of one or two runs",
+        help="draw energies, momenta, gaps, joints, forces, iterations and times of one or two runs, or a sweep",
         description="Draw figures of a run, or of two in one: energies, momenta, smallest gap, residuals, coordinates, forces "
-        "and torques of joints, contact forces if they are stored, iterations, and times of the stages of a step.",
+        "and torques of joints, contact forces if they are stored, iterations, and times of the stages of a step. Of a sweep, "
+        "draw a column of its table over one or two parameters.",
     )
-    parser.add_argument("run", metavar="RUN", help="directory of a run")
+    parser.add_argument("run", metavar="RUN", help="directory of a run, or of a sweep")
     parser.add_argument("other", metavar="RUN2", nargs="?", help="another one, with broken lines")
     parser.add_argument("--format", choices=("svg", "png", "pdf"), default="svg", help="of the files [svg]")
     parser.add_argument("--out", metavar="DIR", help="where to put them [the directory of RUN]")
+    parser.add_argument("--column", metavar="NAME", help="of a sweep's table, drawn over its parameters [wall_seconds]")
     parser.set_defaults(command=plot)
 
 
 def plot(arguments) -> int:
     """Run the command; figures of two runs have names of their own, so that those of one stay."""
+    if is_sweep(arguments.run):
+        from abd.sweeps.figure import draw_sweep
+
+        print(draw_sweep(arguments.run, arguments.column or "wall_seconds", arguments.format, arguments.out))
+        return 0
     runs = [arguments.run, *([arguments.other] if arguments.other else [])]
     for path in draw_all(runs, arguments.format, arguments.out):
         print(path)
     return 0
+
+
+def is_sweep(folder: str) -> bool:
+    """Whether a folder holds a sweep rather than a run."""
+    return (Path(folder) / "sweep.json").is_file()
 
 
 def draw_all(runs: list[str | Path], suffix: str = "svg", out: str | Path | None = None) -> Iterator[Path]:

@@ -115,6 +115,11 @@ def _member(name: str) -> str:
     return "%2E" if name == "." else name.replace("%", "%25").replace("|", "%7C").replace("/", "|")
 
 
+def plain_name(member: str) -> str:
+    """The name that `_member` wrote."""
+    return "." if member == "%2E" else member.replace("|", "/").replace("%7C", "|").replace("%25", "%")
+
+
 def name_of(model: Model, body: int) -> str:
     """Name of a body, or "world"."""
     return "world" if body == WORLD else model.bodies.names[body]

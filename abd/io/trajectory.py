@@ -15,7 +15,7 @@ from abd.io.chain import hashes
 from abd.io.checkpoint import read_slots
 from abd.io.frame import ENERGIES
 from abd.io.growing import opened
-from abd.io.layout import FORMAT
+from abd.io.layout import FORMAT, plain_name
 from abd.io.ragged import Ragged
 
 DAMAGE = (KeyError, ValueError, RuntimeError, OSError, IndexError, TypeError, ArithmeticError, np.linalg.LinAlgError)
@@ -147,6 +147,11 @@ class Trajectory:
         """Path and group of every joint, or of all copies of one."""
         for name, group in self._file["joints"].items():
             yield f"joints/{name}", group
+
+    def sensors(self) -> dict[str, np.ndarray]:
+        """Values (T, k) of every sensor that the run had from its start."""
+        group = self._file.get("sensors", {})
+        return {plain_name(member): values[: self._frames].reshape(self._frames, -1) for member, values in group.items()}
 
     def has(self, name: str) -> bool:
         """Whether the file has a value."""

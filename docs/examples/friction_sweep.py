@@ -1,26 +1,38 @@
 """How far a block slides on a slope, by its coefficient of friction: a sweep into a pandas table."""
 
 import math
+from pathlib import Path
 
 import pandas
 
 import abd
+from abd.io.trajectory import Trajectory
 
 SLOPE = math.radians(20.0)
 
 
-def main(coefficients: tuple[float, ...] = (0.0, 0.1, 0.2, 0.3, 0.4, 0.5), duration: float = 0.5) -> pandas.DataFrame:
+def block(mu: float) -> abd.Scene:
+    """A block on a slope, whose normal is z."""
+    scene = abd.Scene(gravity=(9.81 * math.sin(SLOPE), 0, -9.81 * math.cos(SLOPE)))
+    scene.add_material("default", mu=mu)
+    scene.add_body("slope", half_space={})
+    scene.add_body("block", box=(0.2, 0.2, 0.1), position=(0, 0, 0.0501))
+    return scene
+
+
+def acceleration(folder: Path) -> dict[str, float]:
+    """Mean acceleration of a run [m/s^2]."""
+    with Trajectory(folder) as run:
+        return {"measured": run.row("bodies/velocity", -1)[1, 0, 3] / run.time[-1]}
+
+
+def main(
+    coefficients: tuple[float, ...] = (0.0, 0.1, 0.2, 0.3, 0.4, 0.5), duration: float = 0.5, out: str = "runs/friction"
+) -> pandas.DataFrame:
     """One row per coefficient: acceleration as simulated and as Coulomb has it [m/s^2]."""
-    rows = []
-    for mu in coefficients:
-        scene = abd.Scene(gravity=(9.81 * math.sin(SLOPE), 0, -9.81 * math.cos(SLOPE)))
-        scene.add_material("default", mu=mu)
-        scene.add_body("slope", half_space={})
-        scene.add_body("block", box=(0.2, 0.2, 0.1), position=(0, 0, 0.0501))
-        sim = abd.run(scene, duration=duration, device="cpu")
-        coulomb = max(0.0, 9.81 * (math.sin(SLOPE) - mu * math.cos(SLOPE)))
-        rows.append({"mu": mu, "measured": sim.bodies["block"].linear_velocity[0] / duration, "coulomb": coulomb})
-    table = pandas.DataFrame(rows).set_index("mu")
+    table = abd.sweep(block, {"mu": coefficients}, out=out, duration=duration, device="cpu", measure=acceleration)
+    table["coulomb"] = [max(0.0, 9.81 * (math.sin(SLOPE) - mu * math.cos(SLOPE))) for mu in coefficients]
+    table = table.set_index("mu")[["measured", "coulomb"]]
     print(table.round(4))
     return table
 

@@ -33,9 +33,9 @@ def test_the_arm_pushes(capsys):
     assert sim.bodies["box_0_0_0"].position[0] > 0.61
 
 
-def test_friction_follows_coulomb():
-    pytest.importorskip("pandas", reason="needs pandas: pip install pandas")
-    table = example("friction_sweep").main(coefficients=(0.1, 0.3), duration=0.3)
+def test_friction_follows_coulomb(tmp_path):
+    pytest.importorskip("distributed", reason="needs Dask: pip install 'dask[distributed]'")
+    table = example("friction_sweep").main(coefficients=(0.1, 0.3), duration=0.3, out=str(tmp_path))
     assert list(table.index) == [0.1, 0.3]
     np.testing.assert_allclose(table["measured"], table["coulomb"], rtol=0.02)
 

@@ -1,0 +1,57 @@
+"""A figure of a sweep: a column of its table over one or two parameters."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from abd.optional import required
+from abd.sweeps.parameters import SweepError
+from abd.sweeps.sweep import REQUEST, TABLE
+
+
+def draw_sweep(sweep: str | Path, column: str, suffix: str = "svg", out: str | Path | None = None) -> Path:
+    """Draw a column over the first parameter with numbers, one line for each value of the second.
+
+    Runs with the same values are averaged. With more than 8 values of the second parameter, colours show the column.
+
+    Args:
+        sweep: folder of the sweep; column: of its table; suffix: svg, png or pdf; out: folder of the figure [the sweep's].
+
+    Returns:
+        the file.
+
+    Raises:
+        SweepError: no such column, or no parameter with numbers.
+    """
+    pandas = required("pandas", "sweep", "pandas", "a table")
+    from matplotlib.figure import Figure
+
+    folder = Path(sweep)
+    table = pandas.read_parquet(folder / TABLE)
+    numbers = [name for name in table.columns if pandas.api.types.is_numeric_dtype(table[name])]
+    if column not in numbers:
+        raise SweepError(f"column {column!r} has no numbers to draw; there are {', '.join(numbers)}")
+    given = json.loads((folder / REQUEST).read_text(encoding="utf-8"))["parameters"]
+    parameters = sorted(given, key=lambda name: name not in numbers)[:2]
+    if parameters[0] not in numbers:
+        raise SweepError(f"none of the parameters {', '.join(given)} has numbers to draw over")
+    figure = Figure(figsize=(6.4, 4.0), layout="constrained")
+    axes = figure.subplots()
+    means = table.groupby(parameters)[column].mean()
+    if len(parameters) == 1:
+        axes.plot(means.index, means.values, "o-")
+    elif len(lines := means.unstack()) and lines.shape[1] <= 8:
+        for value, line in lines.items():
+            axes.plot(line.index, line.values, "o-", label=f"{value:g}" if parameters[1] in numbers else str(value))
+        axes.legend(title=parameters[1])
+    else:
+        at = means.reset_index()
+        points = axes.scatter(at[parameters[0]], at[parameters[1]], c=at[column])
+        figure.colorbar(points, label=column)
+    axes.set_xlabel(parameters[0])
+    axes.set_ylabel(column if len(parameters) == 1 or axes.get_legend() else parameters[1])
+    target = (Path(out) if out else folder) / f"{column}.{suffix}"
+    target.parent.mkdir(parents=True, exist_ok=True)
+    figure.savefig(target)
+    return target

@@ -1,0 +1,119 @@
+"""Parameters of a sweep: values to combine, ranges to sample, and the points that follow."""
+
+from __future__ import annotations
+
+import json
+import math
+import tomllib
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import product
+from typing import Any
+
+import numpy as np
+
+from abd.errors import AbdError
+
+METHODS = ("lhs", "sobol")
+"""Samplings of ranges: Latin hypercube, Sobol sequence (scrambled)."""
+
+
+class SweepError(AbdError):
+    """Parameters or a folder that a sweep cannot use."""
+
+    exit_status = 2
+
+
+@dataclass(frozen=True)
+class Range:
+    """Numbers between two bounds, of which a sweep takes a sample."""
+
+    low: float
+    high: float
+
+
+Values = Sequence[Any] | Range
+
+
+def read_parameters(texts: Iterable[str]) -> dict[str, Values]:
+    """Parameters as the command line has them: ``key=a:b:n`` (n equidistant numbers), ``key=a:b`` (a range to sample) or
+    ``key=v1,v2``.
+
+    Raises:
+        SweepError: a text that is none of these, or a key that comes twice.
+    """
+    parameters: dict[str, Values] = {}
+    for text in texts:
+        key, equals, values = (part.strip() for part in text.partition("="))
+        if not equals or not key or not values:
+            raise SweepError(f"--grid {text!r} cannot be read: write key=a:b:n, key=a:b with --sample, or key=v1,v2")
+        if key in parameters:
+            raise SweepError(f"--grid {key} is given twice; give all of its values at once")
+        parameters[key] = _values(text, values)
+    return parameters
+
+
+def _values(text: str, values: str) -> Values:
+    bounds = values.split(":")
+    if len(bounds) == 1:
+        return tuple(_value(one.strip()) for one in values.split(","))
+    try:
+        low, high = float(bounds[0]), float(bounds[1])
+        count = int(bounds[2]) if len(bounds) == 3 else 0
+    except ValueError:
+        low = high = math.nan
+    if len(bounds) > 3 or not (math.isfinite(low) and math.isfinite(high)) or (len(bounds) == 3 and count < 1):
+        raise SweepError(f"--grid {text!r} cannot be read: a:b:n takes two numbers and a number of values, such as 0.1:0.9:9")
+    return tuple(np.linspace(low, high, count).tolist()) if len(bounds) == 3 else Range(low, high)
+
+
+def _value(text: str) -> Any:
+    """A TOML value, or the text itself."""
+    try:
+        return tomllib.loads(f"value = {text}")["value"]
+    except tomllib.TOMLDecodeError:
+        return text
+
+
+def points(
+    parameters: Mapping[str, Values], sample: int | None = None, method: str = "lhs", seed: int = 0, repeat: int = 1
+) -> list[dict[str, Any]]:
+    """All combinations of the values, each with every point of the sample of the ranges, `repeat` times.
+
+    Args:
+        sample: number of points of the ranges; method: one of `METHODS`; seed: of the sample.
+        repeat: with more than one, points have the key ``repeat`` too, 0, 1, ...
+
+    Raises:
+        SweepError: no parameter, a range without `sample`, or `sample` without a range.
+    """
+    ranges = {key: one for key, one in parameters.items() if isinstance(one, Range)}
+    lists = {key: list(one) for key, one in parameters.items() if key not in ranges}
+    if not parameters or any(not values for values in lists.values()):
+        raise SweepError("a sweep needs parameters with values, such as solver.dt = [0.01, 0.005]")
+    if bool(ranges) != (sample is not None):
+        raise SweepError(
+            f"{next(iter(ranges))} is a range: give the number of samples (--sample N), or values (a:b:n)"
+            if ranges else "a sample needs a range, such as material.default.mu=0.1:0.9"
+        )  # fmt: skip
+    sampled = _sample(ranges, sample, method, seed) if sample else [{}]
+    grid = [dict(zip(lists, values)) for values in product(*lists.values())]
+    combined = [{key: (one | other)[key] for key in parameters} for one in grid for other in sampled]
+    return [point | ({"repeat": k} if repeat > 1 else {}) for point in combined for k in range(repeat)]
+
+
+def _sample(ranges: Mapping[str, Range], count: int, method: str, seed: int) -> list[dict[str, float]]:
+    from scipy.stats import qmc
+
+    if method not in METHODS:
+        raise SweepError(f"method {method!r} is not known; take one of {', '.join(METHODS)}")
+    engine = {"lhs": qmc.LatinHypercube, "sobol": qmc.Sobol}[method](d=len(ranges), rng=np.random.default_rng(seed))
+    low, high = ([getattr(one, bound) for one in ranges.values()] for bound in ("low", "high"))
+    # a Sobol sequence is balanced after a power of two of points
+    found = engine.random(count) if method == "lhs" else engine.random_base2(max(count - 1, 0).bit_length())[:count]
+    return [dict(zip(ranges, row)) for row in (low + found * (np.array(high) - low)).tolist()]
+
+
+def as_override(key: str, value: Any) -> str:
+    """The text ``key=value`` that sets a value of a scene (`abd.scene.files.overrides`)."""
+    return f"{key}={value if isinstance(value, str) else json.dumps(value)}"

@@ -1,0 +1,298 @@
+"""Run a scene with many parameters on the workers of Dask, and collect the results in one table.
+
+A sweep's folder holds `sweep.json`, `table.parquet`, and one folder for each run, with the files of `abd run` and `row.json`.
+A run with a row is finished: the same sweep in the same folder skips it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import pickle
+import shlex
+import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from time import perf_counter
+from typing import TYPE_CHECKING, Any
+
+from abd.errors import AbdError
+from abd.io.progress import clock_time
+from abd.io.report import finite
+from abd.optional import required
+from abd.sweeps.parameters import SweepError, Values, as_override, points
+
+if TYPE_CHECKING:
+    import pandas
+
+    from abd.scene.scene import Scene
+
+REQUEST, TABLE, ROW = "sweep.json", "table.parquet", "row.json"
+FIGURES = {
+    "steps": ("steps",), "converged_steps": ("converged_steps",), "simulated_seconds": ("simulated_seconds",),
+    "wall_seconds": ("wall_seconds",), "newton_mean": ("newton_iterations", "mean"), "newton_max": ("newton_iterations", "max"),
+    "min_gap": ("min_gap",), "joint_residual_m": ("max_joint_residual", 0), "joint_residual_rad": ("max_joint_residual", 1),
+    "rejected_paths": ("rejected_paths",), "energy_final": ("energy", "final"), "energy_drift": ("energy_drift",),
+    "tolerance_worst": ("tolerance", "worst"),
+}  # fmt: skip
+"""Columns of the table, and their places in report.json."""
+
+
+@dataclass(frozen=True)
+class Job:
+    """One run of a sweep, as it is sent to a worker.
+
+    Attributes:
+        scene: a scene, the path or name of one, or a function of the parameters that returns one.
+        point: the parameters; overrides: further ones, of all runs.
+        folder: of the run; command: what repeats it, empty where the scene comes from Python.
+        measure: function of the run's folder that returns further columns.
+    """
+
+    scene: Scene | str | Path | Callable[..., Scene]
+    point: dict[str, Any]
+    overrides: tuple[str, ...]
+    duration: float | None
+    steps: int | None
+    device: str
+    folder: Path
+    command: str
+    measure: Callable[[Path], Mapping[str, Any]] | None
+
+
+def sweep(
+    scene: Scene | str | Path | Callable[..., Scene],
+    parameters: Mapping[str, Values],
+    *,
+    out: str | Path,
+    duration: float | None = None,
+    steps: int | None = None,
+    device: str = "auto",
+    overrides: Sequence[str] = (),
+    measure: Callable[[Path], Mapping[str, Any]] | None = None,
+    sample: int | None = None,
+    method: str = "lhs",
+    seed: int = 0,
+    repeat: int = 1,
+    workers: int | None = None,
+    scheduler: str | None = None,
+    progress: bool = False,
+) -> pandas.DataFrame:
+    """Run a scene with all combinations of parameters; finished runs in `out` are skipped if the sweep is the same.
+
+    Args:
+        scene: a scene, the path or name of one, whose keys the parameters replace (``"material.default.mu"``); or a function
+            ``f(**point)`` that returns an `abd.Scene`.
+        parameters: values by key; `abd.sweeps.parameters.Range` for those of which `sample` points are taken.
+        out: folder of the sweep; a scheduler's workers must see it under the same path.
+        duration: simulated time [s], or `steps`, by default the scene's; device: of all runs.
+        overrides: ``key=value`` for all runs.
+        measure: function of a run's folder, called on the worker, that returns further columns.
+        sample, method, seed, repeat: see `abd.sweeps.parameters.points`.
+        workers: processes with one thread each, by default one for each processor; scheduler: address of a Dask scheduler
+            that has workers, in their place.
+        progress: report finished runs on standard error.
+
+    Returns:
+        one row per run: ``run``, the parameters, ``status`` ("done" or "failed"), ``failure``, ``command``, figures of
+        report.json, last, mean and largest value of each sensor, and what `measure` returns. Also in ``table.parquet``.
+
+    Raises:
+        SweepError: parameters that cannot be used, or a folder that holds another sweep.
+        MissingLibrary: Dask, pandas or pyarrow is not installed.
+    """
+    for name in ("distributed", "pandas", "pyarrow"):
+        required(name, "sweep", {"distributed": "dask[distributed]"}.get(name, name), "a sweep")
+    out = Path(out).absolute()
+    jobs = [
+        Job(scene, point, tuple(overrides), duration, steps, device, out / f"run-{k:04d}", "", measure)
+        for k, point in enumerate(points(parameters, sample, method, seed, repeat), start=1)
+    ]
+    jobs = [Job(**vars(job) | {"command": _command(job)}) for job in jobs]
+    _claim(out, jobs)
+    rows = {job.folder: row for job in jobs if (row := _finished(job)) is not None}
+    waiting = [job for job in jobs if job.folder not in rows]
+    if waiting:
+        show = _Progress(len(jobs), len(rows), progress)
+        with _client(min(workers or os.cpu_count() or 1, len(waiting)), scheduler) as client:
+            for job, row in _run_all(client, waiting):
+                rows[job.folder] = row
+                show.add(row)
+    return _tabulate([rows[job.folder] for job in jobs], out)
+
+
+def run_job(job: Job) -> dict[str, Any]:
+    """Do one run and write its row, which marks it as finished."""
+    os.environ.setdefault("ABD_THREADS", "1")
+    row: dict[str, Any] = {"run": job.folder.name, **job.point, "status": "done", "failure": "", "command": job.command}
+    try:
+        from abd.api.simulation import Simulation
+
+        simulation = Simulation(_scene(job), device=job.device)
+        simulation.run(job.duration, job.steps, record=job.folder, overwrite=True)
+    except AbdError as error:
+        row |= {"status": "failed", "failure": str(error)}
+    except Exception as error:  # of the caller's function
+        row |= {"status": "failed", "failure": f"{type(error).__name__}: {error}"}
+    report = job.folder / "report.json"
+    if report.exists():
+        row |= _figures(json.loads(report.read_text(encoding="utf-8"))) | _sensors(job.folder)
+    if job.measure is not None and row["status"] == "done":
+        row |= job.measure(job.folder)
+    job.folder.mkdir(parents=True, exist_ok=True)
+    unfinished = job.folder / f"{ROW}.part"
+    unfinished.write_text(json.dumps(finite(row)), encoding="utf-8")
+    unfinished.replace(job.folder / ROW)
+    return row
+
+
+def _scene(job: Job) -> Scene:
+    from abd.scene.scene import Scene, load
+
+    if callable(job.scene):
+        scene = job.scene(**job.point)
+        return scene.override(job.overrides) if job.overrides else scene
+    keys = {key: value for key, value in job.point.items() if key != "repeat"}
+    texts = [*job.overrides, *(as_override(key, value) for key, value in keys.items())]
+    return job.scene.override(texts) if isinstance(job.scene, Scene) else load(job.scene, texts)
+
+
+def _command(job: Job) -> str:
+    """The command that repeats a run of a scene file."""
+    if not isinstance(job.scene, (str, Path)):
+        return ""
+    words = ["abd", "run", str(job.scene)]
+    values = [as_override(key, value) for key, value in job.point.items() if key != "repeat"]
+    for text in [*job.overrides, *values]:
+        words += ["-o", text]
+    words += ["--duration", repr(job.duration)] if job.duration is not None else []
+    words += ["--steps", str(job.steps)] if job.steps is not None else []
+    words += ["--device", job.device] if job.device != "auto" else []
+    return shlex.join(words)
+
+
+def _figures(report: Mapping[str, Any]) -> dict[str, Any]:
+    found = {}
+    for column, path in FIGURES.items():
+        value: Any = report
+        for key in path:
+            value = value[key]
+        found[column] = value
+    return found
+
+
+def _sensors(folder: Path) -> dict[str, float]:
+    """Last, mean and largest value of every sensor, component by component."""
+    from abd.io.trajectory import Trajectory
+
+    found = {}
+    with Trajectory(folder) as trajectory:
+        for name, values in trajectory.sensors().items():
+            for k, column in enumerate(values.T):
+                title = name if values.shape[1] == 1 else f"{name}.{k}"
+                found |= {f"{title}.last": column[-1], f"{title}.mean": column.mean(), f"{title}.max": column.max()}
+    return found
+
+
+def _claim(out: Path, jobs: Sequence[Job]) -> None:
+    """Write what the sweep is, or compare it with what the folder holds."""
+    source = jobs[0].scene
+    name = getattr(source, "__qualname__", None) or (source if isinstance(source, (str, Path)) else source.name)
+    text = "" if isinstance(source, (str, Path)) or callable(source) else source.to_toml()
+    request = {
+        "scene": str(name), "content": hashlib.sha256(text.encode()).hexdigest(), "points": [job.point for job in jobs],
+        "overrides": jobs[0].overrides, "duration": jobs[0].duration, "steps": jobs[0].steps,
+        "parameters": [key for key in jobs[0].point if key != "repeat"],
+    }  # fmt: skip
+    written, path = json.dumps(request, indent=1), out / REQUEST
+    if path.exists() and path.read_text(encoding="utf-8") != written:
+        raise SweepError(f"{out} holds another sweep: choose another folder, or remove this one")
+    out.mkdir(parents=True, exist_ok=True)
+    path.write_text(written, encoding="utf-8")
+
+
+def _finished(job: Job) -> dict[str, Any] | None:
+    """The row of a run that is done; failed runs are tried again."""
+    path = job.folder / ROW
+    row = json.loads(path.read_text(encoding="utf-8")) if path.exists() else None
+    return row if row is not None and row["status"] == "done" else None
+
+
+@contextmanager
+def _client(workers: int, scheduler: str | None) -> Iterator[Any]:
+    """A client of the scheduler at an address, or of one with workers of its own, one process and one thread each."""
+    from distributed import Client, SubprocessCluster
+
+    if scheduler is not None:
+        try:
+            client = Client(scheduler, timeout=5)
+        except (OSError, ValueError) as error:
+            raise SweepError(f"no Dask scheduler answers at {scheduler}: start `dask scheduler` and `dask worker`") from error
+        with client:
+            yield client
+        return
+    # these processes do not import the caller's script again
+    cluster = SubprocessCluster(
+        n_workers=workers, threads_per_worker=1, dashboard_address=":0", worker_kwargs={"memory_limit": 0}
+    )
+    with cluster, Client(cluster) as client:
+        yield client
+
+
+def _run_all(client: Any, jobs: Sequence[Job]) -> Iterator[tuple[Job, dict[str, Any]]]:
+    """Jobs and rows in the order in which they end."""
+    from distributed import as_completed
+
+    futures = {client.submit(_run_pickled, _pickled(job), pure=False): job for job in jobs}
+    for future in as_completed(list(futures)):
+        yield futures[future], future.result()
+
+
+def _pickled(job: Job) -> bytes:
+    """A job with the caller's functions by value: a worker need not find the modules that define them."""
+    import cloudpickle
+
+    names = {getattr(one, "__module__", None) for one in (job.scene, job.measure) if callable(one)}
+    modules = [sys.modules[name] for name in names if name in sys.modules and name != "__main__"]
+    for module in modules:
+        cloudpickle.register_pickle_by_value(module)
+    try:
+        return cloudpickle.dumps(job)
+    finally:
+        for module in modules:
+            cloudpickle.unregister_pickle_by_value(module)
+
+
+def _run_pickled(job: bytes) -> dict[str, Any]:
+    return run_job(pickle.loads(job))
+
+
+def _tabulate(rows: Sequence[Mapping[str, Any]], out: Path) -> pandas.DataFrame:
+    import pandas
+
+    table = pandas.DataFrame([finite(dict(row)) for row in rows])
+    table.to_parquet(out / TABLE, index=False)
+    return table
+
+
+class _Progress:
+    """Lines on standard error: runs that have ended, those that failed, and the time left."""
+
+    def __init__(self, total: int, finished: int, shown: bool):
+        self.total, self.ended, self.failed, self.shown = total, finished, 0, shown
+        self.skipped, self.begun = finished, perf_counter()
+        if shown and finished:
+            print(f"{finished} of {total} runs are there already", file=sys.stderr)
+
+    def add(self, row: Mapping[str, Any]) -> None:
+        """One run has ended."""
+        self.ended += 1
+        self.failed += row["status"] == "failed"
+        if not self.shown:
+            return
+        seconds = (perf_counter() - self.begun) / (self.ended - self.skipped) * (self.total - self.ended)
+        failed = f"  {self.failed} failed" if self.failed else ""
+        print(f"run {self.ended}/{self.total}  {row['run']} {row['status']}{failed}  left {clock_time(seconds)}", file=sys.stderr)

@@ -1,0 +1,141 @@
+"""Sweeps: points, the table, what is skipped and repeated, and the command."""
+
+import json
+import math
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+
+import abd
+from abd.cli import main
+from abd.sweeps.parameters import Range, SweepError, points, read_parameters
+
+distributed = pytest.importorskip("distributed", reason="needs Dask: pip install 'dask[distributed]'")
+pandas = pytest.importorskip("pandas", reason="needs pandas: pip install pandas")
+MU = "material.default.mu"
+
+
+@pytest.mark.quick
+def test_points_are_all_combinations_and_samples():
+    read = read_parameters([f"{MU}=0.1:0.5:3", "solver.dt=0.01,0.005", "body.box.kind=dynamic"])
+    assert read[MU] == pytest.approx([0.1, 0.3, 0.5]) and read["body.box.kind"] == ("dynamic",)
+    grid = points(read)
+    assert len(grid) == 6 and list(grid[0]) == [MU, "solver.dt", "body.box.kind"] and grid[1]["solver.dt"] == 0.005
+    repeated = points({"a": [1, 2]}, repeat=2)
+    assert repeated == [{"a": a, "repeat": k} for a in (1, 2) for k in (0, 1)]
+    for method in ("lhs", "sobol"):
+        sampled = points({"a": Range(2.0, 4.0), "b": Range(0.0, 1.0)}, sample=8, method=method, seed=3)
+        assert sampled == points({"a": Range(2.0, 4.0), "b": Range(0.0, 1.0)}, sample=8, method=method, seed=3)
+        for key, low, width in (("a", 2.0, 0.25), ("b", 0.0, 0.125)):
+            # one number in each eighth of the range: Latin hypercubes and scrambled Sobol sequences have that in common
+            assert sorted(int((point[key] - low) / width) for point in sampled) == list(range(8))
+
+
+@pytest.mark.quick
+@pytest.mark.parametrize(
+    "texts, sample, words",
+    [
+        (["mu"], None, "cannot be read"),
+        (["a=1:2:x"], None, "a number of values"),
+        (["a=1", "a=2"], None, "given twice"),
+        (["a=1:2"], None, "give the number of samples"),
+        (["a=1,2"], 4, "a sample needs a range"),
+    ],
+)
+def test_wrong_parameters_are_refused(texts, sample, words):
+    with pytest.raises(SweepError, match=words):
+        points(read_parameters(texts), sample=sample)
+
+
+def sliding(mu: float) -> abd.Scene:
+    """A block on a plane that is tilted by 20 degrees."""
+    slope = math.radians(20.0)
+    scene = abd.Scene(gravity=(9.81 * math.sin(slope), 0, -9.81 * math.cos(slope)))
+    scene.add_material("default", mu=mu)
+    scene.add_body("slope", half_space={})
+    scene.add_body("block", box=(0.2, 0.2, 0.1), position=(0, 0, 0.0501))
+    return scene
+
+
+def final_speed(folder) -> dict[str, float]:
+    """Speed of the block at the end."""
+    from abd.io.trajectory import Trajectory
+
+    with Trajectory(folder) as run:
+        return {"speed": float(run.row("bodies/velocity", -1)[1, 0, 3])}
+
+
+def test_a_function_of_parameters_gives_a_table(tmp_path):
+    coefficients = [0.0, 0.2, 0.6]
+    keys = {"out": tmp_path, "duration": 0.2, "device": "numpy", "workers": 2, "measure": final_speed}
+    table = abd.sweep(sliding, {"mu": coefficients}, **keys)
+    assert list(table["mu"]) == coefficients and set(table["status"]) == {"done"}
+    slope = math.radians(20.0)
+    expected = [max(0.0, 9.81 * (math.sin(slope) - mu * math.cos(slope))) * 0.2 for mu in coefficients]
+    assert table["speed"].to_numpy() == pytest.approx(expected, abs=0.02)
+    assert (table["steps"] == table["converged_steps"]).all() and (table["wall_seconds"] > 0.0).all()
+    first = (tmp_path / "run-0001" / "row.json").stat().st_mtime_ns
+    (tmp_path / "run-0002" / "row.json").unlink()
+    again = abd.sweep(sliding, {"mu": coefficients}, **keys)
+    assert (tmp_path / "run-0001" / "row.json").stat().st_mtime_ns == first, "finished runs are skipped"
+    assert again["speed"].equals(table["speed"])
+    with pytest.raises(SweepError, match="holds another sweep"):
+        abd.sweep(sliding, {"mu": [0.1]}, **keys)
+
+
+def test_the_command_lists_failures_and_draws(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    command = ["sweep", "falling_box", "--grid", "solver.max_newton=1,50", "--steps", "60", "--device", "numpy", "--out", "s"]
+    assert main([*command, "--workers", "1", "-o", "solver.retries=0"]) == 1
+    shown = capsys.readouterr()
+    assert "1 of 2 runs done" in shown.out
+    assert "abd run falling_box -o solver.retries=0 -o solver.max_newton=1 --steps 60 --device numpy" in shown.err
+    assert main(["plot", "s", "--column", "newton_mean", "--format", "png"]) == 0
+    assert (tmp_path / "s" / "newton_mean.png").read_bytes().startswith(b"\x89PNG")
+    assert main(["plot", "s", "--column", "nothing"]) == 2
+    assert main([*command[:2], "--grid", "solver.dt=0.01", "--resume", "--out", "t"]) == 2
+
+
+@pytest.mark.slow
+def test_a_killed_sweep_goes_on(tmp_path):
+    words = ["sweep", "falling_box", "--grid", f"{MU}=0.1:0.8:8", "--duration", "1.5", "--workers", "2", "--out", str(tmp_path)]
+    first = subprocess.Popen([sys.executable, "-m", "abd.cli", *words], start_new_session=True, stderr=subprocess.PIPE)
+    while not list(tmp_path.glob("run-*/row.json")):
+        time.sleep(0.05)
+        assert first.poll() is None
+    os.killpg(first.pid, signal.SIGKILL)
+    first.wait()
+    done = {path: path.stat().st_mtime_ns for path in tmp_path.glob("run-*/row.json")}
+    assert 0 < len(done) < 8
+    assert main(words) == 0
+    assert len(list(tmp_path.glob("run-*/row.json"))) == 8
+    assert all(path.stat().st_mtime_ns == written for path, written in done.items())
+
+
+@pytest.mark.slow
+def test_an_existing_scheduler_serves(tmp_path):
+    dask = [sys.executable, "-m", "dask"]
+    scheduler = subprocess.Popen([*dask, "scheduler", "--host", "127.0.0.1", "--port", "0", "--no-dashboard",
+                                  "--scheduler-file", str(tmp_path / "scheduler.json")])  # fmt: skip
+    while not (tmp_path / "scheduler.json").exists():
+        time.sleep(0.1)
+    worker = [*dask, "worker", "--scheduler-file", str(tmp_path / "scheduler.json"), "--nthreads", "1", "--no-dashboard"]
+    workers = [subprocess.Popen(worker) for _ in range(2)]
+    try:
+        address = json.loads((tmp_path / "scheduler.json").read_text())["address"]
+        words = ["sweep", "falling_box", "--grid", f"{MU}=0.1,0.2,0.3", "--steps", "20", "--out", str(tmp_path / "s")]
+        assert main([*words, "--scheduler", address]) == 0
+        assert len(pandas.read_parquet(tmp_path / "s" / "table.parquet")) == 3
+    finally:
+        for process in (*workers, scheduler):
+            process.terminate()
+            process.wait()
+
+
+def test_no_scheduler_is_an_error_with_a_remedy(tmp_path):
+    with pytest.raises(SweepError, match="start `dask scheduler`"):
+        abd.sweep("falling_box", {MU: [0.1]}, out=tmp_path, scheduler="tcp://127.0.0.1:1")
