@@ -211,12 +211,17 @@ def _determinant(x: np.ndarray) -> np.ndarray:
     return a * (e * i - f * h) - b * (d * i - f * g) + c * (d * h - e * g)
 
 
-def quaternion(R: np.ndarray) -> np.ndarray:
-    """(4,) unit quaternion with w >= 0."""
+def quaternions(R: np.ndarray) -> np.ndarray:
+    """(n, 4) unit quaternions (w, x, y, z) with w >= 0 of rotations (n, 3, 3)."""
     from scipy.spatial.transform import Rotation
 
-    x, y, z, w = Rotation.from_matrix(R).as_quat()
-    return np.array([w, x, y, z]) * (1.0 if w >= 0.0 else -1.0)
+    found = Rotation.from_matrix(R).as_quat()[:, [3, 0, 1, 2]]
+    return np.where(found[:, :1] >= 0.0, found, -found)
+
+
+def quaternion(R: np.ndarray) -> np.ndarray:
+    """(4,) unit quaternion with w >= 0."""
+    return quaternions(R[None])[0]
 
 
 def quaternion_matrix(q: np.ndarray) -> np.ndarray:

@@ -168,7 +168,7 @@ class Contacts:
         return total
 
     @cached_property
-    def _on_bodies(self) -> np.ndarray:
+    def on_bodies(self) -> np.ndarray:
         """(n, 6) force and torque about the centre of mass of all contacts on every body."""
         n, wrench = len(self._lagged.q), self._wrenches
         i, j = self._pairs.T
@@ -188,7 +188,7 @@ class Contacts:
 
     def on(self, body: int) -> np.ndarray:
         """(6,) force [N] and torque about the centre of mass [N m] of these contacts on a body, world axes."""
-        return self._on_bodies[body]
+        return self.on_bodies[body]
 
     def patches(self) -> Patches:
         """One row for every pair of bodies, as arrays and as `ContactPatch` objects."""

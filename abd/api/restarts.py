@@ -60,17 +60,22 @@ def set_velocities(sim: Simulation, qd: Any) -> None:
     begin_anew(sim, state, state.q, np.where(dynamic[:, None], given, state.qd))
 
 
-def reset_worlds(sim: Simulation, worlds: int | Iterable[int]) -> None:
-    """See `Simulation.reset`."""
+def reset_worlds(
+    sim: Simulation, worlds: int | Iterable[int], start_q: np.ndarray | None = None, start_qd: np.ndarray | None = None
+) -> None:
+    """See `Simulation.reset`, and `Worlds.reset` for states (n, 12) in place of the scene's."""
     bodies, stepper = sim.model.bodies, sim.stepper
     if sim._began is not None:
         raise ValueError("worlds of a simulation that was recompiled do not go back alone: reset() takes all of them")
-    chosen = np.isin(bodies.world, _numbers(worlds, bodies.world))
+    chosen = np.isin(bodies.world, worlds_asked(worlds, np.unique(bodies.world)))
     now, coordinates, kept = stepper.state(), sim.coordinates, (stepper.work, stepper.opening)
-    q, qd = (np.where(chosen[:, None], first, last) for first, last in ((bodies.q, now.q), (bodies.qd, now.qd)))
-    q = set_apart(sim, q)
-    stepper.restore(State(q=q, qd=qd, step=now.step))
-    both = merged(stepper.model, stepper.joints, now, stepper.state(), chosen)
+    if start_q is None and start_qd is None and sim.switches.present(sim.model) is sim.model:
+        fresh = _state_of_start(sim)
+    else:
+        start_q, start_qd = (own if one is None else one for own, one in ((bodies.q, start_q), (bodies.qd, start_qd)))
+        q, qd = (np.where(chosen[:, None], first, last) for first, last in ((start_q, now.q), (start_qd, now.qd)))
+        fresh = _state_after(sim, set_apart(sim, q), qd)
+    both = merged(stepper.model, stepper.joints, now, fresh, chosen)
     time, previous_h = (np.where(chosen, 0.0, one) for one in (now.time, now.previous_h))
     both = replace(both, time=time, previous_h=previous_h)
     stepper.stop(stepper.stopped & ~chosen)
@@ -82,10 +87,28 @@ def reset_worlds(sim: Simulation, worlds: int | Iterable[int]) -> None:
     sim.forget_readings()
 
 
-def _numbers(worlds: int | Iterable[int], there: np.ndarray) -> np.ndarray:
-    """Worlds that are asked for by number, or by a mask of all, which must be among those that are `there` (n,)."""
+def _state_after(sim: Simulation, q: np.ndarray, qd: np.ndarray) -> State:
+    """The state of a simulation that begins with q, qd (n, 12)."""
+    sim.stepper.restore(State(q=q, qd=qd))
+    return sim.stepper.state()
+
+
+def _state_of_start(sim: Simulation) -> State:
+    """The state at the start of the scene, as joints, friction and gravity are now."""
+    stepper, bodies = sim.stepper, sim.model.bodies
+    key = stepper.joints, sim.gravity.tobytes(), sim.model.materials.mu.tobytes()
+    if sim._start is None or sim._start[0][0] is not key[0] or sim._start[0][1:] != key[1:]:
+        sim._start = key, _state_after(sim, bodies.q.copy(), bodies.qd.copy())
+    return sim._start[1]
+
+
+def worlds_asked(worlds: int | Iterable[int], known: np.ndarray) -> np.ndarray:
+    """Numbers of worlds, of the `known` ones, from numbers or a mask of all.
+
+    Raises:
+        ValueError: no such world.
+    """
     asked = np.atleast_1d(np.asarray(worlds if np.ndim(worlds) == 0 else list(worlds)))
-    known = np.unique(there)
     if asked.dtype == bool and asked.shape == known.shape:
         return known[asked]
     if len(asked) and asked.dtype.kind not in "iu":

@@ -56,6 +56,9 @@ class JointControl:
         self._start_couplings = {one.name: one.active for one in simulation.model.couplings}
         self.broken: dict[str, float] = {}
         self._fast: set[tuple[str, str]] = set()
+        self._effort_rows: tuple[object, object, np.ndarray, np.ndarray] | None = None
+        self._efforts_ahead = False  # of the settings of the model's joints
+        self._returning: list[tuple[int, str]] = []
         strength = np.stack([joints.column("break_force"), joints.column("break_torque")], axis=1)
         self._breakable = np.flatnonzero((strength < np.inf).any(axis=1))
         self._strength = strength[self._breakable]
@@ -81,23 +84,23 @@ class JointControl:
         """
         stepper = self._simulation.stepper
         q, _ = rigid_motion(stepper.q, stepper.qd)
-        self._simulation.model.joints[index] = seated(self._joint(index), q, T_CW, T_DW)
+        self._simulation.model.joints[index] = seated(self.joint(index), q, T_CW, T_DW)
         self._read_anew()
         self.rebuild([index])
         self._tell_opening(index, "is seated anew")
 
     def soften(self, index: int, compliance=None, damping=None) -> None:
         """Other compliances and dampings of a joint's rows from the next step on (`abd.joints.rows.anew.softened`)."""
-        self.replace_joint(index, softened(self._joint(index), compliance, damping))
+        self.replace_joint(index, softened(self.joint(index), compliance, damping))
 
     def damp_critically(self, index: int, zeta: float) -> None:
         """Other dampings, by the damping ratio (`abd.joints.rows.anew.critically_damped`)."""
         sim = self._simulation
-        self.replace_joint(index, critically_damped(self._joint(index), sim.model, sim.stepper.q, zeta))
+        self.replace_joint(index, critically_damped(self.joint(index), sim.model, sim.stepper.q, zeta))
 
     def replace_settings(self, index: int, settings: CoordinateSettings) -> None:
         """Replace the settings of one coordinate."""
-        self.replace_joint(index, with_settings(self._joint(index), settings))
+        self.replace_joint(index, with_settings(self.joint(index), settings))
 
     def set_active(self, index: int, active: bool) -> None:
         """Switch a joint on or off; an exact one that is open is told, for the next step closes it whatever it takes.
@@ -106,12 +109,12 @@ class JointControl:
             ValueError: it is to act on a body that is off.
         """
         if active and index in self._simulation.switches.suspended:
-            joint = self._joint(index)
+            joint = self.joint(index)
             raise ValueError(f"joint '{joint.name}' acts on a body that is off: set the body's `enabled` first")
-        if active != self._joint(index).active:
-            self.replace_joint(index, replace(self._joint(index), active=bool(active)))
+        if active != self.joint(index).active:
+            self.replace_joint(index, replace(self.joint(index), active=bool(active)))
         if active:
-            if self.broken.pop(self._joint(index).name, None) is not None:
+            if self.broken.pop(self.joint(index).name, None) is not None:
                 self._simulation.switches.join(index)
             self._tell_opening(index, "is switched on")
 
@@ -124,7 +127,7 @@ class JointControl:
             self.rebuild(sorted({coupling.joint, *(term.joint for term in coupling.terms)}))
 
     def _tell_opening(self, index: int, what: str) -> None:
-        joint = self._joint(index)
+        joint = self.joint(index)
         if joint.enforcement != "exact":
             return
         opening = open_by(self._simulation.model, self._simulation.stepper.q)[index]
@@ -139,7 +142,7 @@ class JointControl:
 
     def set_target(self, index: int, coordinate: str, target: float | Callable[[float], float]) -> None:
         """Target of a position or pd drive, effort of a force drive; any other coordinate gets a position drive."""
-        settings = settings_of(self._joint(index), coordinate)
+        settings = settings_of(self.joint(index), coordinate)
         drive, function = settings.drive, as_function(target)
         if drive is None or drive.mode in ("velocity", "brake"):
             effort = np.inf if drive is None else drive.effort
@@ -149,7 +152,7 @@ class JointControl:
 
     def set_rate(self, index: int, coordinate: str, rate: float | Callable[[float], float]) -> None:
         """Speed of a velocity drive, or of the target of a position or pd drive; any other gets a velocity drive."""
-        settings = settings_of(self._joint(index), coordinate)
+        settings = settings_of(self.joint(index), coordinate)
         drive, function = settings.drive, as_function(rate)
         if drive is None or drive.mode in ("force", "brake"):
             effort = np.inf if drive is None or drive.mode == "force" else drive.effort
@@ -169,26 +172,76 @@ class JointControl:
                 functions[row] = function
         row_laws.revision += 1
         if drive.mode in ("force", "pd"):
-            now = of_body(self._simulation.stepper.time, self._joint(index).child)
+            now = of_body(self._simulation.stepper.time, self.joint(index).child)
             old, new = (np.array([[one.target(now)]]) for one in (settings.drive, drive))
             if jumps(old, new)[0]:
                 self._jump(index)
         self._note(index, replace(settings, drive=drive))
 
     def apply_force(self, index: int, coordinate: str, force: float) -> None:
-        """Constant effort on a coordinate from the next step on [N or N m], beside its drive."""
-        settings = settings_of(self._joint(index), coordinate)
-        fresh = replace(settings, force=float(force))
-        if jumps(np.array([[settings.force or 0.0]]), np.array([[fresh.force]]))[0]:
-            self._jump(index)
-        if settings.force is None:
-            self._simulation.model.joints[index] = with_settings(self._joint(index), fresh)
-            self.rebuild([])
+        """Constant effort on a coordinate from the next step on [N or N m], in addition to its drive."""
+        reader, efforts = self._simulation.reader, self.efforts
+        start = reader.of(index).start
+        efforts[start + reader.names[reader.of(index)].index(coordinate)] = force
+        self.set_efforts(efforts)
+
+    @property
+    def efforts(self) -> np.ndarray:
+        """(c,) constant efforts on all coordinates [N or N m], a copy."""
+        rows, places = self._rows_of_efforts()
+        out = np.zeros(len(self._simulation.reader.names))
+        out[places] = self._simulation.backend.system.row_laws.target[rows]
+        return out
+
+    def set_efforts(self, efforts: np.ndarray) -> None:
+        """Constant efforts (c,) on all coordinates from the next step on [N or N m], in addition to their drives."""
+        sim, before = self._simulation, self.efforts
+        changed = efforts != before
+        if not changed.any():
             return
-        row_laws = self._simulation.backend.system.row_laws
-        row_laws.target[self._row(index, coordinate, Role.APPLIED)] = force
+        lacking = changed.copy()
+        lacking[self._rows_of_efforts()[1]] = False
+        if lacking.any():
+            for place in np.flatnonzero(lacking):
+                index, name = int(sim.reader.table.joint[place]), sim.reader.names[place]
+                joint = self.joint(index)
+                sim.model.joints[index] = with_settings(joint, replace(settings_of(joint, name), force=0.0))
+            self.rebuild([])
+        rows, places = self._rows_of_efforts()
+        row_laws = sim.backend.system.row_laws
+        row_laws.target[rows] = efforts[places]
         row_laws.revision += 1
-        self._note(index, fresh)
+        self._efforts_ahead = True
+        sim.stepper.sleep.disturb()
+        table, jumping = sim.reader.table, jumps(before[:, None], efforts[:, None])
+        if jumping.any():
+            ends = np.concatenate([table.child[jumping], table.parent[jumping]])
+            sim.stepper.modes.jump(ends[ends != WORLD], constraints=True)
+
+    def _rows_of_efforts(self) -> tuple[np.ndarray, np.ndarray]:
+        """Rows of the joint system that put constant efforts on coordinates, and the places of these among all."""
+        system, reader = self._simulation.backend.system, self._simulation.reader
+        known = self._effort_rows
+        if known is None or known[0] is not system or known[1] is not reader:
+            a = system.row_laws
+            rows = np.flatnonzero((a.role == Role.APPLIED) & (a.coupling < 0))
+            place = {key: k for k, key in enumerate(zip(reader.table.joint.tolist(), reader.names))}
+            places = np.array([place[int(a.joint[row]), a.name[row]] for row in rows], dtype=int)
+            known = self._effort_rows = system, reader, rows, places
+        return known[2], known[3]
+
+    def _settle_efforts(self) -> None:
+        """Bring the settings of the model's joints to the efforts that were set since."""
+        if not self._efforts_ahead:
+            return
+        self._efforts_ahead = False
+        sim = self._simulation
+        rows, places = self._rows_of_efforts()
+        for force, place in zip(sim.backend.system.row_laws.target[rows].tolist(), places.tolist(), strict=True):
+            index, name = int(sim.reader.table.joint[place]), sim.reader.names[place]
+            settings = settings_of(sim.model.joints[index], name)
+            if settings.force != force:
+                sim.model.joints[index] = with_settings(sim.model.joints[index], replace(settings, force=force))
 
     def place(self, requests: Mapping[tuple[int | str, int | str], float]) -> Assembly:
         """Set coordinates outside of a step: the freer side moves with all that hangs on it, loops are closed.
@@ -209,11 +262,11 @@ class JointControl:
 
     def set_range(self, index: int, coordinate: str, lower: float, upper: float) -> None:
         """Range of a coordinate from the next step on; barriers take a value that is outside of it back from where it is."""
-        settings = replace(settings_of(self._joint(index), coordinate), lower=lower, upper=upper)
+        settings = replace(settings_of(self.joint(index), coordinate), lower=lower, upper=upper)
         self.replace_settings(index, self._on_the_way(index, replace(settings, lower_end=None, upper_end=None)))
 
     def _on_the_way(self, index: int, settings: CoordinateSettings) -> CoordinateSettings:
-        coordinate = self._simulation.joints[self._joint(index).name].coordinate(settings.name)
+        coordinate = self._simulation.joints[self.joint(index).name].coordinate(settings.name)
         return on_the_way(settings, self._simulation.model, coordinate.value, coordinate.motion_type == "rotary")
 
     # what happens by itself ---------------------------------------------------------------------------------------
@@ -226,13 +279,13 @@ class JointControl:
             self._take_back()
         return self._break() if len(self._breakable) else ()
 
-    @property
-    def _returning(self) -> list[tuple[int, str]]:
+    def _find_returning(self) -> list[tuple[int, str]]:
         """(joint, coordinate) of those that barriers take back into their ranges."""
+        joints = self._simulation.model.joints
         return [
             (k, one.name)
-            for k in self._simulation.model.joints.changed_since(self.start)
-            for one in self._joint(k).coordinates
+            for k in joints.changed_since(self.start)
+            for one in joints[k].coordinates
             if one.lower_end is not None or one.upper_end is not None
         ]
 
@@ -284,6 +337,7 @@ class JointControl:
         Raises:
             JointChangeError: a drive follows a function that was given while running.
         """
+        self._settle_efforts()
         changes = described(self.start, self._simulation.model.joints)
         couplings = {one.name: one.active for one in self._simulation.model.couplings}
         fast = {f"{j}\n{c}": True for j, c in self._fast}
@@ -291,7 +345,7 @@ class JointControl:
 
     def restore(self, saved: dict) -> None:
         """Bring the joints to what `saved` told; the memory of the rows is the stepper's to restore."""
-        sim = self._simulation
+        sim, self._efforts_ahead = self._simulation, False
         self.broken = {name: float(time) for name, time in saved["broken"].items()}
         self._fast = {tuple(key.split("\n")) for key in saved["fast"]}
         joints = changed(self.start, saved["changes"])
@@ -303,6 +357,7 @@ class JointControl:
             sim.model.joints.take_over(joints)
             self._read_anew()
             sim.backend.rows.set_joints(build_system(sim.model))
+            self._returning = self._find_returning()
 
     def reset(self) -> None:
         """Bring the joints to what they were at the start."""
@@ -311,13 +366,15 @@ class JointControl:
 
     # parts --------------------------------------------------------------------------------------------------------
 
-    def _joint(self, index: int) -> Joint:
+    def joint(self, index: int) -> Joint:
+        """A joint as it is now."""
+        self._settle_efforts()
         return self._simulation.model.joints[index]
 
     def _note(self, index: int, settings: CoordinateSettings) -> None:
         """Keep the model's joints as they are in the system."""
         self._simulation.stepper.sleep.disturb()
-        self._simulation.model.joints[index] = with_settings(self._joint(index), settings)
+        self._simulation.model.joints[index] = with_settings(self.joint(index), settings)
 
     def _read_anew(self) -> None:
         """Read coordinates at the joints' present frames; angles go on near their last values."""
@@ -351,14 +408,16 @@ class JointControl:
 
     def _jump(self, index: int) -> None:
         """What a joint does to its bodies changes at once."""
-        joint = self._joint(index)
+        joint = self.joint(index)
         self._simulation.stepper.modes.jump([body for body in (joint.parent, joint.child) if body != WORLD], constraints=True)
 
     def rebuild(self, indices: list[int]) -> None:
         """Build the joint system of the present joints, some of which do something else now; rows that stay keep their
         memory."""
+        self._settle_efforts()
         sim = self._simulation
         stepper, old = sim.stepper, sim.backend.system
+        self._returning = self._find_returning()
         new = build_system(sim.model)
         states = (stepper.q, stepper.qd, stepper.previous_q, stepper.previous_qd)
         coordinates = (sim.reader.table, sim.coordinates)

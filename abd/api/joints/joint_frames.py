@@ -34,7 +34,7 @@ class JointFrames:
     @property
     def joint(self) -> Joint:
         """Its present definition."""
-        return self.simulation.model.joints[self.index]
+        return self.simulation.control.joint(self.index)
 
     # bodies -------------------------------------------------------------------------------------------------------
 
