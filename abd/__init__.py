@@ -9,7 +9,7 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from abd import errors, kinematics
+    from abd import errors, gym, kinematics
     from abd.api.joints.custom_joints import joint_type
     from abd.api.run import run
     from abd.api.simulation import Simulation
@@ -36,6 +36,7 @@ __all__ = [
     "__version__",
     "coupling_function",
     "errors",
+    "gym",
     "joint_type",
     "kinematics",
     "load",
@@ -54,6 +55,7 @@ _HOMES = {
     "Simulation": "abd.api.simulation",
     "coupling_function": "abd.joints.rows.relations",
     "errors": "abd.errors",
+    "gym": "abd.gym",
     "joint_type": "abd.api.joints.custom_joints",
     "kinematics": "abd.kinematics",
     "load": "abd.scene.scene",

@@ -74,7 +74,7 @@ def reset_worlds(
     else:
         start_q, start_qd = (own if one is None else one for own, one in ((bodies.q, start_q), (bodies.qd, start_qd)))
         q, qd = (np.where(chosen[:, None], first, last) for first, last in ((start_q, now.q), (start_qd, now.qd)))
-        fresh = _state_after(sim, set_apart(sim, q), qd)
+        fresh = _state_after(sim, set_apart(sim, q, chosen), qd)
     both = merged(stepper.model, stepper.joints, now, fresh, chosen)
     time, previous_h = (np.where(chosen, 0.0, one) for one in (now.time, now.previous_h))
     both = replace(both, time=time, previous_h=previous_h)
@@ -118,13 +118,17 @@ def worlds_asked(worlds: int | Iterable[int], known: np.ndarray) -> np.ndarray:
     return asked
 
 
-def set_apart(sim: Simulation, q: np.ndarray) -> np.ndarray:
-    """The states (n, 12), or with bodies that touch set apart.
+def set_apart(sim: Simulation, q: np.ndarray, among: np.ndarray | None = None) -> np.ndarray:
+    """The states (n, 12), or with bodies that touch set apart; `among` (n,) bool, those that are looked at, by default all.
 
     Raises:
         SceneError: bodies overlap.
     """
-    apart, notes = free_states(sim.switches.present(sim.model), q, "in the state given")
+    model = sim.switches.present(sim.model)
+    if among is not None:
+        mesh, plane = np.where(among, model.bodies.mesh, -1), np.where(among[:, None], model.bodies.plane, np.nan)
+        model = replace(model, bodies=replace(model.bodies, mesh=mesh, plane=plane))
+    apart, notes = free_states(model, q, "in the state given")
     for note in notes:
         _log.warning(note)
     return apart

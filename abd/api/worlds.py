@@ -140,7 +140,9 @@ class Worlds:
             raise ValueError("worlds.efforts must be finite [N or N m]")
         every = self._simulation.control.efforts
         every[places] = given
-        self._simulation.control.set_efforts(every)
+        pushed = np.zeros(len(every), dtype=bool)
+        pushed[places] = (every[places] != 0.0).any(axis=0)
+        self._simulation.control.set_efforts(every, pushed)
 
     # resets ---------------------------------------------------------------------------------------------------------
 

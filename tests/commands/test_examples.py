@@ -57,3 +57,8 @@ def test_a_joint_of_ones_own():
     x, y, z = sim.bodies["bead"].position
     assert z >= (x**2 + y**2) / (2 * 0.5) - 1e-5, "a penalty gives way by micrometres"
     assert sim.joints["bowl"].engagement == {"height": 1}
+
+
+def test_cart_poles_fall_under_random_pushes():
+    pytest.importorskip("gymnasium", reason="needs Gymnasium: pip install gymnasium")
+    assert 15.0 < example("cart_pole").main(count=8, steps=60) < 60.0

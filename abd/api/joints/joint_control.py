@@ -193,13 +193,16 @@ class JointControl:
         out[places] = self._simulation.backend.system.row_laws.target[rows]
         return out
 
-    def set_efforts(self, efforts: np.ndarray) -> None:
-        """Constant efforts (c,) on all coordinates from the next step on [N or N m], in addition to their drives."""
+    def set_efforts(self, efforts: np.ndarray, pushed: np.ndarray | None = None) -> None:
+        """Constant efforts (c,) on all coordinates from the next step on [N or N m], in addition to their drives.
+
+        A first effort on a coordinate builds the joint system anew; with `pushed` (c,) bool, for all of these at once.
+        """
         sim, before = self._simulation, self.efforts
         changed = efforts != before
         if not changed.any():
             return
-        lacking = changed.copy()
+        lacking = changed | (False if pushed is None else pushed)
         lacking[self._rows_of_efforts()[1]] = False
         if lacking.any():
             for place in np.flatnonzero(lacking):
@@ -345,7 +348,8 @@ class JointControl:
 
     def restore(self, saved: dict) -> None:
         """Bring the joints to what `saved` told; the memory of the rows is the stepper's to restore."""
-        sim, self._efforts_ahead = self._simulation, False
+        self._settle_efforts()
+        sim = self._simulation
         self.broken = {name: float(time) for name, time in saved["broken"].items()}
         self._fast = {tuple(key.split("\n")) for key in saved["fast"]}
         joints = changed(self.start, saved["changes"])

@@ -1,0 +1,165 @@
+"""Arrays of all worlds: the same numbers as views give one by one, efforts, resets, and the Gymnasium environment."""
+
+import numpy as np
+import pytest
+
+import abd
+
+DEVICES = ("numpy", "cpu")
+
+
+def arm(box: bool = True) -> abd.Scene:
+    """A hinged bar over a floor, and a box that falls on it."""
+    scene = abd.Scene(solver={"dt": 0.01})
+    scene.add_material("default", mu=0.5)
+    scene.add_body("floor", half_space={})
+    scene.add_body("bar", box=(0.6, 0.1, 0.1), position=(0.3, 0, 0.4))
+    scene.add_hinge("pivot", abd.WORLD, "bar", anchor=(0, 0, 0.4), axis=(0, 1, 0), range=(-1.0, 1.0))
+    if box:
+        scene.add_body("box", box=(0.1, 0.1, 0.1), position=(1.0, 0, 0.052))
+    return scene
+
+
+def bits(sim: abd.Simulation, world: int) -> list[bytes]:
+    """State of a world."""
+    return [sim.worlds.q[world].tobytes(), sim.worlds.qd[world].tobytes()]
+
+
+@pytest.mark.parametrize("device", DEVICES)
+def test_arrays_are_what_views_give(device):
+    sim = abd.Simulation(arm().replicate(3), device=device)
+    worlds = sim.worlds
+    efforts = np.array([[0.0], [2.0], [-3.0]])
+    worlds.efforts = efforts
+    for _ in range(5):
+        sim.step()
+    assert worlds.body_names == ("w0_floor", "w0_bar", "w0_box") and worlds.coordinate_names == ("w0_pivot.theta",)
+    for k in range(3):
+        for b, name in enumerate(("bar", "box"), start=1):
+            body = sim.bodies[f"w{k}_{name}"]
+            np.testing.assert_allclose(worlds.poses[k, b], [*body.position, *body.quaternion], atol=1e-14)
+            np.testing.assert_allclose(worlds.velocities[k, b], [*body.linear_velocity, *body.angular_velocity], atol=1e-13)
+            np.testing.assert_array_equal(worlds.contact_forces[k, b], body.contact_force)
+        joint = sim.joints[f"w{k}_pivot"]
+        np.testing.assert_array_equal(worlds.coordinates[k], joint.coordinates)
+        np.testing.assert_array_equal(worlds.rates[k], joint.rates)
+        assert joint.coordinate().drive_force == pytest.approx(efforts[k, 0])
+        assert joint.coordinate().settings.force == efforts[k, 0]
+    assert worlds.contact_forces[0, 2, 2] > 0.0
+    np.testing.assert_array_equal(worlds.efforts, efforts)
+    taken = sim.checkpoint()
+    worlds.efforts = 0.0
+    sim.restore(taken)
+    np.testing.assert_array_equal(worlds.efforts, efforts)
+
+
+@pytest.mark.parametrize("device", DEVICES)
+def test_efforts_of_all_are_those_of_single_coordinates(device):
+    batched, single = (abd.Simulation(arm(box=False).replicate(2), device=device) for _ in range(2))
+    for k in range(6):
+        efforts = [1.0 + k, -2.0 * k]
+        batched.worlds.efforts = np.reshape(efforts, (2, 1))
+        for world, effort in enumerate(efforts):
+            single.joints[f"w{world}_pivot"].coordinate().apply_force(effort)
+        batched.step()
+        single.step()
+        assert [bits(batched, w) for w in (0, 1)] == [bits(single, w) for w in (0, 1)]
+
+
+def test_worlds_go_back_as_each_does_alone():
+    """A world that goes back makes the bits of a new simulation, and the others go on as if nothing had been."""
+    sim, other = (abd.Simulation(arm().replicate(3), device="cpu") for _ in range(2))
+    alone = abd.Simulation(arm().replicate(1), device="cpu")
+    for _ in range(4):
+        sim.step()
+        other.step()
+    sim.worlds.reset([False, True, False])
+    for k in range(1, 4):
+        for one in (sim, other, alone):
+            one.step()
+        assert bits(sim, 1) == bits(alone, 0) and bits(sim, 0) == bits(other, 0)
+        np.testing.assert_allclose(sim.worlds.time, [0.01 * (4 + k), 0.01 * k, 0.01 * (4 + k)])
+
+
+@pytest.mark.parametrize("device", DEVICES)
+def test_worlds_start_again_from_given_states(device):
+    mechanism = abd.Mechanism(arm(box=False).compile())
+    q, qd = mechanism.affine_state(np.array([0.3]), np.array([-0.5]))
+    sim = abd.Simulation(arm(box=False).replicate(2), device=device)
+    sim.worlds.efforts = [[1.0], [1.0]]
+    sim.step()
+    sim.worlds.reset(1, q=q[None], qd=qd[None])
+    assert sim.worlds.coordinates[1] == pytest.approx([0.3]) and sim.worlds.rates[1] == pytest.approx([-0.5])
+    np.testing.assert_array_equal(sim.worlds.efforts, [[1.0], [0.0]])
+    sunk = sim.worlds.q[:1].copy()
+    sunk[0, 1, 2] = 0.0
+    with pytest.raises(abd.errors.SceneError, match="partly below"):
+        sim.worlds.reset(0, q=sunk)
+
+
+def test_what_does_not_fit_is_refused():
+    sim = abd.Simulation(arm().replicate(2), device="numpy")
+    for efforts, words in (([1.0, 2.0, 3.0], "must broadcast"), (np.nan, "finite")):
+        with pytest.raises(ValueError, match=words):
+            sim.worlds.efforts = efforts
+    with pytest.raises(ValueError, match="is needed"):
+        sim.worlds.reset(0, q=np.zeros((1, 12)))
+    scene = arm()
+    scene.add_body("more", box=(0.1, 0.1, 0.1), position=(0, 0, 2), world=1)
+    with pytest.raises(ValueError, match=r"worlds differ: world 0 has 3 bodies, world 1 has 1"):
+        _ = abd.Simulation(scene, device="numpy").worlds.poses
+
+
+def environment(mode, **keys):
+    """Two bars that are pushed up; an episode ends below -0.2 rad."""
+    return abd.gym.VectorEnv(
+        arm(box=False), 2, {"pivot.theta": 40.0}, lambda worlds: np.concatenate([worlds.coordinates, worlds.rates], axis=1),
+        lambda worlds, x, actions: -np.abs(actions[:, 0]), lambda worlds, x: np.abs(x[:, 0]) > 0.05,
+        autoreset_mode=mode, device="numpy", **keys,
+    )  # fmt: skip
+
+
+def test_the_environment_follows_gymnasium():
+    gymnasium = pytest.importorskip("gymnasium", reason="needs Gymnasium: pip install gymnasium")
+    modes = gymnasium.vector.AutoresetMode
+    env = environment(modes.SAME_STEP)
+    assert env.action_space.shape == (2, 1) and env.observation_space.shape == (2, 2)
+    first, info = env.reset(seed=1)
+    assert env.observation_space.contains(first) and info == {}
+    ended = np.zeros(2, dtype=int)
+    for _ in range(40):
+        x, rewards, terminated, truncated, info = env.step(np.array([[0.0], [100.0]], dtype=np.float32))
+        assert rewards.tolist() == [0.0, -40.0], "actions are clipped to their limit"
+        assert not truncated.any() and x.shape == (2, 2)
+        ended += terminated
+        for k in np.flatnonzero(terminated):
+            assert abs(info["final_obs"][k][0]) > 0.05 and x[k] == pytest.approx(first[k])
+        np.testing.assert_array_equal(info.get("_final_obs", np.zeros(2, dtype=bool)), terminated)
+    assert (ended > 0).all()
+    manual = environment(modes.DISABLED, max_steps=3)
+    manual.reset()
+    for _ in range(3):
+        *_, truncated, _ = manual.step(np.zeros((2, 1)))
+    assert truncated.all()
+    with pytest.raises(ValueError, match="have ended"):
+        manual.step(np.zeros((2, 1)))
+    manual.reset(options={"reset_mask": truncated})
+    manual.step(np.zeros((2, 1)))
+    with pytest.raises(ValueError, match="no coordinate 'elbow'"):
+        abd.gym.VectorEnv(arm(), 1, {"elbow": 1.0}, None, None, None, device="numpy")
+    with pytest.raises(ValueError, match="SAME_STEP and DISABLED"):
+        environment(modes.NEXT_STEP)
+
+
+def test_wrappers_and_seeds():
+    gymnasium = pytest.importorskip("gymnasium", reason="needs Gymnasium: pip install gymnasium")
+    runs = []
+    for _ in range(2):
+        env = environment(gymnasium.vector.AutoresetMode.SAME_STEP, max_steps=10)
+        env = gymnasium.wrappers.vector.RecordEpisodeStatistics(env)
+        env.reset(seed=3)
+        env.action_space.seed(3)
+        steps = [env.step(env.action_space.sample()) for _ in range(12)]
+        runs.append(np.array([one[0] for one in steps]))
+        assert any("episode" in one[4] for one in steps)
+    np.testing.assert_array_equal(*runs)
