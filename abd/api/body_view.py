@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from abd.api.loads import Given, Load, Vector, three_numbers
+from abd.by_bodies import of_body
 from abd.model import Kind, affine_state
 from abd.rotations import axial, polar, quaternion, quaternion_matrix, skew
 
@@ -107,16 +108,53 @@ class BodyView:
 
     @quaternion.setter
     def quaternion(self, value: Vector) -> None:
-        q = np.array(value, dtype=float)
-        if q.shape != (4,) or not np.isfinite(q).all() or not q.any():
-            raise ValueError(f"the quaternion of body '{self.name}' is (w, x, y, z), not all zero, not {value!r}")
-        self._place(rotation=quaternion_matrix(q))
+        self._place(rotation=quaternion_matrix(self._quaternion(value)))
 
     def _place(self, position: np.ndarray | None = None, rotation: np.ndarray | None = None) -> None:
         pose = np.eye(4)
         pose[:3, 3] = self.position if position is None else position
         pose[:3, :3] = self.rotation if rotation is None else rotation
         self.transform = pose
+
+    def move_to(
+        self, position: Vector | None = None, quaternion: Vector | None = None, duration: float | None = None
+    ) -> None:
+        """Move a kinematic body from the next step on, in the place of the scene's motion, and leave it there.
+
+        It moves at constant velocity and turns at constant angular velocity, pushing what is in its way. Call it before every
+        step to follow a hand or another program.
+
+        Args:
+            position: (3,) of the mesh frame's origin at the end [m], by default where it is; quaternion: (4,) (w, x, y, z) of
+                the mesh frame at the end, likewise.
+            duration: time to get there [s], by default the time step.
+
+        Raises:
+            ValueError: a body that is not kinematic, numbers that are not finite, or a duration that is not positive.
+        """
+        if self.kind != "kinematic":
+            raise ValueError(f"body '{self.name}' is {self.kind}; only kinematic bodies are moved, others have `position`")
+        sim = self._simulation
+        if duration is None:
+            lengths = sim.stepper.worlds.lengths
+            duration = float(of_body(lengths, self.index))
+        if not 0.0 < duration < np.inf:
+            raise ValueError(f"duration is {duration!r}; a positive time in seconds is needed")
+        sim.moves.add(self.index, self._target(position, quaternion), duration)
+
+    def _target(self, position: Vector | None, quaternion: Vector | None) -> np.ndarray:
+        """(4, 4) internal pose of a mesh frame that is at a place [m] and turned by a quaternion, by default as it is."""
+        out = np.eye(4)
+        given = f"position of body '{self.name}'"
+        out[:3, 3] = self.position if position is None else three_numbers(position, f"the {given}")
+        out[:3, :3] = self.rotation if quaternion is None else quaternion_matrix(self._quaternion(quaternion))
+        return out @ np.linalg.inv(self._simulation.model.bodies.body_frame[self.index])
+
+    def _quaternion(self, value: Vector) -> np.ndarray:
+        q = np.array(value, dtype=float)
+        if q.shape != (4,) or not np.isfinite(q).all() or not q.any():
+            raise ValueError(f"the quaternion of body '{self.name}' is (w, x, y, z), not all zero, not {value!r}")
+        return q
 
     # velocity -------------------------------------------------------------------------------------------------------
 
@@ -235,4 +273,5 @@ class BodyView:
 
     def _must_be_dynamic(self, what: str) -> None:
         if self.kind != "dynamic":
-            raise ValueError(f"the {what} of body '{self.name}' cannot be set: it is {self.kind}")
+            remedy = "; use move_to" if self.kind == "kinematic" else ""
+            raise ValueError(f"the {what} of body '{self.name}' cannot be set: it is {self.kind}{remedy}")

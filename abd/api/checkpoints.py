@@ -35,6 +35,7 @@ def saved(sim: Simulation) -> dict[str, Any]:
         "coordinates": sim.coordinates.copy(),
         "joints": sim.control.saved(),
         "loads": sim.loads.saved(),
+        "moves": sim.moves.saved(),
         "switches": sim.switches.saved(),
         "springs": sim.springs.saved(),
         "gravity": sim.gravity,
@@ -88,6 +89,7 @@ def _restore(sim: Simulation, saved: dict[str, Any]) -> None:
     if apart is not arrays["q"]:
         arrays["previous_q"] = arrays["previous_q"] + (apart - arrays["q"])
         arrays["q"] = apart
+    sim.moves.restore(saved.get("moves", {}))
     if "springs" in saved:
         sim.springs.restore(saved["springs"])
     sim.control.restore(saved["joints"])

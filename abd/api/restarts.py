@@ -30,6 +30,7 @@ def reset(sim: Simulation) -> None:
     else:
         sim.gravity = given.settings.gravity
         sim.springs.reset()
+        sim.moves.restore({})
         sim.control.reset()
         sim.loads.clear()
         sim.set_friction(given.materials.mu)

@@ -24,6 +24,7 @@ from abd.api.joints.joint_view import JointView
 from abd.api.joints.springs import Springs
 from abd.api.loads import Loads, Vector
 from abd.api.material_view import MaterialView
+from abd.api.moves import Moves
 from abd.api.recompiled import recompiled
 from abd.api.restarts import move_to, reset, reset_worlds, set_velocities
 from abd.api.sensors import Observed, Sensor, sensor
@@ -101,7 +102,7 @@ class Simulation:
         self.couplings = ByName("coupling", [one.name for one in self.model.couplings], partial(CouplingView, self))
         self.materials = ByName("material", self.model.materials.names, partial(MaterialView, self))
         self.switches, self.springs = Switches(self), Springs(self)
-        self.loads = Loads(self)
+        self.loads, self.moves = Loads(self), Moves(self)
         self.stepper.loads, self.stepper.steady = self.loads.at_work, lambda: self.loads.steady
         for one in self.scene.spec.sensor if self.scene is not None else []:
             self._add_sensor_of_scene(one)

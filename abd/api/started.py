@@ -34,8 +34,8 @@ def own(model: Model) -> Model:
     settings = replace(model.settings, gravity=_read_only(model.settings.gravity))
     materials = replace(model.materials, mu=_read_only(model.materials.mu))
     joints = JointList.of(model.joints).copy()
-    couplings = list(model.couplings)
-    return replace(model, joints=joints, couplings=couplings, bodies=bodies, settings=settings, materials=materials)
+    own_parts = {"joints": joints, "couplings": list(model.couplings), "motions": dict(model.motions)}
+    return replace(model, bodies=bodies, settings=settings, materials=materials, **own_parts)
 
 
 def _read_only(values: np.ndarray) -> np.ndarray:

@@ -552,7 +552,7 @@ def test_muscles_activations_and_limits_of_tendons_are_in_the_report(tmp_path):
     assert not any(one.drive for joint in scene.spec.joint for one in (joint.coordinate or {}).values())
 
 
-def test_mocap_bodies_stand_still_and_hold(tmp_path):
+def test_mocap_bodies_hold_and_are_moved(tmp_path):
     text = mjcf(
         '<body name="hand/left" mocap="true" pos="0 0 1"/>' + falling("held", '<geom size="0.1"/>'),
         '<equality><weld body1="hand/left" body2="held"/></equality>',
@@ -563,6 +563,10 @@ def test_mocap_bodies_stand_still_and_hold(tmp_path):
     for _ in range(5):
         simulation.step()
     np.testing.assert_allclose(simulation.bodies["held"].position, (0, 0, 1), atol=1e-9)
+    for k in range(10):
+        simulation.bodies["hand/left"].move_to(position=(0, 0.001 * k, 1))
+        simulation.step()
+    np.testing.assert_allclose(simulation.bodies["held"].position, (0, 0.009, 1), atol=1e-9)
 
 
 def test_a_free_base(tmp_path):

@@ -197,8 +197,8 @@ class Robot:
         kept = self._seen(geoms, contacts)
         keys: dict[str, object] = {"name": link.name}
         if model.body_mocapid[link.root] >= 0:
-            notes.append(f"mocap body '{link.name}' stands still")
-            keys["kind"] = "static"
+            notes.append(f"mocap body '{link.name}' stands still until it is moved: sim.bodies[{link.name!r}].move_to(...)")
+            keys |= {"kind": "kinematic", "motion": {"velocity": (0.0, 0.0, 0.0)}}
         keys |= self._placed([shapes.collider(geom, link) for geom in kept], link.pose)
         if "kind" in keys:
             keys |= {"material": contacts.material(link.name, kept)} if kept else {}

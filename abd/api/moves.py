@@ -1,0 +1,81 @@
+"""Motions of prescribed bodies that a program gives while a simulation runs: teleoperation, motion capture, co-simulation."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from abd.api.loads import jumps
+from abd.by_bodies import of_body
+from abd.model import affine_state
+from abd.rotations import polar, pose, rotation_vector, rotations
+
+if TYPE_CHECKING:
+    from abd.api.simulation import Simulation
+
+
+@dataclass(frozen=True)
+class Move:
+    """From a pose to another one (4, 4) within the times begin and end [s], at constant velocity and angular velocity."""
+
+    begin: float
+    end: float
+    first: np.ndarray
+    last: np.ndarray
+
+    def __call__(self, t: float) -> np.ndarray:
+        s = (t - self.begin) / (self.end - self.begin)
+        if s >= 1.0:
+            return self.last
+        s = max(s, 0.0)
+        R = rotations(s * self.turn[None])[0] @ self.first[:3, :3]
+        return pose(R, (1.0 - s) * self.first[:3, 3] + s * self.last[:3, 3])
+
+    @property
+    def turn(self) -> np.ndarray:
+        """(3,) rotation vector of the whole move [rad]."""
+        return rotation_vector(self.last[:3, :3] @ self.first[:3, :3].T)
+
+
+class Moves:
+    """The moves of one simulation, in the place of the scene's motions of their bodies."""
+
+    def __init__(self, simulation: Simulation):
+        self._simulation = simulation
+        self._of_scene = dict(simulation.model.motions)
+
+    def add(self, body: int, last: np.ndarray, duration: float) -> None:
+        """Move a kinematic body from where it is to an internal pose (4, 4), which it reaches after `duration` [s]."""
+        sim = self._simulation
+        stepper = sim.stepper
+        begin = float(of_body(stepper.time, body))
+        q, qd = stepper.q[body], stepper.qd[body]
+        move = Move(begin, begin + duration, pose(polar(q[3:].reshape(1, 3, 3))[0], q[:3]), last)
+        sim.model.motions[body] = move
+        ahead = (affine_state(move(begin + 1e-3 * duration)) - affine_state(move.first)) / (1e-3 * duration)
+        if jumps(qd[None], ahead[None])[0]:
+            stepper.modes.jump([body], constraints=True)
+        stepper.sleep.disturb()
+
+    def saved(self) -> dict:
+        """The moves by the names of their bodies: times, and poses without their last rows (26,)."""
+        names, motions = self._simulation.model.bodies.names, self._simulation.model.motions
+        return {
+            names[body]: np.concatenate([[move.begin, move.end], move.first[:3].ravel(), move.last[:3].ravel()])
+            for body, move in motions.items()
+            if isinstance(move, Move)
+        }
+
+    def restore(self, saved: dict) -> None:
+        """Have the moves of a checkpoint and no others; those of bodies that are not there are left out."""
+        motions = self._simulation.model.motions
+        motions.clear()
+        motions.update(self._of_scene)
+        for body, name in ((k, self._simulation.model.bodies.names[k]) for k in self._of_scene):
+            if name in saved:
+                numbers = np.asarray(saved[name], dtype=float)
+                poses = np.tile(np.eye(4), (2, 1, 1))
+                poses[:, :3] = numbers[2:].reshape(2, 3, 4)
+                motions[body] = Move(float(numbers[0]), float(numbers[1]), *poses)

@@ -1,0 +1,79 @@
+"""Prescribed bodies that a program moves while a simulation runs."""
+
+import numpy as np
+import pytest
+
+import abd
+
+DT = 0.01
+
+
+def carrier(device: str = "cpu") -> abd.Simulation:
+    """A plate that carries a box."""
+    scene = abd.Scene(solver={"dt": DT})
+    scene.add_material("default", mu=0.6)
+    scene.add_body("plate", box=(0.6, 0.6, 0.1), kind="kinematic", motion={"velocity": (0, 0, 0)})
+    scene.add_body("box", box=(0.1, 0.1, 0.1), position=(0.1, 0, 0.102))
+    return abd.Simulation(scene, device=device)
+
+
+def turned(angle: float) -> tuple[float, ...]:
+    """Quaternion of a turn about z [rad]."""
+    return np.cos(0.5 * angle), 0.0, 0.0, np.sin(0.5 * angle)
+
+
+@pytest.mark.parametrize("device", ["numpy", "cpu"])
+def test_a_body_is_where_it_was_sent_after_each_step(device):
+    sim = carrier(device)
+    plate, box = sim.bodies["plate"], sim.bodies["box"]
+    for k in range(1, 41):
+        plate.move_to(position=(0.0, 0.0, 0.001 * k), quaternion=turned(0.005 * k))
+        assert sim.step().converged
+        np.testing.assert_allclose(plate.position, [0, 0, 0.001 * k], atol=1e-12)
+        np.testing.assert_allclose(plate.quaternion, turned(0.005 * k), atol=1e-12)
+    assert plate.linear_velocity == pytest.approx([0, 0, 0.1], abs=1e-9)
+    assert box.linear_velocity[2] == pytest.approx(0.1, abs=2e-3), "it is carried"
+    assert box.angular_velocity[2] == pytest.approx(0.5, abs=0.02), "and turns with the plate"
+
+
+def test_a_slow_move_arrives_and_stays():
+    sim = carrier()
+    plate = sim.bodies["plate"]
+    plate.move_to(position=(0.05, 0, 0), duration=0.1)
+    for _ in range(5):
+        sim.step()
+    assert plate.position == pytest.approx([0.025, 0, 0])
+    for _ in range(8):
+        sim.step()
+    assert plate.position == pytest.approx([0.05, 0, 0]) and plate.linear_velocity == pytest.approx([0, 0, 0], abs=1e-12)
+
+
+def test_moves_are_in_checkpoints_and_end_with_a_reset():
+    sim = carrier()
+    sim.bodies["plate"].move_to(position=(0.05, 0, 0), duration=0.1)
+    for _ in range(3):
+        sim.step()
+    taken, other = sim.checkpoint(), carrier()
+    other.restore(taken)
+    for one in (sim, other):
+        for _ in range(4):
+            one.step()
+    assert other.stepper.q.tobytes() == sim.stepper.q.tobytes()
+    sim.reset()
+    sim.step()
+    assert sim.bodies["plate"].position == pytest.approx([0, 0, 0], abs=1e-15)
+    goes_on = other.recompiled()
+    goes_on.step()
+    assert goes_on.bodies["plate"].position == pytest.approx([0.04, 0, 0])
+
+
+def test_what_cannot_be_moved_is_refused():
+    sim = carrier()
+    with pytest.raises(ValueError, match="only kinematic bodies are moved"):
+        sim.bodies["box"].move_to(position=(0, 0, 1))
+    wrong = {"position": ((0, 0), "three finite"), "quaternion": ((0, 0, 0, 0), "not all zero"), "duration": (0, "positive")}
+    for key, (value, words) in wrong.items():
+        with pytest.raises(ValueError, match=words):
+            sim.bodies["plate"].move_to(**{key: value})
+    with pytest.raises(ValueError, match="use move_to"):
+        sim.bodies["plate"].position = (0, 0, 1)
