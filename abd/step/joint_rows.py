@@ -42,7 +42,8 @@ class JointRows:
         return StepFailure("limits", self._beyond(row, float(self.backend.rows.joint_memory().history[0][row])))
 
     def open_couplings(self, memory: JointMemory) -> np.ndarray:
-        """(n,) bool, bodies of couplings that a state with this memory does not fulfil: the first step closes them."""
+        """(n,) bool, bodies of couplings that a state with this memory does not fulfil, and that the first step closes: all but
+        compliant ones."""
         system, laws = self.backend.system, self.backend.system.row_laws
         out, rows = np.zeros(len(self.model.bodies) + 1, dtype=bool), system.rows  # the last one stands for the world
         coupled = laws.active & (laws.role == Role.COUPLING) & (laws.law == Law.QUADRATIC)
@@ -50,6 +51,7 @@ class JointRows:
             return out[:-1]
         open_by = np.abs(memory.history[0] - laws.target)
         coupled[[*laws.target_of]] = False
+        coupled &= ~np.isin(laws.coupling, [k for k, one in enumerate(self.model.couplings) if one.enforcement == "compliant"])
         for row in np.flatnonzero(coupled & (open_by > OPEN)):
             measures = rows.term_measure[rows.starts[row] : rows.starts[row + 1]]
             out[system.table.parent[measures]] = out[system.table.child[measures]] = True

@@ -119,7 +119,7 @@ def _mujoco_without_contact(mujoco, model, robot):
     data = mujoco.MjData(model)
     data.qpos[:] = robot.start.qpos
     data.qvel[:] = robot.start.data.qvel
-    data.ctrl[:] = robot.start.control
+    data.ctrl[:], data.act[:] = robot.start.control, robot.start.activation
     return data
 
 

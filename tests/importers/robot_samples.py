@@ -163,6 +163,28 @@ DRIVEN = mjcf(
     '<motor joint="j5" gear="2"/><position joint="j5" kp="3"/></actuator>'
     '<keyframe><key name="go" ctrl="0.7 0.4 -0.6 0.3 0.2 0.5 -0.4"/></keyframe>',
 )
+ACTUATED = mjcf(
+    "".join(
+        body(f"arm{k}", f'<joint name="j{k}" axis="0 {1 if k % 2 else -1} 1" damping="0.1"/>', pos=f"{k} 0 0") for k in range(7)
+    ),
+    '<actuator><damper joint="j0" kv="2" ctrlrange="0 3" gear="0.5"/><intvelocity joint="j1" kp="20" actrange="-0.3 0.02"/>'
+    '<general joint="j2" dyntype="filter" dynprm="0.05" gainprm="4"/>'
+    '<general joint="j3" dyntype="filterexact" dynprm="0.2" gainprm="8" biastype="affine" biasprm="0 -8 -0.3" gear="2"/>'
+    '<general joint="j4" dyntype="integrator" gainprm="3" biastype="affine" biasprm="0.2 0 -0.4"/>'
+    '<general joint="j5" gaintype="affine" gainprm="2 -3 -0.2" biastype="affine" biasprm="0.1 -5 -0.1"/>'
+    '<position joint="j6" kp="3"/><general joint="j6" dyntype="integrator" gainprm="1"/></actuator>'
+    '<keyframe><key name="go" ctrl="0.8 0.5 0.7 0.4 -0.6 0.6 0.3 0.9" act="0.1 -0.2 0.3 0.1 0.4"/></keyframe>',
+)
+TENDONS = mjcf(
+    "".join(
+        body(f"arm{k}", f'<joint name="j{k}" axis="0 {1 if k % 2 else -1} 1" ref="{7 * k}"/>', pos=f"{k} 0 0") for k in range(7)
+    ),
+    '<tendon><fixed name="pair" stiffness="5" damping="0.2" springlength="0.3"><joint joint="j0" coef="1"/>'
+    '<joint joint="j1" coef="-0.5"/></fixed><fixed name="alone" stiffness="4" damping="0.1" springlength="0.1">'
+    '<joint joint="j2" coef="-2"/></fixed><fixed name="led"><joint joint="j3" coef="1"/><joint joint="j4" coef="0.5"/></fixed>'
+    '<fixed name="lead"><joint joint="j5" coef="2"/><joint joint="j6" coef="-1"/></fixed></tendon>'
+    '<equality><tendon tendon1="led" tendon2="lead" polycoef="0 0.6 0.3 -0.2 0.1"/></equality>',
+)
 SERIAL = (
     '<robot name="serial">'
     + link("base")
@@ -221,6 +243,8 @@ SAMPLES = {
     "four_bar": (".xml", FOUR_BAR, None, ""),
     "gears": (".xml", GEARS, None, ""),
     "driven": (".xml", DRIVEN, None, "go"),
+    "actuated": (".xml", ACTUATED, None, "go"),
+    "tendons": (".xml", TENDONS, None, ""),
     "serial": (".urdf", SERIAL, None, ""),
     "roving": (".urdf", ROVING, 3, ""),
 }

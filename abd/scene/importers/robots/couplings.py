@@ -148,13 +148,16 @@ class Ties:
         self.couplings.append(keys | {"active": bool(self.model.eq_active0[k])})
 
     def _coupled_tendons(self, k: int) -> None:
-        """``L1 - L1_0 = P(L2 - L2_0)`` of tendons that are sums over coordinates, P a straight line."""
+        """``L1 - L1_0 = P(L2 - L2_0)`` of tendons that are sums over coordinates."""
         model, name = self.model, self.equality_names[k]
         first, second = int(model.eq_obj1id[k]), int(model.eq_obj2id[k])
         sums = [self._sum(tendon) if tendon >= 0 else [] for tendon in (first, second)]
         coefficients = model.eq_data[k, :5]
-        if sums[0] is None or sums[1] is None or coefficients[2:].any():
-            self.notes.append(f"equality '{name}': tendons over sites, or a curved relation, are not followed")
+        if sums[0] is None or sums[1] is None:
+            self.notes.append(f"equality '{name}': tendons over sites are not followed")
+            return
+        if coefficients[2:].any():
+            self._curved(k, sums[0], sums[1], coefficients.tolist())
             return
         constant = float(coefficients[0] + model.tendon_length0[first])
         constant -= float(coefficients[1] * model.tendon_length0[second]) if second >= 0 else 0.0
@@ -171,6 +174,26 @@ class Ties:
             slope = terms[0].pop("factor")
             terms[0]["polynomial"] = (factor * constant, slope)
         self._couple(name, led.key, terms, k)
+
+    def _curved(self, k: int, led: list[tuple[Coordinate, float]], lead: list[tuple[Coordinate, float]], p: list[float]) -> None:
+        """A coupling by the formula of a polynomial of a sum of coordinates."""
+        model, (first, second) = self.model, (int(self.model.eq_obj1id[k]), int(self.model.eq_obj2id[k]))
+        (one, weight), *others = led
+        variables: dict[str, str] = {}
+
+        def total(parts: list[tuple[Coordinate, float]], constant: float) -> str:
+            out = [repr(constant + sum(w * part.offset for part, w in parts))]
+            for part, w in parts:
+                variables[f"v{len(variables)}"] = part.key
+                out.append(f"{w * part.sign!r}*v{len(variables) - 1}")
+            return f"({' + '.join(out)})"
+
+        length = total(lead, -float(model.tendon_length0[second]))
+        horner = f"{p[0]!r} + {length}*({p[1]!r} + {length}*({p[2]!r} + {length}*({p[3]!r} + {length}*{p[4]!r})))"
+        rest = total([(part, -w) for part, w in others], float(model.tendon_length0[first]) - weight * one.offset)
+        formula = f"{one.sign / weight!r}*({horner} + {rest})"
+        keys = {"name": self.equality_names[k], "coordinate": one.key, "formula": formula, "variables": variables}
+        self.couplings.append(keys | {"enforcement": ENFORCEMENT, "active": bool(model.eq_active0[k])})
 
     def _sum(self, tendon: int) -> list[tuple[Coordinate, float]] | None:
         """Coordinates and weights of a fixed tendon; None for one over sites."""
@@ -194,6 +217,10 @@ class Ties:
         acting = [key for key, value in acting.items() if value]
         if not acting:
             return
+        if (stiffness or damping) and self._spring_of_sum(k):
+            acting = [key for key in acting if key not in ("stiffness", "damping")]
+            if not acting:
+                return
         ends = self._two_sites(k)
         if ends is None:
             verb = "is" if len(acting) == 1 else "are"
@@ -221,6 +248,29 @@ class Ties:
         if friction or "armature" in acting:
             self.notes.append(f"tendon '{name}': its frictionloss and armature are not followed")
 
+    def _spring_of_sum(self, k: int) -> bool:
+        """The spring of a fixed tendon, as a compliant relation between its coordinates; whether there is such a one."""
+        model, sums = self.model, self._sum(k)
+        stiffness, damping = float(model.tendon_stiffness[k]), float(model.tendon_damping[k])
+        low, high = model.tendon_lengthspring[k].tolist()
+        if not sums or not stiffness or low != high:
+            return False
+        (led, lead), *others = sums
+        if not others:
+            _add_spring(led.settings, stiffness * lead**2, damping * lead**2, led.value(low / lead))
+            return True
+        constant = low - sum(weight * one.offset for one, weight in others) - lead * led.offset
+        factor = led.sign / lead
+        terms = [{"coordinate": one.key, "factor": -factor * weight * one.sign} for one, weight in others if weight]
+        if not terms or not lead:
+            return False
+        if constant:
+            slope = terms[0].pop("factor")
+            terms[0]["polynomial"] = (factor * constant, slope)
+        keys = {"name": f"{self.tendon_names[k]}_spring", "coordinate": led.key, "terms": terms, "enforcement": "compliant"}
+        self.couplings.append(keys | {"compliance": 1.0 / (stiffness * lead**2), "damping": damping * lead**2})
+        return True
+
     def _two_sites(self, k: int) -> list[tuple[int, np.ndarray]] | None:
         mujoco, model = mujoco_module(), self.model
         start = int(model.tendon_adr[k])
@@ -243,6 +293,15 @@ class Ties:
                 **keys,
             }
         )
+
+
+def _add_spring(settings: dict, stiffness: float, damping: float, rest: float) -> None:
+    """Give a coordinate a spring in addition to the one that it may have: one with the sum of both forces."""
+    total = settings.get("stiffness", 0.0) + stiffness
+    rest = (settings.get("stiffness", 0.0) * settings.get("rest", 0.0) + stiffness * rest) / total
+    settings |= {"stiffness": total, "rest": rest}
+    if damping:
+        settings["damping"] = settings.get("damping", 0.0) + damping
 
 
 def _shift(point: np.ndarray) -> np.ndarray:

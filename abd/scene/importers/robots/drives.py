@@ -1,4 +1,9 @@
-"""Actuators as drives of coordinates: ``force = gain u + b_0 + b_1 length + b_2 velocity``, times the gear at the joint."""
+"""Actuators as drives of coordinates: ``force = (g_0 + g_1 length + g_2 velocity) u + b_0 + b_1 length + b_2 velocity``, times
+the gear at the joint.
+
+The control c is constant, and so is u = c without activation dynamics. An integrator has u = u_0 + c t, a filter
+u = c + (u_0 - c) exp(-t / tau).
+"""
 
 from __future__ import annotations
 
@@ -12,21 +17,23 @@ from abd.scene.importers.robots.joints import Coordinate
 
 @dataclass
 class _Effort:
-    """Effort ``constant - stiffness q - damping dq/dt`` on one of MuJoCo's joints, at most `limit`."""
+    """Effort ``constant - stiffness q - damping dq/dt`` on one of MuJoCo's joints, at most `limit`; `varying` formulas of t are
+    added to it."""
 
     constant: float
     stiffness: float
     damping: float
     limit: float = np.inf
+    varying: tuple[str, ...] = ()
 
 
 def add_drives(
-    model, control: np.ndarray, names: list[str], coordinates: dict[int, Coordinate], notes: list[str]
+    model, control: np.ndarray, activation: np.ndarray, names: list[str], coordinates: dict[int, Coordinate], notes: list[str]
 ) -> set[int]:
-    """Give coordinates the drives of the actuators that act on them; others are told.
+    """Give coordinates the drives of the actuators that act on them; notes name the others.
 
     Args:
-        control: (nu,) at the start, which is kept.
+        control: (nu,) at the start, which is kept; activation: (na,) at the start.
         names: of the actuators.
 
     Returns:
@@ -44,7 +51,7 @@ def add_drives(
             unknown.setdefault(target, []).append(names[k])
             continue
         joint, gear = target
-        effort = _effort(mujoco, model, k, gear, float(control[k]))
+        effort = _effort(mujoco, model, k, gear, float(control[k]), activation)
         if isinstance(effort, str):
             unknown.setdefault(effort, []).append(names[k])
         else:
@@ -60,6 +67,7 @@ def add_drives(
         total = _Effort(
             *(sum(getattr(effort, key) for _, effort in own) for key in ("constant", "stiffness", "damping")),
             limit=own[0][1].limit,
+            varying=tuple(text for _, effort in own for text in effort.varying),
         )
         followed.update(k for k, _ in own)
         coordinates[joint].settings["drive"] = _drive(total, coordinates[joint])
@@ -88,41 +96,75 @@ def _transmission(mujoco, model, k: int, coordinates: dict[int, Coordinate]) -> 
     return told.get(kind, "their transmission is not known")
 
 
-def _effort(mujoco, model, k: int, gear: float, control: float) -> _Effort | str:
+def _effort(mujoco, model, k: int, gear: float, control: float, activation: np.ndarray) -> _Effort | str:
     """The effort on the joint, or why it has none that we have."""
-    if model.actuator_dyntype[k] != mujoco.mjtDyn.mjDYN_NONE:
-        return "with activation dynamics"
-    if model.actuator_gaintype[k] != mujoco.mjtGain.mjGAIN_FIXED:
-        return "with a gain that depends on the state"
-    bias = model.actuator_biasprm[k, :3].copy()
+    gain, bias = model.actuator_gainprm[k, :3].copy(), model.actuator_biasprm[k, :3].copy()
+    if model.actuator_gaintype[k] == mujoco.mjtGain.mjGAIN_FIXED:
+        gain[1:] = 0.0
+    elif model.actuator_gaintype[k] != mujoco.mjtGain.mjGAIN_AFFINE:
+        return "with a gain of their own kind"
     if model.actuator_biastype[k] == mujoco.mjtBias.mjBIAS_NONE:
         bias[:] = 0.0
     elif model.actuator_biastype[k] != mujoco.mjtBias.mjBIAS_AFFINE:
         return "with a bias of their own kind"
-    if bias[1] > 0.0 or bias[2] > 0.0:
-        return "they drive the joint on: gains below 0"
     if model.actuator_ctrllimited[k]:
         control = float(np.clip(control, *model.actuator_ctrlrange[k]))
+    varying = _activation(mujoco, model, k, control, activation)
+    if varying is None:
+        return "with activation dynamics of muscles or of their own"
+    if varying and gain[1:].any():
+        return "with activation dynamics and a gain that depends on the state"
+    slope = bias + (0.0 if varying else control) * gain
+    if slope[1] > 0.0 or slope[2] > 0.0:
+        return "they drive the joint on: gains below 0"
     limit = np.inf
     if model.actuator_forcelimited[k]:
         low, high = model.actuator_forcerange[k].tolist()
         limit = abs(gear) * min(-low, high)
         if not limit > 0.0:
             return "with forces in one direction only"
-    constant = gear * (float(model.actuator_gainprm[k, 0]) * control + float(bias[0]))
-    return _Effort(constant, float(-(gear**2) * bias[1]), float(-(gear**2) * bias[2]), limit)
+    text = (f"{gear * float(gain[0])!r}*({varying})",) if varying and gain[0] else ()
+    return _Effort(float(gear * slope[0]), float(-(gear**2) * slope[1]), float(-(gear**2) * slope[2]), limit, text)
+
+
+def _activation(mujoco, model, k: int, control: float, activation: np.ndarray) -> str | None:
+    """The activation of an actuator as a formula of t, empty without dynamics; None for those that are not followed."""
+    kinds, kind = mujoco.mjtDyn, int(model.actuator_dyntype[k])
+    if kind == kinds.mjDYN_NONE:
+        return ""
+    if model.actuator_actnum[k] != 1:
+        return None
+    first = float(activation[int(model.actuator_actadr[k])])
+    if kind == kinds.mjDYN_INTEGRATOR:
+        text = f"{first!r} + {control!r}*t"
+    elif kind in (kinds.mjDYN_FILTER, kinds.mjDYN_FILTEREXACT):
+        tau = max(float(model.actuator_dynprm[k, 0]), 1e-15)
+        text = f"{control!r} + {first - control!r}*exp(-t/{tau!r})"
+    else:
+        return None
+    if model.actuator_actlimited[k]:
+        low, high = model.actuator_actrange[k].tolist()
+        text = f"min(max({text}, {low!r}), {high!r})"
+    return text
 
 
 def _drive(effort: _Effort, coordinate: Coordinate) -> dict[str, object]:
     """Keys of the drive."""
+
+    def scaled(factor: float, offset: float) -> float | str:
+        """``factor (constant + varying) + offset``."""
+        if not effort.varying:
+            return factor * effort.constant + offset + 0.0
+        return f"{factor!r}*({' + '.join((repr(effort.constant), *effort.varying))}) + {offset!r}"
+
     keys: dict[str, object]
     if effort.stiffness > 0.0:
-        keys = {"mode": "pd", "target": coordinate.value(effort.constant / effort.stiffness)}
+        keys = {"mode": "pd", "target": scaled(coordinate.sign / effort.stiffness, -coordinate.sign * coordinate.offset)}
         keys |= {"stiffness": effort.stiffness, "damping": effort.damping}
     elif effort.damping > 0.0:
-        rate = coordinate.sign * effort.constant / effort.damping
+        rate = scaled(coordinate.sign / effort.damping, 0.0)
         keys = {"mode": "pd", "damping": effort.damping} | ({"rate": rate} if rate else {})
     else:
-        keys = {"mode": "force", "target": coordinate.sign * effort.constant}
+        keys = {"mode": "force", "target": scaled(coordinate.sign, 0.0)}
     keys = {key: value + 0.0 if isinstance(value, float) else value for key, value in keys.items()}
     return keys | ({"effort": effort.limit} if np.isfinite(effort.limit) else {})

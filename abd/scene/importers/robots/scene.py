@@ -124,7 +124,8 @@ class Robot:
             notes,
         )
         actuators = _names(mujoco, model, kinds.mjOBJ_ACTUATOR, "actuator", set(), notes)
-        self.driving = add_drives(model, self.start.control, actuators, joints.coordinates, notes)
+        start = self.start
+        self.driving = add_drives(model, start.control, start.activation, actuators, joints.coordinates, notes)
         ties.add_all()
         for coordinate in joints.coordinates.values():
             if coordinate.settings:

@@ -21,13 +21,14 @@ class Start:
     """MuJoCo's state at the start.
 
     Attributes:
-        data: `MjData`, kinematics done; qpos: (nq,); control: (nu,).
+        data: `MjData`, kinematics done; qpos: (nq,); control: (nu,); activation: (na,).
         keyframes: names of all; keyframe: that of the one taken, "" for none.
     """
 
     data: object
     qpos: np.ndarray
     control: np.ndarray
+    activation: np.ndarray
     keyframes: list[str]
     keyframe: str
 
@@ -66,7 +67,7 @@ def start_of(
     mujoco.mj_normalizeQuat(model, data.qpos)
     mujoco.mj_fwdPosition(model, data)
     mujoco.mj_fwdVelocity(model, data)
-    return Start(data, data.qpos.copy(), data.ctrl.copy(), keys, keyframe)
+    return Start(data, data.qpos.copy(), data.ctrl.copy(), data.act.copy(), keys, keyframe)
 
 
 def _move_inside(mujoco, model, data, names: list[str], notes: list[str]) -> None:
