@@ -118,6 +118,7 @@ def test_compliance_and_damping_while_running(device):
     assert shoulder.linear_compliance is None and shoulder.rotary_compliance == 1e-4
     shoulder.rotary_compliance = 0.0
     shoulder.linear_compliance = 1e-4
+    assert shoulder.damping == pytest.approx([2 * np.sqrt(1.0 / 1e-4)] * 3 + [0.0] * 2), "critical, as in a scene"
     assert shoulder.compliance.tolist() == [1e-4] * 3 + [0.0] * 2 and shoulder.linear_compliance == 1e-4
     saved = from_bytes(to_bytes(sim.checkpoint()))
     run(sim, 40)
@@ -164,8 +165,13 @@ def test_limits_become_soft_and_hard_again():
     over = theta.value - np.radians(10)
     assert over > 0.0 and theta.limit_force == pytest.approx(-over / 1e-3, rel=0.3)
     saved = from_bytes(to_bytes(sim.checkpoint()))
+    theta.set_limit(damping=-0.5)
+    about_y = (1.0 + 0.01) / 12.0 + 0.25
+    assert theta.limit_damping == pytest.approx(np.sqrt(about_y / 1e-3), rel=1e-3), "half of critical damping"
     theta.set_limit(compliance=0.0)
     assert theta.limit == "barrier"
+    with pytest.raises(ValueError, match="needs a compliance"):
+        theta.set_limit(damping=-1.0)
     other = arm()
     other.restore(saved)
     again = other.joints["shoulder"].coordinate()

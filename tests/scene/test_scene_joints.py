@@ -183,17 +183,17 @@ def test_a_measured_start_counts_turns_and_refuses_contradictions():
 
 
 def test_uniform_compliance_brings_critical_damping_along():
-    """Of the reduced mass of both ends, and of the reduced inertia about the joint's point, averaged over all axes."""
+    """Of the reduced mass of both ends, and of the reduced inertia about the row's axis through the joint's point."""
     scene = box_scene()
     scene.add_body("light", box=(1, 1, 1), density=10, position=(0, 5, 0))
     place = {"anchor": (1, 0, 0), "axis": (0, 0, 1), "enforcement": "compliant"}
     scene.add_hinge("j", "a", "b", linear_compliance=1e-6, rotary_compliance=1e-5, **place)
     scene.add_hinge("w", "world", "light", rotary_compliance=1e-5, damping=(1, 2), **place)
     model = scene.compile()
-    inertia = 1000 * (1 / 6 + 2 / 3)  # of a cube about a point 1 m from its centre, mean of three axes
-    linear, rotary = 2 * np.sqrt(500 / 1e-6), 2 * np.sqrt(inertia / 2 / 1e-5)
+    inertias = 1000 * np.array([1 / 6, 1 / 6 + 1])  # of a cube about axes through a point 1 m along x from its centre
+    linear, rotary = 2 * np.sqrt(500 / 1e-6), 2 * np.sqrt(inertias / 2 / 1e-5)
     np.testing.assert_allclose(model.joints[0].compliance, [1e-6] * 3 + [1e-5] * 2)
-    np.testing.assert_allclose(model.joints[0].damping, [linear] * 3 + [rotary] * 2)
+    np.testing.assert_allclose(model.joints[0].damping, [linear] * 3 + rotary.tolist())
     np.testing.assert_allclose(model.joints[1].compliance, [0] * 3 + [1e-5] * 2)
     np.testing.assert_allclose(model.joints[1].damping, [1, 2, 0, 0, 0])
 

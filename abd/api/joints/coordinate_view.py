@@ -119,11 +119,13 @@ class CoordinateView:
         """Make the ends of its range yield, or hold again, or give back, from the next step on.
 
         Args:
-            compliance: [m/N or rad/(N m)]; 0 makes them barriers. damping: on the way into an end. restitution: share of the
+            compliance: [m/N or rad/(N m)]; 0 makes them barriers. damping: on the way into an end; negative: that share of
+                critical damping. restitution: share of the
                 speed that barriers give back. None keeps what there is.
 
         Raises:
-            ValueError: a number is negative, or a restitution is above 1 or of ends that are no barriers.
+            ValueError: a compliance is negative, or a damping without compliance, or a restitution is above 1 or of ends that are
+                no barriers.
         """
         changes = {}
         if restitution is not None:
@@ -134,14 +136,22 @@ class CoordinateView:
             changes["limit_restitution"] = float(restitution)
         for key, value in (("limit_compliance", compliance), ("limit_damping", damping)):
             if value is not None:
-                if not (np.isfinite(value) and value >= 0.0):
-                    raise ValueError(f"{key} of '{self.name}' is {value!r}, and must be a finite number, not negative")
-                changes[key] = float(value)
+                changes[key] = self._limit_value(key, value, compliance)
         if compliance is not None:
             changes["limit"] = "compliant" if compliance > 0.0 else "barrier"
         self._replace(**changes)
         if compliance is not None:
             self._control.set_range(self.joint.index, self.name, *self.range)
+
+    def _limit_value(self, key: str, value: float, compliance: float | None) -> float:
+        """A compliance or a damping of the range's ends; a negative damping is a share of critical damping."""
+        compliance = self.settings.limit_compliance if compliance is None else compliance
+        if not np.isfinite(value) or (value < 0.0 and (key == "limit_compliance" or not compliance > 0.0)):
+            fix = "" if key == "limit_compliance" else "; a negative one, a share of critical damping, needs a compliance"
+            raise ValueError(f"{key} of '{self.name}' is {value!r}, and must be a finite number, not negative{fix}")
+        if value >= 0.0:
+            return float(value)
+        return -value * 2.0 * float(np.sqrt(self._control.reduced_mass(self.joint.index, self.name) / compliance))
 
     def clip_to_range(self, value: float) -> float:
         """The value nearest to `value` in the range."""

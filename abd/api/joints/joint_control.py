@@ -14,7 +14,7 @@ from abd.by_bodies import of_body
 from abd.joints.closure.coordinate_setter import CoordinateSetter
 from abd.joints.closure.redundancy import CLOSED, open_by
 from abd.joints.coordinates.readings import rigid_motion
-from abd.joints.rows.anew import critically_damped, on_the_way, seated, softened
+from abd.joints.rows.anew import critically_damped, moving_ends, on_the_way, seated, softened
 from abd.joints.rows.build import build_system
 from abd.joints.rows.change import (
     as_function,
@@ -26,6 +26,7 @@ from abd.joints.rows.change import (
     settings_of,
     with_settings,
 )
+from abd.joints.rows.reduced_mass import reduced_masses
 from abd.joints.rows.row_laws import Role
 from abd.joints.rows.stacks import stacks
 from abd.joints.types import TYPES
@@ -93,10 +94,16 @@ class JointControl:
         """Other compliances and dampings of a joint's rows from the next step on (`abd.joints.rows.anew.softened`)."""
         self.replace_joint(index, softened(self.joint(index), compliance, damping))
 
-    def damp_critically(self, index: int, zeta: float) -> None:
+    def damp_critically(self, index: int, zeta: float, among: np.ndarray | None = None) -> None:
         """Other dampings, by the damping ratio (`abd.joints.rows.anew.critically_damped`)."""
         sim = self._simulation
-        self.replace_joint(index, critically_damped(self.joint(index), sim.model, sim.stepper.q, zeta))
+        self.replace_joint(index, critically_damped(self.joint(index), sim.model, sim.stepper.q, zeta, among))
+
+    def reduced_mass(self, index: int, coordinate: str) -> float:
+        """Of a coordinate at present [kg or kg m^2] (`abd.joints.rows.reduced_mass`)."""
+        sim, joint = self._simulation, self.joint(index)
+        measures = [one for one in TYPES[joint.type].coordinates(joint) if one.name == coordinate]
+        return float(reduced_masses(joint, measures, sim.stepper.q, moving_ends(joint, sim.model))[0])
 
     def replace_settings(self, index: int, settings: CoordinateSettings) -> None:
         """Replace the settings of one coordinate."""

@@ -136,7 +136,7 @@ class JointView(JointForces):
 
     @property
     def linear_compliance(self) -> float | None:
-        """Of its rows that are lengths; None where they differ, or where there are none. It can be set."""
+        """Of its rows that are lengths; None where they differ, or without any. Set, it brings critical damping along."""
         return self._uniform(rotary=False)
 
     @linear_compliance.setter
@@ -145,7 +145,7 @@ class JointView(JointForces):
 
     @property
     def rotary_compliance(self) -> float | None:
-        """Of its rows that are angles; None where they differ, or where there are none. It can be set."""
+        """Of its rows that are angles; None where they differ, or without any. Set, it brings critical damping along."""
         return self._uniform(rotary=True)
 
     @rotary_compliance.setter
@@ -154,7 +154,7 @@ class JointView(JointForces):
 
     def damp_critically(self, zeta: float = 1.0) -> None:
         """Damp every row that has a compliance by the ratio zeta, ``2 zeta sqrt(m / compliance)``, with the reduced mass of the
-        two bodies, of angles the reduced inertia about the joint's point.
+        two bodies, of angles the reduced inertia about the row's axis through the joint's point.
 
         Raises:
             ValueError: the joint is not compliant, or zeta is negative.
@@ -174,6 +174,7 @@ class JointView(JointForces):
     def _set_uniform(self, rotary: bool, value: float) -> None:
         is_kind = np.array([one.rotary == rotary for one in yielding(self.joint)], dtype=bool)
         self.compliance = np.where(is_kind, value, self.compliance)
+        self.simulation.control.damp_critically(self.index, 1.0, is_kind)
 
     def __getattr__(self, name: str) -> CoordinateView:
         """A coordinate by its name: ``joint.theta`` is ``joint.coordinate("theta")``."""

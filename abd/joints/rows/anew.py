@@ -8,6 +8,7 @@ import numpy as np
 
 from abd.joints.rows.build import default_distance, yielding
 from abd.joints.rows.placement import body_pose, rigid_pose
+from abd.joints.rows.reduced_mass import reduced_masses
 from abd.model import WORLD, CoordinateSettings, Joint, Kind, Model
 from abd.rotations import inverse
 
@@ -52,9 +53,9 @@ def _first(key: str, present: tuple[float, ...], given, count: int) -> tuple[flo
     return tuple(out.tolist())
 
 
-def critically_damped(joint: Joint, model: Model, q: np.ndarray, zeta: float) -> Joint:
-    """The compliant joint with damping ``2 zeta sqrt(m / c)`` of every row with a compliance c: m is the reduced mass of its
-    two ends, of angles the reduced mean inertia about its point, in states q (n, 12).
+def critically_damped(joint: Joint, model: Model, q: np.ndarray, zeta: float, among: np.ndarray | None = None) -> Joint:
+    """The compliant joint with damping ``2 zeta sqrt(m / c)`` of every row with a compliance c; m is its reduced mass
+    (`abd.joints.rows.reduced_mass`) in states q (n, 12). Of the rows `among` (k,) bool, by default of all.
 
     Raises:
         ValueError: the joint is not compliant, or zeta is negative.
@@ -63,21 +64,23 @@ def critically_damped(joint: Joint, model: Model, q: np.ndarray, zeta: float) ->
         raise ValueError(f"joint '{joint.name}' has no compliance that could be damped")
     if not (np.isfinite(zeta) and zeta >= 0.0):
         raise ValueError(f"zeta is {zeta!r}, and must be a finite number, not negative")
-    bodies = model.bodies
-    point = q[joint.child, :3] + q[joint.child, 3:].reshape(3, 3) @ joint.child_frame[:3, 3]
-    ends = [end for end in (joint.parent, joint.child) if end != WORLD and bodies.kind[end] == Kind.DYNAMIC]
-    mass = 1.0 / sum(1.0 / bodies.mass[end] for end in ends)
-    arms = [point - q[end, :3] for end in ends]
-    means = [
-        2.0 * (bodies.moment[end].sum() + bodies.mass[end] * arm @ arm) / 3.0
-        for end, arm in zip(ends, arms, strict=True)
-    ]
-    inertia = 1.0 / sum(1.0 / one for one in means)
+    rows = yielding(joint)
     compliance = np.zeros(len(yielding(joint)))
     compliance[: len(joint.compliance)] = joint.compliance[: len(compliance)]
-    share = np.where([one.rotary for one in yielding(joint)], inertia, mass)
+    share = reduced_masses(joint, rows, q, moving_ends(joint, model))
     damping = np.where(compliance > 0.0, 2.0 * zeta * np.sqrt(share / np.where(compliance > 0.0, compliance, 1.0)), 0.0)
+    if among is not None:
+        before = np.zeros(len(rows))
+        before[: len(joint.damping)] = joint.damping[: len(rows)]
+        damping = np.where(among, damping, before)
     return replace(joint, damping=tuple(damping.tolist()))
+
+
+def moving_ends(joint: Joint, model: Model) -> dict[int, tuple[float, np.ndarray]]:
+    """Masses and moments of the ends of a joint that move by forces, as `reduced_masses` takes them."""
+    bodies = model.bodies
+    ends = [end for end in (joint.parent, joint.child) if end != WORLD and bodies.kind[end] == Kind.DYNAMIC]
+    return {end: (float(bodies.mass[end]), bodies.moment[end]) for end in ends}
 
 
 def on_the_way(s: CoordinateSettings, model: Model, value: float, rotary: bool) -> CoordinateSettings:

@@ -3,26 +3,27 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
 from abd.joints.measures.measures import Measure
 from abd.scene.schema.joint_schema import JointSpec
 
 
 def row_compliance(
-    spec: JointSpec, rows: list[Measure], mass: float, inertia: float
+    spec: JointSpec, rows: list[Measure], masses: Sequence[float]
 ) -> tuple[tuple[float, ...], tuple[float, ...]]:
     """Compliance [m/N, rad/(N m)] and damping [N s/m, N m s/rad] of every row.
 
     One number counts for all rows, a list for the first ones; rows beyond it have no compliance and hold exactly.
     `linear_compliance` and `rotary_compliance` count for all rows of that kind. Critical damping is
-    ``d = 2 zeta sqrt(m / c)``, with the mass for linear rows and the inertia for rotary ones; linear_compliance and
-    rotary_compliance bring it along with zeta = 1, as ArtiSynth's do, unless a damping is given. ArtiSynth takes the total
-    or the mean mass of the two ends; the one at which they return without overshoot is the reduced mass.
+    ``d = 2 zeta sqrt(m / c)``, with the row's reduced mass; linear_compliance and rotary_compliance bring it along with
+    zeta = 1, as ArtiSynth's do, unless a damping is given. ArtiSynth takes the total or the mean mass of the two ends; the one
+    at which they return without overshoot is the reduced mass.
 
     Args:
         spec: a joint that has passed `abd.scene.checks.joint_checks`, with ``enforcement = "compliant"``.
         rows: those that compliances count (`abd.joints.rows.build.yielding`).
-        mass: reduced mass of its two ends [kg], inertia: reduced inertia about its point [kg m^2].
+        masses: reduced mass of the two ends for each row [kg], of angles their reduced inertia about the row's axis [kg m^2].
     """
     compliance = _per_row(spec.compliance, len(rows))
     if spec.stiffness is not None:
@@ -37,8 +38,7 @@ def row_compliance(
         zeta = float(spec.critical_damping)
     if spec.damping is not None:
         return compliance, _per_row(spec.damping, len(rows))
-    inertias = [inertia if row.rotary else mass for row in rows]
-    return compliance, tuple(2.0 * zeta * math.sqrt(m / c) if c > 0.0 else 0.0 for m, c in zip(inertias, compliance))
+    return compliance, tuple(2.0 * zeta * math.sqrt(m / c) if c > 0.0 else 0.0 for m, c in zip(masses, compliance))
 
 
 def _per_row(values: float | tuple[float, ...] | None, count: int) -> tuple[float, ...]:

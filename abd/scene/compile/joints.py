@@ -12,6 +12,7 @@ from abd.errors import Problem, SceneError
 from abd.joints.measures.linear import Row
 from abd.joints.measures.measures import Measure, value_at
 from abd.joints.rows.build import yielding
+from abd.joints.rows.reduced_mass import mean_inertia, on_states, reduced_masses
 from abd.joints.rows.sizes import half_length
 from abd.joints.types import TYPES
 from abd.model import WORLD, CoordinateSettings, Joint, Kind
@@ -74,11 +75,10 @@ def compile_joint(spec: JointSpec, records: Records) -> Joint:
         coordinates=_coordinates(spec, measures, tables, wanted, relative(D, C)),
     )
     if joint.enforcement == "compliant" and "stiffness" not in joint.parameters:
-        mass = _reduced([record.mass for record in movable])
-        inertia = _reduced([_mean_inertia(record, C[:3, 3]) for record in movable])
-        compliance, damping = row_compliance(spec, yielding(joint), mass, inertia)
+        rows = yielding(joint)
+        compliance, damping = row_compliance(spec, rows, reduced_masses(*_ends(joint, rows, bodies)))
         joint = replace(joint, compliance=compliance, damping=damping)
-    return _with_critical_limits(joint, movable, C[:3, 3])
+    return _with_critical_limits(joint, bodies)
 
 
 def joint_ends(spec: JointSpec, names: Names) -> tuple[int, int]:
@@ -222,31 +222,28 @@ def _length(spec: JointSpec, ends: list[BodyRecord], anchor: np.ndarray) -> floa
     return float(np.mean(radii)) or 1.0
 
 
-def _with_critical_limits(joint: Joint, movable: list[BodyRecord], point: np.ndarray) -> Joint:
+def _with_critical_limits(joint: Joint, bodies: list[BodyRecord | None]) -> Joint:
     """The joint with negative dampings of soft limits as shares of critical damping, ``|d| 2 sqrt(m / c)`` (ArtiSynth's rule)."""
-    mass = _reduced([record.mass for record in movable])
-    inertia = _reduced([_mean_inertia(record, point) for record in movable])
-    rotary = {one.name: one.rotary for one in TYPES[joint.type].coordinates(joint)}
     given = joint.parameters.get("limit_damping", 0.0)
     if given < 0.0:
-        critical = 2.0 * np.sqrt(inertia / joint.parameters["limit_compliance"])
+        among, _, q, ends = _ends(joint, [], bodies)
+        critical = 2.0 * np.sqrt(mean_inertia(among, q, ends) / joint.parameters["limit_compliance"])
         joint = replace(joint, parameters=joint.parameters | {"limit_damping": -given * critical})
-    settings = []
-    for one in joint.coordinates:
-        if one.limit_damping < 0.0:
-            critical = 2.0 * np.sqrt((inertia if rotary[one.name] else mass) / one.limit_compliance)
-            one = replace(one, limit_damping=-one.limit_damping * critical)
-        settings.append(one)
+    if all(one.limit_damping >= 0.0 for one in joint.coordinates):
+        return joint
+    measures = TYPES[joint.type].coordinates(joint)
+    masses = dict(zip([one.name for one in measures], reduced_masses(*_ends(joint, measures, bodies)), strict=True))
+    settings = [
+        replace(one, limit_damping=-one.limit_damping * 2.0 * float(np.sqrt(masses[one.name] / one.limit_compliance)))
+        if one.limit_damping < 0.0
+        else one
+        for one in joint.coordinates
+    ]
     return replace(joint, coordinates=tuple(settings))
 
 
-def _reduced(inertias: list[float]) -> float:
-    """What two ends that move against each other weigh together, ``1 / (1/m_1 + 1/m_2)``; an end that does not give way
-    weighs infinitely much."""
-    return 1.0 / sum(1.0 / one for one in inertias)
-
-
-def _mean_inertia(record: BodyRecord, point: np.ndarray) -> float:
-    """Mean over all axes of a body's moment of inertia about axes through a world point [kg m^2]."""
-    arm = point - record.q[:3]
-    return float(2.0 * (record.moment.sum() + record.mass * arm @ arm) / 3.0)
+def _ends(joint: Joint, measures: list[Measure], bodies: list[BodyRecord | None]):
+    """Arguments of `reduced_masses` from the records of parent and child, None for the world."""
+    among, q = on_states(joint, [None if record is None else record.q for record in bodies])
+    moving = {k: (one.mass, one.moment) for k, one in enumerate(bodies) if one is not None and one.kind is Kind.DYNAMIC}
+    return among, measures, q, moving
