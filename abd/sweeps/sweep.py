@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import hashlib
 import json
+import logging
 import os
 import pickle
 import shlex
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from time import perf_counter
@@ -236,10 +237,16 @@ def _client(workers: int, scheduler: str | None) -> Iterator[Any]:
         return
     # these processes do not import the caller's script again
     cluster = SubprocessCluster(
-        n_workers=workers, threads_per_worker=1, dashboard_address=":0", worker_kwargs={"memory_limit": 0}
-    )
-    with cluster, Client(cluster) as client:
+        n_workers=workers, threads_per_worker=1, dashboard_address=":0", silence_logs=logging.CRITICAL,
+        worker_kwargs={"memory_limit": 0, "silence_logs": logging.CRITICAL},
+    )  # fmt: skip
+    try:
+        client = Client(cluster)
         yield client
+    finally:
+        with suppress(Exception):  # Ctrl-C ends them too
+            client.close()
+            cluster.close()
 
 
 def _run_all(client: Any, jobs: Sequence[Job]) -> Iterator[tuple[Job, dict[str, Any]]]:
