@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+import logging
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from time import perf_counter
 
 import numpy as np
 
 from abd.errors import StepFailure
+
+_log = logging.getLogger(__name__)
+LONG = 5.0
+"""Time after which a step is reported while it lasts [s]; then each time that it has taken twice as long."""
 
 
 @dataclass
@@ -24,6 +30,20 @@ class Progress:
     tolerance: float = 0.0
     stopped: dict[int, str] = field(default_factory=dict)
     stages: dict[str, float] = field(default_factory=dict)
+    begin: float = field(default_factory=perf_counter)
+    report_after: float = field(default_factory=lambda: LONG)
+
+    def report_long(self, h: float, speed: Callable[[], float], tolerance: float) -> None:
+        """Log that the step takes long: its iterations, and the `speed` [m/s] of the next one in a substep of h [s]."""
+        seconds = perf_counter() - self.begin
+        if seconds < self.report_after:
+            return
+        self.report_after = 2.0 * seconds
+        _log.info(
+            "a step has taken %.0f s and %d Newton iterations so far; vertices would still move at %.3g m/s "
+            "(tolerance %.3g m/s) in a substep of %.3g s",
+            seconds, self.newton, speed(), tolerance, h,
+        )  # fmt: skip
 
     def time(self, stage: str):
         """Context manager that adds its wall time [s] to a stage."""

@@ -20,6 +20,7 @@ from abd.backends.answers import NotProven
 from abd.backends.progress import Progress, not_converged
 from abd.backends.protocol import Backend
 from abd.errors import StepFailure
+from abd.potentials.integrators import longest
 from abd.step.balance import balance
 from abd.step.friction_lag import balanced, changed, loose_tolerance
 from abd.step.iterate_path import IteratePath
@@ -104,6 +105,7 @@ class Minimisation:
                 self.iterates.add(backend.states.read_positions())
             if not status.moving:
                 return None
+            progress.report_long(longest(h), lambda: float(iteration.speeds().max(initial=0.0)), tolerance)
             if (failure := self._check(iterations)) is not None:
                 return failure
             if (stiffer := self.stiffness.adapt(backend, status.gap, status.least)) is not None:

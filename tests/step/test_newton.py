@@ -238,3 +238,21 @@ def test_energy_of_a_landing_stack_never_grows(mu):
     # the springs of contacts that stick give back what they store, mu N eps_v dt at most
     stored = mu * 24.0 * 9.81 * 1e-5
     assert np.diff(work).max() <= stored and (work[-1] < 0.0) == (mu > 0.0)
+
+
+@pytest.mark.parametrize("device", ["numpy", NAME])
+def test_a_long_step_is_reported_while_it_lasts(device, monkeypatch, caplog):
+    monkeypatch.setattr("abd.backends.progress.LONG", 1e-9)
+    scene = abd.Scene()
+    scene.add_body("floor", half_space={})
+    turned = {"axis": (1, 0, 0), "degrees": 10}
+    scene.add_body("box", box=(0.2, 0.2, 0.2), position=(0, 0, 0.13), axis_angle=turned, velocity=(0, 0, -1))
+    with caplog.at_level("INFO", logger="abd"):
+        abd.Simulation(scene, device=device).step()
+    lines = [one for one in caplog.messages if "Newton iterations so far" in one]
+    assert lines and "would still move at" in lines[0]
+    caplog.clear()
+    monkeypatch.undo()
+    with caplog.at_level("INFO", logger="abd"):
+        abd.Simulation(scene, device=device).step()
+    assert not [one for one in caplog.messages if "Newton iterations so far" in one], "short steps are not"
