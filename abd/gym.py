@@ -88,10 +88,18 @@ class VectorEnv(gymnasium.vector.VectorEnv):
 
         Returns:
             observations (w, o), and no further information.
+
+        Raises:
+            ValueError: a mask that is not (w,) booleans, or chooses no world.
         """
         super().reset(seed=seed)
         mask = (options or {}).get("reset_mask")
-        self._begin(np.ones(self.num_envs, dtype=bool) if mask is None else np.asarray(mask, dtype=bool))
+        if mask is None:
+            mask = np.ones(self.num_envs, dtype=bool)
+        mask = np.asarray(mask)
+        if mask.dtype != bool or mask.shape != (self.num_envs,) or not mask.any():
+            raise ValueError(f"reset_mask must be {self.num_envs} booleans, at least one of them true, not {mask!r}")
+        self._begin(mask)
         return self._observation(), {}
 
     def step(self, actions: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, dict[str, Any]]:
@@ -101,11 +109,13 @@ class VectorEnv(gymnasium.vector.VectorEnv):
             observations (w, o), rewards (w,), terminated (w,), truncated (w,) and information.
 
         Raises:
-            ValueError: an ended world was not reset, without autoreset. StepFailure: no world could be stepped.
+            ValueError: an ended world was not reset, without autoreset, or another shape. StepFailure: no world could be stepped.
         """
         if self._ended.any():
             raise ValueError(f"worlds {np.flatnonzero(self._ended).tolist()} have ended: reset them with options reset_mask")
         worlds = self.sim.worlds
+        if np.shape(actions) != self.action_space.shape:
+            raise ValueError(f"actions have the shape {np.shape(actions)}; {self.action_space.shape} is needed")
         actions = np.clip(actions, self.action_space.low, self.action_space.high).astype(float)
         efforts = worlds.efforts
         efforts[:, self._columns] = actions

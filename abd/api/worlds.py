@@ -155,24 +155,16 @@ class Worlds:
                 the scene; by default those of the scene.
 
         Raises:
-            ValueError: there is no such world, or another shape.
+            ValueError: there is no such world, one is given twice, another shape, or numbers that are not finite.
             SceneError: bodies overlap there; nothing was changed.
         """
         numbers = worlds_asked(self.numbers if worlds is None else worlds, self.numbers)
         if not len(numbers):
             return
-        chosen = np.searchsorted(self.numbers, np.unique(numbers))
-        given = []
-        for name, values in (("q", q), ("qd", qd)):
-            if values is None:
-                given.append(None)
-                continue
-            rows, places = np.asarray(values, dtype=float), self._bodies[chosen]
-            if rows.shape != (*places.shape, 12):
-                raise ValueError(f"{name} has the shape {rows.shape}; {(*places.shape, 12)} is needed")
-            whole = np.zeros((len(self._simulation.model.bodies), 12))
-            whole[places] = rows
-            given.append(whole)
+        if len(np.unique(numbers)) < len(numbers):
+            raise ValueError(f"worlds to reset are given twice: {numbers.tolist()}")
+        chosen = np.searchsorted(self.numbers, numbers)
+        given = [None if values is None else self._rows(name, values, chosen) for name, values in (("q", q), ("qd", qd))]
         reset_worlds(self._simulation, numbers, *given)
         if len(self._simulation.model.joints):
             efforts = self._simulation.control.efforts
@@ -181,6 +173,17 @@ class Worlds:
                 self._simulation.control.set_efforts(efforts)
 
     # parts ----------------------------------------------------------------------------------------------------------
+
+    def _rows(self, name: str, values: ArrayLike, chosen: np.ndarray) -> np.ndarray:
+        """(n, 12) with the values (k, b, 12) of the k chosen worlds in the rows of their bodies."""
+        rows, places = np.asarray(values, dtype=float), self._bodies[chosen]
+        if rows.shape != (*places.shape, 12):
+            raise ValueError(f"{name} has the shape {rows.shape}; {(*places.shape, 12)} is needed")
+        if not np.isfinite(rows).all():
+            raise ValueError(f"{name} must be finite")
+        out = np.zeros((len(self._simulation.model.bodies), 12))
+        out[places] = rows
+        return out
 
     @cached_property
     def _bodies(self) -> np.ndarray:

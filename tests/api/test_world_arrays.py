@@ -97,6 +97,21 @@ def test_worlds_start_again_from_given_states(device):
         sim.worlds.reset(0, q=sunk)
 
 
+def test_given_states_go_to_the_worlds_in_their_order():
+    mechanism = abd.Mechanism(arm(box=False).compile())
+    states = [mechanism.affine_state(np.array([angle]), np.zeros(1)) for angle in (0.1, 0.2)]
+    q, qd = (np.array(one) for one in zip(*states))
+    sim = abd.Simulation(arm(box=False).replicate(3), device="cpu")
+    sim.worlds.reset([2, 0], q=q, qd=qd)
+    assert sim.worlds.coordinates[:, 0] == pytest.approx([0.2, 0.0, 0.1], abs=1e-12)
+    alone = abd.Simulation(arm(box=False).replicate(1), device="cpu")
+    alone.worlds.reset(0, q=q[:1], qd=qd[:1])
+    for _ in range(5):
+        sim.step()
+        alone.step()
+        assert bits(sim, 2) == bits(alone, 0)
+
+
 def test_what_does_not_fit_is_refused():
     sim = abd.Simulation(arm().replicate(2), device="numpy")
     for efforts, words in (([1.0, 2.0, 3.0], "must broadcast"), (np.nan, "finite")):
@@ -104,6 +119,10 @@ def test_what_does_not_fit_is_refused():
             sim.worlds.efforts = efforts
     with pytest.raises(ValueError, match="is needed"):
         sim.worlds.reset(0, q=np.zeros((1, 12)))
+    with pytest.raises(ValueError, match="q must be finite"):
+        sim.worlds.reset(0, q=np.full_like(sim.worlds.q[:1], np.nan))
+    with pytest.raises(ValueError, match="given twice"):
+        sim.worlds.reset([1, 1])
     scene = arm()
     scene.add_body("more", box=(0.1, 0.1, 0.1), position=(0, 0, 2), world=1)
     with pytest.raises(ValueError, match=r"worlds differ: world 0 has 3 bodies, world 1 has 1"):
@@ -143,7 +162,12 @@ def test_the_environment_follows_gymnasium():
     assert truncated.all()
     with pytest.raises(ValueError, match="have ended"):
         manual.step(np.zeros((2, 1)))
+    for wrong in ([1, 0], [False, False], [True]):
+        with pytest.raises(ValueError, match="reset_mask must be 2 booleans"):
+            manual.reset(options={"reset_mask": wrong})
     manual.reset(options={"reset_mask": truncated})
+    with pytest.raises(ValueError, match="is needed"):
+        manual.step(np.zeros(1))
     manual.step(np.zeros((2, 1)))
     with pytest.raises(ValueError, match="no coordinate 'elbow'"):
         abd.gym.VectorEnv(arm(), 1, {"elbow": 1.0}, None, None, None, device="numpy")
