@@ -1,4 +1,4 @@
-"""Motions of prescribed bodies that a program gives while a simulation runs: teleoperation, motion capture, co-simulation."""
+"""Motions of kinematic bodies that are set while a simulation runs: teleoperation, motion capture, co-simulation."""
 
 from __future__ import annotations
 
@@ -18,7 +18,8 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Move:
-    """From a pose to another one (4, 4) within the times begin and end [s], at constant velocity and angular velocity."""
+    """Motion between two poses (4, 4) from time begin to end [s], at constant velocity and angular velocity; at rest before and
+    after."""
 
     begin: float
     end: float
@@ -40,7 +41,7 @@ class Move:
 
 
 class Moves:
-    """The moves of one simulation, in the place of the scene's motions of their bodies."""
+    """The moves of one simulation; they replace the scene's motions of their bodies."""
 
     def __init__(self, simulation: Simulation):
         self._simulation = simulation
@@ -59,6 +60,10 @@ class Moves:
             stepper.modes.jump([body], constraints=True)
         stepper.sleep.disturb()
 
+    def remove(self, bodies: np.ndarray) -> None:
+        """Return to the scene's motions of bodies (n,) bool."""
+        self._simulation.model.motions.update({body: own for body, own in self._of_scene.items() if bodies[body]})
+
     def saved(self) -> dict:
         """The moves by the names of their bodies: times, and poses without their last rows (26,)."""
         names, motions = self._simulation.model.bodies.names, self._simulation.model.motions
@@ -69,7 +74,7 @@ class Moves:
         }
 
     def restore(self, saved: dict) -> None:
-        """Have the moves of a checkpoint and no others; those of bodies that are not there are left out."""
+        """Take over the moves of a checkpoint, without those of unknown bodies, and drop all others."""
         motions = self._simulation.model.motions
         motions.clear()
         motions.update(self._of_scene)

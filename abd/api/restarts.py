@@ -76,6 +76,7 @@ def reset_worlds(
         start_q, start_qd = (own if one is None else one for own, one in ((bodies.q, start_q), (bodies.qd, start_qd)))
         q, qd = (np.where(chosen[:, None], first, last) for first, last in ((start_q, now.q), (start_qd, now.qd)))
         fresh = _state_after(sim, set_apart(sim, q, chosen), qd)
+    sim.moves.remove(chosen)
     both = merged(stepper.model, stepper.joints, now, fresh, chosen)
     time, previous_h = (np.where(chosen, 0.0, one) for one in (now.time, now.previous_h))
     both = replace(both, time=time, previous_h=previous_h)

@@ -67,6 +67,19 @@ def test_moves_are_in_checkpoints_and_end_with_a_reset():
     assert goes_on.bodies["plate"].position == pytest.approx([0.04, 0, 0])
 
 
+def test_a_world_that_goes_back_follows_the_motion_of_the_scene():
+    scene = carrier("numpy").scene.replicate(2)
+    sim = abd.Simulation(scene, device="cpu")
+    for world in (0, 1):
+        sim.bodies[f"w{world}_plate"].move_to(position=(0.05, 0, 0), duration=0.1)
+    for _ in range(3):
+        sim.step()
+    sim.worlds.reset(1)
+    sim.step()
+    assert sim.bodies["w0_plate"].position == pytest.approx([0.02, 0, 0])
+    assert sim.bodies["w1_plate"].position == pytest.approx([0, 0, 0], abs=1e-15)
+
+
 def test_what_cannot_be_moved_is_refused():
     sim = carrier()
     with pytest.raises(ValueError, match="only kinematic bodies are moved"):
