@@ -39,7 +39,9 @@ def plot(arguments) -> int:
 
 def is_sweep(folder: str) -> bool:
     """Whether a folder holds a sweep rather than a run."""
-    return (Path(folder) / "sweep.json").is_file()
+    from abd.sweeps.sweep import REQUEST
+
+    return (Path(folder) / REQUEST).is_file()
 
 
 def draw_all(runs: list[str | Path], suffix: str = "svg", out: str | Path | None = None) -> Iterator[Path]:

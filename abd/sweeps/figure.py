@@ -9,11 +9,14 @@ from abd.optional import required
 from abd.sweeps.parameters import SweepError
 from abd.sweeps.sweep import REQUEST, TABLE
 
+MOST_LINES = 8
+"""Largest number of values of the second parameter with a line for each."""
+
 
 def draw_sweep(sweep: str | Path, column: str, suffix: str = "svg", out: str | Path | None = None) -> Path:
     """Draw a column over the first parameter with numbers, one line for each value of the second.
 
-    Runs with the same values are averaged. With more than 8 values of the second parameter, colours show the column.
+    Runs with the same values are averaged. With more than `MOST_LINES` values of the second, colours show the column.
 
     Args:
         sweep: folder of the sweep; column: of its table; suffix: svg, png or pdf; out: folder of the figure [the sweep's].
@@ -41,7 +44,7 @@ def draw_sweep(sweep: str | Path, column: str, suffix: str = "svg", out: str | P
     means = table.groupby(parameters)[column].mean()
     if len(parameters) == 1:
         axes.plot(means.index, means.values, "o-")
-    elif len(lines := means.unstack()) and lines.shape[1] <= 8:
+    elif len(lines := means.unstack()) and lines.shape[1] <= MOST_LINES:
         for value, line in lines.items():
             axes.plot(line.index, line.values, "o-", label=f"{value:g}" if parameters[1] in numbers else str(value))
         axes.legend(title=parameters[1])

@@ -49,7 +49,7 @@ class Job:
     Attributes:
         scene: a scene, the path or name of one, or a function of the parameters that returns one.
         point: the parameters; overrides: further ones, of all runs.
-        folder: of the run; command: what repeats it, empty where the scene comes from Python.
+        folder: of the run.
         measure: function of the run's folder that returns further columns.
     """
 
@@ -60,8 +60,25 @@ class Job:
     steps: int | None
     device: str
     folder: Path
-    command: str
     measure: Callable[[Path], Mapping[str, Any]] | None
+
+    @property
+    def texts(self) -> list[str]:
+        """All overrides of the scene."""
+        return [*self.overrides, *(as_override(key, value) for key, value in self.point.items() if key != "repeat")]
+
+    @property
+    def command(self) -> str:
+        """The command that repeats the run; empty where the scene comes from Python."""
+        if not isinstance(self.scene, (str, Path)):
+            return ""
+        words = ["abd", "run", str(self.scene)]
+        for text in self.texts:
+            words += ["-o", text]
+        words += ["--duration", repr(self.duration)] if self.duration is not None else []
+        words += ["--steps", str(self.steps)] if self.steps is not None else []
+        words += ["--device", self.device] if self.device != "auto" else []
+        return shlex.join(words)
 
 
 def sweep(
@@ -105,14 +122,13 @@ def sweep(
         SweepError: parameters that cannot be used, or a folder that holds another sweep.
         MissingLibrary: Dask, pandas or pyarrow is not installed.
     """
-    for name in ("distributed", "pandas", "pyarrow"):
-        required(name, "sweep", {"distributed": "dask[distributed]"}.get(name, name), "a sweep")
+    for name, package in (("distributed", "dask[distributed]"), ("pandas", "pandas"), ("pyarrow", "pyarrow")):
+        required(name, "sweep", package, "a sweep")
     out = Path(out).absolute()
     jobs = [
-        Job(scene, point, tuple(overrides), duration, steps, device, out / f"run-{k:04d}", "", measure)
+        Job(scene, point, tuple(overrides), duration, steps, device, out / f"run-{k:04d}", measure)
         for k, point in enumerate(points(parameters, sample, method, seed, repeat), start=1)
     ]
-    jobs = [Job(**vars(job) | {"command": _command(job)}) for job in jobs]
     _claim(out, jobs)
     rows = {job.folder: row for job in jobs if (row := _finished(job)) is not None}
     waiting = [job for job in jobs if job.folder not in rows]
@@ -126,7 +142,7 @@ def sweep(
 
 
 def run_job(job: Job) -> dict[str, Any]:
-    """Do one run and write its row, which marks it as finished."""
+    """Run one job and write its row, which marks it as finished."""
     os.environ.setdefault("ABD_THREADS", "1")
     row: dict[str, Any] = {"run": job.folder.name, **job.point, "status": "done", "failure": "", "command": job.command}
     try:
@@ -156,23 +172,7 @@ def _scene(job: Job) -> Scene:
     if callable(job.scene):
         scene = job.scene(**job.point)
         return scene.override(job.overrides) if job.overrides else scene
-    keys = {key: value for key, value in job.point.items() if key != "repeat"}
-    texts = [*job.overrides, *(as_override(key, value) for key, value in keys.items())]
-    return job.scene.override(texts) if isinstance(job.scene, Scene) else load(job.scene, texts)
-
-
-def _command(job: Job) -> str:
-    """The command that repeats a run of a scene file."""
-    if not isinstance(job.scene, (str, Path)):
-        return ""
-    words = ["abd", "run", str(job.scene)]
-    values = [as_override(key, value) for key, value in job.point.items() if key != "repeat"]
-    for text in [*job.overrides, *values]:
-        words += ["-o", text]
-    words += ["--duration", repr(job.duration)] if job.duration is not None else []
-    words += ["--steps", str(job.steps)] if job.steps is not None else []
-    words += ["--device", job.device] if job.device != "auto" else []
-    return shlex.join(words)
+    return job.scene.override(job.texts) if isinstance(job.scene, Scene) else load(job.scene, job.texts)
 
 
 def _figures(report: Mapping[str, Any]) -> dict[str, Any]:
@@ -199,12 +199,18 @@ def _sensors(folder: Path) -> dict[str, float]:
 
 
 def _claim(out: Path, jobs: Sequence[Job]) -> None:
-    """Write what the sweep is, or compare it with what the folder holds."""
+    """Write the request of the sweep, or compare it with the one in the folder.
+
+    Raises:
+        SweepError: the folder holds another sweep.
+    """
+    from abd.scene.scene import load
+
     source = jobs[0].scene
-    name = getattr(source, "__qualname__", None) or (source if isinstance(source, (str, Path)) else source.name)
-    text = "" if isinstance(source, (str, Path)) or callable(source) else source.to_toml()
+    scene = load(source) if isinstance(source, (str, Path)) else source
+    name, text = (source.__qualname__, "") if callable(source) else (scene.name, scene.to_toml())
     request = {
-        "scene": str(name), "content": hashlib.sha256(text.encode()).hexdigest(), "points": [job.point for job in jobs],
+        "scene": name, "content": hashlib.sha256(text.encode()).hexdigest(), "points": [job.point for job in jobs],
         "overrides": jobs[0].overrides, "duration": jobs[0].duration, "steps": jobs[0].steps,
         "parameters": [key for key in jobs[0].point if key != "repeat"],
     }  # fmt: skip
@@ -241,11 +247,9 @@ def _client(workers: int, scheduler: str | None) -> Iterator[Any]:
         worker_kwargs={"memory_limit": 0, "silence_logs": logging.CRITICAL},
     )  # fmt: skip
     try:
-        client = Client(cluster)
-        yield client
+        yield Client(cluster)
     finally:
-        with suppress(Exception):  # Ctrl-C ends them too
-            client.close()
+        with suppress(Exception):  # Ctrl-C ends the workers too
             cluster.close()
 
 

@@ -138,6 +138,17 @@ def test_an_existing_scheduler_serves(tmp_path):
             process.wait()
 
 
+def test_runs_of_a_changed_scene_file_are_not_reused(tmp_path):
+    path, keys = tmp_path / "fall.toml", {"out": tmp_path / "s", "steps": 2, "device": "numpy", "workers": 1}
+    scene = abd.load("falling_box")
+    scene.save(path)
+    abd.sweep(path, {MU: [0.1]}, **keys)
+    scene.gravity = (0, 0, -1.6)
+    scene.save(path)
+    with pytest.raises(SweepError, match="holds another sweep"):
+        abd.sweep(path, {MU: [0.1]}, **keys)
+
+
 def test_no_scheduler_is_an_error_with_a_remedy(tmp_path):
     with pytest.raises(SweepError, match="start `dask scheduler`"):
         abd.sweep("falling_box", {MU: [0.1]}, out=tmp_path, scheduler="tcp://127.0.0.1:1")
