@@ -10,6 +10,7 @@ import numpy as np
 from abd.api.simulation import Simulation
 from abd.api.worlds import Worlds
 from abd.optional import required
+from abd.scene.replicated import NAMES
 
 if TYPE_CHECKING:
     import gymnasium
@@ -154,8 +155,9 @@ class VectorEnv(gymnasium.vector.VectorEnv):
         return found
 
     def _columns_of(self, names: Sequence[str]) -> list[int]:
-        """Places of coordinates, by their names in the scene that was replicated."""
-        known = [name.removeprefix("w0_") for name in self.sim.worlds.coordinate_names]
+        """Columns of coordinates, by their names in the scene that was replicated."""
+        prefix = NAMES.format(world=0, name="")
+        known = [name.removeprefix(prefix) for name in self.sim.worlds.coordinate_names]
         for name in names:
             if name not in known:
                 raise ValueError(f"there is no coordinate '{name}'; there are {', '.join(known)}")

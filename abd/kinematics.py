@@ -1,4 +1,4 @@
-"""Joints as functions, beside the simulation: motion and wrench subspaces, conversions, configurations, bounds, setters.
+"""Joints as functions, without a simulation: motion and wrench subspaces, conversions, configurations, bounds, setters.
 
 The joints are those of a compiled scene, ``scene.compile().joints``, or of a simulation, ``simulation.joints["elbow"].joint``.
 """

@@ -165,7 +165,7 @@ class CoordinateSettings:
             [-] or [m].
         armature: inertia of a rotor that turns with the coordinate.
         law: force or torque along it as a function of (value, t, rate).
-        drive: what moves it; force: constant effort beside it, None for no such row.
+        drive: what moves it; force: constant effort in addition, None for no such row.
         velocity_limit, effort_limit: bounds; the first is reported when exceeded, the second caps the drive.
     """
 

@@ -1,4 +1,4 @@
-"""Unique names of many things, those of copies made only when somebody asks for them."""
+"""Unique names of many things, those of copies made only when they are requested."""
 
 from __future__ import annotations
 

@@ -6,7 +6,7 @@ it took and how large it is, and of raw kernels the registers of a thread, the s
 It shows that the device code compiles, not that it computes the right thing.
 
 `--registers FILE` compiles the Warp modules by NVRTC too, whose assembler says what every kernel uses, and writes that as a
-JSON file and a table beside it, the largest kernels first; modules that only processors load are left out. A kernel that a
+JSON file and a table next to it, the largest kernels first; modules that only processors load are left out. A kernel that a
 step launches may use `MOST_REGISTERS` and spill nothing: more leave a multiprocessor too few threads to wait for memory with.
 
 Exit status: 0 all compiled, 1 something did not, with the compiler's messages, or a kernel of a step uses more.

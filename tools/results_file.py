@@ -7,7 +7,7 @@ from pathlib import Path
 
 
 def write_results(path: Path, device: str, rows: list[dict], **facts) -> None:
-    """Write rows beside the date, the machine, the load, the versions, and further facts of the run."""
+    """Write rows with the date, the machine, the load, the versions, and further facts of the run."""
     from abd.commands.bench import circumstances
 
     content = {"facts": {**circumstances(device), **facts}, "rows": rows}

@@ -111,17 +111,21 @@ class BodyView:
         self._place(rotation=quaternion_matrix(self._quaternion(value)))
 
     def _place(self, position: np.ndarray | None = None, rotation: np.ndarray | None = None) -> None:
+        self.transform = self._pose(position, rotation)
+
+    def _pose(self, position: np.ndarray | None, rotation: np.ndarray | None) -> np.ndarray:
+        """(4, 4) pose of the mesh frame at a position [m] and rotation, by default the present ones."""
         pose = np.eye(4)
         pose[:3, 3] = self.position if position is None else position
         pose[:3, :3] = self.rotation if rotation is None else rotation
-        self.transform = pose
+        return pose
 
     def move_to(
         self, position: Vector | None = None, quaternion: Vector | None = None, duration: float | None = None
     ) -> None:
-        """Move a kinematic body from the next step on, in the place of the scene's motion, and leave it there.
+        """Move a kinematic body from the next step on, instead of the scene's motion; it stays at the end.
 
-        It moves at constant velocity and turns at constant angular velocity, pushing what is in its way. Call it before every
+        It moves at constant velocity and turns at constant angular velocity, and pushes other bodies aside. Call it before every
         step to follow a hand or another program.
 
         Args:
@@ -135,20 +139,14 @@ class BodyView:
         if self.kind != "kinematic":
             raise ValueError(f"body '{self.name}' is {self.kind}; only kinematic bodies are moved, others have `position`")
         sim = self._simulation
-        if duration is None:
-            lengths = sim.stepper.worlds.lengths
-            duration = float(of_body(lengths, self.index))
+        duration = float(of_body(sim.stepper.worlds.lengths, self.index)) if duration is None else duration
         if not 0.0 < duration < np.inf:
             raise ValueError(f"duration is {duration!r}; a positive time in seconds is needed")
-        sim.moves.add(self.index, self._target(position, quaternion), duration)
-
-    def _target(self, position: Vector | None, quaternion: Vector | None) -> np.ndarray:
-        """(4, 4) internal pose of a mesh frame that is at a place [m] and turned by a quaternion, by default as it is."""
-        out = np.eye(4)
-        given = f"position of body '{self.name}'"
-        out[:3, 3] = self.position if position is None else three_numbers(position, f"the {given}")
-        out[:3, :3] = self.rotation if quaternion is None else quaternion_matrix(self._quaternion(quaternion))
-        return out @ np.linalg.inv(self._simulation.model.bodies.body_frame[self.index])
+        end = self._pose(
+            None if position is None else three_numbers(position, f"the position of body '{self.name}'"),
+            None if quaternion is None else quaternion_matrix(self._quaternion(quaternion)),
+        )
+        sim.moves.add(self.index, end @ np.linalg.inv(sim.model.bodies.body_frame[self.index]), duration)
 
     def _quaternion(self, value: Vector) -> np.ndarray:
         q = np.array(value, dtype=float)

@@ -1,6 +1,6 @@
 """Forces and torques that are put on bodies while a simulation runs.
 
-They stand beside the constant ones of the scene and enter a substep as the generalised force of its end: a force at a
+They are added to the constant ones of the scene and enter a substep as the generalised force of its end: a force at a
 point of the body, ``J(X)^T f``, is the force at the centre of mass and the couple ``(x - c) x f``, whose arm is where the
 velocities lead the point to.
 """

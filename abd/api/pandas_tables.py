@@ -1,4 +1,4 @@
-"""Read-outs as pandas tables. pandas is imported here alone, where somebody asks for a table."""
+"""Read-outs as pandas tables. pandas is imported when a table is requested."""
 
 from __future__ import annotations
 

@@ -26,6 +26,7 @@ class Worlds:
 
     def __init__(self, simulation: Simulation):
         self._simulation = simulation
+        self._known: tuple[int, np.ndarray] = (-1, np.zeros((0, 0), dtype=int))
 
     def __len__(self) -> int:
         return len(self.numbers)
@@ -133,21 +134,23 @@ class Worlds:
 
     @efforts.setter
     def efforts(self, efforts: ArrayLike) -> None:
-        given, places = np.asarray(efforts, dtype=float), self._places
-        if given.ndim > 2 or any(one not in (1, all_) for one, all_ in zip(given.shape[::-1], places.shape[::-1])):
-            raise ValueError(f"worlds.efforts has the shape {given.shape}; it must broadcast to {places.shape} [N or N m]")
+        places, shape = self._places, np.shape(efforts)
+        try:
+            given = np.broadcast_to(np.asarray(efforts, dtype=float), places.shape)
+        except ValueError as error:
+            message = f"worlds.efforts has the shape {shape}; it must broadcast to {places.shape} [N or N m]"
+            raise ValueError(message) from error
         if not np.isfinite(given).all():
             raise ValueError("worlds.efforts must be finite [N or N m]")
         every = self._simulation.control.efforts
-        every[places] = given
         pushed = np.zeros(len(every), dtype=bool)
-        pushed[places] = (every[places] != 0.0).any(axis=0)
+        every[places], pushed[places] = given, (given != 0.0).any(axis=0)
         self._simulation.control.set_efforts(every, pushed)
 
     # resets ---------------------------------------------------------------------------------------------------------
 
     def reset(self, worlds: int | Iterable[int] | None = None, q: ArrayLike | None = None, qd: ArrayLike | None = None) -> None:
-        """Put some worlds back to their start, or to a given state; all others go on as if nothing had been.
+        """Put some worlds back to their start, or to a given state; all others continue unchanged.
 
         Args:
             worlds: numbers, or a mask (w,) of all; by default all.
@@ -166,11 +169,9 @@ class Worlds:
         chosen = np.searchsorted(self.numbers, numbers)
         given = [None if values is None else self._rows(name, values, chosen) for name, values in (("q", q), ("qd", qd))]
         reset_worlds(self._simulation, numbers, *given)
-        if len(self._simulation.model.joints):
-            efforts = self._simulation.control.efforts
-            if (mine := efforts[self._places[chosen]]).any():
-                efforts[self._places[chosen]] = 0.0 * mine
-                self._simulation.control.set_efforts(efforts)
+        efforts = self._simulation.control.efforts
+        efforts[self._places[chosen]] = 0.0
+        self._simulation.control.set_efforts(efforts)
 
     # parts ----------------------------------------------------------------------------------------------------------
 
@@ -192,7 +193,7 @@ class Worlds:
 
     @property
     def _places(self) -> np.ndarray:
-        """(w, c) places of the coordinates; joints may be appended while a simulation runs."""
+        """(w, c) indices of the coordinates; joints may be appended while a simulation runs."""
         table = self._simulation.reader.table
         if len(table.child) != self._known[0]:
             world = self._simulation.model.bodies.world
@@ -200,10 +201,8 @@ class Worlds:
             self._known = len(ends), self._by_world(world[ends], "joint coordinates")
         return self._known[1]
 
-    _known: tuple[int, np.ndarray] = (-1, np.zeros((0, 0), dtype=int))
-
     def _by_world(self, world: np.ndarray, what: str) -> np.ndarray:
-        """(w, k) indices of what every world (m,) has as many of."""
+        """(w, k) indices of items by their worlds (m,), of which every world has equally many."""
         counts = np.bincount(np.searchsorted(self.numbers, world), minlength=len(self))
         if (counts != counts[0]).any():
             first, other = self.numbers[0], self.numbers[np.argmax(counts != counts[0])]

@@ -1,4 +1,4 @@
-"""Which bodies form an island: those that hang together through joints or may touch on the current path.
+"""Which bodies form an island: those that are connected through joints or may touch on the current path.
 
 What happens in one island concerns no other: each has its own step length, line search and convergence. Bodies that do
 not move (static, or held on their goal) tie nothing together; the rows and contacts of an island may lean on them.

@@ -108,12 +108,12 @@ def _shaft(low: float, high: float, radius: float) -> tuple[np.ndarray, np.ndarr
     ring = np.stack([radius * np.cos(angle), radius * np.sin(angle)], axis=1)
     ends = [np.column_stack([ring, np.full(AROUND, z)]) for z in (low, high)]
     vertices = np.concatenate([*ends, [[0.0, 0.0, low], [0.0, 0.0, high]]])
-    here, beside, foot, top = np.arange(AROUND), (np.arange(AROUND) + 1) % AROUND, 2 * AROUND, 2 * AROUND + 1
+    here, following, foot, top = np.arange(AROUND), (np.arange(AROUND) + 1) % AROUND, 2 * AROUND, 2 * AROUND + 1
     faces = [
-        np.stack([here, beside, AROUND + beside], axis=1),
-        np.stack([here, AROUND + beside, AROUND + here], axis=1),
-        np.stack([beside, here, np.full(AROUND, foot)], axis=1),
-        np.stack([AROUND + here, AROUND + beside, np.full(AROUND, top)], axis=1),
+        np.stack([here, following, AROUND + following], axis=1),
+        np.stack([here, AROUND + following, AROUND + here], axis=1),
+        np.stack([following, here, np.full(AROUND, foot)], axis=1),
+        np.stack([AROUND + here, AROUND + following, np.full(AROUND, top)], axis=1),
     ]
     return vertices, np.concatenate(faces)
 

@@ -17,20 +17,20 @@ class FrameQueue:
 
     Args:
         writer: of the trajectory; only the queue uses it while it is open.
-        beside: write in a thread, and take a frame's positions from the device only when the next frame comes, so that
+        in_thread: write in a thread, and take a frame's positions from the device only when the next frame comes, so that
             neither the copy nor the disk stalls a step; without, every frame is handed over at once.
 
     What fails in the thread is raised by the next call.
     """
 
-    def __init__(self, writer: TrajectoryWriter, beside: bool):
+    def __init__(self, writer: TrajectoryWriter, in_thread: bool):
         self.writer = writer
         self.count = len(writer)
         """Frames so far, those on their way included."""
         self._last: Frame | None = None
         self._work: deque[Future] = deque()
         self._flush: Future | None = None
-        self._thread = ThreadPoolExecutor(1, "abd-writer") if beside else None
+        self._thread = ThreadPoolExecutor(1, "abd-writer") if in_thread else None
 
     def add(self, frame: Frame) -> None:
         """Take a frame; the one before, whose copy was made during the step, goes to the writer."""

@@ -130,7 +130,7 @@ class Messages(logging.Handler):
 
 
 class Recorder:
-    """What a run keeps beside the simulation: its trajectory, the tally of its report and the row being filled.
+    """Records of a run in addition to the simulation: its trajectory, the tally of its report and the row being filled.
 
     Frames are the states after every `every`-th step; steps beyond the last whole frame live in the checkpoint.
     """
@@ -138,7 +138,7 @@ class Recorder:
     def __init__(self, frame: FrameReader, writer: TrajectoryWriter, tally: Tally, row: SolverRow, every: int):
         self.sim, self.frame = frame.sim, frame
         self.tally, self.row, self.every = tally, row, every
-        self.writer, self.queue = writer, FrameQueue(writer, beside=frame.sim.device.startswith("cuda"))
+        self.writer, self.queue = writer, FrameQueue(writer, in_thread=frame.sim.device.startswith("cuda"))
 
     @classmethod
     def fresh(

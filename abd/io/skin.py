@@ -78,7 +78,7 @@ def _tubes(ends: np.ndarray, radius: float) -> tuple[np.ndarray, np.ndarray]:
     angle = 2.0 * np.pi * np.arange(AROUND) / AROUND
     ring = radius * (np.cos(angle)[:, None] * x[:, None] + np.sin(angle)[:, None] * y[:, None])
     copies = np.concatenate([ends[:, :1] + ring, ends[:, 1:] + ring], axis=1)
-    here, beside = np.arange(AROUND), (np.arange(AROUND) + 1) % AROUND
-    lower = np.stack([here, beside, AROUND + beside], axis=1)
-    upper = np.stack([here, AROUND + beside, AROUND + here], axis=1)
+    here, following = np.arange(AROUND), (np.arange(AROUND) + 1) % AROUND
+    lower = np.stack([here, following, AROUND + following], axis=1)
+    upper = np.stack([here, AROUND + following, AROUND + here], axis=1)
     return copies, np.concatenate([lower, upper])

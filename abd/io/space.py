@@ -14,7 +14,7 @@ from abd.errors import AbdError
 
 FULL = (errno.ENOSPC, errno.EFBIG, errno.EDQUOT)
 SPARE = 1 << 16
-"""Bytes of headers and attributes that a write may add beside its data."""
+"""Bytes of headers and attributes that a write may add to its data."""
 PER_CHUNK = 1 << 12
 """Bytes that HDF5's index may grow by for one more chunk."""
 EOF_PLACES = {0: 40, 1: 44, 2: 28, 3: 28}

@@ -26,7 +26,7 @@ import numpy as np
 PARALLEL = 1e-20
 """Squared sine below which two edges count as parallel, or a triangle as degenerate."""
 TIE = 1e-12
-"""Weight up to which a point beside a triangle counts as one over its inside: what is over the edge between two triangles but
+"""Weight up to which a point next to a triangle counts as one over its inside: what is over the edge between two triangles but
 for rounding is over a face, whose normal is free of it."""
 SMALLEST = 1e-300
 """Weight that such a point gets."""

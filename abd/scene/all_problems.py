@@ -45,7 +45,7 @@ KEY = re.compile(r"(body|joint|joint_type|coupling|sensor|contact_filter|materia
 
 
 def further_problems(examined: Examined, overlaps: bool = True) -> tuple[list[Problem], Model | None]:
-    """What is wrong beside the findings of the reader, without places in a file; and the model, of a scene that compiles.
+    """Problems other than the findings of the reader, without places in a file; and the model, of a scene that compiles.
 
     Args:
         overlaps: look for bodies that overlap at the start.

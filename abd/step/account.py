@@ -52,7 +52,7 @@ class Opening:
 
 
 class Account:
-    """What the frames of a `Stepper` took from the mechanical energy, or gave to it, beside the work that was done:
+    """What the frames of a `Stepper` took from the mechanical energy, or gave to it, in addition to the work that was done:
 
         integration = (T + V at the end - T + V at the beginning) - work of loads, drives, friction and damping,
 

@@ -14,7 +14,7 @@ wp.set_module_options({"enable_backward": False, "max_unroll": 4})
 PARALLEL = wp.constant(wp.float64(1.0e-20))
 """sin^2 of the angle below which two edges count as parallel, a triangle as degenerate."""
 TIE = wp.constant(wp.float64(1.0e-12))
-"""Weight up to which a point beside a triangle counts as one over its inside."""
+"""Weight up to which a point next to a triangle counts as one over its inside."""
 
 
 @wp.func

@@ -21,13 +21,13 @@ SHORT_RUN = 16
 """Active items of a run: more would have threads wait for one another's sums, fewer cost blocks, which are joined."""
 
 PLAIN, TURNING, MOLLIFIED = 0, 1, 2
-"""What an item adds beside the term between its points."""
+"""What an item adds to the term between its points."""
 
 
 @wp.struct
 class Elements:
     """Items (s,) by place: its number, and which of its parts; force f on body i and stiffness K between the points Y_i,
-    Y_j; what it adds beside that, [kind, feature, count], with its vectors (n, E0, E1 of `Turning`, or ea, eb, Ea, Eb of
+    Y_j; what it adds to that, [kind, feature, count], with its vectors (n, E0, E1 of `Turning`, or ea, eb, Ea, Eb of
     `Mollifier`) and numbers (normal and cosine of `Turning`, or the mollifier's slope)."""
 
     item: wp.array(dtype=wp.int32)

@@ -42,12 +42,12 @@ def environment(count: int, device: str = "cpu") -> abd.gym.VectorEnv:
 
 def main(count: int = 64, steps: int = 100) -> float:
     """Mean length of the episodes that ended under random pushes."""
-    environment_ = environment(count)
-    environment_.reset(seed=0)
-    environment_.action_space.seed(0)
+    env = environment(count)
+    env.reset(seed=0)
+    env.action_space.seed(0)
     ended, begin = 0, perf_counter()
     for _ in range(steps):
-        _, _, terminated, truncated, _ = environment_.step(environment_.action_space.sample())
+        _, _, terminated, truncated, _ = env.step(env.action_space.sample())
         ended += int((terminated | truncated).sum())
     length = count * steps / max(ended, 1)
     print(f"{ended} episodes, {length:.0f} steps each, {count * steps / (perf_counter() - begin):.0f} world-steps per second")

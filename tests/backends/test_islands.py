@@ -1,4 +1,4 @@
-"""Islands: which bodies hang together, that they do not wait for one another, and their sleep."""
+"""Islands: which bodies are connected, that they do not wait for one another, and their sleep."""
 
 import numpy as np
 import pytest

@@ -17,6 +17,15 @@ def body(name: str, joints: str, inside: str = "", pos: str = "0 0 0", inertial:
     return f'<body name="{name}" pos="{pos}" euler="10 20 30">{joints}{inertial}{inside}</body>'
 
 
+def arms(keys: list[str]) -> str:
+    """Bodies arm0, arm1, ... on hinges j0, j1, ... with these keys."""
+    axes = [f"0 {1 if k % 2 else -1} 1" for k in range(len(keys))]
+    return "".join(
+        body(f"arm{k}", f'<joint name="j{k}" axis="{axis}" {more}/>', pos=f"{k} 0 0")
+        for k, (axis, more) in enumerate(zip(axes, keys, strict=True))
+    )
+
+
 def link(name: str, mass: float = 1.0, shape: str = "") -> str:
     """A link of URDF."""
     inertial = (
@@ -150,10 +159,7 @@ GEARS = mjcf(
     '<equality><joint joint1="w1" joint2="w0" polycoef="0 0.5 0.2 0 0"/><tendon tendon1="t1" tendon2="t2"/></equality>',
 )
 DRIVEN = mjcf(
-    "".join(
-        body(f"arm{k}", f'<joint name="j{k}" axis="0 {1 if k % 2 else -1} 1" damping="0.1"/>', pos=f"{k} 0 0")
-        for k in range(6)
-    )
+    arms(['damping="0.1"'] * 6)
     + '<body name="hung" pos="0 3 0"><freejoint/><geom size="0.1" contype="0" conaffinity="0"/>'
     '<site name="eye" pos="0 0 0.1"/></body>' + '<site name="hook" pos="0.3 3 1"/>',
     '<tendon><spatial name="string" stiffness="50" damping="0.5" springlength="0.7"><site site="hook"/><site site="eye"/>'
@@ -164,9 +170,7 @@ DRIVEN = mjcf(
     '<keyframe><key name="go" ctrl="0.7 0.4 -0.6 0.3 0.2 0.5 -0.4"/></keyframe>',
 )
 ACTUATED = mjcf(
-    "".join(
-        body(f"arm{k}", f'<joint name="j{k}" axis="0 {1 if k % 2 else -1} 1" damping="0.1"/>', pos=f"{k} 0 0") for k in range(7)
-    ),
+    arms(['damping="0.1"'] * 7),
     '<actuator><damper joint="j0" kv="2" ctrlrange="0 3" gear="0.5"/><intvelocity joint="j1" kp="20" actrange="-0.3 0.02"/>'
     '<general joint="j2" dyntype="filter" dynprm="0.05" gainprm="4"/>'
     '<general joint="j3" dyntype="filterexact" dynprm="0.2" gainprm="8" biastype="affine" biasprm="0 -8 -0.3" gear="2"/>'
@@ -176,9 +180,7 @@ ACTUATED = mjcf(
     '<keyframe><key name="go" ctrl="0.8 0.5 0.7 0.4 -0.6 0.6 0.3 0.9" act="0.1 -0.2 0.3 0.1 0.4"/></keyframe>',
 )
 TENDONS = mjcf(
-    "".join(
-        body(f"arm{k}", f'<joint name="j{k}" axis="0 {1 if k % 2 else -1} 1" ref="{7 * k}"/>', pos=f"{k} 0 0") for k in range(7)
-    ),
+    arms([f'ref="{7 * k}"' for k in range(7)]),
     '<tendon><fixed name="pair" stiffness="5" damping="0.2" springlength="0.3"><joint joint="j0" coef="1"/>'
     '<joint joint="j1" coef="-0.5"/></fixed><fixed name="alone" stiffness="4" damping="0.1" springlength="0.1">'
     '<joint joint="j2" coef="-2"/></fixed><fixed name="led"><joint joint="j3" coef="1"/><joint joint="j4" coef="0.5"/></fixed>'

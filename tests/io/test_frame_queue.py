@@ -18,9 +18,9 @@ from abd.io.trajectory import Trajectory
 
 
 @pytest.fixture(params=[False, True])
-def beside(request, monkeypatch):
-    """Runs write beside the simulation, or not."""
-    monkeypatch.setattr(runs, "FrameQueue", lambda writer, beside: FrameQueue(writer, request.param))
+def in_thread(request, monkeypatch):
+    """Runs write in a thread of their own, or not."""
+    monkeypatch.setattr(runs, "FrameQueue", lambda writer, in_thread: FrameQueue(writer, request.param))
     return request.param
 
 
@@ -45,19 +45,19 @@ def transforms(steps):
     return np.array(found)
 
 
-def test_a_run_writes_every_frame(tmp_path, beside):
+def test_a_run_writes_every_frame(tmp_path, in_thread):
     outcome, found, steps, checkpoint = played(tmp_path / "run", 12, FakeSimulation)
     assert outcome.status is runs.Status.DONE and steps.tolist() == list(range(13))
     assert found.tobytes() == transforms(12).tobytes() and checkpoint["frames"] == 13
 
 
-def test_a_failure_keeps_every_frame_before_it(tmp_path, beside):
+def test_a_failure_keeps_every_frame_before_it(tmp_path, in_thread):
     outcome, found, _, _ = played(tmp_path / "run", 12, lambda model, device: FakeSimulation(model, device, fail_at=6))
     assert outcome.status is runs.Status.FAILED and isinstance(outcome.failure, StepFailure)
     assert found.tobytes() == transforms(5).tobytes()
 
 
-def test_control_c_keeps_every_frame_and_the_run_goes_on(tmp_path, beside):
+def test_control_c_keeps_every_frame_and_the_run_goes_on(tmp_path, in_thread):
     class Impatient(runs.Observer):
         def step(self, report, tally):
             if report.step == 4:
@@ -72,10 +72,10 @@ def test_control_c_keeps_every_frame_and_the_run_goes_on(tmp_path, beside):
 
 def test_both_ways_write_the_same_file(tmp_path, monkeypatch):
     files = []
-    for beside in (False, True):
-        made = partial(FrameQueue, beside=beside)
-        monkeypatch.setattr(runs, "FrameQueue", lambda writer, beside, made=made: made(writer))
-        played(tmp_path / str(beside), 6, FakeSimulation)
-        with h5py.File(tmp_path / str(beside) / "trajectory.h5") as file:
+    for in_thread in (False, True):
+        made = partial(FrameQueue, in_thread=in_thread)
+        monkeypatch.setattr(runs, "FrameQueue", lambda writer, in_thread, made=made: made(writer))
+        played(tmp_path / str(in_thread), 6, FakeSimulation)
+        with h5py.File(tmp_path / str(in_thread) / "trajectory.h5") as file:
             files.append({name: file[name][...].tobytes() for name in ("bodies/transform", "bodies/velocity", "time")})
     assert files[0] == files[1]

@@ -45,7 +45,7 @@ COPIED = 1 << 27
 BLOCK, ROW = 1152, 96
 """Bytes of a 12x12 block and of a row of it."""
 ELEMENT = 8 * (3 + 9 + 4 + 4) + 12
-"""Bytes of an item of a contact that adds nothing beside the term between its points."""
+"""Bytes of an item of a contact that adds nothing to the term between its points."""
 COLUMNS = (
     ("kernel", "{kernel}"), ("bodies", "{bodies}"), ("launches", "{launches}"), ("MB", "{mb}"),
     ("Warp us", "{warp_us}"), ("raw us", "{raw_us}"), ("Warp / raw", "{ratio}"), ("Warp GB/s", "{warp_gbs}"),

@@ -119,15 +119,15 @@ def ball_with_eye() -> Surface:
 
 
 def _eye_feet() -> np.ndarray:
-    """(2, 3) the two corners of the icosahedron beside the top [m]."""
+    """(2, 3) the two corners of the icosahedron next to the top [m]."""
     golden = (1.0 + np.sqrt(5.0)) / 2.0
     return 0.4 * np.array([[0.0, 1.0, golden], [0.0, -1.0, golden]]) / np.hypot(1.0, golden)
 
 
 def _loop_around(triangles: np.ndarray, vertex: int) -> np.ndarray:
-    """Vertices beside one vertex."""
-    beside = np.unique(triangles[(triangles == vertex).any(axis=1)])
-    return beside[beside != vertex]
+    """Vertices that share a triangle with one vertex."""
+    around = np.unique(triangles[(triangles == vertex).any(axis=1)])
+    return around[around != vertex]
 
 
 def _continues(first: np.ndarray, second: np.ndarray) -> bool:
@@ -150,10 +150,10 @@ def prism(profile: np.ndarray, bottom: float, top: float, middle: tuple[float, f
     loops = [np.column_stack([profile, np.full(count, z)]) for z in (bottom, top)]
     vertices = np.concatenate([*loops, [[*middle, bottom], [*middle, top]]])
     here = np.arange(count)
-    beside = (here + 1) % count
+    following = (here + 1) % count
     sides = tube_triangles(np.array([here, count + here]))
-    floor = np.stack([beside, here, np.full(count, 2 * count)], axis=1)
-    roof = np.stack([count + here, count + beside, np.full(count, 2 * count + 1)], axis=1)
+    floor = np.stack([following, here, np.full(count, 2 * count)], axis=1)
+    roof = np.stack([count + here, count + following, np.full(count, 2 * count + 1)], axis=1)
     return vertices, np.concatenate([sides, floor, roof])
 
 

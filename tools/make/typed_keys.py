@@ -51,7 +51,7 @@ OTHER = {
     **{("CommonKeys", key): "FrameKeys | Table | Rows | None" for key in joint_methods.FRAMES},
 }
 BEYOND = {"BodyKeys": [("transform", "Rows", "(4, 4) pose of the mesh frame, instead of position and a rotation [m]")]}
-"""Keys that Python knows beside those of the file (`abd.scene.schema.given_meshes`)."""
+"""Keys that Python takes in addition to those of the file (`abd.scene.schema.given_meshes`)."""
 
 
 def name_of(table: type[Spec]) -> str:

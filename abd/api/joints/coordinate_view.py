@@ -119,13 +119,13 @@ class CoordinateView:
         """Make the ends of its range yield, or hold again, or give back, from the next step on.
 
         Args:
-            compliance: [m/N or rad/(N m)]; 0 makes them barriers. damping: on the way into an end; negative: that share of
-                critical damping. restitution: share of the
-                speed that barriers give back. None keeps what there is.
+            compliance: [m/N or rad/(N m)]; 0 makes them barriers.
+            damping: of the motion into an end [N s/m or N m s/rad]; negative: that fraction of critical damping.
+            restitution: fraction of the speed that barriers return. None keeps the present value.
 
         Raises:
-            ValueError: a compliance is negative, or a damping without compliance, or a restitution is above 1 or of ends that are
-                no barriers.
+            ValueError: a negative compliance, a negative damping without a compliance, or a restitution above 1 or of ends
+                that are no barriers.
         """
         changes = {}
         if restitution is not None:
@@ -144,10 +144,10 @@ class CoordinateView:
             self._control.set_range(self.joint.index, self.name, *self.range)
 
     def _limit_value(self, key: str, value: float, compliance: float | None) -> float:
-        """A compliance or a damping of the range's ends; a negative damping is a share of critical damping."""
+        """A compliance or a damping of the range's ends; a negative damping is a fraction of critical damping."""
         compliance = self.settings.limit_compliance if compliance is None else compliance
         if not np.isfinite(value) or (value < 0.0 and (key == "limit_compliance" or not compliance > 0.0)):
-            fix = "" if key == "limit_compliance" else "; a negative one, a share of critical damping, needs a compliance"
+            fix = "" if key == "limit_compliance" else "; a negative one, a fraction of critical damping, needs a compliance"
             raise ValueError(f"{key} of '{self.name}' is {value!r}, and must be a finite number, not negative{fix}")
         if value >= 0.0:
             return float(value)
@@ -222,7 +222,7 @@ class CoordinateView:
         self._control.set_rate(self.joint.index, self.name, rate)
 
     def apply_force(self, force: float) -> None:
-        """Push it with a constant effort from the next step on, beside its drive; the parent is pushed the other way."""
+        """Push it with a constant effort from the next step on, in addition to its drive; the parent is pushed the other way."""
         self._control.apply_force(self.joint.index, self.name, force)
 
     @property

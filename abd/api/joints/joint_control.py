@@ -100,7 +100,7 @@ class JointControl:
         self.replace_joint(index, critically_damped(self.joint(index), sim.model, sim.stepper.q, zeta, among))
 
     def reduced_mass(self, index: int, coordinate: str) -> float:
-        """Of a coordinate at present [kg or kg m^2] (`abd.joints.rows.reduced_mass`)."""
+        """Reduced mass of a coordinate at present [kg or kg m^2] (`abd.joints.rows.reduced_mass`)."""
         sim, joint = self._simulation, self.joint(index)
         measures = [one for one in TYPES[joint.type].coordinates(joint) if one.name == coordinate]
         return float(reduced_masses(joint, measures, sim.stepper.q, moving_ends(joint, sim.model))[0])
@@ -188,8 +188,8 @@ class JointControl:
     def apply_force(self, index: int, coordinate: str, force: float) -> None:
         """Constant effort on a coordinate from the next step on [N or N m], in addition to its drive."""
         reader, efforts = self._simulation.reader, self.efforts
-        start = reader.of(index).start
-        efforts[start + reader.names[reader.of(index)].index(coordinate)] = force
+        own = reader.of(index)
+        efforts[own.start + reader.names[own].index(coordinate)] = force
         self.set_efforts(efforts)
 
     @property
@@ -241,7 +241,7 @@ class JointControl:
         return known[2], known[3]
 
     def _settle_efforts(self) -> None:
-        """Bring the settings of the model's joints to the efforts that were set since."""
+        """Copy the efforts that were set since into the settings of the model's joints."""
         if not self._efforts_ahead:
             return
         self._efforts_ahead = False

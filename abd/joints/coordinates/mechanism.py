@@ -214,7 +214,7 @@ class Mechanism:
         return np.array([adjoint(inverse(T)) for T in self.poses(q)]).reshape(-1, 6, 6)
 
     def _forces(self, q: np.ndarray, v: np.ndarray, rate: np.ndarray, gravity: np.ndarray) -> np.ndarray:
-        """(n, 6) wrenches that the bodies need beside gravity's (Newton and Euler), in their own axes."""
+        """(n, 6) wrenches that the bodies need in addition to gravity's (Newton and Euler), in their own axes."""
         V, A = self._motion(q, v, rate, gravity)
         momenta = self.inertia * V[:WORLD]
         turning = np.array([cross(twist).T @ momentum for twist, momentum in zip(V, momenta)]).reshape(-1, 6)

@@ -360,7 +360,7 @@ def yielding(joint: Joint) -> list[Measure]:
 
 
 def _measured(joint: Joint) -> list[Measure]:
-    """Measured rows of a joint, beside its linear ones (`abd.joints.rows.rows`).
+    """Measured rows of a joint, in addition to its linear ones (`abd.joints.rows.rows`).
 
     Rows that hold whole directions hold the strain of both bodies too. Exact joints leave that to the bodies: what their
     points do not hold is held by the rows of `constraints`.

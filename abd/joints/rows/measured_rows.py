@@ -86,7 +86,7 @@ def of_term(term: CouplingTerm, weight: float) -> list[Piece]:
 
 
 def terms_of(coupling: Coupling, measures: list[int]) -> list[Term]:
-    """What a coupling has beside its q0, given the measures of its other coordinates."""
+    """Terms of a coupling other than its q0, given the measures of its other coordinates."""
     if coupling.function is not None:
         relation = Relation(coupling.function, -coupling.scale, len(measures))
         return [(measure, Share(relation, k)) for k, measure in enumerate(measures)]

@@ -1,4 +1,4 @@
-"""What the two ends of a joint weigh against each other along its rows: for dampings as fractions of critical damping."""
+"""Reduced masses of a joint's two ends along its rows, for dampings as fractions of critical damping."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def reduced_masses(joint: Joint, measures: Sequence[Measure], q: np.ndarray, end
     """(k,) for every measure of a joint: the reduced mass of its ends [kg], or of angles their reduced moment of inertia about
     the axis of the angle through the joint's point [kg m^2], over the square of the angle's rate per rad/s about it.
 
-    Where an angle has no axis at present, it is the mean over all axes.
+    Without an axis at present, it is the mean over all axes.
 
     Args:
         q: (n, 12) states, of which `joint.parent` and `joint.child` are rows.

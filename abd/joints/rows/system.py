@@ -1,4 +1,4 @@
-"""The joint system of a scene: all rows side by side, what acts in each, and their laws in one step.
+"""The joint system of a scene: all rows side by side, the law of each, and their laws in one step.
 
 A row's law is set anew for every substep from SI numbers by `JointSystem.laws`, for all rows at once. Stiff rows carry
 K [kg] (rotary: kg m^2) that stands in the incremental potential as it is; SI stiffness, damping and effort enter with

@@ -33,7 +33,7 @@ def rows(joint: Joint) -> list[Row]:
 
 
 def measured(joint: Joint) -> list[Measure]:
-    """No row beside the linear ones."""
+    """No row in addition to the linear ones."""
     return []
 
 

@@ -1,7 +1,7 @@
 """Screw: C advances along z of D by ``lead`` [m/rad] for each radian that it turns; negative: left-handed.
 
 rows         x, y and ``z - lead theta`` measured [m]; t as a linear direction row
-constraints  x y rx ry, and the row ``z - lead theta``, always beside them
+constraints  x y rx ry, and the row ``z - lead theta``, always in addition
 coordinates  theta                                              T_CD = (Rz(theta); 0, 0, lead theta)
 """
 

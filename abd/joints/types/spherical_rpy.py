@@ -25,7 +25,7 @@ def rows(joint: Joint) -> list[Row]:
 
 
 def measured(joint: Joint) -> list[Measure]:
-    """No row beside the linear one."""
+    """No row in addition to the linear one."""
     return []
 
 

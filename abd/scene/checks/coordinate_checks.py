@@ -25,13 +25,13 @@ DRIVE_UIDS = {
     668: (("force",), True),
 }
 LIMIT_KEYS = {
-    # kind of limit: keys that mean something beside it
+    # kind of limit: keys that have an effect with it
     "barrier": ("limit_distance", "limit_distance_deg", "limit_damping", "limit_restitution"),
     "compliant": ("limit_compliance", "limit_damping"),
     "cubic": ("limit_strength",),
 }
 DRIVE_KEYS = {
-    # mode: keys that mean something beside it
+    # mode: keys that have an effect with it
     "position": ("target", "target_deg", "rate", "rate_deg", "effort"),
     "velocity": ("target", "target_deg", "damping", "effort"),
     "pd": ("target", "target_deg", "rate", "rate_deg", "stiffness", "damping", "effort"),
@@ -128,8 +128,8 @@ def _check_range(measure: Measure, table: CoordinateSpec) -> Iterator[Finding]:
     for other in sorted(keys - set(LIMIT_KEYS[table.limit] if given is not None else ())):
         value = getattr(table, other)
         if value != CoordinateSpec.model_fields[other].default:
-            beside = f"a {table.limit} limit" if given is not None else "a coordinate without range"
-            yield Finding((other,), f"has no effect on {beside}", value, "drop it")
+            kind = f"a {table.limit} limit" if given is not None else "a coordinate without range"
+            yield Finding((other,), f"has no effect on {kind}", value, "drop it")
     if given is None:
         if table.limit != "barrier":
             yield Finding(("limit",), "has no effect without range", table.limit, "give range, or drop it")

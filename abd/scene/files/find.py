@@ -1,6 +1,6 @@
 """Finding scene files: by path, or by the name of a scene that comes with the package.
 
-Shipped scenes stand beside the package in a checkout and inside it in an installed wheel.
+Shipped scenes are next to the package in a checkout and in it in an installed wheel.
 """
 
 from __future__ import annotations
@@ -50,8 +50,8 @@ def find_scene(source: str | Path) -> Path:
         inside = sorted(item.name for item in path.iterdir() if item.suffix in (*SCENE_FILES, *imported_suffixes()))
         remedy = f"name a file in it, such as '{inside[0]}'" if inside else "name a scene file"
         raise SceneError([Problem("is a folder, not a scene", file=str(path), remedy=remedy)])
-    beside = [str(item) for item in sorted(path.parent.iterdir())] if path.parent.is_dir() else []
-    files = [name for name in beside if name.endswith((*SCENE_FILES, *imported_suffixes()))]
+    neighbours = [str(item) for item in sorted(path.parent.iterdir())] if path.parent.is_dir() else []
+    files = [name for name in neighbours if name.endswith((*SCENE_FILES, *imported_suffixes()))]
     listed = f"shipped scenes: {', '.join(shipped)}" if shipped else "give the path of a scene file"
     raise SceneError(
         [Problem(f"no such scene: '{source}'", remedy=did_you_mean(str(source), [*shipped, *files]) or listed)]

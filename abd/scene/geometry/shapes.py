@@ -81,13 +81,13 @@ def revolved(rings: list[tuple[float, float]], bottom: float, top: float, segmen
     vertices = np.concatenate([*layers, [[0.0, 0.0, bottom], [0.0, 0.0, top]]])
 
     here = np.arange(segments)
-    beside = (here + 1) % segments
-    triangles = [np.stack([beside, here, np.full(segments, len(vertices) - 2)], axis=1)]
+    following = (here + 1) % segments
+    triangles = [np.stack([following, here, np.full(segments, len(vertices) - 2)], axis=1)]
     for k in range(len(rings) - 1):
         low, high = k * segments, (k + 1) * segments
-        triangles.append(_split_quads(np.stack([low + here, low + beside, high + beside, high + here], axis=1)))
+        triangles.append(_split_quads(np.stack([low + here, low + following, high + following, high + here], axis=1)))
     last = (len(rings) - 1) * segments
-    triangles.append(np.stack([last + here, last + beside, np.full(segments, len(vertices) - 1)], axis=1))
+    triangles.append(np.stack([last + here, last + following, np.full(segments, len(vertices) - 1)], axis=1))
     return vertices, np.concatenate(triangles)
 
 

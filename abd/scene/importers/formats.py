@@ -19,7 +19,7 @@ class ImportOptions:
 
     Attributes:
         missing_meshes: "fail", or "boxes": bodies whose meshes are not there get boxes of their mass and inertia.
-        assets: folders in which meshes and packages are looked for, beside the scene's own.
+        assets: folders in which meshes and packages are looked for, in addition to the scene's own.
         keyframe: name or number of the pose that the scene starts in, where the format has such; "" for its default.
         free_base: a robot's root, which its format fastens to the world, is free instead.
         allow_code: macros may read other files and the environment, and evaluate any expression.

@@ -217,7 +217,7 @@ class _Importer:
         return make_surface(name, raw), None
 
     def _mesh_folder(self) -> Path:
-        """The nearest folder `meshes` beside the file or one of its parents; the file's own where there is none."""
+        """The nearest folder `meshes` next to the file or one of its parents; the file's own where there is none."""
         own = self.path.resolve().parent
         return next((folder / "meshes" for folder in (own, *own.parents) if (folder / "meshes").is_dir()), own)
 
@@ -279,7 +279,7 @@ class _Importer:
         return {"mass": matter.mass, "center_of_mass": matter.center.tolist(), "inertia": matter.inertia.tolist()}
 
     def _motion(self, table: JsonTable, surface: Surface) -> dict:
-        """What a kinematic body does beside its constant velocities."""
+        """Motion of a kinematic body in addition to its constant velocities."""
         motion: dict = {"frame": "center_of_mass"}
         if "kinematic_max_time" in table:
             motion["until"] = table.number("kinematic_max_time", 0.0)

@@ -56,8 +56,12 @@ def _smoothstep_slopes(a: float, b: float, x: float) -> Sequence[float]:
 
 
 def _power_slopes(a: float, b: float) -> Sequence[float]:
-    by_base = b * math.pow(a, b - 1.0) if b != 0.0 and (a != 0.0 or b >= 1.0) else (math.nan if b else 0.0)
-    by_exponent = math.pow(a, b) * math.log(a) if a > 0.0 else (0.0 if a == 0.0 < b else math.nan)
+    by_base = 0.0
+    if b != 0.0:
+        by_base = b * math.pow(a, b - 1.0) if a != 0.0 or b >= 1.0 else math.nan
+    by_exponent = 0.0 if a == 0.0 < b else math.nan
+    if a > 0.0:
+        by_exponent = math.pow(a, b) * math.log(a)
     return by_base, by_exponent
 
 
@@ -226,7 +230,7 @@ def _indent(text: str) -> int:
 
 def _check(node: ast.expr, text: str, names: Sequence[str], depth: int) -> None:
     """Refuse everything that is not part of a formula."""
-    column, part = node.col_offset + 1 + _indent(text), ast.get_source_segment(text.strip(), node) or ""
+    column = node.col_offset + 1 + _indent(text)
     if isinstance(node, ast.BinOp) and type(node.op) in OPERATORS:
         # a long sum is a tree that leans to the left, and is not nested
         _check(node.left, text, names, depth)
@@ -253,6 +257,7 @@ def _check(node: ast.expr, text: str, names: Sequence[str], depth: int) -> None:
             _check(argument, text, names, depth + 1)
         return
     power = isinstance(node, ast.BinOp) and isinstance(node.op, ast.BitXor)
+    part = ast.get_source_segment(text.strip(), node)
     message = f"expected numbers, variables, functions and + - * / **, found '{part}'"
     raise FormulaError(message, column, "a power is written **" if power else "")
 

@@ -1,4 +1,4 @@
-"""Keys of a body that Python knows beside those of the scene file: meshes in memory, and poses as matrices.
+"""Keys of a body that Python takes in addition to those of the scene file: meshes in memory, and poses as matrices.
 
     mesh        a path; or a `trimesh.Trimesh`, or any object with vertices (v, 3) and faces (f, 3); or the two as a tuple
     transform   (4, 4) pose of the mesh frame [m], instead of position and a rotation

@@ -44,8 +44,8 @@ class SensorSpec(Spec):
         """What `Simulation.add_sensor` takes for it."""
         if self.joint is not None:
             return self.joint if self.coordinate is None else (self.joint, self.coordinate)
-        beside = self.point if self.other is None else self.other
-        return self.body if beside is None else (self.body, beside)
+        second = self.point if self.other is None else self.other
+        return self.body if second is None else (self.body, second)
 
 
 def check_sensor(spec: SensorSpec) -> Iterator[Finding]:

@@ -22,7 +22,7 @@ from abd.joints.rows.rigid_rows import RigidRows
 
 @dataclass(frozen=True)
 class Mobility:
-    """Of the bodies that hang together with some pairs by contacts and joints.
+    """Of the bodies that are connected with some pairs by contacts and joints.
 
     Attributes:
         chosen: (k,) indices of the pairs that take part.

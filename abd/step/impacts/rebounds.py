@@ -49,7 +49,7 @@ class Rebounds:
             return None
         strikes = Strikes.of_contacts(model, *backend.readings.contact_impulses(), after[0])
         if len(ends) and limited.any():
-            strikes = strikes.beside(limit_strikes(model, joints, ends, self.copies.memory, self.copies.applied, after[0], h))
+            strikes = strikes.joined(limit_strikes(model, joints, ends, self.copies.memory, self.copies.applied, after[0], h))
         strikes = strikes.among(stirred[strikes.pairs[:, 0]])
         closing = self.restitution.approach(strikes, before, h)
         fresh = closing > 0.0

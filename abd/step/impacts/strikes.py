@@ -38,7 +38,7 @@ class Strikes:
         """Some of them."""
         return Strikes(*(getattr(self, one.name)[chosen] for one in fields(self)))
 
-    def beside(self, others: Strikes) -> Strikes:
+    def joined(self, others: Strikes) -> Strikes:
         """These and others."""
         columns = ((getattr(self, one.name), getattr(others, one.name)) for one in fields(self))
         return Strikes(*(np.concatenate(pair) for pair in columns))

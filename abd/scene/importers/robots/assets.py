@@ -125,14 +125,14 @@ class Assets:
         package, *inside = rest.parts or ("",)
         inside = Path(*inside)
         own = [folder for folder in (self.folder, *self.folder.parents) if folder.name == package]
-        beside = [folder / package for folder in (self.folder, *self.folder.parents) if (folder / package).is_dir()]
+        nearby = [folder / package for folder in (self.folder, *self.folder.parents) if (folder / package).is_dir()]
         given = [folder for folder in self.searched if folder.name == package]
         given += [folder / package for folder in self.searched] + list(self.searched)
         listed = []
         for variable in PACKAGE_VARIABLES:
             for entry in filter(None, os.environ.get(variable, "").split(os.pathsep)):
                 listed += [Path(entry) / package, Path(entry) / "share" / package]
-        folders = [*given, *own, *beside, *(folder for folder in listed if folder.is_dir())]
+        folders = [*given, *own, *nearby, *(folder for folder in listed if folder.is_dir())]
         folders = folders or [self.folder / package, self.folder]
         return [(folder / inside, folder) for folder in folders]
 

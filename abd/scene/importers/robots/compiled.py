@@ -190,23 +190,23 @@ def _mend_inertia(mujoco, body, notes: list[str]) -> None:
         return
     if not inertia.any():
         value = 0.4 * body.mass * 0.05**2
-        mended = value * np.eye(3)
+        corrected = value * np.eye(3)
         notes.append(f"body '{body.name}' has mass but no inertia: it gets that of a ball of 5 cm, {value:.3g} kg m^2")
     else:
         second, axes = np.linalg.eigh(0.5 * np.trace(inertia) * np.eye(3) - inertia)
         if second[0] >= -1e-9 * second[-1]:
             return
         clipped = np.maximum(second, THIN * second.max())
-        mended = clipped.sum() * np.eye(3) - axes @ np.diag(clipped) @ axes.T
-        told = [", ".join(f"{x:.4g}" for x in np.linalg.eigvalsh(one)) for one in (inertia, mended)]
+        corrected = clipped.sum() * np.eye(3) - axes @ np.diag(clipped) @ axes.T
+        told = [", ".join(f"{x:.4g}" for x in np.linalg.eigvalsh(one)) for one in (inertia, corrected)]
         notes.append(
             f"body '{body.name}': no body has the principal inertias [{told[0]}] kg m^2; the nearest that one can have, "
             f"[{told[1]}], are taken"
         )
     if not np.isnan(np.array(body.fullinertia)[0]):
-        body.fullinertia = [mended[i, j] for i, j in ((0, 0), (1, 1), (2, 2), (0, 1), (0, 2), (1, 2))]
+        body.fullinertia = [corrected[i, j] for i, j in ((0, 0), (1, 1), (2, 2), (0, 1), (0, 2), (1, 2))]
     else:
-        values, axes = np.linalg.eigh(mended)
+        values, axes = np.linalg.eigh(corrected)
         axes[:, 0] *= np.sign(np.linalg.det(axes))
         quaternion = np.zeros(4)
         mujoco.mju_mat2Quat(quaternion, axes.ravel())

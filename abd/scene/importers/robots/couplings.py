@@ -15,7 +15,7 @@ from abd.scene.schema.joint_schema import WORLD_NAME
 
 @dataclass
 class Ties:
-    """What ties a robot's links and coordinates beside its tree of joints.
+    """Constraints between a robot's links and coordinates other than its tree of joints.
 
     Attributes:
         bodies: name in the scene of every link; names: of equalities and of tendons.
@@ -164,15 +164,10 @@ class Ties:
         parts = [(one, -weight) for one, weight in sums[0][1:]]
         parts += [(one, float(coefficients[1]) * weight) for one, weight in sums[1]]
         led, lead = sums[0][0]
-        constant += sum(weight * one.offset for one, weight in parts) - lead * led.offset
-        factor = led.sign / lead
-        terms = [{"coordinate": one.key, "factor": factor * weight * one.sign} for one, weight in parts if weight]
+        terms, value = _solved(led, lead, parts, constant)
         if not terms:
-            self._lock(name, led, led.sign * factor * constant + led.offset, k)
+            self._lock(name, led, led.sign * value + led.offset, k)
             return
-        if constant:
-            slope = terms[0].pop("factor")
-            terms[0]["polynomial"] = (factor * constant, slope)
         self._couple(name, led.key, terms, k)
 
     def _curved(self, k: int, led: list[tuple[Coordinate, float]], lead: list[tuple[Coordinate, float]], p: list[float]) -> None:
@@ -249,8 +244,8 @@ class Ties:
             self.notes.append(f"tendon '{name}': its frictionloss and armature are not followed")
 
     def _spring_of_sum(self, k: int) -> bool:
-        """The spring of a fixed tendon, as a compliant relation between its coordinates; whether there is such a one."""
-        model, sums = self.model, self._sum(k)
+        """Add the spring of a fixed tendon, as a compliant relation between its coordinates; whether it could be added."""
+        model, sums = self.model, [(one, weight) for one, weight in self._sum(k) or [] if weight]
         stiffness, damping = float(model.tendon_stiffness[k]), float(model.tendon_damping[k])
         low, high = model.tendon_lengthspring[k].tolist()
         if not sums or not stiffness or low != high:
@@ -259,14 +254,7 @@ class Ties:
         if not others:
             _add_spring(led.settings, stiffness * lead**2, damping * lead**2, led.value(low / lead))
             return True
-        constant = low - sum(weight * one.offset for one, weight in others) - lead * led.offset
-        factor = led.sign / lead
-        terms = [{"coordinate": one.key, "factor": -factor * weight * one.sign} for one, weight in others if weight]
-        if not terms or not lead:
-            return False
-        if constant:
-            slope = terms[0].pop("factor")
-            terms[0]["polynomial"] = (factor * constant, slope)
+        terms, _ = _solved(led, lead, [(one, -weight) for one, weight in others], low)
         keys = {"name": f"{self.tendon_names[k]}_spring", "coordinate": led.key, "terms": terms, "enforcement": "compliant"}
         self.couplings.append(keys | {"compliance": 1.0 / (stiffness * lead**2), "damping": damping * lead**2})
         return True
@@ -293,6 +281,19 @@ class Ties:
                 **keys,
             }
         )
+
+
+def _solved(
+    led: Coordinate, lead: float, parts: list[tuple[Coordinate, float]], constant: float
+) -> tuple[list[dict[str, object]], float]:
+    """Terms of a coupling of `led` by ``lead q_led = constant + sum of weight q`` over parts (coordinate, weight), and their
+    constant in units of `led`."""
+    constant += sum(weight * one.offset for one, weight in parts) - lead * led.offset
+    factor = led.sign / lead
+    terms = [{"coordinate": one.key, "factor": factor * weight * one.sign} for one, weight in parts if weight]
+    if constant and terms:
+        terms[0]["polynomial"] = (factor * constant, terms[0].pop("factor"))
+    return terms, factor * constant
 
 
 def _add_spring(settings: dict, stiffness: float, damping: float, rest: float) -> None:

@@ -23,7 +23,7 @@ UNKNOWN = ("flex", "flexcomp", "extension", "plugin", "model", "attach")
 
 @dataclass
 class Mjcf:
-    """What an MJCF file says beside what MuJoCo makes of it.
+    """What an MJCF file holds that MuJoCo does not keep.
 
     Attributes:
         hfields: content of the files of height fields, by the keys that stand for them.

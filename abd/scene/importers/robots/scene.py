@@ -60,7 +60,7 @@ class Robot:
     """A compiled robot, and what its scene is made of.
 
     Attributes:
-        source: what the file says beside what MuJoCo makes of it.
+        source: data of the file that MuJoCo does not keep.
         links, joints: filled by `scene`; joints.coordinates says where MuJoCo's joints went;
             driving: the actuators that became drives.
     """

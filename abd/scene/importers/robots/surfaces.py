@@ -79,12 +79,12 @@ class ShapeSource:
         number = np.full(rows * columns, -1)
         number[rim] = len(upper) + np.arange(len(rim))
         middle = len(upper) + len(rim)
-        beside = np.roll(rim, -1)
+        following = np.roll(rim, -1)
         walls = np.concatenate(
             [
-                np.stack([rim, number[rim], number[beside]], axis=1),
-                np.stack([rim, number[beside], beside], axis=1),
-                np.stack([np.full(len(rim), middle), number[beside], number[rim]], axis=1),
+                np.stack([rim, number[rim], number[following]], axis=1),
+                np.stack([rim, number[following], following], axis=1),
+                np.stack([np.full(len(rim), middle), number[following], number[rim]], axis=1),
             ]
         )
         vertices = np.concatenate([upper, lower[rim], [[0.0, 0.0, -base]]])

@@ -26,7 +26,7 @@ SIZES = {"box": ("size",), "sphere": ("radius",), "cylinder": ("radius", "length
 
 @dataclass
 class Urdf:
-    """What a URDF file says beside what MuJoCo makes of it.
+    """What a URDF file holds that MuJoCo does not keep.
 
     Attributes:
         velocity_limits: [m/s or rad/s] by joint; floating: joint of that type by its child; problems, notes: found on the way.

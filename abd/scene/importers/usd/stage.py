@@ -39,7 +39,7 @@ class Stage:
         length: metres per unit; mass: kilograms per unit.
         found: descriptions by the names of their types, such as "RigidBody", as UsdPhysics' parser made them.
         notes, problems: what the user is told.
-        consumed: names of attributes and schemas, beside those of UsdPhysics, that were followed.
+        consumed: names of attributes and schemas other than those of UsdPhysics that were followed.
     """
 
     usd: object
