@@ -19,12 +19,9 @@ def add(commands) -> None:
 
 def warm_up(arguments) -> int:
     """Run the command."""
-    import pkgutil
-    from importlib import import_module
     from time import perf_counter
 
-    import abd.pictures.kernels as pictures
-    from abd.backends.device.compiling import all_modules, load_modules, modules_of
+    from abd.backends.device.compiling import every_module, load_modules
     from abd.backends.device.cuda_support import cuda_problem
     from abd.backends.device.device import Device
     from abd.backends.device.launcher import threads_available
@@ -33,8 +30,6 @@ def warm_up(arguments) -> int:
     if name == "auto":
         name = "cpu" if cuda_problem() else "cuda"
     begun, device = perf_counter(), Device(name)
-    drawn = [import_module(f"{pictures.__name__}.{one.name}") for one in pkgutil.iter_modules(pictures.__path__)]
-    modules = all_modules() + modules_of(drawn)
-    count = load_modules(device.warp, modules, threads_available())
+    count = load_modules(device.warp, every_module(), threads_available())
     print(f"{count} modules are compiled for {device.name} and loaded in {perf_counter() - begun:.1f} s")
     return 0

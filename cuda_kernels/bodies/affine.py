@@ -6,7 +6,9 @@ A body is ``x = p + A X``. A step follows ``A(alpha) = exp(alpha W) (1 + alpha S
 
 import warp as wp
 
-wp.set_module_options({"enable_backward": False, "max_unroll": 4})
+from cuda_kernels.options import OPTIONS
+
+wp.set_module_options(OPTIONS)
 
 ZERO = wp.constant(wp.float64(0.0))
 HALF = wp.constant(wp.float64(0.5))

@@ -7,8 +7,9 @@ import warp as wp
 
 from cuda_kernels.bodies.affine import HALF, ONE, TWO, ZERO, Pose, frobenius, identity3, skew
 from cuda_kernels.bodies.matrices import polar, positive_part
+from cuda_kernels.options import OPTIONS
 
-wp.set_module_options({"enable_backward": False, "max_unroll": 4})
+wp.set_module_options(OPTIONS)
 
 DYNAMIC = 0
 KINEMATIC = 1

@@ -5,8 +5,9 @@ import warp as wp
 from cuda_kernels.bodies.affine import ONE, Pose, rate_of
 from cuda_kernels.bodies.bodies import BodyData
 from cuda_kernels.bodies.integrators import Lead, turning_of
+from cuda_kernels.options import OPTIONS
 
-wp.set_module_options({"enable_backward": False, "max_unroll": 4})
+wp.set_module_options(OPTIONS)
 
 
 @wp.kernel

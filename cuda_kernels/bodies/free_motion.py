@@ -4,8 +4,9 @@ import warp as wp
 
 from cuda_kernels.bodies.affine import HALF, ONE, TWO, ZERO, axial, identity3, rotation
 from cuda_kernels.bodies.matrices import eigen
+from cuda_kernels.options import OPTIONS
 
-wp.set_module_options({"enable_backward": False, "max_unroll": 4})
+wp.set_module_options(OPTIONS)
 
 SUBSTEP = wp.constant(wp.float64(0.2))
 MOST_SUBSTEPS = wp.constant(wp.float64(1000.0))

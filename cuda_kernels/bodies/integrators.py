@@ -13,8 +13,9 @@ from cuda_kernels.bodies.free_motion import (
     spin,
 )
 from cuda_kernels.bodies.gyration import carried, own_axis, shares, thin_axis
+from cuda_kernels.options import OPTIONS
 
-wp.set_module_options({"enable_backward": False, "max_unroll": 4})
+wp.set_module_options(OPTIONS)
 
 
 DISSIPATIVE = wp.constant(0)
@@ -89,7 +90,10 @@ def turning_of(body: BodyData, b: wp.int32, A: wp.mat33d, D: wp.mat33d) -> wp.ve
 
 @wp.func
 def blended(
-    motion: wp.array(dtype=wp.float64), column: wp.int32, memory: wp.array2d(dtype=wp.float64), b: wp.int32,
+    motion: wp.array(dtype=wp.float64),
+    column: wp.int32,
+    memory: wp.array2d(dtype=wp.float64),
+    b: wp.int32,
     k: wp.int32,
 ) -> wp.vec3d:
     """Of what is remembered, forces (k = 0) or torques (3), the last one and the mean by two columns of `motion`."""
@@ -261,4 +265,3 @@ def coast(
     Q = rotation(kicked) * Q
     target.A[b] = Q * A
     lead.w[b] = nearest_turn(rotation(extra) * Q, h * w)
-

@@ -3,8 +3,9 @@
 import warp as wp
 
 from cuda_kernels.bodies.affine import HALF, ONE, TWO, ZERO
+from cuda_kernels.options import OPTIONS
 
-wp.set_module_options({"enable_backward": False, "max_unroll": 4})
+wp.set_module_options(OPTIONS)
 
 SWEEPS = wp.constant(wp.int32(8))
 """Sweeps of rotations after which a 3x3 matrix is diagonal to rounding; four do as a rule."""

@@ -30,8 +30,9 @@ from cuda_kernels.bodies.integrators import (
     triple,
     turning_of,
 )
+from cuda_kernels.options import OPTIONS
 
-wp.set_module_options({"enable_backward": False, "max_unroll": 4})
+wp.set_module_options(OPTIONS)
 
 
 @wp.func
@@ -146,4 +147,3 @@ def keep_momentum(
         velocity[b, r] = v[r]
         for c in range(3):
             velocity[b, 3 + 3 * r + c] = rate[r, c]
-

@@ -18,8 +18,9 @@ from cuda_kernels.bodies.affine import (
 )
 from cuda_kernels.bodies.bodies import AXIS, DYNAMIC, FREE, BodyData, StepData
 from cuda_kernels.bodies.integrators import Lead
+from cuda_kernels.options import OPTIONS
 
-wp.set_module_options({"enable_backward": False, "max_unroll": 4})
+wp.set_module_options(OPTIONS)
 
 
 @wp.func

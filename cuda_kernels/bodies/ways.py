@@ -5,8 +5,9 @@ import warp as wp
 from cuda_kernels.bodies.affine import HALF, ONE, TWO, ZERO, Path, Pose, axial, identity3, rotation
 from cuda_kernels.bodies.matrices import polar
 from cuda_kernels.bodies.paths import bound_arc, deformed_radius
+from cuda_kernels.options import OPTIONS
 
-wp.set_module_options({"enable_backward": False, "max_unroll": 4})
+wp.set_module_options(OPTIONS)
 
 SMALL = wp.constant(wp.float64(1.0e-9))
 """Sine of an angle below which it is the angle, and its axis is not to be had from it."""

@@ -6,8 +6,9 @@ Pairs that there is no room for are left out; how many there are in all is known
 import warp as wp
 
 from cuda_kernels.contact.blocks import Runs
+from cuda_kernels.options import OPTIONS
 
-wp.set_module_options({"enable_backward": False, "max_unroll": 4})
+wp.set_module_options(OPTIONS)
 LOADED_FOR = ("contact",)
 
 

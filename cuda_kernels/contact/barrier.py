@@ -3,8 +3,9 @@
 import warp as wp
 
 from cuda_kernels.bodies.affine import ONE, TWO, ZERO
+from cuda_kernels.options import OPTIONS
 
-wp.set_module_options({"enable_backward": False, "max_unroll": 4})
+wp.set_module_options(OPTIONS)
 
 LOG = 0
 LOG_SQ = 1

@@ -10,8 +10,9 @@ entry (r, a) of a body's 3x4 gradient sits at q index ``r`` for a = 0 and ``3 + 
 import warp as wp
 
 from cuda_kernels.bodies.vector12 import vec12
+from cuda_kernels.options import OPTIONS
 
-wp.set_module_options({"enable_backward": False, "max_unroll": 4})
+wp.set_module_options(OPTIONS)
 
 RUN = 64
 """Candidates that one thread adds up. More would leave a device idle on few bodies with fine meshes; fewer cost sums."""

@@ -5,8 +5,9 @@ import warp as wp
 from cuda_kernels.bodies.affine import HALF, ONE, ZERO, Path, arc
 from cuda_kernels.contact.kept_pairs import OldList
 from cuda_kernels.contact.surfaces import Surfaces
+from cuda_kernels.options import OPTIONS
 
-wp.set_module_options({"enable_backward": False, "max_unroll": 4})
+wp.set_module_options(OPTIONS)
 LOADED_FOR = ("contact",)
 
 

@@ -24,8 +24,9 @@ from cuda_kernels.contact.surfaces import (
     proximity_at,
     separation,
 )
+from cuda_kernels.options import OPTIONS
 
-wp.set_module_options({"enable_backward": False, "max_unroll": 4})
+wp.set_module_options(OPTIONS)
 
 MAX_ADVANCES = wp.constant(wp.int32(256))
 MANY = wp.constant(wp.int32(4096))
@@ -309,7 +310,10 @@ def march(
                 if kind == VERTEX_PLANE:
                     tau = wp.max(tau, advance_within(room, -wp.dot(n, v.x0), bend))
                 else:
-                    if s.vertices[anew(at[1])] == s.vertices[anew(at[2])] and s.vertices[anew(at[2])] == s.vertices[anew(at[3])]:
+                    if (
+                        s.vertices[anew(at[1])] == s.vertices[anew(at[2])]
+                        and s.vertices[anew(at[2])] == s.vertices[anew(at[3])]
+                    ):
                         tau = wp.max(tau, advance_within(room, wp.dot(n, v.x1 - v.x0), bend))
                     floor = xi + LEFT * gap
                     tau = wp.max(tau, plane_advance(n, floor, x, u0, u1, edges, frame))

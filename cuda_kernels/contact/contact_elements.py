@@ -20,8 +20,9 @@ from cuda_kernels.contact.elements import MOLLIFIED, PLAIN, TURNING, Elements
 from cuda_kernels.contact.minima import Coefficients, coefficients, part
 from cuda_kernels.contact.pair_law import activation
 from cuda_kernels.contact.surfaces import VERTEX_PLANE, Surfaces, primitives, proximity, separation
+from cuda_kernels.options import OPTIONS
 
-wp.set_module_options({"enable_backward": False, "max_unroll": 4})
+wp.set_module_options(OPTIONS)
 LOADED_FOR = ("cuda", "contact")
 
 

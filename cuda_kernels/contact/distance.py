@@ -8,8 +8,9 @@ and points.
 import warp as wp
 
 from cuda_kernels.bodies.affine import ONE, TINY, ZERO
+from cuda_kernels.options import OPTIONS
 
-wp.set_module_options({"enable_backward": False, "max_unroll": 4})
+wp.set_module_options(OPTIONS)
 
 PARALLEL = wp.constant(wp.float64(1.0e-20))
 """sin^2 of the angle below which two edges count as parallel, a triangle as degenerate."""

@@ -13,8 +13,9 @@ from cuda_kernels.contact.blocks import PairSums, Runs, spread
 from cuda_kernels.contact.contact import PARALLEL, homogeneous
 from cuda_kernels.contact.minima import bit_at, count_bits
 from cuda_kernels.contact.surfaces import EDGE_OF_I, EDGES, FACE_OF_I
+from cuda_kernels.options import OPTIONS
 
-wp.set_module_options({"enable_backward": False, "max_unroll": 4})
+wp.set_module_options(OPTIONS)
 LOADED_FOR = ("cuda", "contact")
 
 SHORT_RUN = 16

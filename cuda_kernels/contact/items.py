@@ -11,8 +11,9 @@ import warp as wp
 from cuda_kernels.contact.broad_phase import absolute
 from cuda_kernels.contact.relative_frames import Frames
 from cuda_kernels.contact.surfaces import EDGE_EDGE, TARGET_VERTEX, VERTEX_PLANE, VERTEX_TARGET, Surfaces
+from cuda_kernels.options import OPTIONS
 
-wp.set_module_options({"enable_backward": False, "max_unroll": 4})
+wp.set_module_options(OPTIONS)
 LOADED_FOR = ("contact",)
 
 

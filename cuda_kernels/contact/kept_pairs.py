@@ -7,8 +7,9 @@ margin on the paths since, whatever other bodies do: bodies that move together u
 import warp as wp
 
 from cuda_kernels.bodies.affine import TWO, ZERO, Path, approach
+from cuda_kernels.options import OPTIONS
 
-wp.set_module_options({"enable_backward": False, "max_unroll": 4})
+wp.set_module_options(OPTIONS)
 
 
 @wp.func

@@ -13,8 +13,9 @@ from cuda_kernels.contact.ccd import BEYOND, MAX_ADVANCES, WITHIN, barely_moves,
 from cuda_kernels.contact.pair_law import activation
 from cuda_kernels.contact.proofs import gap_on_way, share_of_way, tell
 from cuda_kernels.contact.surfaces import Surfaces
+from cuda_kernels.options import OPTIONS
 
-wp.set_module_options({"enable_backward": False, "max_unroll": 4})
+wp.set_module_options(OPTIONS)
 LOADED_FOR = ("cuda", "contact")
 
 

@@ -23,8 +23,9 @@ from cuda_kernels.contact.surfaces import (
     corners,
     proximity_at,
 )
+from cuda_kernels.options import OPTIONS
 
-wp.set_module_options({"enable_backward": False, "max_unroll": 4})
+wp.set_module_options(OPTIONS)
 
 PARTS = 7
 """Parts of a candidate, at most."""

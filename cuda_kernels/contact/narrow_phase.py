@@ -20,8 +20,9 @@ from cuda_kernels.contact.surfaces import (
     proximity,
     separation,
 )
+from cuda_kernels.options import OPTIONS
 
-wp.set_module_options({"enable_backward": False, "max_unroll": 4})
+wp.set_module_options(OPTIONS)
 LOADED_FOR = ("contact",)
 
 SLOTS = 16

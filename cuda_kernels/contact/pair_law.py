@@ -8,8 +8,9 @@ import warp as wp
 
 from cuda_kernels.bodies.affine import ONE, TWO, ZERO
 from cuda_kernels.contact.barrier import CUBIC
+from cuda_kernels.options import OPTIONS
 
-wp.set_module_options({"enable_backward": False, "max_unroll": 4})
+wp.set_module_options(OPTIONS)
 
 
 @wp.struct

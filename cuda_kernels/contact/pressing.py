@@ -8,8 +8,9 @@ from cuda_kernels.contact.contact import ContactLaw, mollifier, radial, stiffnes
 from cuda_kernels.contact.minima import Coefficients, bit_at, coefficients, count_bits, part
 from cuda_kernels.contact.pair_law import activation
 from cuda_kernels.contact.surfaces import EDGE_EDGE, VERTEX_PLANE, Surfaces, primitives, proximity, separation
+from cuda_kernels.options import OPTIONS
 
-wp.set_module_options({"enable_backward": False, "max_unroll": 4})
+wp.set_module_options(OPTIONS)
 LEAST = wp.constant(wp.float64(1e-290))
 """Energies that can be divided by."""
 

@@ -6,8 +6,9 @@ from cuda_kernels.bodies.affine import ONE, ZERO, Path, arc
 from cuda_kernels.contact.ccd import ANY_GAP, ENOUGH, MANY, MAX_ADVANCES, march
 from cuda_kernels.contact.pair_law import activation
 from cuda_kernels.contact.surfaces import Surfaces, primitives, proximity, separation
+from cuda_kernels.options import OPTIONS
 
-wp.set_module_options({"enable_backward": False, "max_unroll": 4})
+wp.set_module_options(OPTIONS)
 
 
 @wp.func

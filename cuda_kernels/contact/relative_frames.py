@@ -7,8 +7,9 @@ import warp as wp
 from cuda_kernels.bodies.affine import ONE, TWO, ZERO, Path, arc, spectral_bound
 from cuda_kernels.contact.pair_law import reach
 from cuda_kernels.contact.surfaces import Surfaces, separation
+from cuda_kernels.options import OPTIONS
 
-wp.set_module_options({"enable_backward": False, "max_unroll": 4})
+wp.set_module_options(OPTIONS)
 LOADED_FOR = ("contact",)
 
 

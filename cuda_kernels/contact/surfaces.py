@@ -15,8 +15,9 @@ from cuda_kernels.bodies.affine import ONE, ZERO
 from cuda_kernels.contact.distance import PARALLEL, edge_edge, point_triangle
 from cuda_kernels.contact.pair_law import PairLaw
 from cuda_kernels.contact.topology import Topology
+from cuda_kernels.options import OPTIONS
 
-wp.set_module_options({"enable_backward": False, "max_unroll": 4})
+wp.set_module_options(OPTIONS)
 
 VERTEX_TARGET = 0
 TARGET_VERTEX = 1

@@ -8,8 +8,9 @@ from cuda_kernels.bodies.free_motion import nearest_turn
 from cuda_kernels.bodies.matrices import polar
 from cuda_kernels.friction.lagging import Lagged
 from cuda_kernels.friction.rolling import SLIDE
+from cuda_kernels.options import OPTIONS
 
-wp.set_module_options({"enable_backward": False, "max_unroll": 4})
+wp.set_module_options(OPTIONS)
 LOADED_FOR = ("friction",)
 
 SLOW = wp.constant(wp.float64(1.0e-5))
@@ -113,7 +114,14 @@ class Side:
 
 @wp.func
 def side(
-    b: wp.int32, pose: Pose, begin: Pose, end: Pose, turn: wp.array(dtype=wp.vec3d), X: wp.vec3d, arm: wp.vec3d, n: wp.vec3d
+    b: wp.int32,
+    pose: Pose,
+    begin: Pose,
+    end: Pose,
+    turn: wp.array(dtype=wp.vec3d),
+    X: wp.vec3d,
+    arm: wp.vec3d,
+    n: wp.vec3d,
 ) -> Side:
     """Of body b, whose point X lies beneath an `arm` of its surface."""
     t = turning(b, pose, begin, end, turn)

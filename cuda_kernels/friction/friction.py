@@ -8,8 +8,9 @@ from cuda_kernels.contact.blocks import PairSums, Runs, add_between, clear_sums
 from cuda_kernels.contact.elements import PLAIN, Elements
 from cuda_kernels.friction.lagging import Lagged, pair_key
 from cuda_kernels.friction.sticking import Anchors
+from cuda_kernels.options import OPTIONS
 
-wp.set_module_options({"enable_backward": False, "max_unroll": 4})
+wp.set_module_options(OPTIONS)
 LOADED_FOR = ("friction",)
 
 
@@ -35,9 +36,7 @@ def stretch(l: Lagged, e: wp.int32, pose: Pose, rest: Pose) -> wp.vec3d:
 
 
 @wp.kernel
-def friction_energies(
-    first: wp.int32, l: Lagged, pose: Pose, rest: Pose, energy: wp.array(dtype=wp.float64)
-):
+def friction_energies(first: wp.int32, l: Lagged, pose: Pose, rest: Pose, energy: wp.array(dtype=wp.float64)):
     """load f0(|e|): f0(y) = y above eps, y^2 (eps - y/3) / eps^2 + eps/3 below."""
     e = wp.tid() + first
     if e >= l.counts[1]:
@@ -147,7 +146,12 @@ def friction_elements(
 
 @wp.kernel
 def friction_works(
-    first: wp.int32, l: Lagged, pose: Pose, rest: Pose, now: Pose, ch2: wp.array(dtype=wp.float64),
+    first: wp.int32,
+    l: Lagged,
+    pose: Pose,
+    rest: Pose,
+    now: Pose,
+    ch2: wp.array(dtype=wp.float64),
     out: wp.array(dtype=wp.float64),
 ):
     """Work of friction on the motion from `now` to `pose` [J], of bodies (n,) with their c h^2; not positive under bdf1."""

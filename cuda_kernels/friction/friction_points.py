@@ -7,8 +7,9 @@ from cuda_kernels.bodies.affine import ONE, TWO, ZERO
 from cuda_kernels.bodies.vector12 import vec12
 from cuda_kernels.friction.lagging import Lagged
 from cuda_kernels.friction.rolling import SLIDE
+from cuda_kernels.options import OPTIONS
 
-wp.set_module_options({"enable_backward": False, "max_unroll": 4})
+wp.set_module_options(OPTIONS)
 
 
 @wp.struct

@@ -3,8 +3,9 @@
 import warp as wp
 
 from cuda_kernels.friction.lagging import Lagged
+from cuda_kernels.options import OPTIONS
 
-wp.set_module_options({"enable_backward": False, "max_unroll": 4})
+wp.set_module_options(OPTIONS)
 LOADED_FOR = ("friction",)
 
 
@@ -20,9 +21,7 @@ class Frozen:
 
 
 @wp.kernel
-def set_aside(
-    first: wp.int32, source: Frozen, bodies: wp.int32, out: Frozen
-):
+def set_aside(first: wp.int32, source: Frozen, bodies: wp.int32, out: Frozen):
     """Copy all contacts and pairs, and what so many bodies have; without pairs there are none."""
     k = wp.tid() + first
     pairs = source.lagged.counts[0]

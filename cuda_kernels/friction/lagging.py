@@ -22,8 +22,9 @@ from cuda_kernels.contact.surfaces import (
 )
 from cuda_kernels.friction.rolling import SLIDE, SPIN, Resistances, shares, tangent
 from cuda_kernels.friction.sticking import Anchors, anchored
+from cuda_kernels.options import OPTIONS
 
-wp.set_module_options({"enable_backward": False, "max_unroll": 4})
+wp.set_module_options(OPTIONS)
 LOADED_FOR = ("friction",)
 
 

@@ -3,8 +3,9 @@
 import warp as wp
 
 from cuda_kernels.bodies.affine import ZERO
+from cuda_kernels.options import OPTIONS
 
-wp.set_module_options({"enable_backward": False, "max_unroll": 4})
+wp.set_module_options(OPTIONS)
 
 STEEP = wp.constant(wp.float64(0.5))
 """Part of a share that the new tangent plane must contain for the share to keep its size."""

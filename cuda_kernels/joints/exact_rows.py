@@ -9,8 +9,9 @@ from cuda_kernels.bodies.affine import ZERO
 from cuda_kernels.joints import slots
 from cuda_kernels.joints.laws import ONE_SIDED, QUADRATIC, SATURATED
 from cuda_kernels.joints.measured_rows import Ends, MeasuredRows
+from cuda_kernels.options import OPTIONS
 
-wp.set_module_options({"enable_backward": False, "max_unroll": 4})
+wp.set_module_options(OPTIONS)
 LOADED_FOR = ("joints",)
 
 

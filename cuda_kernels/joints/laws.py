@@ -4,8 +4,9 @@ import warp as wp
 
 from cuda_kernels.bodies.affine import HALF, ONE, TINY, TWO, ZERO
 from cuda_kernels.joints import slots
+from cuda_kernels.options import OPTIONS
 
-wp.set_module_options({"enable_backward": False, "max_unroll": 4})
+wp.set_module_options(OPTIONS)
 
 OFF = wp.constant(0)
 QUADRATIC = wp.constant(1)
@@ -109,7 +110,9 @@ def friction_law(p: Parameters, u: wp.float64) -> wp.vec3d:
     energy = y
     if y < eps:
         energy = y * y * (eps - y / THREE) / (eps * eps) + eps / THREE
-    return p[slots.STRENGTH] * wp.vec3d(energy, force(u / eps), secant(u / eps, (p[slots.AIM] - p[slots.CENTRE]) / eps) / eps)
+    return p[slots.STRENGTH] * wp.vec3d(
+        energy, force(u / eps), secant(u / eps, (p[slots.AIM] - p[slots.CENTRE]) / eps) / eps
+    )
 
 
 @wp.func

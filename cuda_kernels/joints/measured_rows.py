@@ -12,9 +12,10 @@ from cuda_kernels.bodies.affine import ONE, TINY, ZERO, Pose
 from cuda_kernels.joints import slots
 from cuda_kernels.joints.laws import BARRIER, FRICTION, SATURATED, Parameters, aimed, bend, evaluate
 from cuda_kernels.joints.measures import Measures, frames
+from cuda_kernels.options import OPTIONS
 from cuda_kernels.parallel.sums import MAX
 
-wp.set_module_options({"enable_backward": False, "max_unroll": 4})
+wp.set_module_options(OPTIONS)
 LOADED_FOR = ("joints",)
 
 INFINITE = wp.constant(wp.float64(wp.inf))

@@ -10,8 +10,9 @@ import warp as wp
 from cuda_kernels.bodies.affine import ONE, TINY, ZERO, Pose
 from cuda_kernels.bodies.anew import anew
 from cuda_kernels.joints.special_measures import ROTATION, SURFACE_DOT, SURFACE_ROLL, SURFACE_TILT, special_function
+from cuda_kernels.options import OPTIONS
 
-wp.set_module_options({"enable_backward": False, "max_unroll": 4})
+wp.set_module_options(OPTIONS)
 LOADED_FOR = ("joints",)
 
 AFFINE = wp.constant(0)

@@ -4,8 +4,9 @@ import warp as wp
 
 from cuda_kernels.bodies.affine import ONE
 from cuda_kernels.bodies.integrators import SMOOTH
+from cuda_kernels.options import OPTIONS
 
-wp.set_module_options({"enable_backward": False, "max_unroll": 4})
+wp.set_module_options(OPTIONS)
 
 ACTIVE = wp.constant(1)
 EXACT = wp.constant(2)

@@ -32,9 +32,10 @@ from cuda_kernels.joints.row_laws import (
     steps_of,
 )
 from cuda_kernels.joints.rows import Rows
+from cuda_kernels.options import OPTIONS
 from cuda_kernels.parallel.chunks import CHUNK, item
 
-wp.set_module_options({"enable_backward": False, "max_unroll": 4})
+wp.set_module_options(OPTIONS)
 LOADED_FOR = ("joints",)
 
 REACH = wp.constant(wp.float64(2.0))
@@ -334,7 +335,9 @@ def remember(
 
 
 @wp.kernel
-def keep_multipliers(first: wp.int32, rows: Rows, scale: wp.array(dtype=wp.float64), multiplier: wp.array(dtype=wp.vec3d)):
+def keep_multipliers(
+    first: wp.int32, rows: Rows, scale: wp.array(dtype=wp.float64), multiplier: wp.array(dtype=wp.vec3d)
+):
     """Forces (l,) of the exact linear rows at the end of a step of c h^2 (n,), 0 for the others."""
     e = wp.tid() + first
     f = wp.vec3d()

@@ -7,8 +7,9 @@ row adds ``1/2 sum_k K_k (F_k - a_k)^2`` to the incremental potential. Mirrors `
 import warp as wp
 
 from cuda_kernels.bodies.affine import HALF, ZERO, Pose
+from cuda_kernels.options import OPTIONS
 
-wp.set_module_options({"enable_backward": False, "max_unroll": 4})
+wp.set_module_options(OPTIONS)
 LOADED_FOR = ("joints",)
 
 

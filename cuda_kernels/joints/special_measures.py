@@ -7,8 +7,9 @@ Their derivatives come in forward mode: a dual number is (value, derivative alon
 import warp as wp
 
 from cuda_kernels.bodies.affine import HALF, ONE, ZERO
+from cuda_kernels.options import OPTIONS
 
-wp.set_module_options({"enable_backward": False, "max_unroll": 4})
+wp.set_module_options(OPTIONS)
 
 SURFACE_DOT = wp.constant(5)
 SURFACE_ROLL = wp.constant(6)

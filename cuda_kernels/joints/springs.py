@@ -7,8 +7,9 @@ from cuda_kernels.bodies.free_motion import torque_of
 from cuda_kernels.bodies.integrators import DISSIPATIVE
 from cuda_kernels.joints.measured_rows import MeasuredRows, row_value, term
 from cuda_kernels.joints.row_laws import RowLaws, share_of
+from cuda_kernels.options import OPTIONS
 
-wp.set_module_options({"enable_backward": False, "max_unroll": 4})
+wp.set_module_options(OPTIONS)
 LOADED_FOR = ("joints",)
 
 

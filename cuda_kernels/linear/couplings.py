@@ -6,7 +6,9 @@ the addresses of all of them, so that nothing is copied and there may be any num
 
 import warp as wp
 
-wp.set_module_options({"enable_backward": False})
+from cuda_kernels.options import OPTIONS
+
+wp.set_module_options(OPTIONS)
 
 STARTS, ENTRIES, ROW, COLUMN, BLOCKS, MERGED = (wp.constant(k) for k in range(6))
 """Columns of a table of addresses: arrays of a `Coupling`, and flags (k,) of the blocks that another coupling holds, or 0."""

@@ -7,7 +7,9 @@ Systems (2006), chapter 4.
 
 import warp as wp
 
-wp.set_module_options({"enable_backward": False, "max_unroll": 4})
+from cuda_kernels.options import OPTIONS
+
+wp.set_module_options(OPTIONS)
 LOADED_FOR = ("cpu",)
 
 

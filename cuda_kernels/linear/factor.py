@@ -6,8 +6,9 @@ import warp as wp
 from cuda_kernels.bodies.affine import ONE
 from cuda_kernels.bodies.vector12 import vec12
 from cuda_kernels.linear.factor_rows import Factor, Pattern
+from cuda_kernels.options import OPTIONS
 
-wp.set_module_options({"enable_backward": False, "max_unroll": 4})
+wp.set_module_options(OPTIONS)
 
 
 @wp.kernel

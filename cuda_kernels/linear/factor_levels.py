@@ -16,8 +16,9 @@ from cuda_kernels.bodies.affine import ONE, ZERO
 from cuda_kernels.bodies.vector12 import vec12
 from cuda_kernels.linear.couplings import BLOCKS, ENDLESS
 from cuda_kernels.linear.factor_rows import Factor, Pattern, Sources
+from cuda_kernels.options import OPTIONS
 
-wp.set_module_options({"enable_backward": False, "max_unroll": 4})
+wp.set_module_options(OPTIONS)
 LOADED_FOR = ("cuda",)
 
 PIVOT_LANES = wp.constant(wp.int32(16))
@@ -145,9 +146,7 @@ def source_row(p: Pattern, a: Sources, slot: wp.int32, r: wp.int32) -> vec12:
 
 
 @wp.kernel
-def gather_level(
-    first: wp.int32, threads: wp.int32, ahead: wp.int32, l: Levels, p: Pattern, a: Sources, f: Factor
-):
+def gather_level(first: wp.int32, threads: wp.int32, ahead: wp.int32, l: Levels, p: Pattern, a: Sources, f: Factor):
     """A_ji - sum_k U_kj^T U_ki of the slots of a level, a row of a slot's block by its lanes."""
     t = wp.tid() + first
     level = level_at(l, ahead, 0)

@@ -24,8 +24,9 @@ from cuda_kernels.linear.factor_rows import (
     pivot_row,
     solve_transposed,
 )
+from cuda_kernels.options import OPTIONS
 
-wp.set_module_options({"enable_backward": False, "max_unroll": 4})
+wp.set_module_options(OPTIONS)
 
 PIECE = wp.constant(wp.int32(8))
 """Columns of a panel that one item works on: as many as share what it reads of another panel."""

@@ -18,15 +18,9 @@ from cuda_kernels.linear.factor_panels import (
     gather_piece,
 )
 from cuda_kernels.linear.factor_rows import Factor, Pattern, Sources
+from cuda_kernels.options import FUSED
 
-# Products and sums are fused. Everything is inlined, because calls copy the structs that they are given.
-wp.set_module_options(
-    {
-        "enable_backward": False,
-        "max_unroll": 4,
-        "cpu_compiler_flags": "-march=native -ffp-contract=fast -mllvm -inline-threshold=100000",
-    }
-)
+wp.set_module_options(FUSED)
 LOADED_FOR = ("cpu",)
 
 

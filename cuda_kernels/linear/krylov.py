@@ -5,8 +5,9 @@ import warp as wp
 from cuda_kernels.bodies.affine import ZERO
 from cuda_kernels.bodies.vector12 import vec12
 from cuda_kernels.linear.couplings import BLOCKS, COLUMN, ENDLESS, ENTRIES, MERGED, ROW, STARTS, Coupling
+from cuda_kernels.options import OPTIONS
 
-wp.set_module_options({"enable_backward": False, "max_unroll": 4})
+wp.set_module_options(OPTIONS)
 
 
 @wp.kernel

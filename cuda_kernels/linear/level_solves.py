@@ -8,8 +8,9 @@ import warp as wp
 from cuda_kernels.bodies.affine import ZERO
 from cuda_kernels.linear.factor_levels import PIVOT_LANES, Levels, level_at, over_group, side_by_side, wait_for_group
 from cuda_kernels.linear.factor_rows import Factor, Pattern
+from cuda_kernels.options import OPTIONS
 
-wp.set_module_options({"enable_backward": False, "max_unroll": 4})
+wp.set_module_options(OPTIONS)
 LOADED_FOR = ("cuda",)
 
 

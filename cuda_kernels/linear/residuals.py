@@ -3,6 +3,7 @@
 import warp as wp
 
 from cuda_kernels.bodies.affine import ZERO
+from cuda_kernels.options import OPTIONS
 from cuda_kernels.step.control import (
     LINEAR,
     NO_CONVERGENCE,
@@ -14,7 +15,7 @@ from cuda_kernels.step.control import (
     fail,
 )
 
-wp.set_module_options({"enable_backward": False, "max_unroll": 4})
+wp.set_module_options(OPTIONS)
 
 
 @wp.kernel

@@ -2,7 +2,9 @@
 
 import warp as wp
 
-wp.set_module_options({"enable_backward": False})
+from cuda_kernels.options import OPTIONS
+
+wp.set_module_options(OPTIONS)
 
 CHUNK = 64
 """Items of a chunk."""

@@ -6,7 +6,9 @@ arguments anew, which takes twenty times as long.
 
 import warp as wp
 
-wp.set_module_options({"enable_backward": False, "max_unroll": 4})
+from cuda_kernels.options import OPTIONS
+
+wp.set_module_options(OPTIONS)
 LOADED_FOR = ("cpu",)
 
 WORDS = 4

@@ -5,9 +5,10 @@ Cut into chunks as in `scans`, whose `offset_chunks` is the last of the three la
 
 import warp as wp
 
+from cuda_kernels.options import OPTIONS
 from cuda_kernels.parallel.sums import SUM, over_lanes, up_to_lane
 
-wp.set_module_options({"enable_backward": False, "max_unroll": 4})
+wp.set_module_options(OPTIONS)
 
 
 @wp.kernel

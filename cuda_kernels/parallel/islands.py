@@ -9,9 +9,10 @@ from typing import Any
 
 import warp as wp
 
+from cuda_kernels.options import OPTIONS
 from cuda_kernels.parallel.sums import by_kind
 
-wp.set_module_options({"enable_backward": False, "max_unroll": 4})
+wp.set_module_options(OPTIONS)
 
 
 @wp.kernel

@@ -6,9 +6,10 @@ the sums of all of them: its lanes take what lies side by side.
 
 import warp as wp
 
+from cuda_kernels.options import OPTIONS
 from cuda_kernels.parallel.sums import SUM, over_lanes, up_to_lane
 
-wp.set_module_options({"enable_backward": False, "max_unroll": 4})
+wp.set_module_options(OPTIONS)
 
 
 @wp.kernel

@@ -11,8 +11,9 @@ from typing import Any
 import warp as wp
 
 from cuda_kernels.bodies.affine import ZERO
+from cuda_kernels.options import OPTIONS
 
-wp.set_module_options({"enable_backward": False, "max_unroll": 4})
+wp.set_module_options(OPTIONS)
 
 
 @wp.kernel
@@ -202,7 +203,9 @@ def by_kind(function: Callable) -> dict[type, wp.Kernel]:
         arrays = dict.fromkeys(("values", "out"), wp.array(dtype=kind))
         one.__annotations__ = function.__annotations__ | arrays
         one.__doc__, one.__module__ = function.__doc__, function.__module__
-        kernels[kind] = wp.Kernel(one, key=f"{function.__name__}_{kind.__name__}", module=wp.get_module(function.__module__))
+        kernels[kind] = wp.Kernel(
+            one, key=f"{function.__name__}_{kind.__name__}", module=wp.get_module(function.__module__)
+        )
     return kernels
 
 

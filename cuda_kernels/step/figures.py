@@ -12,9 +12,10 @@ from cuda_kernels.bodies.bodies import DYNAMIC, BodyData, StepData, elastic_ener
 from cuda_kernels.bodies.integrators import SMOOTH, STEP
 from cuda_kernels.contact.pair_law import PairLaw, activation
 from cuda_kernels.joints.rows import Rows, residual
+from cuda_kernels.options import OPTIONS
 from cuda_kernels.parallel.chunks import CHUNK, item
 
-wp.set_module_options({"enable_backward": False, "max_unroll": 4})
+wp.set_module_options(OPTIONS)
 
 NOTHING = wp.constant(wp.float64(-wp.inf))
 """Largest of no values."""

@@ -3,8 +3,9 @@
 import warp as wp
 
 from cuda_kernels.bodies.affine import ZERO
+from cuda_kernels.options import OPTIONS
 
-wp.set_module_options({"enable_backward": False})
+wp.set_module_options(OPTIONS)
 
 
 @wp.kernel

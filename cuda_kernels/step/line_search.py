@@ -4,6 +4,7 @@
 import warp as wp
 
 from cuda_kernels.bodies.affine import ONE, ZERO
+from cuda_kernels.options import OPTIONS
 from cuda_kernels.step.control import (
     AGAIN,
     ASKED,
@@ -17,7 +18,7 @@ from cuda_kernels.step.control import (
 )
 from cuda_kernels.step.newton import within
 
-wp.set_module_options({"enable_backward": False, "max_unroll": 4})
+wp.set_module_options(OPTIONS)
 
 
 @wp.kernel

@@ -3,9 +3,10 @@
 import warp as wp
 
 from cuda_kernels.bodies.affine import ONE, ZERO
+from cuda_kernels.options import OPTIONS
 from cuda_kernels.step.control import ASKED, COVERED, FAILURE, NO_ROOM, Control, fail
 
-wp.set_module_options({"enable_backward": False, "max_unroll": 4})
+wp.set_module_options(OPTIONS)
 
 WITHOUT_FORCES = wp.constant(2)
 """How a body starts that is in contact, or joined to one that is (`cuda_kernels.bodies.paths.start_paths`)."""

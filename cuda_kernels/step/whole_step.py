@@ -5,9 +5,10 @@ import warp as wp
 
 from cuda_kernels.contact.broad_phase import Filters, half_reach, may_touch, meets_plane
 from cuda_kernels.contact.surfaces import Surfaces
+from cuda_kernels.options import OPTIONS
 from cuda_kernels.step.control import COVERED, EVERYBODY, MOVING, SOUND, TRIALS, WORST, Control
 
-wp.set_module_options({"enable_backward": False, "max_unroll": 4})
+wp.set_module_options(OPTIONS)
 
 GOES = 0
 """Whether the step goes on."""

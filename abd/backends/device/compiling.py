@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
+import functools
 import importlib
 import pkgutil
 import sys
+import tempfile
+import zipfile
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from concurrent.futures import TimeoutError as NotYet
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from pathlib import Path
 from time import perf_counter
-from types import ModuleType
 
 import warp as wp
 
 import cuda_kernels
+from cuda_kernels.options import TARGET
 
 PATIENCE = 2.0
 """Loading that takes longer [s] is compiling: compiled kernels load in a tenth of a second."""
@@ -40,6 +44,7 @@ def load_modules(device: wp.Device, modules: Sequence[wp.Module], threads: int, 
     Args:
         block: threads of a block on CUDA, by default Warp's.
     """
+    _unpack_compiled()
     modules = sorted((one for one in modules if one.kernels), key=_source_length, reverse=True)
     if not modules:
         return 0
@@ -58,15 +63,38 @@ def load_modules(device: wp.Device, modules: Sequence[wp.Module], threads: int, 
     return len(modules)
 
 
-def all_modules() -> list[wp.Module]:
-    """All Warp modules of the physics kernels, imported here."""
-    names = [info.name for info in pkgutil.walk_packages(cuda_kernels.__path__, "cuda_kernels.") if not info.ispkg]
-    return modules_of([importlib.import_module(name) for name in names])
+def every_module() -> list[wp.Module]:
+    """All Warp modules of the physics kernels and of pictures, imported here."""
+    packages = (cuda_kernels, importlib.import_module("abd.pictures.kernels"))
+    names = [
+        info.name
+        for package in packages
+        for info in pkgutil.walk_packages(package.__path__, f"{package.__name__}.")
+        if not info.ispkg
+    ]
+    for name in names:
+        importlib.import_module(name)
+    return [wp.get_module(name) for name in names]
 
 
-def modules_of(modules: Sequence[ModuleType]) -> list[wp.Module]:
-    """The Warp modules of Python modules."""
-    return [wp.get_module(module.__name__) for module in modules]
+@functools.cache
+def _unpack_compiled() -> None:
+    """Copy kernels that came compiled with the package (`tools/make/wheel.py`) to Warp's cache, where that lacks them.
+
+    The name of their archive tells Warp's version and the processor they are for; Warp's own hashes tell their source.
+    """
+    name = f"{wp.get_cpu_kernel_cache_key(cpu_compiler_flags=TARGET)}.zip"
+    archive = Path(cuda_kernels.__file__).parent / "compiled" / name
+    if not archive.exists():
+        return
+    cache = Path(wp.config.kernel_cache_dir)
+    with zipfile.ZipFile(archive) as compiled, tempfile.TemporaryDirectory(dir=cache) as aside:
+        folders = sorted({Path(file).parent.name for file in compiled.namelist()})
+        missing = [folder for folder in folders if not (cache / folder).exists()]
+        compiled.extractall(aside, [file for file in compiled.namelist() if Path(file).parent.name in missing])
+        for folder in missing:
+            with suppress(OSError):  # another process was faster
+                (Path(aside) / folder).rename(cache / folder)
 
 
 def _source_length(module: wp.Module) -> int:
