@@ -70,38 +70,25 @@ def reset_worlds(
         raise ValueError("worlds of a simulation that was recompiled do not go back alone: reset() takes all of them")
     chosen = np.isin(bodies.world, worlds_asked(worlds, np.unique(bodies.world)))
     now, coordinates, kept = stepper.state(), sim.coordinates, (stepper.work, stepper.opening)
-    if start_q is None and start_qd is None and sim.switches.present(sim.model) is sim.model:
-        fresh = _state_of_start(sim)
-    else:
-        start_q, start_qd = (own if one is None else one for own, one in ((bodies.q, start_q), (bodies.qd, start_qd)))
-        q, qd = (np.where(chosen[:, None], first, last) for first, last in ((start_q, now.q), (start_qd, now.qd)))
-        fresh = _state_after(sim, set_apart(sim, q, chosen), qd)
+    start_q, start_qd = (own if one is None else one for own, one in ((bodies.q, start_q), (bodies.qd, start_qd)))
+    q, qd = (np.where(chosen[:, None], first, last) for first, last in ((start_q, now.q), (start_qd, now.qd)))
+    collides = sim.backend.touch.may_collide
+    if collides and (start_q is not bodies.q or sim.switches.present(sim.model) is not sim.model):
+        q = set_apart(sim, q, chosen)
+    fresh = stepper.fresh(q, qd)
     sim.moves.remove(chosen)
     both = merged(stepper.model, stepper.joints, now, fresh, chosen)
     time, previous_h = (np.where(chosen, 0.0, one) for one in (now.time, now.previous_h))
     both = replace(both, time=time, previous_h=previous_h)
     stepper.stop(stepper.stopped & ~chosen)
     stepper.restore(replace(both, extra=both.extra | {"stopped": stepper.stopped.astype(np.int32)}))
+    if collides:
+        stepper.meet(np.flatnonzero(chosen))
     stepper.work, stepper.opening = kept
     table = sim.reader.table
     again = np.where(table.child >= 0, chosen[table.child], chosen[table.parent])
     sim.coordinates = np.where(again, sim.reader.coordinates(stepper.q), coordinates)
     sim.forget_readings()
-
-
-def _state_after(sim: Simulation, q: np.ndarray, qd: np.ndarray) -> State:
-    """The state of a simulation that begins with q, qd (n, 12)."""
-    sim.stepper.restore(State(q=q, qd=qd))
-    return sim.stepper.state()
-
-
-def _state_of_start(sim: Simulation) -> State:
-    """The state at the start of the scene, as joints, friction and gravity are now."""
-    stepper, bodies = sim.stepper, sim.model.bodies
-    key = stepper.joints, sim.gravity.tobytes(), sim.model.materials.mu.tobytes()
-    if sim._start is None or sim._start[0][0] is not key[0] or sim._start[0][1:] != key[1:]:
-        sim._start = key, _state_after(sim, bodies.q.copy(), bodies.qd.copy())
-    return sim._start[1]
 
 
 def worlds_asked(worlds: int | Iterable[int], known: np.ndarray) -> np.ndarray:

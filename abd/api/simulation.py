@@ -87,7 +87,6 @@ class Simulation:
         self.scene, self.compiled, self.model = scene, model, own(model)
         self._stepping = threading.Lock()  # of two threads one waits
         self._began: dict[str, Any] | None = None  # the checkpoint that a reset leads to, None for the start of the scene
-        self._start: tuple[tuple, State] | None = None  # the state at the start, as joints and laws were then
         self.backend = backends.create(self.model, device)
         self.device = self.backend.device.name
         self.stepper = Stepper(self.model, self.backend, state)

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from abd.contact.pairs import some_may_collide
 from abd.errors import DeviceError
 from abd.joints.closure.link_graph import joined_components
 
@@ -27,6 +28,8 @@ LINKS = 8
 """Bodies of a mechanism after which so many more count as one: they touch few others, so that their kernels stay short."""
 MOST = 1024
 """Bodies up to which it does so in small scenes beside one another, as worlds: beyond that launches are worth two threads."""
+MOST_APART = 4096
+"""The same where no two bodies may collide, whose kernels are short."""
 
 
 def is_small(model: Model) -> bool:
@@ -37,7 +40,9 @@ def is_small(model: Model) -> bool:
     worlds = np.zeros(len(linked), dtype=int)
     worlds[mechanism] = world
     counts = np.bincount(worlds, weights=linked - further + further / LINKS)
-    return bool(counts.max(initial=0.0) <= SMALL and counts.sum() <= (SMALL if len(counts) == 1 else MOST))
+    if len(counts) == 1:
+        return bool(counts[0] <= SMALL)
+    return bool(counts.max(initial=0.0) <= SMALL and counts.sum() <= (MOST if some_may_collide(model) else MOST_APART))
 
 
 def create(model: Model, device: str = "auto") -> Backend:

@@ -175,10 +175,12 @@ class Touch(Protocol):
     """Contacts and friction.
 
     Attributes:
-        near: whether contacts are listed, active or not.
+        near: whether contacts are listed, active or not; may_collide: whether contact filters and joints let any two bodies
+            collide at present.
     """
 
     near: bool
+    may_collide: bool
 
     def list_standing(self, scale: float | np.ndarray = 1.0) -> None:
         """List the contacts of the present state, and evaluate them with energies in J times a scale, of all bodies or (n,);

@@ -9,6 +9,9 @@ import numpy as np
 from abd.joint_list import apart
 from abd.model import Kind, Model
 
+MOST_TESTED = 64
+"""Bodies of a world of which each is tested against all others."""
+
 
 @dataclass(frozen=True)
 class Pairs:
@@ -30,30 +33,56 @@ class Pairs:
         return len(self.i)
 
 
-def body_pairs(model: Model) -> Pairs:
-    """All pairs of bodies that the scene lets collide.
+def may_collide(model: Model, first: np.ndarray, second: np.ndarray) -> np.ndarray:
+    """(k,) bool, whether the scene lets bodies first (k,) and second (k,) collide.
 
-    Two bodies may collide where both have a surface, at least one is dynamic, they are of one world, not of one group,
-    their materials' contact is enabled, and no joint between them switches contact off. Bodies that are not dynamic
-    never collide with one another: nothing could respond.
+    Both need a surface and at least one of them a mesh and motion by dynamics, since nothing else could respond; they must be of
+    one world, not of one group >= 0, of materials whose contact is enabled, and in no contact filter or joint that switches
+    contact off.
     """
-    bodies, materials = model.bodies, model.materials
-    half_space = np.isfinite(bodies.plane).all(axis=1)
+    bodies = model.bodies
     meshed = bodies.mesh >= 0
-    dynamic = bodies.kind == Kind.DYNAMIC
-    index = np.arange(len(bodies))
-    allowed = (
-        (dynamic & meshed)[:, None]
-        & (meshed | half_space)
-        & (~dynamic | (index[:, None] < index))
-        & (bodies.world[:, None] == bodies.world)
-        & ((bodies.group[:, None] != bodies.group) | (bodies.group < 0))
-        & np.asarray(materials.enabled, dtype=bool)[bodies.material[:, None], bodies.material]
-    )
-    np.fill_diagonal(allowed, False)
+    responds = meshed & (bodies.kind == Kind.DYNAMIC)
+    surface = meshed | np.isfinite(bodies.plane).all(axis=1)
+    allowed = (first != second) & (bodies.world[first] == bodies.world[second])
+    allowed &= (responds[first] & surface[second]) | (surface[first] & responds[second])
+    allowed &= (bodies.group[first] != bodies.group[second]) | (bodies.group[first] < 0)
+    allowed &= model.materials.enabled[bodies.material[first], bodies.material[second]]
     joined = apart(model)
-    allowed[joined[:, 0], joined[:, 1]] = allowed[joined[:, 1], joined[:, 0]] = False
-    return pairs_of(model, *np.nonzero(allowed))
+    if len(joined):
+        count = len(bodies)
+        keys = np.sort(joined, axis=1) @ [count, 1]
+        allowed &= ~np.isin(np.minimum(first, second) * count + np.maximum(first, second), keys)
+    return allowed
+
+
+def some_may_collide(model: Model) -> bool:
+    """Whether any two bodies may collide; taken for granted where a world has more than `MOST_TESTED` bodies."""
+    world = model.bodies.world
+    order = np.argsort(world, kind="stable")
+    counts = np.unique(world, return_counts=True)[1]
+    if not len(counts) or counts.max() > MOST_TESTED:
+        return bool(len(counts))
+    members = np.full((len(counts), counts.max()), -1)
+    members[np.arange(counts.max()) < counts[:, None]] = order
+    one, other = np.triu_indices(counts.max(), 1)
+    for part in (members[:1], members[1:]):  # most scenes say it with their first world
+        first, second = part[:, one].ravel(), part[:, other].ravel()
+        present = second >= 0
+        if may_collide(model, first[present], second[present]).any():
+            return True
+    return False
+
+
+def body_pairs(model: Model) -> Pairs:
+    """All pairs of bodies that may collide."""
+    first, second = np.triu_indices(len(model.bodies), 1)
+    wanted = may_collide(model, first, second)
+    first, second = first[wanted], second[wanted]
+    turned = model.bodies.kind[first] != Kind.DYNAMIC
+    i, j = np.where(turned, second, first), np.where(turned, first, second)
+    order = np.lexsort((j, i))
+    return pairs_of(model, i[order], j[order])
 
 
 def pairs_of(model: Model, i: np.ndarray, j: np.ndarray) -> Pairs:

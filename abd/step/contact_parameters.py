@@ -53,39 +53,26 @@ def starting_parameters(law: PairLaw, pairs: np.ndarray, gaps: np.ndarray) -> Ow
     return OwnLaws(key, activation, np.ones(len(key)), activation)
 
 
-def find_parameters(backend) -> tuple[Opening, np.ndarray]:
-    """Give pairs their parameters in the state that the backend holds, to which no step led.
+def find_parameters(backend, bodies: np.ndarray | None = None) -> tuple[Opening, np.ndarray]:
+    """Give pairs their parameters in the state that the backend holds, to which no step led; or those with one of some bodies.
 
     Returns:
         the figures of the contacts, and (n,) 1 for bodies that are within their activation distance.
     """
-    touch = backend.touch
-    touch.set_own_laws(OwnLaws())
+    touch, law = backend.touch, backend.pair_law
+    kept = OwnLaws() if bodies is None else law.own[~np.isin(law.bodies_of(law.own.key), bodies).any(axis=0)]
+    touch.set_own_laws(kept)
     touch.list_standing()
     touching = touch.touching()
-    laws = starting_parameters(backend.pair_law, *touch.pair_gaps(exact=True))
-    if len(laws):
-        touch.set_own_laws(laws)
+    found = starting_parameters(law, *touch.pair_gaps(exact=True))
+    if bodies is not None:
+        found = found[np.isin(law.bodies_of(found.key), bodies).any(axis=0)]
+    if len(found):
+        touch.set_own_laws(merged(kept, found))
         touch.list_standing()
     opening = Opening(*backend.readings.contact_figures())
     backend.states.abandon()
     return opening, touching
-
-
-def meet(backend, bodies: list[int]) -> np.ndarray:
-    """Give pairs of some bodies that begin to collide their parameters, as at the start of a scene; (n,) 1 for bodies that are
-    within their activation distance."""
-    touch, law = backend.touch, backend.pair_law
-    others = law.own[~np.isin(law.bodies_of(law.own.key), bodies).any(axis=0)]
-    touch.set_own_laws(others)
-    touch.list_standing()
-    found = starting_parameters(law, *touch.pair_gaps(exact=True))
-    theirs = np.isin(law.bodies_of(found.key), bodies).any(axis=0)
-    touch.set_own_laws(merged(others, found[theirs]))
-    touch.list_standing()
-    touching = touch.touching()
-    backend.states.abandon()
-    return touching
 
 
 class ContactStiffness:

@@ -54,15 +54,21 @@ class Modes:
 
     def rule(self, h: float | np.ndarray, previous_h: float | np.ndarray) -> Scheme | Schemes:
         """The scheme of a step of h [s] after one of `previous_h`, of all or (n,); the same object as long as it is the same."""
-        asked, settings = (h, previous_h), self.settings
+        settings = self.settings
+        name, radius = settings.integrator, settings.spectral_radius
         if isinstance(h, np.ndarray) or isinstance(previous_h, np.ndarray):
             n = len(self.history)
-            lengths = np.stack([np.broadcast_to(one, n) for one in asked], axis=1)
-            each, of = np.unique(lengths, axis=0, return_inverse=True)
-            radius = settings.spectral_radius
-            return Schemes(tuple(scheme(settings.integrator, *map(float, one), radius) for one in each), of.ravel())
-        if self._schemes is None or self._schemes[0] != asked:
-            self._schemes = asked, scheme(settings.integrator, *asked, settings.spectral_radius)
+            lengths = np.stack([np.broadcast_to(one, n) for one in (h, previous_h)], axis=1)
+            if name == "generalized_alpha":  # of a state without a past nothing depends on the length of a step before
+                lengths[:, 1] = np.where(lengths[:, 1] > 0.0, lengths[:, 1], lengths[:, 0])
+            if len(lengths) and (lengths != lengths[0]).any():
+                each, of = np.unique(lengths, axis=0, return_inverse=True)
+                return Schemes(tuple(scheme(name, *map(float, one), radius) for one in each), of.ravel())
+            h, previous_h = map(float, lengths[0])
+        if name == "generalized_alpha":
+            previous_h = previous_h or h
+        if self._schemes is None or self._schemes[0] != (h, previous_h):
+            self._schemes = (h, previous_h), scheme(name, h, previous_h, radius)
         return self._schemes[1]
 
     def dissipative(

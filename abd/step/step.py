@@ -24,7 +24,7 @@ from abd.potentials.integrators import longest
 from abd.potentials.sticking import Anchors
 from abd.state import State
 from abd.step.account import Account, Opening, Work
-from abd.step.contact_parameters import ContactStiffness, find_parameters, meet
+from abd.step.contact_parameters import ContactStiffness, find_parameters
 from abd.step.frame import Frame
 from abd.step.host_copies import HostCopies
 from abd.step.impacts.rebounds import Rebounds
@@ -177,10 +177,23 @@ class Stepper:
         if touching.any():
             self.touching = self.linked.drawn_along(touching != 0)
 
-    def meet(self, bodies: list[int]) -> None:
-        """Pairs of some bodies begin to collide: where they are near, they get their laws."""
-        touching = meet(self.backend, bodies)
-        self.touching = self.touching | self.linked.drawn_along(touching != 0)
+    def meet(self, bodies: np.ndarray) -> None:
+        """Pairs with one of some bodies (indices) begin to collide: where they are near, they get their laws."""
+        _, touching = find_parameters(self.backend, bodies)
+        concerned = np.isin(self.model.bodies.world, self.model.bodies.world[bodies])
+        self.touching = self.touching | self.linked.drawn_along((touching != 0) & concerned)
+
+    def fresh(self, q: np.ndarray, qd: np.ndarray) -> State:
+        """A state q, qd (n, 12) at time zero to which no step led, but for the laws of its contacts (`meet`)."""
+        n = len(q)
+        self.joints.face(q)
+        memory = self.joints.fresh_memory(q, qd)
+        history = np.where(self.linked.drawn_along(self.rows.open_couplings(memory)), -AFTER_JUMP, 0).astype(np.int32)
+        bodies = {name: np.zeros(n, dtype=np.int32) for name in ("touching", "acting", "loaded", "stopped")}
+        bodies |= {"remembers": history, "first_substep": np.full(n, np.inf), "forces": np.zeros(12 * n)}
+        bodies |= {"pace": np.zeros(n), "calm": np.zeros(n), **own_laws_of(OwnLaws()), **Anchors().saved()}
+        applied = opening_laws(self.joints, memory, self.settings, 0.0)
+        return State(q=q, qd=qd, previous_q=q, previous_qd=qd, extra=bodies | joints_of(memory, applied))
 
     @property
     def q(self) -> np.ndarray:

@@ -76,7 +76,6 @@ class WholeStep:
         self._followed, self._recalls = False, 0
         c = backend.contacts.candidates
         self._wide, self._narrow = c.growth(WIDE * c.margin), c.growth(0.0)
-        self._nothing_touches = not backend.contacts.candidates.may_touch
         kind = backend.model.bodies.kind
         self._mobile, self._formed = backend.idle.mobile.copy(), -1
         self._untouched = np.zeros(backend.n, dtype=np.int32)
@@ -89,7 +88,7 @@ class WholeStep:
         system = b.system
         if self._prescribed or system.followers or b.rows.asks_host:
             return False
-        if not self._nothing_touches:
+        if b.contacts.candidates.may_collide:
             if b.n > MOST_BODIES or len(b.pair_law.own):
                 return False
             if self._passed_over < self._wait:
@@ -209,7 +208,7 @@ class WholeStep:
     def _search(self) -> None:
         """Whether bodies come near one another on the path from the state, and the distance from it within which none does."""
         c = self.backend.contacts.candidates
-        if self._nothing_touches:
+        if not c.may_collide:
             c.begin_slack(ENDLESS)
             return
         self._find_near(self._wide)
@@ -251,7 +250,7 @@ class WholeStep:
         b.ways.launch_way(b.scheme.lengths, True, a)
         b.islands.reduce(a, sums.MAX, c.each)
         b.islands.fold(c.each, sums.MAX, largest)
-        if not self._nothing_touches:
+        if b.contacts.candidates.may_collide:
             self._find_near(self._narrow)
         launch(kernels.end_step, 1, largest, self.state)
 

@@ -26,6 +26,10 @@ class Touch:
     def near(self) -> bool:
         return len(self.contacts.candidates) > 0
 
+    @property
+    def may_collide(self) -> bool:
+        return len(self.contacts.pairs) > 0
+
     def list_standing(self, scale: float = 1.0) -> None:
         self.contacts.set_scale(scale)
         self.contacts.search(standing(self.at.q))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import warp as wp
 
@@ -12,6 +14,7 @@ from abd.backends.warp.parts.idle import Idle
 from abd.backends.warp.potential import Potential
 from abd.backends.warp.track import Track
 from abd.contact.pair_law import OwnLaws
+from abd.contact.pairs import some_may_collide
 from abd.model import Model
 from cuda_kernels.bodies.affine import Pose
 from cuda_kernels.parallel import sums
@@ -38,6 +41,10 @@ class Touch:
 
     # the list ----------------------------------------------------------------------------------------------------
 
+    @property
+    def may_collide(self) -> bool:
+        return self.contacts.candidates.may_collide
+
     def list_standing(self, scale: float = 1.0) -> None:
         islands, track, alpha = self.islands, self.track, self.islands.scalars("limit")
         self.device.fill(track.moving)
@@ -51,7 +58,9 @@ class Touch:
 
     def set_apart(self, pairs: np.ndarray) -> None:
         """Bodies (k, 2), and no others, that do not collide from now on; what was recorded knows others."""
-        exclude(self.contacts.candidates.filters, pairs, self.n, self.device)
+        candidates = self.contacts.candidates
+        exclude(candidates.filters, pairs, self.n, self.device)
+        candidates.may_collide = candidates.may_touch and some_may_collide(replace(self.model, apart=pairs))
         self.device.generation += 1
         self.forget_candidates()
 

@@ -20,6 +20,7 @@ from abd.backends.device.upload import EMPTY, upload_filters, upload_surfaces
 from abd.backends.warp.terms.columns import Columns
 from abd.backends.warp.terms.list_rooms import CANDIDATES, ORDER, PAIRS, PRIMITIVES, ListRooms
 from abd.contact.pair_law import PairLaw
+from abd.contact.pairs import some_may_collide
 from abd.contact.typical import two_may_touch, typical_activation, typical_edge, typical_extent
 from abd.model import Kind, Model
 from cuda_kernels.bodies.affine import Path
@@ -67,7 +68,8 @@ class Candidates(ListRooms):
         columns: the pairs by their column bodies, after `index`.
         held: (n,) int32 on the device, 1 for bodies that do not move, whose island is not known.
         reusable: whether a renewal may keep the candidates of pairs.
-        may_touch: whether there are two bodies that could.
+        may_touch: whether two bodies have the surfaces for it; may_collide: whether contact filters and joints let any two do so
+            at present.
         is_empty: no contact is listed or lagged, ever or in this step and in what is recorded of it: sums over contacts
             launch nothing then (`abd.backends.recorded.whole_step`).
         sorted_alone: partners of a body that one thread sorts.
@@ -90,6 +92,7 @@ class Candidates(ListRooms):
         self.lower = device.zeros(max(self.n, 1), wp.vec3)
         self.upper = device.zeros(max(self.n, 1), wp.vec3)
         self.may_touch = two_may_touch(model)
+        self.may_collide = self.may_touch and some_may_collide(model)
         self.is_empty = not self.may_touch
         self.tree: wp.Bvh | None = None
         self.tree_boxes = (
