@@ -31,14 +31,15 @@ def import_robot(path: Path, seed: int | None = None, limits: bool = True, **opt
     from abd.scene.importers.formats import ImportOptions
     from abd.scene.importers.robots.scene import read_robot
     from abd.scene.scene import Scene
+    from abd.scene.schema.schema import SceneSpec
 
     robot = read_robot(Path(path), ImportOptions(**options))
     if not limits:
         import mujoco
 
         robot.compiled.model.opt.disableflags |= int(mujoco.mjtDisableBit.mjDSBL_LIMIT)
-    spec, notes = robot.scene(None if seed is None else random_state(robot.compiled.model, seed))
-    return robot, Scene.from_spec(spec, notes)
+    tables, notes = robot.scene(None if seed is None else random_state(robot.compiled.model, seed))
+    return robot, Scene.from_spec(SceneSpec.model_validate(tables), notes)
 
 
 def random_state(model, seed: int) -> tuple[np.ndarray, np.ndarray]:

@@ -596,13 +596,13 @@ def test_check_reports_what_an_imported_scene_lacks(tmp_path, monkeypatch):
     from abd.commands.check import check
     from abd.scene.importers.robots.scene import Robot
 
-    made = Robot._validated
+    made = Robot.scene
 
-    def without_mass(robot, tables):
-        tables["body"] = [*tables["body"], {"name": "lost", "proxy": True}]
-        return made(robot, tables)
+    def without_mass(robot):
+        tables, notes = made(robot)
+        return tables | {"body": [*tables["body"], {"name": "lost", "proxy": True}]}, notes
 
-    monkeypatch.setattr(Robot, "_validated", without_mass)
+    monkeypatch.setattr(Robot, "scene", without_mass)
     _, model, problems = check(write_sample("serial", tmp_path))
     assert model is None and {problem.key for problem in problems} == {"body.lost"}
 

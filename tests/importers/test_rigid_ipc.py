@@ -305,9 +305,10 @@ def test_all_problems_at_once(folder):
             {"mesh": "cube.obj", "density": -1},
             {"mesh": "cube.obj", "type": "statik"},
             timestep="fast",
+            problem={"coefficient_friction": -1},
         )
     text = [str(problem) for problem in error.value.problems]
-    assert len(text) == 7
+    assert len(text) == 8
     assert "scene.json: rigid_body_problem.rigid_bodies[0].mesh: mesh file 'gone.obj' not found" in "\n".join(text)
     assert all("scene.json" in line for line in text)
     with pytest.raises(SceneError, match="did you mean 'cube'"):

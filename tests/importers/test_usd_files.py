@@ -148,6 +148,26 @@ def test_files_that_are_no_stages(tmp_path):
         assert name in refused(tmp_path / name)
 
 
+@pytest.mark.parametrize(
+    "was, now, words",
+    [
+        (b"radius = 0.05", b"radius = nan", "/World/b: the size of the collider"),
+        (b"radius = 0.05", b"radius = \xe9", "cannot be imported"),
+        (b"(0.3, 0, 0)", b"(1e38, nan, 0)", "finite"),
+        (
+            b'"PhysicsRigidBodyAPI"]\n    )\n    {\n        double size = 0.2',
+            b'"PhysicsRigidBodyAPI", "PhysicsMassAPI"]\n    )\n    {\n        string physics:diagonalInertia = "x"',
+            "cannot be imported",
+        ),
+    ],
+)
+def test_values_of_other_types_and_sizes(was, now, words, tmp_path):
+    content = pendulum(tmp_path / "whole.usda").path.read_bytes()
+    assert was in content
+    (tmp_path / "stage.usda").write_bytes(content.replace(was, now))
+    assert words in refused(tmp_path / "stage.usda")
+
+
 def test_command_line_says_one_thing_and_ends_with_2(tmp_path):
     (tmp_path / "broken.usda").write_text("#usda 1.0\ndef Xform {{{")
     done = subprocess.run([sys.executable, "-m", "abd.cli", "check", str(tmp_path / "broken.usda")],

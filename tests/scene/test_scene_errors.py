@@ -200,6 +200,10 @@ WRONG = {
         f'{BALL}[[joint]]\nname = "j"\ntype = "hinge"\nchild = "ball"\nanchor = [0, 0, 0]\naxis = [0, 0, 0]\n',
         *(9, "joint.j.axis", "is zero", "direction"),
     ),
+    "axis too short to have a direction": (
+        f'{BALL}[[joint]]\nname = "j"\ntype = "hinge"\nchild = "ball"\nanchor = [0, 0, 0]\naxis = [0, 1e-300, 0]\n',
+        *(9, "joint.j.axis", "is zero", "direction"),
+    ),
     "axis of a weld": (
         f'{BALL}[[joint]]\nname = "j"\ntype = "fixed"\nchild = "ball"\nanchor = [0, 0, 0]\naxis = [0, 0, 1]\n',
         *(9, "joint.j.axis", "no axis", "'hinge'"),

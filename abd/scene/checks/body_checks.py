@@ -83,7 +83,7 @@ def _given(body: BodySpec, keys: tuple[str, ...]) -> list[str]:
 
 
 def _check_half_space(body: BodySpec) -> Iterator[Finding]:
-    if not any(body.half_space.normal):
+    if not np.linalg.norm(body.half_space.normal):
         yield Finding(
             ("half_space", "normal"), "is zero", body.half_space.normal, "give a direction, such as [0, 0, 1]"
         )

@@ -26,7 +26,7 @@ def check_frames(joint: JointSpec) -> Iterator[Finding]:
     frames = _given(joint, PARENT_FRAMES + CHILD_FRAMES)
     directions = _given(joint, AXIS_KEYS + X_AXIS_KEYS)
     for key in directions:
-        if not any(getattr(joint, key)):
+        if not np.linalg.norm(getattr(joint, key)):
             yield Finding((key,), "is zero", getattr(joint, key), "give a direction, such as [0, 0, 1]")
     for key in frames:
         for finding in check_orientation(getattr(joint, key)):
@@ -108,7 +108,7 @@ def _check_x_axes(joint: JointSpec) -> Iterator[Finding]:
         x, axis = getattr(joint, key), getattr(joint, axis_key)
         if axis is None and key == "x_axis" and not _given(joint, AXIS_KEYS):
             axis = (0.0, 0.0, 1.0)
-        if x is None or axis is None or not any(x) or not any(axis):
+        if x is None or axis is None or not np.linalg.norm(x) or not np.linalg.norm(axis):
             continue
         sine = np.linalg.norm(np.cross(x, axis)) / (np.linalg.norm(x) * np.linalg.norm(axis))
         if sine < PARALLEL:

@@ -28,7 +28,7 @@ def check_orientation(spec: Orientation) -> Iterator[Finding]:
         yield Finding((given[1],), message, remedy="keep one of them")
     if spec.quaternion is not None and np.linalg.norm(spec.quaternion) < 1e-6:
         yield Finding(("quaternion",), "is zero", spec.quaternion, "no rotation is [1, 0, 0, 0]")
-    if spec.axis_angle is not None and not any(spec.axis_angle.axis):
+    if spec.axis_angle is not None and not np.linalg.norm(spec.axis_angle.axis):
         yield Finding(("axis_angle", "axis"), "is zero", spec.axis_angle.axis, "give a direction, such as [0, 0, 1]")
     if spec.matrix is not None:
         matrix = np.array(spec.matrix)

@@ -5,12 +5,12 @@ from __future__ import annotations
 import importlib
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+
+from pydantic import ValidationError
 
 from abd.errors import Problem, SceneError
-
-if TYPE_CHECKING:
-    from abd.scene.schema.schema import SceneSpec
+from abd.scene.schema.findings import as_problem, schema_findings
+from abd.scene.schema.schema import SceneSpec
 
 
 @dataclass(frozen=True)
@@ -44,15 +44,29 @@ class Format:
 
     Attributes:
         suffixes: of its files, in lower case.
-        module: where ``read(path, options)`` gives the scene, with absolute paths, and notes on what it left out.
+        module: where ``read(path, options)`` gives the tables of a scene, with absolute paths, and notes on what it left out.
     """
 
     suffixes: tuple[str, ...]
     module: str
 
     def read(self, path: Path, options: ImportOptions) -> tuple[SceneSpec, list[str]]:
-        """The scene in a file, and notes."""
-        return importlib.import_module(self.module).read(path, options)
+        """The scene in a file, and notes.
+
+        Raises:
+            SceneError: what the format's module finds, values that no scene can have, or that have another type than the format
+                says.
+        """
+        try:
+            tables, notes = importlib.import_module(self.module).read(path, options)
+            return SceneSpec.model_validate(tables), notes
+        except ValidationError as error:
+            found = schema_findings(error, SceneSpec, tables)
+            raise SceneError([as_problem(finding, tables, str(path)) for finding in found]) from error
+        except (ArithmeticError, AttributeError, LookupError, RuntimeError, TypeError, ValueError) as error:
+            message = f"cannot be imported: {type(error).__name__}: {' '.join(str(error).split())[:200]}"
+            remedy = "look for a value that is out of range or of another type than its format says; else report the file"
+            raise SceneError([Problem(message, file=str(path), remedy=remedy)]) from error
 
 
 FORMATS = (

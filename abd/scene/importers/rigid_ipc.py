@@ -108,6 +108,8 @@ class _Importer:
             self.unit = 1.0
             self.notes.append("a scene of the affine-body family: its angles are in radians")
         mu = problem.number("coefficient_friction", 0.0)
+        if mu < 0.0:
+            problem.problem("coefficient_friction", "should not be negative", mu, "0 is no friction")
         if problem.number("coefficient_restitution", -1.0) > 0.0:
             self.notes.append("coefficient_restitution is ignored, as in rigid-ipc's 3D barrier problem")
 

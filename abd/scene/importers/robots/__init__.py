@@ -18,10 +18,9 @@ from pathlib import Path
 
 from abd.errors import Problem, SceneError
 from abd.scene.importers.formats import ImportOptions
-from abd.scene.schema.schema import SceneSpec
 
 
-def read(path: Path, options: ImportOptions) -> tuple[SceneSpec, list[str]]:
+def read(path: Path, options: ImportOptions) -> tuple[dict[str, object], list[str]]:
     """The scene in a URDF or MJCF file, and notes on what was changed, merged or left out.
 
     Raises:

@@ -6,7 +6,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
-from pydantic import ValidationError
 
 from abd.errors import Problem, SceneError
 from abd.scene.importers import compound
@@ -25,9 +24,7 @@ from abd.scene.importers.robots.surfaces import ShapeSource
 from abd.scene.importers.robots.urdf import Urdf
 from abd.scene.importers.robots.xacro import expanded
 from abd.scene.importers.robots.xml_tree import read_tree
-from abd.scene.schema.findings import as_problem, schema_findings
 from abd.scene.schema.joint_schema import WORLD_NAME
-from abd.scene.schema.schema import SceneSpec
 
 DURATION = 2.0
 """Simulated time [s] of an imported scene."""
@@ -74,7 +71,7 @@ class Robot:
     start: Start | None = None
     driving: set[int] = field(default_factory=set)
 
-    def scene(self, state: tuple[np.ndarray, np.ndarray] | None = None) -> tuple[SceneSpec, list[str]]:
+    def scene(self, state: tuple[np.ndarray, np.ndarray] | None = None) -> tuple[dict[str, object], list[str]]:
         """The scene and its notes.
 
         Args:
@@ -151,14 +148,7 @@ class Robot:
             "joint": joints.joints + ties.joints,
             "coupling": ties.couplings,
         }
-        return self._validated(tables), list(dict.fromkeys(notes))
-
-    def _validated(self, tables: dict[str, object]) -> SceneSpec:
-        try:
-            return SceneSpec.model_validate(tables)
-        except ValidationError as error:
-            found = schema_findings(error, SceneSpec, tables)
-            raise SceneError([as_problem(finding, tables, str(self.path)) for finding in found]) from error
+        return tables, list(dict.fromkeys(notes))
 
     def _bodies(
         self, shapes: ShapeSource, contacts: Contacts, names: list[str], of_body: np.ndarray, notes: list[str]

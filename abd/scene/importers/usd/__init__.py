@@ -15,11 +15,10 @@ from abd.scene.importers.usd.filters import contact_filters
 from abd.scene.importers.usd.joints import joints_and_couplings
 from abd.scene.importers.usd.left_out import left_out
 from abd.scene.importers.usd.stage import open_stage
-from abd.scene.schema.schema import SceneSpec
 
 
-def read(path: Path, options: ImportOptions) -> tuple[SceneSpec, list[str]]:
-    """The scene in a stage, and notes on what was followed, changed or left out.
+def read(path: Path, options: ImportOptions) -> tuple[dict[str, object], list[str]]:
+    """The tables of the scene in a stage, and notes on what was followed, changed or left out.
 
     Raises:
         SceneError: a file that cannot be read, references that are missing or lead elsewhere, values that are not finite.
@@ -27,17 +26,17 @@ def read(path: Path, options: ImportOptions) -> tuple[SceneSpec, list[str]]:
     stage = open_stage(Path(path), options)
     bodies = Bodies(stage)
     joints, couplings = joints_and_couplings(stage, bodies)
-    spec = SceneSpec(
-        name=Path(path).stem,
-        gravity=stage.gravity(),
-        solver=stage.solver(),
-        output=stage.output(),
-        material=bodies.materials.tables(),
-        body=bodies.tables(),
-        contact_filter=contact_filters(stage, bodies),
-        joint=joints,
-        coupling=couplings,
-    )
+    tables = {
+        "name": Path(path).stem,
+        "gravity": stage.gravity(),
+        "solver": stage.solver(),
+        "output": stage.output(),
+        "material": bodies.materials.tables(),
+        "body": bodies.tables(),
+        "contact_filter": contact_filters(stage, bodies),
+        "joint": joints,
+        "coupling": couplings,
+    }
     left_out(stage)
     stage.raise_problems()
-    return spec, list(dict.fromkeys(stage.notes))
+    return tables, list(dict.fromkeys(stage.notes))
