@@ -28,7 +28,6 @@ from abd.scene.joint_methods import JointMethods
 from abd.scene.schema.findings import as_problem, key_name
 from abd.scene.schema.given_meshes import scene_keys
 from abd.scene.schema.joint_schema import CouplingSpec, JointSpec
-from abd.scene.schema.paths import make_body_paths_absolute
 from abd.scene.schema.schema import (
     BodySpec,
     CameraSpec,
@@ -38,6 +37,7 @@ from abd.scene.schema.schema import (
     OutputSpec,
     SceneSpec,
     SolverSpec,
+    make_body_paths_absolute,
 )
 from abd.scene.schema.suggestions import did_you_mean
 from abd.scene.schema.tables import plain, table

@@ -3,9 +3,8 @@
 import warp as wp
 
 from cuda_kernels.bodies.affine import ONE, ZERO, Path
-from cuda_kernels.contact.ccd import BEYOND, MAX_ADVANCES, WITHIN, is_far, march
+from cuda_kernels.contact.ccd import BEYOND, MAX_ADVANCES, WITHIN, gap_on_way, is_far, march, share_of_way, tell
 from cuda_kernels.contact.pair_law import activation
-from cuda_kernels.contact.proofs import gap_on_way, share_of_way, tell
 from cuda_kernels.contact.surfaces import Surfaces
 from cuda_kernels.options import OPTIONS
 

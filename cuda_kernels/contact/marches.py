@@ -9,9 +9,18 @@ import warp as wp
 
 from cuda_kernels.bodies.affine import ONE, Path
 from cuda_kernels.bodies.anew import anew
-from cuda_kernels.contact.ccd import BEYOND, MAX_ADVANCES, WITHIN, barely_moves, is_far, march
+from cuda_kernels.contact.ccd import (
+    BEYOND,
+    MAX_ADVANCES,
+    WITHIN,
+    barely_moves,
+    gap_on_way,
+    is_far,
+    march,
+    share_of_way,
+    tell,
+)
 from cuda_kernels.contact.pair_law import activation
-from cuda_kernels.contact.proofs import gap_on_way, share_of_way, tell
 from cuda_kernels.contact.surfaces import Surfaces
 from cuda_kernels.options import OPTIONS
 

@@ -14,7 +14,6 @@ import warp as wp
 from cuda_kernels.bodies.affine import ONE, ZERO
 from cuda_kernels.contact.distance import PARALLEL, edge_edge, point_triangle
 from cuda_kernels.contact.pair_law import PairLaw
-from cuda_kernels.contact.topology import Topology
 from cuda_kernels.options import OPTIONS
 
 wp.set_module_options(OPTIONS)
@@ -30,6 +29,31 @@ EDGE_OF_J = 2
 EDGES = 3
 FACE_OF_I = 4
 FACE_OF_J = 5
+
+
+@wp.struct
+class Topology:
+    """What surrounds edges and vertices of the meshes: arrays of ``abd.contact.topology.Topology``; `local` is 1 where contact
+    counts local minima, 0 where all pairs."""
+
+    local: wp.int32
+    vertex_weight: wp.array(dtype=wp.float64)
+    vertex_share: wp.array(dtype=wp.float64)
+    edge_weight: wp.array(dtype=wp.float64)
+    edge_faced: wp.array(dtype=wp.int32)
+    owned: wp.array(dtype=wp.int32)
+    sides: wp.array(dtype=wp.vec3i)
+    corners: wp.array(dtype=wp.vec3i)
+    side_ends: wp.array(dtype=wp.vec2i)
+    side_start: wp.array(dtype=wp.int32)
+    side_target: wp.array(dtype=wp.int32)
+    side_pattern: wp.array(dtype=wp.int32)
+    ring_start: wp.array(dtype=wp.int32)
+    ring_target: wp.array(dtype=wp.int32)
+    ring_pattern: wp.array(dtype=wp.int32)
+    spoke_start: wp.array(dtype=wp.int32)
+    spoke_end: wp.array(dtype=wp.int32)
+    spoke_extra: wp.array(dtype=wp.int32)
 
 
 @wp.struct

@@ -1,7 +1,7 @@
 """Where arrays live and kernels run: one class for the processor and for CUDA.
 
 On the processor a large launch is cut into slices, one per thread; results do not depend on the cut, because every sum
-runs in a fixed order inside one item, and the one number that items share (`cuda_kernels.contact.proofs.tell`) is a hint.
+runs in a fixed order inside one item, and the one number that items share (`cuda_kernels.contact.ccd.tell`) is a hint.
 """
 
 from __future__ import annotations

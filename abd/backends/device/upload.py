@@ -21,8 +21,7 @@ from cuda_kernels.bodies.affine import Path, Pose
 from cuda_kernels.bodies.integrators import Lead
 from cuda_kernels.contact.broad_phase import Filters
 from cuda_kernels.contact.pair_law import PairLaw as DeviceLaw
-from cuda_kernels.contact.surfaces import Surfaces
-from cuda_kernels.contact.topology import Topology
+from cuda_kernels.contact.surfaces import Surfaces, Topology
 from cuda_kernels.joints.measures import Measures
 
 EMPTY = 3e37

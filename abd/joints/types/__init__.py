@@ -1,5 +1,5 @@
-"""Joints: a file per type with the functions of `JointType`, but for those that only hold axes, which are rows of a table
-(`axis_types`); all are listed in `TYPES`.
+"""Joints: a file per type with the functions of `JointType`, but for those that only hold axes (`axis_types`) and
+ArtiSynth's former ones (`legacy_types`), which are rows of tables; all are listed in `TYPES`.
 
 A torsional spring is no type: on the coordinate of a joint it is a setting of that coordinate, between bodies that are
 not joined it is a `bushing` with one stiffness. Gears and racks are couplings of coordinates.
@@ -18,19 +18,17 @@ from abd.joints.types import (
     general,
     gimbal,
     hinge,
-    legacy_revolute,
     planar_connector,
     prismatic,
-    roll_pitch,
     rope,
     screw,
     segmented_planar_connector,
     spherical,
-    spherical_rpy,
     spring,
     universal,
 )
 from abd.joints.types.axis_types import AXIS_TYPES
+from abd.joints.types.legacy_types import LEGACY_TYPES
 
 TYPES: dict[str, JointType] = {
     "spherical": spherical,
@@ -59,9 +57,9 @@ TYPES: dict[str, JointType] = {
     "bushing": bushing,
     "spring": spring,
     "damper": damper,
-    "legacy_revolute": legacy_revolute,
-    "roll_pitch": roll_pitch,
-    "spherical_rpy": spherical_rpy,
+    "legacy_revolute": LEGACY_TYPES["legacy_revolute"],
+    "roll_pitch": LEGACY_TYPES["roll_pitch"],
+    "spherical_rpy": LEGACY_TYPES["spherical_rpy"],
 }
 """Joint type -> module; a new joint is one file and one line here."""
 

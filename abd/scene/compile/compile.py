@@ -29,8 +29,7 @@ from abd.scene.compile.settings import settings_of, with_tolerances
 from abd.scene.geometry.matter import MatterSource
 from abd.scene.geometry.surfaces import Piece, SurfaceSource
 from abd.scene.schema.findings import as_problem
-from abd.scene.schema.paths import with_absolute_paths
-from abd.scene.schema.schema import BodySpec, SceneSpec
+from abd.scene.schema.schema import BodySpec, SceneSpec, with_absolute_paths
 from abd.scene.schema.suggestions import did_you_mean
 
 

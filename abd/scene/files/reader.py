@@ -22,8 +22,7 @@ from abd.scene.files.joint_code import define_types
 from abd.scene.schema.bounds import most, remedy
 from abd.scene.schema.findings import Finding, as_problem, schema_findings
 from abd.scene.schema.key_lines import JsonLines, Lines, TomlLines, line_of
-from abd.scene.schema.paths import make_body_paths_absolute
-from abd.scene.schema.schema import SceneSpec
+from abd.scene.schema.schema import SceneSpec, make_body_paths_absolute
 
 LISTS = ("material", "material_pair", "body", "contact_filter", "joint_type", "joint", "coupling", "sensor")
 NEEDED = ("name", "kind", "repeat", "split_components", "world", "type", "child", "between", "terms")

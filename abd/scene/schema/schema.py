@@ -7,6 +7,8 @@ degrees. These models check values one by one; what concerns several keys at onc
 
 from __future__ import annotations
 
+import os
+from pathlib import Path
 from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator, model_validator
@@ -342,3 +344,21 @@ class SceneSpec(Spec):
     joint: list[JointSpec] = entry([], "joints")
     coupling: list[CouplingSpec] = entry([], "relations between coordinates of joints: gears, racks, mimics")
     sensor: list[SensorSpec] = entry([], "quantities that are recorded from the start")
+
+
+def with_absolute_paths(spec: SceneSpec, directory: Path) -> SceneSpec:
+    """The scene with the same paths resolved; what needs no change is shared with `spec`, which stays as it is."""
+    bodies = list(spec.body)
+    for k, body in enumerate(bodies):
+        if body.mesh is not None or (body.motion is not None and body.motion.file is not None):
+            bodies[k] = body.model_copy(deep=True)
+            make_body_paths_absolute(bodies[k], directory)
+    return spec.model_copy(update={"body": bodies})
+
+
+def make_body_paths_absolute(body: BodySpec, directory: Path) -> None:
+    """The same for one body."""
+    if body.mesh is not None:
+        body.mesh = os.path.abspath(directory / body.mesh)
+    if body.motion is not None and body.motion.file is not None:
+        body.motion.file = os.path.abspath(directory / body.motion.file)
