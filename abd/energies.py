@@ -13,7 +13,7 @@ from abd.rotations import axial
 
 
 @dataclass(slots=True)
-class Figures:
+class StepStatistics:
     """What is said of the state that a (sub)step led to; SI units.
 
     Attributes:

@@ -11,7 +11,7 @@ from abd.errors import StepFailure
 from abd.joints.coordinates.readings import Readings, opening_readings
 from abd.model import Bodies, Joint, Kind, Materials, Mesh, Model, Settings, affine_state
 from abd.state import State
-from abd.step.account import Opening
+from abd.step.energy_balance import InitialContacts
 
 BOX = np.array([[x, y, z] for x in (-0.5, 0.5) for y in (-0.5, 0.5) for z in (-0.5, 0.5)])
 BOX_TRIANGLES = np.array(
@@ -142,7 +142,7 @@ class FakeSimulation:
     """
 
     device = "fake"
-    opening = Opening()
+    initial_contacts = InitialContacts()
 
     def __init__(self, model: Model, device: str = "auto", fail_at: int | None = None):
         self.model, self.fail_at = model, fail_at

@@ -38,7 +38,7 @@ from scenes import scene_of  # noqa: E402
 
 SCENES = ("box_stack", "pile:100", "wrecking_ball", "boxes:10")
 SETTLED = 2
-"""Steps before any are counted: the first ones find out how much room there has to be."""
+"""Steps before any are counted: the first ones find out how much capacity there has to be."""
 BOUNDS = {"launches": 500, "reads": 1, "reads_renewed": 6, "outdating": 0, "levels": 250}
 """Most launches per step, reads per Newton iteration, patterns that records do not outlive, and levels; the tree has a bound of
 its own (`faults`)."""

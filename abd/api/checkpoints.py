@@ -11,7 +11,7 @@ from abd.by_bodies import OfBodies
 from abd.io.checkpoint import CheckpointError
 from abd.model import Model
 from abd.state import State
-from abd.step.account import Work
+from abd.step.energy_balance import Work
 from abd.step.saved import OF_BODIES
 
 if TYPE_CHECKING:
@@ -44,7 +44,7 @@ def saved(sim: Simulation) -> dict[str, Any]:
         "friction_work": sim.stepper.work.friction,
         "drive_work": sim.stepper.work.drive,
         "integration": sim.stepper.work.integration,
-        "energy": sim.stepper.account.energy,
+        "energy": sim.stepper.energy_balance.energy,
     }
 
 
@@ -105,7 +105,7 @@ def _restore(sim: Simulation, saved: dict[str, Any]) -> None:
     sim.forget_readings()
     works = ("external_work", "drive_work", "friction_work", "integration")
     sim.stepper.work = Work(*(float(saved.get(name, 0.0)) for name in works))
-    sim.stepper.account.energy = energy
+    sim.stepper.energy_balance.energy = energy
     if "loads" in saved:
         sim.loads.restore(saved["loads"])
 

@@ -74,7 +74,7 @@ class Loads:
         self.force, self.torque = bodies.force.base, bodies.torque.base
         self._before = self.force.copy(), self.torque.copy()  # in the last frame that is done
         self._entries: list[Load] = []
-        self._idle = self._settled = True
+        self._none_given = self._settled = True
 
     def add(self, view: BodyView, given: Given, couple: bool, at: Vector | None, frame: str, steps: int | None) -> Load:
         """Put a load on a body.
@@ -87,7 +87,7 @@ class Loads:
         load = Load(self, view, given, couple, at, frame, steps)
         self._entries.append(load)
         self._simulation.stepper.sleep.disturb()
-        self._idle = self._settled = False
+        self._none_given = self._settled = False
         return load
 
     def remove(self, load: Load) -> None:
@@ -105,23 +105,23 @@ class Loads:
 
         Where one of them jumps after a step, the integrator begins anew (`abd.step.integrators.Modes.jump`).
         """
-        if self._idle:
+        if self._none_given:
             return None
         force, torque = (values.copy() for values in self._constant)
         for one in self._entries:
             self._add_to(force, torque, one, of_body(time, one.body), h)
         jumping, stepper = jumps(self._before[0], force) | jumps(self._before[1], torque), self._simulation.stepper
-        jumping &= ~stepper.absent  # others are at another time
+        jumping &= ~stepper.excluded  # others are at another time
         if jumping.any() and np.any(stepper.previous_h != 0.0):
             stepper.modes.jump(jumping)
-        there = ~stepper.absent[:, None]
+        there = ~stepper.excluded[:, None]
         np.copyto(self.force, force, where=there)
         np.copyto(self.torque, torque, where=there)
-        self._idle, self._settled = not self._entries, False
+        self._none_given, self._settled = not self._entries, False
         return force, torque
 
     @property
-    def steady(self) -> bool:
+    def loads_are_constant(self) -> bool:
         """Whether they depend neither on time nor on how long substeps are."""
         return all(not callable(one.vector) and one.at is None and one.frame == "world" for one in self._entries)
 
@@ -129,7 +129,7 @@ class Loads:
         """A frame is done: those whose time is over come off."""
         if self._settled:
             return
-        self._settled = self._idle
+        self._settled = self._none_given
         self._before = self.force.copy(), self.torque.copy()
         for one in [one for one in self._entries if one.left is not None]:
             one.left -= 1
@@ -153,7 +153,7 @@ class Loads:
     def restore(self, saved: dict) -> None:
         """Bring the vectors to those of a checkpoint; functions stay."""
         self._entries = [one for one in self._entries if callable(one.vector)]
-        self._idle = self._settled = False
+        self._none_given = self._settled = False
         self.force[:], self.torque[:] = (np.reshape(saved[name], (-1, 3)) for name in ("force", "torque"))
         self._before = self.force.copy(), self.torque.copy()
         views, names = self._simulation.bodies, self._simulation.model.bodies.names

@@ -69,7 +69,7 @@ def reset_worlds(
     if sim._began is not None:
         raise ValueError("worlds of a simulation that was recompiled do not go back alone: reset() takes all of them")
     chosen = np.isin(bodies.world, worlds_asked(worlds, np.unique(bodies.world)))
-    now, coordinates, kept = stepper.state(), sim.coordinates, (stepper.work, stepper.opening)
+    now, coordinates, kept = stepper.state(), sim.coordinates, (stepper.work, stepper.initial_contacts)
     start_q, start_qd = (own if one is None else one for own, one in ((bodies.q, start_q), (bodies.qd, start_qd)))
     q, qd = (np.where(chosen[:, None], first, last) for first, last in ((start_q, now.q), (start_qd, now.qd)))
     collides = sim.backend.touch.may_collide
@@ -84,7 +84,7 @@ def reset_worlds(
     stepper.restore(replace(both, extra=both.extra | {"stopped": stepper.stopped.astype(np.int32)}))
     if collides:
         stepper.meet(np.flatnonzero(chosen))
-    stepper.work, stepper.opening = kept
+    stepper.work, stepper.initial_contacts = kept
     table = sim.reader.table
     again = np.where(table.child >= 0, chosen[table.child], chosen[table.parent])
     sim.coordinates = np.where(again, sim.reader.coordinates(stepper.q), coordinates)

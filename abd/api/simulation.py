@@ -39,7 +39,7 @@ from abd.joints.coordinates.readings import JointReader, Readings
 from abd.model import Kind, Model
 from abd.scene.overlaps.starts import free_start
 from abd.state import State
-from abd.step.account import Opening
+from abd.step.energy_balance import InitialContacts
 from abd.step.step import Stepper
 
 if TYPE_CHECKING:
@@ -102,7 +102,7 @@ class Simulation:
         self.materials = ByName("material", self.model.materials.names, partial(MaterialView, self))
         self.switches, self.springs = Switches(self), Springs(self)
         self.loads, self.moves = Loads(self), Moves(self)
-        self.stepper.loads, self.stepper.steady = self.loads.at_work, lambda: self.loads.steady
+        self.stepper.loads, self.stepper.loads_are_constant = self.loads.at_work, lambda: self.loads.loads_are_constant
         for one in self.scene.spec.sensor if self.scene is not None else []:
             self._add_sensor_of_scene(one)
 
@@ -202,7 +202,7 @@ class Simulation:
             raise ValueError(f"gravity is {gravity!r}; three finite numbers are needed [m/s^2]")
         self.model.settings.gravity.base[:] = given
         self.backend.loads.set_gravity(given)
-        self.stepper.account.forget()
+        self.stepper.energy_balance.forget()
         self.stepper.modes.jump(np.ones(len(self.model.bodies), dtype=bool))
         self.stepper.sleep.disturb()
 
@@ -335,9 +335,9 @@ class Simulation:
         return self.stepper.stopped_worlds
 
     @property
-    def opening(self) -> Opening:
+    def initial_contacts(self) -> InitialContacts:
         """Contacts of the state that the simulation began with."""
-        return self.stepper.opening
+        return self.stepper.initial_contacts
 
     def host_state(self) -> State:
         """Independent host copy of the state; ``extra["coordinates"]`` are those of all joints."""

@@ -27,7 +27,7 @@ class StepReport:
     store. "external_work" is the work since the start of forces and torques on bodies and of drives and forces on
     coordinates, "friction_work" that of contact friction and of friction and damping in joints. "integration" is what nothing
     else explains: what the integrator gave since the start, or took (below 0), inelastic impacts included
-    (`abd.step.account.Account`). What prescribed bodies do is in no account of its own.
+    (`abd.step.energy_balance.EnergyBalance`). What prescribed bodies do is in no account of its own.
     ``rejected_paths``: how often a substep was taken again, shorter, because its swept path was not proven collision-free, or
     because bodies met at high speed. ``indirect_paths``: substeps whose bodies are proven apart along the iterates of Newton's
     method, not along arcs between the two states. ``max_joint_residual``: of active joints and couplings [m], [rad].
@@ -65,7 +65,7 @@ class StepReport:
     @classmethod
     def of(cls, stepper: Stepper, progress: Progress, substeps: int, broken: tuple[str, ...], wall: float) -> StepReport:
         """The frame that a stepper has just done, in `wall` [s]."""
-        figures, work, settings = stepper.figures, stepper.work, stepper.model.settings
+        statistics, work, settings = stepper.statistics, stepper.work, stepper.model.settings
         return cls(
             step=stepper.frame,
             time=stepper.worlds.clock,
@@ -79,23 +79,23 @@ class StepReport:
             rejected_paths=progress.rejected_paths,
             indirect_paths=progress.indirect_paths,
             stopped=progress.stopped,
-            min_gap=figures.smallest_gap,
-            max_joint_residual=figures.joint_residual,
-            max_orthogonality_error=figures.orthogonality_error,
-            residual_force=figures.residual_force,
+            min_gap=statistics.smallest_gap,
+            max_joint_residual=statistics.joint_residual,
+            max_orthogonality_error=statistics.orthogonality_error,
+            residual_force=statistics.residual_force,
             tolerance_achieved=progress.tolerance,
-            contacts=figures.contacts,
+            contacts=statistics.contacts,
             energy={
-                "kinetic": figures.kinetic,
-                "gravity": figures.gravity,
-                "elastic": figures.elastic,
-                "contact": figures.contact,
-                "joint": figures.joint,
+                "kinetic": statistics.kinetic,
+                "gravity": statistics.gravity,
+                "elastic": statistics.elastic,
+                "contact": statistics.contact,
+                "joint": statistics.joint,
                 "external_work": work.external + work.drive,
                 "friction_work": work.friction,
                 "integration": work.integration,
             },
-            momentum={"linear": figures.linear, "angular": figures.angular},
+            momentum={"linear": statistics.linear, "angular": statistics.angular},
             broken=broken,
             stages=progress.stages,
             wall_seconds=wall,

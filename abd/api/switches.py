@@ -262,7 +262,7 @@ class Switches:
         """Tell the backend what is off."""
         stepper = self._simulation.stepper
         stepper.off = self.off.copy()
-        stepper.leave_out(stepper.off)
+        stepper.exclude(stepper.off)
         stepper.backend.touch.set_apart(_pairs(self._now, len(self.off)))
 
     # checkpoints ----------------------------------------------------------------------------------------------------

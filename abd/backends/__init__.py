@@ -35,11 +35,11 @@ MOST_APART = 4096
 def is_small(model: Model) -> bool:
     """Whether a scene is so small that the processor records it, or the largest of its worlds is, if there are not too many."""
     mechanism, world = joined_components(model), model.bodies.world
-    linked = np.bincount(mechanism)
-    further = np.maximum(linked - LINKS, 0)
-    worlds = np.zeros(len(linked), dtype=int)
+    articulations = np.bincount(mechanism)
+    further = np.maximum(articulations - LINKS, 0)
+    worlds = np.zeros(len(articulations), dtype=int)
     worlds[mechanism] = world
-    counts = np.bincount(worlds, weights=linked - further + further / LINKS)
+    counts = np.bincount(worlds, weights=articulations - further + further / LINKS)
     if len(counts) == 1:
         return bool(counts[0] <= SMALL)
     return bool(counts.max(initial=0.0) <= SMALL and counts.sum() <= (MOST if some_may_collide(model) else MOST_APART))
@@ -51,7 +51,7 @@ def create(model: Model, device: str = "auto") -> Backend:
     "emulated", for tests, takes every branch of CUDA on the processor, "emulated:SEED" its items out of order
     (`abd.backends.device.device`).
 
-    `auto` takes CUDA where there is a usable device with room for the scene and what is in it; otherwise the processor, and a
+    `auto` takes CUDA where there is a usable device with capacity for the scene and what is in it; otherwise the processor, and a
     log record says why.
 
     Raises:

@@ -18,7 +18,7 @@ RELENT = 1.5
 STAY, WITH_FORCES, WITHOUT_FORCES = 0, 1, 2
 """How a body starts a step (`abd.backends.reference.start`)."""
 STRAINED = 0.5
-"""Share of a way that bends too much to be proven (`cuda_kernels.bodies.ways`) after which the step is tried to end."""
+"""Share of a path that bends too much to be proven (`cuda_kernels.bodies.swept_paths`) after which the step is tried to end."""
 
 
 @dataclass(frozen=True)
@@ -68,15 +68,15 @@ class PairLoads:
 
 
 @dataclass(frozen=True)
-class NotProven:
-    """Pairs of bodies (k, 2) whose way is proven free up to a share (k,) of it only; a body whose own way bends too much to
+class UnprovenPaths:
+    """Pairs of bodies (k, 2) whose path is proven free up to a share (k,) of it only; a body whose own path bends too much to
     be proven is a pair with itself."""
 
     share: np.ndarray
     pairs: np.ndarray
 
     @classmethod
-    def none(cls) -> NotProven:
+    def none(cls) -> UnprovenPaths:
         """All is free."""
         return cls(np.zeros(0), np.zeros((0, 2), dtype=int))
 

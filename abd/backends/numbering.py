@@ -94,9 +94,9 @@ class Numbering:
         edges = np.concatenate([self.ties, pairs])
         labels = connected_labels(self.n, edges[mobile[edges[:, 1]]])
         # what neither moves nor counts for others joins the first island, where it adds nothing
-        idle = ~mobile
-        idle[self.ties[:, 0]] = False
-        labels[idle] = labels[np.argmin(idle)] if not idle.all() else 0
+        inactive = ~mobile
+        inactive[self.ties[:, 0]] = False
+        labels[inactive] = labels[np.argmin(inactive)] if not inactive.all() else 0
         host = np.unique(labels, return_inverse=True)[1].astype(np.int32)
         if np.array_equal(host, self.host):
             return False

@@ -10,12 +10,12 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from abd.backends.answers import NotProven, PairLoads, Status
+from abd.backends.answers import PairLoads, Status, UnprovenPaths
 from abd.backends.progress import Progress
 from abd.by_bodies import OfBodies
 from abd.contact.forces import Pressing
-from abd.contact.pair_law import OwnLaws, PairLaw
-from abd.energies import Figures
+from abd.contact.pair_law import PairLaw, PairParameters
+from abd.energies import StepStatistics
 from abd.joints.rows.forces import Applied
 from abd.joints.rows.system import JointMemory, JointSystem
 from abd.joints.rows.table import MeasureTable
@@ -64,9 +64,9 @@ class States(Protocol):
 class Steps(Protocol):
     """A substep, from its beginning to its end."""
 
-    def begin(self, rule: Scheme | Schemes, mode: np.ndarray, eps: float | np.ndarray, goals: np.ndarray | None) -> None:
+    def begin(self, rule: Scheme | Schemes, mode: np.ndarray, eps: float | np.ndarray, target_poses: np.ndarray | None) -> None:
         """Start a step: its scheme, or those of several worlds, the modes of the bodies (n,), friction's eps [m], of all or (n,),
-        goals (k, 12) of prescribed bodies if there are any."""
+        target poses (k, 12) of prescribed bodies if there are any."""
 
     def mobility(self) -> np.ndarray:
         """(n,) change of velocity per load times c h^2 [1/(kg s)]; 0 for bodies that forces do not move."""
@@ -81,7 +81,7 @@ class Arcs(Protocol):
     def follow_velocity(self, moving: np.ndarray) -> np.ndarray:
         """Set the path from q_n to where the motion leads; returns the largest alpha per island.
 
-        Prescribed bodies go to their goals. `moving` (n,) is how every body starts (`abd.backends.answers`)."""
+        Prescribed bodies go to their target poses. `moving` (n,) is how every body starts (`abd.backends.answers`)."""
 
     def try_step(self, alpha: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Energies at path(alpha): their change against the current ones and the sum of their sizes, per island."""
@@ -93,25 +93,25 @@ class Arcs(Protocol):
         """Energies at the current iterate, those of settled islands too; contacts only if they are not known already."""
 
 
-class Ways(Protocol):
+class SweptPaths(Protocol):
     """Ways of the bodies between two states."""
 
-    def free_way(self, h: float | np.ndarray, converged: Any = None) -> NotProven:
-        """Pairs of bodies whose way from the state to the iterate, in a step of h [s], of all or (n,), is not proven free of
+    def unproven(self, h: float | np.ndarray, converged: Any = None) -> UnprovenPaths:
+        """Pairs of bodies whose path from the state to the iterate, in a step of h [s], of all or (n,), is not proven free of
         collisions. Where iterations are going on from there, bodies of islands that have `converged` (islands,), 1 or 0 where
         the arrays live, count where they are, and what is found serves longer."""
 
 
-class Idle(Protocol):
+class Inactive(Protocol):
     """Who takes no part in a step.
 
     Attributes:
-        absent: (n,) bool, bodies that are left out; sleeping: (n,) bool, those that sleep, and who is left out.
+        excluded: (n,) bool, bodies that are left out; sleeping: (n,) bool, those that sleep, and who is left out.
         mobile: (n,) bool, those that may move in this step.
     """
 
     mobile: np.ndarray
-    absent: np.ndarray
+    excluded: np.ndarray
     sleeping: np.ndarray
 
     def hold(self, held: np.ndarray) -> None:
@@ -120,11 +120,11 @@ class Idle(Protocol):
     def sleep(self, may_sleep: np.ndarray) -> None:
         """Put to sleep for this step those islands whose bodies that may move are all in (n,), and bodies that are left out."""
 
-    def leave_out(self, absent: np.ndarray) -> None:
+    def exclude(self, excluded: np.ndarray) -> None:
         """Bodies (n,) bool that take no part in the next substeps: they stay where they are, and nothing meets them."""
 
 
-class Goals(Protocol):
+class TargetPoses(Protocol):
     """Where prescribed bodies go."""
 
     def read_prescribed(self) -> np.ndarray:
@@ -133,8 +133,8 @@ class Goals(Protocol):
     def set_pull(self, pull: float, lp: np.ndarray, lA: np.ndarray) -> None:
         """Stiffness and multipliers of the prescribed bodies' pull."""
 
-    def snap_to_goals(self, chosen: np.ndarray) -> None:
-        """Set the chosen prescribed bodies (n,) exactly to their goals."""
+    def snap_to_targets(self, chosen: np.ndarray) -> None:
+        """Set the chosen prescribed bodies (n,) exactly to their target poses."""
 
 
 class Rows(Protocol):
@@ -186,14 +186,14 @@ class Touch(Protocol):
         """List the contacts of the present state, and evaluate them with energies in J times a scale, of all bodies or (n,);
         `load_state` or `abandon` forgets them again."""
 
-    def set_own_laws(self, own: OwnLaws) -> None:
+    def set_pair_parameters(self, own: PairParameters) -> None:
         """Pairs of bodies whose law is their own."""
 
     def set_apart(self, pairs: np.ndarray) -> None:
         """Bodies (k, 2), and no others, that do not collide from now on."""
 
     def lag_at_begin(self) -> None:
-        """Freeze friction's contacts where the step begins; bodies are led to their inertial targets and goals."""
+        """Freeze friction's contacts where the step begins; bodies are led to their inertial targets and target poses."""
 
     def lag_friction(self, chosen: np.ndarray | None = None) -> None:
         """Freeze friction's contacts at the current iterate, to which bodies have got: of the islands of `chosen` bodies (n,)
@@ -243,7 +243,7 @@ class Readings(Protocol):
 
     friction_points: Any
 
-    def figures(self) -> Figures:
+    def statistics(self) -> StepStatistics:
         """Of the state that the last step led to; joints and friction left theirs in `finish`."""
 
     def vertex_speeds(self) -> np.ndarray:
@@ -257,7 +257,7 @@ class Readings(Protocol):
     def acting_pairs(self) -> np.ndarray:
         """(k, 2) pairs of bodies with an active contact at the current iterate, which may come more than once."""
 
-    def contact_figures(self) -> tuple[float, int, float]:
+    def contact_statistics(self) -> tuple[float, int, float]:
         """Energy [J] of the contacts of `list_standing`, how many act, and the smallest gap [m]."""
 
     def contact_impulses(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -308,13 +308,13 @@ class Iteration(Protocol):
             StepFailure: it could not be done.
         """
 
-    def free_way(self, h: float | np.ndarray) -> NotProven:
-        """`Ways.free_way` of an iterate from which another one follows."""
+    def unproven(self, h: float | np.ndarray) -> UnprovenPaths:
+        """`SweptPaths.unproven` of an iterate from which another one follows."""
 
-    def rouse(self, islands: np.ndarray) -> None:
+    def wake(self, islands: np.ndarray) -> None:
         """The potential has changed in islands (islands,) bool, by the stiffness of contacts or modes of bodies: they move on."""
 
-    def tightness(self) -> tuple[np.ndarray, np.ndarray]:
+    def smallest_gaps(self) -> tuple[np.ndarray, np.ndarray]:
         """Of every island its smallest gap in activations and its last safe step; infinite and 1 where it has converged."""
 
     def speeds(self) -> np.ndarray:
@@ -381,7 +381,7 @@ class Backend(Protocol):
     Attributes:
         model: the scene; n: its bodies; device: where, with a `name`; constants: of the bodies.
         system: the joint system at work; pair_law: the law of contact; at: the iterate.
-        states, steps, arcs, ways, idle, goals, rows, touch, loads, readings, linear: what is asked of it.
+        states, steps, arcs, swept_paths, inactive, target_poses, rows, touch, loads, readings, linear: what is asked of it.
         iteration, start: Newton's parts; whole: steps in one piece (`abd.backends.recorded.whole_step`), None where there are
             none.
         friction, islands: friction of contacts, and islands of bodies; sweep: `abd.potentials.sweeps.swept`.
@@ -397,9 +397,9 @@ class Backend(Protocol):
     states: States
     steps: Steps
     arcs: Arcs
-    ways: Ways
-    idle: Idle
-    goals: Goals
+    swept_paths: SweptPaths
+    inactive: Inactive
+    target_poses: TargetPoses
     rows: Rows
     touch: Touch
     loads: Loads

@@ -9,7 +9,7 @@ A candidate is ``(pair, kind, a, b)``, pair indexing `Pairs`, a and b primitives
 
 This is the definition: axis-aligned boxes of the primitives swept along the path, all against all, per pair of bodies
 whose own boxes meet. A point of an arc leaves the chord of its ends by at most an eighth of the bound on its second
-derivative, so the box of both ends, grown by that, holds its whole way.
+derivative, so the box of both ends, grown by that, holds its whole path.
 """
 
 from __future__ import annotations

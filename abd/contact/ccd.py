@@ -15,7 +15,7 @@ four fifths of the gap beyond the separation, and the positions are evaluated on
   is the distance of their lines. Edges that cross may slide and turn on one another. The triple product is the
   difference of large terms where the edges are long or almost parallel: what rounding may have done to it is allowed for.
 
-The second body strains on the way: distances seen from it and true ones part by a factor of ``1 + stretch tau``.
+The second body strains along the path: distances seen from it and true ones part by a factor of ``1 + stretch tau``.
 A last proof needs no march: how far the bodies have to go until they can have come closer by four fifths of the gap.
 """
 
@@ -36,7 +36,7 @@ WITHIN = 0.9
 STRAINED = 0.75
 """Strain along the path beyond which the second body is no frame to prove anything in."""
 MANY = 4096
-"""Advances on the way between two states: tight gaps and turning bodies take hundreds, and nothing depends on few."""
+"""Advances along the path between two states: tight gaps and turning bodies take hundreds, and nothing depends on few."""
 ROUNDING = 16.0 * np.finfo(float).eps
 """Relative error allowed to terms that cancel."""
 NEVER = 1e100
@@ -102,8 +102,8 @@ def time_of_impact(
     return np.maximum(t, by_bodies)
 
 
-def way_shares(path: Path, contacts: Contacts, least: np.ndarray | float = np.inf) -> np.ndarray:
-    """(m,) how far the way between two states is proven free, 1 where it is free as a whole.
+def proven_fractions(path: Path, contacts: Contacts, least: np.ndarray | float = np.inf) -> np.ndarray:
+    """(m,) how far the path between two states is proven free, 1 where it is free as a whole.
 
     Both ends are free of intersections. A gap may shrink towards its value at the end, and a fifth of it is kept; no less
     than `least` [m] if that is smaller.

@@ -10,7 +10,7 @@ by some times the acceleration that has to be resisted: gravity, what the loads 
 velocity around within its size. None of this knows the step, nor what else is in the scene.
 
 ``solver.d_hat`` and ``solver.contact_stiffness``, where they are given, hold for all pairs. A pair may have a law of its
-own (`OwnLaws`): another activation, since it started closer than that, and a multiple of the force, since it carries more.
+own (`PairParameters`): another activation, since it started closer than that, and a multiple of the force, since it carries more.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ FORCE_SHARE = 10.0
 
 
 @dataclass(frozen=True)
-class OwnLaws:
+class PairParameters:
     """Pairs whose law is their own, sorted by key.
 
     Attributes:
@@ -51,9 +51,9 @@ class OwnLaws:
         at = np.minimum(np.searchsorted(self.key, key), len(self) - 1)
         return at, self.key[at] == key
 
-    def __getitem__(self, rows: np.ndarray) -> OwnLaws:
+    def __getitem__(self, rows: np.ndarray) -> PairParameters:
         """Those of a mask or of sorted indices."""
-        return OwnLaws(self.key[rows], self.activation[rows], self.factor[rows], self.home[rows])
+        return PairParameters(self.key[rows], self.activation[rows], self.factor[rows], self.home[rows])
 
 
 class PairLaw:
@@ -81,7 +81,7 @@ class PairLaw:
         size = np.where(np.isfinite(extents), extents, 1.0)
         wanted = np.maximum.reduce([np.full(self.n, gravity), loaded, speed**2 / size, least])
         self.acceleration = np.where(dynamic, wanted, 0.0)
-        self.own = OwnLaws()
+        self.own = PairParameters()
 
     def keys(self, i: np.ndarray, j: np.ndarray) -> np.ndarray:
         """(m,) keys of pairs of bodies."""

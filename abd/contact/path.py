@@ -102,10 +102,10 @@ def follow(q: np.ndarray, direction: np.ndarray, turning: np.ndarray, radius: np
 
 
 def between(q: np.ndarray, end: np.ndarray, turned: np.ndarray, radius: np.ndarray) -> Path:
-    """The way from one state to another: every body's own arc, which ends exactly there.
+    """The path from one state to another: every body's own arc, which ends exactly there.
 
     W is the rotation between the polar factors of both maps, on the branch of the logarithm that is nearest to `turned`, so
-    that a body may turn by more than half a turn; S is the rest, ``exp(-W) A1 A0^-1 - 1``. The way back is the same curve.
+    that a body may turn by more than half a turn; S is the rest, ``exp(-W) A1 A0^-1 - 1``. The path back is the same curve.
 
     Args:
         q, end: (n, 12) states; turned: (n, 3) rotation vectors that the angular velocities say, h omega [rad].

@@ -11,9 +11,9 @@ from abd.joints.coordinates.readings import opening_readings
 from abd.model import Model
 from abd.potentials.integrators import longest
 from abd.state import State
-from abd.step.account import Opening
+from abd.step.energy_balance import InitialContacts
 
-NOTHING_NEAR = Opening()
+NOTHING_NEAR = InitialContacts()
 
 
 @dataclass(frozen=True)
@@ -42,7 +42,7 @@ class InitialReport:
     converged: bool = True
 
 
-def initial_report(model: Model, state: State, opening: Opening = NOTHING_NEAR) -> InitialReport:
+def initial_report(model: Model, state: State, initial_contacts: InitialContacts = NOTHING_NEAR) -> InitialReport:
     """Energies, momenta and errors of a state, from the definitions; contacts as the simulation found them, joint energy as
     the first step will count it."""
     time = longest(state.time)
@@ -54,7 +54,7 @@ def initial_report(model: Model, state: State, opening: Opening = NOTHING_NEAR) 
         energy={
             "kinetic": kinetic_energy(model, state.qd),
             **potential_energies(model, state.q),
-            "contact": opening.energy,
+            "contact": initial_contacts.energy,
             "joint": float(read.energy.sum()),
             "external_work": 0.0,
             "friction_work": 0.0,
@@ -63,6 +63,6 @@ def initial_report(model: Model, state: State, opening: Opening = NOTHING_NEAR) 
         momentum={"linear": linear, "angular": angular},
         max_joint_residual=tuple(read.worst_residual.tolist()),
         max_orthogonality_error=orthogonality_error(state.q),
-        contacts=opening.contacts,
-        min_gap=opening.smallest_gap,
+        contacts=initial_contacts.contacts,
+        min_gap=initial_contacts.smallest_gap,
     )

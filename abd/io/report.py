@@ -25,7 +25,7 @@ class Tally:
     ``initial_energy``, ``energy`` and ``external_work`` [J] are the total at the start, the total at the end (kinetic,
     gravity, elastic, contact and joint: what penalties, springs, limits and rotors store) and the work of external
     forces and of joint drives and forces since the start; ``friction_work`` that of friction, and of damping in joints;
-    ``integration`` what the integration gave, or took, impacts included (`abd.step.account.Account`).
+    ``integration`` what the integration gave, or took, impacts included (`abd.step.energy_balance.EnergyBalance`).
     ``energy_moved`` is the largest kinetic energy, or change of all the others together, so far. ``rejected_paths``:
     (sub)steps taken again because bodies would have passed one another on their way, or met after a long one. ``broken``:
     joint -> time [s] at which it broke.

@@ -145,7 +145,7 @@ class Recorder:
         cls, sim, path: Path, every: int, steps: int, attributes: dict, contacts: bool = False
     ) -> Recorder:
         """Start a trajectory with the initial state, and with points of contact if they are wanted."""
-        report = replace(initial_report(sim.model, sim.host_state(), sim.opening), time=sim.time)
+        report = replace(initial_report(sim.model, sim.host_state(), sim.initial_contacts), time=sim.time)
         frame, tally, row = FrameReader(sim, contacts), Tally(), SolverRow()
         tally.begin(report)
         row.add(report)

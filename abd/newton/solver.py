@@ -176,8 +176,8 @@ class SolverABD(newton.solvers.SolverBase):
         effort = np.zeros(0) if effort is None else effort.numpy().astype(float)
         if effort.any():
             self._add_efforts(wrench, effort, body_q)
-        idle = not wrench.any()
-        self._force, self._torque = (None, None) if idle else (wrench[:, :3], wrench[:, 3:])
+        inactive = not wrench.any()
+        self._force, self._torque = (None, None) if inactive else (wrench[:, :3], wrench[:, 3:])
 
     def _add_efforts(self, wrench: np.ndarray, effort: np.ndarray, body_q: np.ndarray) -> None:
         """Efforts along degrees of freedom as wrenches: on the child, and the other way on the parent."""

@@ -94,8 +94,8 @@ def along_arcs(
     moved = np.where(on_face, second.at_rest(end_j) - second.at_rest(second.carried), 0.0)
     two = lagged.two_sided[:, None]
     spun = first.spun(end_i) - np.where(two, second.spun(end_j), 0.0)
-    ways = zip((first.came, first.goes), (second.came, second.goes), strict=True)
-    parted = [np.linalg.norm(_flat(of_i - np.where(two, of_j, 0.0), n), axis=1) for of_i, of_j in ways]
+    swept_paths = zip((first.came, first.goes), (second.came, second.goes), strict=True)
+    parted = [np.linalg.norm(_flat(of_i - np.where(two, of_j, 0.0), n), axis=1) for of_i, of_j in swept_paths]
     most = rho(np.maximum(np.abs(first.spin), np.abs(second.spin))) * np.minimum(*parted)
     size = np.linalg.norm(spun, axis=1)
     some = slides & turns & (size > 0.0)

@@ -22,8 +22,8 @@ from dataclasses import replace
 
 import numpy as np
 
-from abd.contact.pair_law import OwnLaws, PairLaw
-from abd.step.account import Opening
+from abd.contact.pair_law import PairLaw, PairParameters
+from abd.step.energy_balance import InitialContacts
 
 TIGHT_GAP = 1e-2
 """Gap, in activations, below which a contact that still closes gets stiffer: the logarithm grows too slowly there."""
@@ -44,35 +44,35 @@ SMALLEST = 1e-3
 """Activation distance after an impact, over that of the bodies, at least."""
 
 
-def starting_parameters(law: PairLaw, pairs: np.ndarray, gaps: np.ndarray) -> OwnLaws:
+def starting_parameters(law: PairLaw, pairs: np.ndarray, gaps: np.ndarray) -> PairParameters:
     """Of pairs of bodies (k, 2), whose gaps (k,) [activations] are known: those that start within their activation distance."""
     usual = law.regular(*pairs.T)
     within = (gaps > 0.0) & (gaps < 1.0)
     key, first = np.unique(law.keys(*pairs[within].T), return_index=True)
     activation = (gaps * usual)[within][first]
-    return OwnLaws(key, activation, np.ones(len(key)), activation)
+    return PairParameters(key, activation, np.ones(len(key)), activation)
 
 
-def find_parameters(backend, bodies: np.ndarray | None = None) -> tuple[Opening, np.ndarray]:
+def find_parameters(backend, bodies: np.ndarray | None = None) -> tuple[InitialContacts, np.ndarray]:
     """Give pairs their parameters in the state that the backend holds, to which no step led; or those with one of some bodies.
 
     Returns:
-        the figures of the contacts, and (n,) 1 for bodies that are within their activation distance.
+        the statistics of the contacts, and (n,) 1 for bodies that are within their activation distance.
     """
     touch, law = backend.touch, backend.pair_law
-    kept = OwnLaws() if bodies is None else law.own[~np.isin(law.bodies_of(law.own.key), bodies).any(axis=0)]
-    touch.set_own_laws(kept)
+    kept = PairParameters() if bodies is None else law.own[~np.isin(law.bodies_of(law.own.key), bodies).any(axis=0)]
+    touch.set_pair_parameters(kept)
     touch.list_standing()
     touching = touch.touching()
     found = starting_parameters(law, *touch.pair_gaps(exact=True))
     if bodies is not None:
         found = found[np.isin(law.bodies_of(found.key), bodies).any(axis=0)]
     if len(found):
-        touch.set_own_laws(merged(kept, found))
+        touch.set_pair_parameters(merged(kept, found))
         touch.list_standing()
-    opening = Opening(*backend.readings.contact_figures())
+    initial_contacts = InitialContacts(*backend.readings.contact_statistics())
     backend.states.abandon()
-    return opening, touching
+    return initial_contacts, touching
 
 
 class ContactStiffness:
@@ -108,7 +108,7 @@ class ContactStiffness:
             self.gap = self.roomy
             return None
         islands = backend.islands.host
-        gaps, steps = backend.iteration.tightness()
+        gaps, steps = backend.iteration.smallest_gaps()
         before = np.full(len(gaps), np.inf)
         np.minimum.at(before, islands, self.gap)
         chosen = ((gaps < TIGHT_GAP) & (gaps <= before)) | ((steps < BLOCKED) & (gaps < 1.0))
@@ -119,7 +119,7 @@ class ContactStiffness:
         """Multiply the forces of the tight pairs of chosen islands (islands,) with their smallest gaps [activations]; returns
         those islands that had some."""
         pairs, gaps = backend.touch.pair_gaps()
-        mobile, islands = backend.idle.mobile, backend.islands.host
+        mobile, islands = backend.inactive.mobile, backend.islands.host
         of = islands[np.where(mobile[pairs[:, 0]], pairs[:, 0], pairs[:, 1])]
         tight = chosen[of] & (gaps < np.maximum(TIGHT_GAP, 2.0 * tightest[of]))
         # deep in its activation the force goes as 1 over the gap; whole powers of two, which rounding of the gap hardly tips
@@ -133,7 +133,8 @@ class ContactStiffness:
         factor[at[known]] = np.minimum(growth[known] * factor[at[known]], STIFFEST)
         new = key[~known]
         usual = law.regular(*law.bodies_of(new))
-        backend.touch.set_own_laws(merged(replace(law.own, factor=factor), OwnLaws(new, usual, growth[~known], usual)))
+        added = PairParameters(new, usual, growth[~known], usual)
+        backend.touch.set_pair_parameters(merged(replace(law.own, factor=factor), added))
         backend.arcs.evaluate()
         grown = np.zeros(len(chosen), dtype=bool)
         grown[of[tight]] = True
@@ -147,7 +148,7 @@ class ContactStiffness:
         way = self.rate * np.broadcast_to(h, law.n)[law.bodies_of(own.key)[0]]
         activation = np.minimum(own.home, own.activation + way)
         if (activation != own.activation).any():
-            backend.touch.set_own_laws(replace(own, activation=activation))
+            backend.touch.set_pair_parameters(replace(own, activation=activation))
             backend.arcs.evaluate()
 
     def end(self, backend, h: float | np.ndarray, impact_pairs: np.ndarray) -> None:
@@ -168,7 +169,7 @@ class ContactStiffness:
         stays = together & ((factor > 1.0) | (own.activation != usual))
         if stays.all() and own is law.own and (factor == own.factor).all():
             return
-        backend.touch.set_own_laws(replace(own, factor=factor)[stays])
+        backend.touch.set_pair_parameters(replace(own, factor=factor)[stays])
 
 
 def became_active(backend, bodies: np.ndarray, closing: np.ndarray) -> np.ndarray:
@@ -182,7 +183,9 @@ def became_active(backend, bodies: np.ndarray, closing: np.ndarray) -> np.ndarra
     return ~lowered & (gap + closing >= law.activation(i, j))
 
 
-def _with_impacts(own: OwnLaws, law: PairLaw, impact_pairs: np.ndarray, pairs: np.ndarray, gaps: np.ndarray) -> OwnLaws:
+def _with_impacts(
+    own: PairParameters, law: PairLaw, impact_pairs: np.ndarray, pairs: np.ndarray, gaps: np.ndarray
+) -> PairParameters:
     """Parameters after impacts of pairs of bodies (k, 2), with the gaps (m,) [activations] of the listed pairs (m, 2)."""
     key = np.unique(law.keys(*impact_pairs.T))
     first, second = law.bodies_of(key)
@@ -193,7 +196,7 @@ def _with_impacts(own: OwnLaws, law: PairLaw, impact_pairs: np.ndarray, pairs: n
     lowered = replace(own, activation=own.activation.copy())
     lowered.activation[at[known]] = activation[known]
     new = ~known
-    return merged(lowered, OwnLaws(key[new], activation[new], np.ones(new.sum()), usual[new]))
+    return merged(lowered, PairParameters(key[new], activation[new], np.ones(new.sum()), usual[new]))
 
 
 def _gaps_of(key: np.ndarray, law: PairLaw, pairs: np.ndarray, gaps: np.ndarray) -> np.ndarray:
@@ -203,7 +206,7 @@ def _gaps_of(key: np.ndarray, law: PairLaw, pairs: np.ndarray, gaps: np.ndarray)
     return np.where(listed[at] == key, gaps[first][at], np.inf) if len(listed) else np.full(len(key), np.inf)
 
 
-def merged(a: OwnLaws, b: OwnLaws) -> OwnLaws:
+def merged(a: PairParameters, b: PairParameters) -> PairParameters:
     """Both tables, which have no key in common."""
     both = [np.concatenate([getattr(a, name), getattr(b, name)]) for name in ("key", "activation", "factor", "home")]
-    return OwnLaws(*both)[np.argsort(both[0])]
+    return PairParameters(*both)[np.argsort(both[0])]

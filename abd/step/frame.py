@@ -20,7 +20,7 @@ from abd.backends.progress import Progress
 from abd.by_bodies import OfBodies, among
 from abd.errors import StepFailure
 from abd.model import Kind
-from abd.step.account import Work
+from abd.step.energy_balance import Work
 from abd.step.saved import frozen_of, merged
 from abd.step.verdict import FINAL, PathNotFree
 
@@ -100,7 +100,7 @@ class Moment:
 
     state: object
     work: Work
-    figures: object
+    statistics: object
 
 
 class Frame:
@@ -114,7 +114,7 @@ class Frame:
         self.stepper, self.worlds = stepper, stepper.model.bodies.world
         kind = stepper.model.bodies.kind
         may_lag = stepper.model.settings.kinematic_block == "lag"
-        self.movers = (kind == Kind.DYNAMIC) | ((kind == Kind.KINEMATIC) & (stepper.linked.jointed | may_lag))
+        self.movers = (kind == Kind.DYNAMIC) | ((kind == Kind.KINEMATIC) & (stepper.articulations.jointed | may_lag))
         self.stopped: list[tuple[int, StepFailure]] = []
 
     def advance(self, progress: Progress) -> int:
@@ -125,7 +125,7 @@ class Frame:
         """
         stepper, self.stopped, self.begin = self.stepper, [], None
         lengths, failure = stepper.worlds.lengths, None
-        whole = isinstance(lengths, float) and not stepper.starts_short and stepper.absent is stepper.none
+        whole = isinstance(lengths, float) and not stepper.starts_short and stepper.excluded is stepper.none
         if whole and stepper.off is stepper.none and not isinstance(stepper.time, np.ndarray):
             failure = stepper.substeps.attempt(lengths, progress)
             if failure is None:
@@ -182,7 +182,7 @@ class Frame:
         """Whether all loads of a substep may have lengths by worlds."""
         stepper = self.stepper
         balances = stepper.settings.friction_iterations < 0 and stepper.backend.friction.enabled
-        return not (stepper.prescribed.any or balances or stepper.joints.asks_users) and stepper.steady()
+        return not (stepper.prescribed.any or balances or stepper.joints.asks_users) and stepper.loads_are_constant()
 
     def _take(self, group: list[int], progress: Progress) -> StepFailure | None:
         """One substep of the worlds of a group, the others left out; why it was rejected."""
@@ -191,7 +191,7 @@ class Frame:
         who = self.movers & mine & ~stepper.off
         others = self.movers & ~who & ~stepper.off
         before = stepper.state() if others.any() else None
-        stepper.leave_out((self.movers & ~who) | stepper.off)
+        stepper.exclude((self.movers & ~who) | stepper.off)
         time, previous = stepper.time, stepper.previous_h
         if before is not None:
             stepper.time, stepper.previous_h = among(time, mine), among(previous, mine)
@@ -268,25 +268,25 @@ class Frame:
 
     def _moment(self) -> Moment:
         stepper = self.stepper
-        return Moment(stepper.state(), stepper.work, stepper.figures)
+        return Moment(stepper.state(), stepper.work, stepper.statistics)
 
     def _return(self) -> None:
         stepper = self.stepper
         stepper.restore(self.begin.state)
-        stepper.work, stepper.figures = self.begin.work, self.begin.figures
-        stepper.leave_out(stepper.off)
+        stepper.work, stepper.statistics = self.begin.work, self.begin.statistics
+        stepper.exclude(stepper.off)
 
     def _end(self, running: dict[int, SubstepSizes]) -> None:
         """All worlds are at the end of the frame."""
         stepper = self.stepper
-        stepper.leave_out(stepper.off)
+        stepper.exclude(stepper.off)
         if any(one.next_first < np.inf for one in running.values()) or stepper.starts_short:
             first = {number: one.next_first for number, one in running.items()}
             stepper.first_substep = np.array([first.get(int(number), np.inf) for number in self.worlds])
         stepper.time = self.times + stepper.worlds.lengths
-        if stepper.figures is None:
+        if stepper.statistics is None:
             stepper.left_friction = self._last_friction()
-            stepper.figures = stepper.standing_figures()
+            stepper.statistics = stepper.standing_statistics()
 
     def _last_friction(self) -> tuple:
         """What was in frictional contact in the last substep of every world."""

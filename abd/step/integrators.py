@@ -11,12 +11,12 @@ from collections.abc import Callable
 
 import numpy as np
 
-from abd.energies import Figures
+from abd.energies import StepStatistics
 from abd.model import Model
 from abd.potentials import free_motion
 from abd.potentials.integrators import Mode, Scheme, Schemes, longest, scheme
 from abd.rotations import axial
-from abd.step.linked import Linked
+from abd.step.articulations import Articulations
 
 FAST_TURN = 0.5
 """Largest turn h |L| / J_mid [rad] of a jointed body in a step, up to which generalized alpha serves it."""
@@ -37,11 +37,11 @@ class Modes:
             new array where it changes.
     """
 
-    def __init__(self, model: Model, linked: Linked):
-        self.model, self.settings, self.linked = model, model.settings, linked
+    def __init__(self, model: Model, articulations: Articulations):
+        self.model, self.settings, self.articulations = model, model.settings, articulations
         self.history = np.zeros(len(model.bodies), dtype=np.int32)
         self._smooth_scheme = self.settings.integrator == "generalized_alpha"
-        self._may_whirl = self._smooth_scheme and bool(linked.tumbling.any())
+        self._may_whirl = self._smooth_scheme and bool(articulations.tumbling.any())
         self._schemes = self._modes = self._last_mode = self._left_by_mode = None  # the last ones
 
     @property
@@ -72,13 +72,13 @@ class Modes:
         return self._schemes[1]
 
     def dissipative(
-        self, contact: np.ndarray, h: float | np.ndarray, known: Figures | None,
+        self, contact: np.ndarray, h: float | np.ndarray, known: StepStatistics | None,
         state: Callable[[], tuple[np.ndarray, np.ndarray]],
     ) -> np.ndarray:  # fmt: skip
         """(n,) bool, bodies that take implicit Euler in a step of h [s], of all or (n,).
 
         These are bodies on which `contact` (n,) acts where the step begins, bodies after a jump, and jointed ones that turn by
-        more than `FAST_TURN`, from the state (n, 12) whose figures may be known."""
+        more than `FAST_TURN`, from the state (n, 12) whose statistics may be known."""
         out = contact
         if self._jumped:
             out = out | (self.history < 0)
@@ -86,14 +86,14 @@ class Modes:
             known is not None and longest(h) * known.whirl < FAST_TURN * (1.0 - STRAINED * known.orthogonality_error - 1e-9)
         ):
             return out
-        tumbling = self.linked.tumbling
+        tumbling = self.articulations.tumbling
         A, Ad = (one[tumbling, 3:].reshape(-1, 3, 3) for one in state())
         inertia = free_motion.inertia(A, self.model.bodies.moment[tumbling])
         L = np.einsum("nij,nj->ni", inertia, axial(Ad @ np.linalg.inv(A)))
         middle = np.linalg.eigvalsh(inertia)[:, 1]
         whirling = np.zeros(len(contact), dtype=bool)
         whirling[tumbling] = np.broadcast_to(h, len(whirling))[tumbling] * np.linalg.norm(L, axis=1) > FAST_TURN * middle
-        return out | self.linked.drawn_along(whirling)
+        return out | self.articulations.containing(whirling)
 
     def of(self, rule: Scheme | Schemes, dissipative: np.ndarray) -> np.ndarray:
         """(n,) `Mode` of every body; those that are not dynamic count as smooth. The same object as long as it is the same."""
@@ -110,11 +110,11 @@ class Modes:
             return np.full(len(dissipative), Mode.SMOOTH)
         smooth = np.where(self.history > 0, Mode.SMOOTH, Mode.FRESH)
         dissipative = dissipative | (self.settings.integrator == "bdf1")
-        return np.where(self.linked.dynamic, np.where(dissipative, Mode.DISSIPATIVE, smooth), Mode.SMOOTH)
+        return np.where(self.articulations.dynamic, np.where(dissipative, Mode.DISSIPATIVE, smooth), Mode.SMOOTH)
 
     def smooth(self, mode: np.ndarray) -> np.ndarray:
         """(n,) bool, bodies of a smooth step, which must not be in contact."""
-        return self.linked.dynamic & (mode != Mode.DISSIPATIVE) if self._smooth_scheme else self.linked.none
+        return self.articulations.dynamic & (mode != Mode.DISSIPATIVE) if self._smooth_scheme else self.articulations.none
 
     def restart(self, h: float | np.ndarray, previous_h: float | np.ndarray) -> None:
         """Forget the acceleration history of bodies whose step of h [s] is much longer than the last one, of all or (n,)."""
@@ -131,14 +131,14 @@ class Modes:
         again."""
         jumping = np.zeros(len(self.history), dtype=bool)
         jumping[bodies] = True
-        moving = self.linked.drawn_along(jumping) & (self.history != 0)
-        steps = np.where(self.linked.jointed, np.minimum(-AFTER_JUMP if constraints else -1, self.history), 0)
+        moving = self.articulations.containing(jumping) & (self.history != 0)
+        steps = np.where(self.articulations.jointed, np.minimum(-AFTER_JUMP if constraints else -1, self.history), 0)
         self.history = np.where(moving, steps, self.history).astype(np.int32)
 
     def became(self, mode: np.ndarray) -> None:
         """A step in these modes (n,) has led to a new state."""
         if mode is not self._last_mode or self.history is not self._left_by_mode or self._jumped:
-            smooth = self.linked.dynamic & (mode != Mode.DISSIPATIVE)
+            smooth = self.articulations.dynamic & (mode != Mode.DISSIPATIVE)
             left = np.where(smooth, 2, np.minimum(self.history + 1, 0)).astype(np.int32)
             self._last_mode, self._left_by_mode = mode, self.history if np.array_equal(left, self.history) else left
         if self.history is not self._left_by_mode:

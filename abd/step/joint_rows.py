@@ -16,8 +16,8 @@ from abd.joints.rows.laws import Law
 from abd.joints.rows.row_laws import Role
 from abd.joints.rows.system import TURN, JointMemory
 from abd.model import Model
+from abd.step.articulations import Articulations
 from abd.step.host_copies import HostCopies
-from abd.step.linked import Linked
 from abd.step.turning import Turning
 
 _log = logging.getLogger(__name__)
@@ -29,8 +29,8 @@ OPEN = 1e-6
 class JointRows:
     """The joint rows of one scene; turning: how far angles turn in a step."""
 
-    def __init__(self, model: Model, backend: Backend, linked: Linked, copies: HostCopies):
-        self.model, self.backend, self.linked, self.copies = model, backend, linked, copies
+    def __init__(self, model: Model, backend: Backend, articulations: Articulations, copies: HostCopies):
+        self.model, self.backend, self.articulations, self.copies = model, backend, articulations, copies
         self.turning = Turning(model)
 
     def begin(self, ch2: OfBodies, time: OfBodies) -> StepFailure | None:
@@ -72,9 +72,9 @@ class JointRows:
         joints.load(np.linalg.norm(carried[:, :3], axis=1))
         self.backend.rows.take_efforts()
 
-    def turns_ahead(self, time: OfBodies, h: OfBodies, fastest: float, absent: np.ndarray) -> StepFailure | None:
+    def turns_ahead(self, time: OfBodies, h: OfBodies, fastest: float, excluded: np.ndarray) -> StepFailure | None:
         """The verdict on a substep of h [s] from `time` [s], of all or (n,), in which angles of joint rows would turn too far by
-        their speeds, at most `fastest` [1/s], or by their drives; of bodies that are not `absent` (n,)."""
+        their speeds, at most `fastest` [1/s], or by their drives; of bodies that are not `excluded` (n,)."""
         joints, copies = self.backend.system, self.copies
         if not joints.counts_turns:
             return None
@@ -82,17 +82,17 @@ class JointRows:
         def state() -> tuple[np.ndarray, np.ndarray, np.ndarray]:
             return *copies.state, copies.memory.reference
 
-        return self._turn_verdict(self.turning.ahead(joints, time, h, fastest, state), absent)
+        return self._turn_verdict(self.turning.ahead(joints, time, h, fastest, state), excluded)
 
-    def turned(self, absent: np.ndarray) -> StepFailure | None:
+    def turned(self, excluded: np.ndarray) -> StepFailure | None:
         """The verdict on an iterate in which angles of joint rows have turned too far."""
         if not self.backend.system.counts_turns:
             return None
-        return self._turn_verdict(self.backend.rows.turned(TURN), absent)
+        return self._turn_verdict(self.backend.rows.turned(TURN), excluded)
 
-    def _turn_verdict(self, turned: np.ndarray, absent: np.ndarray) -> StepFailure | None:
-        turned = turned & ~absent
-        return self.turning.failure(turned, self.linked.drawn_along(turned)) if turned.any() else None
+    def _turn_verdict(self, turned: np.ndarray, excluded: np.ndarray) -> StepFailure | None:
+        turned = turned & ~excluded
+        return self.turning.failure(turned, self.articulations.containing(turned)) if turned.any() else None
 
     def widest(self) -> str:
         """Name of the exact joint that is widest open at the iterate."""

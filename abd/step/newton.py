@@ -16,16 +16,16 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from abd.backends.answers import NotProven
+from abd.backends.answers import UnprovenPaths
 from abd.backends.progress import Progress, not_converged
 from abd.backends.protocol import Backend
 from abd.errors import StepFailure
 from abd.potentials.integrators import longest
+from abd.step.articulations import Articulations
 from abd.step.balance import balance
 from abd.step.friction_lag import balanced, changed, loose_tolerance
 from abd.step.iterate_path import IteratePath
 from abd.step.joint_rows import JointRows
-from abd.step.linked import Linked
 from abd.step.verdict import ContactBegan, is_checked
 
 
@@ -35,7 +35,7 @@ class Minimisation:
 
     Attributes:
         stiffness: adapts the contact stiffness between iterations (`abd.step.contact_parameters`).
-        smooth: (n,) bool, bodies of a smooth scheme, which must not come into contact; absent: those that take no part.
+        smooth: (n,) bool, bodies of a smooth scheme, which must not come into contact; excluded: those that take no part.
         loaded: (n,) bool, bodies whose island was lagged twice, in the substep before and then in this one.
         fast_contact, path: verdicts on new contacts, and on pairs whose swept path is not proven free.
         iterates: takes every iterate of a scene in contact.
@@ -46,13 +46,13 @@ class Minimisation:
     h: float | np.ndarray
     stiffness: object
     rows: JointRows
-    linked: Linked
+    articulations: Articulations
     progress: Progress
     smooth: np.ndarray
-    absent: np.ndarray
+    excluded: np.ndarray
     loaded: np.ndarray
     fast_contact: Callable[[], StepFailure | None]
-    path: Callable[[NotProven], StepFailure | None]
+    path: Callable[[UnprovenPaths], StepFailure | None]
     iterates: IteratePath
 
     def solve(self) -> StepFailure | None:
@@ -109,7 +109,7 @@ class Minimisation:
             if (failure := self._check(iterations)) is not None:
                 return failure
             if (stiffer := self.stiffness.adapt(backend, status.gap, status.least)) is not None:
-                iteration.rouse(stiffer)
+                iteration.wake(stiffer)
         return not_converged(backend, settings.max_newton, status.open, iteration.speeds(), tolerance)
 
     def contact_began(self) -> ContactBegan | None:
@@ -119,14 +119,14 @@ class Minimisation:
         acting = (self.backend.touch.touching() != 0) | self.backend.rows.limited()
         if not acting.any():
             return None
-        began = self.smooth & self.linked.drawn_along(islands_of(self.backend, np.flatnonzero(acting)))
+        began = self.smooth & self.articulations.containing(islands_of(self.backend, np.flatnonzero(acting)))
         return ContactBegan(began) if began.any() else None
 
     def _check(self, iterations: int) -> StepFailure | None:
         """The verdict on an iterate from which another one follows."""
-        if (failure := self.rows.turned(self.absent) or self.fast_contact() or self.contact_began()) is not None:
+        if (failure := self.rows.turned(self.excluded) or self.fast_contact() or self.contact_began()) is not None:
             return failure
-        return self.path(self.backend.iteration.free_way(self.h)) if is_checked(iterations) else None
+        return self.path(self.backend.iteration.unproven(self.h)) if is_checked(iterations) else None
 
     def _lag_once_more(self, loaded: np.ndarray) -> StepFailure | None:
         """Minimise until it is known which loads of friction have changed, lag it again where they have, and minimise to the
@@ -152,12 +152,12 @@ class Minimisation:
 
 def _reached(backend: Backend) -> np.ndarray:
     """(n,) vertex speeds [m/s] with which the islands of all bodies that may move have converged, 0 for others."""
-    return np.where(backend.idle.mobile, backend.iteration.reached()[backend.islands.host], 0.0)
+    return np.where(backend.inactive.mobile, backend.iteration.reached()[backend.islands.host], 0.0)
 
 
 def islands_of(backend: Backend, bodies: np.ndarray) -> np.ndarray:
     """(n,) bool, all bodies that may move of the islands of some (k,), leaving those aside that may not."""
-    islands, mobile, bodies = backend.islands.host, backend.idle.mobile, bodies.astype(int)
+    islands, mobile, bodies = backend.islands.host, backend.inactive.mobile, bodies.astype(int)
     chosen = np.zeros(backend.islands.count, dtype=bool)
     chosen[islands[bodies[mobile[bodies]]]] = True
     return chosen[islands] & mobile

@@ -51,19 +51,19 @@ class Prescribed:
         """Whether there are kinematic bodies at all."""
         return bool(len(self.bodies))
 
-    def goals(self, time: OfBodies) -> np.ndarray:
+    def target_poses(self, time: OfBodies) -> np.ndarray:
         """(k, 12) states prescribed for `time` [s], of all bodies or (n,)."""
         motions = self.model.motions
         return np.array([affine_state(motions[int(body)](of_body(time, body))) for body in self.bodies]).reshape(-1, 12)
 
     def minimise(
-        self, backend, start: np.ndarray, goals: np.ndarray, nominal: np.ndarray, resolution: float, unit: float,
+        self, backend, start: np.ndarray, target_poses: np.ndarray, nominal: np.ndarray, resolution: float, unit: float,
         minimise_step,
     ) -> StepFailure | None:  # fmt: skip
         """Run `minimise_step` until every target is reached, to what the contacts in its way allow.
 
         Args:
-            start, goals: (k, 12) states at the beginning of the step and prescribed for its end.
+            start, target_poses: (k, 12) states at the beginning of the step and prescribed for its end.
             nominal: (k,) distance the prescribed motion itself covers in the step; resolution: what the step's
                 tolerance lets a body miss [m]; unit: the pull that a step begins with (`Scheme.pull`).
 
@@ -72,23 +72,23 @@ class Prescribed:
         """
         n, bodies = len(self.pace), self.bodies
         lp, lA, pull = np.zeros((n, 3)), np.zeros((n, 3, 3)), unit
-        closest, idle = np.inf, 0
-        travel = np.maximum(_missing(goals, start), 1e-12)
+        closest, inactive = np.inf, 0
+        travel = np.maximum(_missing(target_poses, start), 1e-12)
         if self.may_lag:
             # the spring of one nominal step, however far behind the body is: that limits the force
             pace, behind = np.maximum(self.pace[bodies], nominal), travel > 1e-9
             self.pace = self.pace.copy()
             self.pace[bodies] = pace
             pull = unit * float(np.clip(pace[behind] / travel[behind], 1e-2, 1.0).min(initial=1.0))
-            backend.goals.set_pull(pull, lp, lA)
+            backend.target_poses.set_pull(pull, lp, lA)
         enough = np.maximum(REACHED * travel, resolution)
         near = False
         for _ in range(ROUNDS):
-            self._close(backend, goals, CLOSE if near else ROOM)
+            self._close(backend, target_poses, CLOSE if near else ROOM)
             if (failure := minimise_step()) is not None:
                 return failure
-            q = backend.goals.read_prescribed()
-            missing = _missing(goals, q)
+            q = backend.target_poses.read_prescribed()
+            missing = _missing(target_poses, q)
             far = missing > 0.0
             open_ones = bodies[far]
             if (missing[far] <= enough[far]).all():
@@ -99,18 +99,18 @@ class Prescribed:
                 near = True
                 continue
             remaining = float(missing.max())
-            idle = idle + 1 if remaining > STALLED * closest else 0
-            if idle == PATIENCE:
+            inactive = inactive + 1 if remaining > STALLED * closest else 0
+            if inactive == PATIENCE:
                 break
             closest = min(closest, remaining)
             if self.may_lag:
                 break
             weight, spread = (one[open_ones, None] for one in (backend.constants.weight, backend.constants.spread))
-            delta = (q - goals)[far]
+            delta = (q - target_poses)[far]
             lp[open_ones] -= pull * weight * delta[:, :3]
             lA[open_ones] -= (pull * weight * spread)[:, :, None] * delta[:, 3:].reshape(-1, 3, 3)
             pull = min(2.0 * pull, 1e4 * unit)
-            backend.goals.set_pull(pull, lp, lA)
+            backend.target_poses.set_pull(pull, lp, lA)
             backend.arcs.evaluate()
         names = tuple(self.model.bodies.names[b] for b in open_ones)
         if self.may_lag and not len(self.late):
@@ -127,23 +127,24 @@ class Prescribed:
 
     def nominal(self, time: OfBodies, h: float) -> np.ndarray:
         """(k,) distances between the targets for `time` and for `time` + h."""
-        return _missing(self.goals(time + h), self.goals(time))
+        return _missing(self.target_poses(time + h), self.target_poses(time))
 
-    def _close(self, backend, goals: np.ndarray, room: float) -> None:
+    def _close(self, backend, target_poses: np.ndarray, room: float) -> None:
         """Set bodies on their targets where the arc to them is free, and hold them there.
 
         A move that would leave less than a share `room` of a tight gap is left to the next rounds: a barrier squeezed by a
         body that is held has no way out.
         """
-        far = self.bodies[_missing(goals, backend.goals.read_prescribed()) > 0.0]
+        far = self.bodies[_missing(target_poses, backend.target_poses.read_prescribed()) > 0.0]
         if len(far) and not self._move(backend, far, room) and len(far) > 1:
             for body in far:
                 self._move(backend, body, room)
         # an arc ends within rounding of its goal
-        reached = _missing(goals, backend.goals.read_prescribed()) <= 1e-14 * (1.0 + np.abs(goals).max(axis=1))
+        missing = _missing(target_poses, backend.target_poses.read_prescribed())
+        reached = missing <= 1e-14 * (1.0 + np.abs(target_poses).max(axis=1))
         held = self._marked(self.bodies[reached])
-        backend.goals.snap_to_goals(held)
-        backend.idle.hold(held)
+        backend.target_poses.snap_to_targets(held)
+        backend.inactive.hold(held)
         backend.arcs.evaluate()
 
     def _marked(self, chosen: np.ndarray) -> np.ndarray:
@@ -153,7 +154,7 @@ class Prescribed:
         return marks
 
     def _move(self, backend, chosen: np.ndarray, room: float) -> bool:
-        """Move the chosen bodies along their arcs to their goals, if that leaves room; returns whether it did."""
+        """Move the chosen bodies along their arcs to their target poses, if that leaves room; returns whether it did."""
         alpha = backend.arcs.follow_velocity(self._marked(chosen))
         if not (alpha == 1.0).all():
             return False
@@ -171,6 +172,6 @@ def _closest(backend) -> float:
     return float(backend.touch.island_gaps().min(initial=np.inf))
 
 
-def _missing(goals: np.ndarray, q: np.ndarray) -> np.ndarray:
-    """(k,) largest entry of the difference between states q and goals (k, 12)."""
-    return np.abs(q - goals).max(axis=1)
+def _missing(target_poses: np.ndarray, q: np.ndarray) -> np.ndarray:
+    """(k,) largest entry of the difference between states q and target poses (k, 12)."""
+    return np.abs(q - target_poses).max(axis=1)

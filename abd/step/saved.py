@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from abd.by_bodies import common
-from abd.contact.pair_law import OwnLaws
+from abd.contact.pair_law import PairParameters
 from abd.errors import AbdError
 from abd.joints.rows import slots
 from abd.joints.rows.forces import Applied
@@ -24,15 +24,15 @@ OF_PAIRS = (
 _OWN = ("key", "activation", "factor", "home")
 
 
-def own_laws_of(own: OwnLaws) -> dict[str, np.ndarray]:
+def pair_parameters_of(own: PairParameters) -> dict[str, np.ndarray]:
     """What is saved of pairs whose law is their own."""
     return {f"law_{name}": getattr(own, name).copy() for name in _OWN}
 
 
-def saved_own_laws(state: State) -> OwnLaws | None:
+def saved_pair_parameters(state: State) -> PairParameters | None:
     """The pairs of a state that a step led to, None of another one."""
     saved = state.extra
-    return OwnLaws(*(saved[f"law_{name}"].copy() for name in _OWN)) if "law_key" in saved else None
+    return PairParameters(*(saved[f"law_{name}"].copy() for name in _OWN)) if "law_key" in saved else None
 
 
 def joints_of(memory: JointMemory, applied: Applied) -> dict[str, np.ndarray]:

@@ -18,7 +18,7 @@ class Sleep:
     """Keeps how long every body has been calm.
 
     Attributes:
-        calm: (n,) [s], part of the state.
+        time_at_rest: (n,) [s], part of the state.
     """
 
     def __init__(self, model: Model):
@@ -26,14 +26,14 @@ class Sleep:
         self.enabled = self.speed > 0.0
         self.dynamic = model.bodies.kind == Kind.DYNAMIC
         self.joints = model.joints
-        self.calm = np.zeros(len(model.bodies))
+        self.time_at_rest = np.zeros(len(model.bodies))
         self._none = np.zeros(len(model.bodies), dtype=bool)
 
     def may_sleep(self, system: JointSystem) -> np.ndarray:
         """(n,) bool, bodies that may sleep through the next step."""
         if not self.enabled:
             return self._none
-        out = self.dynamic & (self.calm >= self.time)
+        out = self.dynamic & (self.time_at_rest >= self.time)
         row_laws = system.row_laws
         for row in {**row_laws.target_of, **row_laws.rate_of}:
             joint = self.joints[int(row_laws.joint[row])]
@@ -43,8 +43,8 @@ class Sleep:
     def observe(self, backend, h: float | np.ndarray) -> None:
         """Count a step of length h [s], of all or (n,), that has just ended."""
         if self.enabled:
-            self.calm = np.where(backend.readings.vertex_speeds() <= self.speed, self.calm + h, 0.0)
+            self.time_at_rest = np.where(backend.readings.vertex_speeds() <= self.speed, self.time_at_rest + h, 0.0)
 
     def disturb(self) -> None:
         """Wake everything: something changed that no path shows."""
-        self.calm = np.zeros(len(self.calm))
+        self.time_at_rest = np.zeros(len(self.time_at_rest))

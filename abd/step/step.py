@@ -13,26 +13,26 @@ import numpy as np
 from abd.backends.progress import Progress
 from abd.backends.protocol import Backend
 from abd.by_bodies import common
-from abd.contact.pair_law import OwnLaws
-from abd.energies import Figures
+from abd.contact.pair_law import PairParameters
+from abd.energies import StepStatistics
 from abd.errors import StepFailure
 from abd.joints.coordinates.readings import JointReader, Readings
-from abd.joints.rows.forces import Applied, opening_laws
+from abd.joints.rows.forces import Applied, initial_laws
 from abd.joints.rows.system import JointMemory
 from abd.model import Model
 from abd.potentials.integrators import longest
 from abd.potentials.sticking import Anchors
 from abd.state import State
-from abd.step.account import Account, Opening, Work
+from abd.step.articulations import Articulations
 from abd.step.contact_parameters import ContactStiffness, find_parameters
+from abd.step.energy_balance import EnergyBalance, InitialContacts, Work
 from abd.step.frame import Frame
 from abd.step.host_copies import HostCopies
 from abd.step.impacts.rebounds import Rebounds
 from abd.step.integrators import AFTER_JUMP, Modes
 from abd.step.joint_rows import JointRows
-from abd.step.linked import Linked
 from abd.step.prescribed import Prescribed
-from abd.step.saved import joints_of, own_laws_of, saved_laws, saved_memory, saved_own_laws
+from abd.step.saved import joints_of, pair_parameters_of, saved_laws, saved_memory, saved_pair_parameters
 from abd.step.sleep import Sleep
 from abd.step.strain import StrainWatch
 from abd.step.substep import Substeps
@@ -69,19 +69,20 @@ class Stepper:
 
     def __init__(self, model: Model, backend: Backend, state: State):
         self.model, self.settings, self.backend = model, model.settings, backend
-        linked = self.linked = Linked(model)
+        articulations = self.articulations = Articulations(model)
         copies = self.copies = HostCopies(backend)
         self.stiffness, self.prescribed, self.sleep = ContactStiffness(model), Prescribed(model), Sleep(model)
-        self.modes, self.strain = Modes(model, linked), StrainWatch(model, linked.jointed)
+        self.modes, self.strain = Modes(model, articulations), StrainWatch(model, articulations.jointed)
         self.fast_contacts = FastContacts(model)
-        self.rows, self.rebounds = JointRows(model, backend, linked, copies), Rebounds(model, backend, linked, copies)
-        self.none = self.absent = self._off = self._switched = linked.none
-        self.stopped = linked.none
+        self.rows = JointRows(model, backend, articulations, copies)
+        self.rebounds = Rebounds(model, backend, articulations, copies)
+        self.none = self.excluded = self._off = self._switched = articulations.none
+        self.stopped = articulations.none
         self.worlds = WorldTimes(model)
         self.substeps = Substeps(self)
-        self.frames, self.account = Frame(self), Account(self)
+        self.frames, self.energy_balance = Frame(self), EnergyBalance(self)
         self.loads: Callable[[float, float], tuple[np.ndarray, np.ndarray] | None] | None = None
-        self.steady: Callable[[], bool] = lambda: self.loads is None
+        self.loads_are_constant: Callable[[], bool] = lambda: self.loads is None
         self.after_substep: Callable[[], None] = lambda: None
         self.reset(state)
 
@@ -113,7 +114,7 @@ class Stepper:
         """Leave bodies (n,) bool, those of worlds that could not go on, where they are, and step all others again."""
         self.stopped = bodies if bodies.any() else self.none
         self.off = self._switched
-        self.leave_out(self.off)
+        self.exclude(self.off)
 
     def in_worlds_of(self, some: np.ndarray) -> np.ndarray:
         """(n,) bool, all bodies of the worlds of some (n,) bool."""
@@ -127,7 +128,7 @@ class Stepper:
 
     def reset(self, state: State) -> None:
         """Begin in a state, as one that was made of it does."""
-        self.work, self.figures, self.opening = Work(), None, Opening()
+        self.work, self.statistics, self.initial_contacts = Work(), None, InitialContacts()
         self.rebounds.forget()
         self.stop(self.none)
         self.rows.turning.reset()
@@ -138,8 +139,8 @@ class Stepper:
     def restore(self, state: State) -> None:
         """Continue from a state; what a step before it found says nothing of this one."""
         n = len(self.model.bodies)
-        self.figures = None
-        self.account.forget()
+        self.statistics = None
+        self.energy_balance.forget()
         self.time, self.frame = common(state.time), state.step
         self.previous_h = common(state.previous_h)
         self.touching = state.extra.get("touching", np.zeros(n, dtype=np.int32)).astype(bool)
@@ -151,7 +152,7 @@ class Stepper:
         stopped = state.extra.get("stopped", self.stopped).astype(bool)
         if not np.array_equal(stopped, self.stopped):
             self.stop(stopped)
-        self.sleep.calm = state.extra.get("calm", np.zeros(n)).copy()
+        self.sleep.time_at_rest = state.extra.get("calm", np.zeros(n)).copy()
         previous_q = state.q if state.previous_q is None else state.previous_q
         previous_qd = state.qd if state.previous_qd is None else state.previous_qd
         forces = state.extra["forces"].reshape(n, 12) if "forces" in state.extra else None
@@ -163,36 +164,36 @@ class Stepper:
         self.copies.forget()
         self.stepped, self.left_friction = False, ()
         self.memory = saved_memory(state, self.joints)
-        self.applied = saved_laws(state) or self.opening_laws()
+        self.applied = saved_laws(state) or self.initial_laws()
         if "joint_law" not in state.extra and (opened := self.rows.open_couplings(self.memory)).any():
-            self.modes.history = np.where(self.linked.drawn_along(opened), -AFTER_JUMP, self.modes.history).astype(np.int32)
+            self.modes.history = np.where(self.articulations.containing(opened), -AFTER_JUMP, self.modes.history).astype(np.int32)
 
     def _restore_laws(self, state: State) -> None:
         """The own laws of pairs; found from the positions where no step led there."""
-        own = saved_own_laws(state)
+        own = saved_pair_parameters(state)
         if own is not None:
-            self.backend.touch.set_own_laws(own)
+            self.backend.touch.set_pair_parameters(own)
             return
-        self.opening, touching = find_parameters(self.backend)
+        self.initial_contacts, touching = find_parameters(self.backend)
         if touching.any():
-            self.touching = self.linked.drawn_along(touching != 0)
+            self.touching = self.articulations.containing(touching != 0)
 
     def meet(self, bodies: np.ndarray) -> None:
         """Pairs with one of some bodies (indices) begin to collide: where they are near, they get their laws."""
         _, touching = find_parameters(self.backend, bodies)
         concerned = np.isin(self.model.bodies.world, self.model.bodies.world[bodies])
-        self.touching = self.touching | self.linked.drawn_along((touching != 0) & concerned)
+        self.touching = self.touching | self.articulations.containing((touching != 0) & concerned)
 
     def fresh(self, q: np.ndarray, qd: np.ndarray) -> State:
         """A state q, qd (n, 12) at time zero to which no step led, but for the laws of its contacts (`meet`)."""
         n = len(q)
         self.joints.face(q)
         memory = self.joints.fresh_memory(q, qd)
-        history = np.where(self.linked.drawn_along(self.rows.open_couplings(memory)), -AFTER_JUMP, 0).astype(np.int32)
+        history = np.where(self.articulations.containing(self.rows.open_couplings(memory)), -AFTER_JUMP, 0).astype(np.int32)
         bodies = {name: np.zeros(n, dtype=np.int32) for name in ("touching", "acting", "loaded", "stopped")}
         bodies |= {"remembers": history, "first_substep": np.full(n, np.inf), "forces": np.zeros(12 * n)}
-        bodies |= {"pace": np.zeros(n), "calm": np.zeros(n), **own_laws_of(OwnLaws()), **Anchors().saved()}
-        applied = opening_laws(self.joints, memory, self.settings, 0.0)
+        bodies |= {"pace": np.zeros(n), "calm": np.zeros(n), **pair_parameters_of(PairParameters()), **Anchors().saved()}
+        applied = initial_laws(self.joints, memory, self.settings, 0.0)
         return State(q=q, qd=qd, previous_q=q, previous_qd=qd, extra=bodies | joints_of(memory, applied))
 
     @property
@@ -251,9 +252,9 @@ class Stepper:
     def applied(self, applied: Applied) -> None:
         self.copies.applied = applied
 
-    def opening_laws(self) -> Applied:
+    def initial_laws(self) -> Applied:
         """Laws of the joint rows in the present state, if no step led to it."""
-        return opening_laws(self.joints, self.memory, self.settings, self.time)
+        return initial_laws(self.joints, self.memory, self.settings, self.time)
 
     def state(self) -> State:
         """Host copy of everything a continued run needs."""
@@ -274,9 +275,9 @@ class Stepper:
                 "remembers": self.modes.history.copy(),
                 "forces": self.backend.states.read_forces().ravel(),
                 "pace": self.prescribed.pace.copy(),
-                "calm": self.sleep.calm.copy(),
+                "calm": self.sleep.time_at_rest.copy(),
                 **self.backend.friction.read_anchors().saved(),
-                **own_laws_of(self.backend.pair_law.own),
+                **pair_parameters_of(self.backend.pair_law.own),
                 **joints_of(self.memory, self.applied),
                 **self.backend.linear.memory(),
             },
@@ -289,55 +290,55 @@ class Stepper:
             StepFailure: with the frame and time, when the shortest substep failed too.
         """
         begin, progress = perf_counter(), Progress()
-        energy, began = self.account.energy, self.account.begin()
+        energy, began = self.energy_balance.energy, self.energy_balance.begin()
         try:
             substeps = self.frames.advance(progress)
         except StepFailure as failure:
             failure.step, failure.time = self.frame + 1, self.worlds.clock
-            self.account.energy = energy
+            self.energy_balance.energy = energy
             raise
         if (stopped := self.frames.stopped):
             progress.stopped = {world: str(failure) for world, failure in stopped}
             self.stop(np.isin(self.model.bodies.world, [*self.stopped_worlds, *progress.stopped]))
             for world, why in progress.stopped.items():
                 _log.warning("world %d is stopped at %.6g s, the others go on: %s", world, self.worlds.clock, why)
-        self.account.end(*began)
+        self.energy_balance.end(*began)
         self.worlds.advance()
         self.frame += 1
         return progress, substeps, perf_counter() - begin
 
-    def standing_figures(self) -> Figures:
+    def standing_statistics(self) -> StepStatistics:
         """Figures of the present state, which no single substep led to; their works are counted already."""
         backend, model = self.backend, self.model
         backend.touch.list_standing(backend.at.ch2)
-        found = replace(backend.readings.figures(), external_work=0.0, drive_work=0.0, friction_work=0.0)
+        found = replace(backend.readings.statistics(), external_work=0.0, drive_work=0.0, friction_work=0.0)
         if not len(model.joints):
             return found
         reader = JointReader(model)
         read = Readings(reader, self.joints, self.q, self.qd, reader.coordinates(self.q), self.memory, self.applied)
         return replace(found, joint=float(read.energy.sum()), joint_residual=tuple(read.worst_residual.tolist()))
 
-    def before_trying(self) -> tuple[dict, np.ndarray, np.ndarray, JointMemory | None, OwnLaws]:
+    def before_trying(self) -> tuple[dict, np.ndarray, np.ndarray, JointMemory | None, PairParameters]:
         """What a substep changes even if it fails, for `take_back`: none of it is as large as the state."""
         memory = self.memory.copy() if self.joints.followers else None
         return self.backend.linear.memory(), self.prescribed.pace, self.loaded, memory, self.backend.pair_law.own
 
     def take_back(
-        self, solver: dict, pace: np.ndarray, loaded: np.ndarray, memory: JointMemory | None, own: OwnLaws
+        self, solver: dict, pace: np.ndarray, loaded: np.ndarray, memory: JointMemory | None, own: PairParameters
     ) -> None:
         """Give up a substep that failed."""
         self.stepped = False
         self.backend.states.abandon()
-        self.backend.touch.set_own_laws(own)
+        self.backend.touch.set_pair_parameters(own)
         self.backend.linear.recall(solver)
         self.prescribed.pace, self.loaded = pace, loaded
         if memory is not None:
             self.joints.face(self.previous_q)
             self.memory = memory
 
-    def leave_out(self, absent: np.ndarray) -> None:
+    def exclude(self, excluded: np.ndarray) -> None:
         """Bodies (n,) bool that take no part in the next substeps; what becomes of them there means nothing."""
-        absent = absent if absent.any() else self.none
-        if absent is not self.absent:
-            self.absent = absent
-            self.backend.idle.leave_out(absent)
+        excluded = excluded if excluded.any() else self.none
+        if excluded is not self.excluded:
+            self.excluded = excluded
+            self.backend.inactive.exclude(excluded)

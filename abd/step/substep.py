@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from abd.backends.answers import STAY, WITH_FORCES, WITHOUT_FORCES, NotProven
+from abd.backends.answers import STAY, WITH_FORCES, WITHOUT_FORCES, UnprovenPaths
 from abd.backends.device.memory import memory_watched
 from abd.backends.progress import Progress
 from abd.by_bodies import OfBodies
@@ -64,8 +64,8 @@ class Substeps:
                 self.backend.loads.set_loads(*loads)
         stepper.modes.restart(h, stepper.previous_h)
         rule = stepper.modes.rule(h, stepper.previous_h)
-        contact = stepper.acting if stepper.absent is stepper.none else stepper.acting | stepper.absent
-        dissipative = stepper.modes.dissipative(contact, h, stepper.figures, lambda: (stepper.q, stepper.qd))
+        contact = stepper.acting if stepper.excluded is stepper.none else stepper.acting | stepper.excluded
+        dissipative = stepper.modes.dissipative(contact, h, stepper.statistics, lambda: (stepper.q, stepper.qd))
         reached = progress.tolerance
         while True:
             mode = stepper.modes.of(rule, dissipative)
@@ -82,7 +82,7 @@ class Substeps:
             return failure
         self.indirect = False
         with progress.time("swept path"):
-            failure = self._path(self.backend.ways.free_way(h), h)
+            failure = self._path(self.backend.swept_paths.unproven(h), h)
         if failure is None:
             progress.indirect_paths += self.indirect
             with progress.time("end"):
@@ -94,7 +94,7 @@ class Substeps:
         whether it was taken."""
         stepper, backend, settings = self.stepper, self.backend, self.settings
         whole, once = backend.whole, settings.friction_iterations == 1 or not backend.friction.enabled
-        if whole is None or not once or isinstance(rule, Schemes) or stepper.absent is not stepper.none or not whole.serves():
+        if whole is None or not once or isinstance(rule, Schemes) or stepper.excluded is not stepper.none or not whole.serves():
             return False
         sleepy = stepper.sleep.enabled and stepper.sleep.may_sleep(stepper.joints).any()
         if sleepy or (stepper.touching is not stepper.none and stepper.touching.any()):
@@ -116,10 +116,10 @@ class Substeps:
         progress.tolerance = max(progress.tolerance, outcome.worst)
         stepper.loaded = stepper.none
         self._became(mode)
-        stepper.figures = outcome.figures
+        stepper.statistics = outcome.statistics
         rebound = None if outcome.limited is None else stepper.rebounds.rebound(rule.h, outcome.limited)
         if rebound is not None:
-            stepper.figures = backend.readings.figures()
+            stepper.statistics = backend.readings.statistics()
             self._take_rebound(*rebound[1:], rule.h)
         self._conclude(rule.h, outcome.limited)
         stages["end"] = stages.get("end", 0.0) + perf_counter() - solved
@@ -129,16 +129,16 @@ class Substeps:
         """Minimise the incremental potential of a substep; why it is rejected."""
         stepper, backend, settings, h = self.stepper, self.backend, self.settings, rule.h
         prescribed, smooth = stepper.prescribed, stepper.modes.smooth(mode)
-        goals = self._goals(h) if prescribed.any else None
+        target_poses = self._goals(h) if prescribed.any else None
         stepper.stiffness.begin()
         minimisation = Minimisation(
-            backend, settings, h, stepper.stiffness, stepper.rows, stepper.linked, progress, smooth, stepper.absent,
+            backend, settings, h, stepper.stiffness, stepper.rows, stepper.articulations, progress, smooth, stepper.excluded,
             stepper.loaded, lambda: self._fast_contact(h), lambda found: self._path(found, h), self.iterates,
         )  # fmt: skip
         with progress.time("start"):
             stepper.copies.give_memory()
-            backend.steps.begin(rule, mode, settings.eps_v * rule.beta * h, goals)
-            began = backend.goals.read_prescribed() if prescribed.any else None
+            backend.steps.begin(rule, mode, settings.eps_v * rule.beta * h, target_poses)
+            began = backend.target_poses.read_prescribed() if prescribed.any else None
             failure = self._prepare_rows(h) or stepper.rows.begin(rule.c * h * h, stepper.time + h)
             if failure is not None:
                 return failure
@@ -152,7 +152,7 @@ class Substeps:
         if prescribed.any:
             nominal = prescribed.nominal(stepper.time, h)
             failure = prescribed.minimise(
-                backend, began, goals, nominal, settings.tolerance * h, rule.pull, minimisation.solve
+                backend, began, target_poses, nominal, settings.tolerance * h, rule.pull, minimisation.solve
             )
         else:
             failure = minimisation.solve()
@@ -162,7 +162,7 @@ class Substeps:
         began = minimisation.contact_began()
         if failure is not None and began is not None and failure.islands is not None:
             began = began if (began.islands & stepper.in_worlds_of(failure.islands)).any() else None
-        return began or failure or stepper.rows.turned(stepper.absent) or self._fast_contact(h)
+        return began or failure or stepper.rows.turned(stepper.excluded) or self._fast_contact(h)
 
     def _start(self) -> None:
         """Move the iterate from q_n to where Newton's method starts (`abd.backends.reference.start`)."""
@@ -174,22 +174,22 @@ class Substeps:
     def _fast_contact(self, h: OfBodies) -> StepFailure | None:
         stepper = self.stepper
         state = lambda: (stepper.q, stepper.qd)  # noqa: E731
-        return stepper.fast_contacts.verdict(self.backend, state, stepper.touching, stepper.figures, h)
+        return stepper.fast_contacts.verdict(self.backend, state, stepper.touching, stepper.statistics, h)
 
-    def _path(self, found: NotProven, h: OfBodies) -> StepFailure | None:
+    def _path(self, found: UnprovenPaths, h: OfBodies) -> StepFailure | None:
         """The verdict on pairs whose direct arc is not proven free."""
         if not len(found):
             return None
         stepper = self.stepper
         indirect = self.iterates.follows_arc(found.pairs.astype(int), stepper.q, stepper.qd, h)
         self.indirect = self.indirect or bool(indirect.any())
-        return path_verdict(NotProven(found.share[~indirect], found.pairs[~indirect]), self.model.bodies.names, h)
+        return path_verdict(UnprovenPaths(found.share[~indirect], found.pairs[~indirect]), self.model.bodies.names, h)
 
     def _goals(self, h: float) -> np.ndarray:
         """(k, 12) states prescribed for the end of a substep; those that take no part stay."""
         stepper = self.stepper
         bodies = stepper.prescribed.bodies
-        return np.where(stepper.absent[bodies, None], stepper.q[bodies], stepper.prescribed.goals(stepper.time + h))
+        return np.where(stepper.excluded[bodies, None], stepper.q[bodies], stepper.prescribed.target_poses(stepper.time + h))
 
     def _finish(self, h: OfBodies, mode: np.ndarray) -> None:
         """Make the iterate the new state."""
@@ -202,7 +202,7 @@ class Substeps:
             velocity = stepper.qd.copy()
             velocity[stepper.off] = 0.0
             stepper.copies.set_velocity(velocity)
-        stepper.figures = backend.readings.figures()
+        stepper.statistics = backend.readings.statistics()
         if rebound is not None:
             self._take_rebound(*rebound[1:], h)
         self._conclude(h, limited)
@@ -218,29 +218,29 @@ class Substeps:
     def _take_rebound(self, bodies: np.ndarray, friction: float, h: OfBodies) -> None:
         """Impacts gave bodies (b,) other velocities, and friction in them has done work [J]."""
         stepper = self.stepper
-        stepper.figures = replace(stepper.figures, friction_work=stepper.figures.friction_work + friction)
+        stepper.statistics = replace(stepper.statistics, friction_work=stepper.statistics.friction_work + friction)
         stepper.rebounds.begin_from(bodies, h)
 
     def _prepare_rows(self, h: OfBodies) -> StepFailure | None:
         """Load the friction of joint rows; the verdict on joints that would turn too far."""
         stepper = self.stepper
-        fastest = np.inf if stepper.figures is None else stepper.figures.fastest
-        failure = stepper.rows.turns_ahead(stepper.time, h, fastest, stepper.absent)
+        fastest = np.inf if stepper.statistics is None else stepper.statistics.fastest
+        failure = stepper.rows.turns_ahead(stepper.time, h, fastest, stepper.excluded)
         stepper.rows.load_friction()
         return failure
 
     def _conclude(self, h: OfBodies, limited: np.ndarray | None) -> None:
-        """Bookkeeping of a step whose figures are there; limits push on `limited` (n,) bodies at its end, None for none."""
-        stepper, backend, linked = self.stepper, self.backend, self.stepper.linked
-        stepper.work = stepper.work.after(stepper.figures)
+        """Bookkeeping of a step whose statistics are there; limits push on `limited` (n,) bodies at its end, None for none."""
+        stepper, backend, articulations = self.stepper, self.backend, self.stepper.articulations
+        stepper.work = stepper.work.after(stepper.statistics)
         stepper.time = stepper.time + h
         stepper.previous_h = h
         stepper.sleep.observe(backend, h)
-        stepper.rows.turning.look(h, stepper.figures.fastest, lambda: (stepper.q, stepper.qd, stepper.previous_q))
-        if (warning := stepper.strain.look(stepper.figures.orthogonality_error, lambda: stepper.q)) is not None:
+        stepper.rows.turning.look(h, stepper.statistics.fastest, lambda: (stepper.q, stepper.qd, stepper.previous_q))
+        if (warning := stepper.strain.look(stepper.statistics.orthogonality_error, lambda: stepper.q)) is not None:
             _log.warning("%s", warning)
-        touching = stepper.figures.contacts > 0
-        stepper.touching = linked.drawn_along(backend.touch.touching() != 0) if touching else stepper.none
+        touching = stepper.statistics.contacts > 0
+        stepper.touching = articulations.containing(backend.touch.touching() != 0) if touching else stepper.none
         some = limited is not None and limited.any()
-        stepper.acting = stepper.touching | linked.drawn_along(limited) if some else stepper.touching
+        stepper.acting = stepper.touching | articulations.containing(limited) if some else stepper.touching
         stepper.stiffness.end(backend, h, stepper.rebounds.impact_pairs)

@@ -18,8 +18,8 @@ from collections.abc import Callable
 
 import numpy as np
 
-from abd.backends.answers import NotProven
-from abd.energies import Figures
+from abd.backends.answers import UnprovenPaths
+from abd.energies import StepStatistics
 from abd.errors import StepFailure
 from abd.joints.rows.sizes import half_length
 from abd.model import Kind, Model
@@ -43,7 +43,7 @@ class ContactBegan(StepFailure):
 class PathNotFree(StepFailure):
     """A substep of h [s], of all bodies or (n,), whose swept path is not free for some pairs; `fast`: for a new contact."""
 
-    def __init__(self, found: NotProven, names: list[str], h: float | np.ndarray, fast: bool = False):
+    def __init__(self, found: UnprovenPaths, names: list[str], h: float | np.ndarray, fast: bool = False):
         first = found.pairs[int(found.share.argmin())] if len(found) else np.zeros(1, dtype=int)
         bodies = tuple(names[body] for body in dict.fromkeys(first.tolist()))
         subject = " and ".join(f"'{name}'" for name in bodies)
@@ -66,7 +66,7 @@ class PathNotFree(StepFailure):
     def within(self, chosen: np.ndarray) -> PathNotFree:
         """Of the pairs of some bodies (n,) bool alone."""
         some = chosen[self.found.pairs.astype(int)].any(axis=1)
-        return PathNotFree(NotProven(self.found.share[some], self.found.pairs[some]), self.names, self.h, self.fast)
+        return PathNotFree(UnprovenPaths(self.found.share[some], self.found.pairs[some]), self.names, self.h, self.fast)
 
 
 def is_checked(iterations: int) -> bool:
@@ -75,7 +75,7 @@ def is_checked(iterations: int) -> bool:
     return rest == 0 and times & (times - 1) == 0
 
 
-def path_verdict(found: NotProven, names: list[str], h: float | np.ndarray) -> PathNotFree | None:
+def path_verdict(found: UnprovenPaths, names: list[str], h: float | np.ndarray) -> PathNotFree | None:
     """The verdict on a substep of h [s], of all or (n,), of bodies of these names, some of whose paths are not proven free."""
     return PathNotFree(found, names, h) if len(found) else None
 
@@ -94,16 +94,16 @@ class FastContacts:
         self._prescribed = bool((bodies.kind == Kind.KINEMATIC).any())
 
     def verdict(
-        self, backend, state: Callable[[], tuple[np.ndarray, np.ndarray]], touched: np.ndarray, figures: Figures | None,
+        self, backend, state: Callable[[], tuple[np.ndarray, np.ndarray]], touched: np.ndarray, statistics: StepStatistics | None,
         h: float | np.ndarray,
     ) -> PathNotFree | None:  # fmt: skip
         """On a substep of h [s], of all or (n,), whose iterate may show some.
 
         Args:
             state: its beginning, q and qd (n, 12), read where it is needed.
-            touched: (n,) bool, bodies that were in contact there; figures: of that state, None where they are not known.
+            touched: (n,) bool, bodies that were in contact there; statistics: of that state, None where they are not known.
         """
-        if not self._possible(figures, h):
+        if not self._possible(statistics, h):
             return None
         touching = backend.touch.touching() != 0
         met = touching & self.dynamic & ~touched
@@ -123,12 +123,12 @@ class FastContacts:
         i, j, whole, fraction = i[far], j[far], whole[far], short[far] / motion[far]
         moved = (backend.states.read_positions() - q)[:, :3]
         came = np.minimum(np.linalg.norm(moved[i] - moved[j], axis=1) / np.where(whole > 0.0, whole, np.inf), 1.0)
-        found = NotProven(np.maximum(came - fraction, fraction), np.stack([i, j], axis=1))
+        found = UnprovenPaths(np.maximum(came - fraction, fraction), np.stack([i, j], axis=1))
         return PathNotFree(found, self.names, h, fast=True)
 
-    def _possible(self, figures: Figures | None, h: float | np.ndarray) -> bool:
+    def _possible(self, statistics: StepStatistics | None, h: float | np.ndarray) -> bool:
         """Whether the energy of the state allows any, so that nothing is read where all is slow."""
-        if figures is None or self._prescribed:
+        if statistics is None or self._prescribed:
             return True
-        speed = np.sqrt(2.0 * figures.kinetic / self._lightest) + figures.fastest * self._largest
+        speed = np.sqrt(2.0 * statistics.kinetic / self._lightest) + statistics.fastest * self._largest
         return bool(2.0 * longest(h) * speed > FAR * self._smallest)

@@ -106,7 +106,7 @@ def arc(path: Path, body: wp.int32, alpha: wp.float64) -> wp.mat33d:
     """A(alpha) of a body on its arc."""
     w = path.w[body]
     turns = wp.dot(w, w) > ZERO
-    # first, as sine and cosine need room of their own
+    # first, as sine and cosine need capacity of their own
     R = wp.mat33d()
     if turns:
         R = rotation(alpha * w)
@@ -133,7 +133,7 @@ def arc_and_rate(path: Path, body: wp.int32, alpha: wp.float64):
     """A(alpha) and dA/dalpha of a body on its arc, by one rotation."""
     w = path.w[body]
     turns = wp.dot(w, w) > ZERO
-    # first, as sine and cosine need room of their own
+    # first, as sine and cosine need capacity of their own
     R = wp.mat33d()
     if turns:
         R = rotation(alpha * w)

@@ -1,6 +1,6 @@
 """Which of the listed body pairs are active, their runs of candidates, and every body's entries, without the host.
 
-Pairs that there is no room for are left out; how many there are in all is known afterwards.
+Pairs that there is no capacity for are left out; how many there are in all is known afterwards.
 """
 
 import warp as wp
@@ -68,13 +68,13 @@ def tally(
 def clamp(
     first: wp.int32,
     needed: wp.array(dtype=wp.int32),
-    pair_room: wp.int32,
-    run_room: wp.int32,
+    pair_capacity: wp.int32,
+    run_capacity: wp.int32,
     counts: wp.array(dtype=wp.int32),
 ):
-    """One thread: counts = [pairs, runs] that there is room for; the room for runs is no smaller than that for pairs."""
-    counts[0] = wp.min(needed[0], pair_room)
-    counts[1] = wp.min(counts[0] + needed[1] - needed[0], run_room)
+    """One thread: counts = [pairs, runs] that there is capacity for; the capacity for runs is no smaller than that for pairs."""
+    counts[0] = wp.min(needed[0], pair_capacity)
+    counts[1] = wp.min(counts[0] + needed[1] - needed[0], run_capacity)
 
 
 @wp.kernel
@@ -181,11 +181,11 @@ def count_entries(
 ):
     """Active pairs of every body."""
     b = wp.tid() + first
-    room = counts[0]
-    count = wp.min(slot[ends.group[b + 1]], room) - wp.min(slot[ends.group[b]], room)
+    capacity = counts[0]
+    count = wp.min(slot[ends.group[b + 1]], capacity) - wp.min(slot[ends.group[b]], capacity)
     for e in range(ends.starts[b], ends.starts[b + 1]):
         k = ends.order[e]
-        if slot[k + 1] > slot[k] and slot[k] < room:
+        if slot[k + 1] > slot[k] and slot[k] < capacity:
             count = count + 1
     entries[b] = count
 
@@ -202,13 +202,13 @@ def list_entries(
     """Entries of every body, from starts[b] on: 2n for the pairs n in whose row it is, then 2n + 1 for those in whose
     column."""
     b = wp.tid() + first
-    room = counts[0]
+    capacity = counts[0]
     e = starts[b]
-    for n in range(wp.min(slot[ends.group[b]], room), wp.min(slot[ends.group[b + 1]], room)):
+    for n in range(wp.min(slot[ends.group[b]], capacity), wp.min(slot[ends.group[b + 1]], capacity)):
         entries[e] = 2 * n
         e = e + 1
     for m in range(ends.starts[b], ends.starts[b + 1]):
         k = ends.order[m]
-        if slot[k + 1] > slot[k] and slot[k] < room:
+        if slot[k + 1] > slot[k] and slot[k] < capacity:
             entries[e] = 2 * slot[k] + 1
             e = e + 1

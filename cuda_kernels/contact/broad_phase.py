@@ -13,22 +13,22 @@ LOADED_FOR = ("contact",)
 
 @wp.struct
 class Filters:
-    """What decides whether two bodies may touch; `excluded` holds sorted keys min * n + max of joined pairs; worlds are numbered
+    """What decides whether two bodies may touch; `filtered` holds sorted keys min * n + max of joined pairs; worlds are numbered
     from 0. `planes` lists the half-spaces by their worlds, those of body b's from near_planes[b][0] to near_planes[b][1].
 
-    absent: (n,) 1 for bodies that take no part, which nothing is paired with.
+    excluded: (n,) 1 for bodies that take no part, which nothing is paired with.
     """
 
     kind: wp.array(dtype=wp.int32)
     group: wp.array(dtype=wp.int32)
     world: wp.array(dtype=wp.int32)
-    absent: wp.array(dtype=wp.int32)
+    excluded: wp.array(dtype=wp.int32)
     material: wp.array(dtype=wp.int32)
     enabled: wp.array2d(dtype=wp.int32)
-    excluded: wp.array(dtype=wp.int64)
+    filtered: wp.array(dtype=wp.int64)
     planes: wp.array(dtype=wp.int32)
     near_planes: wp.array(dtype=wp.vec2i)
-    excluded_count: wp.int32
+    filtered_count: wp.int32
     bodies: wp.int32
 
 
@@ -94,7 +94,7 @@ def may_touch(f: Filters, b: wp.int32, c: wp.int32) -> bool:
         return False
     if f.world[b] != f.world[c]:
         return False
-    if f.absent[b] != 0 or f.absent[c] != 0:
+    if f.excluded[b] != 0 or f.excluded[c] != 0:
         return False
     if f.group[b] >= 0 and f.group[b] == f.group[c]:
         return False
@@ -102,15 +102,15 @@ def may_touch(f: Filters, b: wp.int32, c: wp.int32) -> bool:
         return False
     key = wp.int64(wp.min(b, c)) * wp.int64(f.bodies) + wp.int64(wp.max(b, c))
     lo = wp.int32(0)
-    hi = f.excluded_count
+    hi = f.filtered_count
     while lo < hi:
         mid = (lo + hi) // 2
-        if f.excluded[mid] < key:
+        if f.filtered[mid] < key:
             lo = mid + 1
         else:
             hi = mid
-    if lo < f.excluded_count:
-        if f.excluded[lo] == key:
+    if lo < f.filtered_count:
+        if f.filtered[lo] == key:
             return False
     return True
 
@@ -233,7 +233,7 @@ def emit_pairs(
     found_pairs: wp.array(dtype=wp.int32),
     pairs: wp.array(dtype=wp.vec2i),
 ):
-    """Pairs emitted by each body: counted where ``write == 0``, written behind its offset otherwise, if there is room for
+    """Pairs emitted by each body: counted where ``write == 0``, written behind its offset otherwise, if there is capacity for
     found_pairs[0] > 0 of them.
 
     The search of body b begins at node root[b] of the tree, at the top for -1; boxes of the tree are clamped to its `bounds`

@@ -32,7 +32,7 @@ wp.set_module_options(OPTIONS)
 
 MAX_ADVANCES = wp.constant(wp.int32(256))
 MANY = wp.constant(wp.int32(4096))
-"""Advances on a way: tight gaps and turning bodies take hundreds, and few candidates need them."""
+"""Advances on a path: tight gaps and turning bodies take hundreds, and few candidates need them."""
 ANY_GAP = wp.constant(wp.float64(1.0e300))
 """No bound on the gap that a march leaves [m]."""
 STRAINED = wp.constant(wp.float64(0.75))
@@ -66,22 +66,22 @@ def relative_speed(kind: wp.int32, v: Primitives) -> wp.float64:
 
 
 @wp.func
-def advance_within(room: wp.float64, speed: wp.float64, bend: wp.float64) -> wp.float64:
-    """Largest tau with ``speed tau + bend tau^2 / 2 <= room``; room > 0, speed of any sign."""
-    root = wp.sqrt(speed * speed + TWO * bend * room)
+def advance_within(capacity: wp.float64, speed: wp.float64, bend: wp.float64) -> wp.float64:
+    """Largest tau with ``speed tau + bend tau^2 / 2 <= capacity``; capacity > 0, speed of any sign."""
+    root = wp.sqrt(speed * speed + TWO * bend * capacity)
     if speed > ZERO:
-        return TWO * room / (speed + root)
+        return TWO * capacity / (speed + root)
     if bend > ZERO:
         return (root - speed) / bend
     return wp.float64(1.0e300)
 
 
 @wp.func
-def clear(room: wp.float64, speed: wp.float64, bend: wp.float64) -> wp.float64:
+def clear(capacity: wp.float64, speed: wp.float64, bend: wp.float64) -> wp.float64:
     """How long one pair of points stays apart; not at all where they are not apart now."""
-    if room <= ZERO:
+    if capacity <= ZERO:
         return ZERO
-    return advance_within(room, speed, bend)
+    return advance_within(capacity, speed, bend)
 
 
 @wp.struct
@@ -304,19 +304,19 @@ def march(
         elif gap <= stop or advances >= cap:
             marching = False
         if marching:
-            room = (ONE - LEFT) * gap
+            capacity = (ONE - LEFT) * gap
             bend = path.bend[f] + path.bend[g]
-            tau = advance_within(room, speed, bend)
+            tau = advance_within(capacity, speed, bend)
             if t + tau < end:
                 n = near.r / distance
                 if kind == VERTEX_PLANE:
-                    tau = wp.max(tau, advance_within(room, -wp.dot(n, v.x0), bend))
+                    tau = wp.max(tau, advance_within(capacity, -wp.dot(n, v.x0), bend))
                 else:
                     if (
                         s.vertices[anew(at[1])] == s.vertices[anew(at[2])]
                         and s.vertices[anew(at[2])] == s.vertices[anew(at[3])]
                     ):
-                        tau = wp.max(tau, advance_within(room, wp.dot(n, v.x1 - v.x0), bend))
+                        tau = wp.max(tau, advance_within(capacity, wp.dot(n, v.x1 - v.x0), bend))
                     floor = xi + LEFT * gap
                     tau = wp.max(tau, plane_advance(n, floor, x, u0, u1, edges, frame))
                     if edges and t + tau < end:
@@ -356,8 +356,8 @@ def tell(alpha: wp.float64, island: wp.int32, first_found: wp.array(dtype=wp.flo
 
 
 @wp.func
-def gap_on_way(known: wp.float64, activation: wp.float64, closer: wp.float64, back: wp.int32) -> wp.float64:
-    """Gap at the beginning of a way, or a lower bound of it [m], as `share_of_way` has it."""
+def gap_on_path(known: wp.float64, activation: wp.float64, closer: wp.float64, back: wp.int32) -> wp.float64:
+    """Gap at the beginning of a path, or a lower bound of it [m], as `proven_fraction` has it."""
     gap = known * activation
     if back == 0:
         gap = wp.max(gap - closer, ZERO)
@@ -365,7 +365,7 @@ def gap_on_way(known: wp.float64, activation: wp.float64, closer: wp.float64, ba
 
 
 @wp.func
-def share_of_way(
+def proven_fraction(
     s: Surfaces,
     path: Path,
     pair: wp.vec2i,
@@ -376,7 +376,7 @@ def share_of_way(
     back: wp.int32,
     again: wp.int32,
 ) -> wp.float64:
-    """How far the way of a candidate is proven free, 1 where it is free as a whole.
+    """How far the path of a candidate is proven free, 1 where it is free as a whole.
 
     `closer` bounds how much closer its bodies come, `known` is its gap at the end of the step, in activations, or a lower
     bound of it: where the path leads `back` that is the one at its beginning. A gap may shrink to a fifth, or to the
@@ -398,5 +398,5 @@ def share_of_way(
         )  # fmt: skip
         floor = wp.min(floor, ENOUGH * wp.max(end.side * wp.length(end.r) - separation(s, i, j, minimum), ZERO))
         cap = MANY
-    gap = gap_on_way(known, least, closer, back)
+    gap = gap_on_path(known, least, closer, back)
     return march(s, path, i, j, c, minimum, ONE, gap, closer, floor, cap)

@@ -9,7 +9,7 @@ from cuda_kernels.bodies.affine import ONE, TWO, ZERO, Path, Pose, approach, ide
 from cuda_kernels.contact.barrier import barrier
 from cuda_kernels.contact.kept_pairs import OldList
 from cuda_kernels.contact.minima import ALL, PARTS, TOTAL, Coefficients, coefficients
-from cuda_kernels.contact.pair_law import activation_at, own_law, pair_stiffness
+from cuda_kernels.contact.pair_law import activation_at, pair_parameters, pair_stiffness
 from cuda_kernels.contact.surfaces import (
     CORNERS,
     EDGE_EDGE,
@@ -49,7 +49,7 @@ class ContactLaw:
 @wp.func
 def stiffness(law: ContactLaw, s: Surfaces, i: wp.int32, j: wp.int32, a: wp.float64, xi: wp.float64) -> wp.float64:
     """kappa_c c h^2 of bodies i and j, whose activation is a [m]."""
-    return stiffness_at(law, s, own_law(s.between.own, s.between.bodies, i, j), i, j, a, xi)
+    return stiffness_at(law, s, pair_parameters(s.between.own, s.between.bodies, i, j), i, j, a, xi)
 
 
 @wp.func
@@ -302,7 +302,7 @@ def contact_energies(
             pair = c[0]
             i = pairs[pair][0]
             j = pairs[pair][1]
-            place = own_law(s.between.own, s.between.bodies, i, j)
+            place = pair_parameters(s.between.own, s.between.bodies, i, j)
             a = activation_at(s.between, place, i, j)
             if reach.known != 0:
                 closing = reach.approach[pair]
@@ -358,7 +358,7 @@ def carry_energies(
         else:
             i = pairs[c[0]][0]
             j = pairs[c[0]][1]
-            place = own_law(s.between.own, s.between.bodies, i, j)
+            place = pair_parameters(s.between.own, s.between.bodies, i, j)
             found = known(s, law, pose, i, j, place, activation_at(s.between, place, i, j), c)
             energy[k] = found.energy
             gap[k] = found.gap

@@ -118,7 +118,7 @@ def list_items(
                 further = further + 1
                 place = t * run
                 runs.begin[t] = place
-            # without room for all the last ones are left out
+            # without capacity for all the last ones are left out
             if place < (t + 1) * run:
                 elements.item[place] = e
                 elements.part[place] = bit_at(bits, m)

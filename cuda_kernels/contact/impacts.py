@@ -3,7 +3,7 @@
 import warp as wp
 
 from cuda_kernels.bodies.affine import ONE, ZERO, Path
-from cuda_kernels.contact.ccd import BEYOND, MAX_ADVANCES, WITHIN, gap_on_way, is_far, march, share_of_way, tell
+from cuda_kernels.contact.ccd import BEYOND, MAX_ADVANCES, WITHIN, gap_on_path, is_far, march, proven_fraction, tell
 from cuda_kernels.contact.pair_law import activation
 from cuda_kernels.contact.surfaces import Surfaces
 from cuda_kernels.options import OPTIONS
@@ -61,7 +61,7 @@ def times_of_impact(
 
 
 @wp.kernel
-def way_shares(
+def proven_fractions(
     first: wp.int32,
     s: Surfaces,
     path: Path,
@@ -75,9 +75,9 @@ def way_shares(
     batch: wp.int32,
     share: wp.array(dtype=wp.float64),
 ):
-    """Shares of the ways of a batch of candidates, as `share_of_way` has them; listed = [pairs, candidates].
+    """Shares of the swept paths of a batch of candidates, as `proven_fraction` has them; listed = [pairs, candidates].
 
-    Forth, those whose way back is free keep their share: it is the same way.
+    Forth, those whose path back is free keep their share: it is the same path.
     """
     t = wp.tid() + first
     for k in range(batch * t, wp.min(batch * (t + 1), listed[1])):
@@ -87,12 +87,12 @@ def way_shares(
         pair = pairs[c[0]]
         closer = approach[c[0]]
         alpha = ONE
-        if not is_far(closer, gap_on_way(known[k], activation(s.between, pair[0], pair[1]), closer, back), ONE):
+        if not is_far(closer, gap_on_path(known[k], activation(s.between, pair[0], pair[1]), closer, back), ONE):
             alpha = ZERO
             again = wp.int32(0)
             # a loop of two would be unrolled, and with it the march
             while again < 2:
                 if alpha < ONE:
-                    alpha = share_of_way(s, path, pair, c, minimum, closer, known[k], back, again)
+                    alpha = proven_fraction(s, path, pair, c, minimum, closer, known[k], back, again)
                 again = again + 1
         share[k] = alpha

@@ -157,7 +157,7 @@ def collect_items(
     items: wp.array(dtype=wp.vec3i),
 ):
     """Items (pair, kind, index) of every body pair that is searched: counted by kind where ``write == 0``, written behind
-    its offset otherwise, if there is room for counts[2] > 0 of them.
+    its offset otherwise, if there is capacity for counts[2] > 0 of them.
 
     A thread takes `kinds` kinds of one of `extent` pairs; threads of the same kinds stand side by side. Frame 2k carries i
     into j's rest space and 2k + 1 the reverse, so the box of j is carried by 2k + 1 to find the primitives of i.

@@ -262,7 +262,7 @@ def copy_kept(
     segment: wp.array(dtype=wp.int32),
     candidates: wp.array(dtype=wp.vec4i),
 ):
-    """Old candidates of the pairs that are kept, under the pair's new number; nothing where there is no room,
+    """Old candidates of the pairs that are kept, under the pair's new number; nothing where there is no capacity,
     counts[1] = 0. A thread per `batch` candidates, because a pair has one or thousands."""
     t = wp.tid() + first
     if counts[1] == 0:

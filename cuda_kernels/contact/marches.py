@@ -14,10 +14,10 @@ from cuda_kernels.contact.ccd import (
     MAX_ADVANCES,
     WITHIN,
     barely_moves,
-    gap_on_way,
+    gap_on_path,
     is_far,
     march,
-    share_of_way,
+    proven_fraction,
     tell,
 )
 from cuda_kernels.contact.pair_law import activation
@@ -90,8 +90,8 @@ def try_ways(
     marches: Marches,
     share: wp.array(dtype=wp.float64),
 ):
-    """Shares of candidates whose whole way is free, and which are not known to be; arguments as
-    `cuda_kernels.contact.impacts.way_shares` has them."""
+    """Shares of candidates whose whole path is free, and which are not known to be; arguments as
+    `cuda_kernels.contact.impacts.proven_fractions` has them."""
     k = wp.tid() + first
     if k >= listed[1]:
         return
@@ -101,7 +101,7 @@ def try_ways(
     c = candidates[k]
     pair = pairs[c[0]]
     closer = approach[c[0]]
-    gap = gap_on_way(known[k], activation(s.between, pair[0], pair[1]), closer, back)
+    gap = gap_on_path(known[k], activation(s.between, pair[0], pair[1]), closer, back)
     left = wp.int32(0)
     if not is_far(closer, gap, ONE):
         if not barely_moves(s, path, pair[0], pair[1], c, gap, ONE):
@@ -173,7 +173,7 @@ def march_ways(
     marches: Marches,
     share: wp.array(dtype=wp.float64),
 ):
-    """Shares of the candidates that are listed to march; of those whose way is not free yet where they march `again`."""
+    """Shares of the candidates that are listed to march; of those whose path is not free yet where they march `again`."""
     t = wp.tid() + first
     if t >= marches.slot[listed[1]]:
         return
@@ -181,4 +181,4 @@ def march_ways(
     if again != 0 and share[k] == ONE:
         return
     c = candidates[k]
-    share[k] = share_of_way(s, path, pairs[c[0]], c, minimum, approach[c[0]], known[k], back, again)
+    share[k] = proven_fraction(s, path, pairs[c[0]], c, minimum, approach[c[0]], known[k], back, again)

@@ -155,7 +155,7 @@ def gather_candidates(
 ):
     """Candidates of every item behind those of its pair's earlier items, in the pair's segment; an item that overflowed
     its slots is visited again. `start` is the first item of every pair, `offset` the exclusive sum of the items' hits.
-    Nothing is written where there is no room, counts[1] = 0."""
+    Nothing is written where there is no capacity, counts[1] = 0."""
     t = wp.tid() + first
     if t >= counts[2] or counts[1] == 0:
         return

@@ -1,6 +1,6 @@
 """Where contact of a pair of bodies begins to act, and how strong it is; device version of ``abd/contact/pair_law.py``.
 
-Both follow from the two bodies, but for the pairs listed in `OwnLaws`. Everything that asks goes through `activation` and
+Both follow from the two bodies, but for the pairs listed in `PairParameters`. Everything that asks goes through `activation` and
 `pair_stiffness`.
 """
 
@@ -14,7 +14,7 @@ wp.set_module_options(OPTIONS)
 
 
 @wp.struct
-class OwnLaws:
+class PairParameters:
     """Pairs whose law is their own: sorted keys ``min n + max`` of n bodies, activation distances [m], factors on the
     force; count (1,) of them."""
 
@@ -37,11 +37,11 @@ class PairLaw:
     share: wp.float64
     given: wp.float64
     largest: wp.float64
-    own: OwnLaws
+    own: PairParameters
 
 
 @wp.func
-def own_law(own: OwnLaws, bodies: wp.int32, i: wp.int32, j: wp.int32) -> wp.int32:
+def pair_parameters(own: PairParameters, bodies: wp.int32, i: wp.int32, j: wp.int32) -> wp.int32:
     """Place of a pair among those with a law of their own, -1 without."""
     count = own.count[0]
     if count == 0:
@@ -64,7 +64,7 @@ def own_law(own: OwnLaws, bodies: wp.int32, i: wp.int32, j: wp.int32) -> wp.int3
 @wp.func
 def activation(p: PairLaw, i: wp.int32, j: wp.int32) -> wp.float64:
     """Gap [m] below which bodies i and j act on one another."""
-    return activation_at(p, own_law(p.own, p.bodies, i, j), i, j)
+    return activation_at(p, pair_parameters(p.own, p.bodies, i, j), i, j)
 
 
 @wp.func

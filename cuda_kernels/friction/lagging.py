@@ -284,16 +284,16 @@ def count_lagged(
     first: wp.int32,
     listed: wp.array(dtype=wp.int32),
     offset: wp.array(dtype=wp.int32),
-    room: wp.int32,
+    capacity: wp.int32,
     wanted: wp.array(dtype=wp.int32),
     counts: wp.array(dtype=wp.int32),
 ):
-    """One thread: how many contacts are to be frozen, and counts = [pairs, contacts] that are, none without room for all.
+    """One thread: how many contacts are to be frozen, and counts = [pairs, contacts] that are, none without capacity for all.
     listed = [pairs, candidates]"""
     total = offset[listed[1]]
     wanted[0] = total
     counts[0] = listed[0]
-    counts[1] = wp.where(total <= room, total, 0)
+    counts[1] = wp.where(total <= capacity, total, 0)
 
 
 @wp.kernel

@@ -243,7 +243,7 @@ def remember(
     across: wp.int32,
     partial: wp.array2d(dtype=wp.float64),
 ):
-    """Memory after a step that ended at measured values (m,), and figures of the rows (`ROW_SUMS`).
+    """Memory after a step that ended at measured values (m,), and statistics of the rows (`ROW_SUMS`).
 
     Work counts forces as they are at the end of a step of implicit Euler, the mean of both ends in others
     (`abd.joints.rows.forces.row_work`).

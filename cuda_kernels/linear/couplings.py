@@ -22,7 +22,7 @@ class Coupling:
     """Off-diagonal blocks (k, 12, 12) between row and column bodies, with every body's sorted entries
     (2k: block k as it is, the other body is column[k]; 2k + 1: transposed, the other body is row[k]).
 
-    count[0] blocks are there; the arrays may have room for more.
+    count[0] blocks are there; the arrays may have capacity for more.
     """
 
     count: wp.array(dtype=wp.int32)

@@ -53,11 +53,11 @@ def eliminate_in_rounds(
 ):
     """The quarter of the rows with the fewest neighbours, in rounds of rows that are none of each other, while it pays.
 
-    lists (N, room): neighbours, as many as `degree` (N,) says; rows with more than there is room for come with degree
-    -1 and stay. touched (N,) comes in as -1; left (N,) room; order (N,) and count (1,) are what was eliminated.
+    lists (N, capacity): neighbours, as many as `degree` (N,) says; rows with more than there is capacity for come with degree
+    -1 and stay. touched (N,) comes in as -1; left (N,) capacity; order (N,) and count (1,) are what was eliminated.
     """
     n = degree.shape[0]
-    room = lists.shape[1]
+    capacity = lists.shape[1]
     for i in range(first, n):
         left[i] = i
     remaining = n
@@ -81,7 +81,7 @@ def eliminate_in_rounds(
             if degree[i] >= 0 and degree[i] <= limit and touched[i] != turn:
                 free = wp.int32(1)
                 for e in range(degree[i]):
-                    if degree[lists[i, e]] + degree[i] - 2 > room:
+                    if degree[lists[i, e]] + degree[i] - 2 > capacity:
                         free = wp.int32(0)
             if free == 1:
                 for e in range(degree[i]):
@@ -132,7 +132,7 @@ def find_postorder(
     stack: wp.array(dtype=wp.int32),
     order: wp.array(dtype=wp.int32),
 ):
-    """Rows (N,) with every subtree in one piece and children before their parent; the three in between are room.
+    """Rows (N,) with every subtree in one piece and children before their parent; the three in between are capacity.
 
     A child with the same blocks right of it as its parent, by their numbers `rights` (N,), comes just before it.
     """
@@ -264,7 +264,7 @@ def count_products(
     mark: wp.array(dtype=wp.int32),
     counts: wp.array(dtype=wp.int32),
 ):
-    """Products U_kj^T U_ki of every slot (K,); mark (N,) is room."""
+    """Products U_kj^T U_ki of every slot (K,); mark (N,) is capacity."""
     for s in range(first, counts.shape[0]):
         counts[s] = 0
     for j in range(mark.shape[0]):

@@ -56,9 +56,9 @@ def find_slots(
 
 @wp.kernel
 def invert_pivots(
-    first: wp.int32, p: Pattern, f: Factor, room: wp.array2d(dtype=vec12), inverse: wp.array2d(dtype=vec12)
+    first: wp.int32, p: Pattern, f: Factor, capacity: wp.array2d(dtype=vec12), inverse: wp.array2d(dtype=vec12)
 ):
-    """U_jj^-1 U_jj^-T of one row, at its body's place in inverse (n, 12); room (n, 12)."""
+    """U_jj^-1 U_jj^-T of one row, at its body's place in inverse (n, 12); capacity (n, 12)."""
     j = wp.tid() + first
     b = p.body[j]
     if f.done[b] != 0:
@@ -68,10 +68,10 @@ def invert_pivots(
         v = vec12()
         v[r] = ONE
         for m in range(r):
-            v = v - f.entries[slot, m, r] * room[b, m]
-        room[b, r] = f.entries[slot, r, r] * v
+            v = v - f.entries[slot, m, r] * capacity[b, m]
+        capacity[b, r] = f.entries[slot, r, r] * v
     for r in range(12):
         v = vec12()
         for m in range(r, 12):
-            v = v + room[b, m][r] * room[b, m]
+            v = v + capacity[b, m][r] * capacity[b, m]
         inverse[b, r] = v

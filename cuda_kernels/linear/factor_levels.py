@@ -30,7 +30,7 @@ class Levels:
     """m levels of rows, and the P products of the blocks of U.
 
     rows (m + 1,): first row of every level; products, ups, rights (m,): lanes that share a sum over the products of a slot, over
-    the updates of a row, over the blocks right of its diagonal; count (1,): m. The arrays may have room for more.
+    the updates of a row, over the blocks right of its diagonal; count (1,): m. The arrays may have capacity for more.
     at, going (1,): levels that are done, and whether that is less than all.
     starts (K + 1,): first product of every slot; left, right (P,): slots of U_kj and U_ki, by growing k.
     """

@@ -42,7 +42,7 @@ def settle_total(
     length: wp.int32,
     sums: wp.array(dtype=wp.int64),
     kind: wp.int32,
-    room: wp.int32,
+    capacity: wp.int32,
     before: wp.array(dtype=wp.int32),
     offsets: wp.array(dtype=wp.int32),
     totals: wp.array(dtype=wp.int64),
@@ -50,7 +50,7 @@ def settle_total(
 ):
     """One warp: what is before every chunk, and behind the last one.
 
-    totals[kind] becomes the sum of all chunks, where that is more than it was, and found[kind] the same if there is room
+    totals[kind] becomes the sum of all chunks, where that is more than it was, and found[kind] the same if there is capacity
     for it, else 0, so that whatever is launched over it returns at once; offsets say nothing then.
     """
     lane = wp.tid() + first
@@ -73,5 +73,5 @@ def settle_total(
         total = wp.max(total, totals[kind])
         totals[kind] = total
         found[kind] = 0
-        if total <= wp.int64(room):
+        if total <= wp.int64(capacity):
             found[kind] = wp.int32(total)

@@ -204,9 +204,9 @@ def settle(
     first: wp.int32,
     island: wp.array(dtype=wp.int32),
     converged: wp.array(dtype=wp.int32),
-    absent: wp.array(dtype=wp.int32),
+    excluded: wp.array(dtype=wp.int32),
     done: wp.array(dtype=wp.int32),
 ):
     """Bodies whose island has converged, or that are left out."""
     b = wp.tid() + first
-    done[b] = wp.max(converged[island[b]], absent[b])
+    done[b] = wp.max(converged[island[b]], excluded[b])

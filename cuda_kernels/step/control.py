@@ -86,7 +86,7 @@ NO_CUT = 5
 NOT_FINITE_GRADIENT = 6
 NOT_POSITIVE = 7
 """A pivot of the factor."""
-NO_ROOM = 8
+NO_CAPACITY = 8
 """Not a failure of the step: arrays have to grow, and what they were too short for is repeated."""
 
 
@@ -233,10 +233,10 @@ def most_to_bodies(
 
 
 @wp.kernel
-def check_room(first: wp.int32, c: Control, needed: wp.array(dtype=wp.int32), pairs: wp.int32, runs: wp.int32):
+def check_capacity(first: wp.int32, c: Control, needed: wp.array(dtype=wp.int32), pairs: wp.int32, runs: wp.int32):
     """Whether the sums of contacts fitted into their rooms; one item."""
     if needed[0] > pairs or needed[1] > runs:
-        fail(c, NO_ROOM)
+        fail(c, NO_CAPACITY)
 
 
 @wp.kernel
@@ -269,7 +269,7 @@ def gather_status(
     out: wp.array(dtype=wp.float64),
 ):
     """All that the host asks of an iteration, in one array: numbers, flags, reach[0], and what the sums of contacts and of
-    friction needed room for, two numbers each; one item."""
+    friction needed capacity for, two numbers each; one item."""
     for k in range(NUMBERS):
         out[k] = c.at[k]
     for k in range(FLAGS):

@@ -131,7 +131,7 @@ def judge_slopes(first: wp.int32, c: Control, errors: wp.array(dtype=wp.float64)
 
 @wp.kernel
 def end_comparison(first: wp.int32, c: Control):
-    """No more trials where there was no room to compare slopes; one item."""
+    """No more trials where there was no capacity to compare slopes; one item."""
     if c.flags[SOUND] == 0:
         c.flags[AGAIN] = 0
 

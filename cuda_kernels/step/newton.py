@@ -242,10 +242,10 @@ def end_iteration(first: wp.int32, c: Control, errors: wp.array(dtype=wp.float64
     slope = c.slope[w] / stretch
     alpha = c.alpha[w] * stretch
     free = wp.min(c.limit[w] * stretch, ONE)
-    foretold = wp.where(alpha < ONE, alpha - HALF * alpha * alpha, HALF) * slope
-    went = foretold < ZERO
-    missed = went and (alpha < free or free < CAPPED or c.change[w] > MISSED * foretold)
-    surpassed = went and not missed and c.change[w] < SURPASSED * foretold
+    predicted = wp.where(alpha < ONE, alpha - HALF * alpha * alpha, HALF) * slope
+    went = predicted < ZERO
+    missed = went and (alpha < free or free < CAPPED or c.change[w] > MISSED * predicted)
+    surpassed = went and not missed and c.change[w] < SURPASSED * predicted
     tells = not surpassed or c.share[w] <= SLIGHT
     if missed:
         c.share[w] = ONE
@@ -290,7 +290,7 @@ def fold_gaps(first: wp.int32, c: Control, gaps: wp.array(dtype=wp.float64)):
 
 
 @wp.kernel
-def rouse(first: wp.int32, c: Control, chosen: wp.array(dtype=wp.int32)):
+def wake(first: wp.int32, c: Control, chosen: wp.array(dtype=wp.int32)):
     """Islands that are chosen (islands,) have not converged any more: their contacts have changed."""
     w = wp.tid() + first
     if w < c.counts[0] and chosen[w] != 0:

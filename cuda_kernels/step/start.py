@@ -4,7 +4,7 @@ import warp as wp
 
 from cuda_kernels.bodies.affine import ONE, ZERO
 from cuda_kernels.options import OPTIONS
-from cuda_kernels.step.control import ASKED, COVERED, FAILURE, NO_ROOM, Control, fail
+from cuda_kernels.step.control import ASKED, COVERED, FAILURE, NO_CAPACITY, Control, fail
 
 wp.set_module_options(OPTIONS)
 
@@ -59,7 +59,7 @@ def gather_start(
 
 
 @wp.kernel
-def check_frozen(first: wp.int32, c: Control, wanted: wp.array(dtype=wp.int32), room: wp.int32):
-    """Whether there was room for the contacts to be frozen; one item."""
-    if wanted[0] > room:
-        fail(c, NO_ROOM)
+def check_frozen(first: wp.int32, c: Control, wanted: wp.array(dtype=wp.int32), capacity: wp.int32):
+    """Whether there was capacity for the contacts to be frozen; one item."""
+    if wanted[0] > capacity:
+        fail(c, NO_CAPACITY)

@@ -1,5 +1,5 @@
-"""Decisions of a step that the device takes from its beginning to its figures by itself (`abd.backends.recorded.whole_step`), and
-whether any two bodies come near one another in it."""
+"""Decisions of a step that is one record on the device (`abd.backends.recorded.whole_step`), and whether any two bodies come near
+one another in it."""
 
 import warp as wp
 

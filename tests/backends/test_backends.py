@@ -102,7 +102,7 @@ def started(backend, model: Model, simulation: abd.Simulation):
     rule = scheme(model.settings.integrator, DT, state.previous_h)
     forces = state.extra["forces"].reshape(n, 12)
     backend.states.load_state(state.q, state.qd, state.previous_q, state.previous_qd, forces)
-    goals = simulation.stepper.prescribed.goals(state.time + DT)
+    goals = simulation.stepper.prescribed.target_poses(state.time + DT)
     mode = simulation.stepper.modes.of(rule, simulation.stepper.acting)
     backend.steps.begin(rule, mode, model.settings.eps_v * rule.beta * DT, goals)
     backend.arcs.follow_velocity(np.ones(n, int))
@@ -138,7 +138,7 @@ def test_gradient_hessian_direction_and_energies_are_the_same(make, integrator):
     model = simulation.model
     kernels = started(WarpBackend(model, NAME), model, simulation)
     definition = started(NumpyBackend(model), model, simulation)
-    assert definition.readings.contact_figures()[1] > 0 and definition.friction.count == kernels.friction.count > 0
+    assert definition.readings.contact_statistics()[1] > 0 and definition.friction.count == kernels.friction.count > 0
     iteration, read, count = kernels.iteration, kernels.device.read, kernels.islands.count
     iteration.begin(1e-3, 1e-3, DT, model.settings.linear_tolerance)
     iteration.direction.launch()
@@ -157,7 +157,7 @@ def test_gradient_hessian_direction_and_energies_are_the_same(make, integrator):
     np.testing.assert_allclose(change, expected_change, atol=1e-9 * expected_size.max())
     np.testing.assert_allclose(size, expected_size, rtol=1e-8)
     kernels.potential.know_contacts()
-    assert kernels.readings.contact_figures()[1] == definition.readings.contact_figures()[1]
+    assert kernels.readings.contact_statistics()[1] == definition.readings.contact_statistics()[1]
     np.testing.assert_array_equal(kernels.touch.touching(), definition.touch.touching())
 
 
@@ -236,7 +236,7 @@ def test_linear_solvers_agree():
     near, directions = [kernels.contacts.candidates.pair_list(), kernels.friction.pair_list()], {}
     for method in ("direct", "pcg"):
         names = simulation.model.bodies.names
-        solver = linear.LinearSolver(kernels.device, method, kernels.idle.mobile, names, kernels.islands, 3)
+        solver = linear.LinearSolver(kernels.device, method, kernels.inactive.mobile, names, kernels.islands, 3)
         solves = Solves(solver, 1e-9)
         potential = kernels.potential
         directions[method] = solves.solve(potential.gradient, potential.diagonal, potential.couplings, near)

@@ -1,4 +1,4 @@
-"""The list of candidates over a step: what is kept when it is renewed, in which order, how much room it may take."""
+"""The list of candidates over a step: what is kept when it is renewed, in which order, how much capacity it may take."""
 
 from __future__ import annotations
 
@@ -85,8 +85,8 @@ def test_a_list_without_room_is_refused():
     simulation = abd.Simulation("box_stack", device=NAME)
     simulation.step()
     found = simulation.backend.contacts.candidates
-    for room, what in ((100, "body pairs"), (20_000, "primitives near")):
-        found.most_bytes = room
+    for capacity, what in ((100, "body pairs"), (20_000, "primitives near")):
+        found.most_bytes = capacity
         with pytest.raises(StepFailure, match=rf"the {what}.* GiB.*solver\.dt") as raised:
             simulation.step()
         assert raised.value.reason == "candidates"

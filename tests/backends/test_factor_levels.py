@@ -53,19 +53,19 @@ def test_failed_pivots_are_told(wide):
 
 def test_a_record_serves_any_pattern(wide):
     """Patterns with more rows side by side, more levels, fewer blocks: the record of the first one solves for all, as long as
-    there is room."""
+    there is capacity."""
     n, graphs = 40, Graphs(wide)
     patterns = [random_pairs(n, 200, seed=3), chain(n), star_of_chains(39, 1), random_pairs(n, 150, seed=4)]
     systems = [System(wide, n, NOTHING, np.concatenate([pairs, NOTHING]), seed=k) for k, pairs in enumerate(patterns)]
     # a record holds its arrays: blocks and pairs of all systems are written to those of the first one
-    (_, _), (coupling, room), _ = systems[0].couplings
+    (_, _), (coupling, capacity), _ = systems[0].couplings
     cholesky = Cholesky(wide, np.arange(n), n, 3)
     diagonal, rhs, x = (wide.zeros(shape, wp.float64) for shape in ((n, 12, 12), (n, 12), (n, 12)))
     done, dots = wide.zeros(n, wp.int32), wide.zeros(n, wp.float64)
 
     def solve() -> None:
-        cholesky.launch_find(1, coupling, room)
-        cholesky.take(diagonal, [(systems[0].couplings[0][0], 0), (coupling, room), (systems[0].couplings[2][0], 0)], done)
+        cholesky.launch_find(1, coupling, capacity)
+        cholesky.take(diagonal, [(systems[0].couplings[0][0], 0), (coupling, capacity), (systems[0].couplings[2][0], 0)], done)
         cholesky.compute_and_solve(-1.0, rhs, x, dots)
 
     levels = set()

@@ -1,4 +1,4 @@
-"""What a user without a usable GPU, or without room on it, is told; by fakes of what Warp answers."""
+"""What a user without a usable GPU, or without capacity on it, is told; by fakes of what Warp answers."""
 
 from dataclasses import dataclass
 
@@ -77,7 +77,7 @@ def full(*_, **__):
 
 @pytest.fixture
 def small_gpu(machine, monkeypatch):
-    """A machine whose GPU has no room for a backend."""
+    """A machine whose GPU has no capacity for a backend."""
     machine((13, 0), [Gpu()])
     make, get_device = WarpBackend.__init__, wp.get_device
     monkeypatch.setattr(

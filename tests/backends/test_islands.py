@@ -84,8 +84,8 @@ def test_settled_islands_stay_where_they_are(make):
     backend.touch.lag_friction()
     settled = np.arange(backend.islands.count) == backend.islands.host[names.index("falling")]
     iteration = backend.iteration
-    backend.idle.asleep = lambda *_: settled
-    backend.idle.sleeping[names.index("falling")] = True
+    backend.inactive.asleep = lambda *_: settled
+    backend.inactive.sleeping[names.index("falling")] = True
     assert iteration.begin(1e-9, 1e-9, DT, 1e-9)
     status = iteration.run(Progress())
     assert status.moving
@@ -108,7 +108,7 @@ def sleepers(**solver) -> abd.Scene:
 
 
 def slept(simulation: abd.Simulation) -> list[str]:
-    flags = simulation.backend.idle.sleeping
+    flags = simulation.backend.inactive.sleeping
     return [name for name, asleep in zip(simulation.model.bodies.names, flags, strict=True) if asleep]
 
 

@@ -273,7 +273,7 @@ def test_a_way_through_a_half_space(tmp_path):
 
 
 def test_a_body_that_turns_on_the_way(tmp_path):
-    """A box of edge 1 with 1.1 m of room turns by a quarter: its corners meet the neighbour; by nothing, they do not."""
+    """A box of edge 1 with 1.1 m of capacity turns by a quarter: its corners meet the neighbour; by nothing, they do not."""
     for angle, free in ((np.pi / 2, False), (0.0, True)):
         folder = tmp_path / f"{angle:.1f}"
         folder.mkdir()

@@ -7,7 +7,7 @@ import pytest
 from on_device import NAME
 
 import abd
-from abd.contact.pair_law import D_HAT_SHARE, FORCE_SHARE, OwnLaws, PairLaw
+from abd.contact.pair_law import D_HAT_SHARE, FORCE_SHARE, PairLaw, PairParameters
 from abd.potentials.barrier import barrier
 
 G = 9.81
@@ -63,7 +63,7 @@ def test_the_force_is_one_function_of_the_gap_in_activations(kind, xi):
     law = law_of(boxes({"barrier": kind}))
     forces = []
     for a in (1e-4, 1e-6):
-        law.own = OwnLaws(law.keys(np.array([0]), np.array([1])), np.array([a]), np.array([3.0]))
+        law.own = PairParameters(law.keys(np.array([0]), np.array([1])), np.array([a]), np.array([3.0]))
         kappa = law.stiffness(np.array([1]), np.array([0]), np.array([a]), np.array([xi]))
         d = xi + a * np.array([0.1, 0.5, 0.9])
         forces.append(-kappa * 2.0 * d * barrier(kind, d**2, a, xi)[1])

@@ -9,7 +9,7 @@ from on_device import NAME, random_states
 from test_ccd import gaps, gaps_at, one_body_each, radii
 
 import abd
-from abd.contact.ccd import ENOUGH, way_shares
+from abd.contact.ccd import ENOUGH, proven_fractions
 from abd.contact.path import between
 from abd.potentials.contact import Stencil
 from abd.rotations import rotations
@@ -49,7 +49,7 @@ def test_a_way_ends_where_it_should_and_turns_as_far_as_the_velocity_says(most):
 # proofs ----------------------------------------------------------------------------------------------------------
 
 
-def ways(stencil: Stencil, turn: float, count: int = 200):
+def swept_paths(stencil: Stencil, turn: float, count: int = 200):
     """Ways of two bodies each with one contact, apart at both ends; many lead through."""
     q, contacts = one_body_each(7, count, stencil, 0.01)
     rng = np.random.default_rng(8)
@@ -69,8 +69,8 @@ def ways(stencil: Stencil, turn: float, count: int = 200):
 @pytest.mark.parametrize("turn", [0.0, 0.5, 2.0])
 @pytest.mark.parametrize("stencil", STENCILS[:2])
 def test_a_way_is_free_as_far_as_it_is_said_to_be_and_no_less(stencil, turn):
-    path, contacts = ways(stencil, turn)
-    share = way_shares(path, contacts)
+    path, contacts = swept_paths(stencil, turn)
+    share = proven_fractions(path, contacts)
     lowest = np.min([gaps_at(path, contacts, at * share) for at in np.linspace(0.0, 1.0, 300)], axis=0)
     assert np.all(lowest > 0.0)
     keeps = ENOUGH * np.minimum(gaps(path, contacts, 0.0), gaps(path, contacts, 1.0))
@@ -92,7 +92,7 @@ def test_a_gap_may_open_from_very_little_and_close_to_very_little():
     end[::2, :3] += 0.3 * n
     zero = np.zeros((len(q), 3))
     for one, other in ((q, end), (end, q)):
-        assert np.all(way_shares(between(one, other, zero, radii(q, contacts)), contacts) == 1.0)
+        assert np.all(proven_fractions(between(one, other, zero, radii(q, contacts)), contacts) == 1.0)
 
 
 # bodies thrown at each other ---------------------------------------------------------------------------------------

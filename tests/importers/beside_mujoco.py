@@ -16,7 +16,7 @@ STEP = 1e-3
 FINE = 1e-4
 EVERY = 10
 CERTIFIED = 50
-"""Frames of a run that are certified, evenly over its length; between them the solver has proven the ways."""
+"""Frames of a run that are certified, evenly over its length; between them the solver has proven the swept paths."""
 HARD = 0.99999
 """Impedance of MuJoCo's dry friction, limits and equalities, which are soft by default: friction that holds creeps then."""
 

@@ -103,7 +103,7 @@ def _redirect(argument: np.ndarray, places: dict[int, int]) -> None:
 
 
 def _compare(name: str, found: np.ndarray, expected: np.ndarray, before: np.ndarray, relative: float) -> None:
-    """Equal up to the rounding of what was written; unused room may hold anything, and is as it was."""
+    """Equal up to the rounding of what was written; unused capacity may hold anything, and is as it was."""
     if expected.dtype.kind != "f":
         np.testing.assert_array_equal(found, expected, name)
         return

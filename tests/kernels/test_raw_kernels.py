@@ -115,7 +115,7 @@ def test_updates_of_conjugate_gradients(raw_device, n, begin):
 
 @pytest.mark.parametrize("runs", SIZES)
 def test_elements_are_summed(raw_device, runs):
-    """Items of all kinds between all features; runs of none, one and many; room for runs that are not there."""
+    """Items of all kinds between all features; runs of none, one and many; capacity for runs that are not there."""
     numbers, run = Numbers(raw_device, runs), elements.SHORT_RUN
     rng, places = numbers.rng, (runs + 2) * elements.SHORT_RUN
     kinds = np.stack([rng.integers(0, 3, places), rng.integers(0, 6, places), rng.integers(1, 3, places)], axis=1)
@@ -144,12 +144,12 @@ def test_elements_are_summed(raw_device, runs):
 
 @pytest.mark.parametrize("pairs", SIZES)
 def test_runs_are_joined(raw_device, pairs):
-    """Pairs with no further run, one, several; room for pairs and runs that are not there."""
+    """Pairs with no further run, one, several; capacity for pairs and runs that are not there."""
     numbers = Numbers(raw_device, pairs)
     further = numbers.rng.integers(0, 4, size=pairs) * (np.arange(pairs) % 2)
     rest = np.concatenate([[0], np.cumsum(further)])
-    runs, room = pairs + rest[-1], pairs + rest[-1] + 3
-    sums = _sums(numbers, room)
+    runs, capacity = pairs + rest[-1], pairs + rest[-1] + 3
+    sums = _sums(numbers, capacity)
     H = sums.H_ij.numpy().copy()
     counts = numbers.integers([pairs, runs])
     raw_device.launch(blocks.join_runs, 12 * (pairs + 2), counts, numbers.integers([*rest, *2 * [rest[-1] + 3]]), sums)
@@ -212,7 +212,7 @@ def test_conjugate_gradients(raw_device, in_levels, joined):
     assert {"multiply", "turn", "descend" if joined else "descend_and_divide"} <= set(raw_device.raw.launches)
 
 
-@pytest.mark.skipif(NAME == EMULATED, reason="its launches cover the room, the emulated raw kernels their items")
+@pytest.mark.skipif(NAME == EMULATED, reason="its launches cover the capacity, the emulated raw kernels their items")
 def test_a_step_of_a_scene(monkeypatch):
     """Contact and friction of a stack, by conjugate gradients: blocks of a real matrix, which cancel in products."""
     monkeypatch.setattr(backends, "SMALL", 0)  # launches of records are not watched

@@ -143,8 +143,8 @@ def test_islands_that_sleep_are_woken(friction_iterations):
     slept = []
     for _ in range(28):
         assert_same_step(direct, recorded, ROUNDING, DECISIONS)
-        np.testing.assert_array_equal(recorded.backend.idle.sleeping, direct.backend.idle.sleeping)
-        slept.append(int(direct.backend.idle.sleeping.sum()))
+        np.testing.assert_array_equal(recorded.backend.inactive.sleeping, direct.backend.inactive.sleeping)
+        slept.append(int(direct.backend.inactive.sleeping.sum()))
     assert max(slept) == 2 and slept[-1] == 1
 
 

@@ -36,12 +36,12 @@ def pairs_of(values) -> np.ndarray:
 
 
 def listed(pairs: np.ndarray, spare: int = 3) -> tuple:
-    """Pairs on the device with room for more; what lies beyond the count would tie everything to body 0."""
-    room = np.zeros((len(pairs) + spare, 2), dtype=np.int32)
-    room[: len(pairs)] = pairs
-    room[len(pairs) :, 1] = np.arange(spare)
+    """Pairs on the device with capacity for more; what lies beyond the count would tie everything to body 0."""
+    capacity = np.zeros((len(pairs) + spare, 2), dtype=np.int32)
+    capacity[: len(pairs)] = pairs
+    capacity[len(pairs) :, 1] = np.arange(spare)
     counts = DEVICE.upload([len(pairs), 99], wp.int32)
-    return DEVICE.upload(room, wp.vec2i), counts, len(room)
+    return DEVICE.upload(capacity, wp.vec2i), counts, len(capacity)
 
 
 def formed(n: int, ties: np.ndarray, mobile: np.ndarray, *lists: np.ndarray) -> tuple[Islands, Numbering]:

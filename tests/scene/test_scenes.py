@@ -13,7 +13,7 @@ from tool import load_tool
 import abd
 from abd.api.simulation import Simulation
 from abd.certificate.certificate import certify
-from abd.contact.pair_law import OwnLaws, PairLaw
+from abd.contact.pair_law import PairLaw, PairParameters
 from abd.io.run import Status, run
 from abd.io.trajectory import Trajectory
 from abd.scene.compile.compile import compile_scene
@@ -75,7 +75,7 @@ class Played:
         b = -(d^2 - D)^2 ln(d^2/D), D their activation squared."""
         law, pair = PairLaw(abd.load(scene).compile()), (np.array([0]), np.array([1]))
         saved = self.trajectory.checkpoint()["simulation"]["extra"]
-        law.own = OwnLaws(saved["law_key"], saved["law_activation"], saved["law_factor"])
+        law.own = PairParameters(saved["law_key"], saved["law_activation"], saved["law_factor"])
         a = law.activation(*pair)
         D, square = float(a[0]) ** 2, gap * gap
         slope = -2.0 * (square - D) * np.log(square / D) - (square - D) ** 2 / square
@@ -286,7 +286,7 @@ def test_chain_net_keeps_its_links(played):
     near = 0.2
     lines = {name: center_line(run, name) for name in lying + standing}
     middles = {name: line.mean(axis=0) for name, line in lines.items()}
-    linked = [
+    articulations = [
         sum(
             abs(round(linking_number(lines[tie], lines[other])))
             for other in lying
@@ -294,7 +294,7 @@ def test_chain_net_keeps_its_links(played):
         )
         for tie in standing
     ]
-    assert linked == [2] * 112
+    assert articulations == [2] * 112
 
 
 def test_gears_turn_two_to_three_and_press_along_the_line_of_action(played):

@@ -34,7 +34,7 @@ def box_on(floor: str, share: float, **solver) -> abd.Scene:
 def test_a_box_set_down_stays_where_it_is(floor, share, dt, integrator):
     simulation = abd.Simulation(box_on(floor, share, dt=dt, integrator=integrator), device=NAME)
     start, mass = simulation.stepper.q[1, 2], simulation.bodies["box"].mass
-    before = mass * G * start + simulation.stepper.opening.energy
+    before = mass * G * start + simulation.stepper.initial_contacts.energy
     for _ in range(30):
         report = simulation.step()
         energy = sum(report.energy[name] for name in ("kinetic", "gravity", "elastic", "contact"))
@@ -50,7 +50,7 @@ def test_contacts_of_the_initial_state_exert_no_force(device):
     model = scene.compile()
     stepper = Stepper(model, create(model, device), State(q=model.bodies.q.copy(), qd=model.bodies.qd.copy()))
     gap = 0.25 * D_HAT_SHARE * SIZE
-    assert stepper.opening.smallest_gap == pytest.approx(gap, rel=1e-9) and stepper.opening.energy == 0.0
+    assert stepper.initial_contacts.smallest_gap == pytest.approx(gap, rel=1e-9) and stepper.initial_contacts.energy == 0.0
     assert stepper.backend.pair_law.own.activation == pytest.approx([gap], rel=1e-9)
 
 

@@ -168,9 +168,9 @@ def factor(device: Device, n: int) -> dict[str, int]:
     cholesky.adopt(Elimination(n, *pairs.T, in_ranges=False))
     cholesky.take(diagonal, [(nothing, 0)] * 3, done)
     cholesky.compute()
-    room, inverse = (device.zeros((n, 12, 12), wp.float64) for _ in range(2))
-    cholesky.invert(room, inverse)
-    device.raw.kept = [diagonal, nothing, cholesky, room, inverse]
+    capacity, inverse = (device.zeros((n, 12, 12), wp.float64) for _ in range(2))
+    cholesky.invert(capacity, inverse)
+    device.raw.kept = [diagonal, nothing, cholesky, capacity, inverse]
     return {"invert_pivots": 3 * n * BLOCK}
 
 

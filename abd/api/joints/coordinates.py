@@ -71,10 +71,10 @@ class Coordinates:
         stepper, reader = self.stepper, self.reader
         h, table = stepper.previous_h, self.reader.table
         turning = table.counts_turns
-        if longest(h) * stepper.figures.fastest < SLOW_TURN:
+        if longest(h) * stepper.statistics.fastest < SLOW_TURN:
             return None
         ends = np.where(table.child == WORLD, table.parent, table.child)
-        turning = turning & ~stepper.absent[ends]
+        turning = turning & ~stepper.excluded[ends]
         if isinstance(h, np.ndarray):
             h = h[ends]
         near = self._turns.near()

@@ -415,7 +415,7 @@ class JointControl:
         coordinates = (sim.reader.table, sim.coordinates)
         stepper.sleep.disturb()
         stepper.memory = recounted(sim.backend.system, coordinates, stepper.q, stepper.qd)
-        stepper.applied = stepper.opening_laws()
+        stepper.applied = stepper.initial_laws()
 
     def _jump(self, index: int) -> None:
         """What a joint does to its bodies changes at once."""
@@ -434,7 +434,7 @@ class JointControl:
         coordinates = (sim.reader.table, sim.coordinates)
         stepper.memory, stepper.applied = carried(old, stepper.memory, stepper.applied, new, coordinates, states)
         sim.backend.rows.set_joints(new)
-        stepper.account.forget()
+        stepper.energy_balance.forget()
         stepper.sleep.disturb()
         for index in indices:
             self._jump(index)

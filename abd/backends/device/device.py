@@ -55,7 +55,7 @@ class Device:
         is_cpu: whether the host can look into the arrays.
         wide: whether launches have the shape that suits thousands of threads, an item each.
         records: whether what `Graphs` runs is recorded and replayed, by one thread; always where `wide`. Otherwise it is launched
-            kernel by kernel, whose items threads share. It may change between two substeps (`abd.backends.warp.parts.idle`).
+            kernel by kernel, whose items threads share. It may change between two substeps (`abd.backends.warp.parts.inactive`).
         recording: whether launches are being recorded; nothing can be read then.
         rehearsing: whether launches are gone through without being made.
         generation: rises with every allocation and swap of arrays; what was recorded before is not to be replayed then.
@@ -210,9 +210,9 @@ class Device:
         with self.turn:
             return wp.array(np.ascontiguousarray(values), dtype=dtype, device=self.warp, copy=not self.is_cpu)
 
-    def extent(self, count: int, room: int) -> int:
-        """Items that a launch covers on `count` of them, for which there is this much room: a record may meet more."""
-        return room if self.records else count
+    def extent(self, count: int, capacity: int) -> int:
+        """Items that a launch covers on `count` of them, for which there is this much capacity: a record may meet more."""
+        return capacity if self.records else count
 
     def read(self, array: wp.array, count: int | None = None) -> np.ndarray:
         """Host copy of the first `count` entries."""

@@ -75,8 +75,8 @@ class HostAccess:
         thread may be recording in a stream of its own. The memory grows with what is read."""
         size = array.size * wp.types.type_size_in_bytes(array.dtype)
         if self._landing is None or self._landing.size < size:
-            room = max(SMALLEST_LANDING, 1 << (size - 1).bit_length())
-            self._landing = wp.empty(room, dtype=wp.uint8, device="cpu", pinned=not self.is_cpu)
+            capacity = max(SMALLEST_LANDING, 1 << (size - 1).bit_length())
+            self._landing = wp.empty(capacity, dtype=wp.uint8, device="cpu", pinned=not self.is_cpu)
             self._views_there.clear()
         elif len(self._views_there) > SHAPES:
             self._views_there.clear()

@@ -7,23 +7,22 @@ import warp as wp
 from abd.backends.device.device import Device
 
 GROWTH = 2.0
-"""From one room to the next larger one, so that a slowly growing need rarely allocates."""
+"""From one capacity to the next larger one, so that a slowly growing need rarely allocates."""
 SMALLEST_ROOM = 128
 
 
-def room_for(count: int) -> int:
+def capacity_for(count: int) -> int:
     """The smallest of the rooms 128, 256, 512, ... that holds so many."""
-    room = SMALLEST_ROOM
-    while room < count:
-        room = int(GROWTH * room)
-    return room
+    capacity = SMALLEST_ROOM
+    while capacity < count:
+        capacity = int(GROWTH * capacity)
+    return capacity
 
 
 class Pool:
     """Named arrays that grow and keep their contents no longer than the next growth.
 
-    Arrays that were last asked for with the same count have the same room, whatever was asked for before: the room of one is
-    that of all.
+    Arrays that were last requested with the same count have the same capacity, whatever was requested before.
     """
 
     def __init__(self, device: Device):
@@ -31,10 +30,10 @@ class Pool:
         self._arrays: dict[str, wp.array] = {}
 
     def get(self, name: str, count: int, dtype, tail: tuple[int, ...] = ()) -> wp.array:
-        """Array `name` with room for `count` leading entries."""
+        """Array `name` with capacity for `count` leading entries."""
         array = self._arrays.get(name)
         if array is None or array.shape[0] < count:
-            capacity = room_for(count)
+            capacity = capacity_for(count)
             array = self.device.empty((capacity, *tail) if tail else capacity, dtype)
             self._arrays[name] = array
         return array
@@ -44,7 +43,7 @@ class Pool:
         arrays = self._arrays
         arrays[one], arrays[other] = arrays[other], arrays[one]
 
-    def room(self, name: str) -> int:
+    def capacity(self, name: str) -> int:
         """Leading entries of a named array, 0 before its first use."""
         array = self._arrays.get(name)
         return 0 if array is None else array.shape[0]

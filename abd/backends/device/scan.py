@@ -17,38 +17,38 @@ SHORTEST = 32
 
 
 class Scan:
-    """Scans on one device; they share the room for the sums of chunks."""
+    """Scans on one device; they share the capacity for the sums of chunks."""
 
     def __init__(self, device: Device):
         self.device, self.pool, self.lanes = device, Pool(device), device.lanes(WARP)
 
-    def reserve(self, room: int) -> None:
-        """Make room for scans of up to `room` counts, before they are recorded."""
-        self._sums(room)
+    def reserve(self, capacity: int) -> None:
+        """Make capacity for scans of up to `capacity` counts, before they are recorded."""
+        self._sums(capacity)
 
-    def _sums(self, room: int) -> wp.array:
-        return self.pool.get("sums", -(-room // chunk_length(room)) if room else 1, wp.int32)
+    def _sums(self, capacity: int) -> wp.array:
+        return self.pool.get("sums", -(-capacity // chunk_length(capacity)) if capacity else 1, wp.int32)
 
-    def run(self, counts: wp.array, offsets: wp.array, sizes: wp.array, which: int, room: int) -> None:
+    def run(self, counts: wp.array, offsets: wp.array, sizes: wp.array, which: int, capacity: int) -> None:
         """offsets[k] = sum of counts[:k] for k = 0 .. sizes[which].
 
         Args:
-            counts: (room,) int32; offsets: (room + 1,) int32, entries behind the last one mean nothing.
-            sizes: device int32 array, of which entry `which` says how many counts there are, at most `room`.
-            room: what the launches cover: the room for the counts.
+            counts: (capacity,) int32; offsets: (capacity + 1,) int32, entries behind the last one mean nothing.
+            sizes: device int32 array, of which entry `which` says how many counts there are, at most `capacity`.
+            capacity: what the launches cover: the capacity for the counts.
         """
-        if room == 0:
+        if capacity == 0:
             self.device.fill(offsets)
             return
-        length = chunk_length(room)
-        chunks = -(-room // length)
-        sums, launch = self._sums(room), self.device.launch
+        length = chunk_length(capacity)
+        chunks = -(-capacity // length)
+        sums, launch = self._sums(capacity), self.device.launch
         lanes = self.lanes
         launch(scans.sum_chunks, chunks * lanes, lanes, counts, sizes, which, length, sums, grain=256)
         launch(scans.scan_chunks, lanes, lanes, sizes, which, length, sums, offsets)
         launch(scans.offset_chunks, chunks * lanes, lanes, counts, sizes, which, length, sums, offsets, grain=256)
 
 
-def chunk_length(room: int) -> int:
+def chunk_length(capacity: int) -> int:
     """Counts per chunk, a power of two: two walks along a chunk and one over all chunks take about as long."""
-    return max(SHORTEST, 1 << round(math.log2(math.sqrt(0.5 * room))))
+    return max(SHORTEST, 1 << round(math.log2(math.sqrt(0.5 * capacity))))

@@ -8,8 +8,8 @@ import numpy as np
 import warp as wp
 
 from abd.backends.device.device import Device
-from abd.backends.device.pool import room_for
-from cuda_kernels.step import figures
+from abd.backends.device.pool import capacity_for
+from cuda_kernels.step import statistics
 
 
 @dataclass(frozen=True)
@@ -23,7 +23,7 @@ class Section:
 class Totals:
     """Sections of quantities; a section is `open` to a kernel that leaves partial results, then closed.
 
-    The partial results of chunks of `figures.CHUNK` items are folded, that many at a time, until one is left: the same
+    The partial results of chunks of `statistics.CHUNK` items are folded, that many at a time, until one is left: the same
     order for any number of threads.
 
     Args:
@@ -61,7 +61,7 @@ class Totals:
         self._empty: set[str] = set(sections)
 
     def launch(self, name: str, kernel, count: int, *inputs, grain: int = 64) -> None:
-        """Run a kernel of `cuda_kernels.step.figures` on `count` items and fold what it leaves into a section.
+        """Run a kernel of `cuda_kernels.step.statistics` on `count` items and fold what it leaves into a section.
 
         The kernel takes `inputs`, then count, across and the partial results (quantities, chunks).
         """
@@ -69,19 +69,19 @@ class Totals:
             self.leave_empty(name)
             return
         self.fill(name)
-        chunks = -(-count // figures.CHUNK)
-        across = 1 if self.device.wide else figures.CHUNK
+        chunks = -(-count // statistics.CHUNK)
+        across = 1 if self.device.wide else statistics.CHUNK
         level = 0
         partial = self._partial(name, chunks, level)
         self.device.launch(kernel, chunks, *inputs, count, across, partial, grain=grain)
         section, row = self.sections[name], self._row[name]
         while True:
             last, left = partial, chunks
-            chunks, level = -(-left // figures.CHUNK), level + 1
+            chunks, level = -(-left // statistics.CHUNK), level + 1
             ends = chunks == 1
             partial = self.out if ends else self._partial(name, chunks, level)
             self.device.launch(
-                figures.fold, section.quantities * chunks, last, left, section.sums, chunks, row if ends else 0, partial
+                statistics.fold, section.quantities * chunks, last, left, section.sums, chunks, row if ends else 0, partial
             )
             if ends:
                 return
@@ -98,7 +98,7 @@ class Totals:
         """Array (quantities, at least chunks) of a section."""
         array = self._partials.get((name, level))
         if array is None or array.shape[1] < chunks:
-            array = self.device.empty((self.sections[name].quantities, room_for(chunks)), wp.float64)
+            array = self.device.empty((self.sections[name].quantities, capacity_for(chunks)), wp.float64)
             self._partials[name, level] = array
         return array
 

@@ -189,7 +189,7 @@ def upload_filters(model: Model, device: Device) -> Filters:
     filters.kind = device.upload(bodies.kind, wp.int32)
     filters.group = device.upload(bodies.group, wp.int32)
     filters.world = device.upload(world, wp.int32)
-    filters.absent = device.zeros(max(n, 1), wp.int32)
+    filters.excluded = device.zeros(max(n, 1), wp.int32)
     filters.material = device.upload(bodies.material, wp.int32)
     filters.enabled = device.upload(model.materials.enabled.astype(np.int32), wp.int32)
     exclude(filters, apart(model), n, device)
@@ -203,5 +203,5 @@ def exclude(filters: Filters, pairs: np.ndarray, n: int, device: Device) -> None
     """Keep pairs (k, 2) of n bodies, and no others, from colliding."""
     pairs = pairs.astype(np.int64)
     keys = np.unique(pairs.min(axis=1, initial=n) * n + pairs.max(axis=1, initial=0))
-    filters.excluded = device.upload(keys if len(keys) else np.zeros(1, np.int64), wp.int64)
-    filters.excluded_count = len(keys)
+    filters.filtered = device.upload(keys if len(keys) else np.zeros(1, np.int64), wp.int64)
+    filters.filtered_count = len(keys)

@@ -15,7 +15,7 @@ from cuda_kernels.linear.couplings import Coupling
 from cuda_kernels.linear.factor_rows import Factor, Pattern, Sources
 
 RESERVED = 1 << 15
-"""Blocks of a factor that room is set aside for from the first one on, on devices with much memory: patterns of contacts grow
+"""Blocks of a factor that capacity is set aside for from the first one on, on devices with much memory: patterns of contacts grow
 while what was recorded is to go on."""
 
 
@@ -23,7 +23,7 @@ class Cholesky:
     """Factor of the blocks of an `Elimination`, filled anew for every matrix.
 
     Another elimination may take the place of the one before: arrays are used again, and by levels of rows what is recorded
-    serves any pattern that there is room for.
+    serves any pattern that there is capacity for.
 
     Args:
         bodies: (N,) body of every block row; n: bodies in all, those without a row are left alone.
@@ -35,7 +35,7 @@ class Cholesky:
         self.pattern, self.sources, self.factor = Pattern(), Sources(), Factor()
         self.place = device.zeros(n, wp.int32)
         self.missed, self.factor.any_failed = device.zeros(1, wp.int32), device.zeros(1, wp.int32)
-        self._pool, self._room, self._least = Pool(device), 0, RESERVED if device.wide else 0
+        self._pool, self._capacity, self._least = Pool(device), 0, RESERVED if device.wide else 0
         self._addresses = Addresses(device, couplings)
         self._schedule: RangesOfPanels | LevelsOfRows | None = None
 
@@ -52,15 +52,15 @@ class Cholesky:
         place = np.full(self.n, -1, dtype=np.int32)
         place[self.body] = np.arange(elimination.size)
         write(self.place, place)
-        if self._room < elimination.slots:
+        if self._capacity < elimination.slots:
             # the first pattern gets what it needs, those that change some more
-            self._room = max(elimination.slots + (elimination.slots // 4 if self._room else 0), self._least)
-            self.factor.entries = self.device.empty((self._room, 12, 12), wp.float64)
+            self._capacity = max(elimination.slots + (elimination.slots // 4 if self._capacity else 0), self._least)
+            self.factor.entries = self.device.empty((self._capacity, 12, 12), wp.float64)
         self.factor.rows = self.device.rows(self.factor.entries)
         self.factor.failed = get("failed", elimination.size, wp.int32)
         self.device.fill(self.factor.failed)
-        # as long as there is room for, so that records serve another pattern
-        number, stride = self._addresses.number, self._room
+        # as long as there is capacity for, so that records serve another pattern
+        number, stride = self._addresses.number, self._capacity
         s, found = self.sources, get("slot", number * stride, wp.int32)
         self.device.fill(found, -1)
         s.slot, s.number, s.stride, s.addresses = found, number, stride, self._addresses.table
@@ -91,7 +91,7 @@ class Cholesky:
         return pairs == 0 or int(self.device.read(self.missed)[0]) == 0
 
     def launch_find(self, which: int, coupling: Coupling, pairs: int) -> None:
-        """The same by launches only, for a room of as many pairs; `missed` tells of a pair without a slot."""
+        """The same by launches only, for a capacity of as many pairs; `missed` tells of a pair without a slot."""
         found = self._found[which]
         self.device.fill(found, -1)
         self.device.fill(self.missed)
@@ -117,15 +117,15 @@ class Cholesky:
         """Whether the blocks on the diagonal are all there is."""
         return self.elimination.slots == self.elimination.size
 
-    def invert(self, room, inverse) -> None:
-        """Inverse blocks (n, 12, 12) of a diagonal factor, as large as `room`; zero where a body has no row."""
+    def invert(self, capacity, inverse) -> None:
+        """Inverse blocks (n, 12, 12) of a diagonal factor, as large as `capacity`; zero where a body has no row."""
         rows = self.device.rows
         self.device.launch(
             kernels.invert_pivots,
             self.elimination.size,
             self.pattern,
             self.factor,
-            rows(room),
+            rows(capacity),
             rows(inverse),
             grain=256,
         )

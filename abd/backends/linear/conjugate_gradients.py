@@ -28,8 +28,8 @@ class ConjugateGradients:
 
     def __init__(self, linear: LinearSolver, graphs: Graphs, numbers: control.Control):
         self.linear, self.device, self.graphs, self.control = linear, linear.device, graphs, numbers
-        d, n, room = self.device, linear.n, max(linear.n, 1)
-        self.start, self.left, self.goal, self.curvature, self.fresh = (d.zeros(room, wp.float64) for _ in range(5))
+        d, n, capacity = self.device, linear.n, max(linear.n, 1)
+        self.start, self.left, self.goal, self.curvature, self.fresh = (d.zeros(capacity, wp.float64) for _ in range(5))
         self.r, self.z, self.p, self.q = (d.zeros((n, 12), wp.float64) for _ in range(4))
         self.product = d.zeros(n, wp.float64)
         self.inverse: wp.array | None = None
@@ -45,7 +45,7 @@ class ConjugateGradients:
         """Inverse blocks, of a preconditioner that has no others."""
         if self.linear.static.is_diagonal and self.inverse is None:
             shape = self.linear.n, 12, 12
-            self.inverse, self._room = (self.device.zeros(shape, wp.float64) for _ in range(2))
+            self.inverse, self._capacity = (self.device.zeros(shape, wp.float64) for _ in range(2))
 
     def launch_factor(self, diagonal: wp.array, couplings: list[tuple[Coupling, int]]) -> None:
         """The preconditioner's factor, and where the blocks are to multiply with."""
@@ -78,7 +78,7 @@ class ConjugateGradients:
         device.fill(self.product)
         self.reserve()
         if static.is_diagonal:
-            static.invert(self._room, self.inverse)
+            static.invert(self._capacity, self.inverse)
         static.solve(1.0, self.r, self.z, self.product)
         launch(krylov.aim, n, islands.done, rows(self.z), rows(self.p), grain=1024)
         islands.reduce(self.product, sums.SUM, self.start)

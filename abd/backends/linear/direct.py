@@ -19,7 +19,7 @@ class Direct:
         self.linear, self.control = linear, numbers
 
     def reserve(self) -> None:
-        """Nothing: the factor has its room."""
+        """Nothing: the factor has its capacity."""
 
     def launch_factor(self, diagonal: wp.array, couplings: list[tuple[Coupling, int]]) -> None:
         """Where the blocks are; they are factored with the solve."""

@@ -32,7 +32,7 @@ THREADS = 1 << 17
 THREADS_EMULATED = 64
 """The same where one thread runs them all."""
 RESERVED = 1 << 20
-"""Products of blocks, and whatever else there is less of, that room is set aside for."""
+"""Products of blocks, and whatever else there is less of, that capacity is set aside for."""
 SHARE = 4
 """Products that a thread does before others take a share."""
 MOST_THREADS = 1 << 30
@@ -115,7 +115,7 @@ class LevelsOfRows:
     """Levels of rows that do not depend on each other, one after another, by launches that are the same for any pattern.
 
     Attributes:
-        levels: data of the kernels; arrays that the next elimination finds room in.
+        levels: data of the kernels; arrays that the next elimination finds capacity in.
         ranges, count: no ranges, and the levels of the present elimination.
     """
 
@@ -194,8 +194,8 @@ def lanes_of(elimination: Elimination) -> Arrays:
 
     def lanes(longest: np.ndarray, items: np.ndarray) -> np.ndarray:
         wanted = 1 << np.ceil(np.log2(np.maximum(longest / SHARE, 1))).astype(np.int64)
-        room = 1 << np.floor(np.log2(np.maximum(MOST_THREADS // (12 * items), 1))).astype(np.int64)
-        return np.minimum(np.minimum(wanted, WARP), room).astype(np.int32)
+        capacity = 1 << np.floor(np.log2(np.maximum(MOST_THREADS // (12 * items), 1))).astype(np.int64)
+        return np.minimum(np.minimum(wanted, WARP), capacity).astype(np.int32)
 
     return {name: lanes(*of) for name, of in sums_of(elimination).items()}
 

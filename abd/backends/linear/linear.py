@@ -152,7 +152,7 @@ class LinearSolver:
         return self._joints is not None
 
     def reserve_step(self) -> None:
-        """Make room (n, 12) for a correction."""
+        """Make capacity (n, 12) for a correction."""
         if self.step is None:
             self.step = self.device.zeros((self.n, 12), wp.float64)
 
@@ -176,13 +176,13 @@ class LinearSolver:
         contact: one block for all halves the memory that an iteration reads."""
         launch, get, rows = self.device.launch, self._pool.get, self.device.rows
         blocks, merged = [c.blocks for c, _ in couplings], [None] * len(couplings)
-        (base, pairs), others = couplings[1], [k for k, (_, room) in enumerate(couplings) if k > 1 and room]
+        (base, pairs), others = couplings[1], [k for k, (_, capacity) in enumerate(couplings) if k > 1 and capacity]
         if pairs and others:
             blocks[1] = get("blocks", pairs, wp.float64, (12, 12))
             launch(krylov.begin_merge, pairs, base, rows(base.blocks), rows(blocks[1]), grain=1024)
             for k in others:
-                c, room = couplings[k]
-                merged[k] = get(f"merged {k}", room, wp.int32)
+                c, capacity = couplings[k]
+                merged[k] = get(f"merged {k}", capacity, wp.int32)
                 self.device.fill(merged[k])
                 launch(krylov.merge, pairs, base, c, rows(c.blocks), merged[k], rows(blocks[1]), grain=256)
         self._addresses.launch_write([c for c, _ in couplings], blocks, merged)

@@ -1,7 +1,7 @@
 """A Newton iteration that the device runs by itself: recorded, replayed, and looked at through one small array.
 
 It does what `abd.backends.reference.iteration` says, with the decisions in
-`cuda_kernels.step.control`. The host renews the candidate list where the path leaves it, makes room, and adapts the contact
+`cuda_kernels.step.control`. The host renews the candidate list where the path leaves it, makes capacity, and adapts the contact
 stiffness; nothing else.
 """
 
@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import warp as wp
 
-from abd.backends.answers import NotProven, Status
+from abd.backends.answers import Status, UnprovenPaths
 from abd.backends.device.device import ALONE
 from abd.backends.device.graphs import Graphs
 from abd.backends.linear.solvers import Solves
@@ -46,21 +46,21 @@ class Iteration:
 
     def __init__(self, backend):
         self.backend, self.device = backend, backend.device
-        d, room = self.device, max(backend.n, 1)
+        d, capacity = self.device, max(backend.n, 1)
         self.graphs: Graphs = backend.graphs
-        c = self.control = new_control(d, room, backend.islands.counts)
+        c = self.control = new_control(d, capacity, backend.islands.counts)
         self.linear = Solves(backend.linear, self.graphs, c)
         self.search, self.path = Search(backend, self.graphs, c), Reach(backend, c)
         self.status = d.zeros(control.STATUS, wp.float64)
-        self.scratch, self.settled = (d.zeros(room, wp.float64) for _ in range(2))
+        self.scratch, self.settled = (d.zeros(capacity, wp.float64) for _ in range(2))
         self.direction = Direction(backend, self.graphs, c, self.linear, self.path, self.scratch)
-        self.all, self.some = (d.zeros(room, wp.int32) for _ in range(2))
+        self.all, self.some = (d.zeros(capacity, wp.int32) for _ in range(2))
         self.reads = 0
         self.has_loose_pairs = False
         sizes = np.unique(backend.model.bodies.world, return_inverse=True, return_counts=True)
         self._large = sizes[2][sizes[1]] > SMALL_WORLD
-        self.frictional, self._friction_of = d.zeros(room, wp.int32), None
-        self.enough, self.forces_off, self._apart = OfBodies(d, room), OfBodies(d, room), False
+        self.frictional, self._friction_of = d.zeros(capacity, wp.int32), None
+        self.enough, self.forces_off, self._apart = OfBodies(d, capacity), OfBodies(d, capacity), False
         self._flag = flags_of(c, "STALE", "SOUND", "COVERED", "EVERYBODY", "ANEW")
 
     # from the host --------------------------------------------------------------------------------------------------
@@ -83,8 +83,8 @@ class Iteration:
         write(c.at, numbers(tolerance, friction_tolerance, longest(h), tightest))
         self.device.fill(self.all)
         flags[control.STALE] = 1
-        if moving is not None or b.idle.sleeping.any():
-            asleep = b.idle.asleep(moving)
+        if moving is not None or b.inactive.sleeping.any():
+            asleep = b.inactive.asleep(moving)
             if asleep.all():
                 self.device.fill(c.reached)
                 return False
@@ -98,7 +98,7 @@ class Iteration:
         if own:
             # those that do not move count to an island that need not be of their world
             self.enough.say(loose)
-            self.forces_off.say(np.where(b.idle.mobile, balanced, 0.0) if isinstance(balanced, np.ndarray) else balanced)
+            self.forces_off.say(np.where(b.inactive.mobile, balanced, 0.0) if isinstance(balanced, np.ndarray) else balanced)
         self._apart = apart
         self.graphs.run(("begin", own, apart, b.friction.segment.ptr), lambda: self._begin(own, apart))
         self._follow_pairs()
@@ -116,7 +116,7 @@ class Iteration:
     def _launch_lengths(self) -> None:
         """Lengths of the step by islands."""
         b = self.backend
-        self.device.launch(newton.body_lengths, b.n, b.idle.held, b.scheme.lengths, b.scratch.a)
+        self.device.launch(newton.body_lengths, b.n, b.inactive.held, b.scheme.lengths, b.scratch.a)
         b.islands.reduce(b.scratch.a, sums.MAX, self.control.length)
 
     def follow_rows(self) -> None:
@@ -131,7 +131,7 @@ class Iteration:
     def launch_tolerances(self) -> None:
         """Tolerances of the islands, by whether they have friction; launches only."""
         b, c, friction = self.backend, self.control, self.backend.friction
-        frozen = b.idle.held, self.frictional, friction.group, friction.segment, self.enough.array, self.forces_off.array
+        frozen = b.inactive.held, self.frictional, friction.group, friction.segment, self.enough.array, self.forces_off.array
         self.device.launch(newton.body_tolerances, b.n, c, *frozen, b.scratch.a, b.scratch.b, b.scratch.row)
         b.islands.reduce(b.scratch.a, sums.MIN, c.tolerance)
         b.islands.reduce(b.scratch.b, sums.MAX, c.loose)
@@ -150,8 +150,8 @@ class Iteration:
         b = self.backend
         b.potential.know_contacts()
         status = self._replay("iteration", self._iterate)
-        while status.failure == control.NO_ROOM and not status.covered:
-            self._make_room()
+        while status.failure == control.NO_CAPACITY and not status.covered:
+            self._grow()
             self._raise(control.STALE)
             status = self._replay("iteration", self._iterate)
         progress.newton += 1
@@ -160,8 +160,8 @@ class Iteration:
         if not (status.failure or status.covered):
             self._renew(status.reach)
             status = self._replay("end", self._end_renewed)
-        while status.failure == control.NO_ROOM:
-            self._make_room()
+        while status.failure == control.NO_CAPACITY:
+            self._grow()
             status = self._replay("search", self._search_again)
         if status.failure == control.NOT_POSITIVE:
             b.linear.check()
@@ -187,11 +187,11 @@ class Iteration:
     def reached(self) -> np.ndarray:
         return self.device.read(self.control.reached, self.backend.islands.count)
 
-    def _make_room(self) -> None:
-        """Make room for the sums of contacts that the last record found no room for."""
+    def _grow(self) -> None:
+        """Make capacity for the sums of contacts that the last record found no capacity for."""
         needed = self._needed.astype(int).tolist()
-        self.backend.contacts.reduction.make_room(*needed[:2])
-        self.backend.friction.reduction.make_room(*needed[2:])
+        self.backend.contacts.reduction.grow(*needed[:2])
+        self.backend.friction.reduction.grow(*needed[2:])
 
     def speeds(self) -> np.ndarray:
         c, read, count = self.control, self.device.read, self.backend.islands.count
@@ -202,7 +202,7 @@ class Iteration:
         """Renew the candidate list for the path of the last direction, along which no vertex moves further [m]."""
         b, c = self.backend, self.control
         contacts = b.contacts.arrays("current")
-        b.contacts.candidates.renew(b.track.path, reach, b.islands.island, c.limit)
+        b.contacts.candidates.renew(b.trial_path.path, reach, b.islands.island, c.limit)
         b.touch.carry(contacts)
         self._follow_list()
 
@@ -214,19 +214,19 @@ class Iteration:
         b.contacts.candidates.index(lambda: self.graphs.run(("carry", self._apart, stale), lambda: self._carry(stale)))
         self._follow_pairs()
 
-    def free_way(self, h: float | np.ndarray) -> NotProven:
+    def unproven(self, h: float | np.ndarray) -> UnprovenPaths:
         b, builds = self.backend, self.backend.contacts.candidates.builds
-        found = b.ways.free_way(h, self.control.converged)
+        found = b.swept_paths.unproven(h, self.control.converged)
         if self.backend.contacts.candidates.builds != builds:
             self._follow_list(stale=True)
         return found
 
-    def rouse(self, islands: np.ndarray) -> None:
+    def wake(self, islands: np.ndarray) -> None:
         self.device.write(self.some, islands.astype(np.int32))
-        self.device.launch(newton.rouse, self.backend.n, self.control, self.some)
+        self.device.launch(newton.wake, self.backend.n, self.control, self.some)
         self._raise(control.STALE)
 
-    def tightness(self) -> tuple[np.ndarray, np.ndarray]:
+    def smallest_gaps(self) -> tuple[np.ndarray, np.ndarray]:
         """Of every island its smallest gap in activations and its last safe step; infinite and 1 where it has converged."""
         c, read, count = self.control, self.device.read, self.backend.islands.count
         moving = read(c.converged, count) == 0
@@ -363,7 +363,7 @@ class Iteration:
         self._spread_regularisation()
         self.graphs.when(self._flag["EVERYBODY"], b.islands.unsettle)
         b.potential.linearize()
-        self.search.check_room()
+        self.search.check_capacity()
         self.graphs.when(self._flag["EVERYBODY"], lambda: b.islands.launch_settle(c.converged))
         self.device.launch(control.end_assembly, 1, c)
 
@@ -372,7 +372,7 @@ class Iteration:
         self.graphs.when(self._flag["SOUND"], self._finish)
 
     def _search_again(self) -> None:
-        """The search once more, after one that found no room to compare slopes."""
+        """The search once more, after one that found no capacity to compare slopes."""
         self.search.launch_again()
         self.graphs.when(self._flag["SOUND"], self._finish)
         self._gather()

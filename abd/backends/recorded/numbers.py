@@ -22,11 +22,11 @@ FAILURES = {
 }  # fmt: skip
 
 
-def new_control(device, room: int, counts: wp.array) -> control.Control:
-    """What decides in iterations with room for so many islands, which `counts` (2,) says how many there are of."""
+def new_control(device, capacity: int, counts: wp.array) -> control.Control:
+    """What decides in iterations with capacity for so many islands, which `counts` (2,) says how many there are of."""
     c = control.Control()
     for name, kind in control.Control.vars.items():
-        setattr(c, name, device.zeros(room, kind.type.dtype))
+        setattr(c, name, device.zeros(capacity, kind.type.dtype))
     c.counts = counts
     c.at, c.flags = device.zeros(control.NUMBERS, wp.float64), device.zeros(control.FLAGS, wp.int32)
     return c
@@ -48,10 +48,10 @@ def flags_of(c: control.Control, *names: str) -> dict[str, wp.array]:
 
 
 class OfBodies:
-    """A number of every body on the device, in `array` with room for `room` of them, written where it becomes another one."""
+    """A number of every body on the device, in `array` (capacity,), written where it changes."""
 
-    def __init__(self, device, room: int):
-        self.device, self.array = device, device.zeros(room, wp.float64)
+    def __init__(self, device, capacity: int):
+        self.device, self.array = device, device.zeros(capacity, wp.float64)
         self._said: float | None = 0.0
 
     def say(self, number: float | np.ndarray) -> None:

@@ -27,11 +27,12 @@ class Reach:
         """The path leads along the direction; per island the largest displacement of a surface in the full step [m], and the
         largest alpha that strains no body too much."""
         b, islands, (a, other) = self.backend, self.backend.islands, (self.backend.scratch.a, self.backend.scratch.b)
-        track = b.track
+        trial_path = b.trial_path
         self.device.launch(
             paths.direction_paths,
-            b.n, b.at.body, track.lower, track.upper, *track.surface_box, b.at.current, islands.done, b.linear.direction,
-            track.path, a, other,
+            b.n, b.at.body, trial_path.lower, trial_path.upper, *trial_path.surface_box, b.at.current, islands.done,
+            b.linear.direction,
+            trial_path.path, a, other,
         )  # fmt: skip
         islands.reduce(a, sums.MAX, moved)
         islands.reduce(other, sums.MIN, limit)
@@ -39,7 +40,7 @@ class Reach:
     def measure(self) -> None:
         """Speeds of the islands along the path."""
         b, c = self.backend, self.control
-        b.islands.reduce(b.track.displacements(c.limit, b.scratch.a), sums.MAX, self._scratch)
+        b.islands.reduce(b.trial_path.displacements(c.limit, b.scratch.a), sums.MAX, self._scratch)
         self.device.launch(newton.measure_path, b.n, c, self._scratch)
 
     def follow(self) -> None:
@@ -48,14 +49,14 @@ class Reach:
         self.measure()
         self.stop_at_contacts()
         b.contacts.candidates.test_cover(
-            b.track.path, self.largest, c.each, b.islands.island, c.limit, self._covered
+            b.trial_path.path, self.largest, c.each, b.islands.island, c.limit, self._covered
         )
 
     def stop_at_contacts(self, proven: bool = False) -> None:
         """Limits by the first impacts of the listed contacts; `proven` as `Contacts.times_of_impact` has it."""
         b, c = self.backend, self.control
         a = b.scratch.a
-        b.contacts.times_of_impact(b.track.path, b.islands.island, c.limit, a, proven)
+        b.contacts.times_of_impact(b.trial_path.path, b.islands.island, c.limit, a, proven)
         b.islands.reduce(a, sums.MIN, self._scratch)
         self.device.launch(newton.shorten, b.n, c, self._scratch)
         b.islands.fold(c.each, sums.MAX, self.largest)
@@ -65,4 +66,4 @@ class Reach:
         b, c = self.backend, self.control
         self.device.launch(line_search.reach_of_trial, b.n, c)
         b.islands.fold(c.each, sums.MAX, self.largest)
-        b.contacts.candidates.spend(b.track.path, self.largest, c.each, b.islands.island, c.alpha)
+        b.contacts.candidates.spend(b.trial_path.path, self.largest, c.each, b.islands.island, c.alpha)

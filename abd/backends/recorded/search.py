@@ -42,7 +42,7 @@ class Search:
         self.graphs.when(self._flag["SOUND"], self._try_all)
 
     def launch_again(self) -> None:
-        """The same from the first trial, where there was no room to compare slopes."""
+        """The same from the first trial, where there was no capacity to compare slopes."""
         self.device.launch(line_search.begin_again, 1, self.control)
         self.device.launch(line_search.begin_anew, self.backend.n, self.control)
         self._try_all()
@@ -54,7 +54,7 @@ class Search:
         b.joints.measure_gaps(b.at.current)
 
         def cut() -> None:
-            b.track.advance(c.alpha)
+            b.trial_path.advance(c.alpha)
             self.device.fill(shares, 1.0)
             b.joints.open_shares(b.at.trial, shares)
             b.islands.reduce(shares, sums.MIN, self.scratch)
@@ -65,13 +65,13 @@ class Search:
         self._raise(control.AGAIN)
         self.graphs.repeat(self._flag["AGAIN"], cut)
 
-    def check_room(self) -> None:
-        """Fail where the last linearisation found no room for its sums."""
+    def check_capacity(self) -> None:
+        """Fail where the last linearisation found no capacity for its sums."""
         if self.backend.contacts.candidates.is_empty:
             return
         for reduction in (self.backend.contacts.reduction, self.backend.friction.reduction):
-            room = reduction.pair_room, reduction.run_room
-            self.device.launch(control.check_room, 1, self.control, reduction.needed, *room)
+            capacity = reduction.pair_capacity, reduction.run_capacity
+            self.device.launch(control.check_capacity, 1, self.control, reduction.needed, *capacity)
 
     def _raise(self, flag: int) -> None:
         self.device.launch(control.set_flag, 1, self.control, flag, 1)
@@ -91,7 +91,7 @@ class Search:
     def _try(self) -> None:
         """A trial: taken, halved, or taken to look at its slope."""
         b, c, launch, n = self.backend, self.control, self.device.launch, self.backend.n
-        b.track.advance(c.alpha)
+        b.trial_path.advance(c.alpha)
         b.potential.evaluate_trial(c.alpha, c.change, c.size)
         launch(control.begin_loop, 1, c)
         launch(line_search.judge_trial, n, c)
@@ -106,7 +106,7 @@ class Search:
             b.rows.launch_errors(self.scratch)
         b.potential.exchange()
         b.potential.linearize()
-        self.check_room()
+        self.check_capacity()
         self.measure_slope(c.steepness)
         launch(line_search.judge_slopes, b.n, c, self.scratch, int(exact))
         launch(line_search.end_comparison, 1, c)

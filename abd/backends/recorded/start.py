@@ -56,17 +56,17 @@ class Start:
         """
         b = self.backend
         key = (touching,)
-        self.device.write(b.track.moving, moving.astype(np.int32))
+        self.device.write(b.trial_path.moving, moving.astype(np.int32))
         self.graphs.run(("start path", *key), self.leave)
         b.friction.untie()
         self._renew()
-        b.idle.sleep(may_sleep)
+        b.inactive.sleep(may_sleep)
         # what is recorded evaluates them
         b.potential.contacts_known = True
         status = self._look(("start", *key), lambda: self._go(touching))
-        while status.failure == control.NO_ROOM and not status.covered:
-            b.friction.make_room(status.frozen)
-            self._make_room(b.friction.reduction)
+        while status.failure == control.NO_CAPACITY and not status.covered:
+            b.friction.grow(status.frozen)
+            self._grow(b.friction.reduction)
             status = self._look(("start", *key), lambda: self._go(touching))
         b.friction.take(status.frozen)
         if not (status.failure or status.covered):
@@ -77,8 +77,8 @@ class Start:
         if status.failure:
             raise StepFailure(*FAILURES[status.failure])
 
-    def _make_room(self, reduction: Reduction) -> None:
-        reduction.make_room(*map(int, self.device.read(reduction.needed)))
+    def _grow(self, reduction: Reduction) -> None:
+        reduction.grow(*map(int, self.device.read(reduction.needed)))
 
     def _look(self, key: tuple, body: Callable[[], None]) -> Status:
         """What the record of this key comes to."""
@@ -97,7 +97,7 @@ class Start:
         """Renew the candidate list for the path, and form the islands anew."""
         b, islands = self.backend, self.backend.islands
         motion = float(self.device.read(self.path.largest)[0])
-        b.contacts.candidates.renew(b.track.path, motion, islands.island, self.control.limit)
+        b.contacts.candidates.renew(b.trial_path.path, motion, islands.island, self.control.limit)
         islands.keep_numbering()
         b.touch.launch_renumber()
         b.contacts.candidates.index(lambda: self.graphs.run("carry speeds", self._carry))
@@ -123,7 +123,7 @@ class Start:
         self.backend.contacts.candidates.launch_motions(self.control.speed, islands.island)
 
     def _set_path(self) -> None:
-        self.backend.track.launch_start()
+        self.backend.trial_path.launch_start()
         self.device.fill(self.control.limit, 1.0)
 
     def go_alone(self) -> None:
@@ -145,8 +145,8 @@ class Start:
         b.friction.launch_lag(b.at.current, b.at.target)
         b.potential.evaluate()
         friction, reduction = b.friction, b.friction.reduction
-        launch(kernels.check_frozen, 1, c, friction.wanted, friction.room)
-        launch(control.check_room, 1, c, reduction.needed, reduction.pair_room, reduction.run_room)
+        launch(kernels.check_frozen, 1, c, friction.wanted, friction.capacity)
+        launch(control.check_capacity, 1, c, reduction.needed, reduction.pair_capacity, reduction.run_capacity)
         self.graphs.when(self._sound, lambda: self._try_paths(touching))
 
     def _go_on(self) -> None:
@@ -166,7 +166,7 @@ class Start:
     def _leave_gently(self) -> None:
         """The second path, which the list need not cover."""
         b, c = self.backend, self.control
-        self.device.launch(kernels.leave_in_place, b.n, c, b.islands.island, b.track.moving)
+        self.device.launch(kernels.leave_in_place, b.n, c, b.islands.island, b.trial_path.moving)
         self._set_path()
         self.path.follow()
         self.graphs.when(self._covered, self._try_second)
@@ -189,7 +189,7 @@ class Start:
 
     def _evaluate_trial(self) -> None:
         b, c = self.backend, self.control
-        b.track.advance(c.alpha)
+        b.trial_path.advance(c.alpha)
         b.potential.evaluate_trial(c.alpha, c.change, c.size)
 
     def _take(self) -> None:

@@ -1,8 +1,8 @@
-"""A step in which nothing touches anything, from its beginning to its figures in one record that the host looks at once.
+"""A step in which nothing touches anything, from its beginning to its statistics in one record that the host looks at once.
 
 Of mechanisms and free bodies, whose steps take one or two Newton iterations on a few numbers, most of the time goes into
 what the host does between the launches. Here it says by which scheme and to which targets the step goes, and reads what came
-of it: the launches are those of `Steps.begin`, `Start`, `Iteration`, `Ways` and `Steps.finish`, without the ones that
+of it: the launches are those of `Steps.begin`, `Start`, `Iteration`, `SweptPaths` and `Steps.finish`, without the ones that
 walk through contacts. Whether bodies come near one another is tested on the boxes that they sweep, grown by the margin of a
 candidate list: where no two meet, the list is known to be empty, and for how far.
 
@@ -20,7 +20,7 @@ import warp as wp
 
 from abd.backends.recorded.numbers import numbers
 from abd.by_bodies import OfBodies
-from abd.energies import Figures
+from abd.energies import StepStatistics
 from abd.joints.rows.system import TURN
 from abd.potentials.integrators import Scheme
 from cuda_kernels.parallel import sums
@@ -42,10 +42,10 @@ ENDLESS = 1e300
 
 @dataclass(slots=True)
 class Outcome:
-    """What a step came to: its figures; (n,) bool, bodies on which limits push at its end, None for none; iterations, trials,
+    """What a step came to: its statistics; (n,) bool, bodies on which limits push at its end, None for none; iterations, trials,
     and the largest speed with which islands converged [m/s]."""
 
-    figures: Figures
+    statistics: StepStatistics
     limited: np.ndarray | None
     newton: int
     trials: int
@@ -77,9 +77,9 @@ class WholeStep:
         c = backend.contacts.candidates
         self._wide, self._narrow = c.growth(WIDE * c.margin), c.growth(0.0)
         kind = backend.model.bodies.kind
-        self._mobile, self._formed = backend.idle.mobile.copy(), -1
+        self._mobile, self._formed = backend.inactive.mobile.copy(), -1
         self._untouched = np.zeros(backend.n, dtype=np.int32)
-        self._prescribed = backend.goals.count > 0
+        self._prescribed = backend.target_poses.count > 0
         self.kind = d.upload(kind, wp.int32)
 
     def serves(self) -> bool:
@@ -140,7 +140,7 @@ class WholeStep:
         b.rows.memory.settle()
         limited = self.device.read(b.scratch.marks) != 0 if told[kernels.LIMITED] else None
         newton_, trials = int(told[kernels.NEWTON]), int(told[kernels.TRIED])
-        return Outcome(b.readings.figures_of(found), limited, newton_, trials, told[kernels.NUMBERS])
+        return Outcome(b.readings.statistics_of(found), limited, newton_, trials, told[kernels.NUMBERS])
 
     def _leave(self) -> None:
         self.left += 1
@@ -154,7 +154,7 @@ class WholeStep:
         fresh = b.scheme.said is not self
         if fresh or self._rule is not rule or self._asked[2:4] != (tolerance, friction_tolerance):
             b.scheme.set_rule(rule)
-            b.goals.launch_pull(rule.pull)
+            b.target_poses.launch_pull(rule.pull)
             tightest = b.model.settings.linear_tolerance
             self.device.write(self.numbers, numbers(tolerance, friction_tolerance, rule.h, tightest))
         if fresh or mode is not self._mode:
@@ -196,7 +196,7 @@ class WholeStep:
         launch(newton.begin_islands, b.n, c, self.no_bodies)
         if b.system.has_friction:
             b.iteration.launch_tolerances()
-        self.device.fill(b.track.moving, WITH_FORCES)
+        self.device.fill(b.trial_path.moving, WITH_FORCES)
         b.start.leave()
         self._search()
         graphs.when(self._goes, lambda: self._start())
@@ -218,7 +218,7 @@ class WholeStep:
         """Whether a list for the present path would have any pair, with the margin that boxes are `grown` (worlds,) by [m]."""
         b = self.backend
         c = b.contacts.candidates
-        c.launch_boxes(b.track.path, grown)
+        c.launch_boxes(b.trial_path.path, grown)
         self.device.launch(
             kernels.find_near, b.n, c.filters, c.surfaces, c.lower, c.upper, grown, self.state, grain=MOST_BODIES
         )
@@ -235,7 +235,7 @@ class WholeStep:
         self.device.launch(kernels.end_round, 1, self.backend.iteration.control, most, self.state)
 
     def _end(self, judged: bool) -> None:
-        """Whether limits spoil the step, and whether its way is free."""
+        """Whether limits spoil the step, and whether its path is free."""
         b, c, launch, n = self.backend, self.backend.iteration.control, self.device.launch, self.backend.n
         self.device.fill(b.islands.done)
         if b.system.counts_turns:
@@ -247,7 +247,7 @@ class WholeStep:
             b.rows.memory.mark_limited(b.at.current, b.scratch.marks)
             launch(kernels.find_limited, n, b.scratch.marks, self.kind, b.scheme.mode, int(judged), self.state)
         a, largest = b.scratch.a, b.iteration.path.largest
-        b.ways.launch_way(b.scheme.lengths, True, a)
+        b.swept_paths.launch_swept_paths(b.scheme.lengths, True, a)
         b.islands.reduce(a, sums.MAX, c.each)
         b.islands.fold(c.each, sums.MAX, largest)
         if b.contacts.candidates.may_collide:
@@ -258,6 +258,6 @@ class WholeStep:
         """The iterate is the new state."""
         b = self.backend
         b.steps.launch_finish()
-        b.readings.launch_figures()
+        b.readings.launch_statistics()
         self.device.fill(b.totals.flags)
         self.device.fill(b.friction.anchors.count)

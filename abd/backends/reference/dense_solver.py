@@ -6,7 +6,7 @@ import numpy as np
 import scipy.linalg
 
 from abd.backends.reference.numpy_bodies import Boxes, maps, positions
-from abd.backends.reference.parts.idle import Idle
+from abd.backends.reference.parts.inactive import Inactive
 from abd.backends.reference.potential import Potential
 from abd.errors import StepFailure
 from abd.joints.rows.system import CLOSED, CLOSINGS
@@ -19,8 +19,8 @@ class DenseSolver:
         direction: (n, 12) the last one.
     """
 
-    def __init__(self, potential: Potential, idle: Idle, boxes: Boxes):
-        self.potential, self.idle, self.boxes = potential, idle, boxes
+    def __init__(self, potential: Potential, inactive: Inactive, boxes: Boxes):
+        self.potential, self.inactive, self.boxes = potential, inactive, boxes
         self.at, self.islands, self.n = potential.at, potential.islands, potential.n
         self.everybody = np.arange(self.n)
 
@@ -41,7 +41,7 @@ class DenseSolver:
 
     def linearize(self) -> None:
         """Gradient and blocks of the potential at the iterate, fixed degrees of freedom projected out."""
-        self.potential.linearize(self.idle.projectors)
+        self.potential.linearize(self.inactive.projectors)
 
     def solve(self, forcing: float | None = None) -> tuple[np.ndarray, int]:
         """Newton direction; the largest vertex displacement of the full step per island [m], linear iterations (0).
@@ -54,7 +54,7 @@ class DenseSolver:
         self.factors, failed = [], np.zeros(self.n, dtype=bool)
         for island in range(self.islands.count):
             # what does not move is of no island in particular
-            bodies = np.flatnonzero((self.islands.host == island) & self.idle.mobile)
+            bodies = np.flatnonzero((self.islands.host == island) & self.inactive.mobile)
             size = 12 * len(bodies)
             H = self.potential.blocks[np.ix_(bodies, bodies)].transpose(0, 2, 1, 3).reshape(size, size)
             try:
@@ -75,7 +75,7 @@ class DenseSolver:
         step = np.zeros((self.n, 12))
         for bodies, factor in self.factors:
             step[bodies] = scipy.linalg.cho_solve(factor, -gradient[bodies].ravel()).reshape(-1, 12)
-        return np.einsum("nij,nj->ni", self.idle.projectors, step)
+        return np.einsum("nij,nj->ni", self.inactive.projectors, step)
 
     def _farthest(self) -> np.ndarray:
         """(islands,) largest displacement of a surface in the full step [m]."""
@@ -108,7 +108,7 @@ class DenseSolver:
             if not chosen.any():
                 break
             aside = ~chosen[islands.host]
-            missing = np.einsum("nij,nj->ni", self.idle.projectors, joints.missing(linear, measured, J))
+            missing = np.einsum("nij,nj->ni", self.inactive.projectors, joints.missing(linear, measured, J))
             missing[aside] = 0.0
             joints.take_over(linear, measured, whole=False, aside=aside)
             self.direction += self._solved(missing)

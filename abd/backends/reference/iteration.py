@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from abd.backends.answers import RELENT, UNSEEN, NotProven, Status
+from abd.backends.answers import RELENT, UNSEEN, Status, UnprovenPaths
 from abd.backends.progress import Progress
 from abd.backends.reference.forcing import Forcing
 from abd.backends.reference.line_search import search
@@ -40,15 +40,15 @@ class Iteration:
         self.lengths, self.free, self.loose = np.full(b.n, h), np.ones(b.islands.count), np.zeros(b.islands.count)
         self.tolerance = np.full(b.islands.count, tolerance)
         frictional = b.system.friction_bodies
-        frictional = np.concatenate([b.friction.owners, frictional[b.idle.mobile[frictional]]])
+        frictional = np.concatenate([b.friction.owners, frictional[b.inactive.mobile[frictional]]])
         self.tolerance[b.islands.host[frictional]] = friction_tolerance
         self.balanced, owners = np.full(b.islands.count, np.inf), b.friction.owners
         self.loose[b.islands.host[owners]] = np.full(b.n, loose)[owners]
         if np.any(balanced):
-            bounded = owners if tolerance != friction_tolerance else np.flatnonzero(b.idle.mobile)
+            bounded = owners if tolerance != friction_tolerance else np.flatnonzero(b.inactive.mobile)
             self.balanced[b.islands.host[bounded]] = np.full(b.n, balanced)[bounded]
         self.forcing, self.regularisation = Forcing(tightest), Regularisation(b.islands.count)
-        self.converged = b.idle.asleep(moving)
+        self.converged = b.inactive.asleep(moving)
         self.speed, self.at_end = np.zeros(b.islands.count), np.zeros(b.islands.count)
         self._linearized, self._begun = False, False
         return not self.converged.all()
@@ -57,7 +57,7 @@ class Iteration:
     def h(self) -> np.ndarray:
         """(islands,) length of the step [s]."""
         out = np.zeros(self.backend.islands.count)
-        np.maximum.at(out, self.backend.islands.host, np.where(self.backend.idle.mobile, self.lengths, 0.0))
+        np.maximum.at(out, self.backend.islands.host, np.where(self.backend.inactive.mobile, self.lengths, 0.0))
         return np.where(out > 0.0, out, self.lengths.max(initial=0.0))
 
     def run(self, progress: Progress) -> Status:
@@ -67,7 +67,7 @@ class Iteration:
             # once with all bodies: those that sleep keep blocks that can be factorised
             self._form_model(progress)
             self._begun = True
-        b.idle.settle(self.converged)
+        b.inactive.settle(self.converged)
         if not self._linearized:
             self._form_model(progress)
         progress.newton += 1
@@ -98,11 +98,11 @@ class Iteration:
         self.converged, self.at_end = self.converged | reached, np.where(reached, speed, self.at_end)
         gap = least = np.inf
         if not moving.any():
-            b.idle.settle(np.zeros(b.islands.count, dtype=bool))
+            b.inactive.settle(np.zeros(b.islands.count, dtype=bool))
         else:
             if exact:
-                b.idle.settle(self.converged)
-                b.rows.update_multipliers(b.linear.direction, b.idle.settled)
+                b.inactive.settle(self.converged)
+                b.rows.update_multipliers(b.linear.direction, b.inactive.settled)
             gap, least = float(b.touch.island_gaps()[moving].min()), float(free[moving].min())
         return Status(
             failure=0, covered=True, reach=0.0, moving=bool(moving.any()), worst=worst, gap=gap, least=least,
@@ -127,14 +127,14 @@ class Iteration:
     def reached(self) -> np.ndarray:
         return self.at_end
 
-    def free_way(self, h: float | np.ndarray) -> NotProven:
-        return self.backend.ways.free_way(h, self.converged)
+    def unproven(self, h: float | np.ndarray) -> UnprovenPaths:
+        return self.backend.swept_paths.unproven(h, self.converged)
 
-    def rouse(self, islands: np.ndarray) -> None:
+    def wake(self, islands: np.ndarray) -> None:
         self.converged = self.converged & ~islands
         self._linearized = False
 
-    def tightness(self) -> tuple[np.ndarray, np.ndarray]:
+    def smallest_gaps(self) -> tuple[np.ndarray, np.ndarray]:
         """Of every island its smallest gap in activations and its last safe step; infinite and 1 where it has converged."""
         moving = ~self.converged
         return np.where(moving, self.backend.touch.island_gaps(), np.inf), np.where(moving, self.free, 1.0)
@@ -212,5 +212,5 @@ class Iteration:
             self.loose = islands.carry(before, self.loose, np.minimum)
             self.balanced = islands.carry(before, self.balanced, np.minimum)
             regularisation.stretch = islands.carry(before, regularisation.stretch, np.minimum)
-        b.idle.settle(self.converged)
+        b.inactive.settle(self.converged)
         return free, moved, settled

@@ -195,7 +195,7 @@ class BodyEnergies:
         return blocks
 
     def _pull(self, step: StepData, rows: np.ndarray, q: np.ndarray) -> tuple[np.ndarray, ...]:
-        """Distances to the goals and multipliers of prescribed bodies."""
+        """Distances to the target poses and multipliers of prescribed bodies."""
         dp, dA = positions(q)[rows] - step.pk[rows], maps(q)[rows] - step.Ak[rows]
         return dp, dA, step.lp[rows], step.lA[rows]
 

@@ -6,13 +6,13 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from abd.backends.answers import NO_PAIRS, NotProven
+from abd.backends.answers import NO_PAIRS, UnprovenPaths
 from abd.backends.body_data import smallest_moments
 from abd.contact import ccd
 from abd.contact.candidates import Candidates as Listed
 from abd.contact.candidates import contacts, find_candidates
 from abd.contact.minima import find_minima
-from abd.contact.pair_law import OwnLaws, PairLaw
+from abd.contact.pair_law import PairLaw, PairParameters
 from abd.contact.pairs import body_pairs, pairs_of
 from abd.contact.path import Path, standing
 from abd.contact.surfaces import Surfaces
@@ -36,7 +36,7 @@ class NumpyContacts:
         pair_law: of all pairs of bodies; parameters: the law of the candidates, with the stiffness of the incremental
             potential, kappa_c c h^2, and part_parameters that of the parts; activation: (m,) [m].
         regularisation: (n,) shares of the bodies' bounds of the curvature (`abd.backends.reference.regularisation`).
-        absent: (n,) bool, bodies that take no part.
+        excluded: (n,) bool, bodies that take no part.
     """
 
     ties = NO_PAIRS
@@ -48,7 +48,7 @@ class NumpyContacts:
         self.moments = smallest_moments(model)
         self.regularisation = np.ones(len(model.bodies))
         self.pair_law, self.scale = PairLaw(model), np.ones(len(model.bodies))
-        self.absent = np.zeros(len(model.bodies), dtype=bool)
+        self.excluded = np.zeros(len(model.bodies), dtype=bool)
         self.search(standing(model.bodies.q))
 
     def follow_materials(self) -> None:
@@ -60,7 +60,7 @@ class NumpyContacts:
         self.scale = np.broadcast_to(ch2, len(self.model.bodies))
         self._take_law()
 
-    def set_own_laws(self, own: OwnLaws) -> None:
+    def set_pair_parameters(self, own: PairParameters) -> None:
         """Pairs of bodies whose law is their own."""
         self.pair_law.own = own
         self._take_law()
@@ -88,7 +88,7 @@ class NumpyContacts:
 
     def _find(self, path: Path, reach: np.ndarray | float) -> Listed:
         """Candidates of the pairs that meet, within a reach (pairs,) [m]."""
-        meets = ~(self.absent[self.pairs.i] | self.absent[self.pairs.j])
+        meets = ~(self.excluded[self.pairs.i] | self.excluded[self.pairs.j])
         return find_candidates(self.model, self.surfaces, self.pairs, path, np.where(meets, reach, -np.inf))
 
     def energy(self, q: np.ndarray) -> np.ndarray:
@@ -144,17 +144,17 @@ class NumpyContacts:
         """(m,) fractions of the path that are proven free of collisions, up to the limits (n,) of the bodies."""
         return ccd.time_of_impact(path, self.candidates, limit[self.owners], least=ccd.WITHIN * self.activation)
 
-    def free_way(self, path: Path) -> NotProven:
-        """Pairs of bodies whose way along a path between two states is not proven free. The candidates of the iterate stay."""
+    def unproven(self, path: Path) -> UnprovenPaths:
+        """Pairs of bodies whose path along a path between two states is not proven free. The candidates of the iterate stay."""
         found = self._find(path, 0.0)
         candidates = contacts(self.model, self.surfaces, self.pairs, found)
         bodies = candidates.first.astype(np.int64), candidates.second.astype(np.int64)
-        shares = ccd.way_shares(path, candidates, self.pair_law.activation(*bodies))
+        shares = ccd.proven_fractions(path, candidates, self.pair_law.activation(*bodies))
         closed = shares < 1.0
         pairs, of = np.unique(np.sort(np.stack(bodies, axis=1)[closed], axis=1), axis=0, return_inverse=True)
         smallest = np.ones(len(pairs))
         np.minimum.at(smallest, of.ravel(), shares[closed])
-        return NotProven(smallest, pairs)
+        return UnprovenPaths(smallest, pairs)
 
 
 def owners_of(candidates: contact.Contacts, model: Model) -> np.ndarray:

@@ -19,15 +19,15 @@ from abd.backends.reference.numpy_friction import NumpyFriction
 from abd.backends.reference.numpy_islands import Islands
 from abd.backends.reference.numpy_joints import NumpyJoints
 from abd.backends.reference.parts.arcs import Arcs
-from abd.backends.reference.parts.goals import Goals
-from abd.backends.reference.parts.idle import Idle
+from abd.backends.reference.parts.inactive import Inactive
 from abd.backends.reference.parts.loads import Loads
 from abd.backends.reference.parts.readings import Readings
 from abd.backends.reference.parts.rows import Rows
 from abd.backends.reference.parts.states import States
 from abd.backends.reference.parts.steps import Steps
+from abd.backends.reference.parts.swept_paths import SweptPaths
+from abd.backends.reference.parts.target_poses import TargetPoses
 from abd.backends.reference.parts.touch import Touch
-from abd.backends.reference.parts.ways import Ways
 from abd.backends.reference.potential import Iterate, Potential
 from abd.backends.reference.scheme import HostScheme
 from abd.backends.reference.start import Start
@@ -60,15 +60,15 @@ class NumpyBackend:
         self.at = Iterate(q, q, q, ch2=np.ones(self.n), eps=np.zeros(self.n))
         potential = self.potential = Potential(model, constants, self.islands, self.at, build_system(model))
         self.loads = Loads(potential)
-        idle = self.idle = Idle(model, constants, potential)
+        inactive = self.inactive = Inactive(model, constants, potential)
         touch = self.touch = Touch(model, potential)
         states = self.states = States(model.bodies, self.at)
-        self.goals = Goals(model, potential)
+        self.target_poses = TargetPoses(model, potential)
         rows = self.rows = Rows(model, constants, potential, states, scheme)
-        self.linear = DenseSolver(potential, idle, boxes)
-        self.steps = Steps(model, constants, potential, states, scheme, self.goals, idle, rows)
-        self.arcs = Arcs(constants, potential, scheme, idle, touch, boxes)
-        self.ways = Ways(states, touch, idle, boxes, self.islands)
+        self.linear = DenseSolver(potential, inactive, boxes)
+        self.steps = Steps(model, constants, potential, states, scheme, self.target_poses, inactive, rows)
+        self.arcs = Arcs(constants, potential, scheme, inactive, touch, boxes)
+        self.swept_paths = SweptPaths(states, touch, inactive, boxes, self.islands)
         self.readings = Readings(model, potential, states, touch, rows, self.steps, boxes)
         self.iteration, self.start, self.whole = Iteration(self), Start(self), None
 

@@ -23,7 +23,7 @@ class Iterate:
 
     Attributes:
         q: (n, 12) current iterate; trial: the state tried last; rest: friction's reference xh.
-        target: (n, 12) where bodies are led, by inertia or to their goals.
+        target: (n, 12) where bodies are led, by inertia or to their target poses.
         step: what the step holds fixed, turn: (n, 3) rotation vectors by which its inertial target turns bodies [rad], both
             None before the first one; ch2: (n,) c h^2 of it [s^2]; eps: (n,) friction's, in displacements [m].
     """

@@ -1,4 +1,4 @@
-"""How much bounding curvature Newton adds to friction and contacts, learnt from how well its model foretold the energy.
+"""How much bounding curvature Newton adds to friction and contacts, learnt from how well its model predicted the energy.
 
 Two energies bend in ways that a positive definite quadratic model cannot copy. Friction is straight along a slip and has
 an edge where the slip turns round; the distance of a contact curves both ways when its bodies turn. Both have a bound of
@@ -10,7 +10,7 @@ Newton is quadratic near a minimum that is smooth, but jumps to and fro across e
 Drives at their effort limits keep the largest share that their bodies had in the step: their multipliers move the edges
 from iteration to iteration. Friction in joints needs no regularisation (`abd.joints.rows.laws.evaluate`).
 
-With the slope g.d < 0 of the direction d, the model foretells that a step alpha d changes the energy by
+With the slope g.d < 0 of the direction d, the model predicts that a step alpha d changes the energy by
 ``(alpha - alpha^2/2) g.d``, and by no more than half of g.d. Where it fell by much less, or the step had to be halved, the
 next model of that island gets the whole bound; so it does where contacts stopped the step almost at once, because they bend
 more than the model knew. Where it fell by much more, the next model gets a quarter of what the last one had.
@@ -18,7 +18,7 @@ more than the model knew. Where it fell by much more, the next model gets a quar
 What remains too stiff, with the bound or without it, shows in the energy along the direction, which bends by c times as
 much as the model did: its minimum was at 1/c. The next direction of that island is stretched by as much, at most `LONGEST`.
 
-A step that fell by much more than foretold was a part of the way, and shorter than that: the minimum counts as 1/c times its
+A step that fell by much more than predicted was a part of the way, and shorter than that: the minimum counts as 1/c times its
 length away where c is known and no less than 1/`LONGEST`. Otherwise it does not decide on convergence.
 """
 
@@ -27,7 +27,7 @@ from __future__ import annotations
 import numpy as np
 
 MISSED, SURPASSED = 0.8, 1.3
-"""Change of the energy over the change foretold, below which there was too little and above which too much curvature."""
+"""Change of the energy over the change predicted, below which there was too little and above which too much curvature."""
 CAPPED = 0.2
 """Largest safe step, below which contacts stopped it almost at once."""
 RELAXED = 0.25
@@ -56,10 +56,10 @@ class Regularisation:
         """Take in an iteration, all (islands,): the change of the energy, and of the stretched direction d its slope g.d, the
         accepted and the largest safe step."""
         slope, alpha, free = slope / self.stretch, alpha * self.stretch, np.minimum(free * self.stretch, 1.0)
-        foretold = np.where(alpha < 1.0, alpha - 0.5 * alpha * alpha, 0.5) * slope
-        went = foretold < 0.0
-        missed = went & ((alpha < free) | (free < CAPPED) | (change > MISSED * foretold))
-        surpassed = went & ~missed & (change < SURPASSED * foretold)
+        predicted = np.where(alpha < 1.0, alpha - 0.5 * alpha * alpha, 0.5) * slope
+        went = predicted < 0.0
+        missed = went & ((alpha < free) | (free < CAPPED) | (change > MISSED * predicted))
+        surpassed = went & ~missed & (change < SURPASSED * predicted)
         tells = ~surpassed | (self.share <= SLIGHT)
         self.share = np.where(missed, 1.0, np.where(surpassed, RELAXED * self.share, self.share))
         whole = went & (alpha >= 1.0)

@@ -29,7 +29,7 @@ class Start:
         """
         b = self.backend
         alpha = b.arcs.follow_velocity(moving)
-        b.idle.sleep(may_sleep)
+        b.inactive.sleep(may_sleep)
         b.arcs.evaluate()
         b.touch.lag_at_begin()
         falls = self._falls(alpha)

@@ -27,7 +27,7 @@ GRAIN = 16384
 WARP = 32
 """Threads that share a reduction on CUDA."""
 WORKERS = 1 << 15
-"""Reductions that CUDA runs at once: a launch over the room for more takes them in turns, rather than start threads that
+"""Reductions that CUDA runs at once: a launch over the capacity for more takes them in turns, rather than start threads that
 find nothing to do."""
 ONE_PASS = 1024
 """Islands that a single run folds about as fast as two levels of runs."""
@@ -41,28 +41,28 @@ class Islands(Numbering):
         counts: (2,) int32 device array, the numbers of islands and of chunks.
         done: (n,) int32 device array, 1 for bodies whose island takes no part in the present iterations: kernels may
             skip them and leave their results as they are.
-        absent: (n,) int32 device array, 1 for bodies that are left out of the step.
+        excluded: (n,) int32 device array, 1 for bodies that are left out of the step.
         before: (n,) int32 device array, `island` when `keep_numbering` was called last.
     """
 
     def __init__(self, device: Device, bodies: int):
         self.device = device
-        self.room = room = max(bodies, 1)
-        self.island, self.before, self.done, self.absent = (device.zeros(room, wp.int32) for _ in range(4))
-        self._root, self._present, self._tied, self._sizes = (device.zeros(room, wp.int32) for _ in range(4))
-        # sorting takes room for twice as many
-        self.order, self._sorted = device.zeros(2 * room, wp.int32), device.zeros(2 * room, wp.int32)
+        self.capacity = capacity = max(bodies, 1)
+        self.island, self.before, self.done, self.excluded = (device.zeros(capacity, wp.int32) for _ in range(4))
+        self._root, self._present, self._tied, self._sizes = (device.zeros(capacity, wp.int32) for _ in range(4))
+        # sorting takes capacity for twice as many
+        self.order, self._sorted = device.zeros(2 * capacity, wp.int32), device.zeros(2 * capacity, wp.int32)
         self.chunk_start, self.island_start, self._start, self._number = (
-            device.zeros(room + 1, wp.int32) for _ in range(4)
+            device.zeros(capacity + 1, wp.int32) for _ in range(4)
         )
         self.counts, self._lowest = device.zeros(2, wp.int32), device.zeros(1, wp.int32)
         self._every = device.upload([bodies], wp.int32)
         self._scan, self._graphs = Scan(device), Graphs(device)
-        self._joined = device.upload(np.arange(room), wp.int32)
+        self._joined = device.upload(np.arange(capacity), wp.int32)
         self._mobile: np.ndarray | None = None
         kinds = (wp.float64, wp.int32)
-        self._partial, self._carried = ({kind: device.zeros(room, kind) for kind in kinds} for _ in range(2))
-        self._lanes, self._workers = (device.lanes(WARP), WORKERS) if device.wide else (1, room)
+        self._partial, self._carried = ({kind: device.zeros(capacity, kind) for kind in kinds} for _ in range(2))
+        self._lanes, self._workers = (device.lanes(WARP), WORKERS) if device.wide else (1, capacity)
         self.chunks = 0
         self._scalars: dict[str, wp.array] = {}
         super().__init__(bodies)
@@ -122,13 +122,13 @@ class Islands(Numbering):
 
         Args:
             held: (n,) int32, 1 for bodies that may not move, the others of `follow_joined`.
-            lists: body pairs (room,) vec2i that may touch, a mobile one first; an int32 array whose first entry is how
+            lists: body pairs (capacity,) vec2i that may touch, a mobile one first; an int32 array whose first entry is how
                 many they are; as many as launches cover.
         """
         n = self.n
         if not n:
             return
-        places = tuple((pairs.ptr, counts.ptr, room) for pairs, counts, room in lists)
+        places = tuple((pairs.ptr, counts.ptr, capacity) for pairs, counts, capacity in lists)
         self._graphs.run(("number", held.ptr, places), lambda: self._launch_numbers(held, lists))
         self.device.sort_pairs(self._sorted, self.order, n)
         self._graphs.run("cut", self._launch_chunks)
@@ -139,8 +139,8 @@ class Islands(Numbering):
         """Find the parts, and number them and their bodies."""
         n, launch, present, lowest, number = self.n, self.device.launch, self._present, self._lowest, self._number
         launch(kernels.begin, n, self._joined, self._root, present, lowest, n)
-        for pairs, counts, room in lists:
-            launch(kernels.unite, room, pairs, counts, held, self._root, grain=ALONE)
+        for pairs, counts, capacity in lists:
+            launch(kernels.unite, capacity, pairs, counts, held, self._root, grain=ALONE)
         launch(kernels.find_parts, n, held, self._tied, self._root, present, lowest, grain=ALONE)
         self._scan.run(present, number, self._every, 0, n)
         launch(
@@ -163,7 +163,7 @@ class Islands(Numbering):
 
     def launch_settle(self, converged: wp.array) -> None:
         """Mark the bodies of the islands whose flag (islands,) int32 is 1, and those that are absent, as done, and no others."""
-        self.device.launch(kernels.settle, self.n, self.island, converged, self.absent, self.done)
+        self.device.launch(kernels.settle, self.n, self.island, converged, self.excluded, self.done)
 
     def unsettle(self) -> None:
         """No body is done."""
@@ -172,9 +172,9 @@ class Islands(Numbering):
     # numbers per island ------------------------------------------------------------------------------------------
 
     def scalars(self, name: str) -> wp.array:
-        """A named device array with one number per island, and room for as many islands as bodies."""
+        """A named device array with one number per island, and capacity for as many islands as bodies."""
         if name not in self._scalars:
-            self._scalars[name] = self.device.zeros(self.room, wp.float64)
+            self._scalars[name] = self.device.zeros(self.capacity, wp.float64)
         return self._scalars[name]
 
     def read(self, name: str) -> np.ndarray:
@@ -185,7 +185,7 @@ class Islands(Numbering):
         """Sum, minimum or maximum of body values (n,), float64 or int32, per island, into `out` (count,)."""
         if not self.n:
             return out
-        whole = self.room <= CHUNK  # no island has more than one
+        whole = self.capacity <= CHUNK  # no island has more than one
         target = out if whole else self._partial[values.dtype]
         self._share(sums.chunk_reduce[values.dtype], (self.chunk_start, self.order, values, operation, target))
         if not whole:
@@ -194,7 +194,7 @@ class Islands(Numbering):
 
     def _share(self, kernel: wp.Kernel, inputs: tuple) -> None:
         """Share the reductions among workers."""
-        workers, lanes = min(self.room, self._workers), self._lanes
+        workers, lanes = min(self.capacity, self._workers), self._lanes
         self.device.launch(kernel, workers * lanes, self.counts, workers, lanes, *inputs, grain=GRAIN)
 
     def reduced(self, values: wp.array, operation: int) -> np.ndarray:
@@ -207,11 +207,11 @@ class Islands(Numbering):
 
         Flags 0 and 1: the maximum says whether any is set, the minimum whether all are.
         """
-        launch, lanes, room = partial(self.device.launch, sums.span_reduce[values.dtype]), self._lanes, self.room
-        if room <= ONE_PASS:
-            launch(lanes, self.counts, 1, room, lanes, values, operation, out)
+        launch, lanes, capacity = partial(self.device.launch, sums.span_reduce[values.dtype]), self._lanes, self.capacity
+        if capacity <= ONE_PASS:
+            launch(lanes, self.counts, 1, capacity, lanes, values, operation, out)
             return out
-        spans, parts = -(-room // CHUNK), self._partial[values.dtype]
+        spans, parts = -(-capacity // CHUNK), self._partial[values.dtype]
         launch(spans * lanes, self.counts, 1, CHUNK, lanes, values, operation, parts, grain=GRAIN)
         launch(lanes, self.counts, CHUNK, spans, lanes, parts, operation, out)
         return out

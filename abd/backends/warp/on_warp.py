@@ -16,15 +16,15 @@ from abd.backends.recorded.whole_step import WholeStep
 from abd.backends.warp.islands import Islands
 from abd.backends.warp.iterate import Iterate
 from abd.backends.warp.parts.arcs import Arcs
-from abd.backends.warp.parts.goals import Goals
-from abd.backends.warp.parts.idle import Idle
+from abd.backends.warp.parts.inactive import Inactive
 from abd.backends.warp.parts.loads import Loads
 from abd.backends.warp.parts.readings import Readings, new_totals
 from abd.backends.warp.parts.rows import Rows
 from abd.backends.warp.parts.states import States
 from abd.backends.warp.parts.steps import Steps
+from abd.backends.warp.parts.swept_paths import SweptPaths
+from abd.backends.warp.parts.target_poses import TargetPoses
 from abd.backends.warp.parts.touch import Touch
-from abd.backends.warp.parts.ways import Ways
 from abd.backends.warp.potential import Potential
 from abd.backends.warp.scheme import DeviceScheme
 from abd.backends.warp.scratch import Scratch
@@ -32,7 +32,7 @@ from abd.backends.warp.sweeps import swept
 from abd.backends.warp.terms.contacts import Contacts
 from abd.backends.warp.terms.friction import Friction
 from abd.backends.warp.terms.joints import Joints
-from abd.backends.warp.track import Track
+from abd.backends.warp.trial_path import TrialPath
 from abd.contact.pair_law import PairLaw
 from abd.joints.rows.build import build_system
 from abd.joints.rows.system import JointSystem
@@ -45,8 +45,8 @@ class WarpBackend:
 
     Attributes:
         at: what terms read of the iterate; potential: the terms; linear: the solver of the Newton iterations.
-        track: the path that bodies take next; scheme: of the step at work; totals: sums of a step; scratch: what calls fill and
-            forget; graphs: records of launches.
+        trial_path: the path that bodies take next; scheme: of the present step; totals: sums of a step; scratch: arrays for
+            intermediate values; graphs: records of launches.
         fixed_stiffness: whether contacts keep the stiffness of the scene.
     """
 
@@ -60,23 +60,23 @@ class WarpBackend:
         self.loads = Loads(model, potential)
         scratch = self.scratch = Scratch(d, n)
         self.graphs, self.scheme, self.totals = Graphs(d), DeviceScheme(model, d), new_totals(d, n)
-        track = self.track = Track(model, d, self.islands, self.at)
-        idle = self.idle = Idle(model, potential)
-        touch = self.touch = Touch(model, potential, idle, track, self.totals)
+        trial_path = self.trial_path = TrialPath(model, d, self.islands, self.at)
+        inactive = self.inactive = Inactive(model, potential)
+        touch = self.touch = Touch(model, potential, inactive, trial_path, self.totals)
         states = self.states = States(n, d, self.at, touch, scratch)
-        self.goals = Goals(model, potential, track, touch)
+        self.target_poses = TargetPoses(model, potential, trial_path, touch)
         self.rows = Rows(model, potential, states, self.scheme, self.graphs, scratch)
         couplings = len(potential.couplings)
         self.linear = LinearSolver(
-            d, settings.linear_solver, idle.mobile, model.bodies.names, self.islands, couplings, model.bodies.world
+            d, settings.linear_solver, inactive.mobile, model.bodies.names, self.islands, couplings, model.bodies.world
         )
         self.steps = Steps(
-            model, potential, states, self.scheme, track, self.goals, idle, touch, self.rows, self.linear, self.totals,
-            self.graphs,
+            model, potential, states, self.scheme, trial_path, self.target_poses, inactive, touch, self.rows, self.linear,
+            self.totals, self.graphs,
         )  # fmt: skip
-        self.arcs = Arcs(potential, track, touch, scratch)
-        self.ways = Ways(potential, states, track, touch, idle, scratch, self.graphs)
-        self.readings = Readings(potential, states, track, touch, self.scheme, self.totals, scratch)
+        self.arcs = Arcs(potential, trial_path, touch, scratch)
+        self.swept_paths = SweptPaths(potential, states, trial_path, touch, inactive, scratch, self.graphs)
+        self.readings = Readings(potential, states, trial_path, touch, self.scheme, self.totals, scratch)
         self.fixed_stiffness = settings.contact_stiffness is not None
         self.iteration = Iteration(self)
         self.start = Start(self)

@@ -138,11 +138,11 @@ class Potential:
         self.joints.restore_blocks()
         jobs = [(self.n, self._count, self._everybody, self._everybody, self.diagonal, 1)]
         jobs += [(pairs, c.count, c.row, c.column, c.blocks, 0) for c, pairs in couplings]
-        most = max(room for room, *_ in jobs)
+        most = max(capacity for capacity, *_ in jobs)
         if self._scratch is None or self._scratch.shape[0] < most:
             self._scratch = self.device.empty((most + most // 2, 12, 12), wp.float64)
-        for room, count, row, column, blocks, is_diagonal in jobs:
+        for capacity, count, row, column, blocks, is_diagonal in jobs:
             self.device.launch(
                 fixed.project_blocks,
-                room, count, self.at.body, self.at.step, row, column, self._scratch, blocks, is_diagonal, grain=128,
+                capacity, count, self.at.body, self.at.step, row, column, self._scratch, blocks, is_diagonal, grain=128,
             )  # fmt: skip

@@ -242,7 +242,7 @@ def opening_readings(model: Model, q: np.ndarray, qd: np.ndarray, time: float = 
     reader, system = JointReader(model), build_system(model)
     system.face(q)
     memory = system.fresh_memory(q, qd)
-    applied = forces.opening_laws(system, memory, model.settings, time)
+    applied = forces.initial_laws(system, memory, model.settings, time)
     return Readings(reader, system, q, qd, reader.coordinates(q), memory, applied)
 
 

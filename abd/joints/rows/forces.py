@@ -47,7 +47,7 @@ class Applied:
         return cls(law, p, system.linear.K, shift, system.of_rows(ch2).copy(), system.of_linear(ch2).copy())
 
 
-def opening_laws(
+def initial_laws(
     system: JointSystem, memory: JointMemory, settings: Settings, time: OfBodies, ch2: float | None = None
 ) -> Applied:
     """Laws of the joint rows in a state that no step led to: those of an implicit Euler step that stays there, or of one with

@@ -5,12 +5,12 @@ from __future__ import annotations
 import numpy as np
 
 from abd.potentials.rolling import tangents
+from abd.step.impacts.impact_pairs import ImpactPairs
 from abd.step.impacts.mobility import Mobility
-from abd.step.impacts.strikes import Strikes
 
 
 def friction_of(
-    part: Strikes, s: np.ndarray, twists: np.ndarray, system: Mobility, q: np.ndarray, radius: np.ndarray
+    part: ImpactPairs, s: np.ndarray, twists: np.ndarray, system: Mobility, q: np.ndarray, radius: np.ndarray
 ) -> np.ndarray | None:
     """(6 n,) impulses of friction, None without any: pair by pair, each against the slip that is left.
 

@@ -19,16 +19,16 @@ from abd.joints.rows.rigid_rows import derivatives_by_twists
 from abd.joints.rows.system import JointMemory, JointSystem
 from abd.joints.rows.table import linearize
 from abd.model import Kind, Model
-from abd.step.impacts.strikes import Strikes
+from abd.step.impacts.impact_pairs import ImpactPairs
 
 GRANTED = 1e-3
 """Share of what contacts may push as they open: a barrier is left in many short steps, whose pushes would add up."""
 
 
-def limit_strikes(
+def limit_impact_pairs(
     model: Model, system: JointSystem, rows: np.ndarray, memory: JointMemory, applied: Applied, q: np.ndarray,
     h: float | np.ndarray,
-) -> Strikes:
+) -> ImpactPairs:
     """Those of the ends of ranges `rows` (b,) that pushed in the last step, of h [s], of all or (n,), which led to q (n, 12)."""
     a = system.row_laws
     measure = system.rows.term_measure[system.rows.starts[rows]]
@@ -45,7 +45,7 @@ def limit_strikes(
     maps = q[:, 3:].reshape(-1, 3, 3)
     twists = [derivatives_by_twists(g, maps[body]) for g, body in ((by_child, child), (by_parent, parent))]
     length = np.where(a.rotary[rows], JointList.of(model.joints).column("length")[a.joint[rows]], 1.0)
-    return Strikes(
+    return ImpactPairs(
         pairs=np.stack([child, parent], axis=1),
         impulses=impulse[:, None, None] * np.stack(twists, axis=1),
         center=np.zeros((len(rows), 3)),

@@ -7,12 +7,12 @@ import numpy as np
 from abd.backends.answers import NO_PAIRS
 from abd.backends.protocol import Backend
 from abd.model import Model
+from abd.step.articulations import Articulations
 from abd.step.contact_parameters import became_active
 from abd.step.host_copies import HostCopies
-from abd.step.impacts.limit_impacts import limit_strikes
+from abd.step.impacts.impact_pairs import ImpactPairs
+from abd.step.impacts.limit_impacts import limit_impact_pairs
 from abd.step.impacts.restitution import Restitution
-from abd.step.impacts.strikes import Strikes
-from abd.step.linked import Linked
 
 
 class Rebounds:
@@ -23,40 +23,42 @@ class Rebounds:
         impact_pairs: (k, 2) pairs of bodies that an impact made active in the last step.
     """
 
-    def __init__(self, model: Model, backend: Backend, linked: Linked, copies: HostCopies):
-        self.model, self.settings, self.backend, self.linked, self.copies = model, model.settings, backend, linked, copies
-        self.restitution, self.rebounded = Restitution(model), linked.none
+    def __init__(self, model: Model, backend: Backend, articulations: Articulations, copies: HostCopies):
+        self.model, self.settings, self.backend = model, model.settings, backend
+        self.articulations, self.copies = articulations, copies
+        self.restitution, self.rebounded = Restitution(model), articulations.none
         self.impact_pairs = NO_PAIRS
 
     def forget(self) -> None:
         """There was no impact."""
-        self.rebounded, self.impact_pairs = self.linked.none, NO_PAIRS
+        self.rebounded, self.impact_pairs = self.articulations.none, NO_PAIRS
 
     def rebound(self, h: float | np.ndarray, limited: np.ndarray) -> tuple[np.ndarray, np.ndarray, float] | None:
         """Give the velocities what impacts give back (`Restitution.rebound`); limits push on `limited` (n,) bodies."""
         backend, model, joints = self.backend, self.model, self.backend.system
-        touching = self.linked.dynamic & (backend.touch.touching() != 0)
+        touching = self.articulations.dynamic & (backend.touch.touching() != 0)
         ends = joints.ends
         met = touching | limited if len(ends) else touching
         if not met.any():
             return None
         before, after = self.copies.previous, self.copies.state
         # those that take no part have no energy to give
-        idle = (self.linked.dynamic & ~backend.idle.mobile)[:, None]
-        before = tuple(np.where(idle, end, begin) for begin, end in zip(before, after, strict=True))
+        inactive = (self.articulations.dynamic & ~backend.inactive.mobile)[:, None]
+        before = tuple(np.where(inactive, end, begin) for begin, end in zip(before, after, strict=True))
         stirred = self.restitution.stirred(met, before[1], after[1])
         if not stirred.any():
             return None
-        strikes = Strikes.of_contacts(model, *backend.readings.contact_impulses(), after[0])
+        impact_pairs = ImpactPairs.of_contacts(model, *backend.readings.contact_impulses(), after[0])
         if len(ends) and limited.any():
-            strikes = strikes.joined(limit_strikes(model, joints, ends, self.copies.memory, self.copies.applied, after[0], h))
-        strikes = strikes.among(stirred[strikes.pairs[:, 0]])
-        closing = self.restitution.approach(strikes, before, h)
+            memory, applied = self.copies.memory, self.copies.applied
+            impact_pairs = impact_pairs.joined(limit_impact_pairs(model, joints, ends, memory, applied, after[0], h))
+        impact_pairs = impact_pairs.among(stirred[impact_pairs.pairs[:, 0]])
+        closing = self.restitution.approach(impact_pairs, before, h)
         fresh = closing > 0.0
-        if (met := fresh & strikes.is_contact).any():
-            fresh[met] = became_active(backend, strikes.pairs[met], closing[met])
-            self.impact_pairs = strikes.pairs[fresh & strikes.is_contact]
-        rebound = self.restitution.rebound(strikes, before, after, h, fresh, joints, backend.sweep)
+        if (met := fresh & impact_pairs.is_contact).any():
+            fresh[met] = became_active(backend, impact_pairs.pairs[met], closing[met])
+            self.impact_pairs = impact_pairs.pairs[fresh & impact_pairs.is_contact]
+        rebound = self.restitution.rebound(impact_pairs, before, after, h, fresh, joints, backend.sweep)
         if rebound is not None:
             self.copies.set_velocity(rebound[0])
             if joints.has_rotors:
@@ -68,7 +70,7 @@ class Rebounds:
 
         bdf2 goes on from two states: the one before is where the new velocity would have come from in free fall.
         """
-        self.rebounded = self.linked.none.copy()
+        self.rebounded = self.articulations.none.copy()
         self.rebounded[bodies] = True
         if self.settings.integrator == "bdf2":
             self.set_previous(*self.copies.previous, h)

@@ -48,9 +48,9 @@ from abd.potentials.sweeps import swept
 from abd.rotations import axial
 from abd.step.impacts.blocks import Blocks
 from abd.step.impacts.impact_friction import friction_of
+from abd.step.impacts.impact_pairs import ImpactPairs
 from abd.step.impacts.mobility import Mobility
 from abd.step.impacts.reflections import Sweep, brought, reflected
-from abd.step.impacts.strikes import Strikes
 
 _log = logging.getLogger(__name__)
 
@@ -75,13 +75,13 @@ class Impacts:
     """k pairs that may strike in a step.
 
     Attributes:
-        strikes: those.
+        impact_pairs: those.
         opens: (k,) ``P_k . v`` with which their contacts may leave them [J]; closing, left: (k,) that at the beginning and at
             the end of the step.
         least: (k,) speed from which a pair strikes [m/s]; h: (k,) length of the step [s].
     """
 
-    strikes: Strikes
+    impact_pairs: ImpactPairs
     opens: np.ndarray
     closing: np.ndarray
     left: np.ndarray
@@ -91,7 +91,7 @@ class Impacts:
     def among(self, chosen: np.ndarray) -> Impacts:
         """Some of them."""
         rest = (getattr(self, one.name)[chosen] for one in fields(self)[1:])
-        return Impacts(self.strikes.among(chosen), *rest)
+        return Impacts(self.impact_pairs.among(chosen), *rest)
 
 
 class Restitution:
@@ -115,23 +115,23 @@ class Restitution:
         world = self.model.bodies.world
         return np.isin(world, world[moves])
 
-    def _least(self, strikes: Strikes, lengths: np.ndarray, fresh: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    def _least(self, impact_pairs: ImpactPairs, lengths: np.ndarray, fresh: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """(k,) speeds that gravity gives in steps of `lengths` (n,) [s], and those from which the pairs strike [m/s]: slower ones
         rest, unless they are `fresh` (k,) and give nothing back."""
-        fall = lengths[strikes.pairs[:, 0]] * float(np.linalg.norm(self.settings.gravity))
-        plastic = fresh & (strikes.restitution == 0.0)
+        fall = lengths[impact_pairs.pairs[:, 0]] * float(np.linalg.norm(self.settings.gravity))
+        plastic = fresh & (impact_pairs.restitution == 0.0)
         return fall, np.maximum(np.where(plastic, 0.0, 2.0 * fall), 2.0 * self.settings.tolerance)
 
-    def approach(self, strikes: Strikes, before: tuple[np.ndarray, np.ndarray], h: float | np.ndarray) -> np.ndarray:
+    def approach(self, impact_pairs: ImpactPairs, before: tuple[np.ndarray, np.ndarray], h: float | np.ndarray) -> np.ndarray:
         """(k,) how far pairs approach each other in a step of h [s], of all or (n,), with the state and velocities (n, 12)
         `before` it [m]; 0 for those slower than twice the tolerance."""
-        speed = -strikes.power(self._twists(*before)) / strikes.size
-        lengths = np.broadcast_to(h, len(before[0]))[strikes.pairs[:, 0]]
+        speed = -impact_pairs.power(self._twists(*before)) / impact_pairs.size
+        lengths = np.broadcast_to(h, len(before[0]))[impact_pairs.pairs[:, 0]]
         return np.where(speed > 2.0 * self.settings.tolerance, speed * lengths, 0.0)
 
     def rebound(
         self,
-        strikes: Strikes,
+        impact_pairs: ImpactPairs,
         before: tuple[np.ndarray, np.ndarray],
         after: tuple[np.ndarray, np.ndarray],
         h: float | np.ndarray,
@@ -148,25 +148,25 @@ class Restitution:
             system: rows of the joints at present.
             sweep: as `abd.potentials.sweeps.swept`.
         """
-        if not len(strikes.pairs):
+        if not len(impact_pairs.pairs):
             return None
         q, qd = after
         then, now = self._twists(*before), self._twists(q, qd)
-        size = strikes.size
-        closing, left = strikes.power(then), strikes.power(now)
+        size = impact_pairs.size
+        closing, left = impact_pairs.power(then), impact_pairs.power(now)
         lengths, resting = np.broadcast_to(h, len(q)), 2.0 * self.settings.tolerance
-        fall, least = self._least(strikes, lengths, fresh)
-        strikes_now = closing < -least * size
+        fall, least = self._least(impact_pairs, lengths, fresh)
+        impacts_now = closing < -least * size
         opens = np.maximum(closing, 0.0)
-        grants = strikes.grants * np.maximum(PUSHES * fall, resting)
-        stirs = strikes_now | (left - opens > grants * size)
+        grants = impact_pairs.grants * np.maximum(PUSHES * fall, resting)
+        stirs = impacts_now | (left - opens > grants * size)
         if not stirs.any():
             return None
         worlds = self.model.bodies.world
-        of = worlds[strikes.pairs[:, 0]]
+        of = worlds[impact_pairs.pairs[:, 0]]
         order = np.argsort(of, kind="stable")
         order = order[np.isin(of[order], of[stirs])]
-        impacts = Impacts(strikes, opens, closing, left, least, lengths[strikes.pairs[:, 0]]).among(order)
+        impacts = Impacts(impact_pairs, opens, closing, left, least, lengths[impact_pairs.pairs[:, 0]]).among(order)
         of, stirs, step = of[order], stirs[order], Step(before, after, then, now)
         self._know_rows(system, q)
         # the factor of joints takes in all that it is asked about
@@ -190,9 +190,9 @@ class Restitution:
         """Twists (n, 6) that impacts in worlds, those of one behind those of another, add, and the work of friction [J]; None
         where there are too many for it. Of the pairs (k,) bool some strike, or were pushed apart: `stirs`."""
         q, now = step.after[0], step.now.ravel()
-        mobility = self._mobility(q, np.flatnonzero(stirs), impacts.strikes.pairs)
+        mobility = self._mobility(q, np.flatnonzero(stirs), impacts.impact_pairs.pairs)
         impacts = impacts.among(mobility.chosen)
-        part, left, opens, size = impacts.strikes, impacts.left, impacts.opens, impacts.strikes.size
+        part, left, opens, size = impacts.impact_pairs, impacts.left, impacts.opens, impacts.impact_pairs.size
         P = part.rows(len(q))
         if mobility.rows_met(P) > MOST_MET:
             self._say_left_out(mobility, len(part.pairs))
@@ -226,7 +226,7 @@ class Restitution:
 
     def _met(self, impacts: Impacts, jointed: bool) -> np.ndarray:
         """Normal powers (k,) where the pairs met: with the part of what gravity gives in a step that it gave until then."""
-        part, closing = impacts.strikes, impacts.closing
+        part, closing = impacts.impact_pairs, impacts.closing
         speed = np.zeros(len(closing))
         if not jointed:
             for body, impulse in zip(part.pairs.T, part.impulses.transpose(1, 0, 2), strict=True):
@@ -237,7 +237,7 @@ class Restitution:
         return closing + waits * speed
 
     def _within_energy(
-        self, step: Step, added, part: Strikes, s: np.ndarray, blocks: Blocks
+        self, step: Step, added, part: ImpactPairs, s: np.ndarray, blocks: Blocks
     ) -> np.ndarray:
         """(w,) shares of what is added that give no energy to what there was, but for the work of prescribed bodies."""
         before, after, now = step.before, step.after, step.now

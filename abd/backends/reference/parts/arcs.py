@@ -7,7 +7,7 @@ import numpy as np
 from abd.backends.body_data import BodyData
 from abd.backends.reference.dense_solver import DenseSolver
 from abd.backends.reference.numpy_bodies import Boxes, maps, positions, state, turning
-from abd.backends.reference.parts.idle import Idle
+from abd.backends.reference.parts.inactive import Inactive
 from abd.backends.reference.parts.touch import Touch
 from abd.backends.reference.potential import Potential
 from abd.backends.reference.scheme import HostScheme
@@ -25,17 +25,17 @@ class Arcs:
     """`abd.backends.protocol.Arcs`; path: the one that bodies take next."""
 
     def __init__(
-        self, constants: BodyData, potential: Potential, scheme: HostScheme, idle: Idle, touch: Touch, boxes: Boxes
+        self, constants: BodyData, potential: Potential, scheme: HostScheme, inactive: Inactive, touch: Touch, boxes: Boxes
     ):
         self.constants, self.potential, self.scheme = constants, potential, scheme
-        self.idle, self.touch, self.boxes = idle, touch, boxes
+        self.inactive, self.touch, self.boxes = inactive, touch, boxes
         self.at, self.islands, self.contacts = potential.at, potential.islands, potential.contacts
         self.everybody, self.turning = np.arange(potential.n), turning(constants)
 
     def follow_velocity(self, moving: np.ndarray) -> np.ndarray:
         """Set the path from q_n to where the motion leads (`numpy_motion.Target`); returns the largest alpha per island.
 
-        Prescribed bodies go exactly to their goals, with a strain where contact strained them. `moving` (n,): 0 stays, 1
+        Prescribed bodies go exactly to their target poses, with a strain where contact strained them. `moving` (n,): 0 stays, 1
         moves, 2 is in contact: it moves without the force term, and on as the forces of the last step push it.
         """
         data, step, target = self.constants, self.at.step, self.scheme.target
@@ -62,7 +62,7 @@ class Arcs:
 
         Settled islands stand still. The islands may change on the way (`Numbering.host`); the result is theirs.
         """
-        linear.direction = np.where(self.idle.settled[self.islands.host, None], 0.0, linear.direction)
+        linear.direction = np.where(self.inactive.settled[self.islands.host, None], 0.0, linear.direction)
         path = follow(self.at.q, linear.direction, self.turning, self.boxes.radii(self.at.q))
         strain = path.strain
         limits = np.where(strain > STRAIN, STRAIN / np.maximum(strain, STRAIN), 1.0)
@@ -73,9 +73,9 @@ class Arcs:
         self.contacts.search(path)
         self.evaluate()
         before = self.islands.host
-        if self.islands.renumber(self.idle.mobile, self.touch.candidate_pairs()):
+        if self.islands.renumber(self.inactive.mobile, self.touch.candidate_pairs()):
             limit = self.islands.carry(before, limit, np.minimum)
-            self.idle.settled = self.islands.carry(before, self.idle.settled, np.logical_and)
+            self.inactive.settled = self.islands.carry(before, self.inactive.settled, np.logical_and)
         times = self.contacts.times_of_impact(path, limit[self.islands.host])
         return self._within_limits(self.islands.minima(times, self.contacts.owners, limit))
 

@@ -12,7 +12,15 @@ from abd.backends.reference.parts.touch import Touch
 from abd.backends.reference.potential import Potential
 from abd.contact.forces import Pressing, pressing
 from abd.contact.sharing import FrictionDefinition
-from abd.energies import Figures, external_work, kinetic_energy, momenta, orthogonality_error, potential_energies, whirl
+from abd.energies import (
+    StepStatistics,
+    external_work,
+    kinetic_energy,
+    momenta,
+    orthogonality_error,
+    potential_energies,
+    whirl,
+)
 from abd.joints.coordinates.readings import JointReader
 from abd.joints.coordinates.readings import Readings as JointReadings
 from abd.joints.rows.forces import row_work
@@ -38,7 +46,7 @@ class Readings:
         active, candidates = self.touch.relative_gaps() < 1.0, self.contacts.candidates
         return np.stack([candidates.first[active], candidates.second[active]], axis=1)
 
-    def contact_figures(self) -> tuple[float, int, float]:
+    def contact_statistics(self) -> tuple[float, int, float]:
         return float(self.contacts.energy(self.at.q).sum()), self.contact_count(), self.smallest_gap()
 
     def contact_impulses(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -61,7 +69,7 @@ class Readings:
         far = np.linalg.norm(np.abs(self.boxes.surface_corners).max(axis=1), axis=1)
         return np.linalg.norm(self.states.velocity[:, :3], axis=1) + far * np.linalg.norm(self.states.velocity[:, 3:], axis=1)
 
-    def figures(self) -> Figures:
+    def statistics(self) -> StepStatistics:
         model, q, qd = self.model, self.states.now, self.states.velocity
         applied, memory = self.rows.applied, self.rows.memory
         read = JointReadings(self.reader, self.rows.system, q, qd, self.reader.initial, memory, applied)
@@ -69,7 +77,7 @@ class Readings:
         smooth = self.rows.row_weights[8] != 0.0
         driven, lost = row_work(self.rows.system, applied, memory.history[1], memory.history[0], self.rows.pushed, smooth)
         linear, angular = momenta(model, q, qd)
-        return Figures(
+        return StepStatistics(
             kinetic=kinetic_energy(model, qd),
             **potential_energies(model, q),
             contact=float((self.contacts.energy(q) / self.contacts.scale[self.contacts.owners]).sum()),
@@ -77,7 +85,7 @@ class Readings:
             linear=linear,
             angular=angular,
             external_work=external_work(
-                model, self.states.read_previous(), (q, qd), self.steps.scheme.rule.h, self.steps.idle.mobile
+                model, self.states.read_previous(), (q, qd), self.steps.scheme.rule.h, self.steps.inactive.mobile
             ),
             drive_work=driven,
             friction_work=self.steps.friction_work + lost,

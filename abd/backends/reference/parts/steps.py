@@ -9,10 +9,10 @@ import numpy as np
 from abd.backends.body_data import BodyData, inverse_masses
 from abd.backends.reference.numpy_bodies import StepData, maps, positions
 from abd.backends.reference.numpy_motion import Motion, Target, difference
-from abd.backends.reference.parts.goals import Goals
-from abd.backends.reference.parts.idle import Idle
+from abd.backends.reference.parts.inactive import Inactive
 from abd.backends.reference.parts.rows import Rows
 from abd.backends.reference.parts.states import States
+from abd.backends.reference.parts.target_poses import TargetPoses
 from abd.backends.reference.potential import Potential
 from abd.backends.reference.scheme import HostScheme
 from abd.joints.closure.link_graph import joined_components
@@ -26,19 +26,19 @@ class Steps:
     """`abd.backends.protocol.Steps`; friction_work: of the last step [J]."""
 
     def __init__(
-        self, model: Model, constants: BodyData, potential: Potential, states: States, scheme: HostScheme, goals: Goals,
-        idle: Idle, rows: Rows,
+        self, model: Model, constants: BodyData, potential: Potential, states: States, scheme: HostScheme,
+        target_poses: TargetPoses, inactive: Inactive, rows: Rows,
     ):  # fmt: skip
         self.model, self.potential, self.states, self.scheme = model, potential, states, scheme
-        self.goals, self.idle, self.rows = goals, idle, rows
+        self.target_poses, self.inactive, self.rows = target_poses, inactive, rows
         self.at, self.n = potential.at, potential.n
         self.motion = Motion(constants, joined_components(model), *turning_arms(model))
         self.inverse_mass, self.friction_work = inverse_masses(model), 0.0
 
-    def begin(self, rule: Scheme | Schemes, mode: np.ndarray, eps: float | np.ndarray, goals: np.ndarray | None) -> None:
-        at, states, some = self.at, self.states, self.goals.prescribed
+    def begin(self, rule: Scheme | Schemes, mode: np.ndarray, eps: float | np.ndarray, target_poses: np.ndarray | None) -> None:
+        at, states, some = self.at, self.states, self.target_poses.prescribed
         prescribed = states.now.copy()
-        prescribed[some] = states.now[some] if goals is None else goals
+        prescribed[some] = states.now[some] if target_poses is None else target_poses
         if rule.chord:
             target = self.motion.chord(rule, states.now, states.before, states.velocity, states.earlier)
         else:
@@ -58,23 +58,23 @@ class Steps:
             Ak=maps(prescribed),
             lp=np.zeros((self.n, 3)),
             lA=np.zeros((self.n, 3, 3)),
-            held=self.idle.immobile,
+            held=self.inactive.immobile,
             gravity=self.model.settings.gravity,
             pull=rule.pull,
             ch2=at.ch2,
         )
-        self.idle.hold(self.idle.immobile)
+        self.inactive.hold(self.inactive.immobile)
         self.potential.contacts.set_scale(at.ch2)
         self.potential.joints.regularisation = np.zeros(self.n)
         self.potential.set_regularisation(np.zeros(self.potential.islands.count))
         self.potential.friction.forget()
 
-    def _with_goals(self, target: Target, goals: np.ndarray) -> Target:
-        """A target in which prescribed bodies are led to their goals, of states (n, 12)."""
-        some, now = self.goals.prescribed, self.states.now
+    def _with_goals(self, target: Target, target_poses: np.ndarray) -> Target:
+        """A target in which prescribed bodies are led to their target poses, of states (n, 12)."""
+        some, now = self.target_poses.prescribed, self.states.now
         q, dp, w = target.q.copy(), target.dp.copy(), target.w.copy()
-        q[some], dp[some] = goals[some], positions(goals[some] - now[some])
-        w[some] = rotation_vectors(maps(goals[some]) @ np.linalg.inv(maps(now[some])))
+        q[some], dp[some] = target_poses[some], positions(target_poses[some] - now[some])
+        w[some] = rotation_vectors(maps(target_poses[some]) @ np.linalg.inv(maps(now[some])))
         return replace(target, q=q, dp=dp, w=w)
 
     def mobility(self) -> np.ndarray:

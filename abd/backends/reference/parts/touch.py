@@ -8,7 +8,7 @@ import numpy as np
 
 from abd.backends.answers import PairLoads
 from abd.backends.reference.potential import Potential
-from abd.contact.pair_law import OwnLaws
+from abd.contact.pair_law import PairParameters
 from abd.contact.pairs import body_pairs
 from abd.contact.path import standing
 from abd.model import Model
@@ -39,8 +39,8 @@ class Touch:
         self.contacts.search(standing(self.at.q))
         self.friction.forget()
 
-    def set_own_laws(self, own: OwnLaws) -> None:
-        self.contacts.set_own_laws(own)
+    def set_pair_parameters(self, own: PairParameters) -> None:
+        self.contacts.set_pair_parameters(own)
 
     def lag_at_begin(self) -> None:
         self._lag(self.at.target, None)

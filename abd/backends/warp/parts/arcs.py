@@ -8,7 +8,7 @@ import warp as wp
 from abd.backends.warp.parts.touch import Touch
 from abd.backends.warp.potential import Potential
 from abd.backends.warp.scratch import Scratch
-from abd.backends.warp.track import Track
+from abd.backends.warp.trial_path import TrialPath
 from abd.errors import StepFailure
 from abd.joints.rows.system import LIMIT_CUTS
 from cuda_kernels.parallel import sums
@@ -17,20 +17,20 @@ from cuda_kernels.parallel import sums
 class Arcs:
     """`abd.backends.protocol.Arcs` says what each call does."""
 
-    def __init__(self, potential: Potential, track: Track, touch: Touch, scratch: Scratch):
-        self.potential, self.track, self.touch, self.scratch = potential, track, touch, scratch
+    def __init__(self, potential: Potential, trial_path: TrialPath, touch: Touch, scratch: Scratch):
+        self.potential, self.trial_path, self.touch, self.scratch = potential, trial_path, touch, scratch
         self.device, self.islands, self.contacts = potential.device, potential.islands, potential.contacts
 
     def follow_velocity(self, moving: np.ndarray) -> np.ndarray:
         """Set the path from q_n to where the motion leads for the moving bodies; returns the largest alpha per island."""
-        self.track.start(moving)
+        self.trial_path.start(moving)
         return self._collision_free()
 
     def _collision_free(self) -> np.ndarray:
         limit = np.ones(self.islands.count)
-        path, islands, alpha = self.track.path, self.islands, self.islands.scalars("limit")
+        path, islands, alpha = self.trial_path.path, self.islands, self.islands.scalars("limit")
         self.device.write(alpha, limit)
-        reach = islands.reduced(self.track.displacements(alpha, self.scratch.a), sums.MAX)
+        reach = islands.reduced(self.trial_path.displacements(alpha, self.scratch.a), sums.MAX)
         self._speed = reach / limit
         candidates = self.contacts.candidates
         covered = candidates.covers(path, reach, islands.island, alpha)
@@ -57,7 +57,7 @@ class Arcs:
         `proven` as `Contacts.times_of_impact` has it."""
         a = self.scratch.a
         self.potential.know_contacts()
-        self.contacts.times_of_impact(self.track.path, self.islands.island, alpha, a, proven)
+        self.contacts.times_of_impact(self.trial_path.path, self.islands.island, alpha, a, proven)
         return np.minimum(limit, self.islands.reduced(a, sums.MIN))
 
     def _within_limits(self, alpha: np.ndarray) -> np.ndarray:
@@ -70,7 +70,7 @@ class Arcs:
         joints.measure_gaps(self.potential.at.current)
         for _ in range(LIMIT_CUTS):
             self.device.write(scalars, alpha)
-            self.track.advance(scalars)
+            self.trial_path.advance(scalars)
             self.device.fill(shares, 1.0)
             joints.open_shares(self.potential.at.trial, shares)
             share = islands.reduced(shares, sums.MIN)
@@ -84,7 +84,7 @@ class Arcs:
         scalars = islands.scalars("alpha")
         self.device.write(scalars, alpha)
         self._motion = alpha * self._speed
-        self.track.advance(scalars)
+        self.trial_path.advance(scalars)
         self.potential.know_contacts()
         self.potential.evaluate_trial(scalars, islands.scalars("change"), islands.scalars("size"))
         return islands.read("change"), islands.read("size")
@@ -93,7 +93,7 @@ class Arcs:
         self.potential.exchange()
         self.touch.look_again()
         islands = self.islands
-        self.contacts.candidates.moved(self.track.path, self._motion, islands.island, islands.scalars("alpha"))
+        self.contacts.candidates.moved(self.trial_path.path, self._motion, islands.island, islands.scalars("alpha"))
 
     def evaluate(self) -> None:
         self.islands.unsettle()

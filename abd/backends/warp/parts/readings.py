@@ -14,17 +14,17 @@ from abd.backends.warp.potential import Potential
 from abd.backends.warp.scheme import DeviceScheme
 from abd.backends.warp.scratch import Scratch
 from abd.backends.warp.terms.friction_points import FrictionReader
-from abd.backends.warp.track import Track
+from abd.backends.warp.trial_path import TrialPath
 from abd.contact.forces import Pressing
-from abd.energies import Figures
+from abd.energies import StepStatistics
 from cuda_kernels.joints import row_memory
-from cuda_kernels.step import figures, whole_step
+from cuda_kernels.step import statistics, whole_step
 
 SECTIONS = {
-    "bodies": Section(figures.BODY_FIGURES, figures.BODY_SUMS),
-    "linear": Section(3, figures.ROW_SUMS),
+    "bodies": Section(statistics.BODY_FIGURES, statistics.BODY_SUMS),
+    "linear": Section(3, statistics.ROW_SUMS),
     "measured": Section(5, row_memory.ROW_SUMS),
-    "contact": Section(4, figures.CONTACT_SUMS),
+    "contact": Section(4, statistics.CONTACT_SUMS),
     "friction": Section(1, 1),
 }
 
@@ -38,10 +38,10 @@ class Readings:
     """`abd.backends.protocol.Readings`; totals: sums that launches of a step leave."""
 
     def __init__(
-        self, potential: Potential, states: States, track: Track, touch: Touch, scheme: DeviceScheme, totals: Totals,
+        self, potential: Potential, states: States, trial_path: TrialPath, touch: Touch, scheme: DeviceScheme, totals: Totals,
         scratch: Scratch,
     ):  # fmt: skip
-        self.potential, self.states, self.track, self.touch = potential, states, track, touch
+        self.potential, self.states, self.trial_path, self.touch = potential, states, trial_path, touch
         self.scheme, self.totals, self.scratch = scheme, totals, scratch
         self.device, self.islands, self.at, self.n = potential.device, potential.islands, potential.at, potential.n
         self.contacts, self.friction = potential.contacts, potential.friction
@@ -62,7 +62,7 @@ class Readings:
             self.touch.acting = self.contacts.acting_pairs()
         return self.touch.acting
 
-    def contact_figures(self) -> tuple[float, int, float]:
+    def contact_statistics(self) -> tuple[float, int, float]:
         energy, gap = (self.device.read(one, self.contacts.candidates.count) for one in self.contacts.arrays("current")[:2])
         return float(energy.sum()), int(np.count_nonzero(gap < 1.0)), self.contacts.smallest_gap()[0]
 
@@ -88,48 +88,48 @@ class Readings:
 
     def vertex_speeds(self) -> np.ndarray:
         out = self.scratch.a
-        self.device.launch(figures.vertex_speeds, self.n, *self.track.surface_box, self.states.velocity, out)
+        self.device.launch(statistics.vertex_speeds, self.n, *self.trial_path.surface_box, self.states.velocity, out)
         return self.device.read(out)
 
-    def figures(self) -> Figures:
+    def statistics(self) -> StepStatistics:
         self.potential.know_contacts()
         c = self.contacts.candidates
         some = c.count > 0
         (self.totals.fill if some else self.totals.leave_empty)("contact")
         c.graphs.run(("figures", some), lambda: self._launch_all(some))
-        return self.read_figures()
+        return self.read_statistics()
 
     def _launch_all(self, some: bool) -> None:
         """Figures of the bodies, and of contacts, if `some` are listed; launches only."""
         c = self.contacts.candidates
-        self.launch_figures()
+        self.launch_statistics()
         self.touch.mark_touching()
         if some:
             known = *self.contacts.arrays("current")[:2], c.pairs, c.items, self.contacts.surfaces.between
-            extent = self.device.extent(c.count, c.room)
+            extent = self.device.extent(c.count, c.capacity)
             self.totals.launch(
-                "contact", figures.contact_figures, extent, c.counts, *known, self.contacts.law.kappa
+                "contact", statistics.contact_statistics, extent, c.counts, *known, self.contacts.law.kappa
             )
 
-    def launch_figures(self) -> None:
+    def launch_statistics(self) -> None:
         """Those of the bodies."""
         at, states = self.at, self.states
         self.totals.launch(
-            "bodies", figures.body_figures, self.n,
+            "bodies", statistics.body_statistics, self.n,
             at.body, at.step, at.current, states.before, states.earlier, states.velocity, self.scheme.of,
             self.scheme.motion, self.potential.gradient,
         )  # fmt: skip
 
-    def read_figures(self) -> Figures:
-        """What was launched for `figures`."""
-        return self.figures_of(self.totals.read())
+    def read_statistics(self) -> StepStatistics:
+        """What was launched for `statistics`."""
+        return self.statistics_of(self.totals.read())
 
-    def figures_of(self, found: dict[str, list[float]]) -> Figures:
+    def statistics_of(self, found: dict[str, list[float]]) -> StepStatistics:
         """The same of what was read of the totals."""
         self.touch.touched = self.totals.flagged
         body, linear, measured, contact = found["bodies"], found["linear"], found["measured"], found["contact"]
         gap, momenta = -contact[2], self.totals.host[1:7]  # bodies come first
-        return Figures(
+        return StepStatistics(
             kinetic=body[0],
             gravity=body[7],
             elastic=body[8],

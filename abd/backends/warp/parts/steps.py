@@ -10,49 +10,51 @@ from abd.backends.device.graphs import Graphs
 from abd.backends.device.totals import Totals
 from abd.backends.device.upload import new_pose
 from abd.backends.linear.linear import LinearSolver
-from abd.backends.warp.parts.goals import Goals
-from abd.backends.warp.parts.idle import Idle
+from abd.backends.warp.parts.inactive import Inactive
 from abd.backends.warp.parts.rows import Rows
 from abd.backends.warp.parts.states import States
+from abd.backends.warp.parts.target_poses import TargetPoses
 from abd.backends.warp.parts.touch import Touch
 from abd.backends.warp.potential import Potential
 from abd.backends.warp.scheme import DeviceScheme
-from abd.backends.warp.track import Track
+from abd.backends.warp.trial_path import TrialPath
 from abd.model import Model
 from abd.potentials.integrators import Scheme, Schemes
 from cuda_kernels.bodies import chords, integrators, momenta, poses
-from cuda_kernels.step import figures
+from cuda_kernels.step import statistics
 
 
 class Steps:
     """`abd.backends.protocol.Steps` says what each call does."""
 
     def __init__(
-        self, model: Model, potential: Potential, states: States, scheme: DeviceScheme, track: Track, goals: Goals,
-        idle: Idle, touch: Touch, rows: Rows, linear: LinearSolver, totals: Totals, graphs: Graphs,
+        self, model: Model, potential: Potential, states: States, scheme: DeviceScheme, trial_path: TrialPath,
+        target_poses: TargetPoses, inactive: Inactive, touch: Touch, rows: Rows, linear: LinearSolver, totals: Totals,
+        graphs: Graphs,
     ):  # fmt: skip
-        self.potential, self.states, self.scheme, self.track, self.goals = potential, states, scheme, track, goals
-        self.idle, self.touch, self.rows, self.linear, self.totals, self.graphs = idle, touch, rows, linear, totals, graphs
+        self.potential, self.states, self.scheme, self.trial_path = potential, states, scheme, trial_path
+        self.target_poses, self.inactive, self.touch, self.rows = target_poses, inactive, touch, rows
+        self.linear, self.totals, self.graphs = linear, totals, graphs
         self.device, self.at, self.n = potential.device, potential.at, potential.n
         self.inverse_mass = inverse_masses(model)
         step, target = self.at.step, new_pose(self.device, self.n)
         self.at.target = target
         step.pt, step.At, step.scale = target.p, target.A, self.device.zeros(self.n, wp.float64)
-        potential.friction.turn = track.lead.w
+        potential.friction.turn = trial_path.lead.w
         self.at.ch2, self.at.eps = np.ones(self.n), np.zeros(self.n)
         step.ch2 = self.device.upload(self.at.ch2, wp.float64)
         self._said: tuple | None = None
 
-    def begin(self, rule: Scheme | Schemes, mode: np.ndarray, eps: float | np.ndarray, goals: np.ndarray | None) -> None:
+    def begin(self, rule: Scheme | Schemes, mode: np.ndarray, eps: float | np.ndarray, target_poses: np.ndarray | None) -> None:
         at = self.at
         self.scheme.set_rule(rule)
         self.scheme.set_mode(mode)
-        if goals is not None:
-            self.goals.set_goals(goals)
-            self.idle.hold(self.idle.immobile)
+        if target_poses is not None:
+            self.target_poses.set_targets(target_poses)
+            self.inactive.hold(self.inactive.immobile)
         self.set_scales(rule, eps)
         self.scheme.said = None
-        self.goals.launch_pull(rule.pull)
+        self.target_poses.launch_pull(rule.pull)
         self.graphs.run(("begin", rule.chord), self.launch_begin)
         self.potential.contacts.set_scale(at.ch2)
         self.touch.forget()
@@ -82,7 +84,7 @@ class Steps:
             springs.launch(states.now, scheme.mode, springs.pulled)
             self._launch_targets()
         launch(poses.copy_pose, n, states.now, at.current)
-        self.goals.launch_rest()
+        self.target_poses.launch_rest()
         self.device.fill(self.potential.contacts.law.regularisation)
         joints = self.potential.joints
         if joints.system.has_friction:
@@ -91,14 +93,14 @@ class Steps:
     @property
     def _begun(self) -> tuple:
         """What says where the bodies are led."""
-        return self.at.target, self.at.step.scale, self.track.lead, self.at.rest
+        return self.at.target, self.at.step.scale, self.trial_path.lead, self.at.rest
 
     def _launch_targets(self) -> None:
         """Targets by the modes of the bodies, by launches only."""
         states = self.states
         known = states.now, states.velocity, states.forces, self.rows.springs.pulled
         self.device.launch(integrators.coast, self.n, self.at.body, *self.scheme.of_bodies, *known, *self._begun)
-        self.goals.launch_lead(states.now)
+        self.target_poses.launch_lead(states.now)
 
     def mobility(self) -> np.ndarray:
         return self.inverse_mass * self.scheme.rule.impulse
@@ -113,8 +115,8 @@ class Steps:
         """The end of a step, in which something `has_friction` or nothing does, by launches only."""
         friction, ends = self.potential.friction, (self.at.current, self.at.rest, self.states.now)
         if has_friction:
-            extent, works = self.device.extent(friction.count, friction.room), friction.works(*ends, self.at.step.ch2)
-            self.totals.launch("friction", figures.value_figures, extent, friction.lagged.counts, works)
+            extent, works = self.device.extent(friction.count, friction.capacity), friction.works(*ends, self.at.step.ch2)
+            self.totals.launch("friction", statistics.value_statistics, extent, friction.lagged.counts, works)
         friction.keep_anchors(*ends)
         self.launch_finish()
 

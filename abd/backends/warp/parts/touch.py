@@ -10,15 +10,15 @@ import warp as wp
 from abd.backends.answers import PairLoads
 from abd.backends.device.totals import Totals
 from abd.backends.device.upload import exclude
-from abd.backends.warp.parts.idle import Idle
+from abd.backends.warp.parts.inactive import Inactive
 from abd.backends.warp.potential import Potential
-from abd.backends.warp.track import Track
-from abd.contact.pair_law import OwnLaws
+from abd.backends.warp.trial_path import TrialPath
+from abd.contact.pair_law import PairParameters
 from abd.contact.pairs import some_may_collide
 from abd.model import Model
 from cuda_kernels.bodies.affine import Pose
 from cuda_kernels.parallel import sums
-from cuda_kernels.step import figures
+from cuda_kernels.step import statistics
 
 
 class Touch:
@@ -28,8 +28,8 @@ class Touch:
         touched: (n,) flags of bodies in contact at the iterate, if somebody has read them; acting: the pairs, likewise.
     """
 
-    def __init__(self, model: Model, potential: Potential, idle: Idle, track: Track, totals: Totals):
-        self.model, self.potential, self.idle, self.track, self.totals = model, potential, idle, track, totals
+    def __init__(self, model: Model, potential: Potential, inactive: Inactive, trial_path: TrialPath, totals: Totals):
+        self.model, self.potential, self.inactive, self.trial_path, self.totals = model, potential, inactive, trial_path, totals
         self.device, self.islands, self.at, self.n = potential.device, potential.islands, potential.at, potential.n
         self.contacts, self.friction = potential.contacts, potential.friction
         self.touched: np.ndarray | None = None
@@ -46,13 +46,13 @@ class Touch:
         return self.contacts.candidates.may_collide
 
     def list_standing(self, scale: float = 1.0) -> None:
-        islands, track, alpha = self.islands, self.track, self.islands.scalars("limit")
-        self.device.fill(track.moving)
-        track.launch_start()
+        islands, trial_path, alpha = self.islands, self.trial_path, self.islands.scalars("limit")
+        self.device.fill(trial_path.moving)
+        trial_path.launch_start()
         self.device.write(alpha, np.ones(islands.count))
         self.contacts.set_scale(scale)
         self.contacts.candidates.search_all()
-        self.contacts.candidates.renew(track.path, 0.0, islands.island, alpha)
+        self.contacts.candidates.renew(trial_path.path, 0.0, islands.island, alpha)
         self.forget()
         self.potential.know_contacts()
 
@@ -87,22 +87,22 @@ class Touch:
     def launch_renumber(self) -> None:
         """Form the islands anew, for the present lists, by launches only."""
         c, f, extent = self.contacts.candidates, self.friction, self.device.extent
-        self.islands.follow_joined(self.idle.mobile)
-        near = c.pairs, c.counts, extent(c.pair_count, c.pair_room)
+        self.islands.follow_joined(self.inactive.mobile)
+        near = c.pairs, c.counts, extent(c.pair_count, c.pair_capacity)
         frictional = f.pairs, f.lagged.counts, extent(f.pair_count, f.pairs.shape[0]) if f.pair_count else 0
-        self.islands.launch_renumber(self.idle.held, near, frictional)
+        self.islands.launch_renumber(self.inactive.held, near, frictional)
 
     # laws --------------------------------------------------------------------------------------------------------
 
-    def set_own_laws(self, own: OwnLaws) -> None:
-        self.contacts.set_own_laws(own)
+    def set_pair_parameters(self, own: PairParameters) -> None:
+        self.contacts.set_pair_parameters(own)
         self.forget()
 
     def lag_at_begin(self) -> None:
         self._lag(self.at.target, None)
 
     def lag_friction(self, chosen: np.ndarray | None = None) -> None:
-        everybody = chosen is None or bool(chosen[self.idle.mobile].all())
+        everybody = chosen is None or bool(chosen[self.inactive.mobile].all())
         self._lag(self.at.current, None if everybody else chosen)
 
     def _lag(self, heading: Pose, chosen: np.ndarray | None) -> None:
@@ -138,7 +138,7 @@ class Touch:
         c, flags = self.contacts.candidates, self.totals.flags
         self.device.fill(flags)
         self.device.launch(
-            figures.mark_touching, self.device.extent(c.pair_count, c.pair_room),
+            statistics.mark_touching, self.device.extent(c.pair_count, c.pair_capacity),
             c.counts, c.pairs, c.segment, self.contacts.arrays("current")[1], flags, grain=512,
         )  # fmt: skip
 

@@ -18,7 +18,7 @@ from abd.backends.device.graphs import Graphs
 from abd.backends.device.scan import WARP, chunk_length
 from abd.backends.device.upload import EMPTY, upload_filters, upload_surfaces
 from abd.backends.warp.terms.columns import Columns
-from abd.backends.warp.terms.list_rooms import CANDIDATES, ORDER, PAIRS, PRIMITIVES, ListRooms
+from abd.backends.warp.terms.list_capacities import CANDIDATES, ORDER, PAIRS, PRIMITIVES, ListCapacities
 from abd.contact.pair_law import PairLaw
 from abd.contact.pairs import some_may_collide
 from abd.contact.typical import two_may_touch, typical_activation, typical_edge, typical_extent
@@ -51,15 +51,15 @@ SORTED_ALONE = 128
 thread each."""
 
 
-class Candidates(ListRooms):
+class Candidates(ListCapacities):
     """Candidates of all body pairs, grouped by pair; pairs grouped by the body that emits them.
 
-    Where launches are recorded, everything that is counted stays on the device: passes run over the room that there is,
+    Where launches are recorded, everything that is counted stays on the device: passes run over the capacity that there is,
     and one read tells whether it was enough. Otherwise every launch covers exactly what the one before it found.
 
     Attributes:
         count, pair_count: numbers of candidates and of body pairs; counts: (2,) int32 on the device, [pair_count, count].
-        group: (n + 1,) first pair of every body; the other arrays as `ListRooms` names them.
+        group: (n + 1,) first pair of every body; the other arrays as `ListCapacities` names them.
         builds: how often the list was renewed.
         worlds: how many there are; each has a list of its own: what happens in one says nothing of the others'.
         slack: (worlds,) motion [m] that the list of body pairs still covers, negative where it covers nothing; searched: 1
@@ -136,7 +136,7 @@ class Candidates(ListRooms):
     @property
     def _extent(self) -> int:
         """Pairs that a launch covers."""
-        return 0 if self.is_empty else self.device.extent(self.pair_count, self.pair_room)
+        return 0 if self.is_empty else self.device.extent(self.pair_count, self.pair_capacity)
 
     # what the list covers ----------------------------------------------------------------------------------------
 
@@ -242,7 +242,7 @@ class Candidates(ListRooms):
         """The same with the margins of the worlds."""
         self.builds += 1
         extent, keeps = self.device.extent, self.reusable and self.pair_count > 0
-        kept = (extent(self.pair_count, self.pair_room), extent(self.count, self.room)) if keeps else None
+        kept = (extent(self.pair_count, self.pair_capacity), extent(self.count, self.capacity)) if keeps else None
         self._old_count = self.count if keeps else 0
         if not self.reusable:
             self.device.fill(self.lacks, 1)
@@ -334,16 +334,16 @@ class Candidates(ListRooms):
         self.graphs.run(("search", places, reserve), lambda: self._launch_search(path, island, limit, reserve))
         wanted = self.device.read(self.totals)
         # every kind has to have its turn: what was cut short grows at once
-        fits = False not in [self.make_room(kind, wanted) for kind in ORDER]
+        fits = False not in [self.grow(kind, wanted) for kind in ORDER]
         if fits:
             self.pair_count, self.count = int(wanted[PAIRS]), int(wanted[CANDIDATES])
         return fits
 
     def _launch_search(self, path: Path, island, limit, reserve: float) -> None:
-        """The same as far as there is room, by launches only; `totals` says how much is needed."""
+        """The same as far as there is capacity, by launches only; `totals` says how much is needed."""
         get, launch, counts = self.pool.get, self.device.launch, self.counts
         self.device.fill(self.totals)
-        self.columns.reserve(self.pair_room)
+        self.columns.reserve(self.pair_capacity)
         numbers, partners = get("pair counts", self.n, wp.int32), get("partners", self.n, wp.int32, (broad_phase.ROOM,))
         near = self.filters, self.surfaces, self.lower, self.upper, self.grown
         query = self.tree.id, self.root, self.bounds, *near, self.old, self.lacks, self.group
@@ -387,7 +387,7 @@ class Candidates(ListRooms):
             carried, *query, self.start, self.offset, self.segment, self.items, grain=4096,
         )  # fmt: skip
         self.columns.launch_keys(pairs, self.pairs, counts)
-        covered = self.device.extent(self._old_count, self.pool.room("old items"))
+        covered = self.device.extent(self._old_count, self.pool.capacity("old items"))
         threads = -(-covered // self.batch)
         launch(kept_pairs.copy_kept, threads, counts, self.old, self.batch, self.segment, self.items, grain=256)
 
@@ -411,7 +411,7 @@ class Candidates(ListRooms):
             self.columns.launch_starts(self.counts)
 
     def _sum(self, kind: int, counts, sizes, which: int, extent: int, offsets) -> int:
-        """Make offsets out of counts, and found[kind] their sum, or 0 where there is not enough room.
+        """Make offsets out of counts, and found[kind] their sum, or 0 where there is not enough capacity.
 
         Args:
             counts: sizes[which] of them, on the device, no more than `extent`.
@@ -424,13 +424,13 @@ class Candidates(ListRooms):
         chunks = -(-extent // length)
         sums, before = self.pool.get("sums", chunks, wp.int64), self.pool.get("before", chunks, wp.int32)
         device.launch(counting.chunk_totals, chunks * lanes, lanes, counts, sizes, which, length, sums)
-        room = self.rooms[kind]
+        capacity = self.capacities[kind]
         device.launch(
             counting.settle_total,
-            lanes, lanes, sizes, which, length, sums, kind, room, before, offsets, self.totals, self.found,
+            lanes, lanes, sizes, which, length, sums, kind, capacity, before, offsets, self.totals, self.found,
         )  # fmt: skip
         device.launch(scans.offset_chunks, chunks * lanes, lanes, counts, sizes, which, length, before, offsets)
-        return room if device.records else max(int(device.read(self.found)[kind]), 1)
+        return capacity if device.records else max(int(device.read(self.found)[kind]), 1)
 
     def pair_list(self) -> np.ndarray:
         """Host copy of the body pairs (pair_count, 2)."""

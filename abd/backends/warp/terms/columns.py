@@ -27,10 +27,10 @@ class Columns:
         self.fixed, self.starts = device.upload(fixed, wp.int32), device.zeros(len(fixed) + 1, wp.int32)
         self.reserve(0)
 
-    def reserve(self, room: int) -> None:
+    def reserve(self, capacity: int) -> None:
         """Room for so many pairs."""
         # sorting takes twice as much
-        self._keys, self.order = (self._pool.get(name, 2 * room, wp.int32) for name in ("keys", "order"))
+        self._keys, self.order = (self._pool.get(name, 2 * capacity, wp.int32) for name in ("keys", "order"))
 
     def launch_keys(self, extent: int, pairs: wp.array, counts: wp.array) -> None:
         """Prepare to sort pairs, counts[0] of them, for which launches cover `extent`."""

@@ -15,7 +15,7 @@ from abd.backends.warp.terms.impacts import BATCH, Impacts
 from abd.backends.warp.terms.reduction import PairList, Reduction
 from abd.contact.candidates import Candidates as Listed
 from abd.contact.forces import Pressing
-from abd.contact.pair_law import OwnLaws, PairLaw
+from abd.contact.pair_law import PairLaw, PairParameters
 from abd.contact.pairs import Pairs, pairs_of
 from abd.model import Model
 from abd.potentials.barrier import BARRIERS
@@ -26,7 +26,7 @@ from cuda_kernels.contact.contact_elements import contact_elements
 from cuda_kernels.contact.minima import PARTS
 from cuda_kernels.linear.couplings import Coupling
 from cuda_kernels.parallel import sums
-from cuda_kernels.step import figures
+from cuda_kernels.step import statistics
 
 KNOWN = {"energy": wp.float64, "gap": wp.float64, "parts": wp.int32}
 """What a slot holds of every candidate."""
@@ -65,7 +65,7 @@ class Contacts:
         self.impacts = Impacts(device)
         self.without = device.zeros((self.n, 12), wp.float64)
         self.least, self.first_found = (device.zeros(max(self.n, 1), wp.float64) for _ in range(2))
-        self._room, self._exchanged = (-1, -1), False
+        self._capacity, self._exchanged = (-1, -1), False
         self.batch = 1 if device.wide else BATCH
         self.anew, self.reach = kernels.Reach(), kernels.Reach()
         self.reach.known = 1
@@ -80,7 +80,7 @@ class Contacts:
         self.scale = ch2 if np.ndim(ch2) else np.full(self.n, ch2)
         self.device.write(self.law.kappa, self.scale)
 
-    def set_own_laws(self, own: OwnLaws) -> None:
+    def set_pair_parameters(self, own: PairParameters) -> None:
         """Pairs whose law is their own; what is known of contacts has to be evaluated again."""
         self.pair_law.own = own
         count, get, write, device = len(own), self.pool.get, self.device.write, self.surfaces.between.own
@@ -92,7 +92,7 @@ class Contacts:
         write(device.count, np.array([count], dtype=np.int32))
 
     def follow_list(self) -> None:
-        """Make room for the present candidates and index their pairs: after every renewal of the list, before something is
+        """Make capacity for the present candidates and index their pairs: after every renewal of the list, before something is
         recorded or replayed."""
         self._sizes()
         if self.candidates.may_touch:
@@ -101,20 +101,20 @@ class Contacts:
 
     def _listed(self) -> PairList:
         c = self.candidates
-        return PairList(c.pairs, c.segment, c.group, c.columns, c.counts, c.pair_count, c.count, c.pair_room)
+        return PairList(c.pairs, c.segment, c.group, c.columns, c.counts, c.pair_count, c.count, c.pair_capacity)
 
     def _sizes(self) -> tuple[int, int]:
-        """Pairs and batches of candidates that a launch covers; arrays have room for them."""
+        """Pairs and batches of candidates that a launch covers; arrays have capacity for them."""
         c, extent = self.candidates, self.device.extent
-        pairs, count = c.pair_room, c.room
-        if pairs > self._room[0] or count > self._room[1]:
+        pairs, count = c.pair_capacity, c.capacity
+        if pairs > self._capacity[0] or count > self._capacity[1]:
             for slot in ("current", "trial"):
                 for name, kind in KNOWN.items():
                     self.pool.get(f"{name}_{slot}", count, kind)
             self.pool.get("toi", count, wp.float64)
             self.pool.get("approach", pairs, wp.float64)
-            self._room = self.pool.room("approach"), self.pool.room("toi")
-            self.impacts.reserve(self._room[1])
+            self._capacity = self.pool.capacity("approach"), self.pool.capacity("toi")
+            self.impacts.reserve(self._capacity[1])
         return extent(c.pair_count, pairs), -(-extent(c.count, count) // self.batch)
 
     def times_of_impact(self, path: Path, island, limit, out, proven: bool = False) -> None:
@@ -131,22 +131,22 @@ class Contacts:
         toi, query, known = self._along(path)
         self.device.copy(self.first_found, limit, count=limit.shape[0])
         where = island, limit, c.kept, int(proven), self.first_found
-        self.impacts.stop(self.device.extent(c.count, c.room), query, known, where, toi)
+        self.impacts.stop(self.device.extent(c.count, c.capacity), query, known, where, toi)
         self.device.launch(sums.segment_minima, self.n, c.segment, c.group, toi, out, 1.0, grain=1024)
 
-    def way_shares(self, path: Path, back: bool, out: wp.array) -> wp.array:
-        """Per body, how far the ways of the candidates it emits are proven free, and the same of every candidate; the ways
-        lead `back`, or after that forth, where those that are free back stay so (`abd.backends.warp.parts.ways`). Slot
-        "current" holds the gaps at the end of the step."""
+    def proven_fractions(self, path: Path, back: bool, out: wp.array) -> wp.array:
+        """Per body, up to which fraction the swept paths of its candidates are proven free, and the same of every candidate; the
+        paths lead `back`, or after that forth, where those that are free back stay so (`abd.backends.warp.parts.swept_paths`).
+        Slot "current" holds the gaps at the end of the step."""
         c = self.candidates
         shares, query, known = self._along(path)
-        self.impacts.free(self.device.extent(c.count, c.room), query, known, back, shares)
+        self.impacts.free(self.device.extent(c.count, c.capacity), query, known, back, shares)
         self.device.launch(sums.segment_minima, self.n, c.segment, c.group, shares, out, 1.0, grain=1024)
         return shares
 
     @property
     def shares(self) -> wp.array:
-        """What the last `times_of_impact` or `way_shares` found for every candidate."""
+        """What the last `times_of_impact` or `proven_fractions` found for every candidate."""
         return self.pool.get("toi", 1, wp.float64)
 
     def _along(self, path: Path) -> tuple[wp.array, tuple, tuple]:
@@ -190,7 +190,7 @@ class Contacts:
 
     def _exchange_values(self) -> None:
         slots = *self.arrays("current"), *self.arrays("trial")
-        self.device.launch(kernels.exchange_known, self.candidates.room, self.candidates.counts, *slots)
+        self.device.launch(kernels.exchange_known, self.candidates.capacity, self.candidates.counts, *slots)
 
     def begin_records(self) -> None:
         """Launches are recorded from now on: slots have the arrays that earlier records know them by."""
@@ -310,15 +310,15 @@ class Contacts:
         c = self.candidates
         if c.count == 0:
             return np.zeros((0, 2), dtype=np.int32)
-        found = self.pool.get("acting", c.pair_room, wp.vec2i)
-        self.device.launch(figures.list_acting, c.pair_count, c.pairs, c.segment, self.arrays("current")[1], found, grain=512)
+        found = self.pool.get("acting", c.pair_capacity, wp.vec2i)
+        self.device.launch(statistics.list_acting, c.pair_count, c.pairs, c.segment, self.arrays("current")[1], found, grain=512)
         pairs = self.device.read(found, c.pair_count).reshape(-1, 2)
         return pairs[pairs[:, 0] >= 0]
 
     @property
     def couplings(self) -> list[tuple[Coupling, int]]:
         """Of the pairs of bodies in contact."""
-        return [(self.reduction.coupling, 0 if self.candidates.is_empty else self.reduction.pair_room)]
+        return [(self.reduction.coupling, 0 if self.candidates.is_empty else self.reduction.pair_capacity)]
 
     def add_to(self, at: Iterate, gradient: wp.array, diagonal: wp.array) -> None:
         """Add to those of bodies that are not done; `without` keeps the gradient before."""
@@ -335,7 +335,7 @@ class Contacts:
             c.index()
         _, gap, parts = self.arrays("current")
         r.prepare(self._listed(), self.done, gap, 1.0, parts if r.elements else None)
-        runs, query = r.run_room, (self.surfaces, self.law, pose, c.pairs, c.items)
+        runs, query = r.run_capacity, (self.surfaces, self.law, pose, c.pairs, c.items)
         listed = r.runs, r.counts
         if r.elements:
             self.device.launch(contact_elements, r.run * runs, *query, gap, *listed, r.run, r.elements, grain=64)
@@ -360,7 +360,7 @@ class Contacts:
             c.graphs.run(("linearize", pose.p.ptr), linearize)
 
         c.index(run)
-        if r.lacks_room():
+        if r.lacks_capacity():
             run()
         if r.run_count == 0:
             return empty

@@ -87,7 +87,7 @@ class Friction:
         self.enabled = self._may_act()
         if self.contacts.candidates.may_touch:
             self.let_go()
-            self._index(self.contacts.candidates.pair_room)
+            self._index(self.contacts.candidates.pair_capacity)
 
     def _may_act(self) -> bool:
         return self.defined.any and self.lags and self.contacts.candidates.may_touch
@@ -109,7 +109,7 @@ class Friction:
         recorded.
 
         Args:
-            heading: where the bodies are led in the step, their inertial targets or goals (`abd.potentials.friction.freeze`).
+            heading: inertial targets or target poses of the bodies in the step (`abd.potentials.friction.freeze`).
             chosen: (n,) bool, bodies of whole islands for which it is done, all without; the others keep what they have.
         """
         if not self.enabled:
@@ -125,34 +125,34 @@ class Friction:
         """What is new of chosen bodies, and what others had."""
         run = self.contacts.candidates.graphs.run
         pairs, contacts = self.kept.count(self, chosen)
-        self.make_room(contacts)
-        self._take_pairs(max(pairs, self.contacts.candidates.pair_room))
-        self.columns.reserve(self.pair_room)
+        self.grow(contacts)
+        self._take_pairs(max(pairs, self.contacts.candidates.pair_capacity))
+        self.columns.reserve(self.pair_capacity)
         self.count, self.pair_count, self._builds = contacts, pairs, -1
         run(("take both",), self._launch_both)
         self.columns.sort(pairs)
-        self.reduction.follow(self._listed(self.pair_room))
+        self.reduction.follow(self._listed(self.pair_capacity))
         run(("both", at.current.p.ptr), lambda: self._follow_both(at))
-        if self.reduction.lacks_room():
+        if self.reduction.lacks_capacity():
             run(("both", at.current.p.ptr), lambda: self._follow_both(at))
 
     def _launch_both(self) -> None:
         self.kept.launch_take(self)
-        self.columns.launch_keys(self.device.extent(self.pair_count, self.pair_room), self.pairs, self.lagged.counts)
+        self.columns.launch_keys(self.device.extent(self.pair_count, self.pair_capacity), self.pairs, self.lagged.counts)
 
     def _follow_both(self, at: Iterate) -> None:
         """What follows from both, whose pairs are sorted by columns."""
         self.columns.launch_starts(self.lagged.counts)
-        self._index(self.pair_room)
+        self._index(self.pair_capacity)
         self.evaluate(at, "current")
 
     def _lag_all(self, at: Iterate, heading: Pose) -> None:
         self.follow_list()
         self._run_lag(at, heading)
         wanted = int(self.device.read(self.wanted)[0])
-        if self.make_room(wanted):
+        if self.grow(wanted):
             self._run_lag(at, heading)
-        if self.reduction.lacks_room():
+        if self.reduction.lacks_capacity():
             self._run_lag(at, heading)
         self.take(wanted)
 
@@ -164,22 +164,22 @@ class Friction:
         self.contacts.candidates.graphs.run(("lag", at.current.p.ptr, heading.p.ptr), lag)
 
     def follow_list(self) -> None:
-        """Make room for the pairs of the present list: where launches are recorded, before it is lagged."""
+        """Make capacity for the pairs of the present list: where launches are recorded, before it is lagged."""
         c, get = self.contacts.candidates, self.pool.get
         if not self.enabled:
             return
         for name in ("marks", "offset"):
-            get(name, c.room + 1, wp.int32)
-        self.scan.reserve(c.room)
-        self._take_pairs(c.pair_room)
-        self.columns.reserve(c.pair_room)
+            get(name, c.capacity + 1, wp.int32)
+        self.scan.reserve(c.capacity)
+        self._take_pairs(c.pair_capacity)
+        self.columns.reserve(c.pair_capacity)
         c.index()
         # the pairs, but not yet how many of their candidates will be frozen
-        self.reduction.follow(PairList(c.pairs, c.segment, c.group, c.columns, c.counts, c.pair_count, 0, c.pair_room))
+        self.reduction.follow(PairList(c.pairs, c.segment, c.group, c.columns, c.counts, c.pair_count, 0, c.pair_capacity))
 
     def launch_lag(self, pose: Pose, heading: Pose) -> None:
         """As `lag`, to be recorded after `follow_list`; `take` then tells the host how many were `wanted`. Nothing is frozen
-        where there is no room for all."""
+        where there is no capacity for all."""
         if self.enabled:
             self._freeze(pose, heading, self._mark(pose))
 
@@ -195,18 +195,18 @@ class Friction:
         self._builds = self.contacts.candidates.builds
 
     @property
-    def room(self) -> int:
-        """Contacts that there is room for."""
-        return self.pool.room("load")
+    def capacity(self) -> int:
+        """Contacts that there is capacity for."""
+        return self.pool.capacity("load")
 
     @property
-    def pair_room(self) -> int:
-        """Their pairs that there is room for."""
+    def pair_capacity(self) -> int:
+        """Their pairs that there is capacity for."""
         return min(self.pairs.shape[0], self.segment.shape[0] - 1)
 
-    def make_room(self, count: int) -> bool:
-        """Make room for so many contacts; True if there was too little, so that they have yet to be frozen."""
-        grows, get, lagged = count > self.room, self.pool.get, self.lagged
+    def grow(self, count: int) -> bool:
+        """Make capacity for so many contacts; True if there was too little, so that they have yet to be frozen."""
+        grows, get, lagged = count > self.capacity, self.pool.get, self.lagged
         lagged.pair, lagged.n = get("pair", count, wp.vec2i), get("n", count, wp.vec3d)
         lagged.kind, lagged.face = get("kind", count, wp.int32), get("face", count, wp.int32)
         lagged.Y_i, lagged.Y_j = get("Y_i", count, wp.vec4d), get("Y_j", count, wp.vec4d)
@@ -215,15 +215,15 @@ class Friction:
             get(name, count, wp.float64)
         lagged.load, lagged.share = get("load", count, wp.float64), get("share", count, wp.vec3d)
         if self.sticks:
-            self._make_room_for_anchors(self.room)
+            self._grow_anchors(self.capacity)
         return grows
 
-    def _make_room_for_anchors(self, room: int) -> None:
+    def _grow_anchors(self, capacity: int) -> None:
         """For so many contacts; those of the last step stay."""
-        if self.anchors.key.shape[0] < room:
+        if self.anchors.key.shape[0] < capacity:
             for name in REMEMBERED:
                 before = getattr(self.anchors, name)
-                array = self.device.empty(room, before.dtype)
+                array = self.device.empty(capacity, before.dtype)
                 self.device.copy(array, before, count=before.shape[0])
                 setattr(self.anchors, name, array)
 
@@ -245,31 +245,31 @@ class Friction:
         """What the contacts remember from now on."""
         if not self.sticks:
             return
-        self._make_room_for_anchors(len(anchors))
+        self._grow_anchors(len(anchors))
         for name in REMEMBERED if len(anchors) else ():
             self.device.write(getattr(self.anchors, name), getattr(anchors, name))
         self.device.write(self.anchors.count, np.array([len(anchors)], dtype=np.int32))
 
-    def _take_pairs(self, room: int) -> None:
-        self.pairs, self.segment = self.pool.get("pairs", room, wp.vec2i), self.pool.get("segment", room + 1, wp.int32)
+    def _take_pairs(self, capacity: int) -> None:
+        self.pairs, self.segment = self.pool.get("pairs", capacity, wp.vec2i), self.pool.get("segment", capacity + 1, wp.int32)
 
     def _mark(self, pose: Pose) -> wp.array:
         """Where every candidate goes that is to be frozen: an exclusive sum of 0 and 1; what is needed for them."""
         c, device, get, surfaces = self.contacts.candidates, self.device, self.pool.get, self.contacts.surfaces
-        extent, (_, _, parts) = c.room, self.contacts.arrays("current")
+        extent, (_, _, parts) = c.capacity, self.contacts.arrays("current")
         marks, offset = get("marks", extent + 1, wp.int32), get("offset", extent + 1, wp.int32)
         device.launch(
             lagging.count_sources,
             extent, self.resists, surfaces.material, c.pairs, c.items, c.counts, surfaces, pose, parts, marks,
         )  # fmt: skip
         self.scan.run(marks, offset, c.counts, 1, extent)
-        device.launch(lagging.count_lagged, 1, c.counts, offset, self.room, self.wanted, self.lagged.counts)
+        device.launch(lagging.count_lagged, 1, c.counts, offset, self.capacity, self.wanted, self.lagged.counts)
         return offset
 
     def _freeze(self, pose: Pose, heading: Pose, offset: wp.array) -> None:
         """Freeze what was marked, and find the pairs that it belongs to."""
         c, device, n, counts = self.contacts.candidates, self.device, self.contacts.n, self.lagged.counts
-        extent, pairs = c.room, c.pair_room
+        extent, pairs = c.capacity, c.pair_capacity
         device.launch(
             lagging.lag_contacts,
             extent, self.contacts.surfaces, self.contacts.law, self.resists, pose, heading.A, c.pairs, c.items, c.counts,
@@ -278,7 +278,7 @@ class Friction:
         if self.follows_arcs and self.begin is not None:
             radius = self.contacts.surfaces.radius
             arcs = pose, self.begin, heading, self.turn
-            device.launch(arc_slip.follow_arcs, max(self.room, 1), self.lagged, *arcs, radius)
+            device.launch(arc_slip.follow_arcs, max(self.capacity, 1), self.lagged, *arcs, radius)
         # the pair list may be rebuilt while these contacts stay frozen: keep its groups
         self.device.copy(self.pairs, c.pairs, count=pairs)
         device.launch(lagging.gather_offsets, pairs + 1, counts, c.segment, offset, self.segment)
@@ -286,18 +286,18 @@ class Friction:
         self.columns.launch_take(c.columns, device.extent(c.pair_count, pairs))
         self._index(pairs)
 
-    def _index(self, room: int) -> None:
+    def _index(self, capacity: int) -> None:
         """Prepare the sums over what is frozen, of which everything counts: a load is finite."""
-        self.reduction.prepare(self._listed(room), self.no_bodies, self.lagged.load, float("inf"))
+        self.reduction.prepare(self._listed(capacity), self.no_bodies, self.lagged.load, float("inf"))
 
-    def _listed(self, room: int) -> PairList:
+    def _listed(self, capacity: int) -> PairList:
         known = self.pairs, self.segment, self.group, self.columns, self.lagged.counts
-        return PairList(*known, self.pair_count, self.count, room)
+        return PairList(*known, self.pair_count, self.count, capacity)
 
     @property
     def _extent(self) -> int:
         """Contacts that a launch covers."""
-        return 0 if self.contacts.candidates.is_empty else self.room
+        return 0 if self.contacts.candidates.is_empty else self.capacity
 
     def pair_list(self) -> np.ndarray:
         """Host copy of the body pairs (k, 2) of the lists that contacts were frozen from."""
@@ -349,7 +349,7 @@ class Friction:
     @property
     def couplings(self) -> list[tuple[Coupling, int]]:
         """Of the pairs of bodies in frictional contact."""
-        return [(self.reduction.coupling, 0 if self.contacts.candidates.is_empty else self.reduction.pair_room)]
+        return [(self.reduction.coupling, 0 if self.contacts.candidates.is_empty else self.reduction.pair_capacity)]
 
     def add_to(self, at: Iterate, gradient: wp.array, diagonal: wp.array) -> None:
         """Add to those of bodies that are not done."""
@@ -361,7 +361,7 @@ class Friction:
         r, contacts = self.reduction, self.contacts
         if contacts.candidates.is_empty or not self.enabled:
             return
-        runs, items = r.run_room, (r.runs, r.counts)
+        runs, items = r.run_capacity, (r.runs, r.counts)
         slips, regularisation = (self.lagged, at.current, at.rest), contacts.law.regularisation
         if r.elements:
             self.device.launch(
@@ -403,12 +403,12 @@ class Friction:
         """Loads of the pairs that were frozen, if some are `frictional`, and of those that are `listed`."""
         launch, extent, c, contacts = self.device.launch, self.device.extent, self.contacts.candidates, self.contacts
         if frictional:
-            out = self.pool.get("frozen", self.pair_room, wp.float64)
-            launch(lagging.lagged_loads, extent(self.pair_count, self.pair_room), self.lagged, self.segment, out)
+            out = self.pool.get("frozen", self.pair_capacity, wp.float64)
+            launch(lagging.lagged_loads, extent(self.pair_count, self.pair_capacity), self.lagged, self.segment, out)
         if listed:
-            out = self.pool.get("acting", c.pair_room, wp.float64)
+            out = self.pool.get("acting", c.pair_capacity, wp.float64)
             launch(
-                lagging.pair_loads, extent(c.pair_count, c.pair_room),
+                lagging.pair_loads, extent(c.pair_count, c.pair_capacity),
                 contacts.surfaces, contacts.law, self.resists, pose, c.pairs, c.items, c.counts, c.segment,
                 contacts.arrays("current")[2], out, grain=512,
             )  # fmt: skip

@@ -40,12 +40,12 @@ class FrictionReader:
             ("Y_j", Y_j, wp.vec4d), ("load", load, wp.float64), ("share", share, wp.vec3d),
         ):  # fmt: skip
             setattr(frozen, name, self._given(name, values, dtype))
-        rooms = {name: self.pool.get(f"out {name}", count, wp.vec3d) for name in PointFriction.vars}
-        for name, room in rooms.items():
-            setattr(out, name, room)
+        capacities = {name: self.pool.get(f"out {name}", count, wp.vec3d) for name in PointFriction.vars}
+        for name, capacity in capacities.items():
+            setattr(out, name, capacity)
         states = self._given("q", q, vec12), self._given("rest", rest, vec12)
         self.device.launch(read_points, count, frozen, *states, self._given("eps", eps, wp.float64), float(eps_v), out, grain=512)
-        read = {name: self.device.read(room, count) for name, room in rooms.items()}
+        read = {name: self.device.read(capacity, count) for name, capacity in capacities.items()}
         return FrictionPoints(
             pair=pair, kind=kind, point=read["place"], load=load, force=read["force"], slip=read["slip"],
             torque_i=read["torque_i"], torque_j=read["torque_j"],
@@ -86,9 +86,9 @@ class FrictionReader:
 
     def _given(self, name: str, values: np.ndarray, dtype) -> wp.array:
         """A host array on the device, until the next one of that name."""
-        room = self.pool.get(name, len(values), dtype)
-        self.device.write(room, values)
-        return room
+        capacity = self.pool.get(name, len(values), dtype)
+        self.device.write(capacity, values)
+        return capacity
 
 
 def _common(rows: PairRows, friction_rows: PairRows) -> np.ndarray:

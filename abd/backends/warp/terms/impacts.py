@@ -33,13 +33,13 @@ class Impacts:
         self.marches = marches.Marches()
         self.reserve(0)
 
-    def reserve(self, room: int) -> None:
-        """Make room for so many candidates, before launches over them are recorded."""
+    def reserve(self, capacity: int) -> None:
+        """Make capacity for so many candidates, before launches over them are recorded."""
         if not self.closed_up:
             return
-        self.scan.reserve(room)
+        self.scan.reserve(capacity)
         for name in ("open", "slot", "item"):
-            setattr(self.marches, name, self.pool.get(name, room + 1, wp.int32))
+            setattr(self.marches, name, self.pool.get(name, capacity + 1, wp.int32))
 
     def stop(self, count: int, query: tuple, known: tuple, where: tuple, out: wp.array) -> None:
         """Safe alphas of candidates, of which only the smallest of an island means anything.
@@ -59,11 +59,11 @@ class Impacts:
         self.device.launch(marches.march_impacts, count, *arguments, self.marches, out)
 
     def free(self, count: int, query: tuple, known: tuple, back: bool, out: wp.array) -> None:
-        """Shares of ways that are free of collisions; arguments as in `stop`, gaps as
-        `cuda_kernels.contact.impacts.way_shares` has them."""
+        """Shares of swept paths that are free of collisions; arguments as in `stop`, gaps as
+        `cuda_kernels.contact.impacts.proven_fractions` has them."""
         arguments = *query, *known, int(back)
         if not self.closed_up:
-            self._by_batch(impacts.way_shares, count, *arguments, BATCH, out)
+            self._by_batch(impacts.proven_fractions, count, *arguments, BATCH, out)
             return
         self._close_up(marches.try_ways, count, query, *arguments, self.marches, out)
         for again in range(2):

@@ -40,9 +40,9 @@ class KeptFriction:
         """Copy what is frozen now to a place."""
         if of.pair_count == 0:
             self.device.fill(of.lagged.counts)
-        # by its room, not by what is there: copies grow when it does
+        # by its capacity, not by what is there: copies grow when it does
         self._reserve(of, place)
-        extent = max(self.device.extent(of.count, of.room), self.device.extent(of.pair_count, of.pair_room), self.n) + 1
+        extent = max(self.device.extent(of.count, of.capacity), self.device.extent(of.pair_count, of.pair_capacity), self.n) + 1
         launch = partial(self.device.launch, keeping.set_aside, extent, self._of(of), self.n, self.copies[place])
         of.contacts.candidates.graphs.run(("set aside", place), launch)
 
@@ -51,9 +51,9 @@ class KeptFriction:
         lagged = lagging.Lagged()
         lagged.counts = of.lagged.counts
         for name, kind in COLUMNS.items():
-            setattr(lagged, name, get(name, of.room, kind))
+            setattr(lagged, name, get(name, of.capacity, kind))
         out.lagged = lagged
-        out.pairs, out.segment = get("pairs", of.pair_room, wp.vec2i), get("segment", of.pair_room + 1, wp.int32)
+        out.pairs, out.segment = get("pairs", of.pair_capacity, wp.vec2i), get("segment", of.pair_capacity + 1, wp.int32)
         out.group = get("group", self.n + 1, wp.int32)
 
     def count(self, of: Friction, chosen: np.ndarray) -> tuple[int, int]:
@@ -71,7 +71,7 @@ class KeptFriction:
         self.scan.run(self.contacts, self.start, self.every, 0, n)
 
     def launch_take(self, into: Friction) -> None:
-        """Both, as they were counted, into what there is room for; launches only."""
+        """Both, as they were counted, into what there is capacity for; launches only."""
         query = self.chosen, self.copies[NEW], self.copies[OLD], self.start
         self.device.launch(keeping.take_both, self.n, *query, self._of(into))
 

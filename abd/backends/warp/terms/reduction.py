@@ -18,18 +18,18 @@ from cuda_kernels.linear.couplings import Coupling
 RUN_BYTES = 8 * (2 * 12 + 3 * 144) + 3 * 4 + elements.SHORT_RUN * (8 * (3 + 9 + 4 + 4 + 12 + 2) + 4 * (2 + 3))
 """Of a run: two gradients, three blocks, its pair and its items, one by one."""
 RESERVED = (256 << 20) // RUN_BYTES
-"""Runs that room is set aside for before they are met, where the list could come to as many."""
+"""Runs that capacity is set aside for before they are met, where the list could come to as many."""
 
 
 @dataclass(frozen=True)
 class PairList:
-    """Body pairs and where each one's items lie; the arrays may have room for more.
+    """Body pairs and where each one's items lie; the arrays may have capacity for more.
 
     Attributes:
         pairs: vec2i, row and column body; segment: first item of every pair; group: (n + 1,) first pair of every row
             body; columns: the pairs by their column bodies.
         counts: int32 (2,) on the device: [pairs, items].
-        count, items: the same on the host; room: pairs that there is room for.
+        count, items: the same on the host; capacity: pairs that there is capacity for.
     """
 
     pairs: wp.array
@@ -39,7 +39,7 @@ class PairList:
     counts: wp.array
     count: int
     items: int
-    room: int
+    capacity: int
 
 
 class Reduction:
@@ -48,7 +48,7 @@ class Reduction:
     `prepare` finds the pairs and cuts their items into runs; a kernel then fills `sums` run by run; `reduce` joins the
     runs and adds the bodies' shares. All of it may be recorded once `follow` has seen the list.
 
-    A launch on the pairs is one on `pair_room` items, one on the runs on `run_room`; its kernel returns where it meets `counts`.
+    A launch on the pairs has `pair_capacity` items, one on the runs `run_capacity`; its kernel returns beyond `counts`.
 
     On CUDA there are `elements`: a kernel fills them item by item, ``run`` places for every run, and `sum_elements` fills
     `sums`.
@@ -62,14 +62,14 @@ class Reduction:
         coupling: off-diagonal blocks with every other body's list of entries, for the solvers.
         runs, sums, elements: what the kernel takes; run: items of a run, at most.
         counts: int32 (2,) on the device: [pairs, runs] that are listed; needed: the same before those were left out
-            that there is no room for.
-        pairs, run_count: counts on the host, as of the last `prepare` or `make_room` outside of a record.
-        pair_room, run_room: what there is room for.
+            that there is no capacity for.
+        pairs, run_count: counts on the host, as of the last `prepare` or `grow` outside of a record.
+        pair_capacity, run_capacity: what there is capacity for.
     """
 
     def __init__(self, device: Device, n: int, one_by_one: bool | None = None):
         self.device, self.n, self.pool, self.scan = device, n, Pool(device), Scan(device)
-        self.pairs = self.run_count = self.pair_room = self.run_room = 0
+        self.pairs = self.run_count = self.pair_capacity = self.run_capacity = 0
         one_by_one = device.wide if one_by_one is None else one_by_one
         self.elements = elements.Elements() if one_by_one else None
         self.run = elements.SHORT_RUN if one_by_one else blocks.RUN
@@ -83,8 +83,8 @@ class Reduction:
         self._reserve(1, 1)
 
     def follow(self, listed: PairList) -> None:
-        """Set room aside for a list: before `prepare` is recorded for one, and before such a record is replayed for another."""
-        size = listed.room
+        """Reserve capacity for a list: before `prepare` is recorded for one, and before a record is replayed for another."""
+        size = listed.capacity
         most = listed.count + listed.items // self.run
         self._reserve(min(listed.count, RESERVED), min(most, RESERVED))
         self._places(size)
@@ -93,15 +93,15 @@ class Reduction:
     def prepare(self, listed: PairList, done, values, within: float, parts: wp.array | None = None) -> None:
         """Find the pairs with an item whose value lies below `within`, and a body that is not done.
 
-        A record keeps `within` and the arrays; it leaves out pairs and runs that there is no room for (`needed`), where
-        otherwise room is made.
+        A record keeps `within` and the arrays; it leaves out pairs and runs that there is no capacity for (`needed`), where
+        otherwise capacity is made.
 
         Args:
             done: (n,); values: of all items; parts: bits of the parts of each, where there are `elements`; one by default.
         """
         parts = self.one if parts is None else parts
         device = self.device
-        recording, size = device.deferring, listed.room
+        recording, size = device.deferring, listed.capacity
         active, further, slot, behind = self._places(size)
         query = listed.pairs, listed.counts, done, listed.segment, values, within
         if self.elements:
@@ -126,7 +126,7 @@ class Reduction:
 
     def sum_elements(self) -> None:
         """Add up what was filled in item by item."""
-        runs = self.run_room
+        runs = self.run_capacity
         self.device.launch(elements.sum_elements, 12 * runs, self.elements, self.runs, self.counts, self.sums)
 
     def _places(self, size: int) -> list[wp.array]:
@@ -135,7 +135,7 @@ class Reduction:
 
     def _list(self, listed: PairList, size: int, slot, behind) -> None:
         launch, c, n = self.device.launch, self.coupling, self.n
-        launch(active_pairs.clamp, 1, self.needed, self.pair_room, self.run_room, self.counts)
+        launch(active_pairs.clamp, 1, self.needed, self.pair_capacity, self.run_capacity, self.counts)
         launch(
             active_pairs.list_runs,
             size, listed.pairs, listed.counts, listed.segment, slot, behind, self.counts, self.run, c.row, c.column,
@@ -146,34 +146,34 @@ class Reduction:
         self.scan.run(self.entries, c.starts, self.bodies, 0, n)
         launch(active_pairs.list_entries, n, self.ends, slot, self.counts, c.starts, c.entries, grain=4096)
 
-    def lacks_room(self) -> bool:
-        """Make room for what the last record found none for; whether it has to be repeated."""
-        return self.device.records and self.make_room(*map(int, self.device.read(self.needed)))
+    def lacks_capacity(self) -> bool:
+        """Make capacity for what the last record found none for; whether it has to be repeated."""
+        return self.device.records and self.grow(*map(int, self.device.read(self.needed)))
 
-    def make_room(self, pairs: int, runs: int) -> bool:
-        """Make room for what was `needed`; True if there was too little, and what was recorded has to be repeated."""
+    def grow(self, pairs: int, runs: int) -> bool:
+        """Make capacity for what was `needed`; True if there was too little, and what was recorded has to be repeated."""
         self.pairs, self.run_count = pairs, runs
         return self._reserve(pairs, runs)
 
     def _reserve(self, pairs: int, runs: int) -> bool:
-        pairs, runs = max(pairs, self.pair_room), max(runs, self.run_room)
-        if pairs == self.pair_room and runs == self.run_room:
+        pairs, runs = max(pairs, self.pair_capacity), max(runs, self.run_capacity)
+        if pairs == self.pair_capacity and runs == self.run_capacity:
             return False
         get, c, sums = self.pool.get, self.coupling, self.sums
         c.row, c.column = get("row", pairs, wp.int32), get("column", pairs, wp.int32)
         c.blocks = get("H_ij", runs, wp.float64, (12, 12))
         # every pair has a run
-        self.run_room = c.blocks.shape[0]
-        self.pair_room = min(c.row.shape[0], self.run_room)
-        c.entries = get("entries", 2 * self.pair_room, wp.int32)
-        self.rest = get("rest", self.pair_room + 1, wp.int32)
+        self.run_capacity = c.blocks.shape[0]
+        self.pair_capacity = min(c.row.shape[0], self.run_capacity)
+        c.entries = get("entries", 2 * self.pair_capacity, wp.int32)
+        self.rest = get("rest", self.pair_capacity + 1, wp.int32)
         for name in ("pair", "begin", "end"):
             setattr(self.runs, name, get(name, runs, wp.int32))
         sums.g_i, sums.g_j = get("g_i", runs, vec12), get("g_j", runs, vec12)
         sums.H_ii, sums.H_jj = get("H_ii", runs, vec12, (12,)), get("H_jj", runs, vec12, (12,))
         sums.H_ij = self.device.rows(c.blocks)
         if self.elements:
-            self._reserve_elements(self.run * self.run_room)
+            self._reserve_elements(self.run * self.run_capacity)
         return True
 
     def _reserve_elements(self, places: int) -> None:
@@ -187,7 +187,7 @@ class Reduction:
     def reduce(self, done, gradient, diagonal) -> None:
         """Join the runs, and add the shares of bodies that are not done to gradient (n, 12), diagonal (n, 12, 12)."""
         device, c = self.device, self.coupling
-        pairs = self.pair_room
+        pairs = self.pair_capacity
         if pairs == 0:
             return
         device.launch(blocks.join_runs, 12 * pairs, self.counts, self.rest, self.sums, grain=4096)

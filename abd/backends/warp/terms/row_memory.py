@@ -24,7 +24,7 @@ from abd.joints.rows.laws import LIMITS, Law
 from abd.joints.rows.row_laws import Role
 from abd.joints.rows.system import HISTORY, JointMemory, JointSystem
 from cuda_kernels.joints import row_laws, row_memory
-from cuda_kernels.step import figures
+from cuda_kernels.step import statistics
 
 _COLUMNS = (
     "mass_stiffness", "stiffness", "damping", "effort", "bound", "sign", "distance", "tolerance", "target", "rate",
@@ -231,13 +231,13 @@ class RowMemory:
         self.ch2 = self.ch2_now
 
     def launch_finish(self, scheme: tuple[wp.array, ...], pose, ch2: wp.array, totals: Totals) -> None:
-        """Remember what the rows did in the step that ended at a pose, whose figures go to "linear" and "measured", with
+        """Remember what the rows did in the step that ended at a pose, whose statistics go to "linear" and "measured", with
         c h^2 (n,) of the bodies; by launches only, `settle` has to follow."""
         joints, scale = self.joints, self.scale
         if self.has_exact_linear:
             launch = self.device.launch
             launch(row_memory.keep_multipliers, joints.linear_count, joints.linear, scale, self.linear)
-        totals.launch("linear", figures.row_figures, joints.linear_count, joints.linear, self.code, pose, ch2)
+        totals.launch("linear", statistics.row_statistics, joints.linear_count, joints.linear, self.code, pose, ch2)
         if joints.measure_count:
             self._measure(pose)
             self.device.copy(joints.measures.reference, joints.values)
@@ -274,8 +274,8 @@ def flags(system: JointSystem, active: np.ndarray, resolved: np.ndarray) -> np.n
 
 
 def codes(system: JointSystem, active: np.ndarray) -> np.ndarray:
-    """(l,) what counts of the residuals of linear rows: bits 1, 2, 4 for components, `figures.TURNED` for angles."""
+    """(l,) what counts of the residuals of linear rows: bits 1, 2, 4 for components, `statistics.TURNED` for angles."""
     rows = system.linear
     components = (rows.mask != 0.0) @ np.array([1, 2, 4])
-    turned = np.where(rows.is_point, 0, int(figures.TURNED))
+    turned = np.where(rows.is_point, 0, int(statistics.TURNED))
     return np.where(active[rows.joint] if len(rows) else False, components + turned, 0).astype(np.int32)

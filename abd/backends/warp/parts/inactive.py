@@ -15,8 +15,8 @@ MOST_BODIES = 1024
 """Of scenes in which steps of a few bodies are recorded by one thread; in larger ones launches over all of them are worth two."""
 
 
-class Idle:
-    """`abd.backends.protocol.Idle` says what each call does.
+class Inactive:
+    """`abd.backends.protocol.Inactive` says what each call does.
 
     Attributes:
         immobile: (n,) 1 for static bodies; mobile: (n,) bool, those that may move in this step.
@@ -27,7 +27,7 @@ class Idle:
         n, bodies = len(model.bodies), model.bodies
         self.immobile = (bodies.kind == Kind.STATIC).astype(np.int32)
         self.mobile = self.immobile == 0
-        self.absent, self.sleeping = np.zeros(n, dtype=bool), np.zeros(n, dtype=bool)
+        self.excluded, self.sleeping = np.zeros(n, dtype=bool), np.zeros(n, dtype=bool)
         fixed = (bodies.free_rotation != 3) | ~bodies.free_translation.all(axis=1)
         self._has_fixed = potential.has_constraints = bool((fixed | (bodies.kind != Kind.DYNAMIC)).any())
         self._few = 0 if self.device.records or n > MOST_BODIES else min(FEW, backends.SMALL)
@@ -35,12 +35,12 @@ class Idle:
         potential.contacts.candidates.held = self.held
 
     def hold(self, held: np.ndarray) -> None:
-        held = np.maximum(self.immobile | self.absent, held).astype(np.int32)
+        held = np.maximum(self.immobile | self.excluded, held).astype(np.int32)
         self.mobile = held == 0
         self.device.write(self.held, held)
 
     def sleep(self, may_sleep: np.ndarray) -> None:
-        self.sleeping = self.islands.sleepers(may_sleep, self.mobile) | self.absent
+        self.sleeping = self.islands.sleepers(may_sleep, self.mobile) | self.excluded
 
     def asleep(self, moving: np.ndarray | None = None) -> np.ndarray:
         """(islands,) bool, whether all its bodies that may move are asleep, or not among those that are `moving` (n,), all
@@ -48,16 +48,16 @@ class Idle:
         resting = self.sleeping if moving is None else self.sleeping | ~moving
         return self.islands.asleep(resting, self.mobile)
 
-    def leave_out(self, absent: np.ndarray) -> None:
-        if np.array_equal(absent, self.absent):
+    def exclude(self, excluded: np.ndarray) -> None:
+        if np.array_equal(excluded, self.excluded):
             return
-        self.absent = absent.copy()
-        self.device.write(self.islands.absent, absent.astype(np.int32))
-        self.potential.has_constraints = self._has_fixed or bool(absent.any())
-        self.device.write(self.potential.contacts.candidates.filters.absent, absent.astype(np.int32))
+        self.excluded = excluded.copy()
+        self.device.write(self.islands.excluded, excluded.astype(np.int32))
+        self.potential.has_constraints = self._has_fixed or bool(excluded.any())
+        self.device.write(self.potential.contacts.candidates.filters.excluded, excluded.astype(np.int32))
         self.hold(self.immobile)
         if self._few:
-            self._record(absent.any() and int(self.mobile.sum()) <= self._few)
+            self._record(excluded.any() and int(self.mobile.sum()) <= self._few)
 
     def _record(self, few: bool) -> None:
         """What a few bodies do while others are left out is recorded, as all is in small scenes: launches over many that rest

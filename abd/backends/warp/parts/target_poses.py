@@ -8,18 +8,18 @@ import warp as wp
 from abd.backends.device.upload import new_pose
 from abd.backends.warp.parts.touch import Touch
 from abd.backends.warp.potential import Potential
-from abd.backends.warp.track import Track
+from abd.backends.warp.trial_path import TrialPath
 from abd.model import Kind, Model
 from cuda_kernels.bodies import paths, poses
 from cuda_kernels.bodies.affine import Pose
 
 
-class Goals:
-    """`abd.backends.protocol.Goals`; count: the prescribed bodies."""
+class TargetPoses:
+    """`abd.backends.protocol.TargetPoses`; count: the prescribed bodies."""
 
-    def __init__(self, model: Model, potential: Potential, track: Track, touch: Touch):
+    def __init__(self, model: Model, potential: Potential, trial_path: TrialPath, touch: Touch):
         device, step, n = potential.device, potential.at.step, len(model.bodies)
-        self.device, self.at, self.track, self.touch, self.n = device, potential.at, track, touch, n
+        self.device, self.at, self.trial_path, self.touch, self.n = device, potential.at, trial_path, touch, n
         self.goal = new_pose(device, n)
         step.pk, step.Ak, step.pull = self.goal.p, self.goal.A, device.zeros(1, wp.float64)
         step.lp, step.lA = device.zeros(n, wp.vec3d), device.zeros(n, wp.mat33d)
@@ -27,9 +27,9 @@ class Goals:
         self.count, self.prescribed = len(prescribed), device.upload(prescribed, wp.int32)
         self.q = device.zeros((self.count, 12), wp.float64)
 
-    def set_goals(self, goals: np.ndarray) -> None:
+    def set_targets(self, target_poses: np.ndarray) -> None:
         """(k, 12) of the prescribed bodies at the end of the step."""
-        self.device.write(self.q, goals)
+        self.device.write(self.q, target_poses)
         self.device.launch(poses.unpack_some, self.count, self.prescribed, self.q, self.goal)
 
     def read_prescribed(self) -> np.ndarray:
@@ -47,7 +47,7 @@ class Goals:
 
     def launch_lead(self, now: Pose) -> None:
         """Goals are targets, from the poses `now` on, by launches only."""
-        ends = self.goal, now, self.at.target, self.track.lead
+        ends = self.goal, now, self.at.target, self.trial_path.lead
         self.device.launch(paths.lead_to_goals, self.count, self.prescribed, *ends)
 
     def launch_rest(self) -> None:
@@ -55,8 +55,8 @@ class Goals:
         self.device.fill(self.at.step.lp)
         self.device.fill(self.at.step.lA)
 
-    def snap_to_goals(self, chosen: np.ndarray) -> None:
-        moving = self.track.moving
+    def snap_to_targets(self, chosen: np.ndarray) -> None:
+        moving = self.trial_path.moving
         self.device.write(moving, chosen.astype(np.int32))
         self.device.launch(poses.snap, self.n, self.goal, moving, self.at.current)
         self.touch.forget()

@@ -74,7 +74,7 @@ def whirl_of(A: wp.mat33d, D: wp.mat33d, s: wp.vec3d) -> wp.float64:
 
 
 @wp.kernel
-def body_figures(
+def body_statistics(
     first: wp.int32,
     body: BodyData,
     step: StepData,
@@ -89,8 +89,8 @@ def body_figures(
     across: wp.int32,
     partial: wp.array2d(dtype=wp.float64),
 ):
-    """Sums over the dynamic bodies (`BODY_SUMS`), with the work of forces and torques on the way from `before`, where the rates
-    were `earlier` (`abd.energies.external_work`); of all bodies the largest strain, entry of the gradient of the centre of
+    """Sums over the dynamic bodies (`BODY_SUMS`), with the work of forces and torques along the path from `before`, where the
+    rates were `earlier` (`abd.energies.external_work`); of all bodies the largest strain, entry of the gradient of the centre of
     mass, and |dA/dt|_F, of the dynamic ones the largest `whirl_of`."""
     chunk = wp.tid() + first
     s = BodyFigures()
@@ -133,7 +133,7 @@ def body_figures(
 
 
 @wp.kernel
-def row_figures(
+def row_statistics(
     first: wp.int32,
     rows: Rows,
     code: wp.array(dtype=wp.int32),
@@ -169,7 +169,7 @@ def row_figures(
 
 
 @wp.kernel
-def contact_figures(
+def contact_statistics(
     first: wp.int32,
     counts: wp.array(dtype=wp.int32),
     energy: wp.array(dtype=wp.float64),
@@ -207,7 +207,7 @@ def contact_figures(
 
 
 @wp.kernel
-def value_figures(
+def value_statistics(
     first: wp.int32,
     counts: wp.array(dtype=wp.int32),
     values: wp.array(dtype=wp.float64),

@@ -9,7 +9,7 @@ from abd.joints.closure.link_graph import joined_components
 from abd.model import Kind, Model
 
 
-class Linked:
+class Articulations:
     """Bodies of a model and what is joined to them.
 
     Attributes:
@@ -27,7 +27,7 @@ class Linked:
         self.jointed[ends[ends >= 0]] = True
         self.tumbling = self.jointed & self.dynamic & (model.bodies.free_rotation == 3)
 
-    def drawn_along(self, touching: np.ndarray) -> np.ndarray:
+    def containing(self, touching: np.ndarray) -> np.ndarray:
         """(n,) bool, dynamic bodies that touch something, and all that are joined to one."""
         mobile = touching & self.dynamic
         drawn = np.zeros(self._count, dtype=bool)

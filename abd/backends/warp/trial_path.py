@@ -14,7 +14,7 @@ from abd.model import Model
 from cuda_kernels.bodies import affine, paths
 
 
-class Track:
+class TrialPath:
     """One path of every body, from the iterate.
 
     Attributes:

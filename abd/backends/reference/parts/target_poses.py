@@ -10,8 +10,8 @@ from abd.contact.path import standing
 from abd.model import Kind, Model
 
 
-class Goals:
-    """`abd.backends.protocol.Goals`; prescribed: (k,) the bodies."""
+class TargetPoses:
+    """`abd.backends.protocol.TargetPoses`; prescribed: (k,) the bodies."""
 
     def __init__(self, model: Model, potential: Potential):
         self.potential, self.at = potential, potential.at
@@ -24,7 +24,7 @@ class Goals:
         step = self.at.step
         step.pull, step.lp, step.lA = float(pull), lp.copy(), lA.copy()
 
-    def snap_to_goals(self, chosen: np.ndarray) -> None:
+    def snap_to_targets(self, chosen: np.ndarray) -> None:
         at, step = self.at, self.at.step
         at.q = np.where(chosen[:, None], state(step.pk, step.Ak), at.q)
         self.potential.contacts.search(standing(at.q))

@@ -14,7 +14,7 @@ from abd.backends.reference.on_numpy import NumpyBackend
 from abd.contact.pair_law import PairLaw
 from abd.joints.rows.forces import working_forces
 from abd.potentials.integrators import row_weights, scheme
-from cuda_kernels.step import figures
+from cuda_kernels.step import statistics
 
 pytestmark = pytest.mark.device
 
@@ -113,14 +113,14 @@ def test_figures_of_contacts_are_those_of_the_definitions():
     for _ in range(8):
         simulation.step()
     stepper = simulation.stepper
-    found, q = stepper.figures, stepper.q
+    found, q = stepper.statistics, stepper.q
     definition = NumpyBackend(simulation.model)
     # the boxes start within their activation
-    definition.touch.set_own_laws(simulation.backend.pair_law.own)
+    definition.touch.set_pair_parameters(simulation.backend.pair_law.own)
     definition.states.load_state(q, stepper.qd, q, stepper.qd)
     definition.steps.begin(scheme("bdf1", DT), np.zeros(simulation.backend.n, int), 1e-5, None)
     definition.arcs.follow_velocity(np.zeros(simulation.backend.n, int))
-    assert found.contacts == definition.readings.contact_figures()[1] > 0
+    assert found.contacts == definition.readings.contact_statistics()[1] > 0
     assert found.smallest_gap == pytest.approx(definition.readings.smallest_gap(), rel=1e-10)
     assert found.contact == pytest.approx(definition.contacts.energy(q).sum() / DT**2, rel=1e-9)
     assert found.friction_work < 0.0 and stepper.work.friction < found.friction_work
@@ -131,9 +131,9 @@ def test_figures_of_contacts_are_those_of_the_definitions():
 
 
 @pytest.mark.parametrize("count", [0, 1, 63, 64, 65, 5000])
-def test_totals_do_not_depend_on_threads_or_room(count):
+def test_totals_do_not_depend_on_threads_or_capacity(count):
     """Folded in chunks of 64: three levels for 5000 items; nothing is left over from larger counts."""
-    totals = Totals(DEVICE, {"other": Section(1, 1), "contact": Section(4, figures.CONTACT_SUMS)})
+    totals = Totals(DEVICE, {"other": Section(1, 1), "contact": Section(4, statistics.CONTACT_SUMS)})
     rng = np.random.default_rng(count)
     scene = abd.Scene()
     for name, x in (("a", 0.0), ("b", 1.0)):
@@ -146,11 +146,11 @@ def test_totals_do_not_depend_on_threads_or_room(count):
         arrays = [DEVICE.upload(one, wp.float64) for one in (energy, gap)]
         listed = pairs, DEVICE.upload(np.zeros((max(size, 1), 4)), wp.vec4i)
         scale, counts = DEVICE.upload([2.0, 4.0], wp.float64), DEVICE.upload([1, size], wp.int32)
-        totals.launch("contact", figures.contact_figures, size, counts, *arrays, *listed, between, scale, grain=1)
+        totals.launch("contact", statistics.contact_statistics, size, counts, *arrays, *listed, between, scale, grain=1)
     found = totals.read()["contact"]
     # launches that cover more than there is come to the same
     totals.fill("contact")
-    totals.launch("contact", figures.contact_figures, 7000, counts, *arrays, *listed, between, scale, grain=1)
+    totals.launch("contact", statistics.contact_statistics, 7000, counts, *arrays, *listed, between, scale, grain=1)
     assert totals.read()["contact"] == found
     total, active, closest, _ = found
     assert total == pytest.approx(0.5 * energy.sum(), abs=1e-12 * np.abs(energy).sum())

@@ -27,41 +27,41 @@ CANDIDATE_BYTES = 2 * 16 + 2 * (8 + 8) + 8
 BYTES = (PAIR_BYTES, CANDIDATE_BYTES, PRIMITIVE_BYTES)
 
 
-class ListRooms:
-    """Arrays with room for pairs, primitives and candidates; the same ones until they have to grow.
+class ListCapacities:
+    """Arrays with capacity for pairs, primitives and candidates; the same ones until they have to grow.
 
     Attributes:
         pairs: (pair_room,) vec2i; unordered: pairs as the tree gave them; left: approach [m] that the candidates of every
             pair still cover; kept: its number in the list before, -1 where it was searched; segment: (pair_room + 1,) its
             first candidate; frames: (2 pair_room,) relative maps; of_kind: (pair_room, KINDS) primitives of a kind
             found for it; sizes, start: numbers and offsets of what is found for it.
-        carried: (primitive room,) vec3i pair, kind and index; slots: its first candidates; hits, offset: number of them all
+        carried: (primitive capacity,) vec3i pair, kind and index; slots: its first candidates; hits, offset: number of them all
             and offset.
-        items: (room,) vec4i candidates.
-        rooms: entries there is room for, of each kind; most_bytes: what everything may take.
+        items: (capacity,) vec4i candidates.
+        capacities: entries there is capacity for, of each kind; most_bytes: what everything may take.
     """
 
     def __init__(self, device: Device):
         self.device, self.pool = device, Pool(device)
         self.most_bytes = MOST_BYTES
         self.frames = Frames()
-        self.rooms = [0, 0, 0]
+        self.capacities = [0, 0, 0]
         for kind in ORDER:
             self._grow(kind, 0)
 
     @property
-    def pair_room(self) -> int:
-        """Entries that arrays over pairs have room for."""
-        return self.rooms[PAIRS]
+    def pair_capacity(self) -> int:
+        """Entries that arrays over pairs have capacity for."""
+        return self.capacities[PAIRS]
 
     @property
-    def room(self) -> int:
-        """Entries that arrays over candidates have room for."""
-        return self.rooms[CANDIDATES]
+    def capacity(self) -> int:
+        """Entries that arrays over candidates have capacity for."""
+        return self.capacities[CANDIDATES]
 
-    def make_room(self, kind: int, wanted) -> bool:
+    def grow(self, kind: int, wanted) -> bool:
         """Room for what is wanted (3,) of a kind and as much more, after all kinds that are found before it; True if
-        there was room. Arrays that grow lose their contents.
+        there was capacity. Arrays that grow lose their contents.
 
         Raises:
             StepFailure: the list would not fit; with what to do about it.
@@ -75,7 +75,7 @@ class ListRooms:
                 "lower solver.d_hat, use coarser meshes, or switch contact off between bodies that overlap by design "
                 "(body.group)",
             )
-        if wanted[kind] <= self.rooms[kind]:
+        if wanted[kind] <= self.capacities[kind]:
             return True
         self._grow(kind, int(wanted[kind]))
         return False
@@ -93,16 +93,16 @@ class ListRooms:
         frames.R0, frames.R1 = get("R0", 2 * count, wp.mat33d), get("R1", 2 * count, wp.mat33d)
         frames.t0, frames.t1 = get("t0", 2 * count, wp.vec3d), get("t1", 2 * count, wp.vec3d)
         frames.grow = get("grow", 2 * count, wp.float64)
-        self.rooms[PAIRS] = min(self.pairs.shape[0], self.segment.shape[0] - 1, frames.R0.shape[0] // 2)
+        self.capacities[PAIRS] = min(self.pairs.shape[0], self.segment.shape[0] - 1, frames.R0.shape[0] // 2)
 
     def _grow_primitives(self, count: int) -> None:
         get = self.pool.get
         self.carried, self.slots = get("carried", count, wp.vec3i), get("slots", narrow_phase.SLOTS * count, wp.vec4i)
         self.hits, self.offset = get("hits", count + 1, wp.int32), get("offset", count + 1, wp.int32)
-        self.rooms[PRIMITIVES] = min(
+        self.capacities[PRIMITIVES] = min(
             self.carried.shape[0], self.slots.shape[0] // narrow_phase.SLOTS, self.hits.shape[0] - 1
         )
 
     def _grow_candidates(self, count: int) -> None:
         self.items = self.pool.get("items", count, wp.vec4i)
-        self.rooms[CANDIDATES] = self.items.shape[0]
+        self.capacities[CANDIDATES] = self.items.shape[0]

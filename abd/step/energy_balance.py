@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from abd.energies import Figures, kinetic_energy, potential_energies
-from abd.joints.rows.forces import linear_energies, opening_laws, row_energies
+from abd.energies import StepStatistics, kinetic_energy, potential_energies
+from abd.joints.rows.forces import initial_laws, linear_energies, row_energies
 from abd.joints.rows.measured_rows import evaluate
 from abd.joints.rows.rows import residual
 from abd.potentials.integrators import longest
@@ -20,19 +20,19 @@ if TYPE_CHECKING:
 @dataclass(slots=True)
 class Work:
     """Work since the start [J]: of forces and torques on bodies; of drives and forces on coordinates; of friction in
-    contacts and joints and of damping in joints; and what the integration gave, negative where it took (`Account`)."""
+    contacts and joints and of damping in joints; and what the integration gave, negative where it took (`EnergyBalance`)."""
 
     external: float = 0.0
     drive: float = 0.0
     friction: float = 0.0
     integration: float = 0.0
 
-    def after(self, figures: Figures) -> Work:
+    def after(self, statistics: StepStatistics) -> Work:
         """With that of one more substep, without what the integration gave."""
         return Work(
-            self.external + figures.external_work,
-            self.drive + figures.drive_work,
-            self.friction + figures.friction_work,
+            self.external + statistics.external_work,
+            self.drive + statistics.drive_work,
+            self.friction + statistics.friction_work,
             self.integration,
         )
 
@@ -43,7 +43,7 @@ class Work:
 
 
 @dataclass(frozen=True)
-class Opening:
+class InitialContacts:
     """Contacts of a state that no step led to: energy [J], how many act, smallest gap [m] of those that are near."""
 
     energy: float = 0.0
@@ -51,7 +51,7 @@ class Opening:
     smallest_gap: float = np.inf
 
 
-class Account:
+class EnergyBalance:
     """What the frames of a `Stepper` took from the mechanical energy, or gave to it, in addition to the work that was done:
 
         integration = (T + V at the end - T + V at the beginning) - work of loads, drives, friction and damping,
@@ -78,7 +78,7 @@ class Account:
 
     def end(self, energy: float, before: Work) -> None:
         """A frame that began with an energy [J] and the work `before` has been done."""
-        found, work = self.stepper.figures, self.stepper.work
+        found, work = self.stepper.statistics, self.stepper.work
         self.energy = float(found.kinetic + found.gravity + found.elastic + found.contact + found.joint)
         work.integration = before.integration + (self.energy - energy - (work.done - before.done))
 
@@ -87,16 +87,16 @@ class Account:
         stepper = self.stepper
         q, qd, system, memory, dt = stepper.q, stepper.qd, stepper.joints, stepper.memory, stepper.settings.dt
         ch2 = stepper.modes.rule(dt, longest(stepper.previous_h)).c * dt * dt  # penalties store by it
-        applied = opening_laws(system, memory, stepper.settings, stepper.time, ch2)
+        applied = initial_laws(system, memory, stepper.settings, stepper.time, ch2)
         out = kinetic_energy(stepper.model, qd) + sum(potential_energies(stepper.model, q).values())
         if len(system.linear):
             out += float(linear_energies(system, applied, residual(system.linear, q)).sum())
         if len(system.rows):
             x, _ = evaluate(system.rows, memory.reference)
             out += float(row_energies(system, applied, x, memory.history[2]).sum())
-        if stepper.figures is not None:
-            return out + stepper.figures.contact
+        if stepper.statistics is not None:
+            return out + stepper.statistics.contact
         if stepper.touching.any():
             with stepper.listed():
-                out += stepper.backend.readings.contact_figures()[0]
+                out += stepper.backend.readings.contact_statistics()[0]
         return out

@@ -1,4 +1,4 @@
-"""The way between two states, the arc of every body; mirrors ``abd/contact/path.py`` (`between`)."""
+"""The path between two states, the arc of every body; mirrors ``abd/contact/path.py`` (`between`)."""
 
 import warp as wp
 
@@ -48,7 +48,7 @@ def nearest_rotation_vector(R: wp.mat33d, near: wp.vec3d) -> wp.vec3d:
 
 
 @wp.kernel
-def way_paths(
+def swept_path_boxes(
     first: wp.int32,
     box_lower: wp.array(dtype=wp.vec3d),
     box_upper: wp.array(dtype=wp.vec3d),
@@ -60,10 +60,10 @@ def way_paths(
     path: Path,
     motion: wp.array(dtype=wp.float64),
 ):
-    """The way of every body in a step of h (n,) [s] from `now`, where it had the velocity (n, 12), to `pose`; from there to
+    """The path of every body in a step of h (n,) [s] from `now`, where it had the velocity (n, 12), to `pose`; from there to
     `now` if `back`: the same curve.
 
-    No vertex moves further than its `motion` [m]; that is infinite where the strain of the way is more than half, which
+    No vertex moves further than its `motion` [m]; that is infinite where the strain of the path is more than half, which
     bends lines further than the search of candidates reckons with.
     """
     b = wp.tid() + first
@@ -110,7 +110,7 @@ def stand(
     motion: wp.array(dtype=wp.float64),
 ):
     """Bodies that are `standing` (n,) stay where they are at `pose`, but for those that are held (n,): they may be on their goals
-    already, to which they still have a way."""
+    already, to which they still have a path."""
     b = wp.tid() + first
     if standing[b] == 0 or held[b] != 0:
         return
@@ -133,6 +133,6 @@ def tell(
     covered: wp.array(dtype=wp.int32),
     out: wp.array(dtype=wp.float64),
 ):
-    """What the host asks of ways: the largest motion, and whether the list covers it; one item."""
+    """What the host asks of swept paths: the largest motion, and whether the list covers it; one item."""
     out[0] = largest[0]
     out[1] = wp.float64(covered[0])

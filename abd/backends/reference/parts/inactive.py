@@ -10,8 +10,8 @@ from abd.backends.reference.potential import Potential
 from abd.model import Kind, Model
 
 
-class Idle:
-    """`abd.backends.protocol.Idle` says what each call does.
+class Inactive:
+    """`abd.backends.protocol.Inactive` says what each call does.
 
     Attributes:
         immobile: (n,) bool, static bodies; mobile: (n,) bool, those that may move in this step.
@@ -22,18 +22,18 @@ class Idle:
     def __init__(self, model: Model, constants: BodyData, potential: Potential):
         self.constants, self.potential, self.islands = constants, potential, potential.islands
         n = len(model.bodies)
-        self.immobile, self.absent = model.bodies.kind == Kind.STATIC, np.zeros(n, dtype=bool)
+        self.immobile, self.excluded = model.bodies.kind == Kind.STATIC, np.zeros(n, dtype=bool)
         self.mobile, self.sleeping = ~self.immobile, np.zeros(n, dtype=bool)
         self.settled = np.zeros(self.islands.count, dtype=bool)
 
     def hold(self, held: np.ndarray) -> None:
         step = self.potential.at.step
-        step.held = self.immobile | self.absent | (np.asarray(held) != 0)
+        step.held = self.immobile | self.excluded | (np.asarray(held) != 0)
         self.mobile = ~step.held
         self.projectors = projectors(self.constants, step.held)
 
     def sleep(self, may_sleep: np.ndarray) -> None:
-        self.sleeping = self.islands.sleepers(may_sleep, self.mobile) | self.absent
+        self.sleeping = self.islands.sleepers(may_sleep, self.mobile) | self.excluded
 
     def asleep(self, moving: np.ndarray | None = None) -> np.ndarray:
         """(islands,) bool, whether all its bodies that may move are asleep, or not among those that are `moving` (n,), all
@@ -41,9 +41,9 @@ class Idle:
         resting = self.sleeping if moving is None else self.sleeping | ~moving
         return self.islands.asleep(resting, self.mobile)
 
-    def leave_out(self, absent: np.ndarray) -> None:
-        self.absent = absent.copy()
-        self.potential.contacts.absent = self.absent
+    def exclude(self, excluded: np.ndarray) -> None:
+        self.excluded = excluded.copy()
+        self.potential.contacts.excluded = self.excluded
 
     def settle(self, islands: np.ndarray) -> None:
         """Leave the bodies of these islands (count,) bool, and no others, where they are until the islands change."""

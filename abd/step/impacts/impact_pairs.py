@@ -12,7 +12,7 @@ from abd.model import Model
 
 
 @dataclass(frozen=True)
-class Strikes:
+class ImpactPairs:
     """k pairs of bodies with the impulses of their contacts.
 
     Attributes:
@@ -34,19 +34,19 @@ class Strikes:
     grants: np.ndarray
     is_contact: np.ndarray
 
-    def among(self, chosen: np.ndarray) -> Strikes:
+    def among(self, chosen: np.ndarray) -> ImpactPairs:
         """Some of them."""
-        return Strikes(*(getattr(self, one.name)[chosen] for one in fields(self)))
+        return ImpactPairs(*(getattr(self, one.name)[chosen] for one in fields(self)))
 
-    def joined(self, others: Strikes) -> Strikes:
+    def joined(self, others: ImpactPairs) -> ImpactPairs:
         """These and others."""
         columns = ((getattr(self, one.name), getattr(others, one.name)) for one in fields(self))
-        return Strikes(*(np.concatenate(pair) for pair in columns))
+        return ImpactPairs(*(np.concatenate(pair) for pair in columns))
 
     @classmethod
     def of_contacts(
         cls, model: Model, pairs: np.ndarray, on_i: np.ndarray, on_j: np.ndarray, q: np.ndarray
-    ) -> Strikes:
+    ) -> ImpactPairs:
         """From affine impulses (k, 12) on the bodies i and j in the state q (n, 12); pairs without any are left out."""
         some = np.linalg.norm(on_i[:, :3], axis=1) > 0.0
         pairs, on_i, on_j = pairs[some], on_i[some], on_j[some]

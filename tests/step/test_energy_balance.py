@@ -1,4 +1,4 @@
-"""The energy account of a run (`abd.step.account`): what the integration takes or gives is a line of it."""
+"""The energy account of a run (`abd.step.energy_balance`): what the integration takes or gives is a line of it."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def runs(scene: abd.Scene, steps: int) -> tuple[abd.Simulation, np.ndarray, np.n
     """The simulation, what does not close of the account at every frame and what the integration gave [J], and the largest
     energy that moved [J]."""
     simulation = abd.Simulation(scene, device=NAME)
-    start = initial_report(simulation.model, simulation.host_state(), simulation.opening).energy
+    start = initial_report(simulation.model, simulation.host_state(), simulation.initial_contacts).energy
     reports = [simulation.step().energy for _ in range(steps)]
     works = np.array([[one[name] for name in ("external_work", "friction_work", "integration")] for one in reports])
     totals = np.array([total_energy(one) for one in reports]) - total_energy(start)
