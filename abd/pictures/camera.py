@@ -35,9 +35,13 @@ class Lens:
     height: int
     parallel: bool = False
 
+    def local(self, points: np.ndarray) -> np.ndarray:
+        """(..., 3) world points (..., 3) in the axes of the camera: to the right, up, and depth [m]."""
+        return np.einsum("...j,ij->...i", points - self.eye, self.axes)
+
     def seen(self, points: np.ndarray) -> np.ndarray:
         """(..., 3) columns, rows and depths [m] of world points (..., 3)."""
-        x, y, z = np.moveaxis((points - self.eye) @ self.axes.T, -1, 0)
+        x, y, z = np.moveaxis(self.local(points), -1, 0)
         factor = self.scale if self.parallel else self.scale / np.where(z == 0.0, np.inf, z)
         return np.stack([0.5 * self.width + factor * x, 0.5 * self.height - factor * y, z], axis=-1)
 
@@ -61,10 +65,6 @@ class View:
     follow: str = ""
     orbit: float = 0.0
 
-    def changed(self, **values) -> View:
-        """The same with other values."""
-        return replace(self, **values)
-
 
 class Camera:
     """A camera from a view; missing values are computed from the bodies to be shown.
@@ -87,40 +87,51 @@ class Camera:
         points, radii = (np.concatenate(parts) for parts in zip(*(_to_show(cast, one) for one in moments)))
         self.bounds = (points - radii[:, None]).min(axis=0), (points + radii[:, None]).max(axis=0)
         if self.followed is not None:
-            center, radius = self._place(moments[0])
+            center, radius = self.place(moments[0])
             points, radii = center[None], np.array([SURROUNDINGS * (radius or _usual(radii))])
         self._focus = points.min(axis=0), points.max(axis=0)
         self._points, self._radii = points, radii
+        self._known: dict[float, Lens] = {}
 
-    def _place(self, moment: Moment) -> tuple[np.ndarray, float]:
+    def place(self, moment: Moment) -> tuple[np.ndarray, float]:
+        """Middle (3,) and radius of a ball about the followed body."""
         middle, radius = self.cast.middles(moment.transform)
         return middle[self.followed], float(radius[self.followed])
 
     def lens(self, moment: Moment, progress: float = 0.0) -> Lens:
         """At one instant; `progress` through the film, 0 to 1, is for the orbit."""
+        turn = self.view.orbit * progress
+        if turn not in self._known:
+            self._known[turn] = self._lens(np.radians(turn))
+        lens = self._known[turn]
+        if self.followed is None:
+            return lens
+        return replace(lens, eye=lens.eye + self.place(moment)[0] - self._points[0])
+
+    def _lens(self, turn: float) -> Lens:
+        """After a fraction of the orbit [rad]; a followed body is where it starts."""
         view, (width, height) = self.view, self.size
         focal = 1.0 / np.tan(np.radians(0.5 * view.fov))
         low, high = self._focus
         middle = 0.5 * (low + high) if view.target is None else np.array(view.target, dtype=float)
-        shift = np.zeros(3)
-        if self.followed is not None:
-            center = self._place(moment)[0]
-            shift = center - self._points[0]
-        forward = self._forward(middle, progress)
-        axes = axes_of(forward)
         if view.position is None:
+            azimuth, rise = np.radians(view.azimuth) + turn, np.radians(view.elevation)
+            axes = axes_of(-np.array([np.cos(rise) * np.cos(azimuth), np.cos(rise) * np.sin(azimuth), np.sin(rise)]))
             eye = self._fitting(middle, axes, focal)
         else:
-            eye = self._turned(np.array(view.position, dtype=float), middle, progress)
-            focal *= view.zoom
-        return Lens(eye + shift, axes, 0.5 * height * focal, width, height)
+            (x, y, z), cos, sin = np.array(view.position) - middle, np.cos(turn), np.sin(turn)
+            sight = -np.array([cos * x - sin * y, sin * x + cos * y, z])
+            length = np.linalg.norm(sight)
+            axes = axes_of(sight / length if length > 0.0 else np.array([1.0, 0.0, 0.0]))
+            eye, focal = middle - sight, focal * view.zoom
+        return Lens(eye, axes, 0.5 * height * focal, width, height)
 
     def _fitting(self, middle: np.ndarray, axes: np.ndarray, focal: float) -> np.ndarray:
         """(3,) position of the eye that has all bodies in the picture, shifted aside without a target."""
         width, height = self.size
         aspect, points, radii = width / height, self._points, self._radii
         for _ in range(4):
-            x, y, z = ((points - middle) @ axes.T).T
+            x, y, z = np.einsum("ij,kj->ik", axes, points - middle)
             # A ball of radius r about (x, y, z) is in the picture from a distance of focal |y| + r sqrt(focal^2 + 1) - z.
             over = np.maximum((focal * np.abs(x) + radii * np.hypot(focal, aspect)) / aspect,
                               focal * np.abs(y) + radii * np.hypot(focal, 1.0)) - z  # fmt: skip
@@ -133,21 +144,6 @@ class Camera:
             shift = [0.5 * (low.min() + high.max()) * distance for low, high in zip(*sides)]
             middle = middle + shift[0] * axes[0] + shift[1] * axes[1]
         return middle - axes[2] * distance
-
-    def _forward(self, middle: np.ndarray, progress: float) -> np.ndarray:
-        if self.view.position is not None:
-            sight = middle - self._turned(np.array(self.view.position, dtype=float), middle, progress)
-            length = np.linalg.norm(sight)
-            return sight / length if length > 0.0 else np.array([1.0, 0.0, 0.0])
-        turn, rise = np.radians([self.view.azimuth + self.view.orbit * progress, self.view.elevation])
-        return -np.array([np.cos(rise) * np.cos(turn), np.cos(rise) * np.sin(turn), np.sin(rise)])
-
-    def _turned(self, eye: np.ndarray, middle: np.ndarray, progress: float) -> np.ndarray:
-        """The eye after a fraction of the orbit."""
-        angle = np.radians(self.view.orbit * progress)
-        x, y, z = eye - middle
-        cos, sin = np.cos(angle), np.sin(angle)
-        return middle + np.array([cos * x - sin * y, sin * x + cos * y, z])
 
 
 def axes_of(forward: np.ndarray) -> np.ndarray:

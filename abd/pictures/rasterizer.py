@@ -8,7 +8,7 @@ any number of threads.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 import warp as wp
@@ -17,11 +17,7 @@ from abd import colors
 from abd.backends.device.cuda_support import start_warp
 from abd.pictures.camera import Camera, Lens, axes_of
 from abd.pictures.cast import Cast, Moment
-from abd.pictures.kernels import corners as corner_kernels
-from abd.pictures.kernels import cover, occlusion, shade
-from abd.pictures.kernels.eye import Eye
-from abd.pictures.kernels.look import Things
-from abd.pictures.kernels.sun import Light
+from abd.pictures.kernels import cover, shade
 from abd.pictures.symbols import symbols
 
 SAMPLES = 2
@@ -41,6 +37,22 @@ NEAREST = 1e-4
 """Depth of the nearest thing that is drawn, in depths of the middle of the scene."""
 
 
+@dataclass(frozen=True)
+class _Items:
+    """What is drawn at one instant, in the world: triangles first, then rods.
+
+    Attributes:
+        corners, normals: (g, 3, 3); two_sided: (g,); rods: (r, 2, 3); radii: (r,); colors: (g + r, 4) sRGB and opacity.
+    """
+
+    corners: np.ndarray
+    normals: np.ndarray
+    two_sided: np.ndarray
+    rods: np.ndarray
+    radii: np.ndarray
+    colors: np.ndarray
+
+
 class Rasterizer:
     """Draws frames of one cast; one for each thread.
 
@@ -52,247 +64,151 @@ class Rasterizer:
     def __init__(self, cast: Cast, camera: Camera, joints: bool = True, contacts: float | None = None):
         start_warp()
         self.cast, self.camera, self.joints, self.contacts = cast, camera, joints, contacts
-        starts = np.cumsum([0, *(len(one.corners) for one in cast.shapes)])
-        self._face, self._body, self._open = [np.zeros(0, np.int32)], [np.zeros(0, np.int32)], [np.zeros(0, np.int32)]
-        self._rods: list[tuple[np.ndarray, np.ndarray, float]] = []
-        for k, shape in enumerate(cast.shapes):
-            members = np.flatnonzero(cast.shape == k)
-            faces = np.arange(starts[k], starts[k + 1])
-            self._face.append(np.tile(faces, len(members)))
-            self._body.append(np.repeat(members, len(faces)))
-            self._open.append(np.full(len(members) * len(faces), shape.open))
-            rods = np.concatenate([shape.rods, np.repeat(shape.balls[:, None], 2, axis=1)])
-            if len(rods):
-                self._rods.append((members, rods, shape.radius))
-        self._face, self._body, self._open = (
-            np.concatenate(one).astype(np.int32) for one in (self._face, self._body, self._open)
-        )
-        self._corners = _stacked([one.corners for one in cast.shapes])
-        self._normals = _stacked([one.normals for one in cast.shapes])
         width, height = (SAMPLES * extent for extent in camera.size)
-        self._near, self._item = (
-            wp.zeros((height, width), dtype=float, device="cpu"),
-            wp.zeros((height, width), dtype=int, device="cpu"),
-        )
-        self._shadow = wp.zeros((SHADOW_SIZE, SHADOW_SIZE), dtype=float, device="cpu")
-        self._caster = wp.zeros((SHADOW_SIZE, SHADOW_SIZE), dtype=int, device="cpu")
+        self._near, self._item = _empty((height, width), float), _empty((height, width), int)
+        self._shadow, self._caster = (_empty((SHADOW_SIZE, SHADOW_SIZE), kind) for kind in (float, int))
         self._step = 2 * SAMPLES if max(camera.size) > 400 else SAMPLES
         coarse = (-(-height // self._step), -(-width // self._step))
-        self._share, self._smooth = (wp.zeros(coarse, dtype=float, device="cpu") for _ in range(2))
-        self._tone = wp.array(tones(), dtype=wp.uint8, device="cpu")
-        self._pixels = wp.zeros((camera.size[1], camera.size[0], 3), dtype=wp.uint8, device="cpu")
+        self._open_sky, self._smooth = _empty(coarse, float), _empty(coarse, float)
+        self._tone = _array(tones(), wp.uint8)
+        self._pixels = _empty((camera.size[1], camera.size[0], 3), wp.uint8)
 
     def picture(self, moment: Moment, progress: float = 0.0) -> np.ndarray:
         """(height, width, 3) of one instant, 8 bits per channel; `progress` through the film, 0 to 1, is for orbits."""
         lens = self.camera.lens(moment, progress)
         low, high = self.camera.bounds
         middle, size = 0.5 * (low + high), float(np.linalg.norm(high - low)) or 1.0
+        items, things = self._items(moment), shade.Things()
+        things.corners, things.normals = _array(items.corners - lens.eye, wp.vec3), _array(items.normals, wp.vec3)
+        things.rods = _array(items.rods - lens.eye, wp.vec3)
+        things.colors = _array(colors.to_linear(items.colors[:, :3]), wp.vec3)
+        things.planes, things.cell = self._planes(lens), float(10.0 ** np.floor(np.log10(size / 2.5)))
+        things.fade = 3.0 * max(size, float(np.linalg.norm(middle - lens.eye)))
+        things.sky_high, things.sky_low = (wp.vec3(*colors.to_linear(one)) for one in (colors.SKY_HIGH, colors.SKY_LOW))
+        # the shadows are cast before the picture is taken: both fill the same kinds of arrays
+        light, from_sun = _light(middle, size)
+        light.origin = wp.vec3(*(from_sun.eye - lens.eye))
+        no_planes = wp.zeros((0, 4), dtype=wp.vec3, device="cpu")
+        _draw(from_sun, light.eye, items, no_planes, 0.0, self._shadow, self._caster)
         eye = _eye(lens, SAMPLES)
-        things = self._things(lens, moment, size)
         nearest = NEAREST * max(float((middle - lens.eye) @ lens.axes[2]), size)
-        self._draw(eye, things, nearest, self._near, self._item)
+        _draw(lens, eye, items, things.planes, nearest, self._near, self._item)
 
-        light, place = _light(middle, size)
-        self._draw(light.eye, _seen_from(things, place - lens.eye), 0.0, self._shadow, self._caster)
-        light.origin = wp.vec3(*(place - lens.eye))
-        inputs = [eye, things.look, self._near, self._item, self._step, 0.4 * (self.cast.usual or 0.2), self._share]
-        rows = self._share.shape[0]
-        wp.launch(occlusion.occlude, dim=rows, inputs=inputs, device="cpu")
-        wp.launch(occlusion.smooth, dim=rows, inputs=[self._near, self._step, self._share, self._smooth], device="cpu")
-        inputs = [eye, light, things.look, self._shadow, self._near, self._item, SAMPLES, self._step, self._smooth, self._tone]
-        wp.launch(shade.shade, dim=lens.height, inputs=[*inputs, self._pixels], device="cpu")
+        rows, reach = self._open_sky.shape[0], 0.4 * (self.cast.usual or 0.2)
+        _launch(shade.occlude, rows, eye, things, self._near, self._item, self._step, reach, self._open_sky)
+        _launch(shade.smooth, rows, self._near, self._step, self._open_sky, self._smooth)
+        samples = [self._shadow, self._near, self._item, SAMPLES, self._step, self._smooth]
+        _launch(shade.shade, lens.height, eye, light, things, *samples, self._tone, self._pixels)
         return self._pixels.numpy().copy()
 
     def item_count(self) -> int:
         """How many samples of the last picture show a body, a joint or an arrow."""
-        return int((self._item.numpy() >= 0).sum())
+        return int(np.count_nonzero(self._item.numpy() >= 0))
 
-    def _things(self, lens: Lens, moment: Moment, size: float) -> _Things:
-        """All that is to be drawn, with places relative to a lens."""
-        n, strokes = len(self.cast), symbols(self.cast, moment, self.joints, self.contacts)
-        maps = np.concatenate([moment.transform[:, :3, :3], np.eye(3)[None]])
-        shift = np.concatenate([moment.transform[:, :3, 3] - lens.eye, np.zeros((1, 3))])
-        shafts, shaft_radius, _ = strokes.arrow_parts()
-        heads, head_normals, whose = strokes.cones()
-        flat = np.cross(*(strokes.triangles[:, k] - strokes.triangles[:, 0] for k in (1, 2)))
-        more = np.concatenate([strokes.triangles, heads]) - lens.eye
-        more_normals = np.concatenate([np.repeat(flat[:, None], 3, axis=1), head_normals])
-        ends, radii = [strokes.rods - lens.eye, shafts - lens.eye], [strokes.radius, shaft_radius]
-        palette = [self.cast.colors, strokes.triangle_colors, strokes.arrow_colors, strokes.rod_colors]
-        first_of = np.cumsum([0, *(len(one) for one in palette)])
-        shafts_and_heads = first_of[2] + np.arange(len(shafts)), first_of[2] + whose
-        tint = [self._body, first_of[1] + np.arange(len(strokes.triangles)), shafts_and_heads[1]]
-        tint += [first_of[3] + np.arange(len(strokes.rods)), shafts_and_heads[0]]
-        for members, rods, radius in self._rods:
-            places = np.einsum("nij,rkj->nrki", maps[members], rods) + shift[members][:, None, None]
-            ends.append(places.reshape(-1, 2, 3))
-            radii.append(np.full(len(members) * len(rods), radius))
-            tint.append(np.repeat(members, len(rods)))
-        palette, tint = np.concatenate(palette), np.concatenate(tint)
-
-        look = Things()
-        look.local = _vectors(np.concatenate([self._corners, more.reshape(-1, 3)]))
-        look.normals = _vectors(np.concatenate([self._normals, more_normals.reshape(-1, 3)]))
-        look.face = _whole(np.concatenate([self._face, len(self._corners) // 3 + np.arange(len(more))]))
-        look.body = _whole(np.concatenate([self._body, np.full(len(more), n)]))
-        look.tint = _whole(tint)
-        look.turn = wp.array(maps.astype(np.float32), dtype=wp.mat33, device="cpu")
-        look.turn_normals = wp.array(_cofactors(maps).astype(np.float32), dtype=wp.mat33, device="cpu")
-        look.shift, look.rods = _vectors(shift), _vectors(np.concatenate(ends).reshape(-1, 3))
-        look.colors = _vectors(colors.to_linear(palette[:, :3]))
-        look.triangles = len(look.face)
-        self._set_planes(look, lens, size)
-        return _Things(
-            look=look,
-            two_sided=_whole(np.concatenate([self._open, np.ones(len(more))])),
-            radii=wp.array(np.concatenate(radii).astype(np.float32), dtype=float, device="cpu"),
-            opacity=wp.array(palette[tint, 3].astype(np.float32), dtype=float, device="cpu"),
+    def _items(self, moment: Moment) -> _Items:
+        """All that is to be drawn."""
+        cast, triangles, rods = self.cast, [], []
+        for k, shape in enumerate(cast.shapes):
+            members = np.flatnonzero(cast.shape == k)
+            maps, rgba = moment.transform[members], cast.colors[members]
+            corners, normals = _placed(shape.corners, maps), _placed(shape.normals, _cofactors(maps))
+            triangles.append((corners, normals, shape.open, np.repeat(rgba, len(shape.corners), axis=0)))
+            segments = np.concatenate([shape.rods, np.repeat(shape.balls[:, None], 2, axis=1)])
+            rods.append((_placed(segments, maps), shape.radius, np.repeat(rgba, len(segments), axis=0)))
+        extra = symbols(cast, moment, self.joints, self.contacts)
+        shafts, _ = extra.arrow_parts()
+        cones, cone_normals, arrow = extra.cones()
+        flat = np.cross(*(extra.triangles[:, k] - extra.triangles[:, 0] for k in (1, 2)))
+        triangles.append((extra.triangles, np.repeat(flat[:, None], 3, axis=1), True, extra.triangle_colors))
+        triangles.append((cones, cone_normals, True, extra.arrow_colors[arrow]))
+        rods += [(extra.rods, extra.radius, extra.rod_colors), (shafts, extra.arrow_radius, extra.arrow_colors)]
+        return _Items(
+            corners=np.concatenate([one[0] for one in triangles]),
+            normals=np.concatenate([one[1] for one in triangles]),
+            two_sided=np.concatenate([np.full(len(one[0]), one[2]) for one in triangles]),
+            rods=np.concatenate([one[0] for one in rods]),
+            radii=np.concatenate([np.broadcast_to(one[1], len(one[0])) for one in rods]),
+            colors=np.concatenate([one[-1] for one in triangles + rods]),
         )
 
-    def _set_planes(self, look: Things, lens: Lens, size: float) -> None:
-        """Half-spaces with their grids, whose cells are a power of ten [m]."""
-        planes = self.cast.planes
-        heights = planes[:, :3] @ lens.eye - planes[:, 3]
-        look.planes = wp.array(
-            np.column_stack([planes[:, :3], heights]).astype(np.float32), dtype=wp.vec4, device="cpu"
-        )
-        look.plane_colors = _vectors(colors.to_linear(self.cast.plane_colors[:, :3]))
-        u = np.cross(planes[:, :3], np.eye(3)[np.argmin(np.abs(planes[:, :3]), axis=1)])
+    def _planes(self, lens: Lens) -> wp.array:
+        """Half-spaces as the kernels take them (`shade.Things`)."""
+        normal, offset = self.cast.planes[:, :3], self.cast.planes[:, 3:]
+        u = np.cross(normal, np.eye(3)[np.argmin(np.abs(normal), axis=1)])
         u /= np.linalg.norm(u, axis=1, keepdims=True)
-        look.grid_u, look.grid_v = _vectors(u), _vectors(np.cross(planes[:, :3], u))
-        look.grid_origin = _vectors(planes[:, :3] * planes[:, 3:] - lens.eye)
-        look.cell = float(10.0 ** np.floor(np.log10(size / 2.5)))
-        middle = 0.5 * (self.camera.bounds[0] + self.camera.bounds[1])
-        look.fade = 3.0 * max(size, float(np.linalg.norm(middle - lens.eye)))
-        look.sky_high, look.sky_low = (wp.vec3(*colors.to_linear(one)) for one in (colors.SKY_HIGH, colors.SKY_LOW))
-
-    def _draw(self, eye: Eye, things: _Things, nearest: float, near: wp.array, item: wp.array) -> None:
-        """The nearest item of every sample."""
-        look = things.look
-        wp.launch(cover.clear, dim=eye.height, inputs=[eye, look.planes, near, item], device="cpu")
-        count = look.triangles
-        corners = wp.zeros(3 * count, dtype=wp.vec3, device="cpu")
-        boxes = wp.zeros(count, dtype=wp.vec4i, device="cpu")
-        cut = wp.zeros(count, dtype=int, device="cpu")
-        inputs = [eye, look, things.two_sided, nearest, corners, boxes, cut]
-        wp.launch(corner_kernels.project, dim=count, inputs=inputs, device="cpu")
-        owner, parts = _cut(look, np.flatnonzero(cut.numpy()), np.array(eye.forward), nearest)
-        if len(owner):
-            corners, boxes = (
-                _longer(one, len(more)) for one, more in ((corners, parts.reshape(-1, 3)), (boxes, owner))
-            )
-            inputs = [eye, count, _vectors(parts.reshape(-1, 3)), corners, boxes]
-            wp.launch(corner_kernels.project_points, dim=len(owner), inputs=inputs, device="cpu")
-        of_rods = _rod_boxes(eye, look.rods.numpy().reshape(-1, 2, 3), things.radii.numpy(), nearest)
-        boxes = np.concatenate([boxes.numpy(), of_rods])
-        owner = np.concatenate([np.arange(count), owner, count + np.arange(len(of_rods))])
-        starts, order = _bands(boxes, eye.height)
-        inputs = [eye, BAND, _whole(starts), _whole(order), corners, look.rods, things.radii]
-        inputs += [wp.array(boxes.astype(np.int32), dtype=wp.vec4i, device="cpu"), _whole(owner), things.opacity]
-        wp.launch(cover.fill, dim=len(starts) - 1, inputs=[*inputs, near, item], device="cpu")
+        color = colors.to_linear(self.cast.plane_colors[:, :3])
+        return _array(np.stack([normal, normal * offset - lens.eye, u, color], axis=1), wp.vec3)
 
 
-@dataclass(frozen=True)
-class _Things:
-    """What there is to draw, for the kernels: looks, which triangles show both sides, radii of rods, opacities of items."""
-
-    look: Things
-    two_sided: wp.array
-    radii: wp.array
-    opacity: wp.array
-
-
-def _seen_from(things: _Things, offset: np.ndarray) -> _Things:
-    """The same with places relative to a point `offset` [m] from the first one, without planes."""
-    look, old = Things(), things.look
-    for name in ("local", "normals", "face", "body", "tint", "turn", "turn_normals", "colors", "triangles"):
-        setattr(look, name, getattr(old, name))
-    shift, local, rods = old.shift.numpy() - offset, old.local, old.rods.numpy() - offset
-    look.shift, look.local, look.rods = _vectors(shift), local, _vectors(rods)
-    look.planes = wp.zeros(0, dtype=wp.vec4, device="cpu")
-    return replace(things, look=look)
+def _draw(lens: Lens, eye: cover.Eye, items: _Items, planes: wp.array, nearest: float, near, item) -> None:
+    """The nearest item of every sample."""
+    owner, corners, boxes = _projected(eye, lens.local(items.corners), items.two_sided, nearest)
+    rod_boxes = _rod_boxes(eye, lens.local(items.rods), items.radii[:, None], nearest)
+    owner = np.concatenate([owner, len(items.corners) + np.arange(len(rod_boxes))])
+    boxes = np.concatenate([boxes, rod_boxes])
+    starts, order = _bands(boxes, eye.height)
+    parts = [_array(one, int) for one in (starts, order, owner)] + [_array(boxes, wp.vec4i), _array(corners, wp.vec3)]
+    looks = [_array(items.rods - lens.eye, wp.vec3), _array(items.radii, float), _array(items.colors[:, 3], float)]
+    _launch(cover.clear, eye.height, eye, planes, near, item)
+    _launch(cover.fill, len(starts) - 1, eye, BAND, len(items.corners), *parts, *looks, near, item)
 
 
-def tones() -> np.ndarray:
-    """(TONES,) sRGB, 0 to 255, of linear light from 0 to `shade.BRIGHTEST`; what is brighter than white is bent down softly."""
-    light = np.linspace(0.0, float(shade.BRIGHTEST), TONES)
-    bent = np.where(light > 0.8, 0.8 + 0.2 * (1.0 - np.exp(-(np.maximum(light, 0.8) - 0.8) / 0.2)), light)
-    coded = np.where(bent > 0.0031308, 1.055 * bent ** (1.0 / 2.4) - 0.055, 12.92 * bent)
-    return np.clip(255.0 * coded + 0.5, 0.0, 255.0).astype(np.uint8)
+def _projected(eye: cover.Eye, corners: np.ndarray, two_sided: np.ndarray, nearest: float) -> tuple[np.ndarray, ...]:
+    """Triangles (g, 3, 3) in the axes of a lens that may be in the picture, parts of those that reach behind the eye among
+    them: their numbers (k,), columns, rows and nearness of corners (k, 3, 3), and boxes of samples (k, 4)."""
+    owner, depth = np.arange(len(corners)), corners[..., 2] - nearest
+    if not eye.parallel and depth.min(initial=0.0) < 0.0:
+        least, most = _along(np.minimum, depth), _along(np.maximum, depth)
+        whole, crossing = np.flatnonzero(least >= 0.0), np.flatnonzero((least < 0.0) & (most >= 0.0))
+        cut = [_cut(corners[g], depth[g]) for g in crossing]
+        owner = np.concatenate([whole, np.repeat(crossing, [len(one) for one in cut]).astype(int)])
+        corners = np.concatenate([corners[whole], *cut])
+    z = corners[..., 2]
+    factor, nearness = (eye.scale, -z) if eye.parallel else (eye.scale / z, 1.0 / z)
+    x, y = eye.column + factor * corners[..., 0], eye.row - factor * corners[..., 1]
+    area = (x[:, 1] - x[:, 0]) * (y[:, 2] - y[:, 0]) - (y[:, 1] - y[:, 0]) * (x[:, 2] - x[:, 0])
+    facing = np.flatnonzero((area < 0.0) | two_sided[owner] & (area > 0.0))
+    owner, x, y = owner[facing], x[facing], y[facing]
+    boxes = _boxes(eye, _along(np.minimum, x), _along(np.maximum, x), _along(np.minimum, y), _along(np.maximum, y))
+    return owner, np.stack([x, y, nearness[facing]], axis=2), boxes
 
 
-def _eye(lens: Lens, samples: int) -> Eye:
-    eye = Eye()
-    eye.right, eye.up, eye.forward = (wp.vec3(*row) for row in lens.axes)
-    eye.width, eye.height = samples * lens.width, samples * lens.height
-    eye.scale, eye.column, eye.row = samples * lens.scale, 0.5 * eye.width, 0.5 * eye.height
-    eye.parallel = int(lens.parallel)
-    return eye
+def _cut(triangle: np.ndarray, depth: np.ndarray) -> np.ndarray:
+    """(1 or 2, 3, 3) triangles of what lies at positive depths (3,) of a triangle (3, 3)."""
+    polygon = []
+    for p, q, a, b in zip(triangle, np.roll(triangle, -1, axis=0), depth, np.roll(depth, -1)):
+        if a >= 0.0:
+            polygon.append(p)
+        if a * b < 0.0:
+            polygon.append(p + a / (a - b) * (q - p))
+    return np.array([[polygon[0], polygon[k], polygon[k + 1]] for k in range(1, len(polygon) - 1)]).reshape(-1, 3, 3)
 
 
-def _light(middle: np.ndarray, size: float) -> tuple[Light, np.ndarray]:
-    """The sun as a lens that covers a ball of diameter 1.1 `size` [m] about a point, and its position."""
-    radius = 0.55 * size
-    place = middle + SUN * radius
-    scale = 0.5 * SHADOW_SIZE / radius
-    light = Light()
-    light.sun = wp.vec3(*SUN)
-    light.eye = _eye(Lens(place, axes_of(-SUN), scale, SHADOW_SIZE, SHADOW_SIZE, parallel=True), 1)
-    light.texel, light.blur = 1.0 / scale, SHADOW_BLUR
-    # points of a spiral by the golden angle
-    radii, angle = np.sqrt((np.arange(TAPS) + 0.5) / TAPS), 2.399963 * np.arange(TAPS)
-    taps = np.stack([radii * np.cos(angle), radii * np.sin(angle)], axis=1).astype(np.float32)
-    light.taps = wp.array(taps, dtype=wp.vec2, device="cpu")
-    return light, place
-
-
-def _cut(
-    look: Things, crossing: np.ndarray, forward: np.ndarray, nearest: float
-) -> tuple[np.ndarray, np.ndarray]:
-    """What of triangles lies beyond the depth `nearest`: items (k,) and triangles (k, 3, 3), one or two for each."""
-    face, body = look.face.numpy()[crossing], look.body.numpy()[crossing]
-    corners = look.local.numpy().reshape(-1, 3, 3)[face]
-    corners = np.einsum("gij,gcj->gci", look.turn.numpy()[body], corners) + look.shift.numpy()[body][:, None]
-    owner, parts = [], []
-    for g, triangle in zip(crossing, corners):
-        polygon = []
-        for p, q in zip(triangle, np.roll(triangle, -1, axis=0)):
-            a, b = p @ forward - nearest, q @ forward - nearest
-            if a >= 0.0:
-                polygon.append(p)
-            if a * b < 0.0:
-                polygon.append(p + a / (a - b) * (q - p))
-        for k in range(1, len(polygon) - 1):
-            owner.append(g)
-            parts.append([polygon[0], polygon[k], polygon[k + 1]])
-    return np.array(owner, dtype=int), np.array(parts).reshape(-1, 3, 3)
-
-
-def _rod_boxes(eye: Eye, rods: np.ndarray, radii: np.ndarray, nearest: float) -> np.ndarray:
-    """(r, 4) columns and rows, first and last + 1, that rods (r, 2, 3) may cover."""
-    axes = np.array([eye.right, eye.up, eye.forward])
-    x, y, z = np.moveaxis(rods @ axes.T, -1, 0).astype(float)
-    r = radii[:, None].astype(float)
+def _rod_boxes(eye: cover.Eye, ends: np.ndarray, r: np.ndarray, nearest: float) -> np.ndarray:
+    """(k, 4) samples that rods with ends (k, 2, 3) in the axes of the lens and radii (k, 1) may cover, as `_boxes`."""
+    x, y, z = np.moveaxis(ends, -1, 0)
     if eye.parallel:
-        spans = [(value - r, value + r) for value in (x, y)]
-        whole = gone = np.zeros(len(rods), dtype=bool)
+        left, right, down, up = x - r, x + r, y - r, y + r
     else:
-        gone, whole = (z + r <= nearest).all(axis=1), (z - r <= nearest).any(axis=1)
         spans = []
         for value in (x, y):
             # tangents from the eye to the circle about (value, z)
             middle, half = np.arctan2(value, z), np.arcsin(np.minimum(r / np.maximum(np.hypot(value, z), 1e-30), 1.0))
-            low, high = (np.tan(np.clip(middle + sign * half, -1.57, 1.57)) for sign in (-1.0, 1.0))
-            spans.append((low, high))
-    (left, right), (down, up) = ((low.min(axis=1), high.max(axis=1)) for low, high in spans)
-    box = np.stack([eye.column + eye.scale * left, eye.column + eye.scale * right,
-                    eye.row - eye.scale * up, eye.row - eye.scale * down], axis=1)  # fmt: skip
-    box[whole] = [0, eye.width, 0, eye.height]
-    box[gone] = 0
-    most = np.array([eye.width, eye.width, eye.height, eye.height])
-    box = np.clip(np.where([True, False, True, False], np.floor(box), np.ceil(box)), 0, most).astype(np.int32)
-    box[(box[:, 0] >= box[:, 1]) | (box[:, 2] >= box[:, 3])] = 0
-    return box
+            spans += [np.tan(np.clip(middle + sign * half, -1.57, 1.57)) for sign in (-1.0, 1.0)]
+        left, right, down, up = spans
+        whole, gone = (z - r <= nearest).any(axis=1, keepdims=True), (z + r <= nearest).all(axis=1, keepdims=True)
+        left, down = (np.where(gone, np.inf, np.where(whole, -np.inf, low)) for low in (left, down))
+        right, up = (np.where(gone, -np.inf, np.where(whole, np.inf, high)) for high in (right, up))
+    columns = eye.column + eye.scale * left.min(axis=1), eye.column + eye.scale * right.max(axis=1)
+    return _boxes(eye, *columns, eye.row - eye.scale * up.max(axis=1), eye.row - eye.scale * down.min(axis=1))
+
+
+def _boxes(eye: cover.Eye, left: np.ndarray, right: np.ndarray, top: np.ndarray, bottom: np.ndarray) -> np.ndarray:
+    """(k, 4) columns and rows of samples, first and last + 1, between limits (k,); zeros for those out of the picture."""
+    out = np.stack([np.floor(left).clip(0, eye.width), np.ceil(right).clip(0, eye.width),
+                    np.floor(top).clip(0, eye.height), np.ceil(bottom).clip(0, eye.height)], axis=1)  # fmt: skip
+    out[(out[:, 0] >= out[:, 1]) | (out[:, 2] >= out[:, 3])] = 0.0
+    return out.astype(np.int32)
 
 
 def _bands(boxes: np.ndarray, height: int) -> tuple[np.ndarray, np.ndarray]:
@@ -306,28 +222,63 @@ def _bands(boxes: np.ndarray, height: int) -> tuple[np.ndarray, np.ndarray]:
     return np.searchsorted(band[by_band], np.arange(-(-height // BAND) + 1)), order[by_band]
 
 
+def _eye(lens: Lens, samples: int) -> cover.Eye:
+    eye = cover.Eye()
+    eye.right, eye.up, eye.forward = (wp.vec3(*row) for row in lens.axes)
+    eye.width, eye.height = samples * lens.width, samples * lens.height
+    eye.scale, eye.column, eye.row = samples * lens.scale, 0.5 * eye.width, 0.5 * eye.height
+    eye.parallel = int(lens.parallel)
+    return eye
+
+
+def _light(middle: np.ndarray, size: float) -> tuple[shade.Light, Lens]:
+    """The sun with a lens that covers a ball of diameter 1.1 `size` [m] about a point."""
+    radius = 0.55 * size
+    scale = 0.5 * SHADOW_SIZE / radius
+    lens = Lens(middle + SUN * radius, axes_of(-SUN), scale, SHADOW_SIZE, SHADOW_SIZE, parallel=True)
+    light = shade.Light()
+    light.sun, light.eye, light.texel, light.blur = wp.vec3(*SUN), _eye(lens, 1), 1.0 / scale, SHADOW_BLUR
+    # points of a spiral by the golden angle
+    radii, angle = np.sqrt((np.arange(TAPS) + 0.5) / TAPS), 2.399963 * np.arange(TAPS)
+    light.taps = _array(np.stack([radii * np.cos(angle), radii * np.sin(angle)], axis=1), wp.vec2)
+    return light, lens
+
+
+def tones() -> np.ndarray:
+    """(TONES,) sRGB, 0 to 255, of linear light from 0 to `shade.BRIGHTEST`; what is brighter than white is bent down softly."""
+    light = np.linspace(0.0, float(shade.BRIGHTEST), TONES)
+    bent = np.where(light > 0.8, 0.8 + 0.2 * (1.0 - np.exp(-(np.maximum(light, 0.8) - 0.8) / 0.2)), light)
+    return np.clip(255.0 * colors.to_srgb(bent) + 0.5, 0.0, 255.0).astype(np.uint8)
+
+
+def _placed(points: np.ndarray, maps: np.ndarray) -> np.ndarray:
+    """(n k, c, 3) points (k, c, 3) of a mesh frame in the world, at poses (n, 4, 4)."""
+    out = np.einsum("nij,kcj->nkci", maps[:, :3, :3], points) + maps[:, None, None, :3, 3]
+    return out.reshape(-1, *points.shape[1:])
+
+
 def _cofactors(maps: np.ndarray) -> np.ndarray:
-    """(k, 3, 3) matrices that turn normals as maps (k, 3, 3) turn surfaces, up to a positive factor."""
-    a, b, c = np.moveaxis(maps, 2, 0)
-    sign = np.sign(np.einsum("ki,ki->k", a, np.cross(b, c)))
-    return np.stack([np.cross(b, c), np.cross(c, a), np.cross(a, b)], axis=2) * sign[:, None, None]
+    """(n, 4, 4) maps that turn normals as maps (n, 4, 4) turn surfaces, up to a positive factor."""
+    a, b, c = np.moveaxis(maps[:, :3, :3], 2, 0)
+    out = np.zeros(maps.shape)
+    out[:, :3, :3] = np.stack([np.cross(b, c), np.cross(c, a), np.cross(a, b)], axis=2)
+    return out * np.sign(np.linalg.det(maps[:, :3, :3]))[:, None, None]
 
 
-def _longer(array: wp.array, more: int) -> wp.array:
-    """The array with room for more rows at its end."""
-    out = wp.zeros(len(array) + more, dtype=array.dtype, device="cpu")
-    wp.copy(out, array)
-    return out
+def _along(least: np.ufunc, values: np.ndarray) -> np.ndarray:
+    """(k,) least or largest of values (k, 3), faster than a reduction along so short an axis."""
+    return least(least(values[:, 0], values[:, 1]), values[:, 2])
 
 
-def _vectors(rows: np.ndarray) -> wp.array:
-    return wp.array(np.ascontiguousarray(rows, dtype=np.float32).reshape(-1, 3), dtype=wp.vec3, device="cpu")
+def _array(values: np.ndarray, kind) -> wp.array:
+    """For the kernels."""
+    scalar = {int: np.int32, wp.vec4i: np.int32, wp.uint8: np.uint8}.get(kind, np.float32)
+    return wp.array(np.ascontiguousarray(values, dtype=scalar), dtype=kind, device="cpu")
 
 
-def _whole(values: np.ndarray) -> wp.array:
-    return wp.array(np.ascontiguousarray(values, dtype=np.int32), dtype=int, device="cpu")
+def _empty(shape: tuple[int, ...], kind) -> wp.array:
+    return wp.zeros(shape, dtype=kind, device="cpu")
 
 
-def _stacked(parts: list[np.ndarray]) -> np.ndarray:
-    """(3 f, 3) corners of all triangles (f, 3, 3)."""
-    return np.concatenate([np.zeros((0, 3)), *(one.reshape(-1, 3) for one in parts)])
+def _launch(kernel, count: int, *inputs) -> None:
+    wp.launch(kernel, dim=count, inputs=list(inputs), device="cpu")

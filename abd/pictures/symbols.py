@@ -1,29 +1,83 @@
-"""Symbols of joints, ropes, springs, contacts and bodies without a surface: rods, balls and arrows."""
+"""Symbols of joints, ropes, springs, contacts and bodies without a surface: rods, balls, arrows and triangles in the world."""
 
 from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import partial
 
 import numpy as np
 
 from abd import colors
 from abd.pictures.cast import Cast, Contacts, JointGroup, Moment
-from abd.pictures.strokes import (
-    Symbols,
-    draw_arrows,
-    draw_axes,
-    draw_ellipsoids,
-    draw_planes,
-    draw_rods,
-    draw_ropes,
-    draw_slots,
-    draw_springs,
-)
+from abd.scene.geometry.shapes import sphere
 
+LINES = 18
+"""Segments of a rope that hangs through, sides of a cone."""
+COILS, STEPS = 9, 10
+"""Turns of a spring, and segments of one turn."""
+HEAD, SLIM = 2.6, 2.6
+"""Radius of the head of an arrow over that of its shaft, and its length over its radius."""
 PIN, BALL = 0.13, 0.30
 """Radius of the pin of a hinge and of the ball of a spherical joint, in thinnest extents of the smaller body."""
 LONGEST_PIN = 3.0
 """Largest length of a pin, in the same unit: an axis along a limb does not make a pin as long as the limb."""
 UNKNOWN = 0.05
 """Thickness that is assumed at joints between bodies without a surface, in sizes of a usual body."""
+_PINS = ("hinge", "legacy_revolute", "cylindrical", "screw", "slotted_hinge")
+_BALLS = (
+    "spherical", "gimbal", "spherical_rpy", "pin", "universal", "skewed_universal", "roll_pitch", "bushing",
+    "ellipsoid", "ellipsoid3", "planar_connector", "segmented_planar_connector",
+)  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Symbols:
+    """Symbols in world coordinates that are drawn in addition to the bodies.
+
+    Attributes:
+        rods: (r, 2, 3) segments with round ends [m], balls where both ends are one point; radius: (r,); rod_colors: (r, 4).
+        arrows: (a, 2, 3) from foot to tip; arrow_radius: (a,) of the shaft; arrow_colors: (a, 4).
+        triangles: (t, 3, 3), seen from both sides; triangle_colors: (t, 4).
+    """
+
+    rods: np.ndarray = field(default_factory=partial(np.zeros, (0, 2, 3)))
+    radius: np.ndarray = field(default_factory=partial(np.zeros, (0,)))
+    rod_colors: np.ndarray = field(default_factory=partial(np.zeros, (0, 4)))
+    arrows: np.ndarray = field(default_factory=partial(np.zeros, (0, 2, 3)))
+    arrow_radius: np.ndarray = field(default_factory=partial(np.zeros, (0,)))
+    arrow_colors: np.ndarray = field(default_factory=partial(np.zeros, (0, 4)))
+    triangles: np.ndarray = field(default_factory=partial(np.zeros, (0, 3, 3)))
+    triangle_colors: np.ndarray = field(default_factory=partial(np.zeros, (0, 4)))
+
+    @classmethod
+    def joined(cls, parts: list[Symbols]) -> Symbols:
+        """All of several."""
+        return cls(*(np.concatenate([getattr(one, name) for one in [cls(), *parts]]) for name in cls.__annotations__))
+
+    def arrow_parts(self) -> tuple[np.ndarray, np.ndarray]:
+        """Shafts (a, 2, 3), and heads (a, 2, 3) from neck to tip, `HEAD` times as wide."""
+        foot, tip = self.arrows[:, 0], self.arrows[:, 1]
+        length = np.linalg.norm(tip - foot, axis=1, keepdims=True)
+        neck = tip - _unit(tip - foot) * np.minimum(SLIM * HEAD * self.arrow_radius[:, None], 0.6 * length)
+        return np.stack([foot, neck], axis=1), np.stack([neck, tip], axis=1)
+
+    def cones(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Heads of arrows as triangles (a LINES 2, 3, 3), their normals, and the arrows that they belong to."""
+        neck, tip = np.moveaxis(self.arrow_parts()[1], 1, 0)
+        unit = _unit(tip - neck)
+        x, y = _across(unit)
+        angle = 2.0 * np.pi * np.arange(LINES + 1) / LINES
+        out = np.cos(angle)[:, None] * x[:, None] + np.sin(angle)[:, None] * y[:, None]
+        ring = neck[:, None] + HEAD * self.arrow_radius[:, None, None] * out
+        sides = np.stack([ring[:, :-1], ring[:, 1:], np.repeat(tip[:, None], LINES, axis=1)], axis=2)
+        lids = np.stack([ring[:, 1:], ring[:, :-1], np.repeat(neck[:, None], LINES, axis=1)], axis=2)
+        slant = out + unit[:, None] / SLIM
+        slant /= np.linalg.norm(slant, axis=2, keepdims=True)
+        of_sides = np.stack([slant[:, :-1], slant[:, 1:], 0.5 * (slant[:, :-1] + slant[:, 1:])], axis=2)
+        of_lids = np.broadcast_to(-unit[:, None, None], lids.shape)
+        triangles = np.stack([sides, lids], axis=1).reshape(-1, 3, 3)
+        normals = np.stack([of_sides, of_lids], axis=1).reshape(-1, 3, 3)
+        return triangles, normals, np.repeat(np.arange(len(neck)), 2 * LINES)
 
 
 def symbols(cast: Cast, moment: Moment, joints: bool = True, contacts: float | None = None) -> Symbols:
@@ -35,10 +89,9 @@ def symbols(cast: Cast, moment: Moment, joints: bool = True, contacts: float | N
     """
     parts = [_points(cast, moment)]
     if joints:
-        size = _Sizes(cast)
         for group, active in zip(cast.joints, moment.active):
             if group.drawing.get("show", True) and active.any():
-                parts.append(_joint_symbols(group, active, moment.transform, size))
+                parts += _joint_symbols(group, active, moment.transform, cast)
     if contacts is not None and moment.contacts is not None:
         parts.append(_forces(moment.contacts, contacts, _usual(cast)))
     return Symbols.joined(parts)
@@ -56,136 +109,198 @@ def _usual(cast: Cast) -> float:
     return cast.usual or 1.0
 
 
-class _Sizes:
-    """Bounding boxes of bodies, from which sizes of symbols follow."""
-
-    def __init__(self, cast: Cast):
-        self.usual, self.boxes = _usual(cast), cast.boxes
-
-    def thinnest(self, body: np.ndarray) -> np.ndarray:
-        """(k,) smallest extent [m], NaN for the world and bodies without a surface."""
-        return np.ptp(self.boxes[body], axis=1).min(axis=1)
-
-    def along(self, body: np.ndarray, axis: np.ndarray) -> np.ndarray:
-        """(k,) extent [m] along directions (k, 3) in the mesh frames."""
-        return np.einsum("ki,ki->k", np.ptp(self.boxes[body], axis=1), np.abs(axis))
-
-
-def _joint_symbols(group: JointGroup, active: np.ndarray, transform: np.ndarray, size: _Sizes) -> Symbols:
+def _joint_symbols(group: JointGroup, active: np.ndarray, transform: np.ndarray, cast: Cast) -> list[Symbols]:
     """The symbols of a group's joints that are active."""
-    D, C = group.frames(transform)
-    look, parts = _Look(group, size), []
-    D, C, number = D[active], C[active], int(active.sum())
-    thin = look.thin[active]
-    a, b = D[:, :3, 3], C[:, :3, 3]
-    if group.type == "rope":
-        parts.append(
-            draw_ropes(a, b, float(group.parameters.get("distance", 0.0)), look.radius(thin, 0.12), look.color(colors.ROPE))
-        )
-    elif group.type == "distance":
-        parts.append(draw_rods(np.stack([a, b], axis=1), look.radius(thin, 0.12), look.color(colors.JOINT)))
-    elif group.type == "spring":
-        parts.append(draw_springs(a, b, look.radius(thin, 0.25), look.color(colors.SPRING)))
-    elif group.type in _PINS:
-        length = look.shaft_length(active, D)
-        axis = D[:, :3, 2] * (0.5 * length)[:, None]
-        foot = a if group.type in ("hinge", "legacy_revolute") else b
-        radius = look.given("shaft_radius", PIN * thin)
-        parts.append(draw_rods(np.stack([foot - axis, foot + axis], axis=1), radius, look.color(colors.JOINT)))
-    elif group.type in _BALLS:
-        radius = look.given("joint_radius", BALL * thin)
-        parts.append(draw_rods(np.stack([b, b], axis=1), radius, look.color(colors.JOINT)))
-    elif "joint_radius" in group.drawing:
-        radius = look.given("joint_radius", thin)
-        parts.append(draw_rods(np.stack([b, b], axis=1), radius, look.color(colors.JOINT)))
-    if group.type not in _PINS and group.drawing.get("shaft_length"):
-        axis = D[:, :3, 2] * (0.5 * group.drawing["shaft_length"])
-        parts.append(
-            draw_rods(
-                np.stack([b - axis, b + axis], axis=1), look.given("shaft_radius", PIN * thin), look.color(colors.JOINT)
-            )
-        )
-    if group.drawing.get("plane_size"):
-        parts.append(draw_planes(D, float(group.drawing["plane_size"]), look.color(np.array([*colors.JOINT[:3], 0.35]))))
-    if group.drawing.get("slot_width") and "slot_range" in group.drawing:
-        parts.append(draw_slots(D, group.drawing, look.color(colors.JOINT)))
-    if group.drawing.get("draw_ellipsoid") and "radii" in group.parameters:
-        parts.append(
-            draw_ellipsoids(D, np.asarray(group.parameters["radii"]), look.color(np.array([*colors.JOINT[:3], 0.35])))
-        )
-    for key, frames in (("draw_frame_d", D), ("draw_frame_c", C)):
-        if group.drawing.get(key, "off") != "off":
-            length = np.broadcast_to(look.given("axis_length", 1.2 * thin), number)
-            parts.append(draw_axes(frames, length, group.drawing[key] == "arrow"))
-    return Symbols.joined(parts)
+    D, C = (frames[active] for frames in group.frames(transform))
+    a, b, drawing = D[:, :3, 3], C[:, :3, 3], group.drawing
+    thin, pin_length = _sizes(group, active, cast)
 
-
-_PINS = ("hinge", "legacy_revolute", "cylindrical", "screw", "slotted_hinge")
-_BALLS = (
-    "spherical", "gimbal", "spherical_rpy", "pin", "universal", "skewed_universal", "roll_pitch", "bushing",
-    "ellipsoid", "ellipsoid3", "planar_connector", "segmented_planar_connector",
-)  # fmt: skip
-
-
-class _Look:
-    """Sizes and colours of a group's symbols, from the scene or from the sizes of its bodies."""
-
-    def __init__(self, group: JointGroup, size: _Sizes):
-        self.group, self.size = group, size
-        both = np.stack([size.thinnest(group.parent), size.thinnest(group.child)])
-        least = np.where(np.isfinite(both), both, np.inf).min(axis=0)
-        self.thin = np.where(np.isfinite(least) & (least > 0.0), least, UNKNOWN * size.usual)
-
-    def given(self, key: str, otherwise: np.ndarray) -> np.ndarray:
+    def given(key: str, otherwise: np.ndarray) -> np.ndarray:
         """(k,) a length of the drawing, or another one."""
-        return np.full(len(otherwise), float(self.group.drawing[key])) if key in self.group.drawing else otherwise
+        return np.full(len(thin), float(drawing[key])) if key in drawing else otherwise
 
-    def radius(self, thin: np.ndarray, fraction: float) -> np.ndarray:
+    def color(otherwise: np.ndarray, opacity: float = 1.0) -> np.ndarray:
+        """(4,) colour of the drawing, or another one."""
+        return np.array([*drawing["color"], 1.0])[:4] if "color" in drawing else otherwise * [1.0, 1.0, 1.0, opacity]
+
+    def width(fraction: float) -> np.ndarray:
         """(k,) radius of a rope, a rod or a spring."""
-        return self.given("shaft_radius", np.minimum(fraction * thin, 0.02 * self.size.usual))
+        return given("shaft_radius", np.minimum(fraction * thin, 0.02 * _usual(cast)))
 
-    def color(self, otherwise: np.ndarray) -> np.ndarray:
-        """(4,) colour."""
-        given = self.group.drawing.get("color")
-        return otherwise if given is None else np.array([*given, 1.0])[:4]
+    def shaft(middle: np.ndarray, length: np.ndarray) -> Symbols:
+        """Pins along z of D."""
+        half = D[:, :3, 2] * (0.5 * length)[:, None]
+        ends = np.stack([middle - half, middle + half], axis=1)
+        return draw_rods(ends, given("shaft_radius", PIN * thin), color(colors.JOINT))
 
-    def shaft_length(self, active: np.ndarray, D: np.ndarray) -> np.ndarray:
-        """(k,) length of a pin, slightly more than the extent of the smaller body along it."""
-        group = self.group
-        in_parent = group.parent_frame[active][:, :3, 2]
-        in_child = group.child_frame[active][:, :3, 2]
-        sizes = np.stack([
-            self.size.along(group.parent[active], in_parent),
-            self.size.along(group.child[active], in_child),
-        ])  # fmt: skip
-        least = np.where(np.isfinite(sizes), sizes, np.inf).min(axis=0)
-        thin = self.thin[active]
-        length = np.where(np.isfinite(least), np.minimum(1.12 * least, LONGEST_PIN * thin), 2.0 * thin)
-        return self.given("shaft_length", length)
+    parts = []
+    if group.type == "rope":
+        parts.append(draw_ropes(a, b, float(group.parameters.get("distance", 0.0)), width(0.12), color(colors.ROPE)))
+    elif group.type == "distance":
+        parts.append(draw_rods(np.stack([a, b], axis=1), width(0.12), color(colors.JOINT)))
+    elif group.type == "spring":
+        parts.append(draw_springs(a, b, width(0.25), color(colors.SPRING)))
+    elif group.type in _PINS:
+        parts.append(shaft(a if group.type in ("hinge", "legacy_revolute") else b, given("shaft_length", pin_length)))
+    elif group.type in _BALLS or "joint_radius" in drawing:
+        parts.append(draw_rods(np.stack([b, b], axis=1), given("joint_radius", BALL * thin), color(colors.JOINT)))
+    if group.type not in _PINS and drawing.get("shaft_length"):
+        parts.append(shaft(b, given("shaft_length", thin)))
+    if drawing.get("plane_size"):
+        half = 0.5 * float(drawing["plane_size"])
+        corners = half * np.array([[-1.0, -1.0, 0.0], [1.0, -1.0, 0.0], [1.0, 1.0, 0.0], [-1.0, 1.0, 0.0]])
+        triangles = _moved(corners, D)[:, [[0, 1, 2], [0, 2, 3]]].reshape(-1, 3, 3)
+        parts.append(draw_triangles(triangles, color(colors.JOINT, 0.35)))
+    if drawing.get("slot_width") and "slot_range" in drawing:
+        parts += draw_slots(D, drawing, color(colors.JOINT))
+    if drawing.get("draw_ellipsoid") and "radii" in group.parameters:
+        vertices, faces = sphere(1.0, 3)
+        triangles = _moved(vertices * np.asarray(group.parameters["radii"]), D)[:, faces].reshape(-1, 3, 3)
+        parts.append(draw_triangles(triangles, color(colors.JOINT, 0.35)))
+    for key, frames in (("draw_frame_d", D), ("draw_frame_c", C)):
+        if drawing.get(key, "off") != "off":
+            parts += draw_axes(frames, given("axis_length", 1.2 * thin), drawing[key] == "arrow")
+    return parts
+
+
+def _sizes(group: JointGroup, active: np.ndarray, cast: Cast) -> tuple[np.ndarray, np.ndarray]:
+    """Thinnest extent [m] of the smaller body (k,) at the active joints of a group, and lengths of pins (k,), slightly more than
+    the extent of the smaller body along them."""
+    ends = ((group.parent[active], group.parent_frame[active]), (group.child[active], group.child_frame[active]))
+    extents = np.stack([np.ptp(cast.boxes[body], axis=1) for body, _ in ends])
+    along = np.stack([np.einsum("ki,ki->k", e, np.abs(f[:, :3, 2])) for e, (_, f) in zip(extents, ends)])
+    thin, length = (np.where(np.isfinite(one), one, np.inf).min(axis=0) for one in (extents.min(axis=2), along))
+    thin = np.where(np.isfinite(thin) & (thin > 0.0), thin, UNKNOWN * _usual(cast))
+    return thin, np.where(np.isfinite(length), np.minimum(1.12 * length, LONGEST_PIN * thin), 2.0 * thin)
 
 
 def _forces(contacts: Contacts, scale: float, usual: float) -> Symbols:
     """Forces of contacts as arrows from their points, not longer than four bodies."""
-    size = np.linalg.norm(contacts.force, axis=1)
-    chosen = size * scale > 0.02 * usual
-    force = contacts.force[chosen] * scale
-    length = np.linalg.norm(force, axis=1, keepdims=True)
-    force *= np.minimum(1.0, 4.0 * usual / np.maximum(length, 1e-30))
-    foot = contacts.point[chosen]
-    return draw_arrows(np.stack([foot, foot + force], axis=1), np.full(len(foot), 0.018 * usual), colors.FORCE)
+    chosen = np.linalg.norm(contacts.force, axis=1) * scale > 0.02 * usual
+    foot, force = contacts.point[chosen], contacts.force[chosen] * scale
+    force *= np.minimum(1.0, 4.0 * usual / np.maximum(np.linalg.norm(force, axis=1, keepdims=True), 1e-30))
+    return draw_arrows(np.stack([foot, foot + force], axis=1), 0.018 * usual, colors.FORCE)
 
 
 def _points(cast: Cast, moment: Moment) -> Symbols:
     """Bodies without a surface as balls, coloured like bodies."""
     chosen = (cast.shape < 0) & ~cast.is_plane
-    if not chosen.any():
-        return Symbols.none()
     at = moment.transform[chosen, :3, 3]
-    has = cast.shape >= 0
-    if has.any():
-        radius = 0.15 * _usual(cast)
-    else:
-        radius = 0.04 * np.ptp(moment.transform[~cast.is_plane, :3, 3], axis=0).max(initial=0.0) or 0.1
-    balls = draw_rods(np.stack([at, at], axis=1), radius, np.ones(4))
-    balls.rod_colors[:] = cast.colors[chosen]
-    return balls
+    radius = 0.15 * _usual(cast)
+    if len(at) and not (cast.shape >= 0).any():
+        radius = 0.04 * np.ptp(at, axis=0).max() or 0.1
+    return draw_rods(np.stack([at, at], axis=1), radius, cast.colors[chosen])
+
+
+def draw_rods(rods: np.ndarray, radius, color: np.ndarray) -> Symbols:
+    """Rods (k, 2, 3) of radii, and of colours with opacity, (k,) and (k, 4) or the same for all."""
+    return Symbols(rods=rods, radius=_each(radius, rods), rod_colors=_each(color, rods, 4))
+
+
+def draw_arrows(arrows: np.ndarray, radius, color: np.ndarray) -> Symbols:
+    """Arrows (k, 2, 3) with shafts of radii, and of colours with opacity, (k,) and (k, 4) or the same for all."""
+    return Symbols(arrows=arrows, arrow_radius=_each(radius, arrows), arrow_colors=_each(color, arrows, 4))
+
+
+def draw_triangles(triangles: np.ndarray, color: np.ndarray) -> Symbols:
+    """Triangles (k, 3, 3) of one colour with opacity (4,)."""
+    return Symbols(triangles=triangles, triangle_colors=_each(color, triangles, 4))
+
+
+def draw_lines(points: np.ndarray, radius: np.ndarray, color: np.ndarray) -> Symbols:
+    """Broken lines (k, p, 3) of radii (k,)."""
+    rods = np.stack([points[:, :-1], points[:, 1:]], axis=2).reshape(-1, 2, 3)
+    return draw_rods(rods, np.repeat(radius, points.shape[1] - 1), color)
+
+
+def draw_ropes(a: np.ndarray, b: np.ndarray, length: float, radius: np.ndarray, color: np.ndarray) -> Symbols:
+    """Ropes of a length [m] between points (k, 3): straight, or the catenary that is as long.
+
+    With the horizontal distance d and the height v between the ends, its parameter c solves
+    ``sqrt(L^2 - v^2) = 2 c sinh(d / 2c)``; points are even along the curve.
+    """
+    span, fraction = b - a, np.linspace(0.0, 1.0, LINES + 1)
+    chord, v = np.linalg.norm(span, axis=1), span[:, 2]
+    points = a[:, None] + fraction[:, None] * span[:, None]
+    slack = np.flatnonzero(length > chord * (1.0 + 1e-6))
+    if len(slack):
+        flat = np.hypot(span[slack, 0], span[slack, 1])
+        # ends above one another: two strands, next to each other
+        d, v, s = np.maximum(flat, 1e-3 * length), v[slack], length * fraction
+        ratio = np.sqrt(length * length - v * v) / d
+        low, high = np.full(len(d), 1e-9), np.full(len(d), 20.0)
+        for _ in range(60):
+            middle = 0.5 * (low + high)
+            above = np.sinh(middle) / middle > ratio
+            low, high = np.where(above, low, middle), np.where(above, middle, high)
+        c = d / (2.0 * low)
+        lowest = 0.5 * d - c * np.arctanh(v / length)
+        first = c * np.sinh(lowest / c)
+        along = (lowest / c)[:, None] + np.arcsinh((s - first[:, None]) / c[:, None])
+        x = c[:, None] * along * (flat / d)[:, None]
+        z = np.hypot(c[:, None], s - first[:, None]) - np.hypot(c, first)[:, None]
+        across = np.divide(span[slack, :2], flat[:, None], out=np.zeros((len(d), 2)), where=flat[:, None] > 0.0)
+        curve = np.concatenate([x[:, :, None] * across[:, None], z[:, :, None]], axis=2)
+        # rounding at the far end is spread along the curve
+        curve += fraction[None, :, None] * (span[slack] - curve[:, -1])[:, None]
+        points[slack] = a[slack, None] + curve
+    return draw_lines(points, radius, color)
+
+
+def draw_springs(a: np.ndarray, b: np.ndarray, radius: np.ndarray, color: np.ndarray) -> Symbols:
+    """Coils of `COILS` turns between points (k, 3), whatever their distance."""
+    span = b - a
+    x, y = _across(_unit(span))
+    s = np.linspace(0.0, 1.0, COILS * STEPS + 1)
+    wide = 4.0 * radius[:, None] * np.clip(np.minimum(s, 1.0 - s) * 2.0 * COILS, 0.0, 1.0)
+    phi = 2.0 * np.pi * COILS * s
+    turn = np.cos(phi)[:, None] * x[:, None] + np.sin(phi)[:, None] * y[:, None]
+    along = 0.06 + 0.88 * s
+    along[0], along[-1] = 0.0, 1.0
+    return draw_lines(a[:, None] + along[:, None] * span[:, None] + wide[:, :, None] * turn, radius, color)
+
+
+def draw_slots(D: np.ndarray, drawing: dict, color: np.ndarray) -> list[Symbols]:
+    """Slots along x of frames (k, 4, 4), as outlines of the given width, above and below by half the depth."""
+    first, last = (float(x) for x in drawing["slot_range"])
+    half, depth = 0.5 * float(drawing["slot_width"]), 0.5 * float(drawing.get("slot_depth", 0.0))
+    angle = np.linspace(-0.5 * np.pi, 0.5 * np.pi, LINES)
+    right = np.stack([last + half * np.cos(angle), half * np.sin(angle)], axis=1)
+    left = np.stack([first - half * np.cos(angle), -half * np.sin(angle)], axis=1)
+    outline = np.concatenate([right, left, right[:1]])
+    parts = []
+    for height in sorted({-depth, depth}):
+        local = np.column_stack([outline, np.full(len(outline), height)])
+        parts.append(draw_lines(_moved(local, D), np.full(len(D), 0.06 * half), color))
+    return parts
+
+
+def draw_axes(frames: np.ndarray, length: np.ndarray, arrows: bool) -> list[Symbols]:
+    """x, y and z of frames (k, 4, 4) in red, green and blue."""
+    draw, radius, origin = (draw_arrows, 0.035, frames[:, :3, 3]) if arrows else (draw_rods, 0.02, frames[:, :3, 3])
+    ends = [np.stack([origin, origin + length[:, None] * frames[:, :3, axis]], axis=1) for axis in range(3)]
+    return [draw(one, radius * length, color) for one, color in zip(ends, colors.AXES)]
+
+
+def _each(value, things: np.ndarray, *shape: int) -> np.ndarray:
+    """One value for each of things."""
+    return np.broadcast_to(np.asarray(value, dtype=float), (len(things), *shape))
+
+
+def _moved(points: np.ndarray, frames: np.ndarray) -> np.ndarray:
+    """(k, c, 3) points (c, 3) of frames (k, 4, 4) in the world."""
+    return points @ np.swapaxes(frames[:, :3, :3], 1, 2) + frames[:, None, :3, 3]
+
+
+def _unit(span: np.ndarray) -> np.ndarray:
+    """(k, 3) directions, along z where there is no length."""
+    length = np.linalg.norm(span, axis=1, keepdims=True)
+    return np.divide(span, length, out=np.tile([0.0, 0.0, 1.0], (len(span), 1)), where=length > 0.0)
+
+
+def _across(unit: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Two unit vectors (k, 3) at right angles to unit vectors (k, 3)."""
+    least = np.eye(3)[np.argmin(np.abs(unit), axis=1)]
+    x = np.cross(unit, least)
+    x /= np.maximum(np.linalg.norm(x, axis=1, keepdims=True), 1e-12)
+    return x, np.cross(unit, x)

@@ -21,8 +21,7 @@ from abd.joint_list import JointList
 from abd.model import Drive
 from abd.pictures.camera import View
 from abd.pictures.cast import Contacts, Moment, of_model
-from abd.pictures.strokes import Symbols
-from abd.pictures.symbols import force_scale
+from abd.pictures.symbols import Symbols, draw_arrows, force_scale
 from abd.viewer.panels import Plots, Tables
 from abd.viewer.stage import Stage
 
@@ -302,10 +301,7 @@ class _Pull:
         """From the point to the target."""
         place = (transform[self.body] @ self.local)[:3]
         length = float(np.linalg.norm(self.target - place))
-        ends = np.stack([place, self.target])[None]
-        return replace(
-            Symbols.none(), arrows=ends, arrow_radius=np.array([0.02 * length]), arrow_colors=colors.FORCE[None]
-        )
+        return draw_arrows(np.stack([place, self.target])[None], 0.02 * length, colors.FORCE)
 
 
 def _bounds(settings, rotary: bool) -> tuple[float, float, str]:

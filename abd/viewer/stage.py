@@ -11,8 +11,7 @@ import numpy as np
 from abd.pictures.camera import Camera, View
 from abd.pictures.cast import Cast, Moment
 from abd.pictures.shapes import corner_normals
-from abd.pictures.strokes import HEAD, Symbols
-from abd.pictures.symbols import symbols
+from abd.pictures.symbols import HEAD, Symbols, symbols
 from abd.scene.geometry.shapes import cylinder, sphere
 from abd.viewer.poses import decomposed, from_z
 
@@ -178,7 +177,7 @@ class _Extra:
         self._faces = None
 
     def show(self, extra: Symbols) -> None:
-        shafts, wide, heads = extra.arrow_parts()
+        (shafts, heads), wide = extra.arrow_parts(), extra.arrow_radius
         rods = np.concatenate([extra.rods, shafts])
         radius, rgba = np.concatenate([extra.radius, wide]), np.concatenate([extra.rod_colors, extra.arrow_colors])
         length = np.linalg.norm(rods[:, 1] - rods[:, 0], axis=1)

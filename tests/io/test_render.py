@@ -16,8 +16,7 @@ from abd.pictures.camera import Camera, View
 from abd.pictures.cast import Cast, Contacts, Moment, Recorded, of_model
 from abd.pictures.films import Film, Studio
 from abd.pictures.rasterizer import Rasterizer
-from abd.pictures.strokes import Symbols
-from abd.pictures.symbols import symbols
+from abd.pictures.symbols import Symbols, symbols
 
 SIZE = (160, 90)
 
@@ -176,9 +175,9 @@ def test_contacts_are_arrows_along_their_forces():
     pixels = rasterizer.picture(moment).astype(int)
     red = (pixels[..., 0] > pixels[..., 1] + 60) & (pixels[..., 0] > pixels[..., 2] + 60)
     assert red.sum() > 20 and not (plain != pixels).all()
-    shafts, radius, heads = drawn.arrow_parts()
+    shafts, heads = drawn.arrow_parts()
     np.testing.assert_allclose(shafts[:, 1], heads[:, 0])
-    assert len(drawn.cones()[0]) == len(drawn.cones()[1]) and len(radius) == 1
+    assert len(drawn.cones()[0]) == len(drawn.cones()[1])
     assert len(Symbols.joined([]).rods) == 0
 
 

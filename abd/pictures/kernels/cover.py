@@ -1,20 +1,45 @@
-"""What every sample shows: the item nearest to the eye. Kernels run over bands of rows, so that no two threads write to
-one sample.
+"""What every sample shows: the item nearest to the eye. Kernels run over bands of rows, so that no two threads write to one
+sample.
 
 A sample holds the item and its nearness w, which is linear in the picture: 1/z under perspective, -z without. Items are
 triangles, then rods (capsules; a ball is one of no length); `SKY` is the sky, ``SKY - 1 - k`` the k-th plane.
+Positions are relative to the eye.
 """
 
 from __future__ import annotations
 
 import warp as wp
 
-from abd.pictures.kernels.eye import Eye, foot, nearness, ray
-
 wp.set_module_options({"enable_backward": False, "max_unroll": 4})
 
 SKY = wp.constant(-1)
-NOWHERE = wp.constant(-1.0e30)
+
+
+@wp.struct
+class Eye:
+    """A lens: axes, columns and rows per unit, the middle of the picture, its size in samples."""
+
+    right: wp.vec3
+    up: wp.vec3
+    forward: wp.vec3
+    scale: float
+    column: float
+    row: float
+    width: int
+    height: int
+    parallel: int
+
+
+@wp.func
+def across(eye: Eye, x: float, y: float):
+    """Point of column x and row y at right angles to the line of sight, at depth 1 under perspective."""
+    return eye.right * ((x - eye.column) / eye.scale) + eye.up * ((eye.row - y) / eye.scale)
+
+
+@wp.func
+def ray(eye: Eye, x: float, y: float):
+    """Direction of the ray of column x and row y under perspective, of depth 1."""
+    return eye.forward + across(eye, x, y)
 
 
 @wp.func
@@ -27,40 +52,29 @@ def hit_rod(o: wp.vec3, d: wp.vec3, a: wp.vec3, b: wp.vec3, r: float):
     along = wp.dot(0.5 * (a + b) - o, n)
     p = o + n * along
     oa = p - a
+    end = oa
     baba = wp.dot(ba, ba)
-    t = float(-1.0e20)
-    if baba > 0.0:
-        bard = wp.dot(ba, n)
+    bard = wp.dot(ba, n)
+    A = baba - bard * bard
+    if A > 1.0e-6 * baba:
         baoa = wp.dot(ba, oa)
-        rdoa = wp.dot(n, oa)
-        oaoa = wp.dot(oa, oa)
-        A = baba - bard * bard
-        B = baba * rdoa - baoa * bard
-        C = baba * oaoa - baoa * baoa - r * r * baba
-        h = B * B - A * C
-        if h >= 0.0 and A > 1.0e-12 * baba:
-            s = (-B - wp.sqrt(h)) / A
-            y = baoa + s * bard
-            if y > 0.0 and y < baba:
-                t = s
-    if t < -1.0e19:
-        for end in range(2):
-            oc = oa
-            if end == 1:
-                oc = p - b
-            B = wp.dot(n, oc)
-            h = B * B - (wp.dot(oc, oc) - r * r)
-            if h > 0.0:
-                s = -B - wp.sqrt(h)
-                y = float(0.0)
-                if baba > 0.0:
-                    y = wp.dot(ba, oa + n * s)
-                if baba == 0.0 or (end == 0 and y <= 0.0) or (end == 1 and y >= baba):
-                    if t < -1.0e19 or s < t:
-                        t = s
-    if t < -1.0e19:
+        B = baba * wp.dot(n, oa) - baoa * bard
+        h = B * B - A * (baba * wp.dot(oa, oa) - baoa * baoa - r * r * baba)
+        if h < 0.0:
+            return -1.0
+        s = (-B - wp.sqrt(h)) / A
+        y = baoa + s * bard
+        if y > 0.0 and y < baba:
+            return (s + along) / length
+        if y > 0.0:
+            end = p - b
+    elif bard < 0.0:
+        end = p - b
+    B = wp.dot(n, end)
+    h = B * B - (wp.dot(end, end) - r * r)
+    if h <= 0.0:
         return -1.0
-    return (t + along) / length
+    return (along - B - wp.sqrt(h)) / length
 
 
 @wp.func
@@ -79,111 +93,102 @@ def veiled(x: int, y: int, opacity: float):
 @wp.kernel
 def clear(
     eye: Eye,
-    planes: wp.array(dtype=wp.vec4),
+    planes: wp.array2d(dtype=wp.vec3),
     near: wp.array2d(dtype=float),
     item: wp.array2d(dtype=int),
 ):
-    """One row: the planes (normal, height of the eye above it), and the sky."""
+    """One row: the sky, and under perspective the planes, each a normal and a point (then more, which is not read here)."""
     y = wp.tid()
     empty = float(0.0)
     if eye.parallel != 0:
-        empty = NOWHERE
+        empty = -1.0e30
     for x in range(eye.width):
         near[y, x] = empty
         item[y, x] = SKY
     first = ray(eye, 0.5, float(y) + 0.5)
     for k in range(planes.shape[0]):
-        plane = planes[k]
-        if plane[3] > 0.0:
+        n = planes[k, 0]
+        height = -wp.dot(n, planes[k, 1])
+        if height > 0.0:
             # along a row the nearness of a plane grows evenly
-            n = wp.vec3(plane[0], plane[1], plane[2])
-            start = -wp.dot(n, first) / plane[3]
-            slope = -wp.dot(n, eye.right) / (eye.scale * plane[3])
-            if eye.parallel != 0:
-                slope = float(0.0)
+            start = -wp.dot(n, first) / height
+            slope = -wp.dot(n, eye.right) / (eye.scale * height)
             for x in range(eye.width):
                 nearer = start + slope * float(x)
                 if nearer > 0.0 and nearer > near[y, x]:
                     near[y, x] = nearer
-                    item[y, x] = -2 - k
+                    item[y, x] = SKY - 1 - k
 
 
 @wp.kernel
 def fill(
     eye: Eye,
     rows: int,
+    triangles: int,
     starts: wp.array(dtype=int),
     order: wp.array(dtype=int),
-    corners: wp.array(dtype=wp.vec3),
-    rods: wp.array(dtype=wp.vec3),
-    radii: wp.array(dtype=float),
-    boxes: wp.array(dtype=wp.vec4i),
     owner: wp.array(dtype=int),
+    boxes: wp.array(dtype=wp.vec4i),
+    corners: wp.array2d(dtype=wp.vec3),
+    rods: wp.array2d(dtype=wp.vec3),
+    radii: wp.array(dtype=float),
     opacity: wp.array(dtype=float),
     near: wp.array2d(dtype=float),
     item: wp.array2d(dtype=int),
 ):
-    """One band of `rows` rows: all parts that reach into it, in order; `owner` is the item of a part. Corners are column, row
-    and nearness."""
+    """One band of `rows` rows: all parts that reach into it, in order.
+
+    `owner` is the item of a part, a triangle where it is less than `triangles`; `boxes` are columns and rows that a part may
+    cover, first and last + 1; `corners` are columns, rows and nearness.
+    """
     band = wp.tid()
-    triangles = corners.shape[0] // 3
     for k in range(starts[band], starts[band + 1]):
         part = order[k]
         g = owner[part]
         box = boxes[part]
-        y0 = wp.max(box[2], band * rows)
-        y1 = wp.min(box[3], wp.min((band + 1) * rows, eye.height))
         alpha = opacity[g]
-        if part < triangles:
-            a = corners[3 * part]
-            b = corners[3 * part + 1]
-            c = corners[3 * part + 2]
-            area = (b[0] - a[0]) * (c[1] - a[1]) - (b[1] - a[1]) * (c[0] - a[0])
-            over = 1.0 / area
+        y0 = wp.max(box[2], band * rows)
+        y1 = wp.min(box[3], (band + 1) * rows)
+        if g < triangles:
+            a = corners[part, 0]
+            ab = corners[part, 1] - a
+            ac = corners[part, 2] - a
+            area = ab[0] * ac[1] - ab[1] * ac[0]
+            to_right = (ab[2] * ac[1] - ab[1] * ac[2]) / area
+            down = (ab[0] * ac[2] - ab[2] * ac[0]) / area
             for y in range(y0, y1):
-                v = float(y) + 0.5 - a[1]
-                lo = float(box[0])
-                hi = float(box[1])
-                # the shares of b, of c and of a, each p + q x, must not be negative
-                qb = (c[1] - a[1]) * over
-                pb = (-a[0] * (c[1] - a[1]) - v * (c[0] - a[0])) * over
-                qc = -(b[1] - a[1]) * over
-                pc = ((b[0] - a[0]) * v + a[0] * (b[1] - a[1])) * over
+                middle = float(y) + 0.5
+                lo = float(box[1])
+                hi = float(box[0])
                 for side in range(3):
-                    p = pb
-                    q = qb
-                    if side == 1:
-                        p = pc
-                        q = qc
-                    if side == 2:
-                        p = 1.0 - pb - pc
-                        q = -qb - qc
-                    if q > 1.0e-12:
-                        lo = wp.max(lo, -p / q)
-                    elif q < -1.0e-12:
-                        hi = wp.min(hi, -p / q)
-                    elif p < 0.0:
-                        hi = -1.0
-                first = int(wp.max(wp.ceil(lo - 0.502), 0.0))
-                last = int(wp.min(wp.floor(hi - 0.498), float(eye.width - 1)))
-                w0 = a[2] + pb * (b[2] - a[2]) + pc * (c[2] - a[2])
-                dw = qb * (b[2] - a[2]) + qc * (c[2] - a[2])
+                    p = corners[part, side]
+                    q = corners[part, (side + 1) % 3]
+                    if (p[1] <= middle) != (q[1] <= middle):
+                        x = p[0] + (middle - p[1]) / (q[1] - p[1]) * (q[0] - p[0])
+                        lo = wp.min(lo, x)
+                        hi = wp.max(hi, x)
+                first = wp.max(int(wp.ceil(lo - 0.502)), box[0])
+                last = wp.min(int(wp.floor(hi - 0.498)), box[1] - 1)
+                start = a[2] + down * (middle - a[1]) + to_right * (0.5 - a[0])
                 for x in range(first, last + 1):
-                    w = w0 + dw * (float(x) + 0.5)
+                    w = start + to_right * float(x)
                     if w > near[y, x]:
                         if not veiled(x, y, alpha):
                             near[y, x] = w
                             item[y, x] = g
         else:
-            r = part - triangles
             for y in range(y0, y1):
                 for x in range(box[0], box[1]):
-                    o = foot(eye, float(x) + 0.5, float(y) + 0.5)
-                    d = ray(eye, float(x) + 0.5, float(y) + 0.5)
-                    t = hit_rod(o, d, rods[2 * r], rods[2 * r + 1], radii[r])
-                    if t > 0.0:
-                        w = nearness(eye, t)
-                        if w > near[y, x]:
-                            if not veiled(x, y, alpha):
-                                near[y, x] = w
-                                item[y, x] = g
+                    o = across(eye, float(x) + 0.5, float(y) + 0.5)
+                    d = eye.forward
+                    if eye.parallel == 0:
+                        d += o
+                        o = wp.vec3(0.0, 0.0, 0.0)
+                    t = hit_rod(o, d, rods[g - triangles, 0], rods[g - triangles, 1], radii[g - triangles])
+                    w = 1.0 / t
+                    if eye.parallel != 0:
+                        w = -t
+                    if t > 0.0 and w > near[y, x]:
+                        if not veiled(x, y, alpha):
+                            near[y, x] = w
+                            item[y, x] = g
