@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import importlib
-from collections.abc import Callable
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -29,11 +30,6 @@ class Format:
     module: str
     suffixes: tuple[str, ...]
     meaning: str
-
-    @property
-    def write(self) -> Callable[..., list[str]]:
-        """The function that writes it."""
-        return importlib.import_module(self.module).write
 
 
 FORMATS = {
@@ -76,6 +72,17 @@ def export(run: str | Path, to: str, out: str | Path | None = None) -> Exported:
         raise ExportError(f"{path} is no file for {to}: its suffix should be {' or '.join(form.suffixes)}")
     with Trajectory(run) as trajectory:
         scenery = Scenery(trajectory)
-        write = form.write
+        write = importlib.import_module(form.module).write
         path.parent.mkdir(parents=True, exist_ok=True)
         return Exported(path, write(scenery, path))
+
+
+@contextmanager
+def replacing(path: Path) -> Iterator[Path]:
+    """A file to write that takes the place of another one in the end; it is removed where the writing fails."""
+    part = path.with_name(path.name + ".part")
+    try:
+        yield part
+        part.replace(path)
+    finally:
+        part.unlink(missing_ok=True)

@@ -12,11 +12,8 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
-import warp as wp
 
-from abd.backends.device.cuda_support import start_warp
 from abd.backends.device.launcher import threads_available
-from abd.export import obj_kernels as kernels
 from abd.export.formats import ExportError
 from abd.export.scenery import Scenery
 from abd.export.whole import WholeMesh
@@ -44,7 +41,6 @@ def write(scenery: Scenery, path: Path) -> list[str]:
             out.write(vertex_lines(mesh.mapped(pose), places))
             out.write(faces)
 
-    start_warp()
     with ThreadPoolExecutor(threads_available(), "abd-obj") as pool:
         for frames, poses in scenery.by_frames():
             # one portion at a time: no more of them are in memory
@@ -63,25 +59,38 @@ def vertex_lines(vertices: np.ndarray, places: int) -> bytes:
     """Lines ``v x y z`` of vertices (v, 3), in columns."""
     if len(vertices) == 0:
         return b""
-    largest = np.rint(np.abs(vertices).max() * 10.0**places)
+    rest = np.rint(np.abs(vertices) * 10.0**places)
+    largest = rest.max()
     if not largest < 2.0**62:
         raise ExportError("a vertex is not finite, or too far away for the number of digits")
+    rest = rest.astype(np.uint32 if largest < 2.0**32 else np.uint64)
     whole = max(len(str(int(largest))) - places, 1)
     width = 2 + whole + places + (places > 0)  # a space, a sign, digits, the point
-    text = np.empty((len(vertices), 2 + 3 * width), dtype=np.uint8)
-    inputs = [np.ascontiguousarray(vertices), 10.0**places, places, width, text]
-    wp.launch(kernels.write_vertices, dim=len(vertices), inputs=inputs, device="cpu")
-    return text.tobytes()
+    text = np.full((len(vertices), 3, width), ord(" "), dtype=np.uint8)
+    # columns in turn, from the last; a sign goes to the left of the first digit
+    sign = (vertices < 0.0) & (rest > 0)
+    for column in range(width - 1, 0, -1):
+        digit = width - 1 - column
+        if places and digit == places:
+            text[..., column] = ord(".")
+            continue
+        here = (rest > 0) | (digit <= places + (places > 0))
+        following = rest // 10
+        text[..., column] = np.where(here, (rest - 10 * following) + ord("0"), np.where(sign, ord("-"), ord(" ")))
+        sign &= here
+        rest = following
+    lines = np.full((len(vertices), 2 + 3 * width), ord("v"), dtype=np.uint8)
+    lines[:, 1:-1], lines[:, -1] = text.reshape(len(vertices), -1), ord("\n")
+    return lines.tobytes()
 
 
 def _faces(mesh: WholeMesh) -> bytes:
     """Objects and their faces, the same in all frames."""
-    _, number = np.unique(np.round(255.0 * mesh.colors).astype(int), axis=0, return_inverse=True)
-    number = number.reshape(-1)
+    number = _colors(mesh)[1]
     blocks, taken = [], set()
-    for part, name in enumerate(mesh.names):
-        first, last = mesh.triangle_starts[part : part + 2]
-        blocks.append(f"o {_unused(name.replace(' ', '_'), taken)}\nusemtl color_{number[part]}\n")
+    for k, part in enumerate(mesh.parts):
+        first, last = mesh.triangle_starts[k : k + 2]
+        blocks.append(f"o {_unused(part.title.replace(' ', '_'), taken)}\nusemtl color_{number[k]}\n")
         blocks += [f"f {a} {b} {c}\n" for a, b, c in (mesh.triangles[first:last] + 1).tolist()]
     return "".join(blocks).encode()
 
@@ -97,11 +106,16 @@ def _unused(name: str, taken: set[str]) -> str:
 
 def _materials(mesh: WholeMesh) -> str:
     """The colours."""
-    colors = np.unique(np.round(255.0 * mesh.colors).astype(int), axis=0) / 255.0
     return "".join(
         f"newmtl color_{k}\nKd {r:.6g} {g:.6g} {b:.6g}\nd {opacity:.6g}\n"
-        for k, (r, g, b, opacity) in enumerate(colors)
+        for k, (r, g, b, opacity) in enumerate(_colors(mesh)[0] / 255.0)
     )
+
+
+def _colors(mesh: WholeMesh) -> tuple[np.ndarray, np.ndarray]:
+    """Different colours (c, 4) in 8 bits, and the number of that of each part."""
+    colors, number = np.unique(np.round(255.0 * mesh.colors).astype(int), axis=0, return_inverse=True)
+    return colors, number.reshape(-1)
 
 
 def _ours(path: Path) -> bool:

@@ -12,8 +12,8 @@ from pathlib import Path
 
 import numpy as np
 
-from abd.export.palette import distinct_colors
-from abd.export.scenery import Scenery
+from abd.export.formats import replacing
+from abd.export.scenery import Scenery, distinct_colors
 from abd.optional import required
 
 CLOCK, COUNT = "time", "frame"
@@ -22,20 +22,33 @@ CLOCK, COUNT = "time", "frame"
 def write(scenery: Scenery, path: Path) -> list[str]:
     """Write the recording."""
     rr = required("rerun", "rerun", "rerun-sdk", "export to rerun")
-    part = path.with_name(path.name + ".part")
     # a fixed identity: the same run gives the same recording
     stream = rr.RecordingStream("abd", recording_id=scenery.name or "run", send_properties=False)
     stream.disable_timeline("log_time")
-    stream.save(str(part))
-    try:
+    with replacing(path) as part:
+        stream.save(str(part))
         up = rr.ViewCoordinates.RIGHT_HAND_Y_UP if scenery.up == "Y" else rr.ViewCoordinates.RIGHT_HAND_Z_UP
         stream.log("world", up, static=True)
-        _Writer(rr, stream, scenery).write()
+        groups = _meshes(rr, stream, scenery)
+        columns = [one.component_descriptor() for one in rr.InstancePoses3D.columns(mat3x3=[np.eye(3)])]
+        descriptor = next(one for one in columns if one.component.endswith(":mat3x3"))
+        for frames, poses in scenery.by_frames():
+            for entity, members in groups:
+                some, maps = frames, poses[:, members]
+                # instances that stay where they are, once
+                if len(frames) == len(scenery.time) and (maps == maps[0]).all():
+                    some, maps = frames[:1], maps[:1]
+                lengths, flat = np.full(len(maps), len(members)), maps.reshape(-1, 4, 4)
+                moved = rr.InstancePoses3D.columns(translations=flat[:, :3, 3].astype(np.float32)).partition(lengths)
+                turned = rr.ComponentColumn(descriptor, _Matrices(flat[:, :3, :3]), lengths=lengths)
+                stream.send_columns(entity, indexes=_indexes(rr, scenery, some), columns=[*moved, turned])
+        for entity, values in _curves(scenery).items():
+            known = np.flatnonzero(np.isfinite(values))
+            if len(known):
+                columns = rr.Scalars.columns(scalars=values[known].astype(float))
+                stream.send_columns(entity, indexes=_indexes(rr, scenery, known), columns=columns)
         stream.flush()
         stream.disconnect()
-        part.replace(path)
-    finally:
-        part.unlink(missing_ok=True)
     return [f"{len(scenery.time)} frames of {len(scenery)} things"]
 
 
@@ -53,83 +66,53 @@ class _Matrices:
         return pa.FixedSizeListArray.from_arrays(flat, type=pa.list_(pa.field("item", pa.float32(), nullable=False), 9))
 
 
-class _Writer:
-    def __init__(self, rr, stream, scenery: Scenery):
-        self.rr, self.stream, self.scenery = rr, stream, scenery
-        columns = {column.component_descriptor().component.split(":")[-1]: column.component_descriptor()
-                   for column in rr.InstancePoses3D.columns(mat3x3=[np.eye(3)])}  # fmt: skip
-        self.descriptor = columns["mat3x3"]
-
-    def write(self) -> None:
-        """Meshes, their instances in all frames, and curves."""
-        scenery = self.scenery
-        count, markers = len(scenery), scenery.markers
-        figure = np.array([*scenery.figure, *(marker.figure for marker in markers)], dtype=int)
-        carrier = np.array([*range(count), *(marker.body for marker in markers)], dtype=int)
-        names = [*scenery.names, *(f"{scenery.names[marker.body]}/joint {marker.name}" for marker in markers)]
-        given = np.array([*scenery.colors, *(marker.color for marker in markers)]).reshape(-1, 4)
-        colors, color = distinct_colors(given)
-        drawn = np.flatnonzero(figure >= 0)
-        kinds, kind = np.unique(np.stack([figure[drawn], color[drawn]], axis=1), axis=0, return_inverse=True)
-        groups = []
-        for number, (shape, shade) in enumerate(kinds):
-            members = drawn[kind.reshape(-1) == number]
-            path = f"world/{_part(names[members[0]]) if len(members) == 1 else f'shape_{shape}/color_{shade}'}"
-            self._mesh(path, scenery.figures[shape], colors[shade])
-            if len(members) > 1:
-                self.stream.log(path, self.rr.AnyValues(names=[names[k] for k in members]), static=True)
-            groups.append((path, carrier[members]))
-        for frames, poses in scenery.by_frames():
-            for path, members in groups:
-                self._instances(path, frames, poses[:, members])
-        self._curves()
-
-    def _mesh(self, path: str, figure, color: np.ndarray) -> None:
-        mesh = self.rr.Mesh3D(
+def _meshes(rr, stream, scenery: Scenery) -> list[tuple[str, np.ndarray]]:
+    """Write a mesh for each figure and colour; returns their entities and the things that carry their instances."""
+    parts = scenery.parts()
+    colors, color = distinct_colors(np.array([part.color for part in parts]).reshape(-1, 4))
+    members: dict[tuple[int, int], list] = {}
+    for part, number in zip(parts, color.tolist()):
+        members.setdefault((part.figure, number), []).append(part)
+    groups = []
+    for (shape, shade), some in sorted(members.items()):
+        names = [
+            one.title if one.number == one.carrier else f"{scenery.names[one.carrier]}/{one.title}" for one in some
+        ]
+        entity = f"world/{_entity(names[0]) if len(some) == 1 else f'shape_{shape}/color_{shade}'}"
+        figure = scenery.figures[shape]
+        mesh = rr.Mesh3D(
             vertex_positions=figure.vertices,
             vertex_normals=figure.normals,
             triangle_indices=figure.triangles,
-            albedo_factor=np.round(255.0 * color).astype(np.uint8).tolist(),
+            albedo_factor=np.round(255.0 * colors[shade]).astype(np.uint8).tolist(),
         )
-        self.stream.log(path, mesh, static=True)
+        stream.log(entity, mesh, static=True)
+        if len(some) > 1:
+            stream.log(entity, rr.AnyValues(names=names), static=True)
+        groups.append((entity, np.array([one.carrier for one in some])))
+    return groups
 
-    def _instances(self, path: str, frames: range, poses: np.ndarray) -> None:
-        """Poses (k, g, 4, 4) of the instances of a mesh; those that stay where they are, once."""
-        rr = self.rr
-        if frames.start == 0 and (poses == poses[0]).all() and len(frames) == len(self.scenery.time):
-            frames, poses = frames[:1], poses[:1]
-        lengths = np.full(len(poses), poses.shape[1])
-        flat = poses.reshape(-1, 4, 4)
-        moved = rr.InstancePoses3D.columns(translations=flat[:, :3, 3].astype(np.float32)).partition(lengths)
-        turned = rr.ComponentColumn(self.descriptor, _Matrices(flat[:, :3, :3]), lengths=lengths)
-        self.stream.send_columns(path, indexes=self._indexes(frames), columns=[*moved, turned])
 
-    def _indexes(self, frames: range) -> list:
-        rr = self.rr
-        return [
-            rr.TimeColumn(COUNT, sequence=np.array(frames)),
-            rr.TimeColumn(CLOCK, duration=self.scenery.time[frames]),
-        ]
-
-    def _curves(self) -> None:
-        """Numbers of the run over time."""
-        trajectory = self.scenery.trajectory
-        series = {f"energy/{name}": values for name, values in trajectory.energies().items()}
-        series |= {f"solver/{name}": trajectory.series(f"/solver/{name}") for name in ("min_gap", "newton_iterations")}
-        for path, group in trajectory.joint_groups():
-            if "count" in group.attrs:
-                continue  # curves of a thousand copies are not readable
+def _curves(scenery: Scenery) -> dict[str, np.ndarray]:
+    """Numbers of the run over time, by entity."""
+    trajectory = scenery.trajectory
+    series = {f"energy/{name}": values for name, values in trajectory.energies().items()}
+    series |= {f"solver/{name}": trajectory.series(f"/solver/{name}") for name in ("min_gap", "newton_iterations")}
+    for path, group in trajectory.joint_groups():
+        if "count" not in group.attrs:  # curves of a thousand copies are not readable
             values = trajectory.series(f"{path}/coordinates")
             for k, name in enumerate(group.attrs["coordinates"]):
-                series[f"joints/{_part(str(group.attrs['name']))}/{name}"] = values[:, k]
-        frames = range(len(self.scenery.time))
-        for path, values in series.items():
-            known = np.isfinite(values)
-            if known.any():
-                columns = self.rr.Scalars.columns(scalars=values[known].astype(float))
-                self.stream.send_columns(path, indexes=self._indexes(np.array(frames)[known]), columns=columns)
+                series[f"joints/{_entity(str(group.attrs['name']))}/{name}"] = values[:, k]
+    return series
 
 
-def _part(name: str) -> str:
+def _indexes(rr, scenery: Scenery, frames) -> list:
+    return [
+        rr.TimeColumn(COUNT, sequence=np.array(frames)),
+        rr.TimeColumn(CLOCK, duration=scenery.time[np.array(frames)]),
+    ]
+
+
+def _entity(name: str) -> str:
     """A name as parts of an entity's path."""
     return re.sub(r"[^\w/.\-]", "_", name)

@@ -1,8 +1,8 @@
 """What an export draws: things with a shape and a colour, and where they are in every frame.
 
-Objects are in one order: the bodies (half-spaces among them, as finite squares that do not move), then *struts*, which are
+Things are in one order: the bodies (half-spaces among them, as finite squares that do not move), then *struts*, which are
 what stretches between two bodies: ropes, rods and springs. A strut is a shape along z from 0 to 1, and its pose scales it.
-Besides, *markers* of joints are rigidly attached to a body and have no poses of their own.
+In addition, *markers* of joints are rigidly attached to a body and have no poses of their own.
 
 Poses (k, 4, 4) are affine maps from the shape to the world, shear included, and are read from the file in portions, by frames
 or by things, so that memory stays bounded however long the run is.
@@ -11,43 +11,64 @@ or by things, so that memory stays bounded however long the run is.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from functools import partial
 
 import numpy as np
 
 from abd.colors import JOINT, ROPE, SPRING
-from abd.export.symbols import Figure, marker, strut_figure
 from abd.io.trajectory import Trajectory
 from abd.model import WORLD
-from abd.pictures.cast import JointGroup, Recorded
+from abd.pictures.cast import Cast, JointGroup, Recorded
+from abd.pictures.shapes import Shape, creased, joined, turned_from_z
+from abd.scene.geometry.shapes import cylinder, sphere
 
 PORTION = 1 << 23
 """Bytes of poses that are in memory at a time: they stay in the cache, and their memory is used again."""
 READ = 1 << 27
 """Bytes of poses that are read at a time where they are wanted body by body."""
-STRUTS = ("distance", "rope", "spring")
-"""Joints that are drawn from one body to the other."""
 SAMPLED = 16
 """Frames that the size of the scene is taken from."""
+AROUND = 12
+"""Corners of a round shaft."""
+COILS = 8
+"""Turns of a spring."""
+MOST_COLORS = 256
+"""Most colours where each one is an object of its own."""
+STRUTS = ("distance", "rope", "spring")
+"""Joints that are drawn from one body to the other."""
+_NOT_DRAWN = ("fixed", "free", "pin")
+_WITHOUT_AXIS = ("spherical", "gimbal", "spherical_rpy", "ellipsoid", "ellipsoid3", "general", "bushing", "fixed_axis")
 
 
 @dataclass(frozen=True)
-class Marker:
-    """Drawing of a joint in the mesh frame of a body: name, body, number of the figure, colour (4,)."""
+class Figure:
+    """A shape.
 
-    name: str
-    body: int
+    Attributes:
+        vertices: (v, 3) [m]; triangles: (f, 3); normals: (v, 3) unit vectors. Vertices on an edge occur once for each side.
+        balls: (b, 3), rods: (r, 2, 3), radius: the exact shape, if it consists of balls and rods.
+        open: whether both sides of the triangles show.
+    """
+
+    vertices: np.ndarray
+    triangles: np.ndarray
+    normals: np.ndarray = field(default_factory=partial(np.zeros, (0, 3)))
+    balls: np.ndarray = field(default_factory=partial(np.zeros, (0, 3)))
+    rods: np.ndarray = field(default_factory=partial(np.zeros, (0, 2, 3)))
+    radius: float = 0.0
+    open: bool = False
+
+
+@dataclass(frozen=True)
+class Part:
+    """A thing or a marker that is drawn: number and title, the thing that carries it, number of its figure, colour (4,)."""
+
+    number: int
+    title: str
+    carrier: int
     figure: int
     color: np.ndarray
-
-
-@dataclass(frozen=True)
-class _Ends:
-    """Ends of all struts: bodies (k, 2), -1 for the world, points (k, 2, 3) in their mesh frames, radii (k,) [m]."""
-
-    bodies: np.ndarray
-    points: np.ndarray
-    radius: np.ndarray
 
 
 class Scenery:
@@ -57,96 +78,86 @@ class Scenery:
         name: of the scene; time: (T,) [s]; up: "Z", or "Y" where gravity pulls along y.
         names: (m,) of all things, unique; colors: (m, 4) sRGB and opacity.
         figures: the different shapes; figure: (m,) which one a thing has, -1 for none.
-        bodies: number of the things that are bodies; still: (m,) which things cannot move.
-        markers: what is attached to bodies.
+        bodies: number of the things that are bodies.
+        markers: what is attached to bodies, numbered after the things.
         extent: size of the scene [m].
     """
 
     def __init__(self, trajectory: Trajectory):
-        recorded = Recorded(trajectory)
-        cast = recorded.cast
+        cast = Recorded(trajectory).cast
         self.trajectory, self.time, self.name = trajectory, trajectory.time, cast.name or trajectory.path.parent.name
         self.up = "Y" if abs(float(trajectory.gravity[1])) > abs(float(trajectory.gravity[2])) else "Z"
         low, high = self._box(cast)
         self.extent = float(np.linalg.norm(high - low)) or 1.0
-        self.figures: list[Figure] = [Figure.of_shape(shape) for shape in cast.shapes]
+        self.figures = [_of_shape(shape) for shape in cast.shapes]
         self._known: dict[tuple, int] = {}
         self.bodies, self.names = len(cast), list(cast.names)
         figure, colors = cast.shape.tolist(), [*cast.colors]
         for body, plane in zip(cast.plane_bodies.tolist(), cast.planes):
-            figure[body] = self._figure(("plane", *plane), Figure.square(plane, 0.5 * (low + high), self.extent))
-        self.markers: list[Marker] = []
-        ends: list[tuple[np.ndarray, np.ndarray, float]] = []
+            figure[body] = self._figure(("plane", *plane), square(plane, 0.5 * (low + high), self.extent))
+        ends = [(np.zeros((0, 2), dtype=int), np.zeros((0, 2, 3)), np.zeros(0))]
+        marked = []
         for group in cast.joints:
-            if group.drawing.get("show", True) is False:
+            if not group.drawing.get("show", True):
                 continue
+            size = self._size(group, cast)
             if group.type in STRUTS:
-                new, kind, color = self._struts(group, cast)
-                ends += new
+                spring = group.type == "spring"
+                number, color = self._figure((spring,), strut(spring)), _color(group, SPRING if spring else ROPE)
                 self.names += group.names
-                figure += [kind] * len(new)
-                colors += [color] * len(new)
-            else:
-                self._mark(group, cast)
+                figure += [number] * len(group.child)
+                colors += [color] * len(group.child)
+                points = np.stack([group.parent_frame[:, :3, 3], group.child_frame[:, :3, 3]], axis=1)
+                radius = float(group.drawing.get("shaft_radius", 0.0)) or 0.02 * size
+                ends.append((np.stack([group.parent, group.child], axis=1), points, np.full(len(points), radius)))
+            elif group.type not in _NOT_DRAWN:
+                number, color = self._figure(*marker(group, size)), _color(group, JOINT)
+                marked += [(f"joint {name}", int(body), number, color) for name, body in zip(group.names, group.child)]
+        self._ends, self._points, self._radius = (np.concatenate(parts) for parts in zip(*ends))
         self.figure, self.colors = np.array(figure, dtype=int), np.array(colors).reshape(-1, 4)
-        self._ends = _Ends(
-            np.array([one[0] for one in ends], dtype=int).reshape(-1, 2),
-            np.array([one[1] for one in ends], dtype=float).reshape(-1, 2, 3),
-            np.array([one[2] for one in ends], dtype=float),
-        )
-        self.still = np.zeros(len(self.names), dtype=bool)
-        self.still[: self.bodies] = np.array(cast.kind, dtype=object) == "static"
+        self.markers = [Part(len(self) + k, *values) for k, values in enumerate(marked)]
 
     def __len__(self) -> int:
         return len(self.names)
 
+    def parts(self) -> list[Part]:
+        """All things and markers that are drawn."""
+        things = zip(self.names, self.figure.tolist(), self.colors)
+        return [Part(k, name, k, *rest) for k, (name, *rest) in enumerate(things) if rest[0] >= 0] + self.markers
+
     def poses(self, first: int, last: int) -> np.ndarray:
         """(k, m, 4, 4) poses of all things in frames first to last - 1."""
         bodies = self.trajectory.transforms(slice(first, last))
-        return (
-            np.concatenate([bodies, self._strut_poses(bodies, slice(None))], axis=1)
-            if len(self._ends.radius)
-            else bodies
-        )
+        return np.concatenate([bodies, self._struts(bodies)], axis=1) if len(self._radius) else bodies
 
     def by_frames(self, most: int = PORTION) -> Iterator[tuple[range, np.ndarray]]:
         """All frames in portions: their numbers, and `poses`."""
-        count = max(1, most // (128 * max(len(self), 1)))
-        for first in range(0, len(self.time), count):
-            last = min(first + count, len(self.time))
-            yield range(first, last), self.poses(first, last)
+        for frames in _portions(0, len(self.time), most // (128 * max(len(self), 1))):
+            yield frames, self.poses(frames.start, frames.stop)
 
     def by_things(self, most: int = PORTION) -> Iterator[tuple[range, np.ndarray]]:
         """All things in portions: their numbers, and poses (T, g, 4, 4) in all frames."""
         count = max(1, most // (128 * max(len(self.time), 1)))
         # each frame is one chunk of the file: few large chunks are read faster than many small ones
-        several = count * max(1, READ // most)
-        for start in range(0, self.bodies, several):
-            stop = min(start + several, self.bodies)
-            block = self.trajectory.transforms(slice(None), slice(start, stop))
-            for first in range(start, stop, count):
-                last = min(first + count, stop)
-                yield range(first, last), block[:, first - start : last - start]
-        for first in range(0, len(self._ends.radius), count):
-            last = min(first + count, len(self._ends.radius))
-            poses = np.empty((len(self.time), last - first, 4, 4))
-            step = max(1, most // (128 * max(self.bodies, 1)))
-            for start in range(0, len(self.time), step):
-                bodies = self.trajectory.transforms(slice(start, start + step))
-                poses[start : start + step] = self._strut_poses(bodies, slice(first, last))
-            yield range(self.bodies + first, self.bodies + last), poses
+        for block in _portions(0, self.bodies, count * max(1, READ // most)):
+            poses = self.trajectory.transforms(slice(None), slice(block.start, block.stop))
+            for things in _portions(block.start, block.stop, count):
+                yield things, poses[:, things.start - block.start : things.stop - block.start]
+        for things in _portions(self.bodies, len(self), count):
+            which = slice(things.start - self.bodies, things.stop - self.bodies)
+            frames = _portions(0, len(self.time), most // (128 * max(self.bodies, 1)))
+            parts = [self._struts(self.trajectory.transforms(slice(some.start, some.stop)), which) for some in frames]
+            yield things, np.concatenate([np.zeros((0, len(things), 4, 4)), *parts])
 
     def velocities(self, frames: range) -> np.ndarray:
         """(k, m, 4, 4) time derivatives of the poses; those of struts are not known and zero."""
-        bodies = self.trajectory.rows("bodies/velocity", frames.start, frames.stop)
-        if len(self) == self.bodies:
-            return bodies
-        return np.concatenate([bodies, np.zeros((len(bodies), len(self) - self.bodies, 4, 4))], axis=1)
+        out = np.zeros((len(frames), len(self), 4, 4))
+        out[:, : self.bodies] = self.trajectory.rows("bodies/velocity", frames.start, frames.stop)
+        return out
 
-    def _strut_poses(self, bodies: np.ndarray, which: slice) -> np.ndarray:
+    def _struts(self, bodies: np.ndarray, which: slice = slice(None)) -> np.ndarray:
         """(k, s, 4, 4) poses of struts, which map z from 0 to 1 onto the line between the ends; bodies: (k, n, 4, 4)."""
-        ends = self._ends
-        body, point = ends.bodies[which], ends.points[which]
+        body, point = self._ends[which], self._points[which]
         carrier = bodies[:, body]
         placed = np.einsum("ksepq,seq->ksep", carrier[..., :3, :3], point) + carrier[..., :3, 3]
         placed = np.where((body == WORLD)[None, :, :, None], point[None], placed)
@@ -155,35 +166,14 @@ class Scenery:
         direction = np.where(length > 0.0, along / np.where(length > 0.0, length, 1.0), [0.0, 0.0, 1.0])
         out = np.zeros((*along.shape[:2], 4, 4))
         out[..., :3, :3] = turned_from_z(direction)
-        out[..., :3, :2] *= ends.radius[which][None, :, None, None]
+        out[..., :3, :2] *= self._radius[which][None, :, None, None]
         # a strut of no length keeps a scale that can be inverted
         out[..., :3, 2] *= np.maximum(length, 1e-6 * self.extent)
         out[..., :3, 3] = placed[:, :, 0]
         out[..., 3, 3] = 1.0
         return out
 
-    def _struts(self, group: JointGroup, cast) -> tuple[list, int, np.ndarray]:
-        """Ends of the struts of a group, their figure, and their colour."""
-        radius = float(group.drawing.get("shaft_radius", 0.0)) or 0.02 * self._size(group, cast)
-        spring = group.type == "spring"
-        figure = self._figure((group.type == "spring",), strut_figure(spring))
-        color = _color(group, SPRING if spring else ROPE)
-        return [
-            (np.array([parent, child]), np.stack([D[:3, 3], C[:3, 3]]), radius)
-            for parent, child, D, C in zip(group.parent, group.child, group.parent_frame, group.child_frame)
-        ], figure, color  # fmt: skip
-
-    def _mark(self, group: JointGroup, cast) -> None:
-        """Markers of the joints of a group."""
-        frame = group.child_frame[0]
-        drawn = marker(group.type, group.drawing, self._size(group, cast), frame)
-        if drawn is None:
-            return
-        number = self._figure(drawn[0], drawn[1])
-        color = _color(group, JOINT)
-        self.markers += [Marker(name, int(body), number, color) for name, body in zip(group.names, group.child)]
-
-    def _size(self, group: JointGroup, cast) -> float:
+    def _size(self, group: JointGroup, cast: Cast) -> float:
         """Size [m] of the smaller body at the first joint of a group; a fraction of the scene's size if neither has a surface."""
         ends = [int(body) for body in (group.parent[0], group.child[0]) if body != WORLD]
         sizes = [2.0 * cast.shapes[cast.shape[body]].extent for body in ends if cast.shape[body] >= 0]
@@ -196,18 +186,77 @@ class Scenery:
             self.figures.append(figure)
         return self._known[key]
 
-    def _box(self, cast) -> tuple[np.ndarray, np.ndarray]:
+    def _box(self, cast: Cast) -> tuple[np.ndarray, np.ndarray]:
         """Corners of the box about all bodies in some frames."""
-        frames = np.unique(np.linspace(0, len(self.time) - 1, SAMPLED).astype(int)) if len(self.time) else []
-        low, high = np.full(3, np.inf), np.full(3, -np.inf)
-        bodies = np.flatnonzero(~cast.is_plane)
-        for frame in frames:
+        bodies = ~cast.is_plane
+        corners = []
+        for frame in np.unique(np.linspace(0, len(self.time) - 1, SAMPLED).astype(int)) if len(self.time) else []:
             middle, radius = cast.middles(self.trajectory.transform(int(frame)))
-            if len(bodies):
-                low = np.minimum(low, (middle - radius[:, None])[bodies].min(axis=0))
-                high = np.maximum(high, (middle + radius[:, None])[bodies].max(axis=0))
-        known = np.isfinite(low).all() and np.isfinite(high).all()
-        return (low, high) if known else (-np.ones(3), np.ones(3))
+            corners += [(middle - radius[:, None])[bodies], (middle + radius[:, None])[bodies]]
+        points = np.concatenate([np.zeros((0, 3)), *corners])
+        if not len(points) or not np.isfinite(points).all():
+            return -np.ones(3), np.ones(3)
+        return points.min(axis=0), points.max(axis=0)
+
+
+def distinct_colors(colors: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Different colours (c, 4) of colours (n, 4), and the number of each one's: rounded to 8 bits, and coarser where that
+    leaves more than `MOST_COLORS`."""
+    step = 1
+    while True:
+        levels = np.round(255.0 * colors / step).astype(int)
+        first, number = np.unique(levels.reshape(-1, 4), axis=0, return_inverse=True)
+        if len(first) <= MOST_COLORS or step >= 64:
+            return np.clip(first * step / 255.0, 0.0, 1.0), number.reshape(-1)
+        step *= 2
+
+
+def square(plane: np.ndarray, middle: np.ndarray, extent: float) -> Figure:
+    """Square in the plane (4,) of a half-space, in the world, wider than the scene [m] about its middle (3,)."""
+    normal, offset = plane[:3], plane[3]
+    foot = middle - (middle @ normal - offset) * normal
+    x = np.cross(normal, np.eye(3)[np.argmin(np.abs(normal))])
+    x /= np.linalg.norm(x)
+    y = np.cross(normal, x)
+    vertices = foot + 1.5 * extent * np.array([-x - y, x - y, x + y, y - x])
+    return Figure(*creased(vertices, np.array([[0, 1, 2], [0, 2, 3]])), open=True)
+
+
+def strut(spring: bool) -> Figure:
+    """A shaft of radius 1 along z from 0 to 1, or a wire wound about it."""
+    if not spring:
+        vertices, triangles = cylinder(1.0, 1.0, AROUND)
+        return Figure(*creased(vertices + np.array([0.0, 0.0, 0.5]), triangles))
+    steps, wire, corners = 16 * COILS, 0.15, 6
+    t = np.linspace(0.0, 1.0, steps + 1)
+    angle, around = 2.0 * np.pi * COILS * t, 2.0 * np.pi * np.arange(corners) / corners
+    out = np.stack([np.cos(angle), np.sin(angle), np.zeros_like(t)], axis=1)
+    # thickness along z is in units of the length; a coil that is a few radii long looks round enough
+    cross = wire * (np.cos(around)[None, :, None] * out[:, None] + np.sin(around)[None, :, None] * [0.0, 0.0, 0.1])
+    middle = np.column_stack([out[:, :2], 0.02 + 0.96 * t])
+    k, j = np.meshgrid(np.arange(steps), np.arange(corners), indexing="ij")
+    a, b = (k * corners + j).ravel(), (k * corners + (j + 1) % corners).ravel()
+    triangles = np.concatenate([np.stack([a, a + corners, b + corners], 1), np.stack([a, b + corners, b], 1)])
+    return Figure(*creased((middle[:, None] + cross).reshape(-1, 3), triangles))
+
+
+def marker(group: JointGroup, size: float) -> tuple[tuple, Figure]:
+    """Drawing of the joints of a group in the mesh frames of their children, after a key for equal drawings; bodies have a
+    size [m]."""
+    frame, drawing = group.child_frame[0], group.drawing
+    ball, length, radius = (float(drawing.get(key, 0.0)) for key in ("joint_radius", "shaft_length", "shaft_radius"))
+    if not ball and not length:
+        ball, length = (0.05 * size, 0.0) if group.type in _WITHOUT_AXIS else (0.0, 0.4 * size)
+    parts = [cylinder(radius or 0.05 * length, length, AROUND)] if length > 0.0 else []
+    vertices, triangles = joined(*parts, *([sphere(ball, 2)] if ball > 0.0 else []))
+    figure = Figure(*creased(vertices @ frame[:3, :3].T + frame[:3, 3], triangles))
+    return ("joint", length, radius, ball, frame.tobytes()), figure
+
+
+def _of_shape(shape: Shape) -> Figure:
+    """What a body looks like."""
+    exact = (shape.balls, shape.rods, shape.radius) if len(shape.corners) == 0 else ()
+    return Figure(*creased(shape.vertices, shape.triangles), *exact, open=shape.open)
 
 
 def _color(group: JointGroup, default: np.ndarray) -> np.ndarray:
@@ -216,12 +265,7 @@ def _color(group: JointGroup, default: np.ndarray) -> np.ndarray:
     return given if len(given) == 4 else np.append(given, 1.0)
 
 
-def turned_from_z(direction: np.ndarray) -> np.ndarray:
-    """(..., 3, 3) least rotations that turn z to unit vectors (..., 3); half a turn about x where it points down."""
-    x, y, z = np.moveaxis(direction, -1, 0)
-    down = z < -1.0 + 1e-12
-    c = 1.0 / np.where(down, 1.0, 1.0 + z)
-    rows = [[1.0 - x * x * c, -x * y * c, x], [-x * y * c, 1.0 - y * y * c, y], [-x, -y, z]]
-    out = np.stack([np.stack(row, axis=-1) for row in rows], axis=-2)
-    out[down] = np.diag([1.0, -1.0, -1.0])
-    return out
+def _portions(first: int, last: int, count: int) -> Iterator[range]:
+    """Numbers from first to last - 1, at most `count` at a time, one at least."""
+    for start in range(first, last, max(1, count)):
+        yield range(start, min(start + max(1, count), last))

@@ -4,8 +4,7 @@ Every body is an Xform with its affine map as one matrix, so that shear is inclu
 balls and rods are spheres and capsules, all others meshes with normals. Units are metres; z is up, or y where gravity pulls
 along y; one frame is one time code. Colours are displayColor, linear, on the Xform, from which the shape inherits it.
 
-Bodies are written in portions, one after the other; a stage in text or a package is
-packed in the end.
+Bodies are written in portions, one after the other; a stage in text or a package is packed in the end.
 """
 
 from __future__ import annotations
@@ -17,10 +16,13 @@ from pathlib import Path
 import numpy as np
 
 from abd.colors import to_linear
-from abd.export.scenery import Scenery, turned_from_z
-from abd.export.symbols import Figure
+from abd.export.scenery import Figure, Part, Scenery
 from abd.optional import required
+from abd.pictures.shapes import turned_from_z
 
+Gf, Sdf, Tf, Usd, UsdUtils, Vt = (
+    required(f"pxr.{name}", "usd", "usd-core", "export to USD") for name in ("Gf", "Sdf", "Tf", "Usd", "UsdUtils", "Vt")
+)
 SAVED = 1 << 25
 """Bytes of poses after which the layer is saved: with more, equal values are looked for beyond the cache; saving more often
 writes the list of all that is in the file more often."""
@@ -29,9 +31,6 @@ ROOT, BODIES, JOINTS, SHAPES = "/World", "/World/Bodies", "/World/Joints", "/Sha
 
 def write(scenery: Scenery, path: Path) -> list[str]:
     """Write a stage; its suffix says whether it is binary (.usdc, .usd), text (.usda) or a package (.usdz)."""
-    required("pxr", "usd", "usd-core", "export to USD")
-    from pxr import Sdf, Usd
-
     part = path.with_name(path.stem + ".part.usdc")
     part.unlink(missing_ok=True)
     layer = Sdf.Layer.CreateNew(str(part))
@@ -51,8 +50,6 @@ def write(scenery: Scenery, path: Path) -> list[str]:
 
 def _package(part: Path, path: Path) -> None:
     """Put a binary stage into a package."""
-    from pxr import UsdUtils
-
     inner = part.with_name(path.stem + ".usdc") if path.stem else part
     keep = inner.exists()
     source = part if keep else part.rename(inner)
@@ -80,23 +77,20 @@ class _Writer:
     """Fills one layer."""
 
     def __init__(self, layer, scenery: Scenery):
-        from pxr import Sdf, Tf
-
-        self.sdf, self.identifier = Sdf, Tf.MakeValidIdentifier
         self.layer, self.scenery = layer, scenery
         self.codes = _codes(scenery.time)
         self.taken: set[str] = set()
 
     def write(self) -> None:
         """Everything, thing by thing."""
-        Sdf, scenery = self.sdf, self.scenery
+        scenery = self.scenery
         with Sdf.ChangeBlock():
             self._heading()
             for number, figure in enumerate(scenery.figures):
                 self._figure(f"{SHAPES}/shape_{number}", figure)
-        markers: dict[int, list] = {}
+        markers: dict[int, list[Part]] = {}
         for marker in scenery.markers:
-            markers.setdefault(marker.body, []).append(marker)
+            markers.setdefault(marker.carrier, []).append(marker)
         colors = np.concatenate([to_linear(scenery.colors[:, :3]), scenery.colors[:, 3:]], axis=1)
         waiting = 0
         for things, poses in scenery.by_things():
@@ -105,7 +99,9 @@ class _Writer:
                     parent = BODIES if thing < scenery.bodies else JOINTS
                     path = self._thing(parent, thing, colors[thing], poses[:, k])
                     for marker in markers.get(thing, ()):
-                        self._marker(path, marker)
+                        inner, prim = self._named(path, marker.title.replace(" ", "_", 1), "Xform")
+                        self._color(prim, np.append(to_linear(marker.color[:3]), marker.color[3]))
+                        self._instance(f"{inner}/shape", marker.figure)
             waiting += poses.nbytes
             if waiting >= SAVED:
                 self.layer.Save()
@@ -125,15 +121,14 @@ class _Writer:
             self._prim(path, "Xform")
         self._prim(ROOT, "Xform").SetInfo("kind", "assembly")
         # a class is not drawn by itself
-        self._prim(SHAPES, "Scope").specifier = self.sdf.SpecifierClass
+        self._prim(SHAPES, "Scope").specifier = Sdf.SpecifierClass
 
     def _prim(self, path: str, kind: str):
-        prim = self.sdf.CreatePrimInLayer(self.layer, path)
-        prim.specifier, prim.typeName = self.sdf.SpecifierDef, kind
+        prim = Sdf.CreatePrimInLayer(self.layer, path)
+        prim.specifier, prim.typeName = Sdf.SpecifierDef, kind
         return prim
 
     def _attribute(self, prim, name: str, kind: str, value, uniform: bool = False, **info):
-        Sdf = self.sdf
         spec = Sdf.AttributeSpec(
             prim, name, getattr(Sdf.ValueTypeNames, kind), Sdf.VariabilityUniform if uniform else Sdf.VariabilityVarying
         )
@@ -144,8 +139,6 @@ class _Writer:
         return spec
 
     def _color(self, prim, color: np.ndarray) -> None:
-        from pxr import Gf, Vt
-
         rgb = Vt.Vec3fArray([Gf.Vec3f(*map(float, color[:3]))])
         self._attribute(prim, "primvars:displayColor", "Color3fArray", rgb, interpolation="constant")
         if color[3] < 1.0:
@@ -154,8 +147,6 @@ class _Writer:
 
     def _thing(self, parent: str, thing: int, color: np.ndarray, poses: np.ndarray) -> str:
         """The Xform of one thing with poses (T, 4, 4); returns its path."""
-        from pxr import Vt
-
         scenery = self.scenery
         path, prim = self._named(parent, scenery.names[thing], "Xform")
         # row vectors: USD's matrices are transposed
@@ -169,23 +160,17 @@ class _Writer:
             self._instance(f"{path}/shape", int(scenery.figure[thing]))
         return path
 
-    def _marker(self, path: str, marker) -> None:
-        inner, prim = self._named(path, f"joint_{marker.name}", "Xform")
-        color = np.append(to_linear(marker.color[:3]), marker.color[3])
-        self._color(prim, color)
-        self._instance(f"{inner}/shape", marker.figure)
-
     def _instance(self, path: str, figure: int) -> None:
         prim = self._prim(path, "Xform")
         prim.instanceable = True
-        prim.referenceList.prependedItems.append(self.sdf.Reference("", f"{SHAPES}/shape_{figure}"))
+        prim.referenceList.prependedItems.append(Sdf.Reference("", f"{SHAPES}/shape_{figure}"))
 
     def _named(self, parent: str, name: str, kind: str) -> tuple[str, object]:
         """A prim whose path is made of a name, which it shows as it is."""
-        plain = self.identifier(name)
+        plain = Tf.MakeValidIdentifier(name)
         path, k = f"{parent}/{plain}", 1
         while path in self.taken or plain == "shape":
-            plain = f"{self.identifier(name)}_{k}"
+            plain = f"{Tf.MakeValidIdentifier(name)}_{k}"
             path, k = f"{parent}/{plain}", k + 1
         self.taken.add(path)
         prim = self._prim(path, kind)
@@ -213,8 +198,6 @@ class _Writer:
             self._place(prim, 0.5 * (one + other), turned_from_z((other - one) / length))
 
     def _place(self, prim, position: np.ndarray, rotation: np.ndarray) -> None:
-        from pxr import Gf, Vt
-
         matrix = np.eye(4)
         matrix[:3, :3], matrix[3, :3] = rotation.T, position
         if (matrix != np.eye(4)).any():
@@ -222,14 +205,10 @@ class _Writer:
             self._attribute(prim, "xformOpOrder", "TokenArray", Vt.TokenArray(["xformOp:transform"]), uniform=True)
 
     def _extent(self, prim, low: np.ndarray, high: np.ndarray) -> None:
-        from pxr import Vt
-
         box = np.stack([low, high]).astype(np.float32)
         self._attribute(prim, "extent", "Float3Array", Vt.Vec3fArray.FromNumpy(box))
 
     def _mesh(self, path: str, figure: Figure) -> None:
-        from pxr import Vt
-
         prim = self._prim(path, "Mesh")
         points = figure.vertices.astype(np.float32)
         self._attribute(prim, "points", "Point3fArray", Vt.Vec3fArray.FromNumpy(points))

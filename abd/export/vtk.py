@@ -14,6 +14,7 @@ from pathlib import Path
 import h5py
 import numpy as np
 
+from abd.export.formats import replacing
 from abd.export.scenery import Scenery
 from abd.export.whole import WholeMesh
 
@@ -22,27 +23,21 @@ TOPOLOGIES = ("Vertices", "Lines", "Polygons", "Strips")
 
 def write(scenery: Scenery, path: Path) -> list[str]:
     """Write the file."""
-    part = path.with_name(path.name + ".part")
     mesh = WholeMesh(scenery, len(scenery.time))
     count, steps = len(mesh), len(scenery.time)
-    try:
-        with h5py.File(part, "w", libver="latest") as file:
-            root = file.create_group("VTKHDF")
-            root.attrs["Version"] = np.array([2, 0], dtype=np.int64)
-            root.attrs.create("Type", b"PolyData", dtype=h5py.string_dtype("ascii", len("PolyData")))
-            _constants(root, mesh)
-            _steps(root, scenery.time, count)
-            points = root.create_dataset("Points", (count * steps, 3), np.float32)
-            velocity = root["PointData"].create_dataset("velocity", (count * steps, 3), np.float32)
-            for frames, poses in scenery.by_frames():
-                rates = scenery.velocities(frames)
-                for frame, pose, rate in zip(frames, poses, rates):
-                    rows = slice(count * frame, count * (frame + 1))
-                    points[rows] = mesh.mapped(pose).astype(np.float32)
-                    velocity[rows] = mesh.mapped(rate).astype(np.float32)
-        part.replace(path)
-    finally:
-        part.unlink(missing_ok=True)
+    with replacing(path) as part, h5py.File(part, "w", libver="latest") as file:
+        root = file.create_group("VTKHDF")
+        root.attrs["Version"] = np.array([2, 0], dtype=np.int64)
+        root.attrs.create("Type", b"PolyData", dtype=h5py.string_dtype("ascii", len("PolyData")))
+        _constants(root, mesh)
+        _steps(root, scenery.time, count)
+        points = root.create_dataset("Points", (count * steps, 3), np.float32)
+        velocity = root["PointData"].create_dataset("velocity", (count * steps, 3), np.float32)
+        for frames, poses in scenery.by_frames():
+            for frame, pose, rate in zip(frames, poses, scenery.velocities(frames)):
+                rows = slice(count * frame, count * (frame + 1))
+                points[rows] = mesh.mapped(pose).astype(np.float32)
+                velocity[rows] = mesh.mapped(rate).astype(np.float32)
     return [f"{steps} steps of {count} points and {len(mesh.triangles)} triangles"]
 
 
@@ -57,13 +52,13 @@ def _constants(root: h5py.Group, mesh: WholeMesh) -> None:
         group["NumberOfConnectivityIds"] = np.array([3 * cells], dtype=np.int64)
         group["Offsets"] = 3 * np.arange(cells + 1, dtype=np.int64)
         group["Connectivity"] = mesh.triangles.astype(np.int64).ravel() if cells else np.empty(0, dtype=np.int64)
-    sizes = np.diff(mesh.triangle_starts)
+    sizes, numbers = np.diff(mesh.triangle_starts), np.array([part.number for part in mesh.parts], dtype=np.int32)
     cell = root.create_group("CellData")
-    cell["body"] = np.repeat(mesh.thing.astype(np.int32), sizes)
+    cell["body"] = np.repeat(numbers, sizes)
     cell["color"] = np.repeat(np.round(255.0 * mesh.colors[:, :3]).astype(np.uint8), sizes, axis=0)
     root.create_group("PointData")
-    names = np.array([""] * (int(mesh.thing.max(initial=-1)) + 1), dtype=object)
-    names[mesh.thing] = mesh.names
+    names = np.array([""] * (int(numbers.max(initial=-1)) + 1), dtype=object)
+    names[numbers] = [part.title for part in mesh.parts]
     root.file["names"] = names if len(names) else np.empty(0, dtype="S1")
 
 

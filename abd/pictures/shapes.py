@@ -66,7 +66,7 @@ def shape_of(mesh, radius: float) -> Shape:
         whole = skin(vertices, triangles, loose, points, radius)
     else:
         rods, drawn = vertices[loose], 0.004 * size or 0.01
-        whole = _joined((vertices, triangles), skin(vertices, triangles[:0], loose, points, drawn))
+        whole = joined((vertices, triangles), skin(vertices, triangles[:0], loose, points, drawn))
     reach = drawn if len(rods) or len(points) else radius
     box = np.stack([low - reach, high + reach])
     return Shape(
@@ -91,21 +91,53 @@ def corner_normals(corners: np.ndarray) -> np.ndarray:
     if count == 0:
         return np.zeros((0, 3, 3))
     area = np.cross(corners[:, 1] - corners[:, 0], corners[:, 2] - corners[:, 0])
-    length = np.linalg.norm(area, axis=1, keepdims=True)
-    unit = np.divide(area, length, out=np.zeros_like(area), where=length > 0.0)
+    unit = _unit(area)
     vertex = _welded(corners.reshape(-1, 3))
     order = np.argsort(vertex, kind="stable")
     start = np.searchsorted(vertex[order], np.arange(vertex.max() + 2))
     valence = np.diff(start)[vertex]
-    mine = np.repeat(np.arange(3 * count), valence)
-    place = np.arange(len(mine)) - np.repeat(np.cumsum(valence) - valence, valence)
-    face = order[start[vertex[mine]] + place] // 3
-    alike = np.einsum("ki,ki->k", unit[mine // 3], unit[face]) > CREASE
-    total = np.stack(
-        [np.bincount(mine[alike], area[face[alike], axis], minlength=3 * count) for axis in range(3)], axis=1
-    )
-    length = np.linalg.norm(total, axis=1, keepdims=True)
-    return np.divide(total, length, out=np.zeros_like(total), where=length > 0.0).reshape(count, 3, 3)
+    # every corner with every face about its vertex
+    corner = np.repeat(np.arange(3 * count), valence)
+    place = np.arange(len(corner)) - np.repeat(np.cumsum(valence) - valence, valence)
+    face = order[start[vertex[corner]] + place] // 3
+    alike = np.einsum("ki,ki->k", unit[corner // 3], unit[face]) > CREASE
+    total = [np.bincount(corner[alike], area[face[alike], axis], minlength=3 * count) for axis in range(3)]
+    return _unit(np.stack(total, axis=1)).reshape(count, 3, 3)
+
+
+def creased(vertices: np.ndarray, triangles: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """A mesh with a vertex for each side of a crease: vertices (v, 3), triangles (f, 3) and unit normals (v, 3). Faces without
+    area are removed."""
+    corners = np.asarray(vertices, dtype=float)[triangles]
+    normals = corner_normals(corners)
+    sound = (np.linalg.norm(normals, axis=2) > 0.5).all(axis=1)
+    rows = np.concatenate([corners[sound], normals[sound]], axis=2).reshape(-1, 6)
+    found, index = np.unique(rows, axis=0, return_inverse=True)
+    return found[:, :3], index.reshape(-1, 3).astype(np.int32), found[:, 3:]
+
+
+def joined(*parts: tuple[np.ndarray, np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
+    """One mesh of several (vertices, triangles)."""
+    starts = np.cumsum([0, *(len(vertices) for vertices, _ in parts)])
+    triangles = [faces + start for (_, faces), start in zip(parts, starts)]
+    return np.concatenate([vertices for vertices, _ in parts]), np.concatenate(triangles).astype(np.int32)
+
+
+def turned_from_z(direction: np.ndarray) -> np.ndarray:
+    """(..., 3, 3) least rotations that turn z to unit vectors (..., 3); half a turn about x where it points down."""
+    x, y, z = np.moveaxis(direction, -1, 0)
+    down = z < -1.0 + 1e-12
+    c = 1.0 / np.where(down, 1.0, 1.0 + z)
+    rows = [[1.0 - x * x * c, -x * y * c, x], [-x * y * c, 1.0 - y * y * c, y], [-x, -y, z]]
+    out = np.stack([np.stack(row, axis=-1) for row in rows], axis=-2)
+    out[down] = np.diag([1.0, -1.0, -1.0])
+    return out
+
+
+def _unit(vectors: np.ndarray) -> np.ndarray:
+    """(k, 3) directions of vectors; zeros where there is no length."""
+    length = np.linalg.norm(vectors, axis=1, keepdims=True)
+    return np.divide(vectors, length, out=np.zeros_like(vectors), where=length > 0.0)
 
 
 def _welded(points: np.ndarray) -> np.ndarray:
@@ -116,9 +148,7 @@ def _welded(points: np.ndarray) -> np.ndarray:
 
 def _closed(vertices: np.ndarray, triangles: np.ndarray) -> bool:
     """Whether every side belongs to two triangles at least, equal vertices taken for one."""
-    place = _welded(vertices)[triangles]
-    sides = np.sort(np.concatenate([place[:, [0, 1]], place[:, [1, 2]], place[:, [2, 0]]]), axis=1)
-    return bool((np.unique(sides, axis=0, return_counts=True)[1] > 1).all())
+    return bool((np.unique(_sides(_welded(vertices)[triangles]), axis=0, return_counts=True)[1] > 1).all())
 
 
 def _volume(corners: np.ndarray) -> float:
@@ -128,16 +158,10 @@ def _volume(corners: np.ndarray) -> float:
 
 def _loose_edges(triangles: np.ndarray, edges: np.ndarray) -> np.ndarray:
     """(k, 2) edges of no triangle."""
-    if len(triangles) == 0 or len(edges) == 0:
-        return edges
-    sides = np.sort(np.concatenate([triangles[:, [0, 1]], triangles[:, [1, 2]], triangles[:, [2, 0]]]), axis=1)
-    span = int(max(sides.max(), edges.max())) + 1
-    keys = np.sort(edges, axis=1) @ np.array([span, 1])
-    return edges[~np.isin(keys, sides @ np.array([span, 1]))]
+    span = np.array([int(max(triangles.max(initial=0), edges.max(initial=0))) + 1, 1])
+    return edges[~np.isin(np.sort(edges, axis=1) @ span, _sides(triangles) @ span)]
 
 
-def _joined(*parts: tuple[np.ndarray, np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
-    """One mesh of several (vertices, triangles)."""
-    starts = np.cumsum([0, *(len(vertices) for vertices, _ in parts)])
-    triangles = [faces + start for (_, faces), start in zip(parts, starts)]
-    return np.concatenate([vertices for vertices, _ in parts]), np.concatenate(triangles).astype(np.int32)
+def _sides(triangles: np.ndarray) -> np.ndarray:
+    """(3 f, 2) sides of triangles (f, 3), the lower vertex first."""
+    return np.sort(np.concatenate([triangles[:, [0, 1]], triangles[:, [1, 2]], triangles[:, [2, 0]]]), axis=1)
