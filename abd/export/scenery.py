@@ -20,7 +20,7 @@ from abd.colors import JOINT, ROPE, SPRING
 from abd.io.trajectory import Trajectory
 from abd.model import WORLD
 from abd.pictures.cast import Cast, JointGroup, Recorded
-from abd.pictures.shapes import Shape, creased, joined, turned_from_z
+from abd.pictures.shapes import Shape, creased, joined, turned_from_z, unit
 from abd.scene.geometry.shapes import cylinder, sphere
 
 PORTION = 1 << 23
@@ -163,9 +163,8 @@ class Scenery:
         placed = np.where((body == WORLD)[None, :, :, None], point[None], placed)
         along = placed[:, :, 1] - placed[:, :, 0]
         length = np.linalg.norm(along, axis=2, keepdims=True)
-        direction = np.where(length > 0.0, along / np.where(length > 0.0, length, 1.0), [0.0, 0.0, 1.0])
         out = np.zeros((*along.shape[:2], 4, 4))
-        out[..., :3, :3] = turned_from_z(direction)
+        out[..., :3, :3] = turned_from_z(unit(along))
         out[..., :3, :2] *= self._radius[which][None, :, None, None]
         # a strut of no length keeps a scale that can be inverted
         out[..., :3, 2] *= np.maximum(length, 1e-6 * self.extent)

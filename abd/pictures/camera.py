@@ -75,7 +75,8 @@ class Camera:
         size: width and height in pixels.
 
     Attributes:
-        bounds: lower and upper corner (3,) of a box about all there is to show.
+        middle, extent: (3,) and diagonal [m] of a box about all there is to show.
+        cell: of a grid in a scene of this size, a power of ten [m].
 
     Raises:
         KeyError: there is no body of the name to follow.
@@ -85,7 +86,9 @@ class Camera:
         self.view, self.cast, self.size = view, cast, size
         self.followed = cast.index(view.follow) if view.follow else None
         points, radii = (np.concatenate(parts) for parts in zip(*(_to_show(cast, one) for one in moments)))
-        self.bounds = (points - radii[:, None]).min(axis=0), (points + radii[:, None]).max(axis=0)
+        low, high = (points - radii[:, None]).min(axis=0), (points + radii[:, None]).max(axis=0)
+        self.middle, self.extent = 0.5 * (low + high), float(np.linalg.norm(high - low)) or 1.0
+        self.cell = float(10.0 ** np.floor(np.log10(self.extent / 2.5)))
         if self.followed is not None:
             center, radius = self.place(moments[0])
             points, radii = center[None], np.array([SURROUNDINGS * (radius or _usual(radii))])

@@ -76,13 +76,12 @@ class Rasterizer:
     def picture(self, moment: Moment, progress: float = 0.0) -> np.ndarray:
         """(height, width, 3) of one instant, 8 bits per channel; `progress` through the film, 0 to 1, is for orbits."""
         lens = self.camera.lens(moment, progress)
-        low, high = self.camera.bounds
-        middle, size = 0.5 * (low + high), float(np.linalg.norm(high - low)) or 1.0
+        middle, size = self.camera.middle, self.camera.extent
         items, things = self._items(moment), shade.Things()
         things.corners, things.normals = _array(items.corners - lens.eye, wp.vec3), _array(items.normals, wp.vec3)
         things.rods = _array(items.rods - lens.eye, wp.vec3)
         things.colors = _array(colors.to_linear(items.colors[:, :3]), wp.vec3)
-        things.planes, things.cell = self._planes(lens), float(10.0 ** np.floor(np.log10(size / 2.5)))
+        things.planes, things.cell = self._planes(lens), self.camera.cell
         things.fade = 3.0 * max(size, float(np.linalg.norm(middle - lens.eye)))
         things.sky_high, things.sky_low = (wp.vec3(*colors.to_linear(one)) for one in (colors.SKY_HIGH, colors.SKY_LOW))
         # the shadows are cast before the picture is taken: both fill the same kinds of arrays

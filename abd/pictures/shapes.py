@@ -91,7 +91,7 @@ def corner_normals(corners: np.ndarray) -> np.ndarray:
     if count == 0:
         return np.zeros((0, 3, 3))
     area = np.cross(corners[:, 1] - corners[:, 0], corners[:, 2] - corners[:, 0])
-    unit = _unit(area)
+    normal = unit(area, 0.0)
     vertex = _welded(corners.reshape(-1, 3))
     order = np.argsort(vertex, kind="stable")
     start = np.searchsorted(vertex[order], np.arange(vertex.max() + 2))
@@ -100,9 +100,9 @@ def corner_normals(corners: np.ndarray) -> np.ndarray:
     corner = np.repeat(np.arange(3 * count), valence)
     place = np.arange(len(corner)) - np.repeat(np.cumsum(valence) - valence, valence)
     face = order[start[vertex[corner]] + place] // 3
-    alike = np.einsum("ki,ki->k", unit[corner // 3], unit[face]) > CREASE
+    alike = np.einsum("ki,ki->k", normal[corner // 3], normal[face]) > CREASE
     total = [np.bincount(corner[alike], area[face[alike], axis], minlength=3 * count) for axis in range(3)]
-    return _unit(np.stack(total, axis=1)).reshape(count, 3, 3)
+    return unit(np.stack(total, axis=1), 0.0).reshape(count, 3, 3)
 
 
 def creased(vertices: np.ndarray, triangles: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -134,10 +134,10 @@ def turned_from_z(direction: np.ndarray) -> np.ndarray:
     return out
 
 
-def _unit(vectors: np.ndarray) -> np.ndarray:
-    """(k, 3) directions of vectors; zeros where there is no length."""
-    length = np.linalg.norm(vectors, axis=1, keepdims=True)
-    return np.divide(vectors, length, out=np.zeros_like(vectors), where=length > 0.0)
+def unit(vectors: np.ndarray, otherwise: float | tuple[float, ...] = (0.0, 0.0, 1.0)) -> np.ndarray:
+    """(..., 3) directions of vectors, and another one where there is no length."""
+    length = np.linalg.norm(vectors, axis=-1, keepdims=True)
+    return np.divide(vectors, length, out=np.full_like(vectors, otherwise), where=length > 0.0)
 
 
 def _welded(points: np.ndarray) -> np.ndarray:

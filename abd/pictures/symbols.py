@@ -9,6 +9,7 @@ import numpy as np
 
 from abd import colors
 from abd.pictures.cast import Cast, Contacts, JointGroup, Moment
+from abd.pictures.shapes import unit
 from abd.scene.geometry.shapes import sphere
 
 LINES = 18
@@ -58,23 +59,23 @@ class Symbols:
         """Shafts (a, 2, 3), and heads (a, 2, 3) from neck to tip, `HEAD` times as wide."""
         foot, tip = self.arrows[:, 0], self.arrows[:, 1]
         length = np.linalg.norm(tip - foot, axis=1, keepdims=True)
-        neck = tip - _unit(tip - foot) * np.minimum(SLIM * HEAD * self.arrow_radius[:, None], 0.6 * length)
+        neck = tip - unit(tip - foot) * np.minimum(SLIM * HEAD * self.arrow_radius[:, None], 0.6 * length)
         return np.stack([foot, neck], axis=1), np.stack([neck, tip], axis=1)
 
     def cones(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Heads of arrows as triangles (a LINES 2, 3, 3), their normals, and the arrows that they belong to."""
         neck, tip = np.moveaxis(self.arrow_parts()[1], 1, 0)
-        unit = _unit(tip - neck)
-        x, y = _across(unit)
+        axis = unit(tip - neck)
+        x, y = _across(axis)
         angle = 2.0 * np.pi * np.arange(LINES + 1) / LINES
         out = np.cos(angle)[:, None] * x[:, None] + np.sin(angle)[:, None] * y[:, None]
         ring = neck[:, None] + HEAD * self.arrow_radius[:, None, None] * out
         sides = np.stack([ring[:, :-1], ring[:, 1:], np.repeat(tip[:, None], LINES, axis=1)], axis=2)
         lids = np.stack([ring[:, 1:], ring[:, :-1], np.repeat(neck[:, None], LINES, axis=1)], axis=2)
-        slant = out + unit[:, None] / SLIM
+        slant = out + axis[:, None] / SLIM
         slant /= np.linalg.norm(slant, axis=2, keepdims=True)
         of_sides = np.stack([slant[:, :-1], slant[:, 1:], 0.5 * (slant[:, :-1] + slant[:, 1:])], axis=2)
-        of_lids = np.broadcast_to(-unit[:, None, None], lids.shape)
+        of_lids = np.broadcast_to(-axis[:, None, None], lids.shape)
         triangles = np.stack([sides, lids], axis=1).reshape(-1, 3, 3)
         normals = np.stack([of_sides, of_lids], axis=1).reshape(-1, 3, 3)
         return triangles, normals, np.repeat(np.arange(len(neck)), 2 * LINES)
@@ -250,7 +251,7 @@ def draw_ropes(a: np.ndarray, b: np.ndarray, length: float, radius: np.ndarray, 
 def draw_springs(a: np.ndarray, b: np.ndarray, radius: np.ndarray, color: np.ndarray) -> Symbols:
     """Coils of `COILS` turns between points (k, 3), whatever their distance."""
     span = b - a
-    x, y = _across(_unit(span))
+    x, y = _across(unit(span))
     s = np.linspace(0.0, 1.0, COILS * STEPS + 1)
     wide = 4.0 * radius[:, None] * np.clip(np.minimum(s, 1.0 - s) * 2.0 * COILS, 0.0, 1.0)
     phi = 2.0 * np.pi * COILS * s
@@ -292,15 +293,7 @@ def _moved(points: np.ndarray, frames: np.ndarray) -> np.ndarray:
     return points @ np.swapaxes(frames[:, :3, :3], 1, 2) + frames[:, None, :3, 3]
 
 
-def _unit(span: np.ndarray) -> np.ndarray:
-    """(k, 3) directions, along z where there is no length."""
-    length = np.linalg.norm(span, axis=1, keepdims=True)
-    return np.divide(span, length, out=np.tile([0.0, 0.0, 1.0], (len(span), 1)), where=length > 0.0)
-
-
-def _across(unit: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def _across(axis: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Two unit vectors (k, 3) at right angles to unit vectors (k, 3)."""
-    least = np.eye(3)[np.argmin(np.abs(unit), axis=1)]
-    x = np.cross(unit, least)
-    x /= np.maximum(np.linalg.norm(x, axis=1, keepdims=True), 1e-12)
-    return x, np.cross(unit, x)
+    x = unit(np.cross(axis, np.eye(3)[np.argmin(np.abs(axis), axis=1)]))
+    return x, np.cross(axis, x)

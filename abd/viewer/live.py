@@ -183,7 +183,9 @@ class LiveView(Observer):
             self.pace = gui.add_dropdown("speed", tuple(PACES), initial_value="real time")
             self.clock = gui.add_markdown("")
             self.joints = gui.add_checkbox("joints, ropes, springs", True, visible=bool(self.cast.joints))
-            self.forces = gui.add_checkbox("contact forces", False, hint="read for every picture; nothing while it is off")
+            self.forces = gui.add_checkbox(
+                "contact forces", False, hint="read for every picture; nothing while it is off"
+            )
             gui.add_markdown("Drag a body with the mouse, shift held, to pull it by a spring.")
             self.strength = gui.add_slider("strength of the spring", 0.1, 10.0, 0.1, 1.0)
             names = ["nothing", *(str(name) for k, name in enumerate(self.cast.names) if not self.cast.is_plane[k])]
