@@ -168,27 +168,19 @@ def _to_show(cast: Cast, moment: Moment) -> tuple[np.ndarray, np.ndarray]:
         reach = LARGE * (np.linalg.norm(np.ptp(middle[moves], axis=0)) + 2.0 * radius[moves].max())
         chosen &= moves | (radius < reach)
     if not chosen.any():
-        foot = -cast.planes[0, :3] * -cast.planes[0, 3] if len(cast.planes) else np.zeros(3)
+        foot = cast.planes[0, :3] * cast.planes[0, 3] if len(cast.planes) else np.zeros(3)
         return foot[None], np.ones(1)
     index = np.flatnonzero(chosen)
     center = np.median(middle[index], axis=0)
     away = np.linalg.norm(middle[index] - center, axis=1)
     limit = FAR_OUT * (np.quantile(away, 0.8) + np.median(radius[index]))
     index = index[away <= limit] if limit > 0.0 else index
-    points, radii = [], []
-    smallest = 0.02 * _usual(radius[index]) or 0.1
-    for shape in np.unique(cast.shape[index]):
-        members = index[cast.shape[index] == shape]
-        if shape < 0:
-            points.append(middle[members])
-            radii.append(np.full(len(members), max(smallest, 0.1 * np.ptp(middle[index], axis=0).max())))
-            continue
-        low, high = cast.shapes[shape].box
-        corners = np.array([[x, y, z] for x in (low[0], high[0]) for y in (low[1], high[1]) for z in (low[2], high[2])])
-        maps = moment.transform[members]
-        points.append((np.einsum("nij,cj->nci", maps[:, :3, :3], corners) + maps[:, None, :3, 3]).reshape(-1, 3))
-        radii.append(np.zeros(8 * len(members)))
-    return np.concatenate(points), np.concatenate(radii)
+    bare, boxed = index[cast.shape[index] < 0], index[cast.shape[index] >= 0]
+    size = max(0.02 * _usual(radius[index]) or 0.1, 0.1 * np.ptp(middle[index], axis=0).max())
+    corners = np.stack([cast.boxes[boxed][:, sides, range(3)] for sides in np.ndindex(2, 2, 2)], axis=1)
+    placed = np.einsum("nij,ncj->nci", moment.transform[boxed, :3, :3], corners) + moment.transform[boxed, None, :3, 3]
+    points = np.concatenate([placed.reshape(-1, 3), middle[bare]])
+    return points, np.concatenate([np.zeros(8 * len(boxed)), np.full(len(bare), size)])
 
 
 def _usual(radii: np.ndarray) -> float:

@@ -7,7 +7,7 @@ or from a simulation that runs.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 import numpy as np
@@ -15,7 +15,7 @@ import numpy as np
 from abd.colors import body_colors
 from abd.io.trajectory import Trajectory
 from abd.joint_list import JointCopies, JointList
-from abd.model import WORLD, Joint, Kind, Model
+from abd.model import WORLD, Kind, Model
 from abd.names import CopyNames
 from abd.pictures.shapes import Shape, shape_of
 
@@ -84,44 +84,35 @@ class Cast:
         except ValueError:
             from abd.scene.schema.suggestions import did_you_mean
 
-            raise KeyError(f"there is no body '{name}'{_hint(did_you_mean(name, list(self.names)))}") from None
+            similar = did_you_mean(name, list(self.names))
+            raise KeyError(f"there is no body '{name}'{f': {similar}' if similar else ''}") from None
 
     def middles(self, transform: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Middles (n, 3) and radii (n,) of balls about the bodies [m]; the radius of those without a surface is 0."""
-        center, extent = self._balls
-        return np.einsum("nij,nj->ni", transform[:, :3, :3], center) + transform[:, :3, 3], extent.copy()
+        center = np.nan_to_num(self.boxes[:-1].mean(axis=1))
+        return np.einsum("nij,nj->ni", transform[:, :3, :3], center) + transform[:, :3, 3], self.radii.copy()
 
     @cached_property
-    def _balls(self) -> tuple[np.ndarray, np.ndarray]:
-        center, extent = np.zeros((len(self), 3)), np.zeros(len(self))
-        has = self.shape >= 0
-        if has.any():
-            center[has] = np.array([one.center for one in self.shapes])[self.shape[has]]
-            extent[has] = np.array([one.extent for one in self.shapes])[self.shape[has]]
-        return center, extent
+    def radii(self) -> np.ndarray:
+        """(n,) radii of balls about the middles of the bodies [m]; 0 without a surface."""
+        return np.array([*(one.extent for one in self.shapes), 0.0])[self.shape]
 
     @cached_property
     def usual(self) -> float:
         """Median diameter of the bodies that have a surface [m]; 0 where none has."""
-        extent = self._balls[1][self.shape >= 0]
-        return 2.0 * float(np.median(extent)) if len(extent) else 0.0
+        radii = self.radii[self.shape >= 0]
+        return 2.0 * float(np.median(radii)) if len(radii) else 0.0
 
     @cached_property
     def boxes(self) -> np.ndarray:
         """(n + 1, 2, 3) corners of boxes about the bodies in their mesh frames [m]; NaN for those without a surface and, in the
         last row, for the world."""
-        out = np.full((len(self) + 1, 2, 3), np.nan)
-        has = np.flatnonzero(self.shape >= 0)
-        if len(has):
-            out[has] = np.array([one.box for one in self.shapes])[self.shape[has]]
-        return out
+        return np.array([*(one.box for one in self.shapes), np.full((2, 3), np.nan)])[np.append(self.shape, -1)]
 
     @cached_property
     def is_plane(self) -> np.ndarray:
         """(n,) which bodies are half-spaces."""
-        out = np.zeros(len(self), dtype=bool)
-        out[self.plane_bodies] = True
-        return out
+        return np.isin(np.arange(len(self)), self.plane_bodies)
 
 
 @dataclass(frozen=True)
@@ -167,43 +158,40 @@ class Recorded:
     def __len__(self) -> int:
         return len(self.time)
 
-    @property
-    def has_contacts(self) -> bool:
-        """Whether the file has contacts."""
-        return self.trajectory.has_contacts
+    def moments(self, frames: Sequence[int]) -> list[Moment]:
+        """Some frames."""
+        return [self.moment(int(frame)) for frame in frames]
 
     def moment(self, frame: int) -> Moment:
         """One frame; -1 is the last."""
         frame = range(len(self))[frame]
-        active = [
-            np.atleast_1d(self.trajectory.row(f"{path}/active", frame)).astype(bool)
-            if self.trajectory.has(f"{path}/active")
-            else np.ones(len(group.child), dtype=bool)
-            for path, group in zip(self._paths, self.cast.joints)
-        ]
-        return Moment(float(self.time[frame]), self.trajectory.transform(frame), active, self.contacts(frame))
-
-    def contacts(self, frame: int) -> Contacts | None:
-        """Contacts of one frame; None where the run did not write them."""
-        if not self.has_contacts:
-            return None
-        found = self.trajectory.contacts(frame)
-        return Contacts(**{name: found[name] for name in Contacts.__annotations__})
+        active = []
+        for path, group in zip(self._paths, self.cast.joints):
+            path, every = f"{path}/active", np.ones(len(group.child), dtype=bool)
+            active.append(self.trajectory.row(path, frame).astype(bool) & every if self.trajectory.has(path) else every)
+        contacts = None
+        if self.trajectory.has_contacts:
+            found = self.trajectory.contacts(frame)
+            contacts = Contacts(**{name: found[name] for name in Contacts.__annotations__})
+        return Moment(float(self.time[frame]), self.trajectory.transform(frame), active, contacts)
 
     def _joints(self) -> list[JointGroup]:
         groups = []
         number = {name: k for k, name in enumerate(self.trajectory.names)} | {"world": WORLD}
         for path, group in self.trajectory.joint_groups():
-            attributes, frame = group.attrs, group.attrs["parent_frame"]
+            attributes, name = group.attrs, str(group.attrs["name"])
             if "count" in attributes:
-                names = CopyNames(str(attributes["name"]), tuple(int(k) for k in attributes["count"]))
+                names = CopyNames(name, tuple(int(k) for k in attributes["count"]))
                 parent, child = group["bodies"][...].T
-                parent_frame = np.tile(frame, (len(child), 1, 1))
-                parent_frame[:, :3, 3] += group["shift"][...]
+                shift = group["shift"][...]
             else:
-                names = [str(attributes["name"])]
-                parent, child = (np.array([number[_text(one)]]) for one in attributes["bodies"])
-                parent_frame = frame[None]
+                names, shift = [name], np.zeros((1, 3))
+                parent, child = ([number[_plain(one)]] for one in attributes["bodies"])
+            parent_frame = np.tile(attributes["parent_frame"], (len(child), 1, 1))
+            parent_frame[:, :3, 3] += shift
+            parameters, drawing = (
+                {key: _plain(value) for key, value in group[part].attrs.items()} for part in ("parameters", "drawing")
+            )
             self._paths.append(path)
             groups.append(
                 JointGroup(
@@ -213,9 +201,9 @@ class Recorded:
                     child=np.asarray(child, dtype=int),
                     parent_frame=parent_frame,
                     child_frame=np.tile(attributes["child_frame"], (len(child), 1, 1)),
-                    parameters={key: _plain(value) for key, value in group["parameters"].attrs.items()},
-                    drawing={key: _plain(value) for key, value in group["drawing"].attrs.items()},
-                    coordinates=tuple(_text(one) for one in attributes["coordinates"]),
+                    parameters=parameters,
+                    drawing=drawing,
+                    coordinates=tuple(_plain(one) for one in attributes["coordinates"]),
                     rotary=np.asarray(attributes["rotary"], dtype=bool),
                 )
             )
@@ -232,39 +220,45 @@ class Recorded:
         return values.reshape(len(values), len(self.cast.joints[group].child), -1)[:, joint, coordinate]
 
 
+def spread(frames: Sequence[int], count: int) -> np.ndarray:
+    """At most `count` of some frames, evenly, the first and the last among them."""
+    return np.asarray(frames)[np.unique(np.linspace(0, len(frames) - 1, min(len(frames), count)).round().astype(int))]
+
+
 def of_model(model: Model) -> tuple[Cast, Moment]:
     """A compiled scene and its initial state."""
     from abd.joints.types import TYPES
 
     bodies, joints = model.bodies, JointList.of(model.joints)
-    inverse = np.linalg.inv(bodies.body_frame)
-    groups, active = [], []
-    for first, part in zip(joints.starts, joints.parts):
-        members = range(first, first + (1 if isinstance(part, Joint) else len(part)))
-        joint = part.first if isinstance(part, JointCopies) else joints[first]
-        parent, child = (
-            np.array([part.parent, part.child]) if isinstance(part, JointCopies) else [[joint.parent], [joint.child]]
-        )
-        parent, child = np.asarray(parent, dtype=int), np.asarray(child, dtype=int)
-        own = np.stack([joints[k].parent_frame for k in members]) if joint.parent == WORLD else joint.parent_frame[None]
+    inverse, groups = np.linalg.inv(bodies.body_frame), []
+    parent, child = (joints.column(name).astype(int) for name in ("parent", "child"))
+    parent_frame = np.where((parent == WORLD)[:, None, None], np.eye(4), inverse[parent]) @ joints.column(
+        "parent_frame"
+    )
+    child_frame = inverse[child] @ joints.column("child_frame")
+    for part, first, last in zip(joints.parts, joints.starts, joints.starts[1:]):
+        joint, copies = joints[first], slice(first, last)
         measures = TYPES[joint.type].coordinates(joint)
         groups.append(
             JointGroup(
-                names=[joint.name] if isinstance(part, Joint) else part.names,
+                names=part.names if isinstance(part, JointCopies) else [joint.name],
                 type=joint.type,
-                parent=parent,
-                child=child,
-                parent_frame=np.where((parent == WORLD)[:, None, None], np.eye(4), inverse[parent]) @ own,
-                child_frame=inverse[child] @ joint.child_frame,
+                parent=parent[copies],
+                child=child[copies],
+                parent_frame=parent_frame[copies],
+                child_frame=child_frame[copies],
                 parameters=dict(joint.parameters),
                 drawing=dict(joint.drawing),
                 coordinates=tuple(one.name for one in measures),
                 rotary=np.array([one.rotary for one in measures], dtype=bool),
             )
         )
-        active.append(np.array([joints[k].active for k in members], dtype=bool))
     kind = [Kind(int(k)).name.lower() for k in bodies.kind]
-    meshes = [_in_mesh_frame(model, k) for k in range(len(model.meshes))]
+    meshes = []
+    for k, mesh in enumerate(model.meshes):
+        # the vertices in the user's mesh frame
+        frame = next(iter(bodies.body_frame[bodies.mesh == k]), np.eye(4))
+        meshes.append(replace(mesh, vertices=(mesh.vertices - frame[:3, 3]) @ frame[:3, :3]))
     cast = Cast(
         name=model.name,
         names=bodies.names,
@@ -272,22 +266,14 @@ def of_model(model: Model) -> tuple[Cast, Moment]:
         joints=groups,
         **_bodies(bodies.mesh, meshes, bodies.radius, kind, bodies.plane, bodies.color),
     )
-    return cast, Moment(0.0, model.user_transform(bodies.q), active)
+    return cast, moment_of(model, cast, 0.0, bodies.q)
 
 
-@dataclass(frozen=True)
-class _Mesh:
-    vertices: np.ndarray
-    triangles: np.ndarray
-    edges: np.ndarray
-    points: np.ndarray
-
-
-def _in_mesh_frame(model: Model, k: int) -> _Mesh:
-    """A mesh of a model with its vertices in the user's mesh frame."""
-    mesh, users = model.meshes[k], np.flatnonzero(model.bodies.mesh == k)
-    frame = model.bodies.body_frame[users[0]] if len(users) else np.eye(4)
-    return _Mesh((mesh.vertices - frame[:3, 3]) @ frame[:3, :3], mesh.triangles, mesh.edges, mesh.points)
+def moment_of(model: Model, cast: Cast, time: float, q: np.ndarray) -> Moment:
+    """The state q of a model whose joints may break or be switched."""
+    active = JointList.of(model.joints).column("active").astype(bool)
+    cuts = np.cumsum([len(group.child) for group in cast.joints])
+    return Moment(time, model.user_transform(q), np.split(active, cuts)[:-1])
 
 
 def _bodies(mesh, meshes, radius, kind, plane, color) -> dict:
@@ -309,16 +295,8 @@ def _bodies(mesh, meshes, radius, kind, plane, color) -> dict:
     }
 
 
-def _text(value) -> str:
-    return value.decode() if isinstance(value, bytes) else str(value)
-
-
 def _plain(value):
     """An attribute of the file as a number, a text, or an array."""
     if isinstance(value, bytes | str):
-        return _text(value)
+        return value.decode() if isinstance(value, bytes) else value
     return value.item() if np.ndim(value) == 0 else np.asarray(value)
-
-
-def _hint(text: str) -> str:
-    return f": {text}" if text else ""

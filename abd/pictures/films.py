@@ -15,11 +15,10 @@ from abd.backends.device.launcher import threads_available
 from abd.errors import AbdError
 from abd.optional import required
 from abd.pictures.camera import Camera, View
-from abd.pictures.cast import Moment, Recorded
+from abd.pictures.cast import Moment, Recorded, spread
 from abd.pictures.rasterizer import Rasterizer
 from abd.pictures.symbols import force_scale
 
-FORMATS = ("mp4", "gif", "png")
 LOOKED_AT = 24
 """Frames of a film that the camera looks at to find its place."""
 GIF_COLORS = 255
@@ -72,14 +71,12 @@ class Studio:
 
     def __init__(self, run: Recorded, film: Film, frames: np.ndarray):
         self.run, self.film = run, film
-        spread = frames[np.unique(np.linspace(0, len(frames) - 1, min(len(frames), LOOKED_AT)).round().astype(int))]
-        moments = [run.moment(int(k)) for k in spread]
+        moments = run.moments(spread(frames, LOOKED_AT))
         try:
             self.camera = Camera(film.view, run.cast, moments, film.size)
         except KeyError as error:
             raise PictureError(str(error.args[0])) from error
-        forces = [one.contacts.force for one in moments if one.contacts is not None]
-        self.scale = force_scale(run.cast, forces) if film.contacts else None
+        self.scale = force_scale(run.cast, moments) if film.contacts else None
         self._own = threading.local()
         self.shown = 0
 

@@ -26,8 +26,8 @@ class Shape:
         rods: (r, 2, 3) segments about which there is a rounded tube; balls: (b, 3) middles; radius: of both.
         open: whether triangles show both sides.
         vertices, triangles: the shape as one mesh (v, 3), (t, 3), for viewers that draw only triangles.
-        center, extent: middle and radius of a ball about it.
         box: (2, 3) lower and upper corner of the box about it, radius included.
+        extent: radius of a ball about its middle.
     """
 
     corners: np.ndarray
@@ -38,9 +38,8 @@ class Shape:
     open: bool
     vertices: np.ndarray
     triangles: np.ndarray
-    center: np.ndarray
-    extent: float
     box: np.ndarray
+    extent: float
 
 
 def shape_of(mesh, radius: float) -> Shape:
@@ -68,7 +67,6 @@ def shape_of(mesh, radius: float) -> Shape:
         rods, drawn = vertices[loose], 0.004 * size or 0.01
         whole = joined((vertices, triangles), skin(vertices, triangles[:0], loose, points, drawn))
     reach = drawn if len(rods) or len(points) else radius
-    box = np.stack([low - reach, high + reach])
     return Shape(
         corners=corners,
         normals=corner_normals(corners),
@@ -78,9 +76,8 @@ def shape_of(mesh, radius: float) -> Shape:
         open=is_open and radius == 0.0,
         vertices=whole[0],
         triangles=whole[1],
-        center=0.5 * (low + high),
+        box=np.stack([low - reach, high + reach]),
         extent=float(np.linalg.norm(vertices - 0.5 * (low + high), axis=1).max()) + reach,
-        box=box,
     )
 
 

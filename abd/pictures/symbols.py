@@ -98,9 +98,10 @@ def symbols(cast: Cast, moment: Moment, joints: bool = True, contacts: float | N
     return Symbols.joined(parts)
 
 
-def force_scale(cast: Cast, forces: list[np.ndarray]) -> float | None:
-    """Length of an arrow per force [m/N] at which large forces among (c, 3) are 1.5 usual bodies long; None without."""
-    sizes = np.concatenate([np.linalg.norm(one, axis=1) for one in forces]) if forces else np.zeros(0)
+def force_scale(cast: Cast, moments: list[Moment]) -> float | None:
+    """Length of an arrow per force [m/N] at which large contact forces are 1.5 usual bodies long; None without forces."""
+    forces = [one.contacts.force for one in moments if one.contacts is not None]
+    sizes = np.linalg.norm(np.concatenate([np.zeros((0, 3)), *forces]), axis=1)
     sizes = sizes[sizes > 0.0]
     return 1.5 * _usual(cast) / float(np.quantile(sizes, 0.95)) if len(sizes) else None
 

@@ -18,11 +18,10 @@ import numpy as np
 from abd import colors
 from abd.io.run import Observer
 from abd.joint_list import JointList
-from abd.model import Drive
 from abd.pictures.camera import View
-from abd.pictures.cast import Contacts, Moment, of_model
+from abd.pictures.cast import Contacts, Moment, moment_of, of_model
 from abd.pictures.symbols import Symbols, draw_arrows, force_scale
-from abd.viewer.panels import Plots, Tables
+from abd.viewer.panels import Plots, Tables, drawing_controls
 from abd.viewer.stage import Stage
 
 SHARE = 0.02
@@ -134,7 +133,7 @@ class LiveView(Observer):
         began = thread_time()
         moment = self._moment()
         if self.forces.value:
-            moment = replace(moment, contacts=self._contacts())
+            moment = self._with_contacts(moment)
         self.stage.joints, self.stage.forces = self.joints.value, self._scale if self.forces.value else None
         self.stage.extra = self._pull.arrow(moment.transform) if self._pull is not None else None
         self.stage.show(moment)
@@ -143,26 +142,22 @@ class LiveView(Observer):
         )
         if len(self._history) > 1:
             rows = np.array(self._history)
-            energies = {name: rows[:, k + 1] for k, name in enumerate(ENERGIES)}
-            energies["gravity"] = energies["gravity"] - energies["gravity"][0]
-            self.plots.show(rows[:, 0], energies, rows[-1, 0])
+            self.plots.show(rows[:, 0], dict(zip(ENERGIES, rows[:, 1:].T)), rows[-1, 0])
         took = thread_time() - began
         self.cost += took
         self._due, self._paid = monotonic() + 1.0 / RATE, self._clock() + took / SHARE
 
     def _moment(self) -> Moment:
-        # joints that are active now: they can break or be switched
-        active = self.sim.model.joints.column("active").astype(bool)
-        cuts = np.cumsum([len(group.child) for group in self.cast.joints])[:-1]
-        return Moment(self.sim.time, self.sim.model.user_transform(self.sim.stepper.q), np.split(active, cuts))
+        return moment_of(self.sim.model, self.cast, self.sim.time, self.sim.stepper.q)
 
-    def _contacts(self) -> Contacts:
-        """Contacts of the present state; the scale of their arrows follows the forces slowly, that impacts are seen."""
+    def _with_contacts(self, moment: Moment) -> Moment:
+        """The present state with its contacts; the scale of their arrows follows the forces slowly, that impacts are seen."""
         now = self.sim.contacts()
-        scale = force_scale(self.cast, [now.force])
+        moment = replace(moment, contacts=Contacts(now.pair, now.point, now.normal, now.gap, now.force))
+        scale = force_scale(self.cast, [moment])
         if scale is not None:
             self._scale = scale if self._scale is None else self._scale * (scale / self._scale) ** FOLLOWING
-        return Contacts(now.pair, now.point, now.normal, now.gap, now.force)
+        return moment
 
     def _joint_values(self, group: int, what: str) -> np.ndarray:
         read, first = self.sim.joint_readings(), self._joints.starts[group]
@@ -182,28 +177,24 @@ class LiveView(Observer):
             self.one = gui.add_button("one step")
             self.pace = gui.add_dropdown("speed", tuple(PACES), initial_value="real time")
             self.clock = gui.add_markdown("")
-            self.joints = gui.add_checkbox("joints, ropes, springs", True, visible=bool(self.cast.joints))
-            self.forces = gui.add_checkbox(
-                "contact forces", False, hint="read for every picture; nothing while it is off"
-            )
+            hint = "read for every picture; nothing while it is off"
+            self.joints, self.forces, self.follow = drawing_controls(gui, self.cast, "", False, hint=hint)
             gui.add_markdown("Drag a body with the mouse, shift held, to pull it by a spring.")
             self.strength = gui.add_slider("strength of the spring", 0.1, 10.0, 0.1, 1.0)
-            names = ["nothing", *(str(name) for k, name in enumerate(self.cast.names) if not self.cast.is_plane[k])]
-            self.follow = gui.add_dropdown("follow", tuple(names[:300]), initial_value="nothing")
         tabs = gui.add_tab_group()
         self.tables = Tables(self.server, tabs, self.cast)
         self.plots = Plots(self.server, tabs, ENERGIES, [])
         self._drives(tabs)
         self.one.on_click(lambda _: self._actions.append(self._one_step))
         self.follow.on_update(lambda _: self._actions.append(self._follow))
+        self.stage.on_click(self._choose)
         for k, (handle, members) in self.stage.batches.items():
-            handle.on_click(lambda event, k=k: self._choose(self.stage.body_at(k, event.instance_index or 0)))
             if (self.cast.kind[members] == "dynamic").any():
                 self._make_draggable(k, handle)
 
     def _make_draggable(self, shape: int, handle) -> None:
         async def dragged(event) -> None:
-            body = self.stage.body_at(shape, event.instance_index or 0)
+            body = self.stage.body_at(shape, event)
             start, end = np.array(event.start_position), np.array(event.end_position)
             if event.phase == "start":
                 self._actions.append(lambda: self._grab(body, start, end))
@@ -235,9 +226,8 @@ class LiveView(Observer):
         low, high, unit = _bounds(settings, rotary)
         factor = np.degrees(1.0) if rotary and mode != "force" else 1.0
         now = float(np.clip(factor * settings.drive.target(self.sim.time), low, high))
-        slider = self.server.gui.add_slider(
-            f"{joint}.{settings.name} [{unit}]", low, high, (high - low) / 200.0, now, hint=_hint(settings.drive)
-        )
+        name, hint = f"{joint}.{settings.name} [{unit}]", f"{mode} drive; moving the slider overrides the scene"
+        slider = self.server.gui.add_slider(name, low, high, (high - low) / 200.0, now, hint=hint)
 
         def aim(event) -> None:
             value = float(slider.value) / factor
@@ -319,7 +309,3 @@ def _bounds(settings, rotary: bool) -> tuple[float, float, str]:
     low = settings.lower if np.isfinite(settings.lower) else min(settings.initial, settings.upper) - far
     high = settings.upper if np.isfinite(settings.upper) else max(settings.initial, low) + far
     return (np.degrees(low), np.degrees(high), "deg") if rotary else (low, high, "m")
-
-
-def _hint(drive: Drive) -> str:
-    return f"{drive.mode} drive; moving the slider overrides the scene"

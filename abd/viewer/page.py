@@ -8,9 +8,9 @@ from pathlib import Path
 import numpy as np
 
 from abd.pictures.camera import View
-from abd.pictures.cast import Recorded
+from abd.pictures.cast import Recorded, spread
 from abd.pictures.symbols import force_scale
-from abd.viewer.stage import Stage
+from abd.viewer.stage import LOOKED_AT, Stage
 
 LARGEST = 400 * 2**20
 """Most bytes of poses in a replay, which browsers keep in memory; of more, frames are skipped."""
@@ -22,9 +22,8 @@ def frames_for(run: Recorded, fps: float) -> np.ndarray:
     """Frames of a replay: at most `fps` per second of the run, and fewer where they would be too many for a browser."""
     time = run.time
     wanted = max(1, round(float(time[-1] - time[0]) * fps)) + 1
-    room = max(2, LARGEST // (INSTANCE_BYTES * max(len(run.cast), 1)))
-    count = min(len(time), wanted, room)
-    return np.unique(np.linspace(0, len(time) - 1, count).round().astype(int))
+    most = max(2, LARGEST // (INSTANCE_BYTES * max(len(run.cast), 1)))
+    return spread(range(len(time)), min(wanted, most))
 
 
 def write_page(server, run: Recorded, view: View, path: Path, fps: float = 30.0) -> int:
@@ -34,9 +33,9 @@ def write_page(server, run: Recorded, view: View, path: Path, fps: float = 30.0)
         server: a `viser.ViserServer` of its own; run: the run; view: the camera.
     """
     frames = frames_for(run, fps)
-    moments = [run.moment(int(k)) for k in frames[np.unique(np.linspace(0, len(frames) - 1, 12).round().astype(int))]]
+    moments = run.moments(spread(frames, LOOKED_AT))
     stage = Stage(server, run.cast, view, moments)
-    stage.forces = force_scale(run.cast, [one.contacts.force for one in moments if one.contacts is not None])
+    stage.forces = force_scale(run.cast, moments)
     stage.show(run.moment(int(frames[0])))
     recording = server.get_scene_serializer()
     for before, frame in itertools.pairwise(frames):

@@ -8,7 +8,7 @@ from time import monotonic
 
 import numpy as np
 
-from abd.pictures.cast import Cast
+from abd.pictures.cast import Cast, spread
 from abd.rotations import axial
 
 ROWS = 25
@@ -19,15 +19,25 @@ POINTS = 800
 """Most points of a plotted line."""
 COLORS = ("#4472b5", "#e08a2f", "#4f9a62", "#c9504a", "#8a6fb0", "#5aa0a6")
 
+LISTED = 300
+"""Most bodies that a list to choose from has; of more, a name is typed."""
+
+
+def drawing_controls(gui, cast: Cast, follow: str, forces: bool, **look) -> tuple:
+    """Handles of the controls for joints, for contact forces, and for the name of the body that is followed."""
+    joints = gui.add_checkbox("joints, ropes, springs", True, visible=bool(cast.joints))
+    arrows = gui.add_checkbox("contact forces", forces, **look)
+    names, followed = [str(name) for name in np.array(cast.names, dtype=object)[~cast.is_plane]], follow or "nothing"
+    if len(names) <= LISTED:
+        return joints, arrows, gui.add_dropdown("follow", ("nothing", *names), initial_value=followed)
+    return joints, arrows, gui.add_text("follow", followed, hint="name of a body, or nothing")
+
 
 class Tables:
     """Live tables of bodies and of joints.
 
     Args:
         tabs: the tab group they are put into; cast: what there is.
-
-    Attributes:
-        chosen: called with the name of a selected body.
     """
 
     def __init__(self, server, tabs, cast: Cast):
@@ -94,14 +104,8 @@ class Tables:
                 for label, rotary, x, r in zip(group.coordinates, group.rotary, q, rates)
             ]
             wrench = joint(g, "wrench")[k]
-            rows.append(
-                [
-                    name,
-                    "<br>".join(values) or "-",
-                    f"{np.linalg.norm(wrench[:3]):.4g}",
-                    f"{np.linalg.norm(wrench[3:]):.4g}",
-                ]
-            )
+            sizes = [f"{np.linalg.norm(part):.4g}" for part in (wrench[:3], wrench[3:])]
+            rows.append([name, "<br>".join(values) or "-", *sizes])
         return _table(["joint", "coordinates", "force [N]", "torque [N m]"], rows, len(found))
 
 
@@ -113,10 +117,7 @@ class Plots:
     """
 
     def __init__(self, server, tabs, energies: tuple[str, ...], coordinates: list[str]):
-        import viser.uplot as uplot
-
-        self._uplot, self.energies = uplot, energies
-        self.chosen = None
+        self.energies, self.chosen = energies, None
         nothing = np.zeros(2)
         with tabs.add_tab("Plots"):
             self._energy = server.gui.add_uplot(
@@ -135,12 +136,15 @@ class Plots:
     def show(
         self, time: np.ndarray, energies: dict[str, np.ndarray], now: float, coordinate: np.ndarray | None = None
     ) -> None:
-        """Draw lines over time (T,), the present marked by a point on the first line of each plot."""
+        """Draw lines over time (T,), gravity from its first value; a point on the first line of each plot marks the present."""
         if len(time) < 2:
             return
-        kept = np.unique(np.linspace(0, len(time) - 1, min(POINTS, len(time))).round().astype(int))
+        kept = spread(range(len(time)), POINTS)
         at = int(np.argmin(np.abs(time[kept] - now)))
-        lines = [np.asarray(energies[name], dtype=float)[kept] for name in self.energies]
+        lines = [
+            np.asarray(energies[name] - (energies[name][0] if name == "gravity" else 0.0))[kept]
+            for name in self.energies
+        ]
         self._energy.data = (time[kept], *lines, _only(lines[0], at))
         if self._coordinate is not None and coordinate is not None:
             line = np.asarray(coordinate, dtype=float)[kept]

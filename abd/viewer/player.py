@@ -9,18 +9,16 @@ from time import monotonic
 import numpy as np
 
 from abd.pictures.camera import View
-from abd.pictures.cast import Recorded
+from abd.pictures.cast import Recorded, spread
 from abd.pictures.symbols import force_scale
-from abd.viewer.panels import Plots, Tables
-from abd.viewer.stage import Stage
+from abd.viewer.panels import LISTED, Plots, Tables, drawing_controls
+from abd.viewer.stage import LOOKED_AT, Stage
 
 RATE = 30.0
 """Most pictures per second."""
 SPEEDS = ("0.01", "0.05", "0.1", "0.25", "0.5", "1", "2", "4")
 CLICKED = 1000
 """Most bodies that can be clicked while they move."""
-LISTED = 300
-"""Most bodies that a list to choose from has; of more, a name is typed."""
 
 
 class Player:
@@ -35,10 +33,9 @@ class Player:
 
     def __init__(self, server, run: Recorded, view: View):
         self.server, self.run, self.frame = server, run, 0
-        spread = np.unique(np.linspace(0, len(run) - 1, 12).round().astype(int))
-        moments = [run.moment(int(k)) for k in spread]
+        moments = run.moments(spread(range(len(run)), LOOKED_AT))
         self.stage = Stage(server, run.cast, view, moments)
-        self._scale = force_scale(run.cast, [one.contacts.force for one in moments if one.contacts is not None])
+        self._scale = force_scale(run.cast, moments)
         self.stage.forces = self._scale
         self._changed, self._closed, self._lock = threading.Event(), threading.Event(), threading.Lock()
         self._wanted, self._reached = 0, 0.0
@@ -73,13 +70,10 @@ class Player:
             self.speed = gui.add_dropdown("speed", SPEEDS, initial_value="1")
             self.loop = gui.add_checkbox("again from the start", True)
             self.step = gui.add_button_group("step", ("-10", "-1", "+1", "+10"))
-            names = [str(name) for k, name in enumerate(self.run.cast.names) if not self.run.cast.is_plane[k]]
-            if len(names) <= LISTED:
-                self.follow = gui.add_dropdown("follow", ("nothing", *names), initial_value=view.follow or "nothing")
-            else:
-                self.follow = gui.add_text("follow", view.follow or "nothing", hint="name of a body, or nothing")
-            self.joints = gui.add_checkbox("joints, ropes, springs", True, visible=bool(self.run.cast.joints))
-            self.forces = gui.add_checkbox("contact forces", self._scale is not None, visible=self._scale is not None)
+            forces = self._scale is not None
+            self.joints, self.forces, self.follow = drawing_controls(
+                gui, self.run.cast, view.follow, forces, visible=forces
+            )
         self.slider.on_update(lambda event: self._seek(int(self.slider.value)) if event.client is not None else None)
         self.play.on_update(lambda _: self._started_or_stopped())
         self.step.on_click(lambda _: self._seek(self.frame + int(self.step.value)))
@@ -102,10 +96,7 @@ class Player:
         """Take clicks on bodies; of many, while they stand only: a browser that looks for clicks sorts all that move into a
         tree with every picture, which takes as long as all else."""
         deaf = self.play.value and len(self.run.cast) > CLICKED
-        for k, (handle, _) in self.stage.batches.items():
-            handle.remove_click_callback()
-            if not deaf:
-                handle.on_click(lambda event, k=k: self._choose(self.stage.body_at(k, event.instance_index or 0)))
+        self.stage.on_click(None if deaf else self._choose)
 
     def _seek(self, frame: int) -> None:
         self._wanted = int(np.clip(frame, 0, len(self.run) - 1))
@@ -119,8 +110,7 @@ class Player:
 
     def _follow(self) -> None:
         name = self.follow.value
-        if name in ("nothing", "") or name in set(self.run.cast.names):
-            self.stage.follow("" if name == "nothing" else name, self.run.moment(self._wanted))
+        self.stage.follow("" if name == "nothing" else name, self.run.moment(self._wanted))
 
     def _choose(self, body: int) -> None:
         self.tables.filter.value = str(self.run.cast.names[body])
@@ -173,7 +163,4 @@ class Player:
             _, g, k, c = next(one for one in self._coordinates if one[0] == chosen)
             self._line = chosen, self.run.coordinate_series(g, k, c)
         self._plotted = monotonic(), chosen
-        energies = dict(self._energies)
-        if "gravity" in energies:
-            energies["gravity"] = energies["gravity"] - energies["gravity"][0]
-        self.plots.show(self.run.time, energies, now, self._line[1] if chosen else None)
+        self.plots.show(self.run.time, self._energies, now, self._line[1] if chosen else None)

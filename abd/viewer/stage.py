@@ -6,6 +6,8 @@ sheared by more than `SHEAR` becomes a mesh of its own with its vertices where t
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 
 from abd.pictures.camera import Camera, View
@@ -19,6 +21,9 @@ SHEAR = 3e-4
 """Largest shear that is left to an instance: a third of a pixel of a body that is 1000 pixels wide."""
 MOST_SHEARED = 400
 """Most bodies that become meshes of their own; of more, those with the least shear stay instances."""
+
+LOOKED_AT = 12
+"""Frames of a run that the camera looks at to find its place."""
 
 
 class Stage:
@@ -75,14 +80,23 @@ class Stage:
             self._follow(moment)
 
     def follow(self, name: str, moment: Moment) -> None:
-        """Keep a body where it is now in the picture; "" for none."""
+        """Keep a body where it is now in the picture; "" for none. A name that no body has changes nothing."""
+        if name and name not in set(self.cast.names):
+            return
         self.camera.followed = self.cast.index(name) if name else None
         if name:
             self._shift = self.camera.place(moment)[0]
 
-    def body_at(self, shape: int, instance: int) -> int:
-        """Number of the body of an instance of a batch."""
-        return int(self.batches[shape][1][instance])
+    def on_click(self, choose: Callable[[int], None] | None) -> None:
+        """Call a function with the number of a body that is clicked; with none, clicks are not taken."""
+        for k, (handle, _) in self.batches.items():
+            handle.remove_click_callback()
+            if choose is not None:
+                handle.on_click(lambda event, k=k: choose(self.body_at(k, event)))
+
+    def body_at(self, shape: int, event) -> int:
+        """Number of the body of a batch that an event is about."""
+        return int(self.batches[shape][1][event.instance_index or 0])
 
     def _follow(self, moment: Moment) -> None:
         """Move the cameras of all clients as the followed body moved."""
