@@ -59,6 +59,7 @@ class LiveView(Observer):
         self._history: list[tuple[float, ...]] = []
         self._pull: _Pull | None = None
         self._scale: float | None = None
+        self._now = ""
         self._anchor: tuple[float, float, float] | None = None
         self.cost = 0.0
         """Time of the stepping thread that pictures took so far [s]."""
@@ -111,16 +112,14 @@ class LiveView(Observer):
         self._history.append((report.time, *(report.energy[name] for name in ENERGIES)))
         if len(self._history) > HISTORY:
             self._history = self._history[::2]
+        self._now = f"step {report.step}, t = {report.time:.4g} s, {report.newton_iterations} Newton iterations"
         self._act()
         due = self.pause.value or (monotonic() >= self._due and self._clock() >= self._paid)
         if due and self.server.get_clients():
-            self.clock.content = (
-                f"step {report.step}, t = {report.time:.4g} s, {report.newton_iterations} Newton iterations"
-            )
             self._show()
 
     def end(self, outcome) -> None:
-        self.clock.content = f"the run has ended: t = {self.sim.time:.4g} s"
+        self._now = f"the run has ended: t = {self.sim.time:.4g} s"
         self._show()
 
     def close(self) -> None:
@@ -131,7 +130,7 @@ class LiveView(Observer):
     def _show(self) -> None:
         """Send the present state, and find out when the next picture is due."""
         began = thread_time()
-        moment = self._moment()
+        moment, self.clock.content = self._moment(), self._now
         if self.forces.value:
             moment = self._with_contacts(moment)
         self.stage.joints, self.stage.forces = self.joints.value, self._scale if self.forces.value else None
