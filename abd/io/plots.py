@@ -23,8 +23,10 @@ MOST_LINES = 10
 half of it from each."""
 DECADES = 1e-8
 """Smallest residual that is shown, relative to the largest."""
-_HEIGHTS = {1: 3.6, 2: 6.0}
-"""Height of a figure [inch] by its number of axes."""
+MOST_SENSORS = 8
+"""Largest number of sensors that are drawn."""
+_COLUMNS = ("x", "y", "z", "about x", "about y", "about z")
+"""Columns of sensors with three or six values: vectors, wrenches and twists."""
 
 
 @dataclass(frozen=True)
@@ -74,7 +76,7 @@ def energy_figure(runs: list[Run]) -> Figure:
 
 def momentum_figure(runs: list[Run]) -> Figure:
     """Linear momentum, and angular momentum about the origin, over time."""
-    figure, upper, lower = _two_axes("momentum [kg m/s]", "angular momentum [kg m²/s]")
+    figure, upper, lower = _axes("momentum [kg m/s]", "angular momentum [kg m²/s]")
     for run in runs:
         for axes, name in ((upper, "linear"), (lower, "angular")):
             values = run.trajectory.series(f"/momentum/{name}")
@@ -96,29 +98,25 @@ def gap_figure(runs: list[Run]) -> Figure | None:
         d_hat = float(run.trajectory.solver_settings["d_hat"])
         axes.axhline(d_hat, color="0.6", linewidth=0.8, linestyle=run.style, label=run.label("largest activation"))
     axes.set_yscale("log")
-    axes.set_xlim(*_span(np.concatenate([_time(run) for run in runs])))
+    time = np.concatenate([_time(run) for run in runs])
+    axes.set_xlim(time.min(), max(time.max(), time.min() + 1e-9))
     return _finished(figure)
 
 
 def residual_figure(runs: list[Run]) -> Figure | None:
-    """Largest residual over time of all joints, and of those with the largest ones; None without joints."""
-    if not any(_joints(run) for run in runs):
-        return None
-    figure, upper, lower = _two_axes("residual [m]", "residual [rad]")
-    for axes, part in ((upper, 0), (lower, 1)):
-        colors: dict[str, str] = {}
-        largest = 0.0
+    """Largest residual over time of all joints, and of those with the largest ones; None where all are zero."""
+    figure, *both = _axes("residual [m]", "residual [rad]")
+    for part, axes in enumerate(both):
+        lines, worst = [], []
         for run in runs:
-            lines = {}
-            for path, name, _ in _joints(run):
-                values = run.trajectory.series(f"{path}/residual").reshape(len(_time(run)), -1, 2)
-                lines[name] = np.abs(values[:, :, part]).max(axis=1, initial=0.0)
-            for name in _largest(lines, len(runs)):
-                _line(axes, run, _time(run), _positive(lines[name]), name, color=_color(colors, name))
-            worst = run.trajectory.series("/solver/max_joint_residual")[:, part]
-            largest = max(largest, float(worst.max(initial=0.0)))
-            _line(axes, run, _time(run), _positive(worst), "all", color="k")
+            residuals = {name: _of_copies(run, path, "residual", 2) for path, name, _ in _joints(run)}
+            lines.append({name: _positive(np.abs(one[..., part]).max(axis=1)) for name, one in residuals.items()})
+            worst.append(run.trajectory.series("/solver/max_joint_residual")[:, part])
+        _largest_lines(axes, runs, lines, lambda line: np.nan_to_num(line).max())
+        for run, values in zip(runs, worst):
+            _line(axes, run, _time(run), _positive(values), "all", color="k")
         axes.set_yscale("log")
+        largest = float(np.concatenate(worst).max(initial=0.0))
         if largest > 0.0:
             axes.set_ylim(bottom=DECADES * largest)
     return _finished(figure)
@@ -126,49 +124,39 @@ def residual_figure(runs: list[Run]) -> Figure | None:
 
 def coordinate_figure(runs: list[Run]) -> Figure | None:
     """Coordinates with the largest ranges: lengths, and angles below; None without coordinates."""
-    figure, upper, lower = _two_axes("coordinate [m]", "coordinate [deg]")
-    drawn, colors = False, ({}, {})
-    for run in runs:
-        lengths, angles = {}, {}
+    figure, *both = _axes("coordinate [m]", "coordinate [deg]")
+    lines: tuple[list[dict], ...] = ([{} for _ in runs], [{} for _ in runs])
+    for k, run in enumerate(runs):
         for path, name, group in _joints(run):
             labels = [one.decode() if isinstance(one, bytes) else str(one) for one in group.attrs["coordinates"]]
-            if not labels:
-                continue
-            values = run.trajectory.series(f"{path}/coordinates").reshape(len(_time(run)), -1, len(labels))
-            copies = values.shape[1]
-            for (copy, c), rotary in zip(np.ndindex(copies, len(labels)), np.tile(group.attrs["rotary"], copies)):
-                own = f"{name}[{copy}].{labels[c]}" if copies > 1 else f"{name}.{labels[c]}"
-                (angles if rotary else lengths)[own] = np.degrees(values[:, copy, c]) if rotary else values[:, copy, c]
-        for axes, lines, known in ((upper, lengths, colors[0]), (lower, angles, colors[1])):
-            for name in _largest(lines, len(runs), np.ptp):
-                drawn = True
-                _line(axes, run, _time(run), lines[name], name, color=_color(known, name))
-    return _finished(figure) if drawn else None
+            if labels:
+                values = _of_copies(run, path, "coordinates", len(labels))
+                for copy, c in np.ndindex(values.shape[1:]):
+                    own = f"{name}[{copy}].{labels[c]}" if values.shape[1] > 1 else f"{name}.{labels[c]}"
+                    rotary = bool(group.attrs["rotary"][c])
+                    lines[rotary][k][own] = np.degrees(values[:, copy, c]) if rotary else values[:, copy, c]
+    for axes, own in zip(both, lines):
+        _largest_lines(axes, runs, own, np.ptp)
+    return _finished(figure)
 
 
 def wrench_figure(runs: list[Run]) -> Figure | None:
     """Force and torque on the child of the joints with the largest ones, over time; None without joints."""
-    if not any(_joints(run) for run in runs):
-        return None
-    figure, upper, lower = _two_axes("joint force [N]", "joint torque [N m]")
-    for axes, part in ((upper, slice(0, 3)), (lower, slice(3, 6))):
-        colors: dict[str, str] = {}
+    figure, *both = _axes("joint force [N]", "joint torque [N m]")
+    for axes, part in zip(both, (slice(0, 3), slice(3, 6))):
+        lines = []
         for run in runs:
-            lines = {}
-            for path, name, _ in _joints(run):
-                wrench = run.trajectory.series(f"{path}/wrench").reshape(len(_time(run)), -1, 6)
-                lines[name] = np.linalg.norm(wrench[:, :, part], axis=2).max(axis=1, initial=0.0)
-            for name in _largest(lines, len(runs)):
-                if lines[name].any():
-                    _line(axes, run, _time(run), lines[name], name, color=_color(colors, name))
+            wrenches = {name: _of_copies(run, path, "wrench", 6)[..., part] for path, name, _ in _joints(run)}
+            sizes = {name: np.linalg.norm(one, axis=2).max(axis=1) for name, one in wrenches.items()}
+            lines.append({name: size for name, size in sizes.items() if size.any()})
+        _largest_lines(axes, runs, lines, np.max)
     return _finished(figure)
 
 
 def contact_figure(runs: list[Run]) -> Figure | None:
     """Sum and largest of the contact forces, and number of contacts, over time; None if no run has stored contacts."""
-    figure, upper, lower = _two_axes("contact force [N]", "contacts")
-    stored = [run for run in runs if run.trajectory.has("contacts/offset")]
-    for run in stored:
+    figure, upper, lower = _axes("contact force [N]", "contacts")
+    for run in (run for run in runs if run.trajectory.has("contacts/offset")):
         count = len(_time(run))
         offset = run.trajectory.rows("contacts/offset", 0, count + 1).astype(int)
         force = np.linalg.norm(run.trajectory.rows("contacts/force", 0, int(offset[-1])).reshape(-1, 3), axis=1)
@@ -178,7 +166,27 @@ def contact_figure(runs: list[Run]) -> Figure | None:
         _line(upper, run, _time(run), np.bincount(of_frame, force, minlength=count), "sum of sizes", color="C0")
         _line(upper, run, _time(run), largest, "largest", color="C1")
         _line(lower, run, _time(run), np.diff(offset), "number", color="C2")
-    return _finished(figure) if stored else None
+    return _finished(figure)
+
+
+def sensor_figure(runs: list[Run]) -> Figure | None:
+    """Values of the first sensors over time, each in axes of its own; None if no run has recorded sensors."""
+    sensors = [run.trajectory.sensors() for run in runs]
+    names = list(dict.fromkeys(name for own in sensors for name in own))
+    if not names:
+        return None
+    figure, *every = _axes(*names[:MOST_SENSORS])
+    for name, axes in zip(names, every):
+        for run, own in zip(runs, sensors):
+            columns = own[name].T if name in own else ()
+            for k, values in enumerate(columns):
+                label = _COLUMNS[k] if len(columns) in (3, 6) else str(k)
+                if len(columns) == 1:
+                    label = name if run.name else "_"  # the label of the axes is enough
+                _line(axes, run, _time(run), values, label, color=f"C{k % 10}")
+    if len(names) > len(every):
+        figure.suptitle(f"{len(every)} of {len(names)} sensors", fontsize="small")
+    return _finished(figure)
 
 
 def iterations_figure(runs: list[Run]) -> Figure:
@@ -221,6 +229,7 @@ FIGURES: dict[str, Callable[[list[Run]], Figure | None]] = {
     "coordinate": coordinate_figure,
     "wrench": wrench_figure,
     "contact": contact_figure,
+    "sensors": sensor_figure,
     "iterations": iterations_figure,
     "stages": stage_figure,
 }
@@ -257,15 +266,22 @@ def _report(run: Run) -> dict | None:
     return report if report.get("stages") else None
 
 
-def _largest(lines: dict[str, np.ndarray], runs: int, size: Callable = np.max) -> list[str]:
-    """Names of the lines that are largest, in the order of the lines."""
-    found = sorted(lines, key=lambda name: -float(size(lines[name])) if len(lines[name]) else 0.0)[: MOST_LINES // runs]
-    return [name for name in lines if name in set(found)]
+def _of_copies(run: Run, path: str, what: str, columns: int) -> np.ndarray:
+    """(T, copies, columns) values of a joint or of the copies of one."""
+    return run.trajectory.series(f"{path}/{what}").reshape(len(_time(run)), -1, columns)
 
 
-def _color(known: dict[str, str], name: str) -> str:
-    """The colour of a joint, the same in both runs."""
-    return known.setdefault(name, f"C{len(known) % 10}")
+def _largest_lines(axes, runs: list[Run], lines: list[dict[str, np.ndarray]], size: Callable) -> None:
+    """Draw those lines of each run that are largest, one colour for each name."""
+    colors: dict[str, str] = {}
+    for run, own in zip(runs, lines):
+        found = sorted(own, key=lambda name: -float(size(own[name])) if len(own[name]) else 0.0)[
+            : MOST_LINES // len(runs)
+        ]
+        for name in own:
+            if name in found:
+                color = colors.setdefault(name, f"C{len(colors) % 10}")
+                _line(axes, run, _time(run), own[name], name, color=color)
 
 
 def _positive(values: np.ndarray) -> np.ndarray:
@@ -277,48 +293,36 @@ def _line(axes, run: Run, time: np.ndarray, values: np.ndarray, label: str, **st
     axes.plot(time, values, linestyle=run.style, linewidth=_WIDTH, label=run.label(label), **style)
 
 
-def _axes(label: str):
-    figure = Figure(figsize=(7.0, _HEIGHTS[1]), layout="constrained")
-    axes = figure.add_subplot()
-    _dress(axes, label)
-    return figure, axes
+def _axes(*labels: str) -> list:
+    """A figure, and its axes of these labels from above to below."""
+    figure = Figure(figsize=(7.0, 1.0), layout="constrained")
+    every = figure.subplots(len(labels), sharex=True, squeeze=False)[:, 0]
+    for axes, label in zip(every, labels):
+        axes.set_xlabel("time [s]")
+        axes.set_ylabel(label)
+        axes.grid(linewidth=0.3)
+        axes.spines[["top", "right"]].set_visible(False)
+    return [figure, *every]
 
 
-def _two_axes(upper: str, lower: str):
-    figure = Figure(figsize=(7.0, _HEIGHTS[2]), layout="constrained")
-    first = figure.add_subplot(2, 1, 1)
-    second = figure.add_subplot(2, 1, 2, sharex=first)
-    _dress(first, upper)
-    _dress(second, lower)
-    return figure, first, second
-
-
-def _dress(axes, label: str) -> None:
-    axes.set_xlabel("time [s]")
-    axes.set_ylabel(label)
-    axes.grid(linewidth=0.3)
-    axes.spines[["top", "right"]].set_visible(False)
-
-
-def _finished(figure: Figure, legend: bool = True) -> Figure:
-    """The figure with legends and without empty axes; a long legend is next to the axes, so that it hides no line."""
+def _finished(figure: Figure, legend: bool = True) -> Figure | None:
+    """The figure with legends and without empty axes, None where all are empty; a long legend is next to the axes, so that it
+    hides no line."""
     for axes in figure.axes:
-        if not axes.has_data():
+        if not axes.patches and not any(np.isfinite(line.get_ydata()).any() for line in axes.lines):
             axes.remove()
-    grid = GridSpec(max(1, len(figure.axes)), 1, figure=figure)
+    if not figure.axes:
+        return None
+    grid = GridSpec(len(figure.axes), 1, figure=figure)
     for k, axes in enumerate(figure.axes):
         axes.set_subplotspec(grid[k])
-        axes.set_xlabel(axes.get_xlabel() if k == len(figure.axes) - 1 else "")
+        last = k == len(figure.axes) - 1
+        axes.set_xlabel(axes.get_xlabel() if last else "")
+        axes.tick_params(labelbottom=last)
         count = len(axes.get_legend_handles_labels()[1])
         if legend and count > 7:
             axes.legend(fontsize="x-small", frameon=False, loc="center left", bbox_to_anchor=(1.0, 0.5))
         elif legend and count:
             axes.legend(fontsize="small", frameon=False)
-    figure.set_figheight(_HEIGHTS[max(1, len(figure.axes))])
+    figure.set_figheight(1.2 + 2.4 * len(figure.axes))
     return figure
-
-
-def _span(time: np.ndarray) -> tuple[float, float]:
-    """Range of the time axis, which is not empty for a single frame."""
-    low, high = float(time.min()), float(time.max())
-    return low, max(high, low + 1e-9)

@@ -1,5 +1,7 @@
 """`abd plot` draws a run, and two runs in one figure."""
 
+from functools import partial
+
 import exported_run
 import numpy as np
 import pytest
@@ -19,12 +21,14 @@ def folder(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def standing(tmp_path_factory):
-    """A box on the ground, whose contacts are written."""
+    """A box on the ground, whose contacts and sensors are written."""
     scene = abd.Scene("standing", solver={"dt": 0.01}, output={"frames": 8, "contacts": True})
     scene.add_body("ground", half_space={})
     scene.add_body("box", box=(0.2, 0.2, 0.2), position=(0, 0, 0.1004))
+    scene.add_sensor("place", "position", body="box")
+    scene.add_sensor("touches", "touches", body="box")
     place = tmp_path_factory.mktemp("plot") / "standing"
-    run(scene, scene.started(), place, device="cpu", simulate=Simulation)
+    run(scene, scene.started(), place, device="cpu", simulate=partial(Simulation, source=scene))
     return place
 
 
@@ -46,7 +50,7 @@ def test_lines_are_the_values_of_the_run(folder):
         np.testing.assert_allclose(np.radians(angle), trajectory.series("/joints/pivot/coordinates")[:, 0], atol=1e-12)
         residual = lines(FIGURES["residual"](one))
         worst = trajectory.series("/solver/max_joint_residual")
-        np.testing.assert_allclose(np.nan_to_num(residual["all"]), worst[:, 1], rtol=1e-12)
+        np.testing.assert_allclose(np.nan_to_num(residual["all"]), worst[:, 0], rtol=1e-12)
         assert {"pivot", "socket"} <= set(residual)
         assert len(lines(FIGURES["iterations"](one))["Newton"]) == exported_run.FRAMES - 1
         stages = FIGURES["stages"](one).axes[0]
@@ -79,9 +83,19 @@ def test_contact_forces_carry_the_weight(standing):
     assert drawn["sum of sizes"].max() > 0.0 and np.isfinite(gap[1:]).all()
 
 
+def test_sensors_have_axes_of_their_own(standing):
+    with Trajectory(standing) as trajectory:
+        figure = FIGURES["sensors"](runs_of([trajectory]))
+        place, touches = figure.axes
+        assert (place.get_ylabel(), touches.get_ylabel()) == ("place", "touches")
+        assert [line.get_label() for line in place.lines] == ["x", "y", "z"]
+        np.testing.assert_array_equal(place.lines[2].get_ydata(), trajectory.sensors()["place"][:, 2])
+        np.testing.assert_array_equal(touches.lines[0].get_ydata(), trajectory.sensors()["touches"][:, 0])
+
+
 def test_what_a_run_does_not_have_is_not_drawn(folder, standing, tmp_path, capsys):
     with Trajectory(folder) as trajectory, Trajectory(standing) as other:
-        assert FIGURES["contact"](runs_of([trajectory])) is None
+        assert FIGURES["contact"](runs_of([trajectory])) is None and FIGURES["sensors"](runs_of([trajectory])) is None
         for name in ("residual", "coordinate"):
             assert FIGURES[name](runs_of([other])) is None
             assert FIGURES[name](runs_of([other, trajectory])) is not None, "one of both has some"
