@@ -13,8 +13,8 @@ def add(commands) -> None:
         "plot",
         help="draw energies, momenta, gaps, joints, forces, iterations and times of one or two runs, or a sweep",
         description="Draw figures of a run, or of two in one: energies, momenta, smallest gap, residuals, coordinates, forces "
-        "and torques of joints, contact forces and sensors if they are stored, iterations, and times of the stages of a step. Of a sweep, "
-        "draw a column of its table over one or two parameters.",
+        "and torques of joints, contact forces and sensors if they are stored, iterations, and times of the stages of a step. "
+        "Of a sweep, draw a column of its table over one or two parameters.",
     )
     parser.add_argument("run", metavar="RUN", help="directory of a run, or of a sweep")
     parser.add_argument("other", metavar="RUN2", nargs="?", help="another one, with broken lines")
