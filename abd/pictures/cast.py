@@ -25,7 +25,7 @@ class JointGroup:
     """Joints of one kind and look: one joint, or the copies of one.
 
     Attributes:
-        names, type, enforcement; parent, child: (k,) bodies, -1 for the world.
+        names, type; parent, child: (k,) bodies, -1 for the world.
         parent_frame, child_frame: (k, 4, 4) frames D and C in the mesh frames of the bodies, or in the world.
         parameters, drawing: by name, as the scene gives them.
         coordinates: names of the coordinates; rotary: (c,) which of them are angles.
@@ -55,7 +55,7 @@ class Cast:
     Attributes:
         name: of the scene; names: (n,) of the bodies; kind: (n,) "dynamic", "kinematic" or "static".
         shape: (n,) index into `shapes`, -1 for bodies without a surface; colors: (n, 4) sRGB and opacity, 0 to 1.
-        planes: (h, 4) unit normals and offsets of half-spaces; plane_colors: (h, 4); plane_bodies: (h,).
+        planes: (h, 4) unit normals and offsets of half-spaces; plane_bodies: (h,).
         joints: groups of joints.
     """
 
@@ -66,7 +66,6 @@ class Cast:
     shapes: list[Shape]
     colors: np.ndarray
     planes: np.ndarray
-    plane_colors: np.ndarray
     plane_bodies: np.ndarray
     joints: list[JointGroup] = field(default_factory=list)
 
@@ -117,12 +116,9 @@ class Cast:
 
 @dataclass(frozen=True)
 class Contacts:
-    """Contacts at one instant: pair (c, 2) of bodies, point (c, 3) [m], normal (c, 3), gap (c,) [m], force (c, 3) [N]."""
+    """Contacts at one instant: point (c, 3) [m], force (c, 3) [N]."""
 
-    pair: np.ndarray
     point: np.ndarray
-    normal: np.ndarray
-    gap: np.ndarray
     force: np.ndarray
 
 
@@ -172,7 +168,7 @@ class Recorded:
         contacts = None
         if self.trajectory.has_contacts:
             found = self.trajectory.contacts(frame)
-            contacts = Contacts(**{name: found[name] for name in Contacts.__annotations__})
+            contacts = Contacts(found["point"], found["force"])
         return Moment(float(self.time[frame]), self.trajectory.transform(frame), active, contacts)
 
     def _joints(self) -> list[JointGroup]:
@@ -284,13 +280,11 @@ def _bodies(mesh, meshes, radius, kind, plane, color) -> dict:
     shape = np.full(len(mesh), -1)
     shape[has] = index.reshape(-1)
     half_spaces = np.flatnonzero(np.isfinite(plane[:, 3]))
-    colors = body_colors(color, shape, kind, half_spaces)
     return {
         "shape": shape,
         "shapes": [shape_of(meshes[int(k)], float(r)) for k, r in used],
-        "colors": colors,
+        "colors": body_colors(color, shape, kind, half_spaces),
         "planes": plane[half_spaces],
-        "plane_colors": colors[half_spaces],
         "plane_bodies": half_spaces,
     }
 

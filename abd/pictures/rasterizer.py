@@ -135,7 +135,7 @@ class Rasterizer:
         normal, offset = self.cast.planes[:, :3], self.cast.planes[:, 3:]
         u = np.cross(normal, np.eye(3)[np.argmin(np.abs(normal), axis=1)])
         u /= np.linalg.norm(u, axis=1, keepdims=True)
-        color = colors.to_linear(self.cast.plane_colors[:, :3])
+        color = colors.to_linear(self.cast.colors[self.cast.plane_bodies, :3])
         return _array(np.stack([normal, normal * offset - lens.eye, u, color], axis=1), wp.vec3)
 
 

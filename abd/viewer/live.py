@@ -61,8 +61,6 @@ class LiveView(Observer):
         self._scale: float | None = None
         self._now = ""
         self._anchor: tuple[float, float, float] | None = None
-        self.cost = 0.0
-        """Time of the stepping thread that pictures took so far [s]."""
 
     # run ------------------------------------------------------------------------------------------------------------
 
@@ -142,9 +140,7 @@ class LiveView(Observer):
         if len(self._history) > 1:
             rows = np.array(self._history)
             self.plots.show(rows[:, 0], dict(zip(ENERGIES, rows[:, 1:].T)), rows[-1, 0])
-        took = thread_time() - began
-        self.cost += took
-        self._due, self._paid = monotonic() + 1.0 / RATE, self._clock() + took / SHARE
+        self._due, self._paid = monotonic() + 1.0 / RATE, self._clock() + (thread_time() - began) / SHARE
 
     def _moment(self) -> Moment:
         return moment_of(self.sim.model, self.cast, self.sim.time, self.sim.stepper.q)
@@ -152,7 +148,7 @@ class LiveView(Observer):
     def _with_contacts(self, moment: Moment) -> Moment:
         """The present state with its contacts; the scale of their arrows follows the forces slowly, that impacts are seen."""
         now = self.sim.contacts()
-        moment = replace(moment, contacts=Contacts(now.pair, now.point, now.normal, now.gap, now.force))
+        moment = replace(moment, contacts=Contacts(now.point, now.force))
         scale = force_scale(self.cast, [moment])
         if scale is not None:
             self._scale = scale if self._scale is None else self._scale * (scale / self._scale) ** FOLLOWING

@@ -37,7 +37,7 @@ class Player:
         self.stage = Stage(server, run.cast, view, moments)
         self._scale = force_scale(run.cast, moments)
         self.stage.forces = self._scale
-        self._changed, self._closed, self._lock = threading.Event(), threading.Event(), threading.Lock()
+        self._changed, self._closed = threading.Event(), threading.Event()
         self._wanted, self._reached = 0, 0.0
         self._controls(view)
         tabs = server.gui.add_tab_group()

@@ -145,7 +145,7 @@ class Stage:
 
     def _planes(self) -> None:
         cell, middle = self.camera.cell, self.camera.middle
-        for k, (plane, rgba) in enumerate(zip(self.cast.planes, self.cast.plane_colors)):
+        for k, (plane, rgba) in enumerate(zip(self.cast.planes, self.cast.colors[self.cast.plane_bodies])):
             foot = middle - (plane[:3] @ middle - plane[3]) * plane[:3]
             # lines of the grid are at multiples of the cell size
             foot -= np.where(np.abs(plane[:3]) > 0.999, 0.0, np.mod(foot, 5.0 * cell))

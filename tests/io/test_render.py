@@ -164,7 +164,7 @@ def test_joints_ropes_and_springs_are_drawn_between_their_points(folder):
 def test_contacts_are_arrows_along_their_forces():
     cast, moment = staged({"name": "a", "box": (1, 1, 1)})
     force = np.array([[0, 0, 10.0], [1e-9, 0, 0]])
-    found = Contacts(np.zeros((2, 2), int), np.zeros((2, 3)), np.zeros((2, 3)), np.zeros(2), force)
+    found = Contacts(np.zeros((2, 3)), force)
     moment = replace(moment, contacts=found)
     drawn = symbols(cast, moment, contacts=0.1)
     assert len(drawn.arrows) == 1, "what pushes next to nothing has none"
