@@ -65,8 +65,7 @@ class Rasterizer:
         start_warp()
         self.cast, self.camera, self.joints, self.contacts = cast, camera, joints, contacts
         width, height = (SAMPLES * extent for extent in camera.size)
-        self._near, self._item = _empty((height, width), float), _empty((height, width), int)
-        self._shadow, self._caster = (_empty((SHADOW_SIZE, SHADOW_SIZE), kind) for kind in (float, int))
+        self._samples, self._from_sun = _samples(height, width), _samples(SHADOW_SIZE, SHADOW_SIZE)
         self._step = 2 * SAMPLES if max(camera.size) > 400 else SAMPLES
         coarse = (-(-height // self._step), -(-width // self._step))
         self._open_sky, self._smooth = _empty(coarse, float), _empty(coarse, float)
@@ -86,23 +85,23 @@ class Rasterizer:
         things.sky_high, things.sky_low = (wp.vec3(*colors.to_linear(one)) for one in (colors.SKY_HIGH, colors.SKY_LOW))
         # the shadows are cast before the picture is taken: both fill the same kinds of arrays
         light, from_sun = _light(middle, size)
-        light.origin = wp.vec3(*(from_sun.eye - lens.eye))
+        light.origin, light.shadow = wp.vec3(*(from_sun.eye - lens.eye)), self._from_sun.near
         no_planes = wp.zeros((0, 4), dtype=wp.vec3, device="cpu")
-        _draw(from_sun, light.eye, items, no_planes, 0.0, self._shadow, self._caster)
+        _draw(from_sun, light.eye, items, no_planes, 0.0, self._from_sun)
         eye = _eye(lens, SAMPLES)
         nearest = NEAREST * max(float((middle - lens.eye) @ lens.axes[2]), size)
-        _draw(lens, eye, items, things.planes, nearest, self._near, self._item)
+        _draw(lens, eye, items, things.planes, nearest, self._samples)
 
         rows, reach = self._open_sky.shape[0], 0.4 * (self.cast.usual or 0.2)
-        _launch(shade.occlude, rows, eye, things, self._near, self._item, self._step, reach, self._open_sky)
-        _launch(shade.smooth, rows, self._near, self._step, self._open_sky, self._smooth)
-        samples = [self._shadow, self._near, self._item, SAMPLES, self._step, self._smooth]
-        _launch(shade.shade, lens.height, eye, light, things, *samples, self._tone, self._pixels)
+        _launch(shade.occlude, rows, eye, things, self._samples, self._step, reach, self._open_sky)
+        _launch(shade.smooth, rows, self._samples, self._step, self._open_sky, self._smooth)
+        rest = [SAMPLES, self._step, self._smooth, self._tone, self._pixels]
+        _launch(shade.shade, lens.height, eye, light, things, self._samples, *rest)
         return self._pixels.numpy().copy()
 
     def item_count(self) -> int:
         """How many samples of the last picture show a body, a joint or an arrow."""
-        return int(np.count_nonzero(self._item.numpy() >= 0))
+        return int(np.count_nonzero(self._samples.item.numpy() >= 0))
 
     def _items(self, moment: Moment) -> _Items:
         """All that is to be drawn."""
@@ -139,7 +138,7 @@ class Rasterizer:
         return _array(np.stack([normal, normal * offset - lens.eye, u, color], axis=1), wp.vec3)
 
 
-def _draw(lens: Lens, eye: cover.Eye, items: _Items, planes: wp.array, nearest: float, near, item) -> None:
+def _draw(lens: Lens, eye: cover.Eye, items: _Items, planes: wp.array, nearest: float, samples: cover.Samples) -> None:
     """The nearest item of every sample."""
     owner, corners, boxes = _projected(eye, lens.local(items.corners), items.two_sided, nearest)
     rod_boxes = _rod_boxes(eye, lens.local(items.rods), items.radii[:, None], nearest)
@@ -148,8 +147,8 @@ def _draw(lens: Lens, eye: cover.Eye, items: _Items, planes: wp.array, nearest: 
     starts, order = _bands(boxes, eye.height)
     parts = [_array(one, int) for one in (starts, order, owner)] + [_array(boxes, wp.vec4i), _array(corners, wp.vec3)]
     looks = [_array(items.rods - lens.eye, wp.vec3), _array(items.radii, float), _array(items.colors[:, 3], float)]
-    _launch(cover.clear, eye.height, eye, planes, near, item)
-    _launch(cover.fill, len(starts) - 1, eye, BAND, len(items.corners), *parts, *looks, near, item)
+    _launch(cover.clear, eye.height, eye, planes, samples)
+    _launch(cover.fill, len(starts) - 1, eye, BAND, len(items.corners), *parts, *looks, samples)
 
 
 def _projected(eye: cover.Eye, corners: np.ndarray, two_sided: np.ndarray, nearest: float) -> tuple[np.ndarray, ...]:
@@ -277,6 +276,12 @@ def _array(values: np.ndarray, kind) -> wp.array:
 
 def _empty(shape: tuple[int, ...], kind) -> wp.array:
     return wp.zeros(shape, dtype=kind, device="cpu")
+
+
+def _samples(height: int, width: int) -> cover.Samples:
+    out = cover.Samples()
+    out.near, out.item = _empty((height, width), float), _empty((height, width), int)
+    return out
 
 
 def _launch(kernel, count: int, *inputs) -> None:

@@ -44,7 +44,7 @@ def taken(cast: Cast, moment: Moment, size=SIZE, **view) -> tuple[np.ndarray, Ra
 
 def items(rasterizer: Rasterizer) -> np.ndarray:
     """(2 h, 2 w) number of the item that every sample shows."""
-    return rasterizer._item.numpy()
+    return rasterizer._samples.item.numpy()
 
 
 def test_box_is_in_the_middle_above_its_shadow():

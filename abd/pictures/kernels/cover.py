@@ -1,8 +1,7 @@
 """What every sample shows: the item nearest to the eye. Kernels run over bands of rows, so that no two threads write to one
 sample.
 
-A sample holds the item and its nearness w, which is linear in the picture: 1/z under perspective, -z without. Items are
-triangles, then rods (capsules; a ball is one of no length); `SKY` is the sky, ``SKY - 1 - k`` the k-th plane.
+Items are triangles, then rods (capsules; a ball is one of no length); `SKY` is the sky, ``SKY - 1 - k`` the k-th plane.
 Positions are relative to the eye.
 """
 
@@ -28,6 +27,14 @@ class Eye:
     width: int
     height: int
     parallel: int
+
+
+@wp.struct
+class Samples:
+    """The nearest item of each sample, and its nearness, which is linear in the picture: 1/z under perspective, -z without."""
+
+    near: wp.array2d(dtype=float)
+    item: wp.array2d(dtype=int)
 
 
 @wp.func
@@ -91,20 +98,15 @@ def veiled(x: int, y: int, opacity: float):
 
 
 @wp.kernel
-def clear(
-    eye: Eye,
-    planes: wp.array2d(dtype=wp.vec3),
-    near: wp.array2d(dtype=float),
-    item: wp.array2d(dtype=int),
-):
+def clear(eye: Eye, planes: wp.array2d(dtype=wp.vec3), samples: Samples):
     """One row: the sky, and under perspective the planes, each a normal and a point (then more, which is not read here)."""
     y = wp.tid()
     empty = float(0.0)
     if eye.parallel != 0:
         empty = -1.0e30
     for x in range(eye.width):
-        near[y, x] = empty
-        item[y, x] = SKY
+        samples.near[y, x] = empty
+        samples.item[y, x] = SKY
     first = ray(eye, 0.5, float(y) + 0.5)
     for k in range(planes.shape[0]):
         n = planes[k, 0]
@@ -115,9 +117,9 @@ def clear(
             slope = -wp.dot(n, eye.right) / (eye.scale * height)
             for x in range(eye.width):
                 nearer = start + slope * float(x)
-                if nearer > 0.0 and nearer > near[y, x]:
-                    near[y, x] = nearer
-                    item[y, x] = SKY - 1 - k
+                if nearer > 0.0 and nearer > samples.near[y, x]:
+                    samples.near[y, x] = nearer
+                    samples.item[y, x] = SKY - 1 - k
 
 
 @wp.kernel
@@ -133,8 +135,7 @@ def fill(
     rods: wp.array2d(dtype=wp.vec3),
     radii: wp.array(dtype=float),
     opacity: wp.array(dtype=float),
-    near: wp.array2d(dtype=float),
-    item: wp.array2d(dtype=int),
+    samples: Samples,
 ):
     """One band of `rows` rows: all parts that reach into it, in order.
 
@@ -172,10 +173,10 @@ def fill(
                 start = a[2] + down * (middle - a[1]) + to_right * (0.5 - a[0])
                 for x in range(first, last + 1):
                     w = start + to_right * float(x)
-                    if w > near[y, x]:
+                    if w > samples.near[y, x]:
                         if not veiled(x, y, alpha):
-                            near[y, x] = w
-                            item[y, x] = g
+                            samples.near[y, x] = w
+                            samples.item[y, x] = g
         else:
             for y in range(y0, y1):
                 for x in range(box[0], box[1]):
@@ -188,7 +189,7 @@ def fill(
                     w = 1.0 / t
                     if eye.parallel != 0:
                         w = -t
-                    if t > 0.0 and w > near[y, x]:
+                    if t > 0.0 and w > samples.near[y, x]:
                         if not veiled(x, y, alpha):
-                            near[y, x] = w
-                            item[y, x] = g
+                            samples.near[y, x] = w
+                            samples.item[y, x] = g

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import warp as wp
 
-from abd.pictures.kernels.cover import SKY, Eye, ray
+from abd.pictures.kernels.cover import SKY, Eye, Samples, ray
 
 wp.set_module_options({"enable_backward": False, "max_unroll": 4})
 
@@ -37,12 +37,13 @@ class Things:
 
 @wp.struct
 class Light:
-    """The sun: direction towards it, its lens and where that is, size of a texel [m] of its map, over how many of them
-    shadows fade, and points evenly over a unit disc."""
+    """The sun: direction towards it, its lens and where that is, the nearness of what it sees, size of a texel [m] of this map,
+    over how many of them shadows fade, and points evenly over a unit disc."""
 
     sun: wp.vec3
     eye: Eye
     origin: wp.vec3
+    shadow: wp.array2d(dtype=float)
     texel: float
     blur: float
     taps: wp.array(dtype=wp.vec2)
@@ -90,15 +91,7 @@ def normal_of(things: Things, g: int, p: wp.vec3, d: wp.vec3):
 
 
 @wp.kernel
-def occlude(
-    eye: Eye,
-    things: Things,
-    near: wp.array2d(dtype=float),
-    item: wp.array2d(dtype=int),
-    step: int,
-    reach: float,
-    open_sky: wp.array2d(dtype=float),
-):
+def occlude(eye: Eye, things: Things, samples: Samples, step: int, reach: float, open_sky: wp.array2d(dtype=float)):
     """One row of the coarse picture: the fraction of the sky that is open at every `step`-th sample.
 
     Points within `reach` [m] that rise above the tangent plane darken by the sine of their height (Bavoil and Sainz 2008,
@@ -110,8 +103,8 @@ def occlude(
         x = column * step + step // 2
         open_sky[row, column] = 1.0
         if y < eye.height and x < eye.width:
-            g = item[y, x]
-            w = near[y, x]
+            g = samples.item[y, x]
+            w = samples.near[y, x]
             disc = wp.min(reach * eye.scale * w, 0.16 * float(eye.height))
             if g != SKY and disc > 1.5:
                 d = ray(eye, float(x) + 0.5, float(y) + 0.5)
@@ -131,8 +124,8 @@ def occlude(
                     s = s * GOLDEN_COSINE + c * GOLDEN_SINE
                     c = next
                     if sx >= 0 and sy >= 0 and sx < eye.width and sy < eye.height:
-                        if item[sy, sx] != SKY:
-                            q = ray(eye, float(sx) + 0.5, float(sy) + 0.5) / near[sy, sx] - p
+                        if samples.item[sy, sx] != SKY:
+                            q = ray(eye, float(sx) + 0.5, float(sy) + 0.5) / samples.near[sy, sx] - p
                             length = wp.length(q)
                             if length > 0.0 and length < 1.5 * reach:
                                 rise = wp.dot(q, n) / length - 0.12
@@ -141,24 +134,19 @@ def occlude(
 
 
 @wp.kernel
-def smooth(
-    near: wp.array2d(dtype=float),
-    step: int,
-    open_sky: wp.array2d(dtype=float),
-    out: wp.array2d(dtype=float),
-):
+def smooth(samples: Samples, step: int, open_sky: wp.array2d(dtype=float), out: wp.array2d(dtype=float)):
     """One row: mean over 4 x 4 neighbours of about the same depth."""
     row = wp.tid()
-    last_y = near.shape[0] - 1
-    last_x = near.shape[1] - 1
+    last_y = samples.near.shape[0] - 1
+    last_x = samples.near.shape[1] - 1
     for column in range(open_sky.shape[1]):
-        w = near[wp.min(row * step + step // 2, last_y), wp.min(column * step + step // 2, last_x)]
+        w = samples.near[wp.min(row * step + step // 2, last_y), wp.min(column * step + step // 2, last_x)]
         total = float(0.0)
         weight = float(0.0)
         for k in range(16):
             r = wp.clamp(row + k // 4 - 2, 0, open_sky.shape[0] - 1)
             c = wp.clamp(column + k % 4 - 2, 0, open_sky.shape[1] - 1)
-            other = near[wp.min(r * step + step // 2, last_y), wp.min(c * step + step // 2, last_x)]
+            other = samples.near[wp.min(r * step + step // 2, last_y), wp.min(c * step + step // 2, last_x)]
             if wp.abs(other - w) <= 0.03 * wp.abs(w):
                 total += open_sky[r, c]
                 weight += 1.0
@@ -166,7 +154,7 @@ def smooth(
 
 
 @wp.func
-def lit(light: Light, shadow: wp.array2d(dtype=float), p: wp.vec3, n: wp.vec3, turn: float):
+def lit(light: Light, p: wp.vec3, n: wp.vec3, turn: float):
     """Fraction of the sun's disc that a point with unit normal n sees, by taps about its place in the shadow map."""
     at = p + n * (2.0 * light.texel) - light.origin
     u = light.eye.column + light.eye.scale * wp.dot(at, light.eye.right)
@@ -184,7 +172,7 @@ def lit(light: Light, shadow: wp.array2d(dtype=float), p: wp.vec3, n: wp.vec3, t
         x = int(u + c * tap[0] - s * tap[1])
         y = int(v + s * tap[0] + c * tap[1])
         if x >= 0 and y >= 0 and x < light.eye.width and y < light.eye.height:
-            if shadow[y, x] > bound:
+            if light.shadow[y, x] > bound:
                 total += 1.0
     return 1.0 - total / float(count)
 
@@ -216,17 +204,7 @@ def grid_lines(eye: Eye, things: Things, k: int, p: wp.vec3, d: wp.vec3, axis: w
 
 
 @wp.func
-def shaded(
-    eye: Eye,
-    light: Light,
-    things: Things,
-    shadow: wp.array2d(dtype=float),
-    open_sky: float,
-    x: float,
-    y: float,
-    g: int,
-    w: float,
-):
+def shaded(eye: Eye, light: Light, things: Things, open_sky: float, x: float, y: float, g: int, w: float):
     """Linear light that one sample sends to the eye."""
     d = ray(eye, x, y)
     if g == SKY:
@@ -248,7 +226,7 @@ def shaded(
     if facing > 0.0:
         # every place turns the taps by another angle, which makes bands to grain, and grain is averaged
         turn = 6.2831853 * (52.9829189 * (0.06711056 * wp.floor(x) + 0.00583715 * wp.floor(y)))
-        direct = facing * lit(light, shadow, p, n, turn)
+        direct = facing * lit(light, p, n, turn)
     from_sky = (0.5 + 0.5 * n[2]) * open_sky
     bounced = (0.5 - 0.5 * n[2]) * open_sky
     sun_color = wp.vec3(1.0, 0.96, 0.88) * (0.74 * direct)
@@ -275,44 +253,42 @@ def shade(
     eye: Eye,
     light: Light,
     things: Things,
-    shadow: wp.array2d(dtype=float),
-    near: wp.array2d(dtype=float),
-    item: wp.array2d(dtype=int),
-    samples: int,
+    samples: Samples,
+    per_pixel: int,
     step: int,
     open_sky: wp.array2d(dtype=float),
     tone: wp.array(dtype=wp.uint8),
     pixels: wp.array3d(dtype=wp.uint8),
 ):
-    """One row of pixels, each the mean of samples x samples; an item is shaded once where all of them show it.
+    """One row of pixels, each the mean of per_pixel x per_pixel samples; an item is shaded once where all of them show it.
 
     `tone` is the table of sRGB values of linear light up to `BRIGHTEST`.
     """
     row = wp.tid()
-    count = samples * samples
+    count = per_pixel * per_pixel
     last = float(tone.shape[0] - 1)
     for column in range(pixels.shape[1]):
-        y0 = row * samples
-        x0 = column * samples
-        g0 = item[y0, x0]
+        y0 = row * per_pixel
+        x0 = column * per_pixel
+        g0 = samples.item[y0, x0]
         same = bool(True)
         w_mean = float(0.0)
         for k in range(count):
-            if item[y0 + k // samples, x0 + k % samples] != g0:
+            if samples.item[y0 + k // per_pixel, x0 + k % per_pixel] != g0:
                 same = False
-            w_mean += near[y0 + k // samples, x0 + k % samples] / float(count)
+            w_mean += samples.near[y0 + k // per_pixel, x0 + k % per_pixel] / float(count)
         fraction = open_sky[wp.min(y0 // step, open_sky.shape[0] - 1), wp.min(x0 // step, open_sky.shape[1] - 1)]
         total = wp.vec3(0.0, 0.0, 0.0)
         if same:
-            y_mean = float(y0) + 0.5 * float(samples)
-            x_mean = float(x0) + 0.5 * float(samples)
-            total = shaded(eye, light, things, shadow, fraction, x_mean, y_mean, g0, w_mean)
+            y_mean = float(y0) + 0.5 * float(per_pixel)
+            x_mean = float(x0) + 0.5 * float(per_pixel)
+            total = shaded(eye, light, things, fraction, x_mean, y_mean, g0, w_mean)
         else:
             for k in range(count):
-                y = y0 + k // samples
-                x = x0 + k % samples
+                y = y0 + k // per_pixel
+                x = x0 + k % per_pixel
                 total += shaded(
-                    eye, light, things, shadow, fraction, float(x) + 0.5, float(y) + 0.5, item[y, x], near[y, x]
+                    eye, light, things, fraction, float(x) + 0.5, float(y) + 0.5, samples.item[y, x], samples.near[y, x]
                 ) / float(count)
         for channel in range(3):
             light_of = total[channel] * (last / BRIGHTEST) + 0.5
