@@ -11,6 +11,7 @@ import sys
 from collections import deque
 from collections.abc import Callable
 from dataclasses import replace
+from itertools import islice
 from time import monotonic, perf_counter, thread_time
 
 import numpy as np
@@ -202,18 +203,13 @@ class LiveView(Observer):
 
     def _drives(self, tabs) -> None:
         """A slider for the target of each drive."""
-        driven = []
-        for k in range(len(self._joints)):
-            driven += [
-                (k, one) for one in self._joints[k].coordinates if one.drive is not None and one.drive.mode != "brake"
-            ]
-            if len(driven) >= SLIDERS:
-                break
-        if not driven:
-            return
-        with tabs.add_tab("Drives"):
-            for k, settings in driven[:SLIDERS]:
-                self._slider(self._joints[k].name, settings)
+        every = ((joint.name, one) for joint in self._joints for one in joint.coordinates)
+        driven = (pair for pair in every if pair[1].drive is not None and pair[1].drive.mode != "brake")
+        chosen = list(islice(driven, SLIDERS))
+        if chosen:
+            with tabs.add_tab("Drives"):
+                for joint, settings in chosen:
+                    self._slider(joint, settings)
 
     def _slider(self, joint: str, settings) -> None:
         coordinate = self.sim.joints[joint].coordinate(settings.name)
