@@ -74,6 +74,7 @@ class LiveView(Observer):
         self.stage = Stage(self.server, self.cast, self.view, [self._moment()])
         self._controls(last)
         self._show()
+        self._paid = 0.0  # the first picture loads libraries: its cost says nothing about those to come
         if self.patient and not self.server.get_clients():
             print("waiting for a browser", file=sys.stderr, flush=True)
 
