@@ -12,7 +12,7 @@ import numpy as np
 
 from abd.pictures.camera import Camera, View
 from abd.pictures.cast import Cast, Moment
-from abd.pictures.shapes import creased, turned_from_z, unit
+from abd.pictures.shapes import creased, unit
 from abd.pictures.symbols import HEAD, Symbols, symbols
 from abd.rotations import polar, quaternions
 from abd.scene.geometry.shapes import cone, cylinder, sphere
@@ -149,7 +149,7 @@ class Stage:
             foot = middle - (plane[:3] @ middle - plane[3]) * plane[:3]
             # lines of the grid are at multiples of the cell size
             foot -= np.where(np.abs(plane[:3]) > 0.999, 0.0, np.mod(foot, 5.0 * cell))
-            (wxyz,) = quaternions(turned_from_z(plane[None, :3]))
+            (wxyz,) = from_z(plane[None, :3])
             self.server.scene.add_grid(
                 f"/planes/{k}", infinite_grid=True, cell_size=cell, section_size=5.0 * cell, wxyz=wxyz, position=foot,
                 cell_color=(190, 190, 190), section_color=(150, 150, 150), fade_distance=12.0 * self.camera.extent,
@@ -202,8 +202,8 @@ class _SymbolBatches:
             return
         length = radius if name == "balls" else np.linalg.norm(span, axis=1)
         values = {
-            "positions": (ends.mean(axis=1), np.zeros(3), np.float32),
-            "wxyzs": (quaternions(turned_from_z(unit(span))), [1.0, 0.0, 0.0, 0.0], np.float32),
+            "positions": (0.5 * (ends[:, 0] + ends[:, 1]), np.zeros(3), np.float32),
+            "wxyzs": (from_z(span), [1.0, 0.0, 0.0, 0.0], np.float32),
             "scales": (np.column_stack([radius, radius, length]), np.zeros(3), np.float32),
             "colors": (_bytes(rgba[:, :3]), np.zeros(3), np.uint8),
         }
@@ -235,6 +235,15 @@ def decomposed(maps: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray, np
     left = A - R * scales[:, None]
     rest = np.sqrt(np.einsum("nij,nij->n", left, left))
     return maps[:, :3, 3], quaternions(R), scales, rest
+
+
+def from_z(direction: np.ndarray) -> np.ndarray:
+    """(n, 4) quaternions of the least rotations that turn z to directions (n, 3), of any length."""
+    x, y, z = unit(direction).T
+    w = np.sqrt(np.maximum(0.5 * (1.0 + z), 1e-12))
+    q = np.stack([w, -0.5 * y / w, 0.5 * x / w, np.zeros(len(x))], axis=1)
+    q[z < -0.999999] = [0.0, 1.0, 0.0, 0.0]
+    return q
 
 
 def _bytes(color: np.ndarray) -> np.ndarray:

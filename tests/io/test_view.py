@@ -40,7 +40,7 @@ def matrices(wxyz: np.ndarray) -> np.ndarray:
 
 
 def test_maps_without_shear_are_instances_to_rounding():
-    from abd.viewer.stage import decomposed
+    from abd.viewer.stage import decomposed, from_z
 
     random = np.random.default_rng(1)
     half = [np.diag(signs) for signs in ((1, -1, -1), (-1, 1, -1), (-1, -1, 1))]
@@ -55,6 +55,7 @@ def test_maps_without_shear_are_instances_to_rounding():
     assert rest.max() < 1e-12
     directions = unit(np.concatenate([random.normal(size=(20, 3)), [[0, 0, -2.0], [0, 0, 1.0]]]))
     np.testing.assert_allclose(turned_from_z(directions)[:, :, 2], directions, atol=1e-12)
+    np.testing.assert_allclose(matrices(from_z(3.0 * directions)), turned_from_z(directions), atol=1e-6)
 
 
 def test_sheared_bodies_are_meshes_with_their_vertices_where_they_are(server):
