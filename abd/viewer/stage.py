@@ -65,15 +65,13 @@ class Stage:
 
     def show(self, moment: Moment) -> None:
         """Bring everything to one instant, at once."""
+        position, wxyz, scales, rest = decomposed(moment.transform)
         with self.server.atomic():
             for k, (handle, members) in self.batches.items():
-                maps = moment.transform[members]
-                position, wxyz, scales, rest = decomposed(maps)
-                apart = self._apart(k, members, maps, rest)
-                scales[apart] = 0.0
-                handle.batched_positions = position.astype(np.float32)
-                handle.batched_wxyzs = wxyz.astype(np.float32)
-                handle.batched_scales = scales.astype(np.float32)
+                scales[members[self._apart(k, members, moment.transform[members], rest[members])]] = 0.0
+                handle.batched_positions = position[members].astype(np.float32)
+                handle.batched_wxyzs = wxyz[members].astype(np.float32)
+                handle.batched_scales = scales[members].astype(np.float32)
             own = symbols(self.cast, moment, self.joints, self.forces)
             self._symbols.show(own if self.extra is None else Symbols.joined([own, self.extra]))
         if self.camera.followed is not None:
