@@ -83,7 +83,6 @@ class Rasterizer:
         things.planes, things.cell = self._planes(lens), self.camera.cell
         things.fade = 3.0 * max(size, float(np.linalg.norm(middle - lens.eye)))
         things.sky_high, things.sky_low = (wp.vec3(*colors.to_linear(one)) for one in (colors.SKY_HIGH, colors.SKY_LOW))
-        # the shadows are cast before the picture is taken: both fill the same kinds of arrays
         light, from_sun = _light(middle, size)
         light.origin, light.shadow = wp.vec3(*(from_sun.eye - lens.eye)), self._from_sun.near
         no_planes = wp.zeros((0, 4), dtype=wp.vec3, device="cpu")

@@ -8,6 +8,7 @@ from time import monotonic
 
 import numpy as np
 
+from abd.colors import PALETTE
 from abd.pictures.cast import Cast, spread
 from abd.rotations import axial
 
@@ -17,7 +18,7 @@ PERIOD = 0.25
 """Time between two updates of a table [s]."""
 POINTS = 800
 """Most points of a plotted line."""
-COLORS = ("#4472b5", "#e08a2f", "#4f9a62", "#c9504a", "#8a6fb0", "#5aa0a6")
+COLORS = [f"#{r:02x}{g:02x}{b:02x}" for r, g, b in np.round(255.0 * PALETTE).astype(int)]
 
 LISTED = 300
 """Most bodies that a list to choose from has; of more, a name is typed."""
@@ -113,25 +114,19 @@ class Plots:
     """Energies and one coordinate over time, with the present marked.
 
     Args:
-        lines: name -> values; a name "joint.coordinate" can be selected by `coordinate`.
+        energies: their names; coordinates: names "joint.coordinate", of which one is chosen.
+
+    Attributes:
+        chosen: handle of the choice of a coordinate, None without coordinates.
     """
 
     def __init__(self, server, tabs, energies: tuple[str, ...], coordinates: list[str]):
-        self.energies, self.chosen = energies, None
-        nothing = np.zeros(2)
+        self.energies, self.chosen, self._coordinate = energies, None, None
         with tabs.add_tab("Plots"):
-            self._energy = server.gui.add_uplot(
-                (np.arange(2.0), *(nothing for _ in energies), nothing),
-                ({"label": "t [s]"}, *(_line(name, k) for k, name in enumerate(energies)), _mark()),
-                title="energy [J]", scales={"x": {"time": False}}, aspect=1.35,
-            )  # fmt: skip
-            self._coordinate = None
+            self._energy = _plot(server.gui, "energy [J]", energies)
             if coordinates:
-                self.chosen = server.gui.add_dropdown("coordinate", coordinates[:500])
-                self._coordinate = server.gui.add_uplot(
-                    (np.arange(2.0), nothing, nothing), ({"label": "t [s]"}, _line("value", 0), _mark()),
-                    title="[m or rad]", scales={"x": {"time": False}}, aspect=1.35,
-                )  # fmt: skip
+                self.chosen = server.gui.add_dropdown("coordinate", coordinates)
+                self._coordinate = _plot(server.gui, "[m or rad]", ("value",))
 
     def show(
         self, time: np.ndarray, energies: dict[str, np.ndarray], now: float, coordinate: np.ndarray | None = None
@@ -151,17 +146,18 @@ class Plots:
             self._coordinate.data = (time[kept], line, _only(line, at))
 
 
-def _line(label: str, k: int) -> dict:
-    return {
-        "label": label.replace("_", " "),
-        "stroke": COLORS[k % len(COLORS)],
-        "width": 1.5,
-        "points": {"show": False},
-    }
-
-
-def _mark() -> dict:
-    return {"label": "now", "stroke": "#111111", "width": 0, "points": {"show": True, "size": 8, "fill": "#111111"}}
+def _plot(gui, title: str, names: tuple[str, ...]):
+    """A plot of lines over time, and a point that marks the present."""
+    hidden = {"show": False}
+    lines = [
+        {"label": name.replace("_", " "), "stroke": COLORS[k % len(COLORS)], "width": 1.5, "points": hidden}
+        for k, name in enumerate(names)
+    ]
+    shown = {"show": True, "size": 8, "fill": "#111111"}
+    # without automatic range: it would be taken from the numbers that are NaN
+    mark = {"label": "now", "stroke": "#111111", "width": 0, "points": shown, "auto": False}
+    data, axes = (np.arange(2.0), *np.zeros((len(names) + 1, 2))), ({"label": "t [s]"}, *lines, mark)
+    return gui.add_uplot(data, axes, title=title, scales={"x": {"time": False}}, aspect=1.35)
 
 
 def _only(line: np.ndarray, at: int) -> np.ndarray:

@@ -12,6 +12,7 @@ from scipy.spatial.transform import Rotation
 
 import abd
 from abd.cli import main
+from abd.colors import PALETTE
 from abd.io.trajectory import Trajectory
 from abd.pictures.camera import View
 from abd.pictures.cast import Recorded, of_model
@@ -272,6 +273,11 @@ def test_a_browser_plays_a_run(folder):
             opened.get_by_text("t = 0.06 s of 0.06 s").wait_for()
             opened.wait_for_timeout(1000)
             assert (np.abs(first - pixels(opened))[:, :400].max(axis=2) > 20).sum() > 20, "bodies have moved"
+            opened.set_viewport_size({"width": 900, "height": 900})
+            opened.get_by_text("Plots").first.click()
+            opened.wait_for_timeout(2000)
+            line = np.abs(pixels(opened)[:, 500:] - np.round(255.0 * PALETTE[1])).max(axis=2) < 40
+            assert line.sum() > 90, "the line of an energy, which is longer than its mark in the legend"
             assert errors == []
         finally:
             player.close()
