@@ -18,6 +18,7 @@ from time import perf_counter
 import warp as wp
 
 import cuda_kernels
+from cuda_kernels.options import OPTIONS as OPTIONS
 from cuda_kernels.options import TARGET
 
 PATIENCE = 2.0

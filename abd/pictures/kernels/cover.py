@@ -9,7 +9,9 @@ from __future__ import annotations
 
 import warp as wp
 
-wp.set_module_options({"enable_backward": False, "max_unroll": 4})
+from abd.backends.device.compiling import OPTIONS
+
+wp.set_module_options(OPTIONS)
 
 SKY = wp.constant(-1)
 

@@ -5,9 +5,10 @@ from __future__ import annotations
 
 import warp as wp
 
+from abd.backends.device.compiling import OPTIONS
 from abd.pictures.kernels.cover import SKY, Eye, Samples, ray
 
-wp.set_module_options({"enable_backward": False, "max_unroll": 4})
+wp.set_module_options(OPTIONS)
 
 BRIGHTEST = wp.constant(2.0)
 """Linear light up to which tones are told apart."""
