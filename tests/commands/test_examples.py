@@ -62,3 +62,12 @@ def test_a_joint_of_ones_own():
 def test_cart_poles_fall_under_random_pushes():
     pytest.importorskip("gymnasium", reason="needs Gymnasium: pip install gymnasium")
     assert 15.0 < example("cart_pole").main(count=8, steps=60) < 60.0
+
+
+def test_arms_reach_their_points():
+    pytest.importorskip("gymnasium", reason="needs Gymnasium: pip install gymnasium")
+    assert example("reaching_arm").main(count=8) < 0.01
+
+
+def test_friction_is_identified():
+    np.testing.assert_allclose(example("identify").main(), (0.35, 0.28), rtol=0.01)
