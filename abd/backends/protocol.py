@@ -411,3 +411,13 @@ class Backend(Protocol):
     sweep: Any
     friction: Friction
     islands: Islands
+
+
+class OfPotential:
+    """Terms of a backend's `potential`, by names of their own: joint rows, contacts, friction, joint system and contact law."""
+
+    joints = property(lambda self: self.potential.joints)
+    contacts = property(lambda self: self.potential.contacts)
+    friction = property(lambda self: self.potential.friction)
+    system = property(lambda self: self.potential.joints.system)
+    pair_law = property(lambda self: self.potential.contacts.pair_law)

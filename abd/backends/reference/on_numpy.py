@@ -11,13 +11,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from abd.backends.body_data import BodyData
+from abd.backends.protocol import OfPotential
 from abd.backends.reference.dense_solver import DenseSolver
 from abd.backends.reference.iteration import Iteration
 from abd.backends.reference.numpy_bodies import Boxes
-from abd.backends.reference.numpy_contacts import NumpyContacts
-from abd.backends.reference.numpy_friction import NumpyFriction
 from abd.backends.reference.numpy_islands import Islands
-from abd.backends.reference.numpy_joints import NumpyJoints
 from abd.backends.reference.parts.arcs import Arcs
 from abd.backends.reference.parts.inactive import Inactive
 from abd.backends.reference.parts.loads import Loads
@@ -31,9 +29,7 @@ from abd.backends.reference.parts.touch import Touch
 from abd.backends.reference.potential import Iterate, Potential
 from abd.backends.reference.scheme import HostScheme
 from abd.backends.reference.start import Start
-from abd.contact.pair_law import PairLaw
 from abd.joints.rows.build import build_system
-from abd.joints.rows.system import JointSystem
 from abd.model import Model
 from abd.potentials.sweeps import swept
 
@@ -45,7 +41,7 @@ class Host:
     name: str = "numpy"
 
 
-class NumpyBackend:
+class NumpyBackend(OfPotential):
     """The definitions of one scene; `abd.backends.protocol` says what each part is asked for.
 
     Attributes:
@@ -73,28 +69,3 @@ class NumpyBackend:
         self.iteration, self.start, self.whole = Iteration(self), Start(self), None
 
     sweep = staticmethod(swept)
-
-    @property
-    def joints(self) -> NumpyJoints:
-        """The joint rows at work."""
-        return self.potential.joints
-
-    @property
-    def contacts(self) -> NumpyContacts:
-        """What may touch."""
-        return self.potential.contacts
-
-    @property
-    def friction(self) -> NumpyFriction:
-        """Friction of contacts."""
-        return self.potential.friction
-
-    @property
-    def system(self) -> JointSystem:
-        """The joint system at work."""
-        return self.potential.joints.system
-
-    @property
-    def pair_law(self) -> PairLaw:
-        """The law of contact by pairs of bodies."""
-        return self.potential.contacts.pair_law

@@ -10,6 +10,7 @@ from abd.backends.device.device import Device
 from abd.backends.device.graphs import Graphs
 from abd.backends.device.upload import new_pose, upload_bodies
 from abd.backends.linear.linear import LinearSolver
+from abd.backends.protocol import OfPotential
 from abd.backends.recorded.iteration import Iteration
 from abd.backends.recorded.start import Start
 from abd.backends.recorded.whole_step import WholeStep
@@ -29,18 +30,13 @@ from abd.backends.warp.potential import Potential
 from abd.backends.warp.scheme import DeviceScheme
 from abd.backends.warp.scratch import Scratch
 from abd.backends.warp.sweeps import swept
-from abd.backends.warp.terms.contacts import Contacts
-from abd.backends.warp.terms.friction import Friction
-from abd.backends.warp.terms.joints import Joints
 from abd.backends.warp.trial_path import TrialPath
-from abd.contact.pair_law import PairLaw
 from abd.joints.rows.build import build_system
-from abd.joints.rows.system import JointSystem
 from abd.model import Model
 from cuda_kernels.bodies import bodies
 
 
-class WarpBackend:
+class WarpBackend(OfPotential):
     """Kernels of one scene on one device; `abd.backends.protocol` says what each part is asked for.
 
     Attributes:
@@ -83,28 +79,3 @@ class WarpBackend:
         self.whole = WholeStep(self)
 
     sweep = staticmethod(swept)
-
-    @property
-    def joints(self) -> Joints:
-        """The joint rows at work."""
-        return self.potential.joints
-
-    @property
-    def contacts(self) -> Contacts:
-        """What may touch."""
-        return self.potential.contacts
-
-    @property
-    def friction(self) -> Friction:
-        """Friction of contacts."""
-        return self.potential.friction
-
-    @property
-    def system(self) -> JointSystem:
-        """The joint system at work."""
-        return self.potential.joints.system
-
-    @property
-    def pair_law(self) -> PairLaw:
-        """The law of contact by pairs of bodies."""
-        return self.potential.contacts.pair_law
