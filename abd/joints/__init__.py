@@ -1,1 +1,1 @@
-"""Joints: what their types are (`types`), the rows that act on bodies (`rows`), coordinates, assembly, and users' own."""
+"""Joints: their types (`types`), the rows that act on bodies (`rows`), coordinates, assembly, and types of users (`custom`)."""

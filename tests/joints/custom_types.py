@@ -7,8 +7,8 @@ import warp as wp
 
 from abd import RowFlags
 from abd.joints.custom.wrench_rows import align_z
-from abd.joints.pieces.axes import displacement, turn
-from abd.joints.pieces.motions import turned
+from abd.joints.measures.axes import displacement, turn
+from abd.joints.measures.motions import turned
 from abd.model import WORLD, Joint
 from abd.rotations import pose
 

@@ -32,9 +32,9 @@ from abd.joints.coordinates.configurations import configuration_space
 from abd.joints.coordinates.transform import project, transform, twist_gradient
 from abd.joints.custom.numpy_rows import sample_poses
 from abd.joints.custom.wrench_rows import align_z
+from abd.joints.measures.axes import displacement, turn
 from abd.joints.measures.measures import value_at
-from abd.joints.pieces.axes import displacement, turn
-from abd.joints.pieces.motions import turned
+from abd.joints.measures.motions import turned
 from abd.joints.rows.table import linearize, tabulate, values
 from abd.joints.types import TYPES
 from abd.rotations import log, pose

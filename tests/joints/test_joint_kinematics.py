@@ -10,7 +10,7 @@ from abd.joints.coordinates.bounds import Bounds, effort_bounds, position_bounds
 from abd.joints.coordinates.configurations import configuration_space, forms
 from abd.joints.coordinates.kinematics import JointKinematics, angular_first, flip_direction
 from abd.joints.coordinates.spaces import Analytic, Coordinates
-from abd.joints.pieces.motions import X, Y, Z, rotation, screw, translation
+from abd.joints.measures.motions import X, Y, Z, rotation, screw, translation
 from abd.model import WORLD, CoordinateSettings, Drive, Joint
 from abd.rotations import adjoint, exp, inverse, log, log_rate, mrp_matrix, quaternion, quaternion_matrix
 

@@ -11,11 +11,10 @@ import pytest
 from abd.errors import SceneError
 from abd.joints.coordinates.transform import project, transform, twist_gradient
 from abd.joints.measures.measures import MeasureKind, value_at
-from abd.joints.pieces.motions import turned
+from abd.joints.measures.motions import turned
 from abd.joints.rows.rows import Rows, residual
 from abd.joints.rows.table import linearize, tabulate, values
 from abd.joints.types import TYPES
-from abd.joints.types.bushing import combined as bushing_springs
 from abd.model import WORLD, Joint, affine_state
 
 RADII = np.array([0.7, 0.9, 1.3])
@@ -367,7 +366,7 @@ def test_bushing_springs_have_the_energy_of_the_matrix():
     parameters = {"stiffness": K, "damping": D, "rest": rest}
     joint = Joint("j", "bushing", 0, WORLD, 0, np.eye(4), np.eye(4), parameters=parameters)
     e = rng.uniform(-0.5, 0.5, 6)
-    springs = bushing_springs(joint)
+    springs = TYPES["bushing"].combined(joint)
     T = transform(joint, e)
     x = np.array([np.dot(one.weights, value_at(list(one.measures), T)) - one.rest for one in springs])
     stiffness, damping = np.array([(one.stiffness, one.damping) for one in springs]).T

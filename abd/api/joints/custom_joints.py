@@ -44,7 +44,7 @@ def joint_type(
             Warp: a ``@wp.func`` ``f(row: int, M: wp.mat33d, r: wp.vec3d, p: wp.array(dtype=wp.float64)) ->
             wp.float64``, on every device; differentiated by Warp's adjoint.
         rows: name -> `RowFlags` of constraints and gaps, in the order of the function's rows.
-        coordinates: name -> a measure (`abd.joints.pieces.axes`), or the flags of a further row of the function.
+        coordinates: name -> a measure (`abd.joints.measures.axes`), or the flags of a further row of the function.
         parameters: name -> default of the numbers p of a joint.
         jacobian: NumPy: ``(M, r, p) -> (k, rows, 12)``, derivatives by M, row by row, and by r.
         wrenches: instead of a function: (rows, 6), force and moment in C, or ``(T_GD, p) -> (k, rows, 6)``; row k is

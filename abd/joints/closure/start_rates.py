@@ -109,9 +109,7 @@ def _fitted(model: Model, asked: dict[tuple[int, str], float | None]) -> Fitted:
 def _rows(rows: RigidRows, asked: dict[tuple[int, str], float | None]) -> tuple[np.ndarray, np.ndarray]:
     """Rows that hold velocities, and their rates [m/s or rad/s]."""
     held = rows.held & ~rows.yields & ((rows.part == Part.CONSTRAINT) | (rows.part == Part.COUPLING))
-    coordinates = [
-        row for row in rows.coordinates().tolist() if (int(rows.joint[row]), rows.name[row]) in asked
-    ]
+    coordinates = [row for row in rows.coordinates().tolist() if (int(rows.joint[row]), rows.name[row]) in asked]
     chosen = np.concatenate([np.flatnonzero(held), np.array(coordinates, dtype=int)])
     rates = [asked[int(rows.joint[row]), rows.name[row]] or 0.0 for row in coordinates]
     return chosen, np.concatenate([np.zeros(np.count_nonzero(held)), rates])

@@ -20,8 +20,8 @@ from __future__ import annotations
 import numpy as np
 
 from abd.joints.coordinates.spaces import Analytic, Coordinates, Planar, Space
-from abd.joints.pieces.masks import held_axes
 from abd.joints.types import TYPES
+from abd.joints.types.general import held_axes
 from abd.model import Joint
 from abd.rotations import (
     exp,

@@ -15,8 +15,8 @@ from functools import cached_property
 import numpy as np
 
 from abd.joints.measures.measures import Measure, value_at
+from abd.joints.measures.motions import Motion
 from abd.joints.measures.slopes import AGREEMENT, COMPLEX_STEP, STENCIL, STEP
-from abd.joints.pieces.motions import Motion
 from abd.rotations import adjoint, cross, exp, inverse
 
 WHOLE_TURN = 2.0 * np.pi

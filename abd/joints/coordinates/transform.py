@@ -6,7 +6,7 @@ import numpy as np
 
 from abd.joints.measures.custom_rows import grouped, supplied
 from abd.joints.measures.measures import Measure, evaluate, features, value_at
-from abd.joints.pieces.motions import product, turned
+from abd.joints.measures.motions import product, turned
 from abd.joints.types import TYPES
 from abd.model import Joint
 from abd.rotations import polar
@@ -42,7 +42,7 @@ def project(joint: Joint, T: np.ndarray) -> np.ndarray:
     if admissible is not None:
         return admissible
     for _ in range(ITERATIONS):
-        if getattr(module, "FOLLOWS_POSE", False):
+        if module.FOLLOWS_POSE:
             measures = [one for one in module.at_pose(joint, T) if not one.unilateral]
         else:
             measures = module.constraints(joint)

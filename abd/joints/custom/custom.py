@@ -11,11 +11,9 @@ import numpy as np
 from abd.errors import Problem, SceneError
 from abd.joints.custom.numpy_rows import sample_poses
 from abd.joints.custom.wrench_rows import Projection
+from abd.joints.joint_type import JointType, wrong
 from abd.joints.measures.custom_rows import FIRST, LENGTH, ROW, RowFunction
-from abd.joints.measures.linear import Row
 from abd.joints.measures.measures import NUMBERS, Measure, MeasureKind
-from abd.joints.measures.parameters import wrong
-from abd.joints.pieces.motions import Motion
 from abd.model import WORLD, Joint
 from abd.rotations import pose
 
@@ -43,11 +41,10 @@ class RowFlags(IntFlag):
     LOCKED = 0x100
 
 
-class CustomType:
+class CustomType(JointType):
     """A joint type whose rows are those of one function: its constraints and gaps, then its own coordinates.
 
-    It has the methods of `abd.joints.joint_type.JointType`; `transform(joint, values)` and `project(joint, T)` only
-    where the user gives them.
+    It has `transform(joint, values)` and `project(joint, T)` only where the user gives them.
 
     Args:
         function: the rows, in the order of `rows` and of those coordinates that are flags.
@@ -62,8 +59,6 @@ class CustomType:
     Raises:
         SceneError: flags or parameters that mean nothing here.
     """
-
-    UID = 0
 
     def __init__(
         self,
@@ -101,20 +96,12 @@ class CustomType:
                 raise wrong(joint, key, "should be a finite number")
         return np.array([joint.parameters.get(key, default) for key, default in self.PARAMETERS.items()], dtype=float)
 
-    def rows(self, joint: Joint) -> list[Row]:
-        """No rows that are linear in both states."""
-        return []
-
     def measured(self, joint: Joint) -> list[Measure]:
         """All rows of the function but its coordinates and what keeps their ranges."""
         keeps = set(self.limits.values())
         return [
             self._row(joint, k, name, flags) for k, (name, flags) in enumerate(self.flags.items()) if name not in keeps
         ]
-
-    def constraints(self, joint: Joint) -> list[Measure]:
-        """Those that are no gaps."""
-        return [one for one in self.measured(joint) if not one.unilateral]
 
     def coordinates(self, joint: Joint) -> list[Measure]:
         """The coordinates, in the order of their declaration; rotary ones count turns."""
@@ -127,10 +114,6 @@ class CustomType:
             found.append(replace(self._row(joint, row, name, one | RowFlags.BILATERAL), kind=kind))
             row += 1
         return found
-
-    def motions(self, joint: Joint) -> list[Motion] | None:
-        """None: T_CD, if the user gives it, is a function."""
-        return None
 
     def _row(self, joint: Joint, row: int, name: str, flags: RowFlags) -> Measure:
         numbers = np.zeros(NUMBERS)
@@ -185,7 +168,9 @@ def _check_ranges(name, rows, own, ranges, limits) -> Iterator[Problem]:
             yield Problem(f"joint type {name!r}, limit of {key!r}: there is no row {row!r}", value=row)
         elif RowFlags.BILATERAL in rows[row]:
             remedy = "leave BILATERAL out of its flags"
-            yield Problem(f"joint type {name!r}: row {row!r} keeps the range of {key!r}, and is held both ways", remedy=remedy)
+            yield Problem(
+                f"joint type {name!r}: row {row!r} keeps the range of {key!r}, and is held both ways", remedy=remedy
+            )
 
 
 def check_duality(kind: CustomType, wrenches: Projection, names: list[str]) -> None:
@@ -210,7 +195,9 @@ def check_duality(kind: CustomType, wrenches: Projection, names: list[str]) -> N
             given = np.asarray(wrenches(G[None], p[None]))[0, names.index(row)]
             if np.isfinite(rate).all() and np.abs(given - rate).max() > DUAL * (1.0 + np.abs(rate).max()):
                 shown = [", ".join(f"{value:.4g}" for value in one) for one in (given, rate)]
-                message = f"joint type {kind.function.name!r}: the wrench of {row!r} is ({shown[0]}), but {coordinate!r}"
+                message = (
+                    f"joint type {kind.function.name!r}: the wrench of {row!r} is ({shown[0]}), but {coordinate!r}"
+                )
                 remedy = "give the wrench whose power is the coordinate's rate, force and moment in axes of C"
                 raise SceneError([Problem(f"{message} changes with ({shown[1]})", remedy=remedy)])
 

@@ -12,8 +12,8 @@ from collections.abc import Callable
 import numpy as np
 
 from abd.errors import Problem, SceneError
+from abd.joints.measures.motions import turned
 from abd.joints.measures.slopes import AGREEMENT, COMPLEX_STEP, STENCIL, STEP
-from abd.joints.pieces.motions import turned
 
 Residual = Callable[[np.ndarray, np.ndarray, np.ndarray], np.ndarray]
 SAMPLES = 23

@@ -1,1 +1,1 @@
-"""What joints are made of below their types: measured and linear rows of one joint, parameters, rows that users wrote."""
+"""What joints are made of below their types: measured and linear rows of one joint, motions, rows that users wrote."""

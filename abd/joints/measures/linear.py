@@ -1,10 +1,13 @@
-"""A linear row of one joint: what coincides, as 4-vectors that are the same in every state (`abd.joints.rows.rows`)."""
+"""Linear rows of one joint: points and directions that coincide, as 4-vectors that are the same in every state
+(`abd.joints.rows.rows`)."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
 import numpy as np
+
+from abd.model import Joint
 
 
 @dataclass(frozen=True)
@@ -23,9 +26,18 @@ def point_row(parent_point: np.ndarray, child_point: np.ndarray) -> Row:
     return Row(_with(1.0, parent_point), _with(1.0, child_point), True)
 
 
-def direction_row(parent_direction: np.ndarray, child_direction: np.ndarray) -> Row:
-    """The two directions coincide."""
-    return Row(_with(0.0, parent_direction), _with(0.0, child_direction), False)
+def point(joint: Joint) -> Row:
+    """The origins of both frames coincide, ``c_j - c_i`` [m]."""
+    return point_row(joint.parent_frame[..., :3, 3], joint.child_frame[..., :3, 3])
+
+
+def directions(joint: Joint, axes: str) -> list[Row]:
+    """Axes of both frames among x, y and z coincide, ``e_j - e_i`` [-], in the order given.
+
+    The energy of one axis has no slope where the two axes point in opposite directions; it is largest there.
+    """
+    frames = joint.parent_frame, joint.child_frame
+    return [Row(*(_with(0.0, F[..., :3, "xyz".index(axis)]) for F in frames), is_point=False) for axis in axes]
 
 
 def _with(first: float, vector: np.ndarray) -> np.ndarray:

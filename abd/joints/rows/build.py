@@ -9,8 +9,8 @@ from functools import partial
 import numpy as np
 
 from abd.joint_list import JointList
+from abd.joints.measures.combined import Combined
 from abd.joints.measures.measures import Measure
-from abd.joints.pieces.combined import Combined
 from abd.joints.rows.carried import masses_and_scales
 from abd.joints.rows.laws import Law
 from abd.joints.rows.measured_rows import Term, collect, factor, terms_of
@@ -63,7 +63,7 @@ class _Builder:
         module = TYPES[joint.type]
         compliant = joint.enforcement == "compliant"
         measured = _measured(joint)
-        follows = getattr(module, "FOLLOWS_POSE", False)
+        follows = module.FOLLOWS_POSE
         if compliant and not follows:
             for i, measure in enumerate(module.constraints(joint)):
                 self._compliant(k, joint, self._measure(k, measure), i, measure.name, measure.rotary)
@@ -80,7 +80,7 @@ class _Builder:
                 self._compliant(k, joint, index, i, measure.name, measure.rotary)
             elif not compliant:
                 self._stiff(k, joint, [(index, factor(1.0))], Role.CONSTRAINT, measure.name, measure.rotary)
-        for one in module.combined(joint) if hasattr(module, "combined") else []:
+        for one in module.combined(joint):
             if one.at_pose is not None:
                 self.followers[len(self.entries)] = lambda T, at_pose=one.at_pose: [at_pose(T)]
             terms = [(self._shared(k, m), factor(w)) for m, w in zip(one.measures, one.weights, strict=True)]
@@ -348,7 +348,7 @@ def _with_measured_rows(joints: JointList) -> list[int]:
 
 def _only_linear(joint: Joint) -> bool:
     module = TYPES[joint.type]
-    others = (hasattr(module, "combined") and module.combined(joint)) or getattr(module, "FOLLOWS_POSE", False)
+    others = module.combined(joint) or module.FOLLOWS_POSE
     return not (joint.enforcement == "compliant" or joint.coordinates or others or _measured(joint))
 
 

@@ -33,7 +33,7 @@ def rigid_rows(model: Model, q: np.ndarray) -> RigidRows:
 
 def follows_pose(model: Model) -> bool:
     """Whether any joint's rows depend on the pose at which they are built."""
-    return any(getattr(TYPES[joint.type], "FOLLOWS_POSE", False) for joint in model.joints)
+    return any(TYPES[joint.type].FOLLOWS_POSE for joint in model.joints)
 
 
 class _Builder:
@@ -61,7 +61,7 @@ class _Builder:
             self.component_facts.append(
                 (Part.CONSTRAINT, k, -1, "xyz"[axis], not row.is_point, joint.active, False, 0.0)
             )
-        for one in module.combined(joint) if hasattr(module, "combined") else []:
+        for one in module.combined(joint):
             if one.holds:
                 pieces = [(self._measure(k, m), factor(w)) for m, w in zip(one.measures, one.weights, strict=True)]
                 self._add(pieces, Part.CONSTRAINT, k, one.name, one.rotary, target=one.rest)
@@ -130,7 +130,7 @@ class _Builder:
 def _measured(joint: Joint, q: np.ndarray) -> list[Measure]:
     """The measured rows of a joint at q (n, 12)."""
     module = TYPES[joint.type]
-    if getattr(module, "FOLLOWS_POSE", False):
+    if module.FOLLOWS_POSE:
         return module.at_pose(joint, present_transform(joint, q))
     return module.measured(joint)
 
@@ -138,7 +138,7 @@ def _measured(joint: Joint, q: np.ndarray) -> list[Measure]:
 def _bilateral(joint: Joint, measured: list[Measure]) -> tuple[list[Measure], list[tuple[Row, int]]]:
     """Measures of a joint's constraint rows, and components (row, world axis) of those that have none."""
     module = TYPES[joint.type]
-    if getattr(module, "FOLLOWS_POSE", False):
+    if module.FOLLOWS_POSE:
         return [one for one in measured if not one.unilateral], []
     try:
         return [one for one in module.constraints(joint) if not one.unilateral], []

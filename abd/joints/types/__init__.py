@@ -1,5 +1,4 @@
-"""Joints: a file per type with the functions of `JointType`, but for those that only hold axes (`axis_types`) and
-ArtiSynth's former ones (`legacy_types`), which are rows of tables; all are listed in `TYPES`.
+"""Joints: a class per type with what differs from `JointType`; types that only hold axes are rows of a table (`axis_types`).
 
 A torsional spring is no type: on the coordinate of a joint it is a setting of that coordinate, between bodies that are
 not joined it is a `bushing` with one stiffness. Gears and racks are couplings of coordinates.
@@ -8,60 +7,52 @@ not joined it is a `bushing` with one stiffness. Gears and racks are couplings o
 from __future__ import annotations
 
 from abd.joints.joint_type import JointType
-from abd.joints.types import (
-    bushing,
-    damper,
-    distance,
-    ellipsoid,
-    ellipsoid3,
-    fixed_axis,
-    general,
-    gimbal,
-    hinge,
-    planar_connector,
-    prismatic,
-    rope,
-    screw,
-    segmented_planar_connector,
-    spherical,
-    spring,
-    universal,
-)
 from abd.joints.types.axis_types import AXIS_TYPES
-from abd.joints.types.legacy_types import LEGACY_TYPES
+from abd.joints.types.bushing import Bushing
+from abd.joints.types.distance import Distance, Rope
+from abd.joints.types.ellipsoid import Ellipsoid, Ellipsoid3
+from abd.joints.types.general import General
+from abd.joints.types.gimbal import Gimbal, SphericalRpy
+from abd.joints.types.hinge import Hinge, LegacyRevolute
+from abd.joints.types.planar_connector import PlanarConnector, SegmentedPlanarConnector
+from abd.joints.types.prismatic import Prismatic
+from abd.joints.types.screw import Screw
+from abd.joints.types.spherical import Spherical
+from abd.joints.types.spring import Damper, Spring
+from abd.joints.types.universal import FixedAxis, RollPitch, Universal
 
 TYPES: dict[str, JointType] = {
-    "spherical": spherical,
+    "spherical": Spherical(),
     "fixed": AXIS_TYPES["fixed"],
-    "hinge": hinge,
+    "hinge": Hinge(),
     "pin": AXIS_TYPES["pin"],
     "slider": AXIS_TYPES["slider"],
-    "prismatic": prismatic,
+    "prismatic": Prismatic(),
     "cylindrical": AXIS_TYPES["cylindrical"],
     "slotted_hinge": AXIS_TYPES["slotted_hinge"],
-    "universal": universal,
-    "skewed_universal": universal,
-    "gimbal": gimbal,
+    "universal": Universal(),
+    "skewed_universal": Universal(),
+    "gimbal": Gimbal(),
     "planar": AXIS_TYPES["planar"],
     "planar_translation": AXIS_TYPES["planar_translation"],
-    "ellipsoid": ellipsoid,
-    "ellipsoid3": ellipsoid3,
+    "ellipsoid": Ellipsoid(),
+    "ellipsoid3": Ellipsoid3(),
     "free": AXIS_TYPES["free"],
-    "fixed_axis": fixed_axis,
-    "planar_connector": planar_connector,
-    "segmented_planar_connector": segmented_planar_connector,
-    "distance": distance,
-    "rope": rope,
-    "screw": screw,
-    "general": general,
-    "bushing": bushing,
-    "spring": spring,
-    "damper": damper,
-    "legacy_revolute": LEGACY_TYPES["legacy_revolute"],
-    "roll_pitch": LEGACY_TYPES["roll_pitch"],
-    "spherical_rpy": LEGACY_TYPES["spherical_rpy"],
+    "fixed_axis": FixedAxis(),
+    "planar_connector": PlanarConnector(),
+    "segmented_planar_connector": SegmentedPlanarConnector(),
+    "distance": Distance(),
+    "rope": Rope(),
+    "screw": Screw(),
+    "general": General(),
+    "bushing": Bushing(),
+    "spring": Spring(),
+    "damper": Damper(),
+    "legacy_revolute": LegacyRevolute(),
+    "roll_pitch": RollPitch(),
+    "spherical_rpy": SphericalRpy(),
 }
-"""Joint type -> module; a new joint is one file and one line here."""
+"""Joint type by name."""
 
 ALIASES: dict[str, str] = {
     "ball": "spherical",

@@ -12,81 +12,88 @@
 
 Where C is held along all axes the anchors coincide in a linear point row [m], else displacements are measured rows [m]. An
 axis that is held is a linear direction row [-] with an implied length of 1 m, as uid 25 defines it:
-``F = c_j - c_i ; t_j - t_i ; n_j - n_i ; b_j - b_i``, ``E = K/2 sum |F_k|^2``. The prismatic joint uid 20 is `prismatic`.
+``F = c_j - c_i ; t_j - t_i ; n_j - n_i ; b_j - b_i``, ``E = K/2 sum |F_k|^2``. Other types hold axes by rows of their own, or
+read other coordinates: `hinge`, `prismatic`, `screw`, `gimbal`.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
-from abd.joints.measures.linear import Row
+from abd.joints.joint_type import JointType
+from abd.joints.measures.axes import displacement, small_rotation, tilt, turn, zyx_angles
+from abd.joints.measures.linear import Row, directions, point
 from abd.joints.measures.measures import Measure
-from abd.joints.pieces import blocks
-from abd.joints.pieces.axes import displacement, small_rotation, tilt, turn, zyx_angles
-from abd.joints.pieces.motions import Motion, X, Y, Z, rotation, translation
+from abd.joints.measures.motions import Motion, X, Y, Z, rotation, translation
 from abd.model import Joint
 
 AXES = {"x": X, "y": Y, "z": Z}
 
 
-@dataclass(frozen=True)
-class AxisType:
-    """A row of the table above, with the functions of `abd.joints.joint_type.JointType`.
+class AxisType(JointType):
+    """A row of the table above.
 
     Attributes:
-        description: of the type, for users; held: axes along which C is held; directions: axes of C that are held to those of D,
-            in the order of their rows: none, "z" or all three.
+        held: axes along which C is held.
+        directions: axes of C that are held to those of D, in the order of their rows: none, "z" or all three.
     """
 
-    description: str
     held: str
     directions: str
-    UID: int = 0
 
-    def __post_init__(self):
-        object.__setattr__(self, "__doc__", self.description)
+    @classmethod
+    def of(cls, description: str, held: str, directions: str, uid: int = 0) -> AxisType:
+        """The type with a description for users."""
+        one = cls()
+        one.__doc__, one.held, one.directions, one.UID = description, held, directions, uid
+        return one
 
     @property
-    def _free(self) -> list[str]:
+    def free(self) -> list[str]:
+        """Axes along which C moves."""
         return [axis for axis in "xyz" if axis not in self.held]
 
     def rows(self, joint: Joint) -> list[Row]:
         """A point row [m] where C is held along all axes, then the direction rows [-]."""
-        return [blocks.point(joint)] * (not self._free) + blocks.directions(joint, self.directions)
+        return [point(joint)] * (not self.free) + directions(joint, self.directions)
 
     def measured(self, joint: Joint) -> list[Measure]:
         """Displacements [m] in D where C is held along some axes."""
-        return [displacement(axis) for axis in self.held] if self._free else []
+        return [displacement(axis) for axis in self.held] if self.free else []
 
     def constraints(self, joint: Joint) -> list[Measure]:
-        """Displacements [m] and small rotations [rad] in the axes of D."""
-        turns = [tilt("rx"), tilt("ry")] if self.directions == "z" else [small_rotation(f"r{k}") for k in sorted(self.directions)]
-        return [*(displacement(axis) for axis in self.held), *turns]
+        """Displacements [m] and small rotations [rad] in the axes of D, with what a type with a point row measures."""
+        held = [*map(displacement, self.held), *([] if self.free else self.measured(joint))]
+        if self.directions == "z":
+            return [*held, tilt("rx"), tilt("ry")]
+        return held + [small_rotation(f"r{axis}") for axis in sorted(self.directions)]
 
     def coordinates(self, joint: Joint) -> list[Measure]:
         """Displacements [m], then theta, or roll, pitch and yaw [rad]."""
-        turns = {"z": [turn("theta")], "": zyx_angles() if self._free else []}.get(self.directions, [])
-        return [*(displacement(axis) for axis in self._free), *turns]
+        turns = {"z": [turn("theta")], "": zyx_angles() if self.free else []}.get(self.directions, [])
+        return [*(displacement(axis) for axis in self.free), *turns]
 
     def motions(self, joint: Joint) -> list[Motion] | None:
         """Translations, then rotations; None for a pin, whose rotation has no coordinates."""
-        if not self._free and not self.directions:
+        if not self.free and not self.directions:
             return None
         turns = {"z": (("theta", Z),), "": (("roll", Z), ("pitch", Y), ("yaw", X))}.get(self.directions, ())
-        return [*(translation(axis, AXES[axis]) for axis in self._free), *(rotation(name, axis) for name, axis in turns)]
+        return [*(translation(axis, AXES[axis]) for axis in self.free), *(rotation(name, axis) for name, axis in turns)]
 
 
 AXIS_TYPES = {
-    "fixed": AxisType("Fixed joint, solid (uid 25): anchors and triads coincide.", "xyz", "zxy", 25),
-    "pin": AxisType(
-        "Pin of imported scenes: a point of a body stays where it is, or coincides with a point of another body.", "xyz", ""
+    "fixed": AxisType.of("Fixed joint, solid (uid 25): anchors and triads coincide.", "xyz", "zxy", 25),
+    "pin": AxisType.of(
+        "Pin of imported scenes: a point of a body stays where it is, or coincides with a point of another body.",
+        "xyz",
+        "",
     ),
-    "planar": AxisType("Planar joint: C moves in the x-y plane of D and turns about its normal z.", "z", "z"),
-    "planar_translation": AxisType("Planar translation: C moves in the x-y plane of D and does not turn.", "z", "xyz"),
-    "cylindrical": AxisType("Cylindrical joint: C moves along z of D and turns about it.", "xy", "z"),
-    "slotted_hinge": AxisType("Slotted hinge: C moves along x of D and turns about z.", "yz", "z"),
-    "slider": AxisType("Slider: C moves along z of D and does not turn.", "xy", "xyz"),
-    "free": AxisType(
+    "planar": AxisType.of("Planar joint: C moves in the x-y plane of D and turns about its normal z.", "z", "z"),
+    "planar_translation": AxisType.of(
+        "Planar translation: C moves in the x-y plane of D and does not turn.", "z", "xyz"
+    ),
+    "cylindrical": AxisType.of("Cylindrical joint: C moves along z of D and turns about it.", "xy", "z"),
+    "slotted_hinge": AxisType.of("Slotted hinge: C moves along x of D and turns about z.", "yz", "z"),
+    "slider": AxisType.of("Slider: C moves along z of D and does not turn.", "xy", "xyz"),
+    "free": AxisType.of(
         "Free joint: no constraint; six coordinates of C in D, for limits, springs and drives.", "", ""
     ),
 }

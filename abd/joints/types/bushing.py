@@ -1,79 +1,65 @@
-"""Bushing: springs and dampers on the displacement and the rotation of C in D (Exudyn's RigidBodySpringDamper).
-
-Parameters: ``stiffness`` and ``damping``, a number for all six axes, six numbers, or a symmetric 6x6 matrix without
-negative eigenvalues [N/m, N, N m/rad and times s], on ``e = (x, y, z, rx, ry, rz)``: metres along axes of D, Tait-Bryan
-angles; ``rest`` (6,) [m, rad], default 0.
-
-    combined     springs with the total energy ``(e - rest)^T stiffness (e - rest) / 2``
-    coordinates  x, y, z, rx, ry, rz                          T_CD = (Rx(rx) Ry(ry) Rz(rz); x, y, z)
-"""
+"""Bushings: springs and dampers on all six axes."""
 
 from __future__ import annotations
 
 import numpy as np
 
-from abd.joints.measures.linear import Row
+from abd.joints.joint_type import JointType, wrong
+from abd.joints.measures.axes import displacement, xyz_angles
+from abd.joints.measures.combined import Combined
 from abd.joints.measures.measures import Measure
-from abd.joints.measures.parameters import wrong
-from abd.joints.pieces.axes import displacement, xyz_angles
-from abd.joints.pieces.combined import Combined
-from abd.joints.pieces.motions import Motion, X, Y, Z, rotation, translation
+from abd.joints.measures.motions import Motion, X, Y, Z, rotation, translation
 from abd.model import Joint
 
-UID = 0
 NEGLIGIBLE = 1e-12
 """Size of eigenvalues, relative to the largest, that count as zero, and of an asymmetry that counts as rounding."""
 
 
-def rows(joint: Joint) -> list[Row]:
-    """None."""
-    return []
+class Bushing(JointType):
+    """Bushing: springs and dampers on the displacement and the rotation of C in D (Exudyn's RigidBodySpringDamper).
 
+    Parameters: ``stiffness`` and ``damping``, a number for all six axes, six numbers, or a symmetric 6x6 matrix without
+    negative eigenvalues [N/m, N, N m/rad and times s], on ``e = (x, y, z, rx, ry, rz)``: metres along axes of D, Tait-Bryan
+    angles; ``rest`` (6,) [m, rad], default 0.
 
-def measured(joint: Joint) -> list[Measure]:
-    """None."""
-    return []
+        combined     springs with the total energy ``(e - rest)^T stiffness (e - rest) / 2``
+        coordinates  x, y, z, rx, ry, rz                          T_CD = (Rx(rx) Ry(ry) Rz(rz); x, y, z)
+    """
 
+    def combined(self, joint: Joint) -> list[Combined]:
+        """Springs along the axes, if both matrices are diagonal; else along the eigenvectors of each of them."""
+        K, D = _matrix(joint, "stiffness"), _matrix(joint, "damping")
+        rest = np.broadcast_to(np.asarray(joint.parameters.get("rest", 0.0), dtype=float), 6)
+        measures = tuple(self.coordinates(joint))
+        if _is_diagonal(K) and _is_diagonal(D):
+            return [
+                Combined(one.name, one.rotary, (one,), (1.0,), float(K[k, k]), float(D[k, k]), float(rest[k]))
+                for k, one in enumerate(measures)
+                if K[k, k] > 0.0 or D[k, k] > 0.0
+            ]
+        springs = []
+        for key, matrix in (("stiffness", K), ("damping", D)):
+            for k, (value, weights) in enumerate(_squares(joint, key, matrix)):
+                gains = (value, 0.0) if key == "stiffness" else (0.0, value)
+                is_rotary = not weights[:3].any()
+                springs.append(
+                    Combined(
+                        f"{key} {k + 1}", is_rotary, measures, tuple(weights.tolist()), *gains, float(weights @ rest)
+                    )
+                )
+        return springs
 
-def combined(joint: Joint) -> list[Combined]:
-    """Springs along the axes, if both matrices are diagonal; else along the eigenvectors of each of them."""
-    K, D = _matrix(joint, "stiffness"), _matrix(joint, "damping")
-    rest = np.broadcast_to(np.asarray(joint.parameters.get("rest", 0.0), dtype=float), 6)
-    measures = tuple(coordinates(joint))
-    if _is_diagonal(K) and _is_diagonal(D):
+    def coordinates(self, joint: Joint) -> list[Measure]:
+        """x, y, z [m], rx, ry, rz [rad]."""
+        return [*(displacement(name) for name in "xyz"), *xyz_angles()]
+
+    def motions(self, joint: Joint) -> list[Motion]:
+        """Translation, then the three rotations."""
+        axes = (X, Y, Z)
         return [
-            Combined(one.name, one.rotary, (one,), (1.0,), float(K[k, k]), float(D[k, k]), float(rest[k]))
-            for k, one in enumerate(measures)
-            if K[k, k] > 0.0 or D[k, k] > 0.0
+            *(translation(name, axis) for name, axis in zip("xyz", axes)),
+            *(rotation(name, axis) for name, axis in zip(("rx", "ry", "rz"), axes)),
         ]
-    springs = []
-    for key, matrix in (("stiffness", K), ("damping", D)):
-        for k, (value, weights) in enumerate(_squares(joint, key, matrix)):
-            gains = (value, 0.0) if key == "stiffness" else (0.0, value)
-            is_rotary = not weights[:3].any()
-            springs.append(
-                Combined(f"{key} {k + 1}", is_rotary, measures, tuple(weights.tolist()), *gains, float(weights @ rest))
-            )
-    return springs
-
-
-def constraints(joint: Joint) -> list[Measure]:
-    """None."""
-    return []
-
-
-def coordinates(joint: Joint) -> list[Measure]:
-    """x, y, z [m], rx, ry, rz [rad]."""
-    return [*(displacement(name) for name in "xyz"), *xyz_angles()]
-
-
-def motions(joint: Joint) -> list[Motion]:
-    """Translation, then the three rotations."""
-    axes = (X, Y, Z)
-    return [
-        *(translation(name, axis) for name, axis in zip("xyz", axes)),
-        *(rotation(name, axis) for name, axis in zip(("rx", "ry", "rz"), axes)),
-    ]
 
 
 def _matrix(joint: Joint, key: str) -> np.ndarray:

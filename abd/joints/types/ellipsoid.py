@@ -1,82 +1,100 @@
-"""Ellipsoid joint: the origin of C glides on an ellipsoid of D, turns about the normal there, and tilts.
-
-Parameters: ``radii`` (3,) = (A, B, C) [m]; ``alpha`` [rad], which turns the axis of the tilt about the normal, default 0;
-``open_sim`` takes OpenSim's frame on the surface, ``Rx(longitude) Ry(latitude)``, whose z is the normal of a sphere only.
-
-    point        p = (A sin g, -B sin psi cos g, C cos psi cos g), psi the longitude, g the latitude
-    R_SD         x along dp/dg, z the normal, at p
-    rows         surface [m], and tilt: ``z_S . (cos alpha x_C + sin alpha y_C)`` [rad], both measured
-    coordinates  longitude, latitude, theta, phi     R_CD = R_SD Rz(theta + alpha) Rx(phi) Rz(-alpha)
-
-At zero coordinates C is at (0, 0, C), not at the origin of D. At the poles, x = +-A, the longitude is not defined.
-The surface row is ``|(x/A, y/B, z/C)| - 1`` times the geometric mean of the radii, metres for a sphere.
-"""
+"""Joints whose child glides on an ellipsoid."""
 
 from __future__ import annotations
 
 import numpy as np
 
-from abd.joints.measures.linear import Row
+from abd.joints.joint_type import JointType, wrong
 from abd.joints.measures.measures import Measure, MeasureKind, along, measure, surface_normal, surface_triad
-from abd.joints.measures.parameters import wrong
-from abd.joints.pieces.motions import Motion, X, Z, product, rotation
+from abd.joints.measures.motions import X, Z, product, rotation
 from abd.model import Joint
 from abd.rotations import least_turn
 
-UID = 0
+
+class Ellipsoid(JointType):
+    """Ellipsoid joint: the origin of C glides on an ellipsoid of D, turns about the normal there, and tilts.
+
+    Parameters: ``radii`` (3,) = (A, B, C) [m]; ``alpha`` [rad], which turns the axis of the tilt about the normal, default 0;
+    ``open_sim`` takes OpenSim's frame on the surface, ``Rx(longitude) Ry(latitude)``, whose z is the normal of a sphere only.
+
+        point        p = (A sin g, -B sin psi cos g, C cos psi cos g), psi the longitude, g the latitude
+        R_SD         x along dp/dg, z the normal, at p
+        rows         surface [m], and tilt: ``z_S . (cos alpha x_C + sin alpha y_C)`` [rad], both measured
+        coordinates  longitude, latitude, theta, phi     R_CD = R_SD Rz(theta + alpha) Rx(phi) Rz(-alpha)
+
+    At zero coordinates C is at (0, 0, C), not at the origin of D. At the poles, x = +-A, the longitude is not defined.
+    The surface row is ``|(x/A, y/B, z/C)| - 1`` times the geometric mean of the radii, metres for a sphere.
+    """
+
+    def measured(self, joint: Joint) -> list[Measure]:
+        """surface [m], tilt [rad]."""
+        alpha = _alpha(joint)
+        return [surface(joint), normal_dot(joint, "tilt", (np.cos(alpha), np.sin(alpha), 0.0))]
+
+    def coordinates(self, joint: Joint) -> list[Measure]:
+        """longitude, latitude, theta, phi [rad]."""
+        numbers = surface_numbers(joint, alpha=_alpha(joint))
+        return [
+            *place(joint, ("longitude", "latitude")),
+            measure("theta", True, MeasureKind.SURFACE_ROLL, numbers),
+            measure("phi", True, MeasureKind.SURFACE_TILT, numbers),
+        ]
+
+    def transform(self, joint: Joint, values: np.ndarray) -> np.ndarray:
+        """T_CD (4, 4) at (longitude, latitude, theta, phi)."""
+        alpha = _alpha(joint)
+        turn = product(
+            [rotation("theta", Z), rotation("phi", X), rotation("alpha", Z)], (values[2] + alpha, values[3], -alpha)
+        )
+        return on_surface(joint, values[0], values[1]) @ turn
+
+    def project(self, joint: Joint, T: np.ndarray) -> np.ndarray:
+        """T_GD (4, 4): the nearest point of the ellipsoid, and the least rotation that lays the tilt's axis at right angles to
+        the normal there."""
+        alpha = _alpha(joint)
+        G = T.copy()
+        G[:3, 3] = nearest_point(_radii(joint), T[:3, 3])
+        normal = surface_normal(surface_numbers(joint)[None], G[None, :3, 3])[0]
+        axis = T[:3, :3] @ np.array([np.cos(alpha), np.sin(alpha), 0.0])
+        flat = axis - (axis @ normal) * normal
+        G[:3, :3] = least_turn(axis, flat / np.linalg.norm(flat)) @ T[:3, :3]
+        return G
 
 
-def rows(joint: Joint) -> list[Row]:
-    """None."""
-    return []
+class Ellipsoid3(JointType):
+    """Ellipsoid joint of three coordinates: C glides on an ellipsoid of D and turns about the normal, without tilting.
 
+    Parameters ``radii`` and ``open_sim`` as in `Ellipsoid`.
 
-def measured(joint: Joint) -> list[Measure]:
-    """surface [m], tilt [rad]."""
-    return constraints(joint)
+        rows         surface [m]; rx, ry: ``y_C`` and ``x_C`` are at right angles to z_S; all measured
+        constraints  surface rx ry
+        coordinates  x (the longitude), y (the latitude), theta              T_CD = T_SD(x, y) Rz(theta)
+    """
 
+    def measured(self, joint: Joint) -> list[Measure]:
+        """surface [m], rx, ry [rad]: small rotations of C about the x and y of the frame on the surface."""
+        return [
+            surface(joint),
+            normal_dot(joint, "rx", (0.0, 1.0, 0.0)),
+            normal_dot(joint, "ry", (-1.0, 0.0, 0.0)),
+        ]
 
-def constraints(joint: Joint) -> list[Measure]:
-    """surface [m], tilt [rad]."""
-    alpha = _alpha(joint)
-    return [surface(joint), normal_dot(joint, "tilt", (np.cos(alpha), np.sin(alpha), 0.0))]
+    def coordinates(self, joint: Joint) -> list[Measure]:
+        """x, y, theta [rad]."""
+        theta = measure("theta", True, MeasureKind.SURFACE_ROLL, surface_numbers(joint))
+        return [*place(joint, ("x", "y")), theta]
 
+    def project(self, joint: Joint, T: np.ndarray) -> np.ndarray:
+        """T_GD (4, 4): the nearest point of the ellipsoid, and the least rotation of z onto the normal there."""
+        numbers = surface_numbers(joint)
+        G = T.copy()
+        G[:3, 3] = nearest_point(numbers[:3], T[:3, 3])
+        G[:3, :3] = least_turn(T[:3, 2], surface_normal(numbers[None], G[None, :3, 3])[0]) @ T[:3, :3]
+        return G
 
-def coordinates(joint: Joint) -> list[Measure]:
-    """longitude, latitude, theta, phi [rad]."""
-    numbers = surface_numbers(joint, alpha=_alpha(joint))
-    return [
-        *place(joint, ("longitude", "latitude")),
-        measure("theta", True, MeasureKind.SURFACE_ROLL, numbers),
-        measure("phi", True, MeasureKind.SURFACE_TILT, numbers),
-    ]
-
-
-def motions(joint: Joint) -> list[Motion] | None:
-    """None: not a product of elementary motions."""
-    return None
-
-
-def transform(joint: Joint, values: np.ndarray) -> np.ndarray:
-    """T_CD (4, 4) at (longitude, latitude, theta, phi)."""
-    alpha = _alpha(joint)
-    turn = product(
-        [rotation("theta", Z), rotation("phi", X), rotation("alpha", Z)], (values[2] + alpha, values[3], -alpha)
-    )
-    return on_surface(joint, values[0], values[1]) @ turn
-
-
-def project(joint: Joint, T: np.ndarray) -> np.ndarray:
-    """T_GD (4, 4): the nearest point of the ellipsoid, and the least rotation that lays the tilt's axis at right angles to
-    the normal there."""
-    alpha = _alpha(joint)
-    G = T.copy()
-    G[:3, 3] = nearest_point(_radii(joint), T[:3, 3])
-    normal = surface_normal(surface_numbers(joint)[None], G[None, :3, 3])[0]
-    axis = T[:3, :3] @ np.array([np.cos(alpha), np.sin(alpha), 0.0])
-    flat = axis - (axis @ normal) * normal
-    G[:3, :3] = least_turn(axis, flat / np.linalg.norm(flat)) @ T[:3, :3]
-    return G
+    def transform(self, joint: Joint, values: np.ndarray) -> np.ndarray:
+        """T_CD (4, 4) at (x, y, theta)."""
+        return on_surface(joint, values[0], values[1]) @ product([rotation("theta", Z)], values[2:])
 
 
 def nearest_point(radii: np.ndarray, x: np.ndarray) -> np.ndarray:

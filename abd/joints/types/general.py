@@ -1,32 +1,17 @@
-"""General joint: each of six axes is held or free (Exudyn's ObjectJointGeneric).
-
-Parameters: ``constrained``, names among x, y, z, rx, ry, rz of the axes that are held, or six bools; ``frame`` of the
-three translations, "parent" (default) or "world".
-
-Rotation rows by the axes held, as Exudyn has them:
-
-    three        z_D . y_C, z_D . x_C, x_D . y_C
-    two          the free axis i of D against the two other axes of C: x_D . y_C, x_D . z_C where x is free
-    one          x: y_D . z_C;  y: x_D . z_C;  z: x_D . y_C
-
-each with the sign of a small rotation. Free rotations are the Tait-Bryan angles of ``R_CD = Rx Ry Rz`` without the ones
-held. Translations held in world axes are linear rows with a mask; those not held have coordinates where D does not move.
-
-    constraints  those of x y z rx ry rz that are held
-    coordinates  those that are free
-"""
+"""The general joint, and translations of which only some axes are held, those of frame D or of the world."""
 
 from __future__ import annotations
 
-from abd.joints.measures.linear import Row
-from abd.joints.measures.measures import Measure, entry
-from abd.joints.measures.parameters import wrong
-from abd.joints.pieces import masks
-from abd.joints.pieces.axes import angle, dot, turn, xyz_angles
-from abd.joints.pieces.motions import Motion, X, Y, Z, rotation, translation
-from abd.model import Joint
+import numpy as np
 
-UID = 0
+from abd.joints.joint_type import JointType, wrong
+from abd.joints.measures.axes import angle, displacement, dot, turn, xyz_angles
+from abd.joints.measures.linear import Row, point
+from abd.joints.measures.measures import Measure, MeasureKind, entry, functional, measure
+from abd.joints.measures.motions import Motion, X, Y, Z, rotation, translation
+from abd.model import WORLD, Joint
+
+AXES = ("x", "y", "z", "rx", "ry", "rz")
 ROTATIONS = {"rx": X, "ry": Y, "rz": Z}
 HELD = {
     ("rx", "ry", "rz"): (("rx", 2, 1, 1.0), ("ry", 2, 0, -1.0), ("rz", 0, 1, -1.0)),
@@ -47,41 +32,56 @@ TWO_ANGLES = {
 """The one rotation held -> (name, entry and sign of the sine, entry of the cosine) of the two that are free."""
 
 
-def rows(joint: Joint) -> list[Row]:
-    """The translations that are linear [m]: all three, or in world axes."""
-    return masks.split(joint, *_held(joint))[0]
+class General(JointType):
+    """General joint: each of six axes is held or free (Exudyn's ObjectJointGeneric).
 
+    Parameters: ``constrained``, names among x, y, z, rx, ry, rz of the axes that are held, or six bools; ``frame`` of the
+    three translations, "parent" (default) or "world".
 
-def measured(joint: Joint) -> list[Measure]:
-    """The other translations [m], the rotations [rad]."""
-    return masks.split(joint, *_held(joint))[1] + _rotations(joint)
+    Rotation rows by the axes held, as Exudyn has them:
 
+        three        z_D . y_C, z_D . x_C, x_D . y_C
+        two          the free axis i of D against the two other axes of C: x_D . y_C, x_D . z_C where x is free
+        one          x: y_D . z_C;  y: x_D . z_C;  z: x_D . y_C
 
-def constraints(joint: Joint) -> list[Measure]:
-    """The axes held [m, rad]."""
-    return masks.constraints(joint, *_held(joint)) + _rotations(joint)
+    each with the sign of a small rotation. Free rotations are the Tait-Bryan angles of ``R_CD = Rx Ry Rz`` without the ones
+    held. Translations held in world axes are linear rows with a mask; those not held have coordinates where D does not move.
 
+        constraints  those of x y z rx ry rz that are held
+        coordinates  those that are free
+    """
 
-def coordinates(joint: Joint) -> list[Measure]:
-    """The axes free [m, rad]."""
-    held, frame = _held(joint)
-    return [measure for measure, _ in masks.free_translations(joint, held, frame)] + _angles(held)
+    def rows(self, joint: Joint) -> list[Row]:
+        """The translations that are linear [m]: all three, or in world axes."""
+        return split(joint, *_held(joint))[0]
 
+    def measured(self, joint: Joint) -> list[Measure]:
+        """The other translations [m], the rotations [rad]."""
+        return split(joint, *_held(joint))[1] + _rotations(joint)
 
-def motions(joint: Joint) -> list[Motion] | None:
-    """Translations, then the free rotations in the order x, y, z; None where the translations have no coordinates."""
-    held, frame = _held(joint)
-    if not masks.can_measure(joint, held, frame):
-        return None
-    moves = [translation(measure.name, axis) for measure, axis in masks.free_translations(joint, held, frame)]
-    return moves + [rotation(name, axis) for name, axis in ROTATIONS.items() if name not in held]
+    def constraints(self, joint: Joint) -> list[Measure]:
+        """The axes held [m, rad]."""
+        return held_translations(joint, *_held(joint)) + _rotations(joint)
+
+    def coordinates(self, joint: Joint) -> list[Measure]:
+        """The axes free [m, rad]."""
+        held, frame = _held(joint)
+        return [measure for measure, _ in free_translations(joint, held, frame)] + _angles(held)
+
+    def motions(self, joint: Joint) -> list[Motion] | None:
+        """Translations, then the free rotations in the order x, y, z; None where the translations have no coordinates."""
+        held, frame = _held(joint)
+        if not can_measure(joint, held, frame):
+            return None
+        moves = [translation(measure.name, axis) for measure, axis in free_translations(joint, held, frame)]
+        return moves + [rotation(name, axis) for name, axis in ROTATIONS.items() if name not in held]
 
 
 def _held(joint: Joint) -> tuple[tuple[str, ...], str]:
     frame = str(joint.parameters.get("frame", "parent"))
     if frame not in ("parent", "world"):
         raise wrong(joint, "frame", "must be 'parent' or 'world'")
-    return masks.held_axes(joint), frame
+    return held_axes(joint), frame
 
 
 def _rotations(joint: Joint) -> list[Measure]:
@@ -97,3 +97,68 @@ def _angles(held: tuple[str, ...]) -> list[Measure]:
         return [turn(free[0], free[0][-1])]
     fixed = next((name for name in ROTATIONS if name in held), None)
     return [angle(name, entry(*sine), entry(*cosine)) for name, sine, cosine in TWO_ANGLES[fixed]] if free else []
+
+
+def held_axes(joint: Joint) -> tuple[str, ...]:
+    """Names of the axes that parameter ``constrained`` holds: it has the names, or true or false (1 or 0) for each axis.
+
+    Raises:
+        SceneError: it has neither.
+    """
+    given = tuple(joint.parameters["constrained"])
+    if len(given) in (3, 6) and all(not isinstance(entry, str) and entry in (0, 1) for entry in given):
+        return tuple(name for name, is_held in zip(AXES, given) if is_held)
+    if not set(given) <= set(AXES):
+        raise wrong(joint, "constrained", f"has names other than {', '.join(AXES)}")
+    return tuple(name for name in AXES if name in given)
+
+
+def split(joint: Joint, held: tuple[str, ...], frame: str) -> tuple[list[Row], list[Measure]]:
+    """Linear and measured rows that hold the translations `held`: linear where all three are, or in world axes."""
+    if all(name in held for name in "xyz"):
+        return [point(joint)], []
+    if frame == "world":
+        mask = tuple(1.0 if name in held else 0.0 for name in "xyz")
+        whole = point(joint)
+        return ([Row(whole.parent, whole.child, True, mask)] if any(mask) else []), []
+    return [], [displacement(name) for name in "xyz" if name in held]
+
+
+def held_translations(joint: Joint, held: tuple[str, ...], frame: str) -> list[Measure]:
+    """The measures [m] of the translations `held`.
+
+    Raises:
+        SceneError: some, but not all, are held in world axes while D moves: no function of the two frames alone.
+    """
+    names = [name for name in "xyz" if name in held]
+    if not can_measure(joint, held, frame):
+        raise wrong(
+            joint, "frame", "axes of the world that are held while the parent moves have no compliant rows",
+            "use penalty or exact enforcement, or frame 'parent'",
+        )  # fmt: skip
+    return [_displacement(joint, name, frame) for name in names]
+
+
+def free_translations(joint: Joint, held: tuple[str, ...], frame: str) -> list[tuple[Measure, np.ndarray]]:
+    """Coordinates [m] of the translations that are not held, and their directions (3,) in D; none where no function
+    of the two frames tells them."""
+    if not can_measure(joint, held, frame):
+        return []
+    free = [name for name in "xyz" if name not in held]
+    return [(_displacement(joint, name, frame), _direction(joint, name, frame)) for name in free]
+
+
+def can_measure(joint: Joint, held: tuple[str, ...], frame: str) -> bool:
+    """Whether the axes are fixed in D, or as good as: all held, or none."""
+    count = sum(name in held for name in "xyz")
+    return frame != "world" or joint.parent == WORLD or count in (0, 3)
+
+
+def _direction(joint: Joint, name: str, frame: str) -> np.ndarray:
+    axis = np.eye(3)["xyz".index(name)]
+    turned = frame == "world" and joint.parent == WORLD
+    return joint.parent_frame[:3, :3].T @ axis if turned else axis
+
+
+def _displacement(joint: Joint, name: str, frame: str) -> Measure:
+    return measure(name, False, MeasureKind.AFFINE, functional(r=_direction(joint, name, frame)))

@@ -1,51 +1,63 @@
-"""Gimbal: the anchors coincide; the rotation is read as three angles.
-
-Parameter ``axes``: "zyx" (default) or "xyz", axes of roll, pitch and yaw, each in the frame that the one before reached.
-
-    rows         one point row
-    constraints  x y z
-    coordinates  roll, pitch, yaw              T_CD = Rz(roll) Ry(pitch) Rx(yaw), or Rx(roll) Ry(pitch) Rz(yaw)
-
-The pitch stays within a quarter turn; at its ends roll and yaw are not defined one by one.
-"""
+"""Gimbals: the anchors coincide, and three angles describe the rotation."""
 
 from __future__ import annotations
 
-from abd.joints.measures.linear import Row
-from abd.joints.measures.measures import Measure
-from abd.joints.measures.parameters import wrong
-from abd.joints.pieces.axes import displacement, xyz_angles, zyx_angles
-from abd.joints.pieces.blocks import point
-from abd.joints.pieces.motions import Motion, X, Y, Z, rotation
+import numpy as np
+
+from abd.joints.joint_type import wrong
+from abd.joints.measures.axes import angle, xyz_angles, zyx_angles
+from abd.joints.measures.measures import Measure, MeasureKind, entry, measure
+from abd.joints.measures.motions import Motion, X, Y, Z, product, rotation
+from abd.joints.types.axis_types import AxisType
 from abd.model import Joint
 
-UID = 0
+
+class Gimbal(AxisType):
+    """Gimbal: the anchors coincide; the rotation is read as three angles.
+
+    Parameter ``axes``: "zyx" (default) or "xyz", axes of roll, pitch and yaw, each in the frame that the one before reached.
+
+        rows         one point row
+        constraints  x y z
+        coordinates  roll, pitch, yaw              T_CD = Rz(roll) Ry(pitch) Rx(yaw), or Rx(roll) Ry(pitch) Rz(yaw)
+
+    The pitch stays within a quarter turn; at its ends roll and yaw are not defined one by one.
+    """
+
+    held, directions = "xyz", ""
+
+    def coordinates(self, joint: Joint) -> list[Measure]:
+        """roll, pitch, yaw [rad]."""
+        return zyx_angles() if _order(joint) == "zyx" else xyz_angles(("roll", "pitch", "yaw"))
+
+    def motions(self, joint: Joint) -> list[Motion] | None:
+        """Three rotations."""
+        first, last = (Z, X) if _order(joint) == "zyx" else (X, Z)
+        return [rotation("roll", first), rotation("pitch", Y), rotation("yaw", last)]
 
 
-def rows(joint: Joint) -> list[Row]:
-    """One point row [m]."""
-    return [point(joint)]
+class SphericalRpy(Gimbal):
+    """Gimbal whose angles are those of D in C: ArtiSynth's former SphericalRpyJoint.
 
+    rows         one point row
+    constraints  x y z
+    coordinates  roll, pitch, yaw                             R_DC = R_CD^T = Rz(roll) Ry(pitch) Rx(yaw)
+    """
 
-def measured(joint: Joint) -> list[Measure]:
-    """No row in addition to the linear one."""
-    return []
+    def coordinates(self, joint: Joint) -> list[Measure]:
+        """roll, pitch, yaw [rad]; pitch within a quarter turn."""
+        return [
+            angle("roll", entry(0, 1), entry(0, 0)),
+            measure("pitch", True, MeasureKind.ELEVATION, entry(0, 2, -1.0), entry(0, 0), entry(0, 1)),
+            angle("yaw", entry(1, 2), entry(2, 2)),
+        ]
 
+    def motions(self, joint: Joint) -> None:
+        """None: the product is in the order opposite to that of the coordinates."""
 
-def constraints(joint: Joint) -> list[Measure]:
-    """x, y, z [m] in D."""
-    return [displacement(name) for name in "xyz"]
-
-
-def coordinates(joint: Joint) -> list[Measure]:
-    """roll, pitch, yaw [rad]."""
-    return zyx_angles() if _order(joint) == "zyx" else xyz_angles(("roll", "pitch", "yaw"))
-
-
-def motions(joint: Joint) -> list[Motion]:
-    """Three rotations."""
-    first, last = (Z, X) if _order(joint) == "zyx" else (X, Z)
-    return [rotation("roll", first), rotation("pitch", Y), rotation("yaw", last)]
+    def transform(self, joint: Joint, values: np.ndarray) -> np.ndarray:
+        """T_CD (4, 4) at (roll, pitch, yaw)."""
+        return product([rotation("roll", Z), rotation("pitch", Y), rotation("yaw", X)], values).T
 
 
 def _order(joint: Joint) -> str:

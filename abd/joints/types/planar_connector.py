@@ -1,47 +1,74 @@
-"""Planar connector: the origin of C stays in the x-y plane of D, or, with parameter ``unilateral``, on or above it.
-
-rows         z measured [m]; unilateral: the gap z >= 0
-constraints  z, or none
-coordinates  none
-"""
+"""Connectors that keep a point on a plane or on a profile, or on one side of it."""
 
 from __future__ import annotations
 
 from dataclasses import replace
 
-from abd.joints.measures.linear import Row
-from abd.joints.measures.measures import Measure
-from abd.joints.pieces.axes import displacement
-from abd.joints.pieces.motions import Motion
+import numpy as np
+
+from abd.joints.joint_type import JointType, wrong
+from abd.joints.measures.axes import displacement
+from abd.joints.measures.measures import Measure, MeasureKind, functional, measure
 from abd.model import Joint
 
-UID = 0
+
+class PlanarConnector(JointType):
+    """Planar connector: the origin of C stays in the x-y plane of D, or, with parameter ``unilateral``, on or above it.
+
+    rows         z measured [m]; unilateral: the gap z >= 0
+    constraints  z, or none
+    coordinates  none
+    """
+
+    def measured(self, joint: Joint) -> list[Measure]:
+        """z [m], a residual or a gap."""
+        return [replace(displacement("z"), unilateral=_is_unilateral(joint))]
 
 
-def rows(joint: Joint) -> list[Row]:
-    """None."""
-    return []
+class SegmentedPlanarConnector(JointType):
+    """Segmented planar connector: the origin of C stays on a profile of D, or, with ``unilateral``, on its upper side.
 
+    Parameters: ``segments`` (k, 2), k >= 2, corners (x, z) [m] of a line of straight pieces in the x-z plane of D, extruded
+    along y; ``unilateral``. The first and the last piece go on to infinity. Passing along the profile in its order, the upper
+    side is on the left, the side of +z where x grows.
 
-def measured(joint: Joint) -> list[Measure]:
-    """z [m], a residual or a gap."""
-    return [replace(displacement("z"), unilateral=_is_unilateral(joint))]
+        rows         ``n . (r - p)`` measured [m], n the normal and p a corner of the piece nearest to r; unilateral: a gap
+        constraints  n, or none
+        coordinates  none
 
+    Which piece is nearest follows the pose and jumps: it is kept during a step (`at_pose`), and `measured` and `constraints`
+    stand for the pose where the origins of C and D coincide.
+    """
 
-def constraints(joint: Joint) -> list[Measure]:
-    """z [m], if it is no gap."""
-    return [] if _is_unilateral(joint) else [displacement("z")]
+    FOLLOWS_POSE = True
 
+    def measured(self, joint: Joint) -> list[Measure]:
+        """n [m], a residual or a gap, where C is at D."""
+        return self.at_pose(joint, np.eye(4))
 
-def coordinates(joint: Joint) -> list[Measure]:
-    """None."""
-    return []
-
-
-def motions(joint: Joint) -> list[Motion] | None:
-    """None: no coordinates describe the motion."""
-    return None
+    def at_pose(self, joint: Joint, T: np.ndarray) -> list[Measure]:
+        """`measured` for the piece that is nearest to the origin of C at the pose T_CD (4, 4)."""
+        corners = _corners(joint)
+        start, u = corners[:-1], np.diff(corners, axis=0)
+        offset = T[[0, 2], 3] - start
+        along = np.sum(offset * u, axis=1) / np.sum(u * u, axis=1)
+        low, high = np.zeros(len(u)), np.ones(len(u))
+        low[0], high[-1] = -np.inf, np.inf
+        apart = offset - np.clip(along, low, high)[:, None] * u
+        k = int(np.argmin(np.sum(apart * apart, axis=1)))
+        nx, nz = np.array([-u[k, 1], u[k, 0]]) / np.linalg.norm(u[k])
+        distance = functional(r=(nx, 0.0, nz), constant=-(nx * start[k, 0] + nz * start[k, 1]))
+        return [measure("n", False, MeasureKind.AFFINE, distance, unilateral=_is_unilateral(joint))]
 
 
 def _is_unilateral(joint: Joint) -> bool:
     return bool(joint.parameters.get("unilateral", False))
+
+
+def _corners(joint: Joint) -> np.ndarray:
+    corners = np.asarray(joint.parameters["segments"], dtype=float)
+    if corners.ndim != 2 or corners.shape[1] != 2 or len(corners) < 2:
+        raise wrong(joint, "segments", "must be two corners (x, z) or more")
+    if not np.diff(corners, axis=0).any(axis=1).all():
+        raise wrong(joint, "segments", "has the same corner twice in succession")
+    return corners

@@ -1,52 +1,36 @@
-"""Prismatic joint (uid 20): C moves along t, the z of both frames, and does not turn.
-
-``F = (c_j - c_i) x t_i ; (c_i - c_j) x t_j ; n_i - n_j ; b_i - b_j``, ``E = K/2 sum |F_k|^2``.
-
-For orthonormal triads ``|d x t_i|^2 = r_x^2 + r_y^2`` and ``|d x t_j|^2 = s_x^2 + s_y^2``, with d seen from D and from C;
-so are the cross products realised here, which equals the published energy up to the strain of the bodies. All rows have
-the weight K, those of directions with an implied length of 1 m, as the uid defines them.
-
-    constraints  x y rx ry rz
-    coordinates  z                                                                       T_CD = translation (0, 0, z)
-"""
+"""The prismatic joint of uid 20."""
 
 from __future__ import annotations
 
-from abd.joints.measures.linear import Row
+from abd.joints.measures.linear import Row, directions
 from abd.joints.measures.measures import Measure, MeasureKind, functional, measure
-from abd.joints.pieces.axes import displacement
-from abd.joints.pieces.blocks import directions
-from abd.joints.pieces.motions import Motion
-from abd.joints.types.axis_types import AXIS_TYPES
+from abd.joints.types.axis_types import AxisType
 from abd.model import Joint
 
-UID = 20
 
+class Prismatic(AxisType):
+    """Prismatic joint (uid 20): C moves along t, the z of both frames, and does not turn.
 
-def rows(joint: Joint) -> list[Row]:
-    """The direction rows n, b [-]."""
-    return directions(joint, "xy")
+    ``F = (c_j - c_i) x t_i ; (c_i - c_j) x t_j ; n_i - n_j ; b_i - b_j``, ``E = K/2 sum |F_k|^2``.
 
+    For orthonormal triads ``|d x t_i|^2 = r_x^2 + r_y^2`` and ``|d x t_j|^2 = s_x^2 + s_y^2``, with d seen from D and from C;
+    so are the cross products realised here, which equals the published energy up to the strain of the bodies. All rows have
+    the weight K, those of directions with an implied length of 1 m, as the uid defines them.
 
-def measured(joint: Joint) -> list[Measure]:
-    """x, y of the displacement in D, then in C [m]."""
-    in_child = [
-        measure(f"{name}_child", False, MeasureKind.AFFINE, functional(s=axis))
-        for name, axis in (("x", (1.0, 0.0, 0.0)), ("y", (0.0, 1.0, 0.0)))
-    ]
-    return [displacement("x"), displacement("y"), *in_child]
+        constraints  x y rx ry rz
+        coordinates  z                                                                   T_CD = translation (0, 0, z)
+    """
 
+    UID, held, directions = 20, "xy", "xyz"
 
-def constraints(joint: Joint) -> list[Measure]:
-    """x, y [m], rx, ry, rz [rad] in the axes of D."""
-    return AXIS_TYPES["slider"].constraints(joint)
+    def rows(self, joint: Joint) -> list[Row]:
+        """The direction rows n, b [-]."""
+        return directions(joint, "xy")
 
-
-def coordinates(joint: Joint) -> list[Measure]:
-    """z [m]."""
-    return AXIS_TYPES["slider"].coordinates(joint)
-
-
-def motions(joint: Joint) -> list[Motion]:
-    """Translation."""
-    return AXIS_TYPES["slider"].motions(joint)
+    def measured(self, joint: Joint) -> list[Measure]:
+        """x, y of the displacement in D, then in C [m]."""
+        in_child = [
+            measure(f"{name}_child", False, MeasureKind.AFFINE, functional(s=axis))
+            for name, axis in (("x", (1.0, 0.0, 0.0)), ("y", (0.0, 1.0, 0.0)))
+        ]
+        return super().measured(joint) + in_child

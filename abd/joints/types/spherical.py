@@ -1,65 +1,52 @@
-"""Spherical joint, ball (uid 26): the anchors coincide. ``F = c_j - c_i``, ``E = K/2 |F|^2``.
-
-    constraints  x y z
-    coordinates  none; R_CD is free
-
-Parameters, all optional: ``max_tilt`` [rad], largest angle between z_C and z_D; ``max_rotation`` (3,) [rad], which keeps
-the rotation by theta about u within ``theta <= |max_rotation o u|``, o by elements; ``constrained``, which of x, y, z are
-held (Exudyn's constrainedAxes), and ``frame``, whose axes these are, "world" (default) or "parent"; ``limit_compliance``
-[rad/(N m)] and ``limit_damping`` [N m s/rad] of both limits, which are barriers without; ``rotary_stiffness``,
-``rotary_damping``, ``rotary_friction`` and ``rotary_armature`` (`abd.joints.pieces.turning`).
-"""
+"""The spherical joint."""
 
 from __future__ import annotations
 
 import numpy as np
 
+from abd.joints.joint_type import JointType
+from abd.joints.measures.combined import Combined, rotary_laws
 from abd.joints.measures.linear import Row
 from abd.joints.measures.measures import Measure, MeasureKind, entry, measure
-from abd.joints.pieces import masks
-from abd.joints.pieces.axes import NAMES
-from abd.joints.pieces.blocks import point
-from abd.joints.pieces.combined import Combined
-from abd.joints.pieces.motions import Motion
-from abd.joints.pieces.turning import turning
+from abd.joints.types.general import held_axes, held_translations, split
 from abd.model import Joint
 
-UID = 26
 
+class Spherical(JointType):
+    """Spherical joint, ball (uid 26): the anchors coincide. ``F = c_j - c_i``, ``E = K/2 |F|^2``.
 
-def rows(joint: Joint) -> list[Row]:
-    """One point row [m]; violation under a load f is ``c h^2 f / K``."""
-    return masks.split(joint, *_mask(joint))[0] if "constrained" in joint.parameters else [point(joint)]
+        constraints  x y z
+        coordinates  none; R_CD is free
 
+    Parameters, all optional: ``max_tilt`` [rad], largest angle between z_C and z_D; ``max_rotation`` (3,) [rad], which keeps
+    the rotation by theta about u within ``theta <= |max_rotation o u|``, o by elements; ``constrained``, which of x, y, z are
+    held (Exudyn's constrainedAxes), and ``frame``, whose axes these are, "world" (default) or "parent"; ``limit_compliance``
+    [rad/(N m)] and ``limit_damping`` [N m s/rad] of both limits, which are barriers without; ``rotary_stiffness``,
+    ``rotary_damping``, ``rotary_friction`` and ``rotary_armature`` (`abd.joints.measures.combined`).
+    """
 
-def measured(joint: Joint) -> list[Measure]:
-    """Displacements held in axes of D, and the gaps ``max_tilt - tilt`` and ``|max_rotation o u| - theta``."""
-    held = masks.split(joint, *_mask(joint))[1]
-    return held + _gaps(joint)
+    UID = 26
 
+    def rows(self, joint: Joint) -> list[Row]:
+        """One point row [m]; violation under a load f is ``c h^2 f / K``."""
+        return split(joint, *_mask(joint))[0]
 
-def combined(joint: Joint) -> list[Combined]:
-    """Laws of the rotation (`abd.joints.pieces.turning`)."""
-    return turning(joint)
+    def measured(self, joint: Joint) -> list[Measure]:
+        """Displacements held in axes of D, and the gaps ``max_tilt - tilt`` and ``|max_rotation o u| - theta``."""
+        held = split(joint, *_mask(joint))[1]
+        return held + _gaps(joint)
 
+    def combined(self, joint: Joint) -> list[Combined]:
+        """Laws of the rotation (`abd.joints.measures.combined`)."""
+        return rotary_laws(joint)
 
-def constraints(joint: Joint) -> list[Measure]:
-    """x, y, z [m] in D, or those of them that are held."""
-    return masks.constraints(joint, *_mask(joint))
-
-
-def coordinates(joint: Joint) -> list[Measure]:
-    """None."""
-    return []
-
-
-def motions(joint: Joint) -> list[Motion] | None:
-    """None: no coordinates describe the rotation."""
-    return None
+    def constraints(self, joint: Joint) -> list[Measure]:
+        """x, y, z [m] in D, or those of them that are held."""
+        return held_translations(joint, *_mask(joint))
 
 
 def _mask(joint: Joint) -> tuple[tuple[str, ...], str]:
-    held = masks.held_axes(joint) if "constrained" in joint.parameters else tuple(NAMES)
+    held = held_axes(joint) if "constrained" in joint.parameters else tuple("xyz")
     return held, str(joint.parameters.get("frame", "world"))
 
 

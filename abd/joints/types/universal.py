@@ -1,75 +1,123 @@
-"""Universal joint, also skewed: C turns about an axis of D (roll) and about an axis of its own (pitch).
-
-Parameters: ``axes`` "zy" (default), roll about z and pitch about y', or "xy", roll about x and pitch about y'; ``skew``
-[rad] turns the pitch axis towards the roll axis, so that the two are at ``pi/2 - skew``: it is ``a = (0, cos, sin)`` for
-"zy", ``(sin, cos, 0)`` for "xy", in C and in the frame that the roll has reached (ArtiSynth's SkewedUniversalJoint).
-
-    rows         one point row; ``(a_C . e_D - sin skew) / cos skew``, e the roll axis
-    constraints  x y z and rx ("zy") or rz ("xy")
-    coordinates  roll, pitch                                                             T_CD = R(e, roll) R(a, pitch)
-
-Both angles are read from the images of a and e, so that no pitch locks them.
-"""
+"""Universal joints, and the axis of one without its point."""
 
 from __future__ import annotations
 
 import numpy as np
 
-from abd.joints.measures.linear import Row
-from abd.joints.measures.measures import Measure, MeasureKind, functional, measure
-from abd.joints.measures.parameters import wrong
-from abd.joints.pieces.axes import angle, displacement
-from abd.joints.pieces.blocks import point
-from abd.joints.pieces.motions import Motion, X, Z, rotation
+from abd.joints.joint_type import JointType, wrong
+from abd.joints.measures.axes import angle, displacement, dot
+from abd.joints.measures.measures import Measure, MeasureKind, entry, functional, measure
+from abd.joints.measures.motions import Motion, X, Y, Z, product, rotation, translation
+from abd.joints.types.axis_types import AxisType
 from abd.model import Joint
 from abd.rotations import least_turn
 
-UID = 0
 STEEPEST = 1e-6
 """Least cosine of the skew; at zero the two axes are one."""
 
 
-def rows(joint: Joint) -> list[Row]:
-    """One point row [m]."""
-    return [point(joint)]
+class Universal(AxisType):
+    """Universal joint, also skewed: C turns about an axis of D (roll) and about an axis of its own (pitch).
+
+    Parameters: ``axes`` "zy" (default), roll about z and pitch about y', or "xy", roll about x and pitch about y'; ``skew``
+    [rad] turns the pitch axis towards the roll axis, so that the two are at ``pi/2 - skew``: it is ``a = (0, cos, sin)`` for
+    "zy", ``(sin, cos, 0)`` for "xy", in C and in the frame that the roll has reached (ArtiSynth's SkewedUniversalJoint).
+
+        rows         one point row; ``(a_C . e_D - sin skew) / cos skew``, e the roll axis
+        constraints  x y z and rx ("zy") or rz ("xy")
+        coordinates  roll, pitch                                                             T_CD = R(e, roll) R(a, pitch)
+
+    Both angles are read from the images of a and e, so that no pitch locks them.
+    """
+
+    held, directions = "xyz", ""
+
+    def measured(self, joint: Joint) -> list[Measure]:
+        """The angle [rad] between the axes beyond ``pi/2 - skew``."""
+        axis, skew, order = _pitch_axis(joint)
+        c, s = np.cos(skew), np.sin(skew)
+        # Signs such that a small rotation of C about x ("zy") or z ("xy") counts as it does in other types.
+        name, weight, roll_axis = ("rx", 1.0, Z) if order == "zy" else ("rz", -1.0, X)
+        value = functional(M=weight / c * np.outer(roll_axis, axis), constant=-weight * s / c)
+        return [measure(name, True, MeasureKind.AFFINE, value)]
+
+    def coordinates(self, joint: Joint) -> list[Measure]:
+        """roll, pitch [rad]."""
+        axis, skew, order = _pitch_axis(joint)
+        if order == "zy":
+            roll = functional(M=np.outer((-1.0, 0.0, 0.0), axis)), functional(M=np.outer((0.0, 1.0, 0.0), axis))
+            sine, cosine = _entry(2, 0, -1.0), _entry(2, 2, 1.0, skew)
+        else:
+            roll = functional(M=np.outer((0.0, 0.0, 1.0), axis)), functional(M=np.outer((0.0, 1.0, 0.0), axis))
+            sine, cosine = _entry(0, 2, 1.0), _entry(0, 0, 1.0, skew)
+        return [angle("roll", *roll), angle("pitch", sine, cosine)]
+
+    def motions(self, joint: Joint) -> list[Motion]:
+        """Roll about z or x, then pitch."""
+        axis, _, order = _pitch_axis(joint)
+        return [rotation("roll", Z if order == "zy" else X), rotation("pitch", axis)]
+
+    def project(self, joint: Joint, T: np.ndarray) -> np.ndarray:
+        """T_GD (4, 4): the anchors coincide, and the least rotation brings the pitch axis to its angle with the roll axis."""
+        axis, skew, order = _pitch_axis(joint)
+        roll, pitch = Z if order == "zy" else X, T[:3, :3] @ axis
+        across = pitch - (pitch @ roll) * roll
+        G = np.eye(4)
+        G[:3, :3] = least_turn(pitch, np.sin(skew) * roll + np.cos(skew) * across / np.linalg.norm(across)) @ T[:3, :3]
+        return G
 
 
-def measured(joint: Joint) -> list[Measure]:
-    """The angle [rad] between the axes beyond ``pi/2 - skew``."""
-    return [_between(joint)]
+class RollPitch(AxisType):
+    """Universal joint whose angles are those of D in C: ArtiSynth's former RollPitchJoint.
+
+    rows         one point row; ``y_D . z_C`` measured
+    constraints  x y z rx
+    coordinates  roll, pitch                                              R_DC = R_CD^T = Rz(roll) Ry(pitch)
+    """
+
+    held, directions = "xyz", ""
+
+    def measured(self, joint: Joint) -> list[Measure]:
+        """rx [rad]."""
+        return [dot("rx", 1, 2, -1.0)]
+
+    def coordinates(self, joint: Joint) -> list[Measure]:
+        """roll, pitch [rad]."""
+        return [angle("roll", entry(1, 0, -1.0), entry(1, 1)), angle("pitch", entry(0, 2, -1.0), entry(2, 2))]
+
+    def motions(self, joint: Joint) -> None:
+        """None: the product is in the order opposite to that of the coordinates."""
+
+    def transform(self, joint: Joint, values: np.ndarray) -> np.ndarray:
+        """T_CD (4, 4) at (roll, pitch)."""
+        return product([rotation("roll", Z), rotation("pitch", Y)], values).T
 
 
-def constraints(joint: Joint) -> list[Measure]:
-    """x, y, z [m] in D and the angle between the axes [rad]."""
-    return [displacement("x"), displacement("y"), displacement("z"), _between(joint)]
+class FixedAxis(JointType):
+    """Fixed axis: C moves freely, but its y stays at a right angle to z of D, as in a universal joint without its point.
 
+    rows         ``z_D . y_C`` measured
+    constraints  rx
+    coordinates  x, y, z, roll, pitch                                  T_CD = (Rz(roll) Ry(pitch); x, y, z)
+    """
 
-def coordinates(joint: Joint) -> list[Measure]:
-    """roll, pitch [rad]."""
-    axis, skew, order = _pitch_axis(joint)
-    if order == "zy":
-        roll = functional(M=np.outer((-1.0, 0.0, 0.0), axis)), functional(M=np.outer((0.0, 1.0, 0.0), axis))
-        sine, cosine = _entry(2, 0, -1.0), _entry(2, 2, 1.0, skew)
-    else:
-        roll = functional(M=np.outer((0.0, 0.0, 1.0), axis)), functional(M=np.outer((0.0, 1.0, 0.0), axis))
-        sine, cosine = _entry(0, 2, 1.0), _entry(0, 0, 1.0, skew)
-    return [angle("roll", *roll), angle("pitch", sine, cosine)]
+    def measured(self, joint: Joint) -> list[Measure]:
+        """rx [rad]."""
+        return [dot("rx", 2, 1)]
 
+    def coordinates(self, joint: Joint) -> list[Measure]:
+        """x, y, z [m], roll, pitch [rad]; no pitch locks them."""
+        roll = angle("roll", entry(0, 1, -1.0), entry(1, 1))
+        pitch = angle("pitch", entry(2, 0, -1.0), entry(2, 2))
+        return [*(displacement(name) for name in "xyz"), roll, pitch]
 
-def motions(joint: Joint) -> list[Motion]:
-    """Roll about z or x, then pitch."""
-    axis, _, order = _pitch_axis(joint)
-    return [rotation("roll", Z if order == "zy" else X), rotation("pitch", axis)]
-
-
-def project(joint: Joint, T: np.ndarray) -> np.ndarray:
-    """T_GD (4, 4): the anchors coincide, and the least rotation brings the pitch axis to its angle with the roll axis."""
-    axis, skew, order = _pitch_axis(joint)
-    roll, pitch = Z if order == "zy" else X, T[:3, :3] @ axis
-    across = pitch - (pitch @ roll) * roll
-    G = np.eye(4)
-    G[:3, :3] = least_turn(pitch, np.sin(skew) * roll + np.cos(skew) * across / np.linalg.norm(across)) @ T[:3, :3]
-    return G
+    def motions(self, joint: Joint) -> list[Motion]:
+        """Translation, then roll and pitch."""
+        return [
+            *(translation(name, axis) for name, axis in zip("xyz", (X, Y, Z))),
+            rotation("roll", Z),
+            rotation("pitch", Y),
+        ]
 
 
 def _entry(i: int, j: int, weight: float, skew: float | None = None) -> np.ndarray:
@@ -77,15 +125,6 @@ def _entry(i: int, j: int, weight: float, skew: float | None = None) -> np.ndarr
     M = np.zeros((3, 3))
     M[i, j] = weight if skew is None else weight / np.cos(skew)
     return functional(M=M, constant=0.0 if skew is None else -(np.sin(skew) ** 2) / np.cos(skew))
-
-
-def _between(joint: Joint) -> Measure:
-    axis, skew, order = _pitch_axis(joint)
-    c, s = np.cos(skew), np.sin(skew)
-    # Signs such that a small rotation of C about x ("zy") or z ("xy") counts as it does in other types.
-    name, weight, roll_axis = ("rx", 1.0, Z) if order == "zy" else ("rz", -1.0, X)
-    value = functional(M=weight / c * np.outer(roll_axis, axis), constant=-weight * s / c)
-    return measure(name, True, MeasureKind.AFFINE, value)
 
 
 def _pitch_axis(joint: Joint) -> tuple[np.ndarray, float, str]:
