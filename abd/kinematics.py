@@ -6,9 +6,16 @@ The joints are those of a compiled scene, ``scene.compile().joints``, or of a si
 from __future__ import annotations
 
 from abd.joints.closure.coordinate_setter import CoordinateSetter
-from abd.joints.coordinates.bounds import Bounds, effort_bounds, position_bounds, velocity_bounds
 from abd.joints.coordinates.configurations import configuration_space, forms
-from abd.joints.coordinates.kinematics import JointKinematics, angular_first, flip_direction
+from abd.joints.coordinates.kinematics import (
+    Bounds,
+    JointKinematics,
+    angular_first,
+    effort_bounds,
+    flip_direction,
+    position_bounds,
+    velocity_bounds,
+)
 from abd.joints.coordinates.mechanism import Mechanism
 from abd.joints.coordinates.transform import project, transform
 

@@ -13,8 +13,7 @@ from abd.joints.closure.assembly import assemble
 from abd.joints.closure.coordinate_setter import CoordinateSetter
 from abd.joints.closure.projection import project
 from abd.joints.rows.placement import present_transform
-from abd.joints.rows.rigid_build import rigid_rows
-from abd.joints.rows.rigid_rows import rigid_states, single_clusters
+from abd.joints.rows.rigid_rows import rigid_rows, rigid_states, single_clusters
 from abd.model import Coupling, CouplingTerm
 
 BODY = {"proxy": True, "mass": 1.0, "density": 1.0, "center_of_mass": (0.0, 0.0, 0.0), "inertia": (0.1, 0.1, 0.1)}

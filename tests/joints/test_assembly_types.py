@@ -12,8 +12,7 @@ from abd.joints.closure.assembly import assemble
 from abd.joints.closure.redundancy import analyse
 from abd.joints.coordinates.transform import transform
 from abd.joints.rows.placement import present_transform
-from abd.joints.rows.rigid_build import rigid_rows
-from abd.joints.rows.rigid_rows import rigid_states, single_clusters
+from abd.joints.rows.rigid_rows import rigid_rows, rigid_states, single_clusters
 from abd.joints.types import TYPES
 from abd.model import WORLD, Joint, affine_matrices
 

@@ -6,9 +6,16 @@ import numpy as np
 import pytest
 from joint_samples import CASES, joint_of
 
-from abd.joints.coordinates.bounds import Bounds, effort_bounds, position_bounds, velocity_bounds
 from abd.joints.coordinates.configurations import configuration_space, forms
-from abd.joints.coordinates.kinematics import JointKinematics, angular_first, flip_direction
+from abd.joints.coordinates.kinematics import (
+    Bounds,
+    JointKinematics,
+    angular_first,
+    effort_bounds,
+    flip_direction,
+    position_bounds,
+    velocity_bounds,
+)
 from abd.joints.coordinates.spaces import Analytic, Coordinates
 from abd.joints.measures.motions import X, Y, Z, rotation, screw, translation
 from abd.model import WORLD, CoordinateSettings, Drive, Joint

@@ -1,6 +1,7 @@
 """Copies of bodies and joints: what one table makes of thousands equals what thousands of tables make."""
 
 from dataclasses import fields, replace
+from types import SimpleNamespace
 
 import h5py
 import numpy as np
@@ -11,8 +12,8 @@ import abd
 from abd.api.simulation import Simulation
 from abd.errors import SceneError
 from abd.io.run import run
-from abd.joint_list import JointCopies, JointList
-from abd.joints.coordinates.coordinate_table import coordinate_table
+from abd.joint_list import JointCopies
+from abd.joints.coordinates.readings import JointReader
 from abd.joints.rows.build import build_system
 from abd.joints.rows.rows import compile_rows, residual
 from abd.joints.rows.table import tabulate
@@ -125,7 +126,7 @@ def test_what_many_joints_have_is_what_each_has(kind):
         for name in ROWS[1:]:
             its = np.concatenate([getattr(rows, name) for rows in alone])
             assert getattr(together, name).tobytes() == its.tobytes()
-    table = coordinate_table(JointList.of(joints))
+    table = JointReader(SimpleNamespace(joints=joints))
     wanted = tabulate(joints, [(k, one) for k, j in enumerate(joints) for one in TYPES[j.type].coordinates(j)])
     for entry in fields(wanted):
         if entry.name != "custom":

@@ -14,16 +14,20 @@ from abd.by_bodies import of_body
 from abd.joints.closure.coordinate_setter import CoordinateSetter
 from abd.joints.closure.redundancy import CLOSED, open_by
 from abd.joints.coordinates.readings import rigid_motion
-from abd.joints.rows.anew import critically_damped, moving_ends, on_the_way, seated, softened
 from abd.joints.rows.build import build_system
 from abd.joints.rows.change import (
     as_function,
     carried,
     changed,
     changes_of,
+    critically_damped,
     described,
+    moving_ends,
+    on_the_way,
     recounted,
+    seated,
     settings_of,
+    softened,
     with_settings,
 )
 from abd.joints.rows.reduced_mass import reduced_masses
@@ -91,11 +95,11 @@ class JointControl:
         self._tell_opening(index, "is seated anew")
 
     def soften(self, index: int, compliance=None, damping=None) -> None:
-        """Other compliances and dampings of a joint's rows from the next step on (`abd.joints.rows.anew.softened`)."""
+        """Other compliances and dampings of a joint's rows from the next step on (`abd.joints.rows.change.softened`)."""
         self.replace_joint(index, softened(self.joint(index), compliance, damping))
 
     def damp_critically(self, index: int, zeta: float, among: np.ndarray | None = None) -> None:
-        """Other dampings, by the damping ratio (`abd.joints.rows.anew.critically_damped`)."""
+        """Other dampings, by the damping ratio (`abd.joints.rows.change.critically_damped`)."""
         sim = self._simulation
         self.replace_joint(index, critically_damped(self.joint(index), sim.model, sim.stepper.q, zeta, among))
 

@@ -22,11 +22,10 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from abd.joints.closure.independence import DENSE_ROWS, INDEPENDENT, independence, independent_in_order
+from abd.joints.closure.independence import INDEPENDENT, independence, independent_in_order
 from abd.joints.closure.linkage import Linkage, worst_residuals
 from abd.joints.closure.projection import Projected, project
-from abd.joints.rows.rigid_build import follows_pose, rigid_rows
-from abd.joints.rows.rigid_rows import RigidRows, rigid_states
+from abd.joints.rows.rigid_rows import RigidRows, follows_pose, rigid_rows, rigid_states
 from abd.model import Model
 
 TOLERANCE = 1e-12
@@ -245,7 +244,7 @@ class _Assembler:
         J = J[np.concatenate([self.linkage.rows_of([group]), held, index])]
         J = J[:, np.unique(J.indices)]
         split = J.shape[0] - len(index)
-        found = independence(J[:split].toarray()) if max(split, J.shape[1]) <= DENSE_ROWS else None
+        found = independence(J[:split])
         return None if found is None else (found.motions, J[split:].toarray())
 
     def _independent(self, group: int, index: np.ndarray) -> np.ndarray:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 
 import numpy as np
 
 from abd.errors import Problem, SceneError
 from abd.joints.closure.assembly import Assembly, assemble
+from abd.joints.measures.measures import Measure
 from abd.joints.types import TYPES
 from abd.model import Model
 
@@ -28,9 +29,8 @@ class CoordinateSetter:
         self.q = np.array(model.bodies.q if q is None else q, dtype=float)
         self.values = values
         self.requests: dict[tuple[int, str], float] = {}
-        self._names = [[one.name for one in TYPES[joint.type].coordinates(joint)] for joint in model.joints]
-        self._rotary = [[one.rotary for one in TYPES[joint.type].coordinates(joint)] for joint in model.joints]
-        self._index = {joint.name: k for k, joint in enumerate(model.joints)}
+        self._joints = [joint.name for joint in model.joints]
+        self._coordinates = [TYPES[joint.type].coordinates(joint) for joint in model.joints]
 
     def request(self, joint: int | str, coordinate: int | str, value: float) -> None:
         """Ask for a value [m or rad]; `solve` sees to it. A later request for the same coordinate replaces it.
@@ -38,13 +38,13 @@ class CoordinateSetter:
         Raises:
             SceneError: there is no such joint or coordinate, or the value is not finite.
         """
-        self.requests[self._key(joint, coordinate)] = self._finite(value)
+        k, one = self._coordinate(joint, coordinate)
+        self.requests[k, one.name] = _finite(value)
 
     def request_deg(self, joint: int | str, coordinate: int | str, value: float) -> None:
         """`request` with angles in degrees; lengths stay in metres."""
-        k, name = self._key(joint, coordinate)
-        rotary = self._rotary[k][self._names[k].index(name)]
-        self.requests[k, name] = self._finite(np.radians(value) if rotary else value)
+        k, one = self._coordinate(joint, coordinate)
+        self.requests[k, one.name] = _finite(np.radians(value) if one.rotary else value)
 
     def clear_requests(self) -> None:
         """Forget all requests."""
@@ -84,26 +84,22 @@ class CoordinateSetter:
             self.request_deg(joint, coordinate, value)
         return self.solve()
 
-    def _key(self, joint: int | str, coordinate: int | str) -> tuple[int, str]:
-        k = self._index.get(joint, -1) if isinstance(joint, str) else int(joint)
-        if not 0 <= k < len(self._names):
-            raise _unknown("joint", joint, self._index)
-        names = self._names[k]
-        if isinstance(coordinate, str):
-            if coordinate not in names:
-                raise _unknown(f"coordinate of joint '{self.model.joints[k].name}'", coordinate, names)
-            return k, coordinate
-        if not 0 <= int(coordinate) < len(names):
-            raise _unknown(f"coordinate of joint '{self.model.joints[k].name}'", coordinate, names)
-        return k, names[int(coordinate)]
-
-    def _finite(self, value: float) -> float:
-        if not np.isfinite(value):
-            raise SceneError([Problem("a coordinate must be a finite number", key="value", value=value)])
-        return float(value)
+    def _coordinate(self, joint: int | str, coordinate: int | str) -> tuple[int, Measure]:
+        k = _place("joint", joint, self._joints)
+        names = [one.name for one in self._coordinates[k]]
+        return k, self._coordinates[k][_place(f"coordinate of joint '{self._joints[k]}'", coordinate, names)]
 
 
-def _unknown(kind: str, given: int | str, known: Iterable[str]) -> SceneError:
-    known = list(known)
+def _finite(value: float) -> float:
+    if not np.isfinite(value):
+        raise SceneError([Problem("a coordinate must be a finite number", key="value", value=value)])
+    return float(value)
+
+
+def _place(kind: str, given: int | str, known: list[str]) -> int:
+    """Place of a name, or the place that is given; `SceneError` where there is none."""
+    place = known.index(given) if given in known else -1 if isinstance(given, str) else int(given)
+    if 0 <= place < len(known):
+        return place
     remedy = "there are " + ", ".join(known[:8]) + (" ..." if len(known) > 8 else "") if known else "it has none"
-    return SceneError([Problem(f"there is no {kind} '{given}'", key=kind.split()[0], value=given, remedy=remedy)])
+    raise SceneError([Problem(f"there is no {kind} '{given}'", key=kind.split()[0], value=given, remedy=remedy)])

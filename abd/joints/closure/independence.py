@@ -32,8 +32,8 @@ class Independence:
     motions: np.ndarray
 
 
-def independence(J: np.ndarray) -> Independence | None:
-    """Analysis of J (r, c); None where it is larger than `DENSE_ROWS`."""
+def independence(J) -> Independence | None:
+    """Analysis of a sparse J (r, c); None where it is larger than `DENSE_ROWS`."""
     from scipy.linalg import qr
 
     r, c = J.shape
@@ -41,7 +41,7 @@ def independence(J: np.ndarray) -> Independence | None:
         return None
     if r == 0 or c == 0:
         return Independence(0, np.arange(r), np.eye(c))
-    Q, R, order = qr(J.T, pivoting=True)
+    Q, R, order = qr(J.toarray().T, pivoting=True)
     pivots = np.abs(np.diag(R))
     rank = int(np.sum(pivots > RANK * max(pivots[0], 1e-300)))
     return Independence(rank, np.sort(order[rank:]), Q[:, rank:])

@@ -14,7 +14,8 @@ import numpy as np
 from abd.joints.closure.link_graph import LinkGraph, connected_labels, link_graph
 from abd.joints.coordinates.transform import transform
 from abd.joints.rows.placement import motion_to, move_bodies, present_transform
-from abd.joints.rows.rigid_rows import GROUND, Clusters, Part, RigidRows, clusters_of, rigid_states, single_clusters
+from abd.joints.rows.rigid_rows import GROUND, Clusters, RigidRows, clusters_of, rigid_states, single_clusters
+from abd.joints.rows.row_laws import Role
 from abd.model import Model
 
 MISPLACED = 1e-6
@@ -55,14 +56,14 @@ class Linkage:
         owner = rows.joint[self.places]
         cuts = np.searchsorted(np.sort(owner), np.arange(1, len(model.joints)))
         self.of_joint = np.split(self.places[np.argsort(owner, kind="stable")], cuts) if model.joints else []
-        self.measure = rows.rows.term_measure[rows.rows.starts[:-1]]
-        near = rows.initial.copy()
+        self.measure = rows.system.rows.term_measure[rows.system.rows.starts[:-1]]
+        near = rows.system.initial.copy()
         if reference is not None:
             near[self.measure[self.places]] = reference
         self.near = rows.values(self.q, near)[1]
         extent = np.abs(self.q[:, :3]).max(initial=0.0)
         self.tolerance = max(tolerance, 64.0 * np.finfo(float).eps * extent)
-        self.hard = np.flatnonzero(rows.held & (rows.part != Part.GAP))
+        self.hard = np.flatnonzero(rows.held & (rows.role != Role.GAP))
         self.lower, self.upper = self._ranges()
         ties = [(c.joint, term.joint) for c in model.couplings if c.active for term in c.terms]
         self.graph, self.edge_of = self._links(set(linked).union(*ties))
@@ -76,7 +77,7 @@ class Linkage:
     def _ranges(self) -> tuple[np.ndarray, np.ndarray]:
         rows, now = self.rows, self.values()
         lower, upper = np.full(len(rows), -np.inf), np.full(len(rows), np.inf)
-        lower[(rows.part == Part.GAP) & rows.held] = 0.0
+        lower[(rows.role == Role.GAP) & rows.held] = 0.0
         for k, joint in enumerate(self.model.joints):
             for settings in joint.coordinates if joint.active else ():
                 row = self.row_of[k, settings.name]
@@ -86,15 +87,9 @@ class Linkage:
         return lower, upper
 
     def _links(self, wanted: set[int]) -> tuple[LinkGraph, dict[int, int]]:
-        """The graph, in which bodies short of a freedom are tethered to the ground."""
-        rows, joints = self.rows, self.model.joints
-        holding = set(rows.joint[rows.held & (rows.part != Part.GAP)].tolist()) | wanted
-        linked = sorted(k for k in holding if joints[k].active)
-        tethered = np.flatnonzero(rows.movable & ~rows.free).tolist()
-        parent = [joints[k].parent for k in linked] + [-1] * len(tethered)
-        child = [joints[k].child for k in linked] + tethered
-        graph = link_graph(np.array(parent, dtype=int), np.array(child, dtype=int), rows.movable)
-        return graph, {k: edge for edge, k in enumerate(linked)}
+        holding = set(self.rows.joint[self.hard].tolist()) | wanted
+        linked = sorted(k for k in holding if self.model.joints[k].active)
+        return graph_of(self.model, self.rows, linked), {k: edge for edge, k in enumerate(linked)}
 
     # read-outs ---------------------------------------------------------------------------------------------------
 
@@ -133,7 +128,7 @@ class Linkage:
 
     def closed_gaps(self) -> set[int]:
         """Joints with a gap that is overstepped."""
-        beyond = (self.rows.part == Part.GAP) & self.rows.held & (self.values() < -2.0 * self.tolerance)
+        beyond = (self.rows.role == Role.GAP) & self.rows.held & (self.values() < -2.0 * self.tolerance)
         return set(self.rows.joint[beyond].tolist())
 
     # exact motions -----------------------------------------------------------------------------------------------
@@ -209,13 +204,21 @@ class Linkage:
         return clusters_of(self.rows, np.where(moves, label[:-1], GROUND))
 
 
+def graph_of(model: Model, rows: RigidRows, linked: Iterable[int]) -> LinkGraph:
+    """Links of some joints and no others; bodies short of a freedom are tethered to the ground."""
+    tethered = np.flatnonzero(rows.movable & ~rows.free).tolist()
+    parent = [model.joints[k].parent for k in linked] + [-1] * len(tethered)
+    child = [model.joints[k].child for k in linked] + tethered
+    return link_graph(np.array(parent, dtype=int), np.array(child, dtype=int), rows.movable)
+
+
 def worst_residuals(rows: RigidRows, values: np.ndarray, joints: int) -> np.ndarray:
     """(j, 2) largest residual [m], [rad] of the held rows of each of so many joints, at values (R,) of the rows.
 
     Gaps count where they are negative, couplings at the joint of their q0.
     """
     out = np.zeros((joints, 2))
-    size = np.where(rows.part == Part.GAP, np.maximum(-values, 0.0), np.abs(values - rows.target))
+    size = np.where(rows.role == Role.GAP, np.maximum(-values, 0.0), np.abs(values - rows.target))
     for column in (0, 1):
         mine = rows.held & (rows.rotary == bool(column))
         np.maximum.at(out[:, column], rows.joint[mine], size[mine])

@@ -15,10 +15,10 @@ import numpy as np
 from abd.errors import Problem, SceneError
 from abd.joints.closure.assembly import Assembly, assemble
 from abd.joints.closure.independence import DENSE_ROWS, independence
-from abd.joints.closure.link_graph import LinkGraph, connected_labels, link_graph, members
-from abd.joints.closure.linkage import worst_residuals
-from abd.joints.rows.rigid_build import rigid_rows
-from abd.joints.rows.rigid_rows import Part, RigidRows, rigid_states, single_clusters
+from abd.joints.closure.link_graph import connected_labels, members
+from abd.joints.closure.linkage import graph_of, worst_residuals
+from abd.joints.rows.rigid_rows import RigidRows, rigid_rows, rigid_states, single_clusters
+from abd.joints.rows.row_laws import Role
 from abd.model import Model
 
 CLOSED = 1e-8
@@ -68,14 +68,13 @@ def analyse(model: Model, q: np.ndarray, joints: Iterable[int] | None = None) ->
     linked = np.unique(np.concatenate([rows.joint[counted], *ties]).astype(int))
     edge = np.full(len(model.joints), -1)
     edge[linked] = np.arange(len(linked))
-    graph = _graph(model, rows, linked)
+    graph = graph_of(model, rows, linked)
     block = graph.tied(edge[np.array(ties, dtype=int).reshape(-1, 2)])[edge[rows.joint[counted]]]
     J = (rows.jacobian(q) @ single_clusters(rows).spread(q, rows.length)).tocsr()
     ranks, redundant, unknown = np.zeros(len(counted), dtype=int), [], np.zeros(len(counted), dtype=bool)
     for mine in members(block):
         K = J[counted[mine]]
-        columns = np.unique(K.indices)
-        found = independence(K[:, columns].toarray()) if max(K.shape[0], len(columns)) <= DENSE_ROWS else None
+        found = independence(K[:, np.unique(K.indices)])
         if found is None:
             unknown[mine] = True
         else:
@@ -86,18 +85,10 @@ def analyse(model: Model, q: np.ndarray, joints: Iterable[int] | None = None) ->
 
 def _counted(rows: RigidRows, joints: Iterable[int] | None) -> np.ndarray:
     """Rows that hold two bodies together and yield nothing."""
-    chosen = rows.held & ~rows.yields & (rows.part != Part.GAP)
+    chosen = rows.held & ~rows.yields & (rows.role != Role.GAP)
     if joints is not None:
         chosen &= np.isin(rows.joint, list(joints))
     return np.flatnonzero(chosen)
-
-
-def _graph(model: Model, rows: RigidRows, linked: np.ndarray) -> LinkGraph:
-    """Links of these joints, by no others; rows of bodies short of a freedom are tied through the ground."""
-    tethered = np.flatnonzero(rows.movable & ~rows.free)
-    parent = [model.joints[k].parent for k in linked] + [-1] * len(tethered)
-    child = [model.joints[k].child for k in linked] + tethered.tolist()
-    return link_graph(np.array(parent, dtype=int), np.array(child, dtype=int), rows.movable)
 
 
 def _by_mechanism(model, rows: RigidRows, linked, ties, counted, ranks, redundant, unknown) -> list[Mechanism]:
@@ -152,7 +143,7 @@ def open_by(model: Model, q: np.ndarray) -> np.ndarray:
     """(j, 2) largest residual [m], [rad] of every joint's constraint rows at states q (n, 12), active or not."""
     q = np.asarray(q, dtype=float)
     rows = rigid_rows(model, q)
-    rows = replace(rows, held=np.isin(rows.part, (Part.CONSTRAINT, Part.GAP)))
+    rows = replace(rows, held=np.isin(rows.role, (Role.CONSTRAINT, Role.GAP)))
     return worst_residuals(rows, rows.values(q)[0], len(model.joints))
 
 
@@ -180,7 +171,7 @@ def check_closure(
         return result
     rows = rigid_rows(model, result.q)
     linked = np.unique(rows.joint[_counted(rows, None)])
-    block = _graph(model, rows, linked).block[: len(linked)]
+    block = graph_of(model, rows, linked).block[: len(linked)]
     problems = []
     for group in members(block):
         mine = linked[group]

@@ -13,8 +13,8 @@ import numpy as np
 
 from abd.errors import Problem, SceneError
 from abd.joint_list import JointList
-from abd.joints.rows.rigid_build import rigid_rows
-from abd.joints.rows.rigid_rows import Part, RigidRows, single_clusters
+from abd.joints.rows.rigid_rows import RigidRows, rigid_rows, single_clusters
+from abd.joints.rows.row_laws import Role
 from abd.joints.rows.stacks import stacks
 from abd.model import Kind, Model
 
@@ -108,7 +108,7 @@ def _fitted(model: Model, asked: dict[tuple[int, str], float | None]) -> Fitted:
 
 def _rows(rows: RigidRows, asked: dict[tuple[int, str], float | None]) -> tuple[np.ndarray, np.ndarray]:
     """Rows that hold velocities, and their rates [m/s or rad/s]."""
-    held = rows.held & ~rows.yields & ((rows.part == Part.CONSTRAINT) | (rows.part == Part.COUPLING))
+    held = rows.held & ~rows.yields & ((rows.role == Role.CONSTRAINT) | (rows.role == Role.COUPLING))
     coordinates = [row for row in rows.coordinates().tolist() if (int(rows.joint[row]), rows.name[row]) in asked]
     chosen = np.concatenate([np.flatnonzero(held), np.array(coordinates, dtype=int)])
     rates = [asked[int(rows.joint[row]), rows.name[row]] or 0.0 for row in coordinates]

@@ -1,4 +1,4 @@
-"""Kinematics of one joint, in the manner of RigidBodyDynamics.jl.
+"""Kinematics of one joint and bounds of its coordinates, in the manner of RigidBodyDynamics.jl.
 
 Twists are (v; w) and wrenches (f; t) of the child's frame C against the parent's frame D, with components in C, or in D
 where ``frame="parent"`` asks for them; wrenches act on the child. Velocities v and configurations q are those of
@@ -7,13 +7,16 @@ where ``frame="parent"`` asks for them; wrenches act on the child. Velocities v 
 
 from __future__ import annotations
 
-from dataclasses import replace
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 
 import numpy as np
 
-from abd.joints.coordinates.configurations import configuration_space
+from abd.joints.coordinates.configurations import BALLS, configuration_space, forms
 from abd.joints.coordinates.spaces import Analytic, Reversed, Space
-from abd.model import WORLD, Joint
+from abd.joints.rows.change import settings_of
+from abd.joints.types import TYPES
+from abd.model import WORLD, CoordinateSettings, Joint
 from abd.rotations import adjoint, pose
 
 
@@ -172,8 +175,6 @@ def flip_direction(joint: Joint) -> Joint:
         ValueError: the parent is the world, or the motions do not commute, so that the inverse is not of the same
             type (`JointKinematics.reversed` serves all types).
     """
-    from abd.joints.types import TYPES
-
     if joint.parent == WORLD:
         raise ValueError(f"joint {joint.name!r} hangs on the world, which cannot be a child")
     space = configuration_space(joint)
@@ -194,3 +195,65 @@ def flip_direction(joint: Joint) -> Joint:
 def angular_first(spatial: np.ndarray) -> np.ndarray:
     """Twists or wrenches (6, ...) in the order (w; v) or (t; f) of RigidBodyDynamics.jl, and back."""
     return np.concatenate([spatial[3:], spatial[:3]])
+
+
+@dataclass(frozen=True)
+class Bounds:
+    """Closed interval of a quantity; the default is everything. Bounds are equal if both ends are.
+
+    Raises:
+        ValueError: the lower end is above the upper one, or an end is not a number.
+    """
+
+    lower: float = -np.inf
+    upper: float = np.inf
+
+    def __post_init__(self):
+        if not self.lower <= self.upper:
+            raise ValueError(f"lower bound {self.lower} is not below upper bound {self.upper}")
+
+    def __contains__(self, value: float) -> bool:
+        return self.lower <= value <= self.upper
+
+    def __neg__(self) -> Bounds:
+        return Bounds(-self.upper, -self.lower)
+
+    def clamp(self, value: float) -> float:
+        """The nearest value within."""
+        return min(max(value, self.lower), self.upper)
+
+    def intersect(self, other: Bounds) -> Bounds:
+        """What lies within both; an error where nothing does."""
+        return Bounds(max(self.lower, other.lower), min(self.upper, other.upper))
+
+
+def position_bounds(joint: Joint) -> dict[str, Bounds]:
+    """Ranges of a joint's coordinates [m or rad], by name in their order; the solver's limits enforce them.
+
+    A ball has no coordinates: its positions are those of its quaternion, w, x, y and z, which nothing bounds.
+    """
+    return _bounds(joint, ("w", "x", "y", "z"), lambda c: (c.lower, c.upper))
+
+
+def velocity_bounds(joint: Joint) -> dict[str, Bounds]:
+    """Ranges of the coordinates' rates [m/s or rad/s]; a run reports where they are exceeded. Of a ball those of its
+    angular velocity in axes of C."""
+    return _bounds(joint, ("wx", "wy", "wz"), lambda c: (-c.velocity_limit, c.velocity_limit))
+
+
+def effort_bounds(joint: Joint) -> dict[str, Bounds]:
+    """Ranges of what drives may exert [N or N m]: the smaller of the coordinate's limit and the drive's own. Of a ball
+    those of torques about the axes of C."""
+
+    def largest(c: CoordinateSettings) -> float:
+        return min(c.effort_limit, c.drive.effort if c.drive else np.inf)
+
+    return _bounds(joint, ("tx", "ty", "tz"), lambda c: (-largest(c), largest(c)))
+
+
+def _bounds(joint: Joint, of_ball: tuple[str, ...], ends: Callable[[CoordinateSettings], tuple]) -> dict[str, Bounds]:
+    """Bounds by the settings of every coordinate of a joint; of balls none, by names."""
+    if joint.type in BALLS and forms(joint):
+        return {name: Bounds() for name in of_ball}
+    names = [measure.name for measure in TYPES[joint.type].coordinates(joint)]
+    return {name: Bounds(*ends(settings_of(joint, name))) for name in names}

@@ -13,15 +13,18 @@ from functools import cached_property
 import numpy as np
 
 from abd.joint_list import JointList
-from abd.joints.coordinates.coordinate_table import coordinate_table
+from abd.joints.measures.custom_rows import grouped
+from abd.joints.measures.measures import Measure
 from abd.joints.rows import forces
 from abd.joints.rows.build import build_system
 from abd.joints.rows.forces import Applied
 from abd.joints.rows.measured_rows import evaluate as row_values
 from abd.joints.rows.row_laws import Role
 from abd.joints.rows.rows import residual
+from abd.joints.rows.stacks import PerJoint, Stack, stacks
 from abd.joints.rows.system import JointMemory, JointSystem
-from abd.joints.rows.table import PORTION, MeasureTable, linearize, values
+from abd.joints.rows.table import PORTION, by_twists, linearize, of_joints, rates, values
+from abd.joints.types import TYPES
 from abd.model import WORLD, Model
 from abd.rotations import polar
 
@@ -43,11 +46,26 @@ class JointReader:
     """
 
     def __init__(self, model: Model):
-        self.joints = JointList.of(model.joints)
-        found = coordinate_table(self.joints)
-        self.table, self.names, self.starts, self.initial = found.table, found.names, found.starts, found.initial
-        self.child = self.joints.column("child").astype(int)
-        self.anchor = self.joints.column("child_frame")[:, :3, 3].copy()
+        joints = self.joints = JointList.of(model.joints)
+        found = [(stack, one) for stack in stacks(joints) for one in TYPES[stack.first.type].coordinates(stack.first)]
+        each, custom = PerJoint(found), ()
+        if any(one.function is not None for _, one in found):
+            custom = grouped(each.column(lambda _, one: one, object).tolist(), each.joint.tolist())
+        self.table = of_joints(
+            joints,
+            joint=each.joint,
+            kind=each.column(lambda _, one: one.kind, np.int32),
+            numbers=each.column(lambda _, one: one.numbers, float, 48),
+            scale=each.column(lambda _, one: one.scale, float),
+            offset=each.column(lambda _, one: one.offset, float),
+            rotary=each.column(lambda _, one: one.rotary, bool),
+            custom=custom,
+        )
+        self.names = each.column(lambda _, one: one.name, object).tolist()
+        self.starts = np.searchsorted(each.joint, np.arange(len(joints) + 1))
+        self.initial = each.column(_initial, float)
+        self.child = joints.column("child").astype(int)
+        self.anchor = joints.column("child_frame")[:, :3, 3].copy()
 
     def coordinates(self, q: np.ndarray, last: np.ndarray | None = None) -> np.ndarray:
         """(c,) coordinates of a state q (n, 12), angles nearest to `last` (c,), or to the initial values."""
@@ -58,13 +76,17 @@ class JointReader:
         if not len(self.table):
             return np.zeros(0)
         if self.table.custom:
-            return _rates(self.table, q, qd, near)
+            return rates(self.table, q, qd, near)
         parts = [slice(first, first + PORTION) for first in range(0, len(self.table), PORTION)]
-        return np.concatenate([_rates(self.table.part(part), q, qd, near[part]) for part in parts])
+        return np.concatenate([rates(self.table.part(part), q, qd, near[part]) for part in parts])
 
     def of(self, joint: int) -> slice:
         """Where the coordinates of a joint stand."""
         return slice(int(self.starts[joint]), int(self.starts[joint + 1]))
+
+
+def _initial(stack: Stack, measure: Measure) -> float:
+    return next((one.initial for one in stack.first.coordinates if one.name == measure.name), 0.0)
 
 
 class Readings:
@@ -156,7 +178,7 @@ class Readings:
         """
         out = np.zeros((len(self.reader.joints), 6))
         if roles is None or Role.CONSTRAINT in roles:
-            np.add.at(out, self.system.linear.joint, self._linear_wrenches(on))
+            np.add.at(out, self.system.linear.joint, self._linear_wrenches[on])
         if len(self.system.rows):
             joint, each = self._measured_wrenches
             role = self.system.row_laws.role[self.system.rows.term_row]
@@ -165,24 +187,18 @@ class Readings:
         return out
 
     @cached_property
-    def _of_linear(self) -> dict[str, np.ndarray]:
-        """Wrenches (l, 6) of the linear rows that were asked for, by side."""
-        return {}
-
-    def _linear_wrenches(self, on: str) -> np.ndarray:
-        """(l, 6) wrenches of the linear rows on the "child" or on the "parent", at the joints' points."""
-        if on not in self._of_linear:
-            linear, q = self.system.linear, self.q
-            f = forces.linear_forces(self.applied, self._linear_residual)
-            sides = {"child": (linear.child, linear.Yc, f), "parent": (linear.parent, linear.Yp, -f)}
-            body, Y, push = sides[on]
+    def _linear_wrenches(self) -> dict[str, np.ndarray]:
+        """(l, 6) wrenches of the linear rows on the "child" and on the "parent", at the joints' points."""
+        linear, q, out = self.system.linear, self.q, {}
+        f = forces.linear_forces(self.applied, self._linear_residual)
+        for on, body, Y, push in (("child", linear.child, linear.Yc, f), ("parent", linear.parent, linear.Yp, -f)):
             inner = (body != WORLD)[:, None]
             A = np.where(inner[:, :, None], q[body, 3:].reshape(-1, 3, 3), np.eye(3))
             lever = np.einsum("lij,lj->li", A, Y[:, 1:])
             # directions are turned where they are; points are pulled where they stand
             lever += Y[:, :1] * (np.where(inner, q[body, :3], 0.0) - self.points[linear.joint])
-            self._of_linear[on] = np.concatenate([push * Y[:, :1], np.cross(lever, push)], axis=1)
-        return self._of_linear[on]
+            out[on] = np.concatenate([push * Y[:, :1], np.cross(lever, push)], axis=1)
+        return out
 
     @cached_property
     def _measured_wrenches(self) -> tuple[np.ndarray, np.ndarray]:
@@ -203,11 +219,10 @@ class Readings:
 
     def at_joint(self, q: np.ndarray, joint: np.ndarray, push: np.ndarray) -> np.ndarray:
         """(k, 6) wrenches at the points of joints (k,) of generalised forces (k, 12) on their children in q (n, 12)."""
-        A = q[self.reader.child[joint], 3:].reshape(-1, 3, 3)
-        force, B = push[:, :3], push[:, 3:].reshape(-1, 3, 3) @ A.transpose(0, 2, 1)
-        couple = np.stack([B[:, 2, 1] - B[:, 1, 2], B[:, 0, 2] - B[:, 2, 0], B[:, 1, 0] - B[:, 0, 1]], axis=1)
-        arm = np.einsum("kij,kj->ki", A, self.reader.anchor[joint])
-        return np.concatenate([force, couple - np.cross(arm, force)], axis=1)
+        wrench, body = by_twists(push, q, self.reader.child[joint]), self.reader.child[joint]
+        arm = np.einsum("kij,kj->ki", q[body, 3:].reshape(-1, 3, 3), self.reader.anchor[joint])
+        wrench[:, 3:] -= np.cross(arm, wrench[:, :3])
+        return wrench
 
     @cached_property
     def wrench(self) -> np.ndarray:
@@ -230,11 +245,6 @@ class Readings:
         each = forces.row_energies(self.system, self.applied, self.row_value, self.memory.history[2])
         np.add.at(out, self.system.row_laws.joint, each)
         return out
-
-
-def _rates(table: MeasureTable, q: np.ndarray, qd: np.ndarray, near: np.ndarray) -> np.ndarray:
-    _, child, parent = linearize(table, q, near)
-    return np.sum(child * qd[table.child], axis=1) + np.sum(parent * qd[table.parent], axis=1)
 
 
 def opening_readings(model: Model, q: np.ndarray, qd: np.ndarray, time: float = 0.0) -> Readings:

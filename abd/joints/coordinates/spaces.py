@@ -7,7 +7,6 @@ child; `abd.joints.coordinates.configurations` has those of rotations.
 
 from __future__ import annotations
 
-import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from functools import cached_property
@@ -16,7 +15,7 @@ import numpy as np
 
 from abd.joints.measures.measures import Measure, value_at
 from abd.joints.measures.motions import Motion
-from abd.joints.measures.slopes import AGREEMENT, COMPLEX_STEP, STENCIL, STEP
+from abd.joints.measures.slopes import AGREEMENT, COMPLEX_STEP, STENCIL, STEP, is_analytic
 from abd.rotations import adjoint, cross, exp, inverse
 
 WHOLE_TURN = 2.0 * np.pi
@@ -205,13 +204,10 @@ class Analytic(Space):
     def takes_complex(self) -> bool:
         """Whether complex steps give the derivatives that differences give."""
         q, direction = np.full(self.num_positions, 0.1), np.ones(self.num_positions)
-        with warnings.catch_warnings():
-            warnings.simplefilter("error", np.exceptions.ComplexWarning)
-            try:
-                found = self._complex_slope(q, direction)
-            except (TypeError, ValueError, np.exceptions.ComplexWarning):
-                return False
-        return bool(np.allclose(found, self._slope(q, direction), rtol=AGREEMENT, atol=AGREEMENT))
+        return is_analytic(
+            lambda: self._complex_slope(q, direction),
+            lambda found: np.allclose(found, self._slope(q, direction), rtol=AGREEMENT, atol=AGREEMENT),
+        )
 
     def _complex_slope(self, q: np.ndarray, direction: np.ndarray) -> np.ndarray:
         return np.imag(self.function(q + 1j * COMPLEX_STEP * direction)) / COMPLEX_STEP

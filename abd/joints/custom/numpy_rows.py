@@ -6,14 +6,13 @@ of fourth order, whose error is near 1e-12; a Jacobian that the user gives is ta
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable
 
 import numpy as np
 
 from abd.errors import Problem, SceneError
 from abd.joints.measures.motions import turned
-from abd.joints.measures.slopes import AGREEMENT, COMPLEX_STEP, STENCIL, STEP
+from abd.joints.measures.slopes import AGREEMENT, COMPLEX_STEP, STENCIL, STEP, is_analytic
 
 Residual = Callable[[np.ndarray, np.ndarray, np.ndarray], np.ndarray]
 SAMPLES = 23
@@ -44,7 +43,9 @@ class NumpyRows:
         self.takes_complex = False
         M, r, numbers = self._samples(p)
         differences = self._by_differences(M, r, numbers, np.ones(len(M)))
-        self.takes_complex = jacobian is None and self._is_analytic(M, r, numbers, differences)
+        self.takes_complex = jacobian is None and is_analytic(
+            lambda: self._by_complex_steps(M, r, numbers), lambda found: worst_difference(found, differences) is None
+        )
         if jacobian is not None:
             compare(name, names, self._shaped(jacobian(M, r, numbers), "Jacobian", 12), differences)
 
@@ -78,16 +79,6 @@ class NumpyRows:
         features = features.reshape(12 * k, 12)
         moved = self.residual(features[:, :9].reshape(-1, 3, 3), features[:, 9:], np.tile(p, (12, 1)))
         return self._shaped(moved, "function").reshape(12, k, self.count)
-
-    def _is_analytic(self, M: np.ndarray, r: np.ndarray, p: np.ndarray, differences: np.ndarray) -> bool:
-        """Whether complex steps give the derivatives that differences give."""
-        with warnings.catch_warnings():
-            warnings.simplefilter("error", np.exceptions.ComplexWarning)
-            try:
-                found = self._by_complex_steps(M, r, p)
-            except (TypeError, ValueError, np.exceptions.ComplexWarning):
-                return False  # it does not take complex numbers
-        return worst_difference(found, differences) is None
 
     # checks ------------------------------------------------------------------------------------------------------
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Sequence
 from typing import Protocol, runtime_checkable
 
@@ -28,6 +29,16 @@ class Differentiable(Protocol):
 def gradient(function: Callable[[np.ndarray], float], values: Sequence[float]) -> np.ndarray:
     """Derivatives (k,) of a function at values (k,): its own where it knows them, or differences."""
     return function.gradient(values) if isinstance(function, Differentiable) else differences(function, values)
+
+
+def is_analytic(by_complex_steps: Callable[[], np.ndarray], agrees: Callable[[np.ndarray], bool]) -> bool:
+    """Whether a function takes complex numbers, and its derivatives by complex steps agree with those by differences."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", np.exceptions.ComplexWarning)
+        try:
+            return bool(agrees(by_complex_steps()))
+        except (TypeError, ValueError, np.exceptions.ComplexWarning):
+            return False
 
 
 def differences(function: Callable[[np.ndarray], float], values: Sequence[float]) -> np.ndarray:

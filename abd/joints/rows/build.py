@@ -5,19 +5,19 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
+from typing import NamedTuple
 
 import numpy as np
 
 from abd.joint_list import JointList
 from abd.joints.measures.combined import Combined
 from abd.joints.measures.measures import Measure
-from abd.joints.rows.carried import masses_and_scales
 from abd.joints.rows.laws import Law
 from abd.joints.rows.measured_rows import Term, collect, factor, terms_of
 from abd.joints.rows.relations import ForceLaw
 from abd.joints.rows.row_laws import Role, RowLaws
-from abd.joints.rows.rows import EXACT_RATIO, compile_rows
-from abd.joints.rows.sizes import LINEAR_SHARE, MEASURED_SHARE, joint_sizes
+from abd.joints.rows.rows import compile_rows
+from abd.joints.rows.sizes import EXACT_RATIO, LINEAR_SHARE, MEASURED_SHARE, joint_sizes, masses_and_scales
 from abd.joints.rows.stacks import stacks
 from abd.joints.rows.system import JointSystem
 from abd.joints.rows.table import tabulate
@@ -30,23 +30,47 @@ than what the settings say."""
 DRIVE_UIDS = {19: Law.SINE, 21: Law.QUADRATIC}
 
 
+ROW = {
+    "role": 0, "law": 0, "joint": 0, "coupling": -1, "rotary": False, "active": True, "exact": False,
+    "mass_stiffness": 0.0, "stiffness": 0.0, "damping": 0.0, "effort": np.inf, "bound": 0.0, "sign": 1.0, "distance": 1.0,
+    "target": 0.0, "rate": 0.0, "follows": False, "restitution": 0.0,
+}  # fmt: skip
+"""Columns of `RowLaws` with their defaults."""
+
+
 def build_system(model: Model) -> JointSystem:
     """The system of a model's joints."""
-    builder = _Builder(model)
+    masses, scales = masses_and_scales(model)
+    builder = Builder(model, masses)
     for k in _with_measured_rows(builder.joints):
         joint = builder.joints[k]
         builder.constrain(k, joint)
+        builder.push(k, joint)
         for settings in joint.coordinates:
             builder.act_on(k, joint, settings)
     for k, coupling in enumerate(model.couplings):
         builder.couple(k, coupling)
-    return builder.finish()
+    return builder.finish(scales)
 
 
-class _Builder:
-    def __init__(self, model: Model):
-        self.model, self.joints = model, JointList.of(model.joints)
-        self.masses, self.scales = masses_and_scales(model)
+class Along(NamedTuple):
+    """What a row acts along: a sum of terms of a joint, its name, and whether it is in radians rather than metres."""
+
+    terms: list[Term]
+    joint: int
+    name: str
+    rotary: bool
+
+
+class Builder:
+    """Collects rows of joints and couplings.
+
+    Args:
+        masses: (j,) mass [kg] that the exact rows of every joint carry.
+    """
+
+    def __init__(self, model: Model, masses: np.ndarray):
+        self.model, self.joints, self.masses = model, JointList.of(model.joints), masses
         self.entries: list[tuple[int, Measure]] = []
         self.initial: list[float] = []
         self.known: dict[tuple[int, str], int] = {}
@@ -59,182 +83,157 @@ class _Builder:
     # rows of a joint ---------------------------------------------------------------------------------------------
 
     def constrain(self, k: int, joint: Joint) -> None:
-        """Constraint rows, gaps and springs of a joint's type."""
-        module = TYPES[joint.type]
-        compliant = joint.enforcement == "compliant"
-        measured = _measured(joint)
-        follows = module.FOLLOWS_POSE
-        if compliant and not follows:
-            for i, measure in enumerate(module.constraints(joint)):
-                self._compliant(k, joint, self._measure(k, measure), i, measure.name, measure.rotary)
-        if follows:
-            self.followers[len(self.entries)] = partial(module.at_pose, joint)
+        """Constraint rows and gaps of a joint's type."""
+        kind, compliant = TYPES[joint.type], joint.enforcement == "compliant"
+        if compliant and not kind.FOLLOWS_POSE:
+            for i, measure in enumerate(kind.constraints(joint)):
+                self._compliant(self._along(k, measure), joint, i)
+        if kind.FOLLOWS_POSE:
+            self.followers[len(self.entries)] = partial(kind.at_pose, joint)
         names = [one.name for one in yielding(joint)] if compliant else []
-        for i, measure in enumerate(measured):
-            index = self._measure(k, measure)
+        for i, measure in enumerate(_measured(joint)):
+            along = self._along(k, measure)
             if measure.unilateral and measure.name in names:
-                self._compliant(k, joint, index, names.index(measure.name), measure.name, False, gap=True)
+                self._compliant(along, joint, names.index(measure.name), Role.GAP, Law.ONE_SIDED)
             elif measure.unilateral:
-                self._gap(k, joint, index, measure)
-            elif compliant and follows:
-                self._compliant(k, joint, index, i, measure.name, measure.rotary)
+                self._gap(along, joint, measure)
             elif not compliant:
-                self._stiff(k, joint, [(index, factor(1.0))], Role.CONSTRAINT, measure.name, measure.rotary)
-        for one in module.combined(joint):
+                self._stiff(along, Role.CONSTRAINT)
+            elif kind.FOLLOWS_POSE:
+                self._compliant(along, joint, i)
+        for one in kind.combined(joint):
+            if one.holds:
+                self._stiff(self._along_sum(k, one), Role.CONSTRAINT, target=one.rest)
+
+    def push(self, k: int, joint: Joint) -> None:
+        """Springs, dampers, friction, rotors and forces of a joint's type."""
+        for one in TYPES[joint.type].combined(joint):
+            if one.holds:
+                continue
             if one.at_pose is not None:
                 self.followers[len(self.entries)] = lambda T, at_pose=one.at_pose: [at_pose(T)]
-            terms = [(self._shared(k, m), factor(w)) for m, w in zip(one.measures, one.weights, strict=True)]
+            along = self._along_sum(k, one)
             if one.law is not None:
-                self.given[len(self.row_laws)] = ForceLaw(one.law)
-                self._add(terms, Role.FORCE, Law.GIVEN, k, one.name, one.rotary)
-            elif one.holds:
-                self._stiff(k, joint, terms, Role.CONSTRAINT, one.name, one.rotary, target=one.rest)
+                self._force(along, one.law)
             else:
-                self._combined(k, terms, one)
+                self._passive(along, one, is_spring=not (one.friction or one.armature))
 
-    def _combined(self, k: int, terms: list[Term], one: Combined) -> None:
-        """Spring with damper, friction, and rotor along a sum of measures."""
-        if one.stiffness or one.damping or not (one.friction or one.armature):
-            self._add(
-                terms, Role.SPRING, Law.QUADRATIC, k, one.name, one.rotary,
-                stiffness=one.stiffness, damping=one.damping, target=one.rest,
-            )  # fmt: skip
-        if one.friction:
-            self._add(terms, Role.FRICTION, Law.FRICTION, k, one.name, one.rotary, effort=one.friction)
-        if one.armature:
-            self._add(terms, Role.ARMATURE, Law.QUADRATIC, k, one.name, one.rotary, mass_stiffness=one.armature)
+    def _passive(self, along: Along, one: Combined | CoordinateSettings, is_spring: bool = False, load: float = 0.0) -> None:
+        """Spring with damper, friction, which may grow with the load of the joint, and rotor."""
+        if is_spring or one.stiffness > 0.0 or one.damping > 0.0:
+            self.add(
+                along, Role.SPRING, Law.QUADRATIC, stiffness=one.stiffness, damping=one.damping, target=one.rest
+            )
+        if load > 0.0:
+            self.loads[len(self.row_laws)] = (one.friction, load)
+        if one.friction > 0.0 or load > 0.0:
+            self.add(along, Role.FRICTION, Law.FRICTION, effort=one.friction)
+        if one.armature > 0.0:
+            self.add(along, Role.ARMATURE, Law.QUADRATIC, mass_stiffness=one.armature)
 
-    def _compliant(self, k: int, joint: Joint, index: int, i: int, name: str, rotary: bool, gap: bool = False) -> None:
-        compliance = joint.compliance[i] if i < len(joint.compliance) else 0.0
-        damping = joint.damping[i] if i < len(joint.damping) else 0.0
-        terms = [(index, factor(1.0))]
-        role, law = (Role.GAP, Law.ONE_SIDED) if gap else (Role.CONSTRAINT, Law.QUADRATIC)
+    def _force(self, along: Along, law: Callable) -> None:
+        self.given[len(self.row_laws)] = ForceLaw(law)
+        self.add(along, Role.FORCE, Law.GIVEN)
+
+    def _compliant(self, along: Along, joint: Joint, i: int, role=Role.CONSTRAINT, law=Law.QUADRATIC) -> None:
+        """A row with the i-th compliance and damping of its joint; stiff where that is zero."""
+        compliance, damping = (one[i] if i < len(one) else 0.0 for one in (joint.compliance, joint.damping))
         if compliance > 0.0:
-            self._add(terms, role, law, k, name, rotary, stiffness=1.0 / compliance, damping=damping)
+            self.add(along, role, law, stiffness=1.0 / compliance, damping=damping)
         else:
-            self._stiff(k, joint, terms, role, name, rotary, law=law)
+            self._stiff(along, role, law)
 
-    def _gap(self, k: int, joint: Joint, index: int, measure: Measure) -> None:
+    def _gap(self, along: Along, joint: Joint, measure: Measure) -> None:
         """Limits of rotations are barriers, as ranges are, or give way by a compliance; ropes, planes and what may close hold
         one-sidedly, as stiffly as the joint."""
-        terms = [(index, factor(1.0))]
         compliance, damping = (joint.parameters.get(f"limit_{key}", 0.0) for key in ("compliance", "damping"))
         if measure.rotary and compliance:
-            self._add(
-                terms, Role.GAP, Law.ONE_SIDED, k, measure.name, True, stiffness=1.0 / compliance, damping=damping,
-            )  # fmt: skip
-            return
-        if measure.rotary and not measure.may_close:
+            self.add(along, Role.GAP, Law.ONE_SIDED, stiffness=1.0 / compliance, damping=damping)
+        elif measure.rotary and not measure.may_close:
             # the largest angle is the width of a range: its barrier must not reach the angle 0, where the gap has an edge
             width = np.min(joint.parameters.get(f"max_{measure.name}", np.inf))
-            self._add(
-                terms, Role.GAP, Law.BARRIER, k, measure.name, True, mass_stiffness=self._inertia(joint, True),
-                sign=1.0, distance=self._distance(True, width, None),
-            )  # fmt: skip
+            distance = default_distance(self.model, True, width)
+            self.add(along, Role.GAP, Law.BARRIER, mass_stiffness=_inertia(joint, True), distance=distance)
         else:
-            self._stiff(k, joint, terms, Role.GAP, measure.name, measure.rotary, law=Law.ONE_SIDED)
+            self._stiff(along, Role.GAP, Law.ONE_SIDED)
 
     # settings of a coordinate -----------------------------------------------------------------------------------
 
     def act_on(self, k: int, joint: Joint, s: CoordinateSettings) -> None:
         """Limits, lock, spring, friction, armature and drive of one coordinate."""
-        index, rotary = self._coordinate(k, s.name)
-        terms = [(index, factor(1.0))]
+        along = self.coordinate(k, s.name)
         lower = s.lower if s.lower_end is None else s.lower_end
         upper = s.upper if s.upper_end is None else s.upper_end
         for role, bound, sign in ((Role.LOWER, lower, 1.0), (Role.UPPER, upper, -1.0)):
             if np.isfinite(bound):
-                self._limit(k, joint, terms, s, role, bound, sign, rotary)
+                self._limit(along, joint, s, role, bound, sign)
         if s.locked:
-            value = s.initial if s.lock_value is None else s.lock_value
-            self._stiff(k, joint, terms, Role.LOCK, s.name, rotary, target=value)
-        if s.stiffness > 0.0 or s.damping > 0.0:
-            self._add(
-                terms, Role.SPRING, Law.QUADRATIC, k, s.name, rotary,
-                stiffness=s.stiffness, damping=s.damping, target=s.rest,
-            )  # fmt: skip
-        if s.friction > 0.0 or s.friction_load > 0.0:
-            if s.friction_load > 0.0:
-                self.loads[len(self.row_laws)] = (s.friction, s.friction_load)
-            self._add(terms, Role.FRICTION, Law.FRICTION, k, s.name, rotary, effort=s.friction)
-        if s.armature > 0.0:
-            self._add(terms, Role.ARMATURE, Law.QUADRATIC, k, s.name, rotary, mass_stiffness=s.armature)
+            self._stiff(along, Role.LOCK, target=s.initial if s.lock_value is None else s.lock_value)
+        self._passive(along, s, load=s.friction_load)
         if s.drive is not None:
-            self._drive(k, joint, terms, s, s.drive, rotary)
+            self._drive(along, joint, s, s.drive)
         if s.law is not None:
-            self.given[len(self.row_laws)] = ForceLaw(s.law)
-            self._add(terms, Role.FORCE, Law.GIVEN, k, s.name, rotary)
+            self._force(along, s.law)
         if s.force is not None:
-            self._add(terms, Role.APPLIED, Law.LINEAR, k, s.name, rotary, target=s.force)
+            self.add(along, Role.APPLIED, Law.LINEAR, target=s.force)
 
-    def _limit(self, k, joint, terms, s: CoordinateSettings, role, bound, sign, rotary) -> None:
+    def _limit(self, along: Along, joint: Joint, s: CoordinateSettings, role: Role, bound: float, sign: float) -> None:
         on_the_way = (s.lower_end if role == Role.LOWER else s.upper_end) is not None
         bounces = s.limit == "barrier" and s.limit_restitution > 0.0
         common = {"bound": bound, "sign": sign, "damping": s.limit_damping, "follows": on_the_way or bounces}
         width = s.upper - s.lower
         if s.limit == "compliant":
-            self._add(terms, role, Law.ONE_SIDED, k, s.name, rotary, stiffness=1.0 / s.limit_compliance, **common)
+            self.add(along, role, Law.ONE_SIDED, stiffness=1.0 / s.limit_compliance, **common)
         elif s.limit == "cubic":
             scale = width**3 if np.isfinite(width) and width > 0.0 else 1.0
-            self._add(terms, role, Law.CUBIC, k, s.name, rotary, mass_stiffness=s.limit_strength / scale, **common)
+            self.add(along, role, Law.CUBIC, mass_stiffness=s.limit_strength / scale, **common)
         elif s.limit == "barrier":
-            self._add(
-                terms, role, Law.BARRIER, k, s.name, rotary, mass_stiffness=self._inertia(joint, rotary),
-                distance=self._distance(rotary, width, s.limit_distance), restitution=s.limit_restitution, **common,
+            distance = s.limit_distance
+            self.add(
+                along, role, Law.BARRIER, mass_stiffness=_inertia(joint, along.rotary), restitution=s.limit_restitution,
+                distance=default_distance(self.model, along.rotary, width) if distance is None else distance, **common,
             )  # fmt: skip
         else:
             raise ValueError(f"no law is known of limits '{s.limit}'")
 
-    def _drive(self, k, joint, terms, s: CoordinateSettings, drive: Drive, rotary: bool) -> None:
-        effort = min(drive.effort, s.effort_limit)
+    def _drive(self, along: Along, joint: Joint, s: CoordinateSettings, drive: Drive) -> None:
+        effort, brakes = min(drive.effort, s.effort_limit), drive.mode == "brake"
         law = Law.SATURATED if np.isfinite(effort) else Law.QUADRATIC
         functions = {"target_of": drive.target, "rate_of": drive.rate}
         if drive.uid in DRIVE_UIDS:
             K = drive.strength_ratio * joint.stiffness_mass * (2.0 if drive.uid == 21 else 1.0)
-            following = {"follows": drive.mode == "brake"}
-            functions = {} if drive.mode == "brake" else functions
-            self._add(
-                terms, Role.DRIVE if following["follows"] is False else Role.LOCK, DRIVE_UIDS[drive.uid], k, s.name,
-                rotary, mass_stiffness=K, **following, **functions,
-            )  # fmt: skip
+            role, given = (Role.LOCK, {"follows": True}) if brakes else (Role.DRIVE, functions)
+            self.add(along, role, DRIVE_UIDS[drive.uid], mass_stiffness=K, **given)
         elif drive.mode == "force":
-            self._add(terms, Role.FORCE, Law.LINEAR, k, s.name, rotary, effort=effort, target_of=drive.target)
-        elif drive.mode == "brake" and np.isfinite(effort):
-            self._add(terms, Role.FRICTION, Law.FRICTION, k, s.name, rotary, effort=effort)
-        elif drive.mode == "brake":
-            self._stiff(k, joint, terms, Role.LOCK, s.name, rotary, follows=True)
+            self.add(along, Role.FORCE, Law.LINEAR, effort=effort, target_of=drive.target)
+        elif brakes and np.isfinite(effort):
+            self.add(along, Role.FRICTION, Law.FRICTION, effort=effort)
+        elif brakes:
+            self._stiff(along, Role.LOCK, follows=True)
         elif drive.mode == "pd":
-            self._add(
-                terms, Role.DRIVE, law, k, s.name, rotary, stiffness=drive.stiffness, damping=drive.damping,
-                effort=effort, **functions,
-            )  # fmt: skip
+            gains = {"stiffness": drive.stiffness, "damping": drive.damping}
+            self.add(along, Role.DRIVE, law, effort=effort, **gains, **functions)
         elif drive.mode == "velocity" and drive.damping > 0.0:
-            self._add(
-                terms, Role.DRIVE, law, k, s.name, rotary, damping=drive.damping, effort=effort, rate_of=drive.target
-            )
+            self.add(along, Role.DRIVE, law, damping=drive.damping, effort=effort, rate_of=drive.target)
         elif drive.mode == "velocity":
-            self._stiff(
-                k, joint, terms, Role.DRIVE, s.name, rotary, law=law, effort=effort, follows=True, rate_of=drive.target
-            )
+            self._stiff(along, Role.DRIVE, law, effort=effort, follows=True, rate_of=drive.target)
         else:
-            self._stiff(k, joint, terms, Role.DRIVE, s.name, rotary, law=law, effort=effort, **functions)
+            self._stiff(along, Role.DRIVE, law, effort=effort, **functions)
 
     # couplings ---------------------------------------------------------------------------------------------------
 
     def couple(self, k: int, coupling: Coupling) -> None:
         """The row ``q0 - scale (f_1 + f_2 + ...)``, or ``q0 - scale f(q_1, q_2, ...)``."""
-        index, rotary = self._coordinate(coupling.joint, coupling.coordinate)
-        terms = [(index, factor(1.0))]
-        terms += terms_of(coupling, [self._coordinate(term.joint, term.coordinate)[0] for term in coupling.terms])
+        first = self.coordinate(coupling.joint, coupling.coordinate)
+        others = [self.coordinate(term.joint, term.coordinate).terms[0][0] for term in coupling.terms]
+        along = first._replace(terms=first.terms + terms_of(coupling, others), name=coupling.name)
         joint = self.joints[coupling.joint]
-        ruled = replace(joint, enforcement=coupling.enforcement, strength_ratio=coupling.strength_ratio)
         if coupling.enforcement == "compliant" and coupling.compliance > 0.0:
-            self._add(
-                terms, Role.COUPLING, Law.QUADRATIC, coupling.joint, coupling.name, rotary,
-                stiffness=1.0 / coupling.compliance, damping=coupling.damping,
-            )  # fmt: skip
+            K = 1.0 / coupling.compliance
+            self.add(along, Role.COUPLING, Law.QUADRATIC, stiffness=K, damping=coupling.damping)
         else:
-            self._stiff(coupling.joint, ruled, terms, Role.COUPLING, coupling.name, rotary)
+            joint = replace(joint, enforcement=coupling.enforcement, strength_ratio=coupling.strength_ratio)
+            self._stiff(along, Role.COUPLING, joint=joint)
         coupled = (coupling.joint, *(term.joint for term in coupling.terms))
         active = coupling.active and all(self.joints[one].active for one in coupled)
         self.row_laws[-1].update(coupling=k, active=active)
@@ -246,94 +245,80 @@ class _Builder:
         self.initial.append(initial)
         return len(self.entries) - 1
 
+    def _along(self, k: int, measure: Measure) -> Along:
+        return Along([(self._measure(k, measure), factor(1.0))], k, measure.name, measure.rotary)
+
+    def _along_sum(self, k: int, one: Combined) -> Along:
+        terms = [(self._shared(k, m), factor(w)) for m, w in zip(one.measures, one.weights, strict=True)]
+        return Along(terms, k, one.name, one.rotary)
+
     def _shared(self, k: int, measure: Measure) -> int:
         """Index of a measure; a coordinate's counts its turns with the coordinate."""
         joint = self.joints[k]
         for own in TYPES[joint.type].coordinates(joint):
             same = own.kind == measure.kind and own.scale == measure.scale and own.offset == measure.offset
             if same and np.array_equal(own.numbers, measure.numbers):
-                return self._coordinate(k, own.name)[0]
+                return self.coordinate(k, own.name).terms[0][0]
         return self._measure(k, measure)
 
-    def _coordinate(self, k: int, name: str) -> tuple[int, bool]:
-        """Index of a coordinate's measure, which all that acts on it share, and whether it is an angle."""
+    def coordinate(self, k: int, name: str) -> Along:
+        """A coordinate of a joint; all that acts along it shares its measure."""
         joint = self.joints[k]
         measure = next(one for one in TYPES[joint.type].coordinates(joint) if one.name == name)
         if (k, name) not in self.known:
             initial = next((s.initial for s in joint.coordinates if s.name == name), 0.0)
             self.known[k, name] = self._measure(k, measure, initial)
-        return self.known[k, name], measure.rotary
+        return Along([(self.known[k, name], factor(1.0))], k, name, measure.rotary)
 
-    def _inertia(self, joint: Joint, rotary: bool) -> float:
-        """m_i + m_j [kg], or that at the joint's length [kg m^2]."""
-        return joint.stiffness_mass * (joint.length**2 if rotary else 1.0)
-
-    def _distance(self, rotary: bool, width: float, wanted: float | None) -> float:
-        return default_distance(self.model, rotary, width) if wanted is None else wanted
-
-    def _stiff(self, k, joint, terms, role, name, rotary, law=Law.QUADRATIC, **keys) -> None:
+    def _stiff(self, along: Along, role: Role, law: Law = Law.QUADRATIC, joint: Joint | None = None, **keys) -> None:
         """A row that holds by a penalty K = gamma (m_i + m_j), or exactly; compliant joints hold other rows exactly."""
+        joint = joint or self.joints[along.joint]
         exact = joint.enforcement != "penalty"
-        K = EXACT_RATIO * self.masses[k] if exact else joint.strength_ratio * joint.stiffness_mass
-        K *= joint.length**2 if rotary else 1.0
-        self._add(terms, role, law, k, name, rotary, mass_stiffness=K, exact=exact, **keys)
+        K = EXACT_RATIO * self.masses[along.joint] if exact else joint.strength_ratio * joint.stiffness_mass
+        K *= joint.length**2 if along.rotary else 1.0
+        self.add(along, role, law, mass_stiffness=K, exact=exact, **keys)
 
-    def _add(self, terms, role, law, k, name, rotary, target_of=None, rate_of=None, **keys) -> None:
-        row = {
-            "coupling": -1, "active": self.joints[k].active, "exact": False, "mass_stiffness": 0.0,
-            "stiffness": 0.0, "damping": 0.0, "effort": np.inf, "bound": 0.0, "sign": 1.0, "distance": 1.0,
-            "target": 0.0, "rate": 0.0, "follows": False, "restitution": 0.0,
-        }  # fmt: skip
-        row.update(role=role, law=law, joint=k, name=name, rotary=rotary, target_of=target_of, rate_of=rate_of, **keys)
-        self.rows.append(terms)
+    def add(self, along: Along, role: Role, law: Law, target_of=None, rate_of=None, **keys) -> None:
+        """A row with a law, and numbers other than those of `ROW`."""
+        row = {**ROW, "active": self.joints[along.joint].active, "target_of": target_of, "rate_of": rate_of, **keys}
+        row.update(role=role, law=law, joint=along.joint, name=along.name, rotary=along.rotary)
+        self.rows.append(along.terms)
         self.row_laws.append(row)
 
-    def _tolerances(self, joint: np.ndarray, rotary: np.ndarray) -> np.ndarray:
+    def _tolerances(self, joint: np.ndarray, rotary: np.ndarray, scales: np.ndarray) -> np.ndarray:
         """(R,) residual to which exact rows are held, of rows that are angles or lengths at their joints (R,) [rad or m]."""
         given = self.model.settings.joint_tolerance
         if given is not None:
             return np.full(len(joint), given)
-        share = np.minimum(self.scales / joint_sizes(self.model), 1.0)[joint]
-        return MEASURED_SHARE * np.where(rotary, share, 2.0 * self.scales[joint])
+        share = np.minimum(scales / joint_sizes(self.model), 1.0)[joint]
+        return MEASURED_SHARE * np.where(rotary, share, 2.0 * scales[joint])
 
-    def finish(self) -> JointSystem:
-        """The whole system."""
+    def finish(self, scales: np.ndarray) -> JointSystem:
+        """The whole system; `scales` (j,) [m] are what residuals are measured against."""
         rows = self.row_laws
-
-        def column(key, dtype=float):
-            return np.array([row[key] for row in rows], dtype=dtype)
-
-        row_laws = RowLaws(
-            role=column("role", np.int32),
-            law=column("law", np.int32),
-            joint=column("joint", np.int32),
-            coupling=column("coupling", np.int32),
-            name=[row["name"] for row in rows],
-            rotary=column("rotary", bool),
-            active=column("active", bool),
-            exact=column("exact", bool),
-            tolerance=self._tolerances(column("joint", int), column("rotary", bool)),
-            target_of={i: row["target_of"] for i, row in enumerate(rows) if row["target_of"] is not None},
-            rate_of={i: row["rate_of"] for i, row in enumerate(rows) if row["rate_of"] is not None},
-            follows=column("follows", bool),
-            **{
-                key: column(key)
-                for key in (
-                    "mass_stiffness", "stiffness", "damping", "effort", "bound", "sign", "distance", "target", "rate",
-                    "restitution",
-                )
-            },
-        )  # fmt: skip
+        columns = {
+            key: np.array([row[key] for row in rows], dtype=np.int32 if type(default) is int else type(default))
+            for key, default in ROW.items()
+        }
+        functions = {
+            key: {i: row[key] for i, row in enumerate(rows) if row[key] is not None} for key in ("target_of", "rate_of")
+        }
+        tolerance = self._tolerances(columns["joint"], columns["rotary"], scales)
         return JointSystem(
-            linear=compile_rows(self.joints, self.masses, LINEAR_SHARE * self.scales),
+            linear=compile_rows(self.joints, self.masses, LINEAR_SHARE * scales),
             table=tabulate(self.joints, self.entries),
             rows=collect(self.rows),
-            row_laws=row_laws,
+            row_laws=RowLaws(name=[row["name"] for row in rows], tolerance=tolerance, **columns, **functions),
             initial=np.array(self.initial, dtype=float),
             followers=self.followers,
             loads=self.loads,
             given=self.given,
         )
+
+
+def _inertia(joint: Joint, rotary: bool) -> float:
+    """m_i + m_j [kg], or that at the joint's length [kg m^2]."""
+    return joint.stiffness_mass * (joint.length**2 if rotary else 1.0)
 
 
 def default_distance(model: Model, rotary: bool, width: float) -> float:

@@ -1,4 +1,4 @@
-"""Changes of joints while a simulation runs: what a rebuilt joint system takes over, and changes as plain values.
+"""Changes of joints while a simulation runs: the changed joints, what a rebuilt system takes over, and changes as plain values.
 
 The system of a running simulation is always the one that `build_system` makes of its present joints. A change replaces
 joints in the model; rows that were there before keep what they remember.
@@ -14,10 +14,14 @@ import numpy as np
 
 from abd.errors import AbdError
 from abd.joint_list import JointList
+from abd.joints.rows.build import default_distance, yielding
 from abd.joints.rows.forces import Applied
+from abd.joints.rows.placement import body_pose, rigid_pose
+from abd.joints.rows.reduced_mass import reduced_masses
 from abd.joints.rows.system import JointMemory, JointSystem
 from abd.joints.rows.table import MeasureTable
-from abd.model import CoordinateSettings, Drive, Joint
+from abd.model import WORLD, CoordinateSettings, Drive, Joint, Kind, Model
+from abd.rotations import inverse
 
 CHANGEABLE = ("active", "enforcement", "compliance", "damping", "parent_frame", "child_frame", "coordinates")
 """Fields of a joint that can be changed while running."""
@@ -50,12 +54,101 @@ def settings_of(joint: Joint, coordinate: str) -> CoordinateSettings:
 
 def with_settings(joint: Joint, settings: CoordinateSettings) -> Joint:
     """The joint with the settings of one coordinate replaced or added."""
-    others = [one.name for one in joint.coordinates]
-    if settings.name not in others:
-        return replace(joint, coordinates=(*joint.coordinates, settings))
-    return replace(
-        joint, coordinates=tuple(settings if one.name == settings.name else one for one in joint.coordinates)
-    )
+    by_name = {one.name: one for one in joint.coordinates}
+    return replace(joint, coordinates=tuple({**by_name, settings.name: settings}.values()))
+
+
+# changed joints ---------------------------------------------------------------------------------------------------------
+
+
+def seated(joint: Joint, q: np.ndarray, T_CW: np.ndarray | None, T_DW: np.ndarray | None) -> Joint:
+    """The joint with its frames at poses (4, 4) in the world, on bodies in rigid states q (n, 12); None keeps a frame.
+
+    Raises:
+        ValueError: a pose is not a rotation and a translation.
+    """
+    changes = {}
+    for key, body, pose in (("child_frame", joint.child, T_CW), ("parent_frame", joint.parent, T_DW)):
+        if pose is not None:
+            changes[key] = inverse(body_pose(q, body)) @ rigid_pose(pose)
+    return replace(joint, **changes)
+
+
+def softened(joint: Joint, compliance=None, damping=None) -> Joint:
+    """The joint as a compliant one, with these compliances [m/N, rad/(N m)] and dampings [N s/m, N m s/rad] of the rows of
+    `yielding`: a number for all of them, a list for the first ones; what is not given stays.
+
+    Raises:
+        ValueError: too many numbers, negative ones, or a joint that has no such rows.
+    """
+    count = len(yielding(joint))
+    if not count:
+        raise ValueError(f"joint '{joint.name}' has no constraint rows that could yield")
+    given = {"compliance": compliance, "damping": damping}
+    rows = {key: _first(key, getattr(joint, key), value, count) for key, value in given.items()}
+    return replace(joint, enforcement="compliant", **rows)
+
+
+def _first(key: str, present: tuple[float, ...], given, count: int) -> tuple[float, ...]:
+    """(count,) values of rows: a number for all, or a list for the first ones; the others keep their present ones."""
+    out = _padded(present, count)
+    if given is not None:
+        values = np.asarray(given, dtype=float)
+        if values.ndim > 1 or values.size > count or not (np.isfinite(values) & (values >= 0.0)).all():
+            raise ValueError(f"{key} is {given!r}; a number or at most {count} numbers, none negative, are needed")
+        out[: count if values.ndim == 0 else values.size] = values
+    return tuple(out.tolist())
+
+
+def _padded(values: tuple[float, ...], count: int) -> np.ndarray:
+    """(count,) values with zeros behind them."""
+    out = np.zeros(count)
+    out[: min(count, len(values))] = values[:count]
+    return out
+
+
+def critically_damped(joint: Joint, model: Model, q: np.ndarray, zeta: float, among: np.ndarray | None = None) -> Joint:
+    """The compliant joint with damping ``2 zeta sqrt(m / c)`` of every row with a compliance c; m is its reduced mass
+    (`abd.joints.rows.reduced_mass`) in states q (n, 12). Of the rows `among` (k,) bool, by default of all.
+
+    Raises:
+        ValueError: the joint is not compliant, or zeta is negative.
+    """
+    if joint.enforcement != "compliant":
+        raise ValueError(f"joint '{joint.name}' has no compliance that could be damped")
+    if not (np.isfinite(zeta) and zeta >= 0.0):
+        raise ValueError(f"zeta is {zeta!r}, and must be a finite number, not negative")
+    rows = yielding(joint)
+    compliance = _padded(joint.compliance, len(rows))
+    share = reduced_masses(joint, rows, q, moving_ends(joint, model))
+    damping = np.where(compliance > 0.0, 2.0 * zeta * np.sqrt(share / np.where(compliance > 0.0, compliance, 1.0)), 0.0)
+    if among is not None:
+        damping = np.where(among, damping, _padded(joint.damping, len(rows)))
+    return replace(joint, damping=tuple(damping.tolist()))
+
+
+def moving_ends(joint: Joint, model: Model) -> dict[int, tuple[float, np.ndarray]]:
+    """Masses and moments of the ends of a joint that move by forces, as `reduced_masses` takes them."""
+    bodies = model.bodies
+    ends = [end for end in (joint.parent, joint.child) if end != WORLD and bodies.kind[end] == Kind.DYNAMIC]
+    return {end: (float(bodies.mass[end]), bodies.moment[end]) for end in ends}
+
+
+def on_the_way(s: CoordinateSettings, model: Model, value: float, rotary: bool) -> CoordinateSettings:
+    """The settings with barriers moved on towards the ends of the range, as far as the coordinate's value lets them.
+
+    A barrier keeps half of its gap, and no more than half of its zone: it pushes, and never is passed.
+    """
+    if s.limit != "barrier":
+        return replace(s, lower_end=None, upper_end=None)
+    zone = s.limit_distance or default_distance(model, rotary, s.upper - s.lower)
+    ends = {}
+    for key, bound, sign in (("lower", s.lower, 1.0), ("upper", s.upper, -1.0)):
+        last = getattr(s, f"{key}_end")
+        gap = 2.0 * zone if last is None else sign * (value - last)
+        outside = sign * (value - bound) <= 0.0
+        ends[f"{key}_end"] = value - sign * 0.5 * min(gap, zone) if outside else None
+    return replace(s, **ends)
 
 
 # memory ---------------------------------------------------------------------------------------------------------------

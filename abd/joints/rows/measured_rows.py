@@ -5,12 +5,12 @@ f_t is a piecewise polynomial: a factor for most rows, a power series or a splin
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
-from abd.joints.rows.relations import PlacedRelation, Relation, Share, set_tangents
-from abd.model import Coupling, CouplingTerm
+from abd.joints.rows.relations import Relation, set_tangents
+from abd.model import Coupling
 
 COEFFICIENTS = 6
 EVERYWHERE = -1e300
@@ -36,7 +36,7 @@ class MeasuredRows:
     starts_at: np.ndarray
     origin: np.ndarray
     coefficients: np.ndarray
-    relations: tuple[PlacedRelation, ...] = ()
+    relations: tuple[Relation, ...] = ()
 
     def __len__(self) -> int:
         return len(self.starts) - 1
@@ -49,8 +49,8 @@ class MeasuredRows:
 
 Piece = tuple[float, float, np.ndarray]
 """(starts_at, origin, coefficients) of one piece."""
-Term = tuple[int, list[Piece] | Share]
-"""A measure, and the pieces of its function or its share in a function of several."""
+Term = tuple[int, list[Piece] | Relation]
+"""A measure, and the pieces of its function, or a function of this and the following terms' measures."""
 
 
 def factor(weight: float) -> list[Piece]:
@@ -78,27 +78,24 @@ def spline(table: np.ndarray, weight: float = 1.0) -> list[Piece]:
     return [(start, origin, np.pad(c, (0, COEFFICIENTS - len(c)))) for start, origin, c in pieces]
 
 
-def of_term(term: CouplingTerm, weight: float) -> list[Piece]:
-    """The pieces of a coupling's summand, times a weight."""
-    if term.table is not None:
-        return spline(term.table, weight)
-    return power_series([weight * c for c in term.polynomial])
-
-
 def terms_of(coupling: Coupling, measures: list[int]) -> list[Term]:
     """Terms of a coupling other than its q0, given the measures of its other coordinates."""
     if coupling.function is not None:
         relation = Relation(coupling.function, -coupling.scale, len(measures))
-        return [(measure, Share(relation, k)) for k, measure in enumerate(measures)]
-    return [(measure, of_term(term, -coupling.scale)) for measure, term in zip(measures, coupling.terms, strict=True)]
+        return [(measure, factor(0.0) if k else relation) for k, measure in enumerate(measures)]
+    weight = -coupling.scale
+    pieces = [
+        power_series([weight * c for c in term.polynomial]) if term.table is None else spline(term.table, weight)
+        for term in coupling.terms
+    ]
+    return list(zip(measures, pieces, strict=True))
 
 
 def collect(rows: list[list[Term]]) -> MeasuredRows:
     """Rows given as lists of terms."""
     given = [term for row in rows for term in row]
-    shares = [(place, one) for place, (_, one) in enumerate(given) if isinstance(one, Share)]
-    relations = tuple(PlacedRelation(one.relation, place) for place, one in shares if one.index == 0)
-    terms = [(measure, factor(0.0) if isinstance(one, Share) else one) for measure, one in given]
+    relations = tuple(replace(one, first=place) for place, (_, one) in enumerate(given) if isinstance(one, Relation))
+    terms = [(measure, factor(0.0) if isinstance(one, Relation) else one) for measure, one in given]
     pieces = [piece for _, one in terms for piece in one]
     return MeasuredRows(
         starts=np.concatenate([[0], np.cumsum([len(row) for row in rows])]).astype(np.int32),

@@ -8,8 +8,7 @@ from dataclasses import replace
 import numpy as np
 
 from abd.joints.measures.measures import Measure
-from abd.joints.rows.rigid_rows import derivatives_by_twists
-from abd.joints.rows.table import linearize, tabulate
+from abd.joints.rows.table import by_twists, linearize, tabulate
 from abd.model import Joint
 
 Inertias = Mapping[int, tuple[float, np.ndarray]]
@@ -30,8 +29,7 @@ def reduced_masses(joint: Joint, measures: Sequence[Measure], q: np.ndarray, end
         return np.zeros(0)
     table = tabulate([joint], [(0, one) for one in measures])
     _, child, _ = linearize(table, q)
-    A = np.broadcast_to(q[joint.child, 3:].reshape(3, 3), (len(measures), 3, 3))
-    turning = derivatives_by_twists(child, A)[:, 3:]
+    turning = by_twists(child, q, table.child)[:, 3:]
     inertias = point_inertias(joint, q, ends)
     out = np.full(len(measures), mass)
     for k, (one, w) in enumerate(zip(measures, turning, strict=True)):

@@ -22,46 +22,27 @@ PIECES = 50
 
 @dataclass(frozen=True)
 class Relation:
-    """``weight f(v)`` of values v (k,); f takes a sequence of k numbers."""
+    """``weight f(v)`` of values v (k,), the measures of k terms from `first` on; f takes a sequence of k numbers."""
 
     function: Callable[[np.ndarray], float]
     weight: float
     count: int
-
-    def at(self, v: np.ndarray) -> tuple[float, np.ndarray]:
-        """Its value and its derivatives (k,)."""
-        return self.weight * float(self.function(v)), self.weight * gradient(self.function, v)
-
-
-@dataclass(frozen=True)
-class Share:
-    """The k-th term of a relation, in the place of a term's pieces."""
-
-    relation: Relation
-    index: int
-
-
-@dataclass(frozen=True)
-class PlacedRelation:
-    """A relation whose terms begin with the term `first`."""
-
-    relation: Relation
-    first: int
+    first: int = 0
 
     @property
     def terms(self) -> slice:
         """Its terms."""
-        return slice(self.first, self.first + self.relation.count)
+        return slice(self.first, self.first + self.count)
 
 
 def set_tangents(
-    relations: tuple[PlacedRelation, ...], measured: np.ndarray, height: np.ndarray, slope: np.ndarray
+    relations: tuple[Relation, ...], measured: np.ndarray, height: np.ndarray, slope: np.ndarray
 ) -> None:
     """Values and derivatives (T,) of the terms of relations at the values (T,) of the terms' measures."""
     for one in relations:
-        value, slopes = one.relation.at(measured[one.terms])
-        height[one.terms], slope[one.terms] = 0.0, slopes
-        height[one.first] = value
+        v = measured[one.terms]
+        height[one.terms], slope[one.terms] = 0.0, one.weight * gradient(one.function, v)
+        height[one.first] = one.weight * float(one.function(v))
 
 
 @dataclass(frozen=True)

@@ -1,101 +1,58 @@
 """All joint rows seen by rigid bodies: their values and their derivatives by the twists of the bodies.
 
-A dynamic body moves by a twist (v; w) at its centre of mass, world axes; with ``dp = v`` and ``dA = [w] A`` the
-derivative of a row by the twist follows from its derivative (g_p, G) by the affine state as ``(g_p, axial(G A^T))``.
-Joints that hold some axes of the world while their parent moves have no measures: their rows are components of vector
-rows, and come last. Bodies that are to move as one form a *cluster* with a single twist at the mean of their centres.
-Lengths are measured in units of `RigidRows.length`, so that metres and radians weigh alike.
+The rows are those that `abd.joints.rows.build` makes of joints that yield by no compliances but their own, with one row more
+for every coordinate. A dynamic body moves by a twist (v; w) at its centre of mass, world axes; with ``dp = v`` and
+``dA = [w] A`` the derivative of a row by the twist follows from its derivative (g_p, G) by the affine state as
+``(g_p, 2 axial(G A^T))``. Joints that hold some axes of the world while their parent moves have no measures: their rows are
+components of linear rows, and come last. Bodies that are to move as one form a *cluster* with a single twist at the mean of
+their centres. Lengths are measured in units of `RigidRows.length`, so that metres and radians weigh alike.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from enum import IntEnum
+from dataclasses import dataclass, replace
 
 import numpy as np
 
-from abd.joints.rows.measured_rows import MeasuredRows
+from abd.errors import SceneError
+from abd.joints.rows.build import Builder
+from abd.joints.rows.laws import Law
 from abd.joints.rows.measured_rows import evaluate as row_values
-from abd.joints.rows.table import MeasureTable, linearize, values
-from abd.model import WORLD
+from abd.joints.rows.row_laws import Role
+from abd.joints.rows.rows import by_states, residual
+from abd.joints.rows.system import JointSystem
+from abd.joints.rows.table import by_twists, linearize, values
+from abd.joints.types import TYPES
+from abd.model import WORLD, Joint, Kind, Model
 from abd.rotations import polar, rotations, skew
 
 GROUND = -1
 """Cluster of everything that does not move."""
-
-
 RIGID = 1e-14
 """Largest entry of A A^T - 1 of a map that counts as a rotation."""
 
 
-class Part(IntEnum):
-    """What a row is."""
-
-    CONSTRAINT = 0
-    GAP = 1
-    COUPLING = 2
-    COORDINATE = 3
-
-
-@dataclass(frozen=True)
-class Components:
-    """l components ``e . (Q_child Y_child - Q_parent Y_parent)`` of vector rows, in world axes.
-
-    Attributes:
-        child, parent: (l,) bodies; Yc, Yp: (l, 4) as in `abd.joints.rows.rows`; e: (l, 3) unit vectors.
-    """
-
-    child: np.ndarray
-    parent: np.ndarray
-    Yc: np.ndarray
-    Yp: np.ndarray
-    e: np.ndarray
-
-    def arms(self, q: np.ndarray) -> list[tuple[np.ndarray, np.ndarray, np.ndarray]]:
-        """(bodies (l,), ``A Y`` (l, 3), Y_0 (l,)) of the child and of the parent, the latter negative."""
-        out = []
-        for body, Y, sign in ((self.child, self.Yc, 1.0), (self.parent, self.Yp, -1.0)):
-            A = np.where((body == WORLD)[:, None, None], np.eye(3), q[body, 3:].reshape(-1, 3, 3))
-            out.append((body, sign * np.einsum("lij,lj->li", A, Y[:, 1:]), sign * Y[:, 0]))
-        return out
-
-    def values(self, q: np.ndarray) -> np.ndarray:
-        """(l,) [m] or [-]."""
-        x = np.zeros(len(self.e))
-        for body, arm, weight in self.arms(q):
-            origin = np.where((body == WORLD)[:, None], 0.0, q[body, :3])
-            x += np.einsum("li,li->l", self.e, arm + weight[:, None] * origin)
-        return x
-
-    def by_twists(self, q: np.ndarray) -> list[tuple[np.ndarray, np.ndarray]]:
-        """(bodies (l,), derivatives by their twists (l, 6)) of the child and of the parent."""
-        return [
-            (body, np.concatenate([weight[:, None] * self.e, np.cross(arm, self.e)], axis=1))
-            for body, arm, weight in self.arms(q)
-        ]
-
-
 @dataclass(frozen=True)
 class RigidRows:
-    """R rows: those over m measures, then l components of vector rows.
+    """R rows: those over m measures, then l components of linear rows.
 
     Attributes:
-        table, rows: the measures, and the rows over them; components: the other rows.
-        part: (R,) `Part`; joint: (R,) owner (couplings: the joint of q0); coupling: (R,) its index, else -1.
+        system: the measures, the rows over them, and the linear rows.
+        components: (l,) linear rows and (l,) world axes of the other rows.
+        role: (R,) `Role`, CONSTRAINT, GAP, COUPLING or COORDINATE; joint: (R,) owner (couplings: the joint of q0);
+            coupling: (R,) its index, else -1.
         name: of the row, coordinate or coupling; rotary: (R,) radians rather than metres.
         held: (R,) bool, constraint and coupling rows of active joints; gaps count among them once they are closed.
         yields: (R,) bool, rows with a compliance.
         target: (R,) value of a closed row; coordinates: their initial value.
-        initial: (m,) values near which angles are counted at first.
         length: unit of length [m].
         movable: (n,) bool, dynamic bodies with any freedom; free: (n,) those with all six.
         basis: (n, 6, 6) projectors onto the twists that each body may have.
     """
 
-    table: MeasureTable
-    rows: MeasuredRows
-    components: Components
-    part: np.ndarray
+    system: JointSystem
+    components: tuple[np.ndarray, np.ndarray]
+    role: np.ndarray
     joint: np.ndarray
     coupling: np.ndarray
     name: list[str]
@@ -103,7 +60,6 @@ class RigidRows:
     held: np.ndarray
     yields: np.ndarray
     target: np.ndarray
-    initial: np.ndarray
     length: float
     movable: np.ndarray
     free: np.ndarray
@@ -119,25 +75,28 @@ class RigidRows:
 
     def coordinates(self) -> np.ndarray:
         """(c,) indices of the coordinate rows, joint by joint."""
-        return np.flatnonzero(self.part == Part.COORDINATE)
+        return np.flatnonzero(self.role == Role.COORDINATE)
 
     def values(self, q: np.ndarray, reference: np.ndarray | None = None) -> tuple[np.ndarray, np.ndarray]:
-        """Rows (R,) and measures (m,) of rigid states q (n, 12); angles nearest to `reference` (m,)."""
-        measured = values(self.table, q, self.initial if reference is None else reference)
-        return np.concatenate([row_values(self.rows, measured)[0], self.components.values(q)]), measured
+        """Rows (R,) and measures (m,) of rigid states q (n, 12); angles nearest to `reference` (m,) or initial ones."""
+        system = self.system
+        measured = values(system.table, q, system.initial if reference is None else reference)
+        return np.append(row_values(system.rows, measured)[0], residual(system.linear, q)[self.components]), measured
 
     def jacobian(self, q: np.ndarray, reference: np.ndarray | None = None):
         """Sparse (R, 6 n) derivatives of the rows, pure numbers, by the twists ``(v / length; w)`` of all bodies."""
         from scipy.sparse import csr_matrix
 
-        measured, child, parent = linearize(self.table, q, self.initial if reference is None else reference)
-        slope = row_values(self.rows, measured)[1]
-        t, terms, term_row = self.table, self.rows.term_measure, self.rows.term_row
-        last = np.arange(len(self.rows), len(self))
-        parts = [(last, *part) for part in self.components.by_twists(q)]
-        for gradient, body in ((child, t.child), (parent, t.parent)):
-            twist = derivatives_by_twists(gradient, q[body, 3:].reshape(-1, 3, 3))
-            parts.append((term_row, body[terms], slope[:, None] * twist[terms]))
+        system = self.system
+        t, terms, term_row = system.table, system.rows.term_measure, system.rows.term_row
+        measured, *gradients = linearize(t, q, system.initial if reference is None else reference)
+        slope = row_values(system.rows, measured)[1]
+        parts = []
+        for body, gradient in zip((t.child, t.parent), gradients, strict=True):
+            parts.append((term_row, body[terms], slope[:, None] * by_twists(gradient, q, body)[terms]))
+        last = np.arange(len(system.rows), len(self))
+        for body, gradient in by_states(system.linear, *self.components):
+            parts.append((last, body, by_twists(gradient, q, body)))
         row, body, twist = (np.concatenate(column) for column in zip(*parts, strict=True))
         twist = twist * self.scale[row][:, None] * np.repeat([self.length, 1.0], 3)
         twist[body == WORLD] = 0.0
@@ -145,11 +104,88 @@ class RigidRows:
         return csr_matrix((twist.ravel(), (np.repeat(row, 6), column.ravel())), shape=(len(self), 6 * len(q)))
 
 
-def derivatives_by_twists(gradient: np.ndarray, A: np.ndarray) -> np.ndarray:
-    """(k, 6) derivatives by twists from those by states (k, 12) of bodies with the rotations A (k, 3, 3)."""
-    B = gradient[:, 3:].reshape(-1, 3, 3) @ A.transpose(0, 2, 1)
-    axial = np.stack([B[:, 2, 1] - B[:, 1, 2], B[:, 0, 2] - B[:, 2, 0], B[:, 1, 0] - B[:, 0, 1]], axis=1)
-    return np.concatenate([gradient[:, :3], axial], axis=1)
+def rigid_rows(model: Model, q: np.ndarray) -> RigidRows:
+    """The rows of a model's joints and couplings; those of types whose rows follow the pose are the ones at q (n, 12).
+
+    Inactive joints have rows too, which hold nothing.
+    """
+    model = replace(model, joints=[_closed_by_axes(joint) for joint in model.joints])
+    each = np.ones(len(model.joints))
+    builder = Builder(model, each)
+    for k, joint in enumerate(model.joints):
+        builder.constrain(k, joint)
+        initial = {settings.name: settings.initial for settings in joint.coordinates}
+        for one in TYPES[joint.type].coordinates(joint):
+            builder.add(builder.coordinate(k, one.name), Role.COORDINATE, Law.OFF, target=initial.get(one.name, 0.0))
+    for k, coupling in enumerate(model.couplings):
+        builder.couple(k, coupling)
+    system = builder.finish(each)
+    system.face(q)
+    a, linear, components = system.row_laws, system.linear, np.nonzero(system.linear.mask)
+    owner, none = linear.joint[components[0]], np.zeros(len(components[0]))
+    active = np.array([joint.active for joint in model.joints], dtype=bool)
+    movable, free, basis = freedoms(model)
+    return RigidRows(
+        system=system,
+        components=components,
+        role=np.append(a.role, none + Role.CONSTRAINT).astype(int),
+        joint=np.append(a.joint, owner).astype(int),
+        coupling=np.append(a.coupling, none - 1).astype(int),
+        name=a.name + ["xyz"[axis] for axis in components[1]],
+        rotary=np.append(a.rotary, none.astype(bool)),
+        held=np.append(a.active & (a.role != Role.COORDINATE), active[owner]),
+        yields=np.append((a.stiffness > 0.0) & (a.role != Role.GAP), none.astype(bool)),
+        target=np.append(a.target, none),
+        length=_length(model),
+        movable=movable,
+        free=free,
+        basis=basis,
+    )
+
+
+def follows_pose(model: Model) -> bool:
+    """Whether any joint's rows depend on the pose at which they are built."""
+    return any(TYPES[joint.type].FOLLOWS_POSE for joint in model.joints)
+
+
+def _closed_by_axes(joint: Joint) -> Joint:
+    """The joint with rows that hold whole axes, whatever its enforcement, compliant where it has compliances.
+
+    Axes of the world that are held while the parent moves are no functions of the two frames: they stay linear rows."""
+    try:
+        TYPES[joint.type].constraints(joint)
+    except SceneError:
+        return replace(joint, enforcement="penalty")
+    return joint if joint.enforcement == "compliant" else replace(joint, enforcement="compliant", compliance=())
+
+
+def freedoms(model: Model) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """`movable` (n,), `free` (n,) and `basis` (n, 6, 6) of `RigidRows`."""
+    bodies = model.bodies
+    dynamic = bodies.kind == Kind.DYNAMIC
+    basis = np.zeros((len(bodies), 6, 6))
+    basis[:, [0, 1, 2], [0, 1, 2]] = bodies.free_translation
+    axis = bodies.rotation_axis
+    about = np.where((bodies.free_rotation == 1)[:, None, None], axis[:, :, None] * axis[:, None, :], 0.0)
+    basis[:, 3:, 3:] = np.where((bodies.free_rotation == 3)[:, None, None], np.eye(3), about)
+    basis[~dynamic] = 0.0
+    free = dynamic & bodies.free_translation.all(axis=1) & (bodies.free_rotation == 3)
+    return np.abs(basis).sum(axis=(1, 2)) > 0.0, free, basis
+
+
+def _length(model: Model) -> float:
+    """Length scale [m]: root mean square distance of the joints' points from the bodies' centres, or radius of gyration of
+    the bodies where that is larger; 1 m without either."""
+    arms = [joint.child_frame[:3, 3] for joint in model.joints]
+    arms += [joint.parent_frame[:3, 3] for joint in model.joints if joint.parent != WORLD]
+    if not arms:
+        return 1.0
+    ends = sorted({end for joint in model.joints for end in (joint.parent, joint.child)} - {WORLD})
+    moving = [end for end in ends if model.bodies.kind[end] == Kind.DYNAMIC]
+    squares = [np.sum(np.square(arms), axis=1), model.bodies.moment[moving].sum(axis=1) / model.bodies.mass[moving]]
+    length = float(np.sqrt(max(one.mean() for one in squares if len(one))))
+    # a power of two: worlds have the same bits, however many there are
+    return float(2.0 ** np.round(np.log2(length))) if length > 0.0 else 1.0
 
 
 @dataclass(frozen=True)

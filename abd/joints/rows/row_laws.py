@@ -24,6 +24,8 @@ class Role(IntEnum):
     ARMATURE = 9
     COUPLING = 10
     APPLIED = 11
+    COORDINATE = 12
+    """Read only (`abd.joints.rows.rigid_rows`)."""
 
 
 @dataclass

@@ -15,15 +15,10 @@ from itertools import pairwise
 import numpy as np
 
 from abd.joint_list import JointList
-from abd.joints.measures.linear import Row
-from abd.joints.rows.sizes import LINEAR_SHARE
-from abd.joints.rows.stacks import PerJoint, Stack, stacks
+from abd.joints.rows.sizes import EXACT_RATIO, LINEAR_SHARE
+from abd.joints.rows.stacks import PerJoint, stacks
 from abd.joints.types import TYPES
 from abd.model import WORLD, Joint
-
-EXACT_RATIO = 1e3
-"""Stiffness of exact rows over the largest mass among the bodies joined to them: how much of a multiplier's error is
-left after one iteration is the inverse of it; more would lengthen the arc's way along the valley."""
 
 
 @dataclass(frozen=True)
@@ -60,9 +55,10 @@ def compile_rows(joints: Sequence[Joint], mass: np.ndarray | None = None, tolera
         mass: (j,) mass [kg] that stands for m_i + m_j in exact joints; default: their own.
         tolerance: (j,) residual to which their rows are held [m]; default: that of bodies of half a metre.
     """
+    joints = JointList.of(joints)
     found = [
         (stack, row)
-        for stack in stacks(JointList.of(joints))
+        for stack in stacks(joints)
         if stack.first.enforcement != "compliant"
         for row in TYPES[stack.first.type].rows(stack.stacked)
         if row.is_point or stack.first.enforcement == "penalty"
@@ -72,27 +68,31 @@ def compile_rows(joints: Sequence[Joint], mass: np.ndarray | None = None, tolera
         tolerance = np.full(len(joints), 0.5 * LINEAR_SHARE)
     return Rows(
         joint=each.joint,
-        parent=each.column(lambda stack, _: stack.parent, np.int32),
-        child=each.column(lambda stack, _: stack.child, np.int32),
+        parent=joints.column("parent")[each.joint].astype(np.int32),
+        child=joints.column("child")[each.joint].astype(np.int32),
         Yp=each.column(lambda _, row: row.parent, float, 4),
         Yc=each.column(lambda _, row: row.child, float, 4),
-        K=each.column(lambda stack, row: _stiffness(stack, row, mass), float, 3),
+        K=_stiffness(joints, each, mass),
         mask=each.column(lambda _, row: row.mask, float, 3),
         is_point=each.column(lambda _, row: row.is_point, bool),
         exact=each.column(lambda stack, _: stack.first.enforcement == "exact", bool),
-        tolerance=each.column(lambda stack, _: tolerance[stack.index], float),
+        tolerance=tolerance[each.joint],
     )
 
 
-def _stiffness(stack: Stack, row: Row, mass: np.ndarray | None) -> np.ndarray:
-    """(k, 3) K of a row's components; directions of types without a uid act at the joint's length."""
-    joint = stack.first
-    if not joint.active:
-        return np.zeros((len(stack.index), 3))
-    exact = joint.enforcement == "exact" and mass is not None
-    K = EXACT_RATIO * mass[stack.index] if exact else stack.strength_ratio * stack.stiffness_mass
-    arm = 1.0 if row.is_point or joint.uid else stack.length[:, None] ** 2
-    return K[:, None] * np.asarray(row.mask) * arm
+def _stiffness(joints: JointList, each: PerJoint, mass: np.ndarray | None) -> np.ndarray:
+    """(m, 3) K of the components of rows; directions of types without a uid act at the joint's length."""
+
+    def of_rows(name: str) -> np.ndarray:
+        return joints.column(name)[each.joint]
+
+    mask = each.column(lambda _, row: row.mask, float, 3)
+    own = each.column(lambda stack, row: row.is_point or stack.first.uid, bool)
+    K = of_rows("strength_ratio") * of_rows("stiffness_mass")
+    if mass is not None:
+        K = np.where(of_rows("enforcement") == "exact", EXACT_RATIO * mass[each.joint], K)
+    K = np.where(of_rows("active").astype(bool), K, 0.0)
+    return K[:, None] * mask * np.where(own, 1.0, of_rows("length") ** 2)[:, None]
 
 
 def residual(rows: Rows, q: np.ndarray) -> np.ndarray:
@@ -102,6 +102,18 @@ def residual(rows: Rows, q: np.ndarray) -> np.ndarray:
     world = rows.parent == WORLD
     inner = np.einsum("mrc,mc->mr", Q[rows.parent], rows.Yp)
     return F - np.where(world[:, None], rows.Yp[:, 1:], inner)
+
+
+def by_states(rows: Rows, row: np.ndarray, axis: np.ndarray) -> list[tuple[np.ndarray, np.ndarray]]:
+    """Of the child and of the parent: bodies (k,), and derivatives (k, 12) by their states of components, an axis of the world of
+    a row each."""
+    k, out = np.arange(len(row)), []
+    for body, Y in ((rows.child, rows.Yc), (rows.parent, -rows.Yp)):
+        g = np.zeros((len(row), 12))
+        g[k, axis] = Y[row, 0]
+        g[k[:, None], 3 + 3 * axis[:, None] + np.arange(3)] = Y[row, 1:]
+        out.append((body[row], g))
+    return out
 
 
 def energy(rows: Rows, q: np.ndarray, shift: np.ndarray | float = 0.0) -> np.ndarray:

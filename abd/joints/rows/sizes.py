@@ -1,4 +1,4 @@
-"""Lengths of bodies and joints: what residuals, lever arms and speeds are measured against.
+"""Lengths and masses of bodies and joints: what residuals, lever arms and speeds are measured against, and what rows carry.
 
 A body's half length is that of the thin rod with the same largest moment of S, ``l = sqrt(3 max(S) / m)``: half the longest
 edge of a box, 1.3 radii of a sphere. It needs no surface.
@@ -9,6 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from abd.joint_list import JointList
+from abd.joints.closure.link_graph import joined_components, link_graph
 from abd.model import WORLD, Kind, Model
 
 LINEAR_SHARE = 1e-9
@@ -17,6 +18,11 @@ MEASURED_SHARE = 1e-8
 """What exact measured rows hold to by default [rad], in full lengths where they are lengths."""
 PRESSED = 100.0
 """Residual scale over a h^2: 1e-3 of ``m a`` is what bodies of 1e4 m/h^2 (`abd.scene.compile.scales`) are then pressed with."""
+EXACT_RATIO = 1e3
+"""Stiffness of exact rows over the largest mass among the bodies joined to them: how much of a multiplier's error is
+left after one iteration is the inverse of it; more would lengthen the arc's way along the valley."""
+SHORT = 10
+"""Bodies connected through joints up to which exact rows need no more stiffness than one joint does."""
 ROUNDING = 64.0 * np.finfo(float).eps
 """Least residual that can be asked for, over the size of the coordinates."""
 
@@ -95,3 +101,52 @@ def _accelerations(model: Model, label: np.ndarray) -> np.ndarray:
     mass, force = np.bincount(label[some], bodies.mass[some], len(half)), np.bincount(label[some], pushed[some], len(half))
     own += np.divide(force, mass, out=np.zeros(len(half)), where=mass > 0.0)
     return np.where(dynamic, float(np.linalg.norm(model.settings.gravity)) + own[label], 0.0)
+
+
+def masses_and_scales(model: Model) -> tuple[np.ndarray, np.ndarray]:
+    """(j,) each: `carried_masses` and `abd.joints.rows.sizes.residual_scales` of a model's joints."""
+    if not len(model.joints):
+        return np.zeros(0), np.zeros(0)
+    label = joined_components(model)
+    return carried_masses(model, label), residual_scales(model, label)
+
+
+def carried_masses(model: Model, label: np.ndarray) -> np.ndarray:
+    """(j,) mass [kg] that the exact rows of a joint are to carry: the largest among the dynamic bodies connected through
+    joints. What hangs on the same static or kinematic body, and the mass of that body, make no difference.
+
+    A long chain yields more than one joint does: beyond `SHORT` bodies it grows with the root of their number. Joints on
+    loops of which some are welds are at least as stiff as the stiffer one of their bodies: forces that redundant rows share
+    out among them strain bodies alone, k, and a solve that closes the rows takes over but ``K / (K + k h^2)`` of what is
+    missing of those. Where nothing is welded, bodies turn about the joints, and stiffer rows would shorten Newton's steps.
+
+    Args:
+        label: (n,) which bodies are joined.
+    """
+    n, mass = len(model.bodies), model.bodies.mass
+    dynamic = np.append(model.bodies.kind == Kind.DYNAMIC, False)  # the last one stands for the world
+    ends = JointList.of(model.joints).bodies
+    largest = np.zeros(n)
+    np.maximum.at(largest, label, mass)
+    growth = np.sqrt(np.maximum(1.0, np.bincount(label, minlength=n) / SHORT))
+    own = np.where(dynamic[ends], mass[ends], 0.0).sum(axis=1)
+    moved = np.where(dynamic[ends[:, 0]], ends[:, 0], ends[:, 1])
+    carried = growth[label[moved]] * np.maximum(own, largest[label[moved]])
+    joints = JointList.of(model.joints)
+    welded = (joints.column("type") == "fixed") & (joints.column("enforcement") == "exact") & joints.column("active")
+    if not welded.any():
+        return carried
+    graph = link_graph(ends[:, 0], ends[:, 1], dynamic[:-1])
+    shared = np.isin(graph.block, graph.block[welded & ~graph.bridge])
+    stiffer = np.append(_stiffness_in_step(model), 0.0)[ends].max(axis=1)
+    return np.where(shared, np.maximum(carried, stiffer / EXACT_RATIO), carried)
+
+
+def _stiffness_in_step(model: Model) -> np.ndarray:
+    """(n,) stiffness of near-rigidity ``k = 8 kappa V / l^2`` [N/m] at the half length l of a body, times h^2 [kg]; 0 of those
+    that no strain is asked of."""
+    bodies = model.bodies
+    half = half_length(bodies.mass, bodies.moment)
+    strained = (bodies.kind == Kind.DYNAMIC) & (half > 0.0)
+    stiffness = 8.0 * bodies.kappa * bodies.volume * model.step_lengths**2
+    return np.divide(stiffness, half**2, out=np.zeros(len(bodies)), where=strained)

@@ -21,11 +21,11 @@ from abd.joints.rows.forces import SPRINGS
 from abd.joints.rows.laws import Law
 from abd.joints.rows.measured_rows import evaluate
 from abd.joints.rows.row_laws import Role
-from abd.joints.rows.rows import Rows
+from abd.joints.rows.rows import Rows, by_states
 from abd.joints.rows.system import JointSystem
-from abd.joints.rows.table import linearize
+from abd.joints.rows.table import by_twists, linearize
 from abd.model import WORLD, Kind, Model
-from abd.potentials.free_motion import FLAT, inertia, torque
+from abd.potentials.free_motion import FLAT, inertia
 
 RESOLVED = np.pi
 """Turn of a spring's vibration per step [rad] up to which it is one that steps can show: half a period."""
@@ -87,8 +87,7 @@ def _roots(model: Model) -> np.ndarray:
 
 def _by_twist(model: Model, roots: np.ndarray, body: np.ndarray, gradient: np.ndarray) -> np.ndarray:
     """(k, 6) forces and torques of gradients (k, 12) by states of bodies (k,), times their roots; 0 for the world's."""
-    A = model.bodies.q[body, 3:].reshape(-1, 3, 3)
-    wrench = np.concatenate([gradient[:, :3], torque(gradient[:, 3:].reshape(-1, 3, 3), A)], axis=1)
+    wrench = by_twists(gradient, model.bodies.q, body)
     return np.where((body == WORLD)[:, None], 0.0, np.einsum("kij,kj->ki", roots[body], wrench))
 
 
@@ -104,13 +103,8 @@ def _measured_ways(model: Model, system: JointSystem, roots: np.ndarray) -> np.n
 
 def _straight_ways(model: Model, linear: Rows, chosen: np.ndarray, roots: np.ndarray) -> np.ndarray:
     """(3 k, 12) of the components of linear rows (k,), 0 of those that are free."""
-    out = np.zeros((len(chosen), 3, 12))
-    for side, (of, Y) in enumerate(((linear.child, linear.Yc), (linear.parent, -linear.Yp))):
-        for r in range(3):
-            g = np.zeros((len(chosen), 12))
-            g[:, r], g[:, 3 + 3 * r : 6 + 3 * r] = Y[chosen, 0], Y[chosen, 1:]
-            out[:, r, 6 * side : 6 * side + 6] = _by_twist(model, roots, of[chosen], g)
-    return (out * linear.mask[chosen, :, None]).reshape(-1, 12)
+    sides = by_states(linear, np.repeat(chosen, 3), np.tile(np.arange(3), len(chosen)))
+    return np.hstack([_by_twist(model, roots, *side) for side in sides]) * linear.mask[chosen].reshape(-1, 1)
 
 
 def resolved(model: Model, system: JointSystem) -> np.ndarray:
@@ -136,8 +130,7 @@ def pulls(system: JointSystem, which: np.ndarray, share: np.ndarray, q: np.ndarr
     for bodies, gradient in ((t.child[m], child[m]), (np.where(t.parent[m] == WORLD, n, t.parent[m]), parent[m])):
         np.add.at(out[0], bodies, each * gradient)
         np.add.at(out[1], bodies, share[row, None] * each * gradient)
-    A = q[:, 3:].reshape(-1, 3, 3)
-    return np.concatenate([np.hstack([one[:n, :3], torque(one[:n, 3:].reshape(-1, 3, 3), A)]) for one in out], axis=1)
+    return np.concatenate([by_twists(one[:n], q, np.arange(n)) for one in out], axis=1)
 
 
 def whole(system: JointSystem, which: np.ndarray, share: np.ndarray, p: np.ndarray, ch2: np.ndarray) -> np.ndarray:

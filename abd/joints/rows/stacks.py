@@ -1,37 +1,30 @@
-"""Joints that their types treat alike, side by side: what is the same for all is worked out once."""
+"""Joints that their types treat alike, in stacks: what is the same for all is worked out once."""
 
 from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Callable, Hashable
-from dataclasses import dataclass, replace
-from typing import Any
+from dataclasses import replace
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from abd.joint_list import JointCopies, JointList
+from abd.joint_list import JointList
 from abd.model import WORLD, Joint
 
 
-@dataclass(frozen=True)
-class Stack:
+class Stack(NamedTuple):
     """k joints of one type, enforcement, activity and parameters, whose coordinates are set alike.
 
     Attributes:
         index: (k,) places in the list of joints, ascending.
         first: one of them, which stands for all where frames, bodies, lengths and masses do not matter.
         stacked: all in one, for `rows` of its type: frames (k, 4, 4) and length (k, 1), or one for all of them.
-        parent, child: (k,) bodies; stiffness_mass, strength_ratio, length: (k,).
     """
 
     index: np.ndarray
     first: Joint
     stacked: Joint
-    parent: np.ndarray
-    child: np.ndarray
-    stiffness_mass: np.ndarray
-    strength_ratio: np.ndarray
-    length: np.ndarray
 
 
 def stacks(joints: JointList) -> list[Stack]:
@@ -47,44 +40,27 @@ def stacks(joints: JointList) -> list[Stack]:
         own = changed[bisect_left(changed, start) : bisect_left(changed, start + len(part))]
         for k in own:
             alike.setdefault(_kind(joints.replaced[k], k), []).append((k, joints.replaced[k]))
-        kept = np.delete(np.arange(len(part)), np.array(own, dtype=int) - start)
-        if len(kept):
-            found.append(_of_copies(start, part, kept))
-    found += [_of_joints(*zip(*members, strict=True)) for members in alike.values()]
+        unchanged = np.delete(np.arange(len(part)), np.array(own, dtype=int) - start)
+        if len(unchanged):
+            first = stacked = part.joint(int(unchanged[0]))
+            if first.parent == WORLD and len(unchanged) > 1:
+                stacked = replace(first, parent_frame=part.column("parent_frame")[unchanged])
+            found.append(Stack(start + unchanged, first, stacked))
+    for members in alike.values():
+        first = stacked = members[0][1]
+        if len(members) > 1:
+            names = ("parent_frame", "child_frame", "length")
+            frames, others, length = (np.array([getattr(joint, name) for _, joint in members]) for name in names)
+            stacked = replace(first, parent_frame=frames, child_frame=others, length=length[:, None])
+        found.append(Stack(np.array([k for k, _ in members]), first, stacked))
     return sorted(found, key=lambda stack: stack.index[0])
 
 
 def _kind(joint: Joint, place: int) -> Hashable:
-    """What joints of one stack have in common; those with parameters or settings of their own stand alone."""
+    """What joints of one stack have in common; those with parameters or settings of their own are in no stack with others."""
     if joint.parameters or joint.coordinates:
         return place
     return joint.type, joint.uid, joint.enforcement, joint.active, joint.parent == WORLD
-
-
-def _of_joints(index: tuple[int, ...], joints: tuple[Joint, ...]) -> Stack:
-    def column(name: str) -> np.ndarray:
-        return np.array([getattr(joint, name) for joint in joints])
-
-    stacked = joints[0]
-    if len(joints) > 1:
-        frames = {name: column(name) for name in ("parent_frame", "child_frame")}
-        stacked = replace(stacked, length=column("length")[:, None], **frames)
-    return _stack(np.array(index), joints[0], stacked, column)
-
-
-def _of_copies(start: int, copies: JointCopies, kept: np.ndarray) -> Stack:
-    def column(name: str) -> np.ndarray:
-        return copies.column(name)[kept]
-
-    first = copies.joint(int(kept[0]))
-    in_world = first.parent == WORLD and len(kept) > 1
-    stacked = replace(first, parent_frame=column("parent_frame")) if in_world else first
-    return _stack(start + kept, first, stacked, column)
-
-
-def _stack(index: np.ndarray, first: Joint, stacked: Joint, column: Callable[[str], np.ndarray]) -> Stack:
-    columns = {name: column(name) for name in ("parent", "child", "stiffness_mass", "strength_ratio", "length")}
-    return Stack(index=index, first=first, stacked=stacked, **columns)
 
 
 class PerJoint:

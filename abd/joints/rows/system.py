@@ -22,7 +22,7 @@ from abd.joints.rows.measured_rows import evaluate as row_values
 from abd.joints.rows.relations import ForceLaw
 from abd.joints.rows.row_laws import Role, RowLaws
 from abd.joints.rows.rows import Rows
-from abd.joints.rows.table import MeasureTable, carry, linearize, values
+from abd.joints.rows.table import MeasureTable, carry, linearize, rates, values
 
 KEPT = 0.1
 """Share of a limit's gap, or of its barrier's width, that one Newton step leaves."""
@@ -147,23 +147,20 @@ class JointSystem:
         return bool((a.active & (a.role == Role.ARMATURE)).any())
 
     @cached_property
-    def has_friction(self) -> bool:
-        """Whether a row is stiff at small speeds alone: friction, or a drive with an effort limit."""
-        a = self.row_laws
-        return bool((a.active & ((a.law == Law.FRICTION) | (a.law == Law.SATURATED))).any())
-
-    @cached_property
     def friction_bodies(self) -> np.ndarray:
-        """(b,) bodies at such rows."""
+        """(b,) bodies at rows that are stiff at small speeds only: friction, or a drive with an effort limit."""
         a = self.row_laws
         stiff = a.active & ((a.law == Law.FRICTION) | (a.law == Law.SATURATED))
         bodies = np.concatenate([ends[stiff] for ends in self.row_bodies]).astype(int)
         return np.unique(bodies[bodies >= 0])
 
-    @cached_property
-    def has_edges(self) -> bool:
-        """Whether the force of a row has edges: friction, or a drive with an effort limit."""
-        return self.has_friction
+    @property
+    def has_friction(self) -> bool:
+        """Whether there are such rows."""
+        return len(self.friction_bodies) > 0
+
+    has_edges = has_friction
+    """Whether the force of a row has edges."""
 
     @property
     def turning(self) -> np.ndarray:
@@ -212,10 +209,7 @@ class JointSystem:
 
     def turn_rates(self, q: np.ndarray, qd: np.ndarray, near: np.ndarray) -> np.ndarray:
         """(m,) speeds [rad/s] of the measures that count turns in a state q, qd (n, 12) with values `near` (m,); 0 for others."""
-        t = self.table
-        _, child, parent = linearize(t, q, near)
-        speeds = np.sum(child * qd[t.child], axis=1) + np.sum(parent * qd[t.parent], axis=1)
-        return np.where(t.counts_turns, speeds, 0.0)
+        return np.where(self.table.counts_turns, rates(self.table, q, qd, near), 0.0)
 
     def fresh_memory(self, q: np.ndarray, qd: np.ndarray) -> JointMemory:
         """Memory of an initial state q (n, 12) with velocity qd (n, 12)."""

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from functools import cached_property
 
 import numpy as np
 
+from abd.joint_list import JointList
 from abd.joints.measures.custom_rows import CustomRows, grouped
 from abd.joints.measures.custom_rows import supplied as supplied_by
 from abd.joints.measures.measures import Measure, evaluate, features, is_angle
 from abd.model import WORLD, Joint
+from abd.potentials.free_motion import torque
 from abd.rotations import polar
 
 PORTION = 4096
@@ -57,25 +60,28 @@ class MeasureTable:
         return is_angle(self.kind)
 
 
-def tabulate(joints: list[Joint], entries: list[tuple[int, Measure]]) -> MeasureTable:
+def tabulate(joints: Sequence[Joint], entries: list[tuple[int, Measure]]) -> MeasureTable:
     """The table of (joint, measure) pairs, in their order."""
-    owners = [joints[k] for k, _ in entries]
     measures = [one for _, one in entries]
-    return MeasureTable(
+    return of_joints(
+        JointList.of(joints),
         joint=np.array([k for k, _ in entries], dtype=np.int32),
         kind=np.array([one.kind for one in measures], dtype=np.int32),
         numbers=np.array([one.numbers for one in measures]).reshape(-1, 48),
         scale=np.array([one.scale for one in measures], dtype=float),
         offset=np.array([one.offset for one in measures], dtype=float),
         rotary=np.array([one.rotary for one in measures], dtype=bool),
-        parent=np.array([joint.parent for joint in owners], dtype=np.int32),
-        child=np.array([joint.child for joint in owners], dtype=np.int32),
-        parent_point=np.array([joint.parent_frame[:3, 3] for joint in owners]).reshape(-1, 3),
-        child_point=np.array([joint.child_frame[:3, 3] for joint in owners]).reshape(-1, 3),
-        parent_axes=np.array([joint.parent_frame[:3, :3] for joint in owners]).reshape(-1, 3, 3),
-        child_axes=np.array([joint.child_frame[:3, :3] for joint in owners]).reshape(-1, 3, 3),
         custom=grouped(measures, [k for k, _ in entries]),
     )
+
+
+def of_joints(joints: JointList, joint: np.ndarray, **columns) -> MeasureTable:
+    """The table with these columns of measures of joints (m,), and the bodies and frames of the joints."""
+    ends = {side: joints.column(side)[joint].astype(np.int32) for side in ("parent", "child")}
+    for side in ("parent", "child"):
+        frames = joints.column(f"{side}_frame")[joint]
+        ends |= {f"{side}_point": frames[:, :3, 3].copy(), f"{side}_axes": frames[:, :3, :3].copy()}
+    return MeasureTable(joint=joint, **columns, **ends)
 
 
 @dataclass(frozen=True)
@@ -95,17 +101,9 @@ class Frames:
 
 def carry(table: MeasureTable, q: np.ndarray, rigid: bool = False) -> Frames:
     """Both frames of every measure at states q (n, 12); `rigid` takes the polar factors of the bodies' maps."""
-    A = _maps(q, rigid)
-    return _carried(table, q, A)
-
-
-def _maps(q: np.ndarray, rigid: bool = False) -> np.ndarray:
-    """(n, 3, 3) maps of the bodies, or their polar factors."""
     A = q[:, 3:].reshape(-1, 3, 3)
-    return polar(A) if rigid and len(A) else A
-
-
-def _carried(table: MeasureTable, q: np.ndarray, A: np.ndarray) -> Frames:
+    if rigid and len(A):
+        A = polar(A)
     C = A[table.child] @ table.child_axes
     o_C = q[table.child, :3] + np.einsum("mij,mj->mi", A[table.child], table.child_point)
     world = table.parent == WORLD
@@ -121,20 +119,17 @@ def values(
     supplied: np.ndarray | None = None,
 ) -> np.ndarray:
     """(m,) values at states q (n, 12); angles nearest to `reference` (m,) where given."""
-    A = _maps(q)
     if supplied is not None or table.custom or len(table) <= PORTION:
-        f = _functions(table, q, A, supplied)
+        f = _functions(table, q, supplied)
     else:
-        f = np.empty(len(table))
-        for first in range(0, len(table), PORTION):
-            part = slice(first, first + PORTION)
-            f[part] = _functions(table.part(part), q, A, None)
+        parts = [slice(first, first + PORTION) for first in range(0, len(table), PORTION)]
+        f = np.concatenate([_functions(table.part(part), q, None) for part in parts])
     return nearest(table, table.scale * f + table.offset, reference)
 
 
-def _functions(table: MeasureTable, q: np.ndarray, A: np.ndarray, supplied: np.ndarray | None) -> np.ndarray:
+def _functions(table: MeasureTable, q: np.ndarray, supplied: np.ndarray | None) -> np.ndarray:
     """(m,) functions without their scale and offset."""
-    frames = _carried(table, q, A)
+    frames = carry(table, q)
     z = features(frames.D, frames.C, frames.d)
     if supplied is None:
         supplied = supplied_by(table.custom, z, with_slopes=False)
@@ -174,6 +169,18 @@ def linearize(
     return nearest(table, table.scale * f + table.offset, reference), child, parent
 
 
+def rates(table: MeasureTable, q: np.ndarray, qd: np.ndarray, near: np.ndarray) -> np.ndarray:
+    """(m,) rates at states q and velocities qd (n, 12), of measures that are `near` (m,)."""
+    _, child, parent = linearize(table, q, near)
+    return np.sum(child * qd[table.child], axis=1) + np.sum(parent * qd[table.parent], axis=1)
+
+
 def _by_state(g_o: np.ndarray, g_axes: np.ndarray, point: np.ndarray, axes: np.ndarray) -> np.ndarray:
     g_A = g_o[:, :, None] * point[:, None, :] + g_axes @ axes.transpose(0, 2, 1)
     return np.concatenate([g_o, g_A.reshape(-1, 9)], axis=1)
+
+
+def by_twists(gradient: np.ndarray, q: np.ndarray, body: np.ndarray) -> np.ndarray:
+    """(k, 6) derivatives by twists from those (k, 12) by states of bodies (k,) in q (n, 12)."""
+    A = q[body, 3:].reshape(-1, 3, 3)
+    return np.concatenate([gradient[:, :3], torque(gradient[:, 3:].reshape(-1, 3, 3), A)], axis=1)

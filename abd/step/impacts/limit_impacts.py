@@ -15,9 +15,8 @@ import numpy as np
 from abd.joint_list import JointList
 from abd.joints.rows import laws
 from abd.joints.rows.forces import Applied
-from abd.joints.rows.rigid_rows import derivatives_by_twists
 from abd.joints.rows.system import JointMemory, JointSystem
-from abd.joints.rows.table import linearize
+from abd.joints.rows.table import by_twists, linearize
 from abd.model import Kind, Model
 from abd.step.impacts.impact_pairs import ImpactPairs
 
@@ -42,8 +41,7 @@ def limit_impact_pairs(
     pushes = (a.sign[rows] * impulse > 0.0) & moves
     rows, measure, impulse, parent, child = (one[pushes] for one in (rows, measure, impulse, parent, child))
     _, by_child, by_parent = (one[measure] for one in linearize(system.table, q, memory.reference))
-    maps = q[:, 3:].reshape(-1, 3, 3)
-    twists = [derivatives_by_twists(g, maps[body]) for g, body in ((by_child, child), (by_parent, parent))]
+    twists = [by_twists(g, q, body) for g, body in ((by_child, child), (by_parent, parent))]
     length = np.where(a.rotary[rows], JointList.of(model.joints).column("length")[a.joint[rows]], 1.0)
     return ImpactPairs(
         pairs=np.stack([child, parent], axis=1),

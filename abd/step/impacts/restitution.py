@@ -38,8 +38,8 @@ import numpy as np
 import scipy.sparse as sparse
 
 from abd.energies import elastic_energies
-from abd.joints.rows.rigid_build import follows_pose, rigid_rows
-from abd.joints.rows.rigid_rows import Part, RigidRows
+from abd.joints.rows.rigid_rows import RigidRows, follows_pose, rigid_rows
+from abd.joints.rows.row_laws import Role
 from abd.joints.rows.sizes import half_length
 from abd.joints.rows.system import JointSystem
 from abd.model import Joint, Kind, Model
@@ -289,7 +289,7 @@ class Restitution:
         joints = list(self.model.joints)
         self._rows = rows = rigid_rows(replace(self.model, joints=joints), q)
         inertia, locked = _rotors_and_locks(joints, rows)
-        held = (rows.held & ~rows.yields & (rows.part != Part.GAP)) | locked | (inertia > 0.0)
+        held = (rows.held & ~rows.yields & (rows.role != Role.GAP)) | locked | (inertia > 0.0)
         self._held, self._built_for = np.flatnonzero(held), system
         slack = np.divide(rows.scale**2, inertia, out=np.zeros(len(rows)), where=inertia > 0.0)
         self._slack = np.where(locked, 0.0, slack)[self._held]
