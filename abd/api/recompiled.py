@@ -19,7 +19,7 @@ import numpy as np
 
 from abd.api.restarts import without_contacts
 from abd.joint_list import JointList
-from abd.joints.rows.change import carried
+from abd.joints.rows.change import transfer_memory
 from abd.joints.rows.system import JointSystem
 from abd.joints.rows.table import MeasureTable
 from abd.model import Kind, Model, affine_state
@@ -264,7 +264,7 @@ def _joint_memory(match: Matches, old: Simulation, new: Simulation, saved: dict)
     stepper, system = old.stepper, new.backend.system
     states = saved["q"], saved["qd"], saved["previous_q"], saved["previous_qd"]
     coordinates = (match.table(old.reader.table), old.coordinates)
-    memory, applied = carried(
+    memory, applied = transfer_memory(
         match.system(old.backend.system), stepper.memory, stepper.applied, system, coordinates, states
     )
     return {

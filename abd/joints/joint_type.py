@@ -32,7 +32,7 @@ class JointType:
 
     def rows(self, joint: Joint) -> list[Row]:
         """Constraint rows that are linear in both states; of many joints at once where frames are (k, 4, 4) and the
-        length is (k, 1) (`abd.joints.rows.stacks`)."""
+        length is (k, 1) (`abd.joints.rows.batches`)."""
         return []
 
     def measured(self, joint: Joint) -> list[Measure]:

@@ -6,7 +6,6 @@ import numpy as np
 import warp as wp
 
 from abd import RowFlags
-from abd.joints.custom.wrench_rows import align_z
 from abd.joints.measures.axes import displacement, turn
 from abd.joints.measures.motions import turned
 from abd.model import WORLD, Joint
@@ -86,3 +85,11 @@ def by_hand(M, r, p):
 
 
 THREE = dict.fromkeys(("a", "b", "c"), LENGTH)
+
+
+def align_z(R: np.ndarray) -> np.ndarray:
+    """Rotations (k, 3, 3) turned by the shortest way so that their z axes are z of D (ArtiSynth's rotateZDirection)."""
+    x, y, z = R[:, 0, 2], R[:, 1, 2], R[:, 2, 2]
+    W = np.zeros_like(R)
+    W[:, 0, 2], W[:, 2, 0], W[:, 1, 2], W[:, 2, 1] = -x, x, -y, y
+    return R + W @ R + (W @ W @ R) / (1.0 + z)[:, None, None]

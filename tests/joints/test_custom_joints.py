@@ -16,6 +16,7 @@ from custom_types import (
     OWN,
     ROWS,
     THREE,
+    align_z,
     by_hand,
     cubes,
     define_slotted,
@@ -31,11 +32,9 @@ from abd.errors import DeviceError, SceneError
 from abd.joints.coordinates.configurations import configuration_space
 from abd.joints.coordinates.transform import project, transform, twist_gradient
 from abd.joints.custom.numpy_rows import sample_poses
-from abd.joints.custom.wrench_rows import align_z
 from abd.joints.measures.axes import displacement, turn
-from abd.joints.measures.measures import value_at
 from abd.joints.measures.motions import turned
-from abd.joints.rows.table import linearize, tabulate, values
+from abd.joints.rows.table import linearize, tabulate, value_at, values
 from abd.joints.types import TYPES
 from abd.rotations import log, pose
 

@@ -16,8 +16,7 @@ from test_joint_types import CASES, admissible, joint_of
 
 import abd
 from abd.backends.reference.numpy_joints import NumpyJoints
-from abd.joints.measures.measures import value_at
-from abd.joints.rows.table import linearize, tabulate
+from abd.joints.rows.table import linearize, tabulate, value_at
 from abd.joints.types import TYPES
 from abd.model import affine_state
 

@@ -8,7 +8,7 @@ import abd
 from abd import kinematics
 from abd.api.simulation import Simulation
 from abd.errors import StepFailure
-from abd.joints.measures.measures import value_at
+from abd.joints.rows.table import value_at
 from abd.joints.types import TYPES
 from abd.joints.types.ellipsoid import nearest_point
 from abd.rotations import pose, quaternion_matrix, rotation_vector

@@ -10,10 +10,10 @@ import pytest
 
 from abd.errors import SceneError
 from abd.joints.coordinates.transform import project, transform, twist_gradient
-from abd.joints.measures.measures import MeasureKind, value_at
+from abd.joints.measures.measures import MeasureKind
 from abd.joints.measures.motions import turned
 from abd.joints.rows.rows import Rows, residual
-from abd.joints.rows.table import linearize, tabulate, values
+from abd.joints.rows.table import linearize, tabulate, value_at, values
 from abd.joints.types import TYPES
 from abd.model import WORLD, Joint, affine_state
 

@@ -9,7 +9,7 @@ from scipy.spatial.transform import Rotation
 import abd
 from abd.joints.coordinates.transform import twist_gradient
 from abd.joints.measures.combined import rotation_vector
-from abd.joints.measures.measures import value_at
+from abd.joints.rows.table import value_at
 
 STEPS = [0.01, 0.002, 0.0005]
 INERTIA, AXIS = 0.02, np.array([2.0, -3.0, 6.0]) / 7.0

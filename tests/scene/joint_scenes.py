@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 import abd
-from abd.joints.measures.measures import value_at
+from abd.joints.rows.table import value_at
 from abd.joints.types import TYPES
 from abd.model import affine_matrices
 

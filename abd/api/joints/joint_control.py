@@ -14,25 +14,25 @@ from abd.by_bodies import of_body
 from abd.joints.closure.coordinate_setter import CoordinateSetter
 from abd.joints.closure.redundancy import CLOSED, open_by
 from abd.joints.coordinates.readings import rigid_motion
+from abd.joints.rows.batches import batches
 from abd.joints.rows.build import build_system
 from abd.joints.rows.change import (
     as_function,
-    carried,
     changed,
     changes_of,
     critically_damped,
     described,
     moving_ends,
     on_the_way,
-    recounted,
+    recount_memory,
     seated,
     settings_of,
     softened,
+    transfer_memory,
     with_settings,
 )
 from abd.joints.rows.reduced_mass import reduced_masses
 from abd.joints.rows.row_laws import Role
-from abd.joints.rows.stacks import stacks
 from abd.joints.types import TYPES
 from abd.model import WORLD, CoordinateSettings, Drive, Joint
 
@@ -68,10 +68,10 @@ class JointControl:
         self._breakable = np.flatnonzero((strength < np.inf).any(axis=1))
         self._strength = strength[self._breakable]
         self._velocity_limit = np.full(len(reader.names), np.inf)
-        for stack in stacks(joints):
-            names = reader.names[reader.of(stack.index[0])]
-            for one in stack.first.coordinates:
-                self._velocity_limit[reader.starts[stack.index] + names.index(one.name)] = one.velocity_limit
+        for batch in batches(joints):
+            names = reader.names[reader.of(batch.index[0])]
+            for one in batch.first.coordinates:
+                self._velocity_limit[reader.starts[batch.index] + names.index(one.name)] = one.velocity_limit
         self._limits_speed = bool(np.isfinite(self._velocity_limit).any())
 
     # changes ------------------------------------------------------------------------------------------------------
@@ -418,7 +418,7 @@ class JointControl:
         sim, stepper = self._simulation, self._simulation.stepper
         coordinates = (sim.reader.table, sim.coordinates)
         stepper.sleep.disturb()
-        stepper.memory = recounted(sim.backend.system, coordinates, stepper.q, stepper.qd)
+        stepper.memory = recount_memory(sim.backend.system, coordinates, stepper.q, stepper.qd)
         stepper.applied = stepper.initial_laws()
 
     def _jump(self, index: int) -> None:
@@ -436,7 +436,7 @@ class JointControl:
         new = build_system(sim.model)
         states = (stepper.q, stepper.qd, stepper.previous_q, stepper.previous_qd)
         coordinates = (sim.reader.table, sim.coordinates)
-        stepper.memory, stepper.applied = carried(old, stepper.memory, stepper.applied, new, coordinates, states)
+        stepper.memory, stepper.applied = transfer_memory(old, stepper.memory, stepper.applied, new, coordinates, states)
         sim.backend.rows.set_joints(new)
         stepper.energy_balance.forget()
         stepper.sleep.disturb()

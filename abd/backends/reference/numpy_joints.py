@@ -114,7 +114,7 @@ class NumpyJoints:
         measured = table.values(s.table, q, self.reference)
         _, weight = measured_rows.evaluate(s.rows, measured)
         tension = np.maximum(slope[s.rows.term_row[terms]] * weight[terms] * s.table.scale[m], 0.0)
-        d = table.carry(s.table, q).d[m]
+        d = table.frames(s.table, q)[2][m]
         size = np.linalg.norm(d, axis=1)
         n = d / size[:, None]
         K = (tension / size)[:, None, None] * (np.eye(3) - n[:, :, None] * n[:, None, :])

@@ -110,11 +110,10 @@ def assemble(
         rows = rigid_rows(model, at)
         if not compliant:
             rows = replace(rows, held=rows.held & ~rows.yields)
-        linkage = Linkage(model, rows, q, reference, tolerance, linked)
-        wanted = {linkage.row_of[key]: float(value) for key, value in requests.items()}
-        result = _Assembler(linkage).solve(wanted)
+        assembler = _Assembler(model, rows, q, reference, tolerance, linked)
+        result = assembler.solve({assembler.row_of[key]: float(value) for key, value in requests.items()})
         # Ropes are left aside until they are too short, and profiles are those at the pose that was found.
-        short = linkage.closed_gaps() - linked
+        short = assembler.closed_gaps() - linked
         result = replace(result, converged=result.converged and not short)
         if not short and not (follows_pose(model) and _differ(rows, rigid_rows(model, result.q), result.q)):
             break
@@ -126,22 +125,24 @@ def _differ(rows: RigidRows, others: RigidRows, q: np.ndarray) -> bool:
     return bool(np.any((rows.values(q)[0] != others.values(q)[0])[rows.held]))
 
 
-class _Assembler:
-    """One assembly under way."""
+class _Assembler(Linkage):
+    """One assembly: a linkage on its way to the requests.
 
-    def __init__(self, linkage: Linkage):
-        self.linkage, self.rows = linkage, linkage.rows
-        self.active = np.zeros(0, dtype=int)  # rows of coordinates and gaps that are held at the end of their range
-        self.iterations = 0
+    Attributes:
+        active: rows of coordinates and gaps that are held at the end of their range.
+        iterations: linear systems solved.
+    """
+
+    active = np.zeros(0, dtype=int)
+    iterations = 0
 
     def solve(self, wanted: dict[int, float]) -> Assembly:
         """Walk over the bridges, close the loops, follow the requests that remain."""
-        links = self.linkage
-        goals = {row: float(np.clip(value, links.lower[row], links.upper[row])) for row, value in wanted.items()}
+        goals = {row: float(np.clip(value, self.lower[row], self.upper[row])) for row, value in wanted.items()}
         status = {row: "free" if goals[row] == wanted[row] else "limited" for row in wanted}
-        placed = links.walk(goals)
+        placed = self.walk(goals)
         converged = self._close()
-        group = {row: int(links.group[self.rows.joint[row]]) for row in goals if row not in placed}
+        group = {row: int(self.group[self.rows.joint[row]]) for row in goals if row not in placed}
         followed: list[int] = []
         for number in sorted(set(group.values())):
             mine = {row: goals[row] for row in group if group[row] == number}
@@ -150,56 +151,56 @@ class _Assembler:
             else:
                 status.update(dict.fromkeys(mine, "unknown"))
         self._tell_the_rest(status, followed)
-        values = links.values()
+        values = self.values()
         return Assembly(
-            q=links.q,
-            coordinates=links.keys,
-            values=values[links.places],
-            status=[status[row] for row in links.places.tolist()],
-            requested=np.isin(links.places, list(wanted)),
-            residual=worst_residuals(self.rows, values, len(links.model.joints)),
+            q=self.q,
+            coordinates=self.keys,
+            values=values[self.places],
+            status=[status[row] for row in self.places.tolist()],
+            requested=np.isin(self.places, list(wanted)),
+            residual=worst_residuals(self.rows, values, len(self.model.joints)),
             converged=converged,
             iterations=self.iterations,
         )
 
     def _close(self) -> bool:
         """Close what is open, from the present poses, from those of a spanning tree, and from shaken ones."""
-        links, best = self.linkage, np.inf
-        start = found = links.q, links.near
-        for attempt in (lambda: start[0], links.seated, lambda: links.shaken(links.clusters(links.open_groups()))):
-            links.q, links.near = start
-            links.q = attempt()
-            result, active = self._project(links.open_groups(), [], np.zeros(0), links.q, links.near)
-            links.q, links.near = result.q, result.reference
-            values = links.values()
-            if result.converged and not links.is_misplaced():
+        best = np.inf
+        start = found = self.q, self.near
+        for attempt in (lambda: start[0], self.seated, lambda: self.shaken(self.clusters(self.open_groups()))):
+            self.q, self.near = start
+            self.q = attempt()
+            result, active = self._project(self.open_groups(), [], np.zeros(0))
+            self.q, self.near = result.q, result.reference
+            values = self.values()
+            if result.converged and not self.is_misplaced():
                 self.active = active
                 return True
-            size = worst_residuals(self.rows, values, len(links.model.joints)).max(initial=0.0)
+            size = worst_residuals(self.rows, values, len(self.model.joints)).max(initial=0.0)
             if size < best:
-                best, found = size, (links.q, links.near)
-        links.q, links.near = found
+                best, found = size, (self.q, self.near)
+        self.q, self.near = found
         return False
 
-    def _project(self, groups, goals, target: np.ndarray, q, near) -> tuple[Projected, np.ndarray]:
+    def _project(self, groups, goals, target: np.ndarray) -> tuple[Projected, np.ndarray]:
         """Move groups of joints onto their rows and the goals (rows); ends of ranges join in once they are overstepped.
 
         Also returns the rows that were held at such ends.
         """
-        links, rows = self.linkage, self.rows
-        slack = 2.0 * links.tolerance
-        hard, clusters = links.rows_of(groups), links.clusters(groups)
-        moving = np.isin(links.group[rows.joint], groups)
-        active = np.setdiff1d(np.flatnonzero(moving & (links.lower == links.upper)), goals)
+        rows = self.rows
+        slack = 2.0 * self.tolerance
+        hard, clusters = self.rows_of(groups), self.clusters(groups)
+        moving = np.isin(self.group[rows.joint], groups)
+        active = np.setdiff1d(np.flatnonzero(moving & (self.lower == self.upper)), goals)
         while True:
-            now, lower, upper = rows.values(q, near)[0][active], links.lower[active], links.upper[active]
+            now, lower, upper = self.values()[active], self.lower[active], self.upper[active]
             ends = np.where(np.abs(now - lower) <= np.abs(now - upper), lower, upper)
             chosen = np.concatenate([hard, active, goals]).astype(int)
             aim = np.concatenate([rows.target[hard], ends, target])
-            result = project(rows, q, chosen, aim, clusters, links.tolerance, near)
+            result = project(rows, self.q, chosen, aim, clusters, self.tolerance, self.near)
             self.iterations += result.iterations
             values = rows.values(result.q, result.reference)[0]
-            beyond = np.flatnonzero(moving & ((values < links.lower - slack) | (values > links.upper + slack)))
+            beyond = np.flatnonzero(moving & ((values < self.lower - slack) | (values > self.upper + slack)))
             beyond = np.setdiff1d(beyond, chosen)
             if not result.converged or not len(beyond):
                 return result, active
@@ -210,64 +211,62 @@ class _Assembler:
 
         Everything that is not in the group keeps its coordinates.
         """
-        links, rows = self.linkage, self.rows
+        rows = self.rows
         index = np.array(list(goals), dtype=int)
         independent = self._independent(group, index)
         status.update(dict.fromkeys(index[~independent].tolist(), "dependent"))
         index = index[independent]
         if not len(index):
             return []
-        start, end = links.values()[index], np.array([goals[row] for row in index.tolist()])
+        start, end = self.values()[index], np.array([goals[row] for row in index.tolist()])
         unit = np.where(rows.rotary[index], 1.0, rows.length)
         longest = 1.0 / max(1, int(np.ceil(np.max(np.abs(end - start) / unit) / PATH_TURN)))
-        turning = links.places[rows.rotary[links.places]]
+        turning = self.places[rows.rotary[self.places]]
         done, stride, ends = 0.0, longest, np.zeros(0, dtype=int)
         while done < 1.0:
             share = min(1.0, done + stride)
             target = start + share * (end - start) if share < 1.0 else end
-            result, active = self._project([group], index, target, links.q, links.near)
-            turned = rows.values(result.q, result.reference)[0][turning] - links.values()[turning]
+            result, active = self._project([group], index, target)
+            turned = rows.values(result.q, result.reference)[0][turning] - self.values()[turning]
             if result.converged and np.abs(turned).max(initial=0.0) <= LARGEST_JUMP:
-                links.q, links.near, ends, done = result.q, result.reference, active, share
+                self.q, self.near, ends, done = result.q, result.reference, active, share
                 stride = min(2.0 * stride, longest)
             elif stride < SHORTEST:
                 status.update(dict.fromkeys(index.tolist(), "limited"))
                 break
             else:
                 stride /= 2.0
-        self.active = np.union1d(self.active[links.group[rows.joint[self.active]] != group], ends)
+        self.active = np.union1d(self.active[self.group[rows.joint[self.active]] != group], ends)
         return index.tolist()
 
     def _freedom(self, J, group: int, held: np.ndarray, index: np.ndarray) -> tuple[np.ndarray, np.ndarray] | None:
         """Motions (c, f) that a group's joints and further rows `held` leave, and the derivatives (k, c) of the rows
         `index`; None where the group is too large to tell."""
-        J = J[np.concatenate([self.linkage.rows_of([group]), held, index])]
+        J = J[np.concatenate([self.rows_of([group]), held, index])]
         J = J[:, np.unique(J.indices)]
         split = J.shape[0] - len(index)
         found = independence(J[:split])
-        return None if found is None else (found.motions, J[split:].toarray())
+        return None if found is None else (found[2], J[split:].toarray())
 
     def _independent(self, group: int, index: np.ndarray) -> np.ndarray:
         """(k,) bool, which of the coordinates (rows) are left free by joints, locks and the ones before them."""
-        links = self.linkage
-        locks = np.flatnonzero((links.lower == links.upper) & (links.group[self.rows.joint] == group))
-        found = self._freedom(links.jacobian(), group, np.setdiff1d(locks, index), index)
+        locks = np.flatnonzero((self.lower == self.upper) & (self.group[self.rows.joint] == group))
+        found = self._freedom(self.jacobian(), group, np.setdiff1d(locks, index), index)
         return np.ones(len(index), dtype=bool) if found is None else independent_in_order(found[1], found[0])
 
     def _tell_the_rest(self, status: dict[int, str], followed: list[int]) -> None:
         """Status of the coordinates that were not requested; `followed` are the independent requests on loops."""
-        links = self.linkage
-        rest = np.array([row for row in links.places.tolist() if row not in status], dtype=int)
-        at_end = np.isin(rest, self.active) | (links.lower[rest] == links.upper[rest])
+        rest = np.array([row for row in self.places.tolist() if row not in status], dtype=int)
+        at_end = np.isin(rest, self.active) | (self.lower[rest] == self.upper[rest])
         status.update((row, "limited" if end else "free") for row, end in zip(rest.tolist(), at_end, strict=True))
         # A bridge in no coupling is free by itself; the others depend on what else is in their group.
         owner = self.rows.joint[rest]
-        asked = ~at_end & (links.group[owner] >= 0) & ~np.isin(owner, list(links.bridges))
+        asked = ~at_end & (self.group[owner] >= 0) & ~np.isin(owner, list(self.bridges))
         held = np.union1d(np.array(followed, dtype=int), self.active)
-        J = links.jacobian() if asked.any() else None
-        for number in np.unique(links.group[owner[asked]]):
-            mine = rest[asked & (links.group[owner] == number)]
-            found = self._freedom(J, number, held[links.group[self.rows.joint[held]] == number], mine)
+        J = self.jacobian() if asked.any() else None
+        for number in np.unique(self.group[owner[asked]]):
+            mine = rest[asked & (self.group[owner] == number)]
+            found = self._freedom(J, number, held[self.group[self.rows.joint[held]] == number], mine)
             if found is None:
                 status.update(dict.fromkeys(mine.tolist(), "unknown"))
                 continue

@@ -5,8 +5,6 @@ Dense QR with column pivoting up to `DENSE_ROWS` rows; beyond that nothing is sa
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 
 DENSE_ROWS = 1500
@@ -17,34 +15,24 @@ INDEPENDENT = 1e-7
 """Share of a row's length that must lie outside the span of others for it to be independent of them."""
 
 
-@dataclass(frozen=True)
-class Independence:
-    """Outcome for r rows and c unknowns.
+def independence(J) -> tuple[int, np.ndarray, np.ndarray] | None:
+    """Analysis of a sparse J (r, c); None where it is larger than `DENSE_ROWS`.
 
-    Attributes:
-        rank: number of independent rows.
-        redundant: (r - rank,) rows that the others imply, ascending.
-        motions: (c, c - rank) orthonormal motions that leave all rows as they are.
+    Returns:
+        rank; the (r - rank,) rows that the others imply, ascending; (c, c - rank) orthonormal motions that leave all rows as
+        they are.
     """
-
-    rank: int
-    redundant: np.ndarray
-    motions: np.ndarray
-
-
-def independence(J) -> Independence | None:
-    """Analysis of a sparse J (r, c); None where it is larger than `DENSE_ROWS`."""
     from scipy.linalg import qr
 
     r, c = J.shape
     if max(r, c) > DENSE_ROWS:
         return None
     if r == 0 or c == 0:
-        return Independence(0, np.arange(r), np.eye(c))
+        return 0, np.arange(r), np.eye(c)
     Q, R, order = qr(J.toarray().T, pivoting=True)
     pivots = np.abs(np.diag(R))
     rank = int(np.sum(pivots > RANK * max(pivots[0], 1e-300)))
-    return Independence(rank, np.sort(order[rank:]), Q[:, rank:])
+    return rank, np.sort(order[rank:]), Q[:, rank:]
 
 
 def independent_in_order(extra: np.ndarray, motions: np.ndarray) -> np.ndarray:

@@ -69,7 +69,8 @@ def analyse(model: Model, q: np.ndarray, joints: Iterable[int] | None = None) ->
     edge = np.full(len(model.joints), -1)
     edge[linked] = np.arange(len(linked))
     graph = graph_of(model, rows, linked)
-    block = graph.tied(edge[np.array(ties, dtype=int).reshape(-1, 2)])[edge[rows.joint[counted]]]
+    pairs = edge[np.array(ties, dtype=int).reshape(-1, 2)]
+    block = graph.tied(pairs)[edge[rows.joint[counted]]]
     J = (rows.jacobian(q) @ single_clusters(rows).spread(q, rows.length)).tocsr()
     ranks, redundant, unknown = np.zeros(len(counted), dtype=int), [], np.zeros(len(counted), dtype=bool)
     for mine in members(block):
@@ -78,9 +79,32 @@ def analyse(model: Model, q: np.ndarray, joints: Iterable[int] | None = None) ->
         if found is None:
             unknown[mine] = True
         else:
-            ranks[mine[0]] = found.rank
-            redundant += counted[mine[found.redundant]].tolist()
-    return _by_mechanism(model, rows, linked, ties, counted, ranks, sorted(redundant), unknown)
+            ranks[mine[0]], implied, _ = found
+            redundant += counted[mine[implied]].tolist()
+    # by the moving bodies of the joints: the child, or the parent where that stays
+    ends, component = graph.ends[: len(linked)], graph.component
+    home = np.where(ends[:, 1] < graph.ground, ends[:, 1], ends[:, 0])
+    label = connected_labels(len(component), component[home[pairs]])[component]
+    of_joint, of_row = label[home], label[home[edge[rows.joint[counted]]]]
+    freedoms = np.linalg.matrix_rank(rows.basis) if len(rows.basis) else np.zeros(0, dtype=int)
+    out = []
+    for number in np.unique(of_joint):
+        bodies = np.flatnonzero(rows.movable & (label[:-1] == number))
+        mine = np.flatnonzero(of_row == number)
+        rank, known = int(ranks[mine].sum()), not unknown[mine].any()
+        implied = counted[mine[np.isin(counted[mine], redundant)]]
+        out.append(
+            Mechanism(
+                bodies=bodies,
+                joints=linked[of_joint == number],
+                rows=len(mine),
+                rank=rank if known else None,
+                mobility=int(freedoms[bodies].sum()) - rank if known else None,
+                redundant=[_row_name(model, rows, r) for r in implied.tolist()],
+                note="" if known else f"not analysed: a loop block has more than {DENSE_ROWS} rows or unknowns",
+            )
+        )
+    return out
 
 
 def _counted(rows: RigidRows, joints: Iterable[int] | None) -> np.ndarray:
@@ -89,48 +113,6 @@ def _counted(rows: RigidRows, joints: Iterable[int] | None) -> np.ndarray:
     if joints is not None:
         chosen &= np.isin(rows.joint, list(joints))
     return np.flatnonzero(chosen)
-
-
-def _by_mechanism(model, rows: RigidRows, linked, ties, counted, ranks, redundant, unknown) -> list[Mechanism]:
-    joints = model.joints
-    n = len(rows.movable)
-
-    def moving(k: int) -> int:
-        """A body of a joint that moves; n where none does."""
-        return next((b for b in (joints[k].child, joints[k].parent) if b >= 0 and rows.movable[b]), n)
-
-    home = {int(k): moving(k) for k in linked}
-    inner = [
-        (joints[k].parent, joints[k].child)
-        for k in linked
-        if joints[k].parent >= 0 and rows.movable[[joints[k].parent, joints[k].child]].all()
-    ]
-    tied = [(home[a], home[b]) for a, b in ties]
-    label = connected_labels(n + 1, np.array(inner + tied, dtype=int).reshape(-1, 2))
-    freedoms = np.linalg.matrix_rank(rows.basis) if n else np.zeros(0, dtype=int)
-    of_joint = np.array([label[home[int(k)]] for k in linked], dtype=int)
-    of_row = np.array([label[home[int(k)]] for k in rows.joint[counted]], dtype=int)
-    out = []
-    movable = np.flatnonzero(rows.movable)
-    bodies_of, rows_of = ({int(of[group[0]]): group for group in members(of)} for of in (label[movable], of_row))
-    nothing, implied = np.zeros(0, dtype=int), set(redundant)
-    for mechanism in members(of_joint):
-        number = int(of_joint[mechanism[0]])
-        bodies, mine = movable[bodies_of.get(number, nothing)], rows_of.get(number, nothing)
-        rank = int(ranks[mine].sum())
-        known = not unknown[mine].any()
-        out.append(
-            Mechanism(
-                bodies=bodies,
-                joints=linked[mechanism],
-                rows=len(mine),
-                rank=rank if known else None,
-                mobility=int(freedoms[bodies].sum()) - rank if known else None,
-                redundant=[_row_name(model, rows, r) for r in counted[mine].tolist() if r in implied],
-                note="" if known else f"not analysed: a loop block has more than {DENSE_ROWS} rows or unknowns",
-            )
-        )
-    return out
 
 
 def _row_name(model: Model, rows: RigidRows, r: int) -> tuple[str, str]:

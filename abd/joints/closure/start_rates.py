@@ -7,16 +7,17 @@ the given rate of a coordinate that has one: what the impulses y along it give b
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 
 from abd.errors import Problem, SceneError
 from abd.joint_list import JointList
+from abd.joints.rows.batches import batches
 from abd.joints.rows.rigid_rows import RigidRows, rigid_rows, single_clusters
 from abd.joints.rows.row_laws import Role
-from abd.joints.rows.stacks import stacks
 from abd.model import Kind, Model
+from abd.rotations import axial
 
 FITS = 1e-6
 """Change of a velocity, over the largest one [1/s and per length], up to which nothing is said."""
@@ -24,15 +25,6 @@ OPEN = 1e-6
 """Rate of a row that no velocities close, over the largest one asked for."""
 DENSE = 1500
 """Unknowns up to which the impulses are found densely."""
-
-
-@dataclass(frozen=True)
-class Fitted:
-    """Velocities qd (n, 12) that fit, and their changes: (n, 3) [m/s] and (n, 3) [rad/s]."""
-
-    qd: np.ndarray
-    linear: np.ndarray
-    angular: np.ndarray
 
 
 def fitting_velocities(model: Model) -> tuple[Model, list[str]]:
@@ -51,40 +43,40 @@ def fitting_velocities(model: Model) -> tuple[Model, list[str]]:
     moving = jointed & (bodies.kind == Kind.DYNAMIC) & bodies.qd.any(axis=1)
     if not moving.any() and not any(rate is not None for rate in asked.values()):
         return model, []
-    fitted = _fitted(model, asked)
+    qd, linear, angular = _fitted(model, asked)
     given = [key for key, rate in asked.items() if rate is not None]
-    scale = max(np.abs(bodies.qd).max(), np.abs(fitted.qd).max())
-    change = np.abs(fitted.qd - bodies.qd).max(axis=1)
+    scale = max(np.abs(bodies.qd).max(), np.abs(qd).max())
+    change = np.abs(qd - bodies.qd).max(axis=1)
     if change.max() <= FITS * scale:
         return model, []
     notes = []
     if not given:
         worst = int(change.argmax())
-        linear, angular = (float(np.linalg.norm(one[worst])) for one in (fitted.linear, fitted.angular))
+        metres, radians = (float(np.linalg.norm(one[worst])) for one in (linear, angular))
         notes.append(
             f"velocities at the start do not fit the joints: they go on as after an inelastic impact, '{bodies.names[worst]}' "
-            f"changed by {linear:.3g} m/s, {angular:.3g} rad/s"
+            f"changed by {metres:.3g} m/s, {radians:.3g} rad/s"
         )
-    return replace(model, bodies=replace(bodies, qd=fitted.qd)), notes
+    return replace(model, bodies=replace(bodies, qd=qd)), notes
 
 
 def _asked(joints: JointList) -> dict[tuple[int, str], float | None]:
     """Coordinates that are given a rate, or None for those that are locked, by joint and name."""
     found: dict[tuple[int, str], float | None] = {}
-    for stack in stacks(joints):
-        for one in stack.first.coordinates:
+    for batch in batches(joints):
+        for one in batch.first.coordinates:
             if one.initial_rate is not None or one.locked:
-                found.update({(int(k), one.name): one.initial_rate for k in stack.index})
+                found.update({(int(k), one.name): one.initial_rate for k in batch.index})
     return found
 
 
-def _fitted(model: Model, asked: dict[tuple[int, str], float | None]) -> Fitted:
+def _fitted(model: Model, asked: dict[tuple[int, str], float | None]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Velocities qd (n, 12) that fit, and their changes: (n, 3) [m/s] and (n, 3) [rad/s]."""
     q, qd, bodies = model.bodies.q, model.bodies.qd, model.bodies
     rows = rigid_rows(model, q)
     A = q[:, 3:].reshape(-1, 3, 3)
     W = qd[:, 3:].reshape(-1, 3, 3) @ np.linalg.inv(A)
-    w = 0.5 * np.stack([W[:, 2, 1] - W[:, 1, 2], W[:, 0, 2] - W[:, 2, 0], W[:, 1, 0] - W[:, 0, 1]], axis=1)
-    u = np.concatenate([qd[:, :3] / rows.length, w], axis=1)
+    u = np.concatenate([qd[:, :3] / rows.length, axial(W)], axis=1)
     chosen, rate = _rows(rows, asked)
     clusters = single_clusters(rows)
     J = rows.jacobian(q)[chosen]
@@ -103,7 +95,7 @@ def _fitted(model: Model, asked: dict[tuple[int, str], float | None]) -> Fitted:
     out = qd.copy()
     out[:, :3] += linear
     out[:, 3:] += np.cross(angular[:, :, None], A, axis=1).reshape(-1, 9)
-    return Fitted(np.where((bodies.kind == Kind.DYNAMIC)[:, None], out, qd), linear, angular)
+    return np.where((bodies.kind == Kind.DYNAMIC)[:, None], out, qd), linear, angular
 
 
 def _rows(rows: RigidRows, asked: dict[tuple[int, str], float | None]) -> tuple[np.ndarray, np.ndarray]:

@@ -16,12 +16,12 @@ from abd.joint_list import JointList
 from abd.joints.measures.custom_rows import grouped
 from abd.joints.measures.measures import Measure
 from abd.joints.rows import forces
+from abd.joints.rows.batches import Batch, PerJoint, batches
 from abd.joints.rows.build import build_system
 from abd.joints.rows.forces import Applied
 from abd.joints.rows.measured_rows import evaluate as row_values
 from abd.joints.rows.row_laws import Role
 from abd.joints.rows.rows import residual
-from abd.joints.rows.stacks import PerJoint, Stack, stacks
 from abd.joints.rows.system import JointMemory, JointSystem
 from abd.joints.rows.table import PORTION, by_twists, linearize, of_joints, rates, values
 from abd.joints.types import TYPES
@@ -47,7 +47,7 @@ class JointReader:
 
     def __init__(self, model: Model):
         joints = self.joints = JointList.of(model.joints)
-        found = [(stack, one) for stack in stacks(joints) for one in TYPES[stack.first.type].coordinates(stack.first)]
+        found = [(batch, one) for batch in batches(joints) for one in TYPES[batch.first.type].coordinates(batch.first)]
         each, custom = PerJoint(found), ()
         if any(one.function is not None for _, one in found):
             custom = grouped(each.column(lambda _, one: one, object).tolist(), each.joint.tolist())
@@ -85,8 +85,8 @@ class JointReader:
         return slice(int(self.starts[joint]), int(self.starts[joint + 1]))
 
 
-def _initial(stack: Stack, measure: Measure) -> float:
-    return next((one.initial for one in stack.first.coordinates if one.name == measure.name), 0.0)
+def _initial(batch: Batch, measure: Measure) -> float:
+    return next((one.initial for one in batch.first.coordinates if one.name == measure.name), 0.0)
 
 
 class Readings:

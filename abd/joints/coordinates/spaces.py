@@ -13,9 +13,10 @@ from functools import cached_property
 
 import numpy as np
 
-from abd.joints.measures.measures import Measure, value_at
+from abd.joints.measures.measures import Measure
 from abd.joints.measures.motions import Motion
 from abd.joints.measures.slopes import AGREEMENT, COMPLEX_STEP, STENCIL, STEP, is_analytic
+from abd.joints.rows.table import value_at
 from abd.rotations import adjoint, cross, exp, inverse
 
 WHOLE_TURN = 2.0 * np.pi

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from abd.joints.measures.custom_rows import grouped, supplied
-from abd.joints.measures.measures import Measure, evaluate, features, value_at
 from abd.joints.measures.motions import product, turned
+from abd.joints.rows.table import twist_gradient, value_at
 from abd.joints.types import TYPES
 from abd.model import Joint
 from abd.rotations import polar
@@ -54,16 +53,3 @@ def project(joint: Joint, T: np.ndarray) -> np.ndarray:
         if np.abs(step).max() < CLOSED:
             break
     return T
-
-
-def twist_gradient(measures: list[Measure], T: np.ndarray) -> np.ndarray:
-    """(k, 6) derivatives of measures by a motion of C (v; w) in axes of D, w about the origin of C, at T_CD (4, 4)."""
-    k = len(measures)
-    C, d = np.broadcast_to(T[:3, :3], (k, 3, 3)), np.broadcast_to(T[:3, 3], (k, 3))
-    z = features(np.broadcast_to(np.eye(3), (k, 3, 3)), C, d)
-    kind, numbers = np.array([one.kind for one in measures], dtype=int), np.array([one.numbers for one in measures])
-    _, gz, gd = evaluate(kind, numbers, z, d, supplied(grouped(measures, [0] * k), z, with_slopes=True))
-    g_M, g_r, g_s = gz[:, :9].reshape(-1, 3, 3), gz[:, 9:12], gz[:, 12:15]
-    force = g_r + np.einsum("kij,kj->ki", C, g_s) + gd
-    moment = np.cross(C, g_M + d[:, :, None] * g_s[:, None, :], axis=1).sum(axis=2)
-    return np.array([one.scale for one in measures])[:, None] * np.concatenate([force, moment], axis=1)

@@ -14,6 +14,7 @@ from abd.joints.custom.wrench_rows import Projection
 from abd.joints.joint_type import JointType, wrong
 from abd.joints.measures.custom_rows import FIRST, LENGTH, ROW, RowFunction
 from abd.joints.measures.measures import NUMBERS, Measure, MeasureKind
+from abd.joints.rows.table import twist_gradient
 from abd.model import WORLD, Joint
 from abd.rotations import pose
 
@@ -179,8 +180,6 @@ def check_duality(kind: CustomType, wrenches: Projection, names: list[str]) -> N
     Args:
         wrenches: T_GD (k, 4, 4), p (k, np) -> (k, rows, 6) of the rows `names`.
     """
-    from abd.joints.coordinates.transform import twist_gradient
-
     joint = Joint("", kind.function.name, 0, WORLD, 0, np.eye(4), np.eye(4))
     M, r = sample_poses()
     p = kind.numbers(joint)

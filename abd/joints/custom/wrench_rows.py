@@ -16,7 +16,7 @@ import numpy as np
 
 from abd.joints.custom.numpy_rows import Residual
 from abd.joints.measures.measures import complex_angle
-from abd.rotations import pose
+from abd.rotations import axial, pose
 
 Projection = Callable[[np.ndarray, np.ndarray], np.ndarray]
 """T_GD (k, 4, 4) from T_CD (k, 4, 4) and parameters p (k, np)."""
@@ -64,14 +64,6 @@ def mixed_residual(
     return residual
 
 
-def align_z(R: np.ndarray) -> np.ndarray:
-    """Rotations (k, 3, 3) turned by the shortest way so that their z axes are z of D (ArtiSynth's rotateZDirection)."""
-    x, y, z = R[:, 0, 2], R[:, 1, 2], R[:, 2, 2]
-    W = np.zeros_like(R)
-    W[:, 0, 2], W[:, 2, 0], W[:, 1, 2], W[:, 2, 1] = -x, x, -y, y
-    return R + W @ R + (W @ W @ R) / (1.0 + z)[:, None, None]
-
-
 def inverses(T: np.ndarray) -> np.ndarray:
     """(k, 4, 4) inverses of rigid poses."""
     R = T[:, :3, :3].transpose(0, 2, 1)
@@ -89,7 +81,7 @@ def closest_rotations(M: np.ndarray) -> np.ndarray:
 def logarithms(T: np.ndarray) -> np.ndarray:
     """(k, 6) twists (v; w) of rigid poses (k, 4, 4), rotations by less than a half turn; analytic in T."""
     R, p = T[:, :3, :3], T[:, :3, 3]
-    a = 0.5 * np.stack([R[:, 2, 1] - R[:, 1, 2], R[:, 0, 2] - R[:, 2, 0], R[:, 1, 0] - R[:, 0, 1]], axis=1)
+    a = axial(R)
     square = np.sum(a * a, axis=1)
     cosine = 0.5 * (R[:, 0, 0] + R[:, 1, 1] + R[:, 2, 2] - 1.0)
     small = (square.real < SMALL) & (cosine.real > 0.0)

@@ -30,8 +30,8 @@ from enum import IntEnum
 
 import numpy as np
 
-from abd.joints.measures.custom_rows import RowFunction, grouped
-from abd.joints.measures.custom_rows import supplied as supplied_by
+from abd.joints.measures.custom_rows import RowFunction
+from abd.rotations import axial
 
 FEATURES = 16
 NUMBERS = 3 * FEATURES
@@ -263,8 +263,7 @@ def _surface_turn(numbers: np.ndarray, z: np.ndarray) -> np.ndarray:
 
 def _surface_roll(numbers: np.ndarray, z: np.ndarray) -> np.ndarray:
     R = _surface_turn(numbers, z)
-    angle = complex_angle(R[:, 1, 0], R[:, 0, 0]) - numbers[:, 7]
-    return angle
+    return complex_angle(R[:, 1, 0], R[:, 0, 0]) - numbers[:, 7]
 
 
 def _surface_tilt(numbers: np.ndarray, z: np.ndarray) -> np.ndarray:
@@ -284,26 +283,28 @@ def _rotation(numbers: np.ndarray, z: np.ndarray) -> np.ndarray:
         if not component.all():
             value[~component] = _rotation(numbers[~component], z[~component])
         return value
-    M = z[:, :9].reshape(-1, 3, 3)
-    axial = 0.5 * np.stack([M[:, 2, 1] - M[:, 1, 2], M[:, 0, 2] - M[:, 2, 0], M[:, 1, 0] - M[:, 0, 1]], axis=1)
-    axial = axial + SHIFT
-    sine = np.sqrt(np.sum(axial * axial, axis=1))
-    cosine = 0.5 * (M[:, 0, 0] + M[:, 1, 1] + M[:, 2, 2] - 1.0)
-    u = axial / sine[:, None]
+    sines, cosine = _sines_and_cosine(z)
+    shifted = sines + SHIFT
+    sine = np.sqrt(np.sum(shifted * shifted, axis=1))
+    u = shifted / sine[:, None]
     return np.sqrt(np.sum((numbers[:, :3] * u) ** 2, axis=1)) - complex_angle(sine, cosine)
+
+
+def _sines_and_cosine(z: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Axis times sine (k, 3) and cosine (k,) of the rotations M in features z (k, 16)."""
+    M = z[:, :9].reshape(-1, 3, 3)
+    return axial(M), 0.5 * (M[:, 0, 0] + M[:, 1, 1] + M[:, 2, 2] - 1.0)
 
 
 def _rotation_vector(z: np.ndarray) -> np.ndarray:
     """(k, 3) the axial vector times ``theta / sin theta``, near 0 by the series of atan in the tangent."""
-    M = z[:, :9].reshape(-1, 3, 3)
-    axial = 0.5 * np.stack([M[:, 2, 1] - M[:, 1, 2], M[:, 0, 2] - M[:, 2, 0], M[:, 1, 0] - M[:, 0, 1]], axis=1)
-    cosine = 0.5 * (M[:, 0, 0] + M[:, 1, 1] + M[:, 2, 2] - 1.0)
-    square = np.sum(axial * axial, axis=1)
+    sines, cosine = _sines_and_cosine(z)
+    square = np.sum(sines * sines, axis=1)
     small = (square.real < SMALL * cosine.real**2) & (cosine.real > 0.0)
     tangent = np.where(small, square, 0.0) / np.where(small, cosine, 1.0) ** 2
     series = (1.0 - tangent * (1.0 / 3.0 - tangent * (0.2 - tangent / 7.0))) / np.where(small, cosine, 1.0)
     sine = np.sqrt(np.where(small, 1.0, square + SHIFT**2))
-    return axial * np.where(small, series, complex_angle(sine, cosine) / sine)[:, None]
+    return sines * np.where(small, series, complex_angle(sine, cosine) / sine)[:, None]
 
 
 SPECIAL = {
@@ -316,24 +317,6 @@ SPECIAL = {
 
 TURNING = (MeasureKind.ANGLE, MeasureKind.SURFACE_ROLL, MeasureKind.SURFACE_TILT, MeasureKind.CUSTOM_ANGLE)
 """Kinds whose values are counted over any number of turns."""
-
-
-def value_at(measures: list[Measure], T: np.ndarray, last: np.ndarray | None = None) -> np.ndarray:
-    """(k,) values of measures at a rigid pose T_CD (4, 4); angles nearest to `last` (k,) where given."""
-    kind, numbers = np.array([m.kind for m in measures], dtype=int), np.array([m.numbers for m in measures])
-    count = len(measures)
-    if not count:
-        return np.zeros(0)
-    D = np.broadcast_to(np.eye(3), (count, 3, 3))
-    C, d = np.broadcast_to(T[:3, :3], (count, 3, 3)), np.broadcast_to(T[:3, 3], (count, 3))
-    z = features(D, C, d)
-    supplied = supplied_by(grouped(measures, [0] * count), z, with_slopes=False)
-    f, _, _ = evaluate(kind, numbers, z, d, supplied)
-    values = np.array([m.scale for m in measures]) * f + np.array([m.offset for m in measures])
-    if last is not None:
-        turns = is_angle(kind)
-        values[turns] += 2.0 * np.pi * np.round((np.asarray(last)[turns] - values[turns]) / (2.0 * np.pi))
-    return values
 
 
 def is_angle(kind: np.ndarray) -> np.ndarray:

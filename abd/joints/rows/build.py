@@ -12,13 +12,13 @@ import numpy as np
 from abd.joint_list import JointList
 from abd.joints.measures.combined import Combined
 from abd.joints.measures.measures import Measure
+from abd.joints.rows.batches import batches
 from abd.joints.rows.laws import Law
 from abd.joints.rows.measured_rows import Term, collect, factor, terms_of
 from abd.joints.rows.relations import ForceLaw
 from abd.joints.rows.row_laws import Role, RowLaws
 from abd.joints.rows.rows import compile_rows
 from abd.joints.rows.sizes import EXACT_RATIO, LINEAR_SHARE, MEASURED_SHARE, joint_sizes, masses_and_scales
-from abd.joints.rows.stacks import stacks
 from abd.joints.rows.system import JointSystem
 from abd.joints.rows.table import tabulate
 from abd.joints.types import TYPES
@@ -328,7 +328,7 @@ def default_distance(model: Model, rotary: bool, width: float) -> float:
 
 def _with_measured_rows(joints: JointList) -> list[int]:
     """Joints that have more than linear rows, or settings of their coordinates, in order."""
-    return sorted(k for stack in stacks(joints) if not _only_linear(stack.first) for k in stack.index.tolist())
+    return sorted(k for batch in batches(joints) if not _only_linear(batch.first) for k in batch.index.tolist())
 
 
 def _only_linear(joint: Joint) -> bool:

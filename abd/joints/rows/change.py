@@ -7,7 +7,7 @@ joints in the model; rows that were there before keep what they remember.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, fields, replace
 
 import numpy as np
@@ -154,7 +154,7 @@ def on_the_way(s: CoordinateSettings, model: Model, value: float, rotary: bool) 
 # memory ---------------------------------------------------------------------------------------------------------------
 
 
-def carried(
+def transfer_memory(
     old: JointSystem,
     memory: JointMemory,
     applied: Applied,
@@ -175,22 +175,22 @@ def carried(
     fresh, before = counted.fresh_memory(q, qd), counted.fresh_memory(before_q, before_qd)
     fresh.history[1], fresh.history[3] = before.history[0], before.history[2]
     law, p = np.zeros(len(new.rows), dtype=np.int32), np.zeros((len(new.rows), applied.p.shape[1]))
-    at, source = _matches(_row_keys(old), _row_keys(new))
+    at, source = _matches(*([*zip(a.coupling, a.joint, a.role, a.name)] for a in (old.row_laws, new.row_laws)))
     fresh.history[:, at] = memory.history[:, source]
     fresh.multiplier[at] = memory.multiplier[source]
     ch2, linear_ch2 = np.ones(len(new.rows)), np.ones(len(new.linear))
     law[at], p[at], ch2[at] = applied.law[source], applied.p[source], applied.ch2[source]
-    at, source = _matches(_occurrences(old.linear.joint.tolist()), _occurrences(new.linear.joint.tolist()))
+    at, source = _matches(old.linear.joint.tolist(), new.linear.joint.tolist())
     K, shift = np.zeros((len(new.linear), 3)), np.zeros((len(new.linear), 3))
     fresh.linear[at], K[at], shift[at] = memory.linear[source], applied.stiffness[source], applied.shift[source]
     linear_ch2[at] = applied.linear_ch2[source]
     return fresh, Applied(law, p, K, shift, ch2, linear_ch2)
 
 
-def recounted(
+def recount_memory(
     system: JointSystem, coordinates: tuple[MeasureTable, np.ndarray], q: np.ndarray, qd: np.ndarray
 ) -> JointMemory:
-    """Memory of a state q, qd (n, 12) that no step led to, angles counted from coordinates as in `carried`."""
+    """Memory of a state q, qd (n, 12) that no step led to, angles counted from coordinates as in `transfer_memory`."""
     return replace(system, initial=_references([coordinates], system)).fresh_memory(q, qd)
 
 
@@ -209,27 +209,20 @@ def _measure_keys(table: MeasureTable) -> list[tuple]:
     ]
 
 
-def _row_keys(system: JointSystem) -> list[tuple]:
-    a = system.row_laws
-    return _occurrences(list(zip(a.coupling.tolist(), a.joint.tolist(), a.role.tolist(), a.name, strict=True)))
-
-
-def _occurrences(keys: list) -> list[tuple]:
-    """Keys with the number of equal ones before them."""
-    seen: Counter = Counter()
-    out = []
-    for key in keys:
-        out.append((key, seen[key]))
-        seen[key] += 1
-    return out
-
-
 def _matches(old: list, new: list) -> tuple[np.ndarray, np.ndarray]:
-    """Places in `new` of keys that are in `old` too, and their places there."""
-    place = {key: k for k, key in enumerate(old)}
-    found = [(k, place[key]) for k, key in enumerate(new) if key in place]
+    """Places in `new` of keys that are in `old` too, and their places there; equal keys are matched in their order."""
+    place = {key: k for k, key in enumerate(_occurrences(old))}
+    found = [(k, place[key]) for k, key in enumerate(_occurrences(new)) if key in place]
     pairs = np.array(found, dtype=int).reshape(-1, 2)
     return pairs[:, 0], pairs[:, 1]
+
+
+def _occurrences(keys: list) -> Iterator[tuple]:
+    """Keys with the number of equal ones before them."""
+    seen: Counter = Counter()
+    for key in keys:
+        yield key, seen[key]
+        seen[key] += 1
 
 
 # changes as plain values ------------------------------------------------------------------------------------------

@@ -15,8 +15,8 @@ from itertools import pairwise
 import numpy as np
 
 from abd.joint_list import JointList
+from abd.joints.rows.batches import PerJoint, batches
 from abd.joints.rows.sizes import EXACT_RATIO, LINEAR_SHARE
-from abd.joints.rows.stacks import PerJoint, stacks
 from abd.joints.types import TYPES
 from abd.model import WORLD, Joint
 
@@ -57,11 +57,11 @@ def compile_rows(joints: Sequence[Joint], mass: np.ndarray | None = None, tolera
     """
     joints = JointList.of(joints)
     found = [
-        (stack, row)
-        for stack in stacks(joints)
-        if stack.first.enforcement != "compliant"
-        for row in TYPES[stack.first.type].rows(stack.stacked)
-        if row.is_point or stack.first.enforcement == "penalty"
+        (batch, row)
+        for batch in batches(joints)
+        if batch.first.enforcement != "compliant"
+        for row in TYPES[batch.first.type].rows(batch.merged)
+        if row.is_point or batch.first.enforcement == "penalty"
     ]
     each = PerJoint(found)
     if tolerance is None:
@@ -75,7 +75,7 @@ def compile_rows(joints: Sequence[Joint], mass: np.ndarray | None = None, tolera
         K=_stiffness(joints, each, mass),
         mask=each.column(lambda _, row: row.mask, float, 3),
         is_point=each.column(lambda _, row: row.is_point, bool),
-        exact=each.column(lambda stack, _: stack.first.enforcement == "exact", bool),
+        exact=each.column(lambda batch, _: batch.first.enforcement == "exact", bool),
         tolerance=tolerance[each.joint],
     )
 
@@ -87,7 +87,7 @@ def _stiffness(joints: JointList, each: PerJoint, mass: np.ndarray | None) -> np
         return joints.column(name)[each.joint]
 
     mask = each.column(lambda _, row: row.mask, float, 3)
-    own = each.column(lambda stack, row: row.is_point or stack.first.uid, bool)
+    own = each.column(lambda batch, row: row.is_point or batch.first.uid > 0, bool)
     K = of_rows("strength_ratio") * of_rows("stiffness_mass")
     if mass is not None:
         K = np.where(of_rows("enforcement") == "exact", EXACT_RATIO * mass[each.joint], K)

@@ -22,7 +22,8 @@ from abd.joints.rows.measured_rows import evaluate as row_values
 from abd.joints.rows.relations import ForceLaw
 from abd.joints.rows.row_laws import Role, RowLaws
 from abd.joints.rows.rows import Rows
-from abd.joints.rows.table import MeasureTable, carry, linearize, rates, values
+from abd.joints.rows.table import MeasureTable, frames, linearize, rates, values
+from abd.rotations import pose
 
 KEPT = 0.1
 """Share of a limit's gap, or of its barrier's width, that one Newton step leaves."""
@@ -233,11 +234,9 @@ class JointSystem:
         """Set the measures that follow the pose for a step that starts in q (n, 12)."""
         if not self.followers:
             return
-        frames = carry(self.table, q, rigid=True)
+        D, C, d = frames(self.table, q, rigid=True)
         for first, function in self.followers.items():
-            T = np.eye(4)
-            T[:3, :3] = frames.D[first].T @ frames.C[first]
-            T[:3, 3] = frames.D[first].T @ frames.d[first]
+            T = pose(D[first].T @ C[first], D[first].T @ d[first])
             for k, measure in enumerate(function(T), first):
                 self.table.numbers[k] = measure.numbers
 

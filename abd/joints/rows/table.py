@@ -12,7 +12,7 @@ from abd.joint_list import JointList
 from abd.joints.measures.custom_rows import CustomRows, grouped
 from abd.joints.measures.custom_rows import supplied as supplied_by
 from abd.joints.measures.measures import Measure, evaluate, features, is_angle
-from abd.model import WORLD, Joint
+from abd.model import WORLD, Joint, affine_state
 from abd.potentials.free_motion import torque
 from abd.rotations import polar
 
@@ -79,28 +79,14 @@ def of_joints(joints: JointList, joint: np.ndarray, **columns) -> MeasureTable:
     """The table with these columns of measures of joints (m,), and the bodies and frames of the joints."""
     ends = {side: joints.column(side)[joint].astype(np.int32) for side in ("parent", "child")}
     for side in ("parent", "child"):
-        frames = joints.column(f"{side}_frame")[joint]
-        ends |= {f"{side}_point": frames[:, :3, 3].copy(), f"{side}_axes": frames[:, :3, :3].copy()}
+        T = joints.column(f"{side}_frame")[joint]
+        ends |= {f"{side}_point": T[:, :3, 3].copy(), f"{side}_axes": T[:, :3, :3].copy()}
     return MeasureTable(joint=joint, **columns, **ends)
 
 
-@dataclass(frozen=True)
-class Frames:
-    """D, C (m, 3, 3), o_D, o_C (m, 3) and the affine maps of the bodies' states."""
-
-    D: np.ndarray
-    C: np.ndarray
-    o_D: np.ndarray
-    o_C: np.ndarray
-
-    @property
-    def d(self) -> np.ndarray:
-        """(m, 3) o_C - o_D."""
-        return self.o_C - self.o_D
-
-
-def carry(table: MeasureTable, q: np.ndarray, rigid: bool = False) -> Frames:
-    """Both frames of every measure at states q (n, 12); `rigid` takes the polar factors of the bodies' maps."""
+def frames(table: MeasureTable, q: np.ndarray, rigid: bool = False) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """D, C (m, 3, 3) and ``d = o_C - o_D`` (m, 3) of every measure at states q (n, 12); `rigid` takes the polar factors of the
+    bodies' maps."""
     A = q[:, 3:].reshape(-1, 3, 3)
     if rigid and len(A):
         A = polar(A)
@@ -109,31 +95,25 @@ def carry(table: MeasureTable, q: np.ndarray, rigid: bool = False) -> Frames:
     world = table.parent == WORLD
     D = np.where(world[:, None, None], table.parent_axes, A[table.parent] @ table.parent_axes)
     inner = q[table.parent, :3] + np.einsum("mij,mj->mi", A[table.parent], table.parent_point)
-    return Frames(D, C, np.where(world[:, None], table.parent_point, inner), o_C)
+    return D, C, o_C - np.where(world[:, None], table.parent_point, inner)
 
 
-def values(
-    table: MeasureTable,
-    q: np.ndarray,
-    reference: np.ndarray | None = None,
-    supplied: np.ndarray | None = None,
-) -> np.ndarray:
+def values(table: MeasureTable, q: np.ndarray, reference: np.ndarray | None = None) -> np.ndarray:
     """(m,) values at states q (n, 12); angles nearest to `reference` (m,) where given."""
-    if supplied is not None or table.custom or len(table) <= PORTION:
-        f = _functions(table, q, supplied)
+    if table.custom or len(table) <= PORTION:
+        f = _evaluate(table, q, with_slopes=False)[3]
     else:
         parts = [slice(first, first + PORTION) for first in range(0, len(table), PORTION)]
-        f = np.concatenate([_functions(table.part(part), q, None) for part in parts])
+        f = np.concatenate([_evaluate(table.part(part), q, with_slopes=False)[3] for part in parts])
     return nearest(table, table.scale * f + table.offset, reference)
 
 
-def _functions(table: MeasureTable, q: np.ndarray, supplied: np.ndarray | None) -> np.ndarray:
-    """(m,) functions without their scale and offset."""
-    frames = carry(table, q)
-    z = features(frames.D, frames.C, frames.d)
-    if supplied is None:
-        supplied = supplied_by(table.custom, z, with_slopes=False)
-    return evaluate(table.kind, table.numbers, z, frames.d, supplied, with_slopes=False)[0]
+def _evaluate(table: MeasureTable, q: np.ndarray, with_slopes: bool) -> tuple[np.ndarray, ...]:
+    """`frames`, and the functions of the measures without their scale and offset as `evaluate` has them."""
+    D, C, d = frames(table, q)
+    z = features(D, C, d)
+    supplied = supplied_by(table.custom, z, with_slopes)
+    return D, C, d, *evaluate(table.kind, table.numbers, z, d, supplied, with_slopes)
 
 
 def nearest(table: MeasureTable, x: np.ndarray, reference: np.ndarray | None) -> np.ndarray:
@@ -145,24 +125,19 @@ def nearest(table: MeasureTable, x: np.ndarray, reference: np.ndarray | None) ->
 
 
 def linearize(
-    table: MeasureTable, q: np.ndarray, reference: np.ndarray | None = None, supplied: np.ndarray | None = None
+    table: MeasureTable, q: np.ndarray, reference: np.ndarray | None = None
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Values (m,) and their gradients by the states of the child and of the parent (m, 12), zero for the world.
 
     With ``G = df/dM``, ``g_r``, ``g_s`` and ``g_d``: ``df/do_C = D g_r + C g_s + g_d = -df/do_D``,
     ``df/dC = D G + d g_s^T``, ``df/dD = C G^T + d g_r^T``; a frame's axes are ``A`` times its triad.
     """
-    frames = carry(table, q)
-    d = frames.d
-    z = features(frames.D, frames.C, d)
-    if supplied is None:
-        supplied = supplied_by(table.custom, z, with_slopes=True)
-    f, gz, gd = evaluate(table.kind, table.numbers, z, d, supplied)
+    D, C, d, f, gz, gd = _evaluate(table, q, with_slopes=True)
     gz, gd = table.scale[:, None] * gz, table.scale[:, None] * gd
     G, g_r, g_s = gz[:, :9].reshape(-1, 3, 3), gz[:, 9:12], gz[:, 12:15]
-    g_o = np.einsum("mij,mj->mi", frames.D, g_r) + np.einsum("mij,mj->mi", frames.C, g_s) + gd
-    g_C = frames.D @ G + d[:, :, None] * g_s[:, None, :]
-    g_D = frames.C @ G.transpose(0, 2, 1) + d[:, :, None] * g_r[:, None, :]
+    g_o = np.einsum("mij,mj->mi", D, g_r) + np.einsum("mij,mj->mi", C, g_s) + gd
+    g_C = D @ G + d[:, :, None] * g_s[:, None, :]
+    g_D = C @ G.transpose(0, 2, 1) + d[:, :, None] * g_r[:, None, :]
     child = _by_state(g_o, g_C, table.child_point, table.child_axes)
     parent = _by_state(-g_o, g_D, table.parent_point, table.parent_axes)
     parent[table.parent == WORLD] = 0.0
@@ -184,3 +159,20 @@ def by_twists(gradient: np.ndarray, q: np.ndarray, body: np.ndarray) -> np.ndarr
     """(k, 6) derivatives by twists from those (k, 12) by states of bodies (k,) in q (n, 12)."""
     A = q[body, 3:].reshape(-1, 3, 3)
     return np.concatenate([gradient[:, :3], torque(gradient[:, 3:].reshape(-1, 3, 3), A)], axis=1)
+
+
+def value_at(measures: list[Measure], T: np.ndarray, last: np.ndarray | None = None) -> np.ndarray:
+    """(k,) values of measures at a rigid pose T_CD (4, 4); angles nearest to `last` (k,) where given."""
+    return values(*_at_pose(measures, T), None if last is None else np.asarray(last))
+
+
+def twist_gradient(measures: list[Measure], T: np.ndarray) -> np.ndarray:
+    """(k, 6) derivatives of measures by a motion of C (v; w) in axes of D, w about the origin of C, at T_CD (4, 4)."""
+    table, q = _at_pose(measures, T)
+    return by_twists(linearize(table, q)[1], q, table.child)
+
+
+def _at_pose(measures: list[Measure], T: np.ndarray) -> tuple[MeasureTable, np.ndarray]:
+    """Measures between D in the world and C of a body at T_CD (4, 4), and the state (1, 12) of the body."""
+    joint = Joint("", "", 0, WORLD, 0, np.eye(4), np.eye(4))
+    return tabulate([joint], [(0, one) for one in measures]), affine_state(T[None])

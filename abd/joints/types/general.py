@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
 from abd.joints.joint_type import JointType, wrong
@@ -115,12 +117,11 @@ def held_axes(joint: Joint) -> tuple[str, ...]:
 
 def split(joint: Joint, held: tuple[str, ...], frame: str) -> tuple[list[Row], list[Measure]]:
     """Linear and measured rows that hold the translations `held`: linear where all three are, or in world axes."""
-    if all(name in held for name in "xyz"):
+    mask = tuple(float(name in held) for name in "xyz")
+    if all(mask):
         return [point(joint)], []
     if frame == "world":
-        mask = tuple(1.0 if name in held else 0.0 for name in "xyz")
-        whole = point(joint)
-        return ([Row(whole.parent, whole.child, True, mask)] if any(mask) else []), []
+        return [replace(point(joint), mask=mask)] if any(mask) else [], []
     return [], [displacement(name) for name in "xyz" if name in held]
 
 
@@ -130,22 +131,19 @@ def held_translations(joint: Joint, held: tuple[str, ...], frame: str) -> list[M
     Raises:
         SceneError: some, but not all, are held in world axes while D moves: no function of the two frames alone.
     """
-    names = [name for name in "xyz" if name in held]
     if not can_measure(joint, held, frame):
         raise wrong(
             joint, "frame", "axes of the world that are held while the parent moves have no compliant rows",
             "use penalty or exact enforcement, or frame 'parent'",
         )  # fmt: skip
-    return [_displacement(joint, name, frame) for name in names]
+    return [_displacement(name, _axes(joint, frame)[name]) for name in "xyz" if name in held]
 
 
 def free_translations(joint: Joint, held: tuple[str, ...], frame: str) -> list[tuple[Measure, np.ndarray]]:
     """Coordinates [m] of the translations that are not held, and their directions (3,) in D; none where no function
     of the two frames tells them."""
-    if not can_measure(joint, held, frame):
-        return []
-    free = [name for name in "xyz" if name not in held]
-    return [(_displacement(joint, name, frame), _direction(joint, name, frame)) for name in free]
+    free = [name for name in "xyz" if name not in held and can_measure(joint, held, frame)]
+    return [(_displacement(name, _axes(joint, frame)[name]), _axes(joint, frame)[name]) for name in free]
 
 
 def can_measure(joint: Joint, held: tuple[str, ...], frame: str) -> bool:
@@ -154,11 +152,11 @@ def can_measure(joint: Joint, held: tuple[str, ...], frame: str) -> bool:
     return frame != "world" or joint.parent == WORLD or count in (0, 3)
 
 
-def _direction(joint: Joint, name: str, frame: str) -> np.ndarray:
-    axis = np.eye(3)["xyz".index(name)]
+def _axes(joint: Joint, frame: str) -> dict[str, np.ndarray]:
+    """Directions (3,) in D of the axes of D, or of the world where D is fixed in it."""
     turned = frame == "world" and joint.parent == WORLD
-    return joint.parent_frame[:3, :3].T @ axis if turned else axis
+    return dict(zip("xyz", [joint.parent_frame[:3, :3].T @ axis if turned else axis for axis in (X, Y, Z)]))
 
 
-def _displacement(joint: Joint, name: str, frame: str) -> Measure:
-    return measure(name, False, MeasureKind.AFFINE, functional(r=_direction(joint, name, frame)))
+def _displacement(name: str, direction: np.ndarray) -> Measure:
+    return measure(name, False, MeasureKind.AFFINE, functional(r=direction))

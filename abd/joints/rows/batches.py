@@ -1,4 +1,4 @@
-"""Joints that their types treat alike, in stacks: what is the same for all is worked out once."""
+"""Joints that their types treat alike, in batches: what is the same for all is worked out once."""
 
 from __future__ import annotations
 
@@ -13,23 +13,23 @@ from abd.joint_list import JointList
 from abd.model import WORLD, Joint
 
 
-class Stack(NamedTuple):
+class Batch(NamedTuple):
     """k joints of one type, enforcement, activity and parameters, whose coordinates are set alike.
 
     Attributes:
         index: (k,) places in the list of joints, ascending.
         first: one of them, which stands for all where frames, bodies, lengths and masses do not matter.
-        stacked: all in one, for `rows` of its type: frames (k, 4, 4) and length (k, 1), or one for all of them.
+        merged: all in one, for `rows` of its type: frames (k, 4, 4) and length (k, 1), or one for all of them.
     """
 
     index: np.ndarray
     first: Joint
-    stacked: Joint
+    merged: Joint
 
 
-def stacks(joints: JointList) -> list[Stack]:
-    """The joints of a list in stacks, by their first joints; every joint is in one."""
-    found: list[Stack] = []
+def batches(joints: JointList) -> list[Batch]:
+    """The joints of a list in batches, by their first joints; every joint is in one."""
+    found: list[Batch] = []
     alike: dict[Hashable, list[tuple[int, Joint]]] = {}
     changed = sorted(joints.replaced)
     for start, part in zip(joints.starts, joints.parts, strict=False):
@@ -42,22 +42,22 @@ def stacks(joints: JointList) -> list[Stack]:
             alike.setdefault(_kind(joints.replaced[k], k), []).append((k, joints.replaced[k]))
         unchanged = np.delete(np.arange(len(part)), np.array(own, dtype=int) - start)
         if len(unchanged):
-            first = stacked = part.joint(int(unchanged[0]))
+            first = merged = part.joint(int(unchanged[0]))
             if first.parent == WORLD and len(unchanged) > 1:
-                stacked = replace(first, parent_frame=part.column("parent_frame")[unchanged])
-            found.append(Stack(start + unchanged, first, stacked))
+                merged = replace(first, parent_frame=part.column("parent_frame")[unchanged])
+            found.append(Batch(start + unchanged, first, merged))
     for members in alike.values():
-        first = stacked = members[0][1]
+        first = merged = members[0][1]
         if len(members) > 1:
             names = ("parent_frame", "child_frame", "length")
             frames, others, length = (np.array([getattr(joint, name) for _, joint in members]) for name in names)
-            stacked = replace(first, parent_frame=frames, child_frame=others, length=length[:, None])
-        found.append(Stack(np.array([k for k, _ in members]), first, stacked))
-    return sorted(found, key=lambda stack: stack.index[0])
+            merged = replace(first, parent_frame=frames, child_frame=others, length=length[:, None])
+        found.append(Batch(np.array([k for k, _ in members]), first, merged))
+    return sorted(found, key=lambda batch: batch.index[0])
 
 
 def _kind(joint: Joint, place: int) -> Hashable:
-    """What joints of one stack have in common; those with parameters or settings of their own are in no stack with others."""
+    """What joints of one batch have in common; those with parameters or settings of their own are in no batch with others."""
     if joint.parameters or joint.coordinates:
         return place
     return joint.type, joint.uid, joint.enforcement, joint.active, joint.parent == WORLD
@@ -67,21 +67,21 @@ class PerJoint:
     """Things of one kind that types make of their joints, rows or measures, side by side in the order of the joints.
 
     Args:
-        found: every thing of a stack with the stack; those of one stack in the order that they have in every joint.
+        found: every thing of a batch with the batch; those of one batch in the order that they have in every joint.
 
     Attributes:
         joint: (m,) int32 joint of each.
     """
 
-    def __init__(self, found: list[tuple[Stack, Any]]):
+    def __init__(self, found: list[tuple[Batch, Any]]):
         self.found = found
         self._order = slice(None)
-        joint = self.column(lambda stack, _: stack.index, np.int32)
+        joint = self.column(lambda batch, _: batch.index, np.int32)
         if (np.diff(joint) < 0).any():
             self._order = np.argsort(joint, kind="stable")
         self.joint = joint[self._order]
 
-    def column(self, value: Callable[[Stack, Any], Any], dtype, *shape: int) -> np.ndarray:
-        """(m, *shape) of the values of stacks and their things, each one for all joints of a stack or (k, *shape)."""
+    def column(self, value: Callable[[Batch, Any], Any], dtype, *shape: int) -> np.ndarray:
+        """(m, *shape) of the values of batches and their things, each one for all joints of a batch or (k, *shape)."""
         parts = [np.broadcast_to(np.asarray(value(*one)), (len(one[0].index), *shape)) for one in self.found]
         return np.concatenate(parts, dtype=dtype)[self._order] if parts else np.zeros((0, *shape), dtype=dtype)
