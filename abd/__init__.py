@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from abd.joints.closure.coordinate_setter import CoordinateSetter
     from abd.joints.coordinates.mechanism import Mechanism
     from abd.joints.custom.custom import RowFlags
-    from abd.joints.rows.relations import coupling_function
+    from abd.joints.rows.measured_rows import coupling_function
     from abd.model import WORLD
     from abd.scene.scene import Scene, load
     from abd.scene.schema.body_keys import BodyKeys
@@ -53,7 +53,7 @@ _HOMES = {
     "RowFlags": "abd.joints.custom.custom",
     "Scene": "abd.scene.scene",
     "Simulation": "abd.api.simulation",
-    "coupling_function": "abd.joints.rows.relations",
+    "coupling_function": "abd.joints.rows.measured_rows",
     "errors": "abd.errors",
     "gym": "abd.gym",
     "joint_type": "abd.api.joints.custom_joints",

@@ -12,8 +12,7 @@ from abd.errors import StepFailure
 from abd.joint_list import JointList
 from abd.joints.closure.redundancy import open_by
 from abd.joints.coordinates.readings import JointReader, Readings
-from abd.joints.rows.laws import Law
-from abd.joints.rows.row_laws import Role
+from abd.joints.rows.laws import Law, Role
 from abd.joints.rows.system import TURN, JointMemory
 from abd.model import Model
 from abd.step.articulations import Articulations

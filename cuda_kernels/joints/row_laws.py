@@ -26,7 +26,7 @@ RESOLVED = wp.constant(16384)
 
 @wp.struct
 class RowLaws:
-    """Laws of the rows (R,), as in `abd.joints.rows.row_laws.RowLaws`, SI; parent, child: bodies of a row, -1 for the world.
+    """Laws of the rows (R,), as in `abd.joints.rows.laws.RowLaws`, SI; parent, child: bodies of a row, -1 for the world.
 
     `flags` adds up: ACTIVE, EXACT, FOLLOWS, MOVING (a drive whose target moves on), ARMATURE, ELASTIC (stores the energy of
     a spring), LIMIT (a limit that is not exact), DRIVEN (does work), LOSING (loses it), METRES or RADIANS (its residual

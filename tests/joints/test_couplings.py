@@ -10,7 +10,7 @@ from on_device import DEVICE, NAME
 
 import abd
 from abd.errors import DeviceError, SceneError
-from abd.joints.rows.relations import FUNCTIONS, Relation, set_tangents
+from abd.joints.rows.measured_rows import FUNCTIONS, Relation, set_tangents
 
 pytestmark = pytest.mark.device
 

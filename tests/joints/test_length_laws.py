@@ -10,7 +10,7 @@ from on_device import DEVICE, NAME
 import abd
 from abd.errors import DeviceError, SceneError
 from abd.joints.measures.slopes import differences
-from abd.joints.rows.relations import FUNCTIONS
+from abd.joints.rows.measured_rows import FUNCTIONS
 from abd.scene.scaled import scaled
 from abd.scene.schema.formula import NamedFormula
 

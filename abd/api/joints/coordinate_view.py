@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from abd.joints.rows.change import settings_of
-from abd.joints.rows.row_laws import Role
+from abd.joints.rows.laws import Role
 from abd.model import CoordinateSettings
 
 if TYPE_CHECKING:

@@ -31,8 +31,8 @@ from abd.joints.rows.change import (
     transfer_memory,
     with_settings,
 )
-from abd.joints.rows.reduced_mass import reduced_masses
-from abd.joints.rows.row_laws import Role
+from abd.joints.rows.laws import Role
+from abd.joints.rows.sizes import reduced_masses
 from abd.joints.types import TYPES
 from abd.model import WORLD, CoordinateSettings, Drive, Joint
 
@@ -104,7 +104,7 @@ class JointControl:
         self.replace_joint(index, critically_damped(self.joint(index), sim.model, sim.stepper.q, zeta, among))
 
     def reduced_mass(self, index: int, coordinate: str) -> float:
-        """Reduced mass of a coordinate at present [kg or kg m^2] (`abd.joints.rows.reduced_mass`)."""
+        """Reduced mass of a coordinate at present [kg or kg m^2] (`abd.joints.rows.sizes`)."""
         sim, joint = self._simulation, self.joint(index)
         measures = [one for one in TYPES[joint.type].coordinates(joint) if one.name == coordinate]
         return float(reduced_masses(joint, measures, sim.stepper.q, moving_ends(joint, sim.model))[0])

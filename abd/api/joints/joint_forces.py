@@ -10,8 +10,8 @@ from abd.api.joints.joint_frames import JointFrames
 from abd.joints.coordinates.readings import ACTING, BILATERAL, UNILATERAL
 from abd.joints.custom.custom import RowFlags
 from abd.joints.measures.combined import Combined
+from abd.joints.rows.laws import Role
 from abd.joints.rows.placement import body_pose
-from abd.joints.rows.row_laws import Role
 from abd.joints.rows.table import MeasureTable, linearize, tabulate, values
 from abd.joints.types import TYPES
 from abd.model import WORLD

@@ -18,7 +18,7 @@ from abd.api.loads import Vector, three_numbers
 from abd.joint_list import JointList
 from abd.joints.rows.build import build_system
 from abd.joints.rows.change import Constant, settings_of, with_settings
-from abd.joints.rows.row_laws import Role
+from abd.joints.rows.laws import Role
 from abd.model import WORLD, CoordinateSettings, Drive, Joint
 
 if TYPE_CHECKING:

@@ -22,10 +22,9 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from abd.joints.closure.independence import INDEPENDENT, independence, independent_in_order
-from abd.joints.closure.linkage import Linkage, worst_residuals
+from abd.joints.closure.linkage import INDEPENDENT, Linkage, independence, independent_in_order, worst_residuals
 from abd.joints.closure.projection import Projected, project
-from abd.joints.rows.rigid_rows import RigidRows, follows_pose, rigid_rows, rigid_states
+from abd.joints.rows.rigid_rows import follows_pose, rigid_rows, rigid_states
 from abd.model import Model
 
 TOLERANCE = 1e-12
@@ -115,14 +114,12 @@ def assemble(
         # Ropes are left aside until they are too short, and profiles are those at the pose that was found.
         short = assembler.closed_gaps() - linked
         result = replace(result, converged=result.converged and not short)
-        if not short and not (follows_pose(model) and _differ(rows, rigid_rows(model, result.q), result.q)):
-            break
+        if not short:
+            after = rigid_rows(model, result.q) if follows_pose(model) else rows
+            if np.array_equal(*(one.values(result.q)[0][rows.held] for one in (rows, after))):
+                break
         linked, at = linked | short, result.q
     return result
-
-
-def _differ(rows: RigidRows, others: RigidRows, q: np.ndarray) -> bool:
-    return bool(np.any((rows.values(q)[0] != others.values(q)[0])[rows.held]))
 
 
 class _Assembler(Linkage):

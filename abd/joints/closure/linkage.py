@@ -1,4 +1,4 @@
-"""A mechanism in rigid poses: values of its joints, its graph of links, and motions that are exact.
+"""A mechanism in rigid poses: values of its joints, its graph of links, motions that are exact, and independent rows.
 
 Joints on no loop ("bridges") are placed by moving one side of the graph as a whole: the child's side unless it hangs on
 the ground, else the parent's.
@@ -13,15 +13,23 @@ import numpy as np
 
 from abd.joints.closure.link_graph import LinkGraph, connected_labels, link_graph
 from abd.joints.coordinates.transform import transform
+from abd.joints.rows.laws import Role
 from abd.joints.rows.placement import motion_to, move_bodies, present_transform
 from abd.joints.rows.rigid_rows import GROUND, Clusters, RigidRows, clusters_of, rigid_states, single_clusters
-from abd.joints.rows.row_laws import Role
 from abd.model import Model
 
 MISPLACED = 1e-6
 """Deviation from the transform at its coordinates that tells a joint in a false position, such as a reversed axis."""
 SHAKE = 0.3
 """Largest turn about each axis [rad], and shift as a share of the unit of length, of `Linkage.shaken`."""
+
+
+DENSE_ROWS = 1500
+"""Most rows or columns of a Jacobian that is analysed."""
+RANK = 1e-9
+"""A pivot below this share of the largest one counts as zero."""
+INDEPENDENT = 1e-7
+"""Share of a row's length that must lie outside the span of others for it to be independent of them."""
 
 
 class Linkage:
@@ -222,4 +230,38 @@ def worst_residuals(rows: RigidRows, values: np.ndarray, joints: int) -> np.ndar
     for column in (0, 1):
         mine = rows.held & (rows.rotary == bool(column))
         np.maximum.at(out[:, column], rows.joint[mine], size[mine])
+    return out
+
+
+def independence(J) -> tuple[int, np.ndarray, np.ndarray] | None:
+    """Analysis of a sparse J (r, c); None where it is larger than `DENSE_ROWS`.
+
+    Returns:
+        rank; the (r - rank,) rows that the others imply, ascending; (c, c - rank) orthonormal motions that leave all rows as
+        they are.
+    """
+    from scipy.linalg import qr
+
+    r, c = J.shape
+    if max(r, c) > DENSE_ROWS:
+        return None
+    if r == 0 or c == 0:
+        return 0, np.arange(r), np.eye(c)
+    Q, R, order = qr(J.toarray().T, pivoting=True)
+    pivots = np.abs(np.diag(R))
+    rank = int(np.sum(pivots > RANK * max(pivots[0], 1e-300)))
+    return rank, np.sort(order[rank:]), Q[:, rank:]
+
+
+def independent_in_order(extra: np.ndarray, motions: np.ndarray) -> np.ndarray:
+    """(k,) bool: which rows of extra (k, c) change along `motions` (c, f) and are independent of those before them."""
+    out = np.zeros(len(extra), dtype=bool)
+    basis = np.zeros((0, motions.shape[1]))
+    for k, row in enumerate(extra):
+        along = row @ motions
+        along = along - (basis @ along) @ basis
+        size = np.linalg.norm(along)
+        if size > INDEPENDENT * max(np.linalg.norm(row), 1e-300):
+            out[k] = True
+            basis = np.vstack([basis, along / size])
     return out

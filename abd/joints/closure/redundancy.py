@@ -14,11 +14,10 @@ import numpy as np
 
 from abd.errors import Problem, SceneError
 from abd.joints.closure.assembly import Assembly, assemble
-from abd.joints.closure.independence import DENSE_ROWS, independence
 from abd.joints.closure.link_graph import connected_labels, members
-from abd.joints.closure.linkage import graph_of, worst_residuals
+from abd.joints.closure.linkage import DENSE_ROWS, graph_of, independence, worst_residuals
+from abd.joints.rows.laws import Role
 from abd.joints.rows.rigid_rows import RigidRows, rigid_rows, rigid_states, single_clusters
-from abd.joints.rows.row_laws import Role
 from abd.model import Model
 
 CLOSED = 1e-8
@@ -93,6 +92,10 @@ def analyse(model: Model, q: np.ndarray, joints: Iterable[int] | None = None) ->
         mine = np.flatnonzero(of_row == number)
         rank, known = int(ranks[mine].sum()), not unknown[mine].any()
         implied = counted[mine[np.isin(counted[mine], redundant)]]
+        owners = [
+            model.couplings[coupling].name if coupling >= 0 else model.joints[joint].name
+            for coupling, joint in zip(rows.coupling[implied], rows.joint[implied], strict=True)
+        ]
         out.append(
             Mechanism(
                 bodies=bodies,
@@ -100,7 +103,7 @@ def analyse(model: Model, q: np.ndarray, joints: Iterable[int] | None = None) ->
                 rows=len(mine),
                 rank=rank if known else None,
                 mobility=int(freedoms[bodies].sum()) - rank if known else None,
-                redundant=[_row_name(model, rows, r) for r in implied.tolist()],
+                redundant=[(owner, rows.name[r]) for owner, r in zip(owners, implied, strict=True)],
                 note="" if known else f"not analysed: a loop block has more than {DENSE_ROWS} rows or unknowns",
             )
         )
@@ -113,12 +116,6 @@ def _counted(rows: RigidRows, joints: Iterable[int] | None) -> np.ndarray:
     if joints is not None:
         chosen &= np.isin(rows.joint, list(joints))
     return np.flatnonzero(chosen)
-
-
-def _row_name(model: Model, rows: RigidRows, r: int) -> tuple[str, str]:
-    coupling = rows.coupling[r]
-    owner = model.couplings[coupling].name if coupling >= 0 else model.joints[rows.joint[r]].name
-    return owner, rows.name[r]
 
 
 def open_by(model: Model, q: np.ndarray) -> np.ndarray:

@@ -14,8 +14,8 @@ import numpy as np
 from abd.errors import Problem, SceneError
 from abd.joint_list import JointList
 from abd.joints.rows.batches import batches
+from abd.joints.rows.laws import Role
 from abd.joints.rows.rigid_rows import RigidRows, rigid_rows, single_clusters
-from abd.joints.rows.row_laws import Role
 from abd.model import Kind, Model
 from abd.rotations import axial
 

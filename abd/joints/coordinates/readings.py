@@ -14,13 +14,13 @@ import numpy as np
 
 from abd.joint_list import JointList
 from abd.joints.measures.custom_rows import grouped
-from abd.joints.measures.measures import Measure
 from abd.joints.rows import forces
-from abd.joints.rows.batches import Batch, PerJoint, batches
+from abd.joints.rows.batches import PerJoint, batches
 from abd.joints.rows.build import build_system
+from abd.joints.rows.change import settings_of
 from abd.joints.rows.forces import Applied
+from abd.joints.rows.laws import Role
 from abd.joints.rows.measured_rows import evaluate as row_values
-from abd.joints.rows.row_laws import Role
 from abd.joints.rows.rows import residual
 from abd.joints.rows.system import JointMemory, JointSystem
 from abd.joints.rows.table import PORTION, by_twists, linearize, of_joints, rates, values
@@ -63,7 +63,7 @@ class JointReader:
         )
         self.names = each.column(lambda _, one: one.name, object).tolist()
         self.starts = np.searchsorted(each.joint, np.arange(len(joints) + 1))
-        self.initial = each.column(_initial, float)
+        self.initial = each.column(lambda batch, one: settings_of(batch.first, one.name).initial, float)
         self.child = joints.column("child").astype(int)
         self.anchor = joints.column("child_frame")[:, :3, 3].copy()
 
@@ -83,10 +83,6 @@ class JointReader:
     def of(self, joint: int) -> slice:
         """Where the coordinates of a joint stand."""
         return slice(int(self.starts[joint]), int(self.starts[joint + 1]))
-
-
-def _initial(batch: Batch, measure: Measure) -> float:
-    return next((one.initial for one in batch.first.coordinates if one.name == measure.name), 0.0)
 
 
 class Readings:

@@ -13,10 +13,8 @@ from abd.joint_list import JointList
 from abd.joints.measures.combined import Combined
 from abd.joints.measures.measures import Measure
 from abd.joints.rows.batches import batches
-from abd.joints.rows.laws import Law
-from abd.joints.rows.measured_rows import Term, collect, factor, terms_of
-from abd.joints.rows.relations import ForceLaw
-from abd.joints.rows.row_laws import Role, RowLaws
+from abd.joints.rows.laws import Law, Role, RowLaws
+from abd.joints.rows.measured_rows import ForceLaw, Term, collect, factor, terms_of
 from abd.joints.rows.rows import compile_rows
 from abd.joints.rows.sizes import EXACT_RATIO, LINEAR_SHARE, MEASURED_SHARE, joint_sizes, masses_and_scales
 from abd.joints.rows.system import JointSystem
@@ -328,13 +326,12 @@ def default_distance(model: Model, rotary: bool, width: float) -> float:
 
 def _with_measured_rows(joints: JointList) -> list[int]:
     """Joints that have more than linear rows, or settings of their coordinates, in order."""
-    return sorted(k for batch in batches(joints) if not _only_linear(batch.first) for k in batch.index.tolist())
-
-
-def _only_linear(joint: Joint) -> bool:
-    module = TYPES[joint.type]
-    others = module.combined(joint) or module.FOLLOWS_POSE
-    return not (joint.enforcement == "compliant" or joint.coordinates or others or _measured(joint))
+    found: list[int] = []
+    for index, joint, _ in batches(joints):
+        kind = TYPES[joint.type]
+        if joint.enforcement == "compliant" or joint.coordinates or kind.combined(joint) or _measured(joint):
+            found += index.tolist()
+    return sorted(found)
 
 
 def yielding(joint: Joint) -> list[Measure]:

@@ -17,7 +17,7 @@ from abd.joint_list import JointList
 from abd.joints.rows.build import default_distance, yielding
 from abd.joints.rows.forces import Applied
 from abd.joints.rows.placement import body_pose, rigid_pose
-from abd.joints.rows.reduced_mass import reduced_masses
+from abd.joints.rows.sizes import reduced_masses
 from abd.joints.rows.system import JointMemory, JointSystem
 from abd.joints.rows.table import MeasureTable
 from abd.model import WORLD, CoordinateSettings, Drive, Joint, Kind, Model
@@ -109,7 +109,7 @@ def _padded(values: tuple[float, ...], count: int) -> np.ndarray:
 
 def critically_damped(joint: Joint, model: Model, q: np.ndarray, zeta: float, among: np.ndarray | None = None) -> Joint:
     """The compliant joint with damping ``2 zeta sqrt(m / c)`` of every row with a compliance c; m is its reduced mass
-    (`abd.joints.rows.reduced_mass`) in states q (n, 12). Of the rows `among` (k,) bool, by default of all.
+    (`abd.joints.rows.sizes`) in states q (n, 12). Of the rows `among` (k,) bool, by default of all.
 
     Raises:
         ValueError: the joint is not compliant, or zeta is negative.

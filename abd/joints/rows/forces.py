@@ -12,8 +12,7 @@ import numpy as np
 
 from abd.by_bodies import OfBodies
 from abd.joints.rows import laws, slots
-from abd.joints.rows.laws import LIMITS, Law
-from abd.joints.rows.row_laws import Role
+from abd.joints.rows.laws import LIMITS, Law, Role
 from abd.joints.rows.system import JointMemory, JointSystem
 from abd.model import Settings
 

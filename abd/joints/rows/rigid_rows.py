@@ -16,9 +16,8 @@ import numpy as np
 
 from abd.errors import SceneError
 from abd.joints.rows.build import Builder
-from abd.joints.rows.laws import Law
+from abd.joints.rows.laws import Law, Role
 from abd.joints.rows.measured_rows import evaluate as row_values
-from abd.joints.rows.row_laws import Role
 from abd.joints.rows.rows import by_states, residual
 from abd.joints.rows.system import JointSystem
 from abd.joints.rows.table import by_twists, linearize, values

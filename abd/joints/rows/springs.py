@@ -18,9 +18,8 @@ import numpy as np
 
 from abd.joints.rows import slots
 from abd.joints.rows.forces import SPRINGS
-from abd.joints.rows.laws import Law
+from abd.joints.rows.laws import Law, Role
 from abd.joints.rows.measured_rows import evaluate
-from abd.joints.rows.row_laws import Role
 from abd.joints.rows.rows import Rows, by_states
 from abd.joints.rows.system import JointSystem
 from abd.joints.rows.table import by_twists, linearize
@@ -34,12 +33,7 @@ RESOLVED = np.pi
 def turns(model: Model, system: JointSystem) -> np.ndarray:
     """(R,) by how much what springs and compliant joints hold would vibrate in a step without other joints [rad], as the bodies
     stand at the start; 0 for other rows."""
-    return _lengths(model, system) * np.sqrt(system.row_laws.stiffness * _yields(model, system))
-
-
-def _lengths(model: Model, system: JointSystem) -> np.ndarray:
-    """(R,) time step [s] of the world of every row."""
-    return system.of_rows(model.step_lengths)
+    return system.of_rows(model.step_lengths) * np.sqrt(system.row_laws.stiffness * _yields(model, system))
 
 
 def _yields(model: Model, system: JointSystem) -> np.ndarray:

@@ -16,11 +16,9 @@ import numpy as np
 from abd.by_bodies import OfBodies
 from abd.joints.measures.measures import Measure
 from abd.joints.rows import slots
-from abd.joints.rows.laws import LIMITS, Law
-from abd.joints.rows.measured_rows import MeasuredRows
+from abd.joints.rows.laws import LIMITS, Law, Role, RowLaws
+from abd.joints.rows.measured_rows import ForceLaw, MeasuredRows
 from abd.joints.rows.measured_rows import evaluate as row_values
-from abd.joints.rows.relations import ForceLaw
-from abd.joints.rows.row_laws import Role, RowLaws
 from abd.joints.rows.rows import Rows
 from abd.joints.rows.table import MeasureTable, frames, linearize, rates, values
 from abd.rotations import pose

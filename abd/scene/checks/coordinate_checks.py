@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterator
 
 from abd.joints.measures.measures import Measure
-from abd.joints.rows.relations import FUNCTIONS
+from abd.joints.rows.measured_rows import FUNCTIONS
 from abd.scene.compile.joint_coordinates import SAME_VALUE, coordinate_tables, given_shorthands
 from abd.scene.compile.joint_parameters import joint_coordinates
 from abd.scene.schema.angles import DEGREES, in_radians, keys_with_degrees

@@ -7,8 +7,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from abd.joints.rows.measured_rows import COEFFICIENTS
-from abd.joints.rows.relations import FUNCTIONS
+from abd.joints.rows.measured_rows import COEFFICIENTS, FUNCTIONS
 from abd.scene.compile.couplings import split_reference
 from abd.scene.schema.findings import Finding
 from abd.scene.schema.formula import WORDS, FormulaError, NamedFormula

@@ -7,8 +7,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from abd.joints.rows.build import build_system
-from abd.joints.rows.measured_rows import evaluate
-from abd.joints.rows.relations import FUNCTIONS
+from abd.joints.rows.measured_rows import FUNCTIONS, evaluate
 from abd.joints.rows.table import values
 from abd.model import Coupling, CouplingTerm, Model
 from abd.scene.schema.formula import NamedFormula

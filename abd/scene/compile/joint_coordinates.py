@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 
-from abd.joints.rows.relations import FUNCTIONS
+from abd.joints.rows.measured_rows import FUNCTIONS
 from abd.joints.types import TYPES
 from abd.model import CoordinateSettings, Drive
 from abd.scene.schema.angles import DEGREES, in_radians, time_function

@@ -12,8 +12,7 @@ from abd.errors import Problem, SceneError
 from abd.joints.measures.linear import Row
 from abd.joints.measures.measures import Measure
 from abd.joints.rows.build import yielding
-from abd.joints.rows.reduced_mass import mean_inertia, on_states, reduced_masses
-from abd.joints.rows.sizes import half_length
+from abd.joints.rows.sizes import half_length, mean_inertia, on_states, reduced_masses
 from abd.joints.rows.table import value_at
 from abd.joints.types import TYPES
 from abd.model import WORLD, CoordinateSettings, Joint, Kind

@@ -38,8 +38,8 @@ import numpy as np
 import scipy.sparse as sparse
 
 from abd.energies import elastic_energies
+from abd.joints.rows.laws import Role
 from abd.joints.rows.rigid_rows import RigidRows, follows_pose, rigid_rows
-from abd.joints.rows.row_laws import Role
 from abd.joints.rows.sizes import half_length
 from abd.joints.rows.system import JointSystem
 from abd.model import Joint, Kind, Model

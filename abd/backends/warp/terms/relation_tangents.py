@@ -1,5 +1,5 @@
 """Tangents of functions of several coordinates, and forces by functions of one, set by the host before rows are evaluated
-(`abd.joints.rows.relations`)."""
+(`abd.joints.rows.measured_rows`)."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import warp as wp
 from abd.backends.device.device import Device
 from abd.by_bodies import OfBodies
 from abd.errors import DeviceError
-from abd.joints.rows.relations import set_tangents
+from abd.joints.rows.measured_rows import set_tangents
 from abd.joints.rows.system import JointSystem
 
 

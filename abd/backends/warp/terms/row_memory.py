@@ -20,8 +20,7 @@ from abd.by_bodies import OfBodies
 from abd.joints.coordinates.readings import HOLDING
 from abd.joints.rows import slots
 from abd.joints.rows.forces import DOING, SPRINGS, Applied
-from abd.joints.rows.laws import LIMITS, Law
-from abd.joints.rows.row_laws import Role
+from abd.joints.rows.laws import LIMITS, Law, Role
 from abd.joints.rows.system import HISTORY, JointMemory, JointSystem
 from cuda_kernels.joints import row_laws, row_memory
 from cuda_kernels.step import statistics
