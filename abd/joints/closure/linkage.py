@@ -40,7 +40,7 @@ class Linkage:
         places: (c,) rows of the coordinates; keys: (joint index, name) of each; row_of: key -> row.
         lower, upper: (R,) ranges of the rows: coordinates' ranges, locks as ranges of no width, gaps from zero.
         hard: rows of constraints and couplings.
-        tolerance: residual that counts as closed [m or rad].
+        tolerance: residual that counts as closed [m or rad]; misplaced: deviation that tells a false position.
         graph: links of the active joints that have constraint rows, are coupled, or are given as `linked`: those to be
             set, and those with gaps that come into play; `edge_of` their edges.
         bridges: joints on no loop and in no coupling.
@@ -71,6 +71,7 @@ class Linkage:
         self.near = rows.values(self.q, near)[1]
         extent = np.abs(self.q[:, :3]).max(initial=0.0)
         self.tolerance = max(tolerance, 64.0 * np.finfo(float).eps * extent)
+        self.misplaced = MISPLACED * max(1.0, rows.length)
         self.hard = np.flatnonzero(rows.held & (rows.role != Role.GAP))
         self.lower, self.upper = self._ranges()
         ties = [(c.joint, term.joint) for c in model.couplings if c.active for term in c.terms]
@@ -111,10 +112,6 @@ class Linkage:
         T = transform(joint, values[self.of_joint[k]])
         return 0.0 if T is None else float(np.abs(present_transform(joint, self.q) - T).max())
 
-    @property
-    def _limit(self) -> float:
-        return MISPLACED * max(1.0, self.rows.length)
-
     def _described(self) -> list[int]:
         """Joints in the graph whose rows are all closed in the end, so that their coordinates describe them."""
         yielding = set(self.rows.joint[self.rows.yields & ~self.rows.held].tolist())
@@ -123,7 +120,7 @@ class Linkage:
     def is_misplaced(self) -> bool:
         """Whether a joint satisfies its rows in a false position."""
         values = self.values()
-        return any(self.deviation(k, values) > self._limit for k in self._described())
+        return any(self.deviation(k, values) > self.misplaced for k in self._described())
 
     def rows_of(self, groups: np.ndarray) -> np.ndarray:
         """Constraint and coupling rows of some groups."""
@@ -200,7 +197,7 @@ class Linkage:
         rows, values, slack = self.rows, self.values(), 2.0 * self.tolerance
         wrong = worst_residuals(rows, values, len(self.model.joints)).max(axis=1, initial=0.0) > self.tolerance
         wrong[rows.joint[(values < self.lower - slack) | (values > self.upper + slack)]] = True
-        wrong[[k for k in self._described() if self.deviation(k, values) > self._limit]] = True
+        wrong[[k for k in self._described() if self.deviation(k, values) > self.misplaced]] = True
         return np.unique(self.group[wrong & (self.group >= 0)])
 
     def clusters(self, groups: np.ndarray) -> Clusters:

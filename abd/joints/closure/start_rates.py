@@ -119,8 +119,8 @@ def _root_mobility(model: Model, rows: RigidRows, clusters):
         root = np.zeros((6, 6))
         root[:3, :3] = np.eye(3) / (rows.length * np.sqrt(bodies.mass[b]))
         root[3:, 3:] = vector @ np.diag(1.0 / np.sqrt(np.maximum(value, 1e-12 * value.max()))) @ vector.T
-        roots.append((clusters.of[b], root))
-    return block_diag([root for _, root in sorted(roots, key=lambda one: one[0])], format="csr")
+        roots.append(root)
+    return block_diag(roots, format="csr")
 
 
 def _least(J, missing: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

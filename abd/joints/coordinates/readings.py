@@ -8,6 +8,7 @@ distance towards the axis.)
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
@@ -85,26 +86,22 @@ class JointReader:
         return slice(int(self.starts[joint]), int(self.starts[joint + 1]))
 
 
+@dataclass(eq=False)
 class Readings:
     """Read-outs of one state of j joints with c coordinates; each is computed when it is read.
 
-    Args:
+    Attributes:
         q, qd: (n, 12); coordinates: (c,) of the state.
         memory, applied: what the solver remembers of the step that led there.
     """
 
-    def __init__(
-        self,
-        reader: JointReader,
-        system: JointSystem,
-        q: np.ndarray,
-        qd: np.ndarray,
-        coordinates: np.ndarray,
-        memory: JointMemory,
-        applied: Applied,
-    ):
-        self.reader, self.system, self.q, self.qd, self.coordinates = reader, system, q, qd, coordinates
-        self.memory, self.applied = memory, applied
+    reader: JointReader
+    system: JointSystem
+    q: np.ndarray
+    qd: np.ndarray
+    coordinates: np.ndarray
+    memory: JointMemory
+    applied: Applied
 
     @cached_property
     def rates(self) -> np.ndarray:
@@ -125,7 +122,7 @@ class Readings:
     def engaged(self) -> np.ndarray:
         """(R,) one-sided rows that pushed in the last step: gaps and ends of ranges."""
         a = self.system.row_laws
-        return np.isin(a.role, (Role.GAP, Role.LOWER, Role.UPPER)) & (a.sign * self.row_force > 0.0)
+        return np.isin(a.role, UNILATERAL) & (a.sign * self.row_force > 0.0)
 
     @cached_property
     def _linear_residual(self) -> np.ndarray:

@@ -29,8 +29,10 @@ class Space(ABC):
         num_positions, num_velocities: nq and nv.
         fixed: S in axes of C does not depend on q.
         commuting: nor does S in axes of D, for the motions commute.
+        measures: of the positions, where these are coordinates.
     """
 
+    measures: list[Measure]
     num_positions: int
     num_velocities: int
     fixed: bool = True
@@ -44,9 +46,9 @@ class Space(ABC):
     def subspace(self, q: np.ndarray) -> np.ndarray:
         """S (6, nv) in axes of C."""
 
-    @abstractmethod
     def at(self, T: np.ndarray, last: np.ndarray | None = None) -> np.ndarray:
-        """(nq,) configuration of an admissible T_CD; angles nearest to those of `last`."""
+        """(nq,) configuration of an admissible T_CD, by its measures; angles nearest to those of `last`."""
+        return value_at(self.measures, T, last)
 
     @abstractmethod
     def random(self, rng: np.random.Generator) -> np.ndarray:
@@ -122,9 +124,6 @@ class Coordinates(Space):
             out -= cross(later) @ S[:, k] * v[k]
             later = later + S[:, k] * v[k]
         return out
-
-    def at(self, T: np.ndarray, last: np.ndarray | None = None) -> np.ndarray:
-        return value_at(self.measures, T, last)
 
     def random(self, rng: np.random.Generator) -> np.ndarray:
         """A single coordinate and all angles are standard normal, other lengths uniform in [-1/2, 1/2] m."""
@@ -215,9 +214,6 @@ class Analytic(Space):
 
     def _slope(self, q: np.ndarray, direction: np.ndarray) -> np.ndarray:
         return sum(weight * self.transform(q + place * STEP * direction) for place, weight in STENCIL) / STEP
-
-    def at(self, T: np.ndarray, last: np.ndarray | None = None) -> np.ndarray:
-        return value_at(self.measures, T, last)
 
     def random(self, rng: np.random.Generator) -> np.ndarray:
         """Uniform in [-1, 1], clear of the singular ones of surfaces."""

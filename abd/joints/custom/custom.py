@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import replace
 from enum import IntFlag
 
@@ -136,7 +136,21 @@ def check_declaration(
     limits: Mapping[str, str],
 ) -> None:
     """`SceneError` with all that is wrong in what the user says about a type's rows, coordinates and parameters."""
-    found = list(_check_ranges(name, rows, own, ranges, limits))
+    found = []
+    known = f"its coordinates are {', '.join(own)}" if own else "it has no coordinates"
+    for key in [*ranges, *limits]:
+        if key not in own:
+            found.append(Problem(f"joint type {name!r}: there is no coordinate {key!r}", value=key, remedy=known))
+    for key, ends in ranges.items():
+        if len(ends) != 2 or not ends[0] < ends[1]:
+            found.append(Problem(f"joint type {name!r}, range of {key!r}: should be (lower, upper)", value=ends))
+    for key, row in limits.items():
+        if row not in rows:
+            found.append(Problem(f"joint type {name!r}, limit of {key!r}: there is no row {row!r}", value=row))
+        elif RowFlags.BILATERAL in rows[row]:
+            remedy = "leave BILATERAL out of its flags"
+            message = f"joint type {name!r}: row {row!r} keeps the range of {key!r}, and is held both ways"
+            found.append(Problem(message, remedy=remedy))
     for row, flags in [*rows.items(), *own.items()]:
         if isinstance(flags, Measure):
             continue
@@ -154,24 +168,6 @@ def check_declaration(
             found.append(Problem(f"joint type {name!r}: the default of {key} should be a finite number", value=value))
     if found:
         raise SceneError(found)
-
-
-def _check_ranges(name, rows, own, ranges, limits) -> Iterator[Problem]:
-    known = f"its coordinates are {', '.join(own)}" if own else "it has no coordinates"
-    for key in [*ranges, *limits]:
-        if key not in own:
-            yield Problem(f"joint type {name!r}: there is no coordinate {key!r}", value=key, remedy=known)
-    for key, ends in ranges.items():
-        if len(ends) != 2 or not ends[0] < ends[1]:
-            yield Problem(f"joint type {name!r}, range of {key!r}: should be (lower, upper)", value=ends)
-    for key, row in limits.items():
-        if row not in rows:
-            yield Problem(f"joint type {name!r}, limit of {key!r}: there is no row {row!r}", value=row)
-        elif RowFlags.BILATERAL in rows[row]:
-            remedy = "leave BILATERAL out of its flags"
-            yield Problem(
-                f"joint type {name!r}: row {row!r} keeps the range of {key!r}, and is held both ways", remedy=remedy
-            )
 
 
 def check_duality(kind: CustomType, wrenches: Projection, names: list[str]) -> None:

@@ -60,22 +60,15 @@ def grouped(measures: list[Measure], owners: list[int]) -> tuple[CustomRows, ...
     for index, one in enumerate(measures):
         if one.function is not None:
             by_function.setdefault(id(one.function), []).append(index)
-    return tuple(_group(measures, owners, indices) for indices in by_function.values())
-
-
-def _group(measures: list[Measure], owners: list[int], indices: list[int]) -> CustomRows:
-    function = measures[indices[0]].function
-    numbers = np.array([measures[index].numbers for index in indices])
-    _, first, pair = np.unique([owners[index] for index in indices], return_index=True, return_inverse=True)
-    return CustomRows(
-        function=function,
-        measure=np.array(indices),
-        row=numbers[:, ROW].astype(int),
-        pair=pair,
-        first=np.array(indices)[first],
-        p=numbers[first, FIRST : FIRST + function.parameters],
-        length=numbers[first, LENGTH],
-    )
+    groups = []
+    for indices in by_function.values():
+        function = measures[indices[0]].function
+        numbers = np.array([measures[index].numbers for index in indices])
+        _, first, pair = np.unique([owners[index] for index in indices], return_index=True, return_inverse=True)
+        p = numbers[first, FIRST : FIRST + function.parameters]
+        index, row, length = np.array(indices), numbers[:, ROW].astype(int), numbers[first, LENGTH]
+        groups.append(CustomRows(function, index, row, pair, index[first], p, length))
+    return tuple(groups)
 
 
 def supplied(groups: tuple[CustomRows, ...], z: np.ndarray, with_slopes: bool) -> np.ndarray | None:

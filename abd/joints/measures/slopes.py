@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Sequence
-from typing import Protocol, runtime_checkable
 
 import numpy as np
 
@@ -17,18 +16,9 @@ STENCIL = ((-2.0, 1.0 / 12.0), (-1.0, -2.0 / 3.0), (1.0, 2.0 / 3.0), (2.0, -1.0 
 """Places, in steps, and weights of the five-point formula."""
 
 
-@runtime_checkable
-class Differentiable(Protocol):
-    """A function of k numbers that knows its derivatives, as formulas do."""
-
-    def gradient(self, values: Sequence[float]) -> np.ndarray:
-        """Its derivatives (k,) at values (k,)."""
-        ...
-
-
 def gradient(function: Callable[[np.ndarray], float], values: Sequence[float]) -> np.ndarray:
-    """Derivatives (k,) of a function at values (k,): its own where it knows them, or differences."""
-    return function.gradient(values) if isinstance(function, Differentiable) else differences(function, values)
+    """Derivatives (k,) of a function at values (k,): by its own `gradient` where it has one, as formulas do."""
+    return function.gradient(values) if hasattr(function, "gradient") else differences(function, values)
 
 
 def is_analytic(by_complex_steps: Callable[[], np.ndarray], agrees: Callable[[np.ndarray], bool]) -> bool:

@@ -88,8 +88,9 @@ class Builder:
                 self._compliant(self._along(k, measure), joint, i)
         if kind.FOLLOWS_POSE:
             self.followers[len(self.entries)] = partial(kind.at_pose, joint)
-        names = [one.name for one in yielding(joint)] if compliant else []
-        for i, measure in enumerate(_measured(joint)):
+        measured = _measured(joint)
+        names = [one.name for one in yielding(joint)] if compliant and any(one.unilateral for one in measured) else []
+        for i, measure in enumerate(measured):
             along = self._along(k, measure)
             if measure.unilateral and measure.name in names:
                 self._compliant(along, joint, names.index(measure.name), Role.GAP, Law.ONE_SIDED)
@@ -116,12 +117,12 @@ class Builder:
             else:
                 self._passive(along, one, is_spring=not (one.friction or one.armature))
 
-    def _passive(self, along: Along, one: Combined | CoordinateSettings, is_spring: bool = False, load: float = 0.0) -> None:
+    def _passive(
+        self, along: Along, one: Combined | CoordinateSettings, is_spring: bool = False, load: float = 0.0
+    ) -> None:
         """Spring with damper, friction, which may grow with the load of the joint, and rotor."""
         if is_spring or one.stiffness > 0.0 or one.damping > 0.0:
-            self.add(
-                along, Role.SPRING, Law.QUADRATIC, stiffness=one.stiffness, damping=one.damping, target=one.rest
-            )
+            self.add(along, Role.SPRING, Law.QUADRATIC, stiffness=one.stiffness, damping=one.damping, target=one.rest)
         if load > 0.0:
             self.loads[len(self.row_laws)] = (one.friction, load)
         if one.friction > 0.0 or load > 0.0:
@@ -259,10 +260,10 @@ class Builder:
                 return self.coordinate(k, own.name).terms[0][0]
         return self._measure(k, measure)
 
-    def coordinate(self, k: int, name: str) -> Along:
-        """A coordinate of a joint; all that acts along it shares its measure."""
+    def coordinate(self, k: int, name: str, measure: Measure | None = None) -> Along:
+        """A coordinate of a joint; all that acts along it shares its measure, which is looked up where it is not given."""
         joint = self.joints[k]
-        measure = next(one for one in TYPES[joint.type].coordinates(joint) if one.name == name)
+        measure = measure or next(one for one in TYPES[joint.type].coordinates(joint) if one.name == name)
         if (k, name) not in self.known:
             initial = next((s.initial for s in joint.coordinates if s.name == name), 0.0)
             self.known[k, name] = self._measure(k, measure, initial)
@@ -283,14 +284,6 @@ class Builder:
         self.rows.append(along.terms)
         self.row_laws.append(row)
 
-    def _tolerances(self, joint: np.ndarray, rotary: np.ndarray, scales: np.ndarray) -> np.ndarray:
-        """(R,) residual to which exact rows are held, of rows that are angles or lengths at their joints (R,) [rad or m]."""
-        given = self.model.settings.joint_tolerance
-        if given is not None:
-            return np.full(len(joint), given)
-        share = np.minimum(scales / joint_sizes(self.model), 1.0)[joint]
-        return MEASURED_SHARE * np.where(rotary, share, 2.0 * scales[joint])
-
     def finish(self, scales: np.ndarray) -> JointSystem:
         """The whole system; `scales` (j,) [m] are what residuals are measured against."""
         rows = self.row_laws
@@ -301,7 +294,11 @@ class Builder:
         functions = {
             key: {i: row[key] for i, row in enumerate(rows) if row[key] is not None} for key in ("target_of", "rate_of")
         }
-        tolerance = self._tolerances(columns["joint"], columns["rotary"], scales)
+        joint, tolerance = columns["joint"], self.model.settings.joint_tolerance
+        if tolerance is None:
+            share = np.minimum(scales / joint_sizes(self.model), 1.0)[joint]
+            tolerance = MEASURED_SHARE * np.where(columns["rotary"], share, 2.0 * scales[joint])
+        tolerance = np.full(len(rows), tolerance)
         return JointSystem(
             linear=compile_rows(self.joints, self.masses, LINEAR_SHARE * scales),
             table=tabulate(self.joints, self.entries),
@@ -347,10 +344,10 @@ def _measured(joint: Joint) -> list[Measure]:
     Rows that hold whole directions hold the strain of both bodies too. Exact joints leave that to the bodies: what their
     points do not hold is held by the rows of `constraints`.
     """
-    module = TYPES[joint.type]
-    linear, measured = module.rows(joint), module.measured(joint)
-    if joint.enforcement != "exact" or all(row.is_point for row in linear):
+    kind = TYPES[joint.type]
+    measured, linear = kind.measured(joint), kind.rows(joint) if joint.enforcement == "exact" else []
+    if all(row.is_point for row in linear):
         return measured
     pinned = any(row.is_point for row in linear)
-    held = [one for one in module.constraints(joint) if one.rotary or not pinned]
+    held = [one for one in kind.constraints(joint) if one.rotary or not pinned]
     return held + [one for one in measured if one.unilateral]

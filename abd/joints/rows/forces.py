@@ -39,9 +39,7 @@ class Applied:
     linear_ch2: np.ndarray
 
     @classmethod
-    def of_step(
-        cls, system: JointSystem, law: np.ndarray, p: np.ndarray, shift: np.ndarray, ch2: OfBodies
-    ) -> Applied:
+    def of_step(cls, system: JointSystem, law: np.ndarray, p: np.ndarray, shift: np.ndarray, ch2: OfBodies) -> Applied:
         """Of a substep of c h^2 [s^2], of all bodies or (n,)."""
         return cls(law, p, system.linear.K, shift, system.of_rows(ch2).copy(), system.of_linear(ch2).copy())
 

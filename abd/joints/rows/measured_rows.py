@@ -153,9 +153,7 @@ def _pieces_at(rows: MeasuredRows, v: np.ndarray) -> np.ndarray:
     return rows.piece_starts[:-1] + np.bincount(owner, below, minlength=len(v)).astype(int) - 1
 
 
-def set_tangents(
-    relations: tuple[Relation, ...], measured: np.ndarray, height: np.ndarray, slope: np.ndarray
-) -> None:
+def set_tangents(relations: tuple[Relation, ...], measured: np.ndarray, height: np.ndarray, slope: np.ndarray) -> None:
     """Values and derivatives (T,) of the terms of relations at the values (T,) of the terms' measures."""
     for one in relations:
         v = measured[one.terms]

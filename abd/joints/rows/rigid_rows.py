@@ -115,26 +115,31 @@ def rigid_rows(model: Model, q: np.ndarray) -> RigidRows:
         builder.constrain(k, joint)
         initial = {settings.name: settings.initial for settings in joint.coordinates}
         for one in TYPES[joint.type].coordinates(joint):
-            builder.add(builder.coordinate(k, one.name), Role.COORDINATE, Law.OFF, target=initial.get(one.name, 0.0))
+            along = builder.coordinate(k, one.name, one)
+            builder.add(along, Role.COORDINATE, Law.OFF, target=initial.get(one.name, 0.0))
     for k, coupling in enumerate(model.couplings):
         builder.couple(k, coupling)
     system = builder.finish(each)
     system.face(q)
-    a, linear, components = system.row_laws, system.linear, np.nonzero(system.linear.mask)
-    owner, none = linear.joint[components[0]], np.zeros(len(components[0]))
+    a, components = system.row_laws, np.nonzero(system.linear.mask)
+    owner = system.linear.joint[components[0]]
     active = np.array([joint.active for joint in model.joints], dtype=bool)
     movable, free, basis = freedoms(model)
+
+    def extended(column: np.ndarray, of_components) -> np.ndarray:
+        return np.append(column, np.broadcast_to(of_components, len(owner))).astype(column.dtype)
+
     return RigidRows(
         system=system,
         components=components,
-        role=np.append(a.role, none + Role.CONSTRAINT).astype(int),
-        joint=np.append(a.joint, owner).astype(int),
-        coupling=np.append(a.coupling, none - 1).astype(int),
+        role=extended(a.role, Role.CONSTRAINT),
+        joint=extended(a.joint, owner),
+        coupling=extended(a.coupling, -1),
         name=a.name + ["xyz"[axis] for axis in components[1]],
-        rotary=np.append(a.rotary, none.astype(bool)),
-        held=np.append(a.active & (a.role != Role.COORDINATE), active[owner]),
-        yields=np.append((a.stiffness > 0.0) & (a.role != Role.GAP), none.astype(bool)),
-        target=np.append(a.target, none),
+        rotary=extended(a.rotary, False),
+        held=extended(a.active & (a.role != Role.COORDINATE), active[owner]),
+        yields=extended((a.stiffness > 0.0) & (a.role != Role.GAP), False),
+        target=extended(a.target, 0.0),
         length=_length(model),
         movable=movable,
         free=free,
@@ -152,7 +157,8 @@ def _closed_by_axes(joint: Joint) -> Joint:
 
     Axes of the world that are held while the parent moves are no functions of the two frames: they stay linear rows."""
     try:
-        TYPES[joint.type].constraints(joint)
+        if joint.parameters:
+            TYPES[joint.type].constraints(joint)
     except SceneError:
         return replace(joint, enforcement="penalty")
     return joint if joint.enforcement == "compliant" else replace(joint, enforcement="compliant", compliance=())

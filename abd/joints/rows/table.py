@@ -108,11 +108,14 @@ def values(table: MeasureTable, q: np.ndarray, reference: np.ndarray | None = No
     return nearest(table, table.scale * f + table.offset, reference)
 
 
-def _evaluate(table: MeasureTable, q: np.ndarray, with_slopes: bool) -> tuple[np.ndarray, ...]:
+def _evaluate(
+    table: MeasureTable, q: np.ndarray, with_slopes: bool, supplied: np.ndarray | None = None
+) -> tuple[np.ndarray, ...]:
     """`frames`, and the functions of the measures without their scale and offset as `evaluate` has them."""
     D, C, d = frames(table, q)
     z = features(D, C, d)
-    supplied = supplied_by(table.custom, z, with_slopes)
+    if supplied is None:
+        supplied = supplied_by(table.custom, z, with_slopes)
     return D, C, d, *evaluate(table.kind, table.numbers, z, d, supplied, with_slopes)
 
 
@@ -125,14 +128,14 @@ def nearest(table: MeasureTable, x: np.ndarray, reference: np.ndarray | None) ->
 
 
 def linearize(
-    table: MeasureTable, q: np.ndarray, reference: np.ndarray | None = None
+    table: MeasureTable, q: np.ndarray, reference: np.ndarray | None = None, supplied: np.ndarray | None = None
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Values (m,) and their gradients by the states of the child and of the parent (m, 12), zero for the world.
 
     With ``G = df/dM``, ``g_r``, ``g_s`` and ``g_d``: ``df/do_C = D g_r + C g_s + g_d = -df/do_D``,
     ``df/dC = D G + d g_s^T``, ``df/dD = C G^T + d g_r^T``; a frame's axes are ``A`` times its triad.
     """
-    D, C, d, f, gz, gd = _evaluate(table, q, with_slopes=True)
+    D, C, d, f, gz, gd = _evaluate(table, q, True, supplied)
     gz, gd = table.scale[:, None] * gz, table.scale[:, None] * gd
     G, g_r, g_s = gz[:, :9].reshape(-1, 3, 3), gz[:, 9:12], gz[:, 12:15]
     g_o = np.einsum("mij,mj->mi", D, g_r) + np.einsum("mij,mj->mi", C, g_s) + gd

@@ -33,8 +33,16 @@ class Spherical(JointType):
 
     def measured(self, joint: Joint) -> list[Measure]:
         """Displacements held in axes of D, and the gaps ``max_tilt - tilt`` and ``|max_rotation o u| - theta``."""
-        held = split(joint, *_mask(joint))[1]
-        return held + _gaps(joint)
+        found = split(joint, *_mask(joint))[1]
+        if "max_tilt" in joint.parameters:
+            # The elevation of z_C above the x-y plane of D is a right angle less the tilt.
+            offset = float(joint.parameters["max_tilt"]) - 0.5 * np.pi
+            parts = (entry(2, 2), entry(0, 2), entry(1, 2))
+            found.append(measure("tilt", True, MeasureKind.ELEVATION, *parts, offset=offset, unilateral=True))
+        if "max_rotation" in joint.parameters:
+            largest = np.asarray(joint.parameters["max_rotation"], dtype=float)
+            found.append(measure("rotation", True, MeasureKind.ROTATION, largest, unilateral=True))
+        return found
 
     def combined(self, joint: Joint) -> list[Combined]:
         """Laws of the rotation (`abd.joints.measures.combined`)."""
@@ -48,16 +56,3 @@ class Spherical(JointType):
 def _mask(joint: Joint) -> tuple[tuple[str, ...], str]:
     held = held_axes(joint) if "constrained" in joint.parameters else tuple("xyz")
     return held, str(joint.parameters.get("frame", "world"))
-
-
-def _gaps(joint: Joint) -> list[Measure]:
-    gaps = []
-    if "max_tilt" in joint.parameters:
-        # The elevation of z_C above the x-y plane of D is a right angle less the tilt.
-        offset = float(joint.parameters["max_tilt"]) - 0.5 * np.pi
-        parts = (entry(2, 2), entry(0, 2), entry(1, 2))
-        gaps.append(measure("tilt", True, MeasureKind.ELEVATION, *parts, offset=offset, unilateral=True))
-    if "max_rotation" in joint.parameters:
-        largest = np.asarray(joint.parameters["max_rotation"], dtype=float)
-        gaps.append(measure("rotation", True, MeasureKind.ROTATION, largest, unilateral=True))
-    return gaps

@@ -44,12 +44,14 @@ class Universal(AxisType):
     def coordinates(self, joint: Joint) -> list[Measure]:
         """roll, pitch [rad]."""
         axis, skew, order = _pitch_axis(joint)
+        # The cosine of the pitch is (M_kk - sin^2) / cos^2; both parts are taken times cos.
+        scaled = {"weight": 1.0 / np.cos(skew), "constant": -(np.sin(skew) ** 2) / np.cos(skew)}
         if order == "zy":
             roll = functional(M=np.outer((-1.0, 0.0, 0.0), axis)), functional(M=np.outer((0.0, 1.0, 0.0), axis))
-            sine, cosine = _entry(2, 0, -1.0), _entry(2, 2, 1.0, skew)
+            sine, cosine = entry(2, 0, -1.0), entry(2, 2, **scaled)
         else:
             roll = functional(M=np.outer((0.0, 0.0, 1.0), axis)), functional(M=np.outer((0.0, 1.0, 0.0), axis))
-            sine, cosine = _entry(0, 2, 1.0), _entry(0, 0, 1.0, skew)
+            sine, cosine = entry(0, 2), entry(0, 0, **scaled)
         return [angle("roll", *roll), angle("pitch", sine, cosine)]
 
     def motions(self, joint: Joint) -> list[Motion]:
@@ -118,13 +120,6 @@ class FixedAxis(JointType):
             rotation("roll", Z),
             rotation("pitch", Y),
         ]
-
-
-def _entry(i: int, j: int, weight: float, skew: float | None = None) -> np.ndarray:
-    """``weight M_ij``, or with a skew ``(M_ij - sin^2) / cos``, cos times the cosine of the pitch."""
-    M = np.zeros((3, 3))
-    M[i, j] = weight if skew is None else weight / np.cos(skew)
-    return functional(M=M, constant=0.0 if skew is None else -(np.sin(skew) ** 2) / np.cos(skew))
 
 
 def _pitch_axis(joint: Joint) -> tuple[np.ndarray, float, str]:
