@@ -15,7 +15,7 @@ from abd.errors import StepFailure
 from abd.io.frame import STORED
 from abd.model import Kind, Model
 
-_PACKAGES = ("abd", "numpy", "scipy", "warp-lang", "h5py")
+_PACKAGES = ("numpy", "scipy", "warp-lang", "h5py")
 
 
 @dataclass
@@ -168,7 +168,9 @@ def finite(value):
 
 def versions() -> dict[str, str]:
     """Versions of the interpreter and of the packages whose arithmetic enters a run; no package is imported."""
-    found = {"python": platform.python_version()}
+    from abd import __version__
+
+    found = {"python": platform.python_version(), "abd": __version__}
     for name in _PACKAGES:
         try:
             found[name] = importlib.metadata.version(name)

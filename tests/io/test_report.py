@@ -9,6 +9,7 @@ import pytest
 from fake_simulation import FakeSimulation
 from fake_simulation import two_boxes_over_a_plane as two_boxes
 
+import abd
 from abd.errors import StepFailure
 from abd.io.frame import SolverRow
 from abd.io.initial import initial_report
@@ -43,7 +44,7 @@ def test_fields_and_sums(tmp_path):
     start = initial_report(sim.model, FakeSimulation(two_boxes()).host_state()).max_joint_residual[0]
     assert report["min_gap"] == 0.01 / 7 and report["max_joint_residual"] == [max(start, 7e-4), 2e-4]
     assert report["tolerance"] == {"requested": sim.model.settings.tolerance, "worst": 0.4e-3}
-    assert report["versions"]["numpy"] == np.__version__
+    assert report["versions"]["numpy"] == np.__version__ and report["versions"]["abd"] == abd.__version__
 
 
 def test_energy_drift():

@@ -2,7 +2,7 @@
 
 A SCENE is NAME:SIZE of `scenes.py`, a scene file, or the name of a shipped scene. Every run is a process of its own; with
 `--old` the runs of both checkouts alternate. Printed are medians over the repeats of the CPU time and wall time of a step [ms],
-and the Newton iterations of all timed steps.
+and the Newton iterations of all timed steps. `--page docs/benchmarks.md` writes them as a page of the documentation.
 """
 
 from __future__ import annotations
@@ -17,7 +17,9 @@ from statistics import median
 from time import perf_counter, process_time
 
 HERE = Path(__file__).resolve().parent
-DEFAULT = ("chain:20", "chain:1000", "stack:10", "pile:100", "net:8", "four_bar", "wrecking_ball:575")
+DEFAULT = (
+    "chain:20", "chain:1000", "net:8", "four_bar", "robot_arm", "peg", "stack:10", "pile:100", "pile:1000", "wrecking_ball",
+)  # fmt: skip
 WARM_UP = 3
 """Steps before timing, in which kernels are loaded and launches recorded."""
 
@@ -50,6 +52,29 @@ def run(checkout: Path, scene: str, device: str, steps: int) -> dict:
     return json.loads(done.stdout.splitlines()[-1])
 
 
+def write_page(path: Path, device: str, steps: int, repeats: int, rows: dict[str, tuple[float, float, int]]) -> None:
+    """Write the page of measurements: CPU time and wall time of a step [ms] and Newton iterations by scene."""
+    from abd.commands.bench import circumstances
+
+    facts = circumstances(device)
+    versions = ", ".join(f"{name} {version}" for name, version in facts["versions"].items() if version)
+    lines = [
+        "# Benchmarks",
+        "",
+        f"Written by `python tools/bench/run.py --steps {steps} --page docs/benchmarks.md` on {facts['date']}: "
+        f"{facts['processor']}, {facts['cores']} cores, device `{device}`; {versions}.",
+        f"The first {WARM_UP} steps are not counted, in which kernels are loaded and launches recorded. Times are medians of "
+        f"{repeats} runs. A size after a colon is a number of links, boxes or bodies (`tools/bench/scenes.py`); other names are "
+        "[shipped scenes](scenes.md).",
+        "",
+        "| scene | CPU time of a step [ms] | wall time of a step [ms] | Newton iterations per step |",
+        "|---|---|---|---|",
+        *(f"| {scene} | {cpu:.3g} | {wall:.3g} | {newton / steps:.3g} |" for scene, (cpu, wall, newton) in rows.items()),
+        "",
+    ]
+    path.write_text("\n".join(lines), encoding="utf-8")
+
+
 def main() -> int:
     """Exit status: 0 done, 1 if a scene failed."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
@@ -58,6 +83,7 @@ def main() -> int:
     parser.add_argument("--device", default="cpu")
     parser.add_argument("--steps", type=int, default=20)
     parser.add_argument("--repeats", type=int, default=3)
+    parser.add_argument("--page", type=Path, help="file to write the figures of this checkout to, as Markdown")
     parser.add_argument("--once", action="store_true", help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.once:
@@ -66,7 +92,7 @@ def main() -> int:
     checkouts = {"old": options.old.resolve()} if options.old else {}
     checkouts["new"] = HERE.parents[1]
     print(f"{'scene':24} {'':4} {'CPU ms':>10} {'wall ms':>10} {'Newton':>8}")
-    failed = False
+    failed, measured = False, {}
     for scene in options.scenes:
         found: dict[str, list[dict]] = {name: [] for name in checkouts}
         try:
@@ -80,6 +106,9 @@ def main() -> int:
         for name, rows in found.items():
             cpu, wall = (median(row[key] for row in rows) for key in ("cpu", "wall"))
             print(f"{scene:24} {name:4} {cpu:10.3f} {wall:10.3f} {rows[0]['newton']:8d}", flush=True)
+            measured[scene] = cpu, wall, rows[0]["newton"]
+    if options.page:
+        write_page(options.page, options.device, options.steps, options.repeats, measured)
     return int(failed)
 
 
