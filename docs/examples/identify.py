@@ -34,7 +34,7 @@ def main(true: tuple[float, float] = (0.35, 0.28), noise: float = 1e-3) -> np.nd
     measured = motion(np.array(true)) + np.random.default_rng(0).normal(0.0, noise, 2 * STEPS)
     found = least_squares(lambda p: motion(p) - measured, x0=(0.1, 0.5), bounds=(0.0, 2.0), diff_step=1e-3, x_scale=(0.1, 0.1))
     print(f"hinge {found.x[0]:.3f} N m, floor {found.x[1]:.3f}, in {found.nfev} evaluations and as many Jacobians")
-    return found.x
+    return np.asarray(found.x)
 
 
 if __name__ == "__main__":

@@ -3,6 +3,7 @@
 import numpy as np
 
 import abd
+from abd.api.worlds import Worlds
 
 LENGTHS = (0.5, 0.4)
 
@@ -29,7 +30,7 @@ def environment(count: int, device: str = "cpu") -> abd.gym.VectorEnv:
     radius, angle = random.uniform(0.3, 0.8, count), random.uniform(-2.0, 2.0, count)
     points = np.stack([radius * np.cos(angle), radius * np.sin(angle)], axis=1)
 
-    def observe(worlds) -> np.ndarray:
+    def observe(worlds: Worlds) -> np.ndarray:
         return np.concatenate([worlds.coordinates, worlds.rates, points - tip(worlds.coordinates)], axis=1)
 
     return abd.gym.VectorEnv(
