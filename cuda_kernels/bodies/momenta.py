@@ -3,7 +3,6 @@
 import warp as wp
 
 from cuda_kernels.bodies.affine import HALF, ONE, ZERO, Pose, rate_of, skew
-from cuda_kernels.bodies.anew import anew
 from cuda_kernels.bodies.bodies import DYNAMIC, FREE, BodyData
 from cuda_kernels.bodies.free_motion import (
     Principal,
@@ -30,6 +29,7 @@ from cuda_kernels.bodies.integrators import (
     triple,
     turning_of,
 )
+from cuda_kernels.bodies.opaque import opaque
 from cuda_kernels.options import OPTIONS
 
 wp.set_module_options(OPTIONS)
@@ -108,7 +108,7 @@ def keep_momentum(
     turned = motion[MEAN] * torque + carried(blended(motion, GOES, memory, b, 3), along, stands)
     v = triple(earlier, b, 0) + inverse_mass * gain
     # what was looked up so far would lie in registers through the rotations that follow
-    b = anew(b)
+    b = opaque(b)
     inertia = moments_about(now.A[b], s)
     known = inertia * turning_of(body, b, now.A[b], rate_of(earlier, b))
     L = known + whirl
@@ -123,7 +123,7 @@ def keep_momentum(
         about = wp.dot(Q * along, known) + motion[MOMENTUM] * wp.dot(stands, torque)
         about = about + wp.dot(along, blended(motion, MOMENTUM + 1, memory, b, 3) + half * triple(pulled, b, 3))
         about = about + half * wp.dot(stands, triple(pulls, b, 3))
-    b = anew(b)
+    b = opaque(b)
     A = pose.A[b]
     inertia = moments_about(A, s)
     axes = Principal()

@@ -10,7 +10,7 @@ all points of the first primitive ahead of it. *Points*: two points alone stay a
 import warp as wp
 
 from cuda_kernels.bodies.affine import HALF, ONE, TWO, ZERO, Path, arc, arc_and_rate
-from cuda_kernels.bodies.anew import anew
+from cuda_kernels.bodies.opaque import opaque
 from cuda_kernels.contact.pair_law import activation
 from cuda_kernels.contact.surfaces import (
     EDGE_EDGE,
@@ -263,31 +263,31 @@ def march(
     # what an advance needs is found where it needs it, and let go: two poses, their rates and the points do not fit into
     # registers
     while marching:
-        f = anew(f)
-        g = anew(g)
+        f = opaque(f)
+        g = opaque(g)
         x = Primitives()
         v = Primitives()
         u0 = wp.vec3d()
         u1 = wp.vec3d()
         p, A, rate = standing(path, f, t, advances > 0)
-        X = s.vertices[anew(at[0])]
+        X = s.vertices[opaque(at[0])]
         x.x0 = p + A * X
         v.x0 = path.dp[f] + rate * X
         if edges:
-            X = s.vertices[anew(at[1])]
+            X = s.vertices[opaque(at[1])]
             x.x1 = p + A * X
             v.x1 = path.dp[f] + rate * X
         speed = wp.length(v.x0)
         if kind != VERTEX_PLANE:
             p, A, rate = standing(path, g, t, advances > 0)
             if not edges:
-                X = s.vertices[anew(at[1])]
+                X = s.vertices[opaque(at[1])]
                 x.x1 = p + A * X
                 v.x1 = path.dp[g] + rate * X
-            X = s.vertices[anew(at[2])]
+            X = s.vertices[opaque(at[2])]
             x.x2 = p + A * X
             v.x2 = path.dp[g] + rate * X
-            X = s.vertices[anew(at[3])]
+            X = s.vertices[opaque(at[3])]
             x.x3 = p + A * X
             v.x3 = path.dp[g] + rate * X
             speed = relative_speed(kind, v)
@@ -313,8 +313,8 @@ def march(
                     tau = wp.max(tau, advance_within(capacity, -wp.dot(n, v.x0), bend))
                 else:
                     if (
-                        s.vertices[anew(at[1])] == s.vertices[anew(at[2])]
-                        and s.vertices[anew(at[2])] == s.vertices[anew(at[3])]
+                        s.vertices[opaque(at[1])] == s.vertices[opaque(at[2])]
+                        and s.vertices[opaque(at[2])] == s.vertices[opaque(at[3])]
                     ):
                         tau = wp.max(tau, advance_within(capacity, wp.dot(n, v.x1 - v.x0), bend))
                     floor = xi + LEFT * gap
@@ -325,7 +325,7 @@ def march(
                         if advances > 0:
                             A = arc(path, f, t)
                             p = p + t * path.dp[f]
-                        X = (ONE - near.share) * s.vertices[anew(at[0])] + near.share * s.vertices[anew(at[1])]
+                        X = (ONE - near.share) * s.vertices[opaque(at[0])] + near.share * s.vertices[opaque(at[1])]
                         c0 = x.x1 - x.x0
                         along = wp.dot(p + A * X - x.x0, c0) / wp.dot(c0, c0)
                         tau = wp.max(tau, lines_advance(floor, x, u0, u1, near.r, along, ONE - t, frame))

@@ -3,7 +3,7 @@
 import warp as wp
 
 from cuda_kernels.bodies.affine import ONE, ZERO, Pose
-from cuda_kernels.bodies.anew import anew
+from cuda_kernels.bodies.opaque import opaque
 from cuda_kernels.bodies.vector12 import vec12
 from cuda_kernels.contact.blocks import Runs
 from cuda_kernels.contact.contact import (
@@ -60,8 +60,8 @@ def contact_elements(
         xi = separation(s, i, j, law.minimum)
         counts = coefficients(s, law.kind, a, xi, pose, i, j, c, prim, near, 1 << k)
     # with the points and poses kept until here they would not fit into registers
-    i = anew(i)
-    j = anew(j)
+    i = opaque(i)
+    j = opaque(j)
     Ai = pose.A[i]
     Aj = pose.A[j]
     prim = primitives(s, i, j, c[1], c[2], c[3])

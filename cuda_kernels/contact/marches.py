@@ -8,7 +8,7 @@ that `cuda_kernels.contact.impacts` begins with: the bits are the same.
 import warp as wp
 
 from cuda_kernels.bodies.affine import ONE, Path
-from cuda_kernels.bodies.anew import anew
+from cuda_kernels.bodies.opaque import opaque
 from cuda_kernels.contact.ccd import (
     BEYOND,
     MAX_ADVANCES,
@@ -152,7 +152,7 @@ def march_impacts(
     gap = known[k] * reach
     if not is_far(closer, gap, alpha):
         alpha = march(s, path, pair[0], pair[1], c, minimum, alpha, gap, closer, WITHIN * reach, MAX_ADVANCES)
-    k = anew(k)
+    k = opaque(k)
     toi[k] = alpha
     tell(alpha, island[pairs[candidates[k][0]][0]], first_found)
 

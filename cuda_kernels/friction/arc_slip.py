@@ -3,9 +3,9 @@
 import warp as wp
 
 from cuda_kernels.bodies.affine import HALF, ONE, ZERO, Pose, axial, identity3, rotation
-from cuda_kernels.bodies.anew import anew
 from cuda_kernels.bodies.free_motion import nearest_turn
 from cuda_kernels.bodies.matrices import polar
+from cuda_kernels.bodies.opaque import opaque
 from cuda_kernels.friction.lagging import Lagged
 from cuda_kernels.friction.rolling import SLIDE
 from cuda_kernels.options import OPTIONS
@@ -171,12 +171,12 @@ def follow_arcs(
     if l.kind[e] != SLIDE:
         longer = carried_off(i, pose, begin, end, turn, X_i)
         # with what is known of both bodies at once it would not fit into registers
-        Y_j = l.Y_j[anew(e)]
+        Y_j = l.Y_j[opaque(e)]
         l.arc[e] = flat(longer - carried_off(j, pose, begin, end, turn, wp.vec3d(Y_j[1], Y_j[2], Y_j[3])), n)
         return
     a = side(i, pose, begin, end, turn, X_i, -radius[i] * n, n)
-    e = anew(e)
-    j = anew(j)
+    e = opaque(e)
+    j = opaque(j)
     n = l.n[e]
     Y_j = l.Y_j[e]
     out = a.longer

@@ -4,8 +4,8 @@
 import warp as wp
 
 from cuda_kernels.bodies.affine import ONE, TWO, ZERO, Pose
-from cuda_kernels.bodies.anew import anew
 from cuda_kernels.bodies.matrices import polar
+from cuda_kernels.bodies.opaque import opaque
 from cuda_kernels.contact.barrier import barrier
 from cuda_kernels.contact.contact import ContactLaw, homogeneous, mollifier, stiffness
 from cuda_kernels.contact.minima import PARTS, TOTAL, Coefficients, coefficients, part
@@ -86,8 +86,8 @@ def loads_of(
     scale = mollifier(c[1], prim, pose.A[i], pose.A[j]).m * stiffness(law, s, i, j, a, xi)
     counts = coefficients(s, law.kind, a, xi, pose, i, j, c, prim, near, asked)
     # with the points and poses kept from before they would not fit into registers
-    i = anew(i)
-    j = anew(j)
+    i = opaque(i)
+    j = opaque(j)
     prim = primitives(s, i, j, c[1], c[2], c[3])
     total = wp.vec3d()
     n0 = wp.vec3d()
@@ -147,8 +147,8 @@ def lag_contacts(
     i = pairs[c[0]][0]
     j = pairs[c[0]][1]
     loads = loads_of(s, law, pose, i, j, c, activation(s.between, i, j), separation(s, i, j, law.minimum), parts[k])
-    i = anew(i)
-    j = anew(j)
+    i = opaque(i)
+    j = opaque(j)
     prim = primitives(s, i, j, c[1], c[2], c[3])
     length = wp.min(resists.arm[i], resists.arm[j])
     share = shares(resists, s.material[i], s.material[j], length)

@@ -8,7 +8,7 @@ measure is a function of the features ``z = (M = D^T C ; r = D^T d ; s = C^T d ;
 import warp as wp
 
 from cuda_kernels.bodies.affine import ONE, TINY, ZERO, Pose
-from cuda_kernels.bodies.anew import anew
+from cuda_kernels.bodies.opaque import opaque
 from cuda_kernels.joints.special_measures import ROTATION, SURFACE_DOT, SURFACE_ROLL, SURFACE_TILT, special_function
 from cuda_kernels.options import OPTIONS
 
@@ -167,7 +167,7 @@ def by_features(measures: Measures, e: wp.int32, D: wp.mat33d, C: wp.mat33d, d: 
             else:
                 dr[c - 9] = ONE
             # what does not change from one to the next would all be kept in registers
-            f = special_function(kind, measures.numbers, anew(e), M, r, dM, dr)
+            f = special_function(kind, measures.numbers, opaque(e), M, r, dM, dr)
             g[c] = f[1]
     elif kind != LENGTH:
         w = by_functionals(kind, functionals(measures, e, features(D, C, d)))

@@ -1,0 +1,21 @@
+"""An index that compilers cannot see through, to keep a long kernel within its registers."""
+
+import warp as wp
+
+from cuda_kernels.options import OPTIONS
+
+wp.set_module_options(OPTIONS)
+
+SAME = """
+#if defined(__CUDA_ARCH__)
+    asm volatile("" : "+r"(index));
+#endif
+    return index;
+"""
+
+
+@wp.func_native(SAME)
+def opaque(index: wp.int32) -> wp.int32:
+    """The same index, which the compiler for a GPU takes for another: values at it are loaded again instead of being held in
+    registers, or on the stack, between two uses. On processors it has no effect."""
+    ...
