@@ -95,19 +95,19 @@ class Shares:
 
     def lag(self, backend: Backend, whole: bool) -> bool:
         """Lag friction, by shares unless it is to be `whole`; whether it was whole."""
-        frozen, acting = backend.touch.friction_loads()
+        frozen, current = backend.touch.friction_loads()
         backend.touch.lag_friction()
-        share, acts = self.next(frozen, acting), acting.load > 0.0
+        share, acts = self.next(frozen, current), current.load > 0.0
         if whole or (share == 1.0).all():
             return True
-        before, pairs, after = frozen.of(acting.pairs)[acts], acting.pairs[acts], acting.load[acts]
+        before, pairs, after = frozen.of(current.pairs)[acts], current.pairs[acts], current.load[acts]
         backend.touch.weigh_friction(PairLoads(pairs, (before + share[acts] * (after - before)) / after))
         return False
 
-    def next(self, frozen: PairLoads, acting: PairLoads) -> np.ndarray:
+    def next(self, frozen: PairLoads, current: PairLoads) -> np.ndarray:
         """Shares (k,) of the pairs that press now, which are remembered."""
-        pairs = acting.pairs
-        change, share = acting.load - frozen.of(pairs), self.share.of(pairs, 1.0)
+        pairs = current.pairs
+        change, share = current.load - frozen.of(pairs), self.share.of(pairs, 1.0)
         before = self.change.of(pairs)
         turn = before - change
         share = np.where(turn * before > 0.0, share * before / np.where(turn == 0.0, 1.0, turn), 1.0)

@@ -51,7 +51,7 @@ def loose_tolerance(settings, h: float | np.ndarray) -> float | np.ndarray:
 
 
 def changed(
-    frozen: PairLoads, acting: PairLoads, inverse_mass: np.ndarray, settings, h: float | np.ndarray,
+    frozen: PairLoads, current: PairLoads, inverse_mass: np.ndarray, settings, h: float | np.ndarray,
     loaded: np.ndarray,
 ) -> np.ndarray:  # fmt: skip
     """(k, 2) pairs of bodies whose loads have changed in a step of h [s], of all or (n,).
@@ -60,10 +60,10 @@ def changed(
         inverse_mass: (n,) largest change of velocity per load [1/(kg s)], 0 for bodies that are not moved by forces.
         loaded: (n,) bool, bodies whose friction was lagged again in the step before.
     """
-    if not len(frozen.pairs) and not len(acting.pairs):
+    if not len(frozen.pairs) and not len(current.pairs):
         return NO_PAIRS
-    pairs = np.unique(np.concatenate([frozen.pairs, acting.pairs]).astype(np.int64), axis=0)
-    before, after = frozen.of(pairs), acting.of(pairs)
+    pairs = np.unique(np.concatenate([frozen.pairs, current.pairs]).astype(np.int64), axis=0)
+    before, after = frozen.of(pairs), current.of(pairs)
     i, j = pairs.T
     speed, share = least_change(settings, np.broadcast_to(h, len(loaded))[i], loaded[i] | loaded[j] | (before == 0.0))
     difference = np.abs(after - before)

@@ -116,10 +116,10 @@ class Minimisation:
         """The verdict on bodies of a smooth scheme in whose island contacts, limits or ropes act at the iterate."""
         if not self.smooth.any():
             return None
-        acting = (self.backend.touch.touching() != 0) | self.backend.rows.limited()
-        if not acting.any():
+        constrained = (self.backend.touch.touching() != 0) | self.backend.rows.limited()
+        if not constrained.any():
             return None
-        began = self.smooth & self.articulations.containing(islands_of(self.backend, np.flatnonzero(acting)))
+        began = self.smooth & self.articulations.containing(islands_of(self.backend, np.flatnonzero(constrained)))
         return ContactBegan(began) if began.any() else None
 
     def _check(self, iterations: int) -> StepFailure | None:
@@ -136,8 +136,8 @@ class Minimisation:
         failure = self.minimise(tolerance, friction_tolerance, loose=loose_tolerance(settings, self.h))
         if failure is not None:
             return failure
-        frozen, acting = backend.touch.friction_loads()
-        pairs = changed(frozen, acting, backend.steps.mobility(), settings, self.h, loaded)
+        frozen, current = backend.touch.friction_loads()
+        pairs = changed(frozen, current, backend.steps.mobility(), settings, self.h, loaded)
         chosen, reached = islands_of(backend, pairs.ravel()), _reached(backend)
         frictional = islands_of(backend, np.concatenate([frozen.pairs.ravel(), backend.system.friction_bodies]))
         if (early := chosen & ~frictional).any() and (failure := self.minimise(friction_tolerance, moving=early)) is not None:

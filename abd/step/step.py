@@ -56,9 +56,9 @@ class Stepper:
             of the last one; steady: whether they depend on neither.
         worlds: lengths of frames, by worlds; time, previous_h: present time, and length of the last substep [s], of all
             bodies or (n,).
-        work: done so far; figures: of the last substep, None before the first.
-        touching, acting: (n,) bool, dynamic bodies on which contacts, or contacts, joint limits or ropes, acted at the end of
-            the last step, and all that are joined to them.
+        work: done so far; statistics: of the last substep, None before the first.
+        touching: (n,) bool, dynamic bodies in contact at the end of the last step, and all that are joined to them; constrained:
+            the same of contacts, joint limits and ropes.
         stepped: the present state is what a step led to, whose contacts are still listed.
         left_friction: lagged contacts of the last substeps that led to the present state, where worlds took them by themselves;
             empty in any other state.
@@ -146,7 +146,7 @@ class Stepper:
         self.touching = state.extra.get("touching", np.zeros(n, dtype=np.int32)).astype(bool)
         self.loaded = np.broadcast_to(state.extra.get("loaded", np.zeros(1)), n).astype(bool)
         self.first_substep = state.extra.get("first_substep", np.full(n, np.inf)).copy()
-        self.acting = state.extra.get("acting", np.zeros(n, dtype=np.int32)).astype(bool)
+        self.constrained = state.extra.get("acting", np.zeros(n, dtype=np.int32)).astype(bool)
         self.modes.history = state.extra.get("remembers", np.zeros(n, dtype=np.int32)).astype(np.int32)
         self.prescribed.pace = state.extra.get("pace", np.zeros(n)).copy()
         stopped = state.extra.get("stopped", self.stopped).astype(bool)
@@ -270,7 +270,7 @@ class Stepper:
                 "touching": self.touching.astype(np.int32),
                 "loaded": self.loaded.astype(np.int32),
                 "stopped": self.stopped.astype(np.int32),
-                "acting": self.acting.astype(np.int32),
+                "acting": self.constrained.astype(np.int32),
                 "first_substep": self.first_substep.copy(),
                 "remembers": self.modes.history.copy(),
                 "forces": self.backend.states.read_forces().ravel(),

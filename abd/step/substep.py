@@ -64,7 +64,7 @@ class Substeps:
                 self.backend.loads.set_loads(*loads)
         stepper.modes.restart(h, stepper.previous_h)
         rule = stepper.modes.rule(h, stepper.previous_h)
-        contact = stepper.acting if stepper.excluded is stepper.none else stepper.acting | stepper.excluded
+        contact = stepper.constrained if stepper.excluded is stepper.none else stepper.constrained | stepper.excluded
         dissipative = stepper.modes.dissipative(contact, h, stepper.statistics, lambda: (stepper.q, stepper.qd))
         reached = progress.tolerance
         while True:
@@ -242,5 +242,5 @@ class Substeps:
         touching = stepper.statistics.contacts > 0
         stepper.touching = articulations.containing(backend.touch.touching() != 0) if touching else stepper.none
         some = limited is not None and limited.any()
-        stepper.acting = stepper.touching | articulations.containing(limited) if some else stepper.touching
+        stepper.constrained = stepper.touching | articulations.containing(limited) if some else stepper.touching
         stepper.stiffness.end(backend, h, stepper.rebounds.impact_pairs)

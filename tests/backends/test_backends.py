@@ -103,7 +103,7 @@ def started(backend, model: Model, simulation: abd.Simulation):
     forces = state.extra["forces"].reshape(n, 12)
     backend.states.load_state(state.q, state.qd, state.previous_q, state.previous_qd, forces)
     goals = simulation.stepper.prescribed.target_poses(state.time + DT)
-    mode = simulation.stepper.modes.of(rule, simulation.stepper.acting)
+    mode = simulation.stepper.modes.of(rule, simulation.stepper.constrained)
     backend.steps.begin(rule, mode, model.settings.eps_v * rule.beta * DT, goals)
     backend.arcs.follow_velocity(np.ones(n, int))
     backend.arcs.evaluate()

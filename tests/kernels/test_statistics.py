@@ -82,7 +82,7 @@ def test_a_step_of_joint_rows_is_set_and_remembered_as_defined(simulation):
         slide.apply_force(force)
         before, start = stepper.memory.copy(), stepper.time
         rule = scheme(simulation.model.settings.integrator, DT, stepper.previous_h)
-        mode = stepper.modes.of(rule, stepper.acting)
+        mode = stepper.modes.of(rule, stepper.constrained)
         ch2, weights = rule.c * DT * DT, row_weights(rule, mode, *system.row_bodies)
         law, p = system.laws(before, weights, ch2, start + DT, simulation.model.settings.eps_v)
         expected_shift = system.shifts(before, ch2)
