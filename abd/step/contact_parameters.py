@@ -76,7 +76,7 @@ def find_parameters(backend, bodies: np.ndarray | None = None) -> tuple[InitialC
 
 
 class ContactStiffness:
-    """Keeps the own laws of a backend's pairs.
+    """Stores the parameters of a backend's pairs.
 
     Attributes:
         adapts: whether forces may grow; not where the stiffness is given.

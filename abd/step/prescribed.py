@@ -20,7 +20,7 @@ _log = logging.getLogger(__name__)
 ROUNDS = 40
 """Multiplier updates before a target counts as blocked."""
 STALLED = 0.9
-"""Share of the distance beyond which a round counts as idle."""
+"""Share of the distance beyond which a pass counts as one without progress."""
 PATIENCE = 6
 """Idle rounds in a row after which the way counts as closed; more would only squeeze what stands in it."""
 REACHED = 1e-3

@@ -51,9 +51,9 @@ class Stepper:
     next step.
 
     Attributes:
-        opening: contacts of the state that no step led to, before the first step.
+        initial_contacts: contacts of the state that no step led to, before the first step.
         loads: forces and torques (n, 3) of a substep, from its end [s], of all or (n,), and its length [s]; None for those
-            of the last one; steady: whether they depend on neither.
+            of the last one; loads_are_constant: whether they depend on neither.
         worlds: lengths of frames, by worlds; time, previous_h: present time, and length of the last substep [s], of all
             bodies or (n,).
         work: done so far; statistics: of the last substep, None before the first.
@@ -169,7 +169,7 @@ class Stepper:
             self.modes.history = np.where(self.articulations.containing(opened), -AFTER_JUMP, self.modes.history).astype(np.int32)
 
     def _restore_laws(self, state: State) -> None:
-        """The own laws of pairs; found from the positions where no step led there."""
+        """Parameters of pairs; found from the positions where no step led there."""
         own = saved_pair_parameters(state)
         if own is not None:
             self.backend.touch.set_pair_parameters(own)

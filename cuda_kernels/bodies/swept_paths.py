@@ -109,8 +109,8 @@ def stand(
     path: Path,
     motion: wp.array(dtype=wp.float64),
 ):
-    """Bodies that are `standing` (n,) stay where they are at `pose`, but for those that are held (n,): they may be on their goals
-    already, to which they still have a path."""
+    """Bodies that are `standing` (n,) stay where they are at `pose`, but for those that are held (n,): they may be at
+    their target already, to which they still have a path."""
     b = wp.tid() + first
     if standing[b] == 0 or held[b] != 0:
         return

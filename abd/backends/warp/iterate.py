@@ -18,7 +18,7 @@ class Iterate:
     Attributes:
         body: constants of the bodies; step: what the step holds fixed.
         current, trial: poses in slots "current" and "trial"; rest: friction's reference;
-            target: where bodies are led, by inertia or to their goals.
+            target: where bodies are led, by inertia or to their target poses.
         done: (n,) int32, 1 for bodies whose island takes no part: they keep what they have.
         ch2: (n,) c h^2 of the step [s^2]; eps: (n,) friction's, in displacements [m]; kernels read them in `step` and
             in what is lagged (`Steps.set_scales`), so that records serve steps of any length.

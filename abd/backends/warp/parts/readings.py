@@ -96,7 +96,7 @@ class Readings:
         c = self.contacts.candidates
         some = c.count > 0
         (self.totals.fill if some else self.totals.leave_empty)("contact")
-        c.graphs.run(("figures", some), lambda: self._launch_all(some))
+        c.graphs.run(("statistics", some), lambda: self._launch_all(some))
         return self.read_statistics()
 
     def _launch_all(self, some: bool) -> None:
