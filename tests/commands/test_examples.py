@@ -64,6 +64,14 @@ def test_cart_poles_fall_under_random_pushes():
     assert 15.0 < example("cart_pole").main(count=8, steps=60) < 60.0
 
 
+@pytest.mark.slow
+def test_a_policy_learns_to_balance_cart_poles(monkeypatch):
+    pytest.importorskip("gymnasium", reason="needs Gymnasium: pip install gymnasium")
+    pytest.importorskip("torch", reason="needs PyTorch: pip install torch")
+    monkeypatch.syspath_prepend(EXAMPLES[0].parent)
+    assert example("train_cart_pole").main() > 400.0
+
+
 def test_arms_reach_their_points():
     pytest.importorskip("gymnasium", reason="needs Gymnasium: pip install gymnasium")
     assert example("reaching_arm").main(count=8) < 0.01
