@@ -3,8 +3,8 @@
 import abd
 
 
-def main(count: int = 30, duration: float = 2.0) -> list[str]:
-    """Names of the dominoes that fell."""
+def main(count: int = 30, duration: float = 2.0, record: str | None = None) -> list[str]:
+    """Names of the dominoes that fell; `record`: folder for the run."""
     scene = abd.Scene("dominoes")
     scene.add_material("default", mu=0.4)
     scene.add_body("floor", half_space={})
@@ -13,7 +13,7 @@ def main(count: int = 30, duration: float = 2.0) -> list[str]:
 
     sim = abd.Simulation(scene, device="cpu")
     sim.bodies["domino_0_0_0"].apply_force((0.15, 0, 0), at=(0, 0, 0.035), steps=15)
-    sim.run(duration=duration, progress=True)
+    sim.run(duration=duration, progress=True, record=record)
 
     fallen = [body.name for body in sim.bodies.values() if body.kind == "dynamic" and body.position[2] < 0.035]
     print(f"{len(fallen)} of {count} dominoes have fallen after {sim.time:.2f} s")

@@ -5,8 +5,8 @@ import trimesh
 import abd
 
 
-def main(count: int = 5, duration: float = 1.0) -> abd.Simulation:
-    """The simulation after the fall."""
+def main(count: int = 5, duration: float = 1.0, record: str | None = None) -> abd.Simulation:
+    """The simulation after the fall; `record`: folder for the run."""
     scene = abd.Scene("bowl")
     scene.add_material("default", mu=0.3)
     outline = [(0, 0), (0.2, 0), (0.3, 0.2), (0.27, 0.2), (0.18, 0.03), (0, 0.03)]
@@ -17,7 +17,7 @@ def main(count: int = 5, duration: float = 1.0) -> abd.Simulation:
         pose[:3, 3] = 0.03 * (k % 2), 0, 0.1 + 0.1 * k
         scene.add_body(f"stone_{k}", mesh=stone, transform=pose, density=2500)
 
-    sim = abd.run(scene, duration=duration, device="cpu", progress=True)
+    sim = abd.run(scene, duration=duration, device="cpu", progress=True, record=record)
     print(sim.contacts("bowl").to_pandas())
     return sim
 

@@ -1,0 +1,55 @@
+"""Render the films of `docs/gallery.md`: `python tools/make/gallery.py [NAME ...]`, into `docs/gallery`.
+
+Shipped scenes are run by `abd run`, examples by their `main`, which records where `record` says.
+"""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import tempfile
+from importlib import import_module
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+FILM = ["--size", "320x200", "--fps", "10"]
+FILMS = {
+    "peg": [],
+    "robot_arm": [],
+    "four_bar": [],
+    "gears": [],
+    "masonry_arch": [],
+    "ragdoll": ["--speed", "0.6"],
+    "rope_bridge": [],
+    "wrecking_ball": [],
+    "dominoes": ["--speed", "0.6", "--camera", "azimuth_deg=-70, elevation_deg=15, zoom=1.3"],
+    "mesh_in_memory": ["--camera", "elevation_deg=50"],
+}
+"""Names of scenes and examples, with further arguments of `abd render`."""
+
+
+def record(name: str, run: Path) -> None:
+    """Record a scene or an example in a folder."""
+    if (ROOT / "scenes" / f"{name}.toml").is_file():
+        command("run", name, "--out", str(run), "--quiet")
+        return
+    sys.path.insert(0, str(ROOT / "docs" / "examples"))
+    import_module(name).main(record=str(run))
+
+
+def command(*arguments: str) -> None:
+    """Run `abd` with arguments."""
+    subprocess.run([sys.executable, "-m", "abd.cli", *arguments], check=True)
+
+
+def main(names: list[str]) -> None:
+    for name in names or FILMS:
+        with tempfile.TemporaryDirectory() as folder:
+            record(name, Path(folder) / name)
+            film = ROOT / "docs" / "gallery" / f"{name}.gif"
+            film.parent.mkdir(exist_ok=True)
+            command("render", str(Path(folder) / name), "--out", str(film), "--quiet", *FILM, *FILMS[name])
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])
