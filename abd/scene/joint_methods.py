@@ -18,8 +18,7 @@ from abd.scene.schema.sensor_schema import SensorSpec, check_sensor
 from abd.scene.schema.tables import below, table
 
 if TYPE_CHECKING:
-    from abd.scene.schema.body_keys import Table
-    from abd.scene.schema.joint_keys import CouplingKeys, CouplingTermKeys, DistanceKeys, JointKeys, SpringKeys
+    from abd.scene.schema.keys import CouplingKeys, CouplingTermKeys, DistanceKeys, JointKeys, SpringKeys, Table
 
 FRAMES = tuple(key for key in JointFrames.model_fields if key.endswith("frame"))
 

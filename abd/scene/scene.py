@@ -43,7 +43,7 @@ from abd.scene.schema.suggestions import did_you_mean
 from abd.scene.schema.tables import plain, table
 
 if TYPE_CHECKING:
-    from abd.scene.schema.body_keys import (
+    from abd.scene.schema.keys import (
         BodyKeys,
         MaterialKeys,
         MaterialPairKeys,

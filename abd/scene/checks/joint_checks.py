@@ -64,6 +64,8 @@ def _check_copies(joint: JointSpec, names: BodyNames) -> Iterator[Finding]:
     copied = False
     for key in ("parent", "child"):
         name = getattr(joint, key)
+        if name != WORLD_NAME and names.find(name) is None:
+            return  # the table of this body could not be read
         end = copy_end(name, last, names.repeated)
         copied |= copy_end(name, (1, 1, 1), names.repeated) != name
         if end not in names and end != WORLD_NAME:

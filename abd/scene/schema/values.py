@@ -217,7 +217,7 @@ def color_value(value: Any) -> Any:
         try:
             return tuple(float(item) for item in to_rgba(value))
         except ValueError as error:
-            raise PydanticCustomError("color", "is no name of a color in CSS, and not of the form '#rrggbb'") from error
+            raise PydanticCustomError("color", "should be the name of a CSS color or of the form '#rrggbb'") from error
     items = sequence(value)
     if items is None or len(items) not in (3, 4) or not all(is_number(x) and 0.0 <= x <= 1.0 for x in items):
         raise PydanticCustomError("color", "should be three or four numbers from 0 to 1, or a name or '#rrggbb'")
