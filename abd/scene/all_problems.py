@@ -24,9 +24,9 @@ from abd.errors import Problem, SceneError
 from abd.model import Model
 from abd.scene.checks.checks import check_scene
 from abd.scene.checks.coupling_checks import check_coupled
-from abd.scene.compile.body_names import BodyNames
 from abd.scene.compile.compile import compile_scene
-from abd.scene.compile.joint_parameters import joint_coordinates
+from abd.scene.compile.copies import BodyNames
+from abd.scene.compile.joint_settings import joint_coordinates
 from abd.scene.files.reader import LISTS, Examined
 from abd.scene.overlaps.starts import free_start
 from abd.scene.schema.joint_schema import WORLD_NAME, JointSpec
@@ -129,7 +129,9 @@ class _Rest:
 
     def judged(self, model: Model) -> Model:
         """The model, in which doubtful bodies have no surface."""
-        mask = np.array([name in self.doubtful or _stem(name) in self.doubtful for name in model.bodies.names], dtype=bool)
+        mask = np.array(
+            [name in self.doubtful or _stem(name) in self.doubtful for name in model.bodies.names], dtype=bool
+        )
         if not mask.any():
             return model
         bodies = model.bodies
@@ -189,7 +191,9 @@ def _without(item, field: str):
 
 def _is_of(key: str, name: str) -> bool:
     """Whether the key of a problem, without its list, is that of an item, or of a copy or component of it."""
-    return key == name or key.startswith(f"{name}.") or re.fullmatch(rf"{re.escape(name)}(_\d+)+(\..*)?", key) is not None
+    return (
+        key == name or key.startswith(f"{name}.") or re.fullmatch(rf"{re.escape(name)}(_\d+)+(\..*)?", key) is not None
+    )
 
 
 def _stem(name: str) -> str:
@@ -200,5 +204,3 @@ def _stem(name: str) -> str:
 def _stands(joint: JointSpec, names: BodyNames) -> bool:
     """Whether both bodies are there."""
     return all(name == WORLD_NAME or names.knows(name) for name in (joint.parent, joint.child))
-
-

@@ -80,7 +80,9 @@ class JointMethods:
         """Turns about z of the parent, then about y of the child: coordinates roll, pitch."""
         return self.add_joint("universal", name, parent, child, **keys)
 
-    def add_distance(self, name: str, parent: str | int, child: str, distance: float, **keys: Unpack[DistanceKeys]) -> str:
+    def add_distance(
+        self, name: str, parent: str | int, child: str, distance: float, **keys: Unpack[DistanceKeys]
+    ) -> str:
         """A rod without mass between ``parent_anchor`` and ``child_anchor`` [m]."""
         return self.add_joint("distance", name, parent, child, distance=distance, **keys)
 

@@ -14,7 +14,7 @@ import numpy as np
 
 from abd.errors import Problem, SceneError
 from abd.joints.rows.build import yielding
-from abd.scene.compile.joint_parameters import joint_coordinates, unplaced_joint
+from abd.scene.compile.joint_settings import joint_coordinates, unplaced_joint
 from abd.scene.schema.fields import Spec
 from abd.scene.schema.joint_schema import CoordinateSpec, CouplingSpec, CouplingTermSpec, DriveSpec, JointSpec
 from abd.scene.schema.joint_types import type_of
@@ -111,7 +111,11 @@ def _joint(joint: JointSpec, factor: float) -> JointSpec:
         },
         "drive": None if joint.drive is None else _drive(joint.drive, factor, all(rotary.values())),
     }
-    for key, unit in (("compliance", "m/N or rad/(N m)"), ("stiffness", "N/m or N m/rad"), ("damping", "N s/m or N m s/rad")):
+    for key, unit in (
+        ("compliance", "m/N or rad/(N m)"),
+        ("stiffness", "N/m or N m/rad"),
+        ("damping", "N s/m or N m s/rad"),
+    ):
         value = getattr(joint, key)
         if value is not None:
             turns = [False] * 3 + [True] * 3 if type_of(joint.type) == "bushing" else rows
@@ -178,7 +182,9 @@ def _coupling(coupling: CouplingSpec, factor: float, rotary: dict[str, dict[str,
         lengths = [name for name, one in coupling.variables.items() if not _turns(one, rotary)]
         if coupling.function is not None and lengths:
             remedy = "write it as a formula"
-            raise SceneError([Problem("nothing says how it scales", key=f"coupling.{coupling.name}.function", remedy=remedy)])
+            raise SceneError(
+                [Problem("nothing says how it scales", key=f"coupling.{coupling.name}.function", remedy=remedy)]
+            )
         formula = coupling.formula
         for name in lengths:
             formula = re.sub(rf"\b{re.escape(name)}\b", f"({name} / {factor!r})", formula)
@@ -204,4 +210,3 @@ def _turns(name: str, rotary: dict[str, dict[str, bool]]) -> bool:
     if name in rotary:
         joint, coordinate = name, next(iter(rotary[name]), "")
     return rotary.get(joint, {}).get(coordinate, False)
-

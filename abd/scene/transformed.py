@@ -10,8 +10,7 @@ from scipy.spatial.transform import Rotation
 from abd.errors import Problem, SceneError
 from abd.joints.rows.placement import rigid_pose
 from abd.scene.compile.joint_frames import unit
-from abd.scene.geometry.frames import triad
-from abd.scene.geometry.pose import rotation_matrix
+from abd.scene.geometry.frames import rotation_matrix, triad
 from abd.scene.schema.fields import Orientation
 from abd.scene.schema.joint_schema import WORLD_NAME, FrameSpec, JointSpec
 from abd.scene.schema.joint_types import type_of

@@ -71,7 +71,7 @@ OTHER = {
     **{("CommonKeys", key): "FrameKeys | Table | Rows | None" for key in joint_methods.FRAMES},
 }
 BEYOND = {"BodyKeys": [("transform", "Rows")]}
-"""Keys that Python takes in addition to those of the file (`abd.scene.schema.given_meshes`)."""
+"""Keys that Python takes in addition to those of the file (`abd.scene.schema.tables`)."""
 
 
 def name_of(table: type[Spec]) -> str:

@@ -9,10 +9,9 @@ import numpy as np
 
 from abd.joints.rows.measured_rows import COEFFICIENTS, FUNCTIONS
 from abd.scene.compile.couplings import split_reference
-from abd.scene.schema.findings import Finding
+from abd.scene.schema.findings import Finding, did_you_mean, enumerated
 from abd.scene.schema.formula import WORDS, FormulaError, NamedFormula
 from abd.scene.schema.joint_schema import CouplingSpec, CouplingTermSpec
-from abd.scene.schema.suggestions import did_you_mean, enumerated
 
 AGREEING = 1e-9
 """Largest entry of what a relation says beside the others, over its largest entry."""
@@ -129,7 +128,9 @@ def _check_function(coupling: CouplingSpec) -> Iterator[Finding]:
     elif given == ["terms"] and coupling.variables:
         yield Finding(("variables",), "say nothing beside terms", coupling.variables, "drop them, or give a formula")
     elif given != ["terms"] and not coupling.variables:
-        yield Finding((given[0],), "has no variables", getattr(coupling, given[0]), "give variables = { a = 'joint.theta' }")
+        yield Finding(
+            (given[0],), "has no variables", getattr(coupling, given[0]), "give variables = { a = 'joint.theta' }"
+        )
     elif coupling.formula is not None:
         for name in coupling.variables:
             if not name.isidentifier() or name in WORDS:

@@ -18,21 +18,21 @@ from abd.joints.types import TYPES
 from abd.model import WORLD, CoordinateSettings, Joint, Kind
 from abd.names import Names
 from abd.rotations import inverse, pose
-from abd.scene.compile.bodies import BodyRecord, surface_size
-from abd.scene.compile.joint_compliance import row_compliance
-from abd.scene.compile.joint_coordinates import (
+from abd.scene.compile.bodies import BodyRecord, Records, surface_size
+from abd.scene.compile.joint_frames import relative, start_is_measured, unit, world_frames
+from abd.scene.compile.joint_settings import (
     SAME_VALUE,
     coordinate_settings,
     coordinate_tables,
     initial_values,
     key_of,
+    parameters,
+    row_compliance,
+    start_transform,
 )
-from abd.scene.compile.joint_frames import relative, start_is_measured, unit, world_frames
-from abd.scene.compile.joint_parameters import parameters, start_transform
-from abd.scene.compile.records import Records
+from abd.scene.schema.findings import did_you_mean
 from abd.scene.schema.joint_schema import WORLD_NAME, CoordinateSpec, JointDrawing, JointSpec
 from abd.scene.schema.joint_types import type_of
-from abd.scene.schema.suggestions import did_you_mean
 
 HALF_TURN = 2.0 * np.sin(np.radians(87.5))
 """Distance of two unit directions from which on they count as opposed: 175 degrees."""

@@ -19,7 +19,7 @@ from scipy.spatial.transform import Rotation
 
 from abd.errors import Problem, SceneError
 from abd.rotations import pose
-from abd.scene.geometry.pose import rotation_matrix
+from abd.scene.geometry.frames import rotation_matrix
 from abd.scene.geometry.pose_file import read_poses
 from abd.scene.schema.formula import FormulaError, formula_of_time
 from abd.scene.schema.schema import Formulas, Keyframe, MotionSpec
@@ -35,7 +35,7 @@ def prescribed_motion(spec: MotionSpec, initial: np.ndarray, center: np.ndarray 
 
     Args:
         spec: what the scene says.
-        initial: (4, 4) initial pose of the mesh frame (`abd.scene.geometry.pose.body_pose`).
+        initial: (4, 4) initial pose of the mesh frame (`abd.scene.geometry.frames.body_pose`).
         center: (3,) centre of mass in the mesh frame [m]; needed for ``frame = "center_of_mass"``.
 
     Raises:

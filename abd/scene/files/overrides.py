@@ -10,9 +10,8 @@ from pydantic import ValidationError
 
 from abd.errors import Problem, SceneError
 from abd.scene.checks.checks import check_scene
-from abd.scene.schema.findings import NAMED_LISTS, Finding, as_problem, schema_findings
+from abd.scene.schema.findings import NAMED_LISTS, Finding, as_problem, did_you_mean, schema_findings
 from abd.scene.schema.schema import DEFAULT_MATERIAL, SceneSpec
-from abd.scene.schema.suggestions import did_you_mean
 
 EXCLUDES = {
     "solver.tolerance": ("tolerance_relative",),

@@ -14,7 +14,7 @@ from pathlib import Path
 import numpy as np
 
 from abd.errors import Problem, SceneError
-from abd.scene.schema.suggestions import did_you_mean
+from abd.scene.schema.findings import did_you_mean
 from abd.scene.schema.values import LARGEST
 
 MALFORMED = (ArithmeticError, AttributeError, LookupError, MemoryError, RecursionError, TypeError, ValueError)

@@ -79,7 +79,9 @@ class SurfaceSource:
         if body.sphere is not None and body.sphere.subdivisions is None:
             return replace(make_surface("sphere", shapes.round_point()), radius=body.sphere.radius)
         if body.capsule is not None and body.capsule.segments is None:
-            return replace(make_surface("capsule", shapes.round_segment(body.capsule.length)), radius=body.capsule.radius)
+            return replace(
+                make_surface("capsule", shapes.round_segment(body.capsule.length)), radius=body.capsule.radius
+            )
         for name in ("sphere", "capsule", "cylinder", "cone"):
             make, value = getattr(shapes, name), getattr(body, name)
             if value is not None:

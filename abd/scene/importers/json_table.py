@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from abd.errors import Problem
-from abd.scene.schema.suggestions import did_you_mean
+from abd.scene.schema.findings import did_you_mean
 from abd.scene.schema.values import is_number
 
 

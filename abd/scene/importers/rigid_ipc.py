@@ -144,7 +144,9 @@ class _Importer:
         absolute = solver.flag("is_velocity_conv_tol_abs", False)
         iterations = int(friction.number("iterations", 1)) if mu > 0.0 else 0
         if iterations < 0:
-            note = "friction is to balance contact (iterations -1): contact_set is \"ipc\", which balances in fewer laggings"
+            note = (
+                'friction is to balance contact (iterations -1): contact_set is "ipc", which balances in fewer laggings'
+            )
             self.notes.append(note)
         values = {
             "dt": self.dt,

@@ -7,13 +7,38 @@ are not numbers here.
 from __future__ import annotations
 
 import math
+import os
 from collections.abc import Callable
 from typing import Any
 
 from pydantic_core import PydanticCustomError
 
-from abd.scene.schema.bounds import most
 from abd.scene.schema.formula import FormulaError, formula_of_time
+
+BOUNDS = {
+    # copies that `repeat` makes of a body
+    "COPIES": 1_000_000,
+    # elements of copies that <replicate> and <composite> make
+    "REPLICAS": 20_000,
+    # parts of a dotted key of TOML
+    "KEY_PARTS": 100,
+    # memory of the arrays of an NPZ file [bytes]
+    "NPZ_BYTES": 256 << 20,
+}
+
+
+def most(name: str) -> int:
+    """The largest number of a kind."""
+    try:
+        return int(os.environ[f"ABD_MOST_{name}"])
+    except (KeyError, ValueError):
+        return BOUNDS[name]
+
+
+def remedy(name: str) -> str:
+    """How it is raised."""
+    return f"ask for less, or raise the bound: ABD_MOST_{name}=N in the environment"
+
 
 AXIS_NAMES = ("x", "y", "z", "rx", "ry", "rz")
 COUNTED = {2: "two", 3: "three", 4: "four", 6: "six"}

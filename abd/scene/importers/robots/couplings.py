@@ -170,7 +170,9 @@ class Ties:
             return
         self._couple(name, led.key, terms, k)
 
-    def _curved(self, k: int, led: list[tuple[Coordinate, float]], lead: list[tuple[Coordinate, float]], p: list[float]) -> None:
+    def _curved(
+        self, k: int, led: list[tuple[Coordinate, float]], lead: list[tuple[Coordinate, float]], p: list[float]
+    ) -> None:
         """A coupling by the formula of a polynomial of a sum of coordinates."""
         model, (first, second) = self.model, (int(self.model.eq_obj1id[k]), int(self.model.eq_obj2id[k]))
         (one, weight), *others = led
@@ -255,7 +257,12 @@ class Ties:
             _add_spring(led.settings, stiffness * lead**2, damping * lead**2, led.value(low / lead))
             return True
         terms, _ = _solved(led, lead, [(one, -weight) for one, weight in others], low)
-        keys = {"name": f"{self.tendon_names[k]}_spring", "coordinate": led.key, "terms": terms, "enforcement": "compliant"}
+        keys = {
+            "name": f"{self.tendon_names[k]}_spring",
+            "coordinate": led.key,
+            "terms": terms,
+            "enforcement": "compliant",
+        }
         self.couplings.append(keys | {"compliance": 1.0 / (stiffness * lead**2), "damping": damping * lead**2})
         return True
 

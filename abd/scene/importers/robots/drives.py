@@ -28,7 +28,12 @@ class _Effort:
 
 
 def add_drives(
-    model, control: np.ndarray, activation: np.ndarray, names: list[str], coordinates: dict[int, Coordinate], notes: list[str]
+    model,
+    control: np.ndarray,
+    activation: np.ndarray,
+    names: list[str],
+    coordinates: dict[int, Coordinate],
+    notes: list[str],
 ) -> set[int]:
     """Give coordinates the drives of the actuators that act on them; notes name the others.
 
@@ -159,7 +164,10 @@ def _drive(effort: _Effort, coordinate: Coordinate) -> dict[str, object]:
 
     keys: dict[str, object]
     if effort.stiffness > 0.0:
-        keys = {"mode": "pd", "target": scaled(coordinate.sign / effort.stiffness, -coordinate.sign * coordinate.offset)}
+        keys = {
+            "mode": "pd",
+            "target": scaled(coordinate.sign / effort.stiffness, -coordinate.sign * coordinate.offset),
+        }
         keys |= {"stiffness": effort.stiffness, "damping": effort.damping}
     elif effort.damping > 0.0:
         rate = scaled(coordinate.sign / effort.damping, 0.0)

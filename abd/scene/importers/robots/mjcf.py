@@ -12,7 +12,7 @@ from xml.etree.ElementTree import Element
 from abd.errors import Problem, SceneError
 from abd.scene.importers.robots.assets import Assets
 from abd.scene.importers.robots.xml_tree import Tree, read_tree
-from abd.scene.schema.bounds import most, remedy
+from abd.scene.schema.values import most, remedy
 
 MOST_INCLUDES = 200
 MOST_CELLS = 1_000_000

@@ -17,13 +17,11 @@ from abd.scene.importers.robots.contacts import Contacts, tell_contacts
 from abd.scene.importers.robots.couplings import Ties
 from abd.scene.importers.robots.drives import add_drives
 from abd.scene.importers.robots.joints import Joints
-from abd.scene.importers.robots.links import STATIC, Link, find_links, quaternion_of
+from abd.scene.importers.robots.links import STATIC, Link, Start, find_links, quaternion_of, start_of
 from abd.scene.importers.robots.mjcf import Mjcf
-from abd.scene.importers.robots.start import Start, start_of
 from abd.scene.importers.robots.surfaces import ShapeSource
 from abd.scene.importers.robots.urdf import Urdf
-from abd.scene.importers.robots.xacro import expanded
-from abd.scene.importers.robots.xml_tree import read_tree
+from abd.scene.importers.robots.xml_tree import expanded, read_tree
 from abd.scene.schema.joint_schema import WORLD_NAME
 
 DURATION = 2.0
@@ -188,7 +186,9 @@ class Robot:
         kept = self._seen(geoms, contacts)
         keys: dict[str, object] = {"name": link.name}
         if model.body_mocapid[link.root] >= 0:
-            notes.append(f"mocap body '{link.name}' stands still until it is moved: sim.bodies[{link.name!r}].move_to(...)")
+            notes.append(
+                f"mocap body '{link.name}' stands still until it is moved: sim.bodies[{link.name!r}].move_to(...)"
+            )
             keys |= {"kind": "kinematic", "motion": {"velocity": (0.0, 0.0, 0.0)}}
         keys |= self._placed([shapes.collider(geom, link) for geom in kept], link.pose)
         if "kind" in keys:

@@ -17,8 +17,7 @@ from abd.scene.geometry import mass
 from abd.scene.geometry.mass import MassProperties
 from abd.scene.importers.compound import Collider, keys
 from abd.scene.importers.usd.instancers import place_instances
-from abd.scene.importers.usd.materials import Materials, color_of
-from abd.scene.importers.usd.shapes import KINDS, collider, rotation_of
+from abd.scene.importers.usd.shapes import KINDS, Materials, collider, color_of, rotation_of
 from abd.scene.importers.usd.stage import Stage, modules
 from abd.scene.schema.joint_schema import WORLD_NAME
 

@@ -105,7 +105,9 @@ class _Instances:
         stage = self.stage
         own = [one for one in stage.of("RigidBody", *KINDS) if any(_below(str(one.primPath), root) for root in roots)]
         if any(len(one.filteredCollisions) or len(getattr(one, "collisionGroups", ())) for one in own):
-            stage.notes.append(f"collision groups and filters of prototypes of {self.path} do not reach their instances")
+            stage.notes.append(
+                f"collision groups and filters of prototypes of {self.path} do not reach their instances"
+            )
         if self.instancer.GetVelocitiesAttr().HasAuthoredValue():
             stage.notes.append(f"velocities of the instances of {self.path} are left out: they are for pictures")
 

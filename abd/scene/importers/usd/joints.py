@@ -49,7 +49,12 @@ class _Joints:
             return
         parent, child, D, C, sign = ends
         self.sign, self.path = sign, path
-        table = {"name": stage.free_name(path, self._names), "parent": parent, "child": child, "enforcement": ENFORCEMENT}
+        table = {
+            "name": stage.free_name(path, self._names),
+            "parent": parent,
+            "child": child,
+            "enforcement": ENFORCEMENT,
+        }
         table |= {"collide": True} if one.collisionEnabled else {}
         for key, value, unit in (
             ("break_force", one.breakForce, stage.mass * stage.length),
