@@ -12,7 +12,7 @@ from abd.errors import SceneError
 from abd.scene.compile.motion import FORMULA_KEYS, formula_problem
 from abd.scene.geometry.pose_file import POSE_FILES, read_poses
 from abd.scene.schema.fields import ROTATION_KEYS, Orientation
-from abd.scene.schema.findings import Finding, did_you_mean, enumerated, shown
+from abd.scene.schema.findings import Finding, did_you_mean, enumerated, shown, within
 from abd.scene.schema.formula import FormulaError, formula_of_time
 from abd.scene.schema.schema import SHAPES, SURFACE_KEYS, BodySpec, Formulas, Keyframe, MotionSpec, Surface
 
@@ -110,9 +110,7 @@ def check_motion(motion: MotionSpec) -> Iterator[Finding]:
 
 def _check_keyframes(keyframes: list[Keyframe]) -> Iterator[Finding]:
     for index, keyframe in enumerate(keyframes):
-        for finding in check_orientation(keyframe):
-            finding.path = ("keyframes", index, *finding.path)
-            yield finding
+        yield from within(check_orientation(keyframe), "keyframes", index)
     for index, (before, after) in enumerate(pairwise(keyframes), 1):
         if after.time <= before.time:
             message = f"{after.time:g} s does not come after the time before it, {before.time:g} s"
@@ -134,9 +132,7 @@ def _check_formulas(formulas: Formulas) -> Iterator[Finding]:
 def _check_pose_file(name: str) -> Iterator[Finding]:
     missing = list(check_file(Path(name), POSE_FILES, "file of poses"))
     if missing:
-        for finding in missing:
-            finding.path = ("file",)
-        yield from missing
+        yield from within(missing, "file")
         return
     try:
         read_poses(name)
@@ -229,9 +225,7 @@ def _check_surface(body: BodySpec) -> Iterator[Finding]:
     if body.box is not None and min(body.box) <= 0:
         yield Finding(("box",), f"extents should be greater than 0, not {shown(body.box)}", body.box)
     if body.mesh is not None:
-        for finding in check_file(Path(body.mesh), MESH_FILES, "mesh file"):
-            finding.path = ("mesh",)
-            yield finding
+        yield from within(check_file(Path(body.mesh), MESH_FILES, "mesh file"), "mesh")
     if body.surface is not None:
         yield from _check_written_surface(body.surface)
 
@@ -284,9 +278,7 @@ def _check_kind(body: BodySpec) -> Iterator[Finding]:
             yield Finding(
                 ("motion",), f"is for kinematic bodies; this one is {body.kind}", None, "set kind = 'kinematic'"
             )
-        for finding in check_motion(body.motion):
-            finding.path = ("motion", *finding.path)
-            yield finding
+        yield from within(check_motion(body.motion), "motion")
     elif body.kind == "kinematic":
         remedy = "give motion, such as {velocity = [1, 0, 0]}, or set kind = 'static'"
         yield Finding(("kind",), "a kinematic body needs a motion", body.kind, remedy, is_absence=True)

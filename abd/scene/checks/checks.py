@@ -12,7 +12,7 @@ from abd.scene.checks.joint_checks import check_joined_bodies, check_joint, chec
 from abd.scene.compile.copies import BodyNames, copy_names
 from abd.scene.compile.joint_settings import joint_coordinates
 from abd.scene.compile.settings import check_filter
-from abd.scene.schema.findings import Finding, did_you_mean
+from abd.scene.schema.findings import Finding, did_you_mean, within
 from abd.scene.schema.joint_schema import WORLD_NAME, JointRepeatSpec
 from abd.scene.schema.schema import DEFAULT_MATERIAL, RepeatSpec, SceneSpec
 from abd.scene.schema.sensor_schema import check_sensor
@@ -73,16 +73,16 @@ def check_scene(spec: SceneSpec, unreadable: dict[str, list[str]] | None = None)
     if not spec.body and not unreadable.get("body"):
         findings.append(Finding(("body",), "the scene has no bodies", remedy="add a [[body]]", is_absence=True))
     for index, body in enumerate(spec.body):
-        findings += _placed(check_body(body), "body", index)
+        findings += within(check_body(body), "body", index)
         if body.material not in materials:
             findings.append(_unknown_material(("body", index, "material"), body.material, materials))
     for index, one in enumerate(spec.contact_filter):
-        findings += _placed(check_filter(one, names), "contact_filter", index)
+        findings += within(check_filter(one, names), "contact_filter", index)
     for index, joint in enumerate(spec.joint):
-        findings += _placed(chain(check_joined_bodies(joint, names), check_joint(joint)), "joint", index)
+        findings += within(chain(check_joined_bodies(joint, names), check_joint(joint)), "joint", index)
     findings += _check_couplings(spec, unreadable.get("joint", []))
     for index, one in enumerate(spec.sensor):
-        findings += _placed(check_sensor(one), "sensor", index)
+        findings += within(check_sensor(one), "sensor", index)
     return findings
 
 
@@ -97,14 +97,8 @@ def _check_couplings(spec: SceneSpec, unreadable: list[str]) -> list[Finding]:
             joints.setdefault(name, coordinates)  # of equal names the first one counts
     findings: list[Finding] = []
     for index, coupling in enumerate(spec.coupling):
-        findings += _placed(chain(check_coupled(coupling, joints), check_coupling(coupling)), "coupling", index)
+        findings += within(chain(check_coupled(coupling, joints), check_coupling(coupling)), "coupling", index)
     return findings or list(check_cycles(spec.coupling, joints))
-
-
-def _placed(findings: Iterator[Finding], key: str, index: int) -> Iterator[Finding]:
-    for finding in findings:
-        finding.path = (key, index, *finding.path)
-        yield finding
 
 
 def _check_settings(spec: SceneSpec) -> Iterator[Finding]:

@@ -9,7 +9,7 @@ from abd.joints.measures.measures import Measure
 from abd.joints.rows.measured_rows import FUNCTIONS
 from abd.scene.compile.joint_settings import SAME_VALUE, coordinate_tables, given_shorthands, joint_coordinates
 from abd.scene.schema.fields import DEGREES, Spec, in_radians, keys_with_degrees
-from abd.scene.schema.findings import Finding, did_you_mean, enumerated, shown
+from abd.scene.schema.findings import Finding, did_you_mean, enumerated, shown, within
 from abd.scene.schema.formula import FormulaError, NamedFormula
 from abd.scene.schema.joint_schema import CoordinateKeys, CoordinateSpec, DriveSpec, JointSpec
 from abd.scene.schema.joint_types import VALUES
@@ -110,9 +110,7 @@ def _check_coordinate(measure: Measure, table: CoordinateSpec) -> Iterator[Findi
                 yield Finding((key,), "has no effect without stiffness", getattr(table, key), "drop it")
     yield from check_law(table, VALUES)
     if table.drive is not None:
-        for finding in _check_drive(measure, table.drive):
-            finding.path = ("drive", *finding.path)
-            yield finding
+        yield from within(_check_drive(measure, table.drive), "drive")
 
 
 def _no_degrees(measure: Measure, table: Spec) -> Iterator[Finding]:

@@ -9,7 +9,7 @@ import numpy as np
 
 from abd.joints.rows.measured_rows import COEFFICIENTS, FUNCTIONS
 from abd.scene.compile.couplings import split_reference
-from abd.scene.schema.findings import Finding, did_you_mean, enumerated
+from abd.scene.schema.findings import Finding, did_you_mean, enumerated, within
 from abd.scene.schema.formula import WORDS, FormulaError, NamedFormula
 from abd.scene.schema.joint_schema import CouplingSpec, CouplingTermSpec
 
@@ -24,9 +24,7 @@ def check_coupling(coupling: CouplingSpec) -> Iterator[Finding]:
     """Findings that need no other table, with paths relative to the coupling."""
     yield from _check_function(coupling)
     for position, term in enumerate(coupling.terms):
-        for finding in _check_term(term):
-            finding.path = ("terms", position, *finding.path)
-            yield finding
+        yield from within(_check_term(term), "terms", position)
     if coupling.scale == 0.0:
         yield Finding(("scale",), "is zero: a lock of the coordinate says that better", 0.0, "use locked = true")
     if coupling.enforcement != "compliant":

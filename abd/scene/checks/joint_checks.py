@@ -15,7 +15,7 @@ from abd.scene.checks.coordinate_checks import check_coordinates, check_degree_k
 from abd.scene.compile.copies import BodyNames, copy_end
 from abd.scene.compile.joint_settings import unplaced_joint
 from abd.scene.schema.fields import DEGREES
-from abd.scene.schema.findings import Finding, did_you_mean, enumerated, shown
+from abd.scene.schema.findings import Finding, did_you_mean, enumerated, shown, within
 from abd.scene.schema.joint_schema import WORLD_NAME, JointParameters, JointSpec
 from abd.scene.schema.joint_types import LAWS, LENGTHS, traits, type_of, types_with
 
@@ -36,9 +36,7 @@ def check_frames(joint: JointSpec) -> Iterator[Finding]:
         if not np.linalg.norm(getattr(joint, key)):
             yield Finding((key,), "is zero", getattr(joint, key), "give a direction, such as [0, 0, 1]")
     for key in frames:
-        for finding in check_orientation(getattr(joint, key)):
-            finding.path = (key, *finding.path)
-            yield finding
+        yield from within(check_orientation(getattr(joint, key)), key)
     if frames:
         yield from _check_whole_frames(joint, frames)
         return

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from dataclasses import fields
 
 import numpy as np
 
@@ -26,6 +27,7 @@ from abd.scene.schema.joint_types import LAWS, LENGTHS, VALUES, traits, type_of
 
 SHORTHANDS = {key: info.default for key, info in CoordinateKeys.model_fields.items()}
 """Keys that a joint with a single coordinate may carry itself, and their defaults."""
+SETTINGS = {one.name for one in fields(CoordinateSettings)}
 INFINITE = (-math.inf, math.inf)
 SAME_VALUE = 1e-6
 """Difference of coordinates [m or rad] that counts as none."""
@@ -76,31 +78,10 @@ def coordinate_settings(name: str, spec: CoordinateSpec, initial: float) -> Coor
     if spec.limit == "barrier":
         lower = initial - SAME_VALUE if abs(initial - lower) <= SAME_VALUE else lower
         upper = initial + SAME_VALUE if abs(initial - upper) <= SAME_VALUE else upper
-    return CoordinateSettings(
-        name=name,
-        initial=initial,
-        initial_rate=in_radians(spec, "initial_rate"),
-        lower=lower,
-        upper=upper,
-        limit=spec.limit,
-        limit_distance=in_radians(spec, "limit_distance"),
-        limit_compliance=spec.limit_compliance,
-        limit_damping=spec.limit_damping,
-        limit_restitution=spec.limit_restitution,
-        limit_strength=spec.limit_strength,
-        locked=spec.locked,
-        lock_value=in_radians(spec, "lock_value"),
-        stiffness=spec.stiffness,
-        rest=in_radians(spec, "rest") or 0.0,
-        damping=spec.damping,
-        friction=spec.friction,
-        friction_load=spec.friction_load,
-        armature=spec.armature,
-        law=law_of(spec, VALUES),
-        drive=None if spec.drive is None else _drive(spec.drive),
-        velocity_limit=in_radians(spec, "velocity_limit") or math.inf,
-        effort_limit=spec.effort_limit or math.inf,
-    )
+    own = {key: in_radians(spec, key) for key in CoordinateSpec.model_fields if key in SETTINGS}
+    own |= {"initial": initial, "rest": own["rest"] or 0.0, "drive": None if spec.drive is None else _drive(spec.drive)}
+    own |= {key: own[key] or math.inf for key in ("velocity_limit", "effort_limit")}
+    return CoordinateSettings(name, lower=lower, upper=upper, law=law_of(spec, VALUES), **own)
 
 
 def law_of(spec: CoordinateSpec | JointSpec, names: tuple[str, ...]) -> Callable[[Sequence[float]], float] | None:
@@ -111,16 +92,9 @@ def law_of(spec: CoordinateSpec | JointSpec, names: tuple[str, ...]) -> Callable
 
 
 def _drive(spec: DriveSpec) -> Drive:
-    return Drive(
-        mode=spec.mode,
-        target=time_function(spec, "target"),
-        rate=time_function(spec, "rate"),
-        stiffness=spec.stiffness,
-        damping=spec.damping,
-        effort=spec.effort or math.inf,
-        uid=spec.uid,
-        strength_ratio=spec.strength_ratio,
-    )
+    own = {key: getattr(spec, key) for key in ("mode", "stiffness", "damping", "uid", "strength_ratio")}
+    target, rate = time_function(spec, "target"), time_function(spec, "rate")
+    return Drive(**own, target=target, rate=rate, effort=spec.effort or math.inf)
 
 
 SHARED = ("stiffness", "damping")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
+from dataclasses import fields, replace
 from itertools import combinations
 
 import numpy as np
@@ -35,35 +35,15 @@ def settings_of(spec: SceneSpec, records: Records) -> Settings:
     friction_tolerance = solver.friction_tolerance
     if friction_tolerance is None:
         friction_tolerance = tolerance if solver.tolerance_relative is not None else min(tolerance, 0.05 * solver.eps_v)
-    return Settings(
-        dt=solver.dt,
-        world_dt=solver.world_dt,
-        integrator=solver.integrator,
-        spectral_radius=solver.spectral_radius,
-        gravity=np.array(spec.gravity),
-        d_hat=solver.d_hat,
-        limit_reach=_limit_reach(solver, diagonal, _body_size(records)),
-        limit_angle=solver.limit_angle,
-        minimum_separation=solver.minimum_separation,
-        barrier=solver.barrier,
-        contact_set=solver.contact_set,
-        contact_stiffness=None if solver.contact_stiffness == "auto" else float(solver.contact_stiffness),
-        eps_v=solver.eps_v,
-        stick=solver.stick,
-        friction_iterations=solver.friction_iterations,
-        tolerance=tolerance,
-        friction_tolerance=friction_tolerance,
-        max_newton=solver.max_newton,
-        retries=solver.retries,
-        linear_solver=solver.linear_solver,
-        linear_tolerance=solver.linear_tolerance,
-        joint_tolerance=solver.joint_tolerance,
-        kinematic_block=solver.kinematic_block,
-        sleep_speed=solver.sleep_speed,
-        sleep_time=solver.sleep_time,
-        frames=frames,
-        diagonal=diagonal,
-    )
+    own = {one.name: getattr(solver, one.name) for one in fields(Settings) if one.name in SolverSpec.model_fields}
+    own |= {
+        "gravity": np.array(spec.gravity),
+        "limit_reach": _limit_reach(solver, diagonal, _body_size(records)),
+        "contact_stiffness": None if solver.contact_stiffness == "auto" else float(solver.contact_stiffness),
+        "tolerance": tolerance,
+        "friction_tolerance": friction_tolerance,
+    }
+    return Settings(**own, frames=frames, diagonal=diagonal)
 
 
 def with_tolerances(model: Model, spec: SceneSpec) -> Model:

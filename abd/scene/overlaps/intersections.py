@@ -19,7 +19,7 @@ from abd.contact.pair_law import activations, thinnest_extents
 from abd.errors import Problem
 from abd.joint_list import apart
 from abd.model import Kind, Model
-from abd.scene.overlaps.box_pairs import overlapping_boxes
+from abd.scene.overlaps.crossings import overlapping_boxes
 from abd.scene.overlaps.escape import escape, least_penetration, part
 from abd.scene.overlaps.hull_gaps import Hulls
 from abd.scene.overlaps.overlap import Placed, overlap

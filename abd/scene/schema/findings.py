@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import difflib
 import types
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import islice
@@ -104,6 +104,13 @@ class Finding:
     value: Any = None
     remedy: str = ""
     is_absence: bool = False
+
+
+def within(findings: Iterable[Finding], *path: str | int) -> Iterator[Finding]:
+    """The findings of the table or list item at a path, with paths from where that path begins."""
+    for finding in findings:
+        finding.path = (*path, *finding.path)
+        yield finding
 
 
 def shown(value: Any) -> str:
