@@ -291,7 +291,7 @@ def _named(items: Sequence[Any], name: str, kind: str) -> Any:
         if item.name == name:
             return item
     remedy = did_you_mean(name, [item.name for item in items])
-    raise SceneError([Problem(f"there is no {kind} '{name}'", key=kind, value=name, remedy=remedy)])
+    raise SceneError.of(f"there is no {kind} '{name}'", key=kind, value=name, remedy=remedy)
 
 
 def load(

@@ -10,7 +10,7 @@ from itertools import accumulate
 import numpy as np
 
 from abd import rotations
-from abd.errors import Problem, SceneError
+from abd.errors import SceneError
 from abd.model import Elasticity, Kind, affine_state
 from abd.names import CopyNames, Names
 from abd.scene.compile.motion import Motion, prescribed_motion
@@ -120,7 +120,7 @@ def _set_free(
     if not fixed_rotation.all() and np.sort(record.moment)[1] <= _LINE * largest:
         message = f"it is an ideal {'line' if largest > 0.0 else 'point'}: nothing resists its rotation"
         remedy = "give it a radius, or fix its rotations (rx, ry, rz)"
-        raise SceneError([Problem(message, value=record.moment.tolist(), remedy=remedy)])
+        raise SceneError.of(message, value=record.moment.tolist(), remedy=remedy)
     record.body_frame = rotations.inverse(rotations.pose(axes, matter.center))
     rotation = pose[:3, :3] @ axes
     record.center = pose[:3, :3] @ matter.center
@@ -156,9 +156,7 @@ def _plane(spec: BodySpec) -> np.ndarray:
     normal = np.array(spec.half_space.normal)
     length = np.linalg.norm(normal)
     if length == 0.0:
-        raise SceneError(
-            [Problem("the normal of a half-space has no length", key="half_space.normal", value=[0, 0, 0])]
-        )
+        raise SceneError.of("the normal of a half-space has no length", key="half_space.normal", value=[0, 0, 0])
     return np.append(normal / length, spec.half_space.offset)
 
 
@@ -180,7 +178,7 @@ def _motion(spec: BodySpec, pose: np.ndarray, matter: Matter | None) -> Motion:
     if motion.frame == "center_of_mass" and center is None:
         message = "the centre of mass is not known: the body is made of no matter"
         remedy = 'give center_of_mass, a thickness or a radius, or use frame = "mesh"'
-        raise SceneError([Problem(message, key="motion.frame", value=motion.frame, remedy=remedy)])
+        raise SceneError.of(message, key="motion.frame", value=motion.frame, remedy=remedy)
     return prescribed_motion(motion, pose, None if center is None else np.array(center))
 
 

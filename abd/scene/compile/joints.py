@@ -57,7 +57,7 @@ def compile_joint(spec: JointSpec, records: Records) -> Joint:
     movable = [record for record in there if record.kind is Kind.DYNAMIC]
     if not movable:
         message = f"neither '{spec.parent}' nor '{spec.child}' moves freely"
-        raise SceneError([Problem(message, key="child", value=spec.child, remedy="make one of them dynamic")])
+        raise SceneError.of(message, key="child", value=spec.child, remedy="make one of them dynamic")
     poses = [np.eye(4) if record is None else _pose(record) for record in bodies]
     meshes = [pose if record is None else pose @ record.body_frame for pose, record in zip(poses, bodies, strict=True)]
 
@@ -146,12 +146,12 @@ def _coordinates(
         if measure.name in wanted and abs(start - given) > SAME_VALUE:
             message = f"the bodies put {measure.name} at {start:.6g}, not at {given:.6g}"
             remedy = "drop initial, or give the joint's place in the world instead of the child's own"
-            raise SceneError([Problem(message, key=key_of(spec, measure.name, "initial"), value=given, remedy=remedy)])
+            raise SceneError.of(message, key=key_of(spec, measure.name, "initial"), value=given, remedy=remedy)
         one = coordinate_settings(measure.name, tables[measure.name], start)
         if one.limit == "barrier" and not one.lower - SAME_VALUE <= start <= one.upper + SAME_VALUE:
             message = f"{measure.name} starts at {start:.6g}, outside its range [{one.lower:.6g}, {one.upper:.6g}]"
             remedy = 'move the bodies, widen the range, or use limit = "compliant"'
-            raise SceneError([Problem(message, key=key_of(spec, measure.name, "range"), value=start, remedy=remedy)])
+            raise SceneError.of(message, key=key_of(spec, measure.name, "range"), value=start, remedy=remedy)
         settings.append(one)
     return tuple(settings)
 
@@ -172,7 +172,7 @@ def _refuse_bad_start(joint: Joint, D: np.ndarray, C: np.ndarray, ends: list[Bod
             remedy = (
                 "turn one of them round: the sign of child_axis or parent_axis, or half a turn in one of the frames"
             )
-            raise SceneError([Problem(message, key="child_axis", value=child.round(3).tolist(), remedy=remedy)])
+            raise SceneError.of(message, key="child_axis", value=child.round(3).tolist(), remedy=remedy)
     measured = module.at_pose(placed, T_CD) if hasattr(module, "at_pose") else module.measured(placed)
     gaps = [measure for measure in measured if measure.unilateral]
     own = dict(joint.parameters)
@@ -180,7 +180,7 @@ def _refuse_bad_start(joint: Joint, D: np.ndarray, C: np.ndarray, ends: list[Bod
         largest = f"max_{measure.name}"
         if value < -SAME_VALUE or (value <= 0.0 and measure.rotary and not measure.may_close and largest not in own):
             message = f"it starts beyond its limit: {measure.name} is {value:.4g}, and must be greater than 0"
-            raise SceneError([Problem(message, value=value, remedy="leave some room: move the bodies or their points")])
+            raise SceneError.of(message, value=value, remedy="leave some room: move the bodies or their points")
         if value <= SAME_VALUE and largest in own:
             own[largest] = np.asarray(own[largest]) + 2.0 * SAME_VALUE
 
@@ -191,7 +191,7 @@ def _refuse_bad_start(joint: Joint, D: np.ndarray, C: np.ndarray, ends: list[Bod
     if sizes and distance > min(sizes):
         message = f"it starts {distance:.4g} m open, more than the size of the smaller body, {min(sizes):.4g} m"
         remedy = "points are in the mesh frames of the bodies (scale included): check them, or give one world anchor"
-        raise SceneError([Problem(message, key="child_anchor", value=distance, remedy=remedy)])
+        raise SceneError.of(message, key="child_anchor", value=distance, remedy=remedy)
     return replace(joint, parameters=own)
 
 

@@ -149,7 +149,7 @@ def read_text(path: Path) -> str:
         problem = Problem("is not a text in UTF-8", file=str(path), line=line, remedy="save it as UTF-8")
         raise SceneError([problem]) from error
     except OSError as error:
-        raise SceneError([Problem(f"cannot be read: {error.strerror or error}", file=str(path))]) from error
+        raise SceneError.of(f"cannot be read: {error.strerror or error}", file=str(path)) from error
 
 
 def _check_keys(text: str, path: Path) -> None:
@@ -159,7 +159,7 @@ def _check_keys(text: str, path: Path) -> None:
         dotted = key if equals else line.strip() if line.lstrip().startswith("[") and "," not in line else ""
         if dotted.count(".") > most("KEY_PARTS"):
             message = f"a key has {dotted.count('.') + 1} parts; at most {most('KEY_PARTS')} are read"
-            raise SceneError([Problem(message, file=str(path), line=number, remedy=remedy("KEY_PARTS"))])
+            raise SceneError.of(message, file=str(path), line=number, remedy=remedy("KEY_PARTS"))
 
 
 def parse(text: str, path: Path) -> dict[str, Any]:
@@ -169,13 +169,13 @@ def parse(text: str, path: Path) -> dict[str, Any]:
     try:
         data = json.loads(text, parse_constant=_not_a_number) if is_json(path) else tomllib.loads(text)
     except json.JSONDecodeError as error:
-        raise SceneError([Problem(f"JSON: {error.msg}", file=str(path), line=error.lineno)]) from error
+        raise SceneError.of(f"JSON: {error.msg}", file=str(path), line=error.lineno) from error
     except tomllib.TOMLDecodeError as error:
         raise SceneError([_toml_problem(error, text, path)]) from error
     except RecursionError as error:
-        raise SceneError([Problem("is nested too deeply", file=str(path))]) from error
+        raise SceneError.of("is nested too deeply", file=str(path)) from error
     if not isinstance(data, dict):
-        raise SceneError([Problem("should be a table { } at the top", file=str(path), line=1)])
+        raise SceneError.of("should be a table { } at the top", file=str(path), line=1)
     return data
 
 

@@ -56,7 +56,7 @@ class Surface:
         if self.radius > 0.0 and np.ptp(np.abs(factors)) != 0.0:
             remedy = "give one factor, or subdivisions (segments) for a mesh that can be stretched"
             message = f"an exact {self.name} cannot be scaled by different factors"
-            raise SceneError([Problem(message, key="scale", value=factors.tolist(), remedy=remedy)])
+            raise SceneError.of(message, key="scale", value=factors.tolist(), remedy=remedy)
         triangles = self.triangles[:, ::-1].copy() if np.prod(np.sign(factors)) < 0.0 else self.triangles
         radius = self.radius * abs(float(factors[0]))
         return replace(self, vertices=self.vertices * factors, triangles=triangles, radius=radius)
@@ -112,7 +112,7 @@ def make_surface(name: str, raw: RawMesh, file: str = "") -> Surface:
 
     used = np.unique(np.concatenate([triangles.reshape(-1), codim_edges.reshape(-1), points]))
     if len(used) == 0:
-        raise SceneError([Problem(f"mesh '{name}' has no triangle with an area, no edge and no point", file=file)])
+        raise SceneError.of(f"mesh '{name}' has no triangle with an area, no edge and no point", file=file)
     if len(used) < count:
         notes.append(f"{count - len(used)} vertices that no element uses were left out")
     number = np.full(count, -1, dtype=np.int32)
@@ -177,7 +177,7 @@ def _check(name: str, raw: RawMesh, file: str) -> None:
     """Raise SceneError with all that makes a mesh unusable."""
     count = len(raw.vertices)
     if count == 0:
-        raise SceneError([Problem(f"mesh '{name}' is empty: it has no vertices", file=file)])
+        raise SceneError.of(f"mesh '{name}' is empty: it has no vertices", file=file)
     problems = []
     bad = np.flatnonzero(~np.isfinite(raw.vertices).all(axis=1))
     if len(bad):

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import numpy as np
 
-from abd.errors import Problem, SceneError
+from abd.errors import SceneError
 from abd.scene.schema.findings import did_you_mean
 from abd.scene.schema.values import most, remedy
 
@@ -109,4 +109,4 @@ def _line(lines: list[int] | list[None], row: int) -> int | None:
 
 
 def _error(path: Path, message: str, line: int | None = None, remedy: str = "") -> SceneError:
-    return SceneError([Problem(message, value=str(path), file=str(path), line=line, remedy=remedy)])
+    return SceneError.of(message, value=str(path), file=str(path), line=line, remedy=remedy)

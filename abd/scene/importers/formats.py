@@ -11,7 +11,7 @@ from pathlib import Path
 
 from pydantic import ValidationError
 
-from abd.errors import Problem, SceneError
+from abd.errors import SceneError
 from abd.scene.schema.findings import as_problem, did_you_mean, enumerated, schema_findings
 from abd.scene.schema.schema import SceneSpec
 
@@ -37,7 +37,7 @@ class ImportOptions:
     def __post_init__(self):
         if self.missing_meshes not in ("fail", "boxes"):
             message = f"missing_meshes should be 'fail' or 'boxes', not {self.missing_meshes!r}"
-            raise SceneError([Problem(message, value=self.missing_meshes)])
+            raise SceneError.of(message, value=self.missing_meshes)
         object.__setattr__(self, "assets", tuple(Path(folder) for folder in self.assets))
 
 
@@ -71,7 +71,7 @@ class Format:
             remedy = (
                 "look for a value that is out of range or of another type than its format says; else report the file"
             )
-            raise SceneError([Problem(message, file=str(path), remedy=remedy)]) from error
+            raise SceneError.of(message, file=str(path), remedy=remedy) from error
 
 
 FORMATS = (
@@ -118,21 +118,17 @@ def find_scene(source: str | Path) -> Path:
         known = (*SCENE_FILES, *imported_suffixes())
         if path.suffix.lower() not in known:
             remedy = f"scenes are {enumerated(known, 'or')} files"
-            raise SceneError(
-                [Problem(f"no scene format has the suffix '{path.suffix}'", file=str(path), remedy=remedy)]
-            )
+            raise SceneError.of(f"no scene format has the suffix '{path.suffix}'", file=str(path), remedy=remedy)
         return path
     if str(source) in shipped:
         return shipped[str(source)]
     if path.is_symlink() and not path.exists():
-        raise SceneError([Problem(f"is a link to {path.readlink()}, which is not there", file=str(path))])
+        raise SceneError.of(f"is a link to {path.readlink()}, which is not there", file=str(path))
     if path.is_dir():
         inside = sorted(item.name for item in path.iterdir() if item.suffix in (*SCENE_FILES, *imported_suffixes()))
         remedy = f"name a file in it, such as '{inside[0]}'" if inside else "name a scene file"
-        raise SceneError([Problem("is a folder, not a scene", file=str(path), remedy=remedy)])
+        raise SceneError.of("is a folder, not a scene", file=str(path), remedy=remedy)
     neighbours = [str(item) for item in sorted(path.parent.iterdir())] if path.parent.is_dir() else []
     files = [name for name in neighbours if name.endswith((*SCENE_FILES, *imported_suffixes()))]
     listed = f"shipped scenes: {', '.join(shipped)}" if shipped else "give the path of a scene file"
-    raise SceneError(
-        [Problem(f"no such scene: '{source}'", remedy=did_you_mean(str(source), [*shipped, *files]) or listed)]
-    )
+    raise SceneError.of(f"no such scene: '{source}'", remedy=did_you_mean(str(source), [*shipped, *files]) or listed)

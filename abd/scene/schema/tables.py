@@ -119,4 +119,4 @@ def _pose(key: str, pose: Any) -> dict[str, Any]:
 
 
 def _problem(key: str, message: str, remedy: str) -> SceneError:
-    return SceneError([Problem(message, key=key, remedy=remedy)])
+    return SceneError.of(message, key=key, remedy=remedy)

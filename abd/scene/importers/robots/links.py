@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 
-from abd.errors import Problem, SceneError
+from abd.errors import SceneError
 from abd.rotations import pose
 from abd.scene.importers.robots.compiled import mujoco_module
 from abd.scene.schema.findings import did_you_mean
@@ -60,7 +60,7 @@ def start_of(
         if not 0 <= number < model.nkey:
             remedy = did_you_mean(keyframe, keys) or (f"there are {', '.join(keys)}" if keys else "drop --keyframe")
             message = f"there is no keyframe '{keyframe}'"
-            raise SceneError([Problem(message, file=str(path), value=keyframe, remedy=remedy)])
+            raise SceneError.of(message, file=str(path), value=keyframe, remedy=remedy)
         mujoco.mj_resetDataKeyframe(model, data, number)
         keyframe = keys[number]
     if state is not None:

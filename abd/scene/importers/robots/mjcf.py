@@ -175,7 +175,7 @@ class Mjcf:
         except Image.DecompressionBombError as error:
             self._too_many(one, str(error))
         except (OSError, UnidentifiedImageError, ValueError) as error:
-            raise SceneError([Problem(f"is no PNG that can be read: {error}", file=str(path))]) from error
+            raise SceneError.of(f"is no PNG that can be read: {error}", file=str(path)) from error
         return out.getvalue()
 
     def _too_many(self, one: Element, size: str) -> None:

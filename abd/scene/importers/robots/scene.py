@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 
-from abd.errors import Problem, SceneError
+from abd.errors import SceneError
 from abd.scene.importers import compound
 from abd.scene.importers.compound import Collider
 from abd.scene.importers.formats import ImportOptions
@@ -46,7 +46,7 @@ def read_robot(path: Path, options: ImportOptions) -> Robot:
         compiled = compile_robot(source.prepared(), path, assets, options, source.hfields)
     else:
         message = f"is neither URDF nor MJCF: its outermost element is <{tree.root.tag}>"
-        raise SceneError([Problem(message, file=str(path), line=1, remedy="<robot> or <mujoco> is expected")])
+        raise SceneError.of(message, file=str(path), line=1, remedy="<robot> or <mujoco> is expected")
     return Robot(path, options, source, compiled)
 
 

@@ -51,10 +51,10 @@ def read_bytes(path: Path) -> bytes:
         size = path.stat().st_size
         if size > MOST_BYTES:
             message = f"has {size / 2**20:.0f} MiB; at most {MOST_BYTES >> 20} are read"
-            raise SceneError([Problem(message, file=str(path), value=size, remedy="name the robot's own file")])
+            raise SceneError.of(message, file=str(path), value=size, remedy="name the robot's own file")
         return path.read_bytes()
     except OSError as error:
-        raise SceneError([Problem(f"cannot be read: {error.strerror or error}", file=str(path))]) from error
+        raise SceneError.of(f"cannot be read: {error.strerror or error}", file=str(path)) from error
 
 
 def read_tree(path: Path, data: bytes | None = None) -> Tree:
@@ -111,7 +111,7 @@ def _check_finite(path: Path, line: int, tag: str, key: str, value: str) -> None
 
 
 def _wrong(path: Path, message: str, line: int | None, remedy: str = "") -> SceneError:
-    return SceneError([Problem(message, file=str(path), line=line, remedy=remedy)])
+    return SceneError.of(message, file=str(path), line=line, remedy=remedy)
 
 
 CODE = re.compile(r"load_yaml|\$\((?:env|optenv|eval)\b|\*\*|__")
@@ -138,7 +138,7 @@ def expanded(path: Path, allow_code: bool = False) -> bytes:
         return document.to_urdf_string().encode()
     except Exception as error:  # xacro evaluates expressions: whatever those raise comes out
         message = f"xacro: {type(error).__name__}: {' '.join(str(error).split())}"
-        raise SceneError([Problem(message, file=str(path), remedy="mend the macros")]) from error
+        raise SceneError.of(message, file=str(path), remedy="mend the macros") from error
 
 
 def _refuse_code(path: Path) -> None:
@@ -154,5 +154,5 @@ def _refuse_code(path: Path) -> None:
             if found := CODE.search(line):
                 message = f"xacro: '{found[0]}' reads files or the environment, or may take any time and memory"
                 remedy = "read the file, and if you trust it add --allow-code (in Python: allow_code=True)"
-                raise SceneError([Problem(message, file=str(file), line=number, value=found[0], remedy=remedy)])
+                raise SceneError.of(message, file=str(file), line=number, value=found[0], remedy=remedy)
         waiting += [(file.parent / name).resolve() for name in INCLUDE.findall(text)]

@@ -153,14 +153,14 @@ def open_stage(path: Path, options: ImportOptions) -> Stage:
     size = path.stat().st_size
     if size > MOST_BYTES:
         message = f"has {size / 2**30:.1f} GiB; stages of at most {MOST_BYTES >> 30} GiB are read"
-        raise SceneError([Problem(message, file=str(path), value=size)])
+        raise SceneError.of(message, file=str(path), value=size)
     # what OpenUSD says goes into our messages, not to the terminal
     said = UsdUtils.CoalescingDiagnosticDelegate()
     try:
         stage = Usd.Stage.Open(str(path))
         parsed = _parse(UsdPhysics, stage)
     except Tf.ErrorException as error:
-        raise SceneError([Problem(f"is no stage that OpenUSD can read: {_reason(error)}", file=str(path))]) from error
+        raise SceneError.of(f"is no stage that OpenUSD can read: {_reason(error)}", file=str(path)) from error
     warnings = [_plain(message.commentary) for message in said.TakeUncoalescedDiagnostics()]
     out = Stage(stage, path, options, found=parsed)
     _refuse_elsewhere(out)
@@ -174,7 +174,7 @@ def open_stage(path: Path, options: ImportOptions) -> Stage:
     out.length, out.mass = UsdGeom.GetStageMetersPerUnit(stage), UsdPhysics.GetStageKilogramsPerUnit(stage)
     for name, value in (("metersPerUnit", out.length), ("kilogramsPerUnit", out.mass)):
         if not (np.isfinite(value) and value > 0.0):
-            raise SceneError([Problem(f"{name} should be positive, not {value}", file=str(path), value=value)])
+            raise SceneError.of(f"{name} should be positive, not {value}", file=str(path), value=value)
     return out
 
 
@@ -212,7 +212,7 @@ def _refuse_elsewhere(stage: Stage) -> None:
         file = Path(layer.realPath).resolve()
         if not any(root == file or root in file.parents for root in roots):
             message = f"refers to {file}, which lies outside of its folder"
-            raise SceneError([Problem(message, file=str(stage.path), remedy=f"allow it by --assets {file.parent}")])
+            raise SceneError.of(message, file=str(stage.path), remedy=f"allow it by --assets {file.parent}")
 
 
 def _reason(error: Exception) -> str:
