@@ -80,22 +80,20 @@ class Ties:
         if first[0] == second[0]:
             self.notes.append(f"equality '{name}' ties a link to itself and is left out")
             return
+        table, D, C = self._join(name, kind, first, second)
+        table |= {"enforcement": ENFORCEMENT, "active": bool(self.model.eq_active0[k])}
+        table |= {"parent_frame": frame_keys(D), "child_frame": frame_keys(C)}
+
+    def _join(
+        self, name: str, kind: str, first: tuple[int, np.ndarray], second: tuple[int, np.ndarray]
+    ) -> tuple[dict[str, object], np.ndarray, np.ndarray]:
+        """Add a joint between links; its keys, and the frames (4, 4) in the parent and in the child."""
         if second[0] == STATIC:
             first, second = second, first
         parent = WORLD_NAME if first[0] == STATIC else self.bodies[first[0]]
-        self.joints.append(
-            {
-                "name": name,
-                "type": kind,
-                "parent": parent,
-                "child": self.bodies[second[0]],
-                "enforcement": ENFORCEMENT,
-                "collide": True,
-                "active": bool(self.model.eq_active0[k]),
-                "parent_frame": frame_keys(first[1]),
-                "child_frame": frame_keys(second[1]),
-            }
-        )
+        table = {"name": name, "type": kind, "parent": parent, "child": self.bodies[second[0]], "collide": True}
+        self.joints.append(table)
+        return table, first[1], second[1]
 
     def _connect(self, k: int) -> None:
         mujoco, (first, second) = mujoco_module(), self._ends(k)
@@ -275,19 +273,9 @@ class Ties:
         return None if ends[0][0] == ends[1][0] else ends
 
     def _line(self, name: str, kind: str, ends: list[tuple[int, np.ndarray]], keys: dict[str, object]) -> None:
-        first, second = ends if ends[1][0] != STATIC else ends[::-1]
-        self.joints.append(
-            {
-                "name": name,
-                "type": kind,
-                "parent": WORLD_NAME if first[0] == STATIC else self.bodies[first[0]],
-                "child": self.bodies[second[0]],
-                "collide": True,
-                "parent_anchor": tuple(first[1][:3, 3].tolist()),
-                "child_anchor": tuple(second[1][:3, 3].tolist()),
-                **keys,
-            }
-        )
+        table, D, C = self._join(name, kind, *ends)
+        anchors = {"parent_anchor": tuple(D[:3, 3].tolist()), "child_anchor": tuple(C[:3, 3].tolist())}
+        table |= anchors | keys
 
 
 def _solved(

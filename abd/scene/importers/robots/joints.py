@@ -9,7 +9,7 @@ import numpy as np
 from abd.rotations import inverse
 from abd.scene.importers.robots.chains import BALL, HINGE, SLIDE, Axis, Fit, fit, fits
 from abd.scene.importers.robots.compiled import mujoco_module
-from abd.scene.importers.robots.links import STATIC, Link, pose_of, quaternion_of
+from abd.scene.importers.robots.links import STATIC, Link, place_in, pose_of, quaternion_of
 
 CARRIER = 1e-4
 """Mass and inertia of a carrier over those of the link that it carries."""
@@ -97,7 +97,8 @@ class Joints:
         """Axes of a link and of the absorbed ones above it, in its frame; the index of the link they hang on; and the
         (4, 4) frame of the link in that one's at the reference."""
         link = self.links[index]
-        frame = self._place_of_parent(link) @ pose_of(self.model.body_pos[link.root], self.model.body_quat[link.root])
+        above = place_in(self.links[link.parent], int(self.model.body_parentid[link.root]), self.model)
+        frame = above @ pose_of(self.model.body_pos[link.root], self.model.body_quat[link.root])
         if link.parent not in self.absorbed:
             return self._axes(link), link.parent, frame
         above, parent, place = self._chain(link.parent)
@@ -182,15 +183,6 @@ class Joints:
         mujoco = mujoco_module()
         off = int(mujoco.mjtDisableBit.mjDSBL_LIMIT) | int(mujoco.mjtDisableBit.mjDSBL_CONSTRAINT)
         return bool(self.model.jnt_limited[number]) and not self.model.opt.disableflags & off
-
-    def _place_of_parent(self, link: Link) -> np.ndarray:
-        """(4, 4) frame of MuJoCo's parent body in the frame of the parent link, the world for what stands still."""
-        body = int(self.model.body_parentid[link.root])
-        pose = np.eye(4)
-        while body != self.links[link.parent].root:
-            pose = pose_of(self.model.body_pos[body], self.model.body_quat[body]) @ pose
-            body = int(self.model.body_parentid[body])
-        return pose
 
     def _moved(self, part: list[Axis], pose: np.ndarray, twist: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Pose (4, 4) and twist (6,) of a body that these axes move at the start, from those before them.

@@ -132,17 +132,13 @@ def collider(stage: Stage, kind: str, one) -> Collider | None:
 
 def _turn_to_axis(stage: Stage, one, axis: str, out: Collider) -> None:
     """Turn what is round about an axis by half a turn where a scale mirrors it along that: the parser's rotation does not."""
-    own = linear_part(stage, one.primPath)[:, "XYZ".index(axis)]
-    body = linear_part(stage, one.rigidBody) if stage.prim(one.rigidBody) else np.eye(3)
+    own, body = (
+        np.nan_to_num(stage.to_world(path)[:3, :3]) if stage.prim(path) else np.eye(3)
+        for path in (one.primPath, one.rigidBody)
+    )
+    own = own[:, "XYZ".index(axis)]
     if np.linalg.lstsq(body, own, rcond=None)[0] @ out.place[:3, 2] < 0.0:
         out.place[:3, :3] = out.place[:3, :3] @ np.diag([1.0, -1.0, -1.0])
-
-
-def linear_part(stage: Stage, path) -> np.ndarray:
-    """(3, 3) of the map from a prim to the world."""
-    _, UsdGeom, _ = modules()
-    matrix = np.array(UsdGeom.XformCache(0.0).GetLocalToWorldTransform(stage.prim(path)), dtype=float)
-    return np.nan_to_num(matrix[:3, :3].T)
 
 
 def _size(stage: Stage, one, value) -> np.ndarray:

@@ -62,6 +62,11 @@ class Stage:
         """A prim by its path."""
         return self.usd.GetPrimAtPath(path)
 
+    def to_world(self, path, time: float = 0.0) -> np.ndarray:
+        """(4, 4) map from a prim to the world, in units of the stage."""
+        _, UsdGeom, _ = modules()
+        return np.array(UsdGeom.XformCache(time).GetLocalToWorldTransform(self.prim(path)), dtype=float).T
+
     def free_name(self, path: str, used: set[str]) -> str:
         """A name for a prim that is not among the used ones: its own, or the end of its path, with a note."""
         parts = path.strip("/").split("/")
