@@ -26,9 +26,9 @@ from abd.scene.compile.joint_settings import (
     coordinate_tables,
     initial_values,
     key_of,
-    parameters,
     row_compliance,
     start_transform,
+    unplaced_joint,
 )
 from abd.scene.schema.findings import did_you_mean
 from abd.scene.schema.joint_schema import WORLD_NAME, CoordinateSpec, JointDrawing, JointSpec
@@ -100,23 +100,17 @@ def joint_ends(spec: JointSpec, names: Names) -> tuple[int, int]:
 
 def _unplaced(spec: JointSpec, parent: int, child: int, ends: list[BodyRecord]) -> Joint:
     """The joint with what needs no frames."""
-    name = type_of(spec.type)
     # of bodies that stay or are moved only a mass that is given counts: the default density says nothing about them
     carried = [one.mass for one in ends if one.kind is Kind.DYNAMIC or one.spec.mass is not None]
     drawing = {key: getattr(spec, key) for key in JointDrawing.model_fields}
-    return Joint(
-        name=spec.name,
-        type=name,
-        uid=TYPES[name].UID,
+    return replace(
+        unplaced_joint(spec),
         parent=parent,
         child=child,
-        parent_frame=np.eye(4),
-        child_frame=np.eye(4),
+        length=Joint.length,
         strength_ratio=spec.strength_ratio,
         collide=spec.collide,
         stiffness_mass=float(sum(carried)),
-        enforcement=spec.enforcement,
-        parameters=parameters(spec),
         active=spec.active,
         break_force=spec.break_force or np.inf,
         break_torque=spec.break_torque or np.inf,

@@ -14,7 +14,7 @@ from scipy.sparse import coo_matrix
 from scipy.sparse.csgraph import breadth_first_order, connected_components
 
 from abd.errors import Problem, SceneError
-from abd.scene.geometry.boundary import cancel, nested_parts, open_sides, told
+from abd.scene.geometry.boundary import cancel, nested_parts, open_sides, told, welded_sides
 from abd.scene.geometry.mass import enclosed_volume
 from abd.scene.geometry.mesh_files import RawMesh, read_mesh_file, weld_equal_vertices
 
@@ -238,7 +238,7 @@ def _face_alike(vertices: np.ndarray, triangles: np.ndarray) -> np.ndarray:
 
     Each connected part keeps the orientation of its first triangle.
     """
-    _, edge, forward = _sides(vertices, triangles)
+    edge, forward = welded_sides(vertices, triangles)
     count = len(triangles)
     face = np.tile(np.arange(count), 3)
     order = np.argsort(edge, kind="stable")
@@ -258,14 +258,6 @@ def _face_alike(vertices: np.ndarray, triangles: np.ndarray) -> np.ndarray:
         for triangle in visited[1:]:
             turned[triangle] = turned[parent[triangle]] ^ (graph[triangle, parent[triangle]] == 2)
     return turned
-
-
-def _sides(vertices: np.ndarray, triangles: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Undirected edges after welding, and per side of every triangle (3f, side-major) its edge and direction."""
-    corners = weld_equal_vertices(vertices)[1][triangles].astype(np.int64)
-    start, end = corners.T.reshape(-1), np.roll(corners, -1, axis=1).T.reshape(-1)
-    key, edge = np.unique(np.minimum(start, end) * len(vertices) + np.maximum(start, end), return_inverse=True)
-    return key, edge.reshape(-1), start < end
 
 
 def _triangle_edges(triangles: np.ndarray) -> np.ndarray:

@@ -47,6 +47,12 @@ def mujoco_module():
     return required("mujoco", "robots", "mujoco", "reading URDF and MJCF")
 
 
+def disables(model, *what: str) -> bool:
+    """Whether a model switches one of these off, such as "LIMIT"."""
+    bits = mujoco_module().mjtDisableBit
+    return any(int(model.opt.disableflags) & int(getattr(bits, f"mjDSBL_{one}")) for one in what)
+
+
 def compile_robot(
     text: str,
     path: Path,

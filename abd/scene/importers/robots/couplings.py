@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.polynomial import Polynomial
 
-from abd.scene.importers.robots.compiled import mujoco_module
+from abd.scene.importers.robots.compiled import disables, mujoco_module
 from abd.scene.importers.robots.joints import ENFORCEMENT, Coordinate, frame_keys
 from abd.scene.importers.robots.links import STATIC, Link, place_in, pose_of
 from abd.scene.schema.joint_schema import WORLD_NAME
@@ -37,14 +37,13 @@ class Ties:
         """All equalities, then all tendons."""
         mujoco, model = mujoco_module(), self.model
         kinds = mujoco.mjtEq
-        off = int(mujoco.mjtDisableBit.mjDSBL_EQUALITY) | int(mujoco.mjtDisableBit.mjDSBL_CONSTRAINT)
         makers = {
             int(kinds.mjEQ_CONNECT): self._connect,
             int(kinds.mjEQ_WELD): self._weld,
             int(kinds.mjEQ_JOINT): self._coupled_joints,
             int(kinds.mjEQ_TENDON): self._coupled_tendons,
         }
-        for k in range(0 if int(model.opt.disableflags) & off else model.neq):
+        for k in range(0 if disables(model, "EQUALITY", "CONSTRAINT") else model.neq):
             make = makers.get(int(model.eq_type[k]))
             if make is None:
                 self.notes.append(f"equality '{self.equality_names[k]}' is of a kind that is not followed")

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from abd.scene.importers.robots.compiled import mujoco_module
+from abd.scene.importers.robots.compiled import disables, mujoco_module
 from abd.scene.importers.robots.joints import Coordinate
 
 
@@ -45,7 +45,7 @@ def add_drives(
         numbers of those that are followed.
     """
     mujoco = mujoco_module()
-    if int(model.opt.disableflags) & int(mujoco.mjtDisableBit.mjDSBL_ACTUATION):
+    if disables(model, "ACTUATION"):
         return set()
     followed: set[int] = set()
     found: dict[int, list[tuple[int, _Effort]]] = {}

@@ -8,7 +8,7 @@ import numpy as np
 
 from abd.rotations import inverse
 from abd.scene.importers.robots.chains import BALL, HINGE, SLIDE, Axis, Fit, fit, fits
-from abd.scene.importers.robots.compiled import mujoco_module
+from abd.scene.importers.robots.compiled import disables, mujoco_module
 from abd.scene.importers.robots.links import STATIC, Link, place_in, pose_of, quaternion_of
 
 CARRIER = 1e-4
@@ -180,9 +180,7 @@ class Joints:
             self.notes.append(f"free joint '{self.names[number]}': {told} of free bodies is not followed")
 
     def _limited(self, number: int) -> bool:
-        mujoco = mujoco_module()
-        off = int(mujoco.mjtDisableBit.mjDSBL_LIMIT) | int(mujoco.mjtDisableBit.mjDSBL_CONSTRAINT)
-        return bool(self.model.jnt_limited[number]) and not self.model.opt.disableflags & off
+        return bool(self.model.jnt_limited[number]) and not disables(self.model, "LIMIT", "CONSTRAINT")
 
     def _moved(self, part: list[Axis], pose: np.ndarray, twist: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Pose (4, 4) and twist (6,) of a body that these axes move at the start, from those before them.
@@ -258,7 +256,6 @@ class Joints:
     def _settings(self, number: int, one: Coordinate) -> dict[str, object]:
         """Keys of the table of a hinge's or slide's coordinate."""
         model, dof, at = self.model, int(self.model.jnt_dofadr[number]), int(self.model.jnt_qposadr[number])
-        disabled, bits = int(model.opt.disableflags), mujoco_module().mjtDisableBit
         keys: dict[str, object] = {}
         start = one.value(float(self.qpos[at]))
         if abs(start) > 3.0:
@@ -266,13 +263,13 @@ class Joints:
         if self._limited(number):
             ends = [one.value(float(end)) for end in model.jnt_range[number]]
             keys["range"] = (min(ends), max(ends))
-        if model.jnt_stiffness[number] and not disabled & bits.mjDSBL_SPRING:
+        if model.jnt_stiffness[number] and not disables(model, "SPRING"):
             keys["stiffness"] = float(model.jnt_stiffness[number])
             rest = one.value(float(model.qpos_spring[at]))
             keys |= {"rest": rest} if rest else {}
-        if model.dof_damping[dof] and not disabled & bits.mjDSBL_DAMPER:
+        if model.dof_damping[dof] and not disables(model, "DAMPER"):
             keys["damping"] = float(model.dof_damping[dof])
-        if model.dof_frictionloss[dof] and not disabled & bits.mjDSBL_FRICTIONLOSS:
+        if model.dof_frictionloss[dof] and not disables(model, "FRICTIONLOSS"):
             keys["friction"] = float(model.dof_frictionloss[dof])
         if model.dof_armature[dof]:
             keys["armature"] = float(model.dof_armature[dof])
@@ -294,11 +291,10 @@ class Joints:
     def _ball(self, number: int) -> dict[str, object]:
         """Keys of the limit of a ball and of the laws of its rotation."""
         model, dof = self.model, int(self.model.jnt_dofadr[number])
-        disabled, bits = int(model.opt.disableflags), mujoco_module().mjtDisableBit
         keys = {
-            "rotary_stiffness": 0.0 if disabled & bits.mjDSBL_SPRING else float(model.jnt_stiffness[number]),
-            "rotary_damping": 0.0 if disabled & bits.mjDSBL_DAMPER else float(model.dof_damping[dof]),
-            "rotary_friction": 0.0 if disabled & bits.mjDSBL_FRICTIONLOSS else float(model.dof_frictionloss[dof]),
+            "rotary_stiffness": 0.0 if disables(model, "SPRING") else float(model.jnt_stiffness[number]),
+            "rotary_damping": 0.0 if disables(model, "DAMPER") else float(model.dof_damping[dof]),
+            "rotary_friction": 0.0 if disables(model, "FRICTIONLOSS") else float(model.dof_frictionloss[dof]),
             "rotary_armature": float(model.dof_armature[dof]),
         }
         keys = {key: value for key, value in keys.items() if value}

@@ -9,7 +9,7 @@ import numpy as np
 
 from abd.errors import SceneError
 from abd.rotations import pose
-from abd.scene.importers.robots.compiled import mujoco_module
+from abd.scene.importers.robots.compiled import disables, mujoco_module
 from abd.scene.schema.findings import did_you_mean
 
 INSIDE = 1e-3
@@ -74,7 +74,7 @@ def start_of(
 
 def _move_inside(mujoco, model, data, names: list[str], notes: list[str]) -> None:
     """Coordinates at an end of their range, or beyond, start a little inside: limits are barriers."""
-    if int(model.opt.disableflags) & int(mujoco.mjtDisableBit.mjDSBL_LIMIT):
+    if disables(model, "LIMIT"):
         return
     moved = []
     for joint in np.flatnonzero(model.jnt_limited).tolist():

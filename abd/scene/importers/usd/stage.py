@@ -91,6 +91,11 @@ class Stage:
         attribute = prim.GetAttribute(f"newton:{name}")
         return attribute.Get() if attribute and attribute.HasAuthoredValue() else default
 
+    def newton_number(self, prim, name: str) -> float | None:
+        """The same, of a number above 0; None for others."""
+        value = self.newton(prim, name)
+        return float(value) if value is not None and np.isfinite(value) and value > 0.0 else None
+
     def problem(self, message: str, path: object, value: object = None, remedy: str = "") -> None:
         """Add a problem of a prim."""
         self.problems.append(Problem(message, key=str(path), value=value, file=str(self.path), remedy=remedy))
