@@ -14,7 +14,7 @@ from typing import Annotated, Any, Literal, Union, get_args, get_origin
 
 from abd.scene import joint_methods
 from abd.scene.schema import joint_schema, schema
-from abd.scene.schema.fields import AxisAngle, Euler, Spec
+from abd.scene.schema.fields import AxisAngle, Euler, Orientation, Spec
 
 FILE = Path(__file__).parents[2] / "abd" / "scene" / "schema" / "keys.py"
 WIDTH = 120
@@ -52,12 +52,14 @@ class HasFaces(Protocol):
         """(f, 3) vertex numbers."""
 '''
 TABLES = (
-    *(AxisAngle, Euler, schema.Sphere, schema.Capsule, schema.Cylinder, schema.Cone, schema.HalfSpace, schema.Surface),
-    *(schema.Keyframe, schema.Formulas, schema.MotionSpec, schema.RepeatSpec, schema.BodySpec, schema.MaterialSpec),
-    *(schema.MaterialPairSpec, schema.SolverSpec, schema.OutputSpec),
-    *(joint_schema.FrameSpec, joint_schema.DriveSpec, joint_schema.CoordinateSpec, joint_schema.JointRepeatSpec),
-    *(joint_schema.JointSpec, joint_schema.CouplingTermSpec, joint_schema.CouplingSpec),
+    *(AxisAngle, Euler, Orientation, schema.Sphere, schema.Capsule, schema.Cylinder, schema.Cone, schema.HalfSpace),
+    *(schema.Surface, schema.Keyframe, schema.Formulas, schema.MotionSpec, schema.RepeatSpec, schema.BodySpec),
+    *(schema.MaterialSpec, schema.MaterialPairSpec, schema.SolverSpec, schema.OutputSpec),
+    *(joint_schema.FrameSpec, joint_schema.DriveSpec, joint_schema.CoordinateKeys, joint_schema.CoordinateSpec),
+    *(joint_schema.JointRepeatSpec, joint_schema.JointSpec, joint_schema.CouplingTermSpec, joint_schema.CouplingSpec),
 )
+BASES = {Orientation: "OrientationKeys", joint_schema.CoordinateKeys: "SingleCoordinateKeys"}
+"""Tables that others inherit from, and the names of their keys' types."""
 POSITIONAL = {
     "BodyKeys": ("name",),
     "MaterialKeys": ("name",),
@@ -76,6 +78,8 @@ BEYOND = {"BodyKeys": [("transform", "Rows")]}
 
 def name_of(table: type[Spec]) -> str:
     """Name of the type of a table's keys."""
+    if table in BASES:
+        return BASES[table]
     return "CommonKeys" if table is joint_schema.JointSpec else table.__name__.removesuffix("Spec") + "Keys"
 
 
@@ -107,14 +111,16 @@ def _sequence(items: list[Any]) -> str:
 
 
 def source_of(table: type[Spec]) -> str:
-    """The class of a table's keys."""
+    """The class of a table's keys, which inherits those of an orientation or of a coordinate."""
     name = name_of(table)
-    required = [key for key, info in table.model_fields.items() if info.is_required() and key not in POSITIONAL.get(name, ())]
-    lines = [f"class {name}(TypedDict, total=False):", f'    """{(table.__doc__ or "").splitlines()[0]}"""', ""]
+    base = next((one for one in BASES if issubclass(table, one) and table is not one), None)
+    inherited = set(base.model_fields) if base else set()
+    lines = [f"class {name}({BASES[base] if base else 'TypedDict'}, total=False):"]
+    lines += [f'    """{(table.__doc__ or "").splitlines()[0]}"""', ""]
     for key, info in table.fields_in_order().items():
-        if key not in POSITIONAL.get(name, ()):
+        if key not in POSITIONAL.get(name, ()) and key not in inherited:
             kind = OTHER.get((name, key)) or type_of(info.annotation)
-            lines.append(_entry(key, f"Required[{kind}]" if key in required else kind))
+            lines.append(_entry(key, f"Required[{kind}]" if info.is_required() else kind))
     lines += [_entry(key, kind) for key, kind in BEYOND.get(name, [])]
     return "\n".join(lines)
 

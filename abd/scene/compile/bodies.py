@@ -17,6 +17,7 @@ from abd.scene.compile.motion import Motion, prescribed_motion
 from abd.scene.geometry.frames import body_pose
 from abd.scene.geometry.matter import Matter, MatterSource
 from abd.scene.geometry.surfaces import Piece
+from abd.scene.schema.fields import in_radians
 from abd.scene.schema.schema import BodySpec
 
 _LINE = 1e-12
@@ -99,13 +100,6 @@ def surface_size(record: BodyRecord) -> float:
     return float(np.linalg.norm(np.ptp(record.piece.surface.vertices, axis=0) + 2.0 * record.radius))
 
 
-def spin(spec: BodySpec) -> np.ndarray:
-    """(3,) initial angular velocity [rad/s], from whichever unit it is given in."""
-    if spec.angular_velocity_deg is not None:
-        return np.radians(spec.angular_velocity_deg)
-    return np.array(spec.angular_velocity)
-
-
 def _set_free(
     record: BodyRecord,
     pose: np.ndarray,
@@ -128,8 +122,9 @@ def _set_free(
 
     for key, fixed in (("velocity", fixed_translation), ("force", fixed_translation), ("torque", fixed_rotation)):
         _note_lost(record, key, np.array(getattr(spec, key)), fixed)
-    _note_lost(record, "angular_velocity", spin(spec), fixed_rotation)
-    angular = np.where(fixed_rotation, 0.0, spin(spec))
+    spin = np.array(in_radians(spec, "angular_velocity"))
+    _note_lost(record, "angular_velocity", spin, fixed_rotation)
+    angular = np.where(fixed_rotation, 0.0, spin)
     turning = np.cross(angular, rotation, axisb=0, axisc=0).reshape(9) if angular.any() else np.zeros(9)
     record.qd = np.concatenate([np.where(fixed_translation, 0.0, spec.velocity), turning])
     record.force = np.where(fixed_translation, 0.0, spec.force)

@@ -67,23 +67,13 @@ class Surface:
         return np.concatenate([_triangle_edges(self.triangles), self.codim_edges]).astype(np.int32)
 
 
-class SurfaceLibrary:
-    """Surfaces of the mesh files of one scene; every file is read once."""
+def load_surface(path: Path) -> Surface:
+    """The surface in the file at a resolved path.
 
-    def __init__(self) -> None:
-        self._surfaces: dict[Path, Surface] = {}
-
-    def load(self, path: Path) -> Surface:
-        """The surface in the file at `path`.
-
-        Raises:
-            SceneError: the file cannot be read or holds no usable surface.
-        """
-        path = path.resolve()
-        if path not in self._surfaces:
-            raw = read_mesh_file(path)
-            self._surfaces[path] = make_surface(path.stem, raw, file=str(path))
-        return self._surfaces[path]
+    Raises:
+        SceneError: the file cannot be read or holds no usable surface.
+    """
+    return make_surface(path.stem, read_mesh_file(path), file=str(path))
 
 
 def make_surface(name: str, raw: RawMesh, file: str = "") -> Surface:

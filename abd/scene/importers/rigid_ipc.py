@@ -23,6 +23,7 @@ import json
 import math
 import os
 from collections import Counter
+from functools import cache
 from pathlib import Path
 
 import numpy as np
@@ -34,7 +35,7 @@ from abd.model import steps_in
 from abd.scene.geometry import mass
 from abd.scene.geometry.mass import MassProperties
 from abd.scene.geometry.mesh_files import RawMesh
-from abd.scene.geometry.meshes import Surface, SurfaceLibrary, make_surface, split_components
+from abd.scene.geometry.meshes import Surface, load_surface, make_surface, split_components
 from abd.scene.importers.json_table import JsonTable
 from abd.scene.importers.rigid_ipc_pins import CONSTRAINT_KEYS, ScaledBody, apply_pins
 from abd.scene.schema.findings import schema_findings
@@ -92,7 +93,7 @@ class _Importer:
         self.path = path
         self.notes: list[str] = []
         self.problems: list[Problem] = []
-        self.library = SurfaceLibrary()
+        self.load = cache(load_surface)
         self.dt = 0.01
         self.unit = math.pi / 180.0
         """Radians per unit of angle in the file."""
@@ -209,7 +210,7 @@ class _Importer:
         """Unscaled surface of a body, and the absolute path of its mesh file; None for an inline mesh."""
         if table.text("mesh"):
             found = Path(os.path.normpath(self._mesh_folder() / _slashes(table.text("mesh"))))
-            return self.library.load(found), found.as_posix()
+            return self.load(found.resolve()), found.as_posix()
         try:
             raw = RawMesh(
                 np.array(table.raw("vertices", []), dtype=float).reshape(-1, 3),

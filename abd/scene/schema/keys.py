@@ -46,6 +46,15 @@ class EulerKeys(TypedDict, total=False):
     degrees: Required[Numbers]
 
 
+class OrientationKeys(TypedDict, total=False):
+    """A rotation in one of four notations; none of them means no rotation."""
+
+    quaternion: Numbers | None
+    matrix: Rows | None
+    axis_angle: AxisAngleKeys | Table | None
+    euler: EulerKeys | Table | None
+
+
 class SphereKeys(TypedDict, total=False):
     """Sphere about the origin: exact, or as a mesh, a subdivided icosahedron with its vertices on the sphere."""
 
@@ -93,15 +102,11 @@ class SurfaceKeys(TypedDict, total=False):
     points: Numbers
 
 
-class KeyframeKeys(TypedDict, total=False):
+class KeyframeKeys(OrientationKeys, total=False):
     """Pose at one instant."""
 
     time: Required[float]
     position: Numbers | None
-    quaternion: Numbers | None
-    matrix: Rows | None
-    axis_angle: AxisAngleKeys | Table | None
-    euler: EulerKeys | Table | None
 
 
 class FormulasKeys(TypedDict, total=False):
@@ -136,7 +141,7 @@ class RepeatKeys(TypedDict, total=False):
     step: Required[Numbers]
 
 
-class BodyKeys(TypedDict, total=False):
+class BodyKeys(OrientationKeys, total=False):
     """One body: a surface, mass properties, a pose, and how it moves."""
 
     kind: Literal["dynamic", "kinematic", "static"]
@@ -177,10 +182,6 @@ class BodyKeys(TypedDict, total=False):
     group: int
     world: int
     repeat: RepeatKeys | Table | None
-    quaternion: Numbers | None
-    matrix: Rows | None
-    axis_angle: AxisAngleKeys | Table | None
-    euler: EulerKeys | Table | None
     transform: Rows
 
 
@@ -245,14 +246,10 @@ class OutputKeys(TypedDict, total=False):
     certificate: bool
 
 
-class FrameKeys(TypedDict, total=False):
+class FrameKeys(OrientationKeys, total=False):
     """A frame: an origin and a rotation."""
 
     position: Numbers
-    quaternion: Numbers | None
-    matrix: Rows | None
-    axis_angle: AxisAngleKeys | Table | None
-    euler: EulerKeys | Table | None
 
 
 class DriveKeys(TypedDict, total=False):
@@ -270,7 +267,23 @@ class DriveKeys(TypedDict, total=False):
     strength_ratio: float
 
 
-class CoordinateKeys(TypedDict, total=False):
+class SingleCoordinateKeys(TypedDict, total=False):
+    """Keys of a coordinate that a joint with a single one may carry itself."""
+
+    initial: float | None
+    initial_deg: float | None
+    initial_rate: float | None
+    initial_rate_deg: float | None
+    range: Numbers | None
+    range_deg: Numbers | None
+    locked: bool
+    friction: float
+    friction_load: float
+    armature: float
+    drive: DriveKeys | Table | None
+
+
+class CoordinateKeys(SingleCoordinateKeys, total=False):
     """Settings of one coordinate of a joint; the table's name is the coordinate's."""
 
     limit: Literal["barrier", "compliant", "cubic"]
@@ -291,17 +304,6 @@ class CoordinateKeys(TypedDict, total=False):
     velocity_limit: float | None
     velocity_limit_deg: float | None
     effort_limit: float | None
-    initial: float | None
-    initial_deg: float | None
-    initial_rate: float | None
-    initial_rate_deg: float | None
-    range: Numbers | None
-    range_deg: Numbers | None
-    locked: bool
-    friction: float
-    friction_load: float
-    armature: float
-    drive: DriveKeys | Table | None
 
 
 class JointRepeatKeys(TypedDict, total=False):
@@ -311,7 +313,7 @@ class JointRepeatKeys(TypedDict, total=False):
     step: Numbers | None
 
 
-class CommonKeys(TypedDict, total=False):
+class CommonKeys(SingleCoordinateKeys, total=False):
     """A joint between a parent (a body or the world), which carries frame D, and a child, which carries frame C."""
 
     active: bool
@@ -369,17 +371,6 @@ class CommonKeys(TypedDict, total=False):
     rest_length: float | None
     force_formula: str | None
     force_function: str | None
-    initial: float | None
-    initial_deg: float | None
-    initial_rate: float | None
-    initial_rate_deg: float | None
-    range: Numbers | None
-    range_deg: Numbers | None
-    locked: bool
-    friction: float
-    friction_load: float
-    armature: float
-    drive: DriveKeys | Table | None
     show: bool | None
     color: Numbers | None
     joint_radius: float | None
