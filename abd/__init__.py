@@ -19,8 +19,7 @@ if TYPE_CHECKING:
     from abd.joints.rows.measured_rows import coupling_function
     from abd.model import WORLD
     from abd.scene.scene import Scene, load
-    from abd.scene.schema.body_keys import BodyKeys
-    from abd.scene.schema.joint_keys import JointKeys
+    from abd.scene.schema.keys import BodyKeys, JointKeys
     from abd.sweeps.sweep import sweep
 
 __version__ = "0.1.0"
@@ -46,8 +45,8 @@ __all__ = [
 
 _HOMES = {
     "WORLD": "abd.model",
-    "BodyKeys": "abd.scene.schema.body_keys",
-    "JointKeys": "abd.scene.schema.joint_keys",
+    "BodyKeys": "abd.scene.schema.keys",
+    "JointKeys": "abd.scene.schema.keys",
     "CoordinateSetter": "abd.joints.closure.coordinate_setter",
     "Mechanism": "abd.joints.coordinates.mechanism",
     "RowFlags": "abd.joints.custom.custom",

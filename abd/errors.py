@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     import numpy as np
@@ -45,6 +45,11 @@ class SceneError(AbdError):
 
     problems: list[Problem] = field(default_factory=list)
     exit_status = 2
+
+    @classmethod
+    def of(cls, message: str, key: str = "", value: object = None, **keys: Any) -> SceneError:
+        """The error of a single problem, with the attributes of `Problem`."""
+        return cls([Problem(message, key, value, **keys)])
 
     def __str__(self) -> str:
         lines = [str(problem) for problem in self.problems[:SHOWN]]

@@ -7,7 +7,7 @@ from itertools import islice
 from typing import TypeVar
 
 from abd.names import Names
-from abd.scene.schema.suggestions import did_you_mean
+from abd.scene.schema.findings import did_you_mean
 
 View = TypeVar("View")
 SHOWN = 8

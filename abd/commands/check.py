@@ -16,8 +16,8 @@ from abd.joint_list import JointList
 from abd.model import Kind, Model
 from abd.scene.all_problems import further_problems
 from abd.scene.checks.checks import check_scene
-from abd.scene.files.find import find_scene
 from abd.scene.files.reader import Examined, examine
+from abd.scene.importers.formats import find_scene
 from abd.scene.scene import Scene, is_native, load
 from abd.scene.schema.findings import as_problem
 

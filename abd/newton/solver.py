@@ -91,7 +91,7 @@ class SolverABD(newton.solvers.SolverBase):
             joint_q = scratch.joint_q.numpy().astype(float)
         made = translate(newton, model, body_q, body_qd, joint_q, dt, self._enforcement, self._settings)
         if self._allow_overlaps:
-            from abd.scene.overlaps.allow_overlaps import filter_overlaps
+            from abd.scene.overlaps.starts import filter_overlaps
 
             made.notes += filter_overlaps(made.scene)
         compiled = made.scene.compile()

@@ -81,7 +81,7 @@ class Cast:
         try:
             return list(self.names).index(name)
         except ValueError:
-            from abd.scene.schema.suggestions import did_you_mean
+            from abd.scene.schema.findings import did_you_mean
 
             similar = did_you_mean(name, list(self.names))
             raise KeyError(f"there is no body '{name}'{f': {similar}' if similar else ''}") from None

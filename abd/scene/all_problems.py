@@ -23,13 +23,11 @@ import numpy as np
 from abd.errors import Problem, SceneError
 from abd.model import Model
 from abd.scene.checks.checks import check_scene
-from abd.scene.checks.coupling_checks import check_coupled
-from abd.scene.compile.body_names import BodyNames
 from abd.scene.compile.compile import compile_scene
-from abd.scene.compile.joint_parameters import joint_coordinates
+from abd.scene.compile.copies import BodyNames
 from abd.scene.files.reader import LISTS, Examined
 from abd.scene.overlaps.starts import free_start
-from abd.scene.schema.joint_schema import WORLD_NAME, JointSpec
+from abd.scene.schema.joint_schema import WORLD_NAME
 from abd.scene.schema.schema import DEFAULT_MATERIAL, ContactFilterSpec, SceneSpec
 
 HARMLESS = {
@@ -129,7 +127,9 @@ class _Rest:
 
     def judged(self, model: Model) -> Model:
         """The model, in which doubtful bodies have no surface."""
-        mask = np.array([name in self.doubtful or _stem(name) in self.doubtful for name in model.bodies.names], dtype=bool)
+        mask = np.array(
+            [name in self.doubtful or _stem(name) in self.doubtful for name in model.bodies.names], dtype=bool
+        )
         if not mask.any():
             return model
         bodies = model.bodies
@@ -147,31 +147,18 @@ class _Rest:
         names = BodyNames.of(lists["body"], [])
         materials = {DEFAULT_MATERIAL, *(item.name for item in lists["material"])}
         lists["body"] = [item if item.material in materials else _without(item, "material") for item in lists["body"]]
-        lists["material_pair"] = [item for item in lists["material_pair"] if materials.issuperset(item.between)]
         filters = ([name for name in one.bodies if names.knows(name)] for one in lists["contact_filter"])
         lists["contact_filter"] = [ContactFilterSpec.model_construct(bodies=bodies) for bodies in filters]
-        joints = lists["joint"]
-        lists["joint"] = [one for one in joints if _stands(one, names)]
-        if len(lists["joint"]) < len(joints) or out["joint"]:
-            known = {one.name: [measure.name for measure in joint_coordinates(one)] for one in lists["joint"]}
-            lists["coupling"] = [one for one in lists["coupling"] if not list(check_coupled(one, known))]
         followed = self.spec.camera.follow
         if followed is not None and self._names.knows(followed) and not names.knows(followed):
             self._set_default("camera.follow")
-        for key in LISTS:
-            object.__setattr__(self.spec, key, lists[key])
-        self._silence()
-
-    def _silence(self) -> None:
-        """Remove entries that are only wrong because another entry was removed; they are not reported."""
-        while True:
-            found = [one for one in check_scene(self.spec) if len(one.path) > 1 and one.path[0] in LISTS]
-            gone = {(str(one.path[0]), one.path[1]) for one in found}
+        while True:  # entries that are only wrong because another entry was removed go too, and are not reported
+            for key in LISTS:
+                object.__setattr__(self.spec, key, lists[key])
+            gone = {tuple(one.path[:2]) for one in check_scene(self.spec) if len(one.path) > 1 and one.path[0] in LISTS}
             if not gone:
                 return
-            for key in LISTS:
-                kept = [item for k, item in enumerate(getattr(self.spec, key)) if (key, k) not in gone]
-                object.__setattr__(self.spec, key, kept)
+            lists = {key: [item for k, item in enumerate(lists[key]) if (key, k) not in gone] for key in LISTS}
 
     def _keep_apart(self, names: list[str], lists: dict[str, list]) -> None:
         """Bodies of a joint or filter that is wrong do not collide with each other; not at all where one is not known."""
@@ -189,16 +176,11 @@ def _without(item, field: str):
 
 def _is_of(key: str, name: str) -> bool:
     """Whether the key of a problem, without its list, is that of an item, or of a copy or component of it."""
-    return key == name or key.startswith(f"{name}.") or re.fullmatch(rf"{re.escape(name)}(_\d+)+(\..*)?", key) is not None
+    return (
+        key == name or key.startswith(f"{name}.") or re.fullmatch(rf"{re.escape(name)}(_\d+)+(\..*)?", key) is not None
+    )
 
 
 def _stem(name: str) -> str:
     """The name without the numbers of copies and components."""
     return re.sub(r"(_\d+)+$", "", name)
-
-
-def _stands(joint: JointSpec, names: BodyNames) -> bool:
-    """Whether both bodies are there."""
-    return all(name == WORLD_NAME or names.knows(name) for name in (joint.parent, joint.child))
-
-

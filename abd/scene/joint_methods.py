@@ -18,8 +18,7 @@ from abd.scene.schema.sensor_schema import SensorSpec, check_sensor
 from abd.scene.schema.tables import below, table
 
 if TYPE_CHECKING:
-    from abd.scene.schema.body_keys import Table
-    from abd.scene.schema.joint_keys import CouplingKeys, CouplingTermKeys, DistanceKeys, JointKeys, SpringKeys
+    from abd.scene.schema.keys import CouplingKeys, CouplingTermKeys, DistanceKeys, JointKeys, SpringKeys, Table
 
 FRAMES = tuple(key for key in JointFrames.model_fields if key.endswith("frame"))
 
@@ -81,7 +80,9 @@ class JointMethods:
         """Turns about z of the parent, then about y of the child: coordinates roll, pitch."""
         return self.add_joint("universal", name, parent, child, **keys)
 
-    def add_distance(self, name: str, parent: str | int, child: str, distance: float, **keys: Unpack[DistanceKeys]) -> str:
+    def add_distance(
+        self, name: str, parent: str | int, child: str, distance: float, **keys: Unpack[DistanceKeys]
+    ) -> str:
         """A rod without mass between ``parent_anchor`` and ``child_anchor`` [m]."""
         return self.add_joint("distance", name, parent, child, distance=distance, **keys)
 

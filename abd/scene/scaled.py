@@ -12,9 +12,9 @@ from typing import Any
 
 import numpy as np
 
-from abd.errors import Problem, SceneError
+from abd.errors import SceneError
 from abd.joints.rows.build import yielding
-from abd.scene.compile.joint_parameters import joint_coordinates, unplaced_joint
+from abd.scene.compile.joint_settings import joint_coordinates, unplaced_joint
 from abd.scene.schema.fields import Spec
 from abd.scene.schema.joint_schema import CoordinateSpec, CouplingSpec, CouplingTermSpec, DriveSpec, JointSpec
 from abd.scene.schema.joint_types import type_of
@@ -39,7 +39,7 @@ def scaled(spec: SceneSpec, factor: float) -> SceneSpec:
             parameters of a type that is defined in Python.
     """
     if not (np.isfinite(factor) and factor > 0.0):
-        raise SceneError([Problem("a scene is scaled by a number above 0", key="factor", value=factor)])
+        raise SceneError.of("a scene is scaled by a number above 0", key="factor", value=factor)
     rotary = {joint.name: _rotary(joint) for joint in spec.joint}
     out = _table(spec, factor, _linear, leave=("body", "joint", "coupling"))
     out.body = [_body(one, factor) for one in spec.body]
@@ -84,7 +84,7 @@ def _angular(unit: str) -> int:
 def _body(body: BodySpec, factor: float) -> BodySpec:
     if body.motion is not None and body.motion.file is not None:
         remedy = "write its poses as keyframes, or scale the file"
-        raise SceneError([Problem("the lengths of a file stay", key=f"body.{body.name}.motion.file", remedy=remedy)])
+        raise SceneError.of("the lengths of a file stay", key=f"body.{body.name}.motion.file", remedy=remedy)
     out = _table(body, factor, _linear, leave=("motion",) if body.motion is None else ())
     if body.mesh is not None:
         out = out.model_copy(update={"scale": times(body.scale, factor)})
@@ -98,7 +98,7 @@ def _rotary(spec: JointSpec) -> dict[str, bool]:
 def _joint(joint: JointSpec, factor: float) -> JointSpec:
     if joint.parameters:
         message = "nothing says which of them are lengths"
-        raise SceneError([Problem(message, key=f"joint.{joint.name}.parameters", remedy="scale them in Python")])
+        raise SceneError.of(message, key=f"joint.{joint.name}.parameters", remedy="scale them in Python")
     rotary = _rotary(joint)
     single = _angular if all(rotary.values()) and rotary else _linear
     own = ("coordinate", "drive", "compliance", "damping", "stiffness", "rest")
@@ -111,7 +111,11 @@ def _joint(joint: JointSpec, factor: float) -> JointSpec:
         },
         "drive": None if joint.drive is None else _drive(joint.drive, factor, all(rotary.values())),
     }
-    for key, unit in (("compliance", "m/N or rad/(N m)"), ("stiffness", "N/m or N m/rad"), ("damping", "N s/m or N m s/rad")):
+    for key, unit in (
+        ("compliance", "m/N or rad/(N m)"),
+        ("stiffness", "N/m or N m/rad"),
+        ("damping", "N s/m or N m s/rad"),
+    ):
         value = getattr(joint, key)
         if value is not None:
             turns = [False] * 3 + [True] * 3 if type_of(joint.type) == "bushing" else rows
@@ -156,7 +160,7 @@ def _law(table: CoordinateSpec | JointSpec, factor: float, lengths: tuple[str, .
     """What changes of a force by a function of these lengths; of a torque by an angle, without any, nothing does."""
     if table.force_function is not None:
         remedy = "write it as force_formula"
-        raise SceneError([Problem("nothing says how it scales", key=f"{where}.force_function", remedy=remedy)])
+        raise SceneError.of("nothing says how it scales", key=f"{where}.force_function", remedy=remedy)
     if table.force_formula is None or not lengths:
         return {}
     formula = re.sub(rf"\b({'|'.join(lengths)})\b", rf"(\1 / {factor!r})", table.force_formula)
@@ -178,7 +182,7 @@ def _coupling(coupling: CouplingSpec, factor: float, rotary: dict[str, dict[str,
         lengths = [name for name, one in coupling.variables.items() if not _turns(one, rotary)]
         if coupling.function is not None and lengths:
             remedy = "write it as a formula"
-            raise SceneError([Problem("nothing says how it scales", key=f"coupling.{coupling.name}.function", remedy=remedy)])
+            raise SceneError.of("nothing says how it scales", key=f"coupling.{coupling.name}.function", remedy=remedy)
         formula = coupling.formula
         for name in lengths:
             formula = re.sub(rf"\b{re.escape(name)}\b", f"({name} / {factor!r})", formula)
@@ -204,4 +208,3 @@ def _turns(name: str, rotary: dict[str, dict[str, bool]]) -> bool:
     if name in rotary:
         joint, coordinate = name, next(iter(rotary[name]), "")
     return rotary.get(joint, {}).get(coordinate, False)
-

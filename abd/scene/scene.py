@@ -12,7 +12,6 @@ from abd.errors import Problem, SceneError
 from abd.model import Model, Settings
 from abd.scene.checks.body_checks import check_body
 from abd.scene.checks.checks import check_scene
-from abd.scene.files.find import find_scene
 from abd.scene.files.overrides import apply_overrides
 from abd.scene.files.reader import (
     is_json,
@@ -23,10 +22,9 @@ from abd.scene.files.reader import (
     read_text,
 )
 from abd.scene.files.toml_text import scene_toml
-from abd.scene.importers.formats import ImportOptions, format_of
+from abd.scene.importers.formats import ImportOptions, find_scene, format_of
 from abd.scene.joint_methods import JointMethods
-from abd.scene.schema.findings import as_problem, key_name
-from abd.scene.schema.given_meshes import scene_keys
+from abd.scene.schema.findings import as_problem, did_you_mean, key_name
 from abd.scene.schema.joint_schema import CouplingSpec, JointSpec
 from abd.scene.schema.schema import (
     BodySpec,
@@ -39,11 +37,10 @@ from abd.scene.schema.schema import (
     SolverSpec,
     make_body_paths_absolute,
 )
-from abd.scene.schema.suggestions import did_you_mean
-from abd.scene.schema.tables import plain, table
+from abd.scene.schema.tables import plain, scene_keys, table
 
 if TYPE_CHECKING:
-    from abd.scene.schema.body_keys import (
+    from abd.scene.schema.keys import (
         BodyKeys,
         MaterialKeys,
         MaterialPairKeys,
@@ -150,7 +147,7 @@ class Scene(JointMethods):
 
         Paths of meshes and pose files are relative to the working directory. Besides the keys of the scene file, `mesh`
         takes a mesh in memory, a `trimesh.Trimesh` or a tuple (vertices, faces), and `transform` a (4, 4) pose
-        (`abd.scene.schema.given_meshes`).
+        (`abd.scene.schema.tables`).
         """
         body = table(BodySpec, f"body.{name}", {"name": name, **scene_keys(f"body.{name}", keys)})
         make_body_paths_absolute(body, Path.cwd())
@@ -294,7 +291,7 @@ def _named(items: Sequence[Any], name: str, kind: str) -> Any:
         if item.name == name:
             return item
     remedy = did_you_mean(name, [item.name for item in items])
-    raise SceneError([Problem(f"there is no {kind} '{name}'", key=kind, value=name, remedy=remedy)])
+    raise SceneError.of(f"there is no {kind} '{name}'", key=kind, value=name, remedy=remedy)
 
 
 def load(
@@ -323,7 +320,7 @@ def load(
     if overrides:
         scene = scene.override(overrides)
     if allow_overlaps:
-        from abd.scene.overlaps.allow_overlaps import filter_overlaps
+        from abd.scene.overlaps.starts import filter_overlaps
 
         scene.notes += filter_overlaps(scene)
     return scene

@@ -7,11 +7,10 @@ from typing import Any
 import numpy as np
 from scipy.spatial.transform import Rotation
 
-from abd.errors import Problem, SceneError
+from abd.errors import SceneError
 from abd.joints.rows.placement import rigid_pose
 from abd.scene.compile.joint_frames import unit
-from abd.scene.geometry.frames import triad
-from abd.scene.geometry.pose import rotation_matrix
+from abd.scene.geometry.frames import rotation_matrix, triad
 from abd.scene.schema.fields import Orientation
 from abd.scene.schema.joint_schema import WORLD_NAME, FrameSpec, JointSpec
 from abd.scene.schema.joint_types import type_of
@@ -43,7 +42,7 @@ def _body(body: BodySpec, T: np.ndarray) -> BodySpec:
     turns = not np.allclose(T[:3, :3], np.eye(3), atol=UNTURNED)
     if turns and body.fix:
         remedy = "hold it by a joint instead"
-        raise SceneError([Problem("the axes of the world are turned", key=f"body.{body.name}.fix", remedy=remedy)])
+        raise SceneError.of("the axes of the world are turned", key=f"body.{body.name}.fix", remedy=remedy)
     changes: dict[str, Any] = {
         "position": _moved(T, body.position),
         **_orientation(T, body),
@@ -75,13 +74,13 @@ def _grid(body: BodySpec, T: np.ndarray):
 
 def _along_axes(key: str) -> SceneError:
     message = "copies stand along axes of the world, which are turned"
-    return SceneError([Problem(message, key=key, remedy="turn about these axes, or write the copies out")])
+    return SceneError.of(message, key=key, remedy="turn about these axes, or write the copies out")
 
 
 def _motion(body: BodySpec, motion: MotionSpec, T: np.ndarray) -> MotionSpec:
     if motion.file is not None:
         remedy = "write its poses as keyframes, or move those of the file"
-        raise SceneError([Problem("the poses of a file stay", key=f"body.{body.name}.motion.file", remedy=remedy)])
+        raise SceneError.of("the poses of a file stay", key=f"body.{body.name}.motion.file", remedy=remedy)
     changes: dict[str, Any] = {}
     for key in ("velocity", "angular_velocity", "angular_velocity_deg"):
         if getattr(motion, key) is not None:
@@ -117,9 +116,7 @@ def _joint(joint: JointSpec, T: np.ndarray, spec: SceneSpec) -> JointSpec:
     frame = joint.frame or ("world" if type_of(joint.type) in ("spherical", "pin") else "parent")
     if turns and joint.constrained is not None and frame == "world" and 0 < len({*joint.constrained} & {*"xyz"}) < 3:
         remedy = 'frame = "parent" holds axes that turn with the scene'
-        raise SceneError(
-            [Problem("the axes of the world are turned", key=f"joint.{joint.name}.constrained", remedy=remedy)]
-        )
+        raise SceneError.of("the axes of the world are turned", key=f"joint.{joint.name}.constrained", remedy=remedy)
     if joint.repeat is not None and joint.repeat.step is not None and turns:
         raise _along_axes(f"joint.{joint.name}.repeat")
     changes: dict[str, Any] = {}
@@ -148,9 +145,7 @@ def _direction_of_x(joint: JointSpec, T: np.ndarray, spec: SceneSpec) -> dict[st
     parent = next((one for one in spec.body if one.name == joint.parent), None)
     if parent is None:
         remedy = "give x_axis"
-        raise SceneError(
-            [Problem("where x of the joint is follows from a copy", key=f"joint.{joint.name}", remedy=remedy)]
-        )
+        raise SceneError.of("where x of the joint is follows from a copy", key=f"joint.{joint.name}", remedy=remedy)
     axis = unit(rotation_matrix(parent) @ np.array(joint.parent_axis))
     return {"x_axis": tuple((T[:3, :3] @ triad(axis)[:, 0]).tolist())}
 

@@ -15,7 +15,7 @@ from abd.certificate.certificate import certify
 from abd.io.run import Status, run
 from abd.io.trajectory import Trajectory
 from abd.scene.compile.compile import compile_scene
-from abd.scene.files.find import scenes_directory
+from abd.scene.importers.formats import scenes_directory
 
 STEPS = 130
 ANGLES = {

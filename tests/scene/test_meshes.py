@@ -6,7 +6,9 @@ import pytest
 from abd.errors import SceneError
 from abd.scene.geometry import shapes
 from abd.scene.geometry.mesh_files import RawMesh, read_mesh_file, weld_equal_vertices
-from abd.scene.geometry.meshes import SurfaceLibrary, component_of_vertices, is_closed, make_surface, split_components
+from abd.scene.geometry.meshes import component_of_vertices, is_closed, load_surface, make_surface, split_components
+from abd.scene.geometry.surfaces import SurfaceSource
+from abd.scene.schema.schema import BodySpec
 
 BOX = shapes.box((1.0, 2.0, 3.0))
 
@@ -36,7 +38,7 @@ def test_formats_give_the_same_box(tmp_path, suffix):
     trimesh = pytest.importorskip("trimesh")
     path = tmp_path / f"box.{suffix}"
     trimesh.Trimesh(*BOX, process=False).export(path)
-    surface = SurfaceLibrary().load(path)
+    surface = load_surface(path)
     assert surface.closed and surface.name == "box"
     assert (len(surface.vertices), len(surface.triangles), len(surface.edges)) == (8, 12, 18)
     np.testing.assert_allclose(np.ptp(surface.vertices, axis=0), [1, 2, 3], rtol=1e-6)
@@ -49,7 +51,7 @@ def test_ascii_stl(tmp_path):
         facets += ["facet normal 0 0 0", "outer loop", *(f"vertex {x:.9e} {y} {z}" for x, y, z in triangle)]
         facets += ["endloop", "endfacet"]
     path.write_text("\n".join([*facets, "endsolid"]))
-    assert SurfaceLibrary().load(path).closed
+    assert load_surface(path).closed
 
 
 def test_obj_keeps_polylines_points_and_polygons(tmp_path):
@@ -58,7 +60,7 @@ def test_obj_keeps_polylines_points_and_polygons(tmp_path):
         "# comment\nv 0 0 0\nv 1 0 0\nv 1 1 0\nv 0 1 0\nvt 0 0\nf 1/1/1 2/1 3 -1\n"
         "v 2 0 0 0.5 0.5 0.5\nv 3 0 0\nl 2 5 6\nl 1 2\nv 9 9 9\np 7\nv 8 8 8\n"
     )
-    surface = SurfaceLibrary().load(path)
+    surface = load_surface(path)
     assert len(surface.triangles) == 2 and not surface.closed
     # the line from 1 to 2 is a side of the quadrilateral
     assert surface.codim_edges.tolist() == [[1, 4], [4, 5]]
@@ -71,7 +73,7 @@ def test_obj_keeps_polylines_points_and_polygons(tmp_path):
 def test_hollow_polygon_is_noted(tmp_path):
     path = tmp_path / "arrow.obj"
     path.write_text("v 0 0 0\nv 2 -1 0\nv 0.5 0 0\nv 2 1 0\nf 2 3 4 1\n")
-    assert "not convex" in SurfaceLibrary().load(path).notes[0]
+    assert "not convex" in load_surface(path).notes[0]
 
 
 def test_vertices_alone_are_points():
@@ -79,13 +81,14 @@ def test_vertices_alone_are_points():
     assert surface.points.tolist() == [0, 1] and len(surface.edges) == 0
 
 
-def test_library_reads_a_file_once(tmp_path):
+def test_a_file_is_read_once(tmp_path):
     path = tmp_path / "line.obj"
     path.write_text("v 0 0 0\nv 1 0 0\nl 1 2\n")
-    library = SurfaceLibrary()
-    first = library.load(path)
+    source = SurfaceSource()
+    first = source.pieces(BodySpec(name="a", mesh=str(path)))[0].surface
     path.write_text("")
-    assert library.load(tmp_path / ".." / tmp_path.name / "line.obj") is first
+    other = BodySpec(name="b", mesh=str(tmp_path / ".." / tmp_path.name / "line.obj"), scale=2.0)
+    assert np.array_equal(source.pieces(other)[0].surface.vertices, 2.0 * first.vertices)
 
 
 @pytest.mark.parametrize(
@@ -107,7 +110,7 @@ def test_unusable_files(tmp_path, name, text, words):
     path = tmp_path / name
     path.write_text(text)
     with pytest.raises(SceneError, match=words):
-        SurfaceLibrary().load(path)
+        load_surface(path)
 
 
 def test_error_names_file_and_line(tmp_path):

@@ -8,7 +8,7 @@ from scipy.spatial.transform import Rotation
 
 from abd.errors import SceneError
 from abd.scene.compile.motion import prescribed_motion
-from abd.scene.geometry.pose import body_pose, rotation_matrix
+from abd.scene.geometry.frames import body_pose, rotation_matrix
 from abd.scene.geometry.pose_file import read_poses
 from abd.scene.schema.fields import Orientation
 from abd.scene.schema.formula import FormulaError, formula_of_time

@@ -35,6 +35,12 @@ WRONG = {
     "frames and duration": (f"[output]\nframes = 9\nduration = 1.0\n{BALL}", 3, "output.duration", "disagree", "keep"),
     "no bodies": ('name = "empty"\n', None, "body", "no bodies", "[[body]]"),
     "short vector": (f"{BALL}position = [0, 1]\n", 4, "body.ball.position", "three numbers, not [0, 1]", ""),
+    "unknown color": (f'{BALL}color = "reddish"\n', 4, "body.ball.color", "should be the name of a CSS color or", ""),
+    "repeat that a joint needs": (
+        f'{BALL}repeat = {{ count = [0, 1, 1], step = [3, 0, 0] }}\n{JOINT.replace("ball", "ball_0_0_0")}'
+        "anchor = [0, 0, 0]\nrepeat = { count = [2, 1, 1] }\n",
+        *(4, "body.ball.repeat.count", "at least 1", ""),
+    ),
     "flag": (f"{BALL}enabled = 1\n", 4, "enabled", "true or false, not 1", ""),
     "no name": ("[[body]]\nbox = [1, 1, 1]\n", 1, "body[0].name", "is missing", "unique name"),
     "name twice": (f"{BALL}\n{BALL}", 6, "body.ball.name", "earlier body (number 1", "unique"),

@@ -10,10 +10,10 @@ import pytest
 
 import abd
 from abd.errors import SceneError
-from abd.scene.compile.expand import copies
-from abd.scene.files.find import shipped_scenes
+from abd.scene.compile.copies import copies
 from abd.scene.files.overrides import apply_overrides
 from abd.scene.files.reader import read_scene
+from abd.scene.importers.formats import shipped_scenes
 from abd.scene.schema.documentation import schema_json, schema_markdown
 from abd.scene.schema.key_lines import JsonLines, TomlLines
 from abd.scene.schema.schema import BodySpec

@@ -17,7 +17,7 @@ from abd.contact.pair_law import PairLaw, PairParameters
 from abd.io.run import Status, run
 from abd.io.trajectory import Trajectory
 from abd.scene.compile.compile import compile_scene
-from abd.scene.files.find import scenes_directory
+from abd.scene.importers.formats import scenes_directory
 from abd.scene.overlaps.intersections import find_initial_intersections
 
 G = 9.81

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from tool import load_tool
 
-from abd.scene.schema import body_keys, joint_keys
+from abd.scene.schema import keys
 from abd.scene.schema.joint_schema import JointSpec
 from abd.scene.schema.schema import BodySpec
 
@@ -20,18 +20,17 @@ EXAMPLES = sorted((ROOT / "docs" / "examples").glob("*.py"))
 USER = ROOT / "tests" / "typed" / "user.py"
 
 
-@pytest.mark.parametrize("name", typed_keys.texts())
-def test_the_types_are_those_of_the_schema(name):
+def test_the_types_are_those_of_the_schema():
     """`python tools/make/typed_keys.py` writes them anew."""
-    assert (ROOT / "abd" / "scene" / "schema" / name).read_text(encoding="utf-8") == typed_keys.texts()[name]
+    assert typed_keys.FILE.read_text(encoding="utf-8") == typed_keys.text()
 
 
 def test_every_key_of_a_body_and_a_joint_is_completed():
-    assert set(body_keys.BodyKeys.__annotations__) == set(BodySpec.model_fields) - {"name"} | {"transform"}
-    keys = set(JointSpec.model_fields) - {"name", "type", "parent", "child"}
-    assert set(joint_keys.JointKeys.__annotations__) == keys
-    assert set(joint_keys.DistanceKeys.__annotations__) == keys - {"distance"}
-    assert set(joint_keys.SpringKeys.__annotations__) == keys - {"stiffness"}
+    assert set(keys.BodyKeys.__annotations__) == set(BodySpec.model_fields) - {"name"} | {"transform"}
+    joint = set(JointSpec.model_fields) - {"name", "type", "parent", "child"}
+    assert set(keys.JointKeys.__annotations__) == joint
+    assert set(keys.DistanceKeys.__annotations__) == joint - {"distance"}
+    assert set(keys.SpringKeys.__annotations__) == joint - {"stiffness"}
 
 
 @pytest.mark.slow

@@ -1,18 +1,146 @@
-"""What must hold between the keys of one body; nothing here needs the geometry of its surface."""
+"""What must hold between the keys of one body, its rotation, files and motion; nothing here needs the geometry of its surface."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
 
-from abd.scene.checks.file_checks import check_file
-from abd.scene.checks.motion_checks import check_motion
-from abd.scene.checks.orientation_checks import check_orientation, rotation_keys
-from abd.scene.schema.findings import Finding, shown
-from abd.scene.schema.schema import SHAPES, SURFACE_KEYS, BodySpec, Surface
-from abd.scene.schema.suggestions import enumerated
+from abd.errors import SceneError
+from abd.scene.compile.motion import FORMULA_KEYS, formula_problem
+from abd.scene.geometry.pose_file import POSE_FILES, read_poses
+from abd.scene.schema.fields import ROTATION_KEYS, Orientation
+from abd.scene.schema.findings import Finding, did_you_mean, enumerated, shown, within
+from abd.scene.schema.formula import FormulaError, formula_of_time
+from abd.scene.schema.schema import SHAPES, SURFACE_KEYS, BodySpec, Formulas, Keyframe, MotionSpec, Surface
+
+
+def check_file(path: Path, suffixes: tuple[str, ...], what: str) -> Iterator[Finding]:
+    """Findings, with an empty path, of a file that is missing or has another suffix than these."""
+    if path.suffix.lower() not in suffixes:
+        kind = f"'{path.suffix}'" if path.suffix else "none"
+        yield Finding((), f"is no {what}: its suffix is {kind}", str(path), f"known are {' '.join(suffixes)}")
+        return
+    if path.is_file():
+        return
+    folder = path.parent
+    if not folder.is_dir():
+        yield Finding((), f"no such folder: {folder}", str(path), "paths are relative to the scene file")
+        return
+    present = sorted(entry.name for entry in folder.iterdir() if entry.suffix.lower() in suffixes)
+    remedy = did_you_mean(path.name, present) or "paths are relative to the scene file"
+    yield Finding((), f"{what} '{path.name}' not found in {folder}", str(path), remedy)
+
+
+ROTATION_TOLERANCE = 1e-4
+"""Largest departure of R R^T from 1 of a matrix that counts as a rotation: the digits of a text file."""
+
+
+def rotation_keys(spec: Orientation) -> list[str]:
+    """The notations that are given."""
+    return [key for key in ROTATION_KEYS if getattr(spec, key) is not None]
+
+
+def check_orientation(spec: Orientation) -> Iterator[Finding]:
+    """Findings with paths relative to the table that holds the rotation."""
+    given = rotation_keys(spec)
+    if len(given) > 1:
+        message = f"{enumerated(given, 'and')} are given, but a rotation has one notation"
+        yield Finding((given[1],), message, remedy="keep one of them")
+    if spec.quaternion is not None and np.linalg.norm(spec.quaternion) < 1e-6:
+        yield Finding(("quaternion",), "is zero", spec.quaternion, "no rotation is [1, 0, 0, 0]")
+    if spec.axis_angle is not None and not np.linalg.norm(spec.axis_angle.axis):
+        yield Finding(("axis_angle", "axis"), "is zero", spec.axis_angle.axis, "give a direction, such as [0, 0, 1]")
+    if spec.matrix is not None:
+        matrix = np.array(spec.matrix)
+        departure = np.abs(matrix @ matrix.T - np.eye(3)).max()
+        if departure > ROTATION_TOLERANCE:
+            message = f"is not a rotation: R R^T differs from the identity by {departure:.2g}"
+            yield Finding(("matrix",), message, spec.matrix, "rows of unit length at right angles; a size is `scale`")
+        elif np.linalg.det(matrix) < 0:
+            yield Finding(("matrix",), "is a reflection (determinant -1)", spec.matrix, "mirror the mesh file instead")
+    if spec.euler is not None:
+        yield from _check_euler(spec.euler.order, spec.euler.degrees)
+
+
+def _check_euler(order: str, degrees: tuple[float, ...]) -> Iterator[Finding]:
+    if len(degrees) != len(order):
+        message = f"has {len(degrees)} angles, but the order {shown(order)} has {len(order)} axes"
+        yield Finding(("euler", "degrees"), message, degrees, "give one angle per letter of order")
+    if any(a == b for a, b in pairwise(order)):
+        remedy = "add the two angles, or choose an order such as 'xyz' or 'zxz'"
+        yield Finding(("euler", "order"), f"{shown(order)} turns twice about the same axis in a row", order, remedy)
+
+
+VELOCITY_KEYS = ("velocity", "angular_velocity", "angular_velocity_deg")
+
+
+def check_motion(motion: MotionSpec) -> Iterator[Finding]:
+    """Findings with paths relative to the motion."""
+    forms = [key for key in ("keyframes", "file", "formulas") if getattr(motion, key) is not None]
+    velocities = [key for key in VELOCITY_KEYS if getattr(motion, key) is not None]
+    if not forms and not velocities:
+        message = "says nothing about how the body moves"
+        yield Finding(
+            (), message, remedy="give velocity or angular_velocity, keyframes, file or formulas", is_absence=True
+        )
+    if len(forms) > 1:
+        yield Finding(
+            (forms[1],), f"{enumerated(forms, 'and')} are given, but a motion has one form", remedy="keep one"
+        )
+    if forms and velocities and (forms[0] == "formulas" or motion.after == "hold"):
+        message = f"{enumerated(velocities, 'and')} beside {forms[0]} has no effect"
+        remedy = (
+            "drop it" if forms[0] == "formulas" else "drop it, or set after = 'continue' to go on with it at the end"
+        )
+        yield Finding((velocities[0],), message, getattr(motion, velocities[0]), remedy)
+    if motion.after == "continue" and not {"keyframes", "file"} & set(forms):
+        yield Finding(("after",), "'continue' goes with keyframes or file only", motion.after, "drop it")
+    if motion.angular_velocity is not None and motion.angular_velocity_deg is not None:
+        yield Finding(("angular_velocity_deg",), "angular_velocity is given as well", remedy="keep one of them")
+    if motion.keyframes is not None:
+        yield from _check_keyframes(motion.keyframes)
+    if motion.formulas is not None:
+        yield from _check_formulas(motion.formulas)
+    if motion.file is not None:
+        yield from _check_pose_file(motion.file)
+
+
+def _check_keyframes(keyframes: list[Keyframe]) -> Iterator[Finding]:
+    for index, keyframe in enumerate(keyframes):
+        yield from within(check_orientation(keyframe), "keyframes", index)
+    for index, (before, after) in enumerate(pairwise(keyframes), 1):
+        if after.time <= before.time:
+            message = f"{after.time:g} s does not come after the time before it, {before.time:g} s"
+            yield Finding(
+                ("keyframes", index, "time"), message, after.time, "put the keyframes in order, each time once"
+            )
+
+
+def _check_formulas(formulas: Formulas) -> Iterator[Finding]:
+    for key in FORMULA_KEYS:
+        text = getattr(formulas, key)
+        try:
+            formula_of_time(text)(0.0)
+        except FormulaError as error:
+            problem = formula_problem(error, key, text)
+            yield Finding(("formulas", key), problem.message, text, problem.remedy)
+
+
+def _check_pose_file(name: str) -> Iterator[Finding]:
+    missing = list(check_file(Path(name), POSE_FILES, "file of poses"))
+    if missing:
+        yield from within(missing, "file")
+        return
+    try:
+        read_poses(name)
+    except SceneError as error:
+        for problem in error.problems:
+            place = f"{Path(name).name}:{problem.line}" if problem.line else Path(name).name
+            yield Finding(("file",), f"{place}: {problem.message}", name, problem.remedy)
+
 
 MESH_FILES = (".obj", ".stl", ".ply", ".off", ".glb")
 
@@ -97,9 +225,7 @@ def _check_surface(body: BodySpec) -> Iterator[Finding]:
     if body.box is not None and min(body.box) <= 0:
         yield Finding(("box",), f"extents should be greater than 0, not {shown(body.box)}", body.box)
     if body.mesh is not None:
-        for finding in check_file(Path(body.mesh), MESH_FILES, "mesh file"):
-            finding.path = ("mesh",)
-            yield finding
+        yield from within(check_file(Path(body.mesh), MESH_FILES, "mesh file"), "mesh")
     if body.surface is not None:
         yield from _check_written_surface(body.surface)
 
@@ -152,9 +278,7 @@ def _check_kind(body: BodySpec) -> Iterator[Finding]:
             yield Finding(
                 ("motion",), f"is for kinematic bodies; this one is {body.kind}", None, "set kind = 'kinematic'"
             )
-        for finding in check_motion(body.motion):
-            finding.path = ("motion", *finding.path)
-            yield finding
+        yield from within(check_motion(body.motion), "motion")
     elif body.kind == "kinematic":
         remedy = "give motion, such as {velocity = [1, 0, 0]}, or set kind = 'static'"
         yield Finding(("kind",), "a kinematic body needs a motion", body.kind, remedy, is_absence=True)

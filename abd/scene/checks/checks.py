@@ -5,20 +5,54 @@ from __future__ import annotations
 from collections.abc import Iterator
 from itertools import chain
 
+from abd.names import CopyNames, copy_place
 from abd.scene.checks.body_checks import check_body
 from abd.scene.checks.coupling_checks import Coordinates, check_coupled, check_coupling, check_cycles
-from abd.scene.checks.joint_checks import check_joined_bodies, check_joint
-from abd.scene.checks.parameter_checks import check_parameters, check_type
-from abd.scene.compile.body_names import BodyNames
-from abd.scene.compile.contact_filters import check_filter
-from abd.scene.compile.expand import copy_names
-from abd.scene.compile.joint_parameters import joint_coordinates
-from abd.scene.schema.findings import Finding
-from abd.scene.schema.joint_schema import WORLD_NAME
-from abd.scene.schema.schema import DEFAULT_MATERIAL, SceneSpec
+from abd.scene.checks.joint_checks import check_joined_bodies, check_joint, check_parameters, check_type
+from abd.scene.compile.copies import BodyNames, copy_names
+from abd.scene.compile.joint_settings import joint_coordinates
+from abd.scene.compile.settings import check_filter
+from abd.scene.schema.findings import Finding, did_you_mean, within
+from abd.scene.schema.joint_schema import WORLD_NAME, JointRepeatSpec
+from abd.scene.schema.schema import DEFAULT_MATERIAL, RepeatSpec, SceneSpec
 from abd.scene.schema.sensor_schema import check_sensor
-from abd.scene.schema.suggestions import did_you_mean
-from abd.scene.schema.taken_names import TakenNames
+
+
+class TakenNames:
+    """Names of one list of a scene, each with the number of the table that took it."""
+
+    def __init__(self) -> None:
+        self._single: dict[str, int] = {}
+        self._copied: dict[str, tuple[CopyNames, int]] = {}
+        self._like_copies: dict[str, list[str]] = {}
+
+    def take(self, name: str, repeat: RepeatSpec | JointRepeatSpec | None, table: int) -> tuple[str, int] | None:
+        """Take the names of a table; the first of them that is taken already, and by which table."""
+        clash = self._clash(name) if repeat is None else self._clash_of_copies(CopyNames(name, repeat.count))
+        if repeat is not None:
+            self._copied.setdefault(name, (CopyNames(name, repeat.count), table))
+            return clash
+        self._single.setdefault(name, table)
+        found = copy_place(name)
+        if found is not None:
+            self._like_copies.setdefault(found[0], []).append(name)
+        return clash
+
+    def _clash(self, name: str) -> tuple[str, int] | None:
+        if name in self._single:
+            return name, self._single[name]
+        found = copy_place(name)
+        names, table = self._copied.get(found[0], (None, -1)) if found else (None, -1)
+        return None if names is None or names.number(found[1]) is None else (name, table)
+
+    def _clash_of_copies(self, names: CopyNames) -> tuple[str, int] | None:
+        if names.name in self._copied:
+            return names[0], self._copied[names.name][1]
+        for name in self._like_copies.get(names.name, ()):
+            if names.number(copy_place(name)[1]) is not None:
+                return name, self._single[name]
+        return None
+
 
 SHORTEST, LONGEST = 1e-12, 1e12
 """Time steps [s]."""
@@ -39,16 +73,16 @@ def check_scene(spec: SceneSpec, unreadable: dict[str, list[str]] | None = None)
     if not spec.body and not unreadable.get("body"):
         findings.append(Finding(("body",), "the scene has no bodies", remedy="add a [[body]]", is_absence=True))
     for index, body in enumerate(spec.body):
-        findings += _placed(check_body(body), "body", index)
+        findings += within(check_body(body), "body", index)
         if body.material not in materials:
             findings.append(_unknown_material(("body", index, "material"), body.material, materials))
     for index, one in enumerate(spec.contact_filter):
-        findings += _placed(check_filter(one, names), "contact_filter", index)
+        findings += within(check_filter(one, names), "contact_filter", index)
     for index, joint in enumerate(spec.joint):
-        findings += _placed(chain(check_joined_bodies(joint, names), check_joint(joint)), "joint", index)
+        findings += within(chain(check_joined_bodies(joint, names), check_joint(joint)), "joint", index)
     findings += _check_couplings(spec, unreadable.get("joint", []))
     for index, one in enumerate(spec.sensor):
-        findings += _placed(check_sensor(one), "sensor", index)
+        findings += within(check_sensor(one), "sensor", index)
     return findings
 
 
@@ -63,14 +97,8 @@ def _check_couplings(spec: SceneSpec, unreadable: list[str]) -> list[Finding]:
             joints.setdefault(name, coordinates)  # of equal names the first one counts
     findings: list[Finding] = []
     for index, coupling in enumerate(spec.coupling):
-        findings += _placed(chain(check_coupled(coupling, joints), check_coupling(coupling)), "coupling", index)
+        findings += within(chain(check_coupled(coupling, joints), check_coupling(coupling)), "coupling", index)
     return findings or list(check_cycles(spec.coupling, joints))
-
-
-def _placed(findings: Iterator[Finding], key: str, index: int) -> Iterator[Finding]:
-    for finding in findings:
-        finding.path = (key, index, *finding.path)
-        yield finding
 
 
 def _check_settings(spec: SceneSpec) -> Iterator[Finding]:
@@ -88,7 +116,9 @@ def _check_settings(spec: SceneSpec) -> Iterator[Finding]:
     worlds = 1 + max((body.world for body in spec.body), default=0)
     if solver.world_dt and len(solver.world_dt) != worlds:
         message = f"are time steps of {len(solver.world_dt)} worlds, and the bodies are of worlds 0 to {worlds - 1}"
-        yield Finding(("solver", "world_dt"), message, solver.world_dt, "give as many, or none, and all go by solver.dt")
+        yield Finding(
+            ("solver", "world_dt"), message, solver.world_dt, "give as many, or none, and all go by solver.dt"
+        )
 
 
 def _check_names(spec: SceneSpec) -> Iterator[Finding]:

@@ -7,15 +7,12 @@ from collections.abc import Iterator
 
 from abd.joints.measures.measures import Measure
 from abd.joints.rows.measured_rows import FUNCTIONS
-from abd.scene.compile.joint_coordinates import SAME_VALUE, coordinate_tables, given_shorthands
-from abd.scene.compile.joint_parameters import joint_coordinates
-from abd.scene.schema.angles import DEGREES, in_radians, keys_with_degrees
-from abd.scene.schema.fields import Spec
-from abd.scene.schema.findings import Finding, shown
+from abd.scene.compile.joint_settings import SAME_VALUE, coordinate_tables, given_shorthands, joint_coordinates
+from abd.scene.schema.fields import DEGREES, Spec, in_radians, keys_with_degrees
+from abd.scene.schema.findings import Finding, did_you_mean, enumerated, shown, within
 from abd.scene.schema.formula import FormulaError, NamedFormula
 from abd.scene.schema.joint_schema import CoordinateKeys, CoordinateSpec, DriveSpec, JointSpec
 from abd.scene.schema.joint_types import VALUES
-from abd.scene.schema.suggestions import did_you_mean, enumerated
 
 DRIVE_UIDS = {
     # published number: modes, and whether it drives an angle
@@ -82,7 +79,9 @@ def check_law(table: CoordinateSpec | JointSpec, names: tuple[str, ...]) -> Iter
     """Findings about a force that is given as a formula or a function of these."""
     if table.force_formula is not None:
         if table.force_function is not None:
-            yield Finding(("force_function",), "force_formula is given as well", table.force_function, "keep one of them")
+            yield Finding(
+                ("force_function",), "force_formula is given as well", table.force_function, "keep one of them"
+            )
         try:
             NamedFormula(table.force_formula, names)
         except FormulaError as error:
@@ -90,7 +89,9 @@ def check_law(table: CoordinateSpec | JointSpec, names: tuple[str, ...]) -> Iter
             yield Finding(("force_formula",), f"cannot be read: {error}{place}", table.force_formula, error.remedy)
     elif table.force_function is not None and table.force_function not in FUNCTIONS:
         remedy = did_you_mean(table.force_function, FUNCTIONS) or "define it first: abd.coupling_function(name, f)"
-        yield Finding(("force_function",), f"there is no function '{table.force_function}'", table.force_function, remedy)
+        yield Finding(
+            ("force_function",), f"there is no function '{table.force_function}'", table.force_function, remedy
+        )
 
 
 def _check_coordinate(measure: Measure, table: CoordinateSpec) -> Iterator[Finding]:
@@ -109,16 +110,16 @@ def _check_coordinate(measure: Measure, table: CoordinateSpec) -> Iterator[Findi
                 yield Finding((key,), "has no effect without stiffness", getattr(table, key), "drop it")
     yield from check_law(table, VALUES)
     if table.drive is not None:
-        for finding in _check_drive(measure, table.drive):
-            finding.path = ("drive", *finding.path)
-            yield finding
+        yield from within(_check_drive(measure, table.drive), "drive")
 
 
 def _no_degrees(measure: Measure, table: Spec) -> Iterator[Finding]:
     for key in keys_with_degrees(type(table)):
         in_degrees = f"{key}{DEGREES}"
         if getattr(table, in_degrees) is not None:
-            yield Finding((in_degrees,), f"{measure.name} is a length", getattr(table, in_degrees), f"use {key}, in metres")
+            yield Finding(
+                (in_degrees,), f"{measure.name} is a length", getattr(table, in_degrees), f"use {key}, in metres"
+            )
 
 
 def _check_range(measure: Measure, table: CoordinateSpec) -> Iterator[Finding]:

@@ -9,10 +9,9 @@ import numpy as np
 
 from abd.joints.rows.measured_rows import COEFFICIENTS, FUNCTIONS
 from abd.scene.compile.couplings import split_reference
-from abd.scene.schema.findings import Finding
+from abd.scene.schema.findings import Finding, did_you_mean, enumerated, within
 from abd.scene.schema.formula import WORDS, FormulaError, NamedFormula
 from abd.scene.schema.joint_schema import CouplingSpec, CouplingTermSpec
-from abd.scene.schema.suggestions import did_you_mean, enumerated
 
 AGREEING = 1e-9
 """Largest entry of what a relation says beside the others, over its largest entry."""
@@ -25,9 +24,7 @@ def check_coupling(coupling: CouplingSpec) -> Iterator[Finding]:
     """Findings that need no other table, with paths relative to the coupling."""
     yield from _check_function(coupling)
     for position, term in enumerate(coupling.terms):
-        for finding in _check_term(term):
-            finding.path = ("terms", position, *finding.path)
-            yield finding
+        yield from within(_check_term(term), "terms", position)
     if coupling.scale == 0.0:
         yield Finding(("scale",), "is zero: a lock of the coordinate says that better", 0.0, "use locked = true")
     if coupling.enforcement != "compliant":
@@ -129,7 +126,9 @@ def _check_function(coupling: CouplingSpec) -> Iterator[Finding]:
     elif given == ["terms"] and coupling.variables:
         yield Finding(("variables",), "say nothing beside terms", coupling.variables, "drop them, or give a formula")
     elif given != ["terms"] and not coupling.variables:
-        yield Finding((given[0],), "has no variables", getattr(coupling, given[0]), "give variables = { a = 'joint.theta' }")
+        yield Finding(
+            (given[0],), "has no variables", getattr(coupling, given[0]), "give variables = { a = 'joint.theta' }"
+        )
     elif coupling.formula is not None:
         for name in coupling.variables:
             if not name.isidentifier() or name in WORDS:

@@ -1,18 +1,234 @@
-"""What must hold in one joint, given the bodies of the scene."""
+"""What must hold in one joint: its frames, parameters and enforcement, and the bodies that it joins."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from itertools import chain
 
-from abd.scene.checks.coordinate_checks import check_coordinates, check_degree_keys
-from abd.scene.checks.frame_checks import check_frames
-from abd.scene.checks.parameter_checks import check_enforcement, check_parameters, check_type
-from abd.scene.compile.body_names import BodyNames
-from abd.scene.compile.joint_copies import copy_end
-from abd.scene.schema.findings import Finding, shown
-from abd.scene.schema.joint_schema import WORLD_NAME, JointSpec
-from abd.scene.schema.suggestions import did_you_mean
+import numpy as np
+
+from abd.errors import SceneError
+from abd.joints.rows.build import yielding
+from abd.joints.types import TYPES
+from abd.scene.checks.body_checks import check_orientation
+from abd.scene.checks.coordinate_checks import check_coordinates, check_degree_keys, check_law
+from abd.scene.compile.copies import BodyNames, copy_end
+from abd.scene.compile.joint_settings import unplaced_joint
+from abd.scene.schema.fields import DEGREES
+from abd.scene.schema.findings import Finding, did_you_mean, enumerated, shown, within
+from abd.scene.schema.joint_schema import WORLD_NAME, JointParameters, JointSpec
+from abd.scene.schema.joint_types import LAWS, LENGTHS, traits, type_of, types_with
+
+ANCHOR_KEYS = ("anchor", "parent_anchor", "child_anchor")
+AXIS_KEYS = ("axis", "parent_axis", "child_axis")
+X_AXIS_KEYS = ("x_axis", "parent_x_axis", "child_x_axis")
+PARENT_FRAMES = ("parent_frame", "world_frame")
+CHILD_FRAMES = ("child_frame", "child_world_frame")
+PARALLEL = 1e-6
+"""Sine of the angle below which x_axis and axis count as parallel."""
+
+
+def check_frames(joint: JointSpec) -> Iterator[Finding]:
+    """Findings with paths relative to the joint."""
+    frames = _given(joint, PARENT_FRAMES + CHILD_FRAMES)
+    directions = _given(joint, AXIS_KEYS + X_AXIS_KEYS)
+    for key in directions:
+        if not np.linalg.norm(getattr(joint, key)):
+            yield Finding((key,), "is zero", getattr(joint, key), "give a direction, such as [0, 0, 1]")
+    for key in frames:
+        yield from within(check_orientation(getattr(joint, key)), key)
+    if frames:
+        yield from _check_whole_frames(joint, frames)
+        return
+    demands = traits(joint.type)
+    if demands.points == "apart":
+        yield from _check_apart(joint)
+    else:
+        yield from _check_forms(joint, ANCHOR_KEYS, "give anchor, or parent_anchor and child_anchor")
+    if demands.axis == "none":
+        for key in directions:
+            remedy = "drop it, or use type = 'hinge'"
+            yield Finding((key,), f"a {joint.type} joint has no axis", getattr(joint, key), remedy)
+        return
+    if demands.axis == "needed" or _given(joint, AXIS_KEYS):
+        yield from _check_forms(joint, AXIS_KEYS, "give axis, or parent_axis and child_axis")
+    if _given(joint, X_AXIS_KEYS):
+        yield from _check_forms(joint, X_AXIS_KEYS, "")
+        yield from _check_x_axes(joint)
+
+
+def _given(joint: JointSpec, keys: tuple[str, ...]) -> list[str]:
+    return [key for key in keys if getattr(joint, key) is not None]
+
+
+def _check_whole_frames(joint: JointSpec, frames: list[str]) -> Iterator[Finding]:
+    """One frame of the parent, one of the child at most, and nothing else."""
+    parts = _given(joint, ANCHOR_KEYS + AXIS_KEYS + X_AXIS_KEYS)
+    if parts:
+        message = f"{frames[0]} is given as well, which says all of this"
+        yield Finding((parts[0],), message, getattr(joint, parts[0]), "keep one of them")
+    for keys in (PARENT_FRAMES, CHILD_FRAMES):
+        given = _given(joint, keys)
+        if len(given) > 1:
+            yield Finding((given[1],), f"{given[0]} is given as well", remedy="keep one of them")
+    if not _given(joint, PARENT_FRAMES):
+        remedy = f"give {enumerated(PARENT_FRAMES)} beside it"
+        yield Finding((frames[0],), "says nothing about the parent", remedy=remedy, is_absence=True)
+    elif traits(joint.type).points == "apart" and not _given(joint, CHILD_FRAMES):
+        remedy = f"give {enumerated(CHILD_FRAMES)} beside it"
+        yield Finding((frames[0],), "says nothing about the point of the child", remedy=remedy, is_absence=True)
+
+
+def _check_apart(joint: JointSpec) -> Iterator[Finding]:
+    """A point of each body."""
+    if joint.anchor is not None:
+        message = f"a {joint.type} joins two points, one of each body"
+        yield Finding(("anchor",), message, joint.anchor, "give parent_anchor and child_anchor")
+        return
+    for key in ANCHOR_KEYS[1:]:
+        if getattr(joint, key) is None:
+            message = f"has no {key}"
+            remedy = f"a {joint.type} joins two points: give parent_anchor and child_anchor"
+            yield Finding((), message, remedy=remedy, is_absence=True)
+
+
+def _check_forms(joint: JointSpec, keys: tuple[str, str, str], remedy: str) -> Iterator[Finding]:
+    """Either the world form or both local forms."""
+    world, parent, child = keys
+    local = _given(joint, (parent, child))
+    if getattr(joint, world) is None and not local:
+        yield Finding((), f"has no {world}", remedy=remedy, is_absence=True)
+    elif getattr(joint, world) is not None and local:
+        yield Finding(
+            (local[0],), f"{world} is given as well", getattr(joint, local[0]), f"keep {world}, or {parent} and {child}"
+        )
+    elif len(local) == 1:
+        other = child if local == [parent] else parent
+        yield Finding((local[0],), f"{other} is missing", remedy=f"give both, or {world} alone", is_absence=True)
+
+
+def _check_x_axes(joint: JointSpec) -> Iterator[Finding]:
+    """x must be no multiple of z, where both are given in the same coordinates."""
+    for key, axis_key in zip(X_AXIS_KEYS, AXIS_KEYS):
+        x, axis = getattr(joint, key), getattr(joint, axis_key)
+        if axis is None and key == "x_axis" and not _given(joint, AXIS_KEYS):
+            axis = (0.0, 0.0, 1.0)
+        if x is None or axis is None or not np.linalg.norm(x) or not np.linalg.norm(axis):
+            continue
+        sine = np.linalg.norm(np.cross(x, axis)) / (np.linalg.norm(x) * np.linalg.norm(axis))
+        if sine < PARALLEL:
+            yield Finding((key,), f"is parallel to {axis_key}", x, "give a direction across the axis")
+
+
+UNIFORM = ("linear_compliance", "rotary_compliance")
+COMPLIANT = ("compliance", *UNIFORM, "stiffness", "damping", "critical_damping")
+"""Keys that say how a compliant joint gives way."""
+
+
+def check_parameters(joint: JointSpec) -> Iterator[Finding]:
+    """Findings about the parameters of the type, with paths relative to the joint."""
+    demands = traits(joint.type)
+    own = getattr(TYPES[type_of(joint.type)], "PARAMETERS", {})
+    for key in joint.parameters.keys() - own.keys():
+        remedy = f"it has {enumerated(list(own), 'and')}" if own else "drop it: only types defined in Python have any"
+        message = f"a {joint.type} joint has no parameter {key}"
+        yield Finding(("parameters", key), message, joint.parameters[key], remedy)
+    for key in JointParameters.model_fields:
+        own = key.removesuffix(DEGREES)
+        if getattr(joint, key) is not None and own not in demands.parameters:
+            message = f"a {joint.type} joint has no {own}"
+            owners = types_with(own)
+            remedy = f"drop it; it belongs to {enumerated(owners, 'and')}" if owners else "drop it"
+            remedy += ", or to [joint.coordinate.NAME]" if key in LAWS else ""
+            yield Finding((key,), message, getattr(joint, key), remedy)
+    for key in demands.needs:
+        if all(getattr(joint, in_degrees, None) is None for in_degrees in (key, f"{key}{DEGREES}", *demands.instead)):
+            other = f", or {enumerated(demands.instead, 'or')}" if demands.instead else ""
+            meaning = JointSpec.model_fields[key].description
+            yield Finding(
+                (), f"has no {key}", remedy=f"a {joint.type} joint needs it{other}: {meaning}", is_absence=True
+            )
+    for key in ("max_rotation", "max_rotation_deg"):
+        if getattr(joint, key) is not None and min(getattr(joint, key)) <= 0.0:
+            yield Finding((key,), "should be three numbers greater than 0", getattr(joint, key))
+    rotations = ("max_tilt", "max_tilt_deg", "max_rotation", "max_rotation_deg")
+    if joint.limit_compliance is not None and all(getattr(joint, key) is None for key in rotations):
+        remedy = "give max_tilt or max_rotation, or drop it"
+        yield Finding(("limit_compliance",), "there is no limit that could be soft", joint.limit_compliance, remedy)
+    if joint.limit_damping is not None and joint.limit_compliance is None:
+        remedy = "give limit_compliance, or drop it"
+        yield Finding(("limit_damping",), "has no effect on barriers", joint.limit_damping, remedy)
+    if joint.lead == 0.0:
+        yield Finding(("lead",), "is zero: the screw does not advance", 0.0, "use a hinge")
+    if joint.frame is not None and joint.constrained is None:
+        yield Finding(("frame",), "says nothing without constrained", joint.frame, "drop it, or give constrained")
+    if type_of(joint.type) == "spring":
+        for key in ("stiffness", "damping"):
+            value = getattr(joint, key)
+            if value is not None and (np.ndim(value) > 0 or value < 0.0):
+                yield Finding((key,), "should be a number of at least 0", value)
+        yield from check_law(joint, LENGTHS)
+
+
+def check_type(joint: JointSpec) -> Iterator[Finding]:
+    """What the type itself has to say about parameters that passed `check_parameters`."""
+    unplaced = unplaced_joint(joint)
+    module = TYPES[unplaced.type]
+    functions = [module.rows, module.measured, module.coordinates]
+    functions += [module.combined] if hasattr(module, "combined") else []
+    functions += [module.constraints] if joint.enforcement == "compliant" else []
+    for function in functions:
+        try:
+            function(unplaced)
+        except SceneError as error:
+            for problem in error.problems:
+                key = problem.key.rpartition(", ")[2]
+                given = f"{key}{DEGREES}" if getattr(joint, f"{key}{DEGREES}", None) is not None else key
+                yield Finding((given,), problem.message, problem.value, problem.remedy)
+            return
+
+
+def check_enforcement(joint: JointSpec) -> Iterator[Finding]:
+    """Findings about compliance and damping of constraint rows, with paths relative to the joint."""
+    owned = traits(joint.type).parameters
+    given = [key for key in COMPLIANT if getattr(joint, key) is not None and key not in owned]
+    if joint.enforcement != "compliant":
+        for key in given:
+            message = f"has no effect on a joint that is enforced by {joint.enforcement}"
+            yield Finding((key,), message, getattr(joint, key), 'set enforcement = "compliant", or drop it')
+        return
+    forms = [key for key in ("compliance", "stiffness") if key in given]
+    forms += [key for key in UNIFORM if key in given][:1]
+    if not forms and not owned:
+        message = "a compliant joint has no compliance"
+        remedy = "give compliance, linear_compliance and rotary_compliance, or stiffness"
+        yield Finding(("enforcement",), message, joint.enforcement, remedy, is_absence=True)
+    if len(forms) > 1:
+        message = f"{enumerated(forms, 'and')} are given, but they say the same"
+        yield Finding((forms[1],), message, getattr(joint, forms[1]), "keep one of them")
+    if "damping" in given and joint.critical_damping is not None:
+        message = "damping is given as well"
+        yield Finding(("critical_damping",), message, joint.critical_damping, "keep one of them")
+    if joint.critical_damping is not None and joint.critical_damping < 0.0:
+        yield Finding(("critical_damping",), "should be true or a number of at least 0", joint.critical_damping)
+    for key in ("compliance", "stiffness", "damping"):
+        if key in given:
+            yield from _check_rows(joint, key)
+
+
+def _check_rows(joint: JointSpec, key: str) -> Iterator[Finding]:
+    """A number for every row at most, none of them negative."""
+    values = getattr(joint, key)
+    if np.ndim(values) > 1:
+        yield Finding((key,), f"a {joint.type} joint has no matrix", values, "give one number per row")
+        return
+    if np.min(values) < 0.0:
+        yield Finding((key,), "should not be negative", values)
+    if np.ndim(values) == 1 and not list(check_parameters(joint)) and not list(check_type(joint)):
+        rows = [measure.name for measure in yielding(unplaced_joint(joint))]
+        if len(values) > len(rows):
+            message = f"has {len(values)} numbers, but the joint has {len(rows)} rows"
+            yield Finding((key,), message, values, f"they are {', '.join(rows)}" if rows else "drop it")
 
 
 def check_joint(joint: JointSpec) -> Iterator[Finding]:
@@ -64,6 +280,8 @@ def _check_copies(joint: JointSpec, names: BodyNames) -> Iterator[Finding]:
     copied = False
     for key in ("parent", "child"):
         name = getattr(joint, key)
+        if name != WORLD_NAME and names.find(name) is None:
+            return  # the table of this body could not be read
         end = copy_end(name, last, names.repeated)
         copied |= copy_end(name, (1, 1, 1), names.repeated) != name
         if end not in names and end != WORLD_NAME:

@@ -1,18 +1,23 @@
-"""One body: from its spec and its surface to the numbers of `abd.model.Bodies`."""
+"""Bodies: from their specs and surfaces to the numbers of `abd.model.Bodies`, singly and in copies."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from bisect import bisect_right
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from itertools import accumulate
 
 import numpy as np
 
 from abd import rotations
-from abd.errors import Problem, SceneError
+from abd.errors import SceneError
 from abd.model import Elasticity, Kind, affine_state
+from abd.names import CopyNames, Names
 from abd.scene.compile.motion import Motion, prescribed_motion
+from abd.scene.geometry.frames import body_pose
 from abd.scene.geometry.matter import Matter, MatterSource
-from abd.scene.geometry.pose import body_pose
 from abd.scene.geometry.surfaces import Piece
+from abd.scene.schema.fields import in_radians
 from abd.scene.schema.schema import BodySpec
 
 _LINE = 1e-12
@@ -95,13 +100,6 @@ def surface_size(record: BodyRecord) -> float:
     return float(np.linalg.norm(np.ptp(record.piece.surface.vertices, axis=0) + 2.0 * record.radius))
 
 
-def spin(spec: BodySpec) -> np.ndarray:
-    """(3,) initial angular velocity [rad/s], from whichever unit it is given in."""
-    if spec.angular_velocity_deg is not None:
-        return np.radians(spec.angular_velocity_deg)
-    return np.array(spec.angular_velocity)
-
-
 def _set_free(
     record: BodyRecord,
     pose: np.ndarray,
@@ -116,7 +114,7 @@ def _set_free(
     if not fixed_rotation.all() and np.sort(record.moment)[1] <= _LINE * largest:
         message = f"it is an ideal {'line' if largest > 0.0 else 'point'}: nothing resists its rotation"
         remedy = "give it a radius, or fix its rotations (rx, ry, rz)"
-        raise SceneError([Problem(message, value=record.moment.tolist(), remedy=remedy)])
+        raise SceneError.of(message, value=record.moment.tolist(), remedy=remedy)
     record.body_frame = rotations.inverse(rotations.pose(axes, matter.center))
     rotation = pose[:3, :3] @ axes
     record.center = pose[:3, :3] @ matter.center
@@ -124,8 +122,9 @@ def _set_free(
 
     for key, fixed in (("velocity", fixed_translation), ("force", fixed_translation), ("torque", fixed_rotation)):
         _note_lost(record, key, np.array(getattr(spec, key)), fixed)
-    _note_lost(record, "angular_velocity", spin(spec), fixed_rotation)
-    angular = np.where(fixed_rotation, 0.0, spin(spec))
+    spin = np.array(in_radians(spec, "angular_velocity"))
+    _note_lost(record, "angular_velocity", spin, fixed_rotation)
+    angular = np.where(fixed_rotation, 0.0, spin)
     turning = np.cross(angular, rotation, axisb=0, axisc=0).reshape(9) if angular.any() else np.zeros(9)
     record.qd = np.concatenate([np.where(fixed_translation, 0.0, spec.velocity), turning])
     record.force = np.where(fixed_translation, 0.0, spec.force)
@@ -152,9 +151,7 @@ def _plane(spec: BodySpec) -> np.ndarray:
     normal = np.array(spec.half_space.normal)
     length = np.linalg.norm(normal)
     if length == 0.0:
-        raise SceneError(
-            [Problem("the normal of a half-space has no length", key="half_space.normal", value=[0, 0, 0])]
-        )
+        raise SceneError.of("the normal of a half-space has no length", key="half_space.normal", value=[0, 0, 0])
     return np.append(normal / length, spec.half_space.offset)
 
 
@@ -176,5 +173,69 @@ def _motion(spec: BodySpec, pose: np.ndarray, matter: Matter | None) -> Motion:
     if motion.frame == "center_of_mass" and center is None:
         message = "the centre of mass is not known: the body is made of no matter"
         remedy = 'give center_of_mass, a thickness or a radius, or use frame = "mesh"'
-        raise SceneError([Problem(message, key="motion.frame", value=motion.frame, remedy=remedy)])
+        raise SceneError.of(message, key="motion.frame", value=motion.frame, remedy=remedy)
     return prescribed_motion(motion, pose, None if center is None else np.array(center))
+
+
+@dataclass(frozen=True)
+class RecordCopies:
+    """Copies of a body, which differ in their names and places alone.
+
+    Attributes:
+        record: the first one; names: of all; position: (k, 3) of their mesh frames [m].
+    """
+
+    record: BodyRecord
+    names: CopyNames
+    position: np.ndarray
+
+    def __len__(self) -> int:
+        return len(self.names)
+
+    def copy(self, k: int) -> BodyRecord:
+        """One of the copies."""
+        q = self.record.q.copy()
+        q[:3] = self.record.center + self.position[k]
+        return replace(self.record, name=self.names[k], q=q)
+
+
+class Records(Sequence):
+    """All bodies in order; copies are made when asked for."""
+
+    def __init__(self, parts: Sequence[BodyRecord | RecordCopies] = ()):
+        self.parts = tuple(parts)
+        self.counts = np.array([1 if isinstance(part, BodyRecord) else len(part) for part in self.parts], dtype=int)
+        self.starts = list(accumulate(self.counts.tolist(), initial=0))
+        self.names = Names([part.name if isinstance(part, BodyRecord) else part.names for part in self.parts])
+
+    def __len__(self) -> int:
+        return self.starts[-1]
+
+    def __getitem__(self, k: int) -> BodyRecord:
+        place = self.part_of(k)
+        part = self.parts[place]
+        return part if isinstance(part, BodyRecord) else part.copy(k - self.starts[place])
+
+    def part_of(self, k: int) -> int:
+        """Index of the part that a body is in."""
+        if not 0 <= k < len(self):
+            raise IndexError(k)
+        return bisect_right(self.starts, k) - 1
+
+    @property
+    def firsts(self) -> list[BodyRecord]:
+        """The single bodies, and the first one of all copies."""
+        return [part if isinstance(part, BodyRecord) else part.record for part in self.parts]
+
+    def spread(self, values: np.ndarray) -> np.ndarray:
+        """(n, ...) of all bodies from values (parts, ...) that copies share."""
+        return np.repeat(values, self.counts, axis=0)
+
+    @property
+    def q(self) -> np.ndarray:
+        """(n, 12) initial states."""
+        q = self.spread(np.array([record.q for record in self.firsts]).reshape(-1, 12))
+        for start, part in zip(self.starts, self.parts, strict=False):
+            if isinstance(part, RecordCopies):
+                q[start : start + len(part), :3] = part.record.center + part.position
+        return q

@@ -16,21 +16,16 @@ from abd.joints.closure.start_rates import fitting_velocities
 from abd.joints.types import TYPES
 from abd.model import WORLD, Bodies, Coupling, Joint, Kind, Materials, Mesh, Model, affine_matrices
 from abd.scene.checks.checks import check_scene
-from abd.scene.compile.bodies import BodyRecord, compile_body
-from abd.scene.compile.contact_filters import filtered_pairs
+from abd.scene.compile.bodies import BodyRecord, RecordCopies, Records, compile_body
+from abd.scene.compile.copies import compile_joint_copies, copies, copy_names, copy_of, copy_positions
 from abd.scene.compile.couplings import compile_coupling, start_notes
-from abd.scene.compile.expand import copies, copy_names, copy_of, copy_positions
-from abd.scene.compile.joint_copies import compile_joint_copies
 from abd.scene.compile.joints import compile_joint
-from abd.scene.compile.materials import materials_of
-from abd.scene.compile.records import RecordCopies, Records
 from abd.scene.compile.scales import default_kappa
-from abd.scene.compile.settings import settings_of, with_tolerances
+from abd.scene.compile.settings import filtered_pairs, materials_of, settings_of, with_tolerances
 from abd.scene.geometry.matter import MatterSource
 from abd.scene.geometry.surfaces import Piece, SurfaceSource
-from abd.scene.schema.findings import as_problem
+from abd.scene.schema.findings import as_problem, did_you_mean
 from abd.scene.schema.schema import BodySpec, SceneSpec, with_absolute_paths
-from abd.scene.schema.suggestions import did_you_mean
 
 
 def compile_scene(scene, base_directory: str | Path = ".") -> Model:

@@ -13,6 +13,8 @@ from abd.model import Coupling, CouplingTerm, Model
 from abd.scene.schema.formula import NamedFormula
 from abd.scene.schema.joint_schema import CouplingSpec, CouplingTermSpec
 
+SAME = ("scale", "enforcement", "strength_ratio", "compliance", "damping", "active")
+"""Keys that a coupling has as the scene gives them."""
 CLOSED = 1e-6
 """Residual [m or rad] up to which a coupling counts as one that holds."""
 
@@ -45,12 +47,7 @@ def compile_coupling(spec: CouplingSpec, joints: dict[str, list[str]], index: di
         coordinate=coordinate,
         terms=tuple(_term(term, joints, index) for term in _terms(spec)),
         function=_function(spec),
-        scale=spec.scale,
-        enforcement=spec.enforcement,
-        strength_ratio=spec.strength_ratio,
-        compliance=spec.compliance,
-        damping=spec.damping,
-        active=spec.active,
+        **{key: getattr(spec, key) for key in SAME},
     )
 
 

@@ -5,8 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from abd import rotations
-from abd.scene.geometry.frames import triad
-from abd.scene.geometry.pose import rotation_matrix
+from abd.scene.geometry.frames import rotation_matrix, triad
 from abd.scene.schema.fields import Vector
 from abd.scene.schema.joint_schema import FrameSpec, JointSpec
 

@@ -18,21 +18,21 @@ from abd.joints.types import TYPES
 from abd.model import WORLD, CoordinateSettings, Joint, Kind
 from abd.names import Names
 from abd.rotations import inverse, pose
-from abd.scene.compile.bodies import BodyRecord, surface_size
-from abd.scene.compile.joint_compliance import row_compliance
-from abd.scene.compile.joint_coordinates import (
+from abd.scene.compile.bodies import BodyRecord, Records, surface_size
+from abd.scene.compile.joint_frames import relative, start_is_measured, unit, world_frames
+from abd.scene.compile.joint_settings import (
     SAME_VALUE,
     coordinate_settings,
     coordinate_tables,
     initial_values,
     key_of,
+    row_compliance,
+    start_transform,
+    unplaced_joint,
 )
-from abd.scene.compile.joint_frames import relative, start_is_measured, unit, world_frames
-from abd.scene.compile.joint_parameters import parameters, start_transform
-from abd.scene.compile.records import Records
+from abd.scene.schema.findings import did_you_mean
 from abd.scene.schema.joint_schema import WORLD_NAME, CoordinateSpec, JointDrawing, JointSpec
 from abd.scene.schema.joint_types import type_of
-from abd.scene.schema.suggestions import did_you_mean
 
 HALF_TURN = 2.0 * np.sin(np.radians(87.5))
 """Distance of two unit directions from which on they count as opposed: 175 degrees."""
@@ -57,7 +57,7 @@ def compile_joint(spec: JointSpec, records: Records) -> Joint:
     movable = [record for record in there if record.kind is Kind.DYNAMIC]
     if not movable:
         message = f"neither '{spec.parent}' nor '{spec.child}' moves freely"
-        raise SceneError([Problem(message, key="child", value=spec.child, remedy="make one of them dynamic")])
+        raise SceneError.of(message, key="child", value=spec.child, remedy="make one of them dynamic")
     poses = [np.eye(4) if record is None else _pose(record) for record in bodies]
     meshes = [pose if record is None else pose @ record.body_frame for pose, record in zip(poses, bodies, strict=True)]
 
@@ -100,23 +100,17 @@ def joint_ends(spec: JointSpec, names: Names) -> tuple[int, int]:
 
 def _unplaced(spec: JointSpec, parent: int, child: int, ends: list[BodyRecord]) -> Joint:
     """The joint with what needs no frames."""
-    name = type_of(spec.type)
     # of bodies that stay or are moved only a mass that is given counts: the default density says nothing about them
     carried = [one.mass for one in ends if one.kind is Kind.DYNAMIC or one.spec.mass is not None]
     drawing = {key: getattr(spec, key) for key in JointDrawing.model_fields}
-    return Joint(
-        name=spec.name,
-        type=name,
-        uid=TYPES[name].UID,
+    return replace(
+        unplaced_joint(spec),
         parent=parent,
         child=child,
-        parent_frame=np.eye(4),
-        child_frame=np.eye(4),
+        length=Joint.length,
         strength_ratio=spec.strength_ratio,
         collide=spec.collide,
         stiffness_mass=float(sum(carried)),
-        enforcement=spec.enforcement,
-        parameters=parameters(spec),
         active=spec.active,
         break_force=spec.break_force or np.inf,
         break_torque=spec.break_torque or np.inf,
@@ -146,12 +140,12 @@ def _coordinates(
         if measure.name in wanted and abs(start - given) > SAME_VALUE:
             message = f"the bodies put {measure.name} at {start:.6g}, not at {given:.6g}"
             remedy = "drop initial, or give the joint's place in the world instead of the child's own"
-            raise SceneError([Problem(message, key=key_of(spec, measure.name, "initial"), value=given, remedy=remedy)])
+            raise SceneError.of(message, key=key_of(spec, measure.name, "initial"), value=given, remedy=remedy)
         one = coordinate_settings(measure.name, tables[measure.name], start)
         if one.limit == "barrier" and not one.lower - SAME_VALUE <= start <= one.upper + SAME_VALUE:
             message = f"{measure.name} starts at {start:.6g}, outside its range [{one.lower:.6g}, {one.upper:.6g}]"
             remedy = 'move the bodies, widen the range, or use limit = "compliant"'
-            raise SceneError([Problem(message, key=key_of(spec, measure.name, "range"), value=start, remedy=remedy)])
+            raise SceneError.of(message, key=key_of(spec, measure.name, "range"), value=start, remedy=remedy)
         settings.append(one)
     return tuple(settings)
 
@@ -172,7 +166,7 @@ def _refuse_bad_start(joint: Joint, D: np.ndarray, C: np.ndarray, ends: list[Bod
             remedy = (
                 "turn one of them round: the sign of child_axis or parent_axis, or half a turn in one of the frames"
             )
-            raise SceneError([Problem(message, key="child_axis", value=child.round(3).tolist(), remedy=remedy)])
+            raise SceneError.of(message, key="child_axis", value=child.round(3).tolist(), remedy=remedy)
     measured = module.at_pose(placed, T_CD) if hasattr(module, "at_pose") else module.measured(placed)
     gaps = [measure for measure in measured if measure.unilateral]
     own = dict(joint.parameters)
@@ -180,7 +174,7 @@ def _refuse_bad_start(joint: Joint, D: np.ndarray, C: np.ndarray, ends: list[Bod
         largest = f"max_{measure.name}"
         if value < -SAME_VALUE or (value <= 0.0 and measure.rotary and not measure.may_close and largest not in own):
             message = f"it starts beyond its limit: {measure.name} is {value:.4g}, and must be greater than 0"
-            raise SceneError([Problem(message, value=value, remedy="leave some room: move the bodies or their points")])
+            raise SceneError.of(message, value=value, remedy="leave some room: move the bodies or their points")
         if value <= SAME_VALUE and largest in own:
             own[largest] = np.asarray(own[largest]) + 2.0 * SAME_VALUE
 
@@ -191,7 +185,7 @@ def _refuse_bad_start(joint: Joint, D: np.ndarray, C: np.ndarray, ends: list[Bod
     if sizes and distance > min(sizes):
         message = f"it starts {distance:.4g} m open, more than the size of the smaller body, {min(sizes):.4g} m"
         remedy = "points are in the mesh frames of the bodies (scale included): check them, or give one world anchor"
-        raise SceneError([Problem(message, key="child_anchor", value=distance, remedy=remedy)])
+        raise SceneError.of(message, key="child_anchor", value=distance, remedy=remedy)
     return replace(joint, parameters=own)
 
 

@@ -19,8 +19,9 @@ from scipy.spatial.transform import Rotation
 
 from abd.errors import Problem, SceneError
 from abd.rotations import pose
-from abd.scene.geometry.pose import rotation_matrix
+from abd.scene.geometry.frames import rotation_matrix
 from abd.scene.geometry.pose_file import read_poses
+from abd.scene.schema.fields import in_radians
 from abd.scene.schema.formula import FormulaError, formula_of_time
 from abd.scene.schema.schema import Formulas, Keyframe, MotionSpec
 
@@ -35,7 +36,7 @@ def prescribed_motion(spec: MotionSpec, initial: np.ndarray, center: np.ndarray 
 
     Args:
         spec: what the scene says.
-        initial: (4, 4) initial pose of the mesh frame (`abd.scene.geometry.pose.body_pose`).
+        initial: (4, 4) initial pose of the mesh frame (`abd.scene.geometry.frames.body_pose`).
         center: (3,) centre of mass in the mesh frame [m]; needed for ``frame = "center_of_mass"``.
 
     Raises:
@@ -56,16 +57,10 @@ def prescribed_motion(spec: MotionSpec, initial: np.ndarray, center: np.ndarray 
     return motion
 
 
-def angular_velocity(spec: MotionSpec) -> np.ndarray:
-    """(3,) constant angular velocity [rad/s] of a motion, in whichever unit it is given; zero if none."""
-    if spec.angular_velocity_deg is not None:
-        return np.radians(spec.angular_velocity_deg)
-    return np.zeros(3) if spec.angular_velocity is None else np.array(spec.angular_velocity)
-
-
-def linear_velocity(spec: MotionSpec) -> np.ndarray:
-    """(3,) constant velocity [m/s] of a motion; zero if none."""
-    return np.zeros(3) if spec.velocity is None else np.array(spec.velocity)
+def _velocities(spec: MotionSpec) -> tuple[np.ndarray, np.ndarray]:
+    """(3,) constant velocity [m/s] and angular velocity [rad/s] of a motion; zero where none is given."""
+    spin = in_radians(spec, "angular_velocity")
+    return np.array(spec.velocity or (0.0, 0.0, 0.0)), np.array(spin or (0.0, 0.0, 0.0))
 
 
 def _moved_frame(spec: MotionSpec, start: np.ndarray) -> Motion:
@@ -78,7 +73,7 @@ def _moved_frame(spec: MotionSpec, start: np.ndarray) -> Motion:
             times, positions, quaternions = read_poses(spec.file)
             rotations = Rotation.from_quat(quaternions[:, [1, 2, 3, 0]]).as_matrix()
         return _by_poses(spec, times, positions, rotations, start)
-    return _by_velocity(linear_velocity(spec), angular_velocity(spec), start)
+    return _by_velocity(*_velocities(spec), start)
 
 
 def _by_velocity(velocity: np.ndarray, spin: np.ndarray, start: np.ndarray) -> Motion:
@@ -115,7 +110,7 @@ def _by_poses(
     duration = np.diff(times)
     # world rotation vector of every segment: R_{k+1} = exp(turn_k) R_k
     turns = Rotation.from_matrix(rotations[1:] @ rotations[:-1].transpose(0, 2, 1)).as_rotvec().reshape(-1, 3)
-    end_velocity, end_spin = linear_velocity(spec), angular_velocity(spec)
+    end_velocity, end_spin = _velocities(spec)
     if spec.velocity is None and spec.angular_velocity is None and spec.angular_velocity_deg is None and len(duration):
         end_velocity = (positions[-1] - positions[-2]) / duration[-1]
         end_spin = turns[-1] / duration[-1]

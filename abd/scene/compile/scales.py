@@ -166,9 +166,7 @@ def efforts(settings: CoordinateSettings) -> float:
         return total + abs(drive.target(0.0))
     if drive.mode == "pd":
         wanted = drive.rate(0.0) if drive.rate else 0.0
-        return (
-            total + drive.stiffness * abs(drive.target(0.0) - settings.initial) + drive.damping * abs(wanted - speed)
-        )
+        return total + drive.stiffness * abs(drive.target(0.0) - settings.initial) + drive.damping * abs(wanted - speed)
     if drive.mode == "velocity":
         return total + drive.damping * abs(drive.target(0.0) - speed)
     return total

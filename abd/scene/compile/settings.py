@@ -1,16 +1,21 @@
-"""Settings of a compiled scene: every number explicit, those that follow from the size of the scene and its bodies too."""
+"""Settings of a compiled scene: every number explicit, those that follow from its size too; pairs of materials and bodies."""
 
 from __future__ import annotations
 
-from dataclasses import replace
+from collections.abc import Iterator
+from dataclasses import fields, replace
+from itertools import combinations
 
 import numpy as np
 
-from abd.model import Kind, Model, Settings, steps_in
-from abd.scene.compile.bodies import surface_size
-from abd.scene.compile.records import Records
+from abd.errors import Problem
+from abd.model import Kind, Materials, Model, Settings, steps_in
+from abd.names import Names
+from abd.scene.compile.bodies import Records, surface_size
+from abd.scene.compile.copies import BodyNames
 from abd.scene.compile.scales import default_tolerance
-from abd.scene.schema.schema import SceneSpec
+from abd.scene.schema.findings import Finding, did_you_mean
+from abd.scene.schema.schema import DEFAULT_MATERIAL, ContactFilterSpec, SceneSpec
 from abd.scene.schema.solver_schema import SolverSpec
 
 LIMIT_SHARE = 0.05
@@ -30,35 +35,15 @@ def settings_of(spec: SceneSpec, records: Records) -> Settings:
     friction_tolerance = solver.friction_tolerance
     if friction_tolerance is None:
         friction_tolerance = tolerance if solver.tolerance_relative is not None else min(tolerance, 0.05 * solver.eps_v)
-    return Settings(
-        dt=solver.dt,
-        world_dt=solver.world_dt,
-        integrator=solver.integrator,
-        spectral_radius=solver.spectral_radius,
-        gravity=np.array(spec.gravity),
-        d_hat=solver.d_hat,
-        limit_reach=_limit_reach(solver, diagonal, _body_size(records)),
-        limit_angle=solver.limit_angle,
-        minimum_separation=solver.minimum_separation,
-        barrier=solver.barrier,
-        contact_set=solver.contact_set,
-        contact_stiffness=None if solver.contact_stiffness == "auto" else float(solver.contact_stiffness),
-        eps_v=solver.eps_v,
-        stick=solver.stick,
-        friction_iterations=solver.friction_iterations,
-        tolerance=tolerance,
-        friction_tolerance=friction_tolerance,
-        max_newton=solver.max_newton,
-        retries=solver.retries,
-        linear_solver=solver.linear_solver,
-        linear_tolerance=solver.linear_tolerance,
-        joint_tolerance=solver.joint_tolerance,
-        kinematic_block=solver.kinematic_block,
-        sleep_speed=solver.sleep_speed,
-        sleep_time=solver.sleep_time,
-        frames=frames,
-        diagonal=diagonal,
-    )
+    own = {one.name: getattr(solver, one.name) for one in fields(Settings) if one.name in SolverSpec.model_fields}
+    own |= {
+        "gravity": np.array(spec.gravity),
+        "limit_reach": _limit_reach(solver, diagonal, _body_size(records)),
+        "contact_stiffness": None if solver.contact_stiffness == "auto" else float(solver.contact_stiffness),
+        "tolerance": tolerance,
+        "friction_tolerance": friction_tolerance,
+    }
+    return Settings(**own, frames=frames, diagonal=diagonal)
 
 
 def with_tolerances(model: Model, spec: SceneSpec) -> Model:
@@ -102,3 +87,63 @@ def _body_size(records: Records) -> float:
     found = records.spread(np.array(sizes))[records.spread(np.array(moving, dtype=bool))]
     found = found[found > 0.0]  # a point without a radius has no size
     return float(np.median(found)) if len(found) else np.inf
+
+
+def materials_of(spec: SceneSpec) -> Materials:
+    """Pairwise tables: mu of a pair is sqrt(mu_a mu_b) unless a [[material_pair]] says otherwise; the others alike."""
+    given = ("mu", "restitution", "rolling", "spinning")
+    own = {DEFAULT_MATERIAL: (0.0, 0.0, 0.0, 0.0)} | {
+        one.name: tuple(getattr(one, name) for name in given) for one in spec.material
+    }
+    names = list(own)
+    columns = zip(*own.values(), strict=True)
+    tables = {
+        name: _geometric_means(np.array(column, dtype=float)) for name, column in zip(given, columns, strict=True)
+    }
+    stiffness, enabled = np.ones_like(tables["mu"]), np.ones(tables["mu"].shape, dtype=bool)
+    for pair in spec.material_pair:
+        a, b = (names.index(name) for name in pair.between)
+        for name in given:
+            if (value := getattr(pair, name)) is not None:
+                tables[name][a, b] = tables[name][b, a] = value
+        stiffness[a, b] = stiffness[b, a] = pair.stiffness
+        enabled[a, b] = enabled[b, a] = pair.enabled
+    return Materials(names=names, stiffness=stiffness, enabled=enabled, **tables)
+
+
+def _geometric_means(own: np.ndarray) -> np.ndarray:
+    """(m, m) of the values (m,) of the materials; the diagonal has their digits."""
+    table = np.sqrt(np.outer(own, own))
+    np.fill_diagonal(table, own)
+    return table
+
+
+def check_filter(one: ContactFilterSpec, names: BodyNames) -> Iterator[Finding]:
+    """Names of a filter that no body has, or that stand twice."""
+    for position, name in enumerate(one.bodies):
+        path = ("bodies", position)
+        if not names.knows(name):
+            yield Finding(path, f"there is no body '{name}'", name, did_you_mean(name, names))
+        elif names.is_split(name):
+            remedy = f"name components, such as '{name}_0'"
+            yield Finding(path, f"'{name}' is split into components", name, remedy)
+        elif name in one.bodies[:position]:
+            yield Finding(path, f"'{name}' is named twice", name, "keep one")
+
+
+def filtered_pairs(spec: SceneSpec, names: Names, problems: list[Problem]) -> np.ndarray:
+    """(k, 2) indices of bodies, smaller first, without repetition; disabled bodies are in no pair.
+
+    Args:
+        names: of all bodies, in order.
+        problems: gets the names of components that a split body does not have.
+    """
+    disabled = {body.name for body in spec.body if not body.enabled}
+    found = set()
+    for index, one in enumerate(spec.contact_filter):
+        for name in one.bodies:
+            if name not in names and name not in disabled:
+                problems.append(Problem(f"there is no body '{name}'", f"contact_filter[{index}].bodies", name))
+        indices = (names.find(name) for name in one.bodies)
+        found.update(combinations(sorted(k for k in indices if k is not None), 2))
+    return np.array(sorted(found), dtype=np.int64).reshape(-1, 2)

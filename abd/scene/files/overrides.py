@@ -8,11 +8,10 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from abd.errors import Problem, SceneError
+from abd.errors import SceneError
 from abd.scene.checks.checks import check_scene
-from abd.scene.schema.findings import NAMED_LISTS, Finding, as_problem, schema_findings
+from abd.scene.schema.findings import NAMED_LISTS, Finding, as_problem, did_you_mean, schema_findings
 from abd.scene.schema.schema import DEFAULT_MATERIAL, SceneSpec
-from abd.scene.schema.suggestions import did_you_mean
 
 EXCLUDES = {
     "solver.tolerance": ("tolerance_relative",),
@@ -61,16 +60,14 @@ def _set(data: dict[str, Any], override: str) -> None:
     key = key.strip()
     if not equals or not all(key.split(".")):
         message = f"cannot be read: '{override}'"
-        raise SceneError(
-            [Problem(message, value=override, file="-o", remedy="write key=value, such as solver.dt=0.005")]
-        )
+        raise SceneError.of(message, value=override, file="-o", remedy="write key=value, such as solver.dt=0.005")
     *tables, last = _path(data, key)
     table: Any = data
     for part in tables:
         table = table[part] if isinstance(part, int) else table.setdefault(part, {})
         if not isinstance(table, dict) and part not in NAMED_LISTS:
             message = f"'{key}' leads through {part}, which is no table"
-            raise SceneError([Problem(message, key=key, value=override, file="-o", remedy="see `abd schema`")])
+            raise SceneError.of(message, key=key, value=override, file="-o", remedy="see `abd schema`")
     table[last] = _value(text.strip())
     for other in EXCLUDES.get(key, ()):
         table.pop(other, None)

@@ -6,6 +6,7 @@ must hold between keys, so that one misspelt key does not hide ten other problem
 
 from __future__ import annotations
 
+import importlib.util
 import json
 import os
 import re
@@ -17,12 +18,66 @@ from typing import Any
 from pydantic import ValidationError
 
 from abd.errors import Problem, SceneError
+from abd.joints.types import TYPES
 from abd.scene.checks.checks import check_scene
-from abd.scene.files.joint_code import define_types
-from abd.scene.schema.bounds import most, remedy
 from abd.scene.schema.findings import Finding, as_problem, schema_findings
 from abd.scene.schema.key_lines import JsonLines, Lines, TomlLines, line_of
 from abd.scene.schema.schema import SceneSpec, make_body_paths_absolute
+from abd.scene.schema.values import most, remedy
+
+
+def define_types(data: dict[str, Any], directory: Path, allow_code: bool) -> list[Finding]:
+    """Define the joint types of parsed scene tables, before the joints that use them are read; what is wrong with them.
+
+    Args:
+        data: parsed tables; entries that are no tables with a name, a file and a function are left to the schema.
+        directory: where relative paths begin.
+    """
+    found, tables = [], data.get("joint_type")
+    for k, table in enumerate(tables if isinstance(tables, list) else []):
+        keys = ("name", "file", "function")
+        if not isinstance(table, dict) or not all(isinstance(table.get(key), str) for key in keys):
+            continue
+        name, file, function = (table[key] for key in keys)
+        if not allow_code:
+            remedy = "read the file, and if you trust it add --allow-code (in Python: allow_code=True)"
+            found.append(
+                Finding(("joint_type", k, "file"), "is Python code, which runs only if you allow it", file, remedy)
+            )
+            continue
+        problem = _define(name, directory / file, function)
+        if problem is not None:
+            key, message, remedy = problem
+            found.append(Finding(("joint_type", k, key), message, table[key], remedy))
+    return found
+
+
+def _define(name: str, path: Path, function: str) -> tuple[str, str, str] | None:
+    """Call the function of a file with the name of the type; key, message and remedy of what went wrong."""
+    if not path.is_file():
+        return "file", "there is no such file", "paths begin at the scene's folder"
+    described = importlib.util.spec_from_file_location(f"abd_joint_type_{path.stem}", path)
+    if described is None or described.loader is None:
+        return "file", "is no Python file", "its name should end in .py"
+    module = importlib.util.module_from_spec(described)
+    try:
+        described.loader.exec_module(module)
+    except Exception as error:  # whatever the user's code raises is the user's to mend
+        return "file", f"stops with {type(error).__name__}: {error}", "mend the file"
+    call = getattr(module, function, None)
+    if not callable(call):
+        return "function", f"'{path.name}' has no such function", "name one that calls abd.joint_type(name, ...)"
+    before = TYPES.get(name)
+    try:
+        call(name)
+    except SceneError as error:
+        return "function", "; ".join(problem.message for problem in error.problems), "mend the definition"
+    except Exception as error:
+        return "function", f"stops with {type(error).__name__}: {error}", "it is called with the name of the type"
+    if TYPES.get(name) is before:
+        return "name", f"{function} defines no joint type of this name", "call abd.joint_type(name, ...) in it"
+    return None
+
 
 LISTS = ("material", "material_pair", "body", "contact_filter", "joint_type", "joint", "coupling", "sensor")
 NEEDED = ("name", "kind", "repeat", "split_components", "world", "type", "child", "between", "terms")
@@ -94,7 +149,7 @@ def read_text(path: Path) -> str:
         problem = Problem("is not a text in UTF-8", file=str(path), line=line, remedy="save it as UTF-8")
         raise SceneError([problem]) from error
     except OSError as error:
-        raise SceneError([Problem(f"cannot be read: {error.strerror or error}", file=str(path))]) from error
+        raise SceneError.of(f"cannot be read: {error.strerror or error}", file=str(path)) from error
 
 
 def _check_keys(text: str, path: Path) -> None:
@@ -104,7 +159,7 @@ def _check_keys(text: str, path: Path) -> None:
         dotted = key if equals else line.strip() if line.lstrip().startswith("[") and "," not in line else ""
         if dotted.count(".") > most("KEY_PARTS"):
             message = f"a key has {dotted.count('.') + 1} parts; at most {most('KEY_PARTS')} are read"
-            raise SceneError([Problem(message, file=str(path), line=number, remedy=remedy("KEY_PARTS"))])
+            raise SceneError.of(message, file=str(path), line=number, remedy=remedy("KEY_PARTS"))
 
 
 def parse(text: str, path: Path) -> dict[str, Any]:
@@ -114,13 +169,13 @@ def parse(text: str, path: Path) -> dict[str, Any]:
     try:
         data = json.loads(text, parse_constant=_not_a_number) if is_json(path) else tomllib.loads(text)
     except json.JSONDecodeError as error:
-        raise SceneError([Problem(f"JSON: {error.msg}", file=str(path), line=error.lineno)]) from error
+        raise SceneError.of(f"JSON: {error.msg}", file=str(path), line=error.lineno) from error
     except tomllib.TOMLDecodeError as error:
         raise SceneError([_toml_problem(error, text, path)]) from error
     except RecursionError as error:
-        raise SceneError([Problem("is nested too deeply", file=str(path))]) from error
+        raise SceneError.of("is nested too deeply", file=str(path)) from error
     if not isinstance(data, dict):
-        raise SceneError([Problem("should be a table { } at the top", file=str(path), line=1)])
+        raise SceneError.of("should be a table { } at the top", file=str(path), line=1)
     return data
 
 

@@ -20,13 +20,19 @@ MOST_TRIANGLES = 200_000
 
 def open_sides(vertices: np.ndarray, triangles: np.ndarray) -> np.ndarray:
     """(k, 2) directed sides that no side of another triangle goes back along, after welding equal vertices."""
+    edge, forward = welded_sides(vertices, triangles)
+    excess = np.bincount(edge, weights=forward)[edge]
+    sides = np.stack([triangles.T.reshape(-1), np.roll(triangles, -1, axis=1).T.reshape(-1)], axis=1)
+    return sides[excess * forward > 0]
+
+
+def welded_sides(vertices: np.ndarray, triangles: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Of the sides of all triangles (3f,), first all first ones, after welding equal vertices: the number of the undirected edge,
+    and the direction along it, 1 or -1, 0 for sides of no length."""
     corners = weld_equal_vertices(vertices)[1][triangles].astype(np.int64)
     start, end = corners.T.reshape(-1), np.roll(corners, -1, axis=1).T.reshape(-1)
     _, edge = np.unique(np.minimum(start, end) * len(vertices) + np.maximum(start, end), return_inverse=True)
-    forward = np.where(start < end, 1, -1)
-    excess = np.bincount(edge.reshape(-1), weights=forward)[edge.reshape(-1)]
-    sides = np.stack([triangles.T.reshape(-1), np.roll(triangles, -1, axis=1).T.reshape(-1)], axis=1)
-    return sides[(excess * forward > 0) & (start != end)]
+    return edge.reshape(-1), np.sign(end - start)
 
 
 def cancel(vertices: np.ndarray, sides: np.ndarray) -> bool:

@@ -1,12 +1,17 @@
-"""Body frames: principal axes chosen without arbitrariness."""
+"""Rotations, poses (4, 4) of mesh frames in the world [m], and principal axes chosen without arbitrariness."""
 
 from __future__ import annotations
 
+import math
 from itertools import permutations, product
 
 import numpy as np
+from scipy.spatial.transform import Rotation
 
+from abd import rotations
 from abd.rotations import least_turn
+from abd.scene.schema.fields import Orientation
+from abd.scene.schema.schema import BodySpec
 
 _TIE = 1e-10
 """Relative difference below which two principal moments count as equal."""
@@ -60,3 +65,28 @@ def _least_rotation_with_axis(axis: np.ndarray) -> np.ndarray:
 def triad(axis: np.ndarray) -> np.ndarray:
     """(3, 3) orthonormal frame (n, b, t) as columns with t along the unit vector `axis`: z turned onto it, least."""
     return least_turn(np.array([0.0, 0.0, 1.0]), axis)
+
+
+def rotation_matrix(orientation: Orientation) -> np.ndarray:
+    """(3, 3) rotation of a quaternion, matrix, axis and angle, or Euler angles; the identity where none is given.
+
+    A matrix is replaced by its nearest rotation, so that the digits of a text file do not become strain.
+    """
+    if orientation.quaternion is not None:
+        w, x, y, z = orientation.quaternion
+        return Rotation.from_quat([x, y, z, w]).as_matrix()
+    if orientation.matrix is not None:
+        u, _, vt = np.linalg.svd(np.array(orientation.matrix))
+        return u @ vt
+    if orientation.axis_angle is not None:
+        axis = np.array(orientation.axis_angle.axis)
+        angle = math.radians(orientation.axis_angle.degrees)
+        return Rotation.from_rotvec(angle * axis / np.linalg.norm(axis)).as_matrix()
+    if orientation.euler is not None:
+        return Rotation.from_euler(orientation.euler.order, list(orientation.euler.degrees), degrees=True).as_matrix()
+    return np.eye(3)
+
+
+def body_pose(body: BodySpec) -> np.ndarray:
+    """(4, 4) initial pose of a body's mesh frame, as its position and orientation say (its motion aside)."""
+    return rotations.pose(rotation_matrix(body), np.array(body.position))

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from abd.errors import Problem, SceneError
+from abd.errors import SceneError
 
 
 @dataclass(frozen=True)
@@ -48,7 +48,7 @@ def solid(vertices: np.ndarray, triangles: np.ndarray, density: float) -> MassPr
     """
     signed_volume = enclosed_volume(vertices, triangles)
     if signed_volume == 0.0:
-        raise _problem(
+        raise SceneError.of(
             "the closed surface encloses no volume",
             value=signed_volume,
             remedy="give mass and inertia, or an open surface with a thickness",
@@ -100,7 +100,7 @@ def sheet(vertices: np.ndarray, triangles: np.ndarray, area_density: float) -> M
     a, b, c = np.moveaxis(vertices[triangles] - apex, 1, 0)
     face_mass = area_density * np.linalg.norm(np.cross(b - a, c - a), axis=1) / 2.0
     if face_mass.sum() <= 0.0:
-        raise _problem("the surface has no area", value=0.0, remedy="give mass and inertia")
+        raise SceneError.of("the surface has no area", value=0.0, remedy="give mass and inertia")
     corner_sum = a + b + c
     second = _weighted_outer(face_mass, corner_sum) + sum(_weighted_outer(face_mass, x) for x in (a, b, c))
     return _about_center(face_mass.sum(), 0.0, apex, face_mass @ corner_sum / 3.0, second / 12.0)
@@ -154,7 +154,7 @@ def lines(vertices: np.ndarray, edges: np.ndarray, line_density: float) -> MassP
     a, b = np.moveaxis(vertices[edges] - apex, 1, 0)
     mass = line_density * np.linalg.norm(b - a, axis=1)
     if mass.sum() <= 0.0:
-        raise _problem("the polylines have no length", value=0.0, remedy="give mass and inertia")
+        raise SceneError.of("the polylines have no length", value=0.0, remedy="give mass and inertia")
     middle = (a + b) / 2.0
     second = _weighted_outer(mass, middle) + _weighted_outer(mass / 12.0, b - a)
     return _about_center(mass.sum(), 0.0, apex, mass @ middle, second)
@@ -200,7 +200,7 @@ def explicit(mass: float, center: np.ndarray, inertia: np.ndarray, volume: float
     tensor = np.diag(tensor) if tensor.shape == (3,) else tensor
     scale = np.abs(tensor).max()
     if np.abs(tensor - tensor.T).max() > 1e-9 * scale:
-        raise _problem("the inertia tensor is not symmetric", key="inertia", value=tensor.tolist())
+        raise SceneError.of("the inertia tensor is not symmetric", key="inertia", value=tensor.tolist())
     second_moment = second_moment_of_inertia(_symmetric(tensor))
     return MassProperties(float(mass), float(volume), np.asarray(center, dtype=float), second_moment)
 
@@ -217,7 +217,7 @@ def second_moment_of_inertia(inertia: np.ndarray) -> np.ndarray:
     values, vectors = np.linalg.eigh(second_moment)
     trace = np.trace(second_moment)
     if trace <= 0.0 or values[0] < -1e-6 * trace:
-        raise _problem(
+        raise SceneError.of(
             f"no body has this inertia: S = tr(I)/2 1 - I has the eigenvalue {values[0]:.6g} kg m^2",
             key="inertia",
             value=np.asarray(inertia).tolist(),
@@ -266,8 +266,4 @@ def _symmetric(matrix: np.ndarray) -> np.ndarray:
 
 def _require_positive(value: float | None, key: str, message: str) -> None:
     if value is None or not value > 0.0 or not np.isfinite(value):
-        raise _problem(message, key=key, value=value, remedy=f"give {key} > 0, or mass and inertia")
-
-
-def _problem(message: str, key: str = "", value: object = None, remedy: str = "") -> SceneError:
-    return SceneError([Problem(message, key=key, value=value, remedy=remedy)])
+        raise SceneError.of(message, key=key, value=value, remedy=f"give {key} > 0, or mass and inertia")

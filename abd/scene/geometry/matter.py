@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from abd.errors import Problem, SceneError
+from abd.errors import SceneError
 from abd.scene.geometry import mass
 from abd.scene.geometry.boundary import open_sides, told
 from abd.scene.geometry.frames import principal_frame
@@ -115,7 +115,7 @@ def _parts(surface: Surface, thickness: float, radius: float, spread: bool):
         sides = open_sides(vertices, triangles)
         message = f"surface '{surface.name}' is open ({told(vertices, sides)}), and has mass only as a shell"
         remedy = "close it there, or give a thickness > 0, or mass and inertia"
-        raise SceneError([Problem(message, key="thickness", value=thickness, remedy=remedy)])
+        raise SceneError.of(message, key="thickness", value=thickness, remedy=remedy)
     elif len(triangles):
         note = f"surface '{surface.name}' is open: it has the mass of a shell {thickness:g} m thick"
         yield replace(mass.shell(vertices, triangles, 1.0, thickness), notes=(note,))

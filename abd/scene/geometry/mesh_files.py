@@ -13,8 +13,8 @@ from pathlib import Path
 
 import numpy as np
 
-from abd.errors import Problem, SceneError
-from abd.scene.schema.suggestions import did_you_mean
+from abd.errors import SceneError
+from abd.scene.schema.findings import did_you_mean
 from abd.scene.schema.values import LARGEST
 
 MALFORMED = (ArithmeticError, AttributeError, LookupError, MemoryError, RecursionError, TypeError, ValueError)
@@ -40,14 +40,10 @@ def read_mesh_file(path: Path) -> RawMesh:
     """
     if not path.is_file():
         present = [entry.name for entry in path.parent.iterdir()] if path.parent.is_dir() else []
-        raise SceneError(
-            [
-                Problem(
-                    f"mesh file '{path.name}' not found in {path.parent}",
-                    value=str(path),
-                    remedy=did_you_mean(path.name, sorted(present)) or "mend the path or add the file",
-                )
-            ]
+        raise SceneError.of(
+            f"mesh file '{path.name}' not found in {path.parent}",
+            value=str(path),
+            remedy=did_you_mean(path.name, sorted(present)) or "mend the path or add the file",
         )
     reader = READERS.get(path.suffix.lower())
     if reader is None:
@@ -179,4 +175,4 @@ def _indices(rows: list, width: int) -> np.ndarray:
 
 
 def _unreadable(path: Path, message: str, line: int | None = None, remedy: str = "") -> SceneError:
-    return SceneError([Problem(message, file=str(path), line=line, value=str(path), remedy=remedy)])
+    return SceneError.of(message, file=str(path), line=line, value=str(path), remedy=remedy)

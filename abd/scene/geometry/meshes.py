@@ -14,7 +14,7 @@ from scipy.sparse import coo_matrix
 from scipy.sparse.csgraph import breadth_first_order, connected_components
 
 from abd.errors import Problem, SceneError
-from abd.scene.geometry.boundary import cancel, nested_parts, open_sides, told
+from abd.scene.geometry.boundary import cancel, nested_parts, open_sides, told, welded_sides
 from abd.scene.geometry.mass import enclosed_volume
 from abd.scene.geometry.mesh_files import RawMesh, read_mesh_file, weld_equal_vertices
 
@@ -56,7 +56,7 @@ class Surface:
         if self.radius > 0.0 and np.ptp(np.abs(factors)) != 0.0:
             remedy = "give one factor, or subdivisions (segments) for a mesh that can be stretched"
             message = f"an exact {self.name} cannot be scaled by different factors"
-            raise SceneError([Problem(message, key="scale", value=factors.tolist(), remedy=remedy)])
+            raise SceneError.of(message, key="scale", value=factors.tolist(), remedy=remedy)
         triangles = self.triangles[:, ::-1].copy() if np.prod(np.sign(factors)) < 0.0 else self.triangles
         radius = self.radius * abs(float(factors[0]))
         return replace(self, vertices=self.vertices * factors, triangles=triangles, radius=radius)
@@ -67,23 +67,13 @@ class Surface:
         return np.concatenate([_triangle_edges(self.triangles), self.codim_edges]).astype(np.int32)
 
 
-class SurfaceLibrary:
-    """Surfaces of the mesh files of one scene; every file is read once."""
+def load_surface(path: Path) -> Surface:
+    """The surface in the file at a resolved path.
 
-    def __init__(self) -> None:
-        self._surfaces: dict[Path, Surface] = {}
-
-    def load(self, path: Path) -> Surface:
-        """The surface in the file at `path`.
-
-        Raises:
-            SceneError: the file cannot be read or holds no usable surface.
-        """
-        path = path.resolve()
-        if path not in self._surfaces:
-            raw = read_mesh_file(path)
-            self._surfaces[path] = make_surface(path.stem, raw, file=str(path))
-        return self._surfaces[path]
+    Raises:
+        SceneError: the file cannot be read or holds no usable surface.
+    """
+    return make_surface(path.stem, read_mesh_file(path), file=str(path))
 
 
 def make_surface(name: str, raw: RawMesh, file: str = "") -> Surface:
@@ -112,7 +102,7 @@ def make_surface(name: str, raw: RawMesh, file: str = "") -> Surface:
 
     used = np.unique(np.concatenate([triangles.reshape(-1), codim_edges.reshape(-1), points]))
     if len(used) == 0:
-        raise SceneError([Problem(f"mesh '{name}' has no triangle with an area, no edge and no point", file=file)])
+        raise SceneError.of(f"mesh '{name}' has no triangle with an area, no edge and no point", file=file)
     if len(used) < count:
         notes.append(f"{count - len(used)} vertices that no element uses were left out")
     number = np.full(count, -1, dtype=np.int32)
@@ -177,7 +167,7 @@ def _check(name: str, raw: RawMesh, file: str) -> None:
     """Raise SceneError with all that makes a mesh unusable."""
     count = len(raw.vertices)
     if count == 0:
-        raise SceneError([Problem(f"mesh '{name}' is empty: it has no vertices", file=file)])
+        raise SceneError.of(f"mesh '{name}' is empty: it has no vertices", file=file)
     problems = []
     bad = np.flatnonzero(~np.isfinite(raw.vertices).all(axis=1))
     if len(bad):
@@ -238,7 +228,7 @@ def _face_alike(vertices: np.ndarray, triangles: np.ndarray) -> np.ndarray:
 
     Each connected part keeps the orientation of its first triangle.
     """
-    _, edge, forward = _sides(vertices, triangles)
+    edge, forward = welded_sides(vertices, triangles)
     count = len(triangles)
     face = np.tile(np.arange(count), 3)
     order = np.argsort(edge, kind="stable")
@@ -258,14 +248,6 @@ def _face_alike(vertices: np.ndarray, triangles: np.ndarray) -> np.ndarray:
         for triangle in visited[1:]:
             turned[triangle] = turned[parent[triangle]] ^ (graph[triangle, parent[triangle]] == 2)
     return turned
-
-
-def _sides(vertices: np.ndarray, triangles: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Undirected edges after welding, and per side of every triangle (3f, side-major) its edge and direction."""
-    corners = weld_equal_vertices(vertices)[1][triangles].astype(np.int64)
-    start, end = corners.T.reshape(-1), np.roll(corners, -1, axis=1).T.reshape(-1)
-    key, edge = np.unique(np.minimum(start, end) * len(vertices) + np.maximum(start, end), return_inverse=True)
-    return key, edge.reshape(-1), start < end
 
 
 def _triangle_edges(triangles: np.ndarray) -> np.ndarray:

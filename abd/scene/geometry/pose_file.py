@@ -13,9 +13,9 @@ from pathlib import Path
 
 import numpy as np
 
-from abd.errors import Problem, SceneError
-from abd.scene.schema.bounds import most, remedy
-from abd.scene.schema.suggestions import did_you_mean
+from abd.errors import SceneError
+from abd.scene.schema.findings import did_you_mean
+from abd.scene.schema.values import most, remedy
 
 POSITION_COLUMNS = ("x", "y", "z")
 ROTATION_COLUMNS = ("qw", "qx", "qy", "qz")
@@ -91,7 +91,9 @@ def _read_npz(path: Path) -> tuple[dict[str, np.ndarray], list[int | None]]:
         with zipfile.ZipFile(path) as archive:
             size = sum(one.file_size for one in archive.infolist())
         if size > most("NPZ_BYTES"):
-            raise _error(path, f"its arrays take {size} bytes; at most {most('NPZ_BYTES')} are read: {remedy('NPZ_BYTES')}")
+            raise _error(
+                path, f"its arrays take {size} bytes; at most {most('NPZ_BYTES')} are read: {remedy('NPZ_BYTES')}"
+            )
         with np.load(path, allow_pickle=False) as archive:
             columns = {name: np.asarray(archive[name], dtype=float) for name in archive.files}
     except (ValueError, TypeError, EOFError, zipfile.BadZipFile) as error:
@@ -107,4 +109,4 @@ def _line(lines: list[int] | list[None], row: int) -> int | None:
 
 
 def _error(path: Path, message: str, line: int | None = None, remedy: str = "") -> SceneError:
-    return SceneError([Problem(message, value=str(path), file=str(path), line=line, remedy=remedy)])
+    return SceneError.of(message, value=str(path), file=str(path), line=line, remedy=remedy)

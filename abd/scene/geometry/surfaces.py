@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Hashable
 from dataclasses import dataclass, replace
+from functools import cache
 from pathlib import Path
 
 import numpy as np
 
 from abd.scene.geometry import shapes
 from abd.scene.geometry.mesh_files import RawMesh
-from abd.scene.geometry.meshes import Surface, SurfaceLibrary, make_surface, split_components
+from abd.scene.geometry.meshes import Surface, load_surface, make_surface, split_components
 from abd.scene.schema.schema import SHAPES, SURFACE_KEYS, BodySpec
 
 
@@ -26,7 +27,7 @@ class SurfaceSource:
     """Surfaces of the bodies of one scene; equal ones are made once and shared."""
 
     def __init__(self) -> None:
-        self._library = SurfaceLibrary()
+        self._load = cache(load_surface)
         self._numbers: dict[int, int] = {}
         self._contents: dict[tuple, int] = {}
         self._pieces: dict[Hashable, list[Piece]] = {}
@@ -65,7 +66,7 @@ class SurfaceSource:
 
     def _surface(self, body: BodySpec) -> Surface:
         if body.mesh is not None:
-            return self._library.load(Path(body.mesh))
+            return self._load(Path(body.mesh).resolve())
         if body.surface is not None:
             raw = RawMesh(
                 np.array(body.surface.vertices, dtype=float).reshape(-1, 3),
@@ -79,7 +80,9 @@ class SurfaceSource:
         if body.sphere is not None and body.sphere.subdivisions is None:
             return replace(make_surface("sphere", shapes.round_point()), radius=body.sphere.radius)
         if body.capsule is not None and body.capsule.segments is None:
-            return replace(make_surface("capsule", shapes.round_segment(body.capsule.length)), radius=body.capsule.radius)
+            return replace(
+                make_surface("capsule", shapes.round_segment(body.capsule.length)), radius=body.capsule.radius
+            )
         for name in ("sphere", "capsule", "cylinder", "cone"):
             make, value = getattr(shapes, name), getattr(body, name)
             if value is not None:

@@ -1,4 +1,7 @@
-"""The formats that `abd` imports, by the suffixes of their files, and what a user may say about an import."""
+"""The formats of scene files, by suffix, what a user may say about an import, and where scenes are found.
+
+Shipped scenes are next to the package in a checkout and in it in an installed wheel.
+"""
 
 from __future__ import annotations
 
@@ -8,8 +11,8 @@ from pathlib import Path
 
 from pydantic import ValidationError
 
-from abd.errors import Problem, SceneError
-from abd.scene.schema.findings import as_problem, schema_findings
+from abd.errors import SceneError
+from abd.scene.schema.findings import as_problem, did_you_mean, enumerated, schema_findings
 from abd.scene.schema.schema import SceneSpec
 
 
@@ -34,7 +37,7 @@ class ImportOptions:
     def __post_init__(self):
         if self.missing_meshes not in ("fail", "boxes"):
             message = f"missing_meshes should be 'fail' or 'boxes', not {self.missing_meshes!r}"
-            raise SceneError([Problem(message, value=self.missing_meshes)])
+            raise SceneError.of(message, value=self.missing_meshes)
         object.__setattr__(self, "assets", tuple(Path(folder) for folder in self.assets))
 
 
@@ -65,8 +68,10 @@ class Format:
             raise SceneError([as_problem(finding, tables, str(path)) for finding in found]) from error
         except (ArithmeticError, AttributeError, LookupError, RuntimeError, TypeError, ValueError) as error:
             message = f"cannot be imported: {type(error).__name__}: {' '.join(str(error).split())[:200]}"
-            remedy = "look for a value that is out of range or of another type than its format says; else report the file"
-            raise SceneError([Problem(message, file=str(path), remedy=remedy)]) from error
+            remedy = (
+                "look for a value that is out of range or of another type than its format says; else report the file"
+            )
+            raise SceneError.of(message, file=str(path), remedy=remedy) from error
 
 
 FORMATS = (
@@ -84,3 +89,46 @@ def format_of(path: Path) -> Format | None:
 def imported_suffixes() -> tuple[str, ...]:
     """All suffixes of `FORMATS`."""
     return tuple(suffix for one in FORMATS for suffix in one.suffixes)
+
+
+PACKAGE = Path(__file__).resolve().parents[2]
+SCENE_FILES = (".toml", ".json")
+
+
+def scenes_directory() -> Path:
+    """Folder of the shipped scenes: the checkout's own, which is the newer one, where there is a checkout."""
+    checkout = PACKAGE.parent
+    return checkout / "scenes" if (checkout / "pyproject.toml").is_file() else PACKAGE / "scenes"
+
+
+def shipped_scenes() -> dict[str, Path]:
+    """Files of the shipped scenes by name, in alphabetical order."""
+    folder = scenes_directory()
+    if not folder.is_dir():
+        return {}
+    files = sorted(path for path in folder.iterdir() if path.suffix in SCENE_FILES)
+    return {path.stem: path for path in files}
+
+
+def find_scene(source: str | Path) -> Path:
+    """The file that a path or the name of a shipped scene stands for."""
+    path = Path(source).expanduser()
+    shipped = shipped_scenes()
+    if path.is_file():
+        known = (*SCENE_FILES, *imported_suffixes())
+        if path.suffix.lower() not in known:
+            remedy = f"scenes are {enumerated(known, 'or')} files"
+            raise SceneError.of(f"no scene format has the suffix '{path.suffix}'", file=str(path), remedy=remedy)
+        return path
+    if str(source) in shipped:
+        return shipped[str(source)]
+    if path.is_symlink() and not path.exists():
+        raise SceneError.of(f"is a link to {path.readlink()}, which is not there", file=str(path))
+    if path.is_dir():
+        inside = sorted(item.name for item in path.iterdir() if item.suffix in (*SCENE_FILES, *imported_suffixes()))
+        remedy = f"name a file in it, such as '{inside[0]}'" if inside else "name a scene file"
+        raise SceneError.of("is a folder, not a scene", file=str(path), remedy=remedy)
+    neighbours = [str(item) for item in sorted(path.parent.iterdir())] if path.parent.is_dir() else []
+    files = [name for name in neighbours if name.endswith((*SCENE_FILES, *imported_suffixes()))]
+    listed = f"shipped scenes: {', '.join(shipped)}" if shipped else "give the path of a scene file"
+    raise SceneError.of(f"no such scene: '{source}'", remedy=did_you_mean(str(source), [*shipped, *files]) or listed)

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from abd.errors import Problem
-from abd.scene.schema.suggestions import did_you_mean
+from abd.scene.schema.findings import did_you_mean
 from abd.scene.schema.values import is_number
 
 
@@ -72,34 +72,31 @@ class JsonTable:
             for k, item in enumerate(items)
         ]
 
+    def _read(self, key: str, default: Any, is_sound: Callable[[Any], bool], wanted: str) -> Any:
+        """A value that passes a test; the default, with a problem, where it does not."""
+        value = self._data.get(key, default)
+        if is_sound(value):
+            return value
+        self.problem(key, f"should be {wanted}", value)
+        return default
+
     def number(self, key: str, default: float) -> float:
         """A finite number."""
-        value = self._data.get(key, default)
-        if not is_number(value):
-            self.problem(key, "should be a finite number", value)
-            return default
-        return float(value)
+        return float(self._read(key, default, is_number, "a finite number"))
 
     def vector(self, key: str, default: tuple[float, float, float] = (0.0, 0.0, 0.0)) -> tuple[float, float, float]:
         """Three finite numbers."""
-        value = self._data.get(key, default)
-        if not isinstance(value, list | tuple) or len(value) != 3 or not all(is_number(x) for x in value):
-            self.problem(key, "should be three numbers [x, y, z] (scenes in the plane are not supported)", value)
-            return default
-        return tuple(float(x) for x in value)
+        wanted = "three numbers [x, y, z] (scenes in the plane are not supported)"
+        return tuple(map(float, self._read(key, default, _is_vector, wanted)))
 
     def flag(self, key: str, default: bool) -> bool:
         """True or false."""
-        value = self._data.get(key, default)
-        if not isinstance(value, bool):
-            self.problem(key, "should be true or false", value)
-            return default
-        return value
+        return self._read(key, default, lambda value: isinstance(value, bool), "true or false")
 
     def text(self, key: str, default: str = "") -> str:
         """A string."""
-        value = self._data.get(key, default)
-        if not isinstance(value, str):
-            self.problem(key, "should be a string", value)
-            return default
-        return value
+        return self._read(key, default, lambda value: isinstance(value, str), "a string")
+
+
+def _is_vector(value: Any) -> bool:
+    return isinstance(value, list | tuple) and len(value) == 3 and all(map(is_number, value))

@@ -23,6 +23,7 @@ import json
 import math
 import os
 from collections import Counter
+from functools import cache
 from pathlib import Path
 
 import numpy as np
@@ -34,7 +35,7 @@ from abd.model import steps_in
 from abd.scene.geometry import mass
 from abd.scene.geometry.mass import MassProperties
 from abd.scene.geometry.mesh_files import RawMesh
-from abd.scene.geometry.meshes import Surface, SurfaceLibrary, make_surface, split_components
+from abd.scene.geometry.meshes import Surface, load_surface, make_surface, split_components
 from abd.scene.importers.json_table import JsonTable
 from abd.scene.importers.rigid_ipc_pins import CONSTRAINT_KEYS, ScaledBody, apply_pins
 from abd.scene.schema.findings import schema_findings
@@ -78,10 +79,10 @@ def read_rigid_ipc(path: str | Path) -> tuple[SceneSpec, list[str]]:
     try:
         data = json.loads(path.read_text(encoding="utf-8"))
     except OSError as error:
-        raise SceneError([Problem(f"cannot be read: {error.strerror}", file=str(path))]) from error
+        raise SceneError.of(f"cannot be read: {error.strerror}", file=str(path)) from error
     except ValueError as error:
         line = getattr(error, "lineno", None)
-        raise SceneError([Problem(f"is not valid JSON: {error}", file=str(path), line=line)]) from error
+        raise SceneError.of(f"is not valid JSON: {error}", file=str(path), line=line) from error
     return _Importer(path).scene(data)
 
 
@@ -92,7 +93,7 @@ class _Importer:
         self.path = path
         self.notes: list[str] = []
         self.problems: list[Problem] = []
-        self.library = SurfaceLibrary()
+        self.load = cache(load_surface)
         self.dt = 0.01
         self.unit = math.pi / 180.0
         """Radians per unit of angle in the file."""
@@ -144,7 +145,9 @@ class _Importer:
         absolute = solver.flag("is_velocity_conv_tol_abs", False)
         iterations = int(friction.number("iterations", 1)) if mu > 0.0 else 0
         if iterations < 0:
-            note = "friction is to balance contact (iterations -1): contact_set is \"ipc\", which balances in fewer laggings"
+            note = (
+                'friction is to balance contact (iterations -1): contact_set is "ipc", which balances in fewer laggings'
+            )
             self.notes.append(note)
         values = {
             "dt": self.dt,
@@ -207,7 +210,7 @@ class _Importer:
         """Unscaled surface of a body, and the absolute path of its mesh file; None for an inline mesh."""
         if table.text("mesh"):
             found = Path(os.path.normpath(self._mesh_folder() / _slashes(table.text("mesh"))))
-            return self.library.load(found), found.as_posix()
+            return self.load(found.resolve()), found.as_posix()
         try:
             raw = RawMesh(
                 np.array(table.raw("vertices", []), dtype=float).reshape(-1, 3),
@@ -215,7 +218,7 @@ class _Importer:
                 np.array(table.raw("edges", []), dtype=np.int64).reshape(-1, 2),
             )
         except (ValueError, TypeError) as error:
-            raise SceneError([Problem(f"vertices, faces and edges should be lists of rows: {error}")]) from error
+            raise SceneError.of(f"vertices, faces and edges should be lists of rows: {error}") from error
         return make_surface(name, raw), None
 
     def _mesh_folder(self) -> Path:

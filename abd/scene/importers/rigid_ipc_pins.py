@@ -15,11 +15,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from abd.scene.geometry.pose import body_pose
+from abd.scene.geometry.frames import body_pose
 from abd.scene.importers.json_table import JsonTable
+from abd.scene.schema.findings import did_you_mean
 from abd.scene.schema.joint_schema import JointSpec
 from abd.scene.schema.schema import BodySpec
-from abd.scene.schema.suggestions import did_you_mean
 
 CONSTRAINT_KEYS = ("type", "body_name", "body_point", "bodyA_name", "bodyA_point", "bodyB_name")
 

@@ -1,4 +1,4 @@
-"""Exact tests: does a segment meet a triangle?
+"""Which boxes overlap, and exact tests whether a segment meets a triangle.
 
 Signs of determinants are computed in floating point, and again in integers of any length where a bound on the
 rounding error does not settle them (Shewchuk 1997), so the answer is that of the coordinates as they are.
@@ -9,6 +9,8 @@ from __future__ import annotations
 
 import numpy as np
 
+_LEAF = 1 << 15
+"""Number of box pairs that are compared directly."""
 _EPSILON = np.finfo(float).eps / 2.0
 _BOUND_3D = (7.0 + 56.0 * _EPSILON) * _EPSILON
 _BOUND_2D = (3.0 + 16.0 * _EPSILON) * _EPSILON
@@ -95,3 +97,57 @@ def _exact_signs(corners: list[np.ndarray]) -> np.ndarray:
         (a, b, c), (d, e, f), (g, h, i) = rows
         value = a * (e * i - f * h) + b * (f * g - d * i) + c * (d * h - e * g)
     return (value > 0).astype(np.int8) - (value < 0).astype(np.int8)
+
+
+def overlapping_boxes(
+    low_a: np.ndarray, high_a: np.ndarray, low_b: np.ndarray, high_b: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """Indices (k,), (k,) of all pairs of boxes of two sets that overlap or touch, sorted.
+
+    Both sets are culled to each other's bounding box, then the larger is halved at the middle of its boxes, until few
+    pairs are left to compare directly.
+
+    Args:
+        low_a, high_a: (n, d) corners; low_b, high_b: (m, d).
+    """
+    found_a, found_b = [np.zeros(0, dtype=np.int64)], [np.zeros(0, dtype=np.int64)]
+    work = [(np.arange(len(low_a)), np.arange(len(low_b)))]
+    while work:
+        a, b = work.pop()
+        if len(a) == 0 or len(b) == 0:
+            continue
+        a = a[_touches(low_a[a], high_a[a], low_b[b].min(axis=0), high_b[b].max(axis=0))]
+        if len(a) == 0:
+            continue
+        b = b[_touches(low_b[b], high_b[b], low_a[a].min(axis=0), high_a[a].max(axis=0))]
+        if len(a) * len(b) <= _LEAF:
+            i, j = _compare(low_a[a], high_a[a], low_b[b], high_b[b])
+            found_a.append(a[i])
+            found_b.append(b[j])
+        elif len(a) >= len(b):
+            work += [(half, b) for half in _halves(low_a, high_a, a)]
+        else:
+            work += [(a, half) for half in _halves(low_b, high_b, b)]
+    i, j = np.concatenate(found_a), np.concatenate(found_b)
+    order = np.lexsort((j, i))
+    return i[order], j[order]
+
+
+def _touches(low: np.ndarray, high: np.ndarray, box_low: np.ndarray, box_high: np.ndarray) -> np.ndarray:
+    return ((low <= box_high) & (high >= box_low)).all(axis=1)
+
+
+def _compare(low_a: np.ndarray, high_a: np.ndarray, low_b: np.ndarray, high_b: np.ndarray):
+    overlap = np.ones((len(low_a), len(low_b)), dtype=bool)
+    for axis in range(low_a.shape[1]):
+        overlap &= low_a[:, None, axis] <= high_b[None, :, axis]
+        overlap &= high_a[:, None, axis] >= low_b[None, :, axis]
+    return np.nonzero(overlap)
+
+
+def _halves(low: np.ndarray, high: np.ndarray, members: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Two halves of the members by their middles along the axis on which these spread most."""
+    middle = low[members] + high[members]
+    axis = int(np.argmax(np.ptp(middle, axis=0)))
+    order = np.argsort(middle[:, axis], kind="stable")
+    return members[order[: len(order) // 2]], members[order[len(order) // 2 :]]

@@ -12,6 +12,7 @@ from itertools import combinations
 
 import numpy as np
 
+from abd.scene.overlaps.hull_gaps import unique, unit_normals
 from abd.scene.overlaps.overlap import Placed, overlap
 
 MOST_DIRECTIONS = 4096
@@ -49,7 +50,7 @@ def escape(a: Placed, b: Placed, separation: float, convex: bool) -> np.ndarray:
 def least_penetration(a: Placed, b: Placed) -> tuple[float, np.ndarray] | None:
     """Largest gap [m] of two convex surfaces over their face normals and the cross products of their edges, and its
     direction (3,) from `b` to `a`: minus the least penetration where it is negative. None where there are too many."""
-    edges = [_unique(_unit(x.ends[:, 1] - x.ends[:, 0])) for x in (a, b)]
+    edges = [unique(_unit(x.ends[:, 1] - x.ends[:, 0])) for x in (a, b)]
     if len(edges[0]) * len(edges[1]) > MOST_DIRECTIONS:
         return None
     directions = _directions(a, b)
@@ -83,10 +84,10 @@ def _directions(a: Placed, b: Placed) -> np.ndarray:
     """(k, 3) unit directions, both ways, along which the least penetration is looked for."""
     middle = (a.low + a.high - b.low - b.high) / 2.0
     parts = [np.eye(3), middle[None], _normals(a), _normals(b)]
-    edges = [_unique(_unit(x.ends[:, 1] - x.ends[:, 0])) for x in (a, b)]
+    edges = [unique(_unit(x.ends[:, 1] - x.ends[:, 0])) for x in (a, b)]
     if len(edges[0]) * len(edges[1]) <= MOST_DIRECTIONS:
         parts.append(np.cross(edges[0][:, None], edges[1][None]).reshape(-1, 3))
-    found = _unique(_unit(np.concatenate(parts)))
+    found = unique(_unit(np.concatenate(parts)))
     found = found[:: 1 + len(found) // MOST_DIRECTIONS]
     return np.concatenate([found, -found])
 
@@ -104,7 +105,7 @@ def _shorter(a: Placed, b: Placed, separation: float, directions: np.ndarray, bo
         corners = still.corners[:, 0]
         inner = moving.vertices[((moving.vertices >= low) & (moving.vertices <= high)).all(axis=1)]
         for face in n if still.mesh.closed else np.concatenate([n, -n]):
-            planes = np.unique(np.round(corners[np.abs(_unit_normals(still) @ face - 1.0) < 1e-6] @ face, 12))
+            planes = np.unique(np.round(corners[np.abs(unit_normals(still.corners) @ face - 1.0) < 1e-6] @ face, 12))
             for points in (moving.vertices, inner):
                 if len(points) and len(planes):
                     ways += [(float(t), tuple(sign * face)) for t in planes - (points @ face).min() + separation]
@@ -131,30 +132,23 @@ def _touching_directions(a: Placed, b: Placed, reach: float) -> np.ndarray:
         if len(still.corners):
             low, high = still.triangle_boxes
             close = ((low <= other.high + reach) & (high >= other.low - reach)).all(axis=1)
-            n = _unit_normals(still)[close]
+            n = unit_normals(still.corners)[close]
             ways += [sign * n] if still.mesh.closed else [n, -n]
     near = []
     for still, other in ((a, b), (b, a)):
         low, high = still.edge_boxes if len(still.ends) else np.zeros((2, 0, 3))
         ends = still.ends[((low <= other.high + reach) & (high >= other.low - reach)).all(axis=1)]
-        near.append(_unique(_unit(ends[:, 1] - ends[:, 0])))
+        near.append(unique(_unit(ends[:, 1] - ends[:, 0])))
     if len(near[0]) * len(near[1]) <= MOST_TOUCHING:
         crossed = np.cross(near[0][:, None], near[1][None]).reshape(-1, 3)
         ways += [crossed, -crossed]
     ways.append(((a.low + a.high) - (b.low + b.high))[None])
-    return _unique(_unit(np.concatenate(ways)), both=False)[:MOST_TOUCHING]
-
-
-def _unit_normals(x: Placed) -> np.ndarray:
-    """(f, 3) unit normals of the triangles."""
-    n = np.cross(x.corners[:, 1] - x.corners[:, 0], x.corners[:, 2] - x.corners[:, 0])
-    length = np.linalg.norm(n, axis=1, keepdims=True)
-    return n / np.where(length > 0.0, length, 1.0)
+    return unique(_unit(np.concatenate(ways)), both=False)[:MOST_TOUCHING]
 
 
 def _normals(x: Placed) -> np.ndarray:
     """(k, 3) outward normals of the faces, each direction once."""
-    return _unique(_unit(_unit_normals(x)), both=False) if len(x.mesh.triangles) else np.zeros((0, 3))
+    return unique(_unit(unit_normals(x.corners)), both=False) if len(x.mesh.triangles) else np.zeros((0, 3))
 
 
 def _unit(v: np.ndarray) -> np.ndarray:
@@ -162,13 +156,3 @@ def _unit(v: np.ndarray) -> np.ndarray:
     length = np.linalg.norm(v, axis=1)
     long = length > 1e-12 * length.max(initial=0.0)
     return v[long] / length[long, None]
-
-
-def _unique(v: np.ndarray, both: bool = True) -> np.ndarray:
-    """Unit vectors (k, 3), those that agree once; `both`: opposite ones count as one."""
-    if len(v) == 0:
-        return v
-    key = np.round(v, 6) + 0.0
-    if both:
-        key = key * np.sign(key[np.arange(len(v)), (key != 0.0).argmax(axis=1)])[:, None] + 0.0
-    return v[np.sort(np.unique(key, axis=0, return_index=True)[1])]

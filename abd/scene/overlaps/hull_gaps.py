@@ -22,31 +22,39 @@ _FLAT = 1e-9
 """Height above a face, over the size of the mesh, that counts as none."""
 
 
+def unit_normals(corners: np.ndarray) -> np.ndarray:
+    """(f, 3) unit normals of triangles (f, 3, 3); zero where there is no area."""
+    n = np.cross(corners[:, 1] - corners[:, 0], corners[:, 2] - corners[:, 0])
+    length = np.linalg.norm(n, axis=1, keepdims=True)
+    return n / np.where(length > 0.0, length, 1.0)
+
+
+def unique(v: np.ndarray, both: bool = True) -> np.ndarray:
+    """Unit vectors (k, 3), those that agree once; `both`: opposite ones count as one."""
+    if len(v) == 0:
+        return v
+    key = np.round(v, 6) + 0.0
+    if both:
+        key = key * np.sign(key[np.arange(len(v)), (key != 0.0).argmax(axis=1)])[:, None] + 0.0
+    return v[np.sort(np.unique(key, axis=0, return_index=True)[1])]
+
+
 def normals(mesh: Mesh) -> np.ndarray:
     """(k, 3) directions of the faces, each once whichever way it points; the axes where there is no face."""
-    a, b, c = np.moveaxis(mesh.vertices[mesh.triangles], 1, 0) if len(mesh.triangles) else np.zeros((3, 0, 3))
-    n = np.cross(b - a, c - a)
-    length = np.linalg.norm(n, axis=1)
-    n = n[length > 0.0] / length[length > 0.0, None]
-    if len(n) == 0:
-        return np.eye(3)
-    rounded = np.round(n, 6) + 0.0
-    leading = rounded[np.arange(len(n)), (rounded != 0.0).argmax(axis=1)]
-    first = np.unique(rounded * np.sign(leading)[:, None], axis=0, return_index=True)[1]
-    return n[np.sort(first)]
+    n = unit_normals(mesh.vertices[mesh.triangles])
+    n = n[n.any(axis=1)]
+    return unique(n) if len(n) else np.eye(3)
 
 
 def is_convex(mesh: Mesh) -> bool:
     """Whether a mesh is closed and no vertex lies outside one of its faces."""
     if not mesh.closed or len(mesh.triangles) * len(mesh.vertices) > _CONVEX_EFFORT:
         return False
-    a, b, c = np.moveaxis(mesh.vertices[mesh.triangles], 1, 0)
-    n = np.cross(b - a, c - a)
-    length = np.linalg.norm(n, axis=1)
-    a, n = a[length > 0.0], n[length > 0.0] / length[length > 0.0, None]
-    heights = n @ mesh.vertices.T - np.einsum("fi,fi->f", n, a)[:, None]
+    corners = mesh.vertices[mesh.triangles]
+    n = unit_normals(corners)
+    heights = n @ mesh.vertices.T - np.einsum("fi,fi->f", n, corners[:, 0])[:, None]
     size = np.linalg.norm(np.ptp(mesh.vertices, axis=0))
-    return bool(heights.max(initial=0.0) <= _FLAT * size) and bool(len(n))
+    return bool(heights.max(initial=0.0) <= _FLAT * size) and bool(n.any())
 
 
 class Hulls:

@@ -16,10 +16,10 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from abd.contact.pair_law import activations, thinnest_extents
+from abd.contact.pairs import may_collide
 from abd.errors import Problem
-from abd.joint_list import apart
 from abd.model import Kind, Model
-from abd.scene.overlaps.box_pairs import overlapping_boxes
+from abd.scene.overlaps.crossings import overlapping_boxes
 from abd.scene.overlaps.escape import escape, least_penetration, part
 from abd.scene.overlaps.hull_gaps import Hulls
 from abd.scene.overlaps.overlap import Placed, overlap
@@ -67,26 +67,6 @@ def find_initial_intersections(model: Model) -> list[Problem]:
     """The deep pairs of bodies that may collide at t = 0, see `Surveyor.problems`."""
     surveyor = Surveyor(model)
     return surveyor.problems(surveyor.survey(model.bodies.q), model.bodies.q, "at t = 0")
-
-
-def may_collide(model: Model, first: np.ndarray, second: np.ndarray) -> np.ndarray:
-    """(k,) bool: whether contact between bodies `first` (k,) and `second` (k,) is possible at all.
-
-    Not so for pairs of static and kinematic bodies, of one group >= 0, of different worlds, of materials that do not
-    meet, of one contact filter, and joined bodies whose joint keeps them from colliding.
-    """
-    bodies = model.bodies
-    moves = bodies.kind == Kind.DYNAMIC
-    allowed = (first != second) & (moves[first] | moves[second]) & (bodies.world[first] == bodies.world[second])
-    allowed &= (bodies.group[first] != bodies.group[second]) | (bodies.group[first] < 0)
-    allowed &= model.materials.enabled[bodies.material[first], bodies.material[second]]
-    joined = apart(model)
-    if len(joined):
-        count = len(bodies)
-        keys = np.sort(joined, axis=1) @ [count, 1]
-        pairs = np.minimum(first, second) * count + np.maximum(first, second)
-        allowed &= ~np.isin(pairs, keys)
-    return allowed
 
 
 class Surveyor:

@@ -18,11 +18,11 @@ from functools import cached_property
 
 import numpy as np
 
+from abd.certificate.exact import winding_numbers
 from abd.model import Mesh
+from abd.potentials.distance import edge_edge, point_triangle
 from abd.scene.geometry.meshes import component_of_vertices
-from abd.scene.overlaps.box_pairs import overlapping_boxes
-from abd.scene.overlaps.crossings import segments_meet_triangles
-from abd.scene.overlaps.distances import point_segment, point_triangle, segment_segment, winding_numbers
+from abd.scene.overlaps.crossings import overlapping_boxes, segments_meet_triangles
 
 _DEPTH_EFFORT = 30_000
 """Number of pairs of a point and a triangle looked at for the depth of one body within another."""
@@ -171,7 +171,7 @@ def _inside_depth(outer: Placed, points: np.ndarray) -> float:
         to_vertex += (place - outer.vertices[:, axis]) ** 2
     point, triangle = np.nonzero(to_box <= (1.0 + 1e-9) * to_vertex.min(axis=1)[:, None])
     corners = outer.corners[triangle]
-    distance = point_triangle(points[point], corners[:, 0], corners[:, 1], corners[:, 2])
+    distance = np.sqrt(point_triangle(points[point], corners[:, 0], corners[:, 1], corners[:, 2])[0])
     return float(np.minimum.reduceat(distance, np.searchsorted(point, np.arange(len(points)))).max())
 
 
@@ -198,20 +198,13 @@ def _thick_distance(a: Placed, b: Placed, separation: float) -> float:
     thick = separation > 0.0
     rods = [x.ends if thick else x.vertices[x.mesh.codim_edges] for x in (a, b)]
     points = [(x.vertices if thick else x.vertices[x.mesh.points])[:, None] for x in (a, b)]
-    nearest = _nearest(*rods, segment_segment, separation)
-    nearest = min(nearest, _nearest(*points, _point_point, separation))
-    for point, rod, other in ((points[0], rods[1], b), (points[1], rods[0], a)):
-        nearest = min(nearest, _nearest(point, other.corners, point_triangle, separation))
-        nearest = min(nearest, _nearest(point, rod, point_segment, separation))
-    return nearest
+    pairs = [rods, points, *((points[k], x) for k, other in ((0, b), (1, a)) for x in (other.corners, rods[1 - k]))]
+    return min(_nearest(*pair, separation) for pair in pairs)
 
 
-def _point_point(point: np.ndarray, other: np.ndarray) -> np.ndarray:
-    return np.linalg.norm(point - other, axis=-1)
-
-
-def _nearest(first: np.ndarray, second: np.ndarray, distance, separation: float) -> float:
-    """Smallest distance among the simplices (n, ., 3) and (m, ., 3) whose boxes are within `separation`."""
+def _nearest(first: np.ndarray, second: np.ndarray, separation: float) -> float:
+    """Smallest distance of points (n, 1, 3) and other simplices (m, ., 3), or of edges (n, 2, 3) and (m, 2, 3), whose boxes are
+    within `separation`."""
     if len(first) == 0 or len(second) == 0:
         return np.inf
     i, j = overlapping_boxes(
@@ -219,4 +212,10 @@ def _nearest(first: np.ndarray, second: np.ndarray, distance, separation: float)
     )
     if len(i) == 0:
         return np.inf
-    return float(distance(*np.moveaxis(first[i], 1, 0), *np.moveaxis(second[j], 1, 0)).min())
+    x, y = first[i], second[j]
+    if first.shape[1] == 2:
+        squares = edge_edge(x[:, 0], x[:, 1], y[:, 0], y[:, 1])[0]
+    else:
+        corners = np.minimum([0, 1, 2], y.shape[1] - 1)  # points and edges as triangles without area
+        squares = point_triangle(x[:, 0], *np.moveaxis(y[:, corners], 1, 0))[0]
+    return float(np.sqrt(squares.min()))

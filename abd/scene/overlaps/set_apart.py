@@ -129,7 +129,9 @@ def _solve(
     u, gap = np.array([way.direction for way in ways]), np.array([way.gap for way in ways])
     u[np.abs(u) < 1e-9] = 0.0
     rounding = surveyor.rounding(first, second)
-    wanted = np.maximum.reduce([rounding, np.full(len(ways), DIGITS * extent), APART * surveyor.activation(first, second)])
+    wanted = np.maximum.reduce(
+        [rounding, np.full(len(ways), DIGITS * extent), APART * surveyor.activation(first, second)]
+    )
     matrix = _matrix(u, groups.label[first], groups.label[second], groups.free)
     # unknowns that no row ties together, such as the axes of a lattice, are found by themselves
     rows, columns = matrix.nonzero()
@@ -177,7 +179,11 @@ def _program(matrix, gap: np.ndarray, wanted: np.ndarray) -> tuple[np.ndarray, f
     bounds = np.stack([np.zeros(2 * size + 1), np.append(np.full(2 * size, np.inf), 1.0)], axis=1)
     cost = np.append(np.ones(2 * size), -PREFERENCE * size)
     answer = linprog(
-        cost, A_ub=hstack([-matrix, matrix, csr_matrix(kept[:, None])]).tocsr(), b_ub=room, bounds=bounds, method="highs"
+        cost,
+        A_ub=hstack([-matrix, matrix, csr_matrix(kept[:, None])]).tocsr(),
+        b_ub=room,
+        bounds=bounds,
+        method="highs",
     )
     if answer.x is None:
         return np.zeros(size), 0.0

@@ -16,7 +16,7 @@ import numpy as np
 
 from abd.errors import AbdError
 from abd.joints.measures.slopes import differences
-from abd.scene.schema.suggestions import did_you_mean
+from abd.scene.schema.findings import did_you_mean
 
 Function = Callable[..., float]
 

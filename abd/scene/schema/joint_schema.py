@@ -22,8 +22,7 @@ from abd.scene.schema.fields import (
     Vector,
     entry,
 )
-from abd.scene.schema.joint_aliases import with_own_keys
-from abd.scene.schema.joint_types import type_value
+from abd.scene.schema.joint_types import type_value, with_own_keys
 from abd.scene.schema.values import (
     axes_value,
     formula_value,
@@ -118,9 +117,7 @@ Limit = Literal[
 class CoordinateSpec(CoordinateKeys):
     """Settings of one coordinate of a joint; the table's name is the coordinate's."""
 
-    limit: Limit = entry(
-        "barrier", "ends of the range: never passed, soft, or the cubic penalty of uids 669 and 670"
-    )
+    limit: Limit = entry("barrier", "ends of the range: never passed, soft, or the cubic penalty of uids 669 and 670")
     limit_distance: Number | None = entry(
         None, "distance from an end at which a barrier begins to act; default: chosen", unit="m or rad", gt=0
     )
@@ -146,7 +143,9 @@ class CoordinateSpec(CoordinateKeys):
         "force or torque along the coordinate as a formula of its value q, its rate and t, such as '-20 * q**3 - 5 * rate'",
         unit="N or N m",
     )
-    force_function: str | None = entry(None, "the same by name, of a function that abd.coupling_function defines in Python")
+    force_function: str | None = entry(
+        None, "the same by name, of a function that abd.coupling_function defines in Python"
+    )
     velocity_limit: Number | None = entry(None, "speed that is reported when exceeded", unit="m/s or rad/s", gt=0)
     velocity_limit_deg: Number | None = entry(None, "the same in degrees", unit="deg/s", gt=0)
     effort_limit: Number | None = entry(None, "largest effort of the drive", unit="N or N m", gt=0)
@@ -190,7 +189,10 @@ class JointParameters(Spec):
     max_rotation: Vector | None = entry(None, "largest rotations about x, y and z", unit="rad")
     max_rotation_deg: Vector | None = entry(None, "the same in degrees", unit="deg")
     limit_compliance: Number | None = entry(
-        None, "of soft ends of max_tilt and max_rotation; default: barriers, which are never passed", unit="rad/(N m)", gt=0
+        None,
+        "of soft ends of max_tilt and max_rotation; default: barriers, which are never passed",
+        unit="rad/(N m)",
+        gt=0,
     )
     limit_damping: Number | None = entry(
         None, "on the way into them; negative: that share of critical damping", unit="N m s/rad"
@@ -200,7 +202,8 @@ class JointParameters(Spec):
     distance: Number | None = entry(None, "length of the rod, largest length of the rope", unit="m", gt=0)
     lead: Number | None = entry(None, "advance of a screw per radian; negative: left-handed", unit="m/rad")
     constrained: AxisNames | None = entry(
-        None, "axes that are held: some of x, y, z, rx, ry, rz, or true or false (1 or 0) for each of them in this order"
+        None,
+        "axes that are held: some of x, y, z, rx, ry, rz, or true or false (1 or 0) for each of them in this order",
     )
     frame: Literal["parent", "world"] | None = entry(
         None, "whose axes x, y, z those are; default: parent, of spherical joints world"
@@ -215,8 +218,12 @@ class JointParameters(Spec):
         None, "of a damper or ball: torque against the angular velocity of the child in the parent", unit="N m s", ge=0
     )
     rotary_stiffness: Number | None = entry(None, "of a ball: torque against the rotation vector", unit="N m/rad", ge=0)
-    rotary_friction: Number | None = entry(None, "of a ball: Coulomb friction about each axis of the child", unit="N m", ge=0)
-    rotary_armature: Number | None = entry(None, "of a ball: inertia of a rotor that turns with it", unit="kg m^2", ge=0)
+    rotary_friction: Number | None = entry(
+        None, "of a ball: Coulomb friction about each axis of the child", unit="N m", ge=0
+    )
+    rotary_armature: Number | None = entry(
+        None, "of a ball: inertia of a rotor that turns with it", unit="kg m^2", ge=0
+    )
     rest_length: Number | None = entry(None, "distance at which a spring is slack", unit="m", ge=0)
     force_formula: str | None = entry(
         None,
@@ -224,22 +231,34 @@ class JointParameters(Spec):
         "as '-400 * max(0, gap)' or '-30 * speed * abs(speed)'; positive pushes them apart",
         unit="N",
     )
-    force_function: str | None = entry(None, "the same by name, of a function that abd.coupling_function defines in Python")
+    force_function: str | None = entry(
+        None, "the same by name, of a function that abd.coupling_function defines in Python"
+    )
 
 
 class JointDrawing(Spec):
     """How a viewer draws a joint; nothing here acts on the simulation."""
 
     show: Flag | None = entry(None, "whether it is drawn; default true")
-    color: Color | None = entry(None, "as that of a body; default: the colour of joints, also where the first number is -1")
-    joint_radius: Number | None = entry(None, "of the ball at the joint's point; default: fits the bodies", unit="m", ge=0)
+    color: Color | None = entry(
+        None, "as that of a body; default: the colour of joints, also where the first number is -1"
+    )
+    joint_radius: Number | None = entry(
+        None, "of the ball at the joint's point; default: fits the bodies", unit="m", ge=0
+    )
     axis_length: Number | None = entry(None, "of the axes of drawn frames; default: fits the bodies", unit="m", ge=0)
-    shaft_length: Number | None = entry(None, "of the shaft along the axis; default: pins have one that fits", unit="m", ge=0)
+    shaft_length: Number | None = entry(
+        None, "of the shaft along the axis; default: pins have one that fits", unit="m", ge=0
+    )
     shaft_radius: Number | None = entry(None, "its radius; default: fits the thinner body", unit="m", ge=0)
     draw_frame_c: Arrows | None = entry(None, "whether and how the child's frame is drawn; default off")
     draw_frame_d: Arrows | None = entry(None, "whether and how the parent's frame is drawn; default off")
-    plane_size: Number | None = entry(None, "edge length of the plane x-y of D that is drawn; default: none is", unit="m", ge=0)
-    slot_width: Number | None = entry(None, "width of the slot along x of D that is drawn; default: none is", unit="m", ge=0)
+    plane_size: Number | None = entry(
+        None, "edge length of the plane x-y of D that is drawn; default: none is", unit="m", ge=0
+    )
+    slot_width: Number | None = entry(
+        None, "width of the slot along x of D that is drawn; default: none is", unit="m", ge=0
+    )
     slot_depth: Number | None = entry(None, "depth of the slot", unit="m", ge=0)
     slot_range: Range | None = entry(None, "where the slot begins and ends", unit="m")
     draw_ellipsoid: Flag | None = entry(None, "whether the surface of an ellipsoid joint is drawn; default false")

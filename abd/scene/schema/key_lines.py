@@ -31,15 +31,55 @@ def line_of(lines: Lines, path: Path) -> int | None:
     return lines.get(path)
 
 
-class TomlLines:
-    """Scanner of a valid TOML text; ``TomlLines(text).lines`` is the map."""
+class _Scanner:
+    """What both scanners do: skip gaps, count lines, read the items of a list."""
+
+    gaps: re.Pattern
 
     def __init__(self, text: str):
-        self.text = text.replace("\r\n", "\n")
+        self.text = text
         self.at = 0
         self.lines: Lines = {}
         self.counted = (0, 1)
         """Position up to which line ends were counted, and the line there."""
+
+    def gap(self) -> int:
+        """Skip white space and comments; the new position."""
+        self.at = self.gaps.match(self.text, self.at).end()
+        return self.at
+
+    def mark(self, path: Path) -> int:
+        """Note that a path stands at the present position, where the first place counts; the line."""
+        position, line = self.counted
+        line += self.text.count("\n", position, self.at)
+        self.counted = (self.at, line)
+        self.lines.setdefault(path, line)
+        return line
+
+    def comma(self) -> None:
+        """Skip a comma, where there is one."""
+        self.gap()
+        self.at += self.text[self.at] == ","
+
+    def items(self, path: Path) -> None:
+        """The items of a list, from its opening to its closing bracket."""
+        self.at += 1
+        index = 0
+        while self.text[self.gap()] != "]":
+            self.mark((*path, index))
+            self.value((*path, index))
+            self.comma()
+            index += 1
+        self.at += 1
+
+
+class TomlLines(_Scanner):
+    """Scanner of a valid TOML text; ``TomlLines(text).lines`` is the map."""
+
+    gaps = TOML_GAP
+
+    def __init__(self, text: str):
+        super().__init__(text.replace("\r\n", "\n"))
         self.arrays: dict[Path, int] = {}
         """Arrays of tables: number of their items so far."""
         table: Path = ()
@@ -48,18 +88,6 @@ class TomlLines:
                 table = self.header()
             else:
                 self.pair(table)
-
-    def gap(self) -> int:
-        """Skip white space and comments; the new position."""
-        self.at = TOML_GAP.match(self.text, self.at).end()
-        return self.at
-
-    def mark(self, path: Path) -> None:
-        """Note that a path stands at the present position; the first place counts."""
-        position, line = self.counted
-        line += self.text.count("\n", position, self.at)
-        self.counted = (self.at, line)
-        self.lines.setdefault(path, line)
 
     def header(self) -> Path:
         start = self.at
@@ -117,51 +145,27 @@ class TomlLines:
         self.gap()
         opening = self.text[self.at]
         if opening == "[":
-            self.at += 1
             self.items(path)
         elif opening == "{":
             self.at += 1
             while self.text[self.gap()] != "}":
                 self.pair(path)
-                self.gap()
-                self.at += self.text[self.at] == ","
+                self.comma()
             self.at += 1
         else:
             match = TOML_STRING.match(self.text, self.at) or SCALAR.match(self.text, self.at)
             self.at = match.end()
 
-    def items(self, path: Path) -> None:
-        """The items of a list, up to and with its closing bracket."""
-        index = 0
-        while self.text[self.gap()] != "]":
-            self.mark((*path, index))
-            self.value((*path, index))
-            self.gap()
-            self.at += self.text[self.at] == ","
-            index += 1
-        self.at += 1
 
-
-class JsonLines:
+class JsonLines(_Scanner):
     """Scanner of a valid JSON text; `lines` is the map, `repeated` the paths of keys given more than once."""
 
+    gaps = WHITE
+
     def __init__(self, text: str):
-        self.text = text
-        self.at = 0
-        self.lines: Lines = {}
+        super().__init__(text)
         self.repeated: list[tuple[Path, int]] = []
-        self.counted = (0, 1)
         self.value(())
-
-    def gap(self) -> int:
-        self.at = WHITE.match(self.text, self.at).end()
-        return self.at
-
-    def line(self) -> int:
-        position, line = self.counted
-        line += self.text.count("\n", position, self.at)
-        self.counted = (self.at, line)
-        return line
 
     def value(self, path: Path) -> None:
         self.gap()
@@ -178,25 +182,12 @@ class JsonLines:
     def members(self, path: Path) -> None:
         self.at += 1
         while self.text[self.gap()] != "}":
-            line = self.line()
-            key, self.at = scanstring(self.text, self.at + 1, True)
-            member = (*path, key)
-            if member in self.lines:
+            key, after = scanstring(self.text, self.at + 1, True)
+            member, known = (*path, key), (*path, key) in self.lines
+            line = self.mark(member)
+            if known:
                 self.repeated.append((member, line))
-            self.lines.setdefault(member, line)
-            self.at = self.text.index(":", self.at) + 1
+            self.at = self.text.index(":", after) + 1
             self.value(member)
-            self.gap()
-            self.at += self.text[self.at] == ","
-        self.at += 1
-
-    def items(self, path: Path) -> None:
-        self.at += 1
-        index = 0
-        while self.text[self.gap()] != "]":
-            self.lines.setdefault((*path, index), self.line())
-            self.value((*path, index))
-            self.gap()
-            self.at += self.text[self.at] == ","
-            index += 1
+            self.comma()
         self.at += 1

@@ -60,7 +60,9 @@ class Capsule(Spec):
 
 ROUND = 384
 """Facets of cylinders and cones: so many that what they roll like is within 0.5 % of smooth ones (`docs/concepts/contact.md`)."""
-FACETS = "facets around the axis; 32 do for what does not roll, and cost a third to a seventh where many touch each other"
+FACETS = (
+    "facets around the axis; 32 do for what does not roll, and cost a third to a seventh where many touch each other"
+)
 
 
 class Cylinder(Spec):
@@ -175,7 +177,9 @@ class BodySpec(Orientation):
     surface: Surface | None = entry(None, "surface written out in the scene")
     proxy: Flag = entry(False, "a body without surface; needs mass and inertia where it is dynamic")
 
-    scale: Scale = entry(1.0, "factor, or one per axis, applied to the surface before the pose; negative ones mirror it")
+    scale: Scale = entry(
+        1.0, "factor, or one per axis, applied to the surface before the pose; negative ones mirror it"
+    )
     split_components: Flag = entry(False, "one body per connected component, named name_0, name_1 and so on")
     thickness: Number = entry(
         0.0, "thickness of an open surface (shell); half of it is its contact radius", unit="m", ge=0
@@ -211,7 +215,10 @@ class BodySpec(Orientation):
     linear_damping: Number = entry(0.0, "force against the velocity of the centre of mass", unit="N s/m", ge=0)
     rotary_damping: Number = entry(0.0, "torque against the angular velocity", unit="N m s", ge=0)
     inertial_damping: Number = entry(
-        0.0, "share of the momenta that is lost per second: force and torque of it times mass and inertia", unit="1/s", ge=0
+        0.0,
+        "share of the momenta that is lost per second: force and torque of it times mass and inertia",
+        unit="1/s",
+        ge=0,
     )
     fix: list[AxisName] = entry(
         [],
@@ -251,10 +258,16 @@ class MaterialSpec(Spec):
     name: str = entry(..., "unique name; `default` is that of bodies that name none", min_length=1)
     mu: Number = entry(0.0, "coefficient of friction against itself", ge=0)
     rolling: Number = entry(
-        0.0, "of rolling resistance against itself: largest torque about the tangent plane over the normal force", unit="m", ge=0
+        0.0,
+        "of rolling resistance against itself: largest torque about the tangent plane over the normal force",
+        unit="m",
+        ge=0,
     )
     spinning: Number = entry(
-        0.0, "of spinning resistance against itself: largest torque about the normal over the normal force", unit="m", ge=0
+        0.0,
+        "of spinning resistance against itself: largest torque about the normal over the normal force",
+        unit="m",
+        ge=0,
     )
     restitution: Number = entry(
         0.0, "speed after an impact on itself over the speed before; pairs combine as those of mu do", ge=0, le=1
@@ -325,7 +338,9 @@ class JointTypeSpec(Spec):
 
     name: str = entry(..., "name of the type, for joints of this scene", min_length=1)
     file: str = entry(..., "path of the Python file, relative to the scene's", min_length=1)
-    function: str = entry(..., "function of the file; called with the name, it calls abd.joint_type(name, ...)", min_length=1)
+    function: str = entry(
+        ..., "function of the file; called with the name, it calls abd.joint_type(name, ...)", min_length=1
+    )
 
 
 class SceneSpec(Spec):

@@ -35,7 +35,9 @@ class SensorSpec(Spec):
     joint: str | None = entry(None, "name of a joint")
     coordinate: str | None = entry(None, "one of its coordinates; default: the first")
     body: str | None = entry(None, "name of a body")
-    point: Vector | None = entry(None, "of the body's mesh frame, for position and velocity; default: its origin", unit="m")
+    point: Vector | None = entry(
+        None, "of the body's mesh frame, for position and velocity; default: its origin", unit="m"
+    )
     other: str | None = entry(None, "contacts with this body alone")
     every: Count = entry(1, "number of steps from one record to the next", ge=1)
 

@@ -26,7 +26,9 @@ class SolverSpec(Spec):
 
     dt: Number = entry(0.01, "time step", unit="s", gt=0)
     world_dt: tuple[PositiveNumber, ...] = entry(
-        (), "time steps of all worlds, by their numbers, each of which is at a time of its own then; default: dt", unit="s"
+        (),
+        "time steps of all worlds, by their numbers, each of which is at a time of its own then; default: dt",
+        unit="s",
     )
     integrator: Literal["generalized_alpha", "bdf1", "bdf2"] = entry(
         "generalized_alpha",

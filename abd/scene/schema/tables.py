@@ -7,10 +7,11 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, TypeVar
 
+import numpy as np
 from pydantic import ValidationError
 
 from abd.errors import Problem, SceneError
-from abd.scene.schema.fields import Spec
+from abd.scene.schema.fields import ROTATION_KEYS, Spec
 from abd.scene.schema.findings import Finding, as_problem, schema_findings
 
 Table = TypeVar("Table", bound=Spec)
@@ -43,3 +44,79 @@ def plain(value: Any) -> Any:
     if isinstance(value, (list, tuple)):
         return [plain(item) for item in value]
     return value.tolist() if hasattr(value, "tolist") else value
+
+
+def scene_keys(key: str, keys: Mapping[str, Any]) -> dict[str, Any]:
+    """The keys of a scene file that these keyword arguments stand for.
+
+    Args:
+        key: of the table, for messages.
+
+    Raises:
+        SceneError: a mesh or a pose that is none.
+    """
+    found = dict(keys)
+    mesh = found.get("mesh")
+    if mesh is not None and not isinstance(mesh, str | Path):
+        del found["mesh"]
+        if found.get("surface") is not None:
+            raise _problem(f"{key}.mesh", "mesh and surface are given, but a body has one surface", "keep one of them")
+        found["surface"] = _surface(f"{key}.mesh", mesh)
+    pose = found.pop("transform", None)
+    if pose is not None:
+        given = [name for name in ("position", *ROTATION_KEYS) if found.get(name) is not None]
+        if given:
+            raise _problem(
+                f"{key}.transform", f"{given[0]} is given as well, but a body has one pose", "keep one of them"
+            )
+        found |= _pose(f"{key}.transform", pose)
+    return found
+
+
+def _surface(key: str, mesh: Any) -> dict[str, Any]:
+    """The table `surface` of a mesh in memory."""
+    if hasattr(mesh, "geometry") and hasattr(mesh, "graph"):
+        remedy = "join its objects by scene.to_mesh(), or add a body for each"
+        raise _problem(key, "is a scene of several objects", remedy)
+    if hasattr(mesh, "vertices") and hasattr(mesh, "faces"):
+        vertices, faces = mesh.vertices, mesh.faces
+    elif isinstance(mesh, tuple | list) and len(mesh) == 2:
+        vertices, faces = mesh
+    else:
+        remedy = "give a path, a trimesh.Trimesh, or a tuple of vertices (v, 3) and faces (f, 3)"
+        raise _problem(key, f"is {type(mesh).__name__}, which is no mesh", remedy)
+    return {
+        "vertices": _rows(f"{key}.vertices", vertices, float).tolist(),
+        "triangles": _rows(f"{key}.faces", faces, np.int64).tolist(),
+    }
+
+
+def _rows(key: str, values: Any, kind: type) -> np.ndarray:
+    """(k, 3) finite numbers of a kind."""
+    try:
+        rows = np.asarray(values)
+        exact = rows.astype(kind)
+    except (TypeError, ValueError) as error:
+        raise _problem(key, f"holds what is no number: {error}", "give rows of three numbers") from None
+    if rows.ndim != 2 or rows.shape[1] != 3 or len(rows) == 0:
+        raise _problem(key, f"has the shape {rows.shape}", "give rows of three numbers")
+    if not np.array_equal(exact, rows):
+        raise _problem(
+            key, "holds numbers that are not finite, or no integers where vertices are counted", "mend the mesh"
+        )
+    return exact
+
+
+def _pose(key: str, pose: Any) -> dict[str, Any]:
+    """Position and rotation of a (4, 4) matrix; that it is a rotation is checked with the body."""
+    try:
+        matrix = np.asarray(pose, dtype=float)
+    except (TypeError, ValueError):
+        matrix = np.zeros(0)
+    if matrix.shape != (4, 4) or not np.isfinite(matrix).all() or (matrix[3] != (0.0, 0.0, 0.0, 1.0)).any():
+        raise _problem(key, "is no pose", "give a (4, 4) matrix of finite numbers with last row 0 0 0 1")
+    return {"position": matrix[:3, 3], "matrix": matrix[:3, :3]}
+
+
+def _problem(key: str, message: str, remedy: str) -> SceneError:
+    return SceneError.of(message, key=key, remedy=remedy)

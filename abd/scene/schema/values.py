@@ -7,13 +7,38 @@ are not numbers here.
 from __future__ import annotations
 
 import math
+import os
 from collections.abc import Callable
 from typing import Any
 
 from pydantic_core import PydanticCustomError
 
-from abd.scene.schema.bounds import most
 from abd.scene.schema.formula import FormulaError, formula_of_time
+
+BOUNDS = {
+    # copies that `repeat` makes of a body
+    "COPIES": 1_000_000,
+    # elements of copies that <replicate> and <composite> make
+    "REPLICAS": 20_000,
+    # parts of a dotted key of TOML
+    "KEY_PARTS": 100,
+    # memory of the arrays of an NPZ file [bytes]
+    "NPZ_BYTES": 256 << 20,
+}
+
+
+def most(name: str) -> int:
+    """The largest number of a kind."""
+    try:
+        return int(os.environ[f"ABD_MOST_{name}"])
+    except (KeyError, ValueError):
+        return BOUNDS[name]
+
+
+def remedy(name: str) -> str:
+    """How it is raised."""
+    return f"ask for less, or raise the bound: ABD_MOST_{name}=N in the environment"
+
 
 AXIS_NAMES = ("x", "y", "z", "rx", "ry", "rz")
 COUNTED = {2: "two", 3: "three", 4: "four", 6: "six"}
@@ -42,64 +67,105 @@ def number_value(value: Any) -> Any:
     return float(value)
 
 
-def vector_value(length: int) -> Callable[[Any], Any]:
-    """Validator of `length` finite numbers."""
+def _numbers(value: Any, length: int | None = None, infinite: bool = False) -> tuple[float, ...] | None:
+    """So many numbers (None: any but none), which may be infinite; None for anything else."""
+    items = sequence(value)
+    if not items or (length is not None and len(items) != length):
+        return None
+    sound = all(is_number(item) or (infinite and isinstance(item, float) and math.isinf(item)) for item in items)
+    return tuple(float(item) for item in items) if sound else None
+
+
+def _rows(value: Any, length: int, least: int, most: float = math.inf) -> tuple[tuple[float, ...], ...] | None:
+    """Rows of so many numbers; None for anything else."""
+    rows = [_numbers(row, length) for row in sequence(value) or ()]
+    return tuple(rows) if least <= len(rows) <= most and None not in rows else None
+
+
+def _validator(kind: str, read: Callable[[Any], Any], wanted: str) -> Callable[[Any], Any]:
+    """Validator of what `read` makes of a value, which should be `wanted` where it makes None."""
 
     def validate(value: Any) -> Any:
-        items = sequence(value)
-        if items is None or len(items) != length or not all(is_number(item) for item in items):
-            raise PydanticCustomError("vector", f"should be {COUNTED[length]} numbers")
-        return tuple(float(item) for item in items)
+        found = read(value)
+        if found is None:
+            raise PydanticCustomError(kind, f"should be {wanted}")
+        return found
 
     return validate
 
 
-def matrix_value(value: Any) -> Any:
-    """Three rows of three finite numbers."""
-    rows = sequence(value)
-    columns = None if rows is None else [sequence(row) for row in rows]
-    if (
-        columns is None
-        or len(columns) != 3
-        or not all(row is not None and len(row) == 3 and all(map(is_number, row)) for row in columns)
-    ):
-        raise PydanticCustomError("matrix", "should be three rows of three numbers")
-    return tuple(tuple(float(item) for item in row) for row in columns)
+def vector_value(length: int) -> Callable[[Any], Any]:
+    """Validator of `length` finite numbers."""
+    return _validator("vector", lambda value: _numbers(value, length), f"{COUNTED[length]} numbers")
 
 
-def inertia_value(value: Any) -> Any:
-    """Three principal values or a 3x3 matrix."""
-    items = sequence(value)
-    if items is not None and items and sequence(items[0]) is not None:
-        return matrix_value(value)
-    if items is None or len(items) != 3 or not all(is_number(item) for item in items):
-        raise PydanticCustomError("inertia", "should be [Ixx, Iyy, Izz] or three rows of three numbers")
-    return tuple(float(item) for item in items)
-
-
-def scale_value(value: Any) -> Any:
-    """A number or three of them, none of them 0; a negative one mirrors."""
-    if is_number(value):
-        items = [value]
-    else:
-        items = sequence(value)
-        if items is None or len(items) != 3 or not all(is_number(item) for item in items):
-            raise PydanticCustomError("scale", "should be a number or three numbers")
-    if 0 in items:
-        raise PydanticCustomError("scale", "should be greater than 0, or less to mirror")
-    return float(value) if is_number(value) else tuple(float(item) for item in items)
+def points_value(length: int) -> Callable[[Any], Any]:
+    """Validator of a list of points of `length` numbers each, two of them at least."""
+    wanted = f"a list of at least two points of {COUNTED[length]} numbers"
+    return _validator("points", lambda value: _rows(value, length, 2), wanted)
 
 
 def counts_value(length: int) -> Callable[[Any], Any]:
     """Validator of `length` integers."""
 
-    def validate(value: Any) -> Any:
+    def read(value: Any) -> tuple[int, ...] | None:
         items = sequence(value)
-        if items is None or len(items) != length or not all(is_integer(item) for item in items):
-            raise PydanticCustomError("integers", f"should be {COUNTED[length]} integers")
-        return tuple(int(item) for item in items)
+        sound = items is not None and len(items) == length and all(map(is_integer, items))
+        return tuple(map(int, items)) if sound else None
 
-    return validate
+    return _validator("integers", read, f"{COUNTED[length]} integers")
+
+
+def _two_names(value: Any) -> tuple[str, str] | None:
+    items = sequence(value)
+    sound = items is not None and len(items) == 2 and all(isinstance(item, str) for item in items)
+    return tuple(items) if sound else None
+
+
+def _number_or_list(value: Any) -> float | tuple[float, ...] | None:
+    return float(value) if is_number(value) else _numbers(value)
+
+
+def _has_rows(value: Any) -> bool:
+    items = sequence(value)
+    return bool(items) and sequence(items[0]) is not None
+
+
+names_value = _validator("names", _two_names, "two names")
+matrix_value = _validator("matrix", lambda value: _rows(value, 3, 3, 3), "three rows of three numbers")
+range_value = _validator(
+    "range",
+    lambda value: _numbers(value, 2, infinite=True),
+    "two numbers [lower, upper], -inf or inf where there is no end",
+)
+numbers_value = _validator("numbers", _number_or_list, "a number or a list of numbers")
+_six_rows = _validator(
+    "gains", lambda value: _rows(value, 6, 6, 6), "a number, a list of numbers or six rows of six numbers"
+)
+_principal_values = _validator(
+    "inertia", lambda value: _numbers(value, 3), "[Ixx, Iyy, Izz] or three rows of three numbers"
+)
+_factors = _validator(
+    "scale", lambda value: float(value) if is_number(value) else _numbers(value, 3), "a number or three numbers"
+)
+
+
+def gains_value(value: Any) -> Any:
+    """A number, a list of them, or six rows of six."""
+    return _six_rows(value) if _has_rows(value) else numbers_value(value)
+
+
+def inertia_value(value: Any) -> Any:
+    """Three principal values or a 3x3 matrix."""
+    return matrix_value(value) if _has_rows(value) else _principal_values(value)
+
+
+def scale_value(value: Any) -> Any:
+    """A number or three of them, none of them 0; a negative one mirrors."""
+    factors = _factors(value)
+    if 0 in (factors if isinstance(factors, tuple) else (factors,)):
+        raise PydanticCustomError("scale", "should be greater than 0, or less to mirror")
+    return factors
 
 
 def grid_value(value: Any) -> Any:
@@ -109,14 +175,6 @@ def grid_value(value: Any) -> Any:
         limit = f"ABD_MOST_COPIES = {most('COPIES')} copies at most"
         raise PydanticCustomError("grid", f"should be three integers of at least 1, {limit}")
     return count
-
-
-def names_value(value: Any) -> Any:
-    """Two names."""
-    items = sequence(value)
-    if items is None or len(items) != 2 or not all(isinstance(item, str) for item in items):
-        raise PydanticCustomError("names", "should be two names")
-    return tuple(items)
 
 
 def is_integer(value: Any) -> bool:
@@ -131,52 +189,6 @@ def sequence(value: Any) -> list | None:
     if hasattr(value, "tolist") and getattr(value, "ndim", 0) > 0:
         return list(value)
     return None
-
-
-def range_value(value: Any) -> Any:
-    """Two numbers, of which either may be infinite."""
-    items = sequence(value)
-    if items is None or len(items) != 2 or not all(is_number(item) or _is_infinite(item) for item in items):
-        raise PydanticCustomError("range", "should be two numbers [lower, upper], -inf or inf where there is no end")
-    return tuple(float(item) for item in items)
-
-
-def numbers_value(value: Any) -> Any:
-    """A number, or a list of them: one per row of a joint."""
-    if is_number(value):
-        return float(value)
-    items = sequence(value)
-    if not items or not all(is_number(item) for item in items):
-        raise PydanticCustomError("numbers", "should be a number or a list of numbers")
-    return tuple(float(item) for item in items)
-
-
-def gains_value(value: Any) -> Any:
-    """A number, a list of them, or six rows of six."""
-    rows = sequence(value)
-    if not rows or sequence(rows[0]) is None:
-        return numbers_value(value)
-    columns = [sequence(row) for row in rows]
-    if len(columns) != 6 or not all(row is not None and len(row) == 6 and all(map(is_number, row)) for row in columns):
-        raise PydanticCustomError("gains", "should be a number, a list of numbers or six rows of six numbers")
-    return tuple(tuple(float(item) for item in row) for row in columns)
-
-
-def points_value(length: int) -> Callable[[Any], Any]:
-    """Validator of a list of points of `length` numbers each, two of them at least."""
-
-    def validate(value: Any) -> Any:
-        rows = sequence(value)
-        points = None if rows is None else [sequence(row) for row in rows]
-        if (
-            points is None
-            or len(points) < 2
-            or not all(point is not None and len(point) == length and all(map(is_number, point)) for point in points)
-        ):
-            raise PydanticCustomError("points", f"should be a list of at least two points of {COUNTED[length]} numbers")
-        return tuple(tuple(float(item) for item in point) for point in points)
-
-    return validate
 
 
 def formula_value(value: Any) -> Any:
@@ -217,12 +229,8 @@ def color_value(value: Any) -> Any:
         try:
             return tuple(float(item) for item in to_rgba(value))
         except ValueError as error:
-            raise PydanticCustomError("color", "is no name of a color in CSS, and not of the form '#rrggbb'") from error
+            raise PydanticCustomError("color", "should be the name of a CSS color or of the form '#rrggbb'") from error
     items = sequence(value)
     if items is None or len(items) not in (3, 4) or not all(is_number(x) and 0.0 <= x <= 1.0 for x in items):
         raise PydanticCustomError("color", "should be three or four numbers from 0 to 1, or a name or '#rrggbb'")
     return tuple(float(item) for item in items)
-
-
-def _is_infinite(value: Any) -> bool:
-    return isinstance(value, float) and math.isinf(value)

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from abd.errors import Problem, SceneError
+from abd.errors import SceneError
 from abd.scene.importers.formats import ImportOptions
 
 
@@ -31,4 +31,4 @@ def read(path: Path, options: ImportOptions) -> tuple[dict[str, object], list[st
     try:
         return read_robot(path, options).scene()
     except RecursionError as error:
-        raise SceneError([Problem("is nested too deeply", file=str(path))]) from error
+        raise SceneError.of("is nested too deeply", file=str(path)) from error

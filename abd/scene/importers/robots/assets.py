@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 from urllib.parse import unquote
 
-from abd.errors import Problem, SceneError
+from abd.errors import SceneError
 from abd.scene.geometry.mesh_files import READERS, RawMesh, read_mesh_file
 
 MOST_BYTES = 64 << 20
@@ -56,7 +56,7 @@ class Assets:
         self.searched = tuple(folder.resolve() for folder in self.searched)
         for folder in self.searched:
             if not folder.is_dir():
-                raise SceneError([Problem(f"--assets: {folder} is no folder", value=str(folder))])
+                raise SceneError.of(f"--assets: {folder} is no folder", value=str(folder))
 
     @property
     def roots(self) -> tuple[Path, ...]:
@@ -141,7 +141,7 @@ class Assets:
         size = path.stat().st_size
         if size > MOST_BYTES:
             message = f"has {size / 2**20:.0f} MiB; meshes of at most {MOST_BYTES >> 20} MiB are read"
-            raise SceneError([Problem(message, file=str(path), value=size, remedy="simplify the mesh")])
+            raise SceneError.of(message, file=str(path), value=size, remedy="simplify the mesh")
         if path.suffix.lower() == ".msh":
             return
         if path.suffix.lower() not in READERS:
@@ -151,14 +151,14 @@ class Assets:
         mesh = read_mesh_file(path)
         if len(mesh.triangles) > MOST_TRIANGLES:
             message = f"has {len(mesh.triangles)} triangles; at most {MOST_TRIANGLES} are taken"
-            raise SceneError([Problem(message, file=str(path), value=len(mesh.triangles), remedy="simplify the mesh")])
+            raise SceneError.of(message, file=str(path), value=len(mesh.triangles), remedy="simplify the mesh")
         if not len(mesh.triangles):
             self.missing[key] = Missing(asked, (path,), "has no triangles")
             return
         self._meshes[key] = mesh
 
     def _refused(self, asked: str, message: str, remedy: str) -> SceneError:
-        return SceneError([Problem(message, file=str(self.path), value=asked, remedy=remedy)])
+        return SceneError.of(message, file=str(self.path), value=asked, remedy=remedy)
 
 
 def _within(path: Path, folder: Path) -> bool:

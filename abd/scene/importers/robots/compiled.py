@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 
-from abd.errors import Problem, SceneError
+from abd.errors import SceneError
 from abd.optional import required
 from abd.scene.importers.formats import ImportOptions
 from abd.scene.importers.robots.assets import Assets
@@ -45,6 +45,12 @@ def mujoco_module():
         MissingLibrary: it is not installed.
     """
     return required("mujoco", "robots", "mujoco", "reading URDF and MJCF")
+
+
+def disables(model, *what: str) -> bool:
+    """Whether a model switches one of these off, such as "LIMIT"."""
+    bits = mujoco_module().mjtDisableBit
+    return any(int(model.opt.disableflags) & int(getattr(bits, f"mjDSBL_{one}")) for one in what)
 
 
 def compile_robot(
@@ -85,7 +91,7 @@ def compile_robot(
         told += [str(warning.message) for warning in caught]
     except (ValueError, RuntimeError, MemoryError) as error:
         message = f"MuJoCo's compiler: {_one_line(str(error))}"
-        raise SceneError([Problem(message, file=str(path), remedy="mend the file")]) from error
+        raise SceneError.of(message, file=str(path), remedy="mend the file") from error
     finally:
         mujoco.set_mju_user_warning(before)
     out.notes += [f"MuJoCo's compiler: {_one_line(warning)}" for warning in dict.fromkeys(told)]
@@ -126,7 +132,7 @@ def _place_meshes(mujoco, out: Compiled, options: ImportOptions, path: Path) -> 
         told = "\n  ".join(listed)
         message = f"{len(listed)} meshes are missing:\n  {told}"
         remedy = "give their folder by --assets DIR, or go on with boxes by --missing-meshes boxes"
-        raise SceneError([Problem(message, file=str(path), value=listed, remedy=remedy)])
+        raise SceneError.of(message, file=str(path), value=listed, remedy=remedy)
     out.notes += [f"missing mesh: {one}" for one in listed]
     made, bare = [], []
     for body in spec.bodies:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.polynomial import Polynomial
 
-from abd.scene.importers.robots.compiled import mujoco_module
+from abd.scene.importers.robots.compiled import disables, mujoco_module
 from abd.scene.importers.robots.joints import ENFORCEMENT, Coordinate, frame_keys
 from abd.scene.importers.robots.links import STATIC, Link, place_in, pose_of
 from abd.scene.schema.joint_schema import WORLD_NAME
@@ -37,14 +37,13 @@ class Ties:
         """All equalities, then all tendons."""
         mujoco, model = mujoco_module(), self.model
         kinds = mujoco.mjtEq
-        off = int(mujoco.mjtDisableBit.mjDSBL_EQUALITY) | int(mujoco.mjtDisableBit.mjDSBL_CONSTRAINT)
         makers = {
             int(kinds.mjEQ_CONNECT): self._connect,
             int(kinds.mjEQ_WELD): self._weld,
             int(kinds.mjEQ_JOINT): self._coupled_joints,
             int(kinds.mjEQ_TENDON): self._coupled_tendons,
         }
-        for k in range(0 if int(model.opt.disableflags) & off else model.neq):
+        for k in range(0 if disables(model, "EQUALITY", "CONSTRAINT") else model.neq):
             make = makers.get(int(model.eq_type[k]))
             if make is None:
                 self.notes.append(f"equality '{self.equality_names[k]}' is of a kind that is not followed")
@@ -80,22 +79,20 @@ class Ties:
         if first[0] == second[0]:
             self.notes.append(f"equality '{name}' ties a link to itself and is left out")
             return
+        table, D, C = self._join(name, kind, first, second)
+        table |= {"enforcement": ENFORCEMENT, "active": bool(self.model.eq_active0[k])}
+        table |= {"parent_frame": frame_keys(D), "child_frame": frame_keys(C)}
+
+    def _join(
+        self, name: str, kind: str, first: tuple[int, np.ndarray], second: tuple[int, np.ndarray]
+    ) -> tuple[dict[str, object], np.ndarray, np.ndarray]:
+        """Add a joint between links; its keys, and the frames (4, 4) in the parent and in the child."""
         if second[0] == STATIC:
             first, second = second, first
         parent = WORLD_NAME if first[0] == STATIC else self.bodies[first[0]]
-        self.joints.append(
-            {
-                "name": name,
-                "type": kind,
-                "parent": parent,
-                "child": self.bodies[second[0]],
-                "enforcement": ENFORCEMENT,
-                "collide": True,
-                "active": bool(self.model.eq_active0[k]),
-                "parent_frame": frame_keys(first[1]),
-                "child_frame": frame_keys(second[1]),
-            }
-        )
+        table = {"name": name, "type": kind, "parent": parent, "child": self.bodies[second[0]], "collide": True}
+        self.joints.append(table)
+        return table, first[1], second[1]
 
     def _connect(self, k: int) -> None:
         mujoco, (first, second) = mujoco_module(), self._ends(k)
@@ -170,7 +167,9 @@ class Ties:
             return
         self._couple(name, led.key, terms, k)
 
-    def _curved(self, k: int, led: list[tuple[Coordinate, float]], lead: list[tuple[Coordinate, float]], p: list[float]) -> None:
+    def _curved(
+        self, k: int, led: list[tuple[Coordinate, float]], lead: list[tuple[Coordinate, float]], p: list[float]
+    ) -> None:
         """A coupling by the formula of a polynomial of a sum of coordinates."""
         model, (first, second) = self.model, (int(self.model.eq_obj1id[k]), int(self.model.eq_obj2id[k]))
         (one, weight), *others = led
@@ -255,7 +254,12 @@ class Ties:
             _add_spring(led.settings, stiffness * lead**2, damping * lead**2, led.value(low / lead))
             return True
         terms, _ = _solved(led, lead, [(one, -weight) for one, weight in others], low)
-        keys = {"name": f"{self.tendon_names[k]}_spring", "coordinate": led.key, "terms": terms, "enforcement": "compliant"}
+        keys = {
+            "name": f"{self.tendon_names[k]}_spring",
+            "coordinate": led.key,
+            "terms": terms,
+            "enforcement": "compliant",
+        }
         self.couplings.append(keys | {"compliance": 1.0 / (stiffness * lead**2), "damping": damping * lead**2})
         return True
 
@@ -268,19 +272,9 @@ class Ties:
         return None if ends[0][0] == ends[1][0] else ends
 
     def _line(self, name: str, kind: str, ends: list[tuple[int, np.ndarray]], keys: dict[str, object]) -> None:
-        first, second = ends if ends[1][0] != STATIC else ends[::-1]
-        self.joints.append(
-            {
-                "name": name,
-                "type": kind,
-                "parent": WORLD_NAME if first[0] == STATIC else self.bodies[first[0]],
-                "child": self.bodies[second[0]],
-                "collide": True,
-                "parent_anchor": tuple(first[1][:3, 3].tolist()),
-                "child_anchor": tuple(second[1][:3, 3].tolist()),
-                **keys,
-            }
-        )
+        table, D, C = self._join(name, kind, *ends)
+        anchors = {"parent_anchor": tuple(D[:3, 3].tolist()), "child_anchor": tuple(C[:3, 3].tolist())}
+        table |= anchors | keys
 
 
 def _solved(

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from abd.scene.importers.robots.compiled import mujoco_module
+from abd.scene.importers.robots.compiled import disables, mujoco_module
 from abd.scene.importers.robots.joints import Coordinate
 
 
@@ -28,7 +28,12 @@ class _Effort:
 
 
 def add_drives(
-    model, control: np.ndarray, activation: np.ndarray, names: list[str], coordinates: dict[int, Coordinate], notes: list[str]
+    model,
+    control: np.ndarray,
+    activation: np.ndarray,
+    names: list[str],
+    coordinates: dict[int, Coordinate],
+    notes: list[str],
 ) -> set[int]:
     """Give coordinates the drives of the actuators that act on them; notes name the others.
 
@@ -40,7 +45,7 @@ def add_drives(
         numbers of those that are followed.
     """
     mujoco = mujoco_module()
-    if int(model.opt.disableflags) & int(mujoco.mjtDisableBit.mjDSBL_ACTUATION):
+    if disables(model, "ACTUATION"):
         return set()
     followed: set[int] = set()
     found: dict[int, list[tuple[int, _Effort]]] = {}
@@ -159,7 +164,10 @@ def _drive(effort: _Effort, coordinate: Coordinate) -> dict[str, object]:
 
     keys: dict[str, object]
     if effort.stiffness > 0.0:
-        keys = {"mode": "pd", "target": scaled(coordinate.sign / effort.stiffness, -coordinate.sign * coordinate.offset)}
+        keys = {
+            "mode": "pd",
+            "target": scaled(coordinate.sign / effort.stiffness, -coordinate.sign * coordinate.offset),
+        }
         keys |= {"stiffness": effort.stiffness, "damping": effort.damping}
     elif effort.damping > 0.0:
         rate = scaled(coordinate.sign / effort.damping, 0.0)

@@ -8,8 +8,8 @@ import numpy as np
 
 from abd.rotations import inverse
 from abd.scene.importers.robots.chains import BALL, HINGE, SLIDE, Axis, Fit, fit, fits
-from abd.scene.importers.robots.compiled import mujoco_module
-from abd.scene.importers.robots.links import STATIC, Link, pose_of, quaternion_of
+from abd.scene.importers.robots.compiled import disables, mujoco_module
+from abd.scene.importers.robots.links import STATIC, Link, place_in, pose_of, quaternion_of
 
 CARRIER = 1e-4
 """Mass and inertia of a carrier over those of the link that it carries."""
@@ -97,7 +97,8 @@ class Joints:
         """Axes of a link and of the absorbed ones above it, in its frame; the index of the link they hang on; and the
         (4, 4) frame of the link in that one's at the reference."""
         link = self.links[index]
-        frame = self._place_of_parent(link) @ pose_of(self.model.body_pos[link.root], self.model.body_quat[link.root])
+        above = place_in(self.links[link.parent], int(self.model.body_parentid[link.root]), self.model)
+        frame = above @ pose_of(self.model.body_pos[link.root], self.model.body_quat[link.root])
         if link.parent not in self.absorbed:
             return self._axes(link), link.parent, frame
         above, parent, place = self._chain(link.parent)
@@ -179,18 +180,7 @@ class Joints:
             self.notes.append(f"free joint '{self.names[number]}': {told} of free bodies is not followed")
 
     def _limited(self, number: int) -> bool:
-        mujoco = mujoco_module()
-        off = int(mujoco.mjtDisableBit.mjDSBL_LIMIT) | int(mujoco.mjtDisableBit.mjDSBL_CONSTRAINT)
-        return bool(self.model.jnt_limited[number]) and not self.model.opt.disableflags & off
-
-    def _place_of_parent(self, link: Link) -> np.ndarray:
-        """(4, 4) frame of MuJoCo's parent body in the frame of the parent link, the world for what stands still."""
-        body = int(self.model.body_parentid[link.root])
-        pose = np.eye(4)
-        while body != self.links[link.parent].root:
-            pose = pose_of(self.model.body_pos[body], self.model.body_quat[body]) @ pose
-            body = int(self.model.body_parentid[body])
-        return pose
+        return bool(self.model.jnt_limited[number]) and not disables(self.model, "LIMIT", "CONSTRAINT")
 
     def _moved(self, part: list[Axis], pose: np.ndarray, twist: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Pose (4, 4) and twist (6,) of a body that these axes move at the start, from those before them.
@@ -266,7 +256,6 @@ class Joints:
     def _settings(self, number: int, one: Coordinate) -> dict[str, object]:
         """Keys of the table of a hinge's or slide's coordinate."""
         model, dof, at = self.model, int(self.model.jnt_dofadr[number]), int(self.model.jnt_qposadr[number])
-        disabled, bits = int(model.opt.disableflags), mujoco_module().mjtDisableBit
         keys: dict[str, object] = {}
         start = one.value(float(self.qpos[at]))
         if abs(start) > 3.0:
@@ -274,13 +263,13 @@ class Joints:
         if self._limited(number):
             ends = [one.value(float(end)) for end in model.jnt_range[number]]
             keys["range"] = (min(ends), max(ends))
-        if model.jnt_stiffness[number] and not disabled & bits.mjDSBL_SPRING:
+        if model.jnt_stiffness[number] and not disables(model, "SPRING"):
             keys["stiffness"] = float(model.jnt_stiffness[number])
             rest = one.value(float(model.qpos_spring[at]))
             keys |= {"rest": rest} if rest else {}
-        if model.dof_damping[dof] and not disabled & bits.mjDSBL_DAMPER:
+        if model.dof_damping[dof] and not disables(model, "DAMPER"):
             keys["damping"] = float(model.dof_damping[dof])
-        if model.dof_frictionloss[dof] and not disabled & bits.mjDSBL_FRICTIONLOSS:
+        if model.dof_frictionloss[dof] and not disables(model, "FRICTIONLOSS"):
             keys["friction"] = float(model.dof_frictionloss[dof])
         if model.dof_armature[dof]:
             keys["armature"] = float(model.dof_armature[dof])
@@ -302,11 +291,10 @@ class Joints:
     def _ball(self, number: int) -> dict[str, object]:
         """Keys of the limit of a ball and of the laws of its rotation."""
         model, dof = self.model, int(self.model.jnt_dofadr[number])
-        disabled, bits = int(model.opt.disableflags), mujoco_module().mjtDisableBit
         keys = {
-            "rotary_stiffness": 0.0 if disabled & bits.mjDSBL_SPRING else float(model.jnt_stiffness[number]),
-            "rotary_damping": 0.0 if disabled & bits.mjDSBL_DAMPER else float(model.dof_damping[dof]),
-            "rotary_friction": 0.0 if disabled & bits.mjDSBL_FRICTIONLOSS else float(model.dof_frictionloss[dof]),
+            "rotary_stiffness": 0.0 if disables(model, "SPRING") else float(model.jnt_stiffness[number]),
+            "rotary_damping": 0.0 if disables(model, "DAMPER") else float(model.dof_damping[dof]),
+            "rotary_friction": 0.0 if disables(model, "FRICTIONLOSS") else float(model.dof_frictionloss[dof]),
             "rotary_armature": float(model.dof_armature[dof]),
         }
         keys = {key: value for key, value in keys.items() if value}

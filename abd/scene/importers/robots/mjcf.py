@@ -12,7 +12,7 @@ from xml.etree.ElementTree import Element
 from abd.errors import Problem, SceneError
 from abd.scene.importers.robots.assets import Assets
 from abd.scene.importers.robots.xml_tree import Tree, read_tree
-from abd.scene.schema.bounds import most, remedy
+from abd.scene.schema.values import most, remedy
 
 MOST_INCLUDES = 200
 MOST_CELLS = 1_000_000
@@ -175,7 +175,7 @@ class Mjcf:
         except Image.DecompressionBombError as error:
             self._too_many(one, str(error))
         except (OSError, UnidentifiedImageError, ValueError) as error:
-            raise SceneError([Problem(f"is no PNG that can be read: {error}", file=str(path))]) from error
+            raise SceneError.of(f"is no PNG that can be read: {error}", file=str(path)) from error
         return out.getvalue()
 
     def _too_many(self, one: Element, size: str) -> None:

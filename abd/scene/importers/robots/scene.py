@@ -7,23 +7,21 @@ from pathlib import Path
 
 import numpy as np
 
-from abd.errors import Problem, SceneError
+from abd.errors import SceneError
 from abd.scene.importers import compound
 from abd.scene.importers.compound import Collider
 from abd.scene.importers.formats import ImportOptions
 from abd.scene.importers.robots.assets import Assets
-from abd.scene.importers.robots.compiled import Compiled, compile_robot, mujoco_module
+from abd.scene.importers.robots.compiled import Compiled, compile_robot, disables, mujoco_module
 from abd.scene.importers.robots.contacts import Contacts, tell_contacts
 from abd.scene.importers.robots.couplings import Ties
 from abd.scene.importers.robots.drives import add_drives
 from abd.scene.importers.robots.joints import Joints
-from abd.scene.importers.robots.links import STATIC, Link, find_links, quaternion_of
+from abd.scene.importers.robots.links import STATIC, Link, Start, find_links, quaternion_of, start_of
 from abd.scene.importers.robots.mjcf import Mjcf
-from abd.scene.importers.robots.start import Start, start_of
 from abd.scene.importers.robots.surfaces import ShapeSource
 from abd.scene.importers.robots.urdf import Urdf
-from abd.scene.importers.robots.xacro import expanded
-from abd.scene.importers.robots.xml_tree import read_tree
+from abd.scene.importers.robots.xml_tree import expanded, read_tree
 from abd.scene.schema.joint_schema import WORLD_NAME
 
 DURATION = 2.0
@@ -48,7 +46,7 @@ def read_robot(path: Path, options: ImportOptions) -> Robot:
         compiled = compile_robot(source.prepared(), path, assets, options, source.hfields)
     else:
         message = f"is neither URDF nor MJCF: its outermost element is <{tree.root.tag}>"
-        raise SceneError([Problem(message, file=str(path), line=1, remedy="<robot> or <mujoco> is expected")])
+        raise SceneError.of(message, file=str(path), line=1, remedy="<robot> or <mujoco> is expected")
     return Robot(path, options, source, compiled)
 
 
@@ -104,7 +102,7 @@ class Robot:
         joints.absorb(massless, self._tied(of_body))
         joints.tell_massless(massless)
         bodies = [body for body in bodies if body["name"] not in {self.links[k].name for k in joints.absorbed}]
-        collide = bool(int(model.opt.disableflags) & int(mujoco.mjtDisableBit.mjDSBL_FILTERPARENT))
+        collide = disables(model, "FILTERPARENT")
         paired = contacts.paired(of_body)
         for index in range(1, len(self.links)):
             joints.add(index, collide, paired)
@@ -130,7 +128,7 @@ class Robot:
                 keys.setdefault("coordinate", {})[coordinate.name] = coordinate.settings
         filtered = {pair for pair in joints.filters if WORLD_NAME not in pair} | set(self._excluded(of_body))
         filtered -= {(self.links[a].name, self.links[b].name)[::order] for a, b in paired for order in (1, -1)}
-        if self._no_contact():
+        if disables(model, "CONTACT", "CONSTRAINT"):
             for body in bodies:
                 body["group"] = 0
         tell_contacts(model, notes)
@@ -188,7 +186,9 @@ class Robot:
         kept = self._seen(geoms, contacts)
         keys: dict[str, object] = {"name": link.name}
         if model.body_mocapid[link.root] >= 0:
-            notes.append(f"mocap body '{link.name}' stands still until it is moved: sim.bodies[{link.name!r}].move_to(...)")
+            notes.append(
+                f"mocap body '{link.name}' stands still until it is moved: sim.bodies[{link.name!r}].move_to(...)"
+            )
             keys |= {"kind": "kinematic", "motion": {"velocity": (0.0, 0.0, 0.0)}}
         keys |= self._placed([shapes.collider(geom, link) for geom in kept], link.pose)
         if "kind" in keys:
@@ -272,14 +272,8 @@ class Robot:
         return {int(of_body[body]) for body in bodies if body >= 0}
 
     def _gravity(self) -> tuple[float, float, float]:
-        off = int(self.compiled.model.opt.disableflags) & int(mujoco_module().mjtDisableBit.mjDSBL_GRAVITY)
+        off = disables(self.compiled.model, "GRAVITY")
         return (0.0, 0.0, 0.0) if off else tuple(float(x) for x in self.compiled.model.opt.gravity)
-
-    def _no_contact(self) -> bool:
-        bits = mujoco_module().mjtDisableBit
-        return bool(
-            int(self.compiled.model.opt.disableflags) & (int(bits.mjDSBL_CONTACT) | int(bits.mjDSBL_CONSTRAINT))
-        )
 
     def _tell_options(self, notes: list[str]) -> None:
         option = self.compiled.model.opt

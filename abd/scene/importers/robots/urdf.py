@@ -11,7 +11,7 @@ from abd.errors import Problem, SceneError
 from abd.scene.importers.robots.assets import Assets
 from abd.scene.importers.robots.compiled import ignored_range
 from abd.scene.importers.robots.xml_tree import Tree
-from abd.scene.schema.suggestions import did_you_mean
+from abd.scene.schema.findings import did_you_mean
 
 JOINT_TYPES = ("revolute", "continuous", "prismatic", "fixed", "floating", "planar")
 KNOWN = {

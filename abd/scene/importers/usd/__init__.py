@@ -13,8 +13,7 @@ from abd.scene.importers.formats import ImportOptions
 from abd.scene.importers.usd.bodies import Bodies
 from abd.scene.importers.usd.filters import contact_filters
 from abd.scene.importers.usd.joints import joints_and_couplings
-from abd.scene.importers.usd.left_out import left_out
-from abd.scene.importers.usd.stage import open_stage
+from abd.scene.importers.usd.stage import left_out, open_stage
 
 
 def read(path: Path, options: ImportOptions) -> tuple[dict[str, object], list[str]]:

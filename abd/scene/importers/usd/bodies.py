@@ -17,8 +17,7 @@ from abd.scene.geometry import mass
 from abd.scene.geometry.mass import MassProperties
 from abd.scene.importers.compound import Collider, keys
 from abd.scene.importers.usd.instancers import place_instances
-from abd.scene.importers.usd.materials import Materials, color_of
-from abd.scene.importers.usd.shapes import KINDS, collider, rotation_of
+from abd.scene.importers.usd.shapes import KINDS, Materials, collider, color_of, rotation_of
 from abd.scene.importers.usd.stage import Stage, modules
 from abd.scene.schema.joint_schema import WORLD_NAME
 
@@ -89,8 +88,7 @@ class Bodies:
         self.by_path[path] = body
 
     def _refuse_mirrored(self, path: str) -> None:
-        _, UsdGeom, _ = modules()
-        matrix = np.array(UsdGeom.XformCache(0.0).GetLocalToWorldTransform(self.stage.prim(path)))[:3, :3]
+        matrix = self.stage.to_world(path)[:3, :3].T
         if not np.isfinite(matrix).all() or np.linalg.det(matrix) <= 0.0:
             message = "its transform mirrors, flattens, or is not finite: a rigid body cannot be placed so"
             self.stage.problem(message, path, matrix.tolist(), "bake the scale into its geometry")
@@ -99,8 +97,7 @@ class Bodies:
         """Keys of a kinematic body: its time samples as keyframes, or its velocity."""
         stage = self.stage
         _, UsdGeom, _ = modules()
-        prim, times = stage.prim(path), set()
-        one = prim
+        one, times = stage.prim(path), set()
         while one and not one.IsPseudoRoot():
             for op in UsdGeom.Xformable(one).GetOrderedXformOps() if one.IsA(UsdGeom.Xformable) else ():
                 times.update(op.GetTimeSamples())
@@ -116,12 +113,10 @@ class Bodies:
         start = start if stage.usd.HasAuthoredTimeCodeRange() else min(times)
         frames = []
         for code in sorted(times):
-            matrix = np.array(UsdGeom.XformCache(code).GetLocalToWorldTransform(prim)).T
-            placed = pose(_rotation_part(matrix[:3, :3]), matrix[:3, 3] * stage.length)
+            placed = self._placed(stage.to_world(path, code))
             frame = {"time": (code - start) / rate, "position": placed[:3, 3].tolist()}
             frames.append(frame | {"quaternion": quaternion(placed[:3, :3]).tolist()})
-        at_start = np.array(UsdGeom.XformCache(start).GetLocalToWorldTransform(prim)).T
-        body.pose = pose(_rotation_part(at_start[:3, :3]), at_start[:3, 3] * stage.length)
+        body.pose = self._placed(stage.to_world(path, start))
         return {"kind": "kinematic", "motion": {"keyframes": [frame for frame in frames if frame["time"] >= 0.0]}}
 
     def _add_collider(self, kind: str, one) -> None:
@@ -132,7 +127,7 @@ class Bodies:
         body = self.by_path.get(str(one.rigidBody))
         if body is None:
             # a collider by itself is its own body, or part of a disabled one: the description places it in neither
-            place = self._world_place(path)
+            place = self._placed(stage.finite(stage.to_world(path), path, "its transform"))
             body = self._disabled_above(path)
             if body is None:
                 body = Body(self.free_name(path), path, place, dynamic=False, keys={"kind": "static"})
@@ -153,11 +148,8 @@ class Bodies:
             path = path.rpartition("/")[0]
         return None
 
-    def _world_place(self, path: str) -> np.ndarray:
-        """(4, 4) pose of a prim without its scale [m]."""
-        _, UsdGeom, _ = modules()
-        matrix = np.array(UsdGeom.XformCache(0.0).GetLocalToWorldTransform(self.stage.prim(path)), dtype=float).T
-        matrix = self.stage.finite(matrix, path, "its transform")
+    def _placed(self, matrix: np.ndarray) -> np.ndarray:
+        """(4, 4) pose [m] of a map to the world (4, 4), without its scale."""
         return pose(_rotation_part(matrix[:3, :3]), matrix[:3, 3] * self.stage.length)
 
     def _complete(self, body: Body) -> None:
@@ -287,7 +279,8 @@ def _mass_api(UsdPhysics, stage: Stage, path: str) -> dict:
     center = api.GetCenterOfMassAttr().Get()
     if center is not None and api.GetCenterOfMassAttr().HasAuthoredValue() and not np.isneginf(list(center)).any():
         # given in the prim's own space, scale included
-        out["center"] = stage.finite(center, path, "its centre of mass") * _scale(stage, path) * L
+        scale = np.linalg.norm(stage.to_world(path)[:3, :3], axis=0)
+        out["center"] = stage.finite(center, path, "its centre of mass") * scale * L
     inertia = api.GetDiagonalInertiaAttr().Get()
     if inertia is not None and any(value != 0.0 for value in inertia):
         out["inertia"] = stage.finite(inertia, path, "its inertia") * M * L**2
@@ -295,13 +288,6 @@ def _mass_api(UsdPhysics, stage: Stage, path: str) -> dict:
         if axes is not None and (axes.GetReal() or any(axes.GetImaginary())):
             out["axes"] = rotation_of(axes)
     return out
-
-
-def _scale(stage: Stage, path: str) -> np.ndarray:
-    """(3,) lengths of a prim's axes in the world."""
-    _, UsdGeom, _ = modules()
-    matrix = np.array(UsdGeom.XformCache(0.0).GetLocalToWorldTransform(stage.prim(path)), dtype=float)
-    return np.linalg.norm(matrix[:3, :3], axis=1)
 
 
 def _rotation_part(matrix: np.ndarray) -> np.ndarray:

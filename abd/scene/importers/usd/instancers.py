@@ -71,11 +71,11 @@ class _Instances:
             message = "positions, orientations, scales and prototypes of the instances do not fit each other"
             stage.problem(message, self.path, len(indices), "mend the stage")
             return {}
-        here = self._world(self.path)
+        here = stage.to_world(self.path)
         for number, (root, one) in enumerate(zip(indices.tolist(), maps)):
             if len(shown) and not shown[number]:
                 continue
-            move = here @ np.array(one, dtype=float).T @ np.linalg.inv(self._world(roots[root]))
+            move = here @ np.array(one, dtype=float).T @ np.linalg.inv(stage.to_world(roots[root]))
             for body in found[root]:
                 self._add(body, number, stage.finite(move, self.path, f"the transform of instance {number}"))
         if self.left_out:
@@ -105,14 +105,11 @@ class _Instances:
         stage = self.stage
         own = [one for one in stage.of("RigidBody", *KINDS) if any(_below(str(one.primPath), root) for root in roots)]
         if any(len(one.filteredCollisions) or len(getattr(one, "collisionGroups", ())) for one in own):
-            stage.notes.append(f"collision groups and filters of prototypes of {self.path} do not reach their instances")
+            stage.notes.append(
+                f"collision groups and filters of prototypes of {self.path} do not reach their instances"
+            )
         if self.instancer.GetVelocitiesAttr().HasAuthoredValue():
             stage.notes.append(f"velocities of the instances of {self.path} are left out: they are for pictures")
-
-    def _world(self, path: str) -> np.ndarray:
-        """(4, 4) transform of a prim, in the units of the stage."""
-        _, UsdGeom, _ = modules()
-        return np.array(UsdGeom.XformCache(0.0).GetLocalToWorldTransform(self.stage.prim(path)), dtype=float).T
 
 
 def _below(path: str, root: str) -> bool:

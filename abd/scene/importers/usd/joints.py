@@ -49,7 +49,12 @@ class _Joints:
             return
         parent, child, D, C, sign = ends
         self.sign, self.path = sign, path
-        table = {"name": stage.free_name(path, self._names), "parent": parent, "child": child, "enforcement": ENFORCEMENT}
+        table = {
+            "name": stage.free_name(path, self._names),
+            "parent": parent,
+            "child": child,
+            "enforcement": ENFORCEMENT,
+        }
         table |= {"collide": True} if one.collisionEnabled else {}
         for key, value, unit in (
             ("break_force", one.breakForce, stage.mass * stage.length),
@@ -219,30 +224,23 @@ class _Joints:
         """Newton's attributes of a joint with one coordinate."""
         stage, prim, L, M = self.stage, self.stage.prim(one.primPath), self.stage.length, self.stage.mass
         name = "theta" if rotary else "z"
-        effort = M * (L**2 if rotary else L)
+        effort, gain = M * (L**2 if rotary else L), M * (L**2 * 180.0 / math.pi if rotary else 1.0)
         found = {}
         for key, attribute, unit in (
             ("armature", "armature", M * L**2 if rotary else M),
             ("friction", "friction", effort),
-            ("damping", "damping", M * (L**2 * 180.0 / math.pi if rotary else 1.0)),
+            ("damping", "damping", gain),
         ):
-            value = stage.newton(prim, attribute)
-            if value is not None and np.isfinite(value) and value > 0.0:
-                found[key] = float(value) * unit
-        limit = stage.newton(prim, "velocityLimit")
-        if limit is not None and np.isfinite(limit) and 0.0 < limit < NO_LIMIT:
-            found["velocity_limit_deg" if rotary else "velocity_limit"] = float(limit) * (1.0 if rotary else L)
-        stiffness, damping = (stage.newton(prim, attribute) for attribute in ("limitStiffness", "limitDamping"))
-        if (
-            stiffness is not None
-            and np.isfinite(stiffness)
-            and stiffness > 0.0
-            and ("range" in keys or "range_deg" in keys)
-        ):
-            unit = M * (L**2 * 180.0 / math.pi if rotary else 1.0)
-            found |= {"limit": "compliant", "limit_compliance": 1.0 / (float(stiffness) * unit)}
-            if damping is not None and np.isfinite(damping) and damping > 0.0:
-                found["limit_damping"] = float(damping) * unit
+            value = stage.newton_number(prim, attribute)
+            if value is not None:
+                found[key] = value * unit
+        limit = stage.newton_number(prim, "velocityLimit")
+        if limit is not None and limit < NO_LIMIT:
+            found["velocity_limit_deg" if rotary else "velocity_limit"] = limit * (1.0 if rotary else L)
+        stiffness, damping = (stage.newton_number(prim, attribute) for attribute in ("limitStiffness", "limitDamping"))
+        if stiffness is not None and ("range" in keys or "range_deg" in keys):
+            found |= {"limit": "compliant", "limit_compliance": 1.0 / (stiffness * gain)}
+            found |= {} if damping is None else {"limit_damping": damping * gain}
         if found:
             table = self.tables[-1]
             moved = {key: table.pop(key) for key in ("range", "range_deg", "drive", "locked") if key in table}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -61,6 +62,11 @@ class Stage:
         """A prim by its path."""
         return self.usd.GetPrimAtPath(path)
 
+    def to_world(self, path, time: float = 0.0) -> np.ndarray:
+        """(4, 4) map from a prim to the world, in units of the stage."""
+        _, UsdGeom, _ = modules()
+        return np.array(UsdGeom.XformCache(time).GetLocalToWorldTransform(self.prim(path)), dtype=float).T
+
     def free_name(self, path: str, used: set[str]) -> str:
         """A name for a prim that is not among the used ones: its own, or the end of its path, with a note."""
         parts = path.strip("/").split("/")
@@ -84,6 +90,11 @@ class Stage:
         self.consumed.add(f"newton:{name}")
         attribute = prim.GetAttribute(f"newton:{name}")
         return attribute.Get() if attribute and attribute.HasAuthoredValue() else default
+
+    def newton_number(self, prim, name: str) -> float | None:
+        """The same, of a number above 0; None for others."""
+        value = self.newton(prim, name)
+        return float(value) if value is not None and np.isfinite(value) and value > 0.0 else None
 
     def problem(self, message: str, path: object, value: object = None, remedy: str = "") -> None:
         """Add a problem of a prim."""
@@ -152,14 +163,14 @@ def open_stage(path: Path, options: ImportOptions) -> Stage:
     size = path.stat().st_size
     if size > MOST_BYTES:
         message = f"has {size / 2**30:.1f} GiB; stages of at most {MOST_BYTES >> 30} GiB are read"
-        raise SceneError([Problem(message, file=str(path), value=size)])
+        raise SceneError.of(message, file=str(path), value=size)
     # what OpenUSD says goes into our messages, not to the terminal
     said = UsdUtils.CoalescingDiagnosticDelegate()
     try:
         stage = Usd.Stage.Open(str(path))
         parsed = _parse(UsdPhysics, stage)
     except Tf.ErrorException as error:
-        raise SceneError([Problem(f"is no stage that OpenUSD can read: {_reason(error)}", file=str(path))]) from error
+        raise SceneError.of(f"is no stage that OpenUSD can read: {_reason(error)}", file=str(path)) from error
     warnings = [_plain(message.commentary) for message in said.TakeUncoalescedDiagnostics()]
     out = Stage(stage, path, options, found=parsed)
     _refuse_elsewhere(out)
@@ -173,7 +184,7 @@ def open_stage(path: Path, options: ImportOptions) -> Stage:
     out.length, out.mass = UsdGeom.GetStageMetersPerUnit(stage), UsdPhysics.GetStageKilogramsPerUnit(stage)
     for name, value in (("metersPerUnit", out.length), ("kilogramsPerUnit", out.mass)):
         if not (np.isfinite(value) and value > 0.0):
-            raise SceneError([Problem(f"{name} should be positive, not {value}", file=str(path), value=value)])
+            raise SceneError.of(f"{name} should be positive, not {value}", file=str(path), value=value)
     return out
 
 
@@ -211,7 +222,7 @@ def _refuse_elsewhere(stage: Stage) -> None:
         file = Path(layer.realPath).resolve()
         if not any(root == file or root in file.parents for root in roots):
             message = f"refers to {file}, which lies outside of its folder"
-            raise SceneError([Problem(message, file=str(stage.path), remedy=f"allow it by --assets {file.parent}")])
+            raise SceneError.of(message, file=str(stage.path), remedy=f"allow it by --assets {file.parent}")
 
 
 def _reason(error: Exception) -> str:
@@ -223,3 +234,38 @@ def _reason(error: Exception) -> str:
 
 def _plain(text: str) -> str:
     return " ".join(text.split()).strip("' ")[:300]
+
+
+FOREIGN = ("physx", "newton", "mjc", "omni", "isaac")
+"""Beginnings of the names of schemas and attributes that other simulators bring."""
+FOLLOWED = ("NewtonSceneAPI", "NewtonArticulationRootAPI", "NewtonJointAPI", "NewtonMassAPI", "NewtonMimicAPI")
+
+
+def left_out(stage: Stage) -> None:
+    """Add to the notes what was not followed."""
+    Usd, UsdGeom, _ = modules()
+
+    schemas, attributes, types = Counter(), Counter(), Counter()
+    moved = []
+    bodies = {str(one.primPath) for one in stage.of("RigidBody") if not one.kinematicBody}
+    for prim in Usd.PrimRange(stage.usd.GetPseudoRoot(), Usd.TraverseInstanceProxies()):
+        kind = str(prim.GetTypeName())
+        if kind.lower().startswith(FOREIGN):
+            types[kind] += 1
+        for schema in prim.GetPrimTypeInfo().GetAppliedAPISchemas():
+            name = str(schema).split(":", 1)[0]
+            if name.lower().startswith(FOREIGN) and name not in FOLLOWED:
+                schemas[name] += 1
+        for attribute in prim.GetAuthoredProperties():
+            name = attribute.GetName()
+            if name.lower().startswith(FOREIGN) and name not in stage.consumed and ":" in name:
+                attributes[name] += 1
+        if str(prim.GetPath()) in bodies and UsdGeom.Xformable(prim).TransformMightBeTimeVarying():
+            moved.append(str(prim.GetPath()))
+    for one in stage.of("CustomJoint"):
+        stage.notes.append(f"joint {one.primPath} is of a type of its own, and left out")
+    for what, found in (("prims of type", types), ("schema", schemas), ("attribute", attributes)):
+        stage.notes += [f"{what} {name} is left out ({count} times)" for name, count in sorted(found.items())]
+    if moved:
+        stage.notes.append(f"time samples of bodies that move by forces are left out: {', '.join(moved[:5])}"
+                           + (f" and {len(moved) - 5} more" if len(moved) > 5 else ""))  # fmt: skip

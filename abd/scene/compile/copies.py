@@ -1,17 +1,116 @@
-"""Copies of a joint between copies of bodies: chains, rows and nets of thousands of joints from one table."""
+"""Copies of bodies and of joints: their names, places, and what is compiled of them.
+
+One table makes chains, rows and nets of thousands of joints.
+"""
 
 from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
 from abd.joint_list import JointCopies
 from abd.model import WORLD, Joint
 from abd.names import CopyNames, copy_place
-from abd.scene.compile.expand import grid
+from abd.scene.compile.bodies import RecordCopies, Records
 from abd.scene.compile.joints import compile_joint
-from abd.scene.compile.records import RecordCopies, Records
 from abd.scene.schema.joint_schema import WORLD_NAME, FrameSpec, JointSpec
-from abd.scene.schema.schema import BodySpec
+from abd.scene.schema.schema import BodySpec, RepeatSpec
+
+
+def copy_names(name: str, repeat: RepeatSpec | None) -> Sequence[str]:
+    """Names of the bodies that a body of this name stands for."""
+    return [name] if repeat is None else CopyNames(name, repeat.count)
+
+
+def copies(body: BodySpec) -> list[BodySpec]:
+    """The bodies that one body stands for, in the order of their grid index, z fastest.
+
+    A copy is named ``name_i_j_k`` and stands ``(i, j, k) * step`` [m] beyond the body's position; its other fields are those of
+    the original, which is not modified. No returned body has `repeat`.
+    """
+    if body.repeat is None:
+        return [body]
+    names = copy_names(body.name, body.repeat)
+    return [copy_of(body, name, position) for name, position in zip(names, copy_positions(body).tolist(), strict=True)]
+
+
+def copy_of(body: BodySpec, name: str, position: Sequence[float]) -> BodySpec:
+    """One copy of a repeated body."""
+    return body.model_copy(update={"name": name, "position": tuple(position), "repeat": None})
+
+
+def copy_positions(body: BodySpec) -> np.ndarray:
+    """(k, 3) positions [m] of the copies of a repeated body."""
+    return np.array(body.position) + grid(body.repeat.count) * np.array(body.repeat.step)
+
+
+def grid(count: tuple[int, int, int]) -> np.ndarray:
+    """(k, 3) places on a grid, z fastest."""
+    return np.stack(np.unravel_index(np.arange(int(np.prod(count))), count), axis=1)
+
+
+NUMBER = re.compile(r"_\d+$")
+NUMBERS = re.compile(r"(_\d+)+$")
+
+
+@dataclass
+class BodyNames:
+    """The names that joints may use.
+
+    Attributes:
+        single: bodies without copies by name; None for one whose table could not be read.
+        repeated: bodies with copies, by the name of their table.
+        unreadable: names of bodies whose own tables are wrong; they may stand for copies or components.
+    """
+
+    single: dict[str, BodySpec | None]
+    repeated: dict[str, BodySpec]
+    unreadable: list[str]
+
+    @classmethod
+    def of(cls, bodies: list[BodySpec], unreadable: list[str]) -> BodyNames:
+        """Names of the bodies of a scene and of those that could not be read."""
+        names = cls(dict.fromkeys(unreadable), repeated_bodies(bodies), unreadable)
+        names.single.update({body.name: body for body in bodies if body.repeat is None})
+        return names
+
+    def __iter__(self) -> Iterator[str]:
+        yield from self.single
+        for name, body in self.repeated.items():
+            yield from copy_names(name, body.repeat)
+
+    def __contains__(self, name: str) -> bool:
+        return name in self.single or self._original(name) is not None
+
+    def find(self, name: str) -> BodySpec | None:
+        """The body of a name, components of split bodies included; None if unknown or unreadable."""
+        if name in self:
+            return self.single.get(name) or self._original(name)
+        return self._whole(name)
+
+    def is_split(self, name: str) -> bool:
+        """Whether the name stands for the components of a body, whose number is not known here."""
+        body = self.find(name) if name in self else None
+        return body is not None and body.split_components
+
+    def knows(self, name: str) -> bool:
+        """Whether a joint may name this body."""
+        return name in self or self._whole(name) is not None or NUMBERS.sub("", name) in self.unreadable
+
+    def _original(self, name: str) -> BodySpec | None:
+        """The body that this name is a copy of."""
+        found = copy_place(name)
+        body = None if found is None else self.repeated.get(found[0])
+        return None if body is None or copy_names(body.name, body.repeat).number(found[1]) is None else body
+
+    def _whole(self, name: str) -> BodySpec | None:
+        """The body that this name is a component of."""
+        whole = NUMBER.sub("", name)
+        return self.find(whole) if whole != name and self.is_split(whole) else None
+
 
 WORLD_POINTS = ("anchor",)
 WORLD_FRAMES = ("world_frame", "child_world_frame")

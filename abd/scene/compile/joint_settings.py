@@ -1,0 +1,183 @@
+"""What a joint does, from the keys of a scene: settings of coordinates, parameters of its type, compliance of its rows."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import fields
+
+import numpy as np
+
+from abd.joints.coordinates.transform import transform
+from abd.joints.measures.measures import Measure
+from abd.joints.rows.measured_rows import FUNCTIONS
+from abd.joints.types import TYPES
+from abd.model import WORLD, CoordinateSettings, Drive, Joint
+from abd.scene.schema.fields import DEGREES, in_radians, time_function
+from abd.scene.schema.formula import NamedFormula
+from abd.scene.schema.joint_schema import (
+    WORLD_NAME,
+    CoordinateKeys,
+    CoordinateSpec,
+    DriveSpec,
+    JointParameters,
+    JointSpec,
+)
+from abd.scene.schema.joint_types import LAWS, LENGTHS, VALUES, traits, type_of
+
+SHORTHANDS = {key: info.default for key, info in CoordinateKeys.model_fields.items()}
+"""Keys that a joint with a single coordinate may carry itself, and their defaults."""
+SETTINGS = {one.name for one in fields(CoordinateSettings)}
+INFINITE = (-math.inf, math.inf)
+SAME_VALUE = 1e-6
+"""Difference of coordinates [m or rad] that counts as none."""
+
+
+def given_shorthands(spec: JointSpec) -> list[str]:
+    """Those of the `SHORTHANDS` that a joint carries."""
+    return [key for key, default in SHORTHANDS.items() if getattr(spec, key) != default]
+
+
+def coordinate_tables(spec: JointSpec, names: list[str]) -> dict[str, CoordinateSpec]:
+    """The tables of a joint's coordinates by name, with what the joint itself says about its single one, and the ranges that
+    its type has where it gives none."""
+    tables = dict(spec.coordinate)
+    short = {key: getattr(spec, key) for key in given_shorthands(spec)}
+    if short and len(names) == 1:
+        own = tables.get(names[0], CoordinateSpec())
+        tables[names[0]] = own.model_copy(update=short)
+    for name, ends in getattr(TYPES[type_of(spec.type)], "RANGES", {}).items():
+        own = tables.get(name, CoordinateSpec())
+        if own.range is None and own.range_deg is None:
+            tables[name] = own.model_copy(update={"range": tuple(map(float, ends))})
+    return tables
+
+
+def key_of(spec: JointSpec, name: str, key: str) -> str:
+    """Where a joint says this about a coordinate: the key of the joint itself, or that in the coordinate's table."""
+    for one in (f"{key}{DEGREES}", key):
+        if one in given_shorthands(spec):
+            return one
+    table = spec.coordinate[name]
+    in_degrees = f"{key}{DEGREES}"
+    return f"coordinate.{name}.{key if getattr(table, in_degrees, None) is None else in_degrees}"
+
+
+def initial_values(tables: dict[str, CoordinateSpec]) -> dict[str, float]:
+    """Initial values [m or rad] of those coordinates that are given one."""
+    values = {name: in_radians(table, "initial") for name, table in tables.items()}
+    return {name: value for name, value in values.items() if value is not None}
+
+
+def coordinate_settings(name: str, spec: CoordinateSpec, initial: float) -> CoordinateSettings:
+    """The settings of one coordinate that has the value `initial` [m or rad] at t = 0.
+
+    A barrier at which a coordinate starts stands `SAME_VALUE` behind it, so that the coordinate has a gap.
+    """
+    lower, upper = in_radians(spec, "range") or INFINITE
+    if spec.limit == "barrier":
+        lower = initial - SAME_VALUE if abs(initial - lower) <= SAME_VALUE else lower
+        upper = initial + SAME_VALUE if abs(initial - upper) <= SAME_VALUE else upper
+    own = {key: in_radians(spec, key) for key in CoordinateSpec.model_fields if key in SETTINGS}
+    own |= {"initial": initial, "rest": own["rest"] or 0.0, "drive": None if spec.drive is None else _drive(spec.drive)}
+    own |= {key: own[key] or math.inf for key in ("velocity_limit", "effort_limit")}
+    return CoordinateSettings(name, lower=lower, upper=upper, law=law_of(spec, VALUES), **own)
+
+
+def law_of(spec: CoordinateSpec | JointSpec, names: tuple[str, ...]) -> Callable[[Sequence[float]], float] | None:
+    """The force that is given as a formula or function of these; None without any."""
+    if spec.force_formula is not None:
+        return NamedFormula(spec.force_formula, names)
+    return None if spec.force_function is None else FUNCTIONS[spec.force_function]
+
+
+def _drive(spec: DriveSpec) -> Drive:
+    own = {key: getattr(spec, key) for key in ("mode", "stiffness", "damping", "uid", "strength_ratio")}
+    target, rate = time_function(spec, "target"), time_function(spec, "rate")
+    return Drive(**own, target=target, rate=rate, effort=spec.effort or math.inf)
+
+
+SHARED = ("stiffness", "damping")
+"""Parameters of springs and bushings whose keys say something about the constraint rows of other types."""
+PARAMETERS = tuple(key for key in JointParameters.model_fields if not key.endswith(DEGREES)) + SHARED
+
+
+def parameters(spec: JointSpec) -> dict[str, object]:
+    """What `Joint.parameters` holds: those given, angles in radians."""
+    taken = traits(spec.type).parameters
+    values = {key: in_radians(spec, key) for key in PARAMETERS if key in taken}
+    if set(LAWS) <= set(taken):
+        values |= {"law": law_of(spec, LENGTHS), **dict.fromkeys(LAWS)}
+    return {key: value for key, value in values.items() if value is not None} | spec.parameters
+
+
+def unplaced_joint(spec: JointSpec) -> Joint:
+    """The joint with both frames at the origin: what rows and coordinates its type has does not depend on where it is."""
+    name, parent = type_of(spec.type), WORLD if spec.parent == WORLD_NAME else 1
+    return Joint(
+        spec.name,
+        name,
+        TYPES[name].UID,
+        parent,
+        child=0,
+        parent_frame=np.eye(4),
+        child_frame=np.eye(4),
+        length=1.0,
+        enforcement=spec.enforcement,
+        parameters=parameters(spec),
+    )
+
+
+def joint_coordinates(spec: JointSpec) -> list[Measure]:
+    """Measures of the type's coordinates, in order."""
+    joint = unplaced_joint(spec)
+    return TYPES[joint.type].coordinates(joint)
+
+
+def start_transform(joint: Joint, values: dict[str, float]) -> np.ndarray:
+    """(4, 4) T_CD of a joint whose coordinates have these values by name, and 0 where none is given; the identity for
+    types that their coordinates do not describe."""
+    names = [measure.name for measure in TYPES[joint.type].coordinates(joint)]
+    start = transform(joint, np.array([values.get(name, 0.0) for name in names]))
+    return np.eye(4) if start is None else start
+
+
+def row_compliance(
+    spec: JointSpec, rows: list[Measure], masses: Sequence[float]
+) -> tuple[tuple[float, ...], tuple[float, ...]]:
+    """Compliance [m/N, rad/(N m)] and damping [N s/m, N m s/rad] of every row.
+
+    One number counts for all rows, a list for the first ones; rows beyond it have no compliance and hold exactly.
+    `linear_compliance` and `rotary_compliance` count for all rows of that kind. Critical damping is
+    ``d = 2 zeta sqrt(m / c)``, with the row's reduced mass; linear_compliance and rotary_compliance bring it along with
+    zeta = 1, as ArtiSynth's do, unless a damping is given. ArtiSynth takes the total or the mean mass of the two ends; the one
+    at which they return without overshoot is the reduced mass.
+
+    Args:
+        spec: a joint that has passed `abd.scene.checks.joint_checks`, with ``enforcement = "compliant"``.
+        rows: those that compliances count (`abd.joints.rows.build.yielding`).
+        masses: reduced mass of the two ends for each row [kg], of angles their reduced inertia about the row's axis [kg m^2].
+    """
+    compliance = _per_row(spec.compliance, len(rows))
+    if spec.stiffness is not None:
+        compliance = tuple(1.0 / k if k > 0.0 else 0.0 for k in _per_row(spec.stiffness, len(rows)))
+    by_kind = {False: spec.linear_compliance, True: spec.rotary_compliance}
+    if any(value is not None for value in by_kind.values()):
+        compliance = tuple(by_kind[row.rotary] or 0.0 for row in rows)
+        zeta = 1.0
+    else:
+        zeta = 0.0
+    if spec.critical_damping is not None:
+        zeta = float(spec.critical_damping)
+    if spec.damping is not None:
+        return compliance, _per_row(spec.damping, len(rows))
+    return compliance, tuple(2.0 * zeta * math.sqrt(m / c) if c > 0.0 else 0.0 for m, c in zip(masses, compliance))
+
+
+def _per_row(values: float | tuple[float, ...] | None, count: int) -> tuple[float, ...]:
+    """One value per row; zero beyond the end of a list."""
+    if values is None:
+        return (0.0,) * count
+    if isinstance(values, float):
+        return (values,) * count
+    return tuple(values) + (0.0,) * (count - len(values))

@@ -1,0 +1,428 @@
+"""Types of the keyword arguments of `Scene.add_body`, `add_joint` and their kin, and of the settings of a scene.
+
+Written by tools/make/typed_keys.py from the schema, which has the meanings and units: `abd schema` prints them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, Literal, Protocol, Required, TypeAlias, TypedDict
+
+import numpy as np
+from numpy.typing import NDArray
+
+Numbers: TypeAlias = Sequence[float] | NDArray[np.floating[Any]] | NDArray[np.integer[Any]]
+"""A list of numbers."""
+Rows: TypeAlias = Sequence[Sequence[float] | NDArray[np.floating[Any]]] | NDArray[np.floating[Any]] | NDArray[np.integer[Any]]
+"""Rows of numbers."""
+Table: TypeAlias = Mapping[str, object]
+"""A table of keys that are not known before it runs."""
+
+
+class HasFaces(Protocol):
+    """A mesh in memory, such as a `trimesh.Trimesh`."""
+
+    @property
+    def vertices(self) -> Any:
+        """(v, 3) [m]."""
+
+    @property
+    def faces(self) -> Any:
+        """(f, 3) vertex numbers."""
+
+
+class AxisAngleKeys(TypedDict, total=False):
+    """Rotation by an angle about an axis."""
+
+    axis: Required[Numbers]
+    degrees: Required[float]
+
+
+class EulerKeys(TypedDict, total=False):
+    """Rotation by three successive angles, in the notation of scipy."""
+
+    order: str
+    degrees: Required[Numbers]
+
+
+class OrientationKeys(TypedDict, total=False):
+    """A rotation in one of four notations; none of them means no rotation."""
+
+    quaternion: Numbers | None
+    matrix: Rows | None
+    axis_angle: AxisAngleKeys | Table | None
+    euler: EulerKeys | Table | None
+
+
+class SphereKeys(TypedDict, total=False):
+    """Sphere about the origin: exact, or as a mesh, a subdivided icosahedron with its vertices on the sphere."""
+
+    radius: Required[float]
+    subdivisions: int | None
+
+
+class CapsuleKeys(TypedDict, total=False):
+    """Cylinder along z with two half-spheres as ends, centred at the origin: exact, or as a mesh."""
+
+    radius: Required[float]
+    length: Required[float]
+    segments: int | None
+
+
+class CylinderKeys(TypedDict, total=False):
+    """Cylinder along z, centred at the origin."""
+
+    radius: Required[float]
+    length: Required[float]
+    segments: int
+
+
+class ConeKeys(TypedDict, total=False):
+    """Cone along z with its tip up, its axis centred at the origin."""
+
+    radius: Required[float]
+    length: Required[float]
+    segments: int
+
+
+class HalfSpaceKeys(TypedDict, total=False):
+    """Everything below a plane is solid: bodies stay where ``normal . x >= offset``. The pose does not apply to it."""
+
+    normal: Numbers
+    offset: float
+
+
+class SurfaceKeys(TypedDict, total=False):
+    """A surface written out in the scene file, in the body's mesh frame."""
+
+    vertices: Required[Rows]
+    triangles: Rows
+    edges: Rows
+    points: Numbers
+
+
+class KeyframeKeys(OrientationKeys, total=False):
+    """Pose at one instant."""
+
+    time: Required[float]
+    position: Numbers | None
+
+
+class FormulasKeys(TypedDict, total=False):
+    """Displacement from the initial pose by formulas of t [s]: ``+ - * / ** ( )``, numbers, t, pi and the functions"""
+
+    x: str
+    y: str
+    z: str
+    rx: str
+    ry: str
+    rz: str
+
+
+class MotionKeys(TypedDict, total=False):
+    """Prescribed motion of a kinematic body: velocities, or keyframes, or a file, or formulas."""
+
+    velocity: Numbers | None
+    angular_velocity: Numbers | None
+    angular_velocity_deg: Numbers | None
+    keyframes: Sequence[KeyframeKeys | Table] | None
+    file: str | None
+    formulas: FormulasKeys | Table | None
+    frame: Literal["mesh", "center_of_mass"]
+    after: Literal["hold", "continue"]
+    until: float | None
+
+
+class RepeatKeys(TypedDict, total=False):
+    """Copies of a body on a grid, named name_0_0_0, name_0_0_1 and so on."""
+
+    count: Required[Numbers]
+    step: Required[Numbers]
+
+
+class BodyKeys(OrientationKeys, total=False):
+    """One body: a surface, mass properties, a pose, and how it moves."""
+
+    kind: Literal["dynamic", "kinematic", "static"]
+    enabled: bool
+    box: Numbers | None
+    sphere: SphereKeys | Table | None
+    capsule: CapsuleKeys | Table | None
+    cylinder: CylinderKeys | Table | None
+    cone: ConeKeys | Table | None
+    half_space: HalfSpaceKeys | Table | None
+    mesh: str | Path | HasFaces | tuple[Rows, Rows] | None
+    surface: SurfaceKeys | Table | None
+    proxy: bool
+    scale: float | Numbers
+    split_components: bool
+    thickness: float
+    radius: float
+    rounding: float
+    density: float
+    mass: float | None
+    center_of_mass: Numbers | None
+    inertia: Numbers | Rows | None
+    position: Numbers
+    velocity: Numbers
+    angular_velocity: Numbers
+    angular_velocity_deg: Numbers | None
+    force: Numbers
+    torque: Numbers
+    linear_damping: float
+    rotary_damping: float
+    inertial_damping: float
+    fix: Sequence[Literal["x", "y", "z", "rx", "ry", "rz"]]
+    motion: MotionKeys | Table | None
+    kappa: Literal["auto"] | float
+    elasticity: Literal["orthogonal", "arap"]
+    material: str
+    color: Numbers | None
+    group: int
+    world: int
+    repeat: RepeatKeys | Table | None
+    transform: Rows
+
+
+class MaterialKeys(TypedDict, total=False):
+    """A material; pairs combine by geometric means, mu = sqrt(mu_a mu_b), unless a [[material_pair]] says other."""
+
+    mu: float
+    rolling: float
+    spinning: float
+    restitution: float
+    color: Numbers | None
+
+
+class MaterialPairKeys(TypedDict, total=False):
+    """Contact between two materials."""
+
+    mu: float | None
+    rolling: float | None
+    spinning: float | None
+    restitution: float | None
+    stiffness: float
+    enabled: bool
+
+
+class SolverKeys(TypedDict, total=False):
+    """How a step is computed."""
+
+    dt: float
+    world_dt: Numbers
+    integrator: Literal["generalized_alpha", "bdf1", "bdf2"]
+    spectral_radius: float
+    d_hat: float | None
+    minimum_separation: float
+    barrier: Literal["log", "log_sq", "cubic"]
+    contact_set: Literal["minima", "ipc"]
+    contact_stiffness: Literal["auto"] | float
+    eps_v: float
+    stick: Literal["elastic", "viscous"]
+    friction_iterations: int
+    tolerance: float | None
+    tolerance_relative: float | None
+    friction_tolerance: float | None
+    max_newton: int
+    retries: int
+    linear_solver: Literal["auto", "direct", "pcg"]
+    linear_tolerance: float
+    joint_tolerance: float | None
+    limit_distance: float | None
+    limit_angle: float
+    kinematic_block: Literal["fail", "lag"]
+    sleep_speed: float
+    sleep_time: float
+
+
+class OutputKeys(TypedDict, total=False):
+    """How long to run and what to write; at most one of frames and duration."""
+
+    frames: int | None
+    duration: float | None
+    every: int
+    contacts: bool
+    certificate: bool
+
+
+class FrameKeys(OrientationKeys, total=False):
+    """A frame: an origin and a rotation."""
+
+    position: Numbers
+
+
+class DriveKeys(TypedDict, total=False):
+    """What moves a coordinate on purpose. Targets and rates are numbers or formulas of t, as in a body's motion."""
+
+    mode: Required[Literal["position", "velocity", "pd", "force", "brake"]]
+    target: float | str
+    target_deg: float | str | None
+    rate: float | str | None
+    rate_deg: float | str | None
+    stiffness: float
+    damping: float
+    effort: float | None
+    uid: int
+    strength_ratio: float
+
+
+class SingleCoordinateKeys(TypedDict, total=False):
+    """Keys of a coordinate that a joint with a single one may carry itself."""
+
+    initial: float | None
+    initial_deg: float | None
+    initial_rate: float | None
+    initial_rate_deg: float | None
+    range: Numbers | None
+    range_deg: Numbers | None
+    locked: bool
+    friction: float
+    friction_load: float
+    armature: float
+    drive: DriveKeys | Table | None
+
+
+class CoordinateKeys(SingleCoordinateKeys, total=False):
+    """Settings of one coordinate of a joint; the table's name is the coordinate's."""
+
+    limit: Literal["barrier", "compliant", "cubic"]
+    limit_distance: float | None
+    limit_distance_deg: float | None
+    limit_compliance: float
+    limit_damping: float
+    limit_restitution: float
+    limit_strength: float
+    lock_value: float | None
+    lock_value_deg: float | None
+    stiffness: float
+    rest: float | None
+    rest_deg: float | None
+    damping: float
+    force_formula: str | None
+    force_function: str | None
+    velocity_limit: float | None
+    velocity_limit_deg: float | None
+    effort_limit: float | None
+
+
+class JointRepeatKeys(TypedDict, total=False):
+    """Copies of a joint on a grid, named name_0_0_0, name_0_0_1 and so on."""
+
+    count: Required[Numbers]
+    step: Numbers | None
+
+
+class CommonKeys(SingleCoordinateKeys, total=False):
+    """A joint between a parent (a body or the world), which carries frame D, and a child, which carries frame C."""
+
+    active: bool
+    collide: bool
+    enforcement: Literal["penalty", "exact", "compliant"]
+    strength_ratio: float
+    length: float | None
+    compliance: float | Numbers | None
+    linear_compliance: float | None
+    rotary_compliance: float | None
+    damping: float | Numbers | Rows | None
+    critical_damping: bool | float | None
+    break_force: float | None
+    break_torque: float | None
+    parameters: Mapping[str, float]
+    coordinate: Mapping[str, CoordinateKeys | Table]
+    repeat: JointRepeatKeys | Table | None
+    anchor: Numbers | None
+    parent_anchor: Numbers | None
+    child_anchor: Numbers | None
+    axis: Numbers | None
+    parent_axis: Numbers | None
+    child_axis: Numbers | None
+    x_axis: Numbers | None
+    parent_x_axis: Numbers | None
+    child_x_axis: Numbers | None
+    parent_frame: FrameKeys | Table | Rows | None
+    world_frame: FrameKeys | Table | Rows | None
+    child_frame: FrameKeys | Table | Rows | None
+    child_world_frame: FrameKeys | Table | Rows | None
+    axes: str | None
+    skew: float | None
+    skew_deg: float | None
+    radii: Numbers | None
+    alpha: float | None
+    alpha_deg: float | None
+    open_sim: bool | None
+    max_tilt: float | None
+    max_tilt_deg: float | None
+    max_rotation: Numbers | None
+    max_rotation_deg: Numbers | None
+    limit_compliance: float | None
+    limit_damping: float | None
+    unilateral: bool | None
+    segments: Rows | None
+    lead: float | None
+    constrained: Sequence[Literal["x", "y", "z", "rx", "ry", "rz"]] | None
+    frame: Literal["parent", "world"] | None
+    rest: float | Numbers | None
+    linear_damping: float | None
+    rotary_damping: float | None
+    rotary_stiffness: float | None
+    rotary_friction: float | None
+    rotary_armature: float | None
+    rest_length: float | None
+    force_formula: str | None
+    force_function: str | None
+    show: bool | None
+    color: Numbers | None
+    joint_radius: float | None
+    axis_length: float | None
+    shaft_length: float | None
+    shaft_radius: float | None
+    draw_frame_c: Literal["off", "line", "arrow"] | None
+    draw_frame_d: Literal["off", "line", "arrow"] | None
+    plane_size: float | None
+    slot_width: float | None
+    slot_depth: float | None
+    slot_range: Numbers | None
+    draw_ellipsoid: bool | None
+
+
+class CouplingTermKeys(TypedDict, total=False):
+    """One summand f(q) of a coupling, q a coordinate; factor, polynomial or table says what f is."""
+
+    coordinate: Required[str]
+    factor: float | None
+    polynomial: Numbers | None
+    table: Rows | None
+
+
+class CouplingKeys(TypedDict, total=False):
+    """A relation q0 = scale (f1(q1) + f2(q2) + ...) between coordinates [m or rad] of joints: gears, racks, mimics."""
+
+    formula: str | None
+    function: str | None
+    variables: Mapping[str, str]
+    scale: float
+    enforcement: Literal["penalty", "exact", "compliant"]
+    strength_ratio: float
+    compliance: float
+    damping: float
+    active: bool
+
+
+class JointKeys(CommonKeys, total=False):
+    """Keys of a joint."""
+
+    distance: float | None
+    stiffness: float | Numbers | Rows | None
+
+
+class DistanceKeys(CommonKeys, total=False):
+    """Keys of a joint whose distance is an argument."""
+
+    stiffness: float | Numbers | Rows | None
+
+
+class SpringKeys(CommonKeys, total=False):
+    """Keys of a joint whose stiffness is an argument."""
+
+    distance: float | None
