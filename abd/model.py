@@ -81,6 +81,7 @@ class Bodies:
         group: (n,) int32; bodies of one group >= 0 do not collide; -1 belongs to no group.
         world: (n,) int32; bodies of different worlds never interact.
         radius: (n,) thickness of codimensional surfaces [m], added to the separation of every pair.
+        surface_velocity: (n, 3) velocity of the surface's material in axes of the body [m/s], for friction alone.
         color: (n, 4) red, green, blue and opacity from 0 to 1, for pictures; NaN where none is given.
     """
 
@@ -105,6 +106,7 @@ class Bodies:
     group: np.ndarray
     world: np.ndarray
     radius: np.ndarray
+    surface_velocity: np.ndarray
     color: np.ndarray
 
     def __len__(self) -> int:

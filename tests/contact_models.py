@@ -58,6 +58,7 @@ def scene(mesh: list[int], q: np.ndarray, **changes) -> Model:
         group=np.full(n, -1, np.int32),
         world=zeros,
         radius=np.zeros(n),
+        surface_velocity=np.zeros((n, 3)),
         color=np.full((n, 4), np.nan),
     )
     materials = Materials(

@@ -90,6 +90,7 @@ def model_of(
         group=np.array(group or [-1] * n, dtype=np.int32),
         world=np.array(world or [0] * n, dtype=np.int32),
         radius=np.array(radius or [0.0] * n),
+        surface_velocity=np.zeros((n, 3)),
         color=np.full((n, 4), np.nan),
     )
     zero, one = np.zeros((1, 1)), np.ones((1, 1))

@@ -30,6 +30,7 @@ class BodyData:
         translation: (n, 3) 1 for world axes the centre of mass may move along, else 0. Prescribed bodies are free here:
             they follow their pull.
         rotation: (n,) of `Turning`; axis: (n, 3) unit world axis; rest_axis: (n, 3) the same in the body's frame.
+        surface: (n, 3) velocity of the surface's material in the body's frame [m/s].
     """
 
     kind: np.ndarray
@@ -45,6 +46,7 @@ class BodyData:
     rotation: np.ndarray
     axis: np.ndarray
     rest_axis: np.ndarray
+    surface: np.ndarray
 
     @classmethod
     def of(cls, model: Model) -> BodyData:
@@ -71,6 +73,7 @@ class BodyData:
             rotation=np.select([free, one_axis], [Turning.FREE, Turning.AXIS], Turning.HELD).astype(np.int32),
             axis=bodies.rotation_axis,
             rest_axis=np.einsum("nrc,nr->nc", A, bodies.rotation_axis),
+            surface=bodies.surface_velocity,
         )
 
 

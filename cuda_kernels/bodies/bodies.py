@@ -25,7 +25,7 @@ class BodyData:
 
     `weight` scales the pull towards prescribed poses [kg], `spread` its affine part [m^2]; `translation` masks the
     world axes the centre of mass may move along; `rotation` is FREE, AXIS (about `axis`, rest direction `rest_axis`)
-    or HELD.
+    or HELD; `surface` is the velocity of the surface's material in the body's frame [m/s].
     """
 
     kind: wp.array(dtype=wp.int32)
@@ -41,6 +41,7 @@ class BodyData:
     rotation: wp.array(dtype=wp.int32)
     axis: wp.array(dtype=wp.vec3d)
     rest_axis: wp.array(dtype=wp.vec3d)
+    surface: wp.array(dtype=wp.vec3d)
 
 
 @wp.struct

@@ -26,8 +26,8 @@ def predict(
     lead: Lead,
     rest: Pose,
 ):
-    """target = w0 now + w1 before + w2 velocity + w3 earlier; rest (friction's xh) = w4 now + w5 before; w the weights of the
-    body's scheme."""
+    """target = w0 now + w1 before + w2 velocity + w3 earlier; rest (friction's xh) = w4 now + w5 before, from which a surface
+    that moves has come; w the weights of the body's scheme."""
     b = wp.tid() + first
     weights = schemes[scheme[b]]
     p = weights[1, 0] * now.p[b] + weights[1, 1] * before.p[b]
@@ -43,7 +43,8 @@ def predict(
     lead.dp[b] = p - now.p[b]
     lead.w[b] = turning_of(body, b, now.A[b], rate_of(velocity, b)) / weights[1, 7]
     lead.load[b] = ch2[b]
-    rest.p[b] = weights[1, 4] * now.p[b] + weights[1, 5] * before.p[b]
+    surface = (now.A[b] * body.surface[b]) / weights[1, 6]
+    rest.p[b] = weights[1, 4] * now.p[b] + weights[1, 5] * before.p[b] - surface
     rest.A[b] = weights[1, 4] * now.A[b] + weights[1, 5] * before.A[b]
 
 

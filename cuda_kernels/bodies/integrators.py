@@ -170,12 +170,12 @@ def coast(
     have `pulled` (n, 12) at its begin (`abd.joints.rows.springs.pulls`), and the start.
 
     `abd.potentials.integrators` says what `motions` (s, 7, 18) hold for every mode and level, `abd.potentials.gyration` what spin
-    makes of it; rest is friction's reference.
+    makes of it; rest is friction's reference, from which a surface that moves has come.
     """
     b = wp.tid() + first
     p = now.p[b]
     A = now.A[b]
-    rest.p[b] = p
+    rest.p[b] = p - motions[scheme[b], 0, STEP] * (A * body.surface[b])
     rest.A[b] = A
     target.p[b] = p
     target.A[b] = A

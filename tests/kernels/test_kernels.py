@@ -49,6 +49,7 @@ def body_constants(seed: int, **changes) -> body_data.BodyData:
         rotation=np.zeros(N, np.int32),
         axis=axis,
         rest_axis=axis,
+        surface=np.zeros((N, 3)),
     )
     return replace(data, **changes)
 

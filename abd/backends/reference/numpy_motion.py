@@ -109,13 +109,17 @@ class Motion:
         return Target(
             q=np.where(moves, state(positions(q) + dp, Q @ A), q),
             scale=np.where(self.dynamic, k[:, 1] / share, 1.0),
-            rest=q,
+            rest=q - h * self.surface_rates(A),
             dp=np.where(moves, ahead, 0.0),
             w=np.where(moves, lead, 0.0),
             load=np.where(self.dynamic, k[:, 13], 0.0),
             push=np.where(pushed, push, 0.0),
             twist=np.where(pushed, twist, 0.0),
         )
+
+    def surface_rates(self, A: np.ndarray) -> np.ndarray:
+        """(n, 12) rates by which the material of surfaces moves against bodies with maps A (n, 3, 3)."""
+        return np.pad(np.einsum("nij,nj->ni", A, self.data.surface), ((0, 0), (0, 9)))
 
     def thin_axes(self, k: np.ndarray, A: np.ndarray) -> np.ndarray:
         """(n, 3) unit vectors along the thin axes of bodies that remember forces, zero for others."""
@@ -205,7 +209,7 @@ class Motion:
         return Target(
             q=target,
             scale=np.ones(len(q)),
-            rest=u[4] * q + u[5] * before,
+            rest=u[4] * q + u[5] * before - self.surface_rates(maps(q)) / u[6],
             dp=positions(target) - positions(q),
             w=np.full(len(q), rule.h)[:, None] * self.turnings(q, velocity),
             load=np.full(len(q), rule.ch2),

@@ -231,6 +231,7 @@ def _bodies(records: Records, mesh: np.ndarray, materials: Materials, spec: Scen
         group=of_spec("group", np.int32),
         world=of_spec("world", np.int32),
         radius=rows("radius"),
+        surface_velocity=np.einsum("nij,nj->ni", rows("body_frame", 4, 4)[:, :3, :3], of_spec("surface_velocity", float)),
         color=records.spread(_colors(firsts, spec)),
     )
 

@@ -178,6 +178,7 @@ class BodyKeys(OrientationKeys, total=False):
     kappa: Literal["auto"] | float
     elasticity: Literal["orthogonal", "arap"]
     material: str
+    surface_velocity: Numbers
     color: Numbers | None
     group: int
     world: int

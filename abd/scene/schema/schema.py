@@ -236,6 +236,9 @@ class BodySpec(Orientation):
     )
     elasticity: Literal["orthogonal", "arap"] = entry("orthogonal", "near-rigidity energy")
     material: str = entry(DEFAULT_MATERIAL, "name of a [[material]], for friction")
+    surface_velocity: Vector = entry(
+        (0.0, 0.0, 0.0), "velocity of the surface's material for friction, mesh axes: a conveyor belt", unit="m/s"
+    )
     color: Color | None = entry(
         None,
         "for pictures: [red, green, blue] or with opacity, from 0 to 1, or a name or '#rrggbb'; default: its material's",

@@ -202,19 +202,32 @@ class Restitution:
         target, in_impact = reflected(sweep, A, met, part.restitution, impacts.least, size, blocks)
         law = target, opens, in_impact, size, blocks
         s = brought(sweep, A, left, *law)
-        added, friction = mobility.apply(P.T @ s), np.zeros(6 * len(q))
-        pull = friction_of(part, s, now + added, mobility, q, self.model.bodies.radius) if self._has_friction else None
+        added, friction, driven = mobility.apply(P.T @ s), np.zeros(6 * len(q)), np.zeros(blocks.count)
+        moving = self._surface_twists(q)
+        pull = friction_of(part, s, now + added + moving, mobility, q, self.model.bodies.radius) if self._has_friction else None
         if pull is not None:
+            driven = self._work_of_drives(blocks, pull, now, moving)
             friction = mobility.apply(pull)
             s_friction = brought(sweep, A, left + P @ friction, *law)
             with_friction = mobility.apply(P.T @ s_friction) + friction
-            less = self._energies(blocks, q, now + with_friction) <= self._energies(blocks, q, now + added)
+            less = self._energies(blocks, q, now + with_friction) <= self._energies(blocks, q, now + added) + driven
             taken, s = blocks.entries(less), np.where(blocks.each(less), s_friction, s)
             added = np.where(taken, with_friction, added)
-            pull, friction = np.where(taken, pull, 0.0), np.where(taken, friction, 0.0)
-        share = blocks.entries(self._within_energy(step, added, part, s, blocks))
+            pull, friction, driven = np.where(taken, pull, 0.0), np.where(taken, friction, 0.0), np.where(less, driven, 0.0)
+        share = blocks.entries(self._within_energy(step, added, part, s, blocks, driven))
         work = 0.0 if pull is None else float(pull @ (now + share * (added - 0.5 * friction)))
         return (share * added).reshape(-1, 6), work
+
+    def _surface_twists(self, q: np.ndarray) -> np.ndarray:
+        """(6 n,) twists by which the material of surfaces moves against bodies in states q (n, 12)."""
+        v = np.einsum("nij,nj->ni", q[:, 3:].reshape(-1, 3, 3), self.model.bodies.surface_velocity)
+        return np.pad(v, ((0, 0), (0, 3))).ravel()
+
+    def _work_of_drives(self, blocks: Blocks, pull: np.ndarray, now: np.ndarray, moving: np.ndarray) -> np.ndarray:
+        """(w,) work of surfaces that are `moving` (6 n,), and of kinematic bodies, against impulses of friction (6 n,) [J]."""
+        twists = np.where(self.kinematic[:, None], now.reshape(-1, 6), 0.0) + moving.reshape(-1, 6)
+        some = (blocks.bodies < blocks.count) & twists.any(axis=1)
+        return -blocks.sums_of_bodies(some, np.einsum("nk,nk->n", pull.reshape(-1, 6)[some], twists[some]))
 
     def _say_left_out(self, system: Mobility, pairs: int) -> None:
         if not self._warned:
@@ -237,13 +250,14 @@ class Restitution:
         return closing + waits * speed
 
     def _within_energy(
-        self, step: Step, added, part: ImpactPairs, s: np.ndarray, blocks: Blocks
+        self, step: Step, added, part: ImpactPairs, s: np.ndarray, blocks: Blocks, driven: np.ndarray
     ) -> np.ndarray:
-        """(w,) shares of what is added that give no energy to what there was, but for the work of prescribed bodies."""
+        """(w,) fractions of the added twists that give the bodies no energy but the work of prescribed bodies, that of their
+        friction being `driven` (w,)."""
         before, after, now = step.before, step.after, step.now
         bodies, some = self.model.bodies, self.dynamic & (blocks.bodies < blocks.count)
         fallen = bodies.mass[some, None] * (after[0] - before[0])[some, :3]
-        work = blocks.sums_of_bodies(some, np.sum(fallen * self.settings.gravity, axis=1))
+        work = driven + blocks.sums_of_bodies(some, np.sum(fallen * self.settings.gravity, axis=1))
         for side in range(2):
             body = part.pairs[:, side]
             power = np.einsum("ki,ki->k", part.impulses[:, side], now[body])
