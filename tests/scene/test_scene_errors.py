@@ -37,7 +37,7 @@ WRONG = {
     "short vector": (f"{BALL}position = [0, 1]\n", 4, "body.ball.position", "three numbers, not [0, 1]", ""),
     "unknown color": (f'{BALL}color = "reddish"\n', 4, "body.ball.color", "should be the name of a CSS color or", ""),
     "repeat that a joint needs": (
-        f'{BALL}repeat = {{ count = [0, 1, 1], step = [3, 0, 0] }}\n{JOINT.replace("ball", "ball_0_0_0")}'
+        f"{BALL}repeat = {{ count = [0, 1, 1], step = [3, 0, 0] }}\n{JOINT.replace('ball', 'ball_0_0_0')}"
         "anchor = [0, 0, 0]\nrepeat = { count = [2, 1, 1] }\n",
         *(4, "body.ball.repeat.count", "at least 1", ""),
     ),

@@ -77,21 +77,23 @@ def check_coordinates(joint: JointSpec) -> Iterator[Finding]:
 
 def check_law(table: CoordinateSpec | JointSpec, names: tuple[str, ...]) -> Iterator[Finding]:
     """Findings about a force that is given as a formula or a function of these."""
-    if table.force_formula is not None:
-        if table.force_function is not None:
-            yield Finding(
-                ("force_function",), "force_formula is given as well", table.force_function, "keep one of them"
-            )
+    if table.force_formula is not None and table.force_function is not None:
+        yield Finding(("force_function",), "force_formula is given as well", table.force_function, "keep one of them")
+    yield from check_function(table, "force_formula", "force_function", names)
+
+
+def check_function(table: Spec, formula: str, function: str, names: tuple[str, ...]) -> Iterator[Finding]:
+    """Findings about the two keys of a table that give a formula of these names, or else a function by its name."""
+    text, name = getattr(table, formula), getattr(table, function)
+    if text is not None:
         try:
-            NamedFormula(table.force_formula, names)
+            NamedFormula(text, names)
         except FormulaError as error:
             place = f" (column {error.column})" if error.column else ""
-            yield Finding(("force_formula",), f"cannot be read: {error}{place}", table.force_formula, error.remedy)
-    elif table.force_function is not None and table.force_function not in FUNCTIONS:
-        remedy = did_you_mean(table.force_function, FUNCTIONS) or "define it first: abd.coupling_function(name, f)"
-        yield Finding(
-            ("force_function",), f"there is no function '{table.force_function}'", table.force_function, remedy
-        )
+            yield Finding((formula,), f"cannot be read: {error}{place}", text, error.remedy)
+    elif name is not None and name not in FUNCTIONS:
+        remedy = did_you_mean(name, FUNCTIONS) or "define it first: abd.coupling_function(name, f)"
+        yield Finding((function,), f"there is no function '{name}'", name, remedy)
 
 
 def _check_coordinate(measure: Measure, table: CoordinateSpec) -> Iterator[Finding]:

@@ -7,10 +7,11 @@ from itertools import pairwise
 
 import numpy as np
 
-from abd.joints.rows.measured_rows import COEFFICIENTS, FUNCTIONS
+from abd.joints.rows.measured_rows import COEFFICIENTS
+from abd.scene.checks.coordinate_checks import check_function
 from abd.scene.compile.couplings import split_reference
 from abd.scene.schema.findings import Finding, did_you_mean, enumerated, within
-from abd.scene.schema.formula import WORDS, FormulaError, NamedFormula
+from abd.scene.schema.formula import WORDS
 from abd.scene.schema.joint_schema import CouplingSpec, CouplingTermSpec
 
 AGREEING = 1e-9
@@ -129,18 +130,11 @@ def _check_function(coupling: CouplingSpec) -> Iterator[Finding]:
         yield Finding(
             (given[0],), "has no variables", getattr(coupling, given[0]), "give variables = { a = 'joint.theta' }"
         )
-    elif coupling.formula is not None:
-        for name in coupling.variables:
+    else:
+        for name in coupling.variables if coupling.formula is not None else ():
             if not name.isidentifier() or name in WORDS:
                 yield Finding(("variables", name), "is no name for a variable", name, "use letters, such as a or q1")
-        try:
-            NamedFormula(coupling.formula, tuple(coupling.variables))
-        except FormulaError as error:
-            place = f" (column {error.column})" if error.column else ""
-            yield Finding(("formula",), f"cannot be read: {error}{place}", coupling.formula, error.remedy)
-    elif coupling.function is not None and coupling.function not in FUNCTIONS:
-        remedy = did_you_mean(coupling.function, FUNCTIONS) or "define it first: abd.coupling_function(name, f)"
-        yield Finding(("function",), f"there is no function '{coupling.function}'", coupling.function, remedy)
+        yield from check_function(coupling, "formula", "function", tuple(coupling.variables))
 
 
 def _check_term(term: CouplingTermSpec) -> Iterator[Finding]:

@@ -29,6 +29,8 @@ from abd.scene.schema.values import most, remedy
 def define_types(data: dict[str, Any], directory: Path, allow_code: bool) -> list[Finding]:
     """Define the joint types of parsed scene tables, before the joints that use them are read; what is wrong with them.
 
+    The code runs with the rights of the user, so that it is loaded only where the user allows it (``--allow-code``).
+
     Args:
         data: parsed tables; entries that are no tables with a name, a file and a function are left to the schema.
         directory: where relative paths begin.

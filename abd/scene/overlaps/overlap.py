@@ -23,6 +23,7 @@ from abd.model import Mesh
 from abd.potentials.distance import edge_edge, point_triangle
 from abd.scene.geometry.meshes import component_of_vertices
 from abd.scene.overlaps.crossings import overlapping_boxes, segments_meet_triangles
+from abd.scene.overlaps.hull_gaps import unit_normals
 
 _DEPTH_EFFORT = 30_000
 """Number of pairs of a point and a triangle looked at for the depth of one body within another."""
@@ -134,9 +135,7 @@ def _near(inner: Placed, outer: Placed) -> np.ndarray:
 def _heights(inner: Placed, outer: Placed, edges: np.ndarray, triangles: np.ndarray) -> np.ndarray:
     """(2, k) signed heights [m] of both ends of edges above the planes of the triangles they meet."""
     corners = outer.corners[triangles]
-    normal = np.cross(corners[:, 1] - corners[:, 0], corners[:, 2] - corners[:, 0])
-    normal /= np.linalg.norm(normal, axis=1, keepdims=True)
-    return np.einsum("kei,ki->ek", inner.ends[edges] - corners[:, :1], normal)
+    return np.einsum("kei,ki->ek", inner.ends[edges] - corners[:, :1], unit_normals(corners))
 
 
 def _chords(inner: Placed, outer: Placed, edges: np.ndarray, triangles: np.ndarray) -> np.ndarray:

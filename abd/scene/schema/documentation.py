@@ -13,6 +13,7 @@ from pydantic_core import PydanticUndefined
 from abd.joints.types import ALIASES, TYPES
 from abd.model import WORLD, Joint
 from abd.scene.schema.fields import Spec
+from abd.scene.schema.findings import models_in
 from abd.scene.schema.joint_types import EXAMPLES, traits
 from abd.scene.schema.schema import SceneSpec
 
@@ -103,19 +104,13 @@ def _inner_tables(path: str, model: type[Spec]) -> list[tuple[str, str, type[Spe
     """Path, title and model of the tables directly inside a table."""
     inner = []
     for key, info in model.model_fields.items():
-        for table in _models(info.annotation):
+        for table in models_in(info.annotation):
             below = f"{path}.{key}" if path else key
             below += ".NAME" if get_origin(info.annotation) is dict else ""
             is_list = not path and get_origin(info.annotation) is list
             title = f"`[[{key}]]`" if is_list else f"`[{key}]`" if not path else f"`{below}`"
             inner.append((below, title, table))
     return inner
-
-
-def _models(annotation: Any) -> list[type[Spec]]:
-    if isinstance(annotation, type) and issubclass(annotation, Spec):
-        return [annotation]
-    return [model for argument in get_args(annotation) for model in _models(argument)]
 
 
 def _section(title: str, model: type[Spec]) -> str:

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import difflib
-import types
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import islice
-from typing import Any, Union, get_args, get_origin
+from typing import Any, get_args, get_origin
 
 from pydantic import BaseModel, ValidationError
 
@@ -235,7 +234,7 @@ def _homes(key: str, table: type[BaseModel], name: str, depth: int = 0) -> list[
     """Names of the tables, from this one on, that know a key."""
     homes = [name] if key in table.model_fields else []
     for inner, info in table.model_fields.items():
-        model = _inner_model(info.annotation)
+        model = next(iter(models_in(info.annotation)), None)
         if model is not None and depth < 2:
             heading = f"[[{inner}]]" if get_origin(info.annotation) is list else f"[{inner}]"
             homes += _homes(key, model, heading if depth == 0 else f"{inner} of a {name}", depth + 1)
@@ -278,15 +277,12 @@ def _model_at(model: type[BaseModel], path: Path) -> type[BaseModel] | None:
             return None
         annotation = current.model_fields[part].annotation
         is_name = get_origin(annotation) is dict  # the next part names one of its tables
-        current = _inner_model(annotation)
+        current = next(iter(models_in(annotation)), None)
     return None if is_name else current
 
 
-def _inner_model(annotation: Any) -> type[BaseModel] | None:
-    """The model inside ``Model | None``, ``list[Model]`` or ``dict[str, Model]``."""
+def models_in(annotation: Any) -> list[type[BaseModel]]:
+    """The models inside a type such as ``Model | None``, ``list[Model]`` or ``dict[str, Model]``."""
     if isinstance(annotation, type) and issubclass(annotation, BaseModel):
-        return annotation
-    if get_origin(annotation) in (list, dict, Union, types.UnionType):
-        found = [_inner_model(argument) for argument in get_args(annotation)]
-        return next((model for model in found if model), None)
-    return None
+        return [annotation]
+    return [model for argument in get_args(annotation) for model in models_in(argument)]

@@ -14,7 +14,9 @@ from numpy.typing import NDArray
 
 Numbers: TypeAlias = Sequence[float] | NDArray[np.floating[Any]] | NDArray[np.integer[Any]]
 """A list of numbers."""
-Rows: TypeAlias = Sequence[Sequence[float] | NDArray[np.floating[Any]]] | NDArray[np.floating[Any]] | NDArray[np.integer[Any]]
+Rows: TypeAlias = (
+    Sequence[Sequence[float] | NDArray[np.floating[Any]]] | NDArray[np.floating[Any]] | NDArray[np.integer[Any]]
+)
 """Rows of numbers."""
 Table: TypeAlias = Mapping[str, object]
 """A table of keys that are not known before it runs."""

@@ -49,6 +49,10 @@ def plain(value: Any) -> Any:
 def scene_keys(key: str, keys: Mapping[str, Any]) -> dict[str, Any]:
     """The keys of a scene file that these keyword arguments stand for.
 
+    Python takes two more: `mesh` may be a `trimesh.Trimesh`, any object with vertices (v, 3) and faces (f, 3), or the two as a
+    tuple; `transform` is a (4, 4) pose of the mesh frame [m]. They become `surface`, `position` and `matrix`, so that a scene
+    stays plain data, which is saved and loaded.
+
     Args:
         key: of the table, for messages.
 

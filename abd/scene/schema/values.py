@@ -25,6 +25,7 @@ BOUNDS = {
     # memory of the arrays of an NPZ file [bytes]
     "NPZ_BYTES": 256 << 20,
 }
+"""Bounds on what files may ask for; a variable of the environment, such as ABD_MOST_COPIES=2000000, raises one."""
 
 
 def most(name: str) -> int:

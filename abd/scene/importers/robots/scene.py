@@ -79,8 +79,8 @@ class Robot:
         notes = [*self.source.notes, *self.compiled.notes]
         is_urdf = isinstance(self.source, Urdf)
         kinds = mujoco.mjtObj
-        names = _names(mujoco, model, kinds.mjOBJ_BODY, "body", set(), notes)
-        joint_names = _names(mujoco, model, kinds.mjOBJ_JOINT, "joint", set(), notes)
+        names = _names(model, kinds.mjOBJ_BODY, model.nbody, "body", set(), notes)
+        joint_names = _names(model, kinds.mjOBJ_JOINT, model.njnt, "joint", set(), notes)
         self.start = start_of(mujoco, model, self.options.keyframe, joint_names, self.path, notes, state)
         self.links, of_body = find_links(model, self.start.data, names, notes)
         shapes = ShapeSource(self.compiled)
@@ -114,11 +114,11 @@ class Robot:
             of_body,
             link_names,
             joints.coordinates,
-            _names(mujoco, model, kinds.mjOBJ_EQUALITY, "equality", set(joint_names), notes),
-            _names(mujoco, model, kinds.mjOBJ_TENDON, "tendon", set(), notes),
+            _names(model, kinds.mjOBJ_EQUALITY, model.neq, "equality", set(joint_names), notes),
+            _names(model, kinds.mjOBJ_TENDON, model.ntendon, "tendon", set(), notes),
             notes,
         )
-        actuators = _names(mujoco, model, kinds.mjOBJ_ACTUATOR, "actuator", set(), notes)
+        actuators = _names(model, kinds.mjOBJ_ACTUATOR, model.nu, "actuator", set(), notes)
         start = self.start
         self.driving = add_drives(model, start.control, start.activation, actuators, joints.coordinates, notes)
         ties.add_all()
@@ -290,16 +290,9 @@ def model_name(mujoco, model) -> str:
     return "" if name == "MuJoCo Model" else name
 
 
-def _names(mujoco, model, kind, default: str, taken: set[str], notes: list[str]) -> list[str]:
+def _names(model, kind, count: int, default: str, taken: set[str], notes: list[str]) -> list[str]:
     """Unique names of all objects of a kind, those of the file where a scene can have them; `taken` are not to be used."""
-    count = {
-        mujoco.mjtObj.mjOBJ_BODY: model.nbody,
-        mujoco.mjtObj.mjOBJ_JOINT: model.njnt,
-        mujoco.mjtObj.mjOBJ_EQUALITY: model.neq,
-        mujoco.mjtObj.mjOBJ_TENDON: model.ntendon,
-        mujoco.mjtObj.mjOBJ_ACTUATOR: model.nu,
-    }[kind]
-    given = [mujoco.mj_id2name(model, kind, k) or "" for k in range(count)]
+    given = [mujoco_module().mj_id2name(model, kind, k) or "" for k in range(count)]
     used, out = taken | set(given), []
     for k, name in enumerate(given):
         stem = _plain(name) or f"{default}_{k}"

@@ -12,18 +12,13 @@ from abd.scene.importers.usd.stage import Stage, modules
 def contact_filters(stage: Stage, bodies: Bodies) -> list[dict]:
     """Tables of contact filters, between bodies: a pair is filtered where all of its colliders are."""
     pairs: set[frozenset[str]] = set()
-    partly: set[frozenset[str]] = set()
-    for first, second in _between_colliders(stage, bodies):
-        a, b = bodies.of_collider.get(first), bodies.of_collider.get(second)
-        if a is not None and b is not None and a is not b:
-            partly.add(frozenset((a.name, b.name)))
+    told, owners = _between_colliders(stage, bodies), bodies.of_collider
     # filters of single colliders count where the bodies have no others
     names = {body.name: body for body in bodies.all}
-    told = _between_colliders(stage, bodies)
-    for pair in partly:
+    partly = {frozenset(owners[path].name for path in pair if path in owners) for pair in told}
+    for pair in sorted((pair for pair in partly if len(pair) == 2), key=sorted):
         a, b = (names[name] for name in sorted(pair))
-        wanted = {frozenset((x.path, y.path)) for x in a.colliders for y in b.colliders}
-        if wanted <= {frozenset(one) for one in told}:
+        if {frozenset((x.path, y.path)) for x in a.colliders for y in b.colliders} <= told:
             pairs.add(pair)
         else:
             stage.notes.append(
@@ -39,19 +34,19 @@ def contact_filters(stage: Stage, bodies: Bodies) -> list[dict]:
     return tables + _articulations(stage, bodies)
 
 
-def _between_colliders(stage: Stage, bodies: Bodies) -> set[tuple[str, str]]:
+def _between_colliders(stage: Stage, bodies: Bodies) -> set[frozenset[str]]:
     """Paths of colliders that do not collide, by groups or by filters of their own."""
     _, _, UsdPhysics = modules()
     groups = {
         str(one.primPath): [str(group) for group in one.collisionGroups] for kind in KINDS for one in stage.of(kind)
     }
-    out: set[tuple[str, str]] = set()
+    out: set[frozenset[str]] = set()
     for kind in KINDS:
         for one in stage.of(kind):
             path = str(one.primPath)
             for other in one.filteredCollisions:
                 for body in _below(stage, bodies, str(other)):
-                    out.update(_both(path, shape.path) for shape in body.colliders)
+                    out.update(frozenset((path, shape.path)) for shape in body.colliders)
     if not any(groups.values()):
         return out
     table = UsdPhysics.CollisionGroup.ComputeCollisionGroupTable(stage.usd)
@@ -64,12 +59,8 @@ def _between_colliders(stage: Stage, bodies: Bodies) -> set[tuple[str, str]]:
             if first <= second and not table.IsCollisionEnabled(first, second):
                 apart = combinations(members[first], 2) if first == second else (
                     (a, b) for a in members[first] for b in members[second])  # fmt: skip
-                out.update(_both(a, b) for a, b in apart)
+                out.update(map(frozenset, apart))
     return out
-
-
-def _both(first: str, second: str) -> tuple[str, str]:
-    return (first, second) if first <= second else (second, first)
 
 
 def _below(stage: Stage, bodies: Bodies, path: str) -> list[Body]:
