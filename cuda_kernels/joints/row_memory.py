@@ -68,7 +68,7 @@ def next_width(
     """Width of a barrier after a step of h [s] from one gap to another (`abd.joints.rows.system.next_widths`)."""
     if after >= distance:
         return distance
-    if after < width and before >= width:
+    if after < width and before > width:
         return wp.max(after, SMALLEST * distance)
     return wp.min(distance, width + distance * h / RETURN)
 

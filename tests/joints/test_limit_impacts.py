@@ -168,3 +168,20 @@ def test_a_rotor_weighs_in_an_impact():
     mass = inertia / r**2
     assert sim.bodies["ball"].velocity[2, 3] == pytest.approx(-(1.0 - mass) / (1.0 + mass), rel=5e-3)
     assert sim.joints["joint"].coordinate("theta").speed == pytest.approx(-2.0 / (1.0 + mass) / r, rel=5e-3)
+
+
+@pytest.mark.parametrize("enforcement", ["exact", "penalty"])
+@pytest.mark.parametrize("dt", [1e-2, 2e-3, 5e-4, 1e-4])
+def test_an_end_carries_the_load_after_a_hit(dt, enforcement):
+    scene = abd.Scene(solver={"dt": dt})
+    scene.add_body("bar", box=(1, 0.05, 0.05), mass=1, position=(0.5, 0, 0))
+    pivot = {"anchor": (0, 0, 0), "axis": (0, 1, 0), "range": (-3, 0.3), "enforcement": enforcement}
+    scene.add_hinge("pivot", abd.WORLD, "bar", **pivot)
+    sim = abd.Simulation(scene, device=NAME)
+    sim.run(duration=0.3)  # it hits after 0.2 s
+    theta, lowest = sim.joints["pivot"].coordinate("theta"), 0.0
+    for _ in range(max(2, round(0.02 / dt))):
+        sim.step()
+        assert -theta.limit_force == pytest.approx(9.81 * 0.5 * np.cos(theta.value), rel=0.01)
+        lowest = min(lowest, theta.speed)
+    assert lowest > -0.01 * 2.7, "no rebound"

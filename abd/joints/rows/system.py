@@ -58,7 +58,7 @@ def next_widths(
 
     A gap that falls below the width in the step, an impact, becomes the width; otherwise the width returns to the distance (R,)
     of the row, at once beyond that."""
-    in_impact = (after < width) & (before >= width)
+    in_impact = (after < width) & (before > width)
     grown = np.minimum(distance, width + distance * h / RETURN)
     return np.where(after >= distance, distance, np.where(in_impact, np.maximum(after, SMALLEST * distance), grown))
 

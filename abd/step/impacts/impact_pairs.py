@@ -21,7 +21,7 @@ class ImpactPairs:
         center: (k, 3) mean of the contact points, weighted by the normal impulses [m].
         size: (k,) of the impulses [N s], by which powers are speeds [m/s].
         restitution, mu: (k,) of the pairs.
-        grants: (k,) share of `PUSHES` by which it may open faster than before: weights settle on contacts.
+        opening: (k,) speed with which an end of a range may open, because its width grows [m/s]; 0 for contacts.
         is_contact: (k,) bool, contacts of two bodies; the others are ends of ranges.
     """
 
@@ -31,7 +31,7 @@ class ImpactPairs:
     size: np.ndarray
     restitution: np.ndarray
     mu: np.ndarray
-    grants: np.ndarray
+    opening: np.ndarray
     is_contact: np.ndarray
 
     def among(self, chosen: np.ndarray) -> ImpactPairs:
@@ -57,8 +57,8 @@ class ImpactPairs:
         material, size = tuple(model.bodies.material[pairs].T), np.linalg.norm(impulses[:, 0, :3], axis=1)
         materials = model.materials
         of_materials = materials.restitution[material], materials.mu[material]
-        ones = np.ones(len(size))
-        return cls(pairs, impulses, q[i, :3] + arm, size, *of_materials, grants=ones, is_contact=ones > 0.0)
+        zero = np.zeros(len(size))
+        return cls(pairs, impulses, q[i, :3] + arm, size, *of_materials, opening=zero, is_contact=zero == 0.0)
 
     def power(self, twists: np.ndarray) -> np.ndarray:
         """(k,) ``P_k . v`` [J] of twists (n, 6)."""

@@ -3,9 +3,6 @@
 An end of a coordinate x pushes with f [N or N m] along it: on the joint's two bodies that is the impulse ``P = f h dx/dX``,
 X their twists, so that ``P . v`` is the rate of x times f h, as the normal velocity of a contact times its impulse. Angles
 are measured at the joint's length, so that they weigh as the speeds of contacts do. There is no friction in it.
-
-
-from two states, and a body that stood still from one to the next, but moved before, would turn round at a third of its speed.
 """
 
 from __future__ import annotations
@@ -15,13 +12,13 @@ import numpy as np
 from abd.joint_list import JointList
 from abd.joints.rows import laws
 from abd.joints.rows.forces import Applied
-from abd.joints.rows.system import JointMemory, JointSystem
+from abd.joints.rows.system import RETURN, JointMemory, JointSystem
 from abd.joints.rows.table import by_twists, linearize
 from abd.model import Kind, Model
 from abd.step.impacts.impact_pairs import ImpactPairs
 
-GRANTED = 1e-3
-"""Share of what contacts may push as they open: a barrier is left in many short steps, whose pushes would add up."""
+OPENING = 2.0
+"""Speed with which an end of a range may open, over that with which its width grows."""
 
 
 def limit_impact_pairs(
@@ -50,6 +47,6 @@ def limit_impact_pairs(
         size=np.abs(impulse) / length,
         restitution=a.restitution[rows],
         mu=np.zeros(len(rows)),
-        grants=np.full(len(rows), GRANTED),
+        opening=OPENING / RETURN * a.distance[rows] * length,
         is_contact=np.zeros(len(rows), dtype=bool),
     )

@@ -158,8 +158,8 @@ class Restitution:
         fall, least = self._least(impact_pairs, lengths, fresh)
         impacts_now = closing < -least * size
         opens = np.maximum(closing, 0.0)
-        grants = impact_pairs.grants * np.maximum(PUSHES * fall, resting)
-        stirs = impacts_now | (left - opens > grants * size)
+        opening = np.where(impact_pairs.is_contact, np.maximum(PUSHES * fall, resting), impact_pairs.opening)
+        stirs = impacts_now | (left - opens > opening * size)
         if not stirs.any():
             return None
         worlds = self.model.bodies.world
