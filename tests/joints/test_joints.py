@@ -66,32 +66,6 @@ def test_hanging_weights_open_joints_by_the_formula(type, integrator):
 
 
 @pytest.mark.parametrize("integrator", INTEGRATORS)
-@pytest.mark.parametrize("parent", ["world", "body"])
-@pytest.mark.parametrize("type", TYPES)
-def test_anchors_that_start_apart_are_pulled_together(type, parent, integrator):
-    """Local anchors 0.1 m apart, one below the other; a static parent counts no mass, like the world."""
-    scene = empty(integrator)
-    scene.add_body("hook", kind="static", box=(0.1, 0.1, 0.1), position=(1.0, 0.0, 0.3))
-    scene.add_body("weight", box=(0.2, 0.3, 0.4), position=(1.0, 0.0, -0.4))
-    ends = {
-        "parent_anchor": (1.0, 0.0, 0.1) if parent == "world" else (0.0, 0.0, -0.2),
-        "child_anchor": (0.0, 0.0, 0.4),
-    }
-    axes = axis_of(type, "parent_axis", "child_axis")
-    scene.add_joint(type, "joint", abd.WORLD if parent == "world" else "hook", "weight", **ends, **axes)
-    simulation = abd.Simulation(scene, device=NAME)
-    joint, m = simulation.joints["joint"], simulation.bodies["weight"].mass
-    assert joint.residual[0] == pytest.approx(0.1)
-    simulation.step()
-    # one step of a spring gamma times (a hinge: 2 gamma times) as stiff as the body is heavy
-    assert joint.residual[0] < 1.1 * 0.1 / GAMMA
-    for _ in range(SETTLE):
-        simulation.step()
-    assert joint.residual[0] == pytest.approx(opening(type, integrator, m * G, GAMMA * m), rel=1e-6)
-    np.testing.assert_allclose(joint.wrench()[0], (0.0, 0.0, m * G), rtol=1e-6, atol=1e-6 * m * G)
-
-
-@pytest.mark.parametrize("integrator", INTEGRATORS)
 def test_a_spherical_joint_follows_its_linear_recursion(integrator):
     """Held at its centre of mass a body is a mass on a spring: (m + K) x' = m xt + c h^2 m g, from rest."""
     scene = empty(integrator)
