@@ -75,13 +75,6 @@ class Arms:
 devices = pytest.mark.parametrize("device", ["numpy", NAME])
 
 
-@devices
-def test_a_torque_turns_the_arm_by_its_inertia(device):
-    """Implicit Euler: theta_n = a h^2 n (n + 1) / 2."""
-    angles = Arms(device, torque=0.2, enforcement="exact").run(20)
-    assert angles[-1, 0] == pytest.approx(0.2 / INERTIA * 1e-4 * 210, rel=1e-3)
-
-
 def test_a_barrier_limit_is_never_violated_and_carries_the_torque(device):
     arms = Arms(device, torque=0.5, upper=0.3, limit_damping=2.0)
     angles = arms.run(150)
