@@ -1,14 +1,12 @@
-"""Mechanisms that two programs are given from the same numbers: bodies, joints, springs, start.
+"""Mechanisms by numbers: bodies, joints, springs, start.
 
 Bodies are rigid, with principal axes along their own; all positions, axes and rotations are of the start, in the world.
-SI units. A joint that closes a loop says which rows Exudyn may have of it (`closing`), which takes no redundant ones: of
-(x, y, z, rx, ry, rz) in the joint's frame, z along the axis.
+SI units.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from itertools import pairwise
 
 import numpy as np
 from scipy.optimize import fsolve
@@ -16,8 +14,6 @@ from scipy.spatial.transform import Rotation
 
 WORLD = -1
 G = 9.81
-PLANAR = (1, 1, 0, 0, 0, 0)
-"""Rows that close a loop in a plane."""
 
 
 @dataclass(frozen=True)
@@ -32,23 +28,16 @@ class Body:
     spin: np.ndarray = field(default_factory=lambda: np.zeros(3))
     torque: tuple = (0.0, 0.0, 0.0)
 
-    @property
-    def size(self) -> float:
-        """Half length [m] at which rotations are compared: that of a rod of this inertia."""
-        return float(np.sqrt(3.0 * max(self.inertia) / self.mass))
-
 
 @dataclass(frozen=True)
 class Joint:
-    """Type, parent and child (`WORLD` for none), place, axis; rows that Exudyn gets, all where None; constrained axes of
-    the world of a spherical one."""
+    """Type, parent and child (`WORLD` for none), place, axis; constrained axes of the world of a spherical one."""
 
     type: str
     parent: int
     child: int
     anchor: tuple
     axis: tuple = (0.0, 0.0, 1.0)
-    closing: tuple | None = None
     constrained: tuple = (1, 1, 1)
 
 
@@ -66,7 +55,7 @@ class Spring:
 
 @dataclass(frozen=True)
 class Mechanism:
-    """Name, parts, the longest step [s] and the end [s]; whether its energy is constant."""
+    """Name, parts, the longest step [s] and the end [s]."""
 
     name: str
     bodies: tuple[Body, ...]
@@ -75,7 +64,6 @@ class Mechanism:
     duration: float
     springs: tuple[Spring, ...] = ()
     gravity: tuple = (0.0, 0.0, -G)
-    conservative: bool = True
 
 
 def turned(axis: tuple, angle: float) -> np.ndarray:
@@ -160,10 +148,10 @@ def seven_bodies() -> Mechanism:
         (WORLD, 6): (xa, ya, 0.0), (6, 5): (xa + u * sin(ep), ya - u * cos(ep), 0.0),
     }  # fmt: skip
     joints = [Joint("hinge", *pair, place) for pair, place in places.items()]
-    joints += [Joint("hinge", 1, k, meeting, closing=PLANAR) for k in (2, 3, 5)]
+    joints += [Joint("hinge", 1, k, meeting) for k in (2, 3, 5)]
     tip = (xb + sd * cos(g) + sc * sin(g), yb + sd * sin(g) - sc * cos(g), 0.0)
     spring = Spring(WORLD, 2, ((*SQUEEZER["C"], 0.0), tip), 4530.0, rest)
-    keys = {"springs": (spring,), "gravity": (0.0, 0.0, 0.0), "conservative": False}
+    keys = {"springs": (spring,), "gravity": (0.0, 0.0, 0.0)}
     return Mechanism("planar seven-body loop", tuple(bodies), tuple(joints), 1e-4, 0.03, **keys)
 
 
@@ -178,31 +166,8 @@ def four_bar() -> Mechanism:
     )
     axis, end = (0.0, -1.0, 0.0), tuple(starts[2] + lengths[2] * along[2])
     joints = tuple(Joint("hinge", p, c, tuple(a), axis) for p, c, a in zip((WORLD, 0, WORLD), range(3), starts))
-    loop = Joint("hinge", 1, 2, end, axis, closing=PLANAR)
+    loop = Joint("hinge", 1, 2, end, axis)
     return Mechanism("four-bar in space", bodies, (*joints, loop), 0.005, 2.0)
-
-
-def bennett() -> Mechanism:
-    """Bennett's linkage: four hinges in space, links of 1 m and sqrt(2) m with twists of 30 and 45 degrees."""
-    a, b, alpha, beta, angle = 1.0, np.sqrt(2.0), np.pi / 6, np.pi / 4, 0.9
-    other = 2.0 * np.arctan(np.sin(0.5 * (alpha + beta)) / np.sin(0.5 * (beta - alpha)) / np.tan(0.5 * angle))
-    frame, frames = np.eye(4), [np.eye(4)]
-    for turn, length, twist in ((angle, a, alpha), (other, b, beta), (-angle, a, alpha)):
-        step = np.eye(4)
-        step[:3, :3] = turned((0, 0, 1), turn) @ turned((1, 0, 0), twist)
-        step[:3, 3] = turned((0, 0, 1), turn) @ (length, 0.0, 0.0)
-        frame = frame @ step
-        frames.append(frame)
-    ends, axes = [one[:3, 3] for one in frames], [one[:3, 2] for one in frames]
-    bodies = []
-    for first, second in pairwise(ends):
-        along = second - first
-        length = np.linalg.norm(along)
-        rotation = Rotation.align_vectors([along / length], [[1, 0, 0]])[0].as_matrix()
-        bodies.append(Body(length, (0.01, length**3 / 12, length**3 / 12), 0.5 * (first + second), rotation))
-    joints = [Joint("hinge", k - 1, k, tuple(ends[k]), tuple(axes[k])) for k in range(3)]
-    joints.append(Joint("hinge", WORLD, 2, tuple(ends[3]), tuple(axes[3]), closing=(0, 1, 1, 0, 0, 0)))
-    return Mechanism("Bennett's linkage", tuple(bodies), tuple(joints), 0.005, 1.0)
 
 
 def governor() -> Mechanism:
@@ -260,6 +225,6 @@ def spherical_chain() -> Mechanism:
 def mechanisms() -> list[Mechanism]:
     """All of them."""
     return [
-        slider_crank(), double_pendulum(), four_bar(), seven_bodies(), bennett(), governor(), top(150.0, 4e-3),
+        slider_crank(), double_pendulum(), four_bar(), seven_bodies(), governor(), top(150.0, 4e-3),
         top(1500.0, 4e-4), stiff_springs(), spherical_chain(),
     ]  # fmt: skip

@@ -1,34 +1,12 @@
-"""Mechanisms of `peer_mechanisms` in this program and in Exudyn: motion at given times, energy, iterations, CPU time."""
+"""Mechanisms of `peer_mechanisms` as scenes, and their energy."""
 
 from __future__ import annotations
-
-from dataclasses import dataclass
-from time import process_time
 
 import numpy as np
 from peer_mechanisms import WORLD, Mechanism
 from scipy.spatial.transform import Rotation
 
 import abd
-
-RECORDED = 40
-"""Steps after which what is found, compiled and recorded once is over."""
-REPEATS = 3
-
-
-@dataclass(frozen=True)
-class Run:
-    """Centres (t, n, 3) and rotations (t, n, 3, 3) at the samples; Newton iterations per step; CPU time [ms] of a step, of
-    ours the median of those after `RECORDED`, of Exudyn's the mean of the fastest of `REPEATS` runs; of ours energies and
-    kinetic ones of all steps [J], and the largest strain."""
-
-    centres: np.ndarray
-    rotations: np.ndarray
-    newton: float
-    milliseconds: float
-    energies: np.ndarray
-    kinetic: np.ndarray | float = 0.0
-    strain: float = 0.0
 
 
 def our_scene(mechanism: Mechanism, h: float, **solver) -> abd.Scene:
@@ -61,28 +39,6 @@ def local(mechanism: Mechanism, body: int, point) -> tuple:
         return tuple(point)
     one = mechanism.bodies[body]
     return tuple(one.rotation.T @ (np.asarray(point) - one.position))
-
-
-def run_ours(mechanism: Mechanism, h: float, samples: int, device: str = "cpu", **solver) -> Run:
-    """Steps of h up to the end."""
-    scene = our_scene(mechanism, h, **solver)
-    simulation = abd.Simulation(scene, device=device)
-    last = round(mechanism.duration / h)
-    poses, energies, kinetic, newton, strain, cpu = [], [], [], 0, 0.0, []
-    for step in range(1, last + 1):
-        begin = process_time()
-        report = simulation.step()
-        cpu.append(process_time() - begin)
-        newton += report.newton_iterations
-        strain = max(strain, report.max_orthogonality_error)
-        kinetic.append(report.energy["kinetic"])
-        energies.append(sum(report.energy[name] for name in ("kinetic", "gravity", "elastic", "joint")))
-        if step * samples % last == 0:
-            poses.append(simulation.model.user_transform(simulation.stepper.q))
-    poses = np.array(poses)
-    usual = float(np.median(cpu[RECORDED:] or cpu))
-    facts = (newton / last, 1e3 * usual, np.array(energies), np.array(kinetic), strain)
-    return Run(poses[:, :, :3, 3], poses[:, :, :3, :3], *facts)
 
 
 def initial_energy(mechanism: Mechanism) -> float:

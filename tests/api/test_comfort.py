@@ -112,12 +112,6 @@ def test_reset_begins_anew_bit_for_bit(device):
     np.testing.assert_array_equal(angle.values, seen)
 
 
-def test_a_run_is_one_call(tmp_path):
-    sim = abd.run(falling(ICOSPHERE), steps=3, device=NAME, record=tmp_path / "run")
-    assert sim.frame == 3
-    assert (tmp_path / "run" / "trajectory.h5").is_file()
-
-
 def test_a_notebook_shows_a_simulation():
     scene = falling(ICOSPHERE)
     scene.name = "a<b"

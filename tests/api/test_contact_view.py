@@ -40,27 +40,6 @@ def stack() -> abd.Scene:
 
 
 @pytest.mark.parametrize("device", [pytest.param("numpy", marks=pytest.mark.slow), NAME])
-@pytest.mark.parametrize("contact_set", ["minima", "ipc"])
-def test_a_stack_at_rest_is_carried(device, contact_set):
-    """Every box by its weight, without a torque, the floor by all; action is reaction."""
-    made = stack()
-    made.spec.solver.contact_set = contact_set
-    sim = steps(made, 100, device)
-    for k in range(3):
-        force, torque = sim.bodies[f"box {k}"].contact_wrench()
-        assert force == pytest.approx([0, 0, 2.0 * G], abs=2e-6 * G) and torque == pytest.approx([0, 0, 0], abs=1e-6)
-    assert sim.bodies["floor"].contact_force == pytest.approx([0, 0, -6.0 * G], abs=1e-5)
-    contacts = sim.contacts()
-    centers = np.array([sim.bodies[f"box {k}"].transform[:3, 3] for k in range(3)])
-    load = 2.0 * G * np.cross(centers, [0, 0, -1.0]).sum(axis=0)
-    assert sim.bodies["floor"].contact_wrench(about=(0, 0, 0))[1] == pytest.approx(load, abs=1e-4)
-    assert (contacts.gap > 0).all() and contacts.sticks.all() and (np.abs(contacts.normal[:, 2]) > 0.999).all()
-    upward = contacts.between(sim.bodies["box 1"].index, sim.bodies["box 0"].index)
-    assert len(upward) >= 3 and np.abs(upward.force.sum(axis=0)) == pytest.approx([0, 0, 4.0 * G], abs=1e-5)
-    assert sim.bodies["box 1"].touches == ("box 0", "box 2") and not len(sim.contacts("box 2", "floor"))
-
-
-@pytest.mark.parametrize("device", [pytest.param("numpy", marks=pytest.mark.slow), NAME])
 def test_patches_add_up(device):
     """A pair's force and torque are those on the bodies, seen from the patch's center; friction acts across the gap."""
     sim = steps(stack(), 60, device)

@@ -242,17 +242,6 @@ def test_rows_by_name_with_locks_and_ranges():
         shoulder.row("theta.lock")
 
 
-def test_axes_of_frames_of_a_wrench():
-    sim = arm(second="cylindrical")
-    run(sim, 5)
-    elbow = sim.joints["elbow"]
-    force, torque = elbow.wrench()
-    assert np.linalg.norm(elbow.T_CW[:3, :3] - elbow.T_DW[:3, :3]) > 1e-3
-    for frame, T in (("C", elbow.T_CW), ("D", elbow.T_DW), ("joint", elbow.T_DW)):
-        told = elbow.wrench(frame=frame)
-        assert np.allclose(told[0], T[:3, :3].T @ force) and np.allclose(told[1], T[:3, :3].T @ torque)
-
-
 def test_a_coordinate_is_an_attribute():
     sim = arm()
     assert sim.joints["elbow"].theta is sim.joints["elbow"].coordinate("theta") and "theta" in dir(sim.joints["elbow"])
@@ -295,56 +284,6 @@ def test_sensors_of_a_joint_s_point():
     force = sensors["f"].values[-1]
     assert (force[:3] == -elbow.wrench()[0]).all() and len(force) == 6
     assert sim.add_sensor("body", "position", "upper").columns == ("x", "y", "z")
-
-
-SENSORS = """
-[[body]]
-name = "bar"
-box = [1, 0.1, 0.1]
-[[body]]
-name = "floor"
-half_space = {offset = -5}
-[[joint]]
-name = "pivot"
-type = "hinge"
-child = "bar"
-anchor = [-0.5, 0, 0]
-axis = [0, 1, 0]
-[[sensor]]
-name = "angle"
-what = "coordinate"
-joint = "pivot"
-[[sensor]]
-name = "end"
-what = "position"
-body = "bar"
-point = [0.5, 0, 0]
-every = 2
-[[sensor]]
-name = "load"
-what = "contact_force"
-body = "bar"
-other = "floor"
-"""
-
-
-def test_sensors_of_a_scene_file(tmp_path):
-    path = tmp_path / "pendulum.toml"
-    path.write_text(SENSORS)
-    scene = abd.load(path)
-    sim = Simulation(scene, "numpy")
-    run(sim, 4)
-    assert list(sim.sensors) == ["angle", "end", "load"]
-    assert sim.sensors["angle"].values[-1] == sim.joints["pivot"].coordinates
-    assert sim.sensors["end"].values.shape == (3, 3) and (sim.sensors["load"].values == 0.0).all()
-    other = abd.Scene.from_spec(scene.spec)
-    other.save(tmp_path / "again.toml")
-    assert abd.load(tmp_path / "again.toml").spec == scene.spec
-    sim.run(steps=2, record=tmp_path / "run")
-    import h5py
-
-    with h5py.File(tmp_path / "run" / "trajectory.h5") as file:
-        assert file["sensors/angle"].shape[0] == 3
 
 
 @pytest.mark.parametrize(

@@ -65,17 +65,6 @@ def test_substeps_of_a_world_are_nothing_to_other_worlds(seeds, steps):
     assert together == max(substeps) > min(substeps)
 
 
-@pytest.mark.slow
-def test_sixty_four_worlds_are_what_they_are_alone():
-    heaps = [heap(seed) for seed in range(64)]
-    many, alone = side_by_side(heaps, "cpu"), {k: abd.Simulation(heaps[k], device="cpu") for k in (0, 13, 40, 63)}
-    for step in range(60):
-        many.step()
-        for world, one in alone.items():
-            one.step()
-            np.testing.assert_array_equal(many.stepper.q.reshape(64, -1, 12)[world], one.stepper.q, err_msg=f"{step}, {world}")
-
-
 def test_worlds_with_joints_and_drives_are_what_they_are_alone():
     many, alone = three(), [abd.Simulation(pile(0.2 * world), device="cpu") for world in range(3)]
     for step in range(20):

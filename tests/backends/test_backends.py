@@ -248,22 +248,6 @@ def test_linear_solvers_agree():
     assert np.abs(pcg - direct).max() <= CLOSE
 
 
-def boxes_in_worlds(worlds: int) -> abd.Scene:
-    """One box over one plane in every world, all at the same place but at different heights."""
-    solver = {"dt": DT, "tolerance": TOLERANCE, "contact_stiffness": 1e9, "d_hat": 5e-3}
-    scene = abd.Scene(solver=solver)
-    for k in range(worlds):
-        scene.add_body(f"floor {k}", half_space={"normal": [0, 0, 1], "offset": 0.0}, world=k)
-        scene.add_body(f"box {k}", box=[1, 1, 1], position=[0, 0, 0.6 + 0.1 * k], world=k)
-    return scene
-
-
-@pytest.mark.parametrize("device", [NAME, "numpy"])
-def test_worlds_do_not_influence_one_another(device):
-    together, alone = run(boxes_in_worlds(2), device, 20)[0], run(boxes_in_worlds(1), device, 20)[0]
-    np.testing.assert_allclose(together[:, :2], alone, rtol=0, atol=1e-7)
-
-
 def test_device_names():
     model = landing_box().compile()
     assert (

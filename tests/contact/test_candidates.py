@@ -20,11 +20,11 @@ from contact_models import (
     states,
 )
 
-from abd.contact.candidates import VERTEX_PLANE, contacts, find_candidates
+from abd.contact.candidates import contacts, find_candidates
 from abd.contact.pairs import body_pairs
 from abd.contact.path import standing
 from abd.contact.surfaces import Surfaces, targets
-from abd.model import WORLD, Joint, Kind, Model, affine_matrices
+from abd.model import WORLD, Joint, Kind, Model
 from abd.potentials import contact
 from abd.potentials.contact import ContactParameters
 
@@ -111,39 +111,6 @@ def test_nothing_near_is_missed_along_a_path(seed):
     assert np.count_nonzero(near) > 5
     names = rows(everything)
     assert {names[k] for k in np.flatnonzero(near)} <= listed
-
-
-def test_contacts_are_where_the_bodies_are():
-    model = scene([WIRE_MESH, BOX_MESH], states(2, 3, 0.4))
-    surfaces, pairs, q = Surfaces.of(model), body_pairs(model), model.bodies.q
-    found = find_candidates(model, surfaces, pairs, standing(q), 1e6)
-    x = contacts(model, surfaces, pairs, found).positions(q)
-    world = [
-        np.c_[MESHES[m].vertices, np.ones(len(MESHES[m].vertices))] @ affine_matrices(q)[b, :3].T
-        for b, m in enumerate(model.bodies.mesh)
-    ]
-    meshes = [MESHES[m] for m in model.bodies.mesh]
-    for k, (_, kind, a, b) in enumerate(rows(found)):
-        if kind == 2:
-            expected = np.concatenate([world[0][meshes[0].edges[a]], world[1][meshes[1].edges[b]]])
-        else:
-            expected = np.concatenate([world[kind][[a]], world[1 - kind][targets(meshes[1 - kind])[b]]])
-        np.testing.assert_allclose(x[k], expected, atol=1e-14)
-
-
-def test_half_space_candidates():
-    q = np.tile(np.concatenate([[0, 0, 0.51], np.eye(3).ravel()]), (2, 1))
-    plane = np.array([[np.nan] * 4, [0, 0, 1, 0]])
-    model = scene([BOX_MESH, NO_MESH], q, kind=np.array([Kind.DYNAMIC, Kind.STATIC]), plane=plane)
-    surfaces, pairs = Surfaces.of(model), body_pairs(model)
-    found = find_candidates(model, surfaces, pairs, standing(q), D_HAT)
-    assert set(found.kind) == {VERTEX_PLANE} and len(found) == 4
-    elements = contact.contact_elements(
-        contacts(model, surfaces, pairs, found).positions(q),
-        contacts(model, surfaces, pairs, found),
-        ContactParameters(1e6, D_HAT),
-    )
-    assert np.all(elements.f_i[:, 2] < 0) and not np.any(elements.f_j) and not np.any(elements.Y_j)
 
 
 # the loose points of "rods and points" are left out by ipctk's broad phase

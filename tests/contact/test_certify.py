@@ -152,12 +152,6 @@ def test_touching_faces_are_a_gap_of_zero(tmp_path):
     assert not certify(tmp_path).ok
 
 
-def test_smallest_gap_is_measured(tmp_path):
-    write_run(tmp_path, boxes((0, 0, 0), (1.0004, 0.2, 0.1)), steps=1)
-    found = certify(tmp_path)
-    assert found.ok and found.smallest_gap == pytest.approx(4e-4, rel=1e-9)
-
-
 def cord(*ends):
     """A mesh of one codimensional edge."""
     empty = np.empty((0, 3), np.int32)

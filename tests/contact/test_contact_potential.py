@@ -11,7 +11,7 @@ from ulp import assert_agrees
 from abd.potentials import contact, mollifier
 from abd.potentials.barrier import BARRIERS
 from abd.potentials.contact import ContactParameters, Stencil
-from abd.potentials.elements import body_block, body_gradient
+from abd.potentials.elements import body_block
 
 ipctk = pytest.importorskip("ipctk")
 
@@ -175,29 +175,6 @@ def test_mollifier_element_is_the_gauss_newton_form_of_the_cross_product():
         )
         block = np.block([[ii, ij], [ij.T, jj]])
         np.testing.assert_allclose(block, expected, atol=1e-9 * np.abs(expected).max() + 1e-12)
-
-
-def test_internal_forces_and_torques_vanish():
-    for scene in SCENES.values():
-        contacts, index = scene.contacts()
-        gradient = contact.gradient(scene.vertices[index], contacts, ContactParameters(KAPPA, D_HAT))
-        total = scatter_gradient(gradient, index, len(scene.vertices)).reshape(-1, 3)
-        arms = scene.vertices - scene.vertices.mean(axis=0)
-        scale = np.abs(total).sum()
-        assert np.all(np.abs(total.sum(axis=0)) <= 1e-9 * scale)
-        assert np.all(np.abs(np.cross(arms, total).sum(axis=0)) <= 1e-9 * scale)
-
-
-def test_pull_back_is_the_jacobian_product():
-    rng = np.random.default_rng(3)
-    f, K, Y_a, Y_b = rng.normal(size=3), rng.normal(size=(3, 3)), rng.normal(size=4), rng.normal(size=4)
-
-    def jacobian(Y):
-        return np.hstack([Y[0] * np.eye(3), np.kron(np.eye(3), Y[1:])])
-
-    np.testing.assert_allclose(body_gradient(f[None], Y_a[None])[0], jacobian(Y_a).T @ f, rtol=1e-14)
-    expected = jacobian(Y_a).T @ K @ jacobian(Y_b)
-    np.testing.assert_allclose(body_block(K[None], Y_a[None], Y_b[None])[0], expected, rtol=1e-13)
 
 
 def test_flipped_contacts_report_the_bodies_of_the_pair():

@@ -1,9 +1,6 @@
-"""Joint types that users define: what is refused, the example of the README, and types of scene files."""
+"""Joint types that users define: what is refused, and types of scene files."""
 
 from __future__ import annotations
-
-import subprocess
-import sys
 
 import numpy as np
 import pytest
@@ -17,7 +14,6 @@ from custom_types import (
     joint_of,
     slotted_row,
 )
-from own_joint import EXAMPLE
 
 import abd
 from abd import RowFlags
@@ -77,15 +73,6 @@ def test_the_kernel_of_a_warp_function_and_its_adjoint_compile_for_cuda(tmp_path
     (code,) = tmp_path.glob("*.ptx")
     entries = [line for line in code.read_text().splitlines() if ".entry" in line]
     assert [any(way in entry for entry in entries) for way in ("forward", "backward")] == [True, True]
-
-
-# the example of the README ----------------------------------------------------------------------------------------
-
-
-def test_the_example_of_the_readme_runs():
-    done = subprocess.run([sys.executable, "-c", EXAMPLE], capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
-    assert "{'height': 1}" in done.stdout
 
 
 # types of scene files ---------------------------------------------------------------------------------------------

@@ -6,17 +6,16 @@ import numpy as np
 import pytest
 from joint_samples import CASES, joint_of
 
-from abd.joints.coordinates.configurations import configuration_space, forms
+from abd.joints.coordinates.configurations import configuration_space
 from abd.joints.coordinates.kinematics import (
     Bounds,
     JointKinematics,
-    angular_first,
     effort_bounds,
     flip_direction,
     position_bounds,
     velocity_bounds,
 )
-from abd.joints.coordinates.spaces import Analytic, Coordinates
+from abd.joints.coordinates.spaces import Coordinates
 from abd.joints.measures.motions import X, Y, Z, rotation, screw, translation
 from abd.model import WORLD, CoordinateSettings, Drive, Joint
 from abd.rotations import adjoint, exp, inverse, log, log_rate, mrp_matrix, quaternion, quaternion_matrix
@@ -53,14 +52,6 @@ def vee(G):
 
 def assert_close(a, b, tolerance):
     assert np.abs(np.asarray(a) - np.asarray(b)).max(initial=0.0) <= tolerance
-
-
-def test_sizes(kinematics):
-    for q, v, _ in states(kinematics, 1):
-        S, T = kinematics.motion_subspace(q), kinematics.constraint_wrench_subspace(q)
-        assert len(q) == kinematics.num_positions and S.shape == (6, len(v))
-        assert T.shape == (6, kinematics.num_constraints) and kinematics.num_constraints == 6 - len(v)
-        assert kinematics.is_floating == (np.linalg.matrix_rank(S) == 6) == (kinematics.num_constraints == 0)
 
 
 @pytest.mark.parametrize("axes", ["child", "parent"])
@@ -145,15 +136,6 @@ def test_configurations(kinematics):
     assert_close(*draws, 0.0)
 
 
-def test_coordinates_return_from_the_transform():
-    for kind, form in CASES:
-        kinematics = JointKinematics(joint_of(kind, np.random.default_rng(2)), form)
-        for q, _, rng in states(kinematics):
-            if form == "coordinates":
-                q = rng.uniform(-1.0, 1.0, len(q))
-                assert_close(kinematics.configuration_at(kinematics.joint_transform(q), q), q, 1e-12)
-
-
 def test_reversal_inverts():
     for kind, form in CASES:
         kinematics = JointKinematics(joint_of(kind, np.random.default_rng(2)), form)
@@ -204,51 +186,6 @@ PRODUCTS = {
         *(rotation(n, a) for n, a in zip("rpy", (Z, Y, X))),
     ],
 }
-
-
-def complex_product(motions):
-    """The same transform by the series of the exponential, which takes complex coordinates."""
-
-    def transform(q):
-        T = np.eye(4, dtype=complex if np.iscomplexobj(q) else float)
-        for motion, value in zip(motions, q):
-            v, w = motion.twist[:3], motion.twist[3:]
-            G = np.zeros((4, 4))
-            G[:3, :3], G[:3, 3] = np.array([[0, -w[2], w[1]], [w[2], 0, -w[0]], [-w[1], w[0], 0]]), v
-            term = total = np.eye(4, dtype=T.dtype)
-            for k in range(1, 40):
-                term = term @ G * value / k
-                total = total + term
-            T = T @ total
-        return T
-
-    return transform
-
-
-@pytest.mark.parametrize("name", PRODUCTS)
-def test_two_ways_to_differentiate_a_transform(name):
-    """Products of exponentials and analytic functions give the same subspace and bias."""
-    motions, rng = PRODUCTS[name], np.random.default_rng(4)
-    product, analytic = Coordinates(motions, []), Analytic(complex_product(motions), [])
-    for _ in range(5):
-        q, v = rng.uniform(-1, 1, len(motions)), rng.standard_normal(len(motions))
-        assert_close(product.transform(q), analytic.transform(q), 1e-14)
-        assert_close(product.subspace(q), analytic.subspace(q), 1e-14)
-        assert_close(product.bias(q, v), analytic.bias(q, v), 1e-11)
-
-
-def test_wrench_subspaces_are_the_published_ones():
-    """RigidBodyDynamics.jl's T of its three types with an axis, (t; f) of axis z: they span the same space as ours."""
-    E = np.eye(6)
-    published = {"hinge": E[:, [0, 1, 3, 4, 5]], "prismatic": E[:, [0, 1, 2, 3, 4]], "planar": E[:, [0, 1, 5]]}
-    for kind, expected in published.items():
-        kinematics = JointKinematics(
-            joint_of(kind, np.random.default_rng(0)), forms(joint_of(kind, np.random.default_rng(0)))[-1]
-        )
-        T = angular_first(
-            kinematics.constraint_wrench_subspace(kinematics.random_configuration(np.random.default_rng(1)))
-        )
-        assert_close(T @ T.T, expected @ expected.T, 1e-15)
 
 
 def test_planar_velocities_are_rates_in_axes_of_the_child():

@@ -168,14 +168,3 @@ def test_no_coordinate_that_is_read_leaves_its_range_in_random_trials(seed):
             assert low < joint.coordinates[joint.coordinate_names.index(name)] < high
             assert view.range_deg[0] < view.value_deg < view.range_deg[1]
             assert all(joint.row(f"{name}.{end}").value > 0.0 for end in ("lower", "upper"))
-
-
-def test_random_configurations_have_the_distributions_of_rigid_body_dynamics():
-    """Floating: positions uniform in a cube of 1 m; prismatic: standard normal."""
-    rng = np.random.default_rng(7)
-    floating = kinematics.configuration_space(joint_of("free", rng), "quaternion")
-    places = np.array([floating.random(rng)[:3] for _ in range(400)])
-    assert np.abs(places).max() < 0.5 and places.std() == pytest.approx(1 / np.sqrt(12), rel=0.05)
-    slider = kinematics.configuration_space(joint_of("prismatic", rng))
-    values = np.array([slider.random(rng)[0] for _ in range(400)])
-    assert values.std() == pytest.approx(1.0, rel=0.1) and np.abs(values).max() > 2.0

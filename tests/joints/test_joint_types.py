@@ -12,7 +12,6 @@ from abd.errors import SceneError
 from abd.joints.coordinates.transform import project, transform, twist_gradient
 from abd.joints.measures.measures import MeasureKind
 from abd.joints.measures.motions import turned
-from abd.joints.rows.rows import Rows, residual
 from abd.joints.rows.table import linearize, tabulate, value_at, values
 from abd.joints.types import TYPES
 from abd.model import WORLD, Joint, affine_state
@@ -145,28 +144,6 @@ def test_constraints_vanish_along_what_is_free(case):
         assert np.abs(value_at(held, T)).max(initial=0.0) < 1e-12
         for row in screw_rows(joint):
             assert abs(row.weights @ value_at(list(row.measures), T) - row.rest) < 1e-12
-
-
-@pytest.mark.parametrize("case", CASES)
-def test_linear_rows_vanish_along_what_is_free(case):
-    """Rows between a moved world frame and a child in an admissible pose."""
-    joint, rng = joint_of(case), np.random.default_rng(5)
-    for _ in range(10):
-        T = admissible(case, rng)
-        q = affine_state(joint.parent_frame @ T @ np.linalg.inv(joint.child_frame))[None]
-        found = TYPES[joint.type].rows(joint)
-        count = len(found)
-        rows = Rows(
-            **{field: np.zeros(count) for field in Rows.__dataclass_fields__ if field not in ("parent", "child")}
-            | {
-                "parent": np.full(count, WORLD),
-                "child": np.zeros(count, dtype=int),
-                "Yp": np.array([row.parent for row in found]).reshape(-1, 4),
-                "Yc": np.array([row.child for row in found]).reshape(-1, 4),
-            }
-        )
-        masks = np.array([row.mask for row in found]).reshape(-1, 3)
-        assert np.abs(masks * residual(rows, q)).max(initial=0.0) < 1e-12
 
 
 @pytest.mark.parametrize("case", CASES)

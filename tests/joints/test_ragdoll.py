@@ -11,7 +11,6 @@ from scipy.spatial.transform import Rotation
 
 import abd
 from abd.api.simulation import Simulation
-from abd.certificate.certificate import certify
 from abd.io.run import Status, run
 from abd.io.trajectory import Trajectory
 from abd.scene.compile.compile import compile_scene
@@ -138,10 +137,3 @@ def test_exact_joints_stay_closed(flight):
                 for body, axis in ((joint.parent, F[:, 2]), (joint.child, F[:, 1]))
             )
             assert np.abs(np.sum(z * y, axis=1)).max() < 1e-8, joint.name
-
-
-def test_nothing_intersects(flight):
-    certificate = certify(flight.trajectory.path)
-    assert certificate.ok, str(certificate)
-    assert certificate.frames_checked == STEPS + 1
-    assert certificate.smallest_gap < 2e-3, "there was contact"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import fields, replace
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -105,16 +105,3 @@ def test_joint_gradient_and_blocks_agree_with_finite_differences():
         assert slope == pytest.approx(2.0 * np.sum(kernels.gradient(q) * d), rel=1e-9)
         turn = 0.5 * (kernels.gradient(q + d) - kernels.gradient(q - d))
         assert_close(np.einsum("mnij,nj->mi", H, d), turn)
-
-
-def test_joints_between_bodies_make_no_net_force_or_torque():
-    """Of rows without shifts; those to the world do."""
-    kernels, q = JointKernels(0), random_states(N, 1)
-    set_laws(kernels.device, np.zeros(0, np.int32), np.zeros((0, slots.COUNT)), np.zeros(0), 0.0 * kernels.shift)
-    inner = kernels.rows.parent != WORLD
-    held = joint_rows.Rows(*(getattr(kernels.rows, field.name)[~inner] for field in fields(joint_rows.Rows)))
-    g = kernels.gradient(q) - joint_rows.gradient(held, q)
-    assert inner.sum() > 20
-    assert np.abs(g[:, :3].sum(axis=0)).max() <= 1e-9 * np.abs(g).max()
-    spin = np.cross(maps(q).transpose(0, 2, 1), maps(g).transpose(0, 2, 1)).sum(axis=(0, 1))
-    assert np.abs(np.cross(q[:, :3], g[:, :3]).sum(axis=0) + spin).max() <= 1e-9 * np.abs(g).max()

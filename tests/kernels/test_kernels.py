@@ -7,7 +7,6 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import warp as wp
-from contact_models import bodies_over_a_plane, random_path
 from on_device import DEVICE, assert_close, pose_of, random_states
 
 from abd.backends import body_data
@@ -15,7 +14,6 @@ from abd.backends.device.upload import new_path, new_pose, upload_bodies
 from abd.backends.reference import numpy_bodies
 from abd.backends.reference.numpy_bodies import BodyEnergies, maps, projectors, state
 from abd.contact import path as paths_definition
-from abd.contact import surfaces as surfaces_definition
 from abd.model import Elasticity, Kind
 from abd.potentials import arap, inertia, orthogonality, prescribed
 from abd.potentials.barrier import BARRIERS, barrier
@@ -202,29 +200,6 @@ def test_body_blocks_are_the_derivatives_of_the_gradients(name):
     assert_close(kernels.linearized(step, q)[1], differences, 1e-6)
 
 
-def test_all_body_energies_together():
-    """Every kind of body and energy at once, against the energies of the NumPy backend; some bodies are held."""
-    rng = np.random.default_rng(8)
-    data = body_constants(7, kind=rng.integers(0, 2, N).astype(np.int32), arap=rng.integers(0, 2, N).astype(np.int32))
-    data = replace(data, stiffness=np.where(data.kind == Kind.DYNAMIC, data.stiffness, 0.0))
-    step, q, reference = step_data(9), random_states(N, 10), random_states(N, 11)
-    step.held = rng.random(N) < 0.2
-    kernels, definition = BodyKernels(data), BodyEnergies(data)
-    assert_close(kernels.energy(step, q, reference), definition.energy(step, q, reference))
-    gradient, blocks = kernels.linearized(step, q)
-    assert_close(gradient, definition.gradient(step, q))
-    assert_close(blocks, definition.hessian(step, q))
-
-
-@pytest.mark.parametrize("name", ["orthogonality", "arap"])
-def test_near_rigidity_makes_no_torque(name):
-    kernels, q = BodyKernels(ENERGIES[name][0]), random_states(N, 4)
-    gradient, _ = kernels.linearized(step_data(3), q)
-    torque = np.cross(maps(q).transpose(0, 2, 1), maps(gradient).transpose(0, 2, 1)).sum(axis=1)
-    assert np.abs(torque).max() <= 1e-9 * np.abs(gradient).max()
-    assert not gradient[:, :3].any()
-
-
 def test_projection_equals_its_definition():
     """P v, P_i B P_j and, on the diagonal, + 1 - P, for every kind of fixed degree of freedom."""
     rng = np.random.default_rng(0)
@@ -308,18 +283,3 @@ def test_arcs_equal_their_definition(turn):
     DEVICE.launch(affine.advance, N, path, island, NOT_DONE, DEVICE.upload(alpha, wp.float64), trial)
     assert_close(DEVICE.read(trial.p), expected.origins(np.arange(N), alpha))
     assert_close(DEVICE.read(trial.A), expected.maps(np.arange(N), alpha))
-
-
-def test_bounds_hold_along_arcs():
-    """`bend` bounds second, `reach` first derivatives of every point, by differences along random arcs."""
-    model = bodies_over_a_plane(0)
-    path = random_path(model, 1, shift=0.3, turn=1.0)
-    shapes = surfaces_definition.Surfaces.of(model)
-    h, everybody = 1e-4, np.arange(4)
-    for alpha in np.linspace(h, 1 - h, 20):
-        low, mid, high = (path.maps(everybody, np.full(4, alpha + k * h)) for k in (-1, 0, 1))
-        for b in range(3):
-            X = shapes.vertices[shapes.vertex_range(b)]
-            second = np.linalg.norm(X @ (high + low - 2 * mid)[b].T, axis=1).max() / h**2
-            first = np.linalg.norm(X @ (high - low)[b].T, axis=1).max() / (2 * h)
-            assert second <= path.bend[b] * (1 + 1e-5) and first <= path.reach[b] * (1 + 1e-5)

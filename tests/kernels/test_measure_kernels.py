@@ -8,7 +8,6 @@ import warp as wp
 from joint_tables import KINDS, PER_KIND, N, kept, some_table, system_of
 from on_device import DEVICE, assert_close, pose_of, random_states
 
-from abd.backends.reference.numpy_bodies import maps
 from abd.backends.warp.terms.joints import Joints
 from abd.joints.measures.measures import is_angle, is_custom
 from abd.joints.rows import table as definition
@@ -76,18 +75,3 @@ def test_gradients_of_measures_agree_with_finite_differences():
         regular = size < 100.0
         assert regular.mean() > 0.95
         assert np.max(np.abs(slope - expected)[regular] / (1.0 + size[regular])) < 1e-6
-
-
-def test_measures_between_bodies_do_not_change_when_both_move_as_one():
-    """The gradient makes no force and no torque on the two bodies together."""
-    table = some_table(4)
-    table = kept(table, (table.parent != WORLD) & ~is_custom(table.kind))
-    q, _, _ = some_inputs(table, 14)
-    _, child, parent = on_device(table, 14)
-    size = np.linalg.norm(child, axis=1)
-    assert np.max(np.abs(child + parent)[:, :3] / size[:, None]) < 1e-12
-    torque = np.zeros((len(table), 3))
-    for body, g in ((table.child, child), (table.parent, parent)):
-        torque += np.cross(q[body, :3], g[:, :3])
-        torque += np.cross(maps(q[body]).transpose(0, 2, 1), maps(g).transpose(0, 2, 1)).sum(axis=1)
-    assert np.max(np.abs(torque) / size[:, None]) < 1e-11

@@ -1,4 +1,4 @@
-"""Dynamics of trees in minimal coordinates: RigidBodyDynamics.jl's invariants, a double pendulum, and MuJoCo."""
+"""Dynamics of trees in minimal coordinates: RigidBodyDynamics.jl's invariants, a four-bar, and MuJoCo."""
 
 from dataclasses import replace
 
@@ -212,65 +212,6 @@ def test_loops_and_bodies_at_rest():
     assert abs(tree.gravity_term(q) @ v - measured) < 1e-9
 
 
-def double_pendulum():
-    """Joint axes y, z up; underactuated.mit.edu chapter 3, inertias about the joints."""
-    lc1, l1, m1, I1, lc2, m2, I2 = -0.5, -1.0, 1.0, 0.333, -1.0, 1.0, 1.33
-    axis_y = np.array([[1.0, 0.0, 0.0], [0.0, 0.0, 1.0], [0.0, -1.0, 0.0]])  # its z is the y of the body
-
-    def at(z):
-        T = pose(z=z)
-        T[:3, :3] = axis_y
-        return T
-
-    joints = [
-        Joint("shoulder", "hinge", 18, WORLD, 0, at(0.0), at(-lc1)),
-        Joint("elbow", "hinge", 18, 0, 1, at(l1 - lc1), at(-lc2)),
-    ]
-    centre = [I1 - m1 * lc1**2, I2 - m2 * lc2**2]
-    made = model([m1, m2], [[J / 2, 0.0, J / 2] for J in centre], joints, gravity=np.array([0.0, 0.0, -9.81]))
-
-    def matrices(q, v):
-        c2, s2, g = np.cos(q[1]), np.sin(q[1]), -9.81
-        M = [[I1 + I2 + m2 * l1**2 + 2 * m2 * l1 * lc2 * c2, I2 + m2 * l1 * lc2 * c2], [I2 + m2 * l1 * lc2 * c2, I2]]
-        k = m2 * l1 * lc2 * s2
-        C = [[-2 * k * v[1], -k * v[1]], [k * v[0], 0.0]]
-        both = m2 * lc2 * np.sin(q[0] + q[1])
-        G = [(m1 * lc1 + m2 * l1) * np.sin(q[0]) + both, both]
-        return np.array(M), np.array(C), g * np.array(G)
-
-    return Mechanism(made), matrices
-
-
-def test_double_pendulum_matrices():
-    mechanism, matrices = double_pendulum()
-    rng = np.random.default_rng(1)
-    for _ in range(10):
-        q, v = rng.standard_normal((2, 2))
-        M, C, G = matrices(q, v)
-        assert_close(mechanism.mass_matrix(q), M, 1e-12)
-        assert_close(mechanism.coriolis_matrix(q, v) @ v, C @ v, 1e-12)
-        assert_close(mechanism.gravity_term(q), G, 1e-12)
-
-
-@pytest.mark.parametrize(
-    "start, times, expected",
-    [
-        ((0.1, 0.2), (0.5, 1.0), [(0.12217890, -0.06351684, -0.26302063, -0.28036447), (-0.14899633, 0.04702300)]),
-        ((1.0, -0.5), (0.5, 1.0), [(-0.08054150, 0.79613179), (-0.03573132, -0.81077641)]),
-    ],
-)
-def test_double_pendulum_swings_as_known(start, times, expected):
-    mechanism, _ = double_pendulum()
-    path = solve_ivp(
-        lambda t, y: np.concatenate([y[2:], mechanism.forward_dynamics(y[:2], y[2:])]),
-        (0.0, times[-1]), [*start, 0.0, 0.0], method="DOP853", rtol=1e-10, atol=1e-11, t_eval=times,
-    )  # fmt: skip
-    for found, known in zip(path.y.T, expected, strict=True):
-        assert_close(found[: len(known)], known, 2e-8)
-    energies = [mechanism.kinetic_energy(y[:2], y[2:]) + mechanism.potential_energy(y[:2]) for y in path.y.T]
-    assert np.ptp([*energies, mechanism.potential_energy(np.array(start))]) < 1e-8
-
-
 def test_four_bar_swings_as_known():
     """RigidBodyDynamics.jl's four-bar from rest: angles, the force that closes the loop, energy, and the closure."""
     l0, l1, l2, l3 = 1.10, 0.5, 1.20, 0.75
@@ -352,21 +293,6 @@ def test_loops_stay_closed(kind):
         return np.linalg.norm(log(inverse(nearest) @ T))
 
     assert gap(1e-3) < 1e-5 and gap(5e-4) < 0.16 * gap(1e-3) + 1e-12
-
-
-def test_ball_pendulum_keeps_its_energy():
-    """RigidBodyDynamics.jl's pendulum on a ball joint, from rest at an eighth of a turn."""
-    joint = Joint("ball", "spherical", 26, WORLD, 0, pose(x=0.3), pose(z=-0.2))
-    made = model([1.0], np.full((1, 3), 0.48), [joint], gravity=np.array([0.0, 0.0, -9.81]))
-    mechanism = Mechanism(made)
-    start = np.array([np.cos(np.pi / 8), np.sin(np.pi / 8), 0.0, 0.0, 0.3, 0.1, 2.0])
-
-    def rate(t, y):
-        return np.concatenate([mechanism.rate(y[:4], y[4:]), mechanism.forward_dynamics(y[:4], y[4:])])
-
-    path = solve_ivp(rate, (0.0, 1.0), start, method="DOP853", rtol=1e-10, atol=1e-11)
-    energies = [mechanism.kinetic_energy(y[:4], y[4:]) + mechanism.potential_energy(y[:4]) for y in path.y.T]
-    assert np.ptp(energies) < 1e-8 and np.abs(np.linalg.norm(path.y[:4], axis=0) - 1.0).max() < 1e-8
 
 
 def test_mass_matrix_equals_mujocos():
