@@ -43,6 +43,17 @@ def slide(mu: float, steps: int = 100, **solver) -> tuple[np.ndarray, abd.Simula
     return np.array(speeds), simulation, reports
 
 
+@pytest.mark.parametrize("below", [0.01, 0.05, 0.3])
+def test_a_box_slides_below_the_threshold(below):
+    """Acceleration g (sin - mu cos) within 1 %; at 0.01 below the threshold that is 0.086 m/s^2."""
+    mu = tan(SLOPE) - below
+    speeds, _, reports = slide(mu)
+    expected = G * (sin(SLOPE) - mu * cos(SLOPE))
+    measured = (speeds[-1] - speeds[20]) / ((len(speeds) - 21) * H)
+    assert measured == pytest.approx(expected, rel=0.01)
+    assert np.mean([report.newton_iterations for report in reports]) < 4.0
+
+
 @pytest.mark.parametrize("off", [-0.01, 0.01])
 @pytest.mark.parametrize("drop", [2e-4, 4e-3])
 @pytest.mark.parametrize("integrator", ["generalized_alpha", "bdf1"])
@@ -81,6 +92,31 @@ def test_what_sticks_by_a_viscous_force_creeps(above, record_property):
     record_property("creep [mm/s]", 1e3 * float(speeds[-1]))
     assert speeds[-1] == pytest.approx(creep, rel=0.02)
     assert np.abs(speeds[-50:]).max() < 1e-3
+
+
+@pytest.mark.parametrize("above", [0.01, 0.1, 1.0])
+@pytest.mark.parametrize("integrator", ["generalized_alpha", "bdf1", "bdf2"])
+def test_a_box_sticks_above_the_threshold(integrator, above):
+    """Its springs give way by eps_v dt at most, and then nothing moves."""
+    speeds, _, reports = slide(tan(SLOPE) + above, integrator=integrator)
+    assert abs(H * speeds[10:].sum()) < 1e-3 * H
+    assert np.abs(speeds[-20:]).max() < 1e-12
+    assert np.mean([report.newton_iterations for report in reports]) < 4.0
+
+
+def test_the_work_of_friction_is_its_force_times_the_path():
+    """-mu m g cos(slope) per metre while the box slides; the other energies follow but for the loss of the scheme."""
+    mu = tan(SLOPE) - 0.3
+    speeds, simulation, reports = slide(mu)
+    kinetic, gravity, work = (
+        np.array([report.energy[name] for report in reports[20:]]) for name in ("kinetic", "gravity", "friction_work")
+    )
+    path = H * 0.5 * (speeds[20:-1] + speeds[21:]).sum()
+    weight = simulation.bodies["body"].mass * G
+    assert np.all(np.diff(work) < 0.0)
+    assert work[-1] - work[0] == pytest.approx(-mu * weight * cos(SLOPE) * path, rel=0.02)
+    lost = kinetic[0] + gravity[0] - kinetic[-1] - gravity[-1] + work[-1] - work[0]
+    assert 0.0 <= lost < 0.02 * (kinetic[-1] - kinetic[0]), "1/2 h a v of implicit Euler, nothing gained"
 
 
 @pytest.mark.parametrize("kind", ["log", "log_sq", "cubic"])

@@ -87,3 +87,25 @@ def test_a_continued_run_holds_as_the_one_that_went_on(integrator):
         went_on.step()
         continued.step()
     np.testing.assert_array_equal(continued.state.q.numpy(), went_on.state.q.numpy())
+
+
+@pytest.mark.device
+def test_a_box_rides_on_a_turntable():
+    """Its springs turn with it: after one turn it is where it was, on the table."""
+    scene = abd.Scene()
+    scene.add_material("rough", mu=0.5)
+    turning = {"angular_velocity": (0.0, 0.0, np.pi)}
+    scene.add_body(
+        "table", kind="kinematic", cylinder={"radius": 0.4, "length": 0.1}, position=(0.0, 0.0, -0.05), motion=turning,
+        material="rough",
+    )  # fmt: skip
+    spin = {"velocity": (0.0, 0.25 * np.pi, 0.0), "angular_velocity": (0.0, 0.0, np.pi)}
+    scene.add_body("box", box=(0.1, 0.1, 0.1), position=(0.25, 0.0, 0.0502), material="rough", **spin)
+    simulation = abd.Simulation(scene, device=NAME)
+    places = []
+    for _ in range(200):
+        simulation.step()
+        table, box = simulation.bodies["table"], simulation.bodies["box"]
+        places.append(table.transform[:3, :3].T @ box.position)
+    places = np.array(places)
+    assert np.ptp(places[20:], axis=0).max() < 3e-5

@@ -1,5 +1,6 @@
 """Frames that are written while the simulation goes on: nothing is lost, mixed up or written twice."""
 
+import signal
 from functools import partial
 from types import SimpleNamespace
 
@@ -44,10 +45,29 @@ def transforms(steps):
     return np.array(found)
 
 
+def test_a_run_writes_every_frame(tmp_path, in_thread):
+    outcome, found, steps, checkpoint = played(tmp_path / "run", 12, FakeSimulation)
+    assert outcome.status is runs.Status.DONE and steps.tolist() == list(range(13))
+    assert found.tobytes() == transforms(12).tobytes() and checkpoint["frames"] == 13
+
+
 def test_a_failure_keeps_every_frame_before_it(tmp_path, in_thread):
     outcome, found, _, _ = played(tmp_path / "run", 12, lambda model, device: FakeSimulation(model, device, fail_at=6))
     assert outcome.status is runs.Status.FAILED and isinstance(outcome.failure, StepFailure)
     assert found.tobytes() == transforms(5).tobytes()
+
+
+def test_control_c_keeps_every_frame_and_the_run_goes_on(tmp_path, in_thread):
+    class Impatient(runs.Observer):
+        def step(self, report, tally):
+            if report.step == 4:
+                signal.raise_signal(signal.SIGINT)
+
+    outcome, found, _, checkpoint = played(tmp_path / "run", 9, FakeSimulation, observers=[Impatient()])
+    assert outcome.status is runs.Status.INTERRUPTED and checkpoint["frames"] == 5
+    assert found.tobytes() == transforms(4).tobytes()
+    outcome, found, _, _ = played(tmp_path / "run", 9, FakeSimulation, resume=True)
+    assert outcome.status is runs.Status.DONE and found.tobytes() == transforms(9).tobytes()
 
 
 def test_both_ways_write_the_same_file(tmp_path, monkeypatch):

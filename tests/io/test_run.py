@@ -12,6 +12,7 @@ import pytest
 from fake_simulation import FakeSimulation
 from fake_simulation import two_boxes_over_a_plane as two_boxes
 
+from abd.errors import StepFailure
 from abd.io.directory import DirectoryError, RunDirectory, latest_directory, new_directory
 from abd.io.fingerprint import model_digest
 from abd.io.run import Observer, ResumeError, Status, run
@@ -117,6 +118,15 @@ def test_a_killed_run_is_resumed_from_its_checkpoint(tmp_path):
     assert observer.closed and not (tmp_path / "parts" / "report.json").exists()
     start(tmp_path / "parts", 9, resume=True)
     assert contents(tmp_path / "parts") == contents(tmp_path / "whole")
+
+
+def test_failure_keeps_what_was_computed(tmp_path):
+    outcome = start(tmp_path, 9, fail_at=4)
+    assert outcome.status is Status.FAILED and isinstance(outcome.failure, StepFailure)
+    report = json.loads((tmp_path / "report.json").read_text())
+    assert report["failed_step"] == 4 and report["steps"] == 3 and report["failure"]["reason"] == "not_converged"
+    with Trajectory(tmp_path) as trajectory:
+        assert len(trajectory) == 4
 
 
 def test_another_scene_is_refused(tmp_path):

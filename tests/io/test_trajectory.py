@@ -1,6 +1,9 @@
 """The trajectory file: contents, growth, and what is left of it when its writer is killed."""
 
 import io
+import signal
+import subprocess
+import sys
 from dataclasses import replace
 
 import h5py
@@ -235,3 +238,37 @@ def test_every_prefix_of_the_writes_is_readable(tmp_path, monkeypatch):
             (block,) = trajectory.blocks(step + 1)
             assert (block["/bodies/transform"] == states[: step + 1]).all()
     assert frames == 4
+
+
+ENDLESS = """
+import sys
+sys.path[:0] = [sys.argv[1], sys.argv[1] + "/.."]
+from fake_simulation import FakeSimulation, two_boxes_over_a_plane as two_boxes
+from test_trajectory import first_block, values_of
+from abd.io.trajectory_writer import TrajectoryWriter
+sim = FakeSimulation(two_boxes())
+writer = TrajectoryWriter(sys.argv[2], sim.model, first_block(sim), sim.checkpoint())
+while True:
+    writer.append(values_of(sim, sim.step()))
+    writer.flush(sim.checkpoint())
+    print(sim.frame, flush=True)
+"""
+
+
+def test_a_killed_run_stays_readable(tmp_path, request):
+    path = tmp_path / "trajectory.h5"
+    command = [sys.executable, "-c", ENDLESS, str(request.path.parent), str(path)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+        for _ in range(20):
+            last = int(process.stdout.readline())
+        process.send_signal(signal.SIGKILL)
+        last = max([last, *(int(line) for line in process.stdout if line.endswith("\n"))])
+    with h5py.File(path) as file:
+        assert len(file["time"]) > last
+    with Trajectory(path) as trajectory:
+        frames = len(trajectory)
+        assert frames > last and trajectory.checkpoint()["step"] >= last
+        sim = FakeSimulation(two_boxes())
+        for frame in range(frames):
+            assert (trajectory.transform(frame) == sim.model.user_transform(sim.host_state().q)).all()
+            sim.step()

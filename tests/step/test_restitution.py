@@ -7,7 +7,7 @@ import pytest
 from on_device import NAME
 
 import abd
-from abd.energies import momenta
+from abd.energies import kinetic_energy, momenta
 
 pytestmark = pytest.mark.device
 
@@ -84,6 +84,22 @@ def row_of_boxes(e: float, speeds: tuple[float, ...], gap: float, **solver) -> a
             velocity=(speed, 0.0, 0.0), material="m",
         )  # fmt: skip
     return scene
+
+
+@pytest.mark.parametrize("device", [NAME, "numpy"])
+def test_equal_boxes_exchange_their_velocities(device):
+    """e = 1, one after the other: the last one leaves with the velocity of the first, and nothing is lost."""
+    simulation = abd.Simulation(row_of_boxes(1.0, (1.0, 0.0, 0.0), gap=3e-3), device=device)
+    model = simulation.model
+    begin = momenta(model, simulation.stepper.q, simulation.stepper.qd), kinetic_energy(model, simulation.stepper.qd)
+    for _ in range(12):
+        simulation.step()
+    state = simulation.stepper
+    np.testing.assert_allclose(state.qd[:, 0], [0.0, 0.0, 1.0], atol=1e-3)
+    assert kinetic_energy(model, state.qd) == pytest.approx(begin[1], rel=1e-3)
+    assert kinetic_energy(model, state.qd) <= begin[1] * (1.0 + 1e-12)
+    for value, expected in zip(momenta(model, state.q, state.qd), begin[0], strict=True):
+        np.testing.assert_allclose(value, expected, atol=1e-9)
 
 
 def test_an_impact_runs_through_a_row_in_touch():
