@@ -1,8 +1,8 @@
-"""`LiveView`: a simulation in the browser while it runs.
+"""`LiveView`: a running simulation in the browser.
 
-The run is paced: real time, slow motion or as fast as possible. Pictures take at most `SHARE` of the stepping thread's time;
-their cost is measured. Without a browser no picture is sent. Actions of the user (pulls, targets of drives) are applied between
-two steps by the thread that steps.
+The run has a pace: real time, slow motion or as fast as possible. Pictures take at most `SHARE` of the stepping
+thread's time; their cost is measured. Without a browser no picture is sent. The stepping thread applies user actions
+(pulls, targets of drives) between two steps.
 """
 
 from __future__ import annotations
@@ -26,28 +26,28 @@ from abd.viewer.panels import Plots, Tables, drawing_controls
 from abd.viewer.stage import Stage
 
 SHARE = 0.02
-"""Part of the stepping thread's time that pictures may take."""
+"""Largest fraction of the stepping thread's time for pictures."""
 RATE = 30.0
-"""Most pictures per second."""
+"""Largest number of pictures per second."""
 STIFFEST = 0.3
-"""Frequency of the pulling spring with the body's mass, times the step: it acts as it was before the step."""
+"""Largest product of the pulling spring's frequency with the body's mass and the step; the spring is explicit."""
 FASTEST = 12.0
-"""Largest frequency of it [rad/s]."""
+"""Largest frequency of the pulling spring [rad/s]."""
 PACES = {"real time": 1.0, "1/4": 0.25, "1/20": 0.05, "as fast as possible": None}
-"""Simulated time per time of the clock."""
+"""Simulated time per wall-clock time."""
 BEHIND = 0.1
-"""Delay [s] after which a run that is slower than its pace is no longer expected to catch up."""
+"""Delay [s] after which a run that is slower than its pace does not catch up."""
 SLIDERS = 40
-"""Most drives that have a slider."""
+"""Largest number of drives with a slider."""
 HISTORY = 4000
-"""Most energies that are stored for the plot; of more, every other one is removed."""
+"""Largest number of energies stored for the plot; beyond it every other one is removed."""
 FOLLOWING = 0.1
-"""Share of a picture in the scale of the arrows of forces."""
+"""Weight of a picture in the running mean of the scale of force arrows."""
 ENERGIES = ("kinetic", "gravity", "elastic", "contact", "joint")
 
 
 class LiveView(Observer):
-    """Shows a run in the browser while it computes; the browser can pause it, step it, and pull bodies.
+    """Shows a running simulation in the browser, with pause, single steps and pulling of bodies.
 
     Args:
         server: `viser.ViserServer`; view: the camera; patient: wait for the first browser before the first step.
@@ -69,12 +69,12 @@ class LiveView(Observer):
         self.sim = sim
         self.cast, _ = of_model(sim.model)
         self._joints = JointList.of(sim.model.joints)
-        # the processor's time of the thread; on a GPU it sleeps while the step runs
+        # CPU time of the thread; on a GPU the thread sleeps during the step
         self._clock = perf_counter if sim.device.startswith("cuda") else thread_time
         self.stage = Stage(self.server, self.cast, self.view, [self._moment()])
         self._controls(last)
         self._show()
-        self._paid = 0.0  # the first picture loads libraries: its cost says nothing about those to come
+        self._paid = 0.0  # the first picture loads libraries, so that its cost does not count
         if self.patient and not self.server.get_clients():
             print("waiting for a browser", file=sys.stderr, flush=True)
 
@@ -95,7 +95,7 @@ class LiveView(Observer):
         return True
 
     def _is_early(self) -> bool:
-        """Whether the simulated time is ahead of the clock at the selected pace."""
+        """Whether the simulated time is ahead of the wall clock at the selected pace."""
         pace = PACES[self.pace.value]
         if pace is None:
             self._anchor = None
@@ -128,7 +128,7 @@ class LiveView(Observer):
     # picture --------------------------------------------------------------------------------------------------------
 
     def _show(self) -> None:
-        """Send the present state, and find out when the next picture is due."""
+        """Send the present state, and schedule the next picture."""
         began = thread_time()
         moment, self.clock.content = self._moment(), self._now
         if self.forces.value:
@@ -148,7 +148,9 @@ class LiveView(Observer):
         return moment_of(self.sim.model, self.cast, self.sim.time, self.sim.stepper.q)
 
     def _with_contacts(self, moment: Moment) -> Moment:
-        """The present state with its contacts; the scale of their arrows follows the forces slowly, that impacts are seen."""
+        """Present state with contacts; the scale of their arrows follows the forces slowly, so that impacts are
+        visible.
+        """
         now = self.sim.contacts()
         moment = replace(moment, contacts=Contacts(now.point, now.force))
         scale = force_scale(self.cast, [moment])
@@ -174,9 +176,9 @@ class LiveView(Observer):
             self.one = gui.add_button("one step")
             self.pace = gui.add_dropdown("speed", tuple(PACES), initial_value="real time")
             self.clock = gui.add_markdown("")
-            hint = "read for every picture; nothing while it is off"
+            hint = "read for every picture; no cost while it is off"
             self.joints, self.forces, self.follow = drawing_controls(gui, self.cast, "", False, hint=hint)
-            gui.add_markdown("Drag a body with the mouse, shift held, to pull it by a spring.")
+            gui.add_markdown("Drag a body with the mouse and shift to pull it by a spring.")
             self.strength = gui.add_slider("strength of the spring", 0.1, 10.0, 0.1, 1.0)
         tabs = gui.add_tab_group()
         self.tables = Tables(self.server, tabs, self.cast)
@@ -203,7 +205,7 @@ class LiveView(Observer):
         handle.on_drag("left", modifier="shift")(dragged)
 
     def _drives(self, tabs) -> None:
-        """A slider for the target of each drive."""
+        """Add a slider for the target of each drive."""
         every = ((joint.name, one) for joint in self._joints for one in joint.coordinates)
         driven = (pair for pair in every if pair[1].drive is not None and pair[1].drive.mode != "brake")
         chosen = list(islice(driven, SLIDERS))
@@ -229,10 +231,10 @@ class LiveView(Observer):
 
         slider.on_update(aim)
 
-    # what the user does ---------------------------------------------------------------------------------------------
+    # user actions ---------------------------------------------------------------------------------------------------
 
     def _act(self) -> None:
-        """Apply the requests since the last step."""
+        """Apply the actions since the last step."""
         while self._actions:
             self._actions.popleft()()
 
@@ -263,10 +265,10 @@ class LiveView(Observer):
 
 
 class _Pull:
-    """A spring and a damper between a point of a body and a target in the world.
+    """Spring and damper between a point of a body and a target in the world.
 
-    ``f = k (x_target - x) - c v`` with k = m w^2 and c = m w: half of critical damping. It is taken as it was before the
-    step, which is stable for w h well below 2.
+    ``f = k (x_target - x) - c v`` with k = m w^2 and c = m w: half of critical damping. It is explicit, which is stable
+    for w h well below 2.
     """
 
     def __init__(self, sim, body: int, point: np.ndarray, target: np.ndarray, strength: float):
@@ -282,14 +284,14 @@ class _Pull:
         return self.stiffness * (self.target - place) - self.damping * speed
 
     def arrow(self, transform: np.ndarray) -> Symbols:
-        """From the point to the target."""
+        """Arrow from the point to the target."""
         place = (transform[self.body] @ self.local)[:3]
         length = float(np.linalg.norm(self.target - place))
         return draw_arrows(np.stack([place, self.target])[None], 0.02 * length, colors.FORCE)
 
 
 def _bounds(settings, rotary: bool) -> tuple[float, float, str]:
-    """Lowest and highest value of a slider, and its unit."""
+    """Lower and upper value of a slider, and its unit."""
     mode = settings.drive.mode
     if mode == "force":
         most = settings.drive.effort if np.isfinite(settings.drive.effort) else 100.0

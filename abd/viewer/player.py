@@ -1,5 +1,7 @@
-"""`Player`: a recorded run in the browser. Frames are read from the file when they are shown, so that memory stays as it is
-however long the run."""
+"""`Player`: a recorded run in the browser.
+
+Frames are read from the file on demand, so that memory does not grow with the length of the run.
+"""
 
 from __future__ import annotations
 
@@ -15,20 +17,20 @@ from abd.viewer.panels import LISTED, Plots, Tables, drawing_controls
 from abd.viewer.stage import LOOKED_AT, Stage
 
 RATE = 30.0
-"""Most pictures per second."""
+"""Largest number of pictures per second."""
 SPEEDS = ("0.01", "0.05", "0.1", "0.25", "0.5", "1", "2", "4")
 CLICKED = 1000
-"""Most bodies that can be clicked while they move."""
+"""Largest number of bodies that can be clicked while they move."""
 
 
 class Player:
-    """Controls of a recorded run: play, scrub, speed, what is drawn, which body is followed; tables and plots.
+    """Controls of a recorded run: play, scrub, speed, drawing options, followed body; tables and plots.
 
     Args:
         server: `viser.ViserServer`; run: the run; view: the camera.
 
     Attributes:
-        frame: the one that is shown.
+        frame: the frame on display.
     """
 
     def __init__(self, server, run: Recorded, view: View):
@@ -68,7 +70,7 @@ class Player:
             self.slider = gui.add_slider("frame", 0, last, 1, 0)
             self.clock = gui.add_markdown("")
             self.speed = gui.add_dropdown("speed", SPEEDS, initial_value="1")
-            self.loop = gui.add_checkbox("again from the start", True)
+            self.loop = gui.add_checkbox("loop", True)
             self.step = gui.add_button_group("step", ("-10", "-1", "+1", "+10"))
             forces = self._scale is not None
             self.joints, self.forces, self.follow = drawing_controls(
@@ -82,7 +84,7 @@ class Player:
             one.on_update(lambda _: self._redraw())
 
     def close(self) -> None:
-        """End the thread that plays."""
+        """Stop the playing thread."""
         self._closed.set()
         self._changed.set()
         self._thread.join()
@@ -93,10 +95,12 @@ class Player:
         self._changed.set()
 
     def _listen(self) -> None:
-        """Take clicks on bodies; of many, while they stand only: a browser that looks for clicks sorts all that move into a
-        tree with every picture, which takes as long as all else."""
-        deaf = self.play.value and len(self.run.cast) > CLICKED
-        self.stage.on_click(None if deaf else self._choose)
+        """Enable clicks on bodies; with many bodies, only while the run is paused.
+
+        With clicks enabled a browser sorts all moving bodies into a tree for every picture, which doubles its cost.
+        """
+        is_disabled = self.play.value and len(self.run.cast) > CLICKED
+        self.stage.on_click(None if is_disabled else self._choose)
 
     def _seek(self, frame: int) -> None:
         self._wanted = int(np.clip(frame, 0, len(self.run) - 1))
@@ -127,7 +131,7 @@ class Player:
             if playing:
                 self._reached += (now - before) * float(self.speed.value)
                 if self._reached >= time[-1]:
-                    # the last frame is shown before the first one comes again
+                    # show the last frame before the restart
                     ended = self.frame == len(time) - 1
                     self._reached = float(time[0] if ended and self.loop.value else time[-1])
                     self.play.value = bool(self.loop.value)
@@ -155,7 +159,7 @@ class Player:
         self._plot(moment.time)
 
     def _plot(self, now: float) -> None:
-        """Plots, a few times per second; the line of a coordinate is read when it is chosen."""
+        """Update the plots, a few times per second; the line of a coordinate is read when it is selected."""
         chosen = self.plots.chosen.value if self.plots.chosen is not None else ""
         if abs(monotonic() - self._plotted[0]) < 0.4 and self._plotted[1] == chosen and self.play.value:
             return

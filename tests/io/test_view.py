@@ -267,7 +267,7 @@ def test_a_browser_plays_a_run(folder):
             opened.wait_for_timeout(2000)
             first = pixels(opened)
             assert len(np.unique(first[:, :400].reshape(-1, 3), axis=0)) > 200, "the scene is there"
-            opened.get_by_label("again from the start").first.dispatch_event("click")
+            opened.get_by_label("loop").first.dispatch_event("click")
             opened.get_by_label("play").first.dispatch_event("click")
             wait_for(lambda: player.frame == exported_run.FRAMES - 1 and not player.play.value, 30.0)
             opened.get_by_text("t = 0.06 s of 0.06 s").wait_for()
