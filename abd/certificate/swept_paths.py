@@ -19,7 +19,7 @@ ipctk = required("ipctk", "certify", "ipctk", "a certificate")
 
 DEPTH = 8
 """Largest number of bisections of a path."""
-KEPT = 0.1
+KEPT_GAP = 0.1
 """Fraction of the initial gap that additive CCD keeps; a path with a larger decrease is bisected."""
 ADVANCES = 10_000
 
@@ -86,7 +86,7 @@ class PathCheck:
 
     def __init__(self, scene, worlds: list, center: np.ndarray):
         self.scene, self.worlds, self.center = scene, worlds, center
-        self.ccd = ipctk.AdditiveCCD(ADVANCES, 1.0 - KEPT)
+        self.ccd = ipctk.AdditiveCCD(ADVANCES, 1.0 - KEPT_GAP)
 
     def check(
         self, now: np.ndarray, then: np.ndarray, velocity: np.ndarray, h: np.ndarray

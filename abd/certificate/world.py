@@ -15,10 +15,10 @@ class World:
     """Bodies of one world as one collision mesh of ipctk, built once.
 
     Args:
-        bodies: (n,) bool, the bodies of the mesh; alike: (n,) bool, bodies that are not compared with each other.
+        bodies: (n,) bool, the bodies of the mesh; uncompared: (n,) bool, bodies that are not compared with each other.
     """
 
-    def __init__(self, scene: Scene, bodies: np.ndarray, alike: np.ndarray):
+    def __init__(self, scene: Scene, bodies: np.ndarray, uncompared: np.ndarray):
         self.scene = scene
         mine = bodies[scene.owner]
         number = np.cumsum(mine) - 1
@@ -30,8 +30,8 @@ class World:
         # Vertices of equal labels are not compared: bodies of one group, or two bodies connected by a joint.
         count = len(scene.names)
         labels = [np.where(scene.group >= 0, count + scene.group, np.arange(count))]
-        labels.append(np.where(alike, count, np.arange(count)))
-        for first, second in matchings(scene.joined_pairs):
+        labels.append(np.where(uncompared, count, np.arange(count)))
+        for first, second in disjoint_sets(scene.joined_pairs):
             labels.append(np.arange(count))
             labels[-1][second] = first
         self.filter = ipctk.make_static_obstacle_filter(int(scene.dynamic[self.owner].sum()))
@@ -109,7 +109,7 @@ def parts_of(scene: Scene, world: int) -> list[World]:
     return parts
 
 
-def matchings(pairs: np.ndarray) -> list[tuple[np.ndarray, np.ndarray]]:
+def disjoint_sets(pairs: np.ndarray) -> list[tuple[np.ndarray, np.ndarray]]:
     """Pairs (k, 2) divided into sets in which no body occurs twice; each set as first and second bodies."""
     sets: list[list[tuple[int, int]]] = []
     members: list[set[int]] = []

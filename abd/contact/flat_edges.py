@@ -29,17 +29,18 @@ def within_faces(mesh: Mesh) -> np.ndarray:
     two = shared == 2
     first, known = first[two], known[two]
     a, b = mesh.vertices[known // count], mesh.vertices[known % count]
-    along = _unit(b - a)
+    along = unit(b - a)
     inward = []
     for place in (first, first + 1):
         c = mesh.vertices[across[order[place]]] - a
-        inward.append(_unit(c - np.einsum("mi,mi->m", c, along)[:, None] * along))
+        inward.append(unit(c - np.einsum("mi,mi->m", c, along)[:, None] * along))
     # unit directions into the two faces; opposite for coplanar faces
     sound = np.all([np.linalg.norm(one, axis=1) > 0.5 for one in inward], axis=0)
     flat = known[sound & (np.linalg.norm(inward[0] + inward[1], axis=1) <= EXACT)]
     return np.isin(edges[:, 0] * count + edges[:, 1], flat)
 
 
-def _unit(v: np.ndarray) -> np.ndarray:
+def unit(v: np.ndarray) -> np.ndarray:
+    """(k, 3) unit vectors of v (k, 3); zero vectors remain."""
     length = np.linalg.norm(v, axis=1)
     return v / np.where(length > 0.0, length, 1.0)[:, None]

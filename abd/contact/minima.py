@@ -45,7 +45,7 @@ comes from the distances instead of the barriers (`abd.potentials.contact`).
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 
 import numpy as np
 
@@ -264,7 +264,7 @@ def find_minima(surfaces: Surfaces, topology: Topology, pairs: Pairs, found: Can
         across, faced = (ends_b, topology.edge_faced[b]) if k < 2 else (ends_a, topology.edge_faced[a])
         base = listed[of_edges]
         if k >= 2:
-            base = _changed(base, first=base.second, second=base.first, flipped=~base.flipped)
+            base = replace(base, first=base.second, second=base.first, flipped=~base.flipped)
         share = np.where(faced, 1.0, 1.0 - topology.vertex_share[point])
         rows.append(
             _Rows(
@@ -329,13 +329,13 @@ def _against(surfaces: Surfaces, base: Contacts, vertex: np.ndarray, corners: np
     """Contacts of vertices (m,) of the first bodies of `base` with features of corners (m, 3) of the second bodies."""
     stencil = np.full(len(base), Stencil.POINT_TRIANGLE)
     rest = surfaces.vertices[np.column_stack([vertex, corners])]
-    return _changed(base, stencil=stencil, rest=rest)
+    return replace(base, stencil=stencil, rest=rest)
 
 
 def _retargeted(surfaces: Surfaces, base: Contacts, corners: np.ndarray) -> Contacts:
     """The first points of `base` with other features of the second bodies."""
     rest = np.concatenate([base.rest[:, :1], surfaces.vertices[corners]], axis=1)
-    return _changed(base, rest=rest)
+    return replace(base, rest=rest)
 
 
 def _mutual_corners(surfaces: Surfaces, topology: Topology, v: np.ndarray, u: np.ndarray) -> np.ndarray:
@@ -360,7 +360,3 @@ def _ranges(start: np.ndarray, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray
 
 def _stacked(parts: list[Contacts]) -> Contacts:
     return Contacts(*(np.concatenate([getattr(part, field.name) for part in parts]) for field in fields(Contacts)))
-
-
-def _changed(base: Contacts, **values: np.ndarray) -> Contacts:
-    return Contacts(*(values.get(field.name, getattr(base, field.name)) for field in fields(Contacts)))

@@ -19,6 +19,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from abd.contact.flat_edges import unit
 from abd.contact.surfaces import Surfaces, least_dimension
 from abd.model import Mesh, Model
 
@@ -189,10 +190,10 @@ def _edge_weights(
     for place in order[begin], order[begin + 1]:
         # corners k, k + 1 and the corner opposite to side k, numbered as in `SIDES`
         a, b, c = (mesh.vertices[triangles[place // 3, (place % 3 + k) % 3]] for k in (0, 1, 2))
-        along = _unit(b - a)
+        along = unit(b - a)
         across = c - a
-        inward.append(_unit(across - np.einsum("mi,mi->m", across, along)[:, None] * along))
-        normals.append(_unit(np.cross(b - a, c - a)))
+        inward.append(unit(across - np.einsum("mi,mi->m", across, along)[:, None] * along))
+        normals.append(unit(np.cross(b - a, c - a)))
     bend = np.linalg.norm(inward[0] + inward[1], axis=1)
     value = np.clip((bend - FLAT) / (SHARP - FLAT), 0.0, 1.0)
     if mesh.closed and len(triangles):
@@ -225,8 +226,3 @@ def _vertex_weights(
     share[meets_wires] = 0.0
     value = np.where(isolated, 1.0, np.where(same == np.arange(count), largest, 0.0))
     return value, share[same]
-
-
-def _unit(v: np.ndarray) -> np.ndarray:
-    length = np.linalg.norm(v, axis=1)
-    return v / np.where(length > 0.0, length, 1.0)[:, None]

@@ -2,8 +2,8 @@
 
 A node has no shear. The map A of a body becomes ``R diag(s)``, R the rotation closest to A and s the diagonal of ``R^T
 A``. The remainder ``A - R diag(s)`` is lost; notes report it as a strain and as the largest displacement of a vertex.
-Scale is animated for bodies whose s differs from 1 by more than `UNIT`; constant values are not animated. glTF is y up:
-a root node rotates scenes whose z is up.
+Scale is animated for bodies whose s differs from 1 by more than `SCALE_TOLERANCE`; constant values are not animated.
+glTF is y up: a root node rotates scenes whose z is up.
 
 Format: Khronos glTF 2.0 specification. The binary part is written to a file of its own, body by body, and then appended
 to the JSON document, so that memory is bounded.
@@ -24,7 +24,7 @@ from abd.export.formats import ExportError, replacing
 from abd.export.scenery import Scenery, distinct_colors
 from abd.rotations import polar, quaternions
 
-UNIT = 1e-6
+SCALE_TOLERANCE = 1e-6
 """Largest deviation of a scale from 1 that is ignored, at single precision."""
 LARGEST = 2**32 - 1
 FLOAT, UINT = 5126, 5125
@@ -145,7 +145,7 @@ class _Writer:
         if figure >= 0 and len(scenery.figures[figure].triangles):
             node["mesh"] = self._mesh(figure, thing)
         written = {"translation": translation, "rotation": rotation}
-        if np.abs(scale - 1.0).max(initial=0.0) > UNIT:
+        if np.abs(scale - 1.0).max(initial=0.0) > SCALE_TOLERANCE:
             written["scale"] = scale
         for name, value in written.items():
             if len(value):

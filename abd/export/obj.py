@@ -23,7 +23,7 @@ MATERIALS = "scene.mtl"
 
 def write(scenery: Scenery, path: Path) -> list[str]:
     """Write the folder; replaces an earlier export, but no other folder."""
-    if path.exists() and not _ours(path):
+    if path.exists() and not _is_earlier_export(path):
         raise ExportError(f"{path} exists and is not a folder of an earlier export: give another --out")
     part = path.with_name(path.name + ".part")
     shutil.rmtree(part, ignore_errors=True)
@@ -90,12 +90,12 @@ def _faces(mesh: WholeMesh) -> bytes:
     blocks, taken = [], set()
     for k, part in enumerate(mesh.parts):
         first, last = mesh.triangle_starts[k : k + 2]
-        blocks.append(f"o {_unused(part.title.replace(' ', '_'), taken)}\nusemtl color_{number[k]}\n")
+        blocks.append(f"o {_unique_name(part.title.replace(' ', '_'), taken)}\nusemtl color_{number[k]}\n")
         blocks += [f"f {a} {b} {c}\n" for a, b, c in (mesh.triangles[first:last] + 1).tolist()]
     return "".join(blocks).encode()
 
 
-def _unused(name: str, taken: set[str]) -> str:
+def _unique_name(name: str, taken: set[str]) -> str:
     """Unique name: the name, with a number if it is taken; adds it to `taken`."""
     new, k = name, 1
     while new in taken:
@@ -118,7 +118,7 @@ def _colors(mesh: WholeMesh) -> tuple[np.ndarray, np.ndarray]:
     return colors, number.reshape(-1)
 
 
-def _ours(path: Path) -> bool:
+def _is_earlier_export(path: Path) -> bool:
     """Whether a folder contains only an earlier export."""
     if not path.is_dir():
         return False

@@ -25,11 +25,11 @@ from abd.scene.geometry.shapes import cylinder, sphere
 
 PORTION = 1 << 23
 """Bytes of poses per portion, which fit into the cache."""
-READ = 1 << 27
+READ_BYTES = 1 << 27
 """Bytes of poses per read in access by bodies."""
-SAMPLED = 16
+SAMPLED_FRAMES = 16
 """Number of frames that determine the size of the scene."""
-AROUND = 12
+SHAFT_CORNERS = 12
 """Corners of a round shaft."""
 COILS = 8
 """Turns of a spring."""
@@ -139,7 +139,7 @@ class Scenery:
         """All things in portions: indices of things, and poses (T, g, 4, 4) in all frames."""
         count = max(1, most // (128 * max(len(self.time), 1)))
         # each frame is one chunk of the file; large reads are faster
-        for block in _portions(0, self.bodies, count * max(1, READ // most)):
+        for block in _portions(0, self.bodies, count * max(1, READ_BYTES // most)):
             poses = self.trajectory.transforms(slice(None), slice(block.start, block.stop))
             for things in _portions(block.start, block.stop, count):
                 yield things, poses[:, things.start - block.start : things.stop - block.start]
@@ -191,8 +191,10 @@ class Scenery:
         """Corners of the bounding box of all bodies in a sample of frames."""
         bodies = ~cast.is_plane
         corners = []
-        for frame in np.unique(np.linspace(0, len(self.time) - 1, SAMPLED).astype(int)) if len(self.time) else []:
-            middle, radius = cast.middles(self.trajectory.transform(int(frame)))
+        for frame in (
+            np.unique(np.linspace(0, len(self.time) - 1, SAMPLED_FRAMES).astype(int)) if len(self.time) else []
+        ):
+            middle, radius = cast.bounding_balls(self.trajectory.transform(int(frame)))
             corners += [(middle - radius[:, None])[bodies], (middle + radius[:, None])[bodies]]
         points = np.concatenate([np.zeros((0, 3)), *corners])
         if not len(points) or not np.isfinite(points).all():
@@ -228,7 +230,7 @@ def square(plane: np.ndarray, middle: np.ndarray, extent: float) -> Figure:
 def strut(spring: bool) -> Figure:
     """Shaft of radius 1 along z from 0 to 1, or a helical wire."""
     if not spring:
-        vertices, triangles = cylinder(1.0, 1.0, AROUND)
+        vertices, triangles = cylinder(1.0, 1.0, SHAFT_CORNERS)
         return Figure(*creased(vertices + np.array([0.0, 0.0, 0.5]), triangles))
     steps, wire, corners = 16 * COILS, 0.15, 6
     t = np.linspace(0.0, 1.0, steps + 1)
@@ -251,7 +253,7 @@ def marker(group: JointGroup, size: float) -> tuple[tuple, Figure]:
     ball, length, radius = (float(drawing.get(key, 0.0)) for key in ("joint_radius", "shaft_length", "shaft_radius"))
     if not ball and not length:
         ball, length = (0.05 * size, 0.0) if group.type in _WITHOUT_AXIS else (0.0, 0.4 * size)
-    parts = [cylinder(radius or 0.05 * length, length, AROUND)] if length > 0.0 else []
+    parts = [cylinder(radius or 0.05 * length, length, SHAFT_CORNERS)] if length > 0.0 else []
     vertices, triangles = joined(*parts, *([sphere(ball, 2)] if ball > 0.0 else []))
     figure = Figure(*creased(vertices @ frame[:3, :3].T + frame[:3, 3], triangles))
     return ("joint", length, radius, ball, frame.tobytes()), figure

@@ -23,7 +23,7 @@ from abd.pictures.shapes import turned_from_z
 Gf, Sdf, Tf, Usd, UsdUtils, Vt = (
     required(f"pxr.{name}", "usd", "usd-core", "export to USD") for name in ("Gf", "Sdf", "Tf", "Usd", "UsdUtils", "Vt")
 )
-SAVED = 1 << 25
+SAVED_BYTES = 1 << 25
 """Bytes of poses after which the layer is saved.
 
 USD searches unsaved values for duplicates, which is slow beyond the cache; each save rewrites the table of contents.
@@ -105,7 +105,7 @@ class _Writer:
                         self._color(prim, np.append(to_linear(marker.color[:3]), marker.color[3]))
                         self._instance(f"{inner}/shape", marker.figure)
             waiting += poses.nbytes
-            if waiting >= SAVED:
+            if waiting >= SAVED_BYTES:
                 self.layer.Save()
                 waiting = 0
         self.layer.Save()

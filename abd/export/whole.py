@@ -8,7 +8,7 @@ from abd.export.scenery import Figure, Scenery
 from abd.pictures.shapes import turned_from_z
 from abd.scene.geometry.shapes import capsule, sphere
 
-MANY = 2e8
+MANY_VERTICES = 2e8
 """Number of vertices of all frames beyond which balls and rods have fewer triangles."""
 
 
@@ -61,7 +61,7 @@ def _coarse(figures: list[Figure], used: np.ndarray, frames: int) -> list[Figure
         vertices, number = np.unique(figure.vertices, axis=0, return_inverse=True)
         plain.append(Figure(vertices, number.reshape(-1)[figure.triangles]))
     for level in (2, 1, 0):
-        if sum(len(plain[k].vertices) for k in used) * frames <= MANY:
+        if sum(len(plain[k].vertices) for k in used) * frames <= MANY_VERTICES:
             break
         plain = [_round(figure, level) or one for figure, one in zip(figures, plain)]
     return plain

@@ -8,13 +8,13 @@ import numpy as np
 
 from abd.pictures.cast import Cast, Moment
 
-DOLLY = 1.06
+DISTANCE_MARGIN = 1.06
 """Ratio of the camera distance to the distance at which everything just fits."""
-SURROUNDINGS = 5.0
+FOLLOWED_RADII = 5.0
 """Visible radius around a followed body, in radii of the body."""
-LARGE = 3.0
+LARGEST_STATIC = 3.0
 """Largest radius of a static body that must be visible, relative to the extent of all moving bodies."""
-FAR_OUT = 8.0
+OUTLIER_DISTANCE = 8.0
 """Largest distance from the middle, in median distances, of bodies that must be visible."""
 
 
@@ -86,20 +86,20 @@ class Camera:
     def __init__(self, view: View, cast: Cast, moments: list[Moment], size: tuple[int, int]):
         self.view, self.cast, self.size = view, cast, size
         self.followed = cast.index(view.follow) if view.follow else None
-        points, radii = (np.concatenate(parts) for parts in zip(*(_to_show(cast, one) for one in moments)))
+        points, radii = (np.concatenate(parts) for parts in zip(*(_visible_bounds(cast, one) for one in moments)))
         low, high = (points - radii[:, None]).min(axis=0), (points + radii[:, None]).max(axis=0)
         self.middle, self.extent = 0.5 * (low + high), float(np.linalg.norm(high - low)) or 1.0
         self.cell = float(10.0 ** np.floor(np.log10(self.extent / 2.5)))
         if self.followed is not None:
             center, radius = self.place(moments[0])
-            points, radii = center[None], np.array([SURROUNDINGS * (radius or _usual(radii))])
+            points, radii = center[None], np.array([FOLLOWED_RADII * (radius or _median_radius(radii))])
         self._focus = points.min(axis=0), points.max(axis=0)
         self._points, self._radii = points, radii
         self._known: dict[float, Lens] = {}
 
     def place(self, moment: Moment) -> tuple[np.ndarray, float]:
         """Centre (3,) and radius of the bounding ball of the followed body."""
-        middle, radius = self.cast.middles(moment.transform)
+        middle, radius = self.cast.bounding_balls(moment.transform)
         return middle[self.followed], float(radius[self.followed])
 
     def lens(self, moment: Moment, progress: float = 0.0) -> Lens:
@@ -121,7 +121,7 @@ class Camera:
         if view.position is None:
             azimuth, rise = np.radians(view.azimuth) + turn, np.radians(view.elevation)
             axes = axes_of(-np.array([np.cos(rise) * np.cos(azimuth), np.cos(rise) * np.sin(azimuth), np.sin(rise)]))
-            eye = self._fitting(middle, axes, focal)
+            eye = self._fitting_eye(middle, axes, focal)
         else:
             (x, y, z), cos, sin = np.array(view.position) - middle, np.cos(turn), np.sin(turn)
             sight = -np.array([cos * x - sin * y, sin * x + cos * y, z])
@@ -130,7 +130,7 @@ class Camera:
             eye, focal = middle - sight, focal * view.zoom
         return Lens(eye, axes, 0.5 * height * focal, width, height)
 
-    def _fitting(self, middle: np.ndarray, axes: np.ndarray, focal: float) -> np.ndarray:
+    def _fitting_eye(self, middle: np.ndarray, axes: np.ndarray, focal: float) -> np.ndarray:
         """(3,) eye position that shows all bodies; without a target it is also shifted sideways."""
         width, height = self.size
         aspect, points, radii = width / height, self._points, self._radii
@@ -139,7 +139,7 @@ class Camera:
             # A ball of radius r about (x, y, z) is in the picture from a distance of focal |y| + r sqrt(focal^2 + 1) - z.
             over = np.maximum((focal * np.abs(x) + radii * np.hypot(focal, aspect)) / aspect,
                               focal * np.abs(y) + radii * np.hypot(focal, 1.0)) - z  # fmt: skip
-            distance = DOLLY * float(over.max()) / self.view.zoom
+            distance = DISTANCE_MARGIN * float(over.max()) / self.view.zoom
             if self.view.target is not None or self.followed is not None:
                 break
             # the visible bodies are centred in the picture
@@ -158,17 +158,17 @@ def axes_of(forward: np.ndarray) -> np.ndarray:
     return np.array([right, np.cross(right, forward), forward])
 
 
-def _to_show(cast: Cast, moment: Moment) -> tuple[np.ndarray, np.ndarray]:
+def _visible_bounds(cast: Cast, moment: Moment) -> tuple[np.ndarray, np.ndarray]:
     """Points (k, 3) and radii (k,) that must be visible at one instant.
 
     These are the corners of the bounding boxes of all bodies that have a surface or can move, except bodies far from
     all others, and ground much larger than the moving bodies.
     """
-    middle, radius = cast.middles(moment.transform)
+    middle, radius = cast.bounding_balls(moment.transform)
     chosen = ~cast.is_plane & np.isfinite(middle).all(axis=1)
     moves = chosen & (cast.kind != "static")
     if moves.any():
-        reach = LARGE * (np.linalg.norm(np.ptp(middle[moves], axis=0)) + 2.0 * radius[moves].max())
+        reach = LARGEST_STATIC * (np.linalg.norm(np.ptp(middle[moves], axis=0)) + 2.0 * radius[moves].max())
         chosen &= moves | (radius < reach)
     if not chosen.any():
         foot = cast.planes[0, :3] * cast.planes[0, 3] if len(cast.planes) else np.zeros(3)
@@ -176,17 +176,17 @@ def _to_show(cast: Cast, moment: Moment) -> tuple[np.ndarray, np.ndarray]:
     index = np.flatnonzero(chosen)
     center = np.median(middle[index], axis=0)
     away = np.linalg.norm(middle[index] - center, axis=1)
-    limit = FAR_OUT * (np.quantile(away, 0.8) + np.median(radius[index]))
+    limit = OUTLIER_DISTANCE * (np.quantile(away, 0.8) + np.median(radius[index]))
     index = index[away <= limit] if limit > 0.0 else index
     bare, boxed = index[cast.shape[index] < 0], index[cast.shape[index] >= 0]
-    size = max(0.02 * _usual(radius[index]) or 0.1, 0.1 * np.ptp(middle[index], axis=0).max())
+    size = max(0.02 * _median_radius(radius[index]) or 0.1, 0.1 * np.ptp(middle[index], axis=0).max())
     corners = np.stack([cast.boxes[boxed][:, sides, range(3)] for sides in np.ndindex(2, 2, 2)], axis=1)
     placed = np.einsum("nij,ncj->nci", moment.transform[boxed, :3, :3], corners) + moment.transform[boxed, None, :3, 3]
     points = np.concatenate([placed.reshape(-1, 3), middle[bare]])
     return points, np.concatenate([np.zeros(8 * len(boxed)), np.full(len(bare), size)])
 
 
-def _usual(radii: np.ndarray) -> float:
+def _median_radius(radii: np.ndarray) -> float:
     """Median of the positive radii; 0 without any."""
     some = radii[radii > 0.0]
     return float(np.median(some)) if len(some) else 0.0

@@ -86,7 +86,7 @@ class Cast:
             similar = did_you_mean(name, list(self.names))
             raise KeyError(f"there is no body '{name}'{f': {similar}' if similar else ''}") from None
 
-    def middles(self, transform: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    def bounding_balls(self, transform: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Centres (n, 3) and radii (n,) of the bounding balls of the bodies [m]; radius 0 without a surface."""
         center = np.nan_to_num(self.boxes[:-1].mean(axis=1))
         return np.einsum("nij,nj->ni", transform[:, :3, :3], center) + transform[:, :3, 3], self.radii.copy()

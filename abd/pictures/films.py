@@ -19,7 +19,7 @@ from abd.pictures.cast import Moment, Recorded, spread
 from abd.pictures.rasterizer import Rasterizer
 from abd.pictures.symbols import force_scale
 
-LOOKED_AT = 24
+CAMERA_FRAMES = 24
 """Number of frames of a film that determine the camera position."""
 GIF_COLORS = 255
 
@@ -71,7 +71,7 @@ class Studio:
 
     def __init__(self, run: Recorded, film: Film, frames: np.ndarray):
         self.run, self.film = run, film
-        moments = run.moments(spread(frames, LOOKED_AT))
+        moments = run.moments(spread(frames, CAMERA_FRAMES))
         try:
             self.camera = Camera(film.view, run.cast, moments, film.size)
         except KeyError as error:

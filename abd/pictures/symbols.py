@@ -22,7 +22,7 @@ PIN, BALL = 0.13, 0.30
 """Radius of the pin of a hinge and of the ball of a spherical joint, in thinnest extents of the smaller body."""
 LONGEST_PIN = 3.0
 """Largest length of a pin, in thinnest extents of the smaller body."""
-UNKNOWN = 0.05
+DEFAULT_THICKNESS = 0.05
 """Assumed thickness at joints between bodies without a surface, in median diameters."""
 _PINS = ("hinge", "legacy_revolute", "cylindrical", "screw", "slotted_hinge")
 _BALLS = (
@@ -94,7 +94,7 @@ def symbols(cast: Cast, moment: Moment, joints: bool = True, contacts: float | N
             if group.drawing.get("show", True) and active.any():
                 parts += _joint_symbols(group, active, moment.transform, cast)
     if contacts is not None and moment.contacts is not None:
-        parts.append(_forces(moment.contacts, contacts, _usual(cast)))
+        parts.append(_forces(moment.contacts, contacts, _median_diameter(cast)))
     return Symbols.joined(parts)
 
 
@@ -103,10 +103,10 @@ def force_scale(cast: Cast, moments: list[Moment]) -> float | None:
     forces = [one.contacts.force for one in moments if one.contacts is not None]
     sizes = np.linalg.norm(np.concatenate([np.zeros((0, 3)), *forces]), axis=1)
     sizes = sizes[sizes > 0.0]
-    return 1.5 * _usual(cast) / float(np.quantile(sizes, 0.95)) if len(sizes) else None
+    return 1.5 * _median_diameter(cast) / float(np.quantile(sizes, 0.95)) if len(sizes) else None
 
 
-def _usual(cast: Cast) -> float:
+def _median_diameter(cast: Cast) -> float:
     """Median diameter of bodies [m]."""
     return cast.usual or 1.0
 
@@ -127,7 +127,7 @@ def _joint_symbols(group: JointGroup, active: np.ndarray, transform: np.ndarray,
 
     def width(fraction: float) -> np.ndarray:
         """(k,) radius of a rope, a rod or a spring."""
-        return given("shaft_radius", np.minimum(fraction * thin, 0.02 * _usual(cast)))
+        return given("shaft_radius", np.minimum(fraction * thin, 0.02 * _median_diameter(cast)))
 
     def shaft(middle: np.ndarray, length: np.ndarray) -> Symbols:
         """Pins along z of D."""
@@ -174,7 +174,7 @@ def _sizes(group: JointGroup, active: np.ndarray, cast: Cast) -> tuple[np.ndarra
     extents = np.stack([np.ptp(cast.boxes[body], axis=1) for body, _ in ends])
     along = np.stack([np.einsum("ki,ki->k", e, np.abs(f[:, :3, 2])) for e, (_, f) in zip(extents, ends)])
     thin, length = (np.where(np.isfinite(one), one, np.inf).min(axis=0) for one in (extents.min(axis=2), along))
-    thin = np.where(np.isfinite(thin) & (thin > 0.0), thin, UNKNOWN * _usual(cast))
+    thin = np.where(np.isfinite(thin) & (thin > 0.0), thin, DEFAULT_THICKNESS * _median_diameter(cast))
     return thin, np.where(np.isfinite(length), np.minimum(1.12 * length, LONGEST_PIN * thin), 2.0 * thin)
 
 
@@ -190,7 +190,7 @@ def _points(cast: Cast, moment: Moment) -> Symbols:
     """Bodies without a surface as balls in the colours of bodies."""
     chosen = (cast.shape < 0) & ~cast.is_plane
     at = moment.transform[chosen, :3, 3]
-    radius = 0.15 * _usual(cast)
+    radius = 0.15 * _median_diameter(cast)
     if len(at) and not (cast.shape >= 0).any():
         radius = 0.04 * np.ptp(at, axis=0).max() or 0.1
     return draw_rods(np.stack([at, at], axis=1), radius, cast.colors[chosen])

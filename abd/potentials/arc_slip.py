@@ -93,16 +93,16 @@ def along_arcs(
     # vertices belong to the first bodies
     on_face = (slides & (contacts.stencil == Stencil.POINT_TRIANGLE))[:, None]
     end_j = np.where(on_face, second.now + end_i - first.now, end_j)
-    moved = np.where(on_face, second.at_rest(end_j) - second.at_rest(second.carried), 0.0)
+    moved = np.where(on_face, second.rest_coordinates(end_j) - second.rest_coordinates(second.carried), 0.0)
     two = lagged.two_sided[:, None]
-    spun = first.spun(end_i) - np.where(two, second.spun(end_j), 0.0)
-    swept_paths = zip((first.came, first.goes), (second.came, second.goes), strict=True)
-    parted = [np.linalg.norm(_flat(of_i - np.where(two, of_j, 0.0), n), axis=1) for of_i, of_j in swept_paths]
-    most = rho(np.maximum(np.abs(first.spin), np.abs(second.spin))) * np.minimum(*parted)
-    size = np.linalg.norm(spun, axis=1)
+    arc_excess = first.arc_excess(end_i) - np.where(two, second.arc_excess(end_j), 0.0)
+    swept_paths = zip((first.by_last_step, first.by_velocity), (second.by_last_step, second.by_velocity), strict=True)
+    displacements = [np.linalg.norm(_flat(of_i - np.where(two, of_j, 0.0), n), axis=1) for of_i, of_j in swept_paths]
+    largest = rho(np.maximum(np.abs(first.spin), np.abs(second.spin))) * np.minimum(*displacements)
+    size = np.linalg.norm(arc_excess, axis=1)
     some = slides & turns & (size > 0.0)
-    part = np.where(some, np.minimum(1.0, most / np.where(some, size, 1.0)), 0.0)[:, None]
-    out = _flat(first.rolled - np.where(two, second.rolled, 0.0), n) + part * spun
+    part = np.where(some, np.minimum(1.0, largest / np.where(some, size, 1.0)), 0.0)[:, None]
+    out = _flat(first.rolling_excess - np.where(two, second.rolling_excess, 0.0), n) + part * arc_excess
     moved = part * moved
     arc = np.where(turns[:, None], out, 0.0)
     Y_second = lagged.Y_second + np.concatenate([np.zeros((len(lagged), 1)), moved], axis=1)
@@ -117,22 +117,22 @@ class _Side:
 
     Attributes:
         n: (l, 3) normals; spin: (l,) rotations about them [rad].
-        rolled: (l, 3) differences between arcs and chords of the arms that stay [m].
+        rolling_excess: (l, 3) differences between arcs and chords of the arms that stay [m].
         now, carried: (l, 3) carried arms in the tangent plane, at lagging and at the end of the step.
-        came: (l, 3) displacements of their ends if the last step had this rotation; goes: (l, 3) by their velocities
-            [m].
-        inverse: (l, 3, 3) of the maps; left: (l, 2) cosine and sine of the remaining rotations about n since lagging.
+        by_last_step: (l, 3) displacements of their ends if the last step had this rotation [m]; by_velocity: (l, 3) by
+            their velocities [m].
+        inverse: (l, 3, 3) of the maps; remaining: (l, 2) cosine and sine of the remaining rotations about n since lagging.
     """
 
     n: np.ndarray
     spin: np.ndarray
-    rolled: np.ndarray
+    rolling_excess: np.ndarray
     now: np.ndarray
     carried: np.ndarray
-    came: np.ndarray
-    goes: np.ndarray
+    by_last_step: np.ndarray
+    by_velocity: np.ndarray
     inverse: np.ndarray
-    left: np.ndarray
+    remaining: np.ndarray
 
     @classmethod
     def of(
@@ -145,29 +145,29 @@ class _Side:
         to_end = polar(end @ inverse)
         w = nearest_rotation_vectors(end @ np.linalg.inv(begin), course.turn[body])
         R = rotations(w)
-        stays = np.where(slides[:, None], rounding, _times(to_end @ A, Y[:, 1:]))
-        comes = _times(inverse @ to_end.transpose(0, 2, 1), stays)
-        rolled = np.cross(w, stays) - _times((R - np.eye(3)) @ begin, comes)
-        within = np.where(slides[:, None], Y[:, 1:] - comes, 0.0)
+        fixed_arm = np.where(slides[:, None], rounding, _times(to_end @ A, Y[:, 1:]))
+        material_point = _times(inverse @ to_end.transpose(0, 2, 1), fixed_arm)
+        rolling_excess = np.cross(w, fixed_arm) - _times((R - np.eye(3)) @ begin, material_point)
+        within = np.where(slides[:, None], Y[:, 1:] - material_point, 0.0)
         arm = _times(A, within)
         now = _flat(arm, n)
         dp = (course.end - course.begin)[body, :3]
-        came, goes = dp + arm - _times(R.transpose(0, 2, 1), arm), dp + np.cross(w, arm)
+        by_last_step, by_velocity = dp + arm - _times(R.transpose(0, 2, 1), arm), dp + np.cross(w, arm)
         cosine = 0.5 * (np.trace(to_end, axis1=1, axis2=2) - dot(n, _times(to_end, n)))
-        left = np.stack([cosine, dot(axial(to_end), n)], axis=1)
-        size = np.linalg.norm(left, axis=1, keepdims=True)
-        left = np.where(size > OVER, left / np.maximum(size, OVER), (1.0, 0.0))
-        carried = left[:, :1] * now + left[:, 1:] * np.cross(n, now)
-        return cls(n, dot(w, n), rolled, now, carried, came, goes, inverse, left)
+        remaining = np.stack([cosine, dot(axial(to_end), n)], axis=1)
+        size = np.linalg.norm(remaining, axis=1, keepdims=True)
+        remaining = np.where(size > OVER, remaining / np.maximum(size, OVER), (1.0, 0.0))
+        carried = remaining[:, :1] * now + remaining[:, 1:] * np.cross(n, now)
+        return cls(n, dot(w, n), rolling_excess, now, carried, by_last_step, by_velocity, inverse, remaining)
 
-    def spun(self, arm: np.ndarray) -> np.ndarray:
+    def arc_excess(self, arm: np.ndarray) -> np.ndarray:
         """(l, 3) differences between arcs about n and their chords for arms (l, 3) in the tangent plane [m]."""
         s = self.spin[:, None]
         return (s - np.sin(s)) * np.cross(self.n, arm) - (1.0 - np.cos(s)) * arm
 
-    def at_rest(self, arm: np.ndarray) -> np.ndarray:
+    def rest_coordinates(self, arm: np.ndarray) -> np.ndarray:
         """(l, 3) rest coordinates of arms (l, 3) in the tangent plane at the end of the step."""
-        return _times(self.inverse, self.left[:, :1] * arm - self.left[:, 1:] * np.cross(self.n, arm))
+        return _times(self.inverse, self.remaining[:, :1] * arm - self.remaining[:, 1:] * np.cross(self.n, arm))
 
 
 def _times(A: np.ndarray, x: np.ndarray) -> np.ndarray:

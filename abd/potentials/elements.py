@@ -11,7 +11,7 @@ from dataclasses import dataclass, fields
 
 import numpy as np
 
-_ORDER = np.array([[r if k == 0 else 3 + 3 * r + k - 1 for k in range(4)] for r in range(3)])
+STATE_ORDER = np.array([[r if k == 0 else 3 + 3 * r + k - 1 for k in range(4)] for r in range(3)])
 """(3, 4) index in q = (p; row 1; row 2; row 3 of A) of the entry (r, k) of Q."""
 
 
@@ -73,12 +73,12 @@ def concatenate(parts: list[Elements]) -> Elements:
 def body_gradient(f: np.ndarray, Y: np.ndarray) -> np.ndarray:
     """(e, 12) gradients ``f Y^T`` in q order, from f (e, 3) and Y (e, 4)."""
     gradient = np.empty((len(f), 12))
-    gradient[:, _ORDER] = np.einsum("er,ek->erk", f, Y)
+    gradient[:, STATE_ORDER] = np.einsum("er,ek->erk", f, Y)
     return gradient
 
 
 def body_block(K: np.ndarray, Y_a: np.ndarray, Y_b: np.ndarray) -> np.ndarray:
     """(e, 12, 12) blocks ``K (x) Y_a Y_b^T`` in q order, from K (e, 3, 3) and Y (e, 4)."""
     block = np.empty((len(K), 12, 12))
-    block[:, _ORDER[:, :, None, None], _ORDER] = np.einsum("ers,ek,el->erksl", K, Y_a, Y_b)
+    block[:, STATE_ORDER[:, :, None, None], STATE_ORDER] = np.einsum("ers,ek,el->erksl", K, Y_a, Y_b)
     return block

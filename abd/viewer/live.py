@@ -1,6 +1,6 @@
 """`LiveView`: a running simulation in the browser.
 
-The run has a pace: real time, slow motion or as fast as possible. Pictures take at most `SHARE` of the stepping
+The run has a pace: real time, slow motion or as fast as possible. Pictures take at most `PICTURE_FRACTION` of the stepping
 thread's time; their cost is measured. Without a browser no picture is sent. The stepping thread applies user actions
 (pulls, targets of drives) between two steps.
 """
@@ -25,23 +25,23 @@ from abd.pictures.symbols import Symbols, draw_arrows, force_scale
 from abd.viewer.panels import Plots, Tables, drawing_controls
 from abd.viewer.stage import Stage
 
-SHARE = 0.02
+PICTURE_FRACTION = 0.02
 """Largest fraction of the stepping thread's time for pictures."""
 RATE = 30.0
 """Largest number of pictures per second."""
-STIFFEST = 0.3
+PULL_PHASE = 0.3
 """Largest product of the pulling spring's frequency with the body's mass and the step; the spring is explicit."""
-FASTEST = 12.0
+PULL_FREQUENCY = 12.0
 """Largest frequency of the pulling spring [rad/s]."""
 PACES = {"real time": 1.0, "1/4": 0.25, "1/20": 0.05, "as fast as possible": None}
 """Simulated time per wall-clock time."""
-BEHIND = 0.1
+LARGEST_DELAY = 0.1
 """Delay [s] after which a run that is slower than its pace does not catch up."""
 SLIDERS = 40
 """Largest number of drives with a slider."""
 HISTORY = 4000
 """Largest number of energies stored for the plot; beyond it every other one is removed."""
-FOLLOWING = 0.1
+SCALE_WEIGHT = 0.1
 """Weight of a picture in the running mean of the scale of force arrows."""
 ENERGIES = ("kinetic", "gravity", "elastic", "contact", "joint")
 
@@ -103,7 +103,7 @@ class LiveView(Observer):
         now, time = monotonic(), self.sim.time
         if self._anchor is not None and self._anchor[2] == pace:
             ahead = (time - self._anchor[1]) / pace - (now - self._anchor[0])
-            if ahead >= -BEHIND:
+            if ahead >= -LARGEST_DELAY:
                 return ahead > 0.0
         self._anchor = (now, time, pace)
         return False
@@ -123,7 +123,7 @@ class LiveView(Observer):
         self._show()
 
     def close(self) -> None:
-        self._let_go()
+        self._release()
 
     # picture --------------------------------------------------------------------------------------------------------
 
@@ -142,7 +142,7 @@ class LiveView(Observer):
         if len(self._history) > 1:
             rows = np.array(self._history)
             self.plots.show(rows[:, 0], dict(zip(ENERGIES, rows[:, 1:].T)), rows[-1, 0])
-        self._due, self._paid = monotonic() + 1.0 / RATE, self._clock() + (thread_time() - began) / SHARE
+        self._due, self._paid = monotonic() + 1.0 / RATE, self._clock() + (thread_time() - began) / PICTURE_FRACTION
 
     def _moment(self) -> Moment:
         return moment_of(self.sim.model, self.cast, self.sim.time, self.sim.stepper.q)
@@ -155,7 +155,7 @@ class LiveView(Observer):
         moment = replace(moment, contacts=Contacts(now.point, now.force))
         scale = force_scale(self.cast, [moment])
         if scale is not None:
-            self._scale = scale if self._scale is None else self._scale * (scale / self._scale) ** FOLLOWING
+            self._scale = scale if self._scale is None else self._scale * (scale / self._scale) ** SCALE_WEIGHT
         return moment
 
     def _joint_values(self, group: int, what: str) -> np.ndarray:
@@ -198,9 +198,9 @@ class LiveView(Observer):
             if event.phase == "start":
                 self._actions.append(lambda: self._grab(body, start, end))
             elif event.phase == "update":
-                self._actions.append(lambda: self._draw_to(end))
+                self._actions.append(lambda: self._move_target(end))
             else:
-                self._actions.append(self._let_go)
+                self._actions.append(self._release)
 
         handle.on_drag("left", modifier="shift")(dragged)
 
@@ -250,15 +250,15 @@ class LiveView(Observer):
         self.tables.filter.value = str(self.cast.names[body])
 
     def _grab(self, body: int, point: np.ndarray, target: np.ndarray) -> None:
-        self._let_go()
+        self._release()
         if self.cast.kind[body] == "dynamic":
             self._pull = _Pull(self.sim, body, point, target, float(self.strength.value))
 
-    def _draw_to(self, target: np.ndarray) -> None:
+    def _move_target(self, target: np.ndarray) -> None:
         if self._pull is not None:
             self._pull.target = target
 
-    def _let_go(self) -> None:
+    def _release(self) -> None:
         if self._pull is not None:
             self._pull.load.remove()
             self._pull = None
@@ -275,7 +275,7 @@ class _Pull:
         view = sim.bodies[sim.model.bodies.names[body]]
         self.body, self.target = body, target
         self.local = np.linalg.inv(view.transform) @ np.append(point, 1.0)
-        w = min(FASTEST * np.sqrt(strength), STIFFEST / sim.model.settings.dt)
+        w = min(PULL_FREQUENCY * np.sqrt(strength), PULL_PHASE / sim.model.settings.dt)
         self.stiffness, self.damping = view.mass * w * w, view.mass * w
         self.load = view.apply_force(self._force, at=self.local[:3])
 

@@ -10,9 +10,9 @@ import numpy as np
 from abd.pictures.camera import View
 from abd.pictures.cast import Recorded, spread
 from abd.pictures.symbols import force_scale
-from abd.viewer.stage import LOOKED_AT, Stage
+from abd.viewer.stage import CAMERA_FRAMES, Stage
 
-LARGEST = 400 * 2**20
+LARGEST_REPLAY = 400 * 2**20
 """Largest size of the poses of a replay, which browsers keep in memory; beyond it frames are skipped."""
 INSTANCE_BYTES = 40
 """Position, quaternion and scales of one body in one frame."""
@@ -22,7 +22,7 @@ def frames_for(run: Recorded, fps: float) -> np.ndarray:
     """Frames of a replay: at most `fps` per second of the run, within the memory limit."""
     time = run.time
     wanted = max(1, round(float(time[-1] - time[0]) * fps)) + 1
-    most = max(2, LARGEST // (INSTANCE_BYTES * max(len(run.cast), 1)))
+    most = max(2, LARGEST_REPLAY // (INSTANCE_BYTES * max(len(run.cast), 1)))
     return spread(range(len(time)), min(wanted, most))
 
 
@@ -33,7 +33,7 @@ def write_page(server, run: Recorded, view: View, path: Path, fps: float = 30.0)
         server: a dedicated `viser.ViserServer`; run: the run; view: the camera.
     """
     frames = frames_for(run, fps)
-    moments = run.moments(spread(frames, LOOKED_AT))
+    moments = run.moments(spread(frames, CAMERA_FRAMES))
     stage = Stage(server, run.cast, view, moments)
     stage.forces = force_scale(run.cast, moments)
     stage.show(run.moment(int(frames[0])))

@@ -20,7 +20,7 @@ POINTS = 800
 """Largest number of points of a plotted line."""
 COLORS = [f"#{r:02x}{g:02x}{b:02x}" for r, g, b in np.round(255.0 * PALETTE).astype(int)]
 
-LISTED = 300
+MOST_LISTED = 300
 """Largest number of bodies in a dropdown list; for more, the user types a name."""
 
 
@@ -29,7 +29,7 @@ def drawing_controls(gui, cast: Cast, follow: str, forces: bool, **look) -> tupl
     joints = gui.add_checkbox("joints, ropes, springs", True, visible=bool(cast.joints))
     arrows = gui.add_checkbox("contact forces", forces, **look)
     names, followed = [str(name) for name in np.array(cast.names, dtype=object)[~cast.is_plane]], follow or "nothing"
-    if len(names) <= LISTED:
+    if len(names) <= MOST_LISTED:
         return joints, arrows, gui.add_dropdown("follow", ("nothing", *names), initial_value=followed)
     return joints, arrows, gui.add_text("follow", followed, hint="name of a body, or nothing")
 

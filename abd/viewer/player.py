@@ -13,13 +13,13 @@ import numpy as np
 from abd.pictures.camera import View
 from abd.pictures.cast import Recorded, spread
 from abd.pictures.symbols import force_scale
-from abd.viewer.panels import LISTED, Plots, Tables, drawing_controls
-from abd.viewer.stage import LOOKED_AT, Stage
+from abd.viewer.panels import MOST_LISTED, Plots, Tables, drawing_controls
+from abd.viewer.stage import CAMERA_FRAMES, Stage
 
 RATE = 30.0
 """Largest number of pictures per second."""
 SPEEDS = ("0.01", "0.05", "0.1", "0.25", "0.5", "1", "2", "4")
-CLICKED = 1000
+MOST_CLICKABLE = 1000
 """Largest number of bodies that can be clicked while they move."""
 
 
@@ -35,7 +35,7 @@ class Player:
 
     def __init__(self, server, run: Recorded, view: View):
         self.server, self.run, self.frame = server, run, 0
-        moments = run.moments(spread(range(len(run)), LOOKED_AT))
+        moments = run.moments(spread(range(len(run)), CAMERA_FRAMES))
         self.stage = Stage(server, run.cast, view, moments)
         self._scale = force_scale(run.cast, moments)
         self.stage.forces = self._scale
@@ -50,13 +50,13 @@ class Player:
         self._coordinates = [
             (f"{name}.{label}", g, k, c)
             for g, group in enumerate(run.cast.joints)
-            for k, name in enumerate(group.names[:LISTED])
+            for k, name in enumerate(group.names[:MOST_LISTED])
             for c, label in enumerate(group.coordinates)
-        ][:LISTED]
+        ][:MOST_LISTED]
         self.plots = Plots(server, tabs, shown, [name for name, *_ in self._coordinates])
         if self.plots.chosen is not None:
             self.plots.chosen.on_update(lambda _: self._redraw())
-        self._listen()
+        self._update_clicks()
         self._plotted = (-1.0, "")
         self._draw(0)
         self._thread = threading.Thread(target=self._loop, name="abd-player", daemon=True)
@@ -90,16 +90,16 @@ class Player:
         self._thread.join()
 
     def _started_or_stopped(self) -> None:
-        if len(self.run.cast) > CLICKED:
-            self._listen()
+        if len(self.run.cast) > MOST_CLICKABLE:
+            self._update_clicks()
         self._changed.set()
 
-    def _listen(self) -> None:
+    def _update_clicks(self) -> None:
         """Enable clicks on bodies; with many bodies, only while the run is paused.
 
         With clicks enabled a browser sorts all moving bodies into a tree for every picture, which doubles its cost.
         """
-        is_disabled = self.play.value and len(self.run.cast) > CLICKED
+        is_disabled = self.play.value and len(self.run.cast) > MOST_CLICKABLE
         self.stage.on_click(None if is_disabled else self._choose)
 
     def _seek(self, frame: int) -> None:

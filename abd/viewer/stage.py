@@ -22,7 +22,7 @@ SHEAR = 3e-4
 MOST_SHEARED = 400
 """Largest number of separate meshes; beyond it bodies with the least shear remain instances."""
 
-LOOKED_AT = 12
+CAMERA_FRAMES = 12
 """Number of frames of a run that determine the camera position."""
 
 

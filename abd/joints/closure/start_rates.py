@@ -19,9 +19,9 @@ from abd.joints.rows.rigid_rows import RigidRows, rigid_rows, single_clusters
 from abd.model import Kind, Model
 from abd.rotations import axial
 
-FITS = 1e-6
+NEGLIGIBLE_CHANGE = 1e-6
 """Largest change of a velocity, relative to the largest velocity [1/s and per length], without a note."""
-OPEN = 1e-6
+OPEN_RATE = 1e-6
 """Largest remaining rate of a row, relative to the largest requested rate."""
 DENSE = 1500
 """Largest number of unknowns for a dense solution."""
@@ -47,7 +47,7 @@ def fitting_velocities(model: Model) -> tuple[Model, list[str]]:
     given = [key for key, rate in requested.items() if rate is not None]
     scale = max(np.abs(bodies.qd).max(), np.abs(qd).max())
     change = np.abs(qd - bodies.qd).max(axis=1)
-    if change.max() <= FITS * scale:
+    if change.max() <= NEGLIGIBLE_CHANGE * scale:
         return model, []
     notes = []
     if not given:
@@ -87,7 +87,7 @@ def _consistent_velocities(
     root = _root_mobility(model, rows, clusters)
     change, left = _least_norm((J @ spread @ root).tocsr(), missing)
     worst = int(np.abs(left).argmax()) if len(left) else 0
-    if len(left) and np.abs(left[worst]) > OPEN * max(np.abs(missing).max(), 1e-12) and any(rate != 0.0):
+    if len(left) and np.abs(left[worst]) > OPEN_RATE * max(np.abs(missing).max(), 1e-12) and any(rate != 0.0):
         row = chosen[worst]
         joint = model.joints[int(rows.joint[row])].name
         message = f"no velocities have these initial rates: '{rows.name[row]}' of joint '{joint}' would be violated"

@@ -14,7 +14,7 @@ from functools import cached_property
 import numpy as np
 
 from abd.joint_list import JointList
-from abd.joints.measures.custom_rows import grouped
+from abd.joints.measures.custom_rows import group_custom_rows
 from abd.joints.rows import forces
 from abd.joints.rows.batches import PerJoint, batches
 from abd.joints.rows.build import build_system
@@ -51,7 +51,7 @@ class JointReader:
         found = [(batch, one) for batch in batches(joints) for one in TYPES[batch.first.type].coordinates(batch.first)]
         each, custom = PerJoint(found), ()
         if any(one.function is not None for _, one in found):
-            custom = grouped(each.column(lambda _, one: one, object).tolist(), each.joint.tolist())
+            custom = group_custom_rows(each.column(lambda _, one: one, object).tolist(), each.joint.tolist())
         self.table = of_joints(
             joints,
             joint=each.joint,

@@ -1,6 +1,6 @@
 """Custom measures: their grouping by user function and their evaluation.
 
-One call of a function returns all rows of a joint, so measures are grouped by function and by joint.
+One call of a function returns all rows of a joint, so measures are group_custom_rows by function and by joint.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ class CustomRows:
     length: np.ndarray
 
 
-def grouped(measures: list[Measure], owners: list[int]) -> tuple[CustomRows, ...]:
+def group_custom_rows(measures: list[Measure], owners: list[int]) -> tuple[CustomRows, ...]:
     """Group the custom measures by function; measures with equal `owners` share their frames."""
     by_function: dict[int, list[int]] = {}
     for index, one in enumerate(measures):
@@ -74,7 +74,7 @@ def grouped(measures: list[Measure], owners: list[int]) -> tuple[CustomRows, ...
     return tuple(groups)
 
 
-def supplied(groups: tuple[CustomRows, ...], z: np.ndarray, with_slopes: bool) -> np.ndarray | None:
+def evaluate_custom_rows(groups: tuple[CustomRows, ...], z: np.ndarray, with_slopes: bool) -> np.ndarray | None:
     """(m, 16) values and derivatives by the first 15 features at features z (m, 16); None without custom measures.
 
     If `with_slopes` is False, the derivatives are zero.

@@ -19,6 +19,7 @@ from abd.joints.rows.batches import PerJoint, batches
 from abd.joints.rows.sizes import EXACT_RATIO, LINEAR_SHARE
 from abd.joints.types import TYPES
 from abd.model import WORLD, Joint
+from abd.potentials.elements import STATE_ORDER
 
 
 @dataclass(frozen=True)
@@ -159,8 +160,6 @@ def hessian(rows: Rows, bodies: int) -> tuple[np.ndarray, np.ndarray, np.ndarray
 
 PORTION = 512
 """Blocks per chunk; a chunk fits into the cache."""
-_ORDER = np.array([[r if a == 0 else 2 + 3 * r + a for a in range(4)] for r in range(3)])
-"""(3, 4) index in q of the entry (r, a) of Q."""
 
 
 def _summed(slot: np.ndarray, K: np.ndarray, Ya: np.ndarray, Yb: np.ndarray, count: int) -> np.ndarray:
@@ -178,5 +177,7 @@ def _summed(slot: np.ndarray, K: np.ndarray, Ya: np.ndarray, Yb: np.ndarray, cou
             for b in range(4):
                 product = ya[a] * yb[b]
                 for r in range(3):
-                    blocks[:, _ORDER[r, a], _ORDER[r, b]] = np.bincount(place, k[r] * product, minlength=len(blocks))
+                    blocks[:, STATE_ORDER[r, a], STATE_ORDER[r, b]] = np.bincount(
+                        place, k[r] * product, minlength=len(blocks)
+                    )
     return out

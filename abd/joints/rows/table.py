@@ -9,8 +9,7 @@ from functools import cached_property
 import numpy as np
 
 from abd.joint_list import JointList
-from abd.joints.measures.custom_rows import CustomRows, grouped
-from abd.joints.measures.custom_rows import supplied as supplied_by
+from abd.joints.measures.custom_rows import CustomRows, evaluate_custom_rows, group_custom_rows
 from abd.joints.measures.measures import Measure, evaluate, features, is_angle
 from abd.model import WORLD, Joint, affine_state
 from abd.potentials.free_motion import torque
@@ -71,7 +70,7 @@ def tabulate(joints: Sequence[Joint], entries: list[tuple[int, Measure]]) -> Mea
         scale=np.array([one.scale for one in measures], dtype=float),
         offset=np.array([one.offset for one in measures], dtype=float),
         rotary=np.array([one.rotary for one in measures], dtype=bool),
-        custom=grouped(measures, [k for k, _ in entries]),
+        custom=group_custom_rows(measures, [k for k, _ in entries]),
     )
 
 
@@ -117,7 +116,7 @@ def _evaluate(
     D, C, d = frames(table, q)
     z = features(D, C, d)
     if supplied is None:
-        supplied = supplied_by(table.custom, z, with_slopes)
+        supplied = evaluate_custom_rows(table.custom, z, with_slopes)
     return D, C, d, *evaluate(table.kind, table.numbers, z, d, supplied, with_slopes)
 
 

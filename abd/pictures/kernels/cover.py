@@ -86,7 +86,7 @@ def hit_rod(o: wp.vec3, d: wp.vec3, a: wp.vec3, b: wp.vec3, r: float):
 
 
 @wp.func
-def veiled(x: int, y: int, opacity: float):
+def is_transparent(x: int, y: int, opacity: float):
     """Whether a translucent sample is transparent: an ordered dither pattern of 4 x 4 samples."""
     if opacity >= 1.0:
         return False
@@ -175,7 +175,7 @@ def fill(
                 for x in range(first, last + 1):
                     w = start + to_right * float(x)
                     if w > samples.near[y, x]:
-                        if not veiled(x, y, alpha):
+                        if not is_transparent(x, y, alpha):
                             samples.near[y, x] = w
                             samples.item[y, x] = g
         else:
@@ -191,6 +191,6 @@ def fill(
                     if eye.parallel != 0:
                         w = -t
                     if t > 0.0 and w > samples.near[y, x]:
-                        if not veiled(x, y, alpha):
+                        if not is_transparent(x, y, alpha):
                             samples.near[y, x] = w
                             samples.item[y, x] = g

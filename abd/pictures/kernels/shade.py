@@ -156,7 +156,7 @@ def smooth(samples: Samples, step: int, open_sky: wp.array2d(dtype=float), out: 
 
 
 @wp.func
-def lit(light: Light, p: wp.vec3, n: wp.vec3, turn: float):
+def sun_fraction(light: Light, p: wp.vec3, n: wp.vec3, turn: float):
     """Visible fraction of the sun's disc at a point with unit normal n, by taps around its position in the shadow map."""
     at = p + n * (2.0 * light.texel) - light.origin
     u = light.eye.column + light.eye.scale * wp.dot(at, light.eye.right)
@@ -206,7 +206,7 @@ def grid_lines(eye: Eye, things: Things, k: int, p: wp.vec3, d: wp.vec3, axis: w
 
 
 @wp.func
-def shaded(eye: Eye, light: Light, things: Things, open_sky: float, x: float, y: float, g: int, w: float):
+def light_of_sample(eye: Eye, light: Light, things: Things, open_sky: float, x: float, y: float, g: int, w: float):
     """Linear light from one sample to the eye."""
     d = ray(eye, x, y)
     if g == SKY:
@@ -228,7 +228,7 @@ def shaded(eye: Eye, light: Light, things: Things, open_sky: float, x: float, y:
     if facing > 0.0:
         # the angle of the taps varies per sample, which turns banding into noise
         turn = 6.2831853 * (52.9829189 * (0.06711056 * wp.floor(x) + 0.00583715 * wp.floor(y)))
-        direct = facing * lit(light, p, n, turn)
+        direct = facing * sun_fraction(light, p, n, turn)
     from_sky = (0.5 + 0.5 * n[2]) * open_sky
     bounced = (0.5 - 0.5 * n[2]) * open_sky
     sun_color = wp.vec3(1.0, 0.96, 0.88) * (0.74 * direct)
@@ -284,12 +284,12 @@ def shade(
         if same:
             y_mean = float(y0) + 0.5 * float(per_pixel)
             x_mean = float(x0) + 0.5 * float(per_pixel)
-            total = shaded(eye, light, things, fraction, x_mean, y_mean, g0, w_mean)
+            total = light_of_sample(eye, light, things, fraction, x_mean, y_mean, g0, w_mean)
         else:
             for k in range(count):
                 y = y0 + k // per_pixel
                 x = x0 + k % per_pixel
-                total += shaded(
+                total += light_of_sample(
                     eye, light, things, fraction, float(x) + 0.5, float(y) + 0.5, samples.item[y, x], samples.near[y, x]
                 ) / float(count)
         for channel in range(3):
