@@ -9,7 +9,7 @@ A candidate is ``(pair, kind, a, b)``: pair is an index into `Pairs`, a and b ar
 
 This is the reference implementation. It compares the axis-aligned boxes of the primitives swept along the path, for all
 body pairs whose boxes overlap. A point of an arc deviates from its chord by at most an eighth of the bound on its
-second derivative, so that the box of both ends, expanded by that, contains the path.
+second derivative. The box of both ends, expanded by that, therefore contains the path.
 """
 
 from __future__ import annotations
@@ -72,8 +72,8 @@ class _Boxes:
 def find_candidates(model: Model, surfaces: Surfaces, pairs: Pairs, path: Path, reach: float | np.ndarray) -> Candidates:
     """All primitive pairs whose swept boxes come within `reach` [m] of their separation on the path.
 
-    If reach, a scalar or (P,), is the activation distance, the list contains every contact that is active on the path,
-    and every pair whose distance can reach its separation.
+    With the activation distances as reach, scalar or (P,), the list contains every contact that is active on the path.
+    It also contains every pair whose distance can reach its separation.
     """
     bend = path.bend
     boxes = [_ends(surfaces, path, b).grown(float(bend[b]) / 8.0) for b in range(len(bend))]

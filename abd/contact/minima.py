@@ -1,9 +1,9 @@
 """The contact set in which every local minimum of distance counts once.
 
-The plain sum over all primitive pairs counts a vertex over an edge twice, a vertex over a corner of six triangles six
-times, and every edge that crosses an edge of a flat floor. Its forces depend on the triangulation. Here an item of the
-candidate list stands for one or more *parts*: closest distances of features, with coefficients. The sum is independent
-of the triangulation of a surface, and continuous when contact passes from a face to an edge to a corner.
+The plain sum over all primitive pairs counts a vertex over an edge twice, and over a corner of six triangles six times.
+It also counts every edge that crosses an edge of a flat floor. Its forces depend on the triangulation. Here an item of
+the candidate list stands for one or more *parts*: closest distances of features, with coefficients. The sum is
+independent of the triangulation of a surface, and continuous when contact passes from a face to an edge to a corner.
 
 A vertex v against a surface (improved max operator, Li et al. 2023, "Convergent Incremental Potential Contact")
 
@@ -39,8 +39,8 @@ have weight 0.
 
 All terms are functions of distances, so that forces are the exact gradient and conservative. The Hessian contains the
 second derivatives of the barriers, without those of T. Terms with negative weight are attractive. As the crossing
-approaches an end, T decreases with a curvature across the normal that is as large as the stiffness along it, and that
-comes from the distances instead of the barriers (`abd.potentials.contact`).
+approaches an end, T decreases with a curvature across the normal, which is as large as the stiffness along it. This
+curvature is that of the distances, not of the barriers (`abd.potentials.contact`).
 """
 
 from __future__ import annotations

@@ -6,8 +6,8 @@ Contact of bodies i and j is active below a gap of a, the *activation*. Its forc
 
 where phi, the slope of the barrier, vanishes at 1 and is unbounded at 0. The activation is the smaller one of the two
 bodies, each a fixed fraction of the thinnest extent. F accelerates the reduced mass of the two bodies by a multiple of
-the largest of gravity, the acceleration by the body's loads, and the acceleration that reverses its velocity within its
-size. Neither the step length nor other bodies matter.
+a reference acceleration. The reference is the largest of gravity, the acceleration by loads, and that which reverses
+the velocity of a body within its size. F does not depend on the step length or on other bodies.
 
 ``solver.d_hat`` and ``solver.contact_stiffness``, if given, hold for all pairs. A pair may have parameters of its own
 (`PairParameters`): a smaller activation if it starts closer, and a larger force if it carries more.

@@ -2,8 +2,8 @@
 
     p(alpha) = p + alpha dp,    A(alpha) = exp(alpha W) (1 + alpha S) A,    alpha in [0, 1],    W = [w]_x
 
-For a direction (dp, dA) with ``D = dA A^-1``, W is the rotation that the body may follow and ``S = D - W`` the rest, so
-that the initial derivative of the arc is the direction for any W.
+For a direction (dp, dA) with ``D = dA A^-1``, W is the rotation that the body may follow and ``S = D - W`` the rest.
+The initial derivative of the arc is the direction for any W.
 """
 
 from __future__ import annotations
@@ -104,9 +104,8 @@ def follow(q: np.ndarray, direction: np.ndarray, turning: np.ndarray, radius: np
 def between(q: np.ndarray, end: np.ndarray, turned: np.ndarray, radius: np.ndarray) -> Path:
     """Path from one state to another: one arc per body, which ends exactly there.
 
-    W is the rotation between the polar factors of both maps, on the branch of the logarithm nearest to `turned`, so
-    that a body may rotate by more than half a turn. S is the rest, ``exp(-W) A1 A0^-1 - 1``. The reverse path is the
-    same curve.
+    W is the rotation between the polar factors of both maps, on the branch of the logarithm nearest to `turned`. A body
+    may rotate by more than half a turn. S is the rest, ``exp(-W) A1 A0^-1 - 1``. The reverse path is the same curve.
 
     Args:
         q, end: (n, 12) states; turned: (n, 3) rotation vectors by the angular velocities, h omega [rad].

@@ -161,8 +161,8 @@ def axes_of(forward: np.ndarray) -> np.ndarray:
 def _visible_bounds(cast: Cast, moment: Moment) -> tuple[np.ndarray, np.ndarray]:
     """Points (k, 3) and radii (k,) that must be visible at one instant.
 
-    These are the corners of the bounding boxes of all bodies that have a surface or can move, except bodies far from
-    all others, and ground much larger than the moving bodies.
+    These are the corners of the bounding boxes of all bodies that have a surface or can move. Bodies far from all
+    others, and ground much larger than the moving bodies, are excluded.
     """
     middle, radius = cast.bounding_balls(moment.transform)
     chosen = ~cast.is_plane & np.isfinite(middle).all(axis=1)

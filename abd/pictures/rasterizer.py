@@ -1,8 +1,8 @@
 """`Rasterizer`: pictures of a `Cast` on the CPU, without a display, a driver or another library.
 
-There are three passes: the view from the sun yields the shadow map, the view from the eye yields samples of the nearest
-surfaces, and every pixel is shaded by the visible fraction of the sun and of the sky. The affine maps of bodies include
-shear. Rods and balls are ray traced. The result does not depend on the number of threads.
+The first pass renders the shadow map from the sun, the second samples of the nearest surfaces from the eye. The third
+shades every pixel by the visible fractions of the sun and of the sky. The affine maps of bodies include shear. Rods and
+balls are ray traced. The result does not depend on the number of threads.
 """
 
 from __future__ import annotations

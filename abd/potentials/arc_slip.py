@@ -30,8 +30,8 @@ therefore at most
 
     rho(s) |d|,    rho(s) = | s/2 cot(s/2) - 1 + i s/2 |
 
-d is the relative displacement of its points in the last step if that had the same rotation, or by their velocities in
-this step if that is less. rho is the difference between arc and chord relative to the chord, for an arc about its own
+d is the relative displacement of its points: that of the last step with the present rotation, or that by their
+velocities if it is less. rho is the difference between arc and chord relative to the chord, for an arc about its own
 centre. A body that spins in place gets the full correction, a sticking contact (d = 0) none, and the transition is
 continuous.
 """

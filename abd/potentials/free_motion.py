@@ -22,7 +22,7 @@ import numpy as np
 from abd.rotations import axial, rotations, skew
 
 SUBSTEP = 0.2
-"""Largest rotation [rad] per composition, the product of both parts."""
+"""Largest rotation [rad] per composition: the weighted geometric mean of both parts in its error term."""
 MOST_SUBSTEPS = 1000
 STAGES = (0.784513610477560, 0.235573213359357, -1.17767998417887, 1.315186320683906)
 """Weights of the first four of seven stages; the others are symmetric."""

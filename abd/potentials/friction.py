@@ -173,9 +173,9 @@ def _main_parts(rows: np.ndarray, load: np.ndarray, n: np.ndarray, item: np.ndar
     if len(begins) == len(order):
         return rows, load[rows]
     main, total = order[begins], np.add.reduceat(load[order, None] * n[order], begins)
-    alone = np.diff(begins, append=len(order)) == 1
+    is_single = np.diff(begins, append=len(order)) == 1
     by_part = np.argsort(main)
-    return main[by_part], np.where(alone, load[main], np.maximum(dot(n[main], total), 0.0))[by_part]
+    return main[by_part], np.where(is_single, load[main], np.maximum(dot(n[main], total), 0.0))[by_part]
 
 
 def _arms(maps: np.ndarray, along: np.ndarray) -> np.ndarray:

@@ -6,8 +6,8 @@ quarter rotation about L. In a step
 
     theta <- free motion + h I^-1 (D1 a_{n+1} + Dn a_n),        L <- L + (1 - gamma) h a_n + gamma h a_{n+1}
 
-With the standard D1 = beta and Dn = 1/2 - beta, a force that alternates from step to step grows instead of being damped
-by the spectral radius rho: for rho = 1 at any spin, for 0.9 from 0.3 rad on, for 0.8 from 0.5. The undamped forces of
+With the standard D1 = beta and Dn = 1/2 - beta, the spectral radius rho does not damp a force that alternates from step
+to step. The force grows: for rho = 1 at any spin, for 0.9 from 0.3 rad on, for 0.8 from 0.5. The undamped forces of
 this difference equation, the zeros of
 
     D1 z^2 + (Dn - D1 + gamma E) z + (1 - gamma) E - Dn,

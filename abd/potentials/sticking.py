@@ -11,10 +11,10 @@ under a constant load has u = 0 and the force ``mu lambda f1(|s|)``; a sliding c
 force. The energy is that of smoothed friction with a shifted origin, with the same bounds of its derivatives. s is
 dimensionless, so that the force does not change with the step length and eps.
 
-Contacts appear, disappear and change primitives while bodies slide, roll and tip. A new contact takes the share of the
-contact of the same two bodies in the last step that is nearest on the first body, rotated into its tangent plane. It
-has none if the bodies were not in contact. Between steps shares rotate with the mean spin of the two bodies about the
-normal.
+Contacts appear, disappear and change primitives while bodies slide, roll and tip. A contact takes the share of the
+nearest contact of the same two bodies in the last step, measured on the first body. The share is rotated into its
+tangent plane. It has none if the bodies were not in contact. Between steps shares rotate with the mean spin of the two
+bodies about the normal.
 """
 
 from __future__ import annotations

@@ -144,7 +144,7 @@ def moving_ends(joint: Joint, model: Model) -> dict[int, tuple[float, np.ndarray
 def on_the_way(s: CoordinateSettings, model: Model, value: float, rotary: bool) -> CoordinateSettings:
     """The settings with barriers moved towards the ends of the range, as far as the coordinate's value permits.
 
-    The bound of a barrier recedes by at most half of its gap and half of its zone. The barrier therefore pushes the
+    The gap to the new bound is half of the last gap, and at most half of the zone. The barrier therefore pushes the
     coordinate back and is never crossed.
     """
     if s.limit != "barrier":
