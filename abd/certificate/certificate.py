@@ -29,7 +29,7 @@ import numpy as np
 from abd.certificate.exact import BLOCK, winding_numbers
 from abd.certificate.scene import Scene
 from abd.certificate.swept_paths import PathCheck
-from abd.certificate.world import World, near, parts_of
+from abd.certificate.world import World, gap_within, parts_of
 
 
 @dataclass(frozen=True)
@@ -204,7 +204,7 @@ class Moment:
             bodies = scene.bodies_in_order
             gap = height - scene.radius[bodies] - scene.radius[plane] - scene.minimum_separation
             relevant = scene.may_touch(np.full(len(bodies), plane), bodies)
-            self.found.smallest_gap = min(self.found.smallest_gap, near(gap[relevant], scene.d_hat))
+            self.found.smallest_gap = min(self.found.smallest_gap, gap_within(gap[relevant], scene.d_hat))
             for k in np.flatnonzero(relevant & ~(gap > 0.0)):
                 detail = f"a vertex lies {-gap[k]:.3e} m beyond the half-space"
                 self._report("half-space", detail, bodies[k], plane)

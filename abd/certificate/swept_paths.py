@@ -133,7 +133,7 @@ class PathCheck:
     def _close(self, world, near, x, y, share: float) -> set[tuple[int, int]]:
         """Pairs of bodies with candidates closer than their separation plus the bounds of the chords."""
         found: set[tuple[int, int]] = set()
-        for candidates, first, second in _by_vertices(near, world):
+        for candidates, first, second in _candidate_vertices(near, world):
             i, j = world.owner[first[:, 0]], world.owner[second[:, 0]]
             away = (self.bends[i] + self.bends[j]) * share
             xi = self.scene.radius[i] + self.scene.radius[j] + self.scene.minimum_separation
@@ -174,7 +174,7 @@ class PathCheck:
         return first or self._half_spaces(middle, b, between, end, depth - 1)
 
 
-def _by_vertices(near, world):
+def _candidate_vertices(near, world):
     """Lists of candidates of a kind, and the vertices (k, a) and (k, b) of their two primitives, in the order of their
     CCD.
     """

@@ -124,7 +124,7 @@ def disjoint_sets(pairs: np.ndarray) -> list[tuple[np.ndarray, np.ndarray]]:
     return [tuple(np.array(found).T) for found in sets]
 
 
-def near(gaps: np.ndarray, reach: float) -> float:
+def gap_within(gaps: np.ndarray, reach: float) -> float:
     """Smallest of the gaps if within reach, else infinity."""
     smallest = float(gaps.min(initial=np.inf))
     return smallest if smallest < reach else np.inf

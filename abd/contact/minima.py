@@ -222,7 +222,7 @@ def find_minima(surfaces: Surfaces, topology: Topology, pairs: Pairs, found: Can
         side = topology.sides[t[mine], k]
         ends = topology.side_ends[side]
         part = _Rows(
-            _against(surfaces, listed[of_vertices[mine]], v[mine], ends[:, [0, 1, 1]]),
+            _vertex_contacts(surfaces, listed[of_vertices[mine]], v[mine], ends[:, [0, 1, 1]]),
             of_vertices[mine],
             np.full(len(mine), SIDE),
             weight=C[of_vertices[mine]],
@@ -235,7 +235,7 @@ def find_minima(surfaces: Surfaces, topology: Topology, pairs: Pairs, found: Can
         mine = np.flatnonzero((topology.owned[t] & (1 << (CORNER_BIT + k)) > 0) & (C[of_vertices] > 0.0))
         corner = topology.corners[t[mine], k]
         part = _Rows(
-            _against(surfaces, listed[of_vertices[mine]], v[mine], np.repeat(corner[:, None], 3, axis=1)),
+            _vertex_contacts(surfaces, listed[of_vertices[mine]], v[mine], np.repeat(corner[:, None], 3, axis=1)),
             of_vertices[mine],
             np.full(len(mine), CORNER),
             weight=C[of_vertices[mine]],
@@ -268,7 +268,7 @@ def find_minima(surfaces: Surfaces, topology: Topology, pairs: Pairs, found: Can
         share = np.where(faced, 1.0, 1.0 - topology.vertex_share[point])
         rows.append(
             _Rows(
-                _against(surfaces, base, point, across[:, [0, 1, 1]]),
+                _vertex_contacts(surfaces, base, point, across[:, [0, 1, 1]]),
                 of_edges,
                 np.full(len(of_edges), END),
                 weight=weight,
@@ -325,7 +325,7 @@ def _concatenated(surfaces: Surfaces, topology: Topology, rows: list[_Rows], cro
     )
 
 
-def _against(surfaces: Surfaces, base: Contacts, vertex: np.ndarray, corners: np.ndarray) -> Contacts:
+def _vertex_contacts(surfaces: Surfaces, base: Contacts, vertex: np.ndarray, corners: np.ndarray) -> Contacts:
     """Contacts of vertices (m,) of the first bodies of `base` with features of corners (m, 3) of the second bodies."""
     stencil = np.full(len(base), Stencil.POINT_TRIANGLE)
     rest = surfaces.vertices[np.column_stack([vertex, corners])]

@@ -14,7 +14,7 @@ from abd.contact.forces import FrictionPoints, friction_points
 from abd.contact.pair_rows import PairRows, keys
 from abd.potentials.rolling import SLIDE
 
-FEW = 32
+LINEAR_SEARCH = 32
 """Largest number of points of a pair for a linear search; larger pairs use a tree."""
 
 
@@ -58,7 +58,7 @@ def nearest(pair: np.ndarray, point: np.ndarray, query_pair: np.ndarray, query_p
     key, query_key = keys(pair, n), keys(query_pair, n)
     order = np.argsort(key, kind="stable")
     first, end = (np.searchsorted(key[order], query_key, side) for side in ("left", "right"))
-    few = end - first <= FEW
+    few = end - first <= LINEAR_SEARCH
     best = np.full(len(out), np.inf)
     for rank in range(int((end - first)[few].max(initial=0))):
         query = np.flatnonzero(few & (first + rank < end))

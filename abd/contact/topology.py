@@ -104,7 +104,7 @@ def _of_mesh(mesh: Mesh) -> dict[str, np.ndarray]:
     count = len(mesh.vertices)
     isolated = np.zeros(count, dtype=bool)
     isolated[mesh.points.astype(np.int64)] = True
-    same = _first_in_place(mesh.vertices, isolated)
+    same = _first_coincident(mesh.vertices, isolated)
     triangles = same[mesh.triangles.reshape(-1, 3).astype(np.int64)]
     wires = same[mesh.codim_edges.reshape(-1, 2).astype(np.int64)]
     points = mesh.points.reshape(-1).astype(np.int64)
@@ -157,7 +157,7 @@ def _of_mesh(mesh: Mesh) -> dict[str, np.ndarray]:
     }
 
 
-def _first_in_place(vertices: np.ndarray, isolated: np.ndarray) -> np.ndarray:
+def _first_coincident(vertices: np.ndarray, isolated: np.ndarray) -> np.ndarray:
     """(v,) first of the vertices that coincide with each; isolated points are separate."""
     same = np.arange(len(vertices))
     kept = np.flatnonzero(~isolated)

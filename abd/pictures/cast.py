@@ -97,7 +97,7 @@ class Cast:
         return np.array([*(one.extent for one in self.shapes), 0.0])[self.shape]
 
     @cached_property
-    def usual(self) -> float:
+    def median_diameter(self) -> float:
         """Median diameter of the bodies with a surface [m]; 0 without any."""
         radii = self.radii[self.shape >= 0]
         return 2.0 * float(np.median(radii)) if len(radii) else 0.0
@@ -184,11 +184,12 @@ class Recorded:
                 shift = group["shift"][...]
             else:
                 names, shift = [name], np.zeros((1, 3))
-                parent, child = ([number[_plain(one)]] for one in attributes["bodies"])
+                parent, child = ([number[_plain_value(one)]] for one in attributes["bodies"])
             parent_frame = np.tile(attributes["parent_frame"], (len(child), 1, 1))
             parent_frame[:, :3, 3] += shift
             parameters, drawing = (
-                {key: _plain(value) for key, value in group[part].attrs.items()} for part in ("parameters", "drawing")
+                {key: _plain_value(value) for key, value in group[part].attrs.items()}
+                for part in ("parameters", "drawing")
             )
             self._paths.append(path)
             groups.append(
@@ -201,7 +202,7 @@ class Recorded:
                     child_frame=np.tile(attributes["child_frame"], (len(child), 1, 1)),
                     parameters=parameters,
                     drawing=drawing,
-                    coordinates=tuple(_plain(one) for one in attributes["coordinates"]),
+                    coordinates=tuple(_plain_value(one) for one in attributes["coordinates"]),
                     rotary=np.asarray(attributes["rotary"], dtype=bool),
                 )
             )
@@ -218,7 +219,7 @@ class Recorded:
         return values.reshape(len(values), len(self.cast.joints[group].child), -1)[:, joint, coordinate]
 
 
-def spread(frames: Sequence[int], count: int) -> np.ndarray:
+def evenly_spaced(frames: Sequence[int], count: int) -> np.ndarray:
     """At most `count` of the frames, evenly spaced, including the first and the last."""
     return np.asarray(frames)[np.unique(np.linspace(0, len(frames) - 1, min(len(frames), count)).round().astype(int))]
 
@@ -291,7 +292,7 @@ def _bodies(mesh, meshes, radius, kind, plane, color) -> dict:
     }
 
 
-def _plain(value):
+def _plain_value(value):
     """Attribute of the file as a number, a text, or an array."""
     if isinstance(value, bytes | str):
         return value.decode() if isinstance(value, bytes) else value

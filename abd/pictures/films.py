@@ -15,7 +15,7 @@ from abd.backends.device.launcher import threads_available
 from abd.errors import AbdError
 from abd.optional import required
 from abd.pictures.camera import Camera, View
-from abd.pictures.cast import Moment, Recorded, spread
+from abd.pictures.cast import Moment, Recorded, evenly_spaced
 from abd.pictures.rasterizer import Rasterizer
 from abd.pictures.symbols import force_scale
 
@@ -71,7 +71,7 @@ class Studio:
 
     def __init__(self, run: Recorded, film: Film, frames: np.ndarray):
         self.run, self.film = run, film
-        moments = run.moments(spread(frames, CAMERA_FRAMES))
+        moments = run.moments(evenly_spaced(frames, CAMERA_FRAMES))
         try:
             self.camera = Camera(film.view, run.cast, moments, film.size)
         except KeyError as error:

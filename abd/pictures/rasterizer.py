@@ -90,7 +90,7 @@ class Rasterizer:
         nearest = NEAREST * max(float((middle - lens.eye) @ lens.axes[2]), size)
         _draw(lens, eye, items, things.planes, nearest, self._samples)
 
-        rows, reach = self._open_sky.shape[0], 0.4 * (self.cast.usual or 0.2)
+        rows, reach = self._open_sky.shape[0], 0.4 * (self.cast.median_diameter or 0.2)
         _launch(shade.occlude, rows, eye, things, self._samples, self._step, reach, self._open_sky)
         _launch(shade.smooth, rows, self._samples, self._step, self._open_sky, self._smooth)
         rest = [SAMPLES, self._step, self._smooth, self._tone, self._pixels]
@@ -157,7 +157,7 @@ def _projected(eye: cover.Eye, corners: np.ndarray, two_sided: np.ndarray, neare
     """
     owner, depth = np.arange(len(corners)), corners[..., 2] - nearest
     if not eye.parallel and depth.min(initial=0.0) < 0.0:
-        least, most = _along(np.minimum, depth), _along(np.maximum, depth)
+        least, most = _extremum(np.minimum, depth), _extremum(np.maximum, depth)
         whole, crossing = np.flatnonzero(least >= 0.0), np.flatnonzero((least < 0.0) & (most >= 0.0))
         cut = [_cut(corners[g], depth[g]) for g in crossing]
         owner = np.concatenate([whole, np.repeat(crossing, [len(one) for one in cut]).astype(int)])
@@ -168,7 +168,9 @@ def _projected(eye: cover.Eye, corners: np.ndarray, two_sided: np.ndarray, neare
     area = (x[:, 1] - x[:, 0]) * (y[:, 2] - y[:, 0]) - (y[:, 1] - y[:, 0]) * (x[:, 2] - x[:, 0])
     facing = np.flatnonzero((area < 0.0) | two_sided[owner] & (area > 0.0))
     owner, x, y = owner[facing], x[facing], y[facing]
-    boxes = _boxes(eye, _along(np.minimum, x), _along(np.maximum, x), _along(np.minimum, y), _along(np.maximum, y))
+    boxes = _boxes(
+        eye, _extremum(np.minimum, x), _extremum(np.maximum, x), _extremum(np.minimum, y), _extremum(np.maximum, y)
+    )
     return owner, np.stack([x, y, nearness[facing]], axis=2), boxes
 
 
@@ -264,7 +266,7 @@ def _cofactors(maps: np.ndarray) -> np.ndarray:
     return out * np.sign(np.linalg.det(maps[:, :3, :3]))[:, None, None]
 
 
-def _along(least: np.ufunc, values: np.ndarray) -> np.ndarray:
+def _extremum(least: np.ufunc, values: np.ndarray) -> np.ndarray:
     """(k,) minimum or maximum of values (k, 3); faster than a reduction along the short axis."""
     return least(least(values[:, 0], values[:, 1]), values[:, 2])
 

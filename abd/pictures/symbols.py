@@ -66,7 +66,7 @@ class Symbols:
         """Arrow heads as triangles (a LINES 2, 3, 3), their normals, and their arrows."""
         neck, tip = np.moveaxis(self.arrow_parts()[1], 1, 0)
         axis = unit(tip - neck)
-        x, y = _across(axis)
+        x, y = _perpendicular(axis)
         angle = 2.0 * np.pi * np.arange(LINES + 1) / LINES
         out = np.cos(angle)[:, None] * x[:, None] + np.sin(angle)[:, None] * y[:, None]
         ring = neck[:, None] + HEAD * self.arrow_radius[:, None, None] * out
@@ -108,7 +108,7 @@ def force_scale(cast: Cast, moments: list[Moment]) -> float | None:
 
 def _median_diameter(cast: Cast) -> float:
     """Median diameter of bodies [m]."""
-    return cast.usual or 1.0
+    return cast.median_diameter or 1.0
 
 
 def _joint_symbols(group: JointGroup, active: np.ndarray, transform: np.ndarray, cast: Cast) -> list[Symbols]:
@@ -151,13 +151,13 @@ def _joint_symbols(group: JointGroup, active: np.ndarray, transform: np.ndarray,
     if drawing.get("plane_size"):
         half = 0.5 * float(drawing["plane_size"])
         corners = half * np.array([[-1.0, -1.0, 0.0], [1.0, -1.0, 0.0], [1.0, 1.0, 0.0], [-1.0, 1.0, 0.0]])
-        triangles = _moved(corners, D)[:, [[0, 1, 2], [0, 2, 3]]].reshape(-1, 3, 3)
+        triangles = _transformed(corners, D)[:, [[0, 1, 2], [0, 2, 3]]].reshape(-1, 3, 3)
         parts.append(draw_triangles(triangles, color(colors.JOINT, 0.35)))
     if drawing.get("slot_width") and "slot_range" in drawing:
         parts += draw_slots(D, drawing, color(colors.JOINT))
     if drawing.get("draw_ellipsoid") and "radii" in group.parameters:
         vertices, faces = sphere(1.0, 3)
-        triangles = _moved(vertices * np.asarray(group.parameters["radii"]), D)[:, faces].reshape(-1, 3, 3)
+        triangles = _transformed(vertices * np.asarray(group.parameters["radii"]), D)[:, faces].reshape(-1, 3, 3)
         parts.append(draw_triangles(triangles, color(colors.JOINT, 0.35)))
     for key, frames in (("draw_frame_d", D), ("draw_frame_c", C)):
         if drawing.get(key, "off") != "off":
@@ -198,17 +198,17 @@ def _points(cast: Cast, moment: Moment) -> Symbols:
 
 def draw_rods(rods: np.ndarray, radius, color: np.ndarray) -> Symbols:
     """Rods (k, 2, 3) with radii (k,) or scalar, and colours with opacity (k, 4) or (4,)."""
-    return Symbols(rods=rods, radius=_each(radius, rods), rod_colors=_each(color, rods, 4))
+    return Symbols(rods=rods, radius=_broadcast(radius, rods), rod_colors=_broadcast(color, rods, 4))
 
 
 def draw_arrows(arrows: np.ndarray, radius, color: np.ndarray) -> Symbols:
     """Arrows (k, 2, 3) with shaft radii (k,) or scalar, and colours with opacity (k, 4) or (4,)."""
-    return Symbols(arrows=arrows, arrow_radius=_each(radius, arrows), arrow_colors=_each(color, arrows, 4))
+    return Symbols(arrows=arrows, arrow_radius=_broadcast(radius, arrows), arrow_colors=_broadcast(color, arrows, 4))
 
 
 def draw_triangles(triangles: np.ndarray, color: np.ndarray) -> Symbols:
     """Triangles (k, 3, 3) of one colour with opacity (4,)."""
-    return Symbols(triangles=triangles, triangle_colors=_each(color, triangles, 4))
+    return Symbols(triangles=triangles, triangle_colors=_broadcast(color, triangles, 4))
 
 
 def draw_lines(points: np.ndarray, radius: np.ndarray, color: np.ndarray) -> Symbols:
@@ -254,7 +254,7 @@ def draw_ropes(a: np.ndarray, b: np.ndarray, length: float, radius: np.ndarray, 
 def draw_springs(a: np.ndarray, b: np.ndarray, radius: np.ndarray, color: np.ndarray) -> Symbols:
     """Coils of `COILS` turns between points (k, 3)."""
     span = b - a
-    x, y = _across(unit(span))
+    x, y = _perpendicular(unit(span))
     s = np.linspace(0.0, 1.0, COILS * STEPS + 1)
     wide = 4.0 * radius[:, None] * np.clip(np.minimum(s, 1.0 - s) * 2.0 * COILS, 0.0, 1.0)
     phi = 2.0 * np.pi * COILS * s
@@ -275,7 +275,7 @@ def draw_slots(D: np.ndarray, drawing: dict, color: np.ndarray) -> list[Symbols]
     parts = []
     for height in sorted({-depth, depth}):
         local = np.column_stack([outline, np.full(len(outline), height)])
-        parts.append(draw_lines(_moved(local, D), np.full(len(D), 0.06 * half), color))
+        parts.append(draw_lines(_transformed(local, D), np.full(len(D), 0.06 * half), color))
     return parts
 
 
@@ -286,17 +286,17 @@ def draw_axes(frames: np.ndarray, length: np.ndarray, arrows: bool) -> list[Symb
     return [draw(one, radius * length, color) for one, color in zip(ends, colors.AXES)]
 
 
-def _each(value, things: np.ndarray, *shape: int) -> np.ndarray:
+def _broadcast(value, things: np.ndarray, *shape: int) -> np.ndarray:
     """Values broadcast to one per item."""
     return np.broadcast_to(np.asarray(value, dtype=float), (len(things), *shape))
 
 
-def _moved(points: np.ndarray, frames: np.ndarray) -> np.ndarray:
+def _transformed(points: np.ndarray, frames: np.ndarray) -> np.ndarray:
     """(k, c, 3) world positions of points (c, 3) of frames (k, 4, 4)."""
     return points @ np.swapaxes(frames[:, :3, :3], 1, 2) + frames[:, None, :3, 3]
 
 
-def _across(axis: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def _perpendicular(axis: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Two unit vectors (k, 3) perpendicular to unit vectors (k, 3)."""
     x = unit(np.cross(axis, np.eye(3)[np.argmin(np.abs(axis), axis=1)]))
     return x, np.cross(axis, x)

@@ -25,7 +25,7 @@ from abd.potentials.elements import Elements, concatenate
 
 TRANSIENT = 0.05
 """Smallest ratio of force times edge length to a body's inertia for which the curvature counts."""
-STEEPEST = 1e-3
+SMALLEST_SQUARED_SINE = 1e-3
 """Lower bound of the squared sine between two edges."""
 
 
@@ -95,7 +95,7 @@ def _edge_elements(rows: np.ndarray, normal: np.ndarray, E: np.ndarray, owner: n
 def _edge_pair_elements(rows: np.ndarray, normal: np.ndarray, E: np.ndarray, cosine: np.ndarray) -> Elements:
     """Stiffness of two edges, one per body, against tipping."""
     c = cosine[rows, None, None]
-    K = normal[rows] / np.maximum(1.0 - c * c, STEEPEST)
+    K = normal[rows] / np.maximum(1.0 - c * c, SMALLEST_SQUARED_SINE)
     zero = np.zeros((len(rows), 3))
     return Elements(rows, zero, zero, K, -c * K, K, _directions(E[rows, 0]), _directions(E[rows, 1]))
 

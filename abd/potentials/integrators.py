@@ -235,7 +235,7 @@ def scheme(name: str, h: float, previous_h: float = 0.0, radius: float = 0.8) ->
     if name == "bdf1":
         return Scheme(h, 1.0, 1.0, np.stack([one, one]), all_euler)
     ratio = h / previous_h if previous_h > 0.0 else 1.0
-    levels = [_smooth(h, ratio, min(rho, radius)) for rho in (radius, *RADII)]
+    levels = [_generalized_alpha(h, ratio, min(rho, radius)) for rho in (radius, *RADII)]
     levels[-1][COLUMNS.index("turn")] = np.inf
     c = _coefficients(radius)[-1]  # independent of h, so that all worlds have the same
     for row in levels:
@@ -255,7 +255,7 @@ def _coefficients(radius: float) -> tuple[float, float, float, float, float]:
     return am, af, gamma, beta, beta * (1.0 - af) / (1.0 - am)
 
 
-def _smooth(h: float, ratio: float, radius: float) -> np.ndarray:
+def _generalized_alpha(h: float, ratio: float, radius: float) -> np.ndarray:
     """Row of generalized alpha for a step `ratio` times as long as the step before."""
     am, af, gamma, beta, c = _coefficients(radius)
     remembered = {

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 
 from abd.pictures.camera import View
-from abd.pictures.cast import Recorded, spread
+from abd.pictures.cast import Recorded, evenly_spaced
 from abd.pictures.symbols import force_scale
 from abd.viewer.stage import CAMERA_FRAMES, Stage
 
@@ -23,7 +23,7 @@ def frames_for(run: Recorded, fps: float) -> np.ndarray:
     time = run.time
     wanted = max(1, round(float(time[-1] - time[0]) * fps)) + 1
     most = max(2, LARGEST_REPLAY // (INSTANCE_BYTES * max(len(run.cast), 1)))
-    return spread(range(len(time)), min(wanted, most))
+    return evenly_spaced(range(len(time)), min(wanted, most))
 
 
 def write_page(server, run: Recorded, view: View, path: Path, fps: float = 30.0) -> int:
@@ -33,7 +33,7 @@ def write_page(server, run: Recorded, view: View, path: Path, fps: float = 30.0)
         server: a dedicated `viser.ViserServer`; run: the run; view: the camera.
     """
     frames = frames_for(run, fps)
-    moments = run.moments(spread(frames, CAMERA_FRAMES))
+    moments = run.moments(evenly_spaced(frames, CAMERA_FRAMES))
     stage = Stage(server, run.cast, view, moments)
     stage.forces = force_scale(run.cast, moments)
     stage.show(run.moment(int(frames[0])))

@@ -9,7 +9,7 @@ from time import monotonic
 import numpy as np
 
 from abd.colors import PALETTE
-from abd.pictures.cast import Cast, spread
+from abd.pictures.cast import Cast, evenly_spaced
 from abd.rotations import axial
 
 ROWS = 25
@@ -82,7 +82,7 @@ class Tables:
         for k in found[:ROWS]:
             x, v = transform[k, :3, 3], velocity[k, :3, 3]
             w = axial((velocity[k, :3, :3] @ np.linalg.inv(transform[k, :3, :3]))[None])[0]
-            rows.append([self._names[k], _three(x), _three(v), _three(w)])
+            rows.append([self._names[k], _format_vector(x), _format_vector(v), _format_vector(w)])
         return _table(["body", "position [m]", "velocity [m/s]", "turning [rad/s]"], rows, len(found))
 
     def _matching(self, wanted: str) -> list[int]:
@@ -137,7 +137,7 @@ class Plots:
         """
         if len(time) < 2:
             return
-        kept = spread(range(len(time)), POINTS)
+        kept = evenly_spaced(range(len(time)), POINTS)
         at = int(np.argmin(np.abs(time[kept] - now)))
         lines = [
             np.asarray(energies[name] - (energies[name][0] if name == "gravity" else 0.0))[kept]
@@ -170,7 +170,7 @@ def _single_point(line: np.ndarray, at: int) -> np.ndarray:
     return out
 
 
-def _three(vector: np.ndarray) -> str:
+def _format_vector(vector: np.ndarray) -> str:
     return " ".join(f"{x:.3f}" if abs(x) < 1000.0 else f"{x:.3g}" for x in vector)
 
 

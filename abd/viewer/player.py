@@ -11,7 +11,7 @@ from time import monotonic
 import numpy as np
 
 from abd.pictures.camera import View
-from abd.pictures.cast import Recorded, spread
+from abd.pictures.cast import Recorded, evenly_spaced
 from abd.pictures.symbols import force_scale
 from abd.viewer.panels import MOST_LISTED, Plots, Tables, drawing_controls
 from abd.viewer.stage import CAMERA_FRAMES, Stage
@@ -35,7 +35,7 @@ class Player:
 
     def __init__(self, server, run: Recorded, view: View):
         self.server, self.run, self.frame = server, run, 0
-        moments = run.moments(spread(range(len(run)), CAMERA_FRAMES))
+        moments = run.moments(evenly_spaced(range(len(run)), CAMERA_FRAMES))
         self.stage = Stage(server, run.cast, view, moments)
         self._scale = force_scale(run.cast, moments)
         self.stage.forces = self._scale
@@ -77,7 +77,7 @@ class Player:
                 gui, self.run.cast, view.follow, forces, visible=forces
             )
         self.slider.on_update(lambda event: self._seek(int(self.slider.value)) if event.client is not None else None)
-        self.play.on_update(lambda _: self._started_or_stopped())
+        self.play.on_update(lambda _: self._on_play_changed())
         self.step.on_click(lambda _: self._seek(self.frame + int(self.step.value)))
         self.follow.on_update(lambda _: self._follow())
         for one in (self.joints, self.forces):
@@ -89,7 +89,7 @@ class Player:
         self._changed.set()
         self._thread.join()
 
-    def _started_or_stopped(self) -> None:
+    def _on_play_changed(self) -> None:
         if len(self.run.cast) > MOST_CLICKABLE:
             self._update_clicks()
         self._changed.set()

@@ -144,7 +144,7 @@ class _Assembler(Linkage):
         for number in sorted(set(group.values())):
             mine = {row: goals[row] for row in group if group[row] == number}
             if converged and number >= 0:
-                followed += self._follow(number, mine, status)
+                followed += self._follow_path(number, mine, status)
             else:
                 status.update(dict.fromkeys(mine, "unknown"))
         self._set_remaining_status(status, followed)
@@ -207,7 +207,7 @@ class _Assembler(Linkage):
                 return result, active
             active = np.union1d(active, beyond)
 
-    def _follow(self, group: int, goals: dict[int, float], status: dict[int, str]) -> list[int]:
+    def _follow_path(self, group: int, goals: dict[int, float], status: dict[int, str]) -> list[int]:
         """Move the goals (row -> value) of one group to their values in small steps; returns the independent goals.
 
         Joints outside the group keep their coordinates.
@@ -240,7 +240,7 @@ class _Assembler(Linkage):
         self.active = np.union1d(self.active[self.group[rows.joint[self.active]] != group], ends)
         return index.tolist()
 
-    def _freedom(self, J, group: int, held: np.ndarray, index: np.ndarray) -> tuple[np.ndarray, np.ndarray] | None:
+    def _free_motions(self, J, group: int, held: np.ndarray, index: np.ndarray) -> tuple[np.ndarray, np.ndarray] | None:
         """Motions (c, f) that the joints of a group and further rows `held` permit, and derivatives (k, c) of the rows
         `index`.
 
@@ -255,7 +255,7 @@ class _Assembler(Linkage):
     def _independent(self, group: int, index: np.ndarray) -> np.ndarray:
         """(k,) bool, which coordinates (rows) are independent of joints, locks and preceding coordinates."""
         locks = np.flatnonzero((self.lower == self.upper) & (self.group[self.rows.joint] == group))
-        found = self._freedom(self.jacobian(), group, np.setdiff1d(locks, index), index)
+        found = self._free_motions(self.jacobian(), group, np.setdiff1d(locks, index), index)
         return np.ones(len(index), dtype=bool) if found is None else independent_in_order(found[1], found[0])
 
     def _set_remaining_status(self, status: dict[int, str], followed: list[int]) -> None:
@@ -270,7 +270,7 @@ class _Assembler(Linkage):
         J = self.jacobian() if undecided.any() else None
         for number in np.unique(self.group[owner[undecided]]):
             mine = rest[undecided & (self.group[owner] == number)]
-            found = self._freedom(J, number, held[self.group[self.rows.joint[held]] == number], mine)
+            found = self._free_motions(J, number, held[self.group[self.rows.joint[held]] == number], mine)
             if found is None:
                 status.update(dict.fromkeys(mine.tolist(), "unknown"))
                 continue

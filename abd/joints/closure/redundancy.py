@@ -22,7 +22,7 @@ from abd.model import Model
 
 CLOSED = 1e-8
 """Residual after assembly beyond which joints contradict each other [m or rad]; the default of joint_tolerance."""
-NAMED = 6
+MOST_NAMED = 6
 """Largest number of joints named in one message."""
 
 
@@ -163,7 +163,7 @@ def check_closure(
 def _contradiction(model: Model, joints: np.ndarray, residual: np.ndarray) -> Problem:
     """Problem of joints, the worst one first, that cannot be closed together."""
     names = [f"'{model.joints[k].name}'" for k in joints]
-    shown = ", ".join(names[:NAMED]) + (f" and {len(names) - NAMED} more" if len(names) > NAMED else "")
+    shown = ", ".join(names[:MOST_NAMED]) + (f" and {len(names) - MOST_NAMED} more" if len(names) > MOST_NAMED else "")
     metres, radians = residual[joints].max(axis=0)
     size = " and ".join(text for text, v in ((f"{metres:.3g} m", metres), (f"{radians:.3g} rad", radians)) if v > 1e-9)
     head = f"joint {shown} cannot be closed" if len(names) == 1 else f"joints {shown} cannot all be closed"

@@ -74,11 +74,11 @@ class Mechanism:
         )
         self.branches: list[Branch] = []
         self.num_positions = self.num_velocities = 0
-        self._span(set(np.flatnonzero(~dynamic).tolist()) | {WORLD}, len(bodies), forms or {})
+        self._build_tree(set(np.flatnonzero(~dynamic).tolist()) | {WORLD}, len(bodies), forms or {})
         used = {branch.joint for branch in self.branches}
         self.loops = [k for k, joint in enumerate(self.joints) if joint.active and k not in used]
 
-    def _span(self, roots: set[int], count: int, chosen: dict[str, str]) -> None:
+    def _build_tree(self, roots: set[int], count: int, chosen: dict[str, str]) -> None:
         links: dict[int, list[int]] = {}
         for k, joint in enumerate(self.joints):
             if joint.active and forms(joint):
@@ -93,15 +93,15 @@ class Mechanism:
                     outer = joint.child if joint.parent == body else joint.parent
                     if outer not in reached:
                         space = configuration_space(joint, chosen.get(joint.name))
-                        self._grow(k, body, outer, *_frames(joint, body, space))
+                        self._add_branch(k, body, outer, *_frames(joint, body, space))
                         reached.add(outer)
                         queue.append(outer)
             if floating < count and floating not in reached:
-                self._grow(-1, WORLD, floating, np.eye(4), np.eye(4), Rigid("quaternion", moves=True))
+                self._add_branch(-1, WORLD, floating, np.eye(4), np.eye(4), Rigid("quaternion", moves=True))
                 reached.add(floating)
                 queue.append(floating)
 
-    def _grow(self, joint: int, inner: int, outer: int, D: np.ndarray, C: np.ndarray, space: Space) -> None:
+    def _add_branch(self, joint: int, inner: int, outer: int, D: np.ndarray, C: np.ndarray, space: Space) -> None:
         nq, nv = self.num_positions, self.num_velocities
         self.num_positions, self.num_velocities = nq + space.num_positions, nv + space.num_velocities
         positions, velocities = slice(nq, self.num_positions), slice(nv, self.num_velocities)

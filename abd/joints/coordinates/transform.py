@@ -11,7 +11,7 @@ from abd.model import Joint
 from abd.rotations import polar
 
 ITERATIONS = 30
-CLOSED = 1e-14
+CONVERGED = 1e-14
 """Step [m or rad] below which a projection has converged."""
 
 
@@ -50,6 +50,6 @@ def project(joint: Joint, T: np.ndarray) -> np.ndarray:
         step = -np.linalg.pinv(twist_gradient(measures, T)) @ value_at(measures, T)
         T[:3, 3] += step[:3]
         T[:3, :3] = turned(step[3:]) @ T[:3, :3]
-        if np.abs(step).max() < CLOSED:
+        if np.abs(step).max() < CONVERGED:
             break
     return T

@@ -19,7 +19,7 @@ from abd.model import WORLD, Joint
 from abd.rotations import pose
 
 MOST_PARAMETERS = NUMBERS - FIRST
-DUAL = 1e-6
+WRENCH_TOLERANCE = 1e-6
 """Tolerance between the wrench of a limit and the gradient of its coordinate, relative to its size plus one."""
 
 
@@ -195,7 +195,7 @@ def check_duality(kind: CustomType, wrenches: Projection, names: list[str]) -> N
             to_C = np.kron(np.eye(2), G[:3, :3])
             rate = (twist_gradient([measure], G) @ to_C)[0]
             given = np.asarray(wrenches(G[None], p[None]))[0, names.index(row)]
-            if np.isfinite(rate).all() and np.abs(given - rate).max() > DUAL * (1.0 + np.abs(rate).max()):
+            if np.isfinite(rate).all() and np.abs(given - rate).max() > WRENCH_TOLERANCE * (1.0 + np.abs(rate).max()):
                 shown = [", ".join(f"{value:.4g}" for value in one) for one in (given, rate)]
                 message = (
                     f"joint type {kind.function.name!r}: the wrench of {row!r} is ({shown[0]}), but {coordinate!r}"

@@ -88,11 +88,11 @@ def softened(joint: Joint, compliance=None, damping=None) -> Joint:
     if not count:
         raise ValueError(f"joint '{joint.name}' has no constraint rows for a compliance")
     given = {"compliance": compliance, "damping": damping}
-    rows = {key: _first(key, getattr(joint, key), value, count) for key, value in given.items()}
+    rows = {key: _row_values(key, getattr(joint, key), value, count) for key, value in given.items()}
     return replace(joint, enforcement="compliant", **rows)
 
 
-def _first(key: str, present: tuple[float, ...], given, count: int) -> tuple[float, ...]:
+def _row_values(key: str, present: tuple[float, ...], given, count: int) -> tuple[float, ...]:
     """(count,) values of rows: a number for all rows or a list for the first rows; other rows keep their values."""
     out = _padded(present, count)
     if given is not None:
@@ -248,7 +248,7 @@ def described(start: JointList, now: JointList) -> dict:
         first, joint = start[k], now[k]
         given = changes_of(first, joint)
         if given:
-            given["coordinates"] = {one.name: _plain(first, joint, one) for one in joint.coordinates}
+            given["coordinates"] = {one.name: _plain_settings(first, joint, one) for one in joint.coordinates}
             out[joint.name] = given
     return out
 
@@ -269,11 +269,11 @@ def changed(start: JointList, changes: dict) -> JointList:
     out, names = start.copy(), start.names
     for name, change in changes.items():
         k = names.find(name)
-        out[k] = _changed(start[k], change)
+        out[k] = _apply_changes(start[k], change)
     return out
 
 
-def _plain(first: Joint, joint: Joint, settings: CoordinateSettings) -> dict:
+def _plain_settings(first: Joint, joint: Joint, settings: CoordinateSettings) -> dict:
     values = {entry.name: getattr(settings, entry.name) for entry in fields(settings) if entry.name not in ("drive", "law")}
     drive, original = settings.drive, settings_of(first, settings.name).drive
     if drive is None:
@@ -293,7 +293,7 @@ def _plain(first: Joint, joint: Joint, settings: CoordinateSettings) -> dict:
     return {**values, "drive": plain}
 
 
-def _changed(joint: Joint, change: dict) -> Joint:
+def _apply_changes(joint: Joint, change: dict) -> Joint:
     given = []
     others = {name: value for name, value in change.items() if name != "coordinates"}
     for name in others.keys() & {"compliance", "damping"}:

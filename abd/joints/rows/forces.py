@@ -80,7 +80,7 @@ def row_energies(system: JointSystem, applied: Applied, x: np.ndarray, rate: np.
     """(R,) stored energies [J] of springs, penalties, limits and rotors at values x and speeds `rate` (R,)."""
     a = system.row_laws
     on = applied.law != Law.OFF
-    energy = np.where(_elastic(system) & on, 0.5 * _elasticity(system, applied) * (x - a.target) ** 2, 0.0)
+    energy = np.where(_stores_energy(system) & on, 0.5 * _elastic_stiffness(system, applied) * (x - a.target) ** 2, 0.0)
     limits = _undamped_limits(system, applied)
     potential, _, _ = laws.evaluate(limits.law, limits.p, x)
     energy += potential / applied.ch2
@@ -90,7 +90,7 @@ def row_energies(system: JointSystem, applied: Applied, x: np.ndarray, rate: np.
 def working_forces(system: JointSystem, applied: Applied, x: np.ndarray) -> np.ndarray:
     """(R,) non-conservative forces of the rows along their values x (R,) [N or N m]."""
     a = system.row_laws
-    conservative = np.where(_elastic(system), -_elasticity(system, applied) * (x - a.target), 0.0)
+    conservative = np.where(_stores_energy(system), -_elastic_stiffness(system, applied) * (x - a.target), 0.0)
     conservative = np.where(applied.law == Law.OFF, 0.0, conservative) + row_forces(
         _undamped_limits(system, applied), x
     )
@@ -114,13 +114,13 @@ def row_work(
     return float(work[driven].sum()), float(work[dissipated].sum())
 
 
-def _elastic(system: JointSystem) -> np.ndarray:
+def _stores_energy(system: JointSystem) -> np.ndarray:
     """(R,) whether a row stores spring energy."""
     a = system.row_laws
     return np.isin(a.role, SPRINGS) & (a.law == Law.QUADRATIC) & ~a.exact & ~a.follows
 
 
-def _elasticity(system: JointSystem, applied: Applied) -> np.ndarray:
+def _elastic_stiffness(system: JointSystem, applied: Applied) -> np.ndarray:
     """(R,) stiffness without the contribution of damping [N/m or N m/rad]."""
     return system.row_laws.mass_stiffness / applied.ch2 + system.row_laws.stiffness
 

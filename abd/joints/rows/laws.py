@@ -175,7 +175,7 @@ def _gap(p, x):
     return p[slots.SIGN] * (x - p[slots.CENTRE])
 
 
-def _entering(p, g, edge):
+def _approach_damping(p, g, edge):
     """Damping of a gap that decreases below ``min(edge, g_n)``."""
     D, depth = p[slots.DAMPING], np.maximum(0.0, np.minimum(edge, p[slots.LAST_GAP]) - g)
     return 0.5 * D * depth**2, -D * depth, np.where(depth > 0.0, D, 0.0)
@@ -191,7 +191,7 @@ def _barrier(p, x):
     energy = -kappa * G**2 * (s - 1.0) ** 2 * log
     slope = -kappa * G * (s - 1.0) * (2.0 * log + (s - 1.0) / s)
     curvature = -kappa * (2.0 * log + 4.0 * (s - 1.0) / s - ((s - 1.0) / s) ** 2)
-    damped = _entering(p, g, G)
+    damped = _approach_damping(p, g, G)
     energy = np.where(inside, energy + damped[0], FORBIDDEN)
     return energy, p[slots.SIGN] * (slope + damped[1]), np.where(near, curvature, 0.0) + damped[2]
 
@@ -199,7 +199,7 @@ def _barrier(p, x):
 def _one_sided(p, x):
     K, g = p[slots.STRENGTH], _gap(p, x)
     v = np.maximum(0.0, -g)
-    damped = _entering(p, g, 0.0)
+    damped = _approach_damping(p, g, 0.0)
     return 0.5 * K * v**2 + damped[0], p[slots.SIGN] * (-K * v + damped[1]), np.where(v > 0.0, K, 0.0) + damped[2]
 
 
@@ -260,7 +260,7 @@ def _sine(p, x):
     return 0.5 * K * np.sin(e) ** 2, 0.5 * K * np.sin(2.0 * e), K * np.maximum(0.0, np.cos(2.0 * e))
 
 
-def _given(p, x):
+def _user_force(p, x):
     e, slope, curvature = x - p[slots.HERE], p[slots.SLOPE], p[slots.CURVATURE]
     return p[slots.ENERGY] + slope * e + 0.5 * curvature * e * e, slope + curvature * e, curvature
 
@@ -274,5 +274,5 @@ _FUNCTIONS = {
     Law.FRICTION: _friction,
     Law.LINEAR: _linear,
     Law.SINE: _sine,
-    Law.GIVEN: _given,
+    Law.GIVEN: _user_force,
 }

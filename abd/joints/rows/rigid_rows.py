@@ -110,7 +110,7 @@ def rigid_rows(model: Model, q: np.ndarray) -> RigidRows:
 
     Rows of inactive joints exist, but are not `held`.
     """
-    model = replace(model, joints=[_closed_by_axes(joint) for joint in model.joints])
+    model = replace(model, joints=[_with_axis_rows(joint) for joint in model.joints])
     each = np.ones(len(model.joints))
     builder = Builder(model, each)
     for k, joint in enumerate(model.joints):
@@ -154,7 +154,7 @@ def follows_pose(model: Model) -> bool:
     return any(TYPES[joint.type].FOLLOWS_POSE for joint in model.joints)
 
 
-def _closed_by_axes(joint: Joint) -> Joint:
+def _with_axis_rows(joint: Joint) -> Joint:
     """The joint with one row per constrained axis, whatever its enforcement; compliant if it has compliances.
 
     World axes that are constrained while the parent moves are not functions of the two frames; they remain linear rows.

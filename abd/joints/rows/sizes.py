@@ -24,14 +24,14 @@ LINEAR_SHARE = 1e-9
 """Tolerance of exact linear rows in half lengths: 1e-9 rad for hinges of two points at that distance."""
 MEASURED_SHARE = 1e-8
 """Default tolerance of exact measured rows [rad], or in full lengths."""
-PRESSED = 100.0
+RESIDUAL_FACTOR = 100.0
 """Residual scale over a h^2; with bodies of 1e4 m/h^2 (`abd.scene.compile.scales`) its force is 1e-3 of ``m a``."""
 EXACT_RATIO = 1e3
 """Stiffness of exact rows over the largest mass among the connected bodies.
 
 Its inverse is the fraction of a multiplier's error after one iteration. A larger value would shorten Newton's steps.
 """
-SHORT = 10
+SHORT_CHAIN = 10
 """Largest number of bodies connected by joints for which exact rows need no additional stiffness."""
 ROUNDING = 64.0 * np.finfo(float).eps
 """Smallest attainable residual, relative to the size of the coordinates."""
@@ -88,7 +88,7 @@ def joint_sizes(model: Model) -> np.ndarray:
 def residual_scales(model: Model, label: np.ndarray) -> np.ndarray:
     """(j,) reference length [m] of the residuals of every joint.
 
-    It is the size of the joint, or `PRESSED` a h^2 if that is less. Bodies are so stiff relative to their inertia in a
+    It is the size of the joint, or `RESIDUAL_FACTOR` a h^2 if that is less. Bodies are so stiff relative to their inertia in a
     step of h that a larger residual is felt as a force, above all in overconstrained loops. If coordinates are so large
     that rounding alone exceeds `LINEAR_SHARE` of this length, the length is increased accordingly.
 
@@ -96,7 +96,7 @@ def residual_scales(model: Model, label: np.ndarray) -> np.ndarray:
         label: (n,) connected component of each body.
     """
     reach = float(np.abs(model.bodies.q[:, :3]).max(initial=0.0))
-    felt = PRESSED * model.step_lengths**2 * _accelerations(model, label)
+    felt = RESIDUAL_FACTOR * model.step_lengths**2 * _accelerations(model, label)
     ends = JointList.of(model.joints).bodies
     least = np.append(np.where(felt > 0.0, felt, np.inf), np.inf)[ends].min(axis=1)
     return np.maximum(np.minimum(joint_sizes(model), least), ROUNDING * reach / LINEAR_SHARE)
@@ -134,7 +134,7 @@ def carried_masses(model: Model, label: np.ndarray) -> np.ndarray:
 
     Static and kinematic bodies do not connect and do not count.
 
-    A long chain is softer than one joint: beyond `SHORT` bodies the mass grows with the square root of their number.
+    A long chain is softer than one joint: beyond `SHORT_CHAIN` bodies the mass grows with the square root of their number.
     Joints on loops with welds are at least as stiff as the stiffer one of their bodies. Redundant rows share forces
     that only strain the bodies, with stiffness k; a solve that closes the rows transfers ``K / (K + k h^2)`` of their
     missing part. Without welds, bodies rotate about the joints, and stiffer rows would shorten Newton's steps.
@@ -147,7 +147,7 @@ def carried_masses(model: Model, label: np.ndarray) -> np.ndarray:
     ends = JointList.of(model.joints).bodies
     largest = np.zeros(n)
     np.maximum.at(largest, label, mass)
-    growth = np.sqrt(np.maximum(1.0, np.bincount(label, minlength=n) / SHORT))
+    growth = np.sqrt(np.maximum(1.0, np.bincount(label, minlength=n) / SHORT_CHAIN))
     own = np.where(dynamic[ends], mass[ends], 0.0).sum(axis=1)
     moved = np.where(dynamic[ends[:, 0]], ends[:, 0], ends[:, 1])
     carried = growth[label[moved]] * np.maximum(own, largest[label[moved]])

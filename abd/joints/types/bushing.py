@@ -43,7 +43,7 @@ class Bushing(JointType):
             ]
         springs = []
         for key, matrix in (("stiffness", K), ("damping", D)):
-            for k, (value, weights) in enumerate(_squares(joint, key, matrix)):
+            for k, (value, weights) in enumerate(_weighted_squares(joint, key, matrix)):
                 gains = (value, 0.0) if key == "stiffness" else (0.0, value)
                 is_rotary = not weights[:3].any()
                 springs.append(
@@ -82,7 +82,7 @@ def _is_diagonal(matrix: np.ndarray) -> bool:
     return not (matrix - np.diag(np.diag(matrix))).any()
 
 
-def _squares(joint: Joint, key: str, matrix: np.ndarray) -> list[tuple[float, np.ndarray]]:
+def _weighted_squares(joint: Joint, key: str, matrix: np.ndarray) -> list[tuple[float, np.ndarray]]:
     """(value, weights (6,)) with ``e^T matrix e = sum value (weights . e)^2``.
 
     The matrix is scaled to a unit diagonal first, because its blocks of metres and radians differ in magnitude.

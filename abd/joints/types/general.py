@@ -58,31 +58,31 @@ class General(JointType):
 
     def rows(self, joint: Joint) -> list[Row]:
         """Linear translation rows [m]: all three axes, or world axes."""
-        return split(joint, *_held(joint))[0]
+        return translation_rows(joint, *_constrained(joint))[0]
 
     def measured(self, joint: Joint) -> list[Measure]:
         """The other translations [m] and the rotations [rad]."""
-        return split(joint, *_held(joint))[1] + _rotations(joint)
+        return translation_rows(joint, *_constrained(joint))[1] + _rotations(joint)
 
     def constraints(self, joint: Joint) -> list[Measure]:
         """The constrained axes [m, rad]."""
-        return held_translations(joint, *_held(joint)) + _rotations(joint)
+        return constrained_translations(joint, *_constrained(joint)) + _rotations(joint)
 
     def coordinates(self, joint: Joint) -> list[Measure]:
         """The free axes [m, rad]."""
-        held, frame = _held(joint)
+        held, frame = _constrained(joint)
         return [measure for measure, _ in free_translations(joint, held, frame)] + _angles(held)
 
     def motions(self, joint: Joint) -> list[Motion] | None:
         """Translations, then the free rotations in the order x, y, z; None if the translations have no coordinates."""
-        held, frame = _held(joint)
-        if not can_measure(joint, held, frame):
+        held, frame = _constrained(joint)
+        if not is_measurable(joint, held, frame):
             return None
         moves = [translation(measure.name, axis) for measure, axis in free_translations(joint, held, frame)]
         return moves + [rotation(name, axis) for name, axis in ROTATIONS.items() if name not in held]
 
 
-def _held(joint: Joint) -> tuple[tuple[str, ...], str]:
+def _constrained(joint: Joint) -> tuple[tuple[str, ...], str]:
     frame = str(joint.parameters.get("frame", "parent"))
     if frame not in ("parent", "world"):
         raise wrong(joint, "frame", "must be 'parent' or 'world'")
@@ -90,7 +90,7 @@ def _held(joint: Joint) -> tuple[tuple[str, ...], str]:
 
 
 def _rotations(joint: Joint) -> list[Measure]:
-    held = tuple(name for name in ROTATIONS if name in _held(joint)[0])
+    held = tuple(name for name in ROTATIONS if name in _constrained(joint)[0])
     return [dot(*row) for row in HELD[held]]
 
 
@@ -118,7 +118,7 @@ def held_axes(joint: Joint) -> tuple[str, ...]:
     return tuple(name for name in AXES if name in given)
 
 
-def split(joint: Joint, held: tuple[str, ...], frame: str) -> tuple[list[Row], list[Measure]]:
+def translation_rows(joint: Joint, held: tuple[str, ...], frame: str) -> tuple[list[Row], list[Measure]]:
     """Linear and measured rows of the translations `held`; linear if all three are held, or in world axes."""
     mask = tuple(float(name in held) for name in "xyz")
     if all(mask):
@@ -128,14 +128,14 @@ def split(joint: Joint, held: tuple[str, ...], frame: str) -> tuple[list[Row], l
     return [], [displacement(name) for name in "xyz" if name in held]
 
 
-def held_translations(joint: Joint, held: tuple[str, ...], frame: str) -> list[Measure]:
+def constrained_translations(joint: Joint, held: tuple[str, ...], frame: str) -> list[Measure]:
     """Measures [m] of the translations `held`.
 
     Raises:
         SceneError: some, but not all, translations are held in world axes while D moves. These are not functions of the
             two frames.
     """
-    if not can_measure(joint, held, frame):
+    if not is_measurable(joint, held, frame):
         raise wrong(
             joint, "frame", "world axes cannot be constrained compliantly while the parent moves",
             "use penalty or exact enforcement, or frame 'parent'",
@@ -148,11 +148,11 @@ def free_translations(joint: Joint, held: tuple[str, ...], frame: str) -> list[t
 
     Empty if they are not functions of the two frames.
     """
-    free = [name for name in "xyz" if name not in held and can_measure(joint, held, frame)]
+    free = [name for name in "xyz" if name not in held and is_measurable(joint, held, frame)]
     return [(_displacement(name, _axes(joint, frame)[name]), _axes(joint, frame)[name]) for name in free]
 
 
-def can_measure(joint: Joint, held: tuple[str, ...], frame: str) -> bool:
+def is_measurable(joint: Joint, held: tuple[str, ...], frame: str) -> bool:
     """Whether the axes are fixed in D, or all or none of them are held, so that their choice does not matter."""
     count = sum(name in held for name in "xyz")
     return frame != "world" or joint.parent == WORLD or count in (0, 3)

@@ -8,7 +8,7 @@ from abd.joints.joint_type import JointType
 from abd.joints.measures.combined import Combined, rotary_laws
 from abd.joints.measures.linear import Row
 from abd.joints.measures.measures import Measure, MeasureKind, entry, measure
-from abd.joints.types.general import held_axes, held_translations, split
+from abd.joints.types.general import constrained_translations, held_axes, translation_rows
 from abd.model import Joint
 
 
@@ -32,11 +32,11 @@ class Spherical(JointType):
 
     def rows(self, joint: Joint) -> list[Row]:
         """One point row [m]; a load f displaces it by ``c h^2 f / K``."""
-        return split(joint, *_mask(joint))[0]
+        return translation_rows(joint, *_mask(joint))[0]
 
     def measured(self, joint: Joint) -> list[Measure]:
         """Displacements held in axes of D, and the gaps ``max_tilt - tilt`` and ``|max_rotation o u| - theta``."""
-        found = split(joint, *_mask(joint))[1]
+        found = translation_rows(joint, *_mask(joint))[1]
         if "max_tilt" in joint.parameters:
             # The elevation of z_C above the x-y plane of D is a right angle less the tilt.
             offset = float(joint.parameters["max_tilt"]) - 0.5 * np.pi
@@ -53,7 +53,7 @@ class Spherical(JointType):
 
     def constraints(self, joint: Joint) -> list[Measure]:
         """Constrained translations among x, y, z [m], in D."""
-        return held_translations(joint, *_mask(joint))
+        return constrained_translations(joint, *_mask(joint))
 
 
 def _mask(joint: Joint) -> tuple[tuple[str, ...], str]:

@@ -12,7 +12,7 @@ from abd.joints.types.axis_types import AxisType
 from abd.model import Joint
 from abd.rotations import least_turn
 
-STEEPEST = 1e-6
+SMALLEST_COSINE = 1e-6
 """Smallest cosine of the skew; at zero both axes coincide."""
 
 
@@ -132,6 +132,6 @@ def _pitch_axis(joint: Joint) -> tuple[np.ndarray, float, str]:
     if order not in ("zy", "xy"):
         raise wrong(joint, "axes", "must be 'zy' or 'xy'")
     c, s = np.cos(skew), np.sin(skew)
-    if abs(c) < STEEPEST:
+    if abs(c) < SMALLEST_COSINE:
         raise wrong(joint, "skew", "makes the two axes one", "keep it below a right angle")
     return np.array((0.0, c, s) if order == "zy" else (s, c, 0.0)), skew, order
