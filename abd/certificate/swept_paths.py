@@ -1,9 +1,10 @@
 """Check of the swept paths between frames of a trajectory by continuous collision detection with `ipctk`.
 
-Between two states a body follows an arc: its centre of mass moves on a straight line, its map is ``exp(alpha W) (1 +
-alpha S) A``. W is the rotation between the polar factors on the branch of the body's velocity. Within an interval a of
-alpha, a point deviates from its chord by at most ``a^2 r (|W|^2 (1 + |S|) + 2 |W| |S|) / 8``, r its distance from the
-centre. Chords are checked with both bounds as minimum separation; if the check fails, the path is bisected.
+Between two states a body follows an arc: its centre of mass moves on a straight line, its map is
+``exp(alpha W) (1 + alpha S) A``. W is the rotation between the polar factors on the branch of the body's velocity.
+Within an interval a of alpha, a point deviates from its chord by at most ``a^2 r (|W|^2 (1 + |S|) + 2 |W| |S|) / 8``, r
+its distance from the centre. Chords are checked with both bounds as minimum separation; if the check fails, the path is
+bisected.
 """
 
 from __future__ import annotations

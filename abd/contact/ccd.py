@@ -5,15 +5,13 @@ from its tangent ``x + tau v`` by at most ``bend tau^2 / 2``. Four bounds determ
 consumes four fifths of the gap beyond the separation; then the positions are evaluated on the path again.
 
 - Speed: in any direction the distance decreases by at most ``(max_k |v_k - v| + max_l |v_l - v|) tau`` and the
-quadratic
-  term of both bodies, v the mean velocity of the four points (additive CCD, Li et al. 2021).
+  quadratic term of both bodies, v the mean velocity of the four points (additive CCD, Li et al. 2021).
 - Plane: in the frame of the second body its primitive is fixed, behind the plane across the closest points. Points of
-the first
-  primitive, with the velocity ``u = v - p' - A' A^-1 (x - p)`` there, stay ahead of the plane while
+  the first primitive, with the velocity ``u = v - p' - A' A^-1 (x - p)`` there, stay ahead of the plane while
   ``n . (x_k - x_l) + tau n . u_k`` exceeds their bend in that frame. Sliding and common rotation are permitted.
 - Points: two points stay apart along their connecting line, independently of rotation. Balls that spin in contact are
-permitted. - Lines, for two edges: with c the first, e the second, and r between any two points of them, ``r . (e x c) /
-|e x c|``
+  permitted.
+- Lines, for two edges: with c the first, e the second, and r between any two points of them, ``r . (e x c) / |e x c|``
   is the distance of their lines. Crossing edges may slide and rotate on one another. The triple product is the
   difference of large terms if the edges are long or almost parallel; a bound of its rounding error is subtracted.
 

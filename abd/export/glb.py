@@ -1,9 +1,9 @@
 """GLB: binary glTF 2.0 in which every body is a node with animated translation, rotation and scale.
 
-A node has no shear. The map A of a body becomes ``R diag(s)``, R the rotation closest to A and s the diagonal of ``R^T
-A``. The remainder ``A - R diag(s)`` is lost; notes report it as a strain and as the largest displacement of a vertex.
-Scale is animated for bodies whose s differs from 1 by more than `SCALE_TOLERANCE`; constant values are not animated.
-glTF is y up: a root node rotates scenes whose z is up.
+A node has no shear. The map A of a body becomes ``R diag(s)``, R the rotation closest to A and s the diagonal of
+``R^T A``. The remainder ``A - R diag(s)`` is lost; notes report it as a strain and as the largest displacement of a
+vertex. Scale is animated for bodies whose s differs from 1 by more than `SCALE_TOLERANCE`; constant values are not
+animated. glTF is y up: a root node rotates scenes whose z is up.
 
 Format: Khronos glTF 2.0 specification. The binary part is written to a file of its own, body by body, and then appended
 to the JSON document, so that memory is bounded.

@@ -1,8 +1,9 @@
 """Curvature of the distance, which the Gauss-Newton form of a contact omits, bounded by positive terms.
 
 A contact of force ``f = -dE/dd > 0`` adds ``-f d2d/dq2`` to the Hessian. The distance has curvature because the unit
-normal n rotates: by motion of a point along a tangent t, and by an edge E that tips out of the tangent plane by ``N = n
-. dE``. To leading order ``-f d2d`` is f times the products ``t N`` for every tangent direction. With the edge length l
+normal n rotates: by motion of a point along a tangent t, and by an edge E that tips out of the tangent plane by
+``N = n . dE``. To leading order ``-f d2d`` is f times the products ``t N`` for every tangent direction. With the edge
+length l
 
     t N^T + N t^T  <=  t t^T / l + l N N^T
 

@@ -5,8 +5,8 @@
 lambda = -dE_contact/dd is the normal force, n the unit normal and w the signed weights of the closest points at the
 last lagging; xh are the reference positions of the slip (docs/theory.md, "Friction"). Bodies with a contact radius r
 touch at their surfaces, ``x - r n`` on the first and ``x + r n`` on the second. Friction acts between these material
-points, with the lever arm r n about the points, segments and triangles within (`freeze`). With the slip ``eps = eps_v
-beta`` [m], below which friction is static,
+points, with the lever arm r n about the points, segments and triangles within (`freeze`). With the slip
+``eps = eps_v beta`` [m], below which friction is static,
 
     f0(y) = y^2 (eps - y/3) / eps^2 + eps/3   for y < eps,     f0(y) = y   beyond
 

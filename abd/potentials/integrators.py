@@ -2,10 +2,10 @@
 
     E(q) = sum_b s_b/2 |q - q*|_M^2 + c h^2 V(q)
 
-q* is the free rigid motion of the step (`abd.potentials.free_motion`), displaced by h M^-1 of the impulse ``k_f f + k_a
-a`` of the body's history. f is the net force and torque at the end of the last step (6,), in world axes; a is their
-mean in generalized alpha. With the factor c_b of the body's mode, s_b = c / c_b, the converged state determines the
-total force of joints, contacts and gravity:
+q* is the free rigid motion of the step (`abd.potentials.free_motion`), displaced by h M^-1 of the impulse
+``k_f f + k_a a`` of the body's history. f is the net force and torque at the end of the last step (6,), in world axes;
+a is their mean in generalized alpha. With the factor c_b of the body's mode, s_b = c / c_b, the converged state
+determines the total force of joints, contacts and gravity:
 
     F = M (q - q*) / (c_b h^2),       a <- a_F F + a_f f + a_a a,       (p, L) <- (p, L) + m_F F + m_f f + m_a a
 
@@ -32,17 +32,17 @@ Alternating joint forces on bodies whose lever arms rotate by x per step can gai
 ``D(z) ~ (z + rho)^3`` near z = -rho; for a rotating arm it is ``Re D(z e^(ix)) ~ (z + rho)^3 - 3 rho^2 x^2 (z + rho)``
 with zeros ``-rho (1 + 3^(1/2) x)``, which are unstable beyond 1. This occurs for a crank whose mass is far from its
 pivot, with rho = 0.9 in steps of 0.1 rad, with 0.8 of 0.3 rad. A mechanism therefore uses the first of the requested
-radius and `RADII` for which the fastest of its arms (`abd.joints.rows.sizes.turning_arms`) satisfies ``x <= (1/rho - 1)
-/ 3^(1/2)``. a does not change with the radius, which happens a few times per revolution at any h and preserves the
-order; rescaling a would amplify alternating forces. Mechanisms with a body that rotates by more than half a radian use
-`DISSIPATIVE` steps.
+radius and `RADII` for which the fastest of its arms (`abd.joints.rows.sizes.turning_arms`) satisfies
+``x <= (1/rho - 1) / 3^(1/2)``. a does not change with the radius, which happens a few times per revolution at any h and
+preserves the order; rescaling a would amplify alternating forces. Mechanisms with a body that rotates by more than half
+a radian use `DISSIPATIVE` steps.
 
 `bdf2` is the second-order formula on the chords of q (n, 12): it stretches rotating bodies and damps their spin.
 
-Rows of joints compute their rates by differences with weights (w_4 .. w_8): x_h = w_4 x_n + w_5 x_{n-1}, ``rate = w_6
-(x - x_h) = w_6 (x - x_n) + w_8 (x_{n-1} - x_n)``; w_7 = 1/h. The differences extend over one step for DISSIPATIVE and
-FRESH, and over two, with second order for any step ratio, for SMOOTH. In bdf2 the target is w_0 q_n + w_1 q_{n-1} + w_2
-qd_n + w_3 qd_{n-1}, and the reference of friction is x_h.
+Rows of joints compute their rates by differences with weights (w_4 .. w_8): x_h = w_4 x_n + w_5 x_{n-1},
+``rate = w_6 (x - x_h) = w_6 (x - x_n) + w_8 (x_{n-1} - x_n)``; w_7 = 1/h. The differences extend over one step for
+DISSIPATIVE and FRESH, and over two, with second order for any step ratio, for SMOOTH. In bdf2 the target is w_0 q_n +
+w_1 q_{n-1} + w_2 qd_n + w_3 qd_{n-1}, and the reference of friction is x_h.
 """
 
 from __future__ import annotations

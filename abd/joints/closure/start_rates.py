@@ -1,8 +1,8 @@
 """Initial velocities that satisfy the joints.
 
-Constraints and couplings hold from the start. Velocities that violate them are projected as in an inelastic impact: ``u
-= u0 + M^-1 J^T y`` with ``J u = r``. r is zero for constraints, couplings and locked coordinates, and the initial rate
-of a coordinate that has one; y are the impulses.
+Constraints and couplings hold from the start. Velocities that violate them are projected as in an inelastic impact:
+``u = u0 + M^-1 J^T y`` with ``J u = r``. r is zero for constraints, couplings and locked coordinates, and the initial
+rate of a coordinate that has one; y are the impulses.
 """
 
 from __future__ import annotations

@@ -169,9 +169,9 @@ HALF_TURNS = tuple(
 def flip_direction(joint: Joint) -> Joint:
     """The same joint with parent and child exchanged and the axis reversed, so that coordinates keep their values.
 
-    With F a half turn that negates every motion X, the new frames are ``D' = C F`` and ``C' = D F``, and ``T'(q) = F^-1
-    T(q)^-1 F = T(q)``. Ranges, limits and drives of the coordinates are unchanged. A ball has no motions: its rotation
-    is inverted.
+    With F a half turn that negates every motion X, the new frames are ``D' = C F`` and ``C' = D F``, and
+    ``T'(q) = F^-1 T(q)^-1 F = T(q)``. Ranges, limits and drives of the coordinates are unchanged. A ball has no
+    motions: its rotation is inverted.
 
     Raises:
         ValueError: the parent is the world, or the motions do not commute. The inverse is then not of the same type

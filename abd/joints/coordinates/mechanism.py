@@ -1,9 +1,9 @@
 """The joints of a scene as a mechanism in minimal coordinates: the rigid limit of the solver.
 
 A breadth-first search from the world selects the joints of a spanning tree. The other joints close loops and constrain
-the forward dynamics. Bodies without a joint in the tree float. Rigid inertia follows from S of the affine body, ``I =
-tr(S) 1 - S``. Armature, springs, drives, limits and friction of coordinates are ignored. The mechanism serves to read
-states and to verify the solver, not to step.
+the forward dynamics. Bodies without a joint in the tree float. Rigid inertia follows from S of the affine body,
+``I = tr(S) 1 - S``. Armature, springs, drives, limits and friction of coordinates are ignored. The mechanism serves to
+read states and to verify the solver, not to step.
 
 Twists (v; w) of bodies have components in the body frame, at the centre of mass, where the inertia is diagonal. Joint
 velocities and configurations are those of `abd.joints.coordinates.configurations`, in the order of `branches`.

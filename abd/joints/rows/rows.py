@@ -1,9 +1,9 @@
 """Linear joint rows and their energy: reference implementation of the kernels.
 
 A row is ``F = Q_child Y_child - Q_parent Y_parent`` (3,), Q = [p | A] (3x4): ``Y = (1, X)`` for a point X, ``(0, u)``
-for a direction u. If the parent is the world, its term is the constant point or direction. The energy ``1/2 sum_k K_k
-(F_k - a_k)^2`` [kg m^2] enters the incremental potential directly; the physical stiffness is ``K / (c h^2)`` [N/m]. The
-shift a is zero for penalties and contains the multiplier of exact rows, ``a = -lambda / K``.
+for a direction u. If the parent is the world, its term is the constant point or direction. The energy
+``1/2 sum_k K_k (F_k - a_k)^2`` [kg m^2] enters the incremental potential directly; the physical stiffness is
+``K / (c h^2)`` [N/m]. The shift a is zero for penalties and contains the multiplier of exact rows, ``a = -lambda / K``.
 """
 
 from __future__ import annotations

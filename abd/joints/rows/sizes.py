@@ -62,8 +62,8 @@ def turning_arms(model: Model) -> tuple[np.ndarray, np.ndarray]:
         (k,) bodies, and (k, 3) directions from the centre of mass to the joint, in body axes, times the cube root of
         ``m r^2 / (m r^2 + 4 J)``. J is the middle moment of the body. The factor bounds the growth of alternating
         forces by the rotation of the arm, relative to ``J = 0`` (`abd.potentials.integrators`). To 1 % it is at least
-        the largest ``Re u^(1/2) / 3^(1/2)`` of the roots of ``(1 + s) u^3 + 3 (1 - s) u^2 + 3 u + 1``, ``s = m r^2 /
-        J``.
+        the largest ``Re u^(1/2) / 3^(1/2)`` of the roots of ``(1 + s) u^3 + 3 (1 - s) u^2 + 3 u + 1``,
+        ``s = m r^2 / J``.
     """
     bodies, joints = model.bodies, JointList.of(model.joints)
     body = np.concatenate([joints.column(side) for side in ("parent", "child")]).astype(np.int64)

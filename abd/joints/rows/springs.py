@@ -1,8 +1,8 @@
 """Springs that a time step resolves: their forces follow the trapezoidal rule.
 
-Generalized alpha damps forces that alternate from step to step. It damps the vibration of a spring by ``((1 - rho)/(1 +
-rho))^3 (w h)^3`` per radian. Second-order steps (`abd.potentials.integrators`) therefore integrate the forces f of
-springs ``k/2 (x - a)^2`` separately:
+Generalized alpha damps forces that alternate from step to step. It damps the vibration of a spring by
+``((1 - rho)/(1 + rho))^3 (w h)^3`` per radian. Second-order steps (`abd.potentials.integrators`) therefore integrate
+the forces f of springs ``k/2 (x - a)^2`` separately:
 
     q = ... + h^2 ((1/2 - b) f_n + b f_{n+1}),        (p, L) = ... + h/2 (f_n + f_{n+1})
 

@@ -19,9 +19,9 @@ class Hinge(AxisType):
         constraints  x y z rx ry
         coordinates  theta, counter-clockwise about z_D                                      T_CD = Rz(theta)
 
-    A force f through the anchor displaces it by ``c h^2 f / (2 K)``. A torque tau across the axis tilts it by ``c h^2
-    tau / (2 K length^2)``. Loads, range, friction and drive of theta are laws on the coordinate, which all types share
-    (`abd.joints.rows.laws`).
+    A force f through the anchor displaces it by ``c h^2 f / (2 K)``. A torque tau across the axis tilts it by
+    ``c h^2 tau / (2 K length^2)``. Loads, range, friction and drive of theta are laws on the coordinate, which all
+    types share (`abd.joints.rows.laws`).
     """
 
     UID, held, directions = 18, "xyz", "z"
