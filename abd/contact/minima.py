@@ -7,8 +7,8 @@ independent of the triangulation of a surface, and continuous when contact passe
 
 A vertex v against a surface (improved max operator, Li et al. 2023, "Convergent Incremental Potential Contact")
 
-    E_v = C_v [ sum over triangles t of b(v, t) - sum over edges e of (m_e - 1) b(v, e) + sum over corners u of x_u b(v,
-    u) ]
+    E_v = C_v [ sum over triangles t of b(v, t) - sum over edges e of (m_e - 1) b(v, e)
+                + sum over corners u of x_u b(v, u) ]
 
 with m_e the number of triangles at an edge, ``x_u = 1 - triangles at u + sum over its edges of (m_e - 1)``, and C_v the
 weight of v (`topology`). If the closest point of a triangle is on its side e, both have the same distance. Collected by
