@@ -1,1 +1,1 @@
-"""Certificates: whether a recorded run is free of intersections, judged by other code than what made it."""
+"""Certificates: independent check that a recorded run is free of intersections."""

@@ -1,21 +1,21 @@
 """Independent certificate of a run: `abd certify RUN`.
 
-Reads trajectory.h5 and nothing else, and uses none of the solver's code: geometry is judged by `ipctk` (the reference
-library for contact), by exact predicates and by winding numbers. Checked are, in every K-th frame and in the last one:
+It reads trajectory.h5 only and uses no code of the solver: geometry is checked by `ipctk` (the reference library for
+contact), by exact predicates and by winding numbers. Checks in every K-th frame and in the last one:
 
-- finite values, growing time, no body turned inside out;
+- finite values, increasing time, positive determinants of body maps;
 - no intersection between surfaces of different bodies, no body inside another's closed surface, every vertex on the
-  right side of every half-space;
+  valid side of every half-space;
 - every gap positive: distance less the radii of thick surfaces and less the minimum separation;
 
-and in all frames: the step converged, reached the tolerance that was asked for, and reported a positive gap.
+and in all frames: the step converged, reached the requested tolerance, and reported a positive gap.
 
-The swept paths between neighbouring frames are checked too (`abd.certificate.swept_paths`), where one substep led from one to
-the other: the states between the substeps of a frame are not in the file, so that its path is not known. Their number is
-reported.
+The swept paths between successive frames are also checked (`abd.certificate.swept_paths`) if one substep leads from one
+to the other. The file does not contain the states between several substeps of a frame, so that its path is unknown; the
+number of such frames is reported.
 
-Pairs of bodies that may overlap by the scene's own rules are left out: of one group, of different worlds, of materials
-that do not meet, of one contact filter, joined by a joint that says so, and pairs without a dynamic body.
+Pairs of bodies that may overlap by the scene's rules are ignored: of one group, of different worlds, of materials
+without contact, of one contact filter, connected by a joint that permits overlap, and pairs without a dynamic body.
 """
 
 from __future__ import annotations
@@ -29,12 +29,12 @@ import numpy as np
 from abd.certificate.exact import BLOCK, winding_numbers
 from abd.certificate.scene import Scene
 from abd.certificate.swept_paths import PathCheck
-from abd.certificate.world import World, near, parts_of
+from abd.certificate.world import World, gap_within, parts_of
 
 
 @dataclass(frozen=True)
 class Violation:
-    """One thing that must not be: in which frame, between which bodies."""
+    """One violation: frame, bodies and description."""
 
     frame: int
     time: float
@@ -49,9 +49,9 @@ class Violation:
 
 @dataclass
 class Certificate:
-    """What was looked at and what was found; `smallest_gap` [m] is measured here, infinite where nothing came near.
+    """Result of a certification; `smallest_gap` [m] is measured here, infinite without close pairs.
 
-    `paths_unknown`: frames, of those that were looked at, to which more than one substep led.
+    `paths_unknown`: number of checked frames with more than one substep.
     """
 
     path: str
@@ -66,11 +66,11 @@ class Certificate:
 
     @property
     def ok(self) -> bool:
-        """Whether the certificate holds."""
+        """Whether there are no violations."""
         return not self.violations
 
     def as_table(self) -> dict:
-        """The same as plain values; `smallest_gap` None where nothing came near."""
+        """The certificate as plain values; `smallest_gap` is None without close pairs."""
         gap = self.smallest_gap if np.isfinite(self.smallest_gap) else None
         return {"ok": self.ok, **asdict(self), "smallest_gap": gap}
 
@@ -94,10 +94,10 @@ def certify(run: str | Path, every: int = 1) -> Certificate:
 
     Args:
         run: directory of a run, or a trajectory file.
-        every: look at the geometry of every so many frames.
+        every: interval of frames for geometric checks.
 
     Raises:
-        OSError: no such file, or no HDF5. KeyError: not a trajectory.
+        OSError: no such file, or not an HDF5 file. KeyError: not a trajectory.
     """
     path = Path(run)
     path = path / "trajectory.h5" if path.is_dir() else path
@@ -130,7 +130,7 @@ def certify(run: str | Path, every: int = 1) -> Certificate:
 
 
 def _check_solver(solver, time: np.ndarray, scene: Scene, found: Certificate) -> None:
-    """What the solver says about every frame: converged, tolerance reached, gap positive; time must grow."""
+    """Check the reports of the solver in all frames: converged, tolerance reached, gap positive; time increases."""
     frames = len(time)
     converged, achieved, gap = (solver[name][:frames] for name in ("converged", "tolerance_achieved", "min_gap"))
 
@@ -138,11 +138,11 @@ def _check_solver(solver, time: np.ndarray, scene: Scene, found: Certificate) ->
         for frame in np.flatnonzero(bad):
             found.violations.append(Violation(int(frame), float(time[frame]), kind, (), detail(frame)))
 
-    report(~converged, "not converged", lambda frame: "the solver says that this step did not converge")
-    asked = f"{scene.tolerance:.3e} m/s were asked for"
-    report(~(achieved <= scene.tolerance), "tolerance", lambda frame: f"{achieved[frame]:.3e} m/s reached, {asked}")
+    report(~converged, "not converged", lambda frame: "the solver reports that this step did not converge")
+    requested = f"{scene.tolerance:.3e} m/s were requested"
+    report(~(achieved <= scene.tolerance), "tolerance", lambda frame: f"{achieved[frame]:.3e} m/s reached, {requested}")
     report(~(gap > 0.0), "reported gap", lambda frame: f"the solver reports a gap of {gap[frame]:.3e} m")
-    report(~(np.diff(time, prepend=-np.inf) > 0.0), "time", lambda frame: "time does not grow")
+    report(~(np.diff(time, prepend=-np.inf) > 0.0), "time", lambda frame: "time does not increase")
 
 
 @dataclass
@@ -157,7 +157,7 @@ class Moment:
     time: float
 
     def check(self, velocity: np.ndarray) -> bool:
-        """All checks of a frame; geometry is skipped where numbers are not finite. Returns whether none of it was wrong."""
+        """Check a frame; geometry is skipped if numbers are not finite. Returns whether there was no violation."""
         before = len(self.found.violations)
         finite = np.isfinite(self.transform).all(axis=(1, 2)) & np.isfinite(velocity).all(axis=(1, 2))
         for body in np.flatnonzero(~finite):
@@ -173,7 +173,7 @@ class Moment:
         return len(self.found.violations) == before
 
     def check_path(self, paths: PathCheck, before: np.ndarray, velocity: np.ndarray, h: np.ndarray) -> None:
-        """The swept paths from the frame h (n,) [s] before, with its transforms and velocities (n, 4, 4)."""
+        """Check the swept paths from the frame h (n,) [s] before, with its transforms and velocities (n, 4, 4)."""
         if np.isfinite(before).all() and np.isfinite(velocity).all():
             for bodies, detail in paths.check(before, self.transform, velocity, h):
                 self._report("path", detail, *bodies)
@@ -183,7 +183,7 @@ class Moment:
         self.found.violations.append(Violation(self.frame, self.time, kind, names, detail))
 
     def _surfaces(self, positions: np.ndarray) -> set[tuple[int, int]]:
-        """Intersections and gaps; returns the pairs that cross."""
+        """Check intersections and gaps; returns intersecting pairs."""
         crossing: set[tuple[int, int]] = set()
         for world in self.worlds:
             mine = np.asfortranarray(positions[world.vertices])
@@ -204,13 +204,13 @@ class Moment:
             bodies = scene.bodies_in_order
             gap = height - scene.radius[bodies] - scene.radius[plane] - scene.minimum_separation
             relevant = scene.may_touch(np.full(len(bodies), plane), bodies)
-            self.found.smallest_gap = min(self.found.smallest_gap, near(gap[relevant], scene.d_hat))
+            self.found.smallest_gap = min(self.found.smallest_gap, gap_within(gap[relevant], scene.d_hat))
             for k in np.flatnonzero(relevant & ~(gap > 0.0)):
                 detail = f"a vertex lies {-gap[k]:.3e} m beyond the half-space"
                 self._report("half-space", detail, bodies[k], plane)
 
     def _containment(self, positions: np.ndarray, crossing: set[tuple[int, int]]) -> None:
-        """A vertex of every component of every body, against every closed surface around whose box it lies."""
+        """Check a vertex of every component of every body against every closed surface whose box contains it."""
         scene = self.scene
         closed = [k for k, body in enumerate(scene.bodies_in_order) if scene.surfaces[scene.mesh[body]].closed]
         if not closed:

@@ -1,4 +1,4 @@
-"""Exact and closed tests that decide where distances are rounding."""
+"""Exact tests for cases in which distances are dominated by rounding."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from fractions import Fraction
 import numpy as np
 
 BLOCK = 2_000_000
-"""Number of point-triangle or point-box pairs that are looked at in one go."""
+"""Number of point-triangle or point-box pairs per block."""
 
 
 def winding_numbers(points: np.ndarray, corners: np.ndarray) -> np.ndarray:
@@ -27,7 +27,7 @@ def winding_numbers(points: np.ndarray, corners: np.ndarray) -> np.ndarray:
 
 
 def segment_meets_triangle(e0, e1, t0, t1, t2) -> bool:
-    """Exact test by rational arithmetic, to clear slivers of rounding; a segment in the triangle's plane counts."""
+    """Exact test by rational arithmetic; a segment in the triangle's plane counts as an intersection."""
     e0, e1, t0, t1, t2 = ([Fraction(float(x)) for x in point] for point in (e0, e1, t0, t1, t2))
     below, above = _orientation(t0, t1, t2, e0), _orientation(t0, t1, t2, e1)
     if below == above == 0:

@@ -1,4 +1,4 @@
-"""What of a trajectory does not change: bodies, the rules of who may overlap, and meshes; read from its file alone."""
+"""Constant part of a trajectory, read from its file: bodies, overlap rules, and meshes."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from scipy.sparse.csgraph import connected_components
 
 
 class Scene:
-    """The constant part of a trajectory: bodies, rules, and meshes put together.
+    """Constant part of a trajectory: bodies, overlap rules, and merged meshes.
 
     Attributes:
         names, dynamic, group, world, material, radius: (n,) of the bodies; plane: (n, 4).
         rest: (v, 3) vertices of all bodies in their mesh frames, dynamic bodies first; owner: (v,) their bodies.
         edges, faces: (e, 2), (f, 3) into `rest`.
-        start: first vertex of every body that has any, in order; bodies_in_order: those bodies.
+        start: first vertex of every body with vertices, in order; bodies_in_order: these bodies.
     """
 
     def __init__(self, file):
@@ -67,7 +67,7 @@ class Scene:
 
 
 class Surface:
-    """One mesh: vertices (v, 3), triangles with an area (f, 3), edges (e, 2), whether it is closed."""
+    """One mesh: vertices (v, 3), triangles with an area (f, 3), edges (e, 2), and whether it is closed."""
 
     def __init__(self, group):
         self.vertices = group["vertices"][...]
@@ -79,7 +79,7 @@ class Surface:
         sides = np.concatenate([corners[:, [0, 1]], corners[:, [1, 2]], corners[:, [2, 0]]])
         sides = sides[sides[:, 0] != sides[:, 1]]
         count = len(welded)
-        # Closed: every directed edge occurs as often as its reverse, so that winding numbers are whole.
+        # Closed: every directed edge occurs as often as its reverse, so that winding numbers are integers.
         forward, backward = np.sort(sides @ [count, 1]), np.sort(sides @ [1, count])
         self.closed = len(sides) > 0 and np.array_equal(forward, backward)
         links = np.concatenate([sides, same[self.edges]])

@@ -1,9 +1,10 @@
-"""Whether the swept paths between the frames of a trajectory are collision-free, by `ipctk`'s continuous collision detection.
+"""Check of the swept paths between frames of a trajectory by continuous collision detection with `ipctk`.
 
-Between two states a body follows an arc: its centre of mass goes straight, its map is ``exp(alpha W) (1 + alpha S) A``, with
-W the rotation between the polar factors on the branch that its velocity says. A point of it leaves the chord between two
-alphas, a apart, by at most ``a^2 r (|W|^2 (1 + |S|) + 2 |W| |S|) / 8``, r its distance from the centre. Chords are checked
-with both bodies' bounds as minimum separation; where they are not clear of it, both halves of the path are.
+Between two states a body follows an arc: its centre of mass moves on a straight line, its map is
+``exp(alpha W) (1 + alpha S) A``. W is the rotation between the polar factors on the branch of the body's velocity.
+Within an interval a of alpha, a point deviates from its chord by at most ``a^2 r (|W|^2 (1 + |S|) + 2 |W| |S|) / 8``, r
+its distance from the centre. Chords are checked with both bounds as minimum separation; if the check fails, the path is
+bisected.
 """
 
 from __future__ import annotations
@@ -18,9 +19,9 @@ from abd.optional import required
 ipctk = required("ipctk", "certify", "ipctk", "a certificate")
 
 DEPTH = 8
-"""How often a path is halved before it counts as not collision-free."""
-KEPT = 0.1
-"""Fraction of the gap at the beginning of a part of a path that additive CCD keeps: what closes by more is halved first."""
+"""Largest number of bisections of a path."""
+KEPT_GAP = 0.1
+"""Fraction of the initial gap that additive CCD keeps; a path with a larger decrease is bisected."""
 ADVANCES = 10_000
 
 
@@ -36,23 +37,29 @@ class Arcs:
     S: np.ndarray
 
     @classmethod
-    def between(cls, center: np.ndarray, now: np.ndarray, then: np.ndarray, velocity: np.ndarray, h: np.ndarray) -> Arcs:
-        """From transforms (n, 4, 4) with velocities (n, 4, 4) to others h (n,) [s] later; `center` (n, 3) in the mesh frames."""
+    def between(
+        cls, center: np.ndarray, now: np.ndarray, then: np.ndarray, velocity: np.ndarray, h: np.ndarray
+    ) -> Arcs:
+        """Arcs from transforms (n, 4, 4) with velocities (n, 4, 4) to others h (n,) [s] later.
+
+        Args:
+            center: (n, 3) centres of mass in the mesh frames.
+        """
         places = [np.einsum("nij,nj->ni", T[:, :3, :3], center) + T[:, :3, 3] for T in (now, then)]
         A, B = now[:, :3, :3], then[:, :3, :3]
         spin = velocity[:, :3, :3] @ np.linalg.inv(A)
-        said = (
+        by_velocity = (
             0.5
             * h[:, None]
             * np.stack([spin[:, 2, 1] - spin[:, 1, 2], spin[:, 0, 2] - spin[:, 2, 0], spin[:, 1, 0] - spin[:, 0, 1]], 1)
         )
         w = Rotation.from_matrix(_polar(B) @ _polar(A).transpose(0, 2, 1)).as_rotvec()
         angle = np.linalg.norm(w, axis=1)
-        # without an angle whole turns go about the axis that the velocity says
-        axis = np.where((angle > 1e-9)[:, None], w, said)
+        # without an angle, whole turns are about the axis of the velocity
+        axis = np.where((angle > 1e-9)[:, None], w, by_velocity)
         length = np.linalg.norm(axis, axis=1)
         axis /= np.where(length > 0.0, length, 1.0)[:, None]
-        w += 2.0 * np.pi * np.round((np.sum(said * axis, axis=1) - angle) / (2.0 * np.pi))[:, None] * axis
+        w += 2.0 * np.pi * np.round((np.sum(by_velocity * axis, axis=1) - angle) / (2.0 * np.pi))[:, None] * axis
         S = Rotation.from_rotvec(-w).as_matrix() @ B @ np.linalg.inv(A) - np.eye(3)
         return cls(center, places[0], places[1] - places[0], A, w, S)
 
@@ -76,16 +83,16 @@ def _polar(A: np.ndarray) -> np.ndarray:
 
 
 class PathCheck:
-    """The swept paths of all bodies of a scene (`certify.Scene`, `certify.World`) from one frame to the next."""
+    """Check of the swept paths of all bodies of a scene from one frame to the next."""
 
     def __init__(self, scene, worlds: list, center: np.ndarray):
         self.scene, self.worlds, self.center = scene, worlds, center
-        self.ccd = ipctk.AdditiveCCD(ADVANCES, 1.0 - KEPT)
+        self.ccd = ipctk.AdditiveCCD(ADVANCES, 1.0 - KEPT_GAP)
 
     def check(
         self, now: np.ndarray, then: np.ndarray, velocity: np.ndarray, h: np.ndarray
     ) -> list[tuple[tuple[int, ...], str]]:
-        """Bodies whose path could not be proven collision-free, and where on it."""
+        """Bodies whose path is not provably collision-free, with a description."""
         scene = self.scene
         self.arcs = Arcs.between(self.center, now, then, velocity, h)
         arms = scene.rest - self.center[scene.owner]
@@ -103,7 +110,7 @@ class PathCheck:
         return self.scene.positions(self.arcs.transforms(alpha))
 
     def _surfaces(self, world, a: float, b: float, start, end, depth: int) -> list:
-        """Pairs of bodies of a world whose chords over [a, b] are too close, halved where that may be the chords' fault."""
+        """Pairs of bodies of a world whose chords over [a, b] are too close, after bisections."""
         x, y = (np.asfortranarray(all_of[world.vertices]) for all_of in (start, end))
         away = 2.0 * float(self.bends[world.owner].max(initial=0.0)) * (b - a) ** 2 / 8.0
         near = ipctk.Candidates()
@@ -116,22 +123,24 @@ class PathCheck:
         if not close:
             return []
         if depth == 0:
-            return [(pair, f"the path is not collision-free between {a:.4g} and {b:.4g} of it") for pair in sorted(close)]
+            return [
+                (pair, f"the path is not collision-free between {a:.4g} and {b:.4g} of it") for pair in sorted(close)
+            ]
         middle = 0.5 * (a + b)
         between = self._at(middle)
         first = self._surfaces(world, a, middle, start, between, depth - 1)
         return first or self._surfaces(world, middle, b, between, end, depth - 1)
 
     def _close(self, world, near, x, y, share: float) -> set[tuple[int, int]]:
-        """Pairs of bodies that candidates show to be closer than their separation, chords' allowance included."""
+        """Pairs of bodies with candidates closer than their separation plus the bounds of the chords."""
         found: set[tuple[int, int]] = set()
-        for candidates, first, second in _by_vertices(near, world):
+        for candidates, first, second in _candidate_vertices(near, world):
             i, j = world.owner[first[:, 0]], world.owner[second[:, 0]]
             away = (self.bends[i] + self.bends[j]) * share
             xi = self.scene.radius[i] + self.scene.radius[j] + self.scene.minimum_separation
-            # ipctk listed them by the largest radius of all
-            open_to_question = self.scene.may_touch(i, j) & ~(_apart(first, second, x, y) > xi + away)
-            for k in np.flatnonzero(open_to_question):
+            # ipctk lists candidates by the largest radius
+            uncertain = self.scene.may_touch(i, j) & ~(_box_distances(first, second, x, y) > xi + away)
+            for k in np.flatnonzero(uncertain):
                 pair = int(min(i[k], j[k])), int(max(i[k], j[k]))
                 if pair in found:
                     continue
@@ -166,8 +175,10 @@ class PathCheck:
         return first or self._half_spaces(middle, b, between, end, depth - 1)
 
 
-def _by_vertices(near, world):
-    """Lists of candidates of a kind, and the vertices (k, a) and (k, b) of their two primitives, in the order of their CCD."""
+def _candidate_vertices(near, world):
+    """Lists of candidates of a kind, and the vertices (k, a) and (k, b) of their two primitives, in the order of their
+    CCD.
+    """
     vertices = np.arange(len(world.owner))[:, None]
     kinds = (
         (near.fv_candidates, "vertex_id", vertices, "face_id", world.faces),
@@ -181,8 +192,8 @@ def _by_vertices(near, world):
             yield candidates, *(items[[getattr(each, name) for each in candidates]] for name, items in sides)
 
 
-def _apart(first, second, x, y) -> np.ndarray:
-    """(k,) distances [m] of the boxes around primitives, vertices (k, a), (k, b), on their straight paths from x to y (v, 3)."""
+def _box_distances(first, second, x, y) -> np.ndarray:
+    """(k,) distances [m] of the boxes around primitives, vertices (k, a), (k, b), on straight paths from x to y (v, 3)."""
     boxes = []
     for ids in (first, second):
         places = np.concatenate([x[ids], y[ids]], axis=1)

@@ -1,4 +1,4 @@
-"""The bodies of one world as `ipctk` compares them: what intersects, and the smallest gap."""
+"""Bodies of one world in `ipctk`: intersections and the smallest gap."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ class World:
     """Bodies of one world as one collision mesh of ipctk, built once.
 
     Args:
-        bodies: (n,) bool, those that are taken; alike: (n,) bool, those of them that are not compared with each other.
+        bodies: (n,) bool, the bodies of the mesh; uncompared: (n,) bool, bodies that are not compared with each other.
     """
 
-    def __init__(self, scene: Scene, bodies: np.ndarray, alike: np.ndarray):
+    def __init__(self, scene: Scene, bodies: np.ndarray, uncompared: np.ndarray):
         self.scene = scene
         mine = bodies[scene.owner]
         number = np.cumsum(mine) - 1
@@ -27,11 +27,11 @@ class World:
         edges = number[scene.edges[mine[scene.edges[:, 0]]]] if len(scene.edges) else scene.edges
         faces = number[scene.faces[mine[scene.faces[:, 0]]]] if len(scene.faces) else scene.faces
         self.edges, self.faces = (np.asfortranarray(items, dtype=np.int32) for items in (edges, faces))
-        # Vertices of equal labels are never compared: bodies of one group, or two bodies joined by a joint.
+        # Vertices of equal labels are not compared: bodies of one group, or two bodies connected by a joint.
         count = len(scene.names)
         labels = [np.where(scene.group >= 0, count + scene.group, np.arange(count))]
-        labels.append(np.where(alike, count, np.arange(count)))
-        for first, second in matchings(scene.joined_pairs):
+        labels.append(np.where(uncompared, count, np.arange(count)))
+        for first, second in disjoint_sets(scene.joined_pairs):
             labels.append(np.arange(count))
             labels[-1][second] = first
         self.filter = ipctk.make_static_obstacle_filter(int(scene.dynamic[self.owner].sum()))
@@ -40,14 +40,14 @@ class World:
         self.mesh = ipctk.CollisionMesh(np.asfortranarray(scene.rest[mine]), self.edges, self.faces)
         self.mesh.can_collide = self.filter
         self.xi = scene.radius[bodies].max(initial=0.0) * 2.0 + scene.minimum_separation
-        # All exempt pairs are in the filter and distances are bare: ipctk's own minimum is the smallest gap.
+        # All exempt pairs are filtered and radii are zero: the minimum of ipctk is the smallest gap.
         self.plain = self.xi == 0.0 and scene.enabled.all()
 
     def intersections(self, positions: np.ndarray) -> list[tuple[int, int]]:
-        """Pairs of bodies whose surfaces cross, each once."""
+        """Pairs of bodies with intersecting surfaces, each once."""
         if not ipctk.has_intersections(self.mesh, positions):
             return []
-        # Some pair crosses: find out which. The same search as has_intersections, box margin included.
+        # Find intersecting pairs by the search of has_intersections, with its box margin.
         margin = 1e-6 * np.linalg.norm(np.ptp(positions, axis=0))
         search = ipctk.LBVH()
         search.can_vertices_collide = self.filter
@@ -66,7 +66,7 @@ class World:
         return sorted(found)
 
     def smallest_gap(self, positions: np.ndarray) -> tuple[float, tuple[int, int] | None]:
-        """Smallest distance less radii and minimum separation [m] among pairs within d_hat; the pair if <= 0."""
+        """Smallest distance less radii and minimum separation [m] of pairs within d_hat; the pair if it is <= 0."""
         reach = self.scene.d_hat + self.xi
         collisions = ipctk.NormalCollisions()
         collisions.build(self.mesh, positions, reach)
@@ -76,7 +76,7 @@ class World:
             distance = float(np.sqrt(collisions.compute_minimum_distance(self.mesh, positions)))
             if distance > 0.0:
                 return distance, None
-        # No wrapper of a collision may outlive the collection: ipctk does not keep it alive.
+        # No wrapper of a collision may outlive the collection, which ipctk would release.
         count = range(len(collisions))
         ids = np.array([collisions[k].vertex_ids(self.edges, self.faces) for k in count])
         squared = np.array([collisions[k].compute_distance(positions, self.edges, self.faces) for k in count])
@@ -93,9 +93,11 @@ class World:
 
 
 def parts_of(scene: Scene, world: int) -> list[World]:
-    """The bodies of a world in parts by their radii: ipctk compares all of a part within the largest range. The first are the
-    bare bodies; every further one has those of up to twice the radius of its thinnest, compared among themselves and with all
-    that are thinner."""
+    """Bodies of a world in parts by their radii, because ipctk compares all bodies of a part within the largest range.
+
+    The first part has the bodies of zero radius. Each further part has bodies of up to twice its smallest radius,
+    compared with each other and with all thinner bodies.
+    """
     mine = (scene.world == world) & np.isin(np.arange(len(scene.world)), scene.owner)
     left, parts = mine.copy(), []
     while left.any():
@@ -107,8 +109,8 @@ def parts_of(scene: Scene, world: int) -> list[World]:
     return parts
 
 
-def matchings(pairs: np.ndarray) -> list[tuple[np.ndarray, np.ndarray]]:
-    """Pairs (k, 2) distributed over sets in which no body occurs twice; each set as firsts and seconds."""
+def disjoint_sets(pairs: np.ndarray) -> list[tuple[np.ndarray, np.ndarray]]:
+    """Pairs (k, 2) divided into sets in which no body occurs twice; each set as first and second bodies."""
     sets: list[list[tuple[int, int]]] = []
     members: list[set[int]] = []
     for first, second in pairs.tolist():
@@ -122,7 +124,7 @@ def matchings(pairs: np.ndarray) -> list[tuple[np.ndarray, np.ndarray]]:
     return [tuple(np.array(found).T) for found in sets]
 
 
-def near(gaps: np.ndarray, reach: float) -> float:
+def gap_within(gaps: np.ndarray, reach: float) -> float:
     """Smallest of the gaps if within reach, else infinity."""
     smallest = float(gaps.min(initial=np.inf))
     return smallest if smallest < reach else np.inf

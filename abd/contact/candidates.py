@@ -1,15 +1,15 @@
-"""Broad phase: the primitive pairs of two bodies that can come close on a path.
+"""Broad phase: pairs of primitives of two bodies that can come close on a path.
 
-A candidate is ``(pair, kind, a, b)``, pair indexing `Pairs`, a and b primitives of the two bodies' meshes:
+A candidate is ``(pair, kind, a, b)``: pair is an index into `Pairs`, a and b are primitives of the two meshes:
 
-    kind 0   vertex a of body i, target b of body j        (targets: see `surfaces`)
+    kind 0   vertex a of body i, target b of body j        (targets: `surfaces`)
     kind 1   vertex a of body j, target b of body i
     kind 2   edge a of body i, edge b of body j; neither within a flat face (`abd.contact.flat_edges`)
     kind 3   vertex a of body i, half-space j
 
-This is the definition: axis-aligned boxes of the primitives swept along the path, all against all, per pair of bodies
-whose own boxes meet. A point of an arc leaves the chord of its ends by at most an eighth of the bound on its second
-derivative, so the box of both ends, grown by that, holds its whole path.
+This is the reference implementation. It compares the axis-aligned boxes of the primitives swept along the path, for all
+body pairs whose boxes overlap. A point of an arc deviates from its chord by at most an eighth of the bound on its
+second derivative. The box of both ends, expanded by that, therefore contains the path.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from abd.potentials.contact import Contacts, Stencil
 VERTEX_TARGET, TARGET_VERTEX, EDGE_EDGE, VERTEX_PLANE = range(4)
 
 _TABLE = 1 << 22
-"""Largest number of box pairs compared at once."""
+"""Largest number of box pairs per comparison."""
 
 
 @dataclass(frozen=True)
@@ -51,11 +51,11 @@ class _Boxes:
     upper: np.ndarray
 
     def joined(self, index: np.ndarray) -> _Boxes:
-        """The boxes (k,) that hold the boxes index (k, c)."""
+        """Bounding boxes (k,) of the boxes index (k, c)."""
         return _Boxes(self.lower[index].min(axis=1), self.upper[index].max(axis=1))
 
     def hull(self) -> _Boxes:
-        """The one box that holds all, as (1, 3) corners; inside out where there are none."""
+        """Bounding box of all boxes as (1, 3) corners; inverted if there are none."""
         lower = self.lower.min(axis=0, keepdims=True, initial=np.inf)
         return _Boxes(lower, self.upper.max(axis=0, keepdims=True, initial=-np.inf))
 
@@ -70,18 +70,17 @@ class _Boxes:
 
 
 def find_candidates(model: Model, surfaces: Surfaces, pairs: Pairs, path: Path, reach: float | np.ndarray) -> Candidates:
-    """All primitive pairs whose swept boxes come within `reach` [m], one or one per body pair (P,), beyond their separation
-    on the path.
+    """All primitive pairs whose swept boxes come within `reach` [m] of their separation on the path.
 
-    With the activations as reach the list holds every contact that is active anywhere on the path, and every pair whose
-    distance can fall to its separation.
+    With the activation distances as reach, scalar or (P,), the list contains every contact that is active on the path.
+    It also contains every pair whose distance can reach its separation.
     """
     bend = path.bend
     boxes = [_ends(surfaces, path, b).grown(float(bend[b]) / 8.0) for b in range(len(bend))]
     margin = pairs.xi + reach
     half_space = surfaces.mesh[pairs.j] < 0
     rows = [np.zeros((0, 4), dtype=np.int64)]
-    for k in np.flatnonzero(half_space | _bodies_meet(boxes, pairs, margin)):
+    for k in np.flatnonzero(half_space | _body_boxes_overlap(boxes, pairs, margin)):
         i, j = int(pairs.i[k]), int(pairs.j[k])
         if half_space[k]:
             found = [_near_plane(boxes[i], model.bodies.plane[j], margin[k])]
@@ -102,7 +101,7 @@ def _ends(surfaces: Surfaces, path: Path, body: int) -> _Boxes:
     return _Boxes(np.minimum(*ends), np.maximum(*ends))
 
 
-def _bodies_meet(boxes: list[_Boxes], pairs: Pairs, margin: np.ndarray) -> np.ndarray:
+def _body_boxes_overlap(boxes: list[_Boxes], pairs: Pairs, margin: np.ndarray) -> np.ndarray:
     """(P,) whether the boxes of the two bodies of a pair come within its margin (P,) [m]."""
     hulls = [box.hull() for box in boxes]
     lower, upper = np.concatenate([h.lower for h in hulls]), np.concatenate([h.upper for h in hulls])
@@ -111,7 +110,7 @@ def _bodies_meet(boxes: list[_Boxes], pairs: Pairs, margin: np.ndarray) -> np.nd
 
 
 def _near_plane(vertices: _Boxes, plane: np.ndarray, margin: float) -> np.ndarray:
-    """(m, 3) rows (kind, a, 0) of the vertices whose boxes reach below the height `margin`."""
+    """(m, 3) rows (kind, a, 0) of the vertices whose boxes extend below the height `margin`."""
     lowest = np.where(plane[:3] > 0.0, vertices.lower, vertices.upper) @ plane[:3] - plane[3]
     a = np.flatnonzero(lowest <= margin)
     return np.column_stack([np.full(len(a), VERTEX_PLANE), a, np.zeros(len(a), dtype=np.int64)])
@@ -129,25 +128,25 @@ def _near_mesh(surfaces: Surfaces, i: int, j: int, vertices_i: _Boxes, vertices_
         dimension = surfaces.target_dimension[rows]
         least = surfaces.least[surfaces.vertex_range(v)]
         meet = _overlaps(vertices, others.joined(corners))
-        # two points meet once, from the side of body i
+        # two points are a candidate once, from the side of body i
         lowest = least if kind == VERTEX_TARGET else np.maximum(least, 1)
         meet = meet[dimension[meet[:, 1]] >= lowest[meet[:, 0]]]
         parts.append(np.column_stack([np.full(len(meet), kind), meet]))
-    (mine_i, edges_i), (mine_j, edges_j) = (_meeting_edges(surfaces, body) for body in (i, j))
+    (mine_i, edges_i), (mine_j, edges_j) = (_search_edges(surfaces, body) for body in (i, j))
     meet = _overlaps(vertices_i.joined(edges_i), vertices_j.joined(edges_j))
     parts.append(np.column_stack([np.full(len(meet), EDGE_EDGE), mine_i[meet[:, 0]], mine_j[meet[:, 1]]]))
     return parts
 
 
-def _meeting_edges(surfaces: Surfaces, body: int) -> tuple[np.ndarray, np.ndarray]:
-    """(k,) edges of a body's mesh around which others are looked for, and their ends (k, 2) in it."""
+def _search_edges(surfaces: Surfaces, body: int) -> tuple[np.ndarray, np.ndarray]:
+    """(k,) edges of a body's mesh for the edge-edge search, and their ends (k, 2) in the mesh."""
     rows = surfaces.edge_range(body)
     mine = np.flatnonzero(surfaces.edge_meets[rows])
     return mine, surfaces.edges[rows][mine] - surfaces.vertex_range(body).start
 
 
 def _overlaps(a: _Boxes, b: _Boxes) -> np.ndarray:
-    """(m, 2) indices of the boxes of a and b that meet."""
+    """(m, 2) indices of overlapping boxes of a and b."""
     if len(a) == 0 or len(b) == 0:
         return np.zeros((0, 2), dtype=np.int64)
     hull_a, hull_b = a.hull(), b.hull()
@@ -165,7 +164,7 @@ def _overlaps(a: _Boxes, b: _Boxes) -> np.ndarray:
 
 
 def contacts(model: Model, surfaces: Surfaces, pairs: Pairs, candidates: Candidates) -> Contacts:
-    """The candidates as `Contacts`, ready for the contact and friction potentials and for CCD."""
+    """Candidates as `Contacts`, for the contact and friction potentials and for CCD."""
     kind, pair = candidates.kind, candidates.pair
     i, j = pairs.i[pair], pairs.j[pair]
     flipped = kind == TARGET_VERTEX

@@ -1,22 +1,22 @@
 """Continuous collision detection by conservative advancement, on straight paths and on arcs.
 
-From a safe t the two primitives of a contact are known to stay apart for a while: over [t, t + tau] a point departs from
-its tangent ``x + tau v`` by at most ``bend tau^2 / 2``. Four proofs say for how long; the longest counts, spending
-four fifths of the gap beyond the separation, and the positions are evaluated on the path again.
+From a safe t the two primitives of a contact provably stay apart for a time tau: over [t, t + tau] a point deviates
+from its tangent ``x + tau v`` by at most ``bend tau^2 / 2``. Four bounds determine tau. The largest applies and
+consumes four fifths of the gap beyond the separation; then the positions are evaluated on the path again.
 
-- Speed: in any direction the distance falls by at most ``(max_k |v_k - v| + max_l |v_l - v|) tau`` and the quadratic
-  term of both bodies, v the mean velocity of the four points (additive CCD, Li et al. 2021).
-- Plane: seen from the second body its primitive rests, behind the plane across the closest points. Points of the first
-  primitive, at the velocity ``u = v - p' - A' A^-1 (x - p)`` there, stay ahead of the plane while
-  ``n . (x_k - x_l) + tau n . u_k`` outweighs their bend as seen from there. Sliding and common rotation pass.
-- Points: two points alone stay apart along the line between them, however the bodies about them turn. Balls that spin
-  where they touch so pass.
+- Speed: in any direction the distance decreases by at most ``(max_k |v_k - v| + max_l |v_l - v|) tau`` and the
+  quadratic term of both bodies, v the mean velocity of the four points (additive CCD, Li et al. 2021).
+- Plane: in the frame of the second body its primitive is fixed, behind the plane across the closest points. Points of
+  the first primitive, with the velocity ``u = v - p' - A' A^-1 (x - p)`` there, stay ahead of the plane while
+  ``n . (x_k - x_l) + tau n . u_k`` exceeds their bend in that frame. Sliding and common rotation are permitted.
+- Points: two points stay apart along their connecting line, independently of rotation. Balls that spin in contact are
+  permitted.
 - Lines, for two edges: with c the first, e the second, and r between any two points of them, ``r . (e x c) / |e x c|``
-  is the distance of their lines. Edges that cross may slide and turn on one another. The triple product is the
-  difference of large terms where the edges are long or almost parallel: what rounding may have done to it is allowed for.
+  is the distance of their lines. Crossing edges may slide and rotate on one another. The triple product is the
+  difference of large terms if the edges are long or almost parallel; a bound of its rounding error is subtracted.
 
-The second body strains along the path: distances seen from it and true ones part by a factor of ``1 + stretch tau``.
-A last proof needs no march: how far the bodies have to go until they can have come closer by four fifths of the gap.
+The second body strains along the path: distances in its frame differ from true ones by a factor of ``1 + stretch tau``.
+A last bound needs no advancement: the length of path within which the gap cannot decrease by four fifths.
 """
 
 from __future__ import annotations
@@ -28,19 +28,21 @@ from abd.potentials.contact import FIRST, Contacts, Stencil, closest, heights
 from abd.potentials.distance import dot
 
 ENOUGH = 0.2
-"""Share of the initial gap at which the march ends."""
+"""Fraction of the initial gap at which the advancement ends."""
 LEFT = 0.19
-"""Share of the current gap that an advance leaves; below `ENOUGH`, so that rounding does not decide on one more."""
+"""Fraction of the current gap after an advance; below `ENOUGH`, so that rounding does not cause another advance."""
 WITHIN = 0.9
-"""Gap at which a march of Newton's steps ends, in activations, if that is less: a contact that stops bodies acts there."""
+"""Gap, over the activation distance, at which the advancement of a Newton step ends: an active contact stops the
+bodies.
+"""
 STRAINED = 0.75
-"""Strain along the path beyond which the second body is no frame to prove anything in."""
+"""Strain along the path beyond which the frame of the second body is not used."""
 MANY = 4096
-"""Advances along the path between two states: tight gaps and turning bodies take hundreds, and nothing depends on few."""
+"""Largest number of advances between two states; small gaps and rotating bodies take hundreds."""
 ROUNDING = 16.0 * np.finfo(float).eps
-"""Relative error allowed to terms that cancel."""
+"""Relative error bound of terms with cancellation."""
 NEVER = 1e100
-"""Bend of such a frame [m]."""
+"""Bend in such a frame [m]."""
 
 
 def time_of_impact(
@@ -50,16 +52,16 @@ def time_of_impact(
     iterations: int = 1000,
     least: np.ndarray | float = np.inf,
 ) -> np.ndarray:
-    """How far along the path every contact is proven to stay beyond its separation.
+    """Fraction of the path on which every contact provably stays beyond its separation.
 
     Args:
         path: arcs of all bodies; contacts: m candidates.
-        limit: (m,) how far the path is followed at most; iterations: largest number of advances.
-        least: (m,) gaps down to which a march goes on, even if they are less than a fifth of the initial one [m].
+        limit: (m,) largest fraction; iterations: largest number of advances.
+        least: (m,) gaps to which the advancement continues, even if they are less than a fifth of the initial gap [m].
 
     Returns:
-        (m,) values of alpha in [0, limit]. The limit where the path is free; otherwise the gap is down to a fifth or
-        less of the initial one, and to `least`, unless the advances ran out: then alpha is what had been proven until then. 0 for
+        (m,) alpha in [0, limit]. It is the limit if the path is collision-free. Otherwise the gap there is at most a
+        fifth of the initial gap, and at most `least`; after the largest number of advances it may be larger. 0 for
         contacts at or below their separation at the start.
     """
     end = np.broadcast_to(np.asarray(limit, dtype=float), len(contacts))
@@ -84,12 +86,16 @@ def time_of_impact(
         if advance == iterations or not np.any(going):
             break
         rows, here, x, v, gap, r = rows[going], here[going], x[going], v[going], gap[going], near.r[going]
-        floor, frame, u = here.xi + LEFT * gap, (bent[rows], stretch[rows]), _seen(path, here, t[rows], x, v)
+        floor, frame, u = (
+            here.xi + LEFT * gap,
+            (bent[rows], stretch[rows]),
+            _relative_velocities(path, here, t[rows], x, v),
+        )
         tau = np.maximum(
             _plane(x, u, r, here, floor, *frame),
             _root((1.0 - LEFT) * gap, _relative_speed(v, here), bends[rows]),
         )
-        points = _two_points(here)
+        points = _is_point_pair(here)
         n = r[points] / _norm(r[points])[:, None]
         closing = dot(n, v[points, 1] - v[points, 0])
         tau[points] = np.maximum(tau[points], _root((1.0 - LEFT) * gap[points], closing, bends[rows][points]))
@@ -103,10 +109,10 @@ def time_of_impact(
 
 
 def proven_fractions(path: Path, contacts: Contacts, least: np.ndarray | float = np.inf) -> np.ndarray:
-    """(m,) how far the path between two states is proven free, 1 where it is free as a whole.
+    """(m,) proven collision-free fraction of the path between two states; 1 if the whole path is.
 
-    Both ends are free of intersections. A gap may shrink towards its value at the end, and a fifth of it is kept; no less
-    than `least` [m] if that is smaller.
+    Both ends are free of intersections. A gap may decrease to a fifth of its value at the end, or to `least` [m] if
+    that is smaller.
     """
     x, _ = _motion(path, contacts, np.ones(len(contacts)))
     end = np.maximum(np.sqrt(closest(x, contacts).D) - contacts.xi, 0.0)
@@ -116,7 +122,7 @@ def proven_fractions(path: Path, contacts: Contacts, least: np.ndarray | float =
 def _motion(path: Path, contacts: Contacts, t: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Positions [m] and velocities [m per unit of alpha] (m, 4, 3) of the points at alpha = t (m,).
 
-    A half-space is stood in for by the foot of its point, which does not move.
+    A half-space is represented by the foot of its point, which is fixed.
     """
     owners, times = contacts.owners.ravel(), np.repeat(t, 4)
     X = contacts.rest.reshape(-1, 3, 1)
@@ -131,22 +137,23 @@ def _motion(path: Path, contacts: Contacts, t: np.ndarray) -> tuple[np.ndarray, 
 
 
 def _sides(contacts: Contacts) -> np.ndarray:
-    """(m, 4) true where a point belongs to the first primitive; feet on a half-space belong to the second."""
+    """(m, 4) whether a point belongs to the first primitive; feet on a half-space belong to the second."""
     stand_in = np.where(contacts.stencil == Stencil.POINT_PLANE, Stencil.POINT_TRIANGLE, contacts.stencil)
     return FIRST[stand_in] > 0.0
 
 
-def _two_points(contacts: Contacts) -> np.ndarray:
+def _is_point_pair(contacts: Contacts) -> np.ndarray:
     """(m,) whether the target is a point (a, a, a)."""
     a, b, c = np.moveaxis(contacts.rest[:, 1:], 1, 0)
     return (contacts.stencil == Stencil.POINT_TRIANGLE) & (a == b).all(axis=1) & (b == c).all(axis=1)
 
 
 def _frames(path: Path, contacts: Contacts, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Bend (m,) of the first primitives' points as seen from the second bodies, and stretch (m,) of those per unit alpha.
+    """Bend (m,) of the first primitives' points in the frames of the second bodies, and stretch (m,) of these per unit
+    of alpha.
 
-    With r = x - p and y = A^-1 r of the second body: ``A y' = r' - A' y`` and ``A y'' = r'' - A'' y - 2 A' y'``, each
-    factor bounded over the whole path, where ``|A' A^-1| <= |W| + |S| / (1 - |S|)``.
+    With r = x - p and y = A^-1 r of the second body: ``A y' = r' - A' y`` and ``A y'' = r'' - A'' y - 2 A' y'``, with
+    every factor bounded over the whole path, where ``|A' A^-1| <= |W| + |S| / (1 - |S|)``.
     """
     first, second = contacts.first, contacts.second
     turn, strain, bend = path.turn[second], path.strain[second], path.bend[first]
@@ -160,8 +167,8 @@ def _frames(path: Path, contacts: Contacts, x: np.ndarray) -> tuple[np.ndarray, 
     return np.where(strain > STRAINED, NEVER, bent), stretch
 
 
-def _seen(path: Path, contacts: Contacts, t: np.ndarray, x: np.ndarray, v: np.ndarray) -> np.ndarray:
-    """(m, 4, 3) velocities of the points as the second bodies see them; half-spaces see the true ones."""
+def _relative_velocities(path: Path, contacts: Contacts, t: np.ndarray, x: np.ndarray, v: np.ndarray) -> np.ndarray:
+    """(m, 4, 3) velocities of the points in the frames of the second bodies; world velocities for half-spaces."""
     second = contacts.second
     spin = path.rates(second, t) @ np.linalg.inv(path.maps(second, t))
     arms = x - path.origins(second, t)[:, None]
@@ -178,7 +185,7 @@ def _plane(
     bend: np.ndarray,
     stretch: np.ndarray,
 ) -> np.ndarray:
-    """(m,) tau until a point of the first primitive is down to the distance `floor` (m,) ahead of the plane."""
+    """(m,) tau until a point of the first primitive is at the distance `floor` (m,) ahead of the plane."""
     n = r / np.linalg.norm(r, axis=1)[:, None]
     place = np.einsum("mi,mki->mk", n, x - x[:, :1])
     first = _sides(contacts)
@@ -199,9 +206,9 @@ def _lines(
     bend: np.ndarray,
     stretch: np.ndarray,
 ) -> np.ndarray:
-    """(m,) tau <= `left` until the lines of two edges are down to the distance `floor`.
+    """(m,) tau <= `left` until the lines of two edges are at the distance `floor`.
 
-    r (m, 3) leads from a point of the second edge to the point of the first at the share `along` (m,).
+    r (m, 3) leads from a point of the second edge to the point of the first at the parameter `along` (m,).
     """
     c, e, du = x[:, 1] - x[:, 0], x[:, 3] - x[:, 2], u[:, 1] - u[:, 0]
     across, turned, er = np.cross(e, c), np.cross(e, du), np.cross(e, r)
@@ -226,7 +233,7 @@ def _norm(v: np.ndarray) -> np.ndarray:
 
 
 def _relative_speed(v: np.ndarray, contacts: Contacts) -> np.ndarray:
-    """(m,) largest speed of the first primitive's points plus that of the second's, against their mean velocity."""
+    """(m,) largest speed of the first primitive's points plus that of the second's, relative to their mean velocity."""
     relative = v - v.mean(axis=1, keepdims=True)
     speed = np.sqrt(np.einsum("mki,mki->mk", relative, relative))
     first = _sides(contacts)

@@ -1,9 +1,9 @@
-"""What contacts do in one state: gradients of the contact potential and of lagged friction, point by point.
+"""Contact and friction forces in one state, point by point.
 
-Forces are minus the derivatives of the energies that the step minimised, so that those on one body and those on the other
-cancel, and at a converged state they balance all other loads. With the contact set of local minima
-(`abd.contact.minima`) some distances count negatively, where faces meet in a valley: so may a single point's force; their
-sum over the pair does not. Nearly parallel edges exert a couple besides; it is part of the wrench of the pair.
+Forces are minus the derivatives of the energies that the step minimises, so that action equals reaction and a converged
+state balances all other loads. With the contact set of local minima (`abd.contact.minima`) some distances have negative
+weights in concave regions. The force of a single point may then be attractive; their sum over the pair is not. Nearly
+parallel edges also exert a couple, which is part of the wrench of the pair.
 """
 
 from __future__ import annotations
@@ -28,12 +28,13 @@ from abd.potentials.rolling import SLIDE
 
 @dataclass(frozen=True)
 class Pressing:
-    """c points at which bodies press on one another.
+    """c contact points with a normal force.
 
     Attributes:
-        pair: (c, 2) bodies i, j; point: (c, 3) midway between the two surfaces [m]; normal: (c, 3) from j to i; gap: (c,) [m].
-        force: (c, 3) on i [N], its negative on j; torque_i, torque_j: (c, 3) about the centres of mass of both, couples of
-            parallel edges included, 0 on a half-space [N m].
+        pair: (c, 2) bodies i, j; point: (c, 3) midway between the two surfaces [m]; normal: (c, 3) from j to i; gap:
+            (c,) [m].
+        force: (c, 3) on i [N], its negative on j; torque_i, torque_j: (c, 3) about the centres of mass of both,
+            including couples of parallel edges, 0 on a half-space [N m].
     """
 
     pair: np.ndarray
@@ -46,20 +47,20 @@ class Pressing:
 
     @classmethod
     def nothing(cls) -> Pressing:
-        """No points."""
+        """Empty set of points."""
         vectors = np.zeros((0, 3))
         return cls(np.zeros((0, 2), dtype=np.int64), vectors, vectors, np.zeros(0), vectors, vectors, vectors)
 
 
 @dataclass(frozen=True)
 class FrictionPoints:
-    """l points of friction between bodies, as lagged in the last Newton iterations of a step.
+    """l friction points, as lagged in the last Newton iterations of a step.
 
     Attributes:
-        pair: (l, 2) bodies i, j; kind: (l,) what is resisted (`abd.potentials.rolling`): but for `SLIDE` these are couples.
+        pair: (l, 2) bodies i, j; kind: (l,) resisted motion (`abd.potentials.rolling`); all but `SLIDE` are couples.
         point: (l, 3) of the material of i [m]; load: (l,) mu times the normal force [N].
-        force: (l, 3) on i [N], its negative on j; slip: (l, 3) velocity of i against j [m/s]; torque_i, torque_j: (l, 3) about
-            the centres of mass of both, 0 on a half-space [N m].
+        force: (l, 3) on i [N], its negative on j; slip: (l, 3) velocity of i relative to j [m/s]; torque_i, torque_j:
+            (l, 3) about the centres of mass of both, 0 on a half-space [N m].
     """
 
     pair: np.ndarray
@@ -73,7 +74,7 @@ class FrictionPoints:
 
     @classmethod
     def nothing(cls) -> FrictionPoints:
-        """No points."""
+        """Empty set of points."""
         vectors, pair = np.zeros((0, 3)), np.zeros((0, 2), dtype=np.int64)
         return cls(pair, np.zeros(0, dtype=np.int32), vectors, np.zeros(0), vectors, vectors, vectors, vectors)
 
@@ -81,7 +82,7 @@ class FrictionPoints:
 def pressing(
     model: Model, surfaces: Surfaces, topology: Topology | None, law: PairLaw, pairs: Pairs, found: Candidates, q: np.ndarray
 ) -> Pressing:
-    """The contacts of candidates that act in the state q (n, 12); `topology` of the surfaces, None for the contact set "ipc"."""
+    """Active contacts of candidates in the state q (n, 12); `topology` is None for the contact set "ipc"."""
     listed = contacts(model, surfaces, pairs, found)
     parts = listed
     if topology is not None:
@@ -121,9 +122,9 @@ def friction_points(pair, kind, n, Y_i, Y_j, share, load, rest, q: np.ndarray, e
     """Forces of lagged friction in the state q (n, 12).
 
     Args:
-        pair: (l, 2); kind: (l,) what is resisted; n: (l, 3) unit normals; Y_i, Y_j: (l, 4) homogeneous rest coordinates, 0 on a
-            half-space; share: (l, 3) stretch at the beginning of the step, of eps; load: (l,) mu lambda [N].
-        rest: (n, 12) reference of slips; eps: (l,) slips below which friction counts as static [m], and eps_v the speed [m/s].
+        pair: (l, 2); kind: (l,) resisted motion; n: (l, 3) unit normals; Y_i, Y_j: (l, 4) homogeneous rest coordinates,
+            0 on a half-space; share: (l, 3) stretch at the start of the step, over eps; load: (l,) mu lambda [N].
+        rest: (n, 12) reference of slips; eps: (l,) static slip limit [m]; eps_v: static speed limit [m/s].
     """
     i, j = pair.T
     moved = _points(q - rest, i, Y_i) - _points(q - rest, j, Y_j)
@@ -132,13 +133,13 @@ def friction_points(pair, kind, n, Y_i, Y_j, share, load, rest, q: np.ndarray, e
     force = -(load * f1_over_y(np.linalg.norm(stretch, axis=1), eps))[:, None] * stretch
     torque_i, torque_j = np.cross(_arms(q, i, Y_i), force), -np.cross(_arms(q, j, Y_j), force)
     sliding = (kind == SLIDE)[:, None]
-    # rolling and spinning are resisted by couples without a force
+    # rolling and spinning resistance are couples
     slip = sliding * (eps_v / eps)[:, None] * u
     return FrictionPoints(pair, kind, _points(q, i, Y_i), load, sliding * force, slip, torque_i, torque_j)
 
 
 def joined(parts: list[FrictionPoints]) -> FrictionPoints:
-    """The points of several steps side by side; none without any."""
+    """Points of several steps concatenated; empty without any."""
     if len(parts) == 1:
         return parts[0]
     if not parts:
@@ -157,7 +158,8 @@ def _arms(q: np.ndarray, body: np.ndarray, Y: np.ndarray) -> np.ndarray:
 
 
 def wrenches(forces: np.ndarray, q: np.ndarray) -> np.ndarray:
-    """(k, 6) forces [N] and torques about the centres of mass [N m] of generalized forces (k, 12) on bodies in the states q
-    (k, 12)."""
+    """(k, 6) forces [N] and torques about the centres of mass [N m] from generalised forces (k, 12) in states q (k,
+    12).
+    """
     F, A = (one[:, 3:].reshape(-1, 3, 3) for one in (forces, q))
     return np.concatenate([forces[:, :3], torque(F, A)], axis=1)

@@ -1,50 +1,51 @@
 """The contact set in which every local minimum of distance counts once.
 
-The plain sum over all primitive pairs counts a vertex over an edge twice and over a corner of six triangles six times,
-and every edge that crosses an edge of a flat floor. Its forces follow the triangulation. Here an item of the candidate
-list stands for one or more *parts*, closest distances of features, with coefficients that make the sum independent of
-how a surface is cut into triangles, and continuous wherever contact passes from a face to an edge to a corner.
+The plain sum over all primitive pairs counts a vertex over an edge twice, and over a corner of six triangles six times.
+It also counts every edge that crosses an edge of a flat floor. Its forces depend on the triangulation. Here an item of
+the candidate list stands for one or more *parts*: closest distances of features, with coefficients. The sum is
+independent of the triangulation of a surface, and continuous when contact passes from a face to an edge to a corner.
 
 A vertex v against a surface (improved max operator, Li et al. 2023, "Convergent Incremental Potential Contact")
 
-    E_v = C_v [ sum over triangles t of b(v, t) - sum over edges e of (m_e - 1) b(v, e) + sum over corners u of x_u b(v, u) ]
+    E_v = C_v [ sum over triangles t of b(v, t) - sum over edges e of (m_e - 1) b(v, e)
+                + sum over corners u of x_u b(v, u) ]
 
-with m_e the triangles around an edge, ``x_u = 1 - triangles around u + sum over its edges of (m_e - 1)``, and C_v the
-weight of v (`topology`). A triangle whose closest point lies on its side e is the same distance as e. Collected by the
-feature on which the closest point lies, most of the sum cancels before anything is added:
+with m_e the number of triangles at an edge, ``x_u = 1 - triangles at u + sum over its edges of (m_e - 1)``, and C_v the
+weight of v (`topology`). If the closest point of a triangle is on its side e, both have the same distance. Collected by
+the feature of the closest point, most terms cancel:
 
-    inside of a face     1 where the closest point of the face lies inside
-    edge e               (triangles whose closest point lies on e)  -  (m_e - 1) where that of e lies inside
+    inside of a face     1 if the closest point of the face is inside
+    edge e               (triangles whose closest point is on e)  -  (m_e - 1) if that of e is inside
     corner u             (targets whose closest point is u)  -  sum of (m_e - 1) of edges whose closest point is u  +  x_u
 
-A tie, such as a vertex exactly over a flat edge, may be decided either way: the coefficients of features at one distance
-always add up to 1. On an edge it goes to the inside of the first triangle around, whose normal does not feel by how little
-the vertex is beside the edge; all else counts as if the vertex were exactly there. Over a valley two faces count with the
-edge between them taken off, and as the closest point leaves one of them its share fades continuously.
+A tie, such as a vertex exactly over a flat edge, may have either result: the coefficients of features at one distance
+always sum to 1. On an edge the inside of the first triangle is chosen, whose normal does not depend on the rounding of
+the vertex. In a concave region two faces count and their common edge is subtracted; when the closest point leaves a
+face, its contribution vanishes continuously.
 
-Two corners of triangles, or two ends of codimensional edges, meet each other from both sides. Either side gives back half
-of ``min(C_v, C_u) b(v, u)``, so that tip to tip counts once, and two boxes that stand flush on one another count the
-corners of the face between them, as they do when one is shifted.
+Two corners of triangles, or two ends of codimensional edges, are vertex and target in both directions. Each direction
+subtracts half of ``min(C_v, C_u) b(v, u)``, so that the pair counts once. Two boxes stacked flush count the corners of
+their common face, as they do if one is shifted.
 
 Two edges a, b with weights C_a, C_b
 
     E_ab = C_a C_b m(c) T,     T = b(a, b) product over the four ends k of (1 - l_k b_k / b(a, b))
 
-with b_k the barrier of the end against the other edge. l_k = 1 where the other edge belongs to a triangle: the end is a
-vertex against a surface there and counts above, so that T fades to 0 as the crossing leaves the edge, and the vertex
-carries on. Codimensional edges are targets of the ends of their like, with l_k = 1, but not of the corners of triangles;
-there ``l_k = 1 - share`` of the end (`topology`), and the edges around it carry its contact together. Flat and concave
-edges have weight 0.
+with b_k the barrier of an end and the other edge. l_k = 1 if the other edge belongs to a triangle. The end is then a
+vertex over a surface and counts above, so that T vanishes continuously as the crossing leaves the edge. Codimensional
+edges are targets of the ends of other codimensional edges, with l_k = 1, but not of the corners of triangles. For these
+``l_k = 1 - share`` of the end (`topology`), and the edges around it carry its contact together. Flat and concave edges
+have weight 0.
 
-All of it is a function of distances, so that forces are the exact gradient: nothing is frozen and no energy made. The
-Hessian takes the second derivatives of the barriers, and leaves out those of T. What takes away from others pulls: as the
-crossing nears an end, T loses to it by a curvature across the normal that is as large as the stiffness along it, and not
-of the barriers but of the distances (`abd.potentials.contact`).
+All terms are functions of distances, so that forces are the exact gradient and conservative. The Hessian contains the
+second derivatives of the barriers, without those of T. Terms with negative weight are attractive. As the crossing
+approaches an end, T decreases with a curvature across the normal, which is as large as the stiffness along it. This
+curvature is that of the distances, not of the barriers (`abd.potentials.contact`).
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 
 import numpy as np
 
@@ -58,23 +59,23 @@ from abd.potentials.contact import ContactParameters, Contacts, Stencil, Weights
 from abd.potentials.distance import TIE
 
 INSIDE, SIDE, CORNER, CROSSING, END = range(5)
-"""What a part is: inside of a face, wire or half-space; side or corner of a target; two edges, or an end of one."""
+"""Role of a part: inside of a face, wire or half-space; side or corner of a target; edge pair, or an end of one."""
 BITS = np.array([1, 2, 4])
-"""Of the corners of a target."""
+"""Bits of the corners of a target."""
 ACROSS = SIDE_BIT + np.array([1, 2, 0])
-"""Bits of `Topology.owned` for the sides across of the corners."""
+"""Bits of `Topology.owned` for the sides opposite to the corners."""
 
 
 @dataclass(frozen=True)
 class Queries:
-    """Where the closest points of targets lie, and which parts they count for.
+    """Conditions on closest points that determine the coefficients of parts.
 
     Attributes:
-        contacts: vertices against targets; part: the part each counts for; pattern: where, as bits of the target's corners
-            with a positive weight, the closest point has to lie; first: (m, 3) whether the target speaks for the side
-            across of a corner.
-        spokes: vertices against the sides around a corner u, with their ends in order, so that they are the sides' own to
-            the bit; spoke_part, spoke_extra: the part of u, and m - 1; spoke_rises: u is the first end.
+        contacts: vertices against targets; part: the part of each; pattern: bits of the target's corners with a
+            positive weight for which the condition holds; first: (m, 3) whether the target owns the side opposite to a
+            corner.
+        spokes: vertices against the sides at a corner u, with the ends in the order of the side, for equal rounding;
+            spoke_part, spoke_extra: the part of u, and m - 1; spoke_rises: u is the first end.
     """
 
     contacts: Contacts
@@ -89,14 +90,14 @@ class Queries:
 
 @dataclass(frozen=True)
 class Minima:
-    """The parts of a list of candidates.
+    """Parts of a list of candidates.
 
     Attributes:
-        contacts: (k,) distances; source: (k,) the candidate of each; role: (k,) what it is.
-        constant: (k,) what the coefficient has on its own; extra: (k,) m - 1 of a side.
+        contacts: (k,) distances; source: (k,) candidate of each; role: (k,) kind of part.
+        constant: (k,) constant of the coefficient; extra: (k,) m - 1 of a side.
         weight: (k,) of the vertex, or of the two edges; share: (k,) l of an end.
-        queries: what else the coefficients depend on.
-        crossing: (c, 5) the parts of every pair of edges: the pair, then its four ends.
+        queries: conditions that add to the coefficients.
+        crossing: (c, 5) parts of every edge pair: the pair, then its four ends.
     """
 
     contacts: Contacts
@@ -113,14 +114,14 @@ class Minima:
         return len(self.contacts)
 
     def weights(self, q: np.ndarray, parameters: ContactParameters) -> Weights:
-        """Weights of the parts, whose law the parameters are, in the state q (n, 12)."""
+        """Weights of the parts with the given parameters, in the state q (n, 12)."""
         x = self.contacts.positions(q)
         near = closest(x, self.contacts)
         b, _, _ = barrier(parameters.barrier, near.D, parameters.d_hat, self.contacts.xi)
-        force = self._of_vertices(q, x)
+        force = self._vertex_coefficients(q, x)
         value = np.where(force != 0.0, force * b, 0.0)
         c = self.crossing
-        force[c], T = self._of_edges(near.w[c[:, 0]], b[c], self.share[c[:, 1:]])
+        force[c], T = self._edge_factors(near.w[c[:, 0]], b[c], self.share[c[:, 1:]])
         total = np.zeros(len(self))
         total[c[:, 0]] = T
         cross = mollifier.cross_squared(x[c[:, 0]])[0]
@@ -148,37 +149,39 @@ class Minima:
         total[self.source[first][self.contacts.xi[first] ** 2 >= D]] = np.inf
         return total
 
-    def _of_vertices(self, q: np.ndarray, x: np.ndarray) -> np.ndarray:
-        """(k,) coefficients of faces, sides and corners; those of edge pairs are 0."""
-        out, asked = self.constant.copy(), self.queries
-        _, weights, _ = distance.point_triangle(*asked.contacts.positions(q).swapaxes(0, 1))
-        rest = asked.contacts.rest
-        # corners of wires and points that are one count as the first of them
+    def _vertex_coefficients(self, q: np.ndarray, x: np.ndarray) -> np.ndarray:
+        """(k,) coefficients of faces, sides and corners; 0 for edge pairs."""
+        out, queries = self.constant.copy(), self.queries
+        _, weights, _ = distance.point_triangle(*queries.contacts.positions(q).swapaxes(0, 1))
+        rest = queries.contacts.rest
+        # coincident corners of wires and points count as the first of them
         for k, earlier in ((2, 1), (1, 0), (2, 0)):
             one = np.all(rest[:, 1 + k] == rest[:, 1 + earlier], axis=1)
             weights[one, earlier] += weights[one, k]
             weights[one, k] = 0.0
         pattern = (weights > TIE) @ BITS
         tied = (weights > 0.0) & (weights <= TIE)
-        inside = np.all(weights > 0.0, axis=1) & (np.sum(tied, axis=1) == np.any(tied & asked.first, axis=1))
+        inside = np.all(weights > 0.0, axis=1) & (np.sum(tied, axis=1) == np.any(tied & queries.first, axis=1))
         pattern[inside] = np.sum(BITS)
-        np.add.at(out, asked.part[pattern == asked.pattern], 1.0)
+        np.add.at(out, queries.part[pattern == queries.pattern], 1.0)
         side = np.flatnonzero(self.role == SIDE)
         t = distance.edge_parameter(x[side, 0], x[side, 1], x[side, 2])
         out[side] -= self.extra[side] * ((t > TIE) & (t < 1.0 - TIE))
-        p, low, high, _ = asked.spokes.positions(q).swapaxes(0, 1)
+        p, low, high, _ = queries.spokes.positions(q).swapaxes(0, 1)
         t = distance.edge_parameter(p, low, high)
-        counts = np.where(asked.spoke_rises, t > TIE, t < 1.0 - TIE)
-        np.add.at(out, asked.spoke_part, asked.spoke_extra * counts)
+        counts = np.where(queries.spoke_rises, t > TIE, t < 1.0 - TIE)
+        np.add.at(out, queries.spoke_part, queries.spoke_extra * counts)
         return out
 
     @staticmethod
-    def _of_edges(w: np.ndarray, b: np.ndarray, share: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Of pairs with signed weights w (c, 4), barriers b (c, 5) and shares (c, 4) of the ends: derivatives of T by the
-        barriers (c, 5), and T (c,).
+    def _edge_factors(w: np.ndarray, b: np.ndarray, share: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Derivatives (c, 5) of T by the barriers, and T (c,), of edge pairs.
 
-        Where the closest point of an edge is its end, that end's barrier is the pair's own, and its factor the constant
-        1 - l.
+        If the closest point of an edge is its end, the barrier of that end is the pair's, and its factor the constant 1
+        - l.
+
+        Args:
+            w: (c, 4) signed weights; b: (c, 5) barriers; share: (c, 4) l of the ends.
         """
         b = np.where(np.isfinite(b), b, 0.0)
         pair = b[:, 0]
@@ -196,7 +199,7 @@ class Minima:
 
 
 def find_minima(surfaces: Surfaces, topology: Topology, pairs: Pairs, found: Candidates, listed: Contacts) -> Minima:
-    """The parts of candidates `found`, which `listed` are as contacts."""
+    """Parts of the candidates `found`; `listed` are these candidates as contacts."""
     of_vertices = np.flatnonzero((found.kind == VERTEX_TARGET) | (found.kind == TARGET_VERTEX))
     of_edges = np.flatnonzero(found.kind == EDGE_EDGE)
     of_planes = np.flatnonzero((found.kind != EDGE_EDGE) & ~np.isin(found.kind, (VERTEX_TARGET, TARGET_VERTEX)))
@@ -213,36 +216,37 @@ def find_minima(surfaces: Surfaces, topology: Topology, pairs: Pairs, found: Can
     v, t = vertex[of_vertices], target[of_vertices]
     inside = np.array([8, 3, 7])[surfaces.target_dimension[t]]
     rows.append(_Rows(listed[of_vertices], of_vertices, np.full(len(of_vertices), INSIDE), weight=C[of_vertices]))
-    rows[-1].ask(np.arange(len(of_vertices)), t, inside)
+    rows[-1].add_conditions(np.arange(len(of_vertices)), t, inside)
     for k in range(3):
         mine = np.flatnonzero((topology.owned[t] & (1 << (SIDE_BIT + k)) > 0) & (C[of_vertices] > 0.0))
         side = topology.sides[t[mine], k]
         ends = topology.side_ends[side]
         part = _Rows(
-            _against(surfaces, listed[of_vertices[mine]], v[mine], ends[:, [0, 1, 1]]),
+            _vertex_contacts(surfaces, listed[of_vertices[mine]], v[mine], ends[:, [0, 1, 1]]),
             of_vertices[mine],
             np.full(len(mine), SIDE),
             weight=C[of_vertices[mine]],
             extra=np.diff(topology.side_start)[side] - 1.0,
         )
         index, row = _ranges(topology.side_start, side)
-        part.ask(row, topology.side_target[index], topology.side_pattern[index])
+        part.add_conditions(row, topology.side_target[index], topology.side_pattern[index])
         rows.append(part)
     for k in range(3):
         mine = np.flatnonzero((topology.owned[t] & (1 << (CORNER_BIT + k)) > 0) & (C[of_vertices] > 0.0))
         corner = topology.corners[t[mine], k]
         part = _Rows(
-            _against(surfaces, listed[of_vertices[mine]], v[mine], np.repeat(corner[:, None], 3, axis=1)),
+            _vertex_contacts(surfaces, listed[of_vertices[mine]], v[mine], np.repeat(corner[:, None], 3, axis=1)),
             of_vertices[mine],
             np.full(len(mine), CORNER),
             weight=C[of_vertices[mine]],
         )
         index, row = _ranges(topology.ring_start, corner)
-        # wires are targets of points and of the ends of wires alone
+        # wires are targets of points and ends of wires only
         meant = surfaces.target_dimension[topology.ring_target[index]] >= surfaces.least[v[mine]][row]
         index, row = index[meant], row[meant]
-        part.constant = 1.0 - np.bincount(row, minlength=len(mine)) - 0.5 * _tips(surfaces, topology, v[mine], corner)
-        part.ask(row, topology.ring_target[index], topology.ring_pattern[index])
+        mutual = _mutual_corners(surfaces, topology, v[mine], corner)
+        part.constant = 1.0 - np.bincount(row, minlength=len(mine)) - 0.5 * mutual
+        part.add_conditions(row, topology.ring_target[index], topology.ring_pattern[index])
         index, row = _ranges(topology.spoke_start, corner)
         part.spokes = corner[row], topology.spoke_end[index], row, topology.spoke_extra[index]
         rows.append(part)
@@ -260,22 +264,22 @@ def find_minima(surfaces: Surfaces, topology: Topology, pairs: Pairs, found: Can
         across, faced = (ends_b, topology.edge_faced[b]) if k < 2 else (ends_a, topology.edge_faced[a])
         base = listed[of_edges]
         if k >= 2:
-            base = _changed(base, first=base.second, second=base.first, flipped=~base.flipped)
+            base = replace(base, first=base.second, second=base.first, flipped=~base.flipped)
         share = np.where(faced, 1.0, 1.0 - topology.vertex_share[point])
         rows.append(
             _Rows(
-                _against(surfaces, base, point, across[:, [0, 1, 1]]),
+                _vertex_contacts(surfaces, base, point, across[:, [0, 1, 1]]),
                 of_edges,
                 np.full(len(of_edges), END),
                 weight=weight,
                 share=share,
             )
         )
-    return _joined(surfaces, topology, rows, len(of_edges))
+    return _concatenated(surfaces, topology, rows, len(of_edges))
 
 
 class _Rows:
-    """Parts of one sort, with what they ask: rows among themselves, targets and patterns."""
+    """Parts of one role, with conditions as (row among them, target, pattern)."""
 
     def __init__(self, contacts: Contacts, source: np.ndarray, role: np.ndarray, **given: np.ndarray):
         count = len(source)
@@ -284,19 +288,19 @@ class _Rows:
         self.extra, self.share = given.get("extra", np.zeros(count)), given.get("share", np.zeros(count))
         self.weight = given.get("weight", np.ones(count))
         nothing = np.zeros(0, dtype=np.int64)
-        self.asked = nothing, nothing, nothing
+        self.conditions = nothing, nothing, nothing
         self.spokes = nothing, nothing, nothing, nothing
 
-    def ask(self, row: np.ndarray, target: np.ndarray, pattern: np.ndarray) -> None:
-        """Count 1 for a row where the closest point of a target has a pattern."""
-        self.asked = row, target, pattern
+    def add_conditions(self, row: np.ndarray, target: np.ndarray, pattern: np.ndarray) -> None:
+        """Add 1 to the coefficient of a row if the closest point of a target has a pattern."""
+        self.conditions = row, target, pattern
 
 
-def _joined(surfaces: Surfaces, topology: Topology, rows: list[_Rows], crossings: int) -> Minima:
+def _concatenated(surfaces: Surfaces, topology: Topology, rows: list[_Rows], crossings: int) -> Minima:
     starts = np.cumsum([0] + [len(part.source) for part in rows])
     queries, spokes = [], []
     for part, start in zip(rows, starts, strict=False):
-        row, target, pattern = part.asked
+        row, target, pattern = part.conditions
         base = part.contacts[row]
         first = (topology.owned[target][:, None] >> ACROSS) & 1 > 0
         queries.append((_retargeted(surfaces, base, surfaces.targets[target]), start + row, pattern, first))
@@ -321,33 +325,33 @@ def _joined(surfaces: Surfaces, topology: Topology, rows: list[_Rows], crossings
     )
 
 
-def _against(surfaces: Surfaces, base: Contacts, vertex: np.ndarray, corners: np.ndarray) -> Contacts:
-    """Vertices (m,) of the first bodies of `base` against the feature with the corners (m, 3) of the second ones."""
+def _vertex_contacts(surfaces: Surfaces, base: Contacts, vertex: np.ndarray, corners: np.ndarray) -> Contacts:
+    """Contacts of vertices (m,) of the first bodies of `base` with features of corners (m, 3) of the second bodies."""
     stencil = np.full(len(base), Stencil.POINT_TRIANGLE)
     rest = surfaces.vertices[np.column_stack([vertex, corners])]
-    return _changed(base, stencil=stencil, rest=rest)
+    return replace(base, stencil=stencil, rest=rest)
 
 
 def _retargeted(surfaces: Surfaces, base: Contacts, corners: np.ndarray) -> Contacts:
-    """The first points of `base` against other features of the second bodies."""
+    """The first points of `base` with other features of the second bodies."""
     rest = np.concatenate([base.rest[:, :1], surfaces.vertices[corners]], axis=1)
-    return _changed(base, rest=rest)
+    return replace(base, rest=rest)
 
 
-def _tips(surfaces: Surfaces, topology: Topology, v: np.ndarray, u: np.ndarray) -> np.ndarray:
-    """(m,) the smaller weight over that of v of corners v, u which meet each other from both sides; else 0."""
+def _mutual_corners(surfaces: Surfaces, topology: Topology, v: np.ndarray, u: np.ndarray) -> np.ndarray:
+    """(m,) smaller weight, relative to that of v, of corners v, u that are targets of each other; else 0."""
     both = np.ones(len(v), dtype=bool)
     for corner, other in ((v, u), (u, v)):
         first = np.minimum(topology.ring_start[corner], max(len(topology.ring_target) - 1, 0))
         alone = topology.ring_start[corner] == topology.ring_start[corner + 1]
-        # points meet once
+        # point-point pairs are candidates once
         both &= ~alone & (surfaces.target_dimension[topology.ring_target[first]] >= np.maximum(surfaces.least[other], 1))
     weight = topology.vertex_weight
     return np.where(both, np.minimum(1.0, weight[u] / np.where(weight[v] > 0.0, weight[v], 1.0)), 0.0)
 
 
 def _ranges(start: np.ndarray, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Indices start[r] .. start[r + 1] of all rows one after the other, and the place in `rows` of each."""
+    """Concatenated indices start[r] .. start[r + 1] of all rows, and the position in `rows` of each."""
     count = start[rows + 1] - start[rows]
     row = np.repeat(np.arange(len(rows)), count)
     index = np.arange(count.sum()) - np.repeat(np.cumsum(count) - count, count) + start[rows][row]
@@ -356,7 +360,3 @@ def _ranges(start: np.ndarray, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray
 
 def _stacked(parts: list[Contacts]) -> Contacts:
     return Contacts(*(np.concatenate([getattr(part, field.name) for part in parts]) for field in fields(Contacts)))
-
-
-def _changed(base: Contacts, **values: np.ndarray) -> Contacts:
-    return Contacts(*(values.get(field.name, getattr(base, field.name)) for field in fields(Contacts)))

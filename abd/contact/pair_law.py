@@ -1,16 +1,16 @@
-"""Where contact of two bodies begins to act, and how strong it is: from the two bodies alone.
+"""Activation distance and stiffness of the contact of two bodies, from the two bodies alone.
 
-Contact of bodies i and j acts below a gap of a, their *activation*. Its force follows one law at every scale,
+Contact of bodies i and j is active below a gap of a, the *activation*. Its force follows one law at every scale,
 
     f = F phi(gap / a),    kappa_c = F / (a (a + 2 xi)^2)    (F / a for the cubic barrier)
 
-where phi, the slope of the barrier, vanishes at 1 and grows without bound towards 0. The activation is the smaller one of
-the two bodies' own, a fixed share of the thinnest extent of each. The force is what accelerates the reduced mass of the two
-by some times the acceleration that has to be resisted: gravity, what the loads on a body give it, or what turns its
-velocity around within its size. None of this knows the step, nor what else is in the scene.
+where phi, the slope of the barrier, vanishes at 1 and is unbounded at 0. The activation is the smaller one of the two
+bodies, each a fixed fraction of the thinnest extent. F accelerates the reduced mass of the two bodies by a multiple of
+a reference acceleration. The reference is the largest of gravity, the acceleration by loads, and that which reverses
+the velocity of a body within its size. F does not depend on the step length or on other bodies.
 
-``solver.d_hat`` and ``solver.contact_stiffness``, where they are given, hold for all pairs. A pair may have a law of its
-own (`PairParameters`): another activation, since it started closer than that, and a multiple of the force, since it carries more.
+``solver.d_hat`` and ``solver.contact_stiffness``, if given, hold for all pairs. A pair may have parameters of its own
+(`PairParameters`): a smaller activation if it starts closer, and a larger force if it carries more.
 """
 
 from __future__ import annotations
@@ -22,18 +22,18 @@ import numpy as np
 from abd.model import Kind, Mesh, Model
 
 D_HAT_SHARE = 0.02
-"""Activation of a body over its thinnest extent."""
+"""Activation of a body relative to its thinnest extent."""
 FORCE_SHARE = 10.0
-"""F over the force that gives the reduced mass the acceleration to be resisted."""
+"""F relative to the force that gives the reduced mass the reference acceleration."""
 
 
 @dataclass(frozen=True)
 class PairParameters:
-    """Pairs whose law is their own, sorted by key.
+    """Contact parameters of single pairs, sorted by key.
 
     Attributes:
         key: (k,) int64, ``min n + max`` of the bodies of a pair among n bodies.
-        activation: (k,) [m]; factor: (k,) on the force; home: (k,) to which the activation returns [m].
+        activation: (k,) [m]; factor: (k,) on the force; home: (k,) activation to which it returns [m].
     """
 
     key: np.ndarray = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
@@ -45,24 +45,26 @@ class PairParameters:
         return len(self.key)
 
     def places(self, key: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Places of the keys (m,), and whether they are there (m,)."""
+        """Indices of the keys (m,), and whether they exist (m,)."""
         if not len(self):
             return np.zeros(len(key), dtype=int), np.zeros(len(key), dtype=bool)
         at = np.minimum(np.searchsorted(self.key, key), len(self) - 1)
         return at, self.key[at] == key
 
     def __getitem__(self, rows: np.ndarray) -> PairParameters:
-        """Those of a mask or of sorted indices."""
+        """Parameters of a mask or of sorted indices."""
         return PairParameters(self.key[rows], self.activation[rows], self.factor[rows], self.home[rows])
 
 
 class PairLaw:
-    """The law of all pairs of a model.
+    """Contact law of all pairs of a model.
 
     Attributes:
-        d_hat: (n,) activation of every body [m]; share, acceleration (n,) [m/s^2], lightness (n,) [1/kg]: what F follows
-            from; given: kappa_c for all pairs, 0 without; largest: activation of a pair over that of its bodies, at most.
-        own: laws of single pairs.
+        d_hat: (n,) activation of every body [m].
+        share, acceleration (n,) [m/s^2], lightness (n,) [1/kg]: factor, reference acceleration and inverse mass, for F.
+        given: kappa_c of all pairs, 0 if not given; largest: upper bound of a pair's activation over that of its
+            bodies.
+        own: parameters of single pairs.
     """
 
     def __init__(self, model: Model):
@@ -76,7 +78,7 @@ class PairLaw:
         self.lightness = np.where(dynamic, 1.0 / np.where(dynamic, bodies.mass, 1.0), 0.0)
         gravity, speed = np.linalg.norm(settings.gravity), np.linalg.norm(bodies.qd[:, :3], axis=1)
         loaded = np.linalg.norm(bodies.force, axis=1) * self.lightness
-        # at least what stops the speed that Newton's method may leave
+        # lower bound: stop the residual speed of Newton's method within d_hat
         least = settings.tolerance**2 / self.d_hat
         size = np.where(np.isfinite(extents), extents, 1.0)
         wanted = np.maximum.reduce([np.full(self.n, gravity), loaded, speed**2 / size, least])
@@ -88,19 +90,19 @@ class PairLaw:
         return np.minimum(i, j).astype(np.int64) * self.n + np.maximum(i, j)
 
     def bodies_of(self, key: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """(m,), (m,) the bodies of keys."""
+        """(m,), (m,) bodies of keys."""
         return key // self.n, key % self.n
 
     def regular(self, i: np.ndarray, j: np.ndarray) -> np.ndarray:
-        """(m,) activations [m] that follow from the bodies."""
+        """(m,) activations [m] without parameters of single pairs."""
         return np.minimum(self.d_hat[i], self.d_hat[j])
 
     def reach(self, i: np.ndarray, j: np.ndarray) -> np.ndarray:
-        """(m,) no less than the activations that the pairs have at any time [m]."""
+        """(m,) upper bounds of the activations of pairs [m]."""
         return self.largest * self.regular(i, j)
 
     def activation(self, i: np.ndarray, j: np.ndarray) -> np.ndarray:
-        """(m,) gaps [m] below which bodies i and j act on one another."""
+        """(m,) gaps [m] below which contact of bodies i and j is active."""
         at, own = self.own.places(self.keys(i, j))
         usual = self.regular(i, j)
         return np.where(own, self.own.activation[at], usual) if len(self.own) else usual
@@ -112,21 +114,21 @@ class PairLaw:
         return factor * self.force(i, j, xi) / self.force_scale(a, xi)
 
     def force(self, i: np.ndarray, j: np.ndarray, xi: np.ndarray) -> np.ndarray:
-        """(m,) F of bodies i and j [N], without the factor of their own."""
+        """(m,) F of bodies i and j [N], without the factors of single pairs."""
         if self.given:
             return self.given * self.force_scale(self.regular(i, j), xi)
         acceleration = np.maximum(self.acceleration[i], self.acceleration[j])
         return self.share * acceleration / (self.lightness[i] + self.lightness[j])
 
     def force_scale(self, a: np.ndarray, xi: np.ndarray) -> np.ndarray:
-        """Force of a barrier of stiffness 1 over a function of gap / a."""
+        """Ratio of the force of a barrier of stiffness 1 to a function of gap / a."""
         return a if self.barrier == "cubic" else a * (a + 2.0 * xi) ** 2
 
 
 def activations(model: Model, extents: np.ndarray) -> np.ndarray:
-    """(n,) activation of every body [m]: d_hat, or a share of its thinnest extent (n,).
+    """(n,) activation of every body [m]: d_hat, or a fraction of its thinnest extent (n,).
 
-    Bodies that have none do not limit: theirs is the largest one of the others.
+    Bodies without thickness have the largest activation of the others.
     """
     given = model.settings.d_hat
     if given is not None:
@@ -139,10 +141,10 @@ def activations(model: Model, extents: np.ndarray) -> np.ndarray:
 
 
 def thinnest_extents(model: Model) -> np.ndarray:
-    """(n,) thinnest extent of every body [m], infinite where it has none: of half-spaces, and of surfaces without thickness.
+    """(n,) thinnest extent of every body [m], infinite for half-spaces and surfaces without thickness.
 
-    Closed meshes: the smallest side of the box about them, in their own frame or along the principal axes of their
-    vertices, whichever is smaller, and twice their radius. Shells, rods and points: twice their radius.
+    Closed meshes: the smallest side of the bounding box, in the body frame or along the principal axes of the vertices,
+    whichever is smaller, plus twice the radius. Shells, rods and points: twice the radius.
     """
     bodies = model.bodies
     of_meshes = np.array([_thinnest(mesh) for mesh in model.meshes] + [np.inf])
@@ -152,7 +154,7 @@ def thinnest_extents(model: Model) -> np.ndarray:
 
 
 def _thinnest(mesh: Mesh) -> float:
-    """Smallest side of the box about a closed mesh [m]; infinite for others."""
+    """Smallest side of the bounding box of a closed mesh [m]; infinite for others."""
     x = mesh.vertices
     if not mesh.closed or not len(mesh.triangles):
         return np.inf
@@ -163,5 +165,5 @@ def _thinnest(mesh: Mesh) -> float:
 
 
 def widest_activation(model: Model) -> float:
-    """Largest activation that a pair of bodies may have [m]."""
+    """Largest activation of any pair of bodies [m]."""
     return float(activations(model, thinnest_extents(model)).max(initial=0.0))

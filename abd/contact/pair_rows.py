@@ -1,4 +1,4 @@
-"""Rows that belong to pairs of bodies, put side by side pair by pair, and sums over the rows of every pair in their order."""
+"""Rows grouped by pairs of bodies, and sums over the rows of every pair in their order."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ class PairRows:
     """Rows (c,) of pairs of n bodies.
 
     Attributes:
-        key: (k,) one number for every pair that has rows, rising; order: (c,) rows by pair, in their own order within one, or
-            None where they stand like that already; starts: (k,) place of the first row of every pair in it.
+        key: (k,) ascending key of every pair with rows; order: (c,) rows by pair, in their own order within a pair, or
+            None if they are sorted; starts: (k,) index of the first row of every pair.
     """
 
     def __init__(self, pair: np.ndarray, n: int):
@@ -23,7 +23,7 @@ class PairRows:
 
     @property
     def counts(self) -> np.ndarray:
-        """(k,) rows of every pair."""
+        """(k,) number of rows of every pair."""
         return np.diff(np.append(self.starts, self.count))
 
     @property
@@ -32,11 +32,11 @@ class PairRows:
         return bodies_of(self.key, self.n)
 
     def taken(self, values: np.ndarray) -> np.ndarray:
-        """Values (c, ...) by pair."""
+        """Values (c, ...) sorted by pair."""
         return values if self.order is None else values[self.order]
 
     def reduced(self, ufunc: np.ufunc, values: np.ndarray) -> np.ndarray:
-        """(k, ...) values (c, ...) of every pair, reduced."""
+        """(k, ...) values (c, ...) reduced per pair."""
         if self.count == 0:
             return np.zeros((0, *values.shape[1:]), dtype=values.dtype)
         return ufunc.reduceat(self.taken(values), self.starts, axis=0)
@@ -47,10 +47,10 @@ class PairRows:
 
 
 def keys(pair: np.ndarray, n: int) -> np.ndarray:
-    """(c,) one number for every pair (c, 2) of n bodies."""
+    """(c,) key of every pair (c, 2) of n bodies."""
     return pair[:, 0].astype(np.int64) * n + pair[:, 1]
 
 
 def bodies_of(key: np.ndarray, n: int) -> np.ndarray:
-    """(k, 2) the pairs of these numbers (k,)."""
+    """(k, 2) pairs of keys (k,)."""
     return np.stack([key // n, key % n], axis=1)

@@ -1,4 +1,4 @@
-"""Which bodies may touch, and the parameters of each such pair."""
+"""Pairs of bodies that may touch, and their contact parameters."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from abd.joint_list import apart
 from abd.model import Kind, Model
 
 MOST_TESTED = 64
-"""Bodies of a world of which each is tested against all others."""
+"""Largest number of bodies of a world for which all pairs are tested."""
 
 
 @dataclass(frozen=True)
 class Pairs:
-    """P body pairs (i, j): i is dynamic and has a mesh; j comes later in the scene, or is not dynamic.
+    """P body pairs (i, j): i is dynamic and has a mesh; j is later in the scene, or is not dynamic.
 
     Attributes:
         i, j: (P,) bodies, sorted by (i, j).
@@ -34,11 +34,10 @@ class Pairs:
 
 
 def may_collide(model: Model, first: np.ndarray, second: np.ndarray) -> np.ndarray:
-    """(k,) bool, whether the scene lets bodies first (k,) and second (k,) collide.
+    """(k,) bool, whether bodies first (k,) and second (k,) may collide.
 
-    Both need a surface and at least one of them a mesh and motion by dynamics, since nothing else could respond; they must be of
-    one world, not of one group >= 0, of materials whose contact is enabled, and in no contact filter or joint that switches
-    contact off.
+    Both need a surface, and at least one must be dynamic with a mesh. They must belong to one world, not to the same
+    group >= 0, and to materials with enabled contact. No contact filter or joint may disable their contact.
     """
     bodies = model.bodies
     meshed = bodies.mesh >= 0
@@ -57,7 +56,7 @@ def may_collide(model: Model, first: np.ndarray, second: np.ndarray) -> np.ndarr
 
 
 def some_may_collide(model: Model) -> bool:
-    """Whether any two bodies may collide; taken for granted where a world has more than `MOST_TESTED` bodies."""
+    """Whether any two bodies may collide; assumed for worlds of more than `MOST_TESTED` bodies."""
     world = model.bodies.world
     order = np.argsort(world, kind="stable")
     counts = np.unique(world, return_counts=True)[1]
@@ -66,7 +65,7 @@ def some_may_collide(model: Model) -> bool:
     members = np.full((len(counts), counts.max()), -1)
     members[np.arange(counts.max()) < counts[:, None]] = order
     one, other = np.triu_indices(counts.max(), 1)
-    for part in (members[:1], members[1:]):  # most scenes say it with their first world
+    for part in (members[:1], members[1:]):  # the first world usually decides
         first, second = part[:, one].ravel(), part[:, other].ravel()
         present = second >= 0
         if may_collide(model, first[present], second[present]).any():
@@ -86,7 +85,7 @@ def body_pairs(model: Model) -> Pairs:
 
 
 def pairs_of(model: Model, i: np.ndarray, j: np.ndarray) -> Pairs:
-    """Bodies i and j (P,) as pairs, with what their contact depends on."""
+    """Bodies i and j (P,) as pairs, with their contact parameters."""
     bodies, materials = model.bodies, model.materials
     materials_of = bodies.material[i], bodies.material[j]
     return Pairs(

@@ -1,9 +1,9 @@
-"""The path of a step: arcs (docs/theory.md, "Newton's method on arcs"), with straight steps as the case W = 0.
+"""The path of a step: arcs (docs/theory.md, "Newton's method on arcs"); straight steps have W = 0.
 
     p(alpha) = p + alpha dp,    A(alpha) = exp(alpha W) (1 + alpha S) A,    alpha in [0, 1],    W = [w]_x
 
-For a direction (dp, dA) with ``D = dA A^-1``: W takes the rotation that the body may follow and ``S = D - W`` the rest,
-so that the arc starts in the direction whatever W is.
+For a direction (dp, dA) with ``D = dA A^-1``, W is the rotation that the body may follow and ``S = D - W`` the rest.
+The initial derivative of the arc is the direction for any W.
 """
 
 from __future__ import annotations
@@ -50,12 +50,12 @@ class Path:
 
     @property
     def reach(self) -> np.ndarray:
-        """(n,) bounds ``r (|W| (1 + |S|) + |S|)`` of the first derivative of every point against the origin [m]."""
+        """(n,) bounds ``r (|W| (1 + |S|) + |S|)`` of the first derivative of every point relative to the origin [m]."""
         turn, strain = self.turn, self.strain
         return self.radius * (turn * (1.0 + strain) + strain)
 
     def approach(self, first: np.ndarray, second: np.ndarray) -> np.ndarray:
-        """(m,) bounds on how much closer two bodies (m,) come along the whole of their arcs [m]."""
+        """(m,) bounds of the decrease of the distance of two bodies (m,) along their arcs [m]."""
         reach = self.reach
         return np.linalg.norm(self.dp[first] - self.dp[second], axis=1) + reach[first] + reach[second]
 
@@ -87,12 +87,12 @@ class Path:
 
 
 def follow(q: np.ndarray, direction: np.ndarray, turning: np.ndarray, radius: np.ndarray) -> Path:
-    """The path that starts at q along a direction.
+    """Path that starts at q in a direction.
 
     Args:
         q, direction: (n, 12) states and their change over the whole step.
-        turning: (n, 3, 3) projectors on the rotation vectors a body may follow: 1 for a free body, ``e e^T`` for a
-            body that turns about the axis e, 0 for a straight step.
+        turning: (n, 3, 3) projectors on the rotation vectors of a body: 1 for a free body, ``e e^T`` for a body that
+            rotates about the axis e, 0 for a straight step.
         radius: (n,) largest deformed radii [m].
     """
     A = q[:, 3:].reshape(-1, 3, 3)
@@ -102,13 +102,13 @@ def follow(q: np.ndarray, direction: np.ndarray, turning: np.ndarray, radius: np
 
 
 def between(q: np.ndarray, end: np.ndarray, turned: np.ndarray, radius: np.ndarray) -> Path:
-    """The path from one state to another: every body's own arc, which ends exactly there.
+    """Path from one state to another: one arc per body, which ends exactly there.
 
-    W is the rotation between the polar factors of both maps, on the branch of the logarithm that is nearest to `turned`, so
-    that a body may turn by more than half a turn; S is the rest, ``exp(-W) A1 A0^-1 - 1``. The path back is the same curve.
+    W is the rotation between the polar factors of both maps, on the branch of the logarithm nearest to `turned`. A body
+    may rotate by more than half a turn. S is the rest, ``exp(-W) A1 A0^-1 - 1``. The reverse path is the same curve.
 
     Args:
-        q, end: (n, 12) states; turned: (n, 3) rotation vectors that the angular velocities say, h omega [rad].
+        q, end: (n, 12) states; turned: (n, 3) rotation vectors by the angular velocities, h omega [rad].
         radius: (n,) largest deformed radii in the state q [m].
     """
     A, A1 = q[:, 3:].reshape(-1, 3, 3), end[:, 3:].reshape(-1, 3, 3)
@@ -118,7 +118,7 @@ def between(q: np.ndarray, end: np.ndarray, turned: np.ndarray, radius: np.ndarr
 
 
 def standing(q: np.ndarray) -> Path:
-    """The path of bodies that stay at q (n, 12)."""
+    """Path of bodies at rest at q (n, 12)."""
     n = len(q)
     zero = np.zeros((n, 3, 3))
     return Path(q[:, :3], q[:, 3:].reshape(-1, 3, 3), np.zeros((n, 3)), np.zeros((n, 3)), zero, np.zeros(n))

@@ -1,7 +1,7 @@
-"""Friction at points of contact: every force of friction belongs to the nearest point of its pair.
+"""Assignment of friction forces to the nearest contact point of their pair.
 
-Friction was frozen in the last Newton iterations of a step, normal forces are those of its end, and contact may have moved on
-in between by what a step brings.
+Friction is lagged in the last Newton iterations of a step, whereas normal forces are those of its end. Contact points
+may have moved in between.
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ from abd.contact.forces import FrictionPoints, friction_points
 from abd.contact.pair_rows import PairRows, keys
 from abd.potentials.rolling import SLIDE
 
-FEW = 32
-"""Points of a pair up to which the nearest is found by looking at each, and not by a tree."""
+LINEAR_SEARCH = 32
+"""Largest number of points of a pair for a linear search; larger pairs use a tree."""
 
 
 class FrictionDefinition:
@@ -25,13 +25,15 @@ class FrictionDefinition:
 
     @staticmethod
     def shared(pair: np.ndarray, point: np.ndarray, rows: PairRows, friction: FrictionPoints, friction_rows: PairRows):
-        """As `shared`; the rows by pair are not needed."""
+        """As `shared`; `rows` and `friction_rows` are unused."""
         return shared(pair, point, friction)
 
 
 def shared(pair: np.ndarray, point: np.ndarray, friction: FrictionPoints) -> tuple[np.ndarray, np.ndarray]:
-    """Friction (c, 3) [N] on the first bodies at points (c, 3) of pairs (c, 2), and slips (c, 3), means by their loads, in the
-    unit of `friction.slip`."""
+    """Friction (c, 3) [N] on the first bodies at points (c, 3) of pairs (c, 2), and slips (c, 3).
+
+    Slips are means weighted by load, in the unit of `friction.slip`.
+    """
     row = nearest(pair, point, friction.pair, friction.point)
     row[friction.kind != SLIDE] = -1
     weight = np.abs(friction.load)
@@ -40,36 +42,36 @@ def shared(pair: np.ndarray, point: np.ndarray, friction: FrictionPoints) -> tup
 
 
 def summed(row: np.ndarray, values: np.ndarray, count: int) -> np.ndarray:
-    """(count, d) sums of the values (l, d) of every row, in their order; those of row -1 are left out."""
+    """(count, d) sums of the values (l, d) of every row, in their order; row -1 is ignored."""
     kept = row >= 0
     where = np.flatnonzero(kept)
     matrix = csr_matrix((np.ones(len(where)), (row[kept], where)), shape=(count, len(row)))
     return matrix @ values
 
 
-def nearest(pair: np.ndarray, point: np.ndarray, asked_pair: np.ndarray, asked_point: np.ndarray) -> np.ndarray:
-    """(l,) row of the nearest point of the same pair, -1 where the pair has none."""
-    out = np.full(len(asked_pair), -1)
-    if not len(pair) or not len(asked_pair):
+def nearest(pair: np.ndarray, point: np.ndarray, query_pair: np.ndarray, query_point: np.ndarray) -> np.ndarray:
+    """(l,) row of the nearest point of the same pair, -1 if the pair has none."""
+    out = np.full(len(query_pair), -1)
+    if not len(pair) or not len(query_pair):
         return out
-    n = int(max(pair.max(), asked_pair.max())) + 1
-    key, asked_key = keys(pair, n), keys(asked_pair, n)
+    n = int(max(pair.max(), query_pair.max())) + 1
+    key, query_key = keys(pair, n), keys(query_pair, n)
     order = np.argsort(key, kind="stable")
-    first, end = (np.searchsorted(key[order], asked_key, side) for side in ("left", "right"))
-    few = end - first <= FEW
+    first, end = (np.searchsorted(key[order], query_key, side) for side in ("left", "right"))
+    few = end - first <= LINEAR_SEARCH
     best = np.full(len(out), np.inf)
     for rank in range(int((end - first)[few].max(initial=0))):
-        asked = np.flatnonzero(few & (first + rank < end))
-        row = order[first[asked] + rank]
-        way = point[row] - asked_point[asked]
-        distance = np.einsum("li,li->l", way, way)
-        closer = distance < best[asked]
-        best[asked[closer]], out[asked[closer]] = distance[closer], row[closer]
+        query = np.flatnonzero(few & (first + rank < end))
+        row = order[first[query] + rank]
+        difference = point[row] - query_point[query]
+        distance = np.einsum("li,li->l", difference, difference)
+        closer = distance < best[query]
+        best[query[closer]], out[query[closer]] = distance[closer], row[closer]
     if not few.all():
-        many, mine = np.flatnonzero(~few), np.isin(key, asked_key[~few])
-        # pairs are kept apart by a fourth coordinate that is larger than all distances
-        size = 8.0 * max(np.abs(point).max(), np.abs(asked_point).max(), 1e-300)
+        many, mine = np.flatnonzero(~few), np.isin(key, query_key[~few])
+        # a fourth coordinate, larger than all distances, separates the pairs
+        size = 8.0 * max(np.abs(point).max(), np.abs(query_point).max(), 1e-300)
         tree = cKDTree(np.column_stack([point[mine], size * key[mine]]))
-        _, row = tree.query(np.column_stack([asked_point[many], size * asked_key[many]]))
+        _, row = tree.query(np.column_stack([query_point[many], size * query_key[many]]))
         out[many] = np.flatnonzero(mine)[row]
     return out

@@ -1,9 +1,10 @@
-"""Rest-space surfaces of all meshes, side by side, with what may touch what.
+"""Rest surfaces of all meshes, concatenated, with the primitives that may touch.
 
-A mesh's *targets* are what vertices are tested against: its triangles, then its codimensional edges as degenerate
-triangles (a, b, b), then its points as (a, a, a). A codimensional edge is a target for points and for the ends of
-other codimensional edges: edge-edge pairs cover them too, but fade away where the two are parallel, and nothing else
-would keep parallel rods apart. A point is a target for points only, since the other body's targets cover the rest.
+The *targets* of a mesh, against which vertices are tested, are its triangles, then its codimensional edges as
+degenerate triangles (a, b, b), then its points as (a, a, a). A codimensional edge is a target of points and of the ends
+of other codimensional edges. Edge-edge pairs cover these too, but the mollifier removes nearly parallel pairs; the
+targets keep parallel rods apart. A point is a target of points only, because the targets of the other body cover the
+rest.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ def targets(mesh: Mesh) -> np.ndarray:
 
 
 def least_dimension(mesh: Mesh) -> np.ndarray:
-    """(v,) smallest dimension of the targets that every vertex meets, see `Surfaces`."""
+    """(v,) smallest dimension of the targets of every vertex (`Surfaces`)."""
     least = np.full(len(mesh.vertices), 2)
     least[mesh.codim_edges.ravel()] = 1
     least[mesh.triangles.ravel()] = 2
@@ -32,20 +33,20 @@ def least_dimension(mesh: Mesh) -> np.ndarray:
 
 
 def edges_that_meet(model: Model, mesh: Mesh) -> np.ndarray:
-    """(e,) bool, the edges of a mesh around which others are looked for, see `Surfaces`."""
+    """(e,) bool, edges of a mesh in the edge-edge search (`Surfaces`)."""
     return np.ones(len(mesh.edges), dtype=bool) if model.settings.contact_set == "ipc" else ~within_faces(mesh)
 
 
 @dataclass(frozen=True)
 class Surfaces:
-    """Meshes side by side; `*_start` (meshes + 1,) are their offsets, indices of vertices are global.
+    """Concatenated meshes; `*_start` (meshes + 1,) are their offsets, indices of vertices are global.
 
     Attributes:
         mesh: (n,) mesh of every body, -1 without one.
-        vertices: (V, 3) rest coordinates [m]; least: (V,) smallest dimension of the targets that a vertex meets: 0
-            for one in no edge, 1 for one in codimensional edges alone, 2 for one of a triangle.
-        targets: (T, 3); edges: (E, 2); edge_meets: (E,) bool, whether other edges are looked for around an edge: not around
-            those within flat faces, unless all pairs count (`abd.contact.flat_edges`).
+        vertices: (V, 3) rest coordinates [m]; least: (V,) smallest dimension of the targets of a vertex: 0 for isolated
+            vertices, 1 for vertices of codimensional edges only, 2 for vertices of triangles.
+        targets: (T, 3); edges: (E, 2); edge_meets: (E,) bool, whether an edge is in the edge-edge search; edges within
+            flat faces are not, unless all pairs count (`abd.contact.flat_edges`).
         target_dimension: (T,) 2 for triangles, 1 for edges, 0 for points.
     """
 
@@ -62,7 +63,7 @@ class Surfaces:
 
     @classmethod
     def of(cls, model: Model) -> Surfaces:
-        """The surfaces of a compiled scene."""
+        """Surfaces of a compiled scene."""
         meshes = model.meshes
         vertex_start = _starts([len(mesh.vertices) for mesh in meshes])
         parts = [targets(mesh) for mesh in meshes]
@@ -84,15 +85,15 @@ class Surfaces:
         )
 
     def vertex_range(self, body: int) -> slice:
-        """Where the vertices of a body's mesh are; empty without one."""
+        """Slice of the vertices of a body's mesh; empty without one."""
         return self._range(self.vertex_start, body)
 
     def target_range(self, body: int) -> slice:
-        """Where the targets of a body's mesh are; empty without one."""
+        """Slice of the targets of a body's mesh; empty without one."""
         return self._range(self.target_start, body)
 
     def edge_range(self, body: int) -> slice:
-        """Where the edges of a body's mesh are; empty without one."""
+        """Slice of the edges of a body's mesh; empty without one."""
         return self._range(self.edge_start, body)
 
     def _range(self, start: np.ndarray, body: int) -> slice:

@@ -1,16 +1,16 @@
-"""What surrounds the edges and vertices of the meshes, and which of them can touch at all.
+"""Neighbourhoods of the edges and vertices of meshes, and their contact weights.
 
-The contact potential counts every local minimum of distance once (`abd.contact.minima`). For that it needs, of every
-edge and vertex of a surface, the targets around it, and constants of the rest shape:
+The contact potential counts every local minimum of distance once (`abd.contact.minima`). This requires the targets
+around every edge and vertex, and constants of the rest shape:
 
-    edge weight     how convex an edge is: 0 where its two faces are flat or, on a closed mesh, concave; 1 from `SHARP` on
-                    and for edges of one face (the boundary of an open mesh), of none, or of more than two
-    vertex weight   the largest of its edges'; 1 for isolated points
-    vertex share    that over the sum of its edges' weights: what each of them carries of the vertex against codimensional
-                    edges; 0 for vertices that meet those themselves (`Surfaces.least`)
+    edge weight     convexity of an edge: 0 if its two faces are flat or, on a closed mesh, concave; 1 from `SHARP` on and for
+                    edges of one face (the boundary of an open mesh), of none, or of more than two
+    vertex weight   largest weight of its edges; 1 for isolated points
+    vertex share    vertex weight over the sum of its edges' weights: the fraction of the vertex that each edge carries against
+                    codimensional edges; 0 for vertices that have these as targets (`Surfaces.least`)
 
-A flat or concave edge, or vertex, is never the point of a surface that another body touches first. Vertices in one
-place count as one, and so do edges between them.
+A flat or concave edge, or vertex, never touches another body first. Coincident vertices count as one, as do edges
+between them.
 """
 
 from __future__ import annotations
@@ -19,36 +19,38 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from abd.contact.flat_edges import unit
 from abd.contact.surfaces import Surfaces, least_dimension
 from abd.model import Mesh, Model
 
 FLAT = 1e-6
-"""Angle [rad] below which two faces are in one plane, up to rounding of their vertices."""
+"""Angle [rad] below which two faces are coplanar, up to rounding of their vertices."""
 SHARP = 0.05
-"""Angle [rad] from which on a convex edge has its whole weight."""
+"""Angle [rad] from which on a convex edge has full weight."""
 SIDES = ((0, 1), (1, 2), (2, 0))
 """Corners of the sides of a target."""
 PATTERNS = np.array([3, 6, 5])
-"""Which corners' weights are positive on a side of a target, as bits; ``1 << k`` at corner k, 7 inside."""
+"""Bits of the corners with positive weights on a side of a target; ``1 << k`` at corner k, 7 inside."""
 SIDE_BIT, CORNER_BIT = 0, 3
 """First bits of `Topology.owned`."""
 
 
 @dataclass(frozen=True)
 class Topology:
-    """Neighbourhoods in all meshes side by side; indices of vertices, targets and edges are those of `Surfaces`.
+    """Neighbourhoods in all meshes; indices of vertices, targets and edges are those of `Surfaces`.
 
     Attributes:
         vertex_weight, vertex_share: (V,); edge_weight: (E,).
         edge_faced: (E,) whether an edge belongs to a triangle.
-        owned: (T,) bits of the sides (from `SIDE_BIT`) and corners (from `CORNER_BIT`) that a target speaks for: the first
-            target around each.
-        sides: (T, 3) side of a triangle at `SIDES`, -1 for other targets; corners: (T, 3) vertices, of those in one place
-            the first.
-        side_ends: (S, 2) its vertices; side_start: (S + 1,) where side_target and side_pattern of its triangles begin.
-        ring_start: (V + 1,) where ring_target and ring_pattern of the targets around a vertex begin.
-        spoke_start: (V + 1,) where spoke_end and spoke_extra begin: the other ends of sides that several triangles share,
-            and their number less one.
+        owned: (T,) bits of the sides (from `SIDE_BIT`) and corners (from `CORNER_BIT`) that a target owns as their
+            first target.
+        sides: (T, 3) sides of a triangle at `SIDES`, -1 for other targets; corners: (T, 3) vertices, the first of
+            coincident ones.
+        side_ends: (S, 2) vertices of a side; side_start: (S + 1,) offsets of its triangles in side_target and
+            side_pattern.
+        ring_start: (V + 1,) offsets in ring_target and ring_pattern of the targets around a vertex.
+        spoke_start: (V + 1,) offsets in spoke_end and spoke_extra: other ends of sides with several triangles, and
+            their number less one.
     """
 
     vertex_weight: np.ndarray
@@ -71,8 +73,8 @@ class Topology:
 
     @classmethod
     def of(cls, model: Model, surfaces: Surfaces) -> Topology:
-        """The neighbourhoods in a compiled scene."""
-        parts = [_of_mesh(mesh) for mesh in model.meshes] or [_of_mesh(_NOTHING)]
+        """Topology of a compiled scene."""
+        parts = [_of_mesh(mesh) for mesh in model.meshes] or [_of_mesh(_EMPTY_MESH)]
         side_count = np.cumsum([0] + [len(part["side_ends"]) for part in parts])
         shifts = {
             "corners": surfaces.vertex_start,
@@ -94,15 +96,15 @@ class Topology:
         return cls(**joined)
 
 
-_NOTHING = Mesh("nothing", *(np.zeros(shape, dtype=int) for shape in ((0, 3), (0, 3), (0, 2), (0, 2), 0)))
+_EMPTY_MESH = Mesh("empty", *(np.zeros(shape, dtype=int) for shape in ((0, 3), (0, 3), (0, 2), (0, 2), 0)))
 
 
 def _of_mesh(mesh: Mesh) -> dict[str, np.ndarray]:
-    """The parts of `Topology` of one mesh, with counts for starts and local indices."""
+    """Arrays of `Topology` of one mesh, with counts instead of offsets, and local indices."""
     count = len(mesh.vertices)
     isolated = np.zeros(count, dtype=bool)
     isolated[mesh.points.astype(np.int64)] = True
-    same = _first_in_place(mesh.vertices, isolated)
+    same = _first_coincident(mesh.vertices, isolated)
     triangles = same[mesh.triangles.reshape(-1, 3).astype(np.int64)]
     wires = same[mesh.codim_edges.reshape(-1, 2).astype(np.int64)]
     points = mesh.points.reshape(-1).astype(np.int64)
@@ -155,19 +157,19 @@ def _of_mesh(mesh: Mesh) -> dict[str, np.ndarray]:
     }
 
 
-def _first_in_place(vertices: np.ndarray, isolated: np.ndarray) -> np.ndarray:
-    """(v,) the first vertex in the place of each; isolated points stand for themselves."""
+def _first_coincident(vertices: np.ndarray, isolated: np.ndarray) -> np.ndarray:
+    """(v,) first of the vertices that coincide with each; isolated points are separate."""
     same = np.arange(len(vertices))
     kept = np.flatnonzero(~isolated)
     if len(kept):
-        # adding zero turns -0.0 into 0.0, which should count as equal to it
+        # adding zero converts -0.0 to 0.0
         _, first, place = np.unique(vertices[kept] + 0.0, axis=0, return_index=True, return_inverse=True)
         same[kept] = kept[first[place.reshape(-1)]]
     return same
 
 
 def _unique_pairs(pairs: np.ndarray, count: int) -> tuple[np.ndarray, np.ndarray]:
-    """The different rows (k, 2) of sorted pairs (m, 2) of numbers below `count`, and which of them each row is."""
+    """Distinct rows (k, 2) of sorted pairs (m, 2) of numbers below `count`, and the index of each row among them."""
     keys, index = np.unique(pairs[:, 0] * max(count, 1) + pairs[:, 1], return_inverse=True)
     return np.stack([keys // max(count, 1), keys % max(count, 1)], axis=1), index.reshape(-1)
 
@@ -175,10 +177,10 @@ def _unique_pairs(pairs: np.ndarray, count: int) -> tuple[np.ndarray, np.ndarray
 def _edge_weights(
     mesh: Mesh, triangles: np.ndarray, edges: np.ndarray, ends: np.ndarray, side: np.ndarray, shared: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Weights (e,) of the edges (e, 2), and whether they belong to a triangle; of equal edges the first one counts.
+    """Weights (e,) of the edges (e, 2), and whether they belong to a triangle; the first of equal edges counts.
 
-    With the unit directions t_1, t_2 from an edge into its two faces, ``|t_1 + t_2| = 2 sin(angle/2)``, and the edge is
-    convex where t_2 points to the inner side of the first face.
+    With the unit directions t_1, t_2 from an edge into its two faces, ``|t_1 + t_2| = 2 sin(angle/2)``. The edge is
+    convex if t_2 points to the inner side of the first face.
     """
     weight = np.ones(len(ends))
     two = np.flatnonzero(shared == 2)
@@ -186,12 +188,12 @@ def _edge_weights(
     begin = np.concatenate([[0], np.cumsum(shared)])[two]
     inward, normals = [], []
     for place in order[begin], order[begin + 1]:
-        # corner k, k + 1 and the one across of side k, whose numbers within the triangle are those of `SIDES`
+        # corners k, k + 1 and the corner opposite to side k, numbered as in `SIDES`
         a, b, c = (mesh.vertices[triangles[place // 3, (place % 3 + k) % 3]] for k in (0, 1, 2))
-        along = _unit(b - a)
+        along = unit(b - a)
         across = c - a
-        inward.append(_unit(across - np.einsum("mi,mi->m", across, along)[:, None] * along))
-        normals.append(_unit(np.cross(b - a, c - a)))
+        inward.append(unit(across - np.einsum("mi,mi->m", across, along)[:, None] * along))
+        normals.append(unit(np.cross(b - a, c - a)))
     bend = np.linalg.norm(inward[0] + inward[1], axis=1)
     value = np.clip((bend - FLAT) / (SHARP - FLAT), 0.0, 1.0)
     if mesh.closed and len(triangles):
@@ -215,7 +217,7 @@ def _edge_weights(
 def _vertex_weights(
     edges: np.ndarray, weight: np.ndarray, isolated: np.ndarray, meets_wires: np.ndarray, same: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Weights and shares (v,) of the vertices; those in the place of an earlier one have the weight 0."""
+    """Weights and shares (v,) of the vertices; coincident vertices except the first have the weight 0."""
     count = len(same)
     largest, total = np.zeros(count), np.zeros(count)
     np.maximum.at(largest, edges.ravel(), np.repeat(weight, 2))
@@ -224,8 +226,3 @@ def _vertex_weights(
     share[meets_wires] = 0.0
     value = np.where(isolated, 1.0, np.where(same == np.arange(count), largest, 0.0))
     return value, share[same]
-
-
-def _unit(v: np.ndarray) -> np.ndarray:
-    length = np.linalg.norm(v, axis=1)
-    return v / np.where(length > 0.0, length, 1.0)[:, None]

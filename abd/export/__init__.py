@@ -1,2 +1,4 @@
-"""`abd export`: a run as a file of other programs. `formats` is the table of formats, `scenery` what all of them draw; each
-format has a file of its own, which is imported on demand."""
+"""`abd export`: a run in file formats of other programs.
+
+`formats` is the table of formats, `scenery` the drawn objects; each format has its own module, imported on demand.
+"""

@@ -1,4 +1,4 @@
-"""The formats of `abd export`, and the export itself."""
+"""Formats of `abd export`, and the export."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ class Format:
     """One format.
 
     Attributes:
-        module: that has ``write(scenery, path) -> list of notes``.
-        suffixes: of its files, the default first; an empty one is a folder of files.
-        meaning: for the help.
+        module: module with ``write(scenery, path) -> list of notes``.
+        suffixes: file suffixes, the default first; an empty suffix is a folder of files.
+        meaning: text for the help.
     """
 
     module: str
@@ -43,7 +43,7 @@ FORMATS = {
 
 @dataclass(frozen=True)
 class Exported:
-    """The files that were written, and notes for the user."""
+    """Path of the export, and notes for the user."""
 
     path: Path
     notes: list[str] = field(default_factory=list)
@@ -55,10 +55,10 @@ def export(run: str | Path, to: str, out: str | Path | None = None) -> Exported:
     Args:
         run: directory of the run, or its trajectory file.
         to: one of `FORMATS`.
-        out: file, for obj a folder; default: in the run's directory. One that exists is replaced.
+        out: file, for obj a folder; default: in the run's directory. An existing one is replaced.
 
     Raises:
-        ExportError: an unknown format, a suffix that is not the format's, a library that is not installed.
+        ExportError: an unknown format, a wrong suffix, or a library that is not installed.
         TrajectoryError: there is no such run.
     """
     from abd.export.scenery import Scenery
@@ -69,7 +69,7 @@ def export(run: str | Path, to: str, out: str | Path | None = None) -> Exported:
     form, file = FORMATS[to], trajectory_path(run)
     path = Path(out) if out else file.parent / (file.stem + form.suffixes[0] if form.suffixes[0] else to)
     if form.suffixes[0] and path.suffix.lower() not in form.suffixes:
-        raise ExportError(f"{path} is no file for {to}: its suffix should be {' or '.join(form.suffixes)}")
+        raise ExportError(f"{path} is not a file for {to}: its suffix must be {' or '.join(form.suffixes)}")
     with Trajectory(run) as trajectory:
         scenery = Scenery(trajectory)
         write = importlib.import_module(form.module).write
@@ -79,7 +79,7 @@ def export(run: str | Path, to: str, out: str | Path | None = None) -> Exported:
 
 @contextmanager
 def replacing(path: Path) -> Iterator[Path]:
-    """A file to write that takes the place of another one in the end; it is removed where the writing fails."""
+    """Temporary file that replaces `path` on success and is removed on failure."""
     part = path.with_name(path.name + ".part")
     try:
         yield part

@@ -1,12 +1,12 @@
 """GLB: binary glTF 2.0 in which every body is a node with animated translation, rotation and scale.
 
-A node has no shear. The map A of a body is written as ``R diag(s)``, R the rotation closest to A and s the diagonal of
-``R^T A``; what is lost is the rest, ``A - R diag(s)``, which is reported as a strain and as the largest distance by which a
-vertex is displaced. Scale is animated for bodies whose s departs from 1 by more than `UNIT`, and values that do
-not change are not animated at all. glTF is y up: a node at the root turns scenes whose z is up.
+A node has no shear. The map A of a body becomes ``R diag(s)``, R the rotation closest to A and s the diagonal of
+``R^T A``. The remainder ``A - R diag(s)`` is lost; notes report it as a strain and as the largest displacement of a
+vertex. Scale is animated for bodies whose s differs from 1 by more than `SCALE_TOLERANCE`; constant values are not
+animated. glTF is y up: a root node rotates scenes whose z is up.
 
-Format: Khronos glTF 2.0 specification. The binary part is written to a file of its own, body by body, and then put behind the
-list of contents, so that memory stays bounded.
+Format: Khronos glTF 2.0 specification. The binary part is written to a file of its own, body by body, and then appended
+to the JSON document, so that memory is bounded.
 """
 
 from __future__ import annotations
@@ -24,15 +24,15 @@ from abd.export.formats import ExportError, replacing
 from abd.export.scenery import Scenery, distinct_colors
 from abd.rotations import polar, quaternions
 
-UNIT = 1e-6
-"""Departure of a scale from 1 that is not written: that of single precision."""
+SCALE_TOLERANCE = 1e-6
+"""Largest deviation of a scale from 1 that is ignored, at single precision."""
 LARGEST = 2**32 - 1
 FLOAT, UINT = 5126, 5125
 VERTICES, CORNERS = 34962, 34963
 
 
 def write(scenery: Scenery, path: Path) -> list[str]:
-    """Write the file; the notes have what the format cannot represent."""
+    """Write the file; notes describe what the format cannot represent."""
     with replacing(path) as part, TemporaryFile(dir=path.parent) as binary:
         writer = _Writer(binary, scenery)
         writer.write()
@@ -61,11 +61,11 @@ def write(scenery: Scenery, path: Path) -> list[str]:
 
 
 class _Writer:
-    """Fills the binary part, and lists what is in it.
+    """Writes the binary part and collects its JSON document.
 
     Attributes:
-        document: the list of contents; frames: those that are written.
-        strain, distance: largest strain that is lost, and by how much it displaces a vertex [m].
+        document: the JSON document; frames: written frames.
+        strain, distance: largest lost strain, and the largest displacement of a vertex by it [m].
     """
 
     def __init__(self, stream, scenery: Scenery):
@@ -82,7 +82,7 @@ class _Writer:
         self.reach = np.array([np.linalg.norm(one.vertices, axis=1).max(initial=0.0) for one in scenery.figures])
 
     def write(self) -> None:
-        """All nodes, meshes and animations."""
+        """Write all nodes, meshes and animations."""
         scenery = self.scenery
         root = {"name": scenery.name, "children": []}
         if scenery.up == "Z":
@@ -121,7 +121,7 @@ class _Writer:
         count, number = poses.shape[:2]
         maps = np.ascontiguousarray(np.swapaxes(poses[..., :3, :3], 0, 1)).reshape(-1, 3, 3)
         if things.start >= self.scenery.bodies:
-            # a strut: columns at right angles, of very different lengths: their directions are the rotation
+            # the columns of a strut are orthogonal with different lengths; their directions are the rotation
             scale = np.linalg.norm(maps, axis=1)
             rotation = maps / scale[:, None, :]
         else:
@@ -145,7 +145,7 @@ class _Writer:
         if figure >= 0 and len(scenery.figures[figure].triangles):
             node["mesh"] = self._mesh(figure, thing)
         written = {"translation": translation, "rotation": rotation}
-        if np.abs(scale - 1.0).max(initial=0.0) > UNIT:
+        if np.abs(scale - 1.0).max(initial=0.0) > SCALE_TOLERANCE:
             written["scale"] = scale
         for name, value in written.items():
             if len(value):
@@ -157,7 +157,7 @@ class _Writer:
         self.nodes.append(node)
 
     def _mesh(self, number: int, colored: int) -> int:
-        """Number of the mesh of a figure in the colour of a thing or a marker."""
+        """Index of the mesh of a figure in the colour of a thing or a marker."""
         material = int(self.color_of[colored])
         if number not in self._parts:
             figure = self.scenery.figures[number]
@@ -175,7 +175,7 @@ class _Writer:
         return self._meshes[number, material]
 
     def _accessor(self, values: np.ndarray, kind: str, target: int | None = None, bounds: bool = False) -> int:
-        """Append an array to the binary part; number of its accessor. All components have four bytes."""
+        """Append an array of four-byte components to the binary part; returns the index of its accessor."""
         view = {"buffer": 0, "byteOffset": self.stream.tell(), "byteLength": values.nbytes}
         if target is not None:
             view["target"] = target
@@ -191,7 +191,7 @@ class _Writer:
 
 
 def _continuous(q: np.ndarray) -> np.ndarray:
-    """Quaternions (T, 4) of which none is more than half a turn from the one before, by their signs."""
+    """Quaternions (T, 4) with signs such that successive ones differ by at most half a turn."""
     turned = np.einsum("ij,ij->i", q[1:], q[:-1]) < 0.0
     sign = np.cumprod(np.concatenate([[1.0], np.where(turned, -1.0, 1.0)]))
     return q * sign[:, None]

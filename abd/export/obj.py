@@ -1,7 +1,7 @@
 """OBJ: a folder of one file per frame, `frame_00000.obj` and so on, with the materials in `scene.mtl`.
 
-Vertices are in the world, metres, each body an object of its name. All frames have the same faces. Numbers have as many
-decimals as it takes for a ten-millionth of the scene's size. The time of each frame is in its first line.
+Vertices are in world coordinates in metres; each body is an object with its name. All frames have the same faces. The
+precision is a ten-millionth of the scene's size. The first line of a file has the time of its frame.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ MATERIALS = "scene.mtl"
 
 
 def write(scenery: Scenery, path: Path) -> list[str]:
-    """Write the folder; one of an earlier export is replaced, any other is refused."""
-    if path.exists() and not _ours(path):
+    """Write the folder; replaces an earlier export, but no other folder."""
+    if path.exists() and not _is_earlier_export(path):
         raise ExportError(f"{path} exists and is not a folder of an earlier export: give another --out")
     part = path.with_name(path.name + ".part")
     shutil.rmtree(part, ignore_errors=True)
@@ -43,7 +43,7 @@ def write(scenery: Scenery, path: Path) -> list[str]:
 
     with ThreadPoolExecutor(threads_available(), "abd-obj") as pool:
         for frames, poses in scenery.by_frames():
-            # one portion at a time: no more of them are in memory
+            # one portion at a time bounds memory
             deque(pool.map(write_frame, frames, poses), maxlen=0)
     shutil.rmtree(path, ignore_errors=True)
     part.replace(path)
@@ -51,7 +51,7 @@ def write(scenery: Scenery, path: Path) -> list[str]:
 
 
 def decimals(extent: float) -> int:
-    """Digits after the point of a scene of this size [m]."""
+    """Number of decimals for a scene of this size [m]."""
     return int(np.clip(7 - np.floor(np.log10(extent)), 0, 15))
 
 
@@ -67,7 +67,7 @@ def vertex_lines(vertices: np.ndarray, places: int) -> bytes:
     whole = max(len(str(int(largest))) - places, 1)
     width = 2 + whole + places + (places > 0)  # a space, a sign, digits, the point
     text = np.full((len(vertices), 3, width), ord(" "), dtype=np.uint8)
-    # columns in turn, from the last; a sign goes to the left of the first digit
+    # write columns from the last; a sign is left of the first digit
     sign = (vertices < 0.0) & (rest > 0)
     for column in range(width - 1, 0, -1):
         digit = width - 1 - column
@@ -85,18 +85,18 @@ def vertex_lines(vertices: np.ndarray, places: int) -> bytes:
 
 
 def _faces(mesh: WholeMesh) -> bytes:
-    """Objects and their faces, the same in all frames."""
+    """Objects and their faces, equal in all frames."""
     number = _colors(mesh)[1]
     blocks, taken = [], set()
     for k, part in enumerate(mesh.parts):
         first, last = mesh.triangle_starts[k : k + 2]
-        blocks.append(f"o {_unused(part.title.replace(' ', '_'), taken)}\nusemtl color_{number[k]}\n")
+        blocks.append(f"o {_unique_name(part.title.replace(' ', '_'), taken)}\nusemtl color_{number[k]}\n")
         blocks += [f"f {a} {b} {c}\n" for a, b, c in (mesh.triangles[first:last] + 1).tolist()]
     return "".join(blocks).encode()
 
 
-def _unused(name: str, taken: set[str]) -> str:
-    """The name, with a number where it is taken; it is from then on."""
+def _unique_name(name: str, taken: set[str]) -> str:
+    """Unique name: the name, with a number if it is taken; adds it to `taken`."""
     new, k = name, 1
     while new in taken:
         new, k = f"{name}_{k}", k + 1
@@ -105,7 +105,7 @@ def _unused(name: str, taken: set[str]) -> str:
 
 
 def _materials(mesh: WholeMesh) -> str:
-    """The colours."""
+    """Materials of all colours."""
     return "".join(
         f"newmtl color_{k}\nKd {r:.6g} {g:.6g} {b:.6g}\nd {opacity:.6g}\n"
         for k, (r, g, b, opacity) in enumerate(_colors(mesh)[0] / 255.0)
@@ -113,12 +113,12 @@ def _materials(mesh: WholeMesh) -> str:
 
 
 def _colors(mesh: WholeMesh) -> tuple[np.ndarray, np.ndarray]:
-    """Different colours (c, 4) in 8 bits, and the number of that of each part."""
+    """Distinct colours (c, 4) in 8 bits, and the index of the colour of each part."""
     colors, number = np.unique(np.round(255.0 * mesh.colors).astype(int), axis=0, return_inverse=True)
     return colors, number.reshape(-1)
 
 
-def _ours(path: Path) -> bool:
+def _is_earlier_export(path: Path) -> bool:
     """Whether a folder contains only an earlier export."""
     if not path.is_dir():
         return False

@@ -1,8 +1,8 @@
 """rerun: a recording of moving meshes and of the run's numbers over time, by `rerun-sdk`.
 
-Bodies of one shape and colour are instances of one mesh (`/world/...`), with their affine maps, shear included, in single
-precision; an entity of a single body has its name. There are also the energies, the smallest gap, the Newton iterations
-and the coordinates of joints as curves. Frames go to the file in portions.
+Bodies of one shape and colour are instances of one mesh (`/world/...`), with their affine maps, shear included, in
+single precision. An entity of a single body has its name. Energies, smallest gap, Newton iterations and joint
+coordinates are curves. Frames are written in portions.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ CLOCK, COUNT = "time", "frame"
 def write(scenery: Scenery, path: Path) -> list[str]:
     """Write the recording."""
     rr = required("rerun", "rerun", "rerun-sdk", "export to rerun")
-    # a fixed identity: the same run gives the same recording
+    # a fixed identifier makes the recording reproducible
     stream = rr.RecordingStream("abd", recording_id=scenery.name or "run", send_properties=False)
     stream.disable_timeline("log_time")
     with replacing(path) as part:
@@ -35,7 +35,7 @@ def write(scenery: Scenery, path: Path) -> list[str]:
         for frames, poses in scenery.by_frames():
             for entity, members in groups:
                 some, maps = frames, poses[:, members]
-                # instances that stay where they are, once
+                # write static instances once
                 if len(frames) == len(scenery.time) and (maps == maps[0]).all():
                     some, maps = frames[:1], maps[:1]
                 lengths, flat = np.full(len(maps), len(members)), maps.reshape(-1, 4, 4)
@@ -53,13 +53,13 @@ def write(scenery: Scenery, path: Path) -> list[str]:
 
 
 class _Matrices:
-    """A column of (n, 3, 3) matrices as rerun takes it: rerun's own conversion makes an object of each."""
+    """Column of (n, 3, 3) matrices for rerun, faster than rerun's own conversion."""
 
     def __init__(self, matrices: np.ndarray):
         self._columns = np.ascontiguousarray(np.swapaxes(matrices, 1, 2), dtype=np.float32)
 
     def as_arrow_array(self):
-        """The numbers, column after column of each matrix."""
+        """Matrices in column-major order."""
         import pyarrow as pa
 
         flat = pa.array(self._columns.ravel())
@@ -67,7 +67,7 @@ class _Matrices:
 
 
 def _meshes(rr, stream, scenery: Scenery) -> list[tuple[str, np.ndarray]]:
-    """Write a mesh for each figure and colour; returns their entities and the things that carry their instances."""
+    """Write a mesh for each figure and colour; returns their entities and the things of their instances."""
     parts = scenery.parts()
     colors, color = distinct_colors(np.array([part.color for part in parts]).reshape(-1, 4))
     members: dict[tuple[int, int], list] = {}
@@ -99,7 +99,7 @@ def _curves(scenery: Scenery) -> dict[str, np.ndarray]:
     series = {f"energy/{name}": values for name, values in trajectory.energies().items()}
     series |= {f"solver/{name}": trajectory.series(f"/solver/{name}") for name in ("min_gap", "newton_iterations")}
     for path, group in trajectory.joint_groups():
-        if "count" not in group.attrs:  # curves of a thousand copies are not readable
+        if "count" not in group.attrs:  # skip the curves of copies
             values = trajectory.series(f"{path}/coordinates")
             for k, name in enumerate(group.attrs["coordinates"]):
                 series[f"joints/{_entity(str(group.attrs['name']))}/{name}"] = values[:, k]
@@ -114,5 +114,5 @@ def _indexes(rr, scenery: Scenery, frames) -> list:
 
 
 def _entity(name: str) -> str:
-    """A name as parts of an entity's path."""
+    """Entity path of a name."""
     return re.sub(r"[^\w/.\-]", "_", name)

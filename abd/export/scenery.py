@@ -1,11 +1,11 @@
-"""What an export draws: things with a shape and a colour, and where they are in every frame.
+"""Drawn objects of an export: things with a shape and a colour, and their poses in every frame.
 
-Things are in one order: the bodies (half-spaces among them, as finite squares that do not move), then *struts*, which are
-what stretches between two bodies: ropes, rods and springs. A strut is a shape along z from 0 to 1, and its pose scales it.
-In addition, *markers* of joints are rigidly attached to a body and have no poses of their own.
+Things are ordered: first the bodies (half-spaces as finite static squares), then *struts*, which connect two bodies:
+ropes, rods and springs. A strut is a shape along z from 0 to 1, scaled by its pose. *Markers* of joints are rigidly
+attached to a body and have no poses.
 
-Poses (k, 4, 4) are affine maps from the shape to the world, shear included, and are read from the file in portions, by frames
-or by things, so that memory stays bounded however long the run is.
+Poses (k, 4, 4) are affine maps from the shape to the world, shear included. They are read from the file in portions, by
+frames or by things, so that memory is bounded.
 """
 
 from __future__ import annotations
@@ -24,17 +24,17 @@ from abd.pictures.shapes import Shape, creased, joined, turned_from_z, unit
 from abd.scene.geometry.shapes import cylinder, sphere
 
 PORTION = 1 << 23
-"""Bytes of poses that are in memory at a time: they stay in the cache, and their memory is used again."""
-READ = 1 << 27
-"""Bytes of poses that are read at a time where they are wanted body by body."""
-SAMPLED = 16
-"""Frames that the size of the scene is taken from."""
-AROUND = 12
+"""Bytes of poses per portion, which fit into the cache."""
+READ_BYTES = 1 << 27
+"""Bytes of poses per read in access by bodies."""
+SAMPLED_FRAMES = 16
+"""Number of frames that determine the size of the scene."""
+SHAFT_CORNERS = 12
 """Corners of a round shaft."""
 COILS = 8
 """Turns of a spring."""
 MOST_COLORS = 256
-"""Most colours where each one is an object of its own."""
+"""Largest number of colours if each is a separate object."""
 STRUTS = ("distance", "rope", "spring")
 """Joints that are drawn from one body to the other."""
 _NOT_DRAWN = ("fixed", "free", "pin")
@@ -46,9 +46,9 @@ class Figure:
     """A shape.
 
     Attributes:
-        vertices: (v, 3) [m]; triangles: (f, 3); normals: (v, 3) unit vectors. Vertices on an edge occur once for each side.
+        vertices: (v, 3) [m]; triangles: (f, 3); normals: (v, 3) unit vectors. Vertices on a crease occur once per side.
         balls: (b, 3), rods: (r, 2, 3), radius: the exact shape, if it consists of balls and rods.
-        open: whether both sides of the triangles show.
+        open: whether the triangles are two-sided.
     """
 
     vertices: np.ndarray
@@ -62,7 +62,7 @@ class Figure:
 
 @dataclass(frozen=True)
 class Part:
-    """A thing or a marker that is drawn: number and title, the thing that carries it, number of its figure, colour (4,)."""
+    """Drawn thing or marker: index, title, index of the thing with its pose, index of its figure, colour (4,)."""
 
     number: int
     title: str
@@ -75,11 +75,11 @@ class Scenery:
     """A run as things to draw.
 
     Attributes:
-        name: of the scene; time: (T,) [s]; up: "Z", or "Y" where gravity pulls along y.
+        name: of the scene; time: (T,) [s]; up: "Z", or "Y" if gravity acts along y.
         names: (m,) of all things, unique; colors: (m, 4) sRGB and opacity.
-        figures: the different shapes; figure: (m,) which one a thing has, -1 for none.
-        bodies: number of the things that are bodies.
-        markers: what is attached to bodies, numbered after the things.
+        figures: distinct shapes; figure: (m,) index of the shape of a thing, -1 without one.
+        bodies: number of things that are bodies.
+        markers: parts attached to bodies, numbered after the things.
         extent: size of the scene [m].
     """
 
@@ -121,7 +121,7 @@ class Scenery:
         return len(self.names)
 
     def parts(self) -> list[Part]:
-        """All things and markers that are drawn."""
+        """All drawn things and markers."""
         things = zip(self.names, self.figure.tolist(), self.colors)
         return [Part(k, name, k, *rest) for k, (name, *rest) in enumerate(things) if rest[0] >= 0] + self.markers
 
@@ -131,15 +131,15 @@ class Scenery:
         return np.concatenate([bodies, self._struts(bodies)], axis=1) if len(self._radius) else bodies
 
     def by_frames(self, most: int = PORTION) -> Iterator[tuple[range, np.ndarray]]:
-        """All frames in portions: their numbers, and `poses`."""
+        """All frames in portions: indices of frames, and `poses`."""
         for frames in _portions(0, len(self.time), most // (128 * max(len(self), 1))):
             yield frames, self.poses(frames.start, frames.stop)
 
     def by_things(self, most: int = PORTION) -> Iterator[tuple[range, np.ndarray]]:
-        """All things in portions: their numbers, and poses (T, g, 4, 4) in all frames."""
+        """All things in portions: indices of things, and poses (T, g, 4, 4) in all frames."""
         count = max(1, most // (128 * max(len(self.time), 1)))
-        # each frame is one chunk of the file: few large chunks are read faster than many small ones
-        for block in _portions(0, self.bodies, count * max(1, READ // most)):
+        # each frame is one chunk of the file; large reads are faster
+        for block in _portions(0, self.bodies, count * max(1, READ_BYTES // most)):
             poses = self.trajectory.transforms(slice(None), slice(block.start, block.stop))
             for things in _portions(block.start, block.stop, count):
                 yield things, poses[:, things.start - block.start : things.stop - block.start]
@@ -150,7 +150,7 @@ class Scenery:
             yield things, np.concatenate([np.zeros((0, len(things), 4, 4)), *parts])
 
     def velocities(self, frames: range) -> np.ndarray:
-        """(k, m, 4, 4) time derivatives of the poses; those of struts are not known and zero."""
+        """(k, m, 4, 4) time derivatives of the poses; zero for struts."""
         out = np.zeros((len(frames), len(self), 4, 4))
         out[:, : self.bodies] = self.trajectory.rows("bodies/velocity", frames.start, frames.stop)
         return out
@@ -166,31 +166,35 @@ class Scenery:
         out = np.zeros((*along.shape[:2], 4, 4))
         out[..., :3, :3] = turned_from_z(unit(along))
         out[..., :3, :2] *= self._radius[which][None, :, None, None]
-        # a strut of no length keeps a scale that can be inverted
+        # a strut of zero length keeps an invertible scale
         out[..., :3, 2] *= np.maximum(length, 1e-6 * self.extent)
         out[..., :3, 3] = placed[:, :, 0]
         out[..., 3, 3] = 1.0
         return out
 
     def _size(self, group: JointGroup, cast: Cast) -> float:
-        """Size [m] of the smaller body at the first joint of a group; a fraction of the scene's size if neither has a surface."""
+        """Size [m] of the smaller body at the first joint of a group, or a fraction of the scene's size without
+        surfaces.
+        """
         ends = [int(body) for body in (group.parent[0], group.child[0]) if body != WORLD]
         sizes = [2.0 * cast.shapes[cast.shape[body]].extent for body in ends if cast.shape[body] >= 0]
         return min(sizes, default=0.02 * self.extent)
 
     def _figure(self, key: tuple, figure: Figure) -> int:
-        """Number of a figure, which is added where it is new."""
+        """Index of a figure, added if it is new."""
         if key not in self._known:
             self._known[key] = len(self.figures)
             self.figures.append(figure)
         return self._known[key]
 
     def _box(self, cast: Cast) -> tuple[np.ndarray, np.ndarray]:
-        """Corners of the box about all bodies in some frames."""
+        """Corners of the bounding box of all bodies in a sample of frames."""
         bodies = ~cast.is_plane
         corners = []
-        for frame in np.unique(np.linspace(0, len(self.time) - 1, SAMPLED).astype(int)) if len(self.time) else []:
-            middle, radius = cast.middles(self.trajectory.transform(int(frame)))
+        for frame in (
+            np.unique(np.linspace(0, len(self.time) - 1, SAMPLED_FRAMES).astype(int)) if len(self.time) else []
+        ):
+            middle, radius = cast.bounding_balls(self.trajectory.transform(int(frame)))
             corners += [(middle - radius[:, None])[bodies], (middle + radius[:, None])[bodies]]
         points = np.concatenate([np.zeros((0, 3)), *corners])
         if not len(points) or not np.isfinite(points).all():
@@ -199,8 +203,10 @@ class Scenery:
 
 
 def distinct_colors(colors: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Different colours (c, 4) of colours (n, 4), and the number of each one's: rounded to 8 bits, and coarser where that
-    leaves more than `MOST_COLORS`."""
+    """Distinct colours (c, 4) of colours (n, 4), and the index of each.
+
+    They are rounded to 8 bits, or coarser if more than `MOST_COLORS` remain.
+    """
     step = 1
     while True:
         levels = np.round(255.0 * colors / step).astype(int)
@@ -211,7 +217,7 @@ def distinct_colors(colors: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 
 def square(plane: np.ndarray, middle: np.ndarray, extent: float) -> Figure:
-    """Square in the plane (4,) of a half-space, in the world, wider than the scene [m] about its middle (3,)."""
+    """World square in the plane (4,) of a half-space, larger than the scene [m], about its middle (3,)."""
     normal, offset = plane[:3], plane[3]
     foot = middle - (middle @ normal - offset) * normal
     x = np.cross(normal, np.eye(3)[np.argmin(np.abs(normal))])
@@ -222,15 +228,15 @@ def square(plane: np.ndarray, middle: np.ndarray, extent: float) -> Figure:
 
 
 def strut(spring: bool) -> Figure:
-    """A shaft of radius 1 along z from 0 to 1, or a wire wound about it."""
+    """Shaft of radius 1 along z from 0 to 1, or a helical wire."""
     if not spring:
-        vertices, triangles = cylinder(1.0, 1.0, AROUND)
+        vertices, triangles = cylinder(1.0, 1.0, SHAFT_CORNERS)
         return Figure(*creased(vertices + np.array([0.0, 0.0, 0.5]), triangles))
     steps, wire, corners = 16 * COILS, 0.15, 6
     t = np.linspace(0.0, 1.0, steps + 1)
     angle, around = 2.0 * np.pi * COILS * t, 2.0 * np.pi * np.arange(corners) / corners
     out = np.stack([np.cos(angle), np.sin(angle), np.zeros_like(t)], axis=1)
-    # thickness along z is in units of the length; a coil that is a few radii long looks round enough
+    # thickness along z is in units of the length, approximately round for a coil of a few radii
     cross = wire * (np.cos(around)[None, :, None] * out[:, None] + np.sin(around)[None, :, None] * [0.0, 0.0, 0.1])
     middle = np.column_stack([out[:, :2], 0.02 + 0.96 * t])
     k, j = np.meshgrid(np.arange(steps), np.arange(corners), indexing="ij")
@@ -240,20 +246,21 @@ def strut(spring: bool) -> Figure:
 
 
 def marker(group: JointGroup, size: float) -> tuple[tuple, Figure]:
-    """Drawing of the joints of a group in the mesh frames of their children, after a key for equal drawings; bodies have a
-    size [m]."""
+    """Key of equal drawings, and drawing of the joints of a group in the mesh frames of their children for a body size
+    [m].
+    """
     frame, drawing = group.child_frame[0], group.drawing
     ball, length, radius = (float(drawing.get(key, 0.0)) for key in ("joint_radius", "shaft_length", "shaft_radius"))
     if not ball and not length:
         ball, length = (0.05 * size, 0.0) if group.type in _WITHOUT_AXIS else (0.0, 0.4 * size)
-    parts = [cylinder(radius or 0.05 * length, length, AROUND)] if length > 0.0 else []
+    parts = [cylinder(radius or 0.05 * length, length, SHAFT_CORNERS)] if length > 0.0 else []
     vertices, triangles = joined(*parts, *([sphere(ball, 2)] if ball > 0.0 else []))
     figure = Figure(*creased(vertices @ frame[:3, :3].T + frame[:3, 3], triangles))
     return ("joint", length, radius, ball, frame.tobytes()), figure
 
 
 def _of_shape(shape: Shape) -> Figure:
-    """What a body looks like."""
+    """Figure of the shape of a body."""
     exact = (shape.balls, shape.rods, shape.radius) if len(shape.corners) == 0 else ()
     return Figure(*creased(shape.vertices, shape.triangles), *exact, open=shape.open)
 
@@ -265,6 +272,6 @@ def _color(group: JointGroup, default: np.ndarray) -> np.ndarray:
 
 
 def _portions(first: int, last: int, count: int) -> Iterator[range]:
-    """Numbers from first to last - 1, at most `count` at a time, one at least."""
+    """Ranges from first to last - 1 of at most `count` indices, and at least one."""
     for start in range(first, last, max(1, count)):
         yield range(start, min(start + max(1, count), last))

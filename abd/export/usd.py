@@ -1,10 +1,10 @@
 """USD: a stage of transforms with time samples, by `usd-core`.
 
-Every body is an Xform with its affine map as one matrix, so that shear is included, and below it an instance of its shape. Exact
-balls and rods are spheres and capsules, all others meshes with normals. Units are metres; z is up, or y where gravity pulls
-along y; one frame is one time code. Colours are displayColor, linear, on the Xform, from which the shape inherits it.
+Every body is an Xform with its affine map, shear included, as one matrix, with an instance of its shape. Exact balls
+and rods are spheres and capsules, other shapes meshes with normals. Units are metres; z is up, or y if gravity acts
+along y; one frame is one time code. Colours are displayColor, linear, on the Xform, and inherited by the shape.
 
-Bodies are written in portions, one after the other; a stage in text or a package is packed in the end.
+Bodies are written in portions; text stages and packages are converted at the end.
 """
 
 from __future__ import annotations
@@ -23,14 +23,16 @@ from abd.pictures.shapes import turned_from_z
 Gf, Sdf, Tf, Usd, UsdUtils, Vt = (
     required(f"pxr.{name}", "usd", "usd-core", "export to USD") for name in ("Gf", "Sdf", "Tf", "Usd", "UsdUtils", "Vt")
 )
-SAVED = 1 << 25
-"""Bytes of poses after which the layer is saved: with more, equal values are looked for beyond the cache; saving more often
-writes the list of all that is in the file more often."""
+SAVED_BYTES = 1 << 25
+"""Bytes of poses after which the layer is saved.
+
+USD searches unsaved values for duplicates, which is slow beyond the cache; each save rewrites the table of contents.
+"""
 ROOT, BODIES, JOINTS, SHAPES = "/World", "/World/Bodies", "/World/Joints", "/Shapes"
 
 
 def write(scenery: Scenery, path: Path) -> list[str]:
-    """Write a stage; its suffix says whether it is binary (.usdc, .usd), text (.usda) or a package (.usdz)."""
+    """Write a stage; its suffix selects binary (.usdc, .usd), text (.usda) or a package (.usdz)."""
     part = path.with_name(path.stem + ".part.usdc")
     part.unlink(missing_ok=True)
     layer = Sdf.Layer.CreateNew(str(part))
@@ -49,7 +51,7 @@ def write(scenery: Scenery, path: Path) -> list[str]:
 
 
 def _package(part: Path, path: Path) -> None:
-    """Put a binary stage into a package."""
+    """Convert a binary stage to a package."""
     inner = part.with_name(path.stem + ".usdc") if path.stem else part
     keep = inner.exists()
     source = part if keep else part.rename(inner)
@@ -61,20 +63,20 @@ def _package(part: Path, path: Path) -> None:
 
 
 def _rate(time: np.ndarray) -> float:
-    """Time codes per second: frames per second, so that every frame is one code."""
+    """Time codes per second, one code per frame."""
     span = float(time[-1] - time[0]) if len(time) > 1 else 0.0
     return (len(time) - 1) / span if span > 0.0 else 24.0
 
 
 def _codes(time: np.ndarray) -> list[float]:
-    """Time code of each frame; whole where frames follow each other evenly."""
+    """Time code of each frame; integers for equidistant frames."""
     codes = (time - time[0]) * _rate(time) if len(time) else time
     whole = np.round(codes)
     return np.where(np.abs(codes - whole) < 1e-6, whole, codes).tolist()
 
 
 class _Writer:
-    """Fills one layer."""
+    """Writes one layer."""
 
     def __init__(self, layer, scenery: Scenery):
         self.layer, self.scenery = layer, scenery
@@ -82,7 +84,7 @@ class _Writer:
         self.taken: set[str] = set()
 
     def write(self) -> None:
-        """Everything, thing by thing."""
+        """Write everything, thing by thing."""
         scenery = self.scenery
         with Sdf.ChangeBlock():
             self._heading()
@@ -103,13 +105,13 @@ class _Writer:
                         self._color(prim, np.append(to_linear(marker.color[:3]), marker.color[3]))
                         self._instance(f"{inner}/shape", marker.figure)
             waiting += poses.nbytes
-            if waiting >= SAVED:
+            if waiting >= SAVED_BYTES:
                 self.layer.Save()
                 waiting = 0
         self.layer.Save()
 
     def _heading(self) -> None:
-        """Metadata of the stage, and what everything hangs on."""
+        """Write metadata of the stage, and the root prims."""
         layer, root = self.layer, self.layer.pseudoRoot
         layer.defaultPrim = ROOT[1:]
         layer.documentation = f"{self.scenery.name}, exported by abd"
@@ -120,7 +122,7 @@ class _Writer:
         for path in (ROOT, BODIES, JOINTS):
             self._prim(path, "Xform")
         self._prim(ROOT, "Xform").SetInfo("kind", "assembly")
-        # a class is not drawn by itself
+        # classes are not drawn, only their instances
         self._prim(SHAPES, "Scope").specifier = Sdf.SpecifierClass
 
     def _prim(self, path: str, kind: str):
@@ -146,7 +148,7 @@ class _Writer:
             self._attribute(prim, "primvars:displayOpacity", "FloatArray", opacity, interpolation="constant")
 
     def _thing(self, parent: str, thing: int, color: np.ndarray, poses: np.ndarray) -> str:
-        """The Xform of one thing with poses (T, 4, 4); returns its path."""
+        """Write the Xform of one thing with poses (T, 4, 4); returns its path."""
         scenery = self.scenery
         path, prim = self._named(parent, scenery.names[thing], "Xform")
         # row vectors: USD's matrices are transposed
@@ -166,7 +168,7 @@ class _Writer:
         prim.referenceList.prependedItems.append(Sdf.Reference("", f"{SHAPES}/shape_{figure}"))
 
     def _named(self, parent: str, name: str, kind: str) -> tuple[str, object]:
-        """A prim whose path is made of a name, which it shows as it is."""
+        """Prim with a path derived from a name, which is its display name."""
         plain = Tf.MakeValidIdentifier(name)
         path, k = f"{parent}/{plain}", 1
         while path in self.taken or plain == "shape":
@@ -179,7 +181,7 @@ class _Writer:
         return path, prim
 
     def _figure(self, path: str, figure: Figure) -> None:
-        """A shape that things are instances of."""
+        """Write a shape for instances."""
         self._prim(path, "Xform")
         if len(figure.balls) + len(figure.rods) == 0:
             self._mesh(f"{path}/mesh", figure)

@@ -1,8 +1,8 @@
-"""VTKHDF for ParaView: surfaces that move, as PolyData with time steps, written by h5py.
+"""VTKHDF for ParaView: moving surfaces as PolyData with time steps, written by h5py.
 
-The triangles are stored once, the points of every frame in single precision. Data: `velocity` [m/s] of the points, `body` (the
-number of the body; ropes, springs and joints count on after the bodies) and `color` (red, green, blue, 0 to 255) of the
-triangles. Readers take what is below `/VTKHDF`; in addition, `/names` has the names of all that is drawn, by that number.
+Triangles are stored once, the points of every frame in single precision. Data: `velocity` [m/s] of the points; `body`
+(index of the body; ropes, springs and joints are numbered after the bodies) and `color` (red, green, blue, 0 to 255) of
+the triangles. Readers use `/VTKHDF`; `/names` has the names by this index.
 
 Format: VTK file formats, VTKHDF 2.0, temporal PolyData.
 """
@@ -42,7 +42,7 @@ def write(scenery: Scenery, path: Path) -> list[str]:
 
 
 def _constants(root: h5py.Group, mesh: WholeMesh) -> None:
-    """Triangles, what they carry, and names: the same in all steps."""
+    """Write triangles, their data, and names: equal in all steps."""
     count, faces = len(mesh), len(mesh.triangles)
     root["NumberOfPoints"] = np.array([count], dtype=np.int64)
     for name in TOPOLOGIES:
@@ -63,7 +63,7 @@ def _constants(root: h5py.Group, mesh: WholeMesh) -> None:
 
 
 def _steps(root: h5py.Group, time: np.ndarray, count: int) -> None:
-    """Offset of each step in the arrays: points have new rows, all else is common."""
+    """Write the offsets of each step: points have new rows, all else is shared."""
     steps = len(time)
     group = root.create_group("Steps")
     group.attrs["NSteps"] = np.int64(steps)

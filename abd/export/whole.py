@@ -1,4 +1,4 @@
-"""All shapes of a scene as one mesh whose vertices move: for formats without instances."""
+"""All shapes of a scene as one mesh with moving vertices, for formats without instances."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from abd.export.scenery import Figure, Scenery
 from abd.pictures.shapes import turned_from_z
 from abd.scene.geometry.shapes import capsule, sphere
 
-MANY = 2e8
-"""Vertices of all frames from which on balls and rods are made of fewer triangles."""
+MANY_VERTICES = 2e8
+"""Number of vertices of all frames beyond which balls and rods have fewer triangles."""
 
 
 class WholeMesh:
@@ -17,7 +17,7 @@ class WholeMesh:
 
     Attributes:
         parts: the things and markers (`Scenery.parts`); triangles: (f, 3); colors: (p, 4).
-        vertex_starts, triangle_starts: (p + 1,) where the vertices and triangles of the parts begin.
+        vertex_starts, triangle_starts: (p + 1,) offsets of the vertices and triangles of the parts.
     """
 
     def __init__(self, scenery: Scenery, frames: int):
@@ -30,7 +30,7 @@ class WholeMesh:
         self.triangle_starts = np.cumsum([0, *(len(one.triangles) for one in own)])
         shifted = [one.triangles + first for one, first in zip(own, self.vertex_starts)]
         self.triangles = np.concatenate([np.zeros((0, 3), dtype=np.int64), *shifted])
-        # figures with the things that carry them (k,) and the places (k, v) of their vertices
+        # figures with their things (k,) and the indices (k, v) of their vertices
         self._groups: list[tuple[Figure, np.ndarray, np.ndarray]] = []
         carriers = np.array([part.carrier for part in self.parts], dtype=int)
         for number in np.unique(used):
@@ -42,33 +42,33 @@ class WholeMesh:
         return int(self.vertex_starts[-1])
 
     def mapped(self, maps: np.ndarray) -> np.ndarray:
-        """(v, 3) world positions [m] at the poses (m, 4, 4) of one frame; of their time derivatives, velocities [m/s]."""
+        """(v, 3) world positions [m] at the poses (m, 4, 4) of one frame, or velocities [m/s] from their derivatives."""
         out = np.empty((len(self), 3))
         for figure, carriers, places in self._groups:
             at, parts = maps[carriers], np.empty((len(carriers), len(figure.vertices), 3))
             local = np.column_stack([figure.vertices, np.ones(len(figure.vertices))]).T
             for axis in range(3):
-                # one product for all of a figure, (parts, 4) by (4, v)
+                # one product per figure, (parts, 4) by (4, v)
                 parts[:, :, axis] = at[:, axis] @ local
             out[places] = parts
         return out
 
 
 def _coarse(figures: list[Figure], used: np.ndarray, frames: int) -> list[Figure]:
-    """Figures with every vertex once, and with fewer triangles for balls and rods where there are very many of them."""
+    """Figures without duplicate vertices, and with fewer triangles for balls and rods if there are many."""
     plain = []
     for figure in figures:
         vertices, number = np.unique(figure.vertices, axis=0, return_inverse=True)
         plain.append(Figure(vertices, number.reshape(-1)[figure.triangles]))
     for level in (2, 1, 0):
-        if sum(len(plain[k].vertices) for k in used) * frames <= MANY:
+        if sum(len(plain[k].vertices) for k in used) * frames <= MANY_VERTICES:
             break
         plain = [_round(figure, level) or one for figure, one in zip(figures, plain)]
     return plain
 
 
 def _round(figure: Figure, level: int) -> Figure | None:
-    """A single ball or rod of few triangles; None for anything else."""
+    """Coarse mesh of a single ball or rod; None for other figures."""
     if len(figure.balls) == 1 and len(figure.rods) == 0:
         vertices, triangles = sphere(figure.radius, level)
         return Figure(vertices + figure.balls[0], triangles)

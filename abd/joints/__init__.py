@@ -1,1 +1,1 @@
-"""Joints: their types (`types`), the rows that act on bodies (`rows`), coordinates, assembly, and types of users (`custom`)."""
+"""Joints: types (`types`), rows (`rows`), coordinates, assembly (`closure`) and user-defined types (`custom`)."""

@@ -1,2 +1,4 @@
-"""Pictures, films and views of runs and scenes: what there is to draw (`cast`, `shapes`, `symbols`), from where it is seen
-(`camera`), and the rasterizer that draws it on the processor (`rasterizer`, `films`)."""
+"""Pictures, films and views of runs and scenes.
+
+`cast`, `shapes` and `symbols` define the drawn objects, `camera` the view; `rasterizer` and `films` draw on the CPU.
+"""

@@ -1,4 +1,4 @@
-"""Cameras: where a picture is taken from. A scene's `[camera]`, the command line, and what is found where both are silent."""
+"""Cameras of pictures: from a scene's `[camera]`, the command line, and computed defaults."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ import numpy as np
 
 from abd.pictures.cast import Cast, Moment
 
-DOLLY = 1.06
-"""Distance beyond the one at which everything just fits."""
-SURROUNDINGS = 5.0
-"""Radii of a followed body that are in the picture."""
-LARGE = 3.0
-"""Radius beyond which what does not move need not be in the picture, over the extent of all that moves."""
-FAR_OUT = 8.0
-"""Bodies beyond this many times the usual distance from the middle do not count for what has to be in the picture."""
+DISTANCE_MARGIN = 1.06
+"""Ratio of the camera distance to the distance at which everything just fits."""
+FOLLOWED_RADII = 5.0
+"""Visible radius around a followed body, in radii of the body."""
+LARGEST_STATIC = 3.0
+"""Largest radius of a static body that must be visible, relative to the extent of all moving bodies."""
+OUTLIER_DISTANCE = 8.0
+"""Largest distance from the middle, in median distances, of bodies that must be visible."""
 
 
 @dataclass(frozen=True)
@@ -25,7 +25,7 @@ class Lens:
     Attributes:
         eye: (3,) position [m]; axes: (3, 3) rows right, up, forward.
         scale: pixels per unit of tangent (perspective), or per metre (parallel).
-        width, height: of the picture in pixels; parallel: no perspective, as the sun sees things.
+        width, height: of the picture in pixels; parallel: parallel projection, as for the sun.
     """
 
     eye: np.ndarray
@@ -36,7 +36,7 @@ class Lens:
     parallel: bool = False
 
     def local(self, points: np.ndarray) -> np.ndarray:
-        """(..., 3) world points (..., 3) in the axes of the camera: to the right, up, and depth [m]."""
+        """(..., 3) world points (..., 3) in camera axes: right, up, and depth [m]."""
         return np.einsum("...j,ij->...i", points - self.eye, self.axes)
 
     def seen(self, points: np.ndarray) -> np.ndarray:
@@ -48,12 +48,13 @@ class Lens:
 
 @dataclass(frozen=True)
 class View:
-    """Camera keys of a scene or a user; the other values are computed (`abd schema`, table camera).
+    """Camera keys of a scene or a user; other values are computed (`abd schema`, table camera).
 
     Attributes:
         position, target: (3,) [m] or None; azimuth, elevation: direction from the target to the camera [deg].
         zoom: 1 shows everything; fov: vertical field of view [deg].
-        follow: name of a body that stays in the middle, "" for none; orbit: turn about the target over the whole film [deg].
+        follow: name of a body that stays in the middle, "" for none; orbit: rotation about the target over the film
+            [deg].
     """
 
     position: tuple[float, float, float] | None = None
@@ -67,42 +68,42 @@ class View:
 
 
 class Camera:
-    """A camera from a view; missing values are computed from the bodies to be shown.
+    """Camera of a view; missing values are computed from the visible bodies.
 
     Args:
-        view: see `View`; cast: what there is to draw.
-        moments: instants that have to fit into the picture: one for a picture, some for a film.
+        view: camera keys; cast: drawn objects.
+        moments: instants that must fit into the picture.
         size: width and height in pixels.
 
     Attributes:
-        middle, extent: (3,) and diagonal [m] of a box about all there is to show.
-        cell: of a grid in a scene of this size, a power of ten [m].
+        middle, extent: (3,) centre and diagonal [m] of the bounding box of all bodies.
+        cell: grid size for a scene of this size, a power of ten [m].
 
     Raises:
-        KeyError: there is no body of the name to follow.
+        KeyError: there is no body with the name to follow.
     """
 
     def __init__(self, view: View, cast: Cast, moments: list[Moment], size: tuple[int, int]):
         self.view, self.cast, self.size = view, cast, size
         self.followed = cast.index(view.follow) if view.follow else None
-        points, radii = (np.concatenate(parts) for parts in zip(*(_to_show(cast, one) for one in moments)))
+        points, radii = (np.concatenate(parts) for parts in zip(*(_visible_bounds(cast, one) for one in moments)))
         low, high = (points - radii[:, None]).min(axis=0), (points + radii[:, None]).max(axis=0)
         self.middle, self.extent = 0.5 * (low + high), float(np.linalg.norm(high - low)) or 1.0
         self.cell = float(10.0 ** np.floor(np.log10(self.extent / 2.5)))
         if self.followed is not None:
             center, radius = self.place(moments[0])
-            points, radii = center[None], np.array([SURROUNDINGS * (radius or _usual(radii))])
+            points, radii = center[None], np.array([FOLLOWED_RADII * (radius or _median_radius(radii))])
         self._focus = points.min(axis=0), points.max(axis=0)
         self._points, self._radii = points, radii
         self._known: dict[float, Lens] = {}
 
     def place(self, moment: Moment) -> tuple[np.ndarray, float]:
-        """Middle (3,) and radius of a ball about the followed body."""
-        middle, radius = self.cast.middles(moment.transform)
+        """Centre (3,) and radius of the bounding ball of the followed body."""
+        middle, radius = self.cast.bounding_balls(moment.transform)
         return middle[self.followed], float(radius[self.followed])
 
     def lens(self, moment: Moment, progress: float = 0.0) -> Lens:
-        """At one instant; `progress` through the film, 0 to 1, is for the orbit."""
+        """Camera at one instant; `progress` in the film, 0 to 1, determines the orbit."""
         turn = self.view.orbit * progress
         if turn not in self._known:
             self._known[turn] = self._lens(np.radians(turn))
@@ -112,7 +113,7 @@ class Camera:
         return replace(lens, eye=lens.eye + self.place(moment)[0] - self._points[0])
 
     def _lens(self, turn: float) -> Lens:
-        """After a fraction of the orbit [rad]; a followed body is where it starts."""
+        """Camera after an orbit angle [rad], with a followed body at its initial position."""
         view, (width, height) = self.view, self.size
         focal = 1.0 / np.tan(np.radians(0.5 * view.fov))
         low, high = self._focus
@@ -120,7 +121,7 @@ class Camera:
         if view.position is None:
             azimuth, rise = np.radians(view.azimuth) + turn, np.radians(view.elevation)
             axes = axes_of(-np.array([np.cos(rise) * np.cos(azimuth), np.cos(rise) * np.sin(azimuth), np.sin(rise)]))
-            eye = self._fitting(middle, axes, focal)
+            eye = self._fitting_eye(middle, axes, focal)
         else:
             (x, y, z), cos, sin = np.array(view.position) - middle, np.cos(turn), np.sin(turn)
             sight = -np.array([cos * x - sin * y, sin * x + cos * y, z])
@@ -129,8 +130,8 @@ class Camera:
             eye, focal = middle - sight, focal * view.zoom
         return Lens(eye, axes, 0.5 * height * focal, width, height)
 
-    def _fitting(self, middle: np.ndarray, axes: np.ndarray, focal: float) -> np.ndarray:
-        """(3,) position of the eye that has all bodies in the picture, shifted aside without a target."""
+    def _fitting_eye(self, middle: np.ndarray, axes: np.ndarray, focal: float) -> np.ndarray:
+        """(3,) eye position that shows all bodies; without a target it is also shifted sideways."""
         width, height = self.size
         aspect, points, radii = width / height, self._points, self._radii
         for _ in range(4):
@@ -138,7 +139,7 @@ class Camera:
             # A ball of radius r about (x, y, z) is in the picture from a distance of focal |y| + r sqrt(focal^2 + 1) - z.
             over = np.maximum((focal * np.abs(x) + radii * np.hypot(focal, aspect)) / aspect,
                               focal * np.abs(y) + radii * np.hypot(focal, 1.0)) - z  # fmt: skip
-            distance = DOLLY * float(over.max()) / self.view.zoom
+            distance = DISTANCE_MARGIN * float(over.max()) / self.view.zoom
             if self.view.target is not None or self.followed is not None:
                 break
             # the visible bodies are centred in the picture
@@ -150,22 +151,24 @@ class Camera:
 
 
 def axes_of(forward: np.ndarray) -> np.ndarray:
-    """(3, 3) rows right, up, forward; z is up in the picture unless one looks along it."""
+    """(3, 3) rows right, up, forward; z is up in the picture unless it is the viewing direction."""
     up = np.array([0.0, 0.0, 1.0]) if abs(forward[2]) < 0.999 else np.array([0.0, 1.0, 0.0])
     right = np.cross(forward, up)
     right /= np.linalg.norm(right)
     return np.array([right, np.cross(right, forward), forward])
 
 
-def _to_show(cast: Cast, moment: Moment) -> tuple[np.ndarray, np.ndarray]:
-    """Points (k, 3) and radii (k,) of what has to be in the picture at one instant: the corners of boxes about all bodies
-    that have a surface or can move, but for those that are far from all others, and for ground that is much larger than
-    what moves on it."""
-    middle, radius = cast.middles(moment.transform)
+def _visible_bounds(cast: Cast, moment: Moment) -> tuple[np.ndarray, np.ndarray]:
+    """Points (k, 3) and radii (k,) that must be visible at one instant.
+
+    These are the corners of the bounding boxes of all bodies that have a surface or can move. Bodies far from all
+    others, and ground much larger than the moving bodies, are excluded.
+    """
+    middle, radius = cast.bounding_balls(moment.transform)
     chosen = ~cast.is_plane & np.isfinite(middle).all(axis=1)
     moves = chosen & (cast.kind != "static")
     if moves.any():
-        reach = LARGE * (np.linalg.norm(np.ptp(middle[moves], axis=0)) + 2.0 * radius[moves].max())
+        reach = LARGEST_STATIC * (np.linalg.norm(np.ptp(middle[moves], axis=0)) + 2.0 * radius[moves].max())
         chosen &= moves | (radius < reach)
     if not chosen.any():
         foot = cast.planes[0, :3] * cast.planes[0, 3] if len(cast.planes) else np.zeros(3)
@@ -173,17 +176,17 @@ def _to_show(cast: Cast, moment: Moment) -> tuple[np.ndarray, np.ndarray]:
     index = np.flatnonzero(chosen)
     center = np.median(middle[index], axis=0)
     away = np.linalg.norm(middle[index] - center, axis=1)
-    limit = FAR_OUT * (np.quantile(away, 0.8) + np.median(radius[index]))
+    limit = OUTLIER_DISTANCE * (np.quantile(away, 0.8) + np.median(radius[index]))
     index = index[away <= limit] if limit > 0.0 else index
     bare, boxed = index[cast.shape[index] < 0], index[cast.shape[index] >= 0]
-    size = max(0.02 * _usual(radius[index]) or 0.1, 0.1 * np.ptp(middle[index], axis=0).max())
+    size = max(0.02 * _median_radius(radius[index]) or 0.1, 0.1 * np.ptp(middle[index], axis=0).max())
     corners = np.stack([cast.boxes[boxed][:, sides, range(3)] for sides in np.ndindex(2, 2, 2)], axis=1)
     placed = np.einsum("nij,ncj->nci", moment.transform[boxed, :3, :3], corners) + moment.transform[boxed, None, :3, 3]
     points = np.concatenate([placed.reshape(-1, 3), middle[bare]])
     return points, np.concatenate([np.zeros(8 * len(boxed)), np.full(len(bare), size)])
 
 
-def _usual(radii: np.ndarray) -> float:
-    """Median radius of those that have one; 0 where none has."""
+def _median_radius(radii: np.ndarray) -> float:
+    """Median of the positive radii; 0 without any."""
     some = radii[radii > 0.0]
     return float(np.median(some)) if len(some) else 0.0

@@ -1,7 +1,7 @@
-"""What there is to draw: the constant part of a run or a scene (`Cast`), and one instant of it (`Moment`).
+"""Drawn objects: the constant part of a run or a scene (`Cast`), and one instant of it (`Moment`).
 
-Both come from a trajectory (`Recorded`), whose frames are read on demand, from a compiled scene (`of_model`),
-or from a simulation that runs.
+Both come from a trajectory (`Recorded`), whose frames are read on demand, from a compiled scene (`of_model`), or from a
+running simulation.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ from abd.pictures.shapes import Shape, shape_of
 
 @dataclass(frozen=True)
 class JointGroup:
-    """Joints of one kind and look: one joint, or the copies of one.
+    """Joints of the same kind and appearance: one joint, or its copies.
 
     Attributes:
         names, type; parent, child: (k,) bodies, -1 for the world.
         parent_frame, child_frame: (k, 4, 4) frames D and C in the mesh frames of the bodies, or in the world.
-        parameters, drawing: by name, as the scene gives them.
-        coordinates: names of the coordinates; rotary: (c,) which of them are angles.
+        parameters, drawing: values of the scene by name.
+        coordinates: names of the coordinates; rotary: (c,) whether they are angles.
     """
 
     names: Sequence[str]
@@ -50,7 +50,7 @@ class JointGroup:
 
 @dataclass(frozen=True)
 class Cast:
-    """Everything that does not change.
+    """Constant part of a run or a scene.
 
     Attributes:
         name: of the scene; names: (n,) of the bodies; kind: (n,) "dynamic", "kinematic" or "static".
@@ -73,10 +73,10 @@ class Cast:
         return len(self.names)
 
     def index(self, name: str) -> int:
-        """Number of a body.
+        """Index of a body.
 
         Raises:
-            KeyError: there is none of this name, and which there are.
+            KeyError: there is no body of this name; the message suggests similar names.
         """
         try:
             return list(self.names).index(name)
@@ -86,26 +86,28 @@ class Cast:
             similar = did_you_mean(name, list(self.names))
             raise KeyError(f"there is no body '{name}'{f': {similar}' if similar else ''}") from None
 
-    def middles(self, transform: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Middles (n, 3) and radii (n,) of balls about the bodies [m]; the radius of those without a surface is 0."""
+    def bounding_balls(self, transform: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Centres (n, 3) and radii (n,) of the bounding balls of the bodies [m]; radius 0 without a surface."""
         center = np.nan_to_num(self.boxes[:-1].mean(axis=1))
         return np.einsum("nij,nj->ni", transform[:, :3, :3], center) + transform[:, :3, 3], self.radii.copy()
 
     @cached_property
     def radii(self) -> np.ndarray:
-        """(n,) radii of balls about the middles of the bodies [m]; 0 without a surface."""
+        """(n,) radii of the bounding balls of the bodies [m]; 0 without a surface."""
         return np.array([*(one.extent for one in self.shapes), 0.0])[self.shape]
 
     @cached_property
-    def usual(self) -> float:
-        """Median diameter of the bodies that have a surface [m]; 0 where none has."""
+    def median_diameter(self) -> float:
+        """Median diameter of the bodies with a surface [m]; 0 without any."""
         radii = self.radii[self.shape >= 0]
         return 2.0 * float(np.median(radii)) if len(radii) else 0.0
 
     @cached_property
     def boxes(self) -> np.ndarray:
-        """(n + 1, 2, 3) corners of boxes about the bodies in their mesh frames [m]; NaN for those without a surface and, in the
-        last row, for the world."""
+        """(n + 1, 2, 3) corners of the bounding boxes in the mesh frames [m].
+
+        NaN for bodies without a surface and, in the last row, for the world.
+        """
         return np.array([*(one.box for one in self.shapes), np.full((2, 3), np.nan)])[np.append(self.shape, -1)]
 
     @cached_property
@@ -133,10 +135,10 @@ class Moment:
 
 
 class Recorded:
-    """A trajectory to be drawn; frames are read on demand.
+    """A recorded trajectory; frames are read on demand.
 
     Attributes:
-        cast: what does not change; trajectory: the file; time: (T,) [s].
+        cast: constant part; trajectory: the file; time: (T,) [s].
     """
 
     def __init__(self, trajectory: Trajectory):
@@ -155,11 +157,11 @@ class Recorded:
         return len(self.time)
 
     def moments(self, frames: Sequence[int]) -> list[Moment]:
-        """Some frames."""
+        """Moments of frames."""
         return [self.moment(int(frame)) for frame in frames]
 
     def moment(self, frame: int) -> Moment:
-        """One frame; -1 is the last."""
+        """Moment of one frame; -1 is the last."""
         frame = range(len(self))[frame]
         active = []
         for path, group in zip(self._paths, self.cast.joints):
@@ -182,11 +184,12 @@ class Recorded:
                 shift = group["shift"][...]
             else:
                 names, shift = [name], np.zeros((1, 3))
-                parent, child = ([number[_plain(one)]] for one in attributes["bodies"])
+                parent, child = ([number[_plain_value(one)]] for one in attributes["bodies"])
             parent_frame = np.tile(attributes["parent_frame"], (len(child), 1, 1))
             parent_frame[:, :3, 3] += shift
             parameters, drawing = (
-                {key: _plain(value) for key, value in group[part].attrs.items()} for part in ("parameters", "drawing")
+                {key: _plain_value(value) for key, value in group[part].attrs.items()}
+                for part in ("parameters", "drawing")
             )
             self._paths.append(path)
             groups.append(
@@ -199,14 +202,14 @@ class Recorded:
                     child_frame=np.tile(attributes["child_frame"], (len(child), 1, 1)),
                     parameters=parameters,
                     drawing=drawing,
-                    coordinates=tuple(_plain(one) for one in attributes["coordinates"]),
+                    coordinates=tuple(_plain_value(one) for one in attributes["coordinates"]),
                     rotary=np.asarray(attributes["rotary"], dtype=bool),
                 )
             )
         return groups
 
     def joint_series(self, group: int, what: str, frame: int) -> np.ndarray:
-        """(k, ...) coordinates, rates, residual or wrench of a group's joints in one frame."""
+        """(k, ...) coordinates, rates, residuals or wrenches of a group's joints in one frame."""
         values = np.asarray(self.trajectory.row(f"{self._paths[group]}/{what}", frame))
         return values.reshape(len(self.cast.joints[group].child), -1)
 
@@ -216,13 +219,13 @@ class Recorded:
         return values.reshape(len(values), len(self.cast.joints[group].child), -1)[:, joint, coordinate]
 
 
-def spread(frames: Sequence[int], count: int) -> np.ndarray:
-    """At most `count` of some frames, evenly, the first and the last among them."""
+def evenly_spaced(frames: Sequence[int], count: int) -> np.ndarray:
+    """At most `count` of the frames, evenly spaced, including the first and the last."""
     return np.asarray(frames)[np.unique(np.linspace(0, len(frames) - 1, min(len(frames), count)).round().astype(int))]
 
 
 def of_model(model: Model) -> tuple[Cast, Moment]:
-    """A compiled scene and its initial state."""
+    """Cast and initial moment of a compiled scene."""
     from abd.joints.types import TYPES
 
     bodies, joints = model.bodies, JointList.of(model.joints)
@@ -266,14 +269,14 @@ def of_model(model: Model) -> tuple[Cast, Moment]:
 
 
 def moment_of(model: Model, cast: Cast, time: float, q: np.ndarray) -> Moment:
-    """The state q of a model whose joints may break or be switched."""
+    """Moment of the state q of a model, with the present activity of joints."""
     active = JointList.of(model.joints).column("active").astype(bool)
     cuts = np.cumsum([len(group.child) for group in cast.joints])
     return Moment(time, model.user_transform(q), np.split(active, cuts)[:-1])
 
 
 def _bodies(mesh, meshes, radius, kind, plane, color) -> dict:
-    """Bodies of a `Cast`; bodies with the same mesh and radius have one shape."""
+    """Bodies of a `Cast`; bodies with the same mesh and radius share one shape."""
     has = np.flatnonzero(mesh >= 0)
     keys = np.stack([mesh[has].astype(float), radius[has]], axis=1)
     used, index = np.unique(keys, axis=0, return_inverse=True) if len(has) else (np.zeros((0, 2)), has)
@@ -289,8 +292,8 @@ def _bodies(mesh, meshes, radius, kind, plane, color) -> dict:
     }
 
 
-def _plain(value):
-    """An attribute of the file as a number, a text, or an array."""
+def _plain_value(value):
+    """Attribute of the file as a number, a text, or an array."""
     if isinstance(value, bytes | str):
         return value.decode() if isinstance(value, bytes) else value
     return value.item() if np.ndim(value) == 0 else np.asarray(value)

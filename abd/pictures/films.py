@@ -1,4 +1,4 @@
-"""Pictures and films of runs: what `abd render` does."""
+"""Pictures and films of runs, for `abd render`."""
 
 from __future__ import annotations
 
@@ -15,28 +15,28 @@ from abd.backends.device.launcher import threads_available
 from abd.errors import AbdError
 from abd.optional import required
 from abd.pictures.camera import Camera, View
-from abd.pictures.cast import Moment, Recorded, spread
+from abd.pictures.cast import Moment, Recorded, evenly_spaced
 from abd.pictures.rasterizer import Rasterizer
 from abd.pictures.symbols import force_scale
 
-LOOKED_AT = 24
-"""Frames of a film that the camera looks at to find its place."""
+CAMERA_FRAMES = 24
+"""Number of frames of a film that determine the camera position."""
 GIF_COLORS = 255
 
 
 class PictureError(AbdError):
-    """A picture or a film that cannot be made, and why."""
+    """A picture or a film that cannot be made."""
 
     exit_status = 2
 
 
 @dataclass(frozen=True)
 class Film:
-    """How a film is taken.
+    """Options of a film.
 
     Attributes:
         view: the camera; size: width and height in pixels.
-        fps: pictures per second; speed: simulated over shown time.
+        fps: pictures per second; speed: simulated time over film time.
         joints, contacts: whether they are drawn.
     """
 
@@ -49,7 +49,7 @@ class Film:
 
 
 def frames_of(time: np.ndarray, film: Film) -> np.ndarray:
-    """Frames of the run that are shown, one after the other: at every instant the one nearest in time."""
+    """Frames of the run in the film: at every instant the nearest in time."""
     length = float(time[-1] - time[0])
     count = max(1, round(length / film.speed * film.fps)) + 1
     wanted = time[0] + np.arange(count) * (film.speed / film.fps)
@@ -63,15 +63,15 @@ class Studio:
     """Draws frames of a run.
 
     Args:
-        run: the run; film: how; frames: those that have to fit into the picture.
+        run: the run; film: options; frames: frames that must fit into the picture.
 
     Raises:
-        PictureError: no body of the name to follow.
+        PictureError: there is no body with the name to follow.
     """
 
     def __init__(self, run: Recorded, film: Film, frames: np.ndarray):
         self.run, self.film = run, film
-        moments = run.moments(spread(frames, LOOKED_AT))
+        moments = run.moments(evenly_spaced(frames, CAMERA_FRAMES))
         try:
             self.camera = Camera(film.view, run.cast, moments, film.size)
         except KeyError as error:
@@ -81,7 +81,7 @@ class Studio:
         self.shown = 0
 
     def draw(self, moment: Moment, progress: float = 0.0) -> np.ndarray:
-        """(height, width, 3), 8 bits per channel; may be called by several threads."""
+        """(height, width, 3), 8 bits per channel; thread-safe."""
         if not hasattr(self._own, "rasterizer"):
             self._own.rasterizer = Rasterizer(self.run.cast, self.camera, self.film.joints, self.scale)
         picture = self._own.rasterizer.picture(moment, progress)
@@ -89,13 +89,13 @@ class Studio:
         return picture
 
     def film_of(self, frames: np.ndarray, report: Callable[[int], None] | None = None) -> Iterator[np.ndarray]:
-        """Pictures of frames in order, drawn by as many threads as there are processors, a few ahead."""
+        """Pictures of frames in order, drawn in parallel by one thread per processor."""
         threads = threads_available()
         waiting: deque[Future] = deque()
         last = max(len(frames) - 1, 1)
         with ThreadPoolExecutor(threads, "abd-picture") as pool:
             for k, frame in enumerate(frames):
-                # the file is read by one thread
+                # one thread reads the file
                 waiting.append(pool.submit(self.draw, self.run.moment(int(frame)), k / last))
                 if len(waiting) > threads:
                     yield waiting.popleft().result()
@@ -106,7 +106,7 @@ class Studio:
 
 
 def write_picture(path: Path, pixels: np.ndarray) -> None:
-    """Write a PNG; the same picture gives the same file."""
+    """Write a PNG; deterministic."""
     from PIL import Image
 
     Image.fromarray(pixels).save(path, format="PNG", optimize=True)
@@ -115,7 +115,7 @@ def write_picture(path: Path, pixels: np.ndarray) -> None:
 def write_film(
     path: Path, studio: Studio, frames: np.ndarray, kind: str, report: Callable[[int], None] | None = None
 ) -> None:
-    """Write an mp4 or a gif of frames; nothing is left where it fails.
+    """Write an mp4 or a gif of frames; on failure no file remains.
 
     Raises:
         MissingLibrary: the library for mp4 is not installed. PictureError: mp4 does not support the size.
@@ -147,7 +147,7 @@ def _write_mp4(path: Path, studio: Studio, frames: np.ndarray, report) -> None:
 
 
 def _write_gif(path: Path, studio: Studio, frames: np.ndarray, report) -> None:
-    """A gif with one set of colours, those of its first, middle and last picture: with one for each, they would flicker."""
+    """Write a gif with one palette, of its first, middle and last picture; one palette per picture would flicker."""
     from PIL import Image
 
     some = [frames[0], frames[len(frames) // 2], frames[-1]]
@@ -155,6 +155,6 @@ def _write_gif(path: Path, studio: Studio, frames: np.ndarray, report) -> None:
     colors = Image.fromarray(chosen).quantize(GIF_COLORS, method=Image.Quantize.MEDIANCUT)
     dither = Image.Dither.FLOYDSTEINBERG
     pictures = (Image.fromarray(one).quantize(palette=colors, dither=dither) for one in studio.film_of(frames, report))
-    # times of a gif are whole hundredths of a second, and viewers take less than two for ten
+    # gif delays are in hundredths of a second; viewers treat less than two as ten
     pause = max(2, round(100.0 / studio.film.fps)) * 10
     next(pictures).save(path, format="GIF", save_all=True, append_images=pictures, duration=pause, loop=0)

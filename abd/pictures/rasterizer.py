@@ -1,9 +1,8 @@
-"""`Rasterizer`: pictures of a `Cast` on the processor, without a display, a driver or another library.
+"""`Rasterizer`: pictures of a `Cast` on the CPU, without a display, a driver or another library.
 
-Three passes: what the sun sees gives the shadows, what the eye sees gives samples of the nearest surfaces, and then every
-pixel is lit: by the sun as far as it is seen from there, by the sky as far as neighbours leave it open. Maps of bodies are
-taken as they are, shear included; rods and balls are hit by rays and are round at any distance. One frame is the same for
-any number of threads.
+The first pass renders the shadow map from the sun, the second samples of the nearest surfaces from the eye. The third
+shades every pixel by the visible fractions of the sun and of the sky. The affine maps of bodies include shear. Rods and
+balls are ray traced. The result does not depend on the number of threads.
 """
 
 from __future__ import annotations
@@ -21,25 +20,25 @@ from abd.pictures.kernels import cover, shade
 from abd.pictures.symbols import symbols
 
 SAMPLES = 2
-"""Samples of a pixel along each side."""
+"""Samples per pixel along each side."""
 BAND = 16
-"""Rows of samples that are filled together."""
+"""Rows of samples per band."""
 SHADOW_SIZE = 2048
-"""Edge of the shadow map in texels."""
+"""Side of the shadow map in texels."""
 SHADOW_BLUR = 2.2
-"""Radius over which shadows fade [texels]."""
+"""Radius of the shadow blur [texels]."""
 TAPS = 12
 """Samples of the shadow map per sample of the picture."""
 SUN = np.array([-0.42, -0.50, 0.92]) / np.linalg.norm([-0.42, -0.50, 0.92])
 TONES = 1 << 16
-"""Entries of the table from light to sRGB."""
+"""Entries of the table from linear light to sRGB."""
 NEAREST = 1e-4
-"""Depth of the nearest thing that is drawn, in depths of the middle of the scene."""
+"""Smallest depth of drawn items, relative to the depth of the middle of the scene."""
 
 
 @dataclass(frozen=True)
 class _Items:
-    """What is drawn at one instant, in the world: triangles first, then rods.
+    """Items drawn at one instant, in the world: triangles first, then rods.
 
     Attributes:
         corners, normals: (g, 3, 3); two_sided: (g,); rods: (r, 2, 3); radii: (r,); colors: (g + r, 4) sRGB and opacity.
@@ -54,11 +53,11 @@ class _Items:
 
 
 class Rasterizer:
-    """Draws frames of one cast; one for each thread.
+    """Draws frames of one cast; not thread-safe.
 
     Args:
-        cast: what there is to draw; camera: where from.
-        joints: whether to draw them; contacts: length of arrows per force [m/N], None for no arrows.
+        cast: drawn objects; camera: view.
+        joints: whether joints are drawn; contacts: length of arrows per force [m/N], None for no arrows.
     """
 
     def __init__(self, cast: Cast, camera: Camera, joints: bool = True, contacts: float | None = None):
@@ -73,7 +72,7 @@ class Rasterizer:
         self._pixels = _empty((camera.size[1], camera.size[0], 3), wp.uint8)
 
     def picture(self, moment: Moment, progress: float = 0.0) -> np.ndarray:
-        """(height, width, 3) of one instant, 8 bits per channel; `progress` through the film, 0 to 1, is for orbits."""
+        """(height, width, 3) picture of one instant, 8 bits per channel; `progress` in the film is 0 to 1."""
         lens = self.camera.lens(moment, progress)
         middle, size = self.camera.middle, self.camera.extent
         items, things = self._items(moment), shade.Things()
@@ -91,7 +90,7 @@ class Rasterizer:
         nearest = NEAREST * max(float((middle - lens.eye) @ lens.axes[2]), size)
         _draw(lens, eye, items, things.planes, nearest, self._samples)
 
-        rows, reach = self._open_sky.shape[0], 0.4 * (self.cast.usual or 0.2)
+        rows, reach = self._open_sky.shape[0], 0.4 * (self.cast.median_diameter or 0.2)
         _launch(shade.occlude, rows, eye, things, self._samples, self._step, reach, self._open_sky)
         _launch(shade.smooth, rows, self._samples, self._step, self._open_sky, self._smooth)
         rest = [SAMPLES, self._step, self._smooth, self._tone, self._pixels]
@@ -99,11 +98,11 @@ class Rasterizer:
         return self._pixels.numpy().copy()
 
     def item_count(self) -> int:
-        """How many samples of the last picture show a body, a joint or an arrow."""
+        """Number of samples of the last picture that show a body, a joint or an arrow."""
         return int(np.count_nonzero(self._samples.item.numpy() >= 0))
 
     def _items(self, moment: Moment) -> _Items:
-        """All that is to be drawn."""
+        """All items at one instant."""
         cast, triangles, rods = self.cast, [], []
         for k, shape in enumerate(cast.shapes):
             members = np.flatnonzero(cast.shape == k)
@@ -129,7 +128,7 @@ class Rasterizer:
         )
 
     def _planes(self, lens: Lens) -> wp.array:
-        """Half-spaces as the kernels take them (`shade.Things`)."""
+        """Half-spaces as kernel input (`shade.Things`)."""
         normal, offset = self.cast.planes[:, :3], self.cast.planes[:, 3:]
         u = np.cross(normal, np.eye(3)[np.argmin(np.abs(normal), axis=1)])
         u /= np.linalg.norm(u, axis=1, keepdims=True)
@@ -138,7 +137,7 @@ class Rasterizer:
 
 
 def _draw(lens: Lens, eye: cover.Eye, items: _Items, planes: wp.array, nearest: float, samples: cover.Samples) -> None:
-    """The nearest item of every sample."""
+    """Find the nearest item of every sample."""
     owner, corners, boxes = _projected(eye, lens.local(items.corners), items.two_sided, nearest)
     rod_boxes = _rod_boxes(eye, lens.local(items.rods), items.radii[:, None], nearest)
     owner = np.concatenate([owner, len(items.corners) + np.arange(len(rod_boxes))])
@@ -151,11 +150,14 @@ def _draw(lens: Lens, eye: cover.Eye, items: _Items, planes: wp.array, nearest: 
 
 
 def _projected(eye: cover.Eye, corners: np.ndarray, two_sided: np.ndarray, nearest: float) -> tuple[np.ndarray, ...]:
-    """Triangles (g, 3, 3) in the axes of a lens that may be in the picture, parts of those that reach behind the eye among
-    them: their numbers (k,), columns, rows and nearness of corners (k, 3, 3), and boxes of samples (k, 4)."""
+    """Triangles (g, 3, 3) in camera axes that may be visible, clipped behind the eye.
+
+    Returns:
+        their indices (k,), columns, rows and nearness of corners (k, 3, 3), and boxes of samples (k, 4).
+    """
     owner, depth = np.arange(len(corners)), corners[..., 2] - nearest
     if not eye.parallel and depth.min(initial=0.0) < 0.0:
-        least, most = _along(np.minimum, depth), _along(np.maximum, depth)
+        least, most = _extremum(np.minimum, depth), _extremum(np.maximum, depth)
         whole, crossing = np.flatnonzero(least >= 0.0), np.flatnonzero((least < 0.0) & (most >= 0.0))
         cut = [_cut(corners[g], depth[g]) for g in crossing]
         owner = np.concatenate([whole, np.repeat(crossing, [len(one) for one in cut]).astype(int)])
@@ -166,12 +168,14 @@ def _projected(eye: cover.Eye, corners: np.ndarray, two_sided: np.ndarray, neare
     area = (x[:, 1] - x[:, 0]) * (y[:, 2] - y[:, 0]) - (y[:, 1] - y[:, 0]) * (x[:, 2] - x[:, 0])
     facing = np.flatnonzero((area < 0.0) | two_sided[owner] & (area > 0.0))
     owner, x, y = owner[facing], x[facing], y[facing]
-    boxes = _boxes(eye, _along(np.minimum, x), _along(np.maximum, x), _along(np.minimum, y), _along(np.maximum, y))
+    boxes = _boxes(
+        eye, _extremum(np.minimum, x), _extremum(np.maximum, x), _extremum(np.minimum, y), _extremum(np.maximum, y)
+    )
     return owner, np.stack([x, y, nearness[facing]], axis=2), boxes
 
 
 def _cut(triangle: np.ndarray, depth: np.ndarray) -> np.ndarray:
-    """(1 or 2, 3, 3) triangles of what lies at positive depths (3,) of a triangle (3, 3)."""
+    """(1 or 2, 3, 3) triangles of the part of a triangle (3, 3) at positive depths (3,)."""
     polygon = []
     for p, q, a, b in zip(triangle, np.roll(triangle, -1, axis=0), depth, np.roll(depth, -1)):
         if a >= 0.0:
@@ -182,7 +186,7 @@ def _cut(triangle: np.ndarray, depth: np.ndarray) -> np.ndarray:
 
 
 def _rod_boxes(eye: cover.Eye, ends: np.ndarray, r: np.ndarray, nearest: float) -> np.ndarray:
-    """(k, 4) samples that rods with ends (k, 2, 3) in the axes of the lens and radii (k, 1) may cover, as `_boxes`."""
+    """(k, 4) boxes (`_boxes`) of rods with ends (k, 2, 3) in camera axes and radii (k, 1)."""
     x, y, z = np.moveaxis(ends, -1, 0)
     if eye.parallel:
         left, right, down, up = x - r, x + r, y - r, y + r
@@ -201,7 +205,7 @@ def _rod_boxes(eye: cover.Eye, ends: np.ndarray, r: np.ndarray, nearest: float) 
 
 
 def _boxes(eye: cover.Eye, left: np.ndarray, right: np.ndarray, top: np.ndarray, bottom: np.ndarray) -> np.ndarray:
-    """(k, 4) columns and rows of samples, first and last + 1, between limits (k,); zeros for those out of the picture."""
+    """(k, 4) columns and rows of samples, first and last + 1, between limits (k,); zeros outside the picture."""
     out = np.stack([np.floor(left).clip(0, eye.width), np.ceil(right).clip(0, eye.width),
                     np.floor(top).clip(0, eye.height), np.ceil(bottom).clip(0, eye.height)], axis=1)  # fmt: skip
     out[(out[:, 0] >= out[:, 1]) | (out[:, 2] >= out[:, 3])] = 0.0
@@ -209,7 +213,7 @@ def _boxes(eye: cover.Eye, left: np.ndarray, right: np.ndarray, top: np.ndarray,
 
 
 def _bands(boxes: np.ndarray, height: int) -> tuple[np.ndarray, np.ndarray]:
-    """Where the parts of each band start (bands + 1,), and the parts, in order within a band."""
+    """Start of the parts of each band (bands + 1,), and the parts, in order within a band."""
     seen = np.flatnonzero(boxes[:, 3] > boxes[:, 2])
     first, last = boxes[seen, 2] // BAND, (boxes[seen, 3] - 1) // BAND
     spans = last - first + 1
@@ -242,33 +246,33 @@ def _light(middle: np.ndarray, size: float) -> tuple[shade.Light, Lens]:
 
 
 def tones() -> np.ndarray:
-    """(TONES,) sRGB, 0 to 255, of linear light from 0 to `shade.BRIGHTEST`; what is brighter than white is bent down softly."""
+    """(TONES,) sRGB, 0 to 255, of linear light from 0 to `shade.BRIGHTEST`, with a smooth roll-off beyond white."""
     light = np.linspace(0.0, float(shade.BRIGHTEST), TONES)
     bent = np.where(light > 0.8, 0.8 + 0.2 * (1.0 - np.exp(-(np.maximum(light, 0.8) - 0.8) / 0.2)), light)
     return np.clip(255.0 * colors.to_srgb(bent) + 0.5, 0.0, 255.0).astype(np.uint8)
 
 
 def _placed(points: np.ndarray, maps: np.ndarray) -> np.ndarray:
-    """(n k, c, 3) points (k, c, 3) of a mesh frame in the world, at poses (n, 4, 4)."""
+    """(n k, c, 3) world positions of points (k, c, 3) of a mesh frame at poses (n, 4, 4)."""
     out = np.einsum("nij,kcj->nkci", maps[:, :3, :3], points) + maps[:, None, None, :3, 3]
     return out.reshape(-1, *points.shape[1:])
 
 
 def _cofactors(maps: np.ndarray) -> np.ndarray:
-    """(n, 4, 4) maps that turn normals as maps (n, 4, 4) turn surfaces, up to a positive factor."""
+    """(n, 4, 4) maps of normals under maps (n, 4, 4) of surfaces, up to a positive factor."""
     a, b, c = np.moveaxis(maps[:, :3, :3], 2, 0)
     out = np.zeros(maps.shape)
     out[:, :3, :3] = np.stack([np.cross(b, c), np.cross(c, a), np.cross(a, b)], axis=2)
     return out * np.sign(np.linalg.det(maps[:, :3, :3]))[:, None, None]
 
 
-def _along(least: np.ufunc, values: np.ndarray) -> np.ndarray:
-    """(k,) least or largest of values (k, 3), faster than a reduction along so short an axis."""
+def _extremum(least: np.ufunc, values: np.ndarray) -> np.ndarray:
+    """(k,) minimum or maximum of values (k, 3); faster than a reduction along the short axis."""
     return least(least(values[:, 0], values[:, 1]), values[:, 2])
 
 
 def _array(values: np.ndarray, kind) -> wp.array:
-    """For the kernels."""
+    """Warp array on the CPU."""
     scalar = {int: np.int32, wp.vec4i: np.int32, wp.uint8: np.uint8}.get(kind, np.float32)
     return wp.array(np.ascontiguousarray(values, dtype=scalar), dtype=kind, device="cpu")
 

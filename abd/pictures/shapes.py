@@ -1,8 +1,8 @@
-"""What one or more bodies look like in their mesh frame: triangles, and what a contact radius makes of edges and points.
+"""Appearance of bodies in their mesh frame: triangles, and the rounding of edges and points by a contact radius.
 
-The surface of a body with radius r is that of its Minkowski sum with a ball: faces moved out by r, rods about sharp edges,
-balls about single points. The distance r is one of the world: an affine map moves the segments and the points, but does not
-stretch r, which is what contact does too. So a sphere is one ball and a capsule one rod, both exact.
+The surface of a body with radius r is the Minkowski sum of its mesh with a ball: faces offset by r, rods about sharp
+edges, balls about isolated points. An affine map moves segments and points, but does not stretch r, as in contact. A
+sphere is one ball and a capsule one rod, both exact.
 """
 
 from __future__ import annotations
@@ -14,20 +14,20 @@ import numpy as np
 from abd.io.skin import moved_faces, sharp_edges, skin
 
 CREASE = np.cos(np.radians(40.0))
-"""Cosine of the angle between two faces above which they look like one curved surface."""
+"""Cosine of the angle between two faces above which they are shaded as one smooth surface."""
 
 
 @dataclass(frozen=True)
 class Shape:
-    """A surface in the mesh frame [m].
+    """Surface in the mesh frame [m].
 
     Attributes:
-        corners: (f, 3, 3) of triangles; normals: (f, 3, 3) unit normals at them, common ones of faces that are almost coplanar.
-        rods: (r, 2, 3) segments about which there is a rounded tube; balls: (b, 3) middles; radius: of both.
-        open: whether triangles show both sides.
+        corners: (f, 3, 3) of triangles; normals: (f, 3, 3) unit normals at them, shared by almost coplanar faces.
+        rods: (r, 2, 3) segments of rounded tubes; balls: (b, 3) centres; radius: of both.
+        open: whether triangles are visible from both sides.
         vertices, triangles: the shape as one mesh (v, 3), (t, 3), for viewers that draw only triangles.
-        box: (2, 3) lower and upper corner of the box about it, radius included.
-        extent: radius of a ball about its middle.
+        box: (2, 3) corners of the bounding box, radius included.
+        extent: radius of the bounding ball.
     """
 
     corners: np.ndarray
@@ -43,10 +43,10 @@ class Shape:
 
 
 def shape_of(mesh, radius: float) -> Shape:
-    """The shape of a mesh (`abd.model.Mesh`, `abd.io.trajectory.StoredMesh`) whose bodies have a contact radius [m].
+    """Shape of a mesh (`abd.model.Mesh`, `abd.io.trajectory.StoredMesh`) of bodies with a contact radius [m].
 
-    `mesh` needs vertices, triangles, edges and points; edges of no triangle and single points without a radius become thin
-    enough to be seen and no thicker.
+    `mesh` needs vertices, triangles, edges and points. Edges without triangles and isolated points of zero radius get a
+    small visible radius.
     """
     vertices = np.asarray(mesh.vertices, dtype=float)
     triangles = np.asarray(mesh.triangles, dtype=np.int64).reshape(-1, 3)
@@ -82,8 +82,10 @@ def shape_of(mesh, radius: float) -> Shape:
 
 
 def corner_normals(corners: np.ndarray) -> np.ndarray:
-    """(f, 3, 3) unit normals at the corners (f, 3, 3) of triangles: mean over the faces about a corner that lie within the
-    angle of `CREASE`, weighted by area; zeros for a face without area."""
+    """(f, 3, 3) unit normals at the corners (f, 3, 3) of triangles; zeros for a face without area.
+
+    They are area-weighted means over the adjacent faces within the angle of `CREASE`.
+    """
     count = len(corners)
     if count == 0:
         return np.zeros((0, 3, 3))
@@ -103,8 +105,10 @@ def corner_normals(corners: np.ndarray) -> np.ndarray:
 
 
 def creased(vertices: np.ndarray, triangles: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """A mesh with a vertex for each side of a crease: vertices (v, 3), triangles (f, 3) and unit normals (v, 3). Faces without
-    area are removed."""
+    """Mesh with separate vertices on each side of a crease: vertices (v, 3), triangles (f, 3), unit normals (v, 3).
+
+    Faces without area are removed.
+    """
     corners = np.asarray(vertices, dtype=float)[triangles]
     normals = corner_normals(corners)
     sound = (np.linalg.norm(normals, axis=2) > 0.5).all(axis=1)
@@ -114,14 +118,14 @@ def creased(vertices: np.ndarray, triangles: np.ndarray) -> tuple[np.ndarray, np
 
 
 def joined(*parts: tuple[np.ndarray, np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
-    """One mesh of several (vertices, triangles)."""
+    """Concatenation of meshes (vertices, triangles)."""
     starts = np.cumsum([0, *(len(vertices) for vertices, _ in parts)])
     triangles = [faces + start for (_, faces), start in zip(parts, starts)]
     return np.concatenate([vertices for vertices, _ in parts]), np.concatenate(triangles).astype(np.int32)
 
 
 def turned_from_z(direction: np.ndarray) -> np.ndarray:
-    """(..., 3, 3) least rotations that turn z to unit vectors (..., 3); half a turn about x where it points down."""
+    """(..., 3, 3) smallest rotations of z to unit vectors (..., 3); half a turn about x for -z."""
     x, y, z = np.moveaxis(direction, -1, 0)
     down = z < -1.0 + 1e-12
     c = 1.0 / np.where(down, 1.0, 1.0 + z)
@@ -132,29 +136,29 @@ def turned_from_z(direction: np.ndarray) -> np.ndarray:
 
 
 def unit(vectors: np.ndarray, otherwise: float | tuple[float, ...] = (0.0, 0.0, 1.0)) -> np.ndarray:
-    """(..., 3) directions of vectors, and another one where there is no length."""
+    """(..., 3) unit vectors, and `otherwise` for zero vectors."""
     length = np.linalg.norm(vectors, axis=-1, keepdims=True)
     return np.divide(vectors, length, out=np.full_like(vectors, otherwise), where=length > 0.0)
 
 
 def _welded(points: np.ndarray) -> np.ndarray:
-    """(k,) number of the place of each point; points closer than a millionth of the whole are one place."""
+    """(k,) index of the distinct position of each point, to a millionth of the extent."""
     extent = np.ptp(points, axis=0).max() or 1.0
     return np.unique(np.round(points / (1e-6 * extent)), axis=0, return_inverse=True)[1].reshape(-1)
 
 
 def _closed(vertices: np.ndarray, triangles: np.ndarray) -> bool:
-    """Whether every side belongs to two triangles at least, equal vertices taken for one."""
+    """Whether every side belongs to at least two triangles, with coincident vertices merged."""
     return bool((np.unique(_sides(_welded(vertices)[triangles]), axis=0, return_counts=True)[1] > 1).all())
 
 
 def _volume(corners: np.ndarray) -> float:
-    """Six times the volume that closed triangles (f, 3, 3) enclose; negative where they show their inner side."""
+    """Six times the volume enclosed by closed triangles (f, 3, 3); negative if they face inwards."""
     return float(np.einsum("fi,fi->", corners[:, 0], np.cross(corners[:, 1], corners[:, 2])))
 
 
 def _loose_edges(triangles: np.ndarray, edges: np.ndarray) -> np.ndarray:
-    """(k, 2) edges of no triangle."""
+    """(k, 2) edges without triangles."""
     span = np.array([int(max(triangles.max(initial=0), edges.max(initial=0))) + 1, 1])
     return edges[~np.isin(np.sort(edges, axis=1) @ span, _sides(triangles) @ span)]
 

@@ -1,4 +1,4 @@
-"""As-rigid-as-possible alternative: ``V = kappa vol |A - R|_F^2`` [J], R the rotation closest to A."""
+"""As-rigid-as-possible energy: ``V = kappa vol |A - R|_F^2`` [J], R the rotation closest to A."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ def energy(stiffness: np.ndarray, A: np.ndarray) -> np.ndarray:
 
 
 def strain(A: np.ndarray) -> np.ndarray:
-    """(n, 3, 3) ``R^T A - 1``, symmetric, whose norm is that of A - R and does not change as the body turns."""
+    """(n, 3, 3) ``R^T A - 1``, symmetric and independent of rotations; its norm is that of A - R."""
     return polar(A).transpose(0, 2, 1) @ A - np.eye(3)
 
 

@@ -1,36 +1,39 @@
-"""Slips of bodies that turn, along the arcs of their turns.
+"""Slip of rotating bodies along arcs.
 
-Friction measures the slip of a step on chords, from where a point of the material was to where it is
-(`abd.potentials.friction`). How fast surfaces pass one another where the step ends, and so what slides and where it pushes, is
-another thing: a contact on an arm a from the centre of a body that turns by w passes ``w x a`` besides the translation. So
-what the arc is longer than the chord is added to the slip, in the tangent plane of the normal n; it stays linear in the
-state. An arm has two parts.
+Friction measures the slip of a step on chords, from the old to the new position of a material point
+(`abd.potentials.friction`). The sliding velocity at the end of the step differs. At a contact with the arm a from the
+centre of a body that rotates by w, the surface moves by ``w x a`` in addition to the translation. The difference
+between arc and chord is therefore added to the slip, in the tangent plane of the normal n. The slip remains linear in
+the state. An arm has two parts.
 
-What is round rolls over its contact: the arm of a rounding, or of a body that resists turning (`abd.potentials.rolling`),
-*stays* where it is. Its end came down along a cycloid, whose chord is ``r sin w`` long where the surface has passed ``r w``.
-With R(w) the turn that the step leads to, A the map where it begins and X what comes to the arm at the end, the arc is longer by
+The arm of a rounding, or of rolling resistance (`abd.potentials.rolling`), *stays* in place while the body rolls. Its
+material point moves along a cycloid, whose chord is ``r sin w`` while the surface moves by ``r w``. With the rotation
+R(w) of the step, the map A at its start and the rest coordinates X of the point that arrives at the arm, the difference
+is
 
     w x a - (R(w) - 1) A X
 
-The rest, to a vertex or the centre of its rounding, is *carried* by the body. By the turn s = w . n about the normal an arm a in
-the tangent plane moves along an arc whose end lies s/2 off its chord: along chords friction brakes a coin that spins flat
-by the cosine of that, and drives it beyond half a turn. With a at the end of the step the arc is longer by
+The other part, to a vertex or the centre of its rounding, is *carried* by the body. Under the rotation s = w . n about
+the normal, an arm a in the tangent plane moves along an arc whose end direction differs by s/2 from its chord. With
+chords, friction on a coin that spins flat is reduced by the cosine of this angle, and accelerates it beyond half a
+turn. With a at the end of the step the difference is
 
     s n x a - (1 - R(-s n)) a  =  (s - sin s) n x a - (1 - cos s) a
 
-A face does not carry the vertex that touches it: what touches in the end is the material to which the vertex has come by turns
-about n, and the arm leads there. Edges that cross carry their contact both. (Turns across n tip a mesh over what touches, or
-roll it from facet to facet, where chords are what is slipped.)
+A face does not carry the vertex that touches it. The arm leads to the material point that the vertex reaches by
+rotations about n. Of two crossing edges both carry the contact. (Rotations across n tip a mesh over its contact or roll
+it from facet to facet, where chords are the slip.)
 
-What sticks must not slip along its chord: if arcs were measured from centres which have come straight, a box that turns about
-a corner that sticks would creep by ``s^2/2`` of its arm per step. So a carried contact gets no more of that than
+A sticking contact must not slip along its chord. With arcs about centres that move on straight lines, a box that
+rotates about a sticking corner would creep by ``s^2/2`` of its arm per step. The correction of a carried contact is
+therefore at most
 
     rho(s) |d|,    rho(s) = | s/2 cot(s/2) - 1 + i s/2 |
 
-d the chord on which its points parted in the last step, if that went as this one does, or how far their velocities part them
-in this one if that is less (so that what starts with the velocities of a body that sticks sticks), and rho what an arc about its
-own centre is longer than its chord, of the chord. What spins on the spot gets all of it, what stuck (d = 0) nothing, and nothing
-jumps between.
+d is the relative displacement of its points: that of the last step with the present rotation, or that by their
+velocities if it is less. rho is the difference between arc and chord relative to the chord, for an arc about its own
+centre. A body that spins in place gets the full correction, a sticking contact (d = 0) none, and the transition is
+continuous.
 """
 
 from __future__ import annotations
@@ -47,25 +50,24 @@ from abd.potentials.rolling import SLIDE
 from abd.rotations import axial, nearest_rotation_vectors, polar, rotations
 
 SLOW = 1e-5
-"""Turn in a step [rad] below which arcs are chords."""
+"""Rotation per step [rad] below which arcs are chords."""
 
 OVER = 1e-9
-"""Cosine and sine of a turn about n below which a body has been turned over, and has none."""
+"""Cosine and sine of a rotation about n below which a body has turned over and the rotation is undefined."""
 
 
 def counts(model: Model) -> bool:
-    """Whether slips are measured so; bdf2's reference is no pose, from which a body could turn."""
+    """Whether slips use arcs; the reference of bdf2 is not a pose from which a body rotates."""
     return model.settings.integrator != "bdf2"
 
 
 @dataclass(frozen=True)
 class Course:
-    """How n bodies go through a step.
+    """Motion of n bodies in a step.
 
     Attributes:
-        begin: (n, 12) states where it begins; end: (n, 12) where they are led, to inertial targets and goals of prescribed
-            bodies, or where an iterate has got them.
-        turn: (n, 3) rotation vectors by which they turn, whole turns included [rad].
+        begin: (n, 12) states at its start; end: (n, 12) inertial targets, targets of prescribed bodies, or an iterate.
+        turn: (n, 3) rotation vectors, including whole turns [rad].
     """
 
     begin: np.ndarray
@@ -76,11 +78,11 @@ class Course:
 def along_arcs(
     lagged: Lagged, contacts: Contacts, q: np.ndarray, course: Course, radius: np.ndarray
 ) -> tuple[Lagged, Contacts]:
-    """What was frozen, with what its arcs are longer than the chords, and its points on faces moved to where vertices
-    go.
+    """Lagged contacts with the arc correction of their slips, and contacts with face points moved to where vertices go.
 
     Args:
-        contacts: the frozen ones; q: (n, 12) state in which they were frozen; radius: (n,) of the bodies' rounding [m].
+        contacts: the lagged contacts; q: (n, 12) state in which they were lagged; radius: (n,) of the bodies' rounding
+            [m].
     """
     i, j, n = contacts.first, contacts.second, lagged.n
     slides = lagged.kind == SLIDE
@@ -88,19 +90,19 @@ def along_arcs(
     first = _Side.of(course, q, i, lagged.Y_first, slides, -radius[i, None] * n, n)
     second = _Side.of(course, q, j, lagged.Y_second, slides, radius[j, None] * n, n)
     end_i, end_j = first.carried, second.carried
-    # vertices are of the first bodies
+    # vertices belong to the first bodies
     on_face = (slides & (contacts.stencil == Stencil.POINT_TRIANGLE))[:, None]
     end_j = np.where(on_face, second.now + end_i - first.now, end_j)
-    moved = np.where(on_face, second.at_rest(end_j) - second.at_rest(second.carried), 0.0)
+    moved = np.where(on_face, second.rest_coordinates(end_j) - second.rest_coordinates(second.carried), 0.0)
     two = lagged.two_sided[:, None]
-    spun = first.spun(end_i) - np.where(two, second.spun(end_j), 0.0)
-    swept_paths = zip((first.came, first.goes), (second.came, second.goes), strict=True)
-    parted = [np.linalg.norm(_flat(of_i - np.where(two, of_j, 0.0), n), axis=1) for of_i, of_j in swept_paths]
-    most = rho(np.maximum(np.abs(first.spin), np.abs(second.spin))) * np.minimum(*parted)
-    size = np.linalg.norm(spun, axis=1)
+    arc_excess = first.arc_excess(end_i) - np.where(two, second.arc_excess(end_j), 0.0)
+    swept_paths = zip((first.by_last_step, first.by_velocity), (second.by_last_step, second.by_velocity), strict=True)
+    displacements = [np.linalg.norm(_flat(of_i - np.where(two, of_j, 0.0), n), axis=1) for of_i, of_j in swept_paths]
+    largest = rho(np.maximum(np.abs(first.spin), np.abs(second.spin))) * np.minimum(*displacements)
+    size = np.linalg.norm(arc_excess, axis=1)
     some = slides & turns & (size > 0.0)
-    part = np.where(some, np.minimum(1.0, most / np.where(some, size, 1.0)), 0.0)[:, None]
-    out = _flat(first.rolled - np.where(two, second.rolled, 0.0), n) + part * spun
+    part = np.where(some, np.minimum(1.0, largest / np.where(some, size, 1.0)), 0.0)[:, None]
+    out = _flat(first.rolling_excess - np.where(two, second.rolling_excess, 0.0), n) + part * arc_excess
     moved = part * moved
     arc = np.where(turns[:, None], out, 0.0)
     Y_second = lagged.Y_second + np.concatenate([np.zeros((len(lagged), 1)), moved], axis=1)
@@ -114,58 +116,58 @@ class _Side:
     """The bodies on one side of l contacts.
 
     Attributes:
-        n: (l, 3) normals; spin: (l,) turns about them [rad].
-        rolled: (l, 3) what the arcs of the arms that stay are longer than the chords of what comes there [m].
-        now, carried: (l, 3) the arms that are carried, in the tangent plane, where they were frozen and at the end of the step.
-        came: (l, 3) chords on which the ends of these have come, if the last step went as this one does; goes: (l, 3) their
-            displacements by their velocities [m].
-        inverse: (l, 3, 3) of the maps; left: (l, 2) cosine and sine of the turns about n from where they were frozen on.
+        n: (l, 3) normals; spin: (l,) rotations about them [rad].
+        rolling_excess: (l, 3) differences between arcs and chords of the arms that stay [m].
+        now, carried: (l, 3) carried arms in the tangent plane, at lagging and at the end of the step.
+        by_last_step: (l, 3) displacements of their ends if the last step had this rotation [m]; by_velocity: (l, 3) by
+            their velocities [m].
+        inverse: (l, 3, 3) of the maps; remaining: (l, 2) cosine and sine of the remaining rotations about n since lagging.
     """
 
     n: np.ndarray
     spin: np.ndarray
-    rolled: np.ndarray
+    rolling_excess: np.ndarray
     now: np.ndarray
     carried: np.ndarray
-    came: np.ndarray
-    goes: np.ndarray
+    by_last_step: np.ndarray
+    by_velocity: np.ndarray
     inverse: np.ndarray
-    left: np.ndarray
+    remaining: np.ndarray
 
     @classmethod
     def of(
         cls, course: Course, q: np.ndarray, body: np.ndarray, Y: np.ndarray, slides: np.ndarray, rounding: np.ndarray,
         n: np.ndarray,
     ) -> _Side:  # fmt: skip
-        """Of bodies (l,) that touch at Y (l, 4), of which those that slide are rounded by arms (l, 3)."""
+        """Side with bodies (l,) that touch at Y (l, 4); sliding contacts have rounding arms (l, 3)."""
         A, begin, end = (state[body, 3:].reshape(-1, 3, 3) for state in (q, course.begin, course.end))
         inverse = np.linalg.inv(A)
         to_end = polar(end @ inverse)
         w = nearest_rotation_vectors(end @ np.linalg.inv(begin), course.turn[body])
         R = rotations(w)
-        stays = np.where(slides[:, None], rounding, _times(to_end @ A, Y[:, 1:]))
-        comes = _times(inverse @ to_end.transpose(0, 2, 1), stays)
-        rolled = np.cross(w, stays) - _times((R - np.eye(3)) @ begin, comes)
-        within = np.where(slides[:, None], Y[:, 1:] - comes, 0.0)
+        fixed_arm = np.where(slides[:, None], rounding, _times(to_end @ A, Y[:, 1:]))
+        material_point = _times(inverse @ to_end.transpose(0, 2, 1), fixed_arm)
+        rolling_excess = np.cross(w, fixed_arm) - _times((R - np.eye(3)) @ begin, material_point)
+        within = np.where(slides[:, None], Y[:, 1:] - material_point, 0.0)
         arm = _times(A, within)
         now = _flat(arm, n)
         dp = (course.end - course.begin)[body, :3]
-        came, goes = dp + arm - _times(R.transpose(0, 2, 1), arm), dp + np.cross(w, arm)
+        by_last_step, by_velocity = dp + arm - _times(R.transpose(0, 2, 1), arm), dp + np.cross(w, arm)
         cosine = 0.5 * (np.trace(to_end, axis1=1, axis2=2) - dot(n, _times(to_end, n)))
-        left = np.stack([cosine, dot(axial(to_end), n)], axis=1)
-        size = np.linalg.norm(left, axis=1, keepdims=True)
-        left = np.where(size > OVER, left / np.maximum(size, OVER), (1.0, 0.0))
-        carried = left[:, :1] * now + left[:, 1:] * np.cross(n, now)
-        return cls(n, dot(w, n), rolled, now, carried, came, goes, inverse, left)
+        remaining = np.stack([cosine, dot(axial(to_end), n)], axis=1)
+        size = np.linalg.norm(remaining, axis=1, keepdims=True)
+        remaining = np.where(size > OVER, remaining / np.maximum(size, OVER), (1.0, 0.0))
+        carried = remaining[:, :1] * now + remaining[:, 1:] * np.cross(n, now)
+        return cls(n, dot(w, n), rolling_excess, now, carried, by_last_step, by_velocity, inverse, remaining)
 
-    def spun(self, arm: np.ndarray) -> np.ndarray:
-        """(l, 3) what arcs about n to arms (l, 3) in the tangent plane are longer than their chords [m]."""
+    def arc_excess(self, arm: np.ndarray) -> np.ndarray:
+        """(l, 3) differences between arcs about n and their chords for arms (l, 3) in the tangent plane [m]."""
         s = self.spin[:, None]
         return (s - np.sin(s)) * np.cross(self.n, arm) - (1.0 - np.cos(s)) * arm
 
-    def at_rest(self, arm: np.ndarray) -> np.ndarray:
+    def rest_coordinates(self, arm: np.ndarray) -> np.ndarray:
         """(l, 3) rest coordinates of arms (l, 3) in the tangent plane at the end of the step."""
-        return _times(self.inverse, self.left[:, :1] * arm - self.left[:, 1:] * np.cross(self.n, arm))
+        return _times(self.inverse, self.remaining[:, :1] * arm - self.remaining[:, 1:] * np.cross(self.n, arm))
 
 
 def _times(A: np.ndarray, x: np.ndarray) -> np.ndarray:
@@ -177,7 +179,7 @@ def _flat(u: np.ndarray, n: np.ndarray) -> np.ndarray:
 
 
 def rho(s: np.ndarray) -> np.ndarray:
-    """(l,) what the arc of an arm that turns by s (l,) [rad] about its own centre is longer than its chord, of the chord."""
+    """(l,) difference between arc and chord, relative to the chord, of an arm that rotates by s (l,) [rad]."""
     half = 0.5 * s
     near = half < 1e-4
     along = np.where(near, 0.0, half / np.where(near, 1.0, np.tan(half)) - 1.0)

@@ -1,14 +1,14 @@
-"""What following an arc instead of a straight line adds to the Hessian (docs/theory.md, "Newton's method on arcs").
+"""Hessian contribution of an arc in place of a straight line (docs/theory.md, "Newton's method on arcs").
 
 Along ``A(alpha) = exp(alpha W) A``, W = [w]_x, the second derivative of an energy with gradient G = dE/dA gains
 
     G : W^2 A  =  w . (sym P - tr P 1) w,     P = G A^T
 
-Near-rigidity is blind to rotation, so its own G belongs out of it, and with it the stress term of its straight Hessian
-that this one replaces. In equilibrium the two are equal. Away from it a contact that comes close pulls or pushes at
-once with a force that the stress does not know yet, so bodies in contact take the arc's term; a joint's pull at the
-start of a step is spurious, so bodies without contact keep the stress of the last iterate. The positive part stays, as
-a stiffness of the rotation ``w = axial(dA A^-1)`` that a change dA of A contains.
+Near-rigidity is invariant under rotation, so that G excludes its gradient, and this term replaces the stress term of
+its Hessian. In equilibrium both are equal. Otherwise a new contact has a force that the stress does not contain yet, so
+bodies in contact use the arc term. The force of a joint at the start of a step is spurious, so bodies without contact
+use the stress of the last iterate. The positive semidefinite part is a stiffness of the rotation ``w = axial(dA A^-1)``
+within a change dA of A.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ ALTERNATING = np.cross(np.eye(3)[:, None], np.eye(3))
 
 
 def hessian(A: np.ndarray, gradient: np.ndarray, turning: np.ndarray) -> np.ndarray:
-    """(n, 9, 9) positive semi-definite blocks over the rows of A.
+    """(n, 9, 9) positive semidefinite blocks over the rows of A.
 
     Args:
-        A: (n, 3, 3); gradient: (n, 3, 3) G, of all energies but near-rigidity.
-        turning: (n, 3, 3) projectors on the rotation vectors that the arcs follow, see `abd.contact.path.follow`.
+        A: (n, 3, 3); gradient: (n, 3, 3) G of all energies except near-rigidity.
+        turning: (n, 3, 3) projectors on the rotation vectors that the arcs follow (`abd.contact.path.follow`).
     """
     P = gradient @ A.transpose(0, 2, 1)
     M = 0.5 * (P + P.transpose(0, 2, 1)) - np.trace(P, axis1=1, axis2=2)[:, None, None] * np.eye(3)

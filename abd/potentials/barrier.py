@@ -1,7 +1,7 @@
 """Scalar contact barriers as functions of the squared distance.
 
-A pair at distance d with separation xi (the sum of its radii and the minimum separation) acts while
-``xi < d < xi + d_hat``. With ``D = d^2`` the two log families act on the shifted pair (Li et al. 2020, section 2.3)
+A pair at distance d with separation xi (the sum of its radii and the minimum separation) is active for
+``xi < d < xi + d_hat``. With ``D = d^2`` the two log families use the shifted variables (Li et al. 2020, section 2.3)
 
     x = D - xi^2,    h = (xi + d_hat)^2 - xi^2 = d_hat^2 + 2 d_hat xi
 
@@ -9,8 +9,8 @@ A pair at distance d with separation xi (the sum of its radii and the minimum se
     log_sq   b =  (x - h)^2 ln(x/h)^2                        [m^4]   libuipc
     cubic    b = -(2 / (3 d_hat)) (d - xi - d_hat)^3         [m^2]   Ando 2024
 
-All three and their first derivatives vanish continuously at ``d = xi + d_hat``. ``log`` and ``log_sq`` grow without
-bound at ``d = xi``; ``cubic`` does not, and relies on a stiffness that follows the gap.
+All barriers and their first derivatives vanish continuously at ``d = xi + d_hat``. ``log`` and ``log_sq`` are unbounded
+at ``d = xi``; ``cubic`` is bounded and requires a stiffness that depends on the gap.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ Parts = tuple[np.ndarray, np.ndarray, np.ndarray]
 
 
 def barrier(kind: str, D: np.ndarray, d_hat: np.ndarray | float, xi: np.ndarray | float = 0.0) -> Parts:
-    """Barrier and its first two derivatives with respect to the squared distance.
+    """Barrier and its first two derivatives by the squared distance.
 
     Args:
         kind: one of `BARRIERS`.
@@ -31,8 +31,9 @@ def barrier(kind: str, D: np.ndarray, d_hat: np.ndarray | float, xi: np.ndarray 
         xi: (m,) or scalar separation [m].
 
     Returns:
-        ``(b, db/dD, d2b/dD2)``, each (m,). Beyond activation all are 0; at or below the separation b is inf and the
-        derivatives are 0, so that a state that violates the separation can be rejected but never followed.
+        ``(b, db/dD, d2b/dD2)``, each (m,). Beyond activation all are 0. At or below the separation b is inf and the
+        derivatives
+        are 0: line searches reject such a state.
 
     Raises:
         ValueError: unknown kind.
@@ -67,7 +68,7 @@ def _log_sq(D: np.ndarray, d_hat: np.ndarray, xi: np.ndarray) -> Parts:
 
 
 def _cubic(D: np.ndarray, d_hat: np.ndarray, xi: np.ndarray) -> Parts:
-    """Chain rule through d = sqrt(D): ``db/dD = b_d / (2 d)``, ``d2b/dD2 = (b_dd - b_d / d) / (4 D)``."""
+    """Chain rule with d = sqrt(D): ``db/dD = b_d / (2 d)``, ``d2b/dD2 = (b_dd - b_d / d) / (4 D)``."""
     d = np.sqrt(D)
     y = d - xi - d_hat
     b_d, b_dd = -2.0 * y**2 / d_hat, -4.0 * y / d_hat
@@ -80,4 +81,4 @@ FAMILIES = {
     "cubic": _cubic,
 }
 BARRIERS = tuple(FAMILIES)
-"""Names of the barriers; their places are the numbers that kernels know them by."""
+"""Names of the barriers; their indices identify them in kernels."""

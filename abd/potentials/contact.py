@@ -3,20 +3,20 @@
     E(x) = sum over candidates of  kappa s m(c) b(D)
 
 b is the barrier of `barrier.py`, D the squared distance of `distance.py` (half-spaces: the squared height), m the
-edge-edge mollifier of `mollifier.py` (1 for all other pairs) and s the stiffness factor of the pair's materials.
-Without `Weights` every candidate counts by itself. Candidates that reduce to the same pair of points, or of point and
-edge, so carry their multiplicity, and the sum is the barrier potential of Li et al. 2020 as in ipctk. With weights, those
-of `abd.contact.minima`, every local minimum of the distance counts once, and m b(D) becomes a combination of barriers.
+edge-edge mollifier of `mollifier.py` (1 for other pairs) and s the stiffness factor of the pair's materials. Without
+`Weights` every candidate counts once. Candidates that reduce to the same pair of points, or of point and edge, then
+count repeatedly; the sum is the barrier potential of Li et al. 2020 as in ipctk. With the weights of
+`abd.contact.minima` every local minimum of the distance counts once, and m b(D) becomes a combination of barriers.
 
-`gradient` and `hessian` are exact. `contact_elements` is what the solver assembles: the positive semi-definite
-Gauss-Newton form, per contact with unit normal n and distance d
+`gradient` and `hessian` are exact. `contact_elements` returns the positive semidefinite Gauss-Newton form of the
+solver, per contact with unit normal n and distance d
 
     dE/dd n,    k n n^T    with  k = max(0, d2E/dd2) = max(0, kappa s m (4 D b'' + 2 b'))
 
-that is, d is taken as linear in the bodies; its curvature, times dE/dd < 0, is bounded by positive terms where it
-matters (`curvature.py`) and left out elsewhere. What takes away from others in a combination has dE/dd > 0: times the
-curvature of d, which is positive, that is taken as it is (`_across`). A nearly parallel pair adds, with ``e = u x v`` the
-cross product of its edge vectors, the same for ``c = |e|^2``:
+which treats d as linear in the bodies. The curvature of d, times dE/dd < 0, is bounded by positive terms
+(`curvature.py`) or omitted. Contacts with negative weight in a combination have dE/dd > 0; the product with the
+positive curvature of d is used unchanged (`_across`). With ``e = u x v``, the cross product of its edge vectors, a
+nearly parallel pair adds the same for ``c = |e|^2``:
 
     kappa s b m' dc/du, kappa s b m' dc/dv,    sigma (de)^T (de)    with  sigma = 2 kappa s b m' >= 0
 """
@@ -36,7 +36,7 @@ from abd.potentials.elements import Elements, concatenate
 
 
 class Stencil(IntEnum):
-    """What the four points of a contact are; the bodies they belong to are in `FIRST`."""
+    """Kind of the four points of a contact; `FIRST` assigns them to bodies."""
 
     POINT_TRIANGLE = 0
     EDGE_EDGE = 1
@@ -44,37 +44,37 @@ class Stencil(IntEnum):
 
 
 FIRST = np.array([[1.0, 0.0, 0.0, 0.0], [1.0, 1.0, 0.0, 0.0], [1.0, 1.0, 1.0, 1.0]])
-"""(3, 4) 1 where a point of a stencil belongs to the first body, 0 where to the second."""
+"""(3, 4) 1 if a point of a stencil belongs to the first body, 0 if it belongs to the second."""
 
 
 @dataclass(frozen=True)
 class ContactParameters:
-    """Stiffness kappa [J/m^4] ([J/m^2] for "cubic"), activation distance [m], each for all or (m,); name of the barrier."""
+    """Stiffness kappa [J/m^4] ([J/m^2] for "cubic"), activation distance [m], scalar or (m,); name of the barrier."""
 
     kappa: np.ndarray | float
     d_hat: np.ndarray | float
     barrier: str = "log"
 
     def __getitem__(self, rows: np.ndarray) -> ContactParameters:
-        """Those of some of m contacts."""
+        """Parameters of selected contacts."""
         kappa, d_hat = (one if np.ndim(one) == 0 else one[rows] for one in (self.kappa, self.d_hat))
         return ContactParameters(kappa, d_hat, self.barrier)
 
 
 @dataclass(frozen=True)
 class Contacts:
-    """m candidate pairs, ready to be evaluated.
+    """m candidate pairs for evaluation.
 
     Attributes:
         stencil: (m,) of `Stencil`.
         first, second: (m,) bodies of the first and the second primitive.
-        rest: (m, 4, 3) rest coordinates of the four points in their bodies' frames [m]: (p, a, b, c), (a0, a1, b0, b1)
-            or, against a half-space, p four times.
-        plane: (m, 4) unit normal and offset of the half-space [m]; not read for other stencils.
+        rest: (m, 4, 3) rest coordinates of the four points in their body frames [m]: (p, a, b, c), (a0, a1, b0, b1) or,
+            with a half-space, four times p.
+        plane: (m, 4) unit normal and offset of the half-space [m]; unused for other stencils.
         xi: (m,) separation [m].
         stiffness: (m,) factor on kappa [-].
         mu: (m,) coefficient of friction [-].
-        flipped: (m,) true where the first primitive belongs to body j of the body pair (i, j).
+        flipped: (m,) whether the first primitive belongs to body j of the body pair (i, j).
     """
 
     stencil: np.ndarray
@@ -91,7 +91,7 @@ class Contacts:
         return len(self.stencil)
 
     def __getitem__(self, rows: np.ndarray) -> Contacts:
-        """The contacts of an index array or mask."""
+        """Contacts of an index array or mask."""
         return Contacts(*(getattr(self, field.name)[rows] for field in fields(self)))
 
     @property
@@ -108,12 +108,12 @@ class Contacts:
 
 @dataclass(frozen=True)
 class Weights:
-    """What every contact counts in a combination of barriers, all (m,).
+    """Weights of contacts in a combination of barriers, all (m,).
 
     Attributes:
-        force: derivative of the combination by the contact's own barrier, without the contact's own mollifier [-].
-        value: the combination that the contact's mollifier multiplies, in the unit of the barrier; energies are its sum.
-        item: what the contact is a part of; parts of one item have common friction.
+        force: derivative of the combination by the contact's barrier, without its mollifier [-].
+        value: the combination that the contact's mollifier multiplies, in units of the barrier; energies are its sum.
+        item: item of the contact; the parts of one item share friction.
     """
 
     force: np.ndarray
@@ -168,7 +168,7 @@ def heights(x: np.ndarray, plane: np.ndarray) -> np.ndarray:
 
 
 def thresholds(contacts: Contacts) -> np.ndarray:
-    """(m,) mollifier thresholds eps_x [m^4]; 0, which never mollifies, for all but edge-edge pairs."""
+    """(m,) mollifier thresholds eps_x [m^4]; 0 (no mollifier) except for edge-edge pairs."""
     return np.where(contacts.stencil == Stencil.EDGE_EDGE, mollifier.threshold(contacts.rest), 0.0)
 
 
@@ -183,7 +183,7 @@ def energy(x: np.ndarray, contacts: Contacts, parameters: ContactParameters) -> 
 def gradient(
     x: np.ndarray, contacts: Contacts, parameters: ContactParameters, weights: Weights | None = None
 ) -> np.ndarray:
-    """(m, 12) exact gradients of `energy` [N] with respect to the four points; of the combination, with weights."""
+    """(m, 12) exact gradients of `energy`, or of the combination with weights, by the four points [N]."""
     near = closest(x, contacts)
     b, b1, _ = barrier(parameters.barrier, near.D, parameters.d_hat, contacts.xi)
     eps_x = thresholds(contacts)
@@ -227,20 +227,19 @@ def contact_elements(
     regularisation: np.ndarray | float = 1.0,
     weights: Weights | None = None,
 ) -> Elements:
-    """Elements of the active contacts, in the solver's Gauss-Newton form (see the top of this file).
+    """Elements of the active contacts in Gauss-Newton form (module docstring).
 
     Args:
-        x: (m, 4, 3) positions [m]; contacts: m candidates of which the active ones are taken.
-        inertia: (m,) smallest moments of the contacts' bodies [kg m^2], for kappa that stands for kappa_c c h^2; inf
-            leaves the curvature of the distance out.
-        regularisation: (m,) share of the bound of that curvature that is added, and of negative stiffnesses that is left out
+        x: (m, 4, 3) positions [m]; contacts: m candidates, active or not.
+        inertia: (m,) smallest moments of the contacts' bodies [kg m^2], for kappa equal to kappa_c c h^2; inf omits the
+            curvature of the distance.
+        regularisation: (m,) weight of the bound of that curvature, and fraction of negative stiffnesses that is omitted
             (`abd.backends.reference.regularisation`).
-        weights: of the contacts in a combination of barriers; those of weight 0 are not active.
+        weights: of the contacts in a combination of barriers; contacts of weight 0 are inactive.
 
     Returns:
-        One element per active contact, in their order, followed by those of nearly parallel edge-edge contacts and of
-        contacts whose curvature counts. i and j are the bodies of the body pair (first and second exchanged where
-        `Contacts.flipped`).
+        One element per active contact, in their order, then those of nearly parallel edge-edge contacts and of
+        curvatures. i and j are the bodies of the body pair (first and second exchanged if `Contacts.flipped`).
     """
     near = closest(x, contacts)
     b, b1, b2 = barrier(parameters.barrier, near.D, parameters.d_hat, contacts.xi)
@@ -259,7 +258,7 @@ def contact_elements(
     n = near.r / np.where(active, d, 1.0)[:, None]
     by_distance = 2.0 * kappa * weights.force * m * d * b1
     stiffness = weights.force * np.maximum(kappa * m * (4.0 * near.D * b2 + 2.0 * b1), 0.0)
-    # what takes away from others does it at other points than theirs: with regularisation, not at all
+    # regularisation reduces the negative stiffness of contacts with negative weight
     stiffness = np.where(stiffness < 0.0, (1.0 - regularisation) * stiffness, stiffness)
     by_angle = kappa * np.where(active, weights.value, 0.0) * m1
     force = np.where(active & (c >= eps_x), np.maximum(-by_distance, 0.0), 0.0)
@@ -276,10 +275,11 @@ def contact_elements(
 
 
 def _across(x: np.ndarray, near: Closest, n: np.ndarray, pull: np.ndarray) -> np.ndarray:
-    """(m, 3, 3) stiffnesses across the normals n (m, 3) of contacts that pull by ``dE/dd`` (m,) [N], 0 of others.
+    """(m, 3, 3) stiffnesses perpendicular to the normals n (m, 3) of contacts with attraction ``dE/dd`` (m,) [N]; else
+    0.
 
-    The distance d of a point from an edge along e bends by ``(1 - n n^T - e e^T) / d``, that of two points by
-    ``(1 - n n^T) / d``; a point and a face, and two lines, do not bend as their points move.
+    The distance d of a point from an edge along e has the curvature ``(1 - n n^T - e e^T) / d``, that of two points
+    ``(1 - n n^T) / d``. The distances of a point from a face, and of two lines, have none.
     """
     free = np.any(near.directions != 0.0, axis=2)
     rows = np.flatnonzero((pull > 0.0) & ~free[:, 1])
@@ -310,7 +310,7 @@ def _normal_elements(near: Closest, contacts: Contacts, f: np.ndarray, K: np.nda
 def _angle_elements(
     x: np.ndarray, dc: np.ndarray, contacts: Contacts, by_angle: np.ndarray, rows: np.ndarray
 ) -> Elements:
-    """Mollifier's part of the nearly parallel contacts `rows`.
+    """Mollifier elements of the nearly parallel contacts `rows`.
 
     With ``e = u x v``: ``de = -[v]_x du + [u]_x dv``, and ``[a]_x [b]_x = b a^T - (a.b) 1`` gives the blocks
     ``|v|^2 1 - v v^T``, ``u v^T - (u.v) 1`` and ``|u|^2 1 - u u^T``.

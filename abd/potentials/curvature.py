@@ -1,19 +1,19 @@
-"""Curvature of the distance, which the Gauss-Newton form of a contact leaves out, bounded by positive terms.
+"""Curvature of the distance, which the Gauss-Newton form of a contact omits, bounded by positive terms.
 
-A contact of force ``f = -dE/dd > 0`` adds ``-f d2d/dq2`` to the Hessian of its energy. The distance bends because the
-unit normal n turns: by a point that moves along a tangent t, and by an edge E of the feature under it that tips out of
-the tangent plane by ``N = n . dE``. To leading order ``-f d2d`` is f times the products ``t N`` for every tangent
-direction, and with l the length of the edge
+A contact of force ``f = -dE/dd > 0`` adds ``-f d2d/dq2`` to the Hessian. The distance has curvature because the unit
+normal n rotates: by motion of a point along a tangent t, and by an edge E that tips out of the tangent plane by
+``N = n . dE``. To leading order ``-f d2d`` is f times the products ``t N`` for every tangent direction. With the edge
+length l
 
     t N^T + N t^T  <=  t t^T / l + l N N^T
 
 so that two positive terms bound it: a stiffness ``f/l`` of the two contact points along the tangents, and ``f l`` of
-the edge against tipping. Point and edge have one tangent, the edge itself; point and face, and two edges, have two,
-with l the geometric mean of the two edges' lengths. For two edges at an angle with cosine c, which tip together, the
-stiffness is ``f l / (1 - c^2) [[1, -c], [-c, 1]]``. Two points, and a point on a half-space, have none.
+the edge against tipping. Point and edge have one tangent, the edge itself. Point and face, and two edges, have two,
+with l the geometric mean of the two edge lengths. For two edges at an angle with cosine c the stiffness against tipping
+is ``f l / (1 - c^2) [[1, -c], [-c, 1]]``. Two points, and a point on a half-space, have none.
 
-The bound matters where the force outweighs the inertia of the bodies; elsewhere it would only slow Newton down. Even
-there it can be far above the curvature, which has either sign, so that the solver takes no more of it than it needs
+The bound is needed only if the force dominates the inertia of the bodies; otherwise it slows down Newton's method. It
+can exceed the curvature, which has either sign, so that the solver weights it
 (`abd.backends.reference.regularisation`).
 """
 
@@ -25,9 +25,9 @@ from abd.potentials.distance import dot
 from abd.potentials.elements import Elements, concatenate
 
 TRANSIENT = 0.05
-"""Share of a body's inertia that force times edge length must exceed for the curvature to count."""
-STEEPEST = 1e-3
-"""Smallest squared sine that two edges are taken to enclose."""
+"""Smallest ratio of force times edge length to a body's inertia for which the curvature counts."""
+SMALLEST_SQUARED_SINE = 1e-3
+"""Lower bound of the squared sine between two edges."""
 
 
 def curvature(
@@ -44,15 +44,15 @@ def curvature(
 
     Args:
         x, rest: (m, 4, 3) positions and rest positions of the four points [m].
-        first: (m, 4) 1 where a point belongs to the first body.
-        directions: (m, 2, 4) free directions of the closest points' weights, see `distance`.
-        n: (m, 3) unit normals; force: (m,) normal forces, the energy's unit over length; 0 leaves a contact out.
-        inertia: (m,) smallest moments of the contacts' bodies, in the energy's unit.
-        regularisation: (m,) share of the bound to take.
+        first: (m, 4) 1 if a point belongs to the first body.
+        directions: (m, 2, 4) free directions of the closest points' weights (`distance`).
+        n: (m, 3) unit normals; force: (m,) normal forces, in units of energy over length; 0 for inactive contacts.
+        inertia: (m,) smallest moments of the contacts' bodies, in units of energy.
+        regularisation: (m,) weight of the bound.
 
     Returns:
         ``K`` (m, 3, 3), the stiffness of the contact points along the tangents, and the elements of the edges against
-        tipping, first and second body as in `first`.
+        tipping, with first and second body as in `first`.
     """
     free = np.any(directions != 0.0, axis=2)
     edges, rest_edges = (np.einsum("mjk,mki->mji", directions, points) for points in (x, rest))
@@ -75,13 +75,15 @@ def curvature(
     face = both & ~facing
     square = E[face, 1] - dot(E[face, 0], E[face, 1])[:, None] * E[face, 0]
     E[face, 1] = square / np.linalg.norm(square, axis=1)[:, None]
-    parts = [_together(np.flatnonzero(bends & facing), normal, E, dot(e[:, 0], e[:, 1]))]
-    parts += [_alone(np.flatnonzero(bends & free[:, j] & ~facing), normal, E[:, j], owner[:, j]) for j in (0, 1)]
+    parts = [_edge_pair_elements(np.flatnonzero(bends & facing), normal, E, dot(e[:, 0], e[:, 1]))]
+    parts += [
+        _edge_elements(np.flatnonzero(bends & free[:, j] & ~facing), normal, E[:, j], owner[:, j]) for j in (0, 1)
+    ]
     return K, concatenate(parts)
 
 
-def _alone(rows: np.ndarray, normal: np.ndarray, E: np.ndarray, owner: np.ndarray) -> Elements:
-    """Stiffness of an edge of one body, the first where `owner`, against tipping."""
+def _edge_elements(rows: np.ndarray, normal: np.ndarray, E: np.ndarray, owner: np.ndarray) -> Elements:
+    """Stiffness of an edge of one body against tipping; the first body if `owner`."""
     Y = _directions(E[rows])
     mine = owner[rows]
     zero, K = np.zeros((len(rows), 3)), normal[rows]
@@ -91,10 +93,10 @@ def _alone(rows: np.ndarray, normal: np.ndarray, E: np.ndarray, owner: np.ndarra
     return Elements(rows, zero, zero, K_first, nothing, K_second, Y_first, Y_second)
 
 
-def _together(rows: np.ndarray, normal: np.ndarray, E: np.ndarray, cosine: np.ndarray) -> Elements:
-    """Stiffness of two edges, one of each body, against tipping."""
+def _edge_pair_elements(rows: np.ndarray, normal: np.ndarray, E: np.ndarray, cosine: np.ndarray) -> Elements:
+    """Stiffness of two edges, one per body, against tipping."""
     c = cosine[rows, None, None]
-    K = normal[rows] / np.maximum(1.0 - c * c, STEEPEST)
+    K = normal[rows] / np.maximum(1.0 - c * c, SMALLEST_SQUARED_SINE)
     zero = np.zeros((len(rows), 3))
     return Elements(rows, zero, zero, K, -c * K, K, _directions(E[rows, 0]), _directions(E[rows, 1]))
 

@@ -1,20 +1,20 @@
 """Closest points and squared distances of point-triangle and edge-edge pairs, with derivatives.
 
-Four points ``x_0 .. x_3`` make a pair: (p, a, b, c) or (a0, a1, b0, b1). The vector from the second closest point to
-the first is ``r = sum_k w_k x_k`` with signed weights of sum zero, and the squared distance is
+A pair has four points ``x_0 .. x_3``: (p, a, b, c) or (a0, a1, b0, b1). The vector from the second closest point to the
+first is ``r = sum_k w_k x_k`` with signed weights of sum zero, and the squared distance is
 
     D(x) = min over theta of |r(x, theta)|^2,     w = w(theta) affine in theta.
 
-The *type* of a pair says which entries of theta are free at the minimum: none (two points), one (point and edge) or
-two (point and triangle, edge and edge). The rows of `directions` are ``dw/dtheta`` of the free entries. Everything
-else follows for all types at once, with ``T_j = sum_k directions_jk x_k = dr/dtheta_j``:
+The *type* of a pair determines the free entries of theta at the minimum: none (two points), one (point and edge) or two
+(point and triangle, edge and edge). The rows of `directions` are ``dw/dtheta`` of the free entries. For all types, with
+``T_j = sum_k directions_jk x_k = dr/dtheta_j``:
 
     gradient   dD/dx_k = 2 w_k r                                                   (envelope theorem)
     Hessian    2 [ w_k w_l 1 - sum_ij G_ik (T^T T)^-1_ij G_jl^T ],   G_jk = w_k T_j + directions_jk r
 
-(implicit function theorem; r is linear in x and in theta separately). Where theta is free r is orthogonal to all T_j.
+(implicit function theorem; r is linear in x and in theta separately). r is orthogonal to all T_j.
 
-Degenerate triangles (a, b, b) and (a, a, a) stand for codimensional edges and points. Types are numbered as in ipctk.
+Degenerate triangles (a, b, b) and (a, a, a) represent codimensional edges and points. Type numbers are those of ipctk.
 """
 
 from __future__ import annotations
@@ -26,10 +26,13 @@ import numpy as np
 PARALLEL = 1e-20
 """Squared sine below which two edges count as parallel, or a triangle as degenerate."""
 TIE = 1e-12
-"""Weight up to which a point next to a triangle counts as one over its inside: what is over the edge between two triangles but
-for rounding is over a face, whose normal is free of it."""
+"""Tolerance of the weights of a point next to a triangle that counts as over its inside.
+
+A point over the edge between two triangles, up to rounding, is assigned to a face, whose normal does not depend on
+rounding.
+"""
 SMALLEST = 1e-300
-"""Weight that such a point gets."""
+"""Weight of such a point."""
 
 
 class PointTriangle(IntEnum):
@@ -92,14 +95,14 @@ def dot(a: np.ndarray, b: np.ndarray) -> np.ndarray:
 
 
 def edge_parameter(p: np.ndarray, a: np.ndarray, b: np.ndarray) -> np.ndarray:
-    """(m,) parameters in [0, 1] of the points of the segments ab closest to p; 0 for segments of no length."""
+    """(m,) parameters in [0, 1] of the points of segments ab closest to p; 0 for segments of zero length."""
     edge = b - a
     length2 = dot(edge, edge)
     return np.clip(dot(p - a, edge) / np.where(length2 > 0.0, length2, 1.0), 0.0, 1.0)
 
 
 def _feature(t: np.ndarray) -> np.ndarray:
-    """0 at the start of an edge, 1 at its end, 2 between them: the column of the tables of types."""
+    """0 at the start of an edge, 1 at its end, 2 between: column of the type tables."""
     return np.where(t == 0.0, 0, np.where(t == 1.0, 1, 2))
 
 
@@ -108,8 +111,8 @@ def point_triangle(
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Closest points of points and triangles, all (m, 3) [m].
 
-    The inside of the triangle is taken where it is not degenerate and all three weights of the projection are
-    positive, but for a `TIE`; otherwise the first of the nearest of its edges ab, bc, ca.
+    The closest point is inside if the triangle is not degenerate and all three weights of the projection are positive
+    (up to `TIE`). Otherwise it is on the first of the nearest edges ab, bc, ca.
 
     Returns:
         squared distances D (m,) [m^2], weights (m, 3) of the closest point in a, b, c, types (m,) of `PointTriangle`.
@@ -146,8 +149,8 @@ def edge_edge(
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
     """Closest points of edges a and b, all (m, 3) [m].
 
-    The inside of both is taken where they are not parallel and both parameters of the closest points of the lines lie
-    strictly in (0, 1); otherwise the first of the nearest of (a0, b), (a1, b), (b0, a), (b1, a).
+    The closest points are inside both edges if these are not parallel and both parameters of the lines are strictly
+    within (0, 1). Otherwise they belong to the first of the nearest of (a0, b), (a1, b), (b0, a), (b1, a).
 
     Returns:
         squared distances D (m,) [m^2], weights in a0, a1 (m, 2) and in b0, b1 (m, 2), types (m,) of `EdgeEdge`.
@@ -157,7 +160,7 @@ def edge_edge(
     n2 = dot(n, n)
     crossing = n2 > PARALLEL * dot(u, u) * dot(v, v)
     scale = np.where(crossing, n2, 1.0)
-    # through n rather than the normal equations: these lose eps / sin^2, this eps / sin
+    # the error by n is eps / sin, that of the normal equations eps / sin^2
     s = dot(np.cross(w, v), n) / scale
     t = dot(np.cross(w, u), n) / scale
     inside = crossing & (s > 0.0) & (s < 1.0) & (t > 0.0) & (t < 1.0)
@@ -190,11 +193,10 @@ def signed_edge_edge(weights_a: np.ndarray, weights_b: np.ndarray) -> np.ndarray
 def separation(x: np.ndarray, w: np.ndarray, directions: np.ndarray) -> np.ndarray:
     """Vectors r (m, 3) [m] from the second closest points to the first.
 
+    If both parameters are free, r is projected on the common normal ``T_0 x T_1``, which is accurate for small r.
+
     Args:
         x: (m, 4, 3) points; w: (m, 4) signed weights; directions: (m, 2, 4) of the types.
-
-    Where both parameters are free r is projected on the common normal ``T_0 x T_1``: the subtraction of nearly equal
-    points loses the direction of a small r, the normal keeps it.
     """
     local = x - x[:, :1]
     r = np.einsum("mk,mki->mi", w, local)
@@ -214,8 +216,8 @@ def gradient(r: np.ndarray, w: np.ndarray) -> np.ndarray:
 def hessian(x: np.ndarray, r: np.ndarray, w: np.ndarray, directions: np.ndarray) -> np.ndarray:
     """(m, 12, 12) exact Hessians of D [-] within the types.
 
-    ``w_k w_l (1 - T (T^T T)^-1 T^T)`` is written with the projector on the complement of the T_j (all, a plane, or
-    the common normal), so that nothing cancels.
+    ``w_k w_l (1 - T (T^T T)^-1 T^T)`` uses the projector on the complement of the T_j (all, a plane, or the common
+    normal), which avoids cancellation.
     """
     m = len(x)
     T = np.einsum("mjk,mki->mji", directions, x - x[:, :1])

@@ -1,8 +1,8 @@
-"""Pieces of a pair potential in the form in which they are pulled back to affine bodies.
+"""Elements of a pair potential, in the form that is pulled back to affine bodies.
 
 A point with homogeneous rest coordinates ``Y = (1, X)``, or an edge vector with ``Y = (0, E)``, moves as ``Q Y`` with
-``Q = [p | A]``. A force f on it is the body gradient ``f Y^T`` (3x4), a stiffness K between two of them the block
-``K (x) Y_a Y_b^T``; no Jacobian is ever built (docs/theory.md, "Affine bodies").
+``Q = [p | A]``. A force f on it has the body gradient ``f Y^T`` (3x4), a stiffness K between two of them the block
+``K (x) Y_a Y_b^T``. Jacobians are not assembled (docs/theory.md, "Affine bodies").
 """
 
 from __future__ import annotations
@@ -11,8 +11,8 @@ from dataclasses import dataclass, fields
 
 import numpy as np
 
-_ORDER = np.array([[r if k == 0 else 3 + 3 * r + k - 1 for k in range(4)] for r in range(3)])
-"""(3, 4) where entry (r, k) of Q stands in q = (p; row 1; row 2; row 3 of A)."""
+STATE_ORDER = np.array([[r if k == 0 else 3 + 3 * r + k - 1 for k in range(4)] for r in range(3)])
+"""(3, 4) index in q = (p; row 1; row 2; row 3 of A) of the entry (r, k) of Q."""
 
 
 @dataclass(frozen=True)
@@ -20,9 +20,9 @@ class Elements:
     """e elements of a potential between two bodies i and j.
 
     Attributes:
-        source: (e,) index of the contact an element comes from.
+        source: (e,) index of the contact of an element.
         f_i, f_j: (e, 3) derivatives of the energy by the positions ``Q_i Y_i``, ``Q_j Y_j`` [N]; minus the forces.
-        K_ii, K_ij, K_jj: (e, 3, 3) blocks of the positive semi-definite second derivative [N/m].
+        K_ii, K_ij, K_jj: (e, 3, 3) blocks of the positive semidefinite second derivative [N/m].
         Y_i, Y_j: (e, 4) homogeneous rest coordinates.
     """
 
@@ -39,7 +39,7 @@ class Elements:
         return len(self.source)
 
     def exchanged(self, where: np.ndarray) -> Elements:
-        """The same elements with i and j exchanged where the mask (e,) is true."""
+        """Elements with i and j exchanged where the mask (e,) is true."""
         row, block = where[:, None], where[:, None, None]
         return Elements(
             source=self.source,
@@ -66,19 +66,19 @@ class Elements:
 
 
 def concatenate(parts: list[Elements]) -> Elements:
-    """All elements of the parts, in their order."""
+    """Elements of all parts, in their order."""
     return Elements(*(np.concatenate([getattr(part, field.name) for part in parts]) for field in fields(Elements)))
 
 
 def body_gradient(f: np.ndarray, Y: np.ndarray) -> np.ndarray:
     """(e, 12) gradients ``f Y^T`` in q order, from f (e, 3) and Y (e, 4)."""
     gradient = np.empty((len(f), 12))
-    gradient[:, _ORDER] = np.einsum("er,ek->erk", f, Y)
+    gradient[:, STATE_ORDER] = np.einsum("er,ek->erk", f, Y)
     return gradient
 
 
 def body_block(K: np.ndarray, Y_a: np.ndarray, Y_b: np.ndarray) -> np.ndarray:
     """(e, 12, 12) blocks ``K (x) Y_a Y_b^T`` in q order, from K (e, 3, 3) and Y (e, 4)."""
     block = np.empty((len(K), 12, 12))
-    block[:, _ORDER[:, :, None, None], _ORDER] = np.einsum("ers,ek,el->erksl", K, Y_a, Y_b)
+    block[:, STATE_ORDER[:, :, None, None], STATE_ORDER] = np.einsum("ers,ek,el->erksl", K, Y_a, Y_b)
     return block

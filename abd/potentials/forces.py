@@ -1,4 +1,4 @@
-"""Gravity, constant forces and couples as generalised forces, without dividing by a mass."""
+"""Gravity, constant forces and torques as generalised forces; massless bodies are allowed."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import numpy as np
 
 
 def couple(torque: np.ndarray, A: np.ndarray) -> np.ndarray:
-    """(n, 3, 3) affine force of couples (n, 3) [N m]: ``1/2 [tau] A^-T``, row-major, at the current A."""
+    """(n, 3, 3) affine force of torques (n, 3) [N m]: ``1/2 [tau] A^-T``, row-major, at the current A."""
     x, y, z = torque.T
     o = np.zeros_like(x)
     skew = np.array([[o, -z, y], [z, o, -x], [-y, x, o]]).transpose(2, 0, 1)
@@ -14,7 +14,7 @@ def couple(torque: np.ndarray, A: np.ndarray) -> np.ndarray:
 
 
 def generalised_force(mass: np.ndarray, gravity: np.ndarray, force: np.ndarray, torque: np.ndarray, A: np.ndarray):
-    """(n, 12) in q order: gravity and forces act on the centre of mass, couples on the affine part."""
+    """(n, 12) in q order: gravity and forces act on the centre of mass, torques on the affine part."""
     f = np.zeros((len(mass), 12))
     f[:, :3] = mass[:, None] * gravity + force
     f[:, 3:] = couple(torque, A).reshape(-1, 9)

@@ -1,18 +1,18 @@
 """Free motion of rigid bodies over a step: the inertial target of the incremental potential.
 
-A body left alone keeps its linear momentum and its angular momentum L [kg m^2/s], in world axes, and turns by the rotation
+A free body keeps its linear momentum and its angular momentum L [kg m^2/s], in world axes, and rotates by the rotation
 Q(h) of the torque-free rigid body,
 
-    Q' = [w]_x Q,   w = Q I^-1 Q^T L,   I = tr(S) 1 - S,   S = A diag(s) A^T,
+    Q' = [w]_x Q,   w = Q I^-1 Q^T L,   I = tr(S) 1 - S,   S = A diag(s) A^T.
 
-so that its inertial target is ``p + h v`` and ``A_free = Q A``: a rotation, not the chord ``A + h Ad``, which shortens A
-and brakes the spin. The strain of A is carried along. Near-rigidity exerts no torque (its ``G A^T`` is symmetric), so the
-rigid motion can be integrated by itself; strain has no velocity of its own and follows the loads.
+Its inertial target is ``p + h v`` and ``A_free = Q A``. This is a rotation, unlike the chord ``A + h Ad``, which
+shortens A and reduces the spin. The strain of A rotates with the body. Near-rigidity exerts no torque (its ``G A^T`` is
+symmetric), so that the rigid motion can be integrated separately. Strain has no velocity and follows the loads.
 
-Q is composed of exact parts (Touma and Wisdom 1994; McLachlan, Quispel and Tse 2009). With I = V diag(J) V^T and J_mid the
-middle moment, the Hamiltonian ``|L|^2 / (2 J_mid)`` turns everything about L, and what is left turns the body about its
-other two principal axes, one after the other. Bodies of which two moments are equal move exactly, any other by a symmetric
-composition of sixth order (Yoshida 1990) in substeps; |L| and its direction are kept exactly, the energy to 1e-8.
+Q is a composition of exact flows (Touma and Wisdom 1994; McLachlan, Quispel and Tse 2009). With I = V diag(J) V^T and
+the middle moment J_mid, the Hamiltonian ``|L|^2 / (2 J_mid)`` rotates the body about L. The remainder rotates it about
+its other two principal axes in turn. Bodies with two equal moments move exactly; others by a symmetric composition of
+sixth order (Yoshida 1990) in substeps. L is conserved exactly, the energy to 1e-8.
 """
 
 from __future__ import annotations
@@ -22,12 +22,14 @@ import numpy as np
 from abd.rotations import axial, rotations, skew
 
 SUBSTEP = 0.2
-"""Largest rotation [rad] of one composition: of both parts, in the seven factors of its error."""
+"""Largest rotation [rad] per composition: the weighted geometric mean of both parts in its error term."""
 MOST_SUBSTEPS = 1000
 STAGES = (0.784513610477560, 0.235573213359357, -1.17767998417887, 1.315186320683906)
-"""Weights of the first four of seven stages; the others mirror them."""
+"""Weights of the first four of seven stages; the others are symmetric."""
 FLAT = 1e-9
-"""Share of the largest moment of inertia below which one counts as vanishing: an ideal rod's about itself."""
+"""Fraction of the largest moment of inertia below which a moment counts as zero, such as that of a thin rod about its
+axis.
+"""
 
 
 def inertia(A: np.ndarray, moment: np.ndarray) -> np.ndarray:
@@ -41,7 +43,7 @@ def inertia(A: np.ndarray, moment: np.ndarray) -> np.ndarray:
 
 
 def spin(I: np.ndarray, L: np.ndarray) -> np.ndarray:
-    """(n, 3) angular velocities I^-1 L; nothing about axes without inertia."""
+    """(n, 3) angular velocities I^-1 L; 0 about axes without inertia."""
     J, V = np.linalg.eigh(I)
     m = np.einsum("nik,ni->nk", V, L)
     bears = FLAT * J[:, 2:] < J
@@ -49,8 +51,11 @@ def spin(I: np.ndarray, L: np.ndarray) -> np.ndarray:
 
 
 def free_rotation(I: np.ndarray, L: np.ndarray, h: float | np.ndarray) -> np.ndarray:
-    """(n, 3, 3) rotations Q of the free motion over h [s], of all or (n,), from moments of inertia I (n, 3, 3) and momenta L
-    (n, 3)."""
+    """(n, 3, 3) rotations Q of the free motion over h [s], scalar or (n,).
+
+    Args:
+        I: (n, 3, 3) moments of inertia; L: (n, 3) angular momenta.
+    """
     J, V = np.linalg.eigh(I)
     V = V * np.where(np.linalg.det(V) < 0.0, -1.0, 1.0)[:, None, None]
     middle = J[:, 1]
@@ -77,8 +82,7 @@ def free_rotation(I: np.ndarray, L: np.ndarray, h: float | np.ndarray) -> np.nda
 
 
 def _turn(R: np.ndarray, m: np.ndarray, axis: int, share: np.ndarray) -> None:
-    """Turn bodies R (n, 3, 3) about one of their own axes by ``share m[axis]``; their momenta m stay where they are in
-    space."""
+    """Rotate bodies R (n, 3, 3) about a body axis by ``share m[axis]``; their momenta m are constant in the world."""
     j, k = (axis + 1) % 3, (axis + 2) % 3
     angle = share * m[:, axis]
     c, s = np.cos(angle), np.sin(angle)
@@ -90,8 +94,9 @@ def _turn(R: np.ndarray, m: np.ndarray, axis: int, share: np.ndarray) -> None:
 
 
 def torque(force: np.ndarray, A: np.ndarray) -> np.ndarray:
-    """(n, 3) torques in world axes of generalised forces (n, 3, 3) on the affine maps A (n, 3, 3): twice the axial vector
-    of ``F A^T``."""
+    """(n, 3) torques, world axes, of generalised forces (n, 3, 3) on the maps A (n, 3, 3): twice the axial vector of
+    ``F A^T``.
+    """
     return 2.0 * axial(force @ A.transpose(0, 2, 1))
 
 

@@ -3,22 +3,22 @@
     E(x) = sum over contacts of  mu lambda f0(|u|),     u = (1 - n n^T) sum_k w_k (x_k - xh_k)
 
 lambda = -dE_contact/dd is the normal force, n the unit normal and w the signed weights of the closest points at the
-last lagging; xh are the positions against which the slip is measured (docs/theory.md, "Friction"). Bodies with a contact
-radius r touch at their surfaces, ``x - r n`` on the first and ``x + r n`` on the second: those points of the material
-slip, and the force acts there, with the lever arm r n about the points, segments and triangles within (`freeze`). With
-``eps = eps_v beta`` [m], the slip below which friction counts as static,
+last lagging; xh are the reference positions of the slip (docs/theory.md, "Friction"). Bodies with a contact radius r
+touch at their surfaces, ``x - r n`` on the first and ``x + r n`` on the second. Friction acts between these material
+points, with the lever arm r n about the points, segments and triangles within (`freeze`). With the slip
+``eps = eps_v beta`` [m], below which friction is static,
 
     f0(y) = y^2 (eps - y/3) / eps^2 + eps/3   for y < eps,     f0(y) = y   beyond
 
-so that ``f1 = f0'`` rises from 0 to 1. The force of nearly parallel edges is what the mollifier leaves of it, and fades
-with it (ipctk leaves their friction out, so that it comes and goes with an angle). The energy is isotropic in the tangent
-plane: the projector ``1 - n n^T`` stands for a tangent basis, and no choice of one enters.
+so that ``f1 = f0'`` rises from 0 to 1. The mollifier reduces the friction of nearly parallel edges continuously, like
+their normal force (ipctk omits it). The energy is isotropic in the tangent plane: the projector ``1 - n n^T`` replaces
+a tangent basis.
 
-In the contact set of local minima (`abd.contact.minima`) some distances take away from others. Two edges share friction: where
-they cross, with what their force and those of their ends come to along the normal there, which fades to 0 towards an end.
-Of a vertex over faces, sides and corners each has its own friction, with loads that may be negative where others carry more,
-and so passes from feature to feature without a jump. What is negative makes the energy concave: the share `regularisation` of its
-curvature is left out.
+In the contact set of local minima (`abd.contact.minima`) some distances have negative weights. Two crossing edges share
+one friction force, with the normal components of the forces of the pair and of its ends; it vanishes towards an end.
+Faces, sides and corners under a vertex have friction of their own, with possibly negative loads, so that friction
+passes continuously from feature to feature. Negative loads make the energy concave: the fraction `regularisation` of
+their curvature is omitted.
 """
 
 from __future__ import annotations
@@ -47,19 +47,19 @@ from abd.rotations import polar
 
 @dataclass(frozen=True)
 class Lagged:
-    """l frozen contacts.
+    """l lagged contacts.
 
     Attributes:
-        source: (l,) indices into the contacts they were taken from.
+        source: (l,) indices of the contacts.
         load: (l,) mu lambda [N].
         n: (l, 3) unit normals, from the second body to the first.
         w: (l, 4) signed weights of the four points.
         Y_first, Y_second: (l, 4) homogeneous rest coordinates of the contact points; 0 on a half-space.
         two_sided: (l,) false for half-spaces.
         flipped: (l,) as in `Contacts`.
-        share: (l, 3) stretch where the step begins, of eps [-]; arc: (l, 3) what slips are longer than chords [m]
-            (`abd.potentials.arc_slip`).
-        kind: (l,) what it resists (`abd.potentials.rolling`).
+        share: (l, 3) stretch at the start of the step, over eps [-]; arc: (l, 3) difference between arc and chord of
+            the slips [m] (`abd.potentials.arc_slip`).
+        kind: (l,) resisted motion (`abd.potentials.rolling`).
     """
 
     source: np.ndarray
@@ -79,7 +79,7 @@ class Lagged:
 
 
 def lag(x: np.ndarray, contacts: Contacts, parameters: ContactParameters, weights: Weights | None = None) -> Lagged:
-    """Lag the active contacts with friction, at positions x (m, 4, 3) [m]; the parts of an item as one."""
+    """Lag the active contacts with friction, at positions x (m, 4, 3) [m]; parts of one item are merged."""
     near = closest(x, contacts)
     _, b1, _ = barrier(parameters.barrier, near.D, parameters.d_hat, contacts.xi)
     d = np.sqrt(near.D)
@@ -114,19 +114,19 @@ def freeze(
     resistances: Resistances,
     weights: Weights | None = None,
 ) -> tuple[Lagged, Contacts]:
-    """Lag the contacts that resist sliding, rolling or spinning, in the state q (n, 12) of bodies with contact radii
-    `radius` (n,) [m].
+    """Lag the contacts with sliding, rolling or spinning resistance, in the state q (n, 12).
 
     Args:
-        heading: (n, 3, 3) maps that the bodies' rotation leads to, the inertial target. A surface rolls over the contact
-            within the step: the point of the material is the one that will be there at its end, where slips are
-            measured. With that of the beginning a ball that turns by w would roll with the lever arm r cos w.
-        weights: as of `lag`.
+        radius: (n,) contact radii of the bodies [m].
+        heading: (n, 3, 3) maps of the bodies at the inertial target. A surface rolls over the contact within the step,
+            so that the material point is that at the end of the step. With the point at the start, a ball that rotates
+            by w would roll with the lever arm r cos w.
+        weights: as for `lag`.
 
     Returns:
-        what was frozen, and its contacts with their points moved to the surfaces: in rest coordinates by
-        ``-r A^-1 n`` on the first body and ``r A^-1 n`` on the second; or arms (`abd.potentials.rolling`). Their displacements
-        are what the slip is made of.
+        the lagged contacts, and contacts with their points moved to the surfaces: in rest coordinates by ``-r A^-1 n``
+            on the first
+        body and ``r A^-1 n`` on the second; or arms (`abd.potentials.rolling`). Their displacements determine the slip.
     """
     shares = resistances.shares(contacts.first, contacts.second)
     resists = (shares > 0.0).any(axis=1).astype(float)
@@ -161,20 +161,25 @@ def freeze(
 
 
 def _main_parts(rows: np.ndarray, load: np.ndarray, n: np.ndarray, item: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Of every item with several parts among `rows`, with signed loads (m,) along the normals n (m, 3) of its bodies i, the one
-    that presses most, and the load of all along its normal, not below 0; others as they are. In the order of the parts."""
+    """The part with the largest load of every item, with the total load of the item along its normal, at least 0.
+
+    Items with one part do not change; the parts keep their order.
+
+    Args:
+        load: (m,) signed loads; n: (m, 3) normals of the first bodies.
+    """
     order = rows[np.lexsort((rows, -load[rows], item[rows]))]
     begins = np.flatnonzero(np.diff(item[order], prepend=-1))
     if len(begins) == len(order):
         return rows, load[rows]
     main, total = order[begins], np.add.reduceat(load[order, None] * n[order], begins)
-    alone = np.diff(begins, append=len(order)) == 1
+    is_single = np.diff(begins, append=len(order)) == 1
     by_part = np.argsort(main)
-    return main[by_part], np.where(alone, load[main], np.maximum(dot(n[main], total), 0.0))[by_part]
+    return main[by_part], np.where(is_single, load[main], np.maximum(dot(n[main], total), 0.0))[by_part]
 
 
 def _arms(maps: np.ndarray, along: np.ndarray) -> np.ndarray:
-    """(l, 4, 3) rest coordinates of vectors of the world `along` (l, 4, 3) on bodies with the maps (l, 4, 3, 3)."""
+    """(l, 4, 3) rest coordinates of world vectors `along` (l, 4, 3) on bodies with the maps (l, 4, 3, 3)."""
     return np.linalg.solve(maps, along[..., None])[..., 0]
 
 
@@ -184,7 +189,7 @@ def f0(y: np.ndarray, eps: float) -> np.ndarray:
 
 
 def f1(y: np.ndarray, eps: float) -> np.ndarray:
-    """``f0'`` [-]: the mobilised share of the friction force."""
+    """``f0'`` [-]: the mobilised fraction of the friction force."""
     return y * f1_over_y(y, eps)
 
 
@@ -199,13 +204,13 @@ def f2(y: np.ndarray, eps: float) -> np.ndarray:
 
 
 def slip(lagged: Lagged, displacement: np.ndarray) -> np.ndarray:
-    """(l, 3) tangential slips [m], along arcs, for displacements ``x - xh`` (l, 4, 3) [m] of the lagged contacts' points."""
+    """(l, 3) tangential slips [m], along arcs, for displacements ``x - xh`` (l, 4, 3) [m] of the contact points."""
     u = np.einsum("mk,mki->mi", lagged.w, displacement)
     return u - dot(u, lagged.n)[:, None] * lagged.n + lagged.arc
 
 
 def stretch(lagged: Lagged, displacement: np.ndarray, eps: float | np.ndarray) -> np.ndarray:
-    """(l, 3) stretches [m] of the contacts' springs: what they had and the slip of the step."""
+    """(l, 3) stretches [m] of the contacts' springs: the initial stretch plus the slip of the step."""
     return slip(lagged, displacement) + np.reshape(eps, (-1, 1)) * lagged.share
 
 
@@ -215,7 +220,7 @@ def energy(lagged: Lagged, displacement: np.ndarray, eps: float) -> np.ndarray:
 
 
 def gradient(lagged: Lagged, displacement: np.ndarray, eps: float) -> np.ndarray:
-    """(l, 12) gradients [N] with respect to the four points; minus the friction forces."""
+    """(l, 12) gradients by the four points [N]; minus the friction forces."""
     f, _ = _force_and_stiffness(lagged, displacement, eps)
     return np.einsum("mk,mi->mki", lagged.w, f).reshape(-1, 12)
 
@@ -226,7 +231,7 @@ def force(lagged: Lagged, displacement: np.ndarray, eps: float | np.ndarray) -> 
 
 
 def hessian(lagged: Lagged, displacement: np.ndarray, eps: float) -> np.ndarray:
-    """(l, 12, 12) exact Hessians [N/m], positive semi-definite where loads are positive."""
+    """(l, 12, 12) exact Hessians [N/m], positive semidefinite for positive loads."""
     _, K = _force_and_stiffness(lagged, displacement, eps)
     return np.einsum("mk,ml,mij->mkilj", lagged.w, lagged.w, K).reshape(-1, 12, 12)
 
@@ -236,7 +241,7 @@ def friction_elements(
 ) -> Elements:
     """One element per lagged contact; i and j are the bodies of the body pair.
 
-    `regularisation` (l,) is the share of the bound of the curvature in place of the curvature itself
+    `regularisation` (l,) is the weight of the bound of the curvature relative to the curvature
     (`abd.backends.reference.regularisation`).
     """
     f, K = _force_and_stiffness(lagged, displacement, eps, np.broadcast_to(regularisation, len(lagged)))
@@ -249,13 +254,13 @@ def friction_elements(
 def _force_and_stiffness(
     lagged: Lagged, displacement: np.ndarray, eps: float, regularisation: np.ndarray | float = 0.0
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Derivatives (l, 3), (l, 3, 3) by the displacement of the first contact point against the second; u is the stretch.
+    """Derivatives (l, 3), (l, 3, 3) by the relative displacement of the first contact point; u is the stretch.
 
         f = load f1 t,    K = load [ f1' t t^T + (f1/|u|) (1 - n n^T - t t^T) ],    t = u/|u|
 
-    Both terms of K are positive semi-definite as they stand. f1/|u|, which is never less than f1', bounds the curvature
-    along the slip: ``load f1/(2|u|) |u'|^2`` plus a constant is nowhere below the energy and touches it at u. The share
-    `regularisation` of the bound is taken, and of f1' what is left. A negative load is bounded by its tangent.
+    Both terms of K are positive semidefinite. f1/|u|, which is at least f1', bounds the curvature along the slip:
+    ``load f1/(2|u|) |u'|^2`` plus a constant is an upper bound of the energy and touches it at u. The curvature is a
+    mean of the bound, with weight `regularisation`, and f1'. A negative load is bounded by its tangent.
     """
     u = stretch(lagged, displacement, eps)
     y = np.linalg.norm(u, axis=1)

@@ -1,30 +1,30 @@
-"""Generalized alpha on bodies that spin while joints hold them.
+"""Generalized alpha for spinning bodies under joint forces.
 
-A force that holds a spinning body acts on its gyroscopic motion. Across its spin a body that turns by ``x = h |L| / J`` in a
-step answers an impulse at its begin by ``E = (e^(ix) - 1)/(ix)`` times what it would at rest, i turning about L by a quarter.
-In a step
+A force on a spinning body acts on its gyroscopic motion. Across the spin, a body that rotates by ``x = h |L| / J`` per
+step responds to an impulse at the start of the step by ``E = (e^(ix) - 1)/(ix)`` times its response at rest; i is a
+quarter rotation about L. In a step
 
-    theta <- free motion + h I^-1 (D1 a_{n+1} + Dn a_n),        L <- L + (1 - gamma) h a_n + gamma h a_{n+1},
+    theta <- free motion + h I^-1 (D1 a_{n+1} + Dn a_n),        L <- L + (1 - gamma) h a_n + gamma h a_{n+1}
 
-whose D1 = beta and Dn = 1/2 - beta know nothing of that, a force that alternates from step to step, which generalized alpha of
-the spectral radius rho damps by it, grows: for rho = 1 at any spin, for 0.9 from 0.3 rad on, for 0.8 from 0.5. The forces that
-this difference equation lets through, the zeros of
+With the standard D1 = beta and Dn = 1/2 - beta, the spectral radius rho does not damp a force that alternates from step
+to step. The force grows: for rho = 1 at any spin, for 0.9 from 0.3 rad on, for 0.8 from 0.5. The undamped forces of
+this difference equation, the zeros of
 
     D1 z^2 + (Dn - D1 + gamma E) z + (1 - gamma) E - Dn,
 
-are -rho twice at rest. Here they are -rho and z_2, of the same modulus where a real D1, all that a potential can have, allows
-it; with y = x/2 and R = cos y + (rho^2 - sin^2 y)^(1/2)
+are -rho twice at rest. Here they are -rho and z_2 with the same modulus, if a real D1, as required by a potential,
+permits it. With y = x/2 and R = cos y + (rho^2 - sin^2 y)^(1/2)
 
     D1 = sin y / (y (1 + rho) R),   z_2 = 1 - R e^(iy),   Dn = (1 - gamma) E + rho D1 z_2,
 
-which at rest is generalized alpha. Its order is kept: D1 - beta and the real part of Dn - (1/2 - beta) are of the order h^2,
-the imaginary one of the order h, in displacements of the order h^2. A symmetric top on its tip then has the eigenvalues of
-generalized alpha up to 1.5 rad per step, and its slow motion grows by less than 1e-5 per step up to half a radian.
+which at rest is generalized alpha. The order of accuracy is unchanged: D1 - beta and the real part of Dn - (1/2 - beta)
+are O(h^2), the imaginary part is O(h), in displacements of O(h^2). A symmetric top on its tip has the eigenvalues of
+generalized alpha up to 1.5 rad per step. Its slow motion grows by less than 1e-5 per step up to half a radian.
 
-Thin axes. A rod's spin about itself changes by torques about it alone, however fast it tumbles, if its other two moments are
-equal. Of momenta in axes of the world that is a difference of large numbers: what a step is wrong by across the rod, J_2 h^3,
-is spin of the small moment J_1 in the next one. For bodies with one moment below `THIN` of the others, what is remembered
-about its axis e goes with it, and the momentum about it follows Euler's equation,
+Thin axes. If the two larger moments of a rod are equal, its spin about its axis changes by torques about this axis
+only. In world axes this is a difference of large momenta: an error J_2 h^3 across the rod is spin of the small moment
+J_1 in the next step. For bodies with one moment below `THIN` of the others, the integrator history along the axis e
+rotates with the body, and the momentum about it follows Euler's equation,
 
     e L <- (e L)_free + h/2 (J_2 - J_3) (w_2 w_3 - (w_2 w_3)_free) + h ((1 - gamma) (e a)_n + gamma (e a)_{n+1}),
 
@@ -36,13 +36,13 @@ from __future__ import annotations
 import numpy as np
 
 FURTHEST = 1.5
-"""Turn [rad] beyond which the shares stay what they are there."""
+"""Rotation [rad] beyond which the coefficients are constant."""
 THIN = 0.5
-"""Share of the next larger moment of inertia below which the least one belongs to a thin axis."""
+"""Fraction of the next larger moment of inertia below which the least moment belongs to a thin axis."""
 
 
 def shares(turn: np.ndarray, root: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """D1 (n,), and Dn (n,), complex: what the forces of the new step and of the last one displace, over h^2.
+    """D1 (n,), and Dn (n,) complex: displacements by the forces of the new and of the last step, over h^2.
 
     Args:
         turn: (n,) h |L| / J [rad]; root: (n,) rho.
@@ -57,12 +57,12 @@ def shares(turn: np.ndarray, root: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 
 def thin_axis(moment: np.ndarray) -> np.ndarray:
-    """(n,) the own axis about which bodies of the moments s (n, 3) are `THIN`, -1 where there is none."""
+    """(n,) index of the thin body axis (`THIN`) of bodies with moments s (n, 3), -1 without one."""
     J = moment.sum(axis=1, keepdims=True) - moment
     least, next_one = np.sort(J, axis=1)[:, :2].T
     return np.where(least < THIN * next_one, np.argmin(J, axis=1), -1)
 
 
 def carried(v: np.ndarray, now: np.ndarray, new: np.ndarray) -> np.ndarray:
-    """Vectors v (n, 3) whose part along thin axes went with the body, from `now` (n, 3) to `new` (n, 3)."""
+    """Vectors v (n, 3) whose components along thin axes rotate with the body, from `now` (n, 3) to `new` (n, 3)."""
     return v + np.sum(v * (now - new), axis=1, keepdims=True) * new

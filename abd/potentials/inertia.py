@@ -11,7 +11,7 @@ def energy(mass: np.ndarray, q: np.ndarray, target: np.ndarray) -> np.ndarray:
 
 
 def gradient(mass: np.ndarray, q: np.ndarray, target: np.ndarray) -> np.ndarray:
-    """(n, 12)."""
+    """(n, 12) gradients."""
     return mass * (q - target)
 
 

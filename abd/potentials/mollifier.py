@@ -1,10 +1,10 @@
-"""Edge-edge mollifier: takes the kink out of the distance of nearly parallel edges (Li et al. 2020, section 5.2).
+"""Edge-edge mollifier: smooths the distance of nearly parallel edges (Li et al. 2020, section 5.2).
 
 With the edge vectors ``u = a1 - a0``, ``v = b1 - b0`` and ``c = |u x v|^2``
 
     m(c) = 2 c/eps_x - (c/eps_x)^2  for c < eps_x,  1 beyond;     eps_x = 1e-3 |u_rest|^2 |v_rest|^2
 
-which multiplies the barrier of the pair. m and its first derivative are continuous at eps_x.
+multiplies the barrier of the pair. m and its first derivative are continuous at eps_x.
 """
 
 from __future__ import annotations

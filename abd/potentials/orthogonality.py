@@ -26,7 +26,7 @@ def hessian(stiffness: np.ndarray, A: np.ndarray, project: bool = False) -> np.n
     """(n, 9, 9) over the rows of A.
 
     Block (r, s) is ``4 kappa vol (a_s a_r^T + delta_rs A^T A + E_rs 1)``. The first two terms are the Gauss-Newton part
-    and positive semi-definite; of the third, the `stress` term, `project` keeps the positive semi-definite part.
+    and positive semidefinite. `project` replaces the third, the `stress` term, by its positive semidefinite part.
     """
     H = np.einsum("nsa,nrc->nrasc", A, A)
     H += np.einsum("rs,nta,ntc->nrasc", np.eye(3), A, A)
@@ -34,7 +34,7 @@ def hessian(stiffness: np.ndarray, A: np.ndarray, project: bool = False) -> np.n
 
 
 def stress(stiffness: np.ndarray, A: np.ndarray, project: bool = True) -> np.ndarray:
-    """(n, 9, 9) the Hessian's term ``4 kappa vol E_rs 1``, or its positive semi-definite part."""
+    """(n, 9, 9) the Hessian's term ``4 kappa vol E_rs 1``, or its positive semidefinite part."""
     E = strain(A)
     if project:
         values, vectors = np.linalg.eigh(E)

@@ -1,7 +1,7 @@
-"""Pull of a kinematic body towards its prescribed pose by an augmented Lagrangian, used while contact holds it back.
+"""Augmented Lagrangian of the prescribed pose of a kinematic body, used while contact obstructs the body.
 
-``E = pull w/2 (|dp|^2 + spread |dA|^2) - l_p . dp - l_A : dA`` with d = pose - target; multipliers grow by the
-remaining pull until the target is reached.
+``E = pull w/2 (|dp|^2 + spread |dA|^2) - l_p . dp - l_A : dA`` with d = pose - target. Multipliers increase by the
+remaining penalty force until the target is reached.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import numpy as np
 
 
 def energy(weight, spread, pull, dp, dA, lp, lA) -> np.ndarray:
-    """(n,) energies; weight (n,) [kg], spread (n,) [m^2], dp (n, 3) [m], dA (n, 3, 3), multipliers alike."""
+    """(n,) energies; weight (n,) [kg], spread (n,) [m^2], dp (n, 3) [m], dA (n, 3, 3), multipliers likewise."""
     quadratic = np.sum(dp * dp, axis=1) + spread * np.sum(dA * dA, axis=(1, 2))
     return 0.5 * pull * weight * quadratic - np.sum(lp * dp, axis=1) - np.sum(lA * dA, axis=(1, 2))
 

@@ -1,11 +1,11 @@
-"""Factors x on the impulses of pairs that bring the pairs' normal powers to where they should be: projected Gauss-Seidel.
+"""Factors x on contact impulses that bring normal powers within bounds: projected Gauss-Seidel.
 
-With the powers ``p = p_0 + A x``, every pair k in turn takes the factor that brings its own power within [low_k, high_k],
+With the powers ``p = p_0 + A x``, every pair k in turn sets the factor that brings its power within [low_k, high_k],
 
-    x_k = (low_k - f)/A_kk  where f = p_k - A_kk x_k < low_k,   max((high_k - f)/A_kk, -1)  where f > high_k,   otherwise 0,
+    x_k = (low_k - f)/A_kk  if f = p_k - A_kk x_k < low_k,   max((high_k - f)/A_kk, -1)  if f > high_k,   otherwise 0,
 
-in the order of the pairs, until no power changes by more than `SETTLED` of the fastest speed. x_k >= -1: a contact is taken
-back, but never pulls.
+in the order of the pairs, until no power changes by more than `SETTLED` of the fastest speed. x_k >= -1: an impulse can
+be removed, but never becomes attractive.
 """
 
 from __future__ import annotations
@@ -14,23 +14,26 @@ import numpy as np
 import scipy.sparse as sparse
 
 SWEEPS = 500
-"""Sweeps over the pairs, at most."""
+"""Largest number of sweeps over the pairs."""
 SETTLED = 1e-10
-"""Largest change of a normal velocity in the last sweep, of the fastest closing one."""
+"""Largest change of a normal velocity in the last sweep, relative to the fastest closing velocity."""
 YIELDS = 1e-14
-"""Smallest inverse mass A_kk / size_k^2, of the largest one, for which a pair yields to its impulse, however small that was."""
+"""Smallest inverse mass A_kk / size_k^2, relative to the largest, of a pair with an effective impulse."""
 
 
 def least_yielding(diagonal: np.ndarray, size: np.ndarray, starts: np.ndarray) -> np.ndarray:
-    """(k,) A_kk [J] beyond which pairs yield to their impulses of the sizes (k,) [N s]; of blocks that begin with the rows
-    `starts` (w + 1,), the last one at their end."""
+    """(k,) lower bound of A_kk [J] for an effective impulse, for impulses of the sizes (k,) [N s].
+
+    Args:
+        starts: (w + 1,) first row of every block, and the number of rows.
+    """
     weight = size * size
     largest = np.maximum.reduceat(np.maximum(diagonal / weight, 0.0), starts[:-1])
     return YIELDS * np.repeat(largest, np.diff(starts)) * weight
 
 
 def yielding(A: sparse.csr_matrix, size: np.ndarray, starts: np.ndarray, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Those of some rows (m,) that yield to their impulses, and with which of them every block begins (w + 1,)."""
+    """The rows, among `rows` (m,), with an effective impulse, and the first of them in every block (w + 1,)."""
     diagonal, among = A.diagonal(), np.zeros(len(size))
     among[rows] = diagonal[rows]
     rows = rows[diagonal[rows] > least_yielding(among, size, starts)[rows]]
@@ -41,13 +44,13 @@ def swept(
     A: sparse.csr_matrix, power: np.ndarray, low: np.ndarray, high: np.ndarray, size: np.ndarray, fastest: np.ndarray,
     starts: np.ndarray, rows: np.ndarray,
 ) -> np.ndarray:  # fmt: skip
-    """(k,) factors, in w blocks of rows that have nothing to do with one another, and end by themselves.
+    """(k,) factors, in w independent blocks of rows that converge separately.
 
     Args:
         A: (k, k) symmetric, powers per factor [J]; power, low, high: (k,) [J]; size: (k,) of the impulses [N s].
-        fastest: (w,) normal speeds that others of the block are measured by [m/s].
-        starts: (w + 1,) the first row of every block, and k; no block is empty.
-        rows: (m,) those that are swept, in order; the factors of others are 0.
+        fastest: (w,) reference speeds of the blocks [m/s].
+        starts: (w + 1,) first row of every block, and k; no block is empty.
+        rows: (m,) rows to sweep, in order; other factors are 0.
     """
     diagonal = A.diagonal()
     x, power = np.zeros(len(power)), power.copy()

@@ -1,2 +1,5 @@
-"""Runs, scenes and simulations in a browser, by viser: the picture (`stage`), numbers and plots (`panels`), recorded runs
-(`player`), running ones (`live`), and replays in one file (`page`)."""
+"""Runs, scenes and simulations in a browser, with viser.
+
+`stage` shows the bodies, `panels` numbers and plots, `player` recorded runs, `live` running ones, `page` replays in one
+file.
+"""

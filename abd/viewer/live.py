@@ -1,8 +1,8 @@
-"""`LiveView`: a simulation in the browser while it runs.
+"""`LiveView`: a running simulation in the browser.
 
-The run is paced: real time, slow motion or as fast as possible. Pictures take at most `SHARE` of the stepping thread's time;
-their cost is measured. Without a browser no picture is sent. Actions of the user (pulls, targets of drives) are applied between
-two steps by the thread that steps.
+The run has a pace: real time, slow motion or as fast as possible. Pictures take at most `PICTURE_FRACTION` of the stepping
+thread's time; their cost is measured. Without a browser no picture is sent. The stepping thread applies user actions
+(pulls, targets of drives) between two steps.
 """
 
 from __future__ import annotations
@@ -25,29 +25,29 @@ from abd.pictures.symbols import Symbols, draw_arrows, force_scale
 from abd.viewer.panels import Plots, Tables, drawing_controls
 from abd.viewer.stage import Stage
 
-SHARE = 0.02
-"""Part of the stepping thread's time that pictures may take."""
+PICTURE_FRACTION = 0.02
+"""Largest fraction of the stepping thread's time for pictures."""
 RATE = 30.0
-"""Most pictures per second."""
-STIFFEST = 0.3
-"""Frequency of the pulling spring with the body's mass, times the step: it acts as it was before the step."""
-FASTEST = 12.0
-"""Largest frequency of it [rad/s]."""
+"""Largest number of pictures per second."""
+PULL_PHASE = 0.3
+"""Largest product of the pulling spring's frequency with the body's mass and the step; the spring is explicit."""
+PULL_FREQUENCY = 12.0
+"""Largest frequency of the pulling spring [rad/s]."""
 PACES = {"real time": 1.0, "1/4": 0.25, "1/20": 0.05, "as fast as possible": None}
-"""Simulated time per time of the clock."""
-BEHIND = 0.1
-"""Delay [s] after which a run that is slower than its pace is no longer expected to catch up."""
+"""Simulated time per wall-clock time."""
+LARGEST_DELAY = 0.1
+"""Delay [s] after which a run that is slower than its pace does not catch up."""
 SLIDERS = 40
-"""Most drives that have a slider."""
+"""Largest number of drives with a slider."""
 HISTORY = 4000
-"""Most energies that are stored for the plot; of more, every other one is removed."""
-FOLLOWING = 0.1
-"""Share of a picture in the scale of the arrows of forces."""
+"""Largest number of energies stored for the plot; beyond it every other one is removed."""
+SCALE_WEIGHT = 0.1
+"""Weight of a picture in the running mean of the scale of force arrows."""
 ENERGIES = ("kinetic", "gravity", "elastic", "contact", "joint")
 
 
 class LiveView(Observer):
-    """Shows a run in the browser while it computes; the browser can pause it, step it, and pull bodies.
+    """Shows a running simulation in the browser, with pause, single steps and pulling of bodies.
 
     Args:
         server: `viser.ViserServer`; view: the camera; patient: wait for the first browser before the first step.
@@ -69,12 +69,12 @@ class LiveView(Observer):
         self.sim = sim
         self.cast, _ = of_model(sim.model)
         self._joints = JointList.of(sim.model.joints)
-        # the processor's time of the thread; on a GPU it sleeps while the step runs
+        # CPU time of the thread; on a GPU the thread sleeps during the step
         self._clock = perf_counter if sim.device.startswith("cuda") else thread_time
         self.stage = Stage(self.server, self.cast, self.view, [self._moment()])
         self._controls(last)
         self._show()
-        self._paid = 0.0  # the first picture loads libraries: its cost says nothing about those to come
+        self._paid = 0.0  # the first picture loads libraries, so that its cost does not count
         if self.patient and not self.server.get_clients():
             print("waiting for a browser", file=sys.stderr, flush=True)
 
@@ -95,7 +95,7 @@ class LiveView(Observer):
         return True
 
     def _is_early(self) -> bool:
-        """Whether the simulated time is ahead of the clock at the selected pace."""
+        """Whether the simulated time is ahead of the wall clock at the selected pace."""
         pace = PACES[self.pace.value]
         if pace is None:
             self._anchor = None
@@ -103,7 +103,7 @@ class LiveView(Observer):
         now, time = monotonic(), self.sim.time
         if self._anchor is not None and self._anchor[2] == pace:
             ahead = (time - self._anchor[1]) / pace - (now - self._anchor[0])
-            if ahead >= -BEHIND:
+            if ahead >= -LARGEST_DELAY:
                 return ahead > 0.0
         self._anchor = (now, time, pace)
         return False
@@ -123,12 +123,12 @@ class LiveView(Observer):
         self._show()
 
     def close(self) -> None:
-        self._let_go()
+        self._release()
 
     # picture --------------------------------------------------------------------------------------------------------
 
     def _show(self) -> None:
-        """Send the present state, and find out when the next picture is due."""
+        """Send the present state, and schedule the next picture."""
         began = thread_time()
         moment, self.clock.content = self._moment(), self._now
         if self.forces.value:
@@ -142,18 +142,20 @@ class LiveView(Observer):
         if len(self._history) > 1:
             rows = np.array(self._history)
             self.plots.show(rows[:, 0], dict(zip(ENERGIES, rows[:, 1:].T)), rows[-1, 0])
-        self._due, self._paid = monotonic() + 1.0 / RATE, self._clock() + (thread_time() - began) / SHARE
+        self._due, self._paid = monotonic() + 1.0 / RATE, self._clock() + (thread_time() - began) / PICTURE_FRACTION
 
     def _moment(self) -> Moment:
         return moment_of(self.sim.model, self.cast, self.sim.time, self.sim.stepper.q)
 
     def _with_contacts(self, moment: Moment) -> Moment:
-        """The present state with its contacts; the scale of their arrows follows the forces slowly, that impacts are seen."""
+        """Present state with contacts; the scale of their arrows follows the forces slowly, so that impacts are
+        visible.
+        """
         now = self.sim.contacts()
         moment = replace(moment, contacts=Contacts(now.point, now.force))
         scale = force_scale(self.cast, [moment])
         if scale is not None:
-            self._scale = scale if self._scale is None else self._scale * (scale / self._scale) ** FOLLOWING
+            self._scale = scale if self._scale is None else self._scale * (scale / self._scale) ** SCALE_WEIGHT
         return moment
 
     def _joint_values(self, group: int, what: str) -> np.ndarray:
@@ -174,9 +176,9 @@ class LiveView(Observer):
             self.one = gui.add_button("one step")
             self.pace = gui.add_dropdown("speed", tuple(PACES), initial_value="real time")
             self.clock = gui.add_markdown("")
-            hint = "read for every picture; nothing while it is off"
+            hint = "read for every picture; no cost while it is off"
             self.joints, self.forces, self.follow = drawing_controls(gui, self.cast, "", False, hint=hint)
-            gui.add_markdown("Drag a body with the mouse, shift held, to pull it by a spring.")
+            gui.add_markdown("Drag a body with the mouse and shift to pull it by a spring.")
             self.strength = gui.add_slider("strength of the spring", 0.1, 10.0, 0.1, 1.0)
         tabs = gui.add_tab_group()
         self.tables = Tables(self.server, tabs, self.cast)
@@ -196,14 +198,14 @@ class LiveView(Observer):
             if event.phase == "start":
                 self._actions.append(lambda: self._grab(body, start, end))
             elif event.phase == "update":
-                self._actions.append(lambda: self._draw_to(end))
+                self._actions.append(lambda: self._move_target(end))
             else:
-                self._actions.append(self._let_go)
+                self._actions.append(self._release)
 
         handle.on_drag("left", modifier="shift")(dragged)
 
     def _drives(self, tabs) -> None:
-        """A slider for the target of each drive."""
+        """Add a slider for the target of each drive."""
         every = ((joint.name, one) for joint in self._joints for one in joint.coordinates)
         driven = (pair for pair in every if pair[1].drive is not None and pair[1].drive.mode != "brake")
         chosen = list(islice(driven, SLIDERS))
@@ -229,10 +231,10 @@ class LiveView(Observer):
 
         slider.on_update(aim)
 
-    # what the user does ---------------------------------------------------------------------------------------------
+    # user actions ---------------------------------------------------------------------------------------------------
 
     def _act(self) -> None:
-        """Apply the requests since the last step."""
+        """Apply the actions since the last step."""
         while self._actions:
             self._actions.popleft()()
 
@@ -248,32 +250,32 @@ class LiveView(Observer):
         self.tables.filter.value = str(self.cast.names[body])
 
     def _grab(self, body: int, point: np.ndarray, target: np.ndarray) -> None:
-        self._let_go()
+        self._release()
         if self.cast.kind[body] == "dynamic":
             self._pull = _Pull(self.sim, body, point, target, float(self.strength.value))
 
-    def _draw_to(self, target: np.ndarray) -> None:
+    def _move_target(self, target: np.ndarray) -> None:
         if self._pull is not None:
             self._pull.target = target
 
-    def _let_go(self) -> None:
+    def _release(self) -> None:
         if self._pull is not None:
             self._pull.load.remove()
             self._pull = None
 
 
 class _Pull:
-    """A spring and a damper between a point of a body and a target in the world.
+    """Spring and damper between a point of a body and a target in the world.
 
-    ``f = k (x_target - x) - c v`` with k = m w^2 and c = m w: half of critical damping. It is taken as it was before the
-    step, which is stable for w h well below 2.
+    ``f = k (x_target - x) - c v`` with k = m w^2 and c = m w: half of critical damping. It is explicit, which is stable
+    for w h well below 2.
     """
 
     def __init__(self, sim, body: int, point: np.ndarray, target: np.ndarray, strength: float):
         view = sim.bodies[sim.model.bodies.names[body]]
         self.body, self.target = body, target
         self.local = np.linalg.inv(view.transform) @ np.append(point, 1.0)
-        w = min(FASTEST * np.sqrt(strength), STIFFEST / sim.model.settings.dt)
+        w = min(PULL_FREQUENCY * np.sqrt(strength), PULL_PHASE / sim.model.settings.dt)
         self.stiffness, self.damping = view.mass * w * w, view.mass * w
         self.load = view.apply_force(self._force, at=self.local[:3])
 
@@ -282,14 +284,14 @@ class _Pull:
         return self.stiffness * (self.target - place) - self.damping * speed
 
     def arrow(self, transform: np.ndarray) -> Symbols:
-        """From the point to the target."""
+        """Arrow from the point to the target."""
         place = (transform[self.body] @ self.local)[:3]
         length = float(np.linalg.norm(self.target - place))
         return draw_arrows(np.stack([place, self.target])[None], 0.02 * length, colors.FORCE)
 
 
 def _bounds(settings, rotary: bool) -> tuple[float, float, str]:
-    """Lowest and highest value of a slider, and its unit."""
+    """Lower and upper value of a slider, and its unit."""
     mode = settings.drive.mode
     if mode == "force":
         most = settings.drive.effort if np.isfinite(settings.drive.effort) else 100.0

@@ -1,4 +1,4 @@
-"""One file that replays a run in any browser, without a server and without a network."""
+"""Replay of a run in one file for any browser, without a server or a network."""
 
 from __future__ import annotations
 
@@ -8,32 +8,32 @@ from pathlib import Path
 import numpy as np
 
 from abd.pictures.camera import View
-from abd.pictures.cast import Recorded, spread
+from abd.pictures.cast import Recorded, evenly_spaced
 from abd.pictures.symbols import force_scale
-from abd.viewer.stage import LOOKED_AT, Stage
+from abd.viewer.stage import CAMERA_FRAMES, Stage
 
-LARGEST = 400 * 2**20
-"""Most bytes of poses in a replay, which browsers keep in memory; of more, frames are skipped."""
+LARGEST_REPLAY = 400 * 2**20
+"""Largest size of the poses of a replay, which browsers keep in memory; beyond it frames are skipped."""
 INSTANCE_BYTES = 40
 """Position, quaternion and scales of one body in one frame."""
 
 
 def frames_for(run: Recorded, fps: float) -> np.ndarray:
-    """Frames of a replay: at most `fps` per second of the run, and fewer where they would be too many for a browser."""
+    """Frames of a replay: at most `fps` per second of the run, within the memory limit."""
     time = run.time
     wanted = max(1, round(float(time[-1] - time[0]) * fps)) + 1
-    most = max(2, LARGEST // (INSTANCE_BYTES * max(len(run.cast), 1)))
-    return spread(range(len(time)), min(wanted, most))
+    most = max(2, LARGEST_REPLAY // (INSTANCE_BYTES * max(len(run.cast), 1)))
+    return evenly_spaced(range(len(time)), min(wanted, most))
 
 
 def write_page(server, run: Recorded, view: View, path: Path, fps: float = 30.0) -> int:
     """Write the file; returns its number of frames.
 
     Args:
-        server: a `viser.ViserServer` of its own; run: the run; view: the camera.
+        server: a dedicated `viser.ViserServer`; run: the run; view: the camera.
     """
     frames = frames_for(run, fps)
-    moments = run.moments(spread(frames, LOOKED_AT))
+    moments = run.moments(evenly_spaced(frames, CAMERA_FRAMES))
     stage = Stage(server, run.cast, view, moments)
     stage.forces = force_scale(run.cast, moments)
     stage.show(run.moment(int(frames[0])))
@@ -41,7 +41,7 @@ def write_page(server, run: Recorded, view: View, path: Path, fps: float = 30.0)
     for before, frame in itertools.pairwise(frames):
         recording.insert_sleep(float(run.time[frame] - run.time[before]))
         stage.show(run.moment(int(frame)))
-    # the last frame is shown for a moment before the replay restarts
+    # show the last frame for a moment before the replay restarts
     recording.insert_sleep(0.5 if len(frames) > 1 else 0.0)
     text = recording.as_html()
     title = f"<title>{run.cast.name or 'abd'}</title>"

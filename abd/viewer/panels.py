@@ -1,4 +1,4 @@
-"""Numbers and plots next to the picture: tables of bodies and joints, energies and a coordinate over time."""
+"""Numbers and plots: tables of bodies and joints, energies and a coordinate over time."""
 
 from __future__ import annotations
 
@@ -9,27 +9,27 @@ from time import monotonic
 import numpy as np
 
 from abd.colors import PALETTE
-from abd.pictures.cast import Cast, spread
+from abd.pictures.cast import Cast, evenly_spaced
 from abd.rotations import axial
 
 ROWS = 25
-"""Most rows of a table; the filter chooses among all."""
+"""Largest number of rows of a table; the filter applies to all."""
 PERIOD = 0.25
 """Time between two updates of a table [s]."""
 POINTS = 800
-"""Most points of a plotted line."""
+"""Largest number of points of a plotted line."""
 COLORS = [f"#{r:02x}{g:02x}{b:02x}" for r, g, b in np.round(255.0 * PALETTE).astype(int)]
 
-LISTED = 300
-"""Most bodies that a list to choose from has; of more, a name is typed."""
+MOST_LISTED = 300
+"""Largest number of bodies in a dropdown list; for more, the user types a name."""
 
 
 def drawing_controls(gui, cast: Cast, follow: str, forces: bool, **look) -> tuple:
-    """Handles of the controls for joints, for contact forces, and for the name of the body that is followed."""
+    """Handles of the controls for joints, for contact forces, and for the name of the followed body."""
     joints = gui.add_checkbox("joints, ropes, springs", True, visible=bool(cast.joints))
     arrows = gui.add_checkbox("contact forces", forces, **look)
     names, followed = [str(name) for name in np.array(cast.names, dtype=object)[~cast.is_plane]], follow or "nothing"
-    if len(names) <= LISTED:
+    if len(names) <= MOST_LISTED:
         return joints, arrows, gui.add_dropdown("follow", ("nothing", *names), initial_value=followed)
     return joints, arrows, gui.add_text("follow", followed, hint="name of a body, or nothing")
 
@@ -38,7 +38,7 @@ class Tables:
     """Live tables of bodies and of joints.
 
     Args:
-        tabs: the tab group they are put into; cast: what there is.
+        tabs: tab group for the tables; cast: drawn objects.
     """
 
     def __init__(self, server, tabs, cast: Cast):
@@ -55,7 +55,7 @@ class Tables:
                 self._joint_table = server.gui.add_html("")
         self._last = -np.inf
         self._lower = [name.lower() for name in self._names]
-        self._asked, self._found = None, []
+        self._query, self._found = None, []
 
     def show(
         self,
@@ -64,11 +64,11 @@ class Tables:
         joint: Callable[[int, str], np.ndarray],
         now: bool = False,
     ) -> None:
-        """Bring the tables to a state, but not too often.
+        """Update the tables to a state, at most once per `PERIOD`.
 
         Args:
-            transform: (n, 4, 4); velocity: the same, asked for when it is shown.
-            joint: values (k, c) of a group: "coordinates", "rates", "wrench", "residual".
+            transform: (n, 4, 4) poses; velocity: function that returns their time derivatives, called on demand.
+            joint: function that returns values (k, c) of a group: "coordinates", "rates", "wrench", "residual".
         """
         if monotonic() - self._last < PERIOD and not now:
             return
@@ -82,16 +82,16 @@ class Tables:
         for k in found[:ROWS]:
             x, v = transform[k, :3, 3], velocity[k, :3, 3]
             w = axial((velocity[k, :3, :3] @ np.linalg.inv(transform[k, :3, :3]))[None])[0]
-            rows.append([self._names[k], _three(x), _three(v), _three(w)])
+            rows.append([self._names[k], _format_vector(x), _format_vector(v), _format_vector(w)])
         return _table(["body", "position [m]", "velocity [m/s]", "turning [rad/s]"], rows, len(found))
 
     def _matching(self, wanted: str) -> list[int]:
         """Bodies of this name, else those with it in their names; searched when the name changes."""
-        if wanted != self._asked:
+        if wanted != self._query:
             plane, names = self.cast.is_plane, self._lower
             exact = [k for k, name in enumerate(names) if name == wanted]
             self._found = exact or [k for k, name in enumerate(names) if wanted in name and not plane[k]]
-            self._asked = wanted
+            self._query = wanted
         return self._found
 
     def _joint_rows(self, joint: Callable[[int, str], np.ndarray]) -> str:
@@ -111,13 +111,13 @@ class Tables:
 
 
 class Plots:
-    """Energies and one coordinate over time, with the present marked.
+    """Energies and one coordinate over time, with a mark at the present.
 
     Args:
-        energies: their names; coordinates: names "joint.coordinate", of which one is chosen.
+        energies: their names; coordinates: names "joint.coordinate" to choose from.
 
     Attributes:
-        chosen: handle of the choice of a coordinate, None without coordinates.
+        chosen: handle of the coordinate selection, None without coordinates.
     """
 
     def __init__(self, server, tabs, energies: tuple[str, ...], coordinates: list[str]):
@@ -131,43 +131,46 @@ class Plots:
     def show(
         self, time: np.ndarray, energies: dict[str, np.ndarray], now: float, coordinate: np.ndarray | None = None
     ) -> None:
-        """Draw lines over time (T,), gravity from its first value; a point on the first line of each plot marks the present."""
+        """Draw lines over time (T,) and a mark at the present on the first line of each plot.
+
+        Gravity is relative to its first value.
+        """
         if len(time) < 2:
             return
-        kept = spread(range(len(time)), POINTS)
+        kept = evenly_spaced(range(len(time)), POINTS)
         at = int(np.argmin(np.abs(time[kept] - now)))
         lines = [
             np.asarray(energies[name] - (energies[name][0] if name == "gravity" else 0.0))[kept]
             for name in self.energies
         ]
-        self._energy.data = (time[kept], *lines, _only(lines[0], at))
+        self._energy.data = (time[kept], *lines, _single_point(lines[0], at))
         if self._coordinate is not None and coordinate is not None:
             line = np.asarray(coordinate, dtype=float)[kept]
-            self._coordinate.data = (time[kept], line, _only(line, at))
+            self._coordinate.data = (time[kept], line, _single_point(line, at))
 
 
 def _plot(gui, title: str, names: tuple[str, ...]):
-    """A plot of lines over time, and a point that marks the present."""
+    """Plot of lines over time with a mark at the present."""
     hidden = {"show": False}
     lines = [
         {"label": name.replace("_", " "), "stroke": COLORS[k % len(COLORS)], "width": 1.5, "points": hidden}
         for k, name in enumerate(names)
     ]
     shown = {"show": True, "size": 8, "fill": "#111111"}
-    # without automatic range: it would be taken from the numbers that are NaN
+    # no automatic range, because most values are NaN
     mark = {"label": "now", "stroke": "#111111", "width": 0, "points": shown, "auto": False}
     data, axes = (np.arange(2.0), *np.zeros((len(names) + 1, 2))), ({"label": "t [s]"}, *lines, mark)
     return gui.add_uplot(data, axes, title=title, scales={"x": {"time": False}}, aspect=1.35)
 
 
-def _only(line: np.ndarray, at: int) -> np.ndarray:
-    """The line with one point left."""
+def _single_point(line: np.ndarray, at: int) -> np.ndarray:
+    """The line with only one point."""
     out = np.full(len(line), np.nan)
     out[at] = line[at]
     return out
 
 
-def _three(vector: np.ndarray) -> str:
+def _format_vector(vector: np.ndarray) -> str:
     return " ".join(f"{x:.3f}" if abs(x) < 1000.0 else f"{x:.3g}" for x in vector)
 
 

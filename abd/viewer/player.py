@@ -1,5 +1,7 @@
-"""`Player`: a recorded run in the browser. Frames are read from the file when they are shown, so that memory stays as it is
-however long the run."""
+"""`Player`: a recorded run in the browser.
+
+Frames are read from the file on demand, so that memory does not grow with the length of the run.
+"""
 
 from __future__ import annotations
 
@@ -9,31 +11,31 @@ from time import monotonic
 import numpy as np
 
 from abd.pictures.camera import View
-from abd.pictures.cast import Recorded, spread
+from abd.pictures.cast import Recorded, evenly_spaced
 from abd.pictures.symbols import force_scale
-from abd.viewer.panels import LISTED, Plots, Tables, drawing_controls
-from abd.viewer.stage import LOOKED_AT, Stage
+from abd.viewer.panels import MOST_LISTED, Plots, Tables, drawing_controls
+from abd.viewer.stage import CAMERA_FRAMES, Stage
 
 RATE = 30.0
-"""Most pictures per second."""
+"""Largest number of pictures per second."""
 SPEEDS = ("0.01", "0.05", "0.1", "0.25", "0.5", "1", "2", "4")
-CLICKED = 1000
-"""Most bodies that can be clicked while they move."""
+MOST_CLICKABLE = 1000
+"""Largest number of bodies that can be clicked while they move."""
 
 
 class Player:
-    """Controls of a recorded run: play, scrub, speed, what is drawn, which body is followed; tables and plots.
+    """Controls of a recorded run: play, scrub, speed, drawing options, followed body; tables and plots.
 
     Args:
         server: `viser.ViserServer`; run: the run; view: the camera.
 
     Attributes:
-        frame: the one that is shown.
+        frame: the frame on display.
     """
 
     def __init__(self, server, run: Recorded, view: View):
         self.server, self.run, self.frame = server, run, 0
-        moments = run.moments(spread(range(len(run)), LOOKED_AT))
+        moments = run.moments(evenly_spaced(range(len(run)), CAMERA_FRAMES))
         self.stage = Stage(server, run.cast, view, moments)
         self._scale = force_scale(run.cast, moments)
         self.stage.forces = self._scale
@@ -48,13 +50,13 @@ class Player:
         self._coordinates = [
             (f"{name}.{label}", g, k, c)
             for g, group in enumerate(run.cast.joints)
-            for k, name in enumerate(group.names[:LISTED])
+            for k, name in enumerate(group.names[:MOST_LISTED])
             for c, label in enumerate(group.coordinates)
-        ][:LISTED]
+        ][:MOST_LISTED]
         self.plots = Plots(server, tabs, shown, [name for name, *_ in self._coordinates])
         if self.plots.chosen is not None:
             self.plots.chosen.on_update(lambda _: self._redraw())
-        self._listen()
+        self._update_clicks()
         self._plotted = (-1.0, "")
         self._draw(0)
         self._thread = threading.Thread(target=self._loop, name="abd-player", daemon=True)
@@ -68,35 +70,37 @@ class Player:
             self.slider = gui.add_slider("frame", 0, last, 1, 0)
             self.clock = gui.add_markdown("")
             self.speed = gui.add_dropdown("speed", SPEEDS, initial_value="1")
-            self.loop = gui.add_checkbox("again from the start", True)
+            self.loop = gui.add_checkbox("loop", True)
             self.step = gui.add_button_group("step", ("-10", "-1", "+1", "+10"))
             forces = self._scale is not None
             self.joints, self.forces, self.follow = drawing_controls(
                 gui, self.run.cast, view.follow, forces, visible=forces
             )
         self.slider.on_update(lambda event: self._seek(int(self.slider.value)) if event.client is not None else None)
-        self.play.on_update(lambda _: self._started_or_stopped())
+        self.play.on_update(lambda _: self._on_play_changed())
         self.step.on_click(lambda _: self._seek(self.frame + int(self.step.value)))
         self.follow.on_update(lambda _: self._follow())
         for one in (self.joints, self.forces):
             one.on_update(lambda _: self._redraw())
 
     def close(self) -> None:
-        """End the thread that plays."""
+        """Stop the playing thread."""
         self._closed.set()
         self._changed.set()
         self._thread.join()
 
-    def _started_or_stopped(self) -> None:
-        if len(self.run.cast) > CLICKED:
-            self._listen()
+    def _on_play_changed(self) -> None:
+        if len(self.run.cast) > MOST_CLICKABLE:
+            self._update_clicks()
         self._changed.set()
 
-    def _listen(self) -> None:
-        """Take clicks on bodies; of many, while they stand only: a browser that looks for clicks sorts all that move into a
-        tree with every picture, which takes as long as all else."""
-        deaf = self.play.value and len(self.run.cast) > CLICKED
-        self.stage.on_click(None if deaf else self._choose)
+    def _update_clicks(self) -> None:
+        """Enable clicks on bodies; with many bodies, only while the run is paused.
+
+        With clicks enabled a browser sorts all moving bodies into a tree for every picture, which doubles its cost.
+        """
+        is_disabled = self.play.value and len(self.run.cast) > MOST_CLICKABLE
+        self.stage.on_click(None if is_disabled else self._choose)
 
     def _seek(self, frame: int) -> None:
         self._wanted = int(np.clip(frame, 0, len(self.run) - 1))
@@ -127,7 +131,7 @@ class Player:
             if playing:
                 self._reached += (now - before) * float(self.speed.value)
                 if self._reached >= time[-1]:
-                    # the last frame is shown before the first one comes again
+                    # show the last frame before the restart
                     ended = self.frame == len(time) - 1
                     self._reached = float(time[0] if ended and self.loop.value else time[-1])
                     self.play.value = bool(self.loop.value)
@@ -155,7 +159,7 @@ class Player:
         self._plot(moment.time)
 
     def _plot(self, now: float) -> None:
-        """Plots, a few times per second; the line of a coordinate is read when it is chosen."""
+        """Update the plots, a few times per second; the line of a coordinate is read when it is selected."""
         chosen = self.plots.chosen.value if self.plots.chosen is not None else ""
         if abs(monotonic() - self._plotted[0]) < 0.4 and self._plotted[1] == chosen and self.play.value:
             return

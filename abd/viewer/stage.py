@@ -1,7 +1,7 @@
-"""`Stage`: a cast in the browser's picture.
+"""`Stage`: a cast in the browser.
 
-Bodies of one shape are one batch of instances. An instance has a position, a rotation and three scales; a body that is
-sheared by more than `SHEAR` becomes a mesh of its own with its vertices where they are, so that every map is shown as it is.
+Bodies of one shape are one batch of instances. An instance has a position, a rotation and three scales. A body with a
+shear of more than `SHEAR` becomes a separate mesh with transformed vertices, so that every map is exact.
 """
 
 from __future__ import annotations
@@ -18,24 +18,24 @@ from abd.rotations import polar, quaternions
 from abd.scene.geometry.shapes import cone, cylinder, sphere
 
 SHEAR = 3e-4
-"""Largest shear that is left to an instance: a third of a pixel of a body that is 1000 pixels wide."""
+"""Largest shear of an instance: a third of a pixel of a body that is 1000 pixels wide."""
 MOST_SHEARED = 400
-"""Most bodies that become meshes of their own; of more, those with the least shear stay instances."""
+"""Largest number of separate meshes; beyond it bodies with the least shear remain instances."""
 
-LOOKED_AT = 12
-"""Frames of a run that the camera looks at to find its place."""
+CAMERA_FRAMES = 12
+"""Number of frames of a run that determine the camera position."""
 
 
 class Stage:
     """Shows moments of a cast on a server.
 
     Args:
-        server: `viser.ViserServer`; cast: what there is to show; view: the camera; moments: some, for the camera.
+        server: `viser.ViserServer`; cast: drawn objects; view: the camera; moments: sample for the camera.
 
     Attributes:
         joints, forces: whether joints are drawn; length of arrows per force [m/N], or None.
-        extra: more symbols, or None.
-        batches: handle of the batch of each shape and its bodies.
+        extra: additional symbols, or None.
+        batches: handle and bodies of the batch of each shape.
     """
 
     def __init__(self, server, cast: Cast, view: View, moments: list[Moment]):
@@ -64,11 +64,11 @@ class Stage:
         self._look(moments[0])
 
     def show(self, moment: Moment) -> None:
-        """Bring everything to one instant, at once."""
+        """Update everything to one instant."""
         position, wxyz, scales, rest = decomposed(moment.transform)
         with self.server.atomic():
             for k, (handle, members) in self.batches.items():
-                scales[members[self._apart(k, members, moment.transform[members], rest[members])]] = 0.0
+                scales[members[self._show_sheared(k, members, moment.transform[members], rest[members])]] = 0.0
                 handle.batched_positions = position[members].astype(np.float32)
                 handle.batched_wxyzs = wxyz[members].astype(np.float32)
                 handle.batched_scales = scales[members].astype(np.float32)
@@ -78,7 +78,7 @@ class Stage:
             self._follow(moment)
 
     def follow(self, name: str, moment: Moment) -> None:
-        """Keep a body where it is now in the picture; "" for none. A name that no body has changes nothing."""
+        """Keep a body at its present position in the picture; "" for none. Unknown names are ignored."""
         if name and name not in set(self.cast.names):
             return
         self.camera.followed = self.cast.index(name) if name else None
@@ -86,18 +86,18 @@ class Stage:
             self._shift = self.camera.place(moment)[0]
 
     def on_click(self, choose: Callable[[int], None] | None) -> None:
-        """Call a function with the number of a body that is clicked; with none, clicks are not taken."""
+        """Call a function with the index of a clicked body; None disables clicks."""
         for k, (handle, _) in self.batches.items():
             handle.remove_click_callback()
             if choose is not None:
                 handle.on_click(lambda event, k=k: choose(self.body_at(k, event)))
 
     def body_at(self, shape: int, event) -> int:
-        """Number of the body of a batch that an event is about."""
+        """Index of the body of a batch that an event refers to."""
         return int(self.batches[shape][1][event.instance_index or 0])
 
     def _follow(self, moment: Moment) -> None:
-        """Move the cameras of all clients as the followed body moved."""
+        """Move the cameras of all clients with the followed body."""
         place = self.camera.place(moment)[0]
         step, self._shift = place - self._shift, place
         if np.abs(step).max() == 0.0:
@@ -108,7 +108,7 @@ class Stage:
                 client.camera.position, client.camera.look_at = position + step, target + step
 
     def _look(self, moment: Moment) -> None:
-        """Initial camera of clients."""
+        """Set the initial camera of clients."""
         lens = self.camera.lens(moment)
         depth, size = max(float((self.camera.middle - lens.eye) @ lens.axes[2]), 1e-3), self.camera.extent
         start = self.server.initial_camera
@@ -118,8 +118,8 @@ class Stage:
         if self.camera.followed is not None:
             self._shift = self.camera.place(moment)[0]
 
-    def _apart(self, k: int, members: np.ndarray, maps: np.ndarray, rest: np.ndarray) -> np.ndarray:
-        """Show bodies with shear as meshes of their own; returns their places among the members."""
+    def _show_sheared(self, k: int, members: np.ndarray, maps: np.ndarray, rest: np.ndarray) -> np.ndarray:
+        """Show bodies with shear as separate meshes; returns their indices among the members."""
         vertices, triangles = self._meshes[k]
         apart = np.flatnonzero(rest > SHEAR)
         capacity = MOST_SHEARED - sum(body not in members for body in self._sheared)
@@ -156,7 +156,7 @@ class Stage:
 
 
 class _SymbolBatches:
-    """Symbols in the picture: tubes, balls and cones, each one batch."""
+    """Symbols: tubes, balls and cones, one batch each."""
 
     def __init__(self, server):
         self.server = server
@@ -186,8 +186,11 @@ class _SymbolBatches:
             )  # fmt: skip
 
     def _show(self, name: str, ends: np.ndarray, radius: np.ndarray, rgba: np.ndarray) -> None:
-        """Bring a batch to segments (k, 2, 3). It has room for the next power of two, since contacts come and go with every
-        picture; instances that are not used have no size."""
+        """Update a batch to segments (k, 2, 3).
+
+        The capacity is the next power of two, because the number of contacts changes with every picture. Unused
+        instances have zero size.
+        """
         handle, capacity = self._batches.get(name, (None, 0))
         count, span = len(ends), ends[:, 1] - ends[:, 0]
         if count > capacity:
@@ -212,7 +215,7 @@ class _SymbolBatches:
 
 
 def _instances(server, name: str, vertices: np.ndarray, triangles: np.ndarray, count: int, **look):
-    """A batch of instances of a mesh; they have no size until they are placed."""
+    """Batch of instances of a mesh, with zero size initially."""
     colors = {"batched_colors": np.zeros((count, 3), dtype=np.uint8)} | look
     return server.scene.add_batched_meshes_simple(
         name, vertices.astype(np.float32), triangles.astype(np.uint32), lod="off",
@@ -224,10 +227,11 @@ def _instances(server, name: str, vertices: np.ndarray, triangles: np.ndarray, c
 def decomposed(maps: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
     """Positions (n, 3), quaternions (n, 4), scales (n, 3) of maps (n, 4, 4), and the remaining shear.
 
-    The last is the Frobenius norm (n,) of ``A - R diag(s)``: shear along the axes of the mesh, which no such instance has.
+    The last is the Frobenius norm (n,) of ``A - R diag(s)``: shear along the axes of the mesh, which an instance cannot
+    represent.
     """
     A = maps[:, :3, :3]
-    # sums by einsum: reductions over axes of three take several times as long
+    # einsum is faster than reductions over short axes
     scales = np.sqrt(np.einsum("nij,nij->nj", A, A))
     R = polar(A / np.where(scales > 0.0, scales, 1.0)[:, None])
     left = A - R * scales[:, None]
@@ -236,7 +240,7 @@ def decomposed(maps: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray, np
 
 
 def from_z(direction: np.ndarray) -> np.ndarray:
-    """(n, 4) quaternions of the least rotations that turn z to directions (n, 3), of any length."""
+    """(n, 4) quaternions of the smallest rotations of z to directions (n, 3), of any length."""
     x, y, z = unit(direction).T
     w = np.sqrt(np.maximum(0.5 * (1.0 + z), 1e-12))
     q = np.stack([w, -0.5 * y / w, 0.5 * x / w, np.zeros(len(x))], axis=1)

@@ -130,7 +130,7 @@ def test_compliance_and_damping_while_running(device):
     assert (other.stepper.q == sim.stepper.q).all()
     with pytest.raises(ValueError, match="at most 5 numbers"):
         shoulder.compliance = [1e-4] * 6
-    with pytest.raises(ValueError, match="none negative"):
+    with pytest.raises(ValueError, match="nonnegative"):
         shoulder.damping = -1.0
 
 

@@ -101,7 +101,7 @@ def test_up_axis_follows_gravity(tmp_path):
 
 
 def test_wrong_arguments(folder, tmp_path):
-    with pytest.raises(ExportError, match=r"suffix should be \.usdc"):
+    with pytest.raises(ExportError, match=r"suffix must be \.usdc"):
         export(folder, "usd", tmp_path / "x.glb")
     with pytest.raises(ExportError, match="no export to 'stl'"):
         export(folder, "stl")

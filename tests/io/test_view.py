@@ -178,12 +178,12 @@ def test_pulling_moves_a_body_to_the_target_and_letting_go_takes_the_force_off(s
     watched = Watched(server, box_in_space())
     live, sim = watched.live, watched.sim
     live._actions.append(lambda: live._grab(0, np.array([0.2, 0.0, 0.0]), np.array([0.2, 0.0, 0.0])))
-    live._actions.append(lambda: live._draw_to(np.array([1.2, 0.0, 0.5])))
+    live._actions.append(lambda: live._move_target(np.array([1.2, 0.0, 0.5])))
     watched.step(150)
     held = sim.bodies["box"].transform @ live._pull.local
     np.testing.assert_allclose(held[:3], (1.2, 0.0, 0.5), atol=0.05)
     assert len(live.stage.extra.arrows) == 1
-    live._actions.append(live._let_go)
+    live._actions.append(live._release)
     watched.step(2)
     before = sim.bodies["box"].linear_velocity
     watched.step(5)
@@ -267,7 +267,7 @@ def test_a_browser_plays_a_run(folder):
             opened.wait_for_timeout(2000)
             first = pixels(opened)
             assert len(np.unique(first[:, :400].reshape(-1, 3), axis=0)) > 200, "the scene is there"
-            opened.get_by_label("again from the start").first.dispatch_event("click")
+            opened.get_by_label("loop").first.dispatch_event("click")
             opened.get_by_label("play").first.dispatch_event("click")
             wait_for(lambda: player.frame == exported_run.FRAMES - 1 and not player.play.value, 30.0)
             opened.get_by_text("t = 0.06 s of 0.06 s").wait_for()

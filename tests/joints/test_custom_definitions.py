@@ -19,7 +19,7 @@ import abd
 from abd import RowFlags
 from abd.backends.warp.terms.custom_measures import kernel_of, refuse_host_functions
 from abd.errors import DeviceError, SceneError
-from abd.joints.measures.custom_rows import grouped
+from abd.joints.measures.custom_rows import group_custom_rows
 from abd.joints.types import TYPES
 
 pytestmark = pytest.mark.device
@@ -60,7 +60,7 @@ def test_unknown_parameters_are_named(define):
 def test_numpy_functions_are_refused_on_cuda_by_name_and_warp_functions_are_not(define):
     kinds = [define_slotted(define, form) for form in ("numpy", "warp", "wrenches")]
     measures = [one for kind in kinds for one in kind.constraints(joint_of(kind.function.name))]
-    groups = grouped(measures, list(np.repeat(range(3), 4)))
+    groups = group_custom_rows(measures, list(np.repeat(range(3), 4)))
     refuse_host_functions(groups, "cpu", reached=True)
     refuse_host_functions(groups[1:2], "cuda:0", reached=False)
     with pytest.raises(DeviceError, match=r"'slotted_numpy', 'slotted_wrenches'.* cuda:0.*use --device cpu"):

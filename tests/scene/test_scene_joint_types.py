@@ -102,7 +102,7 @@ def test_an_ellipsoid_joint_starts_on_the_surface():
         ("slider", {"anchor": (0, 0, 0), "axis": (0, 0, 1), "range_deg": (0, 1)}, "range_deg: z is a length"),
         ("cylindrical", {"anchor": (0, 0, 0), "axis": (0, 0, 1), "range": (0, 1)}, "has the coordinates 'z' and 'theta'"),
         ("general", {"constrained": ("x", "ry"), "frame": "world", "anchor": (0, 0, 0), **{"enforcement": "compliant"}},
-         "joint.j.frame: axes of the world"),
+         "joint.j.frame: world axes"),
     ],
 )  # fmt: skip
 def test_wrong_parameters_are_named_by_their_key(type, keys, words):

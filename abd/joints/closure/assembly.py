@@ -1,18 +1,18 @@
 """Assembly: rigid poses at which all joints are closed and requested coordinates have their values.
 
-A coordinate of a joint on no loop is set exactly, by moving the freer side of the joint and everything that hangs on
-it. Loops are closed by projection, along a path of small steps from the present values to the requested ones, so that
-they stay on their branch; joints on no loop keep their coordinates meanwhile. Dynamic bodies move, kinematic and static
-ones stay. Strain is dropped: the result is rigid.
+A coordinate of a joint outside loops is set exactly, by moving one side of the joint. Loops are closed by projection,
+along a path of small steps from the present to the requested values, so that they stay on their branch. Meanwhile
+joints outside loops keep their coordinates. Dynamic bodies move; kinematic and static bodies do not. The result is
+rigid, without strain.
 
-Each requested coordinate ends as one of (the terms of ArtiSynth's CoordinateSetter)
+Each requested coordinate has one of these states (the terms of ArtiSynth's CoordinateSetter):
 
     "free"       it has its value
-    "limited"    the value was outside its range, or a range, a lock or the reach of a loop stopped it on its way
-    "dependent"  other joints and the requests before it determine it
+    "limited"    the value was outside its range, or a range, a lock or the reach of a loop limited it
+    "dependent"  other joints and earlier requests determine it
 
-and every other one as "dependent" (it can change only with a request, or not at all), "limited" (held at an end of its
-range) or "free"; "unknown" on loops too large to be analysed, or not closed, and in joints that are switched off.
+Other coordinates are "dependent" (on requests or constant), "limited" (at an end of their range) or "free". They are
+"unknown" on loops that are open or too large for an analysis, and in inactive joints.
 """
 
 from __future__ import annotations
@@ -28,15 +28,15 @@ from abd.joints.rows.rigid_rows import follows_pose, rigid_rows, rigid_states
 from abd.model import Model
 
 TOLERANCE = 1e-12
-"""Residual to which joints are closed [m or rad], where the size of the coordinates allows it."""
+"""Residual of closed joints [m or rad], unless rounding limits it."""
 PATH_TURN = np.radians(15.0)
-"""Change of a requested angle per step along the path; lengths change by the same share of the unit of length."""
+"""Change of a requested angle per step along the path; lengths change by the same fraction of the unit of length."""
 LARGEST_JUMP = 1.0
-"""Change of any angle in such a step [rad] beyond which it is halved: a loop may have left its branch."""
+"""Change of any angle per step [rad] beyond which the step is halved: a loop may have left its branch."""
 PASSES = 4
-"""Most repetitions with ropes that became taut, or with other pieces of a profile."""
+"""Largest number of passes, for ropes that become taut and profiles whose nearest segment changes."""
 SHORTEST = 1e-6
-"""Share of the path below which steps are not halved further."""
+"""Fraction of the path below which steps are not halved."""
 
 
 @dataclass(frozen=True)
@@ -49,10 +49,10 @@ class Assembly:
         values: (c,) [m or rad], angles counted from the requested or reference values.
         status: "free", "limited", "dependent" or "unknown" of every coordinate.
         requested: (c,) bool.
-        residual: (j, 2) largest residual of the constraint rows of every joint [m], [rad], of couplings at the joint
-            of their q0.
+        residual: (j, 2) largest residual of the constraint rows of every joint [m], [rad]; of couplings at the joint of
+            q0.
         converged: all joints are closed.
-        iterations: linear systems solved; 0 where no loop was concerned.
+        iterations: linear systems solved; 0 without loops.
     """
 
     q: np.ndarray
@@ -66,17 +66,17 @@ class Assembly:
 
     @property
     def num_free(self) -> int:
-        """Requested coordinates that have their value."""
+        """Number of requested coordinates with their value."""
         return self._count("free")
 
     @property
     def num_limited(self) -> int:
-        """Requested coordinates that were limited."""
+        """Number of requested coordinates that were limited."""
         return self._count("limited")
 
     @property
     def num_dependent(self) -> int:
-        """Requested coordinates that others determine."""
+        """Number of requested coordinates that others determine."""
         return self._count("dependent")
 
     def _count(self, wanted: str) -> int:
@@ -94,11 +94,11 @@ def assemble(
     """Close all active joints and set coordinates.
 
     Args:
-        q: (n, 12) states to start from.
-        requests: (joint index, coordinate name) -> value [m or rad]; where not all can be had, the first ones count.
-        reference: (c,) present values near which angles are counted, in the order of `Assembly.coordinates`;
-            default: the initial values of the scene.
-        compliant: whether rows with a compliance are closed as well.
+        q: (n, 12) initial states.
+        requests: (joint index, coordinate name) -> value [m or rad]; earlier requests take precedence in conflicts.
+        reference: (c,) values near which angles are counted, in the order of `Assembly.coordinates`; default: the
+            initial values of the scene.
+        compliant: whether rows with a compliance are also closed.
 
     Raises:
         KeyError: there is no such coordinate.
@@ -111,8 +111,8 @@ def assemble(
             rows = replace(rows, held=rows.held & ~rows.yields)
         assembler = _Assembler(model, rows, q, reference, tolerance, linked)
         result = assembler.solve({assembler.row_of[key]: float(value) for key, value in requests.items()})
-        # Ropes are left aside until they are too short, and profiles are those at the pose that was found.
-        short = assembler.closed_gaps() - linked
+        # Ropes are ignored until they are too short; profiles are evaluated at the pose that was found.
+        short = assembler.violated_gaps() - linked
         result = replace(result, converged=result.converged and not short)
         if not short:
             after = rigid_rows(model, result.q) if follows_pose(model) else rows
@@ -123,10 +123,10 @@ def assemble(
 
 
 class _Assembler(Linkage):
-    """One assembly: a linkage on its way to the requests.
+    """Solver of one assembly.
 
     Attributes:
-        active: rows of coordinates and gaps that are held at the end of their range.
+        active: rows of coordinates and gaps that are at the end of their range.
         iterations: linear systems solved.
     """
 
@@ -134,20 +134,20 @@ class _Assembler(Linkage):
     iterations = 0
 
     def solve(self, wanted: dict[int, float]) -> Assembly:
-        """Walk over the bridges, close the loops, follow the requests that remain."""
+        """Set the coordinates of bridges, close the loops, then follow the remaining requests."""
         goals = {row: float(np.clip(value, self.lower[row], self.upper[row])) for row, value in wanted.items()}
         status = {row: "free" if goals[row] == wanted[row] else "limited" for row in wanted}
-        placed = self.walk(goals)
+        placed = self.place_bridges(goals)
         converged = self._close()
         group = {row: int(self.group[self.rows.joint[row]]) for row in goals if row not in placed}
         followed: list[int] = []
         for number in sorted(set(group.values())):
             mine = {row: goals[row] for row in group if group[row] == number}
             if converged and number >= 0:
-                followed += self._follow(number, mine, status)
+                followed += self._follow_path(number, mine, status)
             else:
                 status.update(dict.fromkeys(mine, "unknown"))
-        self._tell_the_rest(status, followed)
+        self._set_remaining_status(status, followed)
         values = self.values()
         return Assembly(
             q=self.q,
@@ -161,10 +161,14 @@ class _Assembler(Linkage):
         )
 
     def _close(self) -> bool:
-        """Close what is open, from the present poses, from those of a spanning tree, and from shaken ones."""
+        """Close open groups from the present poses, from those of a spanning tree, and from perturbed poses."""
         best = np.inf
         start = found = self.q, self.near
-        for attempt in (lambda: start[0], self.seated, lambda: self.shaken(self.clusters(self.open_groups()))):
+        for attempt in (
+            lambda: start[0],
+            self.tree_states,
+            lambda: self.perturbed_states(self.clusters(self.open_groups())),
+        ):
             self.q, self.near = start
             self.q = attempt()
             result, active = self._project(self.open_groups(), [], np.zeros(0))
@@ -180,9 +184,9 @@ class _Assembler(Linkage):
         return False
 
     def _project(self, groups, goals, target: np.ndarray) -> tuple[Projected, np.ndarray]:
-        """Move groups of joints onto their rows and the goals (rows); ends of ranges join in once they are overstepped.
+        """Move groups of joints onto their rows and the goals (rows), and activate violated ends of ranges.
 
-        Also returns the rows that were held at such ends.
+        Also returns the rows at active ends.
         """
         rows = self.rows
         slack = 2.0 * self.tolerance
@@ -203,10 +207,10 @@ class _Assembler(Linkage):
                 return result, active
             active = np.union1d(active, beyond)
 
-    def _follow(self, group: int, goals: dict[int, float], status: dict[int, str]) -> list[int]:
-        """Lead the goals (row -> value) of one group to their values in small steps; the independent ones among them.
+    def _follow_path(self, group: int, goals: dict[int, float], status: dict[int, str]) -> list[int]:
+        """Move the goals (row -> value) of one group to their values in small steps; returns the independent goals.
 
-        Everything that is not in the group keeps its coordinates.
+        Joints outside the group keep their coordinates.
         """
         rows = self.rows
         index = np.array(list(goals), dtype=int)
@@ -236,9 +240,12 @@ class _Assembler(Linkage):
         self.active = np.union1d(self.active[self.group[rows.joint[self.active]] != group], ends)
         return index.tolist()
 
-    def _freedom(self, J, group: int, held: np.ndarray, index: np.ndarray) -> tuple[np.ndarray, np.ndarray] | None:
-        """Motions (c, f) that a group's joints and further rows `held` leave, and the derivatives (k, c) of the rows
-        `index`; None where the group is too large to tell."""
+    def _free_motions(self, J, group: int, held: np.ndarray, index: np.ndarray) -> tuple[np.ndarray, np.ndarray] | None:
+        """Motions (c, f) that the joints of a group and further rows `held` permit, and derivatives (k, c) of the rows
+        `index`.
+
+        None if the group is too large.
+        """
         J = J[np.concatenate([self.rows_of([group]), held, index])]
         J = J[:, np.unique(J.indices)]
         split = J.shape[0] - len(index)
@@ -246,24 +253,24 @@ class _Assembler(Linkage):
         return None if found is None else (found[2], J[split:].toarray())
 
     def _independent(self, group: int, index: np.ndarray) -> np.ndarray:
-        """(k,) bool, which of the coordinates (rows) are left free by joints, locks and the ones before them."""
+        """(k,) bool, which coordinates (rows) are independent of joints, locks and preceding coordinates."""
         locks = np.flatnonzero((self.lower == self.upper) & (self.group[self.rows.joint] == group))
-        found = self._freedom(self.jacobian(), group, np.setdiff1d(locks, index), index)
+        found = self._free_motions(self.jacobian(), group, np.setdiff1d(locks, index), index)
         return np.ones(len(index), dtype=bool) if found is None else independent_in_order(found[1], found[0])
 
-    def _tell_the_rest(self, status: dict[int, str], followed: list[int]) -> None:
-        """Status of the coordinates that were not requested; `followed` are the independent requests on loops."""
+    def _set_remaining_status(self, status: dict[int, str], followed: list[int]) -> None:
+        """Set the status of the coordinates without request; `followed` are the independent requests on loops."""
         rest = np.array([row for row in self.places.tolist() if row not in status], dtype=int)
         at_end = np.isin(rest, self.active) | (self.lower[rest] == self.upper[rest])
         status.update((row, "limited" if end else "free") for row, end in zip(rest.tolist(), at_end, strict=True))
-        # A bridge in no coupling is free by itself; the others depend on what else is in their group.
+        # A bridge without coupling is free; the status of other joints depends on their group.
         owner = self.rows.joint[rest]
-        asked = ~at_end & (self.group[owner] >= 0) & ~np.isin(owner, list(self.bridges))
+        undecided = ~at_end & (self.group[owner] >= 0) & ~np.isin(owner, list(self.bridges))
         held = np.union1d(np.array(followed, dtype=int), self.active)
-        J = self.jacobian() if asked.any() else None
-        for number in np.unique(self.group[owner[asked]]):
-            mine = rest[asked & (self.group[owner] == number)]
-            found = self._freedom(J, number, held[self.group[self.rows.joint[held]] == number], mine)
+        J = self.jacobian() if undecided.any() else None
+        for number in np.unique(self.group[owner[undecided]]):
+            mine = rest[undecided & (self.group[owner] == number)]
+            found = self._free_motions(J, number, held[self.group[self.rows.joint[held]] == number], mine)
             if found is None:
                 status.update(dict.fromkeys(mine.tolist(), "unknown"))
                 continue

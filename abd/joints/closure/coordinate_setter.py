@@ -1,4 +1,4 @@
-"""Setting joint coordinates one by one or several at once, with a word on how each request fared."""
+"""Setter of joint coordinates, one or several at once, with the status of each request."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from abd.model import Model
 
 
 class CoordinateSetter:
-    """Collects requests and solves for poses that fulfil them (after ArtiSynth's class of that name).
+    """Collects requests for coordinates and solves for poses (like ArtiSynth's class of that name).
 
-    Joints are given by index or name, coordinates by index or name. Nothing is simulated: `q` is a new set of poses.
+    Joints and coordinates are given by index or name. Nothing is simulated: `q` is a new set of poses.
 
     Attributes:
         q: (n, 12) present states; rigid after the first solution.
@@ -33,7 +33,7 @@ class CoordinateSetter:
         self._coordinates = [TYPES[joint.type].coordinates(joint) for joint in model.joints]
 
     def request(self, joint: int | str, coordinate: int | str, value: float) -> None:
-        """Ask for a value [m or rad]; `solve` sees to it. A later request for the same coordinate replaces it.
+        """Request a value [m or rad] for the next `solve`; replaces an earlier request for the coordinate.
 
         Raises:
             SceneError: there is no such joint or coordinate, or the value is not finite.
@@ -47,14 +47,14 @@ class CoordinateSetter:
         self.requests[k, one.name] = _finite(np.radians(value) if one.rotary else value)
 
     def clear_requests(self) -> None:
-        """Forget all requests."""
+        """Remove all requests."""
         self.requests.clear()
 
     def solve(self) -> Assembly:
-        """Fulfil all requests at once and forget them. Where the joints cannot be closed, the poses stay as they were.
+        """Solve for all requests and remove them. If the joints cannot be closed, the poses do not change.
 
         Returns:
-            the outcome; `Assembly.converged` tells whether it was taken over.
+            the result; `Assembly.converged` is True if the poses were updated.
         """
         result = assemble(self.model, self.q, self.requests, self.values)
         if result.converged:
@@ -63,7 +63,7 @@ class CoordinateSetter:
         return result
 
     def set_coordinate(self, joint: int | str, coordinate: int | str, value: float) -> Assembly:
-        """Request one coordinate [m or rad] and solve, with the requests that were pending."""
+        """Request one coordinate [m or rad] and solve, including pending requests."""
         self.request(joint, coordinate, value)
         return self.solve()
 
@@ -85,9 +85,9 @@ class CoordinateSetter:
         return self.solve()
 
     def _coordinate(self, joint: int | str, coordinate: int | str) -> tuple[int, Measure]:
-        k = _place("joint", joint, self._joints)
+        k = _index_of("joint", joint, self._joints)
         names = [one.name for one in self._coordinates[k]]
-        return k, self._coordinates[k][_place(f"coordinate of joint '{self._joints[k]}'", coordinate, names)]
+        return k, self._coordinates[k][_index_of(f"coordinate of joint '{self._joints[k]}'", coordinate, names)]
 
 
 def _finite(value: float) -> float:
@@ -96,10 +96,10 @@ def _finite(value: float) -> float:
     return float(value)
 
 
-def _place(kind: str, given: int | str, known: list[str]) -> int:
-    """Place of a name, or the place that is given; `SceneError` where there is none."""
-    place = known.index(given) if given in known else -1 if isinstance(given, str) else int(given)
-    if 0 <= place < len(known):
-        return place
+def _index_of(kind: str, given: int | str, known: list[str]) -> int:
+    """Index of a name, or a given index; raises `SceneError` if it does not exist."""
+    index = known.index(given) if given in known else -1 if isinstance(given, str) else int(given)
+    if 0 <= index < len(known):
+        return index
     remedy = "there are " + ", ".join(known[:8]) + (" ..." if len(known) > 8 else "") if known else "it has none"
     raise SceneError([Problem(f"there is no {kind} '{given}'", key=kind.split()[0], value=given, remedy=remedy)])

@@ -1,7 +1,7 @@
-"""The graph of links: bodies and one ground as nodes, joints as edges; which of them close loops.
+"""Graph of links: bodies and one ground as nodes, joints as edges; loops and bridges.
 
-The ground is the world and every body that does not move. An edge that lies on no loop is a *bridge*: without it the
-graph falls into two sides, and its coordinates can be set without regard to other joints.
+The ground is the world and every body that does not move. An edge outside loops is a *bridge*: removing it separates
+the graph into two sides, and its coordinates can be set independently of other joints.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ class LinkGraph:
 
     Attributes:
         ends: (e, 2) nodes of the edges.
-        block: (e,) number of the loop block (biconnected component) of an edge; edges that share a loop share it.
+        block: (e,) loop block (biconnected component) of every edge; edges of a common loop have the same block.
         bridge: (e,) bool.
-        component: (n + 1,) number of the part of the mechanism that a node belongs to; the ground joins none together.
+        component: (n + 1,) connected component of every node without the ground.
     """
 
     ends: np.ndarray
@@ -36,11 +36,11 @@ class LinkGraph:
         return len(self.component) - 1
 
     def tied(self, pairs: np.ndarray) -> np.ndarray:
-        """(e,) block of every edge, those of pairs of edges (k, 2) that a coupling ties together made one."""
+        """(e,) block of every edge, with the blocks of coupled pairs of edges (k, 2) merged."""
         return connected_labels(int(self.block.max(initial=-1)) + 1, self.block[pairs])[self.block]
 
     def side(self, edge: int, start: int) -> np.ndarray:
-        """(n + 1,) bool, the nodes that hang on `start` once `edge` is cut."""
+        """(n + 1,) bool, the nodes connected to `start` without `edge`."""
         from scipy.sparse import coo_matrix
         from scipy.sparse.csgraph import breadth_first_order
 
@@ -54,7 +54,7 @@ class LinkGraph:
 
 
 def link_graph(parent: np.ndarray, child: np.ndarray, movable: np.ndarray) -> LinkGraph:
-    """The graph of edges between bodies parent and child (e,), -1 for the world; `movable` (n,) bool."""
+    """Graph of edges between bodies parent and child (e,), -1 for the world; `movable` (n,) bool."""
     n = len(movable)
     node = np.append(np.where(movable, np.arange(n), n), n)  # the world's -1 picks the last entry
     ends = np.stack([node[parent], node[child]], axis=1) if len(parent) else np.zeros((0, 2), dtype=int)
@@ -66,7 +66,7 @@ def link_graph(parent: np.ndarray, child: np.ndarray, movable: np.ndarray) -> Li
 
 
 def connected_labels(size: int, pairs: np.ndarray) -> np.ndarray:
-    """(size,) number of the connected part of every node of a graph with edges pairs (k, 2)."""
+    """(size,) connected component of every node of a graph with edges pairs (k, 2)."""
     from scipy.sparse import coo_matrix
     from scipy.sparse.csgraph import connected_components
 
@@ -77,22 +77,22 @@ def connected_labels(size: int, pairs: np.ndarray) -> np.ndarray:
 
 
 def members(labels: np.ndarray) -> list[np.ndarray]:
-    """Places of every label that occurs in labels (k,), ascending, the smallest label first."""
+    """Ascending indices of every label in labels (k,), the smallest label first."""
     order = np.argsort(labels, kind="stable")
     return np.split(order, np.flatnonzero(np.diff(labels[order])) + 1) if len(labels) else []
 
 
 def joined_components(model: Model) -> np.ndarray:
-    """(n,) number of every body's group of dynamic bodies connected by joints; supports do not connect."""
+    """(n,) connected component of every body, by joints between dynamic bodies."""
     ends = JointList.of(model.joints).bodies
-    dynamic = np.append(model.bodies.kind == Kind.DYNAMIC, False)  # the last one stands for the world
+    dynamic = np.append(model.bodies.kind == Kind.DYNAMIC, False)  # the last entry is the world
     return connected_labels(len(model.bodies), ends[dynamic[ends].all(axis=1)])
 
 
 def _blocks(ends: np.ndarray, size: int) -> np.ndarray:
     """(e,) biconnected component of every edge (Hopcroft and Tarjan 1973, without recursion).
 
-    Parallel edges form a loop of two; an edge from the ground to itself is a block of its own.
+    Parallel edges form a loop of two; an edge from the ground to itself is its own block.
     """
     neighbours: list[list[tuple[int, int]]] = [[] for _ in range(size)]
     for edge, (a, b) in enumerate(ends.tolist()):

@@ -1,7 +1,7 @@
-"""A mechanism in rigid poses: values of its joints, its graph of links, motions that are exact, and independent rows.
+"""A mechanism in rigid poses: joint values, graph of links, exact motions of bridges, and independent rows.
 
-Joints on no loop ("bridges") are placed by moving one side of the graph as a whole: the child's side unless it hangs on
-the ground, else the parent's.
+A joint outside loops (a bridge) is placed by moving one side of the graph: the child's side, or the parent's side if
+the child's contains the ground.
 """
 
 from __future__ import annotations
@@ -19,32 +19,30 @@ from abd.joints.rows.rigid_rows import GROUND, Clusters, RigidRows, clusters_of,
 from abd.model import Model
 
 MISPLACED = 1e-6
-"""Deviation from the transform at its coordinates that tells a joint in a false position, such as a reversed axis."""
-SHAKE = 0.3
-"""Largest turn about each axis [rad], and shift as a share of the unit of length, of `Linkage.shaken`."""
-
-
+"""Deviation of T_CD from the transform at its coordinates that indicates a false position, such as a reversed axis."""
+PERTURBATION = 0.3
+"""Largest rotation about each axis [rad], and shift as a fraction of the unit of length, of `Linkage.perturbed_states`."""
 DENSE_ROWS = 1500
-"""Most rows or columns of a Jacobian that is analysed."""
+"""Largest number of rows or columns of a Jacobian for a dense analysis."""
 RANK = 1e-9
-"""A pivot below this share of the largest one counts as zero."""
+"""Pivots below this fraction of the largest one count as zero."""
 INDEPENDENT = 1e-7
-"""Share of a row's length that must lie outside the span of others for it to be independent of them."""
+"""Fraction of the length of an independent row that must be outside the span of others."""
 
 
 class Linkage:
-    """Poses of a model's bodies, and what its joints make of them; c coordinates of all joints.
+    """Rigid poses of a model and the rows of its joints; c coordinates of all joints.
 
     Attributes:
-        q: (n, 12) rigid states; near: (m,) values of the measures, from which angles are counted.
+        q: (n, 12) rigid states; near: (m,) values of the measures near which angles are counted.
         places: (c,) rows of the coordinates; keys: (joint index, name) of each; row_of: key -> row.
-        lower, upper: (R,) ranges of the rows: coordinates' ranges, locks as ranges of no width, gaps from zero.
+        lower, upper: (R,) ranges of the rows; locks are ranges of zero width, gaps start at zero.
         hard: rows of constraints and couplings.
-        tolerance: residual that counts as closed [m or rad]; misplaced: deviation that tells a false position.
-        graph: links of the active joints that have constraint rows, are coupled, or are given as `linked`: those to be
-            set, and those with gaps that come into play; `edge_of` their edges.
-        bridges: joints on no loop and in no coupling.
-        group: (j,) number of the loop block of every joint in the graph, joined by couplings; -1 for other joints.
+        tolerance: residual of closed rows [m or rad]; misplaced: deviation that indicates a false position.
+        graph: links of the active joints with constraint rows or couplings, and of the joints `linked` (requested, or
+            with violated gaps); edge_of: their edges.
+        bridges: joints without loop and coupling.
+        group: (j,) loop block of every joint in the graph, merged by couplings; -1 for other joints.
     """
 
     def __init__(
@@ -107,39 +105,41 @@ class Linkage:
         return self.rows.values(self.q, self.near)[0]
 
     def deviation(self, k: int, values: np.ndarray) -> float:
-        """Largest entry by which T_CD differs from the transform at the joint's coordinates; 0 where there is none."""
+        """Largest entry of the difference between T_CD and the transform at the joint's coordinates; 0 without one."""
         joint = self.model.joints[k]
         T = transform(joint, values[self.of_joint[k]])
         return 0.0 if T is None else float(np.abs(present_transform(joint, self.q) - T).max())
 
-    def _described(self) -> list[int]:
-        """Joints in the graph whose rows are all closed in the end, so that their coordinates describe them."""
+    def _determined_joints(self) -> list[int]:
+        """Joints in the graph whose rows are all closed in the result, so that their coordinates determine T_CD."""
         yielding = set(self.rows.joint[self.rows.yields & ~self.rows.held].tolist())
         return sorted(self.edge_of.keys() - yielding)
 
     def is_misplaced(self) -> bool:
         """Whether a joint satisfies its rows in a false position."""
         values = self.values()
-        return any(self.deviation(k, values) > self.misplaced for k in self._described())
+        return any(self.deviation(k, values) > self.misplaced for k in self._determined_joints())
 
     def rows_of(self, groups: np.ndarray) -> np.ndarray:
-        """Constraint and coupling rows of some groups."""
+        """Constraint and coupling rows of groups."""
         return self.hard[np.isin(self.group[self.rows.joint[self.hard]], groups)]
 
     def jacobian(self):
-        """Sparse (R, 6 n) derivatives of all rows, pure numbers, by the twists of the movable bodies."""
+        """Sparse (R, 6 n) derivatives of all rows, dimensionless, by the twists of the movable bodies."""
         spread = single_clusters(self.rows).spread(self.q, self.rows.length)
         return (self.rows.jacobian(self.q, self.near) @ spread).tocsr()
 
-    def closed_gaps(self) -> set[int]:
-        """Joints with a gap that is overstepped."""
+    def violated_gaps(self) -> set[int]:
+        """Joints with a violated gap."""
         beyond = (self.rows.role == Role.GAP) & self.rows.held & (self.values() < -2.0 * self.tolerance)
         return set(self.rows.joint[beyond].tolist())
 
     # exact motions -----------------------------------------------------------------------------------------------
 
-    def walk(self, goals: dict[int, float]) -> set[int]:
-        """Place every bridge that has a goal (row -> value), is out of its range or not closed; the rows so set."""
+    def place_bridges(self, goals: dict[int, float]) -> set[int]:
+        """Place every bridge that has a goal (row -> value), is out of its range or open; returns the goal rows that
+        were set.
+        """
         done: set[int] = set()
         values = self.values()  # placing one bridge does not change the coordinates of the others
         for k in sorted(self.bridges):
@@ -155,7 +155,7 @@ class Linkage:
         return done
 
     def _place(self, k: int, T: np.ndarray) -> bool:
-        """Give a bridge the transform T by moving its free side; False if it has none."""
+        """Give a bridge the transform T by moving its free side; False if there is none."""
         joint, ground, edge = self.model.joints[k], self.graph.ground, self.edge_of[k]
         parent, child = self.graph.ends[edge]
         for start, of_child in ((child, True), (parent, False)):
@@ -165,8 +165,8 @@ class Linkage:
                 return True
         return False
 
-    def seated(self) -> np.ndarray:
-        """(n, 12) states at which the joints of a spanning tree are closed, bodies added from the ground outwards."""
+    def tree_states(self) -> np.ndarray:
+        """(n, 12) states with the joints of a spanning tree closed, from the ground outwards."""
         from scipy.sparse import csr_matrix
         from scipy.sparse.csgraph import breadth_first_order
 
@@ -187,21 +187,21 @@ class Linkage:
                 move_bodies(q, motion_to(joint, q, T, joint.child == node), np.arange(len(q)) == node)
         return q
 
-    def shaken(self, clusters: Clusters) -> np.ndarray:
-        """(n, 12) states turned and moved at random, always the same way: out of a saddle of the residual."""
-        twists = np.random.default_rng(0).uniform(-SHAKE, SHAKE, (clusters.count, 6))
+    def perturbed_states(self, clusters: Clusters) -> np.ndarray:
+        """(n, 12) states with a reproducible random motion, to leave a saddle of the residual."""
+        twists = np.random.default_rng(0).uniform(-PERTURBATION, PERTURBATION, (clusters.count, 6))
         return clusters.move(self.q, twists, self.rows.length)
 
     def open_groups(self) -> np.ndarray:
-        """Groups in which a joint is open, out of its range or in a false position."""
+        """Groups with a joint that is open, out of its range or in a false position."""
         rows, values, slack = self.rows, self.values(), 2.0 * self.tolerance
         wrong = worst_residuals(rows, values, len(self.model.joints)).max(axis=1, initial=0.0) > self.tolerance
         wrong[rows.joint[(values < self.lower - slack) | (values > self.upper + slack)]] = True
-        wrong[[k for k in self._described() if self.deviation(k, values) > self.misplaced]] = True
+        wrong[[k for k in self._determined_joints() if self.deviation(k, values) > self.misplaced]] = True
         return np.unique(self.group[wrong & (self.group >= 0)])
 
     def clusters(self, groups: np.ndarray) -> Clusters:
-        """Bodies that move as one, or stay, while the joints of some groups move."""
+        """Clusters of bodies while the joints of groups move."""
         graph = self.graph
         kept = [edge for k, edge in self.edge_of.items() if self.group[k] not in groups]
         label = connected_labels(len(graph.component), graph.ends[kept])
@@ -210,7 +210,7 @@ class Linkage:
 
 
 def graph_of(model: Model, rows: RigidRows, linked: Iterable[int]) -> LinkGraph:
-    """Links of some joints and no others; bodies short of a freedom are tethered to the ground."""
+    """Graph of the joints `linked`; bodies that lack a freedom have an edge to the ground."""
     tethered = np.flatnonzero(rows.movable & ~rows.free).tolist()
     parent = [model.joints[k].parent for k in linked] + [-1] * len(tethered)
     child = [model.joints[k].child for k in linked] + tethered
@@ -218,9 +218,9 @@ def graph_of(model: Model, rows: RigidRows, linked: Iterable[int]) -> LinkGraph:
 
 
 def worst_residuals(rows: RigidRows, values: np.ndarray, joints: int) -> np.ndarray:
-    """(j, 2) largest residual [m], [rad] of the held rows of each of so many joints, at values (R,) of the rows.
+    """(j, 2) largest residual [m], [rad] of the held rows of each joint, at values (R,) of the rows.
 
-    Gaps count where they are negative, couplings at the joint of their q0.
+    Gaps count if negative, couplings at the joint of their q0.
     """
     out = np.zeros((joints, 2))
     size = np.where(rows.role == Role.GAP, np.maximum(-values, 0.0), np.abs(values - rows.target))
@@ -231,11 +231,10 @@ def worst_residuals(rows: RigidRows, values: np.ndarray, joints: int) -> np.ndar
 
 
 def independence(J) -> tuple[int, np.ndarray, np.ndarray] | None:
-    """Analysis of a sparse J (r, c); None where it is larger than `DENSE_ROWS`.
+    """Rank analysis of a sparse J (r, c); None if it is larger than `DENSE_ROWS`.
 
     Returns:
-        rank; the (r - rank,) rows that the others imply, ascending; (c, c - rank) orthonormal motions that leave all rows as
-        they are.
+        rank; (r - rank,) dependent rows, ascending; (c, c - rank) orthonormal basis of the null space.
     """
     from scipy.linalg import qr
 
@@ -251,7 +250,7 @@ def independence(J) -> tuple[int, np.ndarray, np.ndarray] | None:
 
 
 def independent_in_order(extra: np.ndarray, motions: np.ndarray) -> np.ndarray:
-    """(k,) bool: which rows of extra (k, c) change along `motions` (c, f) and are independent of those before them."""
+    """(k,) bool: which rows of extra (k, c) change along `motions` (c, f), independently of preceding rows."""
     out = np.zeros(len(extra), dtype=bool)
     basis = np.zeros((0, motions.shape[1]))
     for k, row in enumerate(extra):

@@ -1,10 +1,9 @@
 """Projection of rigid poses onto joint rows: damped minimum-norm Gauss-Newton steps (Levenberg-Marquardt).
 
-Unknowns are the twists of clusters of bodies; a step is ``-(J^T J + mu)^-1 J^T x`` with x and J as pure numbers, which
-for small mu is the shortest motion that closes the linearised rows, redundant or not. Steps turn no cluster by more
-than `LARGEST_TURN`. One is taken if it lessens |x|, or the next step that the same J would make (the natural
-monotonicity test of Deuflhard 2004): after a fair step of a long mechanism many rows are open by a little, and |x| may
-be larger than that of the one request it began with.
+Unknowns are the twists of clusters of bodies. A step is ``-(J^T J + mu)^-1 J^T x`` with dimensionless x and J. For
+small mu it is the shortest motion that closes the linearised rows, also if they are redundant. Steps rotate no cluster
+by more than `LARGEST_TURN`. A step is accepted if it reduces |x|, or the next step with the same J (the natural
+monotonicity test of Deuflhard 2004). In a long mechanism |x| may increase, because a step opens many rows slightly.
 """
 
 from __future__ import annotations
@@ -17,24 +16,24 @@ import numpy as np
 from abd.joints.rows.rigid_rows import Clusters, RigidRows
 
 LARGEST_TURN = 0.5
-"""[rad], and the same share of the unit of length, per iteration."""
+"""Largest rotation [rad] per iteration, and largest translation as a fraction of the unit of length."""
 LEAST_DAMPING = 1e-10
 MOST_DAMPING = 1e8
 ITERATIONS = 60
 PATIENCE = 10
-"""A residual that this many steps have not halved is at its least."""
+"""Number of steps within which the residual must be halved."""
 STATIONARY = 1e-9
-"""Cosine between residual and the columns of J below which no motion lessens the residual."""
+"""Cosine between the residual and the columns of J at a stationary point."""
 
 
 @dataclass(frozen=True)
 class Projected:
-    """Where a projection ended.
+    """Result of a projection.
 
     Attributes:
-        q: (n, 12) rigid states; reference: (m,) measures, whose angles count on.
-        residual: (k,) of the chosen rows [m or rad].
-        converged: all of them are within the tolerance.
+        q: (n, 12) rigid states; reference: (m,) measures, with counted turns.
+        residual: (k,) of the selected rows [m or rad].
+        converged: all residuals are within the tolerance.
         iterations: linear systems solved.
     """
 
@@ -54,7 +53,7 @@ def project(
     tolerance: float,
     reference: np.ndarray | None = None,
 ) -> Projected:
-    """Move clusters until the chosen rows (k,) have the values `target` (k,).
+    """Move clusters until the rows `chosen` (k,) have the values `target` (k,).
 
     Args:
         q: (n, 12) rigid states.
@@ -97,7 +96,7 @@ def project(
 
 
 def _damped_factor(J, damping: float) -> Callable[[np.ndarray], np.ndarray]:
-    """The solution of ``(J^T J + mu) y = b`` as a function of b; mu is relative to the largest diagonal entry."""
+    """Solver of ``(J^T J + mu) y = b`` as a function of b; mu is relative to the largest diagonal entry."""
     from scipy.sparse import identity
     from scipy.sparse.linalg import splu
 

@@ -1,8 +1,8 @@
 """Redundant and contradictory joint rows, and the mobility of mechanisms.
 
-Rigidly, the rows of every loop block (`abd.joints.closure.link_graph`) are analysed by themselves: what a joint on no loop
-holds depends on nothing else, so self-stresses, and with them redundancy, live inside blocks; couplings join the blocks
-of their joints. A four-bar of hinges has rank 17 of its 20 rows.
+The rows of every loop block (`abd.joints.closure.link_graph`) are analysed separately, for rigid bodies. Rows of a
+joint outside loops are independent, so that redundancy occurs within blocks only; couplings merge the blocks of their
+joints. A four-bar linkage of hinges has rank 17 of its 20 rows.
 """
 
 from __future__ import annotations
@@ -21,21 +21,21 @@ from abd.joints.rows.rigid_rows import RigidRows, rigid_rows, rigid_states, sing
 from abd.model import Model
 
 CLOSED = 1e-8
-"""Residual after assembly beyond which joints contradict each other [m or rad]; joint_tolerance's default."""
-NAMED = 6
-"""Most joints named in one message."""
+"""Residual after assembly beyond which joints contradict each other [m or rad]; the default of joint_tolerance."""
+MOST_NAMED = 6
+"""Largest number of joints named in one message."""
 
 
 @dataclass(frozen=True)
 class Mechanism:
-    """Movable bodies that are connected by joints other than through the ground, or by couplings.
+    """Movable bodies connected by couplings or joints, not counting connections through the ground.
 
     Attributes:
         bodies, joints: indices.
-        rows: number of constraint and coupling rows without compliance; rank: independent ones among them.
-        mobility: degrees of freedom that they leave.
-        redundant: (joint or coupling name, row name) of rows that the others imply.
-        note: "", or why rank and mobility are None.
+        rows: number of constraint and coupling rows without compliance; rank: number of independent rows.
+        mobility: remaining degrees of freedom.
+        redundant: (joint or coupling name, row name) of dependent rows.
+        note: "", or the reason why rank and mobility are None.
     """
 
     bodies: np.ndarray
@@ -48,12 +48,12 @@ class Mechanism:
 
 
 def analyse(model: Model, q: np.ndarray, joints: Iterable[int] | None = None) -> list[Mechanism]:
-    """Rank, redundant rows and mobility of every mechanism at states q (n, 12), their strain left out.
+    """Rank, redundant rows and mobility of every mechanism at states q (n, 12) without strain.
 
-    Mechanisms with a loop block of more than `DENSE_ROWS` rows or unknowns are not analysed, and say so.
+    Mechanisms with a loop block of more than `DENSE_ROWS` rows or unknowns are not analysed and have a note.
 
     Args:
-        joints: indices of the joints to consider; default: all. Inactive ones and gaps never count.
+        joints: indices of the joints to consider; default: all. Inactive joints and gaps never count.
     """
     q, model = rigid_states(q), replace(model, joints=list(model.joints))
     rows = rigid_rows(model, q)
@@ -80,7 +80,7 @@ def analyse(model: Model, q: np.ndarray, joints: Iterable[int] | None = None) ->
         else:
             ranks[mine[0]], implied, _ = found
             redundant += counted[mine[implied]].tolist()
-    # by the moving bodies of the joints: the child, or the parent where that stays
+    # label joints by their moving body: the child, or the parent if the child does not move
     ends, component = graph.ends[: len(linked)], graph.component
     home = np.where(ends[:, 1] < graph.ground, ends[:, 1], ends[:, 0])
     label = connected_labels(len(component), component[home[pairs]])[component]
@@ -111,7 +111,7 @@ def analyse(model: Model, q: np.ndarray, joints: Iterable[int] | None = None) ->
 
 
 def _counted(rows: RigidRows, joints: Iterable[int] | None) -> np.ndarray:
-    """Rows that hold two bodies together and yield nothing."""
+    """Constraint and coupling rows without compliance."""
     chosen = rows.held & ~rows.yields & (rows.role != Role.GAP)
     if joints is not None:
         chosen &= np.isin(rows.joint, list(joints))
@@ -129,17 +129,17 @@ def open_by(model: Model, q: np.ndarray) -> np.ndarray:
 def check_closure(
     model: Model, q: np.ndarray, joints: Iterable[int] | None = None, tolerance: float = CLOSED
 ) -> Assembly:
-    """Assemble the rigid bodies, rows with a compliance left out.
+    """Assemble the rigid bodies without the compliant rows.
 
     Args:
         joints: indices of the joints that must be closed; default: all active ones.
-        tolerance: residual that counts as closed [m or rad].
+        tolerance: residual of closed joints [m or rad].
 
     Returns:
         the closed poses.
 
     Raises:
-        SceneError: joints that no rigid pose near q closes all at once, with the size of what stays open.
+        SceneError: no rigid pose near q closes all joints.
     """
     if joints is not None:
         kept = set(joints)
@@ -161,9 +161,9 @@ def check_closure(
 
 
 def _contradiction(model: Model, joints: np.ndarray, residual: np.ndarray) -> Problem:
-    """Joints, the worst one first, that cannot be closed together."""
+    """Problem of joints, the worst one first, that cannot be closed together."""
     names = [f"'{model.joints[k].name}'" for k in joints]
-    shown = ", ".join(names[:NAMED]) + (f" and {len(names) - NAMED} more" if len(names) > NAMED else "")
+    shown = ", ".join(names[:MOST_NAMED]) + (f" and {len(names) - MOST_NAMED} more" if len(names) > MOST_NAMED else "")
     metres, radians = residual[joints].max(axis=0)
     size = " and ".join(text for text, v in ((f"{metres:.3g} m", metres), (f"{radians:.3g} rad", radians)) if v > 1e-9)
     head = f"joint {shown} cannot be closed" if len(names) == 1 else f"joints {shown} cannot all be closed"
@@ -171,5 +171,5 @@ def _contradiction(model: Model, joints: np.ndarray, residual: np.ndarray) -> Pr
         f"{head} while the bodies stay rigid: at best {names[0]} stays open by {size}",
         key=f"joint.{model.joints[joints[0]].name}",
         value=float(max(metres, radians)),
-        remedy='make the anchors, axes and lengths fit, or let a joint yield (enforcement = "compliant")',
+        remedy='correct the anchors, axes and lengths, or make a joint compliant (enforcement = "compliant")',
     )

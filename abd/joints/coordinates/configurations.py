@@ -1,6 +1,6 @@
-"""The configuration space of each joint, and the spaces of rotations.
+"""Configuration space of each joint, and the spaces of rotations.
 
-Which one a joint has is a matter of its type and of the `form` asked for; the first is the default:
+The joint's type and the requested `form` determine the space; the first form is the default:
 
     form          types            positions                       velocities
     coordinates   with motions     its coordinates                 their rates
@@ -10,9 +10,9 @@ Which one a joint has is a matter of its type and of the `form` asked for; the f
                   free             position, (w, x, y, z)          twist (v; w) in axes of C
     mrp           spherical, free  modified Rodrigues parameters   the same
 
-The names and the random distributions are RigidBodyDynamics.jl's. It has v = (w; v) and the orientation before the
-position in its floating joints, where here both begin with the linear part; its planar joint is our form "planar",
-while our coordinates' velocities are the plain rates.
+Names and random distributions are those of RigidBodyDynamics.jl. Its floating joints order velocities (w; v) and
+positions with the orientation first; here the linear part is first in both. Its planar joint is the form "planar" here;
+the velocities of the form "coordinates" are the plain rates.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ from abd.rotations import (
 
 
 class SinCos(Space):
-    """An angle about z by its sine and cosine."""
+    """Angle about z, represented by its sine and cosine."""
 
     num_positions, num_velocities = 2, 1
     commuting = True
@@ -84,7 +84,7 @@ class SinCos(Space):
 class Rigid(Space):
     """Ball joint or free body: S consists of the last three columns of the unit matrix, or of all six.
 
-    Local coordinates are the rotation vector, or the twist, that leads from q0 to q in axes of C at q0.
+    Local coordinates are the rotation vector, or the twist, from q0 to q in axes of C at q0.
     """
 
     def __init__(self, form: str, moves: bool):
@@ -140,7 +140,7 @@ class Rigid(Space):
         return np.concatenate([q[: self.start], q[self.start :] / np.linalg.norm(q[self.start :])])
 
     def principal(self, q: np.ndarray) -> np.ndarray:
-        """w >= 0, or parameters of length at most 1: the shorter one of the two turns."""
+        """w >= 0, or parameters of length at most 1: the shorter rotation."""
         turn = q[self.start :]
         if self.quaternion:
             turn = -turn if turn[0] < 0.0 else turn
@@ -165,10 +165,10 @@ FORMS |= dict.fromkeys(BALLS, ("quaternion", "mrp")) | {"free": ("coordinates", 
 
 
 def forms(joint: Joint) -> tuple[str, ...]:
-    """Forms of a joint's configuration, the default first; none where a type has no configuration space."""
+    """Forms of the configuration of a joint, the default first; empty if its type has no configuration space."""
     module = TYPES[joint.type]
     if joint.type in BALLS and "constrained" in joint.parameters and len(held_axes(joint)) < 3:
-        return ()  # a ball whose point may move is none
+        return ()  # a ball with a free translation has no configuration space
     if joint.type in FORMS:
         return FORMS[joint.type]
     described = module.motions(joint) is not None or hasattr(module, "transform")
@@ -176,10 +176,10 @@ def forms(joint: Joint) -> tuple[str, ...]:
 
 
 def configuration_space(joint: Joint, form: str | None = None) -> Space:
-    """The configuration space of a joint.
+    """Configuration space of a joint.
 
     Raises:
-        ValueError: the joint's type has no configuration space, or none of this form.
+        ValueError: the type of the joint has no configuration space of this form.
     """
     known = forms(joint)
     if not known or (form is not None and form not in known):

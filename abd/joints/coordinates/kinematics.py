@@ -1,8 +1,9 @@
-"""Kinematics of one joint and bounds of its coordinates, in the manner of RigidBodyDynamics.jl.
+"""Kinematics of one joint and bounds of its coordinates, following RigidBodyDynamics.jl.
 
-Twists are (v; w) and wrenches (f; t) of the child's frame C against the parent's frame D, with components in C, or in D
-where ``frame="parent"`` asks for them; wrenches act on the child. Velocities v and configurations q are those of
-`abd.joints.coordinates.configurations`. RigidBodyDynamics.jl calls D ``frame_before``, C ``frame_after`` and orders (w; v).
+Twists (v; w) and wrenches (f; t) are those of the child's frame C relative to the parent's frame D. Their components
+are in C, or in D if ``frame="parent"``; wrenches act on the child. Velocities v and configurations q are those of
+`abd.joints.coordinates.configurations`. RigidBodyDynamics.jl calls D ``frame_before``, C ``frame_after`` and orders (w;
+v).
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ class JointKinematics:
     """
 
     def __init__(self, joint: Joint, form: str | None = None, space: Space | None = None):
-        """`form` chooses among the joint's configuration spaces; see `abd.joints.coordinates.configurations`."""
+        """`form` selects one of the joint's configuration spaces (`abd.joints.coordinates.configurations`)."""
         self.joint = joint
         self.space = space or configuration_space(joint, form)
 
@@ -56,7 +57,7 @@ class JointKinematics:
         return self.space.fixed
 
     def reversed(self) -> JointKinematics:
-        """The joint seen from its child: C and D, and so "child" and "parent", change places; q and v stay."""
+        """The joint with C and D, and so "child" and "parent", exchanged; q and v are unchanged."""
         return JointKinematics(self.joint, space=Reversed(self.space))
 
     def joint_transform(self, q: np.ndarray) -> np.ndarray:
@@ -68,9 +69,9 @@ class JointKinematics:
         return self._moved(self.space.subspace(q), q, frame)
 
     def constraint_wrench_subspace(self, q: np.ndarray, frame: str = "child") -> np.ndarray:
-        """T (6, 6 - nv) with orthonormal columns and ``T^T S = 0``: the wrenches of the constraints are ``T lambda``.
+        """T (6, 6 - nv) with orthonormal columns and ``T^T S = 0``: constraint wrenches are ``T lambda``.
 
-        The largest entry of each column is positive. Where S loses rank (a gimbal's lock) T keeps its size.
+        The largest entry of each column is positive. T keeps its size if S loses rank (gimbal lock).
         """
         S = self.motion_subspace(q, frame)
         T = np.linalg.qr(S, mode="complete")[0][:, S.shape[1] :]
@@ -82,7 +83,7 @@ class JointKinematics:
         return self.motion_subspace(q, frame) @ v
 
     def bias_acceleration(self, q: np.ndarray, v: np.ndarray, frame: str = "child") -> np.ndarray:
-        """``dS/dt v`` (6,): the rate of the twist's components where dv/dt = 0."""
+        """``dS/dt v`` (6,): the rate of the twist's components for dv/dt = 0."""
         return self._moved(self.space.bias(q, v), q, frame)
 
     def joint_spatial_acceleration(
@@ -97,7 +98,7 @@ class JointKinematics:
 
     def _moved(self, twists: np.ndarray, q: np.ndarray, frame: str) -> np.ndarray:
         if frame not in ("child", "parent"):
-            raise ValueError(f'frame is {frame!r}; "child" and "parent" are known')
+            raise ValueError(f'frame is {frame!r}, and must be "child" or "parent"')
         return twists if frame == "child" else adjoint(self.space.transform(q)) @ twists
 
     def configuration_derivative_to_velocity_jacobian(self, q: np.ndarray) -> np.ndarray:
@@ -109,34 +110,35 @@ class JointKinematics:
         return self.space.to_rate(q)
 
     def configuration_derivative_to_velocity(self, q: np.ndarray, rate: np.ndarray) -> np.ndarray:
-        """v (nv,) of a rate dq/dt (nq,)."""
+        """v (nv,) for a rate dq/dt (nq,)."""
         return self.space.to_velocity(q) @ rate
 
     def velocity_to_configuration_derivative(self, q: np.ndarray, v: np.ndarray) -> np.ndarray:
-        """dq/dt (nq,) of v (nv,)."""
+        """dq/dt (nq,) for v (nv,)."""
         return self.space.to_rate(q) @ v
 
     def configuration_derivative_to_velocity_adjoint(self, q: np.ndarray, force: np.ndarray) -> np.ndarray:
-        """f_q (nq,) of f_v (nv,): both have the same power, ``f_q . dq/dt = f_v . v``."""
+        """f_q (nq,) for f_v (nv,) with the same power, ``f_q . dq/dt = f_v . v``."""
         return self.space.to_velocity(q).T @ force
 
     def local_coordinates(self, q0: np.ndarray, q: np.ndarray, v: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Exponential coordinates phi (nv,) of q about q0 and their rate (nv,) at velocity v; zero at q0 alone.
+        """Exponential coordinates phi (nv,) of q about q0, zero only at q0, and their rate (nv,) at velocity v.
 
-        Differences of coordinates; rotation vectors, with Bortz' equation, of balls; logarithms of free bodies.
+        They are differences of coordinates, rotation vectors of balls (with Bortz' equation), or logarithms of free
+        bodies.
         """
         return self.space.local(q0, q, v)
 
     def global_coordinates(self, q0: np.ndarray, phi: np.ndarray) -> np.ndarray:
-        """q (nq,) that lies at phi (nv,) from q0."""
+        """q (nq,) with local coordinates phi (nv,) about q0."""
         return self.space.from_local(q0, phi)
 
     def zero_configuration(self) -> np.ndarray:
-        """(nq,) of the zero pose: T_CD = 1, but (0, 0, C) on an ellipsoid."""
+        """(nq,) configuration of the zero pose: T_CD = 1, or (0, 0, C) on an ellipsoid."""
         return self.space.zero()
 
     def random_configuration(self, rng: np.random.Generator) -> np.ndarray:
-        """(nq,) drawn as by RigidBodyDynamics.jl where it has the type."""
+        """(nq,) random configuration with the distribution of RigidBodyDynamics.jl, if it has the type."""
         return self.space.random(rng)
 
     def normalise_configuration(self, q: np.ndarray) -> np.ndarray:
@@ -151,11 +153,11 @@ class JointKinematics:
         return self.space.principal(q)
 
     def configuration_at(self, transform: np.ndarray, last: np.ndarray | None = None) -> np.ndarray:
-        """q (nq,) of an admissible T_CD (4, 4); angles nearest to those of `last` where given."""
+        """q (nq,) of an admissible T_CD (4, 4); angles nearest to those of `last` if given."""
         return self.space.at(transform, last)
 
     def velocity_of(self, q: np.ndarray, twist: np.ndarray) -> np.ndarray:
-        """v (nv,) whose twist is nearest to a given one (6,) in axes of C."""
+        """v (nv,) whose twist is nearest to a given twist (6,) in axes of C."""
         return np.linalg.lstsq(self.space.subspace(q), twist, rcond=None)[0]
 
 
@@ -165,23 +167,23 @@ HALF_TURNS = tuple(
 
 
 def flip_direction(joint: Joint) -> Joint:
-    """The same joint with parent and child exchanged: the axis points the other way, the coordinates keep their values.
+    """The same joint with parent and child exchanged and the axis reversed, so that coordinates keep their values.
 
     With F a half turn that negates every motion X, the new frames are ``D' = C F`` and ``C' = D F``, and
-    ``T'(q) = F^-1 T(q)^-1 F = T(q)``. Ranges, limits and drives of the coordinates stay what they are. A ball has no
-    motions: its rotation becomes the inverse one.
+    ``T'(q) = F^-1 T(q)^-1 F = T(q)``. Ranges, limits and drives of the coordinates are unchanged. A ball has no
+    motions: its rotation is inverted.
 
     Raises:
-        ValueError: the parent is the world, or the motions do not commute, so that the inverse is not of the same
-            type (`JointKinematics.reversed` serves all types).
+        ValueError: the parent is the world, or the motions do not commute. The inverse is then not of the same type
+            (`JointKinematics.reversed` works for all types).
     """
     if joint.parent == WORLD:
-        raise ValueError(f"joint {joint.name!r} hangs on the world, which cannot be a child")
+        raise ValueError(f"joint {joint.name!r} has the world as parent, which cannot be a child")
     space = configuration_space(joint)
     twists = [motion.twist for motion in TYPES[joint.type].motions(joint) or []]
     turns = [F for F in HALF_TURNS if all(np.allclose(np.kron(np.eye(2), F) @ X, -X) for X in twists)]
     if isinstance(space, Analytic) or (twists and not (space.fixed and turns)):
-        raise ValueError(f"the inverse of joint {joint.name!r} is no joint of type {joint.type}")
+        raise ValueError(f"the inverse of joint {joint.name!r} is not a joint of type {joint.type}")
     F = pose(turns[0], np.zeros(3))
     return replace(
         joint,
@@ -193,16 +195,16 @@ def flip_direction(joint: Joint) -> Joint:
 
 
 def angular_first(spatial: np.ndarray) -> np.ndarray:
-    """Twists or wrenches (6, ...) in the order (w; v) or (t; f) of RigidBodyDynamics.jl, and back."""
+    """Convert twists or wrenches (6, ...) to the order (w; v) or (t; f) of RigidBodyDynamics.jl, and back."""
     return np.concatenate([spatial[3:], spatial[:3]])
 
 
 @dataclass(frozen=True)
 class Bounds:
-    """Closed interval of a quantity; the default is everything. Bounds are equal if both ends are.
+    """Closed interval of a quantity, unbounded by default; bounds with equal ends are equal.
 
     Raises:
-        ValueError: the lower end is above the upper one, or an end is not a number.
+        ValueError: the lower end exceeds the upper one, or an end is NaN.
     """
 
     lower: float = -np.inf
@@ -210,7 +212,7 @@ class Bounds:
 
     def __post_init__(self):
         if not self.lower <= self.upper:
-            raise ValueError(f"lower bound {self.lower} is not below upper bound {self.upper}")
+            raise ValueError(f"lower bound ({self.lower}) must not exceed upper bound ({self.upper})")
 
     def __contains__(self, value: float) -> bool:
         return self.lower <= value <= self.upper
@@ -219,31 +221,35 @@ class Bounds:
         return Bounds(-self.upper, -self.lower)
 
     def clamp(self, value: float) -> float:
-        """The nearest value within."""
+        """Nearest value within the bounds."""
         return min(max(value, self.lower), self.upper)
 
     def intersect(self, other: Bounds) -> Bounds:
-        """What lies within both; an error where nothing does."""
+        """Intersection; raises `ValueError` if it is empty."""
         return Bounds(max(self.lower, other.lower), min(self.upper, other.upper))
 
 
 def position_bounds(joint: Joint) -> dict[str, Bounds]:
-    """Ranges of a joint's coordinates [m or rad], by name in their order; the solver's limits enforce them.
+    """Ranges of the coordinates of a joint [m or rad], by name in order; the solver's limits enforce them.
 
-    A ball has no coordinates: its positions are those of its quaternion, w, x, y and z, which nothing bounds.
+    A ball has no coordinates: its positions are w, x, y and z of its quaternion, without bounds.
     """
     return _bounds(joint, ("w", "x", "y", "z"), lambda c: (c.lower, c.upper))
 
 
 def velocity_bounds(joint: Joint) -> dict[str, Bounds]:
-    """Ranges of the coordinates' rates [m/s or rad/s]; a run reports where they are exceeded. Of a ball those of its
-    angular velocity in axes of C."""
+    """Ranges of the rates of the coordinates [m/s or rad/s]; a run reports where they are exceeded.
+
+    For a ball, ranges of its angular velocity in axes of C.
+    """
     return _bounds(joint, ("wx", "wy", "wz"), lambda c: (-c.velocity_limit, c.velocity_limit))
 
 
 def effort_bounds(joint: Joint) -> dict[str, Bounds]:
-    """Ranges of what drives may exert [N or N m]: the smaller of the coordinate's limit and the drive's own. Of a ball
-    those of torques about the axes of C."""
+    """Ranges of the efforts of drives [N or N m]: the smaller limit of the coordinate and the drive.
+
+    For a ball, ranges of torques about the axes of C.
+    """
 
     def largest(c: CoordinateSettings) -> float:
         return min(c.effort_limit, c.drive.effort if c.drive else np.inf)
@@ -252,7 +258,7 @@ def effort_bounds(joint: Joint) -> dict[str, Bounds]:
 
 
 def _bounds(joint: Joint, of_ball: tuple[str, ...], ends: Callable[[CoordinateSettings], tuple]) -> dict[str, Bounds]:
-    """Bounds by the settings of every coordinate of a joint; of balls none, by names."""
+    """Bounds from the settings of every coordinate; unbounded, by the names `of_ball`, for balls."""
     if joint.type in BALLS and forms(joint):
         return {name: Bounds() for name in of_ball}
     names = [measure.name for measure in TYPES[joint.type].coordinates(joint)]

@@ -1,12 +1,12 @@
-"""A scene's joints as a mechanism in minimal coordinates: the rigid limit of what the solver computes.
+"""The joints of a scene as a mechanism in minimal coordinates: the rigid limit of the solver.
 
-The joints that a breadth-first search from the world meets first span a tree; the others close loops, are listed, and
-constrain the forward dynamics. Bodies that hang on nothing float. Rigid inertia comes from S of the affine body,
-``I = tr(S) 1 - S``; armature, springs, drives, limits and friction of coordinates are left out. For reading states and
-for checking the solver, not for stepping.
+A breadth-first search from the world selects the joints of a spanning tree. The other joints close loops and constrain
+the forward dynamics. Bodies without a joint in the tree float. Rigid inertia follows from S of the affine body,
+``I = tr(S) 1 - S``. Armature, springs, drives, limits and friction of coordinates are ignored. The mechanism serves to
+read states and to verify the solver, not to step.
 
-Twists (v; w) of bodies have their components in the body's internal frame, at the centre of mass, where the inertia is
-diagonal. Joint velocities and configurations are those of `abd.joints.coordinates.configurations`, in the order of `branches`.
+Twists (v; w) of bodies have components in the body frame, at the centre of mass, where the inertia is diagonal. Joint
+velocities and configurations are those of `abd.joints.coordinates.configurations`, in the order of `branches`.
 """
 
 from __future__ import annotations
@@ -25,14 +25,14 @@ from abd.rotations import adjoint, axial, cross, inverse, polar, pose, skew
 
 @dataclass(frozen=True)
 class Branch:
-    """One joint of the tree, seen from the body nearer to the world.
+    """Joint of the tree, directed away from the world.
 
     Attributes:
         joint: index into `Model.joints`, -1 for a floating body.
-        inner, outer: bodies that it leads from and to; `inner` is the joint's child where the tree runs against it.
-        inner_frame, outer_frame: (4, 4) frames on them, in their internal coordinates.
+        inner, outer: bodies that it connects; `inner` is the joint's child if the tree has the opposite direction.
+        inner_frame, outer_frame: (4, 4) joint frames in their body frames.
         space: configuration space, from inner to outer.
-        positions, velocities: where its part of q and v lies.
+        positions, velocities: slices of q and v.
     """
 
     joint: int
@@ -45,7 +45,7 @@ class Branch:
     velocities: slice
 
     def pose(self, q: np.ndarray) -> np.ndarray:
-        """(4, 4) of the outer body in the inner one's coordinates, at all positions q."""
+        """(4, 4) pose of the outer body in the inner body's frame, for all positions q."""
         return self.inner_frame @ self.space.transform(q[self.positions]) @ inverse(self.outer_frame)
 
 
@@ -53,16 +53,16 @@ class Mechanism:
     """Kinematics and dynamics of the spanning tree.
 
     Attributes:
-        branches: joints of the tree, each after those nearer to the world.
-        loops: indices of the active joints that are not in the tree: those that close loops, and those whose type has
-            no configuration space.
+        branches: joints of the tree, ordered outwards from the world.
+        loops: indices of the active joints outside the tree: those that close loops, and those without a configuration
+            space.
         num_positions, num_velocities: sizes of q and v.
-        inertia: (n, 6) diagonal of each body's spatial inertia [kg, kg m^2]; static and kinematic bodies count none.
+        inertia: (n, 6) diagonal of the spatial inertia of each body [kg, kg m^2]; 0 for static and kinematic bodies.
         gravity: (3,) [m/s^2].
     """
 
     def __init__(self, model: Model, forms: dict[str, str] | None = None):
-        """`forms` chooses configuration spaces by the names of joints."""
+        """`forms` selects configuration spaces by joint name."""
         bodies = model.bodies
         self.joints = model.joints
         self.gravity = np.asarray(model.settings.gravity, dtype=float)
@@ -74,11 +74,11 @@ class Mechanism:
         )
         self.branches: list[Branch] = []
         self.num_positions = self.num_velocities = 0
-        self._span(set(np.flatnonzero(~dynamic).tolist()) | {WORLD}, len(bodies), forms or {})
+        self._build_tree(set(np.flatnonzero(~dynamic).tolist()) | {WORLD}, len(bodies), forms or {})
         used = {branch.joint for branch in self.branches}
         self.loops = [k for k, joint in enumerate(self.joints) if joint.active and k not in used]
 
-    def _span(self, roots: set[int], count: int, chosen: dict[str, str]) -> None:
+    def _build_tree(self, roots: set[int], count: int, chosen: dict[str, str]) -> None:
         links: dict[int, list[int]] = {}
         for k, joint in enumerate(self.joints):
             if joint.active and forms(joint):
@@ -93,15 +93,15 @@ class Mechanism:
                     outer = joint.child if joint.parent == body else joint.parent
                     if outer not in reached:
                         space = configuration_space(joint, chosen.get(joint.name))
-                        self._grow(k, body, outer, *_frames(joint, body, space))
+                        self._add_branch(k, body, outer, *_frames(joint, body, space))
                         reached.add(outer)
                         queue.append(outer)
             if floating < count and floating not in reached:
-                self._grow(-1, WORLD, floating, np.eye(4), np.eye(4), Rigid("quaternion", moves=True))
+                self._add_branch(-1, WORLD, floating, np.eye(4), np.eye(4), Rigid("quaternion", moves=True))
                 reached.add(floating)
                 queue.append(floating)
 
-    def _grow(self, joint: int, inner: int, outer: int, D: np.ndarray, C: np.ndarray, space: Space) -> None:
+    def _add_branch(self, joint: int, inner: int, outer: int, D: np.ndarray, C: np.ndarray, space: Space) -> None:
         nq, nv = self.num_positions, self.num_velocities
         self.num_positions, self.num_velocities = nq + space.num_positions, nv + space.num_velocities
         positions, velocities = slice(nq, self.num_positions), slice(nv, self.num_velocities)
@@ -127,18 +127,18 @@ class Mechanism:
         return np.concatenate([np.zeros(0), *(function(branch) for branch in self.branches)])
 
     def poses(self, q: np.ndarray) -> np.ndarray:
-        """(n, 4, 4) poses of the internal frames; static and kinematic bodies stand where they began."""
+        """(n, 4, 4) poses of the body frames; static and kinematic bodies have their initial poses."""
         return self._poses(q)[:WORLD]
 
     def _poses(self, q: np.ndarray) -> np.ndarray:
-        """(n + 1, 4, 4): the last one, which `WORLD` = -1 addresses, is the world's."""
+        """(n + 1, 4, 4) poses of the bodies and, at index `WORLD` = -1, of the world."""
         out = np.concatenate([self.fixed, np.eye(4)[None]])
         for branch in self.branches:
             out[branch.outer] = out[branch.inner] @ branch.pose(q)
         return out
 
     def jacobians(self, q: np.ndarray) -> np.ndarray:
-        """(n, 6, nv): twists of all bodies, in their own axes, are ``J v``."""
+        """(n, 6, nv): twists of all bodies, in body axes, are ``J v``."""
         J = np.zeros((len(self.fixed) + 1, 6, self.num_velocities))
         for b in self.branches:
             J[b.outer] = adjoint(inverse(b.pose(q))) @ J[b.inner]
@@ -146,8 +146,10 @@ class Mechanism:
         return J[:WORLD]
 
     def geometric_jacobian(self, q: np.ndarray, body: int, point: np.ndarray | None = None) -> np.ndarray:
-        """(6, nv): velocity of a material point (3,) given in the body's internal coordinates, its centre of mass by
-        default, and angular velocity, in world axes."""
+        """(6, nv) Jacobian of the velocity of a material point and of the angular velocity, in world axes.
+
+        The point (3,) is given in the body frame; default: the centre of mass.
+        """
         R = self.poses(q)[body, :3, :3]
         at = np.eye(6)
         if point is not None:
@@ -155,7 +157,7 @@ class Mechanism:
         return np.kron(np.eye(2), R) @ at @ self.jacobians(q)[body]
 
     def affine_state(self, q: np.ndarray, v: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """States (n, 12) and velocities (n, 12) of the affine bodies at this rigid motion."""
+        """States (n, 12) and velocities (n, 12) of the affine bodies in this rigid motion."""
         poses, twists = self.poses(q), self.jacobians(q) @ v
         R, rates = poses[:, :3, :3], np.zeros_like(poses)
         rates[:, :3, :3] = R @ np.array([skew(w) for w in twists[:, 3:]]).reshape(-1, 3, 3)
@@ -163,9 +165,9 @@ class Mechanism:
         return affine_state(poses), affine_state(rates)
 
     def state_of(self, q: np.ndarray, qd: np.ndarray, last: np.ndarray | None = None) -> tuple[np.ndarray, np.ndarray]:
-        """(nq,) and (nv,) of affine states q (n, 12), qd (n, 12), by the polar factors and the best fit of v.
+        """Configuration (nq,) and velocity (nv,) of affine states q, qd (n, 12), by polar factors and least squares.
 
-        Angles are the nearest to those of the configuration `last` where it is given.
+        Angles are nearest to those of the configuration `last`, if given.
         """
         R = polar(q[:, 3:].reshape(-1, 3, 3))
         spins = np.linalg.solve(
@@ -188,7 +190,7 @@ class Mechanism:
         return configuration, velocity
 
     def mass_matrix(self, q: np.ndarray) -> np.ndarray:
-        """M (nv, nv)."""
+        """Mass matrix M (nv, nv)."""
         J = self.jacobians(q)
         return np.einsum("nia,ni,nib->ab", J, self.inertia, J)
 
@@ -197,7 +199,7 @@ class Mechanism:
         return 0.5 * float(np.sum(self.inertia * (self.jacobians(q) @ v) ** 2))
 
     def potential_energy(self, q: np.ndarray) -> float:
-        """Of gravity [J], zero where the centre of all mass is level with the world's origin."""
+        """Potential energy of gravity [J], zero if the centre of all mass is level with the world's origin."""
         return -float(np.einsum("n,ni,i->", self.inertia[:, 0], self.poses(q)[:, :3, 3], self.gravity))
 
     def momentum_matrix(self, q: np.ndarray) -> np.ndarray:
@@ -206,15 +208,15 @@ class Mechanism:
         return np.einsum("nij,ni,nia->ja", self._to_body(q), self.inertia, J)
 
     def momentum_rate(self, q: np.ndarray, v: np.ndarray, rate: np.ndarray) -> np.ndarray:
-        """(6,) rate of the momentum for dv/dt = `rate`: the sum of all wrenches from outside, gravity's among them."""
+        """(6,) rate of the momentum for dv/dt = `rate`: the sum of all external wrenches, including gravity."""
         return np.einsum("nij,ni->j", self._to_body(q), self._forces(q, v, rate, np.zeros(3)))
 
     def _to_body(self, q: np.ndarray) -> np.ndarray:
-        """(n, 6, 6) that turn twists about the world's origin into body twists, and transposed body wrenches back."""
+        """(n, 6, 6) maps from twists about the world's origin to body twists; their transposes map body wrenches back."""
         return np.array([adjoint(inverse(T)) for T in self.poses(q)]).reshape(-1, 6, 6)
 
     def _forces(self, q: np.ndarray, v: np.ndarray, rate: np.ndarray, gravity: np.ndarray) -> np.ndarray:
-        """(n, 6) wrenches that the bodies need in addition to gravity's (Newton and Euler), in their own axes."""
+        """(n, 6) wrenches required in addition to gravity (Newton and Euler), in body axes."""
         V, A = self._motion(q, v, rate, gravity)
         momenta = self.inertia * V[:WORLD]
         turning = np.array([cross(twist).T @ momentum for twist, momentum in zip(V, momenta)]).reshape(-1, 6)
@@ -223,10 +225,10 @@ class Mechanism:
     def _motion(
         self, q: np.ndarray, v: np.ndarray, rate: np.ndarray, gravity: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray]:
-        """Twists (n + 1, 6) of the bodies and the world and the rates of their components."""
+        """Twists (n + 1, 6) of the bodies and the world, and the rates of their components."""
         count = len(self.fixed)
         V, A = np.zeros((count + 1, 6)), np.zeros((count + 1, 6))
-        # What rests is made to accelerate against gravity, so that inertia forces contain the weights.
+        # Fixed bodies accelerate against gravity, so that inertia forces contain the weights.
         A[:count, :3] = -np.einsum("nji,j->ni", self.fixed[:, :3, :3], gravity)
         A[WORLD, :3] = -gravity
         for b in self.branches:
@@ -241,10 +243,10 @@ class Mechanism:
     def inverse_dynamics(
         self, q: np.ndarray, v: np.ndarray, rate: np.ndarray, wrenches: np.ndarray | None = None
     ) -> np.ndarray:
-        """Joint torques tau (nv,) that give dv/dt = `rate`.
+        """Joint torques tau (nv,) for dv/dt = `rate`.
 
         Args:
-            wrenches: (n, 6) external forces and couples on the bodies at their centres of mass, world axes.
+            wrenches: (n, 6) external forces and torques on the bodies at their centres of mass, world axes.
         """
         needed = self._forces(q, v, rate, self.gravity) - self._in_body_axes(q, wrenches)
         return np.einsum("nia,ni->a", self.jacobians(q), needed)
@@ -264,10 +266,10 @@ class Mechanism:
         return self.dynamics_bias(q, np.zeros(self.num_velocities))
 
     def coriolis_matrix(self, q: np.ndarray, v: np.ndarray) -> np.ndarray:
-        """C (nv, nv), half the derivative by v of the bias, so that ``C v`` is the bias without gravity.
+        """C (nv, nv), half the derivative of the bias by v, so that ``C v`` is the bias without gravity.
 
-        The bias is quadratic in v, hence a difference is exact. Where v is dq/dt for all joints these are the
-        Christoffel symbols, and ``dM/dt - 2 C`` is skew.
+        The bias is quadratic in v, hence the difference is exact. If v is dq/dt for all joints, C consists of the
+        Christoffel symbols and ``dM/dt - 2 C`` is skew.
         """
         unit = np.eye(self.num_velocities)
         columns = [0.25 * (self.dynamics_bias(q, v + e) - self.dynamics_bias(q, v - e)) for e in unit]
@@ -276,16 +278,16 @@ class Mechanism:
     def forward_dynamics(
         self, q: np.ndarray, v: np.ndarray, torque: np.ndarray | None = None, wrenches: np.ndarray | None = None
     ) -> np.ndarray:
-        """dv/dt (nv,) under joint torques (nv,) and external wrenches, loops kept closed; see `with_loops`."""
+        """dv/dt (nv,) under joint torques (nv,) and external wrenches with closed loops (`with_loops`)."""
         return self.with_loops(q, v, torque, wrenches)[0]
 
     def with_loops(
         self, q: np.ndarray, v: np.ndarray, torque: np.ndarray | None = None, wrenches: np.ndarray | None = None
     ) -> tuple[np.ndarray, np.ndarray]:
-        """dv/dt (nv,), and for each of `loops` the wrench (l, 6) on its child about its anchor, world axes.
+        """dv/dt (nv,), and the wrench (l, 6) of each of `loops` on its child about its anchor, world axes.
 
-        q and v close the loops and dv/dt goes on doing so; nothing corrects what drift a long integration leaves.
-        Of redundant constraints the smallest multipliers are taken.
+        q and v must close the loops; dv/dt keeps them closed, without a correction of drift. Multipliers of redundant
+        constraints have minimum norm.
 
         Raises:
             ValueError: a joint outside the tree has no configuration space, so that its forces are unknown.
@@ -305,7 +307,7 @@ class Mechanism:
         return solution[:nv], out
 
     def _loop(self, joint: Joint, q: np.ndarray, v: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """G (k, nv) and b (k,) of ``G dv/dt + b = 0``, and the constraints' wrenches (6, k) in world axes."""
+        """G (k, nv) and b (k,) of ``G dv/dt + b = 0``, and the constraint wrenches (6, k) in world axes."""
         kinematics = JointKinematics(joint)
         poses, (V, A) = self._poses(q), self._motion(q, v, np.zeros(self.num_velocities), np.zeros(3))
         J = np.concatenate([self.jacobians(q), np.zeros((1, 6, self.num_velocities))])
@@ -324,17 +326,17 @@ class Mechanism:
     def joint_wrenches(
         self, q: np.ndarray, v: np.ndarray, rate: np.ndarray, wrenches: np.ndarray | None = None
     ) -> np.ndarray:
-        """(j, 6) wrench of each joint of the model on its child, drives included, for dv/dt = `rate`.
+        """(j, 6) wrench of each joint on its child, drives included, for dv/dt = `rate`.
 
-        Force [N] and torque [N m] about the child's anchor, world axes, as the solver reads them; zero for joints that
-        are not active.
+        Force [N] and torque [N m] about the child's anchor, world axes, as the solver reports them; zero for inactive
+        joints.
 
         Raises:
-            ValueError: joints close loops, so that the motion alone does not tell the wrenches.
+            ValueError: joints close loops, so that the motion does not determine the wrenches.
         """
         if self.loops:
             names = ", ".join(self.joints[k].name for k in self.loops)
-            raise ValueError(f"wrenches follow from the motion of a tree, but these joints are not in it: {names}")
+            raise ValueError(f"the motion does not determine wrenches if joints close loops: {names}")
         poses, out = self._poses(q), np.zeros((len(self.joints), 6))
         carried = np.zeros((len(poses), 6))
         carried[:WORLD] = self._forces(q, v, rate, self.gravity) - self._in_body_axes(q, wrenches)
@@ -351,7 +353,7 @@ class Mechanism:
 
 
 def _frames(joint: Joint, inner: int, space: Space) -> tuple[np.ndarray, np.ndarray, Space]:
-    """Frames on the inner and the outer body and the space between them, for a tree that comes from `inner`."""
+    """Frames on the inner and the outer body and the space between them."""
     if joint.parent == inner:
         return joint.parent_frame, joint.child_frame, space
     return joint.child_frame, joint.parent_frame, Reversed(space)

@@ -1,9 +1,9 @@
-"""Read-outs of all joints of a scene at once, in whole arrays.
+"""Read-outs of all joints of a scene as arrays.
 
-All belongs to what the solver has, strained states and the velocities of affine bodies. A coordinate is the number that
-its limits, locks and drives act on, so that an end which is never passed is not passed in what is read either. (The
-velocity of a body's step contains the chord of its rotation: taken for rigid, it would move points by h w^2 / 2 of their
-distance towards the axis.)
+They refer to the solver's state, with strain and the velocities of affine bodies. A coordinate is the number on which
+its limits, locks and drives act. A limit that the solver enforces is therefore also satisfied in the read-out. (The
+velocity of a step contains the chord of the rotation. As the velocity of a rigid body it would displace points by h w^2
+/ 2 times their distance towards the axis.)
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from functools import cached_property
 import numpy as np
 
 from abd.joint_list import JointList
-from abd.joints.measures.custom_rows import grouped
+from abd.joints.measures.custom_rows import group_custom_rows
 from abd.joints.rows import forces
 from abd.joints.rows.batches import PerJoint, batches
 from abd.joints.rows.build import build_system
@@ -30,19 +30,19 @@ from abd.model import WORLD, Model
 from abd.rotations import polar
 
 HOLDING = (Role.CONSTRAINT, Role.GAP)
-"""Roles of a type's own rows."""
+"""Roles of the rows of a joint's type."""
 BILATERAL = (Role.CONSTRAINT, Role.LOCK)
 UNILATERAL = (Role.GAP, Role.LOWER, Role.UPPER)
 ACTING = tuple(role for role in Role if role not in BILATERAL + UNILATERAL)
-"""Roles of what holds both ways, of what holds one way, and of all else."""
+"""Roles of bilateral rows, of unilateral rows, and of all others."""
 
 
 class JointReader:
-    """Prepared for the joints of one model; c coordinates in all.
+    """Reader of the joint coordinates of a model; c coordinates in total.
 
     Attributes:
         table: measures of the coordinates of all joints, joint by joint.
-        names: (c,) their names; starts: (j + 1,) first one of every joint.
+        names: (c,) their names; starts: (j + 1,) first coordinate of every joint.
         initial: (c,) values near which the angles of the initial state are counted.
     """
 
@@ -51,7 +51,7 @@ class JointReader:
         found = [(batch, one) for batch in batches(joints) for one in TYPES[batch.first.type].coordinates(batch.first)]
         each, custom = PerJoint(found), ()
         if any(one.function is not None for _, one in found):
-            custom = grouped(each.column(lambda _, one: one, object).tolist(), each.joint.tolist())
+            custom = group_custom_rows(each.column(lambda _, one: one, object).tolist(), each.joint.tolist())
         self.table = of_joints(
             joints,
             joint=each.joint,
@@ -69,11 +69,11 @@ class JointReader:
         self.anchor = joints.column("child_frame")[:, :3, 3].copy()
 
     def coordinates(self, q: np.ndarray, last: np.ndarray | None = None) -> np.ndarray:
-        """(c,) coordinates of a state q (n, 12), angles nearest to `last` (c,), or to the initial values."""
+        """(c,) coordinates of a state q (n, 12); angles nearest to `last` (c,), by default to the initial values."""
         return values(self.table, q, self.initial if last is None else last)
 
     def rates(self, q: np.ndarray, qd: np.ndarray, near: np.ndarray) -> np.ndarray:
-        """(c,) rates of the coordinates, which are `near` (c,)."""
+        """(c,) rates of the coordinates near the values `near` (c,)."""
         if not len(self.table):
             return np.zeros(0)
         if self.table.custom:
@@ -82,17 +82,17 @@ class JointReader:
         return np.concatenate([rates(self.table.part(part), q, qd, near[part]) for part in parts])
 
     def of(self, joint: int) -> slice:
-        """Where the coordinates of a joint stand."""
+        """Slice of the coordinates of a joint."""
         return slice(int(self.starts[joint]), int(self.starts[joint + 1]))
 
 
 @dataclass(eq=False)
 class Readings:
-    """Read-outs of one state of j joints with c coordinates; each is computed when it is read.
+    """Read-outs of one state of j joints with c coordinates, computed on access.
 
     Attributes:
         q, qd: (n, 12); coordinates: (c,) of the state.
-        memory, applied: what the solver remembers of the step that led there.
+        memory, applied: joint memory and laws of the last step.
     """
 
     reader: JointReader
@@ -115,12 +115,12 @@ class Readings:
 
     @cached_property
     def row_force(self) -> np.ndarray:
-        """(R,) forces with which the measured rows push their values [N or N m]."""
+        """(R,) forces of the measured rows along their values [N or N m]."""
         return forces.row_forces(self.applied, self.row_value)
 
     @cached_property
     def engaged(self) -> np.ndarray:
-        """(R,) one-sided rows that pushed in the last step: gaps and ends of ranges."""
+        """(R,) one-sided rows with a force in the last step: gaps and ends of ranges."""
         a = self.system.row_laws
         return np.isin(a.role, UNILATERAL) & (a.sign * self.row_force > 0.0)
 
@@ -131,7 +131,7 @@ class Readings:
 
     @cached_property
     def _deviations(self) -> tuple[np.ndarray, np.ndarray]:
-        """Sizes of the residuals of the linear rows (l,) and of the measured ones (R,)."""
+        """Sizes of the residuals of the linear rows (l,) and of the measured rows (R,)."""
         linear, a, x = self.system.linear, self.system.row_laws, self.row_value
         measured = np.where(a.role == Role.GAP, np.maximum(0.0, a.sign * (a.bound - x)), np.abs(x - a.target))
         F = self._linear_residual * linear.mask
@@ -139,8 +139,7 @@ class Readings:
 
     @cached_property
     def residual(self) -> np.ndarray:
-        """(j, 2) largest residual of the constraint rows that are lengths [m] and of those that are angles [rad]; of
-        gaps, how far they are overrun."""
+        """(j, 2) largest residual of the constraint rows that are lengths [m] and angles [rad]; of gaps, the violation."""
         out = np.zeros((len(self.reader.joints), 2))
         linear, a = self.system.linear, self.system.row_laws
         size, deviation = self._deviations
@@ -160,14 +159,14 @@ class Readings:
         return worst
 
     def wrenches(self, on: str = "child", roles: tuple[Role, ...] | None = None) -> np.ndarray:
-        """(j, 6) force [N] and torque [N m] on the "child" or on the "parent" at the joint's point, world axes.
+        """(j, 6) force [N] and torque [N m] on the "child" or the "parent" at the joint's point, world axes.
 
-        The joint's point is the origin of C as the child's affine map carries it (`points`). Rows between two frames do
-        not change when both bodies move as one, so that the parent's share is the negative of the child's. Rows along
-        axes of the world do: their forces act at each body's own point.
+        The joint's point is the origin of C on the strained child (`points`). Rows between two frames do not change
+        when both bodies move as one, so that the parent's wrench is the negative of the child's. Rows along world axes
+        act at each body's own point.
 
         Args:
-            roles: of the rows that count; all by default.
+            roles: rows that count; default: all.
         """
         out = np.zeros((len(self.reader.joints), 6))
         if roles is None or Role.CONSTRAINT in roles:
@@ -181,21 +180,21 @@ class Readings:
 
     @cached_property
     def _linear_wrenches(self) -> dict[str, np.ndarray]:
-        """(l, 6) wrenches of the linear rows on the "child" and on the "parent", at the joints' points."""
+        """(l, 6) wrenches of the linear rows on the "child" and on the "parent" at the joints' points."""
         linear, q, out = self.system.linear, self.q, {}
         f = forces.linear_forces(self.applied, self._linear_residual)
         for on, body, Y, push in (("child", linear.child, linear.Yc, f), ("parent", linear.parent, linear.Yp, -f)):
             inner = (body != WORLD)[:, None]
             A = np.where(inner[:, :, None], q[body, 3:].reshape(-1, 3, 3), np.eye(3))
             lever = np.einsum("lij,lj->li", A, Y[:, 1:])
-            # directions are turned where they are; points are pulled where they stand
+            # directions have torques only; forces on points act at the points
             lever += Y[:, :1] * (np.where(inner, q[body, :3], 0.0) - self.points[linear.joint])
             out[on] = np.concatenate([push * Y[:, :1], np.cross(lever, push)], axis=1)
         return out
 
     @cached_property
     def _measured_wrenches(self) -> tuple[np.ndarray, np.ndarray]:
-        """Joints (T,) and wrenches (T, 6) on their children of the terms of the measured rows."""
+        """Joints (T,) of the terms of the measured rows, and their wrenches (T, 6) on the children."""
         system = self.system
         measured, child, _ = linearize(system.table, self.q, self.memory.reference)
         _, slope = row_values(system.rows, measured)
@@ -206,12 +205,14 @@ class Readings:
 
     @cached_property
     def points(self) -> np.ndarray:
-        """(j, 3) points of the joints, where their wrenches are told: the origins of C on the strained children."""
+        """(j, 3) reference points of the joint wrenches: the origins of C on the strained children."""
         body = self.reader.child
         return self.q[body, :3] + np.einsum("kij,kj->ki", self.q[body, 3:].reshape(-1, 3, 3), self.reader.anchor)
 
     def at_joint(self, q: np.ndarray, joint: np.ndarray, push: np.ndarray) -> np.ndarray:
-        """(k, 6) wrenches at the points of joints (k,) of generalised forces (k, 12) on their children in q (n, 12)."""
+        """(k, 6) wrenches at the joints' points from generalised forces (k, 12) on the children of joints (k,) in q (n,
+        12).
+        """
         wrench, body = by_twists(push, q, self.reader.child[joint]), self.reader.child[joint]
         arm = np.einsum("kij,kj->ki", q[body, 3:].reshape(-1, 3, 3), self.reader.anchor[joint])
         wrench[:, 3:] -= np.cross(arm, wrench[:, :3])
@@ -219,18 +220,20 @@ class Readings:
 
     @cached_property
     def wrench(self) -> np.ndarray:
-        """(j, 6) force [N] and torque [N m] on the child at its anchor, world axes: constraint rows, limits, drives,
-        springs, friction, rotors and couplings together."""
+        """(j, 6) total force [N] and torque [N m] on the child at its anchor, world axes.
+
+        It includes constraint rows, limits, drives, springs, friction, rotors and couplings.
+        """
         return self.wrenches()
 
     @cached_property
     def constraint_wrench(self) -> np.ndarray:
-        """(j, 6) the same of the rows of the type alone."""
+        """(j, 6) wrench of the rows of the joint's type only."""
         return self.wrenches(roles=HOLDING)
 
     @cached_property
     def energy(self) -> np.ndarray:
-        """(j,) energy stored [J] in penalties, compliances, springs, limits and rotors; of couplings at their q0."""
+        """(j,) stored energy [J] of penalties, compliances, springs, limits and rotors; of couplings at their q0."""
         out = np.zeros(len(self.reader.joints))
         np.add.at(
             out, self.system.linear.joint, forces.linear_energies(self.system, self.applied, self._linear_residual)
@@ -241,7 +244,7 @@ class Readings:
 
 
 def opening_readings(model: Model, q: np.ndarray, qd: np.ndarray, time: float = 0.0) -> Readings:
-    """Read-outs of a state q, qd (n, 12) that no step led to."""
+    """Read-outs of an initial state q, qd (n, 12)."""
     reader, system = JointReader(model), build_system(model)
     system.face(q)
     memory = system.fresh_memory(q, qd)

@@ -1,8 +1,8 @@
-"""Configuration spaces of joints: positions q, velocities v, and how they determine T_CD and the twist of C in D.
+"""Configuration spaces of joints: positions q, velocities v, and their relation to T_CD and the twist of C in D.
 
-A space knows the transform, the motion subspace S (6, k) in axes of C with ``twist = S v``, its change along a motion,
-and the linear maps between v and dq/dt. Here are the base class, the spaces of coordinates, and a joint seen from its
-child; `abd.joints.coordinates.configurations` has those of rotations.
+A space defines the transform, the motion subspace S (6, k) in axes of C with ``twist = S v``, its rate along a motion,
+and the linear maps between v and dq/dt. This module has the base class, the spaces of coordinates, and the reversed
+joint; `abd.joints.coordinates.configurations` has the spaces of rotations.
 """
 
 from __future__ import annotations
@@ -23,13 +23,13 @@ WHOLE_TURN = 2.0 * np.pi
 
 
 class Space(ABC):
-    """Positions q (nq,) and velocities v (nv,) of one joint; v is dq/dt where a space says nothing else.
+    """Positions q (nq,) and velocities v (nv,) of one joint; v is dq/dt by default.
 
     Attributes:
         num_positions, num_velocities: nq and nv.
         fixed: S in axes of C does not depend on q.
-        commuting: nor does S in axes of D, for the motions commute.
-        measures: of the positions, where these are coordinates.
+        commuting: S in axes of D does not depend on q either, because the motions commute.
+        measures: of the positions, if these are coordinates.
     """
 
     measures: list[Measure]
@@ -40,14 +40,14 @@ class Space(ABC):
 
     @abstractmethod
     def transform(self, q: np.ndarray) -> np.ndarray:
-        """T_CD (4, 4), which maps coordinates in C to coordinates in D."""
+        """T_CD (4, 4), the map from coordinates in C to coordinates in D."""
 
     @abstractmethod
     def subspace(self, q: np.ndarray) -> np.ndarray:
         """S (6, nv) in axes of C."""
 
     def at(self, T: np.ndarray, last: np.ndarray | None = None) -> np.ndarray:
-        """(nq,) configuration of an admissible T_CD, by its measures; angles nearest to those of `last`."""
+        """(nq,) configuration of an admissible T_CD from the measures; angles nearest to those of `last`."""
         return value_at(self.measures, T, last)
 
     @abstractmethod
@@ -67,23 +67,23 @@ class Space(ABC):
         return np.eye(self.num_positions)
 
     def zero(self) -> np.ndarray:
-        """(nq,) configuration of the joint's zero pose, T_CD = 1 but for ellipsoids."""
+        """(nq,) configuration of the joint's zero pose, T_CD = 1 except for ellipsoids."""
         return np.zeros(self.num_positions)
 
     def residual(self, q: np.ndarray) -> float:
-        """Distance of the redundant positions from what they must satisfy [-]."""
+        """Violation of the constraint on redundant positions [-]."""
         return 0.0
 
     def normalised(self, q: np.ndarray) -> np.ndarray:
-        """(nq,) nearest configuration without residual."""
+        """(nq,) nearest configuration with zero residual."""
         return q
 
     def principal(self, q: np.ndarray) -> np.ndarray:
-        """(nq,) the preferred one of all configurations with the transform of q."""
+        """(nq,) the preferred configuration with the transform of q."""
         return q
 
     def local(self, q0: np.ndarray, q: np.ndarray, v: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Exponential coordinates phi (nv,) of q about q0, zero at q0 alone, and their rates (nv,)."""
+        """Exponential coordinates phi (nv,) of q about q0, zero only at q0, and their rates (nv,)."""
         return q - q0, self.to_rate(q) @ v
 
     def from_local(self, q0: np.ndarray, phi: np.ndarray) -> np.ndarray:
@@ -99,7 +99,7 @@ class Coordinates(Space):
         self.num_positions = self.num_velocities = len(motions)
         self.rotary = np.array([motion.rotary for motion in motions], dtype=bool)
         ads = [cross(motion.twist) for motion in motions]
-        # A motion's column is constant if it commutes with all that come after it.
+        # The column of a motion is constant if it commutes with all later motions.
         self.fixed = not any((a @ later.twist).any() for k, a in enumerate(ads) for later in motions[k + 1 :])
         self.commuting = self.fixed
 
@@ -120,26 +120,26 @@ class Coordinates(Space):
         S = self.subspace(q)
         out, later = np.zeros(6), np.zeros(6)
         for k in reversed(range(len(self.motions))):
-            # The motions behind the k-th carry C along: dS_k/dt = -[their twist, S_k].
+            # Later motions rotate C: dS_k/dt = -[their twist, S_k].
             out -= cross(later) @ S[:, k] * v[k]
             later = later + S[:, k] * v[k]
         return out
 
     def random(self, rng: np.random.Generator) -> np.ndarray:
-        """A single coordinate and all angles are standard normal, other lengths uniform in [-1/2, 1/2] m."""
+        """Single coordinates and all angles are standard normal, other lengths uniform in [-1/2, 1/2] m."""
         q = rng.standard_normal(self.num_positions)
         if len(q) > 1:
             q[~self.rotary] = rng.random(len(q))[~self.rotary] - 0.5
         return q
 
     def principal(self, q: np.ndarray) -> np.ndarray:
-        """Angles in (-pi, pi]; not those of screws."""
+        """Angles in (-pi, pi], except those of screws."""
         turns = np.array([motion.rotary and not motion.twist[:3].any() for motion in self.motions], dtype=bool)
         return np.where(turns, wrapped(q), q)
 
 
 class Planar(Coordinates):
-    """x, y, theta with velocities in axes of C, as RigidBodyDynamics.jl has them: S is constant."""
+    """x, y, theta with velocities in axes of C as in RigidBodyDynamics.jl; S is constant."""
 
     def __init__(self, motions: list[Motion], measures: list[Measure]):
         super().__init__(motions, measures)
@@ -159,16 +159,16 @@ class Planar(Coordinates):
 
 
 class Analytic(Space):
-    """Any smooth transform of coordinates, such as an ellipsoid's.
+    """General smooth transform of coordinates, such as that of an ellipsoid.
 
-    The derivatives of one that takes complex coordinates are exact to rounding: the first by a complex step, the second
-    along a motion by Cauchy's formula over a circle of `RADIUS` about the configuration, which must stay that far from the
-    transform's singularities. Those of any other one are differences of fourth order.
+    If the transform accepts complex coordinates, its derivatives are exact to rounding. The first is a complex step.
+    The second along a motion uses Cauchy's formula over a circle of `RADIUS`, which must not contain singularities of
+    the transform. Other transforms are differentiated by differences of fourth order.
     """
 
     RADIUS, POINTS = 0.05, 16
     SECOND = ((-2.0, -1.0 / 12.0), (-1.0, 4.0 / 3.0), (0.0, -2.5), (1.0, 4.0 / 3.0), (2.0, -1.0 / 12.0))
-    """Places, in steps, and weights of the five-point formula of second derivatives."""
+    """Offsets, in steps, and weights of the five-point formula of second derivatives."""
     fixed = False
 
     def __init__(self, function: Callable[[np.ndarray], np.ndarray], measures: list[Measure]):
@@ -202,7 +202,7 @@ class Analytic(Space):
 
     @cached_property
     def takes_complex(self) -> bool:
-        """Whether complex steps give the derivatives that differences give."""
+        """Whether complex-step derivatives agree with differences."""
         q, direction = np.full(self.num_positions, 0.1), np.ones(self.num_positions)
         return is_analytic(
             lambda: self._complex_slope(q, direction),
@@ -216,7 +216,7 @@ class Analytic(Space):
         return sum(weight * self.transform(q + place * STEP * direction) for place, weight in STENCIL) / STEP
 
     def random(self, rng: np.random.Generator) -> np.ndarray:
-        """Uniform in [-1, 1], clear of the singular ones of surfaces."""
+        """Uniform in [-1, 1], away from the singularities of surfaces."""
         return 2.0 * rng.random(self.num_positions) - 1.0
 
     def principal(self, q: np.ndarray) -> np.ndarray:
@@ -224,7 +224,7 @@ class Analytic(Space):
 
 
 class Reversed(Space):
-    """The same joint from its child to its parent: positions and velocities unchanged, the transform inverted."""
+    """The joint from child to parent: the same positions and velocities, the inverse transform."""
 
     def __init__(self, space: Space):
         self.space = space

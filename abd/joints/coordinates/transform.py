@@ -1,4 +1,4 @@
-"""T_CD from coordinates, and the admissible pose nearest to a pose: the frame G of a joint's drift."""
+"""T_CD from coordinates, and the nearest admissible pose: the frame G that defines a joint's drift."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from abd.model import Joint
 from abd.rotations import polar
 
 ITERATIONS = 30
-CLOSED = 1e-14
-"""Step [m or rad] below which a projection has ended."""
+CONVERGED = 1e-14
+"""Step [m or rad] below which a projection has converged."""
 
 
 def transform(joint: Joint, values: np.ndarray) -> np.ndarray | None:
-    """T_CD (4, 4) at coordinate values (k,) [m or rad]; None for types that their coordinates do not describe."""
+    """T_CD (4, 4) at coordinate values (k,) [m or rad]; None for types whose coordinates do not determine the pose."""
     module = TYPES[joint.type]
     motions = module.motions(joint)
     if motions is not None:
@@ -25,12 +25,12 @@ def transform(joint: Joint, values: np.ndarray) -> np.ndarray | None:
 
 
 def project(joint: Joint, T: np.ndarray) -> np.ndarray:
-    """T_GD (4, 4): the admissible pose nearest to T_CD (4, 4), whose rotation may be strained.
+    """T_GD (4, 4): the admissible pose nearest to T_CD (4, 4); the rotation of T_CD may be strained.
 
-    The nearest place comes first, then the least rotation. A type says so itself in its function ``project``, or has
-    coordinates that are those of the nearest pose. Elsewhere it is reached by the shortest motions
-    that close the linearised constraints (turning about the origin of C), so that what is free stays: a spherical joint
-    keeps its rotation, a rod its direction. Gaps are not closed.
+    The distance is minimised first, then the rotation. The pose comes from the type's function ``project`` or from the
+    coordinates of T_CD, if these describe the pose. Otherwise iterations with the shortest motions, rotations about the
+    origin of C, close the linearised constraints. Free motions are then unchanged: a spherical joint keeps its
+    rotation, a rod its direction. Gaps are not closed.
     """
     module = TYPES[joint.type]
     T = T.copy()
@@ -50,6 +50,6 @@ def project(joint: Joint, T: np.ndarray) -> np.ndarray:
         step = -np.linalg.pinv(twist_gradient(measures, T)) @ value_at(measures, T)
         T[:3, 3] += step[:3]
         T[:3, :3] = turned(step[3:]) @ T[:3, :3]
-        if np.abs(step).max() < CLOSED:
+        if np.abs(step).max() < CONVERGED:
             break
     return T

@@ -1,4 +1,4 @@
-"""Joint types that a user defines: what the files of the other types have as functions, made from rows of a function."""
+"""User-defined joint types: the functions of `JointType` derived from the rows of one function."""
 
 from __future__ import annotations
 
@@ -19,18 +19,18 @@ from abd.model import WORLD, Joint
 from abd.rotations import pose
 
 MOST_PARAMETERS = NUMBERS - FIRST
-DUAL = 1e-6
-"""Largest difference between the wrench of a limit and the gradient of its coordinate, over its size and one."""
+WRENCH_TOLERANCE = 1e-6
+"""Tolerance between the wrench of a limit and the gradient of its coordinate, relative to its size plus one."""
 
 
 class RowFlags(IntFlag):
-    """What a row is; the values are those of ArtiSynth's RigidBodyCoupling.
+    """Kind of a row; the values are those of ArtiSynth's RigidBodyCoupling.
 
-    Without BILATERAL a row is a gap that must not become negative: a length is held one-sidedly, by the enforcement of
-    its joint, as ropes are; an angle is kept open by a barrier, and held one-sidedly too where it comes from a wrench. (A
-    coordinate with a range keeps a length open by a barrier too.) LINEAR rows are metres, ROTARY ones radians; COUPLED
-    ones, which are both, count as metres. CONSTANT says nothing here. LIMIT and LOCKED belong to coordinates, whose
-    settings they are.
+    A row without BILATERAL is a gap that must not become negative. A gap that is a length is enforced one-sidedly like
+    a rope. A gap that is an angle is enforced by a barrier, or one-sidedly if it comes from a wrench. (A coordinate
+    with a range is enforced by a barrier also if it is a length.) LINEAR rows are in metres, ROTARY rows in radians;
+    COUPLED rows, which are both, count as metres. CONSTANT has no effect. LIMIT and LOCKED are settings of coordinates
+    and not valid for rows.
     """
 
     BILATERAL = 0x01
@@ -43,22 +43,22 @@ class RowFlags(IntFlag):
 
 
 class CustomType(JointType):
-    """A joint type whose rows are those of one function: its constraints and gaps, then its own coordinates.
+    """Joint type whose rows are those of one function: first constraints and gaps, then coordinates.
 
-    It has `transform(joint, values)` and `project(joint, T)` only where the user gives them.
+    It has `transform(joint, values)` and `project(joint, T)` only if the user provides them.
 
     Args:
-        function: the rows, in the order of `rows` and of those coordinates that are flags.
+        function: the rows, in the order of `rows` and of the coordinates with flags.
         rows: name -> flags of the constraints and gaps.
-        own: name -> a measure, or the flags of a row of the function.
+        own: coordinate name -> measure, or flags of a row of the function.
         parameters: name -> default value.
         transform: values (k,), p (np,) -> T_CD (4, 4); project: T_CD (k, 4, 4), p (k, np) -> T_GD (k, 4, 4).
-        ranges: coordinate -> (lower, upper), of joints that say nothing else.
-        limits: coordinate -> row that keeps its range: that row is no gap of its own.
-        may_close: gaps that may be 0 where nothing pushes.
+        ranges: coordinate -> default range (lower, upper).
+        limits: coordinate -> row that enforces its range; that row is not a gap by itself.
+        may_close: gaps that may be 0 without force.
 
     Raises:
-        SceneError: flags or parameters that mean nothing here.
+        SceneError: invalid flags or parameters.
     """
 
     def __init__(
@@ -87,7 +87,7 @@ class CustomType(JointType):
         """(np,) parameters of a joint, in the order of their declaration.
 
         Raises:
-            SceneError: the type has no such parameter, or its value is no finite number.
+            SceneError: the type has no such parameter, or its value is not a finite number.
         """
         for key, value in joint.parameters.items():
             if key not in self.PARAMETERS:
@@ -98,7 +98,7 @@ class CustomType(JointType):
         return np.array([joint.parameters.get(key, default) for key, default in self.PARAMETERS.items()], dtype=float)
 
     def measured(self, joint: Joint) -> list[Measure]:
-        """All rows of the function but its coordinates and what keeps their ranges."""
+        """All rows of the function except coordinates and rows that enforce their ranges."""
         keeps = set(self.limits.values())
         return [
             self._row(joint, k, name, flags) for k, (name, flags) in enumerate(self.flags.items()) if name not in keeps
@@ -135,7 +135,11 @@ def check_declaration(
     ranges: Mapping[str, tuple[float, float]],
     limits: Mapping[str, str],
 ) -> None:
-    """`SceneError` with all that is wrong in what the user says about a type's rows, coordinates and parameters."""
+    """Check the rows, coordinates and parameters of a user-defined type.
+
+    Raises:
+        SceneError: with all problems found.
+    """
     found = []
     known = f"its coordinates are {', '.join(own)}" if own else "it has no coordinates"
     for key in [*ranges, *limits]:
@@ -171,10 +175,13 @@ def check_declaration(
 
 
 def check_duality(kind: CustomType, wrenches: Projection, names: list[str]) -> None:
-    """`SceneError` where the wrench of a limit is not that of its coordinate: ``N . v`` has to be the coordinate's rate.
+    """Check that the wrench N of each limit belongs to its coordinate: ``N . v`` must be the coordinate's rate.
 
     Args:
         wrenches: T_GD (k, 4, 4), p (k, np) -> (k, rows, 6) of the rows `names`.
+
+    Raises:
+        SceneError: they differ.
     """
     joint = Joint("", kind.function.name, 0, WORLD, 0, np.eye(4), np.eye(4))
     M, r = sample_poses()
@@ -188,7 +195,7 @@ def check_duality(kind: CustomType, wrenches: Projection, names: list[str]) -> N
             to_C = np.kron(np.eye(2), G[:3, :3])
             rate = (twist_gradient([measure], G) @ to_C)[0]
             given = np.asarray(wrenches(G[None], p[None]))[0, names.index(row)]
-            if np.isfinite(rate).all() and np.abs(given - rate).max() > DUAL * (1.0 + np.abs(rate).max()):
+            if np.isfinite(rate).all() and np.abs(given - rate).max() > WRENCH_TOLERANCE * (1.0 + np.abs(rate).max()):
                 shown = [", ".join(f"{value:.4g}" for value in one) for one in (given, rate)]
                 message = (
                     f"joint type {kind.function.name!r}: the wrench of {row!r} is ({shown[0]}), but {coordinate!r}"

@@ -1,7 +1,8 @@
-"""Rows that a user wrote with NumPy, and how they are differentiated and checked.
+"""User-defined rows in NumPy: differentiation and checks.
 
-A function that takes complex numbers is differentiated by complex steps, exact to rounding; any other one by differences
-of fourth order, whose error is near 1e-12; a Jacobian that the user gives is taken as it is, once it has been checked.
+Functions that accept complex numbers are differentiated by complex steps, exact to rounding. Other functions are
+differentiated by differences of fourth order with an error near 1e-12. A Jacobian of the user is checked once, then
+used.
 """
 
 from __future__ import annotations
@@ -16,23 +17,23 @@ from abd.joints.measures.slopes import AGREEMENT, COMPLEX_STEP, STENCIL, STEP, i
 
 Residual = Callable[[np.ndarray, np.ndarray, np.ndarray], np.ndarray]
 SAMPLES = 23
-"""Poses at which derivatives are checked."""
+"""Number of poses at which derivatives are checked."""
 SAMPLE_TURN = np.pi / 3.0
 SAMPLE_REACH = 0.5
-"""Largest turn [rad] and largest component of r [m] of these poses: those of ArtiSynth's tests of couplings."""
+"""Largest rotation [rad] and largest component of r [m] of these poses, as in ArtiSynth's tests of couplings."""
 
 
 class NumpyRows:
-    """Rows of a joint type by ``residual(M, r, p) -> (k, rows)``, smooth near the poses that matter.
+    """Rows of a joint type by a smooth function ``residual(M, r, p) -> (k, rows)``.
 
     Args:
-        name: of the joint type; names: of the rows.
-        residual: M (k, 3, 3), r (k, 3), p (k, np).
-        jacobian: the same arguments -> (k, rows, 12): derivatives by M, row by row, and by r.
+        name: joint type; names: of the rows.
+        residual: function of M (k, 3, 3), r (k, 3), p (k, np).
+        jacobian: same arguments -> (k, rows, 12): derivatives by the rows of M, then by r.
         p: (np,) parameters for the check.
 
     Raises:
-        SceneError: the function has the wrong shape, or its Jacobian is not its derivative.
+        SceneError: the function has the wrong shape, or its Jacobian is wrong.
     """
 
     def __init__(
@@ -73,7 +74,7 @@ class NumpyRows:
         return np.moveaxis(total.real / steps[:, :, None], 0, 2)
 
     def _moved(self, M: np.ndarray, r: np.ndarray, p: np.ndarray, steps: np.ndarray) -> np.ndarray:
-        """(12, k, rows) with one feature at a time moved by steps (12, k), in one call of the function."""
+        """(12, k, rows) with one feature at a time shifted by steps (12, k), in one call of the function."""
         k = len(M)
         features = np.concatenate([M.reshape(k, 9), r], axis=1) + np.eye(12)[:, None, :] * steps[:, :, None]
         features = features.reshape(12 * k, 12)
@@ -83,7 +84,7 @@ class NumpyRows:
     # checks ------------------------------------------------------------------------------------------------------
 
     def _samples(self, p: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """M, r and p of the poses among the samples at which all rows are finite."""
+        """M, r and p of the sample poses at which all rows are finite."""
         M, r = sample_poses()
         numbers = np.tile(p, (len(M), 1))
         finite = np.isfinite(self.values(M, r, numbers)).all(axis=1)
@@ -102,14 +103,14 @@ class NumpyRows:
 
 
 def sample_poses() -> tuple[np.ndarray, np.ndarray]:
-    """M (s, 3, 3) and r (s, 3) of the poses at which derivatives are checked; always the same."""
+    """M (s, 3, 3) and r (s, 3) of the poses at which derivatives are checked; deterministic."""
     rng = np.random.default_rng(0)
     turns = rng.uniform(-SAMPLE_TURN, SAMPLE_TURN, (SAMPLES, 3)) / np.sqrt(3.0)
     return np.array([turned(turn) for turn in turns]), rng.uniform(-SAMPLE_REACH, SAMPLE_REACH, (SAMPLES, 3))
 
 
 def worst_difference(given: np.ndarray, expected: np.ndarray) -> tuple[int, int, int] | None:
-    """Index of the entry (k, rows, 12) that is farthest off; None where all agree to `AGREEMENT`."""
+    """Index of the entry (k, rows, 12) with the largest error; None if all agree to `AGREEMENT`."""
     finite = np.isfinite(expected)
     off = np.abs(np.where(finite, given - expected, 0.0)) / (1.0 + np.abs(np.where(finite, expected, 0.0)))
     off = np.where(np.isfinite(off), off, np.inf)
@@ -118,7 +119,11 @@ def worst_difference(given: np.ndarray, expected: np.ndarray) -> tuple[int, int,
 
 
 def compare(name: str, names: list[str], given: np.ndarray, expected: np.ndarray) -> None:
-    """`SceneError` where derivatives (k, rows, 12) are not those that differences give."""
+    """Compare derivatives (k, rows, 12) with differences.
+
+    Raises:
+        SceneError: they differ.
+    """
     worst = worst_difference(given, expected)
     if worst is None:
         return

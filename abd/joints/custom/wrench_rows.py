@@ -1,11 +1,11 @@
-"""ArtiSynth's form of a joint: constraint wrenches and a projection to the nearest admissible pose.
+"""ArtiSynth's definition of a joint: constraint wrenches and a projection to the nearest admissible pose.
 
-The projection gives T_GD for T_CD; the joint's error is the motion from G to C, and row k its component
+The projection maps T_CD to T_GD. The joint's error is the motion from G to C; row k is its component
 
     phi_k = G_k . log(T_GD^-1 T_CD)        G_k = (force; moment) in the axes of C, twists (v; w)
 
-A wrench that does no work on the joint's freedoms makes the rate of phi_k equal to ``G_k . v_CD`` where the joint is
-closed. All of this is differentiable in complex numbers if the projection is.
+If a wrench does no work on the joint's freedoms, the rate of phi_k is ``G_k . v_CD`` at a closed joint. The rows are
+differentiable by complex steps if the projection is.
 """
 
 from __future__ import annotations
@@ -21,15 +21,15 @@ from abd.rotations import axial, pose
 Projection = Callable[[np.ndarray, np.ndarray], np.ndarray]
 """T_GD (k, 4, 4) from T_CD (k, 4, 4) and parameters p (k, np)."""
 Wrench = np.ndarray | Projection
-"""(6,) force and moment in axes of C, or a function of T_GD (k, 4, 4) and p (k, np) that gives (k, 6)."""
+"""(6,) force and moment in axes of C, or a function of T_GD (k, 4, 4) and p (k, np) that returns (k, 6)."""
 ITERATIONS = 10
-"""Newton and Schulz' iteration doubles its digits in each."""
+"""Number of Newton-Schulz iterations; each doubles the number of correct digits."""
 SMALL = 1e-3
 """Squared angle [rad^2] below which series replace quotients."""
 
 
 def wrench_residual(wrenches: np.ndarray | Projection, project: Projection) -> Residual:
-    """The rows of wrenches (rows, 6), or of a function of T_GD (k, 4, 4) and p that gives (k, rows, 6)."""
+    """Residual function of wrenches (rows, 6), or of a function of T_GD (k, 4, 4) and p that returns (k, rows, 6)."""
 
     def residual(M: np.ndarray, r: np.ndarray, p: np.ndarray) -> np.ndarray:
         T = pose(closest_rotations(M), r)
@@ -41,7 +41,7 @@ def wrench_residual(wrenches: np.ndarray | Projection, project: Projection) -> R
 
 
 def stacked(wrenches: Mapping[str, Wrench]) -> Projection:
-    """The wrenches of some rows (k, rows, 6) as one function of T_GD (k, 4, 4) and p, in their order."""
+    """The wrenches of rows (k, rows, 6) as one function of T_GD (k, 4, 4) and p, in their order."""
 
     def function(G: np.ndarray, p: np.ndarray) -> np.ndarray:
         each = [one(G, p) if callable(one) else np.asarray(one, dtype=float) for one in wrenches.values()]
@@ -53,7 +53,7 @@ def stacked(wrenches: Mapping[str, Wrench]) -> Projection:
 def mixed_residual(
     names: Sequence[str], function: Residual, wrenches: Mapping[str, Wrench], project: Projection
 ) -> Residual:
-    """Rows by name: those of the wrenches, and, in their order, those that a function gives (k, others)."""
+    """Residual function of rows by name: those of wrenches, and the others (k, others) of a function in their order."""
     by_wrench = wrench_residual(stacked(wrenches), project)
     order = [name for name in names if name not in wrenches] + list(wrenches)
     place = [order.index(name) for name in names]
@@ -71,7 +71,7 @@ def inverses(T: np.ndarray) -> np.ndarray:
 
 
 def closest_rotations(M: np.ndarray) -> np.ndarray:
-    """Rotations closest to M (k, 3, 3) of positive determinant, by an iteration that is analytic in M."""
+    """Rotations closest to M (k, 3, 3) with positive determinant, by an iteration that is analytic in M."""
     X = M * np.sqrt(3.0 / np.sum(M * M, axis=(1, 2)))[:, None, None]
     for _ in range(ITERATIONS):
         X = 1.5 * X - 0.5 * X @ X.transpose(0, 2, 1) @ X
@@ -79,7 +79,7 @@ def closest_rotations(M: np.ndarray) -> np.ndarray:
 
 
 def logarithms(T: np.ndarray) -> np.ndarray:
-    """(k, 6) twists (v; w) of rigid poses (k, 4, 4), rotations by less than a half turn; analytic in T."""
+    """(k, 6) twists (v; w) of rigid poses (k, 4, 4), rotations less than half a turn; analytic in T."""
     R, p = T[:, :3, :3], T[:, :3, 3]
     a = axial(R)
     square = np.sum(a * a, axis=1)

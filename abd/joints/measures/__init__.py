@@ -1,1 +1,1 @@
-"""What joints are made of below their types: measured and linear rows of one joint, motions, rows that users wrote."""
+"""Building blocks of joint types: measures, linear rows, combined rows, motions and custom rows."""

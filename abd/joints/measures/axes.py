@@ -10,18 +10,18 @@ NAMES = "xyz"
 
 
 def displacement(name: str) -> Measure:
-    """r_k [m], the displacement of C along axis x, y or z of D."""
+    """r_k [m]: displacement of C along axis x, y or z of D."""
     return measure(name, False, MeasureKind.AFFINE, along(NAMES.index(name[-1])))
 
 
 def tilt(name: str) -> Measure:
-    """rx = -M_12 or ry = M_02 [rad]: the angle, for small ones, by which z_C is tilted about x or y of D."""
+    """rx = -M_12 or ry = M_02 [rad]: small-angle tilt of z_C about x or y of D."""
     weight = {"rx": entry(1, 2, -1.0), "ry": entry(0, 2)}[name]
     return measure(name, True, MeasureKind.AFFINE, weight)
 
 
 def small_rotation(name: str) -> Measure:
-    """rx, ry or rz [rad]: component of the axial vector of M, the angle of a small rotation about an axis of D."""
+    """rx, ry or rz [rad]: component of the axial vector of M, a small rotation about an axis of D."""
     k = NAMES.index(name[-1])
     i, j = (k + 1) % 3, (k + 2) % 3
     M = np.zeros((3, 3))
@@ -40,7 +40,7 @@ def turn(name: str, axis: str = "z") -> Measure:
 
 
 def dot(name: str, i: int, j: int, weight: float = 1.0) -> Measure:
-    """``weight M_ij`` [rad]: the cosine between axis i of D and axis j of C, near a right angle the angle beyond it."""
+    """``weight M_ij`` [rad]: cosine between axis i of D and axis j of C, the deviation from a right angle if small."""
     return measure(name, True, MeasureKind.AFFINE, entry(i, j, weight))
 
 
@@ -59,8 +59,7 @@ def zyx_angles() -> list[Measure]:
 
 
 def xyz_angles(names: tuple[str, str, str] = ("rx", "ry", "rz")) -> list[Measure]:
-    """Angles [rad] of ``M = Rx(names[0]) Ry(names[1]) Rz(names[2])``, Tait and Bryan's; the second within a quarter
-    turn."""
+    """Tait-Bryan angles [rad] of ``M = Rx(names[0]) Ry(names[1]) Rz(names[2])``; the second within a quarter turn."""
     return [
         angle(names[0], entry(1, 2, -1.0), entry(2, 2)),
         measure(names[1], True, MeasureKind.ELEVATION, entry(0, 2), entry(0, 0), entry(0, 1)),

@@ -1,13 +1,14 @@
-"""Rows made of several measures of one joint, ``x = sum_k w_k measure_k - rest``, as screws, bushings and springs have them;
-and laws of the relative rotation and angular velocity w of C in D, whatever their angles are:
+"""Rows of several measures of one joint, ``x = sum_k w_k measure_k - rest``, for screws, bushings and springs.
+
+Laws of the relative rotation and angular velocity w of C in D, independent of a choice of angles:
 
     rotary_stiffness   energy ``k |phi|^2 / 2``, phi the rotation vector of C in D (shorter than pi)        [N m/rad]
     rotary_damping     power ``d |w|^2``                                                                    [N m s]
     rotary_friction    power ``f (|w_x| + |w_y| + |w_z|)`` along the axes of C, as MuJoCo's frictionloss    [N m]
-    rotary_armature    energy ``J |w|^2 / 2`` of a rotor that turns with the joint                          [kg m^2]
+    rotary_armature    energy ``J |w|^2 / 2`` of a rotor that rotates with the joint                        [kg m^2]
 
-The entries of ``M = D^T C`` have ``sum_ij (dM_ij/dt)^2 = 2 |w|^2``: dampers and rotors act on them, so that no angle is needed.
-Friction acts on the components of ``R^T M``, R the M at the start of a step.
+Dampers and rotors act on the entries of ``M = D^T C``, because ``sum_ij (dM_ij/dt)^2 = 2 |w|^2``. Friction acts on the
+components of ``R^T M``, R the M at the start of a step.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from abd.joints.measures.measures import Measure, MeasureKind, entry, functional
 from abd.model import Joint
 
 ROTARY_KEYS = ("rotary_stiffness", "rotary_damping", "rotary_friction", "rotary_armature")
-"""Parameters of joint types that take `rotary_laws`."""
+"""Parameters of joint types that use `rotary_laws`."""
 
 
 @dataclass(frozen=True)
@@ -31,14 +32,16 @@ class Combined:
     Attributes:
         name: unique within the joint.
         rotary: x is in radians rather than metres.
-        measures, weights: summands.
-        stiffness: None for a constraint row, ``x = 0``, and beside a law; otherwise that of a spring with energy
-            ``stiffness x^2 / 2`` [J].
+        measures, weights: terms of the sum.
+        stiffness: of a spring with energy ``stiffness x^2 / 2`` [J]; None for a constraint row, ``x = 0``, and for a
+            force law.
         damping: of the spring, power ``damping (dx/dt)^2`` [W].
         friction: Coulomb friction along x [N or N m]; armature: inertia along x [kg or kg m^2].
-        at_pose: gives the only measure for the pose T_CD (4, 4) at the start of a step, where it depends on that.
+        at_pose: function of the pose T_CD (4, 4) at the start of a step that returns the only measure, if it depends on
+            it.
         rest: value of the sum at which x = 0.
-        law: instead of a spring, the force along the sum as a function of (sum, t, rate) at the end of a step [N or N m].
+        law: instead of a spring, the force along the sum as a function of (sum, t, rate) at the end of a step [N or N
+            m].
     """
 
     name: str
@@ -55,12 +58,12 @@ class Combined:
 
     @property
     def holds(self) -> bool:
-        """Whether it is a constraint, and neither a spring nor a force."""
+        """Whether the row is a constraint."""
         return self.stiffness is None and self.law is None
 
 
 def rotary_laws(joint: Joint) -> list[Combined]:
-    """Springs, dampers, friction and rotors of a joint that has `ROTARY_KEYS` among its parameters."""
+    """Springs, dampers, friction and rotors of a joint with parameters in `ROTARY_KEYS`."""
     stiffness, damping, friction, armature = (float(joint.parameters.get(key, 0.0)) for key in ROTARY_KEYS)
     found: list[Combined] = []
     if stiffness > 0.0:
@@ -77,7 +80,7 @@ def rotary_laws(joint: Joint) -> list[Combined]:
 
 
 def entries(damping: tuple[float, float, float], armature: float = 0.0) -> list[Combined]:
-    """Dampers and rotors of the entries of M, column by column, the columns being the axes of C seen from D."""
+    """Dampers and rotors on the entries of M, column by column; the columns are the axes of C in D."""
     return [
         _along(
             f"{'xyz'[k]}{'xyz'[i]}", measure("", True, MeasureKind.AFFINE, entry(i, k)), damping=one, armature=armature
@@ -93,7 +96,7 @@ def rotation_vector(k: int) -> Measure:
 
 
 def _turn(k: int, R: np.ndarray) -> Measure:
-    """Component k of the axial vector of ``R^T M``: of a small turn about the axes of C since M was R (3, 3) [rad]."""
+    """Component k of the axial vector of ``R^T M`` [rad]: small rotation about the axes of C since M was R (3, 3)."""
     i, j = (k + 1) % 3, (k + 2) % 3
     weights = np.zeros((3, 3))
     weights[:, i], weights[:, j] = 0.5 * R[:, j], -0.5 * R[:, i]

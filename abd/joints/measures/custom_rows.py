@@ -1,6 +1,6 @@
-"""Measures whose functions a user wrote: how they are grouped, and what they supply to the tables of measures.
+"""Custom measures: their grouping by user function and their evaluation.
 
-All rows of a joint come from one call of its type's function, so measures are grouped by function and by joint.
+One call of a function returns all rows of a joint, so measures are group_custom_rows by function and by joint.
 """
 
 from __future__ import annotations
@@ -14,14 +14,14 @@ if TYPE_CHECKING:
     from abd.joints.measures.measures import Measure
 
 ROW, LENGTH, FIRST = 0, 1, 2
-"""Places in the numbers of a custom measure: its row, the joint's length [m], the first of the joint's parameters."""
+"""Indices in the numbers of a custom measure: its row, the length of the joint [m], the first joint parameter."""
 
 
 class RowFunction(Protocol):
-    """Rows of a joint type as functions of ``M = D^T C`` and ``r = D^T d``, over k pairs of frames at once.
+    """Rows of a joint type as functions of ``M = D^T C`` and ``r = D^T d``, for k pairs of frames at once.
 
     Attributes:
-        name: of the joint type; count: rows; parameters: numbers p of a joint.
+        name: joint type; count: number of rows; parameters: number of joint parameters p.
     """
 
     name: str
@@ -32,17 +32,20 @@ class RowFunction(Protocol):
         """(k, rows) at M (k, 3, 3), r (k, 3) and parameters p (k, np)."""
 
     def slopes(self, M: np.ndarray, r: np.ndarray, p: np.ndarray, length: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Values (k, rows) and derivatives (k, rows, 12) by M, row by row, and r; lengths (k,) [m] scale steps in r."""
+        """Values (k, rows) and derivatives (k, rows, 12) by the rows of M and by r.
+
+        The lengths (k,) [m] scale finite-difference steps in r.
+        """
 
 
 @dataclass(frozen=True)
 class CustomRows:
-    """The measures of one function in a list of measures.
+    """The measures of one function within a list of measures.
 
     Attributes:
-        function: what gives them.
-        measure: (e,) indices in the list; row: (e,) rows of the function; pair: (e,) pair of frames of each.
-        first: (k,) a measure that has the frames of a pair; p: (k, np) parameters; length: (k,) [m].
+        function: row function.
+        measure: (e,) indices in the list; row: (e,) rows of the function; pair: (e,) index of the frame pair.
+        first: (k,) a measure with the frames of each pair; p: (k, np) parameters; length: (k,) [m].
     """
 
     function: RowFunction
@@ -54,8 +57,8 @@ class CustomRows:
     length: np.ndarray
 
 
-def grouped(measures: list[Measure], owners: list[int]) -> tuple[CustomRows, ...]:
-    """The custom ones among measures, by function; `owners` tells which measures share their frames."""
+def group_custom_rows(measures: list[Measure], owners: list[int]) -> tuple[CustomRows, ...]:
+    """Group the custom measures by function; measures with equal `owners` share their frames."""
     by_function: dict[int, list[int]] = {}
     for index, one in enumerate(measures):
         if one.function is not None:
@@ -71,10 +74,10 @@ def grouped(measures: list[Measure], owners: list[int]) -> tuple[CustomRows, ...
     return tuple(groups)
 
 
-def supplied(groups: tuple[CustomRows, ...], z: np.ndarray, with_slopes: bool) -> np.ndarray | None:
+def evaluate_custom_rows(groups: tuple[CustomRows, ...], z: np.ndarray, with_slopes: bool) -> np.ndarray | None:
     """(m, 16) values and derivatives by the first 15 features at features z (m, 16); None without custom measures.
 
-    Without slopes the derivatives are zero.
+    If `with_slopes` is False, the derivatives are zero.
     """
     if not groups:
         return None

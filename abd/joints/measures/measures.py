@@ -1,12 +1,12 @@
-"""Measures: scalar functions of two frames, of which rows, coordinates, limits and drives are made.
+"""Measures: scalar functions of two frames; rows, coordinates, limits and drives are made of them.
 
-Frame D (parent) has the point o_D and the axes D = [x y z] (3x3, columns), frame C (child) o_C and C; all are carried
-by the affine states of their bodies and are linear in them. With ``d = o_C - o_D`` the *features*
+Frame D (parent) has the point o_D and the axes D = [x y z] (3x3, columns); frame C (child) has o_C and C. All are
+linear in the affine states of their bodies. With ``d = o_C - o_D`` the *features*
 
     z = ( M = D^T C (9, row by row) ;  r = D^T d (3) ;  s = C^T d (3) ;  1 )
 
-are bilinear in the two states and do not change when both bodies move as one. A measure applies one of a few kinds of
-functions to up to three *functionals* ``u_k = numbers_k . z``:
+are bilinear in the two states and do not change when both bodies move as one. A measure applies one of the following
+kinds of functions to up to three *functionals* ``u_k = numbers_k . z`` and returns ``scale f + offset``:
 
     AFFINE        u_0
     ANGLE         atan2(u_0, u_1), counted over any number of turns                    [rad]
@@ -15,12 +15,12 @@ functions to up to three *functionals* ``u_k = numbers_k . z``:
     LENGTH        |d|                                                                  [m]
     SURFACE_DOT   n(r) . M v, n the unit normal of an ellipsoid at r
     SURFACE_ROLL  theta of ``R_SD(r)^T M = Rz(theta + a) Rx(phi) Rz(-a)``              [rad]
-    SURFACE_TILT  phi of it                                                            [rad]
-    ROTATION      |m o u| - theta, u and theta axis and angle of M, o by elements; or w . u theta, where w is given  [rad]
-    CUSTOM        value and derivatives by z come from a user's function (`abd.joints.custom.custom`)
+    SURFACE_TILT  phi of the same product                                              [rad]
+    ROTATION      |m o u| - theta, u and theta axis and angle of M, o elementwise; or w . u theta, if w is given  [rad]
+    CUSTOM        value and derivatives by z from a user function (`abd.joints.custom.custom`)
     CUSTOM_ANGLE  the same, counted over any number of turns                           [rad]
 
-and gives ``scale f + offset``. The kernels of ``cuda_kernels/joints/measures.py`` mirror this file.
+The kernels of ``cuda_kernels/joints/measures.py`` mirror this file.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ NUMBERS = 3 * FEATURES
 
 
 class MeasureKind(IntEnum):
-    """Kinds of functions; the numbers are those of ``cuda_kernels/joints/measures.py``."""
+    """Kinds of functions; the values equal those of ``cuda_kernels/joints/measures.py``."""
 
     AFFINE = 0
     ANGLE = 1
@@ -55,17 +55,17 @@ class MeasureKind(IntEnum):
 
 @dataclass(frozen=True)
 class Measure:
-    """One scalar function of two frames.
+    """Scalar function of two frames.
 
     Attributes:
         name: "x", "theta", "rx" and so on.
         rotary: radians (or a pure number) rather than metres.
         kind: `MeasureKind`.
-        numbers: (48,); three functionals of 16, or the parameters of a surface or rotation kind.
+        numbers: (48,) three functionals of 16, or the parameters of a surface or rotation kind.
         scale, offset: value = scale f + offset.
         unilateral: the value is a gap that must not become negative, rather than a residual.
-        may_close: a gap that may be 0 where nothing pushes; it is held one-sidedly, whatever it measures.
-        function: what gives the value of a CUSTOM kind; its numbers are those of `abd.joints.measures.custom_rows`.
+        may_close: the gap may be 0 without force; it is enforced one-sidedly, also if it is an angle.
+        function: row function of a CUSTOM kind, with the numbers of `abd.joints.measures.custom_rows`.
     """
 
     name: str
@@ -107,7 +107,7 @@ def along(k: int, weight: float = 1.0) -> np.ndarray:
 
 
 def measure(name: str, rotary: bool, kind: MeasureKind, *functionals: np.ndarray, **keys) -> Measure:
-    """A measure of these functionals; `keys` are scale, offset and unilateral."""
+    """Measure with the given functionals; `keys` are scale, offset and unilateral."""
     numbers = np.zeros(NUMBERS)
     for k, values in enumerate(functionals):
         numbers[FEATURES * k : FEATURES * k + len(values)] = values
@@ -129,15 +129,15 @@ def evaluate(
     supplied: np.ndarray | None = None,
     with_slopes: bool = True,
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Functions f without their scale and offset, and their slopes.
+    """Functions f without scale and offset, and their derivatives.
 
     Args:
         kind: (m,); numbers: (m, 48); z: (m, 16) features; d: (m, 3) displacements.
         supplied: (m, 16) value and derivatives by z of CUSTOM measures.
-        with_slopes: False where the derivatives are not needed; they are incomplete then.
+        with_slopes: if False, the derivatives are incomplete.
 
     Returns:
-        f (m,), derivatives by the first 15 features (m, 15), derivatives by d beside them (m, 3).
+        f (m,), derivatives by the first 15 features (m, 15), derivatives by d at constant features (m, 3).
     """
     m = len(kind)
     f, gz, gd = np.zeros(m), np.zeros((m, FEATURES)), np.zeros((m, 3))
@@ -179,7 +179,7 @@ def evaluate(
 def _evaluate_special(
     kind: np.ndarray, numbers: np.ndarray, z: np.ndarray, supplied: np.ndarray | None, f: np.ndarray, gz: np.ndarray
 ) -> None:
-    """Set f (m,) and gz (m, 16) of surfaces, rotations and users' functions."""
+    """Set f (m,) and gz (m, 16) of surface, rotation and custom kinds."""
     for special, function in SPECIAL.items():
         k = kind == special
         if k.any():
@@ -192,9 +192,9 @@ def _evaluate_special(
 TINY = 1e-300
 STEP = 1e-30
 SMALL = 1e-3
-"""Squared tangent of an angle below which a series gives the angle over its sine."""
+"""Squared tangent below which a series replaces angle / sine."""
 SHIFT = 1e-12
-"""Added to the axial vector of a rotation, so that the identity has an axis [-]."""
+"""Offset of the axial vector of a rotation, which defines an axis for the identity [-]."""
 
 
 def _by_complex_step(function, numbers: np.ndarray, z: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -218,10 +218,10 @@ def _unit(v: np.ndarray) -> np.ndarray:
 
 
 def surface_triad(numbers: np.ndarray, r: np.ndarray) -> np.ndarray:
-    """R_SD (k, 3, 3) at the point r (k, 3) of an ellipsoid; its columns are x along the parallel, y, and the normal z.
+    """R_SD (k, 3, 3) at the point r (k, 3) of an ellipsoid; columns: x along the parallel, y, and the normal z.
 
-    ``numbers[:, :3]`` are the semi-axes (A, B, C) [m], ``numbers[:, 3]`` is 1 for OpenSim's variant, whose x is that
-    of ``Rx(psi) Ry(g)`` and whose normal is that of ``(p_x/A, p_y/B, p_z/C)``.
+    ``numbers[:, :3]`` are the semi-axes (A, B, C) [m]. ``numbers[:, 3]`` is 1 for OpenSim's variant: x is that of
+    ``Rx(psi) Ry(g)`` and the normal that of ``(p_x/A, p_y/B, p_z/C)``.
     """
     axes = numbers[:, :3]
     unit = r / axes
@@ -237,12 +237,12 @@ def surface_triad(numbers: np.ndarray, r: np.ndarray) -> np.ndarray:
 
 
 def surface_normal(numbers: np.ndarray, r: np.ndarray) -> np.ndarray:
-    """(k, 3) the z of `surface_triad`, which the poles have too."""
+    """(k, 3) z axis of `surface_triad`; also defined at the poles."""
     return _unit(r / numbers[:, :3] / _stretch(numbers))
 
 
 def _stretch(numbers: np.ndarray) -> np.ndarray:
-    """(k, 3) the semi-axes, or ones for OpenSim's variant."""
+    """(k, 3) semi-axes, or ones for OpenSim's variant."""
     return np.where(numbers[:, 3:4] == 1.0, 1.0, numbers[:, :3])
 
 
@@ -272,7 +272,7 @@ def _surface_tilt(numbers: np.ndarray, z: np.ndarray) -> np.ndarray:
 
 
 def _rotation(numbers: np.ndarray, z: np.ndarray) -> np.ndarray:
-    """``numbers[:, :3]`` are the largest rotations m about x, y and z [rad], or 0 beside w, ``numbers[:, 3:6]``.
+    """``numbers[:, :3]`` are the largest rotations m about x, y and z [rad], or 0 if ``numbers[:, 3:6]`` is w.
 
     At M = 1 u is (1, 1, 1)/sqrt 3.
     """
@@ -297,7 +297,7 @@ def _sines_and_cosine(z: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _rotation_vector(z: np.ndarray) -> np.ndarray:
-    """(k, 3) the axial vector times ``theta / sin theta``, near 0 by the series of atan in the tangent."""
+    """(k, 3) axial vector times ``theta / sin theta``; near 0 by the series of atan in the tangent."""
     sines, cosine = _sines_and_cosine(z)
     square = np.sum(sines * sines, axis=1)
     small = (square.real < SMALL * cosine.real**2) & (cosine.real > 0.0)
@@ -316,7 +316,7 @@ SPECIAL = {
 
 
 TURNING = (MeasureKind.ANGLE, MeasureKind.SURFACE_ROLL, MeasureKind.SURFACE_TILT, MeasureKind.CUSTOM_ANGLE)
-"""Kinds whose values are counted over any number of turns."""
+"""Kinds whose values count turns."""
 
 
 def is_angle(kind: np.ndarray) -> np.ndarray:
@@ -325,5 +325,5 @@ def is_angle(kind: np.ndarray) -> np.ndarray:
 
 
 def is_custom(kind: np.ndarray) -> np.ndarray:
-    """(m,) whether values of these kinds come from users' functions."""
+    """(m,) whether user functions supply the values of these kinds."""
     return (kind == MeasureKind.CUSTOM) | (kind == MeasureKind.CUSTOM_ANGLE)

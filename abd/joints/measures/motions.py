@@ -1,7 +1,7 @@
-"""Elementary motions: a joint's transform T_CD is their product, in the order of its coordinates.
+"""Elementary motions: the transform T_CD of a joint is their product, in the order of its coordinates.
 
-``T_CD(q) = exp(X_1 q_1) exp(X_2 q_2) ...`` with constant twists ``X = (v; w)`` in the frame that the motions before it
-have reached: a translation has w = 0, a rotation about an axis through the origin v = 0, a screw both.
+``T_CD(q) = exp(X_1 q_1) exp(X_2 q_2) ...`` with constant twists ``X = (v; w)`` in the frame after the preceding
+motions. A translation has w = 0, a rotation about an axis through the origin has v = 0.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ X, Y, Z = np.eye(3)
 
 @dataclass(frozen=True)
 class Motion:
-    """One coordinate's motion: name, twist (6,) of (v; w) per unit of the coordinate, and whether that is a radian."""
+    """Motion of one coordinate: name, twist (6,) of (v; w) per unit of the coordinate, and whether that is a radian."""
 
     name: str
     twist: np.ndarray
@@ -33,7 +33,7 @@ def rotation(name: str, axis: np.ndarray) -> Motion:
 
 
 def screw(name: str, axis: np.ndarray, lead: float) -> Motion:
-    """Rotation [rad] with `lead` [m/rad] along its unit axis."""
+    """Rotation [rad] with translation `lead` [m/rad] along its unit axis."""
     return Motion(name, np.concatenate([lead * np.asarray(axis), axis]), True)
 
 
@@ -48,7 +48,7 @@ def turned(w: np.ndarray, value: float = 1.0) -> np.ndarray:
 
 
 def product(motions: list[Motion], values: np.ndarray) -> np.ndarray:
-    """T_CD (4, 4) at coordinate values (k,) [m or rad] in the order of the motions, complex ones too."""
+    """T_CD (4, 4) at coordinate values (k,) [m or rad] in the order of the motions; values may be complex."""
     number = np.result_type(float, *values)
     T = np.eye(4, dtype=number)
     for motion, value in zip(motions, values, strict=True):

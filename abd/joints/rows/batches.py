@@ -1,4 +1,4 @@
-"""Joints that their types treat alike, in batches: what is the same for all is worked out once."""
+"""Batches of joints with equal rows, so that their common properties are computed once."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from abd.model import WORLD, Joint
 
 
 class Batch(NamedTuple):
-    """k joints of one type, enforcement, activity and parameters, whose coordinates are set alike.
+    """k joints with the same type, enforcement, activity, parameters and coordinate settings.
 
     Attributes:
-        index: (k,) places in the list of joints, ascending.
-        first: one of them, which stands for all where frames, bodies, lengths and masses do not matter.
-        merged: all in one, for `rows` of its type: frames (k, 4, 4) and length (k, 1), or one for all of them.
+        index: (k,) indices in the list of joints, ascending.
+        first: one of the joints; it represents all except for frames, bodies, lengths and masses.
+        merged: all joints in one for `rows` of their type: frames (k, 4, 4) and length (k, 1), or common ones.
     """
 
     index: np.ndarray
@@ -28,7 +28,7 @@ class Batch(NamedTuple):
 
 
 def batches(joints: JointList) -> list[Batch]:
-    """The joints of a list in batches, by their first joints; every joint is in one."""
+    """Batches of a list of joints, ordered by their first joints; every joint is in one batch."""
     found: list[Batch] = []
     alike: dict[Hashable, list[tuple[int, Joint]]] = {}
     changed = sorted(joints.replaced)
@@ -57,20 +57,20 @@ def batches(joints: JointList) -> list[Batch]:
 
 
 def _kind(joint: Joint, place: int) -> Hashable:
-    """What joints of one batch have in common; those with parameters or settings of their own are in no batch with others."""
+    """Key of the batch of a joint; joints with parameters or coordinate settings have a batch of their own."""
     if joint.parameters or joint.coordinates:
         return place
     return joint.type, joint.uid, joint.enforcement, joint.active, joint.parent == WORLD
 
 
 class PerJoint:
-    """Things of one kind that types make of their joints, rows or measures, side by side in the order of the joints.
+    """Items (rows or measures) that types derive from their joints, in the order of the joints.
 
     Args:
-        found: every thing of a batch with the batch; those of one batch in the order that they have in every joint.
+        found: items with their batch; items of one batch are in the order that they have in every joint.
 
     Attributes:
-        joint: (m,) int32 joint of each.
+        joint: (m,) int32 joint of each item.
     """
 
     def __init__(self, found: list[tuple[Batch, Any]]):
@@ -82,6 +82,6 @@ class PerJoint:
         self.joint = joint[self._order]
 
     def column(self, value: Callable[[Batch, Any], Any], dtype, *shape: int) -> np.ndarray:
-        """(m, *shape) of the values of batches and their things, each one for all joints of a batch or (k, *shape)."""
+        """(m, *shape) values of the items; a value is common to all joints of a batch, or (k, *shape)."""
         parts = [np.broadcast_to(np.asarray(value(*one)), (len(one[0].index), *shape)) for one in self.found]
         return np.concatenate(parts, dtype=dtype)[self._order] if parts else np.zeros((0, *shape), dtype=dtype)

@@ -1,4 +1,4 @@
-"""From the joints and couplings of a model to its `JointSystem`."""
+"""Construction of the `JointSystem` from the joints and couplings of a model."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ from abd.joints.types import TYPES
 from abd.model import CoordinateSettings, Coupling, Drive, Joint, Model
 
 RANGE_SHARE = 0.05
-"""Default distance from the end of a range at which its barrier begins to act, as a share of the range, where that is less
-than what the settings say."""
+"""Default activation distance of a barrier at the end of a range, as a fraction of the range.
+
+The distance in the settings is an upper bound.
+"""
 DRIVE_UIDS = {19: Law.SINE, 21: Law.QUADRATIC}
-
-
 ROW = {
     "role": 0, "law": 0, "joint": 0, "coupling": -1, "rotary": False, "active": True, "exact": False,
     "mass_stiffness": 0.0, "stiffness": 0.0, "damping": 0.0, "effort": np.inf, "bound": 0.0, "sign": 1.0, "distance": 1.0,
@@ -37,22 +37,22 @@ ROW = {
 
 
 def build_system(model: Model) -> JointSystem:
-    """The system of a model's joints."""
+    """Joint system of a model."""
     masses, scales = masses_and_scales(model)
     builder = Builder(model, masses)
     for k in _with_measured_rows(builder.joints):
         joint = builder.joints[k]
-        builder.constrain(k, joint)
-        builder.push(k, joint)
+        builder.add_constraints(k, joint)
+        builder.add_forces(k, joint)
         for settings in joint.coordinates:
-            builder.act_on(k, joint, settings)
+            builder.add_coordinate(k, joint, settings)
     for k, coupling in enumerate(model.couplings):
-        builder.couple(k, coupling)
+        builder.add_coupling(k, coupling)
     return builder.finish(scales)
 
 
 class Along(NamedTuple):
-    """What a row acts along: a sum of terms of a joint, its name, and whether it is in radians rather than metres."""
+    """Argument of a row: a sum of terms, the joint, a name, and whether it is in radians rather than metres."""
 
     terms: list[Term]
     joint: int
@@ -64,7 +64,7 @@ class Builder:
     """Collects rows of joints and couplings.
 
     Args:
-        masses: (j,) mass [kg] that the exact rows of every joint carry.
+        masses: (j,) mass [kg] for the stiffness of the exact rows of every joint.
     """
 
     def __init__(self, model: Model, masses: np.ndarray):
@@ -80,8 +80,8 @@ class Builder:
 
     # rows of a joint ---------------------------------------------------------------------------------------------
 
-    def constrain(self, k: int, joint: Joint) -> None:
-        """Constraint rows and gaps of a joint's type."""
+    def add_constraints(self, k: int, joint: Joint) -> None:
+        """Add the constraint rows and gaps of a joint's type."""
         kind, compliant = TYPES[joint.type], joint.enforcement == "compliant"
         if compliant and not kind.FOLLOWS_POSE:
             for i, measure in enumerate(kind.constraints(joint)):
@@ -104,8 +104,8 @@ class Builder:
             if one.holds:
                 self._stiff(self._along_sum(k, one), Role.CONSTRAINT, target=one.rest)
 
-    def push(self, k: int, joint: Joint) -> None:
-        """Springs, dampers, friction, rotors and forces of a joint's type."""
+    def add_forces(self, k: int, joint: Joint) -> None:
+        """Add the springs, dampers, friction, rotors and forces of a joint's type."""
         for one in TYPES[joint.type].combined(joint):
             if one.holds:
                 continue
@@ -120,7 +120,7 @@ class Builder:
     def _passive(
         self, along: Along, one: Combined | CoordinateSettings, is_spring: bool = False, load: float = 0.0
     ) -> None:
-        """Spring with damper, friction, which may grow with the load of the joint, and rotor."""
+        """Add a spring with damper, friction, which may depend on the load of the joint, and a rotor."""
         if is_spring or one.stiffness > 0.0 or one.damping > 0.0:
             self.add(along, Role.SPRING, Law.QUADRATIC, stiffness=one.stiffness, damping=one.damping, target=one.rest)
         if load > 0.0:
@@ -135,7 +135,7 @@ class Builder:
         self.add(along, Role.FORCE, Law.GIVEN)
 
     def _compliant(self, along: Along, joint: Joint, i: int, role=Role.CONSTRAINT, law=Law.QUADRATIC) -> None:
-        """A row with the i-th compliance and damping of its joint; stiff where that is zero."""
+        """Add a row with the i-th compliance and damping of its joint; stiff if the compliance is zero."""
         compliance, damping = (one[i] if i < len(one) else 0.0 for one in (joint.compliance, joint.damping))
         if compliance > 0.0:
             self.add(along, role, law, stiffness=1.0 / compliance, damping=damping)
@@ -143,13 +143,16 @@ class Builder:
             self._stiff(along, role, law)
 
     def _gap(self, along: Along, joint: Joint, measure: Measure) -> None:
-        """Limits of rotations are barriers, as ranges are, or give way by a compliance; ropes, planes and what may close hold
-        one-sidedly, as stiffly as the joint."""
+        """Add a gap.
+
+        Limits of rotations are barriers like ranges, or compliant. Other gaps, such as ropes and planes, are one-sided
+        rows with the stiffness of the joint.
+        """
         compliance, damping = (joint.parameters.get(f"limit_{key}", 0.0) for key in ("compliance", "damping"))
         if measure.rotary and compliance:
             self.add(along, Role.GAP, Law.ONE_SIDED, stiffness=1.0 / compliance, damping=damping)
         elif measure.rotary and not measure.may_close:
-            # the largest angle is the width of a range: its barrier must not reach the angle 0, where the gap has an edge
+            # the barrier must not reach the angle 0, where the gap is not differentiable
             width = np.min(joint.parameters.get(f"max_{measure.name}", np.inf))
             distance = default_distance(self.model, True, width)
             self.add(along, Role.GAP, Law.BARRIER, mass_stiffness=_inertia(joint, True), distance=distance)
@@ -158,8 +161,8 @@ class Builder:
 
     # settings of a coordinate -----------------------------------------------------------------------------------
 
-    def act_on(self, k: int, joint: Joint, s: CoordinateSettings) -> None:
-        """Limits, lock, spring, friction, armature and drive of one coordinate."""
+    def add_coordinate(self, k: int, joint: Joint, s: CoordinateSettings) -> None:
+        """Add limits, lock, spring, friction, armature and drive of one coordinate."""
         along = self.coordinate(k, s.name)
         lower = s.lower if s.lower_end is None else s.lower_end
         upper = s.upper if s.upper_end is None else s.upper_end
@@ -177,9 +180,9 @@ class Builder:
             self.add(along, Role.APPLIED, Law.LINEAR, target=s.force)
 
     def _limit(self, along: Along, joint: Joint, s: CoordinateSettings, role: Role, bound: float, sign: float) -> None:
-        on_the_way = (s.lower_end if role == Role.LOWER else s.upper_end) is not None
+        is_moving = (s.lower_end if role == Role.LOWER else s.upper_end) is not None
         bounces = s.limit == "barrier" and s.limit_restitution > 0.0
-        common = {"bound": bound, "sign": sign, "damping": s.limit_damping, "follows": on_the_way or bounces}
+        common = {"bound": bound, "sign": sign, "damping": s.limit_damping, "follows": is_moving or bounces}
         width = s.upper - s.lower
         if s.limit == "compliant":
             self.add(along, role, Law.ONE_SIDED, stiffness=1.0 / s.limit_compliance, **common)
@@ -193,7 +196,7 @@ class Builder:
                 distance=default_distance(self.model, along.rotary, width) if distance is None else distance, **common,
             )  # fmt: skip
         else:
-            raise ValueError(f"no law is known of limits '{s.limit}'")
+            raise ValueError(f"unknown limit '{s.limit}'")
 
     def _drive(self, along: Along, joint: Joint, s: CoordinateSettings, drive: Drive) -> None:
         effort, brakes = min(drive.effort, s.effort_limit), drive.mode == "brake"
@@ -221,8 +224,8 @@ class Builder:
 
     # couplings ---------------------------------------------------------------------------------------------------
 
-    def couple(self, k: int, coupling: Coupling) -> None:
-        """The row ``q0 - scale (f_1 + f_2 + ...)``, or ``q0 - scale f(q_1, q_2, ...)``."""
+    def add_coupling(self, k: int, coupling: Coupling) -> None:
+        """Add the row ``q0 - scale (f_1 + f_2 + ...)``, or ``q0 - scale f(q_1, q_2, ...)``."""
         first = self.coordinate(coupling.joint, coupling.coordinate)
         others = [self.coordinate(term.joint, term.coordinate).terms[0][0] for term in coupling.terms]
         along = first._replace(terms=first.terms + terms_of(coupling, others), name=coupling.name)
@@ -237,7 +240,7 @@ class Builder:
         active = coupling.active and all(self.joints[one].active for one in coupled)
         self.row_laws[-1].update(coupling=k, active=active)
 
-    # parts -------------------------------------------------------------------------------------------------------
+    # helpers -----------------------------------------------------------------------------------------------------
 
     def _measure(self, k: int, measure: Measure, initial: float = 0.0) -> int:
         self.entries.append((k, measure))
@@ -252,7 +255,7 @@ class Builder:
         return Along(terms, k, one.name, one.rotary)
 
     def _shared(self, k: int, measure: Measure) -> int:
-        """Index of a measure; a coordinate's counts its turns with the coordinate."""
+        """Index of a measure; a measure equal to a coordinate is the coordinate's and counts the same turns."""
         joint = self.joints[k]
         for own in TYPES[joint.type].coordinates(joint):
             same = own.kind == measure.kind and own.scale == measure.scale and own.offset == measure.offset
@@ -261,7 +264,7 @@ class Builder:
         return self._measure(k, measure)
 
     def coordinate(self, k: int, name: str, measure: Measure | None = None) -> Along:
-        """A coordinate of a joint; all that acts along it shares its measure, which is looked up where it is not given."""
+        """A coordinate of a joint; all rows along it share one measure. `measure` is looked up by default."""
         joint = self.joints[k]
         measure = measure or next(one for one in TYPES[joint.type].coordinates(joint) if one.name == name)
         if (k, name) not in self.known:
@@ -270,7 +273,7 @@ class Builder:
         return Along([(self.known[k, name], factor(1.0))], k, name, measure.rotary)
 
     def _stiff(self, along: Along, role: Role, law: Law = Law.QUADRATIC, joint: Joint | None = None, **keys) -> None:
-        """A row that holds by a penalty K = gamma (m_i + m_j), or exactly; compliant joints hold other rows exactly."""
+        """Add a penalty row with K = gamma (m_i + m_j), or an exact row; stiff rows of compliant joints are exact."""
         joint = joint or self.joints[along.joint]
         exact = joint.enforcement != "penalty"
         K = EXACT_RATIO * self.masses[along.joint] if exact else joint.strength_ratio * joint.stiffness_mass
@@ -278,14 +281,14 @@ class Builder:
         self.add(along, role, law, mass_stiffness=K, exact=exact, **keys)
 
     def add(self, along: Along, role: Role, law: Law, target_of=None, rate_of=None, **keys) -> None:
-        """A row with a law, and numbers other than those of `ROW`."""
+        """Add a row with a law; `keys` override the defaults in `ROW`."""
         row = {**ROW, "active": self.joints[along.joint].active, "target_of": target_of, "rate_of": rate_of, **keys}
         row.update(role=role, law=law, joint=along.joint, name=along.name, rotary=along.rotary)
         self.rows.append(along.terms)
         self.row_laws.append(row)
 
     def finish(self, scales: np.ndarray) -> JointSystem:
-        """The whole system; `scales` (j,) [m] are what residuals are measured against."""
+        """Return the joint system; `scales` (j,) [m] are the reference lengths of residuals."""
         rows = self.row_laws
         columns = {
             key: np.array([row[key] for row in rows], dtype=np.int32 if type(default) is int else type(default))
@@ -312,17 +315,17 @@ class Builder:
 
 
 def _inertia(joint: Joint, rotary: bool) -> float:
-    """m_i + m_j [kg], or that at the joint's length [kg m^2]."""
+    """m_i + m_j [kg], or the inertia of that mass at the joint's length [kg m^2]."""
     return joint.stiffness_mass * (joint.length**2 if rotary else 1.0)
 
 
 def default_distance(model: Model, rotary: bool, width: float) -> float:
-    """Distance [m or rad] from the ends of a range of this width at which barriers begin to act."""
+    """Activation distance [m or rad] of barriers at the ends of a range of this width."""
     return min(model.settings.limit_angle if rotary else model.settings.limit_reach, RANGE_SHARE * width)
 
 
 def _with_measured_rows(joints: JointList) -> list[int]:
-    """Joints that have more than linear rows, or settings of their coordinates, in order."""
+    """Indices of joints with other than linear rows, or with settings of coordinates, in order."""
     found: list[int] = []
     for index, joint, _ in batches(joints):
         kind = TYPES[joint.type]
@@ -332,17 +335,17 @@ def _with_measured_rows(joints: JointList) -> list[int]:
 
 
 def yielding(joint: Joint) -> list[Measure]:
-    """Rows that a compliant joint's compliances count: the `constraints` of its type, then its gaps that are lengths."""
+    """Rows that the compliances of a joint refer to: the `constraints` of its type, then its gaps that are lengths."""
     module = TYPES[joint.type]
     gaps = [one for one in module.measured(joint) if one.unilateral and not one.rotary]
     return [*module.constraints(joint), *gaps]
 
 
 def _measured(joint: Joint) -> list[Measure]:
-    """Measured rows of a joint, in addition to its linear ones (`abd.joints.rows.rows`).
+    """Measured rows of a joint, in addition to its linear rows (`abd.joints.rows.rows`).
 
-    Rows that hold whole directions hold the strain of both bodies too. Exact joints leave that to the bodies: what their
-    points do not hold is held by the rows of `constraints`.
+    Direction rows of penalty joints also penalise the strain of both bodies. Exact joints do not: their linear rows are
+    points, and the rows of `constraints` constrain the remaining axes.
     """
     kind = TYPES[joint.type]
     measured, linear = kind.measured(joint), kind.rows(joint) if joint.enforcement == "exact" else []

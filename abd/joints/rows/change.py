@@ -1,7 +1,7 @@
-"""Changes of joints while a simulation runs: the changed joints, what a rebuilt system takes over, and changes as plain values.
+"""Changes of joints in a running simulation: changed joints, transfer of memory, and serialisable changes.
 
-The system of a running simulation is always the one that `build_system` makes of its present joints. A change replaces
-joints in the model; rows that were there before keep what they remember.
+The joint system of a running simulation is always `build_system` of its present joints. A change replaces joints in the
+model; rows that persist retain their memory.
 """
 
 from __future__ import annotations
@@ -24,17 +24,17 @@ from abd.model import WORLD, CoordinateSettings, Drive, Joint, Kind, Model
 from abd.rotations import inverse
 
 CHANGEABLE = ("active", "enforcement", "compliance", "damping", "parent_frame", "child_frame", "coordinates")
-"""Fields of a joint that can be changed while running."""
+"""Fields of a joint that can change in a running simulation."""
 NUMBERS = ("compliance", "damping", "parent_frame", "child_frame")
 
 
 class JointChangeError(AbdError):
-    """A change of a joint that cannot be made, or that a checkpoint cannot hold."""
+    """Invalid change of a joint, or a change that a checkpoint cannot store."""
 
 
 @dataclass(frozen=True)
 class Constant:
-    """A function of time that is always `value`."""
+    """Constant function of time."""
 
     value: float
 
@@ -43,12 +43,12 @@ class Constant:
 
 
 def as_function(value: float | Callable[[float], float]) -> Callable[[float], float]:
-    """A number as a function of time; functions as they are."""
+    """A number as a constant function of time; functions are returned unchanged."""
     return value if callable(value) else Constant(float(value))
 
 
 def settings_of(joint: Joint, coordinate: str) -> CoordinateSettings:
-    """Settings of a coordinate; the defaults where it has none."""
+    """Settings of a coordinate, or the defaults."""
     return next((one for one in joint.coordinates if one.name == coordinate), CoordinateSettings(coordinate))
 
 
@@ -62,10 +62,10 @@ def with_settings(joint: Joint, settings: CoordinateSettings) -> Joint:
 
 
 def seated(joint: Joint, q: np.ndarray, T_CW: np.ndarray | None, T_DW: np.ndarray | None) -> Joint:
-    """The joint with its frames at poses (4, 4) in the world, on bodies in rigid states q (n, 12); None keeps a frame.
+    """The joint with frames C and D at world poses (4, 4) on bodies in rigid states q (n, 12); None keeps a frame.
 
     Raises:
-        ValueError: a pose is not a rotation and a translation.
+        ValueError: a pose is not a rigid transform.
     """
     changes = {}
     for key, body, pose in (("child_frame", joint.child, T_CW), ("parent_frame", joint.parent, T_DW)):
@@ -75,49 +75,56 @@ def seated(joint: Joint, q: np.ndarray, T_CW: np.ndarray | None, T_DW: np.ndarra
 
 
 def softened(joint: Joint, compliance=None, damping=None) -> Joint:
-    """The joint as a compliant one, with these compliances [m/N, rad/(N m)] and dampings [N s/m, N m s/rad] of the rows of
-    `yielding`: a number for all of them, a list for the first ones; what is not given stays.
+    """The joint with compliant enforcement and new compliances and dampings of the rows of `yielding`.
+
+    Args:
+        compliance, damping: [m/N, rad/(N m)], [N s/m, N m s/rad]; a number for all rows or a list for the first rows.
+            Other rows keep their values.
 
     Raises:
-        ValueError: too many numbers, negative ones, or a joint that has no such rows.
+        ValueError: too many numbers, negative numbers, or a joint without such rows.
     """
     count = len(yielding(joint))
     if not count:
-        raise ValueError(f"joint '{joint.name}' has no constraint rows that could yield")
+        raise ValueError(f"joint '{joint.name}' has no constraint rows for a compliance")
     given = {"compliance": compliance, "damping": damping}
-    rows = {key: _first(key, getattr(joint, key), value, count) for key, value in given.items()}
+    rows = {key: _row_values(key, getattr(joint, key), value, count) for key, value in given.items()}
     return replace(joint, enforcement="compliant", **rows)
 
 
-def _first(key: str, present: tuple[float, ...], given, count: int) -> tuple[float, ...]:
-    """(count,) values of rows: a number for all, or a list for the first ones; the others keep their present ones."""
+def _row_values(key: str, present: tuple[float, ...], given, count: int) -> tuple[float, ...]:
+    """(count,) values of rows: a number for all rows or a list for the first rows; other rows keep their values."""
     out = _padded(present, count)
     if given is not None:
         values = np.asarray(given, dtype=float)
         if values.ndim > 1 or values.size > count or not (np.isfinite(values) & (values >= 0.0)).all():
-            raise ValueError(f"{key} is {given!r}; a number or at most {count} numbers, none negative, are needed")
+            raise ValueError(f"{key} is {given!r}, and must be a nonnegative number or at most {count} numbers")
         out[: count if values.ndim == 0 else values.size] = values
     return tuple(out.tolist())
 
 
 def _padded(values: tuple[float, ...], count: int) -> np.ndarray:
-    """(count,) values with zeros behind them."""
+    """(count,) values, padded with zeros."""
     out = np.zeros(count)
     out[: min(count, len(values))] = values[:count]
     return out
 
 
 def critically_damped(joint: Joint, model: Model, q: np.ndarray, zeta: float, among: np.ndarray | None = None) -> Joint:
-    """The compliant joint with damping ``2 zeta sqrt(m / c)`` of every row with a compliance c; m is its reduced mass
-    (`abd.joints.rows.sizes`) in states q (n, 12). Of the rows `among` (k,) bool, by default of all.
+    """The compliant joint with damping ``2 zeta sqrt(m / c)`` of every row with a compliance c.
+
+    m is the reduced mass (`abd.joints.rows.sizes`) in states q (n, 12).
+
+    Args:
+        among: (k,) bool, the rows to change; default: all.
 
     Raises:
         ValueError: the joint is not compliant, or zeta is negative.
     """
     if joint.enforcement != "compliant":
-        raise ValueError(f"joint '{joint.name}' has no compliance that could be damped")
+        raise ValueError(f"joint '{joint.name}' must be compliant for a damping ratio")
     if not (np.isfinite(zeta) and zeta >= 0.0):
-        raise ValueError(f"zeta is {zeta!r}, and must be a finite number, not negative")
+        raise ValueError(f"zeta is {zeta!r}, and must be finite and nonnegative")
     rows = yielding(joint)
     compliance = _padded(joint.compliance, len(rows))
     share = reduced_masses(joint, rows, q, moving_ends(joint, model))
@@ -128,16 +135,17 @@ def critically_damped(joint: Joint, model: Model, q: np.ndarray, zeta: float, am
 
 
 def moving_ends(joint: Joint, model: Model) -> dict[int, tuple[float, np.ndarray]]:
-    """Masses and moments of the ends of a joint that move by forces, as `reduced_masses` takes them."""
+    """Masses and moments of the dynamic bodies of a joint, for `reduced_masses`."""
     bodies = model.bodies
     ends = [end for end in (joint.parent, joint.child) if end != WORLD and bodies.kind[end] == Kind.DYNAMIC]
     return {end: (float(bodies.mass[end]), bodies.moment[end]) for end in ends}
 
 
 def on_the_way(s: CoordinateSettings, model: Model, value: float, rotary: bool) -> CoordinateSettings:
-    """The settings with barriers moved on towards the ends of the range, as far as the coordinate's value lets them.
+    """The settings with barriers moved towards the ends of the range, as far as the coordinate's value permits.
 
-    A barrier keeps half of its gap, and no more than half of its zone: it pushes, and never is passed.
+    The gap to the new bound is half of the last gap, and at most half of the zone. The barrier therefore pushes the
+    coordinate back and is never crossed.
     """
     if s.limit != "barrier":
         return replace(s, lower_end=None, upper_end=None)
@@ -162,10 +170,11 @@ def transfer_memory(
     coordinates: tuple[MeasureTable, np.ndarray],
     states: tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray],
 ) -> tuple[JointMemory, Applied]:
-    """Memory and last laws of a new system in the place of an old one.
+    """Memory and last laws of a new joint system from those of the old one.
 
     Args:
-        coordinates: measures of coordinates with their present values (c,): where angles of new measures are counted.
+        coordinates: measures of coordinates with their present values (c,), near which angles of new measures are
+            counted.
         states: q, qd (n, 12), and those of the step before.
     """
     near = _references([coordinates, (old.table, memory.reference)], new)
@@ -190,12 +199,12 @@ def transfer_memory(
 def recount_memory(
     system: JointSystem, coordinates: tuple[MeasureTable, np.ndarray], q: np.ndarray, qd: np.ndarray
 ) -> JointMemory:
-    """Memory of a state q, qd (n, 12) that no step led to, angles counted from coordinates as in `transfer_memory`."""
+    """Memory of an initial state q, qd (n, 12), with angles counted from `coordinates` as in `transfer_memory`."""
     return replace(system, initial=_references([coordinates], system)).fresh_memory(q, qd)
 
 
 def _references(known: list[tuple[MeasureTable, np.ndarray]], new: JointSystem) -> np.ndarray:
-    """(m,) values near which the angles of the new measures are counted, given values of others, the last ones first."""
+    """(m,) values near which the angles of new measures are counted; later entries of `known` take precedence."""
     found = {}
     for table, values in known:
         found.update(zip(_measure_keys(table), values, strict=True))
@@ -210,7 +219,7 @@ def _measure_keys(table: MeasureTable) -> list[tuple]:
 
 
 def _matches(old: list, new: list) -> tuple[np.ndarray, np.ndarray]:
-    """Places in `new` of keys that are in `old` too, and their places there; equal keys are matched in their order."""
+    """Indices in `new` of keys that are also in `old`, and their indices there; equal keys match in their order."""
     place = {key: k for k, key in enumerate(_occurrences(old))}
     found = [(k, place[key]) for k, key in enumerate(_occurrences(new)) if key in place]
     pairs = np.array(found, dtype=int).reshape(-1, 2)
@@ -218,7 +227,7 @@ def _matches(old: list, new: list) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _occurrences(keys: list) -> Iterator[tuple]:
-    """Keys with the number of equal ones before them."""
+    """Keys with the number of preceding equal keys."""
     seen: Counter = Counter()
     for key in keys:
         yield key, seen[key]
@@ -229,23 +238,23 @@ def _occurrences(keys: list) -> Iterator[tuple]:
 
 
 def described(start: JointList, now: JointList) -> dict:
-    """What differs between a list of joints and a copy of it, as nested dictionaries of numbers and strings.
+    """Differences between a list of joints and a changed copy, as nested dictionaries of numbers and strings.
 
     Raises:
-        JointChangeError: a drive follows a function that was given while running.
+        JointChangeError: a drive follows a function that was set in the running simulation.
     """
     out = {}
     for k in now.changed_since(start):
         first, joint = start[k], now[k]
         given = changes_of(first, joint)
         if given:
-            given["coordinates"] = {one.name: _plain(first, joint, one) for one in joint.coordinates}
+            given["coordinates"] = {one.name: _plain_settings(first, joint, one) for one in joint.coordinates}
             out[joint.name] = given
     return out
 
 
 def changes_of(first: Joint, joint: Joint) -> dict:
-    """What of a joint differs from another one, among all that can be changed while running; numbers as arrays."""
+    """Changeable fields in which a joint differs from `first`; numbers as arrays."""
     out = {}
     for name in CHANGEABLE:
         one, other = getattr(first, name), getattr(joint, name)
@@ -256,15 +265,15 @@ def changes_of(first: Joint, joint: Joint) -> dict:
 
 
 def changed(start: JointList, changes: dict) -> JointList:
-    """The joints that `described` has told about."""
+    """The joints with the changes of `described` applied."""
     out, names = start.copy(), start.names
     for name, change in changes.items():
         k = names.find(name)
-        out[k] = _changed(start[k], change)
+        out[k] = _apply_changes(start[k], change)
     return out
 
 
-def _plain(first: Joint, joint: Joint, settings: CoordinateSettings) -> dict:
+def _plain_settings(first: Joint, joint: Joint, settings: CoordinateSettings) -> dict:
     values = {entry.name: getattr(settings, entry.name) for entry in fields(settings) if entry.name not in ("drive", "law")}
     drive, original = settings.drive, settings_of(first, settings.name).drive
     if drive is None:
@@ -278,13 +287,13 @@ def _plain(first: Joint, joint: Joint, settings: CoordinateSettings) -> dict:
             plain[name] = "as in the scene"
         elif function is not None:
             raise JointChangeError(
-                f"the {name} of coordinate '{settings.name}' of joint '{joint.name}' is a function given while running, "
-                "which a checkpoint cannot hold; give it in the scene, or give numbers"
+                f"the {name} of coordinate '{settings.name}' of joint '{joint.name}' is a function set in the running "
+                "simulation, which a checkpoint cannot store; define it in the scene, or use numbers"
             )
     return {**values, "drive": plain}
 
 
-def _changed(joint: Joint, change: dict) -> Joint:
+def _apply_changes(joint: Joint, change: dict) -> Joint:
     given = []
     others = {name: value for name, value in change.items() if name != "coordinates"}
     for name in others.keys() & {"compliance", "damping"}:

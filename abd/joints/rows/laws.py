@@ -1,25 +1,26 @@
-"""Laws: what a row's value x contributes to the incremental potential, psi(x) [kg m^2], and which law every row has.
+"""Laws: contribution psi(x) [kg m^2] of a row's value x to the incremental potential, and the law of every row.
 
-Forces and stiffnesses in SI enter multiplied by c h^2. Parameters p (8,) stand in named slots (`abd.joints.rows.slots`);
-g = SIGN (x - a) is a gap.
+Forces and stiffnesses in SI units are multiplied by c h^2. Parameters p (8,) have named slots
+(`abd.joints.rows.slots`); g = SIGN (x - a) is a gap.
 
     OFF        0
     QUADRATIC  K/2 (x - a)^2                                K STRENGTH, a CENTRE, TARGET
-    SATURATED  the same, its slope capped at T              T EFFORT
+    SATURATED  the same, with a slope of at most T          T EFFORT
     BARRIER    kappa G^2 b(g/G) + D/2 max(0, min(G, g_n) - g)^2
                kappa STRENGTH, G WIDTH, D DAMPING, g_n LAST_GAP, with b(s) = -(s - 1)^2 ln s below 1
     ONE_SIDED  K/2 max(0, -g)^2 + D/2 max(0, min(0, g_n) - g)^2   K STRENGTH, D DAMPING, g_n LAST_GAP, BOUND
     CUBIC      S max(0, -g)^3                               S STRENGTH
-    FRICTION   T f0(|x - a|; eps), Coulomb's, smoothed      T STRENGTH, a CENTRE, eps SMOOTHING, AIM
+    FRICTION   T f0(|x - a|; eps), smoothed Coulomb friction      T STRENGTH, a CENTRE, eps SMOOTHING, AIM
     LINEAR     -T x                                         T STRENGTH
     SINE       K/2 sin(x - a)^2                             K STRENGTH, a CENTRE, TARGET
-    GIVEN      a user's force at x = v: psi, its slope and curvature there      v HERE, ENERGY, SLOPE, CURVATURE; the next ones
-               follow from w PER_STEP, x_h LAST, x_n BEGIN
+    GIVEN      a user's force at x = v: psi, its slope and curvature      v HERE, ENERGY, SLOPE, CURVATURE;
+               computed from w PER_STEP, x_h LAST, x_n BEGIN
 
-An exact row's `a` differs from its target, or from its bound, by its multiplier: ``a = TARGET - lambda / K``,
-``a = BOUND + SIGN lambda / K`` with lambda >= 0; TOLERANCE is the residual to which it is held (0: not exact). The damping D
-acts on the way into a limit's zone only. The width G of a barrier is the row's own (`JointMemory`): a row that starts within
-its zone, or has an impact, has its gap as width, so that the barrier stores no energy and gives nothing back, whatever dt is.
+The `a` of an exact row contains its multiplier: ``a = TARGET - lambda / K``, or ``a = BOUND + SIGN lambda / K`` with
+lambda >= 0. TOLERANCE is the residual tolerance of the row (0: not exact). The damping D acts only while the gap
+decreases within the zone of a limit. The width G of a barrier belongs to the row (`JointMemory`). A row that starts
+within its zone, or has an impact, has its gap as width. The barrier then stores no energy that it could return, for any
+dt.
 """
 
 from __future__ import annotations
@@ -33,13 +34,13 @@ import numpy as np
 from abd.joints.rows import slots
 
 FORBIDDEN = 1e60
-"""Energy of a barrier's negative gap: finite, and larger than any other."""
+"""Energy of a barrier with a negative gap: finite, and larger than any other energy."""
 NEAR = 1e-6
-"""Displacement over eps below which a secant of friction is the tangent."""
+"""Displacement over eps below which the secant of friction is the tangent."""
 
 
 class Law(IntEnum):
-    """Laws; the numbers are those of ``cuda_kernels/joints/laws.py``."""
+    """Laws; the values equal those of ``cuda_kernels/joints/laws.py``."""
 
     OFF = 0
     QUADRATIC = 1
@@ -54,11 +55,11 @@ class Law(IntEnum):
 
 
 LIMITS = (Law.BARRIER, Law.ONE_SIDED, Law.CUBIC)
-"""Of an end of a range or of a gap: `is_limit` of the kernels."""
+"""Laws of range ends and gaps: `is_limit` of the kernels."""
 
 
 class Role(IntEnum):
-    """What a row is there for."""
+    """Purpose of a row."""
 
     CONSTRAINT = 0
     GAP = 1
@@ -73,28 +74,29 @@ class Role(IntEnum):
     COUPLING = 10
     APPLIED = 11
     COORDINATE = 12
-    """Read only (`abd.joints.rows.rigid_rows`)."""
+    """Read-out only (`abd.joints.rows.rigid_rows`)."""
 
 
 @dataclass
 class RowLaws:
-    """The law of every measured row (R,), and the numbers it has; SI units, m or rad.
+    """Law of every measured row (R,) and its parameters in SI units, m or rad.
 
     Attributes:
         role: `Role`; law: `Law` of the row while it is active.
-        joint: (R,) joint, or the first one of a coupling; coupling: index of it, -1 for a joint's own row.
+        joint: (R,) joint, or the first joint of a coupling; coupling: its index, -1 for rows of joints.
         name: of the row, such as "x", or of the coordinate; rotary: (R,) bool.
         active: (R,) bool; exact: (R,) bool.
         mass_stiffness: K [kg or kg m^2]; kappa of barriers; S of cubic limits; rotor inertia of armatures.
         stiffness, damping, effort: SI.
         bound, sign, distance: of limits and gaps.
-        target: value to reach, rest of springs, force of force rows; rate: speed of the target.
-        target_of, rate_of: row -> function of t [s] that gives them.
-        revision: rises when targets or rates, or their functions, are changed.
-        follows: the target is the last value (brakes without an effort limit, passive drives), or moves on from it by
-            `rate` (velocity drives). Of a barrier: it is on its way to its range, or bounces, and lets what leaves it go.
-        restitution: of barriers, share of the speed that they give back.
-        tolerance: residual to which an exact row is held.
+        target: target value, rest value of springs, force of force rows; rate: rate of the target.
+        target_of, rate_of: row -> function of t [s] for target or rate.
+        revision: counter of changes of targets, rates or their functions.
+        follows: the target is the last value (brakes without an effort limit, passive drives), plus `rate` times the
+            step for velocity drives. For a barrier: its bound is moving to the end of the range, or it has a
+            restitution.
+        restitution: fraction of the speed that a barrier returns.
+        tolerance: residual tolerance of an exact row.
     """
 
     role: np.ndarray
@@ -125,19 +127,20 @@ class RowLaws:
 def evaluate(
     law: np.ndarray, p: np.ndarray, x: np.ndarray, regularisation: np.ndarray | float = 1.0
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """psi, its slope, and a curvature that is never negative.
+    """Values of psi, its slope, and a nonnegative curvature.
 
-    Saturated drives bend less than the parabola through the same point and slope about the row's centre, whose curvature
-    bounds theirs: Newton does not overshoot with it, and is quadratic with their own (`abd.backends.reference.regularisation`).
+    Saturated drives use the curvature of the parabola through the same point and slope about the row's centre. It
+    bounds the true curvature, so that Newton's method does not overshoot. Their true curvature makes the convergence
+    quadratic (`abd.backends.reference.regularisation`).
 
-    Friction bends so much near its largest force that its own curvature leads there in many small steps, or far beyond. It
-    has that of the secant to the value at which it is expected to end: with it one step is enough, if the expectation is
-    right. The first one is that the row goes on as fast as in the step before; the next ones follow from the forces that
-    Newton's models foretell (`aimed`), which they know long before the place.
+    The true curvature of friction varies so much near the largest force that Newton's steps are too small or too large.
+    Its curvature is that of the secant to the value expected at the end of the step. The first expectation is a
+    constant speed; later ones follow from the forces that Newton's model predicts (`aimed`).
 
     Args:
         law: (R,); p: (R, 8); x: (R,) values of the rows.
-        regularisation: share, or (R,) shares, of what the bound of a saturated drive has more than its curvature.
+        regularisation: weight, scalar or (R,), of the difference between the bound of a saturated drive and its
+            curvature.
 
     Returns:
         three arrays (R,).
@@ -172,8 +175,8 @@ def _gap(p, x):
     return p[slots.SIGN] * (x - p[slots.CENTRE])
 
 
-def _entering(p, g, edge):
-    """Damping of what enters below ``min(edge, g_n)``."""
+def _approach_damping(p, g, edge):
+    """Damping of a gap that decreases below ``min(edge, g_n)``."""
     D, depth = p[slots.DAMPING], np.maximum(0.0, np.minimum(edge, p[slots.LAST_GAP]) - g)
     return 0.5 * D * depth**2, -D * depth, np.where(depth > 0.0, D, 0.0)
 
@@ -188,7 +191,7 @@ def _barrier(p, x):
     energy = -kappa * G**2 * (s - 1.0) ** 2 * log
     slope = -kappa * G * (s - 1.0) * (2.0 * log + (s - 1.0) / s)
     curvature = -kappa * (2.0 * log + 4.0 * (s - 1.0) / s - ((s - 1.0) / s) ** 2)
-    damped = _entering(p, g, G)
+    damped = _approach_damping(p, g, G)
     energy = np.where(inside, energy + damped[0], FORBIDDEN)
     return energy, p[slots.SIGN] * (slope + damped[1]), np.where(near, curvature, 0.0) + damped[2]
 
@@ -196,7 +199,7 @@ def _barrier(p, x):
 def _one_sided(p, x):
     K, g = p[slots.STRENGTH], _gap(p, x)
     v = np.maximum(0.0, -g)
-    damped = _entering(p, g, 0.0)
+    damped = _approach_damping(p, g, 0.0)
     return 0.5 * K * v**2 + damped[0], p[slots.SIGN] * (-K * v + damped[1]), np.where(v > 0.0, K, 0.0) + damped[2]
 
 
@@ -214,22 +217,30 @@ def _friction(p, x):
 
 
 def force(y: np.ndarray) -> np.ndarray:
-    """Share of the largest force of friction at displacements y (k,) over eps."""
+    """Fraction of the largest friction force at displacements y (k,) over eps."""
     size = np.minimum(np.abs(y), 1.0)
     return np.sign(y) * size * (2.0 - size)
 
 
 def secant(y: np.ndarray, aim: np.ndarray) -> np.ndarray:
-    """Slope (k,) of `force` from y to `aim` (k,), its own where both are one."""
-    way = aim - y
-    near = np.abs(way) < NEAR
-    return np.where(near, 2.0 * np.maximum(0.0, 1.0 - np.abs(y)), (force(aim) - force(y)) / np.where(near, 1.0, way))
+    """Slope (k,) of `force` from y to `aim` (k,); the tangent if both are equal."""
+    distance = aim - y
+    near = np.abs(distance) < NEAR
+    return np.where(
+        near, 2.0 * np.maximum(0.0, 1.0 - np.abs(y)), (force(aim) - force(y)) / np.where(near, 1.0, distance)
+    )
 
 
 def aimed(p: np.ndarray, x: np.ndarray, ahead: np.ndarray, curvature: np.ndarray) -> np.ndarray:
-    """(k,) values at which rows of friction, parameters (k, 8), are expected to end, by a model of this `curvature` (k,) at x
-    (k,) that leads to `ahead` (k,): there where their law has the force that the model ends with. A row that slips, for which
-    the model has more than its largest force, ends where the model does, and at its edge at the least."""
+    """(k,) expected end values of friction rows.
+
+    Newton's model of curvature `curvature` (k,) at x (k,) has its minimum at `ahead` (k,) and predicts a force there. A
+    sticking row ends where its law has that force. A sliding row, whose predicted force exceeds the largest friction
+    force, ends where the model does, but at least at the edge of sticking.
+
+    Args:
+        p: (k, 8) parameters of the rows.
+    """
     T, a, eps = p[:, slots.STRENGTH], p[:, slots.CENTRE], p[:, slots.SMOOTHING]
     y, end = (x - a) / eps, (ahead - a) / eps
     share = force(y) + np.divide(curvature * (ahead - x), T, out=np.zeros(len(x)), where=T > 0.0)
@@ -249,7 +260,7 @@ def _sine(p, x):
     return 0.5 * K * np.sin(e) ** 2, 0.5 * K * np.sin(2.0 * e), K * np.maximum(0.0, np.cos(2.0 * e))
 
 
-def _given(p, x):
+def _user_force(p, x):
     e, slope, curvature = x - p[slots.HERE], p[slots.SLOPE], p[slots.CURVATURE]
     return p[slots.ENERGY] + slope * e + 0.5 * curvature * e * e, slope + curvature * e, curvature
 
@@ -263,5 +274,5 @@ _FUNCTIONS = {
     Law.FRICTION: _friction,
     Law.LINEAR: _linear,
     Law.SINE: _sine,
-    Law.GIVEN: _given,
+    Law.GIVEN: _user_force,
 }

@@ -1,8 +1,8 @@
-"""Measured rows: ``x = sum_t f_t(measure_t)`` with a law psi(x) each; the definition that the kernels mirror.
+"""Measured rows: ``x = sum_t f_t(measure_t)`` with a law psi(x) each; reference implementation of the kernels.
 
-f_t is a piecewise polynomial: a factor for most rows, a power series or a spline in couplings. One function of several
-coordinates may give several terms, ``weight f(v_1, ..., v_k)``: before rows are evaluated, the host sets the polynomials of
-these terms to the tangent plane at the present values, which is exact there.
+f_t is a piecewise polynomial: a factor for most rows, a power series or a spline in couplings. A function of several
+coordinates has several terms, ``weight f(v_1, ..., v_k)``. Before rows are evaluated, the host sets the polynomials of
+these terms to the tangent plane at the present values, where it is exact.
 """
 
 from __future__ import annotations
@@ -18,16 +18,16 @@ from abd.model import Coupling
 
 COEFFICIENTS = 6
 EVERYWHERE = -1e300
-"""Start of a term's first piece."""
+"""Start of the first piece of a term."""
 ACCURACY = 1e-9
-"""To which share of itself the work of a force within a step is integrated."""
+"""Relative accuracy of the integral of a force over a step."""
 PIECES = 50
-"""Into how many pieces that may cut the way, where the force bends or jumps."""
+"""Largest number of intervals of that integral, for forces with kinks or jumps."""
 
 
 @dataclass(frozen=True)
 class Relation:
-    """``weight f(v)`` of values v (k,), the measures of k terms from `first` on; f takes a sequence of k numbers."""
+    """``weight f(v)`` of values v (k,), the measures of the k terms from `first` on; f takes a sequence of k numbers."""
 
     function: Callable[[np.ndarray], float]
     weight: float
@@ -36,7 +36,7 @@ class Relation:
 
     @property
     def terms(self) -> slice:
-        """Its terms."""
+        """Slice of its terms."""
         return slice(self.first, self.first + self.count)
 
 
@@ -46,11 +46,11 @@ class MeasuredRows:
 
     Attributes:
         starts: (R + 1,) first term of every row.
-        term_measure: (T,) index into the measures.
+        term_measure: (T,) measure of every term.
         piece_starts: (T + 1,) first piece of every term.
-        starts_at: (P,) value from which on a piece holds; origin: (P,) value about which its polynomial is written.
+        starts_at: (P,) lower bound of a piece; origin: (P,) value about which its polynomial is expanded.
         coefficients: (P, 6), lowest order first.
-        relations: terms that functions of several measures give; they have one piece each.
+        relations: functions of several measures; each of their terms has one piece.
     """
 
     starts: np.ndarray
@@ -73,23 +73,23 @@ class MeasuredRows:
 Piece = tuple[float, float, np.ndarray]
 """(starts_at, origin, coefficients) of one piece."""
 Term = tuple[int, list[Piece] | Relation]
-"""A measure, and the pieces of its function, or a function of this and the following terms' measures."""
+"""Measure index, and the pieces of its function, or a function of the measures of this and the following terms."""
 
 
 def factor(weight: float) -> list[Piece]:
-    """The pieces of ``weight v``."""
+    """Pieces of ``weight v``."""
     return power_series((0.0, weight))
 
 
 def power_series(coefficients) -> list[Piece]:
-    """The piece of a polynomial about zero, lowest order first, at most six coefficients."""
+    """Piece of a polynomial about zero with at most six coefficients, lowest order first."""
     padded = np.zeros(COEFFICIENTS)
     padded[: len(coefficients)] = coefficients
     return [(EVERYWHERE, 0.0, padded)]
 
 
 def spline(table: np.ndarray, weight: float = 1.0) -> list[Piece]:
-    """The pieces of a natural cubic spline through knots (p, 2), straight beyond them, times `weight`."""
+    """Pieces of a natural cubic spline through knots (p, 2) times `weight`, with linear extrapolation."""
     from scipy.interpolate import CubicSpline
 
     knots, heights = np.asarray(table, dtype=float).T
@@ -102,7 +102,7 @@ def spline(table: np.ndarray, weight: float = 1.0) -> list[Piece]:
 
 
 def terms_of(coupling: Coupling, measures: list[int]) -> list[Term]:
-    """Terms of a coupling other than its q0, given the measures of its other coordinates."""
+    """Terms of a coupling except q0, for the measures of its other coordinates."""
     if coupling.function is not None:
         relation = Relation(coupling.function, -coupling.scale, len(measures))
         return [(measure, factor(0.0) if k else relation) for k, measure in enumerate(measures)]
@@ -115,7 +115,7 @@ def terms_of(coupling: Coupling, measures: list[int]) -> list[Term]:
 
 
 def collect(rows: list[list[Term]]) -> MeasuredRows:
-    """Rows given as lists of terms."""
+    """Measured rows from lists of terms."""
     given = [term for row in rows for term in row]
     relations = tuple(replace(one, first=place) for place, (_, one) in enumerate(given) if isinstance(one, Relation))
     terms = [(measure, factor(0.0) if isinstance(one, Relation) else one) for measure, one in given]
@@ -147,14 +147,14 @@ def evaluate(rows: MeasuredRows, measured: np.ndarray) -> tuple[np.ndarray, np.n
 
 
 def _pieces_at(rows: MeasuredRows, v: np.ndarray) -> np.ndarray:
-    """(T,) the last piece of every term that starts at or below v (T,)."""
+    """(T,) last piece of every term that starts at or below v (T,)."""
     owner = np.repeat(np.arange(len(v)), np.diff(rows.piece_starts))
     below = rows.starts_at <= v[owner]
     return rows.piece_starts[:-1] + np.bincount(owner, below, minlength=len(v)).astype(int) - 1
 
 
 def set_tangents(relations: tuple[Relation, ...], measured: np.ndarray, height: np.ndarray, slope: np.ndarray) -> None:
-    """Values and derivatives (T,) of the terms of relations at the values (T,) of the terms' measures."""
+    """Set the values and derivatives (T,) of the terms of relations at the values (T,) of the terms' measures."""
     for one in relations:
         v = measured[one.terms]
         height[one.terms], slope[one.terms] = 0.0, one.weight * gradient(one.function, v)
@@ -163,20 +163,20 @@ def set_tangents(relations: tuple[Relation, ...], measured: np.ndarray, height: 
 
 @dataclass(frozen=True)
 class ForceLaw:
-    """A force F(q, t, v) along a coordinate q with the speed v at the end of a step, t there.
+    """Force F(q, t, v) along a coordinate q with the speed v, at the end of a step.
 
-    The integrator's speed is a function of where the step ends, ``v = w (x - x_h)`` (`abd.potentials.integrators`), so that F has
-    a potential within the step, whatever it depends on:
+    The speed is a function of the end value, ``v = w (x - x_h)`` (`abd.potentials.integrators`). Within a step F
+    therefore has a potential:
 
         psi(x) = -c h^2 int_{x_n}^x F(s, t, w (s - x_h)) ds,    psi'' = -c h^2 (dF/dq + w dF/dv)
 
-    The curvature is taken where it is positive: where F pulls back, or brakes.
+    A negative curvature is replaced by zero.
     """
 
     function: Callable[[Sequence[float]], float]
 
     def set(self, p: np.ndarray, x: float, ch2: float, time: float) -> None:
-        """Set value, energy, slope and curvature of the law `GIVEN` (8,) at x, by its other parameters: w, x_h and x_n."""
+        """Set value, energy, slope and curvature of the law `GIVEN` (8,) at x, from its parameters w, x_h and x_n."""
         from scipy.integrate import quad
 
         per_step, last, begin = p[slots.PER_STEP], p[slots.LAST], p[slots.BEGIN]
@@ -191,16 +191,18 @@ class ForceLaw:
 
 
 FUNCTIONS: dict[str, Callable[[np.ndarray], float]] = {}
-"""Functions of coordinates that are defined in Python, by name (`coupling_function`)."""
+"""Functions of coordinates defined in Python, by name (`coupling_function`)."""
 
 
 def coupling_function(name: str, function: Callable[[np.ndarray], float]) -> None:
-    """Define a function of coordinates for scenes of the same process: ``function = name`` with ``variables`` of a coupling, or
-    ``force_function = name`` of a coordinate or of a spring.
+    """Define a function of coordinates for scenes of the same process.
+
+    Scenes use it as ``function = name`` with ``variables`` of a coupling, or as ``force_function = name`` of a
+    coordinate or a spring.
 
     Args:
-        function: smooth; of the values (k,) of a coupling's variables in their order, or of (q, t, rate) of a force along q
-            [m or rad, s, m/s or rad/s], or of (length, gap, t, speed) of a spring, which gives N or N m. It runs on numpy and
-            cpu.
+        function: smooth function. Couplings pass the values (k,) of their variables in order. Coordinates pass (q, t,
+            rate) [m or rad, s, m/s or rad/s], springs (length, gap, t, speed); both expect N or N m. It works with the
+            backends numpy and cpu.
     """
     FUNCTIONS[name] = function

@@ -1,4 +1,4 @@
-"""Placing one joint exactly: from its transform to the motion of a whole side of the mechanism."""
+"""Exact placement of one joint by a rigid motion of one side of the mechanism."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ def body_pose(q: np.ndarray, body: int) -> np.ndarray:
 
 
 def rigid_pose(pose) -> np.ndarray:
-    """A pose (4, 4) as it is given.
+    """Return a copy of a pose (4, 4).
 
     Raises:
-        ValueError: it is not a rotation and a translation.
+        ValueError: the matrix is not a rigid transform.
     """
     T = np.array(pose, dtype=float)
     if T.shape != (4, 4) or not np.isfinite(T).all() or not np.array_equal(T[3], (0.0, 0.0, 0.0, 1.0)):
-        raise ValueError("a pose is a 4x4 matrix of finite numbers with the last row 0 0 0 1")
+        raise ValueError("a pose must be a 4x4 matrix of finite numbers with the last row 0 0 0 1")
     if np.abs(T[:3, :3] @ T[:3, :3].T - np.eye(3)).max() > 1e-6 or np.linalg.det(T[:3, :3]) < 0.0:
-        raise ValueError("the upper left 3x3 block of a pose is a rotation")
+        raise ValueError("the upper left 3x3 block of a pose must be a rotation")
     return T
 
 
@@ -36,9 +36,9 @@ def present_transform(joint: Joint, q: np.ndarray) -> np.ndarray:
 
 
 def on_present_parent(joint: Joint, q: np.ndarray) -> Joint:
-    """The joint with its frame D where the parent has it in rigid states q (n, 12), as a joint to the world.
+    """The joint as a joint to the world, with its frame D at the pose that the parent has in rigid states q (n, 12).
 
-    Its measures are functions of the two frames at that pose for axes of the world too, whether or not D moves.
+    Its measures are then functions of the two frames, also for world axes while D moves.
     """
     if joint.parent == WORLD:
         return joint
@@ -46,7 +46,7 @@ def on_present_parent(joint: Joint, q: np.ndarray) -> Joint:
 
 
 def motion_to(joint: Joint, q: np.ndarray, T: np.ndarray, of_child: bool) -> np.ndarray:
-    """(4, 4) motion of the world that gives the joint the transform T when the child, or else the parent, makes it."""
+    """(4, 4) world motion of the child, or of the parent, that gives the joint the transform T."""
     parent, child = body_pose(q, joint.parent), body_pose(q, joint.child)
     if of_child:
         return parent @ joint.parent_frame @ T @ inverse(joint.child_frame) @ inverse(child)
@@ -54,7 +54,7 @@ def motion_to(joint: Joint, q: np.ndarray, T: np.ndarray, of_child: bool) -> np.
 
 
 def move_bodies(q: np.ndarray, motion: np.ndarray, which: np.ndarray) -> None:
-    """Apply a motion (4, 4) of the world to some bodies (n,) bool, in place."""
+    """Apply a world motion (4, 4) to the bodies `which` (n,) bool, in place."""
     R = motion[:3, :3]
     q[which, :3] = q[which, :3] @ R.T + motion[:3, 3]
     q[which, 3:] = polar(R @ q[which, 3:].reshape(-1, 3, 3)).reshape(-1, 9)

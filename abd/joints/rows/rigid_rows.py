@@ -1,11 +1,11 @@
-"""All joint rows seen by rigid bodies: their values and their derivatives by the twists of the bodies.
+"""Joint rows of rigid bodies: values, and derivatives by the twists of the bodies.
 
-The rows are those that `abd.joints.rows.build` makes of joints that yield by no compliances but their own, with one row more
-for every coordinate. A dynamic body moves by a twist (v; w) at its centre of mass, world axes; with ``dp = v`` and
-``dA = [w] A`` the derivative of a row by the twist follows from its derivative (g_p, G) by the affine state as
-``(g_p, 2 axial(G A^T))``. Joints that hold some axes of the world while their parent moves have no measures: their rows are
-components of linear rows, and come last. Bodies that are to move as one form a *cluster* with a single twist at the mean of
-their centres. Lengths are measured in units of `RigidRows.length`, so that metres and radians weigh alike.
+The rows are those of `abd.joints.rows.build` for compliant joints, plus one row per coordinate. A dynamic body moves by
+a twist (v; w) at its centre of mass, world axes. With ``dp = v`` and ``dA = [w] A``, the derivative (g_p, G) of a row
+by the affine state becomes ``(g_p, 2 axial(G A^T))``. Joints that constrain some world axes while their parent moves
+have no measures: their rows are components of linear rows, and come last. A *cluster* is a set of bodies that move as
+one, with a single twist at the mean of their centres. Lengths are in units of `RigidRows.length`, so that metres and
+radians have comparable weights.
 """
 
 from __future__ import annotations
@@ -26,27 +26,27 @@ from abd.model import WORLD, Joint, Kind, Model
 from abd.rotations import polar, rotations, skew
 
 GROUND = -1
-"""Cluster of everything that does not move."""
+"""Cluster of all bodies that do not move."""
 RIGID = 1e-14
 """Largest entry of A A^T - 1 of a map that counts as a rotation."""
 
 
 @dataclass(frozen=True)
 class RigidRows:
-    """R rows: those over m measures, then l components of linear rows.
+    """R rows: rows over m measures, then l components of linear rows.
 
     Attributes:
-        system: the measures, the rows over them, and the linear rows.
-        components: (l,) linear rows and (l,) world axes of the other rows.
+        system: measures, measured rows and linear rows.
+        components: (l,) linear rows and (l,) world axes of the component rows.
         role: (R,) `Role`, CONSTRAINT, GAP, COUPLING or COORDINATE; joint: (R,) owner (couplings: the joint of q0);
             coupling: (R,) its index, else -1.
         name: of the row, coordinate or coupling; rotary: (R,) radians rather than metres.
-        held: (R,) bool, constraint and coupling rows of active joints; gaps count among them once they are closed.
+        held: (R,) bool, constraint, gap and coupling rows of active joints.
         yields: (R,) bool, rows with a compliance.
         target: (R,) value of a closed row; coordinates: their initial value.
         length: unit of length [m].
-        movable: (n,) bool, dynamic bodies with any freedom; free: (n,) those with all six.
-        basis: (n, 6, 6) projectors onto the twists that each body may have.
+        movable: (n,) bool, dynamic bodies with any freedom; free: (n,) dynamic bodies with six freedoms.
+        basis: (n, 6, 6) projectors onto the admissible twists of each body.
     """
 
     system: JointSystem
@@ -69,7 +69,7 @@ class RigidRows:
 
     @property
     def scale(self) -> np.ndarray:
-        """(R,) factors that make rows pure numbers."""
+        """(R,) factors that make rows dimensionless."""
         return np.where(self.rotary, 1.0, 1.0 / self.length)
 
     def coordinates(self) -> np.ndarray:
@@ -77,13 +77,15 @@ class RigidRows:
         return np.flatnonzero(self.role == Role.COORDINATE)
 
     def values(self, q: np.ndarray, reference: np.ndarray | None = None) -> tuple[np.ndarray, np.ndarray]:
-        """Rows (R,) and measures (m,) of rigid states q (n, 12); angles nearest to `reference` (m,) or initial ones."""
+        """Rows (R,) and measures (m,) at rigid states q (n, 12); angles nearest to `reference` (m,) or the initial
+        values.
+        """
         system = self.system
         measured = values(system.table, q, system.initial if reference is None else reference)
         return np.append(row_values(system.rows, measured)[0], residual(system.linear, q)[self.components]), measured
 
     def jacobian(self, q: np.ndarray, reference: np.ndarray | None = None):
-        """Sparse (R, 6 n) derivatives of the rows, pure numbers, by the twists ``(v / length; w)`` of all bodies."""
+        """Sparse (R, 6 n) derivatives of the dimensionless rows by the twists ``(v / length; w)`` of all bodies."""
         from scipy.sparse import csr_matrix
 
         system = self.system
@@ -104,21 +106,21 @@ class RigidRows:
 
 
 def rigid_rows(model: Model, q: np.ndarray) -> RigidRows:
-    """The rows of a model's joints and couplings; those of types whose rows follow the pose are the ones at q (n, 12).
+    """Rows of the joints and couplings of a model; pose-dependent rows are those at q (n, 12).
 
-    Inactive joints have rows too, which hold nothing.
+    Rows of inactive joints exist, but are not `held`.
     """
-    model = replace(model, joints=[_closed_by_axes(joint) for joint in model.joints])
+    model = replace(model, joints=[_with_axis_rows(joint) for joint in model.joints])
     each = np.ones(len(model.joints))
     builder = Builder(model, each)
     for k, joint in enumerate(model.joints):
-        builder.constrain(k, joint)
+        builder.add_constraints(k, joint)
         initial = {settings.name: settings.initial for settings in joint.coordinates}
         for one in TYPES[joint.type].coordinates(joint):
             along = builder.coordinate(k, one.name, one)
             builder.add(along, Role.COORDINATE, Law.OFF, target=initial.get(one.name, 0.0))
     for k, coupling in enumerate(model.couplings):
-        builder.couple(k, coupling)
+        builder.add_coupling(k, coupling)
     system = builder.finish(each)
     system.face(q)
     a, components = system.row_laws, np.nonzero(system.linear.mask)
@@ -148,14 +150,15 @@ def rigid_rows(model: Model, q: np.ndarray) -> RigidRows:
 
 
 def follows_pose(model: Model) -> bool:
-    """Whether any joint's rows depend on the pose at which they are built."""
+    """Whether the rows of any joint depend on the pose."""
     return any(TYPES[joint.type].FOLLOWS_POSE for joint in model.joints)
 
 
-def _closed_by_axes(joint: Joint) -> Joint:
-    """The joint with rows that hold whole axes, whatever its enforcement, compliant where it has compliances.
+def _with_axis_rows(joint: Joint) -> Joint:
+    """The joint with one row per constrained axis, whatever its enforcement; compliant if it has compliances.
 
-    Axes of the world that are held while the parent moves are no functions of the two frames: they stay linear rows."""
+    World axes that are constrained while the parent moves are not functions of the two frames; they remain linear rows.
+    """
     try:
         if joint.parameters:
             TYPES[joint.type].constraints(joint)
@@ -179,8 +182,11 @@ def freedoms(model: Model) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
 
 
 def _length(model: Model) -> float:
-    """Length scale [m]: root mean square distance of the joints' points from the bodies' centres, or radius of gyration of
-    the bodies where that is larger; 1 m without either."""
+    """Length unit [m]: root mean square distance of joint points from body centres, or of the radii of gyration if
+    larger.
+
+    It is 1 m without joints.
+    """
     arms = [joint.child_frame[:3, 3] for joint in model.joints]
     arms += [joint.parent_frame[:3, 3] for joint in model.joints if joint.parent != WORLD]
     if not arms:
@@ -189,19 +195,19 @@ def _length(model: Model) -> float:
     moving = [end for end in ends if model.bodies.kind[end] == Kind.DYNAMIC]
     squares = [np.sum(np.square(arms), axis=1), model.bodies.moment[moving].sum(axis=1) / model.bodies.mass[moving]]
     length = float(np.sqrt(max(one.mean() for one in squares if len(one))))
-    # a power of two: worlds have the same bits, however many there are
+    # a power of two, so that results do not depend on the number of worlds
     return float(2.0 ** np.round(np.log2(length))) if length > 0.0 else 1.0
 
 
 @dataclass(frozen=True)
 class Clusters:
-    """Bodies that move as one.
+    """Groups of bodies that move as one.
 
     Attributes:
-        of: (n,) cluster of every body, `GROUND` for those that stay.
+        of: (n,) cluster of every body, `GROUND` for bodies that do not move.
         count: number of clusters.
-        freedoms: (count, 6, 6) projectors onto the twists of the clusters.
-        pivot: (count,) body at whose centre a cluster's twist acts, -1 for the mean of the centres.
+        freedoms: (count, 6, 6) projectors onto the admissible twists of the clusters.
+        pivot: (count,) body at whose centre the twist of a cluster acts, -1 for the mean of the centres.
     """
 
     of: np.ndarray
@@ -210,7 +216,7 @@ class Clusters:
     pivot: np.ndarray
 
     def centres(self, q: np.ndarray) -> np.ndarray:
-        """(count, 3) points at which the twists act."""
+        """(count, 3) reference points of the twists."""
         inside = self.of >= 0
         total = np.zeros((self.count, 3))
         np.add.at(total, self.of[inside], q[inside, :3])
@@ -218,7 +224,7 @@ class Clusters:
         return np.where((self.pivot >= 0)[:, None], q[self.pivot, :3], mean)
 
     def spread(self, q: np.ndarray, length: float):
-        """Sparse (6 n, 6 count): twists of all bodies from those of the clusters, lengths in units of `length`."""
+        """Sparse (6 n, 6 count) map from cluster twists to body twists, lengths in units of `length`."""
         from scipy.sparse import csr_matrix
 
         body = np.flatnonzero(self.of >= 0)
@@ -232,7 +238,7 @@ class Clusters:
         return csr_matrix((block.ravel(), (row.ravel(), column.ravel())), shape=(6 * len(q), 6 * self.count))
 
     def move(self, q: np.ndarray, twists: np.ndarray, length: float) -> np.ndarray:
-        """States q (n, 12) after twists (count, 6) of the clusters, by the exponential of their rotations."""
+        """States q (n, 12) after twists (count, 6) of the clusters; rotations are exponentials."""
         out = q.copy()
         body = np.flatnonzero(self.of >= 0)
         cluster = self.of[body]
@@ -246,12 +252,12 @@ class Clusters:
 
 
 def single_clusters(rows: RigidRows) -> Clusters:
-    """Every movable body on its own."""
+    """One cluster per movable body."""
     return clusters_of(rows, np.where(rows.movable, np.arange(len(rows.movable)), GROUND))
 
 
 def clusters_of(rows: RigidRows, label: np.ndarray) -> Clusters:
-    """Clusters of bodies with equal labels (n,) >= 0, of which one at most lacks some freedom."""
+    """Clusters of bodies with equal labels (n,) >= 0; at most one body per cluster lacks a freedom."""
     used, of = np.unique(label[label >= 0], return_inverse=True)
     full = np.full(len(label), GROUND)
     full[label >= 0] = of
@@ -262,7 +268,7 @@ def clusters_of(rows: RigidRows, label: np.ndarray) -> Clusters:
 
 
 def rigid_states(q: np.ndarray) -> np.ndarray:
-    """States q (n, 12) without strain: affine maps that are no rotations to `RIGID` are replaced by the nearest one."""
+    """States q (n, 12) without strain: maps that are not rotations within `RIGID` are replaced by the nearest rotation."""
     out = np.array(q, dtype=float)
     A = out[:, 3:].reshape(-1, 3, 3)
     strained = np.abs(A @ A.transpose(0, 2, 1) - np.eye(3)).max(axis=(1, 2), initial=0.0) > RIGID

@@ -1,9 +1,9 @@
-"""Linear joint rows and their energy: the definition that the kernels mirror.
+"""Linear joint rows and their energy: reference implementation of the kernels.
 
 A row is ``F = Q_child Y_child - Q_parent Y_parent`` (3,), Q = [p | A] (3x4): ``Y = (1, X)`` for a point X, ``(0, u)``
-for a direction u. Joined to the world, the parent's term is the constant point or direction itself. The energy
-``1/2 sum_k K_k (F_k - a_k)^2`` [kg m^2] stands in the incremental potential as it is; the physical stiffness is
-``K / (c h^2)`` [N/m]. The shift a is zero for penalties; exact rows carry their multipliers in it, ``a = -lambda / K``.
+for a direction u. If the parent is the world, its term is the constant point or direction. The energy
+``1/2 sum_k K_k (F_k - a_k)^2`` [kg m^2] enters the incremental potential directly; the physical stiffness is
+``K / (c h^2)`` [N/m]. The shift a is zero for penalties and contains the multiplier of exact rows, ``a = -lambda / K``.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from abd.joints.rows.batches import PerJoint, batches
 from abd.joints.rows.sizes import EXACT_RATIO, LINEAR_SHARE
 from abd.joints.types import TYPES
 from abd.model import WORLD, Joint
+from abd.potentials.elements import STATE_ORDER
 
 
 @dataclass(frozen=True)
@@ -27,10 +28,10 @@ class Rows:
 
     Attributes:
         joint, parent, child: (m,) indices; Yp, Yc: (m, 4).
-        K: (m, 3) stiffness of the components [kg] (directions: kg m^2); 0 where one is free, or the joint is off.
-        mask: (m, 3) 1 for the components that count, 0 for free ones.
+        K: (m, 3) stiffness of the components [kg] (directions: kg m^2); 0 for free components and inactive joints.
+        mask: (m, 3) 1 for constrained components, 0 for free ones.
         is_point, exact: (m,) bool.
-        tolerance: (m,) residual to which an exact row is held [m].
+        tolerance: (m,) residual tolerance of exact rows [m].
     """
 
     joint: np.ndarray
@@ -49,11 +50,11 @@ class Rows:
 
 
 def compile_rows(joints: Sequence[Joint], mass: np.ndarray | None = None, tolerance: np.ndarray | None = None) -> Rows:
-    """Rows of a scene's joints that are not compliant, in the order of the joints; of exact ones their points alone.
+    """Rows of the joints that are not compliant, in the order of the joints; exact joints have point rows only.
 
     Args:
-        mass: (j,) mass [kg] that stands for m_i + m_j in exact joints; default: their own.
-        tolerance: (j,) residual to which their rows are held [m]; default: that of bodies of half a metre.
+        mass: (j,) mass [kg] that replaces m_i + m_j for exact joints; default: their own.
+        tolerance: (j,) residual tolerance [m]; default: that of bodies of half a metre.
     """
     joints = JointList.of(joints)
     found = [
@@ -81,7 +82,7 @@ def compile_rows(joints: Sequence[Joint], mass: np.ndarray | None = None, tolera
 
 
 def _stiffness(joints: JointList, each: PerJoint, mass: np.ndarray | None) -> np.ndarray:
-    """(m, 3) K of the components of rows; directions of types without a uid act at the joint's length."""
+    """(m, 3) K of the components of rows; direction rows of types without a uid act at the length of the joint."""
 
     def of_rows(name: str) -> np.ndarray:
         return joints.column(name)[each.joint]
@@ -105,8 +106,11 @@ def residual(rows: Rows, q: np.ndarray) -> np.ndarray:
 
 
 def by_states(rows: Rows, row: np.ndarray, axis: np.ndarray) -> list[tuple[np.ndarray, np.ndarray]]:
-    """Of the child and of the parent: bodies (k,), and derivatives (k, 12) by their states of components, an axis of the world of
-    a row each."""
+    """Gradients of components of linear rows, each a `row` (k,) and a world `axis` (k,).
+
+    Returns:
+        for the child and for the parent: bodies (k,), and derivatives (k, 12) by their states.
+    """
     k, out = np.arange(len(row)), []
     for body, Y in ((rows.child, rows.Yc), (rows.parent, -rows.Yp)):
         g = np.zeros((len(row), 12))
@@ -127,7 +131,7 @@ def gradient(rows: Rows, q: np.ndarray, shift: np.ndarray | float = 0.0) -> np.n
 
 
 def pull_back(rows: Rows, f: np.ndarray, bodies: int) -> np.ndarray:
-    """Gradient (n, 12) of an energy whose derivatives by the residuals are f (m, 3)."""
+    """Gradient (n, 12) of an energy with the derivatives f (m, 3) by the residuals."""
     out = np.zeros((bodies, 3, 4))
     np.add.at(out, rows.child, f[:, :, None] * rows.Yc[:, None, :])
     inner = rows.parent != WORLD
@@ -136,8 +140,12 @@ def pull_back(rows: Rows, f: np.ndarray, bodies: int) -> np.ndarray:
 
 
 def hessian(rows: Rows, bodies: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Constant Hessian: diagonal blocks (n, 12, 12), pairs (k, 2) with parent and child distinct, blocks (k, 12, 12)
-    of row parent, column child, the lower body index first; rows of one pair are added up."""
+    """Constant Hessian of all rows.
+
+    Returns:
+        diagonal blocks (n, 12, 12); pairs (k, 2) of distinct bodies, the lower index first; blocks (k, 12, 12) with the
+        first body as row and the second as column. Rows of one pair are summed.
+    """
     inner = rows.parent != WORLD
     parent, child, K = rows.parent[inner].astype(np.int64), rows.child[inner].astype(np.int64), rows.K[inner]
     Yp, Yc = rows.Yp[inner], rows.Yc[inner]
@@ -151,15 +159,13 @@ def hessian(rows: Rows, bodies: int) -> tuple[np.ndarray, np.ndarray, np.ndarray
 
 
 PORTION = 512
-"""Blocks that are summed up at a time."""
-_ORDER = np.array([[r if a == 0 else 2 + 3 * r + a for a in range(4)] for r in range(3)])
-"""(3, 4) where entry (r, a) of Q stands in q."""
+"""Blocks per chunk; a chunk fits into the cache."""
 
 
 def _summed(slot: np.ndarray, K: np.ndarray, Ya: np.ndarray, Yb: np.ndarray, count: int) -> np.ndarray:
-    """(count, 12, 12) blocks ``diag(K) (x) Ya Yb^T`` in q order, those of one slot (m,) added up in their order.
+    """(count, 12, 12) blocks ``diag(K) (x) Ya Yb^T`` in q order; blocks of one slot (m,) are summed in their order.
 
-    Only three of sixteen entries are not zero; they are made one at a time, for as many blocks as a cache holds.
+    Only three of sixteen entries are nonzero; they are computed one at a time for a chunk of blocks.
     """
     out = np.zeros((count, 12, 12))
     order = np.argsort(slot, kind="stable")
@@ -171,5 +177,7 @@ def _summed(slot: np.ndarray, K: np.ndarray, Ya: np.ndarray, Yb: np.ndarray, cou
             for b in range(4):
                 product = ya[a] * yb[b]
                 for r in range(3):
-                    blocks[:, _ORDER[r, a], _ORDER[r, b]] = np.bincount(place, k[r] * product, minlength=len(blocks))
+                    blocks[:, STATE_ORDER[r, a], STATE_ORDER[r, b]] = np.bincount(
+                        place, k[r] * product, minlength=len(blocks)
+                    )
     return out

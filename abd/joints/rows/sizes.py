@@ -1,8 +1,10 @@
-"""Lengths and masses of bodies and joints: what residuals, lever arms and speeds are measured against, what exact rows carry, and
-reduced masses of joints for dampings as fractions of critical damping.
+"""Reference lengths and masses of bodies and joints.
 
-A body's half length is that of the thin rod with the same largest moment of S, ``l = sqrt(3 max(S) / m)``: half the longest
-edge of a box, 1.3 radii of a sphere. It needs no surface.
+They scale residuals, lever arms and speeds, the stiffness of exact rows, and dampings given as fractions of critical
+damping.
+
+The half length of a body is that of a thin rod with the same largest moment of S, ``l = sqrt(3 max(S) / m)``: half the
+longest edge of a box, 1.3 radii of a sphere. It does not depend on the surface mesh.
 """
 
 from __future__ import annotations
@@ -19,29 +21,31 @@ from abd.joints.rows.table import by_twists, linearize, tabulate
 from abd.model import WORLD, Joint, Kind, Model
 
 LINEAR_SHARE = 1e-9
-"""What exact linear rows hold to, in half lengths: hinges of two points at that distance to 1e-9 rad."""
+"""Tolerance of exact linear rows in half lengths: 1e-9 rad for hinges of two points at that distance."""
 MEASURED_SHARE = 1e-8
-"""What exact measured rows hold to by default [rad], in full lengths where they are lengths."""
-PRESSED = 100.0
-"""Residual scale over a h^2: 1e-3 of ``m a`` is what bodies of 1e4 m/h^2 (`abd.scene.compile.scales`) are then pressed with."""
+"""Default tolerance of exact measured rows [rad], or in full lengths."""
+RESIDUAL_FACTOR = 100.0
+"""Residual scale over a h^2; with bodies of 1e4 m/h^2 (`abd.scene.compile.scales`) its force is 1e-3 of ``m a``."""
 EXACT_RATIO = 1e3
-"""Stiffness of exact rows over the largest mass among the bodies joined to them: how much of a multiplier's error is
-left after one iteration is the inverse of it; more would lengthen the arc's way along the valley."""
-SHORT = 10
-"""Bodies connected through joints up to which exact rows need no more stiffness than one joint does."""
+"""Stiffness of exact rows over the largest mass among the connected bodies.
+
+Its inverse is the fraction of a multiplier's error after one iteration. A larger value would shorten Newton's steps.
+"""
+SHORT_CHAIN = 10
+"""Largest number of bodies connected by joints for which exact rows need no additional stiffness."""
 ROUNDING = 64.0 * np.finfo(float).eps
-"""Least residual that can be asked for, over the size of the coordinates."""
+"""Smallest attainable residual, relative to the size of the coordinates."""
 
 
 def half_length(mass, moment) -> np.ndarray:
-    """(n,) half lengths [m] of bodies of mass (n,) [kg] and moment (n, 3) [kg m^2]; 0 where there is no mass."""
+    """(n,) half lengths [m] of bodies of mass (n,) [kg] and moment (n, 3) [kg m^2]; 0 for massless bodies."""
     largest = np.max(np.asarray(moment, dtype=float), axis=-1)
     mass = np.asarray(mass, dtype=float)
     return np.sqrt(3.0 * largest / np.where(mass > 0.0, mass, np.inf))
 
 
 def reaches(model: Model) -> np.ndarray:
-    """(n,) longest lever arms [m] of forces on bodies: half lengths, or the way to the farthest anchor of a joint."""
+    """(n,) longest lever arms [m] of forces on bodies: half length, or distance of the farthest joint anchor."""
     joints = JointList.of(model.joints)
     out = half_length(model.bodies.mass, model.bodies.moment)
     for side in ("parent", "child"):
@@ -52,10 +56,15 @@ def reaches(model: Model) -> np.ndarray:
 
 
 def turning_arms(model: Model) -> tuple[np.ndarray, np.ndarray]:
-    """Arms at which joints hold dynamic bodies: (k,) bodies, (k, 3) directions from the centre of mass to the joint in own axes
-    times the third root of ``m r^2 / (m r^2 + 4 J)``, J the middle moment of the body: by how much less than with ``J = 0`` the
-    turning of the arm makes forces grow that alternate (`abd.potentials.integrators`). It is at least the largest
-    ``Re u^(1/2) / 3^(1/2)`` of the roots of ``(1 + s) u^3 + 3 (1 - s) u^2 + 3 u + 1``, ``s = m r^2 / J``, to 1 %."""
+    """Lever arms at which joints hold dynamic bodies.
+
+    Returns:
+        (k,) bodies, and (k, 3) directions from the centre of mass to the joint, in body axes, times the cube root of
+        ``m r^2 / (m r^2 + 4 J)``. J is the middle moment of the body. The factor bounds the growth of alternating
+        forces by the rotation of the arm, relative to ``J = 0`` (`abd.potentials.integrators`). To 1 % it is at least
+        the largest ``Re u^(1/2) / 3^(1/2)`` of the roots of ``(1 + s) u^3 + 3 (1 - s) u^2 + 3 u + 1``,
+        ``s = m r^2 / J``.
+    """
     bodies, joints = model.bodies, JointList.of(model.joints)
     body = np.concatenate([joints.column(side) for side in ("parent", "child")]).astype(np.int64)
     r = np.concatenate([joints.column(f"{side}_frame")[:, :3, 3] for side in ("parent", "child")])
@@ -68,34 +77,36 @@ def turning_arms(model: Model) -> tuple[np.ndarray, np.ndarray]:
 
 
 def joint_sizes(model: Model) -> np.ndarray:
-    """(j,) half length [m] of the smaller one of the dynamic bodies at every joint; 1 where neither has any."""
+    """(j,) half length [m] of the smaller dynamic body at every joint; 1 if there is none with mass."""
     bodies = model.bodies
     mine = half_length(bodies.mass, bodies.moment)
     length = np.where((bodies.kind == Kind.DYNAMIC) & (mine > 0.0), mine, np.inf)
-    smaller = np.append(length, np.inf)[JointList.of(model.joints).bodies].min(axis=1)  # the last one: the world
+    smaller = np.append(length, np.inf)[JointList.of(model.joints).bodies].min(axis=1)  # the last entry is the world
     return np.where(np.isfinite(smaller), smaller, 1.0)
 
 
 def residual_scales(model: Model, label: np.ndarray) -> np.ndarray:
-    """(j,) length [m] that the residuals of every joint's rows are measured against.
+    """(j,) reference length [m] of the residuals of every joint.
 
-    The joint's size, or `PRESSED` a h^2 if that is less: bodies are so stiff beside their inertia in a step of h, and multipliers
-    as wrong by what is left open, that a residual is felt as a force, most of all in overconstrained loops. Where coordinates
-    are so large that rounding alone would open it by more than `LINEAR_SHARE` of that, the length at which it does not.
+    It is the size of the joint, or `RESIDUAL_FACTOR` a h^2 if that is less. Bodies are so stiff relative to their inertia in a
+    step of h that a larger residual is felt as a force, above all in overconstrained loops. If coordinates are so large
+    that rounding alone exceeds `LINEAR_SHARE` of this length, the length is increased accordingly.
 
     Args:
-        label: (n,) which bodies are joined.
+        label: (n,) connected component of each body.
     """
     reach = float(np.abs(model.bodies.q[:, :3]).max(initial=0.0))
-    felt = PRESSED * model.step_lengths**2 * _accelerations(model, label)
+    felt = RESIDUAL_FACTOR * model.step_lengths**2 * _accelerations(model, label)
     ends = JointList.of(model.joints).bodies
     least = np.append(np.where(felt > 0.0, felt, np.inf), np.inf)[ends].min(axis=1)
     return np.maximum(np.minimum(joint_sizes(model), least), ROUNDING * reach / LINEAR_SHARE)
 
 
 def _accelerations(model: Model, label: np.ndarray) -> np.ndarray:
-    """(n,) size of accelerations [m/s^2] in what a body is joined to: gravity, u^2/l of the fastest one, u and l the speed of
-    its ends and its half length, and forces over masses."""
+    """(n,) magnitude of accelerations [m/s^2] within the connected component of a body.
+
+    It sums gravity, u^2/l of the fastest body (speed u of its ends, half length l), and external forces over masses.
+    """
     bodies = model.bodies
     half, dynamic = half_length(bodies.mass, bodies.moment), bodies.kind == Kind.DYNAMIC
     some = dynamic & (half > 0.0) & (bodies.mass > 0.0)
@@ -110,7 +121,7 @@ def _accelerations(model: Model, label: np.ndarray) -> np.ndarray:
 
 
 def masses_and_scales(model: Model) -> tuple[np.ndarray, np.ndarray]:
-    """(j,) each: `carried_masses` and `abd.joints.rows.sizes.residual_scales` of a model's joints."""
+    """`carried_masses` (j,) and `residual_scales` (j,) of the joints of a model."""
     if not len(model.joints):
         return np.zeros(0), np.zeros(0)
     label = joined_components(model)
@@ -118,23 +129,25 @@ def masses_and_scales(model: Model) -> tuple[np.ndarray, np.ndarray]:
 
 
 def carried_masses(model: Model, label: np.ndarray) -> np.ndarray:
-    """(j,) mass [kg] that the exact rows of a joint are to carry: the largest among the dynamic bodies connected through
-    joints. What hangs on the same static or kinematic body, and the mass of that body, make no difference.
+    """(j,) mass [kg] for the stiffness of the exact rows of a joint: the largest mass among the connected dynamic
+    bodies.
 
-    A long chain yields more than one joint does: beyond `SHORT` bodies it grows with the root of their number. Joints on
-    loops of which some are welds are at least as stiff as the stiffer one of their bodies: forces that redundant rows share
-    out among them strain bodies alone, k, and a solve that closes the rows takes over but ``K / (K + k h^2)`` of what is
-    missing of those. Where nothing is welded, bodies turn about the joints, and stiffer rows would shorten Newton's steps.
+    Static and kinematic bodies do not connect and do not count.
+
+    A long chain is softer than one joint: beyond `SHORT_CHAIN` bodies the mass grows with the square root of their number.
+    Joints on loops with welds are at least as stiff as the stiffer one of their bodies. Redundant rows share forces
+    that only strain the bodies, with stiffness k; a solve that closes the rows transfers ``K / (K + k h^2)`` of their
+    missing part. Without welds, bodies rotate about the joints, and stiffer rows would shorten Newton's steps.
 
     Args:
-        label: (n,) which bodies are joined.
+        label: (n,) connected component of each body.
     """
     n, mass = len(model.bodies), model.bodies.mass
-    dynamic = np.append(model.bodies.kind == Kind.DYNAMIC, False)  # the last one stands for the world
+    dynamic = np.append(model.bodies.kind == Kind.DYNAMIC, False)  # the last entry is the world
     ends = JointList.of(model.joints).bodies
     largest = np.zeros(n)
     np.maximum.at(largest, label, mass)
-    growth = np.sqrt(np.maximum(1.0, np.bincount(label, minlength=n) / SHORT))
+    growth = np.sqrt(np.maximum(1.0, np.bincount(label, minlength=n) / SHORT_CHAIN))
     own = np.where(dynamic[ends], mass[ends], 0.0).sum(axis=1)
     moved = np.where(dynamic[ends[:, 0]], ends[:, 0], ends[:, 1])
     carried = growth[label[moved]] * np.maximum(own, largest[label[moved]])
@@ -149,8 +162,9 @@ def carried_masses(model: Model, label: np.ndarray) -> np.ndarray:
 
 
 def _stiffness_in_step(model: Model) -> np.ndarray:
-    """(n,) stiffness of near-rigidity ``k = 8 kappa V / l^2`` [N/m] at the half length l of a body, times h^2 [kg]; 0 of those
-    that no strain is asked of."""
+    """(n,) stiffness of near-rigidity ``k = 8 kappa V / l^2`` [N/m] at the half length l, times h^2 [kg]; 0 without
+    elasticity.
+    """
     bodies = model.bodies
     half = half_length(bodies.mass, bodies.moment)
     strained = (bodies.kind == Kind.DYNAMIC) & (half > 0.0)
@@ -159,17 +173,17 @@ def _stiffness_in_step(model: Model) -> np.ndarray:
 
 
 Inertias = Mapping[int, tuple[float, np.ndarray]]
-"""Mass [kg] and moments (3,) of S [kg m^2] of the ends that move by forces, by their rows in the states."""
+"""Mass [kg] and moments (3,) of S [kg m^2] of the dynamic bodies of a joint, by their rows in the states."""
 
 
 def reduced_masses(joint: Joint, measures: Sequence[Measure], q: np.ndarray, ends: Inertias) -> np.ndarray:
-    """(k,) for every measure of a joint: the reduced mass of its ends [kg], or of angles their reduced moment of inertia about
-    the axis of the angle through the joint's point [kg m^2], over the square of the angle's rate per rad/s about it.
+    """(k,) reduced mass of the bodies of a joint for every measure [kg].
 
-    Without an axis at present, it is the mean over all axes.
+    For angles it is the reduced moment of inertia about the axis of the angle through the joint's point [kg m^2], over
+    the square of the angle's rate per rad/s. If the gradient of the angle vanishes, it is the mean over all axes.
 
     Args:
-        q: (n, 12) states, of which `joint.parent` and `joint.child` are rows.
+        q: (n, 12) states; `joint.parent` and `joint.child` are rows of it.
     """
     mass = _reduced([one for one, _ in ends.values()])
     if not measures:
@@ -188,12 +202,12 @@ def reduced_masses(joint: Joint, measures: Sequence[Measure], q: np.ndarray, end
 
 
 def mean_inertia(joint: Joint, q: np.ndarray, ends: Inertias) -> float:
-    """Reduced mean over all axes of the moments of inertia of the ends about the joint's point [kg m^2]."""
+    """Reduced mean moment of inertia of the bodies over all axes about the joint's point [kg m^2]."""
     return _reduced([np.trace(I) / 3.0 for I in point_inertias(joint, q, ends)])
 
 
 def point_inertias(joint: Joint, q: np.ndarray, ends: Inertias) -> list[np.ndarray]:
-    """(3, 3) moments of inertia of the ends about the joint's point, world axes [kg m^2]."""
+    """(3, 3) moments of inertia of the bodies about the joint's point, world axes [kg m^2]."""
     R = q[joint.child, 3:].reshape(3, 3)
     point = q[joint.child, :3] + R @ joint.child_frame[:3, 3]
     out = []
@@ -205,11 +219,13 @@ def point_inertias(joint: Joint, q: np.ndarray, ends: Inertias) -> list[np.ndarr
 
 
 def on_states(joint: Joint, poses: Sequence[np.ndarray | None]) -> tuple[Joint, np.ndarray]:
-    """The joint between the rows of states (2, 12) of its parent and its child; None for the world."""
+    """The joint with bodies renumbered to the rows of states (2, 12) of its parent and child; a pose of None is the
+    world.
+    """
     q = np.array([np.concatenate([np.zeros(3), np.eye(3).ravel()]) if one is None else one for one in poses])
     return replace(joint, parent=-1 if poses[0] is None else 0, child=1), q
 
 
 def _reduced(values: Sequence[float]) -> float:
-    """``1 / (1/m_1 + 1/m_2)``; an end that does not give way weighs infinitely much."""
+    """``1 / (1/m_1 + 1/m_2)``; bodies that are not in the list have infinite mass."""
     return 1.0 / sum(1.0 / one for one in values)

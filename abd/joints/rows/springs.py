@@ -1,15 +1,14 @@
-"""Springs that a step resolves: their forces are known at both ends of it, and follow the trapezoidal rule.
+"""Springs that a time step resolves: their forces follow the trapezoidal rule.
 
-Generalized alpha damps what alternates from step to step, as forces of joints need it; from the vibrations of a spring it takes
-``((1 - rho)/(1 + rho))^3 (w h)^3`` per radian. So smooth and fresh steps (`abd.potentials.integrators`) take the forces f of
-springs ``k/2 (x - a)^2`` by themselves,
+Generalized alpha damps forces that alternate from step to step. It damps the vibration of a spring by
+``((1 - rho)/(1 + rho))^3 (w h)^3`` per radian. Second-order steps (`abd.potentials.integrators`) therefore integrate
+the forces f of springs ``k/2 (x - a)^2`` separately:
 
-    q = ... + h^2 ((1/2 - b) f_n + b f_{n+1}),        (p, L) = ... + h/2 (f_n + f_{n+1}),
+    q = ... + h^2 ((1/2 - b) f_n + b f_{n+1}),        (p, L) = ... + h/2 (f_n + f_{n+1})
 
-b being c_b times the share w by which the spring's energy stands in the incremental potential, 1/4 for bodies at rest: Newmark's
-rule without damping, which keeps the energy of linear vibrations at any step. What else acts, forces of joints that make bodies
-meet at the end of the step above all, goes by the rule of the mode; in the motions that joints leave to a linear mechanism the
-trapezoidal rule is left alone. Springs that are stiffer than that steps could show their vibrations fade like everything else.
+b is c_b times the weight w of the spring's energy in the incremental potential; b = 1/4 for bodies at rest. This is
+Newmark's rule without damping, which conserves the energy of linear vibrations for any step length. All other forces
+follow the rule of the integrator. Springs whose vibration the step cannot resolve are damped like other forces.
 """
 
 from __future__ import annotations
@@ -27,47 +26,52 @@ from abd.model import WORLD, Kind, Model
 from abd.potentials.free_motion import FLAT, inertia
 
 RESOLVED = np.pi
-"""Turn of a spring's vibration per step [rad] up to which it is one that steps can show: half a period."""
+"""Largest phase [rad] per step of a vibration that steps resolve: half a period."""
 
 
 def turns(model: Model, system: JointSystem) -> np.ndarray:
-    """(R,) by how much what springs and compliant joints hold would vibrate in a step without other joints [rad], as the bodies
-    stand at the start; 0 for other rows."""
-    return system.of_rows(model.step_lengths) * np.sqrt(system.row_laws.stiffness * _yields(model, system))
+    """(R,) phase per step [rad] of the vibration of springs and compliant joints, without other joints; 0 for other
+    rows.
+
+    The phase is that of the initial state.
+    """
+    return system.of_rows(model.step_lengths) * np.sqrt(system.row_laws.stiffness * _mobilities(model, system))
 
 
-def _yields(model: Model, system: JointSystem) -> np.ndarray:
-    """(R,) what the two bodies of springs and compliant joints yield to forces along them [1/kg, 1/(kg m^2)], as far as what
-    their joint holds beside them lets, and without other joints; 0 for other rows."""
+def _mobilities(model: Model, system: JointSystem) -> np.ndarray:
+    """(R,) mobility of the two bodies along rows of springs and compliant joints [1/kg, 1/(kg m^2)]; 0 for other rows.
+
+    The stiff rows of the same joint constrain the bodies; other joints do not.
+    """
     a, linear = system.row_laws, system.linear
     out, stiff = np.zeros(len(a.joint)), a.exact | (a.mass_stiffness > 0.0)
-    which = np.flatnonzero(a.active & np.isin(a.role, SPRINGS) & (a.role != Role.COUPLING) & ~stiff)
-    if not len(which):
+    selected = np.flatnonzero(a.active & np.isin(a.role, SPRINGS) & (a.role != Role.COUPLING) & ~stiff)
+    if not len(selected):
         return out
-    joints, place = np.unique(a.joint[which], return_inverse=True)
+    joints, place = np.unique(a.joint[selected], return_inverse=True)
     number = np.full(1 + max(a.joint.max(), linear.joint.max(initial=0)), -1)
     number[joints] = np.arange(len(joints))
     roots = _roots(model)
-    z = _measured_ways(model, system, roots)
+    z = _measured_gradients(model, system, roots)
     held = np.flatnonzero(a.active & stiff & np.isin(a.role, (Role.CONSTRAINT, Role.LOCK)) & (number[a.joint] >= 0))
-    straight = np.flatnonzero(linear.K.any(axis=1) & (number[linear.joint] >= 0))
-    ways = np.concatenate([z[held], _straight_ways(model, linear, straight, roots)])
-    length = np.linalg.norm(ways, axis=1)
-    ways /= np.where(length > 0.0, length, 1.0)[:, None]
-    owner = np.concatenate([number[a.joint[held]], np.repeat(number[linear.joint[straight]], 3)])
+    linear_rows = np.flatnonzero(linear.K.any(axis=1) & (number[linear.joint] >= 0))
+    gradients = np.concatenate([z[held], _linear_gradients(model, linear, linear_rows, roots)])
+    length = np.linalg.norm(gradients, axis=1)
+    gradients /= np.where(length > 0.0, length, 1.0)[:, None]
+    owner = np.concatenate([number[a.joint[held]], np.repeat(number[linear.joint[linear_rows]], 3)])
     count = np.bincount(owner, minlength=len(joints))
     order = np.argsort(owner, kind="stable")
     B = np.zeros((len(joints), max(int(count.max()), 1), 12))
-    B[owner[order], np.arange(len(owner)) - np.repeat(np.cumsum(count) - count, count)] = ways[order]
+    B[owner[order], np.arange(len(owner)) - np.repeat(np.cumsum(count) - count, count)] = gradients[order]
     S = np.linalg.pinv(B @ B.transpose(0, 2, 1), rcond=1e-10, hermitian=True)
-    along, whole = np.einsum("kri,ki->kr", B[place], z[which]), np.sum(z[which] ** 2, axis=1)
-    left = whole - np.einsum("kr,krs,ks->k", along, S[place], along)
-    out[which] = np.where(left > 1e-9 * whole, left, 0.0)
+    along, total = np.einsum("kri,ki->kr", B[place], z[selected]), np.sum(z[selected] ** 2, axis=1)
+    mobility = total - np.einsum("kr,krs,ks->k", along, S[place], along)
+    out[selected] = np.where(mobility > 1e-9 * total, mobility, 0.0)
     return out
 
 
 def _roots(model: Model) -> np.ndarray:
-    """(n, 6, 6) roots of the inverse mass matrices of rigid bodies, 0 of those that do not move."""
+    """(n, 6, 6) roots of the inverse mass matrices of rigid bodies; 0 for bodies that do not move."""
     bodies = model.bodies
     J, V = np.linalg.eigh(inertia(bodies.q[:, 3:].reshape(-1, 3, 3), bodies.moment))
     moves = ((bodies.kind == Kind.DYNAMIC) & (bodies.mass > 0.0))[:, None]
@@ -80,13 +84,13 @@ def _roots(model: Model) -> np.ndarray:
 
 
 def _by_twist(model: Model, roots: np.ndarray, body: np.ndarray, gradient: np.ndarray) -> np.ndarray:
-    """(k, 6) forces and torques of gradients (k, 12) by states of bodies (k,), times their roots; 0 for the world's."""
+    """(k, 6) gradients (k, 12) by the states of bodies (k,) as wrenches, times the roots; 0 for the world."""
     wrench = by_twists(gradient, model.bodies.q, body)
     return np.where((body == WORLD)[:, None], 0.0, np.einsum("kij,kj->ki", roots[body], wrench))
 
 
-def _measured_ways(model: Model, system: JointSystem, roots: np.ndarray) -> np.ndarray:
-    """(R, 12) of the measured rows, of their children and their parents."""
+def _measured_gradients(model: Model, system: JointSystem, roots: np.ndarray) -> np.ndarray:
+    """(R, 12) mass-weighted gradients of the measured rows, by child and parent."""
     rows, table, out = system.rows, system.table, np.zeros((len(system.rows), 12))
     measured, *gradients = linearize(table, model.bodies.q)
     slope, row, m = evaluate(rows, measured)[1], rows.term_row, rows.term_measure
@@ -95,26 +99,32 @@ def _measured_ways(model: Model, system: JointSystem, roots: np.ndarray) -> np.n
     return out
 
 
-def _straight_ways(model: Model, linear: Rows, chosen: np.ndarray, roots: np.ndarray) -> np.ndarray:
-    """(3 k, 12) of the components of linear rows (k,), 0 of those that are free."""
+def _linear_gradients(model: Model, linear: Rows, chosen: np.ndarray, roots: np.ndarray) -> np.ndarray:
+    """(3 k, 12) mass-weighted gradients of the components of linear rows (k,); 0 for free components."""
     sides = by_states(linear, np.repeat(chosen, 3), np.tile(np.arange(3), len(chosen)))
     return np.hstack([_by_twist(model, roots, *side) for side in sides]) * linear.mask[chosen].reshape(-1, 1)
 
 
 def resolved(model: Model, system: JointSystem) -> np.ndarray:
-    """(R,) bool, rows whose forces follow the trapezoidal rule: of springs and compliant joints with a rest of their own."""
+    """(R,) whether the force of a row follows the trapezoidal rule: springs and compliant joints with a constant rest
+    value.
+    """
     a = system.row_laws
     turn = turns(model, system)
     out = (turn > 0.0) & (turn <= RESOLVED) & (a.law == Law.QUADRATIC) & ~a.exact & ~a.follows
-    # what is set anew in every step
+    # rows whose targets change in every step
     out[[*a.target_of, *a.rate_of]] = False
     followers = np.isin(system.rows.term_measure, list(system.followers))
     return out & ~np.isin(a.joint, a.joint[system.rows.term_row[followers]])
 
 
 def pulls(system: JointSystem, which: np.ndarray, share: np.ndarray, q: np.ndarray, near: np.ndarray) -> np.ndarray:
-    """(n, 12) sums over the rows `which` (k,) of bodies in states q (n, 12): force and torque [N, N m], and both times the rows'
-    `share` (R,) in the incremental potential; `near` (m,): values near which angles are counted."""
+    """(n, 12) force and torque [N, N m] of the rows `which` (k,) on bodies in states q (n, 12), then the weighted ones.
+
+    Args:
+        share: (R,) weights of the rows in the incremental potential.
+        near: (m,) values near which angles are counted.
+    """
     n, t, rows, a = len(q), system.table, system.rows, system.row_laws
     measured, child, parent = linearize(t, q, near)
     x, slope = evaluate(rows, measured)
@@ -128,8 +138,12 @@ def pulls(system: JointSystem, which: np.ndarray, share: np.ndarray, q: np.ndarr
 
 
 def whole(system: JointSystem, which: np.ndarray, share: np.ndarray, p: np.ndarray, ch2: np.ndarray) -> np.ndarray:
-    """Parameters (R, 8) of the laws of a step of c h^2 (R,) with the rows `which` (k,) as they act, not as their `share` (R,) in
-    the incremental potential has them."""
+    """Parameters (R, 8) of the laws with the full stiffness of the rows `which` (k,), without their weight `share`
+    (R,).
+
+    Args:
+        p: (R, 8) parameters of a step of c h^2, ch2 (R,).
+    """
     a, p = system.row_laws, p.copy()
     more = (1.0 - share[which]) * ch2[which] * a.stiffness[which]
     K = p[which, slots.STRENGTH] + more

@@ -1,8 +1,8 @@
-"""The joint system of a scene: all rows side by side, the law of each, and their laws in one step.
+"""Joint system of a scene: all rows, their laws, and the parameters of the laws in one step.
 
-A row's law is set anew for every substep from SI numbers by `JointSystem.laws`, for all rows at once. Stiff rows carry
-K [kg] (rotary: kg m^2) that stands in the incremental potential as it is; SI stiffness, damping and effort enter with
-the factor c h^2. Exact rows carry a multiplier, the force [N or N m] that holds them.
+`JointSystem.laws` computes the laws of all rows from SI numbers for every substep. The stiffness K [kg] of stiff rows
+(rotary: kg m^2) enters the incremental potential directly; SI stiffness, damping and effort enter with the factor c
+h^2. Exact rows have a multiplier, the constraint force [N or N m].
 """
 
 from __future__ import annotations
@@ -24,40 +24,40 @@ from abd.joints.rows.table import MeasureTable, frames, linearize, rates, values
 from abd.rotations import pose
 
 KEPT = 0.1
-"""Share of a limit's gap, or of its barrier's width, that one Newton step leaves."""
+"""Fraction of a limit's gap, or of its barrier's width, that remains after one Newton step."""
 LIMIT_CUTS = 60
-"""Cuts by which the step towards a joint limit is shortened."""
+"""Largest number of cuts of a step towards a joint limit."""
 CLOSINGS = 200
-"""Most solves by which a direction is made to close the exact rows: one or two are the rule, many where bodies that are welded
-into loops hand over the forces of a first step."""
+"""Largest number of solves in which a direction closes the exact rows.
+
+One or two suffice in general; bodies welded into loops need many in the first step.
+"""
 CLOSED = 0.3
-"""Residual at which it does, over the tolerance."""
-
-
+"""Residual, relative to the tolerance, at which the exact rows count as closed."""
 REACH = 2.0
-"""Largest way of an angle in a step that a drive without a gain asks for [rad]: a target many turns away is reached in
-several steps."""
+"""Largest change of an angle per step [rad] that a drive without a gain requests; targets many turns away take several
+steps.
+"""
 TURN = 2.5
-"""Turn of an angle in a step [rad] from which on the step is too long: beyond half a turn its direction is not known."""
+"""Largest rotation per step [rad] of an angle that counts turns; beyond half a turn its direction is ambiguous."""
 SETTLED = 1e-2
-"""Share of friction's or a drive's largest force by which a last Newton step may change it."""
-
-
+"""Fraction of the largest friction or drive force by which a last Newton step may change it."""
 HISTORY = 6
-"""Rows of `JointMemory.history`."""
+"""Number of rows of `JointMemory.history`."""
 RETURN = 5.0
-"""Time [s] in which the width of a barrier grows by the distance of its row, after an impact or a start within it."""
+"""Time [s] in which a barrier's width grows by the distance of its row, after an impact or a start within it."""
 SMALLEST = 1e-3
-"""Width of a barrier after an impact, over the distance of its row, at least."""
+"""Smallest width of a barrier after an impact, relative to the distance of its row."""
 
 
 def next_widths(
     width: np.ndarray, distance: np.ndarray, before: np.ndarray, after: np.ndarray, h: float | np.ndarray
 ) -> np.ndarray:
-    """(R,) widths of barriers after a step of h [s] from one gap to another (R,).
+    """(R,) widths of barriers after a step of h [s] in which the gap (R,) changes from `before` to `after`.
 
-    A gap that falls below the width in the step, an impact, becomes the width; otherwise the width returns to the distance (R,)
-    of the row, at once beyond that."""
+    In an impact the gap falls below the width and becomes the width. Otherwise the width returns to the distance (R,)
+    of the row, immediately if the gap exceeds the distance.
+    """
     in_impact = (after < width) & (before > width)
     grown = np.minimum(distance, width + distance * h / RETURN)
     return np.where(after >= distance, distance, np.where(in_impact, np.maximum(after, SMALLEST * distance), grown))
@@ -65,14 +65,14 @@ def next_widths(
 
 @dataclass
 class JointMemory:
-    """What a joint system remembers from step to step.
+    """State of a joint system between steps.
 
     Attributes:
         reference: (m,) values of the measures after the last step; angles are counted from them.
-        history: (6, R) values of the rows after the last step and the one before it, and their rates, those that the
-            integrator gives; the forces after the last step that do work (`abd.joints.rows.forces.working_forces`); and the
-            widths of barriers.
-        multiplier: (R,) forces [N or N m] of the exact measured rows, linear: (l, 3) of the exact linear ones.
+        history: (6, R): values of the rows after the last two steps, then their rates by the integrator, the
+            non-conservative forces after the last step (`abd.joints.rows.forces.working_forces`), and the widths of
+            barriers.
+        multiplier: (R,) forces [N or N m] of the exact measured rows; linear: (l, 3) of the exact linear rows.
     """
 
     reference: np.ndarray
@@ -81,7 +81,7 @@ class JointMemory:
     linear: np.ndarray
 
     def copy(self) -> JointMemory:
-        """A copy of it."""
+        """Copy of the arrays."""
         return JointMemory(self.reference.copy(), self.history.copy(), self.multiplier.copy(), self.linear.copy())
 
 
@@ -91,11 +91,12 @@ class JointSystem:
 
     Attributes:
         linear: vector rows with a constant Hessian (`abd.joints.rows.rows`).
-        table: measures; rows: measured rows over them; row_laws: which laws act on those.
+        table: measures; rows: measured rows over them; row_laws: their laws.
         initial: (m,) values near which the angles of the initial state are counted.
-        followers: first of some measures -> function of T_CD (4, 4) that gives them anew at the start of every step.
-        given: row -> force that acts along it, by a function of its value, time and its speed.
-        loads: row of friction -> its effort without load, and what is added per newton that its joint carried in the last step.
+        followers: first index of some measures -> function of T_CD (4, 4) that recomputes them at the start of every
+            step.
+        given: row -> force along it as a function of value, time and speed.
+        loads: friction row -> effort without load, and increase per newton that its joint carried in the last step.
     """
 
     linear: Rows
@@ -108,9 +109,9 @@ class JointSystem:
     given: dict[int, ForceLaw] = field(default_factory=dict)
 
     def load(self, force: np.ndarray) -> None:
-        """Set the efforts of friction that grows with the forces (j,) [N] that the joints carry."""
-        for row, (alone, share) in self.loads.items():
-            self.row_laws.effort[row] = alone + share * force[self.row_laws.joint[row]]
+        """Set the efforts of load-dependent friction for joint forces (j,) [N]."""
+        for row, (unloaded, ratio) in self.loads.items():
+            self.row_laws.effort[row] = unloaded + ratio * force[self.row_laws.joint[row]]
 
     @cached_property
     def row_bodies(self) -> tuple[np.ndarray, np.ndarray]:
@@ -120,17 +121,17 @@ class JointSystem:
 
     @cached_property
     def asks_users(self) -> bool:
-        """Whether functions of users of several values, or of types of their own, say what rows do."""
+        """Whether user functions of several values, or of custom joint types, determine rows."""
         return bool(self.given or self.rows.relations or self.table.custom)
 
     @cached_property
     def has_exact(self) -> bool:
-        """Whether any row is held exactly."""
+        """Whether any row is exact."""
         return bool(self.linear.exact.any() or self.row_laws.exact.any())
 
     @cached_property
     def has_barriers(self) -> bool:
-        """Whether any row has a gap that must stay open."""
+        """Whether any row is a barrier."""
         return bool((self.row_laws.law == Law.BARRIER).any())
 
     @cached_property
@@ -141,13 +142,13 @@ class JointSystem:
 
     @cached_property
     def has_rotors(self) -> bool:
-        """Whether rotors turn with coordinates."""
+        """Whether any coordinate has a rotor."""
         a = self.row_laws
         return bool((a.active & (a.role == Role.ARMATURE)).any())
 
     @cached_property
     def friction_bodies(self) -> np.ndarray:
-        """(b,) bodies at rows that are stiff at small speeds only: friction, or a drive with an effort limit."""
+        """(b,) bodies of rows that are stiff at small speeds only: friction, and drives with an effort limit."""
         a = self.row_laws
         stiff = a.active & ((a.law == Law.FRICTION) | (a.law == Law.SATURATED))
         bodies = np.concatenate([ends[stiff] for ends in self.row_bodies]).astype(int)
@@ -155,15 +156,15 @@ class JointSystem:
 
     @property
     def has_friction(self) -> bool:
-        """Whether there are such rows."""
+        """Whether `friction_bodies` is not empty."""
         return len(self.friction_bodies) > 0
 
     has_edges = has_friction
-    """Whether the force of a row has edges."""
+    """Whether the force of any row has kinks."""
 
     @property
     def turning(self) -> np.ndarray:
-        """(R,) bool, angles that a drive without a gain sets, to a target of its own."""
+        """(R,) bool, angles whose target a drive without a gain prescribes."""
         a = self.row_laws
         stiff = np.isin(a.law, (Law.QUADRATIC, Law.SATURATED)) & (a.mass_stiffness > 0.0)
         return stiff & (a.role == Role.DRIVE) & a.rotary & ~a.follows
@@ -174,9 +175,14 @@ class JointSystem:
         return bool(self.table.counts_turns.any())
 
     def asked_turns(self, time: OfBodies, h: OfBodies) -> np.ndarray:
-        """(R,) size of the way [rad] that drives without a gain ask of angles, and of couplings, in a substep of h [s] from
-        `time` [s], of all bodies or (n,):
-        the speed of a velocity drive; of a position drive that of its target, unless that jumps; 0 for other rows."""
+        """(R,) absolute rotation [rad] that drives without a gain, and couplings, request in a substep.
+
+        It is the speed of a velocity drive times h, or the change of the target of a position drive unless the target
+        jumps; 0 for other rows.
+
+        Args:
+            time: start of the substep [s]; h: its length [s]; both scalar or (n,).
+        """
         a = self.row_laws
         out, begins, lengths = np.zeros(len(self.rows)), self.of_rows(time), self.of_rows(h)
         for row in np.flatnonzero(a.active & a.rotary & a.follows & (a.role == Role.DRIVE) & (a.mass_stiffness > 0.0)):
@@ -185,51 +191,52 @@ class JointSystem:
         for row in np.flatnonzero(a.active & self.turning):
             target, begin, length = a.target_of.get(int(row)), float(begins[row]), float(lengths[row])
             if target is not None:
-                way, half = target(begin + length) - target(begin), target(begin + 0.5 * length) - target(begin)
-                out[row] = way if 0.1 * abs(way) < abs(half) < 0.9 * abs(way) else 0.0
-        return np.maximum(np.abs(out), self._passed_on(out)) if out.any() else out
+                turn, half = target(begin + length) - target(begin), target(begin + 0.5 * length) - target(begin)
+                out[row] = turn if 0.1 * abs(turn) < abs(half) < 0.9 * abs(turn) else 0.0
+        return np.maximum(np.abs(out), self._coupled_turns(out)) if out.any() else out
 
-    def _passed_on(self, asked: np.ndarray) -> np.ndarray:
-        """(R,) largest way of an angle [rad] in couplings, whose other measures go as drives ask (R,); one after the other."""
+    def _coupled_turns(self, requested: np.ndarray) -> np.ndarray:
+        """(R,) largest rotation [rad] in couplings, propagated from the rotations (R,) that drives request."""
         rows, out = self.rows, np.zeros(len(self.rows))
         slope = rows.coefficients[rows.piece_starts[:-1], 1]
-        way = np.full(len(self.table), np.nan)
-        for row in np.flatnonzero(asked):
-            way[rows.term_measure[rows.starts[row]]] = asked[row]
+        turn = np.full(len(self.table), np.nan)
+        for row in np.flatnonzero(requested):
+            turn[rows.term_measure[rows.starts[row]]] = requested[row]
         for row in np.flatnonzero(self.row_laws.active & (self.row_laws.role == Role.COUPLING)):
             terms = np.arange(rows.starts[row], rows.starts[row + 1])
             measures = rows.term_measure[terms]
-            unknown = np.isnan(way[measures])
+            unknown = np.isnan(turn[measures])
             if unknown.sum() != 1 or len(terms) < 2 or slope[terms[unknown]][0] == 0.0:
                 continue
-            way[measures[unknown]] = -(slope[terms] * way[measures])[~unknown].sum() / slope[terms[unknown]]
-            out[row] = np.abs(np.where(self.table.counts_turns[measures], way[measures], 0.0)).max()
+            turn[measures[unknown]] = -(slope[terms] * turn[measures])[~unknown].sum() / slope[terms[unknown]]
+            out[row] = np.abs(np.where(self.table.counts_turns[measures], turn[measures], 0.0)).max()
         return out
 
     def turn_rates(self, q: np.ndarray, qd: np.ndarray, near: np.ndarray) -> np.ndarray:
-        """(m,) speeds [rad/s] of the measures that count turns in a state q, qd (n, 12) with values `near` (m,); 0 for others."""
+        """(m,) rates [rad/s] of the measures that count turns at q, qd (n, 12) near values `near` (m,); 0 for others.
+        """
         return np.where(self.table.counts_turns, rates(self.table, q, qd, near), 0.0)
 
     def fresh_memory(self, q: np.ndarray, qd: np.ndarray) -> JointMemory:
-        """Memory of an initial state q (n, 12) with velocity qd (n, 12)."""
+        """Memory of an initial state q, qd (n, 12)."""
         reference = values(self.table, q, self.initial)
         x, rate = self._motion(reference, q, qd)
         a = self.row_laws
         gap = a.sign * (x - a.bound)
-        returns = a.follows & (a.restitution == 0.0)  # a barrier that takes a value back into its range has to push
+        returns = a.follows & (a.restitution == 0.0)  # barriers that push a value back into its range
         width = np.where((gap > 0.0) & ~returns, np.minimum(a.distance, gap), a.distance)
         history = np.stack([x, x, rate, rate, np.zeros(len(x)), width])
         return JointMemory(reference, history, np.zeros(len(self.rows)), np.zeros((len(self.linear), 3)))
 
     def follow(self, memory: JointMemory, q: np.ndarray) -> None:
-        """Set the measures that follow the pose, and their rows' values, for a step that starts in q (n, 12)."""
+        """Update the pose-dependent measures, and the values of their rows, for a step that starts at q (n, 12)."""
         if not self.followers:
             return
         self.face(q)
         memory.history[0], _ = row_values(self.rows, values(self.table, q, memory.reference))
 
     def face(self, q: np.ndarray) -> None:
-        """Set the measures that follow the pose for a step that starts in q (n, 12)."""
+        """Update the pose-dependent measures for a step that starts at q (n, 12)."""
         if not self.followers:
             return
         D, C, d = frames(self.table, q, rigid=True)
@@ -239,20 +246,21 @@ class JointSystem:
                 self.table.numbers[k] = measure.numbers
 
     def closed_gap(self, law: np.ndarray, p: np.ndarray, x: np.ndarray) -> int | None:
-        """First barrier row whose gap is not open at values x (R,)."""
+        """First barrier row whose gap is not positive at values x (R,)."""
         closed = np.flatnonzero((law == Law.BARRIER) & (p[:, slots.SIGN] * (x - p[:, slots.CENTRE]) <= 0.0))
         return int(closed[0]) if len(closed) else None
 
     def of_rows(self, values: OfBodies) -> np.ndarray:
-        """(R,) what measured rows have of values of all bodies or (n,), whose two bodies have the same."""
+        """(R,) values per measured row from values per body, scalar or (n,); both bodies of a row have the same value.
+        """
         return np.broadcast_to(values, len(self.rows)) if np.ndim(values) == 0 else values[self.row_bodies[1]]
 
     def of_linear(self, values: OfBodies) -> np.ndarray:
-        """(l,) the same of linear rows."""
+        """(l,) values per linear row from values per body, scalar or (n,)."""
         return np.broadcast_to(values, len(self.linear)) if np.ndim(values) == 0 else values[self.linear.child]
 
     def shifts(self, memory: JointMemory, ch2: OfBodies) -> np.ndarray:
-        """(l, 3) shifts a = -lambda / K of the linear rows in a step of c h^2 [s^2], of all bodies or (n,)."""
+        """(l, 3) shifts a = -lambda / K of the linear rows in a step of c h^2 [s^2], scalar or (n,)."""
         K, exact = self.linear.K, self.linear.exact
         out = np.zeros(K.shape)
         if exact.any():
@@ -271,9 +279,10 @@ class JointSystem:
         """Laws (R,) and their parameters (R, 8) in one substep.
 
         Args:
-            weights: (9,) of the integrator (`abd.potentials.integrators`), or (9, R) by row; ch2: c h^2 [s^2]; time: at its end
-                [s], both of all bodies or (n,); speed: below which friction counts as static [m/s or rad/s].
-            share: by which stiffness counts, or (R,) by row (`abd.joints.rows.springs`).
+            weights: weights of the integrator (`abd.potentials.integrators`), (9,) or (9, R).
+            ch2: c h^2 [s^2]; time: end of the substep [s]; both scalar or (n,).
+            speed: speed below which friction is static [m/s or rad/s].
+            share: weight of the SI stiffness, scalar or (R,) (`abd.joints.rows.springs`).
         """
         a, count = self.row_laws, len(self.rows)
         w = np.broadcast_to(weights.reshape(9, -1), (9, count))
@@ -302,7 +311,7 @@ class JointSystem:
         limit = np.isin(a.law, LIMITS)
         p[limit, slots.STRENGTH] = (a.mass_stiffness + ch2 * a.stiffness)[limit]
         p[limit, slots.CENTRE], p[limit, slots.SIGN], p[limit, slots.WIDTH] = a.bound[limit], a.sign[limit], a.distance[limit]
-        # damped is the way since the last state, in whose units the rate is 1 / h
+        # damping acts on the displacement since the last state, whose rate is 1 / h
         p[limit, slots.DAMPING] = (ch2 * a.damping * w[7])[limit]
         p[limit, slots.LAST_GAP], p[limit, slots.BOUND] = (a.sign * (now - a.bound))[limit], a.bound[limit]
         pulled = limit & held
@@ -315,7 +324,7 @@ class JointSystem:
         pushing = a.law == Law.LINEAR
         p[pushing, slots.STRENGTH] = (ch2 * np.clip(target, -a.effort, a.effort))[pushing]
         turning = a.role == Role.ARMATURE
-        # J times the rate of the rate, by the same differences
+        # inertia times the acceleration, by the same differences
         inertial = last + (w[4] * rate + w[5] * earlier_rate) / per_step
         p[turning, slots.CENTRE] = p[turning, slots.TARGET] = inertial[turning]
         p[turning, slots.STRENGTH] *= (ch2 * per_step**2)[turning]
@@ -327,15 +336,20 @@ class JointSystem:
             force.set(p[row], now[row], float(ch2[row]), float(time[row]))
         wall = a.law == Law.BARRIER
         p[wall, slots.WIDTH] = width[wall]
-        p[wall, slots.STRENGTH] *= (a.distance / width)[wall]  # the force at a fraction of the width stays
+        p[wall, slots.STRENGTH] *= (a.distance / width)[wall]  # the force at a given fraction of the width is constant
         return law, p
 
     def remember(
         self, memory: JointMemory, q: np.ndarray, weights: np.ndarray, p: np.ndarray, shifts: np.ndarray,
         ch2: OfBodies,
     ) -> JointMemory:
-        """Memory after a step of the integrator's weights, (9,) or (9, R), that ended in q, with parameters p (R, 8) and shifts
-        (l, 3), c h^2 [s^2] of all bodies or (n,); without the forces that do work, which are 0."""
+        """Memory after a step that ends in q; the non-conservative forces are 0.
+
+        Args:
+            weights: weights of the integrator, (9,) or (9, R).
+            p: (R, 8) parameters of the laws; shifts: (l, 3) of the linear rows.
+            ch2: c h^2 [s^2], scalar or (n,).
+        """
         linear = np.zeros(shifts.shape)
         if self.linear.exact.any():
             linear = np.where(self.linear.exact[:, None], -self.linear.K * shifts / self.of_linear(ch2)[:, None], 0.0)
@@ -353,13 +367,13 @@ class JointSystem:
         return JointMemory(reference, np.stack([x, now, fresh, rate, np.zeros(len(x)), width]), multiplier, linear)
 
     def after_impacts(self, memory: JointMemory, q: np.ndarray, change: np.ndarray) -> JointMemory:
-        """Memory of the state q (n, 12) after impacts that changed the velocities by `change` (n, 12)."""
+        """Memory in the state q (n, 12) after impacts that change the velocities by `change` (n, 12)."""
         history = memory.history.copy()
         history[2] += self._motion(memory.reference, q, change)[1]
         return replace(memory, history=history)
 
     def _motion(self, reference: np.ndarray, q: np.ndarray, qd: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Values and speeds (R,) of the rows."""
+        """Values and rates (R,) of the rows."""
         t = self.table
         measured, child, parent = linearize(t, q, reference)
         speeds = np.sum(child * qd[t.child], axis=1) + np.sum(parent * qd[t.parent], axis=1)

@@ -1,4 +1,4 @@
-"""Measures of a whole scene side by side: their values, and their gradients by the states of both bodies."""
+"""Table of all measures of a scene: values, and gradients by the states of both bodies."""
 
 from __future__ import annotations
 
@@ -9,15 +9,14 @@ from functools import cached_property
 import numpy as np
 
 from abd.joint_list import JointList
-from abd.joints.measures.custom_rows import CustomRows, grouped
-from abd.joints.measures.custom_rows import supplied as supplied_by
+from abd.joints.measures.custom_rows import CustomRows, evaluate_custom_rows, group_custom_rows
 from abd.joints.measures.measures import Measure, evaluate, features, is_angle
 from abd.model import WORLD, Joint, affine_state
 from abd.potentials.free_motion import torque
 from abd.rotations import polar
 
 PORTION = 4096
-"""Measures that are evaluated at a time: what is made on the way stays in the cache."""
+"""Measures per chunk of an evaluation; intermediate results of a chunk fit into the cache."""
 
 
 @dataclass(frozen=True)
@@ -25,12 +24,12 @@ class MeasureTable:
     """m measures; the kernels read a struct with the same names.
 
     Attributes:
-        joint: (m,) joint that a measure belongs to.
+        joint: (m,) joint of every measure.
         kind (m,), numbers (m, 48), scale (m,), offset (m,): as in `Measure`; rotary (m,) bool.
         parent, child: (m,) bodies, -1 for the world.
-        parent_point, child_point: (m, 3) anchors in rest coordinates of the bodies, the world's in world coordinates.
+        parent_point, child_point: (m, 3) anchors in rest coordinates of the bodies, or in world coordinates.
         parent_axes, child_axes: (m, 3, 3) triads as columns.
-        custom: measures that users' functions supply.
+        custom: measures of user functions.
     """
 
     joint: np.ndarray
@@ -51,17 +50,17 @@ class MeasureTable:
         return len(self.joint)
 
     def part(self, chosen: slice | np.ndarray) -> MeasureTable:
-        """Some of the measures, none of which a user's function supplies."""
+        """Subset of the measures; the table must not contain custom measures."""
         return MeasureTable(**{e.name: getattr(self, e.name)[chosen] for e in fields(self) if e.name != "custom"})
 
     @cached_property
     def counts_turns(self) -> np.ndarray:
-        """(m,) bool: angles over any number of turns."""
+        """(m,) bool: angles that count turns."""
         return is_angle(self.kind)
 
 
 def tabulate(joints: Sequence[Joint], entries: list[tuple[int, Measure]]) -> MeasureTable:
-    """The table of (joint, measure) pairs, in their order."""
+    """Table of (joint, measure) pairs, in their order."""
     measures = [one for _, one in entries]
     return of_joints(
         JointList.of(joints),
@@ -71,12 +70,12 @@ def tabulate(joints: Sequence[Joint], entries: list[tuple[int, Measure]]) -> Mea
         scale=np.array([one.scale for one in measures], dtype=float),
         offset=np.array([one.offset for one in measures], dtype=float),
         rotary=np.array([one.rotary for one in measures], dtype=bool),
-        custom=grouped(measures, [k for k, _ in entries]),
+        custom=group_custom_rows(measures, [k for k, _ in entries]),
     )
 
 
 def of_joints(joints: JointList, joint: np.ndarray, **columns) -> MeasureTable:
-    """The table with these columns of measures of joints (m,), and the bodies and frames of the joints."""
+    """Table with the given columns of measures of joints (m,); bodies and frames are those of the joints."""
     ends = {side: joints.column(side)[joint].astype(np.int32) for side in ("parent", "child")}
     for side in ("parent", "child"):
         T = joints.column(f"{side}_frame")[joint]
@@ -85,8 +84,10 @@ def of_joints(joints: JointList, joint: np.ndarray, **columns) -> MeasureTable:
 
 
 def frames(table: MeasureTable, q: np.ndarray, rigid: bool = False) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """D, C (m, 3, 3) and ``d = o_C - o_D`` (m, 3) of every measure at states q (n, 12); `rigid` takes the polar factors of the
-    bodies' maps."""
+    """D, C (m, 3, 3) and ``d = o_C - o_D`` (m, 3) of every measure at states q (n, 12).
+
+    If `rigid`, the polar factors replace the maps of the bodies.
+    """
     A = q[:, 3:].reshape(-1, 3, 3)
     if rigid and len(A):
         A = polar(A)
@@ -99,7 +100,7 @@ def frames(table: MeasureTable, q: np.ndarray, rigid: bool = False) -> tuple[np.
 
 
 def values(table: MeasureTable, q: np.ndarray, reference: np.ndarray | None = None) -> np.ndarray:
-    """(m,) values at states q (n, 12); angles nearest to `reference` (m,) where given."""
+    """(m,) values at states q (n, 12); angles nearest to `reference` (m,) if given."""
     if table.custom or len(table) <= PORTION:
         f = _evaluate(table, q, with_slopes=False)[3]
     else:
@@ -111,16 +112,16 @@ def values(table: MeasureTable, q: np.ndarray, reference: np.ndarray | None = No
 def _evaluate(
     table: MeasureTable, q: np.ndarray, with_slopes: bool, supplied: np.ndarray | None = None
 ) -> tuple[np.ndarray, ...]:
-    """`frames`, and the functions of the measures without their scale and offset as `evaluate` has them."""
+    """`frames`, and the functions of the measures without scale and offset (`evaluate`)."""
     D, C, d = frames(table, q)
     z = features(D, C, d)
     if supplied is None:
-        supplied = supplied_by(table.custom, z, with_slopes)
+        supplied = evaluate_custom_rows(table.custom, z, with_slopes)
     return D, C, d, *evaluate(table.kind, table.numbers, z, d, supplied, with_slopes)
 
 
 def nearest(table: MeasureTable, x: np.ndarray, reference: np.ndarray | None) -> np.ndarray:
-    """x (m,) with whole turns added to the angles that bring them nearest to `reference` (m,)."""
+    """x (m,) with whole turns added to angles so that they are nearest to `reference` (m,)."""
     if reference is None:
         return x
     turns = 2.0 * np.pi * np.round((reference - x) / (2.0 * np.pi))
@@ -130,10 +131,10 @@ def nearest(table: MeasureTable, x: np.ndarray, reference: np.ndarray | None) ->
 def linearize(
     table: MeasureTable, q: np.ndarray, reference: np.ndarray | None = None, supplied: np.ndarray | None = None
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Values (m,) and their gradients by the states of the child and of the parent (m, 12), zero for the world.
+    """Values (m,) and gradients by the states of the child and of the parent (m, 12); zero for the world.
 
     With ``G = df/dM``, ``g_r``, ``g_s`` and ``g_d``: ``df/do_C = D g_r + C g_s + g_d = -df/do_D``,
-    ``df/dC = D G + d g_s^T``, ``df/dD = C G^T + d g_r^T``; a frame's axes are ``A`` times its triad.
+    ``df/dC = D G + d g_s^T``, ``df/dD = C G^T + d g_r^T``; the axes of a frame are ``A`` times its triad.
     """
     D, C, d, f, gz, gd = _evaluate(table, q, True, supplied)
     gz, gd = table.scale[:, None] * gz, table.scale[:, None] * gd
@@ -148,7 +149,7 @@ def linearize(
 
 
 def rates(table: MeasureTable, q: np.ndarray, qd: np.ndarray, near: np.ndarray) -> np.ndarray:
-    """(m,) rates at states q and velocities qd (n, 12), of measures that are `near` (m,)."""
+    """(m,) rates of measures at states q and velocities qd (n, 12), near the values `near` (m,)."""
     _, child, parent = linearize(table, q, near)
     return np.sum(child * qd[table.child], axis=1) + np.sum(parent * qd[table.parent], axis=1)
 
@@ -159,23 +160,23 @@ def _by_state(g_o: np.ndarray, g_axes: np.ndarray, point: np.ndarray, axes: np.n
 
 
 def by_twists(gradient: np.ndarray, q: np.ndarray, body: np.ndarray) -> np.ndarray:
-    """(k, 6) derivatives by twists from those (k, 12) by states of bodies (k,) in q (n, 12)."""
+    """(k, 6) derivatives by twists from derivatives (k, 12) by states of bodies (k,) in q (n, 12)."""
     A = q[body, 3:].reshape(-1, 3, 3)
     return np.concatenate([gradient[:, :3], torque(gradient[:, 3:].reshape(-1, 3, 3), A)], axis=1)
 
 
 def value_at(measures: list[Measure], T: np.ndarray, last: np.ndarray | None = None) -> np.ndarray:
-    """(k,) values of measures at a rigid pose T_CD (4, 4); angles nearest to `last` (k,) where given."""
+    """(k,) values of measures at a rigid pose T_CD (4, 4); angles nearest to `last` (k,) if given."""
     return values(*_at_pose(measures, T), None if last is None else np.asarray(last))
 
 
 def twist_gradient(measures: list[Measure], T: np.ndarray) -> np.ndarray:
-    """(k, 6) derivatives of measures by a motion of C (v; w) in axes of D, w about the origin of C, at T_CD (4, 4)."""
+    """(k, 6) derivatives of measures at T_CD (4, 4) by a twist (v; w) of C at its origin, axes of D."""
     table, q = _at_pose(measures, T)
     return by_twists(linearize(table, q)[1], q, table.child)
 
 
 def _at_pose(measures: list[Measure], T: np.ndarray) -> tuple[MeasureTable, np.ndarray]:
-    """Measures between D in the world and C of a body at T_CD (4, 4), and the state (1, 12) of the body."""
+    """Table of measures between the world as D and a body with C at T_CD (4, 4), and the state (1, 12) of the body."""
     joint = Joint("", "", 0, WORLD, 0, np.eye(4), np.eye(4))
     return tabulate([joint], [(0, one) for one in measures]), affine_state(T[None])

@@ -1,7 +1,7 @@
-"""Joints: a class per type with what differs from `JointType`; types that only hold axes are rows of a table (`axis_types`).
+"""Joint types by name: one class per type; types that only constrain axes are rows of a table (`axis_types`).
 
-A torsional spring is no type: on the coordinate of a joint it is a setting of that coordinate, between bodies that are
-not joined it is a `bushing` with one stiffness. Gears and racks are couplings of coordinates.
+A torsional spring is not a type. On the coordinate of a joint it is a setting of that coordinate. Between two bodies
+without a joint it is a `bushing` with one stiffness. Gears and racks are couplings of coordinates.
 """
 
 from __future__ import annotations
@@ -64,4 +64,4 @@ ALIASES: dict[str, str] = {
     "generic": "general",
     "six_axis": "general",
 }
-"""Other name of a type -> its own."""
+"""Alias of a type -> its name in `TYPES`."""

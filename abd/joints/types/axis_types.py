@@ -1,4 +1,4 @@
-"""Joint types that only constrain axes: C is held along some axes of D, and its own axes to some axes of D.
+"""Joint types that constrain C along some axes of D, and some axes of C to those of D.
 
     type                 held along   axes held   coordinates                    T_CD
     fixed (uid 25)       x y z        z x y       none                           1
@@ -10,10 +10,10 @@
     slider               x y          x y z       z                              translation (0, 0, z)
     free                 none         none        x, y, z, roll, pitch, yaw      (Rz(roll) Ry(pitch) Rx(yaw); x, y, z)
 
-Where C is held along all axes the anchors coincide in a linear point row [m], else displacements are measured rows [m]. An
-axis that is held is a linear direction row [-] with an implied length of 1 m, as uid 25 defines it:
-``F = c_j - c_i ; t_j - t_i ; n_j - n_i ; b_j - b_i``, ``E = K/2 sum |F_k|^2``. Other types hold axes by rows of their own, or
-read other coordinates: `hinge`, `prismatic`, `screw`, `gimbal`.
+If C is held along all axes, the anchors coincide in a linear point row [m]. Otherwise displacements are measured rows
+[m]. A held axis is a linear direction row [-] with an implied length of 1 m, as uid 25 defines it:
+``F = c_j - c_i ; t_j - t_i ; n_j - n_i ; b_j - b_i``, ``E = K/2 sum |F_k|^2``. `hinge`, `prismatic`, `screw` and
+`gimbal` have their own rows or coordinates.
 """
 
 from __future__ import annotations
@@ -29,11 +29,11 @@ AXES = {"x": X, "y": Y, "z": Z}
 
 
 class AxisType(JointType):
-    """A row of the table above.
+    """Joint type that a row of the table above defines.
 
     Attributes:
         held: axes along which C is held.
-        directions: axes of C that are held to those of D, in the order of their rows: none, "z" or all three.
+        directions: axes of C that coincide with those of D, in the order of their rows: none, "z" or all three.
     """
 
     held: str
@@ -41,26 +41,29 @@ class AxisType(JointType):
 
     @classmethod
     def of(cls, description: str, held: str, directions: str, uid: int = 0) -> AxisType:
-        """The type with a description for users."""
+        """Return the type with a description for users."""
         one = cls()
         one.__doc__, one.held, one.directions, one.UID = description, held, directions, uid
         return one
 
     @property
     def free(self) -> list[str]:
-        """Axes along which C moves."""
+        """Axes along which C translates."""
         return [axis for axis in "xyz" if axis not in self.held]
 
     def rows(self, joint: Joint) -> list[Row]:
-        """A point row [m] where C is held along all axes, then the direction rows [-]."""
+        """A point row [m] if C is held along all axes, then the direction rows [-]."""
         return [point(joint)] * (not self.free) + directions(joint, self.directions)
 
     def measured(self, joint: Joint) -> list[Measure]:
-        """Displacements [m] in D where C is held along some axes."""
+        """Displacements [m] in D if C is held along some axes only."""
         return [displacement(axis) for axis in self.held] if self.free else []
 
     def constraints(self, joint: Joint) -> list[Measure]:
-        """Displacements [m] and small rotations [rad] in the axes of D, with what a type with a point row measures."""
+        """Displacements [m] and small rotations [rad] in the axes of D.
+
+        Types with a point row add the rows of `measured`.
+        """
         held = [*map(displacement, self.held), *([] if self.free else self.measured(joint))]
         if self.directions == "z":
             return [*held, tilt("rx"), tilt("ry")]
@@ -82,7 +85,7 @@ class AxisType(JointType):
 AXIS_TYPES = {
     "fixed": AxisType.of("Fixed joint, solid (uid 25): anchors and triads coincide.", "xyz", "zxy", 25),
     "pin": AxisType.of(
-        "Pin of imported scenes: a point of a body stays where it is, or coincides with a point of another body.",
+        "Pin of imported scenes: a point of a body is fixed in the world or coincides with a point of another body.",
         "xyz",
         "",
     ),
@@ -97,4 +100,4 @@ AXIS_TYPES = {
         "Free joint: no constraint; six coordinates of C in D, for limits, springs and drives.", "", ""
     ),
 }
-"""Name of the type -> its row of the table."""
+"""Axis type by name."""

@@ -12,22 +12,26 @@ from abd.joints.measures.motions import Motion, X, Y, Z, rotation, translation
 from abd.model import Joint
 
 NEGLIGIBLE = 1e-12
-"""Size of eigenvalues, relative to the largest, that count as zero, and of an asymmetry that counts as rounding."""
+"""Tolerance, relative to the largest value, for eigenvalues and asymmetries that count as zero."""
 
 
 class Bushing(JointType):
     """Bushing: springs and dampers on the displacement and the rotation of C in D (Exudyn's RigidBodySpringDamper).
 
-    Parameters: ``stiffness`` and ``damping``, a number for all six axes, six numbers, or a symmetric 6x6 matrix without
-    negative eigenvalues [N/m, N, N m/rad and times s], on ``e = (x, y, z, rx, ry, rz)``: metres along axes of D, Tait-Bryan
-    angles; ``rest`` (6,) [m, rad], default 0.
+    They act on ``e = (x, y, z, rx, ry, rz)``: displacements [m] along axes of D and Tait-Bryan angles [rad].
+
+    Parameters:
+
+        stiffness, damping  one number, six numbers or a symmetric positive semidefinite 6x6 matrix
+                            [N/m, N, N m/rad; damping: times s]
+        rest                (6,) [m, rad], default 0
 
         combined     springs with the total energy ``(e - rest)^T stiffness (e - rest) / 2``
         coordinates  x, y, z, rx, ry, rz                          T_CD = (Rx(rx) Ry(ry) Rz(rz); x, y, z)
     """
 
     def combined(self, joint: Joint) -> list[Combined]:
-        """Springs along the axes, if both matrices are diagonal; else along the eigenvectors of each of them."""
+        """Springs along the axes if both matrices are diagonal; otherwise along the eigenvectors of each matrix."""
         K, D = _matrix(joint, "stiffness"), _matrix(joint, "damping")
         rest = np.broadcast_to(np.asarray(joint.parameters.get("rest", 0.0), dtype=float), 6)
         measures = tuple(self.coordinates(joint))
@@ -39,7 +43,7 @@ class Bushing(JointType):
             ]
         springs = []
         for key, matrix in (("stiffness", K), ("damping", D)):
-            for k, (value, weights) in enumerate(_squares(joint, key, matrix)):
+            for k, (value, weights) in enumerate(_weighted_squares(joint, key, matrix)):
                 gains = (value, 0.0) if key == "stiffness" else (0.0, value)
                 is_rotary = not weights[:3].any()
                 springs.append(
@@ -54,7 +58,7 @@ class Bushing(JointType):
         return [*(displacement(name) for name in "xyz"), *xyz_angles()]
 
     def motions(self, joint: Joint) -> list[Motion]:
-        """Translation, then the three rotations."""
+        """Translations, then the three rotations."""
         axes = (X, Y, Z)
         return [
             *(translation(name, axis) for name, axis in zip("xyz", axes)),
@@ -78,10 +82,10 @@ def _is_diagonal(matrix: np.ndarray) -> bool:
     return not (matrix - np.diag(np.diag(matrix))).any()
 
 
-def _squares(joint: Joint, key: str, matrix: np.ndarray) -> list[tuple[float, np.ndarray]]:
+def _weighted_squares(joint: Joint, key: str, matrix: np.ndarray) -> list[tuple[float, np.ndarray]]:
     """(value, weights (6,)) with ``e^T matrix e = sum value (weights . e)^2``.
 
-    The matrix is scaled to a unit diagonal first: its blocks of metres and of radians may differ by any order.
+    The matrix is scaled to a unit diagonal first, because its blocks of metres and radians differ in magnitude.
     """
     diagonal = np.diag(matrix)
     scale = np.sqrt(np.where(diagonal > 0.0, diagonal, 1.0))

@@ -1,4 +1,4 @@
-"""Rods and ropes: the distance of two points is given, or limited."""
+"""Rods and ropes: the distance between two points is prescribed or limited."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from abd.model import Joint
 
 
 class Distance(JointType):
-    """Distance, rod: the origins of the two frames stay ``distance`` [m] apart; a massless rod with a ball at each end.
+    """Distance, rod: the origins of both frames stay ``distance`` [m] apart; a massless rod with a ball at each end.
 
     rows         ``|d| - distance`` measured [m]
     constraints  distance
@@ -16,12 +16,12 @@ class Distance(JointType):
     """
 
     def measured(self, joint: Joint) -> list[Measure]:
-        """distance [m]: how much longer than the rod."""
+        """Elongation [m] of the rod."""
         return [measure("distance", False, MeasureKind.LENGTH, offset=-_distance(joint))]
 
 
 class Rope(JointType):
-    """Rope: the origins of the two frames are at most ``distance`` [m] apart; it weighs nothing and does not stretch.
+    """Rope: the origins of both frames are at most ``distance`` [m] apart; massless and inextensible.
 
     rows         the gap ``distance - |d| >= 0`` [m]
     constraints  none
@@ -29,12 +29,12 @@ class Rope(JointType):
     """
 
     def measured(self, joint: Joint) -> list[Measure]:
-        """The slack [m], a gap."""
+        """Slack [m], a gap."""
         return [measure("slack", False, MeasureKind.LENGTH, scale=-1.0, offset=_distance(joint), unilateral=True)]
 
 
 def _distance(joint: Joint) -> float:
-    """Parameter ``distance`` [m]; `SceneError` where it is not above zero."""
+    """Parameter ``distance`` [m]; raises `SceneError` unless it is positive."""
     value = float(joint.parameters.get("distance", 0.0))
     if not value > 0.0:
         raise wrong(joint, "distance", "must be above 0", "two points that coincide are a spherical joint")

@@ -1,4 +1,4 @@
-"""Joints whose child glides on an ellipsoid."""
+"""Joints whose child slides on an ellipsoid."""
 
 from __future__ import annotations
 
@@ -12,18 +12,22 @@ from abd.rotations import least_turn
 
 
 class Ellipsoid(JointType):
-    """Ellipsoid joint: the origin of C glides on an ellipsoid of D, turns about the normal there, and tilts.
+    """Ellipsoid joint: the origin of C slides on an ellipsoid of D; C rotates about the surface normal and tilts.
 
-    Parameters: ``radii`` (3,) = (A, B, C) [m]; ``alpha`` [rad], which turns the axis of the tilt about the normal, default 0;
-    ``open_sim`` takes OpenSim's frame on the surface, ``Rx(longitude) Ry(latitude)``, whose z is the normal of a sphere only.
+    Parameters:
+
+        radii     (3,) = (A, B, C) [m]
+        alpha     rotation [rad] of the tilt axis about the normal, default 0
+        open_sim  use OpenSim's surface frame, ``Rx(longitude) Ry(latitude)``; its z is the normal of a sphere only
 
         point        p = (A sin g, -B sin psi cos g, C cos psi cos g), psi the longitude, g the latitude
         R_SD         x along dp/dg, z the normal, at p
         rows         surface [m], and tilt: ``z_S . (cos alpha x_C + sin alpha y_C)`` [rad], both measured
         coordinates  longitude, latitude, theta, phi     R_CD = R_SD Rz(theta + alpha) Rx(phi) Rz(-alpha)
 
-    At zero coordinates C is at (0, 0, C), not at the origin of D. At the poles, x = +-A, the longitude is not defined.
-    The surface row is ``|(x/A, y/B, z/C)| - 1`` times the geometric mean of the radii, metres for a sphere.
+    At zero coordinates C is at (0, 0, C), not at the origin of D. At the poles, x = +-A, the longitude is undefined.
+    The surface row is ``|(x/A, y/B, z/C)| - 1`` times the geometric mean of the radii; for a sphere this is the
+    distance.
     """
 
     def measured(self, joint: Joint) -> list[Measure]:
@@ -35,7 +39,7 @@ class Ellipsoid(JointType):
         """longitude, latitude, theta, phi [rad]."""
         numbers = surface_numbers(joint, alpha=_alpha(joint))
         return [
-            *place(joint, ("longitude", "latitude")),
+            *longitude_and_latitude(joint, ("longitude", "latitude")),
             measure("theta", True, MeasureKind.SURFACE_ROLL, numbers),
             measure("phi", True, MeasureKind.SURFACE_TILT, numbers),
         ]
@@ -49,8 +53,7 @@ class Ellipsoid(JointType):
         return on_surface(joint, values[0], values[1]) @ turn
 
     def project(self, joint: Joint, T: np.ndarray) -> np.ndarray:
-        """T_GD (4, 4): the nearest point of the ellipsoid, and the least rotation that lays the tilt's axis at right angles to
-        the normal there."""
+        """T_GD (4, 4): the nearest point, and the smallest rotation of the tilt axis into the tangent plane."""
         alpha = _alpha(joint)
         G = T.copy()
         G[:3, 3] = nearest_point(_radii(joint), T[:3, 3])
@@ -62,17 +65,17 @@ class Ellipsoid(JointType):
 
 
 class Ellipsoid3(JointType):
-    """Ellipsoid joint of three coordinates: C glides on an ellipsoid of D and turns about the normal, without tilting.
+    """Ellipsoid joint of three coordinates: C slides on an ellipsoid of D and rotates about the normal without tilt.
 
     Parameters ``radii`` and ``open_sim`` as in `Ellipsoid`.
 
-        rows         surface [m]; rx, ry: ``y_C`` and ``x_C`` are at right angles to z_S; all measured
+        rows         surface [m]; rx, ry: ``y_C`` and ``x_C`` are perpendicular to z_S; all measured
         constraints  surface rx ry
         coordinates  x (the longitude), y (the latitude), theta              T_CD = T_SD(x, y) Rz(theta)
     """
 
     def measured(self, joint: Joint) -> list[Measure]:
-        """surface [m], rx, ry [rad]: small rotations of C about the x and y of the frame on the surface."""
+        """surface [m], rx, ry [rad]: small rotations of C about x and y of the surface frame."""
         return [
             surface(joint),
             normal_dot(joint, "rx", (0.0, 1.0, 0.0)),
@@ -82,10 +85,10 @@ class Ellipsoid3(JointType):
     def coordinates(self, joint: Joint) -> list[Measure]:
         """x, y, theta [rad]."""
         theta = measure("theta", True, MeasureKind.SURFACE_ROLL, surface_numbers(joint))
-        return [*place(joint, ("x", "y")), theta]
+        return [*longitude_and_latitude(joint, ("x", "y")), theta]
 
     def project(self, joint: Joint, T: np.ndarray) -> np.ndarray:
-        """T_GD (4, 4): the nearest point of the ellipsoid, and the least rotation of z onto the normal there."""
+        """T_GD (4, 4): the nearest point of the ellipsoid, and the smallest rotation of z onto its normal."""
         numbers = surface_numbers(joint)
         G = T.copy()
         G[:3, 3] = nearest_point(numbers[:3], T[:3, 3])
@@ -98,11 +101,11 @@ class Ellipsoid3(JointType):
 
 
 def nearest_point(radii: np.ndarray, x: np.ndarray) -> np.ndarray:
-    """(3,) the point p of the ellipsoid nearest to x (3,).
+    """Point p (3,) of the ellipsoid nearest to x (3,).
 
     ``p_i = a_i^2 x_i / (a_i^2 + t)``, t the largest root of ``sum_i (a_i x_i / (a_i^2 + t))^2 = 1``, by bisection
-    (Eberly 2011, "Distance from a point to an ellipsoid"). Where it lies at the end -min a^2, x is on a plane of
-    symmetry so deep inside that two points are nearest; the one with the larger coordinate is taken.
+    (Eberly 2011, "Distance from a point to an ellipsoid"). A point x on a plane of symmetry may have two nearest
+    points; the one with the larger coordinate is returned.
     """
     square, product = radii**2, radii * x
     least = int(np.argmin(radii))
@@ -127,7 +130,7 @@ def nearest_point(radii: np.ndarray, x: np.ndarray) -> np.ndarray:
 
 
 def on_surface(joint: Joint, longitude: float, latitude: float) -> np.ndarray:
-    """T_SD (4, 4): the point of the surface and the frame there."""
+    """T_SD (4, 4): point and surface frame at a longitude and latitude [rad]."""
     sine, cosine = np.sin(latitude), np.cos(latitude)
     unit = np.array([sine, -np.sin(longitude) * cosine, np.cos(longitude) * cosine])
     numbers = surface_numbers(joint)
@@ -138,7 +141,7 @@ def on_surface(joint: Joint, longitude: float, latitude: float) -> np.ndarray:
 
 
 def surface(joint: Joint) -> Measure:
-    """Distance from the surface [m], scaled as above."""
+    """Scaled distance from the surface [m] (`Ellipsoid`)."""
     radii = _radii(joint)
     mean = float(np.prod(radii)) ** (1.0 / 3.0)
     parts = (along(k, 1.0 / radius) for k, radius in enumerate(radii))
@@ -146,12 +149,12 @@ def surface(joint: Joint) -> Measure:
 
 
 def normal_dot(joint: Joint, name: str, direction: tuple[float, float, float]) -> Measure:
-    """``z_S . v`` [rad] of a direction v of C that is tangential at zero."""
+    """``z_S . v`` [rad] for a direction v of C that is tangential when the row is zero."""
     return measure(name, True, MeasureKind.SURFACE_DOT, surface_numbers(joint, direction))
 
 
-def place(joint: Joint, names: tuple[str, str]) -> list[Measure]:
-    """Longitude and latitude [rad] by these names."""
+def longitude_and_latitude(joint: Joint, names: tuple[str, str]) -> list[Measure]:
+    """Longitude and latitude [rad] under the given names."""
     across, up, ahead = (along(k, 1.0 / radius) for k, radius in enumerate(_radii(joint)))
     return [
         measure(names[0], True, MeasureKind.ANGLE, -up, ahead),
@@ -160,7 +163,7 @@ def place(joint: Joint, names: tuple[str, str]) -> list[Measure]:
 
 
 def surface_numbers(joint: Joint, direction=(0.0, 0.0, 0.0), alpha: float = 0.0) -> np.ndarray:
-    """(8,) parameters of the surface kinds: radii, OpenSim's variant, a direction of C, alpha."""
+    """(8,) parameters of the surface measures: radii, OpenSim's variant, a direction of C, alpha."""
     open_sim = 1.0 if joint.parameters.get("open_sim", False) else 0.0
     return np.array([*_radii(joint), open_sim, *direction, alpha])
 

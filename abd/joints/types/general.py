@@ -1,4 +1,4 @@
-"""The general joint, and translations of which only some axes are held, those of frame D or of the world."""
+"""General joint, and translations that are constrained along some axes of frame D or of the world."""
 
 from __future__ import annotations
 
@@ -25,61 +25,64 @@ HELD = {
     ("rz",): (("rz", 0, 1, -1.0),),
     (): (),
 }
-"""Rotations held -> (name, axis of D, axis of C, sign) of their rows."""
+"""Constrained rotations -> (name, axis of D, axis of C, sign) of their rows."""
 TWO_ANGLES = {
     "rx": (("ry", (0, 2, 1.0), (2, 2)), ("rz", (1, 0, 1.0), (1, 1))),
     "ry": (("rx", (1, 2, -1.0), (2, 2)), ("rz", (0, 1, -1.0), (0, 0))),
     "rz": (("rx", (2, 1, 1.0), (1, 1)), ("ry", (0, 2, 1.0), (0, 0))),
 }
-"""The one rotation held -> (name, entry and sign of the sine, entry of the cosine) of the two that are free."""
+"""Constrained rotation -> (name, entry and sign of the sine, entry of the cosine) of the two free rotations."""
 
 
 class General(JointType):
-    """General joint: each of six axes is held or free (Exudyn's ObjectJointGeneric).
+    """General joint: each of six axes is constrained or free (Exudyn's ObjectJointGeneric).
 
-    Parameters: ``constrained``, names among x, y, z, rx, ry, rz of the axes that are held, or six bools; ``frame`` of the
-    three translations, "parent" (default) or "world".
+    Parameters:
 
-    Rotation rows by the axes held, as Exudyn has them:
+        constrained  names among x, y, z, rx, ry, rz of the constrained axes, or six bools
+        frame        axes of the translations, "parent" (default) or "world"
+
+    Rotation rows by the number of constrained axes, as in Exudyn:
 
         three        z_D . y_C, z_D . x_C, x_D . y_C
-        two          the free axis i of D against the two other axes of C: x_D . y_C, x_D . z_C where x is free
+        two          the free axis i of D with the two other axes of C: x_D . y_C, x_D . z_C if x is free
         one          x: y_D . z_C;  y: x_D . z_C;  z: x_D . y_C
 
-    each with the sign of a small rotation. Free rotations are the Tait-Bryan angles of ``R_CD = Rx Ry Rz`` without the ones
-    held. Translations held in world axes are linear rows with a mask; those not held have coordinates where D does not move.
+    Each has the sign of a small rotation. Free rotations are the Tait-Bryan angles of ``R_CD = Rx Ry Rz`` without the
+    constrained ones. Translations constrained in world axes are linear rows with a mask. Free translations in world
+    axes have coordinates only if D does not move.
 
-        constraints  those of x y z rx ry rz that are held
-        coordinates  those that are free
+        constraints  constrained axes among x y z rx ry rz
+        coordinates  free axes
     """
 
     def rows(self, joint: Joint) -> list[Row]:
-        """The translations that are linear [m]: all three, or in world axes."""
-        return split(joint, *_held(joint))[0]
+        """Linear translation rows [m]: all three axes, or world axes."""
+        return translation_rows(joint, *_constrained(joint))[0]
 
     def measured(self, joint: Joint) -> list[Measure]:
-        """The other translations [m], the rotations [rad]."""
-        return split(joint, *_held(joint))[1] + _rotations(joint)
+        """The other translations [m] and the rotations [rad]."""
+        return translation_rows(joint, *_constrained(joint))[1] + _rotations(joint)
 
     def constraints(self, joint: Joint) -> list[Measure]:
-        """The axes held [m, rad]."""
-        return held_translations(joint, *_held(joint)) + _rotations(joint)
+        """The constrained axes [m, rad]."""
+        return constrained_translations(joint, *_constrained(joint)) + _rotations(joint)
 
     def coordinates(self, joint: Joint) -> list[Measure]:
-        """The axes free [m, rad]."""
-        held, frame = _held(joint)
+        """The free axes [m, rad]."""
+        held, frame = _constrained(joint)
         return [measure for measure, _ in free_translations(joint, held, frame)] + _angles(held)
 
     def motions(self, joint: Joint) -> list[Motion] | None:
-        """Translations, then the free rotations in the order x, y, z; None where the translations have no coordinates."""
-        held, frame = _held(joint)
-        if not can_measure(joint, held, frame):
+        """Translations, then the free rotations in the order x, y, z; None if the translations have no coordinates."""
+        held, frame = _constrained(joint)
+        if not is_measurable(joint, held, frame):
             return None
         moves = [translation(measure.name, axis) for measure, axis in free_translations(joint, held, frame)]
         return moves + [rotation(name, axis) for name, axis in ROTATIONS.items() if name not in held]
 
 
-def _held(joint: Joint) -> tuple[tuple[str, ...], str]:
+def _constrained(joint: Joint) -> tuple[tuple[str, ...], str]:
     frame = str(joint.parameters.get("frame", "parent"))
     if frame not in ("parent", "world"):
         raise wrong(joint, "frame", "must be 'parent' or 'world'")
@@ -87,7 +90,7 @@ def _held(joint: Joint) -> tuple[tuple[str, ...], str]:
 
 
 def _rotations(joint: Joint) -> list[Measure]:
-    held = tuple(name for name in ROTATIONS if name in _held(joint)[0])
+    held = tuple(name for name in ROTATIONS if name in _constrained(joint)[0])
     return [dot(*row) for row in HELD[held]]
 
 
@@ -102,10 +105,10 @@ def _angles(held: tuple[str, ...]) -> list[Measure]:
 
 
 def held_axes(joint: Joint) -> tuple[str, ...]:
-    """Names of the axes that parameter ``constrained`` holds: it has the names, or true or false (1 or 0) for each axis.
+    """Names of the axes in parameter ``constrained``, a list of names or of bools (1 or 0).
 
     Raises:
-        SceneError: it has neither.
+        SceneError: the parameter is neither.
     """
     given = tuple(joint.parameters["constrained"])
     if len(given) in (3, 6) and all(not isinstance(entry, str) and entry in (0, 1) for entry in given):
@@ -115,8 +118,8 @@ def held_axes(joint: Joint) -> tuple[str, ...]:
     return tuple(name for name in AXES if name in given)
 
 
-def split(joint: Joint, held: tuple[str, ...], frame: str) -> tuple[list[Row], list[Measure]]:
-    """Linear and measured rows that hold the translations `held`: linear where all three are, or in world axes."""
+def translation_rows(joint: Joint, held: tuple[str, ...], frame: str) -> tuple[list[Row], list[Measure]]:
+    """Linear and measured rows of the translations `held`; linear if all three are held, or in world axes."""
     mask = tuple(float(name in held) for name in "xyz")
     if all(mask):
         return [point(joint)], []
@@ -125,35 +128,38 @@ def split(joint: Joint, held: tuple[str, ...], frame: str) -> tuple[list[Row], l
     return [], [displacement(name) for name in "xyz" if name in held]
 
 
-def held_translations(joint: Joint, held: tuple[str, ...], frame: str) -> list[Measure]:
-    """The measures [m] of the translations `held`.
+def constrained_translations(joint: Joint, held: tuple[str, ...], frame: str) -> list[Measure]:
+    """Measures [m] of the translations `held`.
 
     Raises:
-        SceneError: some, but not all, are held in world axes while D moves: no function of the two frames alone.
+        SceneError: some, but not all, translations are held in world axes while D moves. These are not functions of the
+            two frames.
     """
-    if not can_measure(joint, held, frame):
+    if not is_measurable(joint, held, frame):
         raise wrong(
-            joint, "frame", "axes of the world that are held while the parent moves have no compliant rows",
+            joint, "frame", "world axes cannot be constrained compliantly while the parent moves",
             "use penalty or exact enforcement, or frame 'parent'",
         )  # fmt: skip
     return [_displacement(name, _axes(joint, frame)[name]) for name in "xyz" if name in held]
 
 
 def free_translations(joint: Joint, held: tuple[str, ...], frame: str) -> list[tuple[Measure, np.ndarray]]:
-    """Coordinates [m] of the translations that are not held, and their directions (3,) in D; none where no function
-    of the two frames tells them."""
-    free = [name for name in "xyz" if name not in held and can_measure(joint, held, frame)]
+    """Coordinates [m] of the free translations, with their directions (3,) in D.
+
+    Empty if they are not functions of the two frames.
+    """
+    free = [name for name in "xyz" if name not in held and is_measurable(joint, held, frame)]
     return [(_displacement(name, _axes(joint, frame)[name]), _axes(joint, frame)[name]) for name in free]
 
 
-def can_measure(joint: Joint, held: tuple[str, ...], frame: str) -> bool:
-    """Whether the axes are fixed in D, or as good as: all held, or none."""
+def is_measurable(joint: Joint, held: tuple[str, ...], frame: str) -> bool:
+    """Whether the axes are fixed in D, or all or none of them are held, so that their choice does not matter."""
     count = sum(name in held for name in "xyz")
     return frame != "world" or joint.parent == WORLD or count in (0, 3)
 
 
 def _axes(joint: Joint, frame: str) -> dict[str, np.ndarray]:
-    """Directions (3,) in D of the axes of D, or of the world where D is fixed in it."""
+    """Directions (3,) in D of the axes of D, or of the world if D is fixed in the world."""
     turned = frame == "world" and joint.parent == WORLD
     return dict(zip("xyz", [joint.parent_frame[:3, :3].T @ axis if turned else axis for axis in (X, Y, Z)]))
 

@@ -13,15 +13,16 @@ from abd.model import Joint
 
 
 class Gimbal(AxisType):
-    """Gimbal: the anchors coincide; the rotation is read as three angles.
+    """Gimbal: the anchors coincide; three angles describe the rotation.
 
-    Parameter ``axes``: "zyx" (default) or "xyz", axes of roll, pitch and yaw, each in the frame that the one before reached.
+    Parameter ``axes``: axes of roll, pitch and yaw, "zyx" (default) or "xyz", each in the frame after the rotation
+    before.
 
         rows         one point row
         constraints  x y z
         coordinates  roll, pitch, yaw              T_CD = Rz(roll) Ry(pitch) Rx(yaw), or Rx(roll) Ry(pitch) Rz(yaw)
 
-    The pitch stays within a quarter turn; at its ends roll and yaw are not defined one by one.
+    The pitch is within a quarter turn; at its ends roll and yaw are not unique (gimbal lock).
     """
 
     held, directions = "xyz", ""
@@ -37,7 +38,7 @@ class Gimbal(AxisType):
 
 
 class SphericalRpy(Gimbal):
-    """Gimbal whose angles are those of D in C: ArtiSynth's former SphericalRpyJoint.
+    """Gimbal with the angles of D in C: ArtiSynth's former SphericalRpyJoint.
 
     rows         one point row
     constraints  x y z
@@ -53,7 +54,7 @@ class SphericalRpy(Gimbal):
         ]
 
     def motions(self, joint: Joint) -> None:
-        """None: the product is in the order opposite to that of the coordinates."""
+        """None: the product has the reverse order of the coordinates."""
 
     def transform(self, joint: Joint, values: np.ndarray) -> np.ndarray:
         """T_CD (4, 4) at (roll, pitch, yaw)."""

@@ -1,4 +1,4 @@
-"""Hinges: C turns about an axis."""
+"""Hinges: C rotates about an axis."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ from abd.model import Joint
 
 
 class Hinge(AxisType):
-    """Hinge, revolute (uid 18): C turns about the axis t, the z of both frames.
+    """Hinge, revolute (uid 18): C rotates about the axis t, the z axis of both frames.
 
         rows         c0_j - c0_i ; c1_j - c1_i, two points ``c -+ length t`` of the axis     E = K/2 (|F_0|^2 + |F_1|^2)
         constraints  x y z rx ry
         coordinates  theta, counter-clockwise about z_D                                      T_CD = Rz(theta)
 
-    A force f through the anchor opens it by ``c h^2 f / (2 K)``, a couple tau across the axis turns it by
-    ``c h^2 tau / (2 K length^2)``. Loads on theta, its range, friction and drive, are laws on the
-    coordinate, the same for all types (`abd.joints.rows.laws`).
+    A force f through the anchor displaces it by ``c h^2 f / (2 K)``. A torque tau across the axis tilts it by
+    ``c h^2 tau / (2 K length^2)``. Loads, range, friction and drive of theta are laws on the coordinate, which all
+    types share (`abd.joints.rows.laws`).
     """
 
     UID, held, directions = 18, "xyz", "z"
@@ -39,7 +39,7 @@ class Hinge(AxisType):
 
 
 class LegacyRevolute(Hinge):
-    """Hinge whose angle counts clockwise about z_D: ArtiSynth's former RevoluteJoint.
+    """Hinge with an angle that is positive clockwise about z_D: ArtiSynth's former RevoluteJoint.
 
     coordinates  theta                                                                   T_CD = Rz(-theta)
     """

@@ -1,4 +1,4 @@
-"""Connectors that keep a point on a plane or on a profile, or on one side of it."""
+"""Connectors that keep a point on a plane or profile, or on one side of it."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from abd.model import Joint
 
 
 class PlanarConnector(JointType):
-    """Planar connector: the origin of C stays in the x-y plane of D, or, with parameter ``unilateral``, on or above it.
+    """Planar connector: the origin of C stays in the x-y plane of D; with ``unilateral``, in or above it.
 
     rows         z measured [m]; unilateral: the gap z >= 0
     constraints  z, or none
@@ -26,36 +26,35 @@ class PlanarConnector(JointType):
 
 
 class SegmentedPlanarConnector(JointType):
-    """Segmented planar connector: the origin of C stays on a profile of D, or, with ``unilateral``, on its upper side.
+    """Segmented planar connector: the origin of C stays on a profile of D; with ``unilateral``, on or above it.
 
-    Parameters: ``segments`` (k, 2), k >= 2, corners (x, z) [m] of a line of straight pieces in the x-z plane of D, extruded
-    along y; ``unilateral``. The first and the last piece go on to infinity. Passing along the profile in its order, the upper
-    side is on the left, the side of +z where x grows.
+    Parameters: ``segments`` (k, 2), k >= 2, corners (x, z) [m] of a polyline in the x-z plane of D, extruded along y;
+    ``unilateral``. The first and the last segment extend to infinity. The upper side is on the left in the order of the
+    corners (+z if x increases).
 
-        rows         ``n . (r - p)`` measured [m], n the normal and p a corner of the piece nearest to r; unilateral: a gap
+        rows         ``n . (r - p)`` measured [m], n the normal and p a corner of the segment nearest to r; unilateral: a gap
         constraints  n, or none
         coordinates  none
 
-    Which piece is nearest follows the pose and jumps: it is kept during a step (`at_pose`), and `measured` and `constraints`
-    stand for the pose where the origins of C and D coincide.
+    The nearest segment is constant during a step (`at_pose`). `measured` and `constraints` use the segment at T_CD = 1.
     """
 
     FOLLOWS_POSE = True
 
     def measured(self, joint: Joint) -> list[Measure]:
-        """n [m], a residual or a gap, where C is at D."""
+        """n [m], a residual or a gap, at T_CD = 1."""
         return self.at_pose(joint, np.eye(4))
 
     def at_pose(self, joint: Joint, T: np.ndarray) -> list[Measure]:
-        """`measured` for the piece that is nearest to the origin of C at the pose T_CD (4, 4)."""
+        """`measured` of the segment nearest to the origin of C at the pose T_CD (4, 4)."""
         corners = _corners(joint)
         start, u = corners[:-1], np.diff(corners, axis=0)
         offset = T[[0, 2], 3] - start
         along = np.sum(offset * u, axis=1) / np.sum(u * u, axis=1)
         low, high = np.zeros(len(u)), np.ones(len(u))
         low[0], high[-1] = -np.inf, np.inf
-        apart = offset - np.clip(along, low, high)[:, None] * u
-        k = int(np.argmin(np.sum(apart * apart, axis=1)))
+        difference = offset - np.clip(along, low, high)[:, None] * u
+        k = int(np.argmin(np.sum(difference * difference, axis=1)))
         nx, nz = np.array([-u[k, 1], u[k, 0]]) / np.linalg.norm(u[k])
         distance = functional(r=(nx, 0.0, nz), constant=-(nx * start[k, 0] + nz * start[k, 1]))
         return [measure("n", False, MeasureKind.AFFINE, distance, unilateral=_is_unilateral(joint))]

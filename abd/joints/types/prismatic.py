@@ -1,4 +1,4 @@
-"""The prismatic joint of uid 20."""
+"""Prismatic joint of uid 20."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from abd.model import Joint
 
 
 class Prismatic(AxisType):
-    """Prismatic joint (uid 20): C moves along t, the z of both frames, and does not turn.
+    """Prismatic joint (uid 20): C translates along t, the z axis of both frames, without rotation.
 
     ``F = (c_j - c_i) x t_i ; (c_i - c_j) x t_j ; n_i - n_j ; b_i - b_j``, ``E = K/2 sum |F_k|^2``.
 
-    For orthonormal triads ``|d x t_i|^2 = r_x^2 + r_y^2`` and ``|d x t_j|^2 = s_x^2 + s_y^2``, with d seen from D and from C;
-    so are the cross products realised here, which equals the published energy up to the strain of the bodies. All rows have
-    the weight K, those of directions with an implied length of 1 m, as the uid defines them.
+    For orthonormal triads ``|d x t_i|^2 = r_x^2 + r_y^2`` and ``|d x t_j|^2 = s_x^2 + s_y^2``, with d in axes of D and
+    of C. The rows use these components, which equals the published energy up to the strain of the bodies. All rows have
+    the weight K; direction rows have an implied length of 1 m, as the uid defines.
 
         constraints  x y rx ry rz
         coordinates  z                                                                   T_CD = translation (0, 0, z)

@@ -1,4 +1,4 @@
-"""The screw."""
+"""Screw joint."""
 
 from __future__ import annotations
 
@@ -11,17 +11,17 @@ from abd.model import Joint
 
 
 class Screw(AxisType):
-    """Screw: C advances along z of D by ``lead`` [m/rad] for each radian that it turns; negative: left-handed.
+    """Screw: C translates along z of D by ``lead`` [m/rad] times its rotation; a negative lead is left-handed.
 
     rows         x, y and ``z - lead theta`` measured [m]; t as a linear direction row
-    constraints  x y rx ry, and the row ``z - lead theta``, always in addition
+    constraints  x y rx ry, and always the row ``z - lead theta``
     coordinates  theta                                              T_CD = (Rz(theta); 0, 0, lead theta)
     """
 
     held, directions = "xy", "z"
 
     def combined(self, joint: Joint) -> list[Combined]:
-        """``z - lead theta`` [m], theta over any number of turns."""
+        """``z - lead theta`` [m]; theta counts turns."""
         return [Combined("z", False, (displacement("z"), turn("theta")), (1.0, -float(joint.parameters["lead"])))]
 
     def coordinates(self, joint: Joint) -> list[Measure]:
@@ -29,5 +29,5 @@ class Screw(AxisType):
         return [turn("theta")]
 
     def motions(self, joint: Joint) -> list[Motion]:
-        """The screw about z."""
+        """Screw motion about z."""
         return [screw("theta", Z, float(joint.parameters["lead"]))]

@@ -1,4 +1,4 @@
-"""The spherical joint."""
+"""Spherical joint."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from abd.joints.joint_type import JointType
 from abd.joints.measures.combined import Combined, rotary_laws
 from abd.joints.measures.linear import Row
 from abd.joints.measures.measures import Measure, MeasureKind, entry, measure
-from abd.joints.types.general import held_axes, held_translations, split
+from abd.joints.types.general import constrained_translations, held_axes, translation_rows
 from abd.model import Joint
 
 
@@ -18,22 +18,25 @@ class Spherical(JointType):
         constraints  x y z
         coordinates  none; R_CD is free
 
-    Parameters, all optional: ``max_tilt`` [rad], largest angle between z_C and z_D; ``max_rotation`` (3,) [rad], which keeps
-    the rotation by theta about u within ``theta <= |max_rotation o u|``, o by elements; ``constrained``, which of x, y, z are
-    held (Exudyn's constrainedAxes), and ``frame``, whose axes these are, "world" (default) or "parent"; ``limit_compliance``
-    [rad/(N m)] and ``limit_damping`` [N m s/rad] of both limits, which are barriers without; ``rotary_stiffness``,
-    ``rotary_damping``, ``rotary_friction`` and ``rotary_armature`` (`abd.joints.measures.combined`).
+    Parameters, all optional:
+
+        max_tilt            largest angle between z_C and z_D [rad]
+        max_rotation        (3,) [rad]; bounds a rotation theta about u by ``theta <= |max_rotation o u|``, o elementwise
+        constrained         which of x, y, z are constrained (Exudyn's constrainedAxes)
+        frame               axes of `constrained`: "world" (default) or "parent"
+        limit_compliance, limit_damping  of both limits [rad/(N m), N m s/rad]; the limits are barriers by default
+        rotary_stiffness, rotary_damping, rotary_friction, rotary_armature  (`abd.joints.measures.combined`)
     """
 
     UID = 26
 
     def rows(self, joint: Joint) -> list[Row]:
-        """One point row [m]; violation under a load f is ``c h^2 f / K``."""
-        return split(joint, *_mask(joint))[0]
+        """One point row [m]; a load f displaces it by ``c h^2 f / K``."""
+        return translation_rows(joint, *_mask(joint))[0]
 
     def measured(self, joint: Joint) -> list[Measure]:
         """Displacements held in axes of D, and the gaps ``max_tilt - tilt`` and ``|max_rotation o u| - theta``."""
-        found = split(joint, *_mask(joint))[1]
+        found = translation_rows(joint, *_mask(joint))[1]
         if "max_tilt" in joint.parameters:
             # The elevation of z_C above the x-y plane of D is a right angle less the tilt.
             offset = float(joint.parameters["max_tilt"]) - 0.5 * np.pi
@@ -49,8 +52,8 @@ class Spherical(JointType):
         return rotary_laws(joint)
 
     def constraints(self, joint: Joint) -> list[Measure]:
-        """x, y, z [m] in D, or those of them that are held."""
-        return held_translations(joint, *_mask(joint))
+        """Constrained translations among x, y, z [m], in D."""
+        return constrained_translations(joint, *_mask(joint))
 
 
 def _mask(joint: Joint) -> tuple[tuple[str, ...], str]:

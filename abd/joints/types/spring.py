@@ -1,4 +1,4 @@
-"""Springs, dampers and other forces between two frames, but for those of bushings."""
+"""Springs, dampers and other forces between two frames; see `bushing` for all six axes."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from abd.model import Joint
 
 @dataclass(frozen=True)
 class LengthLaw:
-    """A force by a function of (length, gap, t, speed), as one of (length, t, speed)."""
+    """Force function of (length, t, speed) from a function of (length, gap, t, speed)."""
 
     function: Callable[[Sequence[float]], float]
     rest: float
@@ -34,12 +34,15 @@ class LengthLaw:
 
 
 class Spring(JointType):
-    """Spring and damper between the origins of the two frames, along the line through them, or any force that depends on how far
-    they are apart and how fast that changes.
+    """Spring and damper between the origins of both frames, along their connecting line, or a general force law.
 
-    Parameters: ``stiffness`` [N/m], ``damping`` [N s/m], ``rest_length`` [m], 0 where not given; ``law``, a function of
-    ``(length, gap, t, speed)`` with ``length = |d|``, ``gap = |d| - rest_length`` [m] and ``speed = d|d|/dt`` [m/s] at the end of
-    a step, t [s], whose value [N] pushes the origins apart where it is positive: a damper is ``-c speed``.
+    Parameters:
+
+        stiffness, damping, rest_length  [N/m], [N s/m], [m]; default 0
+        law                              function of ``(length, gap, t, speed)`` that returns a force [N]
+
+    A positive force of the law pushes the origins apart; a damper is ``-c speed``. The arguments are ``length = |d|``,
+    ``gap = |d| - rest_length`` [m], t [s] and ``speed = d|d|/dt`` [m/s] at the end of a step.
 
         combined     a spring on ``|d| - rest_length``, and the law on ``|d|``, with energy ``-int F d|d|``
         coordinates  none
@@ -48,7 +51,7 @@ class Spring(JointType):
     """
 
     def combined(self, joint: Joint) -> list[Combined]:
-        """The spring where there is one, and the law."""
+        """The spring, if any, and the law, if any."""
         stiffness, damping, rest = (
             float(joint.parameters.get(key, 0.0)) for key in ("stiffness", "damping", "rest_length")
         )
@@ -63,17 +66,17 @@ class Spring(JointType):
 
 
 class Damper(JointType):
-    """Damper: forces against the velocity of C in D, without any stiffness (ArtiSynth's frame, rotary and inertial damping).
+    """Damper: forces against the velocity of C in D (ArtiSynth's frame, rotary and inertial damping).
 
         combined     power ``linear_damping |v|^2 + rotary_damping |w|^2``, and ``sum_k direction_damping_k |d e_k/dt|^2``
 
-    v is the velocity of the point of C in D [m/s], w the angular velocity [rad/s], e_k the axes of C seen from D. The axes of C
-    bring w along, ``sum_k |d e_k/dt|^2 = 2 |w|^2``, which is how both dampings act: on entries of ``M = D^T C``. Parameters, all
+    v is the velocity of the origin of C in D [m/s], w the angular velocity [rad/s], e_k the axes of C in D. Rotary and
+    direction damping act on the entries of ``M = D^T C``, because ``sum_k |d e_k/dt|^2 = 2 |w|^2``. Parameters, all
     optional: ``linear_damping`` [N s/m], ``rotary_damping`` [N m s], ``direction_damping`` (3,) [kg m^2/s].
     """
 
     def combined(self, joint: Joint) -> list[Combined]:
-        """Dampers along x, y, z, and of the nine entries of M."""
+        """Dampers along x, y, z and on the nine entries of M."""
         linear, rotary = (float(joint.parameters.get(f"{key}_damping", 0.0)) for key in ("linear", "rotary"))
         each = [0.5 * rotary + float(one) for one in joint.parameters.get("direction_damping", (0.0, 0.0, 0.0))]
         found = [Combined(name, False, (displacement(name),), (1.0,), 0.0, linear) for name in "xyz" if linear > 0.0]

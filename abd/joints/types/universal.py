@@ -1,4 +1,4 @@
-"""Universal joints, and the axis of one without its point."""
+"""Universal joints, and a universal joint without its point constraint."""
 
 from __future__ import annotations
 
@@ -12,31 +12,35 @@ from abd.joints.types.axis_types import AxisType
 from abd.model import Joint
 from abd.rotations import least_turn
 
-STEEPEST = 1e-6
-"""Least cosine of the skew; at zero the two axes are one."""
+SMALLEST_COSINE = 1e-6
+"""Smallest cosine of the skew; at zero both axes coincide."""
 
 
 class Universal(AxisType):
-    """Universal joint, also skewed: C turns about an axis of D (roll) and about an axis of its own (pitch).
+    """Universal joint, also skewed: C rotates about an axis of D (roll) and about one of its own axes (pitch).
 
-    Parameters: ``axes`` "zy" (default), roll about z and pitch about y', or "xy", roll about x and pitch about y'; ``skew``
-    [rad] turns the pitch axis towards the roll axis, so that the two are at ``pi/2 - skew``: it is ``a = (0, cos, sin)`` for
-    "zy", ``(sin, cos, 0)`` for "xy", in C and in the frame that the roll has reached (ArtiSynth's SkewedUniversalJoint).
+    Parameters:
+
+        axes  "zy" (default): roll about z, pitch about y'; "xy": roll about x, pitch about y'
+        skew  rotation [rad] of the pitch axis towards the roll axis (ArtiSynth's SkewedUniversalJoint)
+
+    The axes enclose ``pi/2 - skew``. The pitch axis is ``a = (0, cos, sin)`` for "zy" and ``(sin, cos, 0)`` for "xy",
+    in C and in the frame after the roll.
 
         rows         one point row; ``(a_C . e_D - sin skew) / cos skew``, e the roll axis
         constraints  x y z and rx ("zy") or rz ("xy")
         coordinates  roll, pitch                                                             T_CD = R(e, roll) R(a, pitch)
 
-    Both angles are read from the images of a and e, so that no pitch locks them.
+    Both angles are computed from the images of a and e, so that there is no gimbal lock.
     """
 
     held, directions = "xyz", ""
 
     def measured(self, joint: Joint) -> list[Measure]:
-        """The angle [rad] between the axes beyond ``pi/2 - skew``."""
+        """Angle [rad] between the axes in excess of ``pi/2 - skew``."""
         axis, skew, order = _pitch_axis(joint)
         c, s = np.cos(skew), np.sin(skew)
-        # Signs such that a small rotation of C about x ("zy") or z ("xy") counts as it does in other types.
+        # The signs give a small rotation of C about x ("zy") or z ("xy") the sign that it has in other types.
         name, weight, roll_axis = ("rx", 1.0, Z) if order == "zy" else ("rz", -1.0, X)
         value = functional(M=weight / c * np.outer(roll_axis, axis), constant=-weight * s / c)
         return [measure(name, True, MeasureKind.AFFINE, value)]
@@ -44,7 +48,7 @@ class Universal(AxisType):
     def coordinates(self, joint: Joint) -> list[Measure]:
         """roll, pitch [rad]."""
         axis, skew, order = _pitch_axis(joint)
-        # The cosine of the pitch is (M_kk - sin^2) / cos^2; both parts are taken times cos.
+        # The cosine of the pitch is (M_kk - sin^2) / cos^2; sine and cosine are multiplied by cos.
         scaled = {"weight": 1.0 / np.cos(skew), "constant": -(np.sin(skew) ** 2) / np.cos(skew)}
         if order == "zy":
             roll = functional(M=np.outer((-1.0, 0.0, 0.0), axis)), functional(M=np.outer((0.0, 1.0, 0.0), axis))
@@ -60,7 +64,7 @@ class Universal(AxisType):
         return [rotation("roll", Z if order == "zy" else X), rotation("pitch", axis)]
 
     def project(self, joint: Joint, T: np.ndarray) -> np.ndarray:
-        """T_GD (4, 4): the anchors coincide, and the least rotation brings the pitch axis to its angle with the roll axis."""
+        """T_GD (4, 4): the anchors coincide; the smallest rotation restores the angle between both axes."""
         axis, skew, order = _pitch_axis(joint)
         roll, pitch = Z if order == "zy" else X, T[:3, :3] @ axis
         across = pitch - (pitch @ roll) * roll
@@ -70,7 +74,7 @@ class Universal(AxisType):
 
 
 class RollPitch(AxisType):
-    """Universal joint whose angles are those of D in C: ArtiSynth's former RollPitchJoint.
+    """Universal joint with the angles of D in C: ArtiSynth's former RollPitchJoint.
 
     rows         one point row; ``y_D . z_C`` measured
     constraints  x y z rx
@@ -88,7 +92,7 @@ class RollPitch(AxisType):
         return [angle("roll", entry(1, 0, -1.0), entry(1, 1)), angle("pitch", entry(0, 2, -1.0), entry(2, 2))]
 
     def motions(self, joint: Joint) -> None:
-        """None: the product is in the order opposite to that of the coordinates."""
+        """None: the product has the reverse order of the coordinates."""
 
     def transform(self, joint: Joint, values: np.ndarray) -> np.ndarray:
         """T_CD (4, 4) at (roll, pitch)."""
@@ -96,7 +100,7 @@ class RollPitch(AxisType):
 
 
 class FixedAxis(JointType):
-    """Fixed axis: C moves freely, but its y stays at a right angle to z of D, as in a universal joint without its point.
+    """Fixed axis: the y axis of C stays perpendicular to z of D; a universal joint without its point constraint.
 
     rows         ``z_D . y_C`` measured
     constraints  rx
@@ -108,13 +112,13 @@ class FixedAxis(JointType):
         return [dot("rx", 2, 1)]
 
     def coordinates(self, joint: Joint) -> list[Measure]:
-        """x, y, z [m], roll, pitch [rad]; no pitch locks them."""
+        """x, y, z [m], roll, pitch [rad]; there is no gimbal lock."""
         roll = angle("roll", entry(0, 1, -1.0), entry(1, 1))
         pitch = angle("pitch", entry(2, 0, -1.0), entry(2, 2))
         return [*(displacement(name) for name in "xyz"), roll, pitch]
 
     def motions(self, joint: Joint) -> list[Motion]:
-        """Translation, then roll and pitch."""
+        """Translations, then roll and pitch."""
         return [
             *(translation(name, axis) for name, axis in zip("xyz", (X, Y, Z))),
             rotation("roll", Z),
@@ -128,6 +132,6 @@ def _pitch_axis(joint: Joint) -> tuple[np.ndarray, float, str]:
     if order not in ("zy", "xy"):
         raise wrong(joint, "axes", "must be 'zy' or 'xy'")
     c, s = np.cos(skew), np.sin(skew)
-    if abs(c) < STEEPEST:
+    if abs(c) < SMALLEST_COSINE:
         raise wrong(joint, "skew", "makes the two axes one", "keep it below a right angle")
     return np.array((0.0, c, s) if order == "zy" else (s, c, 0.0)), skew, order

@@ -1,1 +1,1 @@
-"""Kernels of the rasterizer, which run on the processor: `cover` (what every sample shows) and `shade` (its light)."""
+"""Kernels of the rasterizer on the CPU: `cover` (visible item of every sample) and `shade` (its light)."""

@@ -1,7 +1,6 @@
-"""What every sample shows: the item nearest to the eye. Kernels run over bands of rows, so that no two threads write to one
-sample.
+"""Visible item of every sample: the item nearest to the eye. Kernels run over disjoint bands of rows.
 
-Items are triangles, then rods (capsules; a ball is one of no length); `SKY` is the sky, ``SKY - 1 - k`` the k-th plane.
+Items are triangles, then rods (capsules; balls have zero length); `SKY` is the sky, ``SKY - 1 - k`` the k-th plane.
 Positions are relative to the eye.
 """
 
@@ -33,7 +32,7 @@ class Eye:
 
 @wp.struct
 class Samples:
-    """The nearest item of each sample, and its nearness, which is linear in the picture: 1/z under perspective, -z without."""
+    """Nearest item of each sample, and its nearness, linear in the picture: 1/z for perspective, else -z."""
 
     near: wp.array2d(dtype=float)
     item: wp.array2d(dtype=int)
@@ -41,23 +40,23 @@ class Samples:
 
 @wp.func
 def across(eye: Eye, x: float, y: float):
-    """Point of column x and row y at right angles to the line of sight, at depth 1 under perspective."""
+    """Point of column x and row y perpendicular to the line of sight, at depth 1 for perspective."""
     return eye.right * ((x - eye.column) / eye.scale) + eye.up * ((eye.row - y) / eye.scale)
 
 
 @wp.func
 def ray(eye: Eye, x: float, y: float):
-    """Direction of the ray of column x and row y under perspective, of depth 1."""
+    """Direction, of depth 1, of the ray of column x and row y for perspective."""
     return eye.forward + across(eye, x, y)
 
 
 @wp.func
 def hit_rod(o: wp.vec3, d: wp.vec3, a: wp.vec3, b: wp.vec3, r: float):
-    """Depth at which the ray o + t d meets the surface of points within r of the segment a b; negative for none."""
+    """Depth at which the ray o + t d intersects the surface at distance r from the segment a b; negative without one."""
     length = wp.length(d)
     n = d / length
     ba = b - a
-    # near the rod, single precision keeps its digits
+    # relative to a point near the rod, to reduce cancellation in single precision
     along = wp.dot(0.5 * (a + b) - o, n)
     p = o + n * along
     oa = p - a
@@ -87,8 +86,8 @@ def hit_rod(o: wp.vec3, d: wp.vec3, a: wp.vec3, b: wp.vec3, r: float):
 
 
 @wp.func
-def veiled(x: int, y: int, opacity: float):
-    """Whether a sample of something translucent lets through what is behind: an ordered pattern of 4 x 4 samples."""
+def is_transparent(x: int, y: int, opacity: float):
+    """Whether a translucent sample is transparent: an ordered dither pattern of 4 x 4 samples."""
     if opacity >= 1.0:
         return False
     a = x & 3
@@ -101,7 +100,7 @@ def veiled(x: int, y: int, opacity: float):
 
 @wp.kernel
 def clear(eye: Eye, planes: wp.array2d(dtype=wp.vec3), samples: Samples):
-    """One row: the sky, and under perspective the planes, each a normal and a point (then more, which is not read here)."""
+    """One row: the sky, and for perspective the planes, each given by a normal and a point (the rest is unused)."""
     y = wp.tid()
     empty = float(0.0)
     if eye.parallel != 0:
@@ -114,7 +113,7 @@ def clear(eye: Eye, planes: wp.array2d(dtype=wp.vec3), samples: Samples):
         n = planes[k, 0]
         height = -wp.dot(n, planes[k, 1])
         if height > 0.0:
-            # along a row the nearness of a plane grows evenly
+            # along a row the nearness of a plane is linear
             start = -wp.dot(n, first) / height
             slope = -wp.dot(n, eye.right) / (eye.scale * height)
             for x in range(eye.width):
@@ -139,10 +138,10 @@ def fill(
     opacity: wp.array(dtype=float),
     samples: Samples,
 ):
-    """One band of `rows` rows: all parts that reach into it, in order.
+    """One band of `rows` rows: all parts that overlap it, in order.
 
-    `owner` is the item of a part, a triangle where it is less than `triangles`; `boxes` are columns and rows that a part may
-    cover, first and last + 1; `corners` are columns, rows and nearness.
+    `owner` is the item of a part, a triangle if it is less than `triangles`; `boxes` are columns and rows that a part
+    may cover, first and last + 1; `corners` are columns, rows and nearness.
     """
     band = wp.tid()
     for k in range(starts[band], starts[band + 1]):
@@ -176,7 +175,7 @@ def fill(
                 for x in range(first, last + 1):
                     w = start + to_right * float(x)
                     if w > samples.near[y, x]:
-                        if not veiled(x, y, alpha):
+                        if not is_transparent(x, y, alpha):
                             samples.near[y, x] = w
                             samples.item[y, x] = g
         else:
@@ -192,6 +191,6 @@ def fill(
                     if eye.parallel != 0:
                         w = -t
                     if t > 0.0 and w > samples.near[y, x]:
-                        if not veiled(x, y, alpha):
+                        if not is_transparent(x, y, alpha):
                             samples.near[y, x] = w
                             samples.item[y, x] = g

@@ -1,5 +1,4 @@
-"""The light that every pixel sends to the eye: from the sun as far as it is seen, and from the sky as far as neighbours leave it
-open."""
+"""Light from every pixel to the eye: sunlight with shadows, and sky light with ambient occlusion."""
 
 from __future__ import annotations
 
@@ -11,14 +10,14 @@ from abd.pictures.kernels.cover import SKY, Eye, Samples, ray
 wp.set_module_options(OPTIONS)
 
 BRIGHTEST = wp.constant(2.0)
-"""Linear light up to which tones are told apart."""
+"""Upper end of the table of tones in linear light."""
 GOLDEN_COSINE = wp.constant(-0.7373688)
 GOLDEN_SINE = wp.constant(0.6754904)
 
 
 @wp.struct
 class Things:
-    """What items look like; positions are relative to the eye.
+    """Appearance of items; positions are relative to the eye.
 
     corners, normals: (triangles, 3); rods: (rods, 2); colors: of items, linear.
     planes: (h, 4) normal, point, first axis of the grid, linear colour; cell: size of the grid's cells [m].
@@ -38,8 +37,10 @@ class Things:
 
 @wp.struct
 class Light:
-    """The sun: direction towards it, its lens and where that is, the nearness of what it sees, size of a texel [m] of this map,
-    over how many of them shadows fade, and points evenly over a unit disc."""
+    """The sun: direction, lens and its origin, shadow map of nearness, texel size [m], and blur radius [texels].
+
+    taps are points distributed evenly over a unit disc.
+    """
 
     sun: wp.vec3
     eye: Eye
@@ -58,7 +59,7 @@ def sky(things: Things, d: wp.vec3):
 
 @wp.func
 def normal_of(things: Things, g: int, p: wp.vec3, d: wp.vec3):
-    """Unit normal of an item, or of a plane, at a point on it, on the side from which the ray d comes."""
+    """Unit normal of an item, or of a plane, at a point, on the side of the incoming ray d."""
     n = wp.vec3(0.0, 0.0, 1.0)
     r = g - things.corners.shape[0]
     if g < SKY:
@@ -93,9 +94,9 @@ def normal_of(things: Things, g: int, p: wp.vec3, d: wp.vec3):
 
 @wp.kernel
 def occlude(eye: Eye, things: Things, samples: Samples, step: int, reach: float, open_sky: wp.array2d(dtype=float)):
-    """One row of the coarse picture: the fraction of the sky that is open at every `step`-th sample.
+    """One row of the coarse picture: the visible fraction of the sky at every `step`-th sample.
 
-    Points within `reach` [m] that rise above the tangent plane darken by the sine of their height (Bavoil and Sainz 2008,
+    Points within `reach` [m] above the tangent plane occlude by the sine of their elevation (Bavoil and Sainz 2008,
     angle-based ambient occlusion in its simplest form).
     """
     row = wp.tid()
@@ -112,7 +113,7 @@ def occlude(eye: Eye, things: Things, samples: Samples, step: int, reach: float,
                 p = d / w
                 n = normal_of(things, g, p, d)
                 hidden = float(0.0)
-                # the same angle for 4 x 4 neighbours in turn: averaging over them removes the pattern
+                # 4 x 4 neighbours have different angles; `smooth` averages over them
                 turn = 0.3926991 * float((column & 3) + 4 * (row & 3))
                 c = wp.cos(turn)
                 s = wp.sin(turn)
@@ -120,7 +121,7 @@ def occlude(eye: Eye, things: Things, samples: Samples, step: int, reach: float,
                     r = disc * (float(k) + 0.6) / 12.0
                     sx = x + int(r * c)
                     sy = y + int(r * s)
-                    # on by the golden angle
+                    # advance by the golden angle
                     next = c * GOLDEN_COSINE - s * GOLDEN_SINE
                     s = s * GOLDEN_COSINE + c * GOLDEN_SINE
                     c = next
@@ -136,7 +137,7 @@ def occlude(eye: Eye, things: Things, samples: Samples, step: int, reach: float,
 
 @wp.kernel
 def smooth(samples: Samples, step: int, open_sky: wp.array2d(dtype=float), out: wp.array2d(dtype=float)):
-    """One row: mean over 4 x 4 neighbours of about the same depth."""
+    """One row: mean over 4 x 4 neighbours of similar depth."""
     row = wp.tid()
     last_y = samples.near.shape[0] - 1
     last_x = samples.near.shape[1] - 1
@@ -155,13 +156,13 @@ def smooth(samples: Samples, step: int, open_sky: wp.array2d(dtype=float), out: 
 
 
 @wp.func
-def lit(light: Light, p: wp.vec3, n: wp.vec3, turn: float):
-    """Fraction of the sun's disc that a point with unit normal n sees, by taps about its place in the shadow map."""
+def sun_fraction(light: Light, p: wp.vec3, n: wp.vec3, turn: float):
+    """Visible fraction of the sun's disc at a point with unit normal n, by taps around its position in the shadow map."""
     at = p + n * (2.0 * light.texel) - light.origin
     u = light.eye.column + light.eye.scale * wp.dot(at, light.eye.right)
     v = light.eye.row - light.eye.scale * wp.dot(at, light.eye.up)
     facing = wp.dot(n, light.sun)
-    # across the disc the surface itself rises towards the sun by its slope
+    # slope of the surface towards the sun across the disc
     slope = wp.sqrt(wp.max(1.0 - facing * facing, 0.0)) / wp.max(facing, 0.1)
     bound = light.texel * (0.5 + 0.7 * light.blur * wp.min(slope, 3.0)) - wp.dot(at, light.eye.forward)
     c = light.blur * wp.cos(turn)
@@ -180,7 +181,7 @@ def lit(light: Light, p: wp.vec3, n: wp.vec3, turn: float):
 
 @wp.func
 def line_fraction(at: float, width: float, blur: float):
-    """Fraction of an interval of length `blur` about `at` that lines of `width` about whole numbers cover."""
+    """Fraction of an interval of length `blur` about `at` that lines of `width` at integers cover."""
     b = wp.max(blur, 1.0e-6)
     lo = at - 0.5 * b + 0.5 * width
     hi = at + 0.5 * b + 0.5 * width
@@ -191,10 +192,10 @@ def line_fraction(at: float, width: float, blur: float):
 
 @wp.func
 def grid_lines(eye: Eye, things: Things, k: int, p: wp.vec3, d: wp.vec3, axis: wp.vec3):
-    """How much fine and bold lines of a plane's grid at right angles to an axis cover of a sample: fractions."""
+    """Fractions of a sample that fine and bold grid lines of a plane perpendicular to an axis cover."""
     n = things.planes[k, 0]
     at = wp.dot(p - things.planes[k, 1], axis) / things.cell
-    # what one pixel covers along the axis
+    # width of a pixel along the axis
     blur = wp.dot(p, eye.forward) * 1.6 / eye.scale / things.cell
     flat = d - n * wp.dot(n, d)
     size = wp.length(flat)
@@ -205,8 +206,8 @@ def grid_lines(eye: Eye, things: Things, k: int, p: wp.vec3, d: wp.vec3, axis: w
 
 
 @wp.func
-def shaded(eye: Eye, light: Light, things: Things, open_sky: float, x: float, y: float, g: int, w: float):
-    """Linear light that one sample sends to the eye."""
+def light_of_sample(eye: Eye, light: Light, things: Things, open_sky: float, x: float, y: float, g: int, w: float):
+    """Linear light from one sample to the eye."""
     d = ray(eye, x, y)
     if g == SKY:
         return sky(things, d)
@@ -225,9 +226,9 @@ def shaded(eye: Eye, light: Light, things: Things, open_sky: float, x: float, y:
     direct = float(0.0)
     facing = wp.dot(n, light.sun)
     if facing > 0.0:
-        # every place turns the taps by another angle, which makes bands to grain, and grain is averaged
+        # the angle of the taps varies per sample, which turns banding into noise
         turn = 6.2831853 * (52.9829189 * (0.06711056 * wp.floor(x) + 0.00583715 * wp.floor(y)))
-        direct = facing * lit(light, p, n, turn)
+        direct = facing * sun_fraction(light, p, n, turn)
     from_sky = (0.5 + 0.5 * n[2]) * open_sky
     bounced = (0.5 - 0.5 * n[2]) * open_sky
     sun_color = wp.vec3(1.0, 0.96, 0.88) * (0.74 * direct)
@@ -261,7 +262,7 @@ def shade(
     tone: wp.array(dtype=wp.uint8),
     pixels: wp.array3d(dtype=wp.uint8),
 ):
-    """One row of pixels, each the mean of per_pixel x per_pixel samples; an item is shaded once where all of them show it.
+    """One row of pixels, each the mean of per_pixel x per_pixel samples; samples of a common item are shaded once.
 
     `tone` is the table of sRGB values of linear light up to `BRIGHTEST`.
     """
@@ -283,12 +284,12 @@ def shade(
         if same:
             y_mean = float(y0) + 0.5 * float(per_pixel)
             x_mean = float(x0) + 0.5 * float(per_pixel)
-            total = shaded(eye, light, things, fraction, x_mean, y_mean, g0, w_mean)
+            total = light_of_sample(eye, light, things, fraction, x_mean, y_mean, g0, w_mean)
         else:
             for k in range(count):
                 y = y0 + k // per_pixel
                 x = x0 + k % per_pixel
-                total += shaded(
+                total += light_of_sample(
                     eye, light, things, fraction, float(x) + 0.5, float(y) + 0.5, samples.item[y, x], samples.near[y, x]
                 ) / float(count)
         for channel in range(3):
