@@ -20,8 +20,9 @@ from abd.step.articulations import Articulations
 
 FAST_TURN = 0.5
 """Largest turn h |L| / J_mid [rad] of a jointed body in a step, up to which generalized alpha serves it."""
-AFTER_JUMP = 2
-"""Steps of implicit Euler after a jump: one that closes what is open, and one that ends the speed of closing."""
+AFTER_JUMP = 4
+"""Steps of implicit Euler after a change of constraints. A penalty joint is stopped to 1/`strength_ratio` in each, and generalized
+alpha, which follows, amplifies what is left several times before it damps it."""
 STRAINED = 10.0
 """By how many times its strain the moments of inertia of a body differ from those at rest, at most."""
 LONGER = 2.01
@@ -112,6 +113,12 @@ class Modes:
         dissipative = dissipative | (self.settings.integrator == "bdf1")
         return np.where(self.articulations.dynamic, np.where(dissipative, Mode.DISSIPATIVE, smooth), Mode.SMOOTH)
 
+    def returning(self, dissipative: np.ndarray) -> np.ndarray:
+        """(n,) bool, bodies at joints that return from implicit Euler to generalized alpha."""
+        if not self._smooth_scheme:
+            return self.articulations.none
+        return self.articulations.jointed & self.articulations.dynamic & (self.history == 0) & ~dissipative
+
     def smooth(self, mode: np.ndarray) -> np.ndarray:
         """(n,) bool, bodies of a smooth step, which must not be in contact."""
         return self.articulations.dynamic & (mode != Mode.DISSIPATIVE) if self._smooth_scheme else self.articulations.none
@@ -127,11 +134,11 @@ class Modes:
     def jump(self, bodies: np.ndarray, constraints: bool = False) -> None:
         """Loads or constraints of bodies (indices, or (n,) bool) change at once.
 
-        Articulations take implicit Euler in the next step, after a change of constraints in two; free bodies start their history
-        again."""
+        Articulations take implicit Euler in the next step, after a change of constraints in `AFTER_JUMP`; free bodies start their
+        history again."""
         jumping = np.zeros(len(self.history), dtype=bool)
         jumping[bodies] = True
-        moving = self.articulations.containing(jumping) & (self.history != 0)
+        moving = self.articulations.containing(jumping) & (constraints | (self.history != 0))
         steps = np.where(self.articulations.jointed, np.minimum(-AFTER_JUMP if constraints else -1, self.history), 0)
         self.history = np.where(moving, steps, self.history).astype(np.int32)
 

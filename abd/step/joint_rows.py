@@ -12,6 +12,7 @@ from abd.errors import StepFailure
 from abd.joint_list import JointList
 from abd.joints.closure.redundancy import open_by
 from abd.joints.coordinates.readings import JointReader, Readings
+from abd.joints.rows.change import Constant
 from abd.joints.rows.laws import Law, Role
 from abd.joints.rows.system import TURN, JointMemory
 from abd.model import Model
@@ -21,6 +22,10 @@ from abd.step.turning import Turning
 
 _log = logging.getLogger(__name__)
 
+DRIVE_JUMP, EVEN = 0.1, (0.15, 0.85)
+"""Change of a drive's speed, over the largest one, and parts of the change in the substep, between which it is no jump."""
+UNSEEN = 1e-9
+"""Motion of a drive in a substep that is rounding [m or rad]."""
 OPEN = 1e-6
 """Residual of a coupling at the start [m or rad], beyond which it is reported."""
 
@@ -58,6 +63,37 @@ class JointRows:
                 "coupling '%s' is open by %.3g %s at the start: the first step closes it; start where it holds",
                 laws.name[row], open_by[row], "rad" if laws.rotary[row] else "m",
             )  # fmt: skip
+        return out[:-1]
+
+    def jumping_drives(self, time: OfBodies, h: OfBodies, previous_h: OfBodies) -> np.ndarray:
+        """(n,) bool, bodies of position and velocity drives whose speed jumps in a substep of h [s] from `time` [s], after one of
+        `previous_h`, 0 at the start; all scalars or (n,).
+
+        A speed that is smooth changes evenly: from the first half of the substep to the second by about 0.4 of what it changes
+        by from the substep before, by 2/3 where an acceleration begins. A jump shares its change otherwise."""
+        system, laws = self.backend.system, self.backend.system.row_laws
+        out = np.zeros(len(self.model.bodies) + 1, dtype=bool)  # the last one stands for the world
+        begins, lengths, before = (system.of_rows(one) for one in (time, h, previous_h))
+        for row in system.stiff_drives:
+            begin, length, start = float(begins[row]), float(lengths[row]), before[row] == 0.0
+            position, velocity = laws.target_of.get(row), laws.rate_of.get(row)
+            function = velocity if laws.follows[row] else position
+            if not start and isinstance(function, Constant):
+                continue
+            if laws.follows[row]:
+                first, middle, last = (function(begin + part * length) for part in (0.0, 0.5, 1.0))
+            else:
+                ends = [function(begin + part * length) for part in (0.0, 0.5, 1.0)]
+                middle, last = 2.0 * np.diff(ends) / length
+                first = 0.0 if start else (ends[0] - function(begin - float(before[row]))) / before[row]
+            if start:
+                history = self.copies.memory.history
+                first = history[2][row]
+                middle += 0.0 if laws.follows[row] else 2.0 * (ends[0] - history[0][row]) / length
+            change = max(abs(last - first), abs(middle - first))
+            is_even = EVEN[0] * abs(last - first) < abs(last - middle) < EVEN[1] * abs(last - first)
+            if change > DRIVE_JUMP * max(abs(first), abs(middle), abs(last)) and change * length > UNSEEN and not is_even:
+                out[[bodies[row] for bodies in system.row_bodies]] = True
         return out[:-1]
 
     def load_friction(self) -> None:

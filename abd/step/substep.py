@@ -64,9 +64,13 @@ class Substeps:
                 self.backend.loads.set_loads(*loads)
         stepper.modes.restart(h, stepper.previous_h)
         rule = stepper.modes.rule(h, stepper.previous_h)
+        if stepper.joints.stiff_drives:
+            stepper.modes.jump(stepper.rows.jumping_drives(stepper.time, h, stepper.previous_h), constraints=True)
         contact = stepper.constrained if stepper.excluded is stepper.none else stepper.constrained | stepper.excluded
         dissipative = stepper.modes.dissipative(contact, h, stepper.statistics, lambda: (stepper.q, stepper.qd))
         reached = progress.tolerance
+        if (fresh := stepper.modes.returning(dissipative)).any() and np.any(stepper.previous_h != 0.0):
+            stepper.rebounds.fit_velocities(fresh)
         while True:
             mode = stepper.modes.of(rule, dissipative)
             if self._take_whole(rule, mode, progress):

@@ -96,3 +96,61 @@ def test_forces_of_joints_are_right_from_the_first_step_on(name, share):
 
     found, known = forces(h, 1), forces(0.125 * h, 8)
     assert np.abs(found - known).max() < 0.1 * np.abs(known).max()
+
+
+def elbow(dt: float, integrator: str, enforcement: str) -> np.ndarray:
+    """(k, 4): lock force of the elbow and force at the shoulder of two falling bars, in the 0.2 s after the elbow is locked."""
+    scene = abd.Scene(solver={"dt": dt, "integrator": integrator})
+    for k, name in enumerate(("upper", "lower")):
+        scene.add_body(name, box=(1, 0.1, 0.1), mass=1, position=(0.5 + k, 0, 0))
+    hinge = {"axis": (0, 1, 0), "enforcement": enforcement}
+    scene.add_hinge("shoulder", abd.WORLD, "upper", anchor=(0, 0, 0), **hinge)
+    scene.add_hinge("elbow", "upper", "lower", anchor=(1, 0, 0), **hinge)
+    simulation = abd.Simulation(scene, device=NAME)
+    simulation.run(duration=0.4)
+    theta, rows = simulation.joints["elbow"].coordinate("theta"), []
+    theta.lock()
+    for _ in range(round(0.2 / dt)):
+        simulation.step()
+        rows.append([theta.lock_force, *simulation.joints["shoulder"].wrench()[0]])
+    return np.array(rows)
+
+
+@pytest.fixture(scope="module")
+def locked() -> np.ndarray:
+    return elbow(2.5e-4, "bdf1", "exact")
+
+
+@pytest.mark.parametrize("enforcement", ["exact", "penalty"])
+@pytest.mark.parametrize("dt", [1e-2, 2e-3])
+def test_a_lock_of_a_falling_mechanism_does_not_ring(locked, dt, enforcement):
+    """From the second step on, in every step: at 10 ms the arm turns by 0.05 rad per step."""
+    found, every = elbow(dt, "generalized_alpha", enforcement), round(dt / 2.5e-4)
+    off = np.abs(found - locked[every - 1 :: every])[1:]
+    assert off[:, 0].max() < (0.04 if dt > 5e-3 else 0.015) * np.abs(locked[1:, 0]).max()
+    assert off[:, 1:].max() < (0.04 if dt > 5e-3 else 0.015) * np.abs(locked[1:, 1:]).max()
+
+
+@pytest.mark.parametrize("dt", [1e-2, 2e-3])
+@pytest.mark.parametrize("enforcement", ["exact", "penalty"])
+@pytest.mark.parametrize("how", ["rate", "target", "starts with a speed"])
+def test_a_drive_whose_speed_jumps_does_not_ring(how, enforcement, dt):
+    """It takes the impulse of the jump, of a bar of 1 kg m^2 without gravity, and nothing afterwards."""
+    scene = abd.Scene(gravity=(0, 0, 0), solver={"dt": dt})
+    scene.add_body("bar", box=(1, 0.1, 0.1), mass=3 / 1.01, inertia=(0.01, 0.25743, 0.25743), position=(0.5, 0, 0))
+    drive = {"rate": {"mode": "velocity", "target": 0.0}, "target": {"mode": "position", "target": 0.0}}
+    drive = drive.get(how, {"mode": "position", "target": "0.5*t"})
+    scene.add_hinge("pivot", abd.WORLD, "bar", anchor=(0, 0, 0), axis=(0, 0, 1), enforcement=enforcement, drive=drive)
+    simulation = abd.Simulation(scene, device=NAME)
+    theta = simulation.joints["pivot"].coordinate("theta")
+    if how != "starts with a speed":
+        simulation.run(steps=5)
+        theta.set_rate(0.5) if how == "rate" else theta.set_target(0.5 * dt)
+    torques = []
+    for _ in range(40):
+        simulation.step()
+        torques.append(simulation.joints["pivot"].wrench(part="acting")[1][2])
+    impulse, torques = 0.5 / dt, np.array(torques)
+    assert torques[0] == pytest.approx(impulse, rel=0.02)
+    assert torques[1] == pytest.approx(-impulse if how == "target" else 0.0, abs=0.02 * impulse)
+    assert np.abs(torques[2:]).max() < 0.02 * impulse

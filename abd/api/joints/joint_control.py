@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from abd.api.loads import jumps
+from abd.api.loads import JUMP, jumps
 from abd.by_bodies import of_body
 from abd.joints.closure.coordinate_setter import CoordinateSetter
 from abd.joints.closure.redundancy import CLOSED, open_by
@@ -41,6 +41,8 @@ if TYPE_CHECKING:
     from abd.joints.closure.assembly import Assembly
 
 _log = logging.getLogger(__name__)
+JUMP_OF_SPEED = 2.0
+"""Change of a drive's speed, over that of the last step, from which it counts as a jump."""
 _ROLES = {"position": Role.DRIVE, "pd": Role.DRIVE, "velocity": Role.DRIVE, "force": Role.FORCE}
 
 
@@ -182,12 +184,24 @@ class JointControl:
             if function is not None:
                 functions[row] = function
         row_laws.revision += 1
-        if drive.mode in ("force", "pd"):
-            now = of_body(self._simulation.stepper.time, self.joint(index).child)
-            old, new = (np.array([[one.target(now)]]) for one in (settings.drive, drive))
-            if jumps(old, new)[0]:
-                self._jump(index)
+        if self._drive_jumps(index, settings, drive):
+            self._jump(index)
         self._note(index, replace(settings, drive=drive))
+
+    def _drive_jumps(self, index: int, settings: CoordinateSettings, drive: Drive) -> bool:
+        """Whether another drive changes the speed, of a position or velocity drive, or the effort of others at once.
+
+        A speed that is set step by step changes by about as much as in the last step."""
+        sim = self._simulation
+        now = of_body(sim.stepper.time, self.joint(index).child)
+        before, after, usual = settings.drive.target(now), drive.target(now), 0.0
+        if drive.mode in ("position", "velocity"):
+            x, _, before, earlier, *_ = sim.stepper.memory.history[:, self._row(index, settings.name, _ROLES[drive.mode])]
+            usual = abs(before - earlier)
+            if drive.mode == "position":
+                h = float(sim.worlds.dt.max())
+                after = (drive.target(now + h) - x) / h
+        return abs(after - before) > max(JUMP * max(abs(before), abs(after)), JUMP_OF_SPEED * usual)
 
     def apply_force(self, index: int, coordinate: str, force: float) -> None:
         """Constant effort on a coordinate from the next step on [N or N m], in addition to its drive."""
@@ -230,7 +244,7 @@ class JointControl:
         table, jumping = sim.reader.table, jumps(before[:, None], efforts[:, None])
         if jumping.any():
             ends = np.concatenate([table.child[jumping], table.parent[jumping]])
-            sim.stepper.modes.jump(ends[ends != WORLD], constraints=True)
+            sim.stepper.modes.jump(ends[ends != WORLD])
 
     def _rows_of_efforts(self) -> tuple[np.ndarray, np.ndarray]:
         """Rows of the joint system that put constant efforts on coordinates, and the places of these among all."""

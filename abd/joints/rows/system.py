@@ -141,6 +141,13 @@ class JointSystem:
         return np.flatnonzero(a.active & (a.law == Law.BARRIER))
 
     @cached_property
+    def stiff_drives(self) -> list[int]:
+        """Rows of active drives that keep a position or a speed as stiffly as their joint."""
+        a = self.row_laws
+        laws = np.isin(a.law, (Law.QUADRATIC, Law.SATURATED))
+        return np.flatnonzero(a.active & laws & (a.role == Role.DRIVE) & (a.mass_stiffness > 0.0)).tolist()
+
+    @cached_property
     def has_rotors(self) -> bool:
         """Whether any coordinate has a rotor."""
         a = self.row_laws

@@ -19,6 +19,9 @@ import scipy.sparse.linalg
 
 from abd.joints.rows.rigid_rows import RigidRows
 
+FITTED = 1e-9
+"""J v, over the largest sum of its terms, that counts as zero."""
+
 
 @dataclass(frozen=True)
 class Mobility:
@@ -27,7 +30,7 @@ class Mobility:
     Attributes:
         chosen: (k,) indices of the pairs that take part.
         blocks: (n, 6, 6) W_b, zero for bodies that do not move or are not reached.
-        free: (6 n, 6 n) of them; J: (R, 6 n) joint rows, factor: of ``J W_0 J^T``, None without rows.
+        free: (6 n, 6 n) of them; J: (R, 6 n) joint rows, slack: (R,) their C; factor: of ``J W_0 J^T + C``, None without rows.
         joined: (n,) bool, bodies in these rows.
     """
 
@@ -35,6 +38,7 @@ class Mobility:
     blocks: np.ndarray
     free: sparse.csr_matrix
     J: sparse.csr_matrix
+    slack: np.ndarray
     factor: object
     joined: np.ndarray
 
@@ -80,13 +84,13 @@ class Mobility:
         J, slack = J[reached].tocsr(), slack[reached]
         joined = np.zeros(n, dtype=bool)
         if not J.shape[0]:
-            return cls(chosen, blocks, free, J, None, joined)
+            return cls(chosen, blocks, free, J, slack, None, joined)
         joined[J.indices // 6] = True
         S = (J @ free @ J.T).tocsc()
         weight = S.diagonal()
         # rows that are redundant, or hold nothing that moves, get no more than their share
         S = S + sparse.diags(slack + np.where(weight > 0.0, 1e-11 * weight, 1.0))
-        return cls(chosen, blocks, free, J, scipy.sparse.linalg.splu(S.tocsc()), joined)
+        return cls(chosen, blocks, free, J, slack, scipy.sparse.linalg.splu(S.tocsc()), joined)
 
     def apply(self, impulses: np.ndarray) -> np.ndarray:
         """Twists (6 n, ...) of impulses."""
@@ -94,6 +98,14 @@ class Mobility:
         if self.factor is not None:
             moved = moved - self.free @ (self.J.T @ self.factor.solve(self.J @ moved))
         return moved
+
+    def fit(self, twists: np.ndarray) -> np.ndarray:
+        """Smallest change of twists (6 n,), in the norm of the mass matrix, with which rows that hold are J v = 0; none of those
+        that have been fitted."""
+        off = np.where(self.slack > 0.0, 0.0, self.J @ twists)
+        if np.abs(off).max() <= FITTED * (abs(self.J) @ np.abs(twists)).max():
+            return np.zeros(len(twists))
+        return -(self.free @ (self.J.T @ self.factor.solve(off)))
 
     def rows_met(self, P: sparse.csr_matrix) -> int:
         """Joint rows times the pairs among P (k, 6 n) that meet a joined body."""

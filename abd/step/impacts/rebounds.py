@@ -65,6 +65,15 @@ class Rebounds:
                 self.copies.memory = joints.after_impacts(self.copies.memory, after[0], rebound[0] - after[1])
         return rebound
 
+    def fit_velocities(self, bodies: np.ndarray) -> None:
+        """Let the velocities of bodies (n,) bool, left by implicit Euler, fit their joints (`Restitution.fitted`)."""
+        (q, qd), joints = self.copies.state, self.backend.system
+        fitted = self.restitution.fitted(bodies, q, qd, joints)
+        if fitted is not None:
+            self.copies.set_velocity(fitted)
+            if joints.has_rotors:
+                self.copies.memory = joints.after_impacts(self.copies.memory, q, fitted - qd)
+
     def begin_from(self, bodies: np.ndarray, h: float | np.ndarray) -> None:
         """What bodies (b,) that impacts gave other velocities remember.
 

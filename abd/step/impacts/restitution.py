@@ -184,6 +184,28 @@ class Restitution:
                 work += friction
         return (out, np.sort(np.concatenate(changed)), work) if changed else None
 
+    def fitted(self, bodies: np.ndarray, q: np.ndarray, qd: np.ndarray, system: JointSystem) -> np.ndarray | None:
+        """Velocities (n, 12) of a state q, qd (n, 12) in which those of bodies (n,) bool fit the joints that hold them, by the
+        smallest change in the norm of the mass matrix; None where they do not change. Rotors and drives move freely.
+
+        Implicit Euler leaves the velocities of the chords of a step, which do not: a body that turns by w h about a joint moves
+        away from it by half of that, of its speed."""
+        self._know_rows(system, q)
+        if not len(self._held):
+            return None
+        twists, changes = self._twists(q, qd).ravel(), np.zeros(6 * len(q))
+        for world in np.unique(self.model.bodies.world[bodies]):
+            chosen = np.flatnonzero(bodies & (self.model.bodies.world == world))
+            mobility = self._mobility(q, np.arange(len(chosen)), np.stack([chosen, chosen], axis=1))
+            if mobility.jointed:
+                changes += mobility.fit(twists)
+        if not changes.any():
+            return None
+        moved = changes.reshape(-1, 6)
+        return qd + np.concatenate(
+            [moved[:, :3], free_motion.rates(q[:, 3:].reshape(-1, 3, 3), moved[:, 3:]).reshape(-1, 9)], axis=1
+        )
+
     def _rebound_of(
         self, impacts: Impacts, stirs: np.ndarray, step: Step, sweep: Sweep
     ) -> tuple[np.ndarray, float] | None:
