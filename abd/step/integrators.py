@@ -21,8 +21,8 @@ from abd.step.articulations import Articulations
 FAST_TURN = 0.5
 """Largest turn h |L| / J_mid [rad] of a jointed body in a step, up to which generalized alpha serves it."""
 AFTER_JUMP = 4
-"""Steps of implicit Euler after a change of constraints. A penalty joint is stopped to 1/`strength_ratio` in each, and generalized
-alpha, which follows, amplifies what is left several times before it damps it."""
+"""Steps of implicit Euler after a change of constraints. A penalty joint is stopped to 1/`strength_ratio` in each; generalized
+alpha, which follows, amplifies the rest several times before it damps it."""
 STRAINED = 10.0
 """By how many times its strain the moments of inertia of a body differ from those at rest, at most."""
 LONGER = 2.01

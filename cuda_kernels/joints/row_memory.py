@@ -57,20 +57,17 @@ class Memory:
     rate: wp.array(dtype=wp.float64)
 
 
-RETURN = wp.constant(wp.float64(5.0))
 SMALLEST = wp.constant(wp.float64(1.0e-3))
 
 
 @wp.func
-def next_width(
-    width: wp.float64, distance: wp.float64, before: wp.float64, after: wp.float64, h: wp.float64
-) -> wp.float64:
-    """Width of a barrier after a step of h [s] from one gap to another (`abd.joints.rows.system.next_widths`)."""
+def next_width(width: wp.float64, distance: wp.float64, before: wp.float64, after: wp.float64) -> wp.float64:
+    """Width of a barrier after a step from one gap to another (`abd.joints.rows.system.next_widths`)."""
     if after >= distance:
         return distance
     if after < width and before > width:
         return wp.max(after, SMALLEST * distance)
-    return wp.min(distance, width + distance * h / RETURN)
+    return width
 
 
 @wp.kernel
@@ -284,7 +281,7 @@ def remember(
                 sign = row_laws.sign[e]
                 bound = row_laws.bound[e]
                 memory.history[5, e] = next_width(
-                    memory.history[5, e], row_laws.distance[e], sign * (now - bound), sign * (x - bound), ONE / w[7]
+                    memory.history[5, e], row_laws.distance[e], sign * (now - bound), sign * (x - bound)
                 )
             memory.history[3, e] = memory.history[2, e]
             memory.history[2, e] = rate

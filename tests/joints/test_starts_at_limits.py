@@ -85,3 +85,18 @@ def test_a_gap_may_be_closed_at_the_start(name, dt):
     for _ in range(5):
         simulation.step()
     assert all(gap.value > -3e-6 for gap in simulation.joints["joint"].gaps.values())
+
+
+@pytest.mark.parametrize("dt", [0.01, 0.0005])
+@pytest.mark.parametrize("value", [0.1, 0.11, 0.0999999])
+def test_a_coordinate_may_be_set_to_the_end_that_carries_it(value, dt):
+    scene = abd.Scene(solver={"dt": dt})
+    scene.add_body("arm", box=(0.36, 0.05, 0.05), position=(0.2, 0, 0), mass=2, inertia=(0.002, 0.03, 0.03))
+    pivot = {"anchor": (0, 0, 0), "axis": (0, 1, 0), "enforcement": "exact", "range": (-0.4, 0.1)}
+    scene.add_hinge("pivot", abd.WORLD, "arm", **pivot)
+    simulation = abd.Simulation(scene, device="cpu")
+    theta = simulation.joints["pivot"].coordinate("theta")
+    theta.set(value)
+    simulation.run(steps=20)
+    assert theta.value == pytest.approx(0.1, abs=1e-5) and theta.value < 0.1
+    assert theta.limit_force == pytest.approx(-2 * 9.81 * 0.2 * np.cos(0.1), rel=0.01)

@@ -41,6 +41,8 @@ if TYPE_CHECKING:
     from abd.joints.closure.assembly import Assembly
 
 _log = logging.getLogger(__name__)
+ROOM = 1e-6
+"""Gap [m or rad] that a coordinate which is set to the end of its range has to it: the barrier there is endless."""
 JUMP_OF_SPEED = 2.0
 """Change of a drive's speed, over that of the last step, from which it counts as a jump."""
 _ROLES = {"position": Role.DRIVE, "pd": Role.DRIVE, "velocity": Role.DRIVE, "force": Role.FORCE}
@@ -284,9 +286,25 @@ class JointControl:
         for (joint, coordinate), value in requests.items():
             setter.request(joint, coordinate, value)
         result = setter.solve()
+        if result.converged and (at_ends := self._at_ends(result.values)):
+            result = replace(setter.set_coordinates(at_ends), status=result.status, requested=result.requested)
         if result.converged:
             sim.move_to(result.q, result.values)
         return result
+
+    def _at_ends(self, values: np.ndarray) -> dict[tuple[int | str, int | str], float]:
+        """Coordinates, of values (c,), that are at the end of a range that a barrier keeps, with values `ROOM` inside it."""
+        out: dict[tuple[int | str, int | str], float] = {}
+        reader = self._simulation.reader
+        for index, joint in enumerate(self._simulation.model.joints):
+            for one in joint.coordinates:
+                if one.limit == "barrier" and one.upper - one.lower > 4.0 * ROOM:
+                    own = reader.of(index)
+                    value = float(values[own.start + reader.names[own].index(one.name)])
+                    inside = float(np.clip(value, one.lower + ROOM, one.upper - ROOM))
+                    if inside != value and joint.active:
+                        out[index, one.name] = inside
+        return out
 
     def set_range(self, index: int, coordinate: str, lower: float, upper: float) -> None:
         """Range of a coordinate from the next step on; barriers take a value that is outside of it back from where it is."""

@@ -16,6 +16,7 @@ from abd.errors import AbdError
 from abd.joint_list import JointList
 from abd.joints.rows.build import default_distance, yielding
 from abd.joints.rows.forces import Applied
+from abd.joints.rows.laws import Law
 from abd.joints.rows.placement import body_pose, rigid_pose
 from abd.joints.rows.sizes import reduced_masses
 from abd.joints.rows.system import JointMemory, JointSystem
@@ -185,7 +186,9 @@ def transfer_memory(
     fresh.history[1], fresh.history[3] = before.history[0], before.history[2]
     law, p = np.zeros(len(new.rows), dtype=np.int32), np.zeros((len(new.rows), applied.p.shape[1]))
     at, source = _matches(*([*zip(a.coupling, a.joint, a.role, a.name)] for a in (old.row_laws, new.row_laws)))
+    width, returns = fresh.history[5].copy(), new.row_laws.follows & (new.row_laws.law == Law.BARRIER)
     fresh.history[:, at] = memory.history[:, source]
+    fresh.history[5, returns] = width[returns]  # a barrier that takes a value back pushes in every step
     fresh.multiplier[at] = memory.multiplier[source]
     ch2, linear_ch2 = np.ones(len(new.rows)), np.ones(len(new.linear))
     law[at], p[at], ch2[at] = applied.law[source], applied.p[source], applied.ch2[source]

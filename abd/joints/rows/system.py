@@ -44,23 +44,18 @@ SETTLED = 1e-2
 """Fraction of the largest friction or drive force by which a last Newton step may change it."""
 HISTORY = 6
 """Number of rows of `JointMemory.history`."""
-RETURN = 5.0
-"""Time [s] in which a barrier's width grows by the distance of its row, after an impact or a start within it."""
 SMALLEST = 1e-3
 """Smallest width of a barrier after an impact, relative to the distance of its row."""
 
 
-def next_widths(
-    width: np.ndarray, distance: np.ndarray, before: np.ndarray, after: np.ndarray, h: float | np.ndarray
-) -> np.ndarray:
-    """(R,) widths of barriers after a step of h [s] in which the gap (R,) changes from `before` to `after`.
+def next_widths(width: np.ndarray, distance: np.ndarray, before: np.ndarray, after: np.ndarray) -> np.ndarray:
+    """(R,) widths of barriers after a step in which the gap (R,) changes from `before` to `after`.
 
-    In an impact the gap falls below the width and becomes the width. Otherwise the width returns to the distance (R,)
-    of the row, immediately if the gap exceeds the distance.
+    In an impact the gap falls below the width and becomes the width. It stays so, under load too, until the gap exceeds the
+    distance (R,) of the row.
     """
     in_impact = (after < width) & (before > width)
-    grown = np.minimum(distance, width + distance * h / RETURN)
-    return np.where(after >= distance, distance, np.where(in_impact, np.maximum(after, SMALLEST * distance), grown))
+    return np.where(after >= distance, distance, np.where(in_impact, np.maximum(after, SMALLEST * distance), width))
 
 
 @dataclass
@@ -370,7 +365,7 @@ class JointSystem:
         x, _ = row_values(self.rows, reference)
         now, before, rate, _, _, width = memory.history
         fresh = weights[6] * (x - now) + weights[8] * (before - now)
-        width = next_widths(width, a.distance, a.sign * (now - a.bound), a.sign * (x - a.bound), 1.0 / weights[7])
+        width = next_widths(width, a.distance, a.sign * (now - a.bound), a.sign * (x - a.bound))
         return JointMemory(reference, np.stack([x, now, fresh, rate, np.zeros(len(x)), width]), multiplier, linear)
 
     def after_impacts(self, memory: JointMemory, q: np.ndarray, change: np.ndarray) -> JointMemory:

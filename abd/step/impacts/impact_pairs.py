@@ -21,7 +21,6 @@ class ImpactPairs:
         center: (k, 3) mean of the contact points, weighted by the normal impulses [m].
         size: (k,) of the impulses [N s], by which powers are speeds [m/s].
         restitution, mu: (k,) of the pairs.
-        opening: (k,) speed with which an end of a range may open, because its width grows [m/s]; 0 for contacts.
         is_contact: (k,) bool, contacts of two bodies; the others are ends of ranges.
     """
 
@@ -31,7 +30,6 @@ class ImpactPairs:
     size: np.ndarray
     restitution: np.ndarray
     mu: np.ndarray
-    opening: np.ndarray
     is_contact: np.ndarray
 
     def among(self, chosen: np.ndarray) -> ImpactPairs:
@@ -57,8 +55,7 @@ class ImpactPairs:
         material, size = tuple(model.bodies.material[pairs].T), np.linalg.norm(impulses[:, 0, :3], axis=1)
         materials = model.materials
         of_materials = materials.restitution[material], materials.mu[material]
-        zero = np.zeros(len(size))
-        return cls(pairs, impulses, q[i, :3] + arm, size, *of_materials, opening=zero, is_contact=zero == 0.0)
+        return cls(pairs, impulses, q[i, :3] + arm, size, *of_materials, is_contact=np.ones(len(size), dtype=bool))
 
     def power(self, twists: np.ndarray) -> np.ndarray:
         """(k,) ``P_k . v`` [J] of twists (n, 6)."""

@@ -12,13 +12,10 @@ import numpy as np
 from abd.joint_list import JointList
 from abd.joints.rows import laws
 from abd.joints.rows.forces import Applied
-from abd.joints.rows.system import RETURN, JointMemory, JointSystem
+from abd.joints.rows.system import JointMemory, JointSystem
 from abd.joints.rows.table import by_twists, linearize
 from abd.model import Kind, Model
 from abd.step.impacts.impact_pairs import ImpactPairs
-
-OPENING = 2.0
-"""Speed with which an end of a range may open, over that with which its width grows."""
 
 
 def limit_impact_pairs(
@@ -47,6 +44,5 @@ def limit_impact_pairs(
         size=np.abs(impulse) / length,
         restitution=a.restitution[rows],
         mu=np.zeros(len(rows)),
-        opening=OPENING / RETURN * a.distance[rows] * length,
         is_contact=np.zeros(len(rows), dtype=bool),
     )

@@ -158,7 +158,7 @@ class Restitution:
         fall, least = self._least(impact_pairs, lengths, fresh)
         impacts_now = closing < -least * size
         opens = np.maximum(closing, 0.0)
-        opening = np.where(impact_pairs.is_contact, np.maximum(PUSHES * fall, resting), impact_pairs.opening)
+        opening = np.where(impact_pairs.is_contact, np.maximum(PUSHES * fall, resting), 0.0)
         stirs = impacts_now | (left - opens > opening * size)
         if not stirs.any():
             return None
