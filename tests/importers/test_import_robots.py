@@ -261,6 +261,14 @@ def test_a_body_that_collides_by_a_pair_rests_on_the_floor(dt, tmp_path):
     assert simulation.bodies["body"].position[2] == pytest.approx(0.1, abs=4e-3)
 
 
+def test_contact_with_the_world_may_be_excluded(tmp_path):
+    floor, geom = '<geom name="floor" type="plane" size="2 2 .1"/>', '<geom type="box" size=".05 .05 .05" mass="1"/>'
+    text = mjcf(floor + falling("a", geom, "0 0 0.06"), '<contact><exclude body1="world" body2="a"/></contact>')
+    simulation = abd.Simulation(load(text, tmp_path), device="cpu")
+    simulation.run(duration=0.2)
+    assert simulation.bodies["a"].position[2] == pytest.approx(0.06 - 0.5 * 9.81 * 0.04, abs=0.01)
+
+
 @pytest.mark.parametrize("held", ["joint", "exclude"])
 def test_a_pair_overrides_filters(held, tmp_path):
     geom = '<geom name="{0}" size="0.1"/>'

@@ -126,7 +126,7 @@ class Robot:
             if coordinate.settings:
                 keys = next(one for one in joints.joints if one["name"] == coordinate.joint)
                 keys.setdefault("coordinate", {})[coordinate.name] = coordinate.settings
-        filtered = {pair for pair in joints.filters if WORLD_NAME not in pair} | set(self._excluded(of_body))
+        filtered = {pair for pair in joints.filters if WORLD_NAME not in pair} | set(self._excluded(of_body, statics))
         filtered -= {(self.links[a].name, self.links[b].name)[::order] for a, b in paired for order in (1, -1)}
         if disables(model, "CONTACT", "CONSTRAINT"):
             for body in bodies:
@@ -150,16 +150,18 @@ class Robot:
 
     def _bodies(
         self, shapes: ShapeSource, contacts: Contacts, names: list[str], of_body: np.ndarray, notes: list[str]
-    ) -> tuple[list[dict[str, object]], list[str]]:
-        """Keys of all bodies, and the names of those that stand still and have a surface."""
+    ) -> tuple[list[dict[str, object]], dict[str, int]]:
+        """Keys of all bodies, and MuJoCo's bodies, by name, of those that stand still and have a surface."""
         model, data = self.compiled.model, self.start.data
         out: list[dict[str, object]] = []
-        statics: list[str] = []
+        statics: dict[str, int] = {}
         taken = set(names)
         for body in self.links[STATIC].members:
             geoms = list(range(model.body_geomadr[body], model.body_geomadr[body] + model.body_geomnum[body]))
             planes = [geom for geom in geoms if model.geom_type[geom] == shapes.kinds.mjGEOM_PLANE]
-            out += [self._plane(geom, contacts, taken, notes) for geom in planes]
+            grounds = [self._plane(geom, contacts, taken, notes) for geom in planes]
+            out += grounds
+            statics |= {str(ground["name"]): body for ground in grounds}
             others = [geom for geom in geoms if geom not in planes]
             groups = [[geom] for geom in others] if body == 0 else [others]
             for group in filter(None, groups):
@@ -174,7 +176,7 @@ class Robot:
                 }
                 keys["material"] = contacts.material(name, kept)
                 out.append(self._colored(keys, kept))
-                statics.append(name)
+                statics[name] = body
         for link in self.links[1:]:
             out.append(self._moving(link, shapes, contacts, notes))
         return out, statics
@@ -248,12 +250,15 @@ class Robot:
             return keys | {"color": tuple(rounded[:3] if rounded[3] == 1.0 else rounded)}
         return keys
 
-    def _excluded(self, of_body: np.ndarray) -> list[tuple[str, str]]:
-        """Names of the links whose contact the file excludes."""
-        model, out = self.compiled.model, []
-        for signature in model.exclude_signature.tolist():
-            first, second = sorted((int(of_body[signature >> 16]), int(of_body[signature & 0xFFFF])))
-            if first != second and first != STATIC:
+    def _excluded(self, of_body: np.ndarray, statics: dict[str, int]) -> list[tuple[str, str]]:
+        """Names of the bodies whose contact the file excludes; `statics`: MuJoCo's bodies of those that stand still."""
+        out: list[tuple[str, str]] = []
+        for signature in self.compiled.model.exclude_signature.tolist():
+            ends = sorted((signature >> 16, signature & 0xFFFF), key=lambda body: int(of_body[body]))
+            first, second = (int(of_body[body]) for body in ends)
+            if first == STATIC and second != STATIC:
+                out += [(name, self.links[second].name) for name, body in statics.items() if body == ends[0]]
+            elif first != second:
                 out.append((self.links[first].name, self.links[second].name))
         return out
 
