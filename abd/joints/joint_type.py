@@ -65,7 +65,7 @@ class JointType:
         return None
 
 
-def wrong(joint: Joint, key: str, message: str, remedy: str = "") -> SceneError:
+def parameter_error(joint: Joint, key: str, message: str, remedy: str = "") -> SceneError:
     """Return the error for an invalid parameter `key` of a joint."""
     problem = Problem(message, key=f"joint {joint.name!r}, {key}", value=joint.parameters.get(key), remedy=remedy)
     return SceneError([problem])

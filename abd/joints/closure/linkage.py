@@ -195,10 +195,10 @@ class Linkage:
     def open_groups(self) -> np.ndarray:
         """Groups with a joint that is open, out of its range or in a false position."""
         rows, values, slack = self.rows, self.values(), 2.0 * self.tolerance
-        wrong = worst_residuals(rows, values, len(self.model.joints)).max(axis=1, initial=0.0) > self.tolerance
-        wrong[rows.joint[(values < self.lower - slack) | (values > self.upper + slack)]] = True
-        wrong[[k for k in self._determined_joints() if self.deviation(k, values) > self.misplaced]] = True
-        return np.unique(self.group[wrong & (self.group >= 0)])
+        is_open = worst_residuals(rows, values, len(self.model.joints)).max(axis=1, initial=0.0) > self.tolerance
+        is_open[rows.joint[(values < self.lower - slack) | (values > self.upper + slack)]] = True
+        is_open[[k for k in self._determined_joints() if self.deviation(k, values) > self.misplaced]] = True
+        return np.unique(self.group[is_open & (self.group >= 0)])
 
     def clusters(self, groups: np.ndarray) -> Clusters:
         """Clusters of bodies while the joints of groups move."""

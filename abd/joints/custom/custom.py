@@ -11,7 +11,7 @@ import numpy as np
 from abd.errors import Problem, SceneError
 from abd.joints.custom.numpy_rows import sample_poses
 from abd.joints.custom.wrench_rows import Projection
-from abd.joints.joint_type import JointType, wrong
+from abd.joints.joint_type import JointType, parameter_error
 from abd.joints.measures.custom_rows import FIRST, LENGTH, ROW, RowFunction
 from abd.joints.measures.measures import NUMBERS, Measure, MeasureKind
 from abd.joints.rows.table import twist_gradient
@@ -92,9 +92,9 @@ class CustomType(JointType):
         for key, value in joint.parameters.items():
             if key not in self.PARAMETERS:
                 has = f"it has {', '.join(self.PARAMETERS)}" if self.PARAMETERS else "it has none"
-                raise wrong(joint, key, f"a {joint.type} joint has no such parameter", has)
+                raise parameter_error(joint, key, f"a {joint.type} joint has no such parameter", has)
             if not np.isscalar(value) or not np.isfinite(float(value)):
-                raise wrong(joint, key, "should be a finite number")
+                raise parameter_error(joint, key, "should be a finite number")
         return np.array([joint.parameters.get(key, default) for key, default in self.PARAMETERS.items()], dtype=float)
 
     def measured(self, joint: Joint) -> list[Measure]:

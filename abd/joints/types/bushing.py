@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from abd.joints.joint_type import JointType, wrong
+from abd.joints.joint_type import JointType, parameter_error
 from abd.joints.measures.axes import displacement, xyz_angles
 from abd.joints.measures.combined import Combined
 from abd.joints.measures.measures import Measure
@@ -69,12 +69,12 @@ class Bushing(JointType):
 def _matrix(joint: Joint, key: str) -> np.ndarray:
     given = np.asarray(joint.parameters.get(key, 0.0), dtype=float)
     if given.shape not in ((), (1,), (6,), (6, 6)):
-        raise wrong(joint, key, "must be one number, six, or six rows of six")
+        raise parameter_error(joint, key, "must be one number, six, or six rows of six")
     matrix = given if given.ndim == 2 else np.diag(np.broadcast_to(given, 6))
     if not np.allclose(matrix, matrix.T, rtol=NEGLIGIBLE, atol=NEGLIGIBLE * np.abs(matrix).max()):
-        raise wrong(joint, key, "must be symmetric")
+        raise parameter_error(joint, key, "must be symmetric")
     if (np.diag(matrix) < 0.0).any():
-        raise wrong(joint, key, "must not be negative")
+        raise parameter_error(joint, key, "must not be negative")
     return matrix
 
 
@@ -91,6 +91,6 @@ def _weighted_squares(joint: Joint, key: str, matrix: np.ndarray) -> list[tuple[
     scale = np.sqrt(np.where(diagonal > 0.0, diagonal, 1.0))
     values, vectors = np.linalg.eigh(matrix / np.outer(scale, scale))
     if values[0] < -NEGLIGIBLE * max(1.0, values[-1]):
-        raise wrong(joint, key, "has a negative eigenvalue")
+        raise parameter_error(joint, key, "has a negative eigenvalue")
     kept = [k for k in range(6) if values[k] > NEGLIGIBLE]
     return [(float(values[k]), vectors[:, k] * scale) for k in kept]

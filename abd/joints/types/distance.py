@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from abd.joints.joint_type import JointType, wrong
+from abd.joints.joint_type import JointType, parameter_error
 from abd.joints.measures.measures import Measure, MeasureKind, measure
 from abd.model import Joint
 
@@ -37,5 +37,5 @@ def _distance(joint: Joint) -> float:
     """Parameter ``distance`` [m]; raises `SceneError` unless it is positive."""
     value = float(joint.parameters.get("distance", 0.0))
     if not value > 0.0:
-        raise wrong(joint, "distance", "must be above 0", "two points that coincide are a spherical joint")
+        raise parameter_error(joint, "distance", "must be above 0", "two points that coincide are a spherical joint")
     return value

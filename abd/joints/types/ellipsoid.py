@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from abd.joints.joint_type import JointType, wrong
+from abd.joints.joint_type import JointType, parameter_error
 from abd.joints.measures.measures import Measure, MeasureKind, along, measure, surface_normal, surface_triad
 from abd.joints.measures.motions import X, Z, product, rotation
 from abd.model import Joint
@@ -171,7 +171,7 @@ def surface_numbers(joint: Joint, direction=(0.0, 0.0, 0.0), alpha: float = 0.0)
 def _radii(joint: Joint) -> np.ndarray:
     radii = np.asarray(joint.parameters["radii"], dtype=float)
     if radii.shape != (3,) or not (radii > 0.0).all():
-        raise wrong(joint, "radii", "must be three lengths above 0")
+        raise parameter_error(joint, "radii", "must be three lengths above 0")
     return radii
 
 

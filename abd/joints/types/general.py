@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from abd.joints.joint_type import JointType, wrong
+from abd.joints.joint_type import JointType, parameter_error
 from abd.joints.measures.axes import angle, displacement, dot, turn, xyz_angles
 from abd.joints.measures.linear import Row, point
 from abd.joints.measures.measures import Measure, MeasureKind, entry, functional, measure
@@ -85,7 +85,7 @@ class General(JointType):
 def _constrained(joint: Joint) -> tuple[tuple[str, ...], str]:
     frame = str(joint.parameters.get("frame", "parent"))
     if frame not in ("parent", "world"):
-        raise wrong(joint, "frame", "must be 'parent' or 'world'")
+        raise parameter_error(joint, "frame", "must be 'parent' or 'world'")
     return held_axes(joint), frame
 
 
@@ -114,7 +114,7 @@ def held_axes(joint: Joint) -> tuple[str, ...]:
     if len(given) in (3, 6) and all(not isinstance(entry, str) and entry in (0, 1) for entry in given):
         return tuple(name for name, is_held in zip(AXES, given) if is_held)
     if not set(given) <= set(AXES):
-        raise wrong(joint, "constrained", f"has names other than {', '.join(AXES)}")
+        raise parameter_error(joint, "constrained", f"has names other than {', '.join(AXES)}")
     return tuple(name for name in AXES if name in given)
 
 
@@ -136,7 +136,7 @@ def constrained_translations(joint: Joint, held: tuple[str, ...], frame: str) ->
             two frames.
     """
     if not is_measurable(joint, held, frame):
-        raise wrong(
+        raise parameter_error(
             joint, "frame", "world axes cannot be constrained compliantly while the parent moves",
             "use penalty or exact enforcement, or frame 'parent'",
         )  # fmt: skip

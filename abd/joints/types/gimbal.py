@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from abd.joints.joint_type import wrong
+from abd.joints.joint_type import parameter_error
 from abd.joints.measures.axes import angle, xyz_angles, zyx_angles
 from abd.joints.measures.measures import Measure, MeasureKind, entry, measure
 from abd.joints.measures.motions import Motion, X, Y, Z, product, rotation
@@ -64,5 +64,5 @@ class SphericalRpy(Gimbal):
 def _order(joint: Joint) -> str:
     order = str(joint.parameters.get("axes", "zyx"))
     if order not in ("zyx", "xyz"):
-        raise wrong(joint, "axes", "must be 'zyx' or 'xyz'")
+        raise parameter_error(joint, "axes", "must be 'zyx' or 'xyz'")
     return order

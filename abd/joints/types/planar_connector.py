@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from abd.joints.joint_type import JointType, wrong
+from abd.joints.joint_type import JointType, parameter_error
 from abd.joints.measures.axes import displacement
 from abd.joints.measures.measures import Measure, MeasureKind, functional, measure
 from abd.model import Joint
@@ -67,7 +67,7 @@ def _is_unilateral(joint: Joint) -> bool:
 def _corners(joint: Joint) -> np.ndarray:
     corners = np.asarray(joint.parameters["segments"], dtype=float)
     if corners.ndim != 2 or corners.shape[1] != 2 or len(corners) < 2:
-        raise wrong(joint, "segments", "must be two corners (x, z) or more")
+        raise parameter_error(joint, "segments", "must be two corners (x, z) or more")
     if not np.diff(corners, axis=0).any(axis=1).all():
-        raise wrong(joint, "segments", "has the same corner twice in succession")
+        raise parameter_error(joint, "segments", "has the same corner twice in succession")
     return corners

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from abd.joints.joint_type import JointType, wrong
+from abd.joints.joint_type import JointType, parameter_error
 from abd.joints.measures.axes import angle, displacement, dot
 from abd.joints.measures.measures import Measure, MeasureKind, entry, functional, measure
 from abd.joints.measures.motions import Motion, X, Y, Z, product, rotation, translation
@@ -130,8 +130,8 @@ def _pitch_axis(joint: Joint) -> tuple[np.ndarray, float, str]:
     """Pitch axis (3,) in C, skew [rad], order of the axes."""
     order, skew = str(joint.parameters.get("axes", "zy")), float(joint.parameters.get("skew", 0.0))
     if order not in ("zy", "xy"):
-        raise wrong(joint, "axes", "must be 'zy' or 'xy'")
+        raise parameter_error(joint, "axes", "must be 'zy' or 'xy'")
     c, s = np.cos(skew), np.sin(skew)
     if abs(c) < SMALLEST_COSINE:
-        raise wrong(joint, "skew", "makes the two axes one", "keep it below a right angle")
+        raise parameter_error(joint, "skew", "makes the two axes one", "keep it below a right angle")
     return np.array((0.0, c, s) if order == "zy" else (s, c, 0.0)), skew, order
