@@ -80,9 +80,9 @@ class Touch:
         self.forget()
 
     def carry(self, before: tuple[wp.array, ...]) -> None:
-        """As `Potential.carry_contacts`; who touches has to be looked at again."""
+        """As `Potential.update_contacts`; who touches has to be looked at again."""
         self.look_again()
-        self.potential.carry_contacts(before)
+        self.potential.update_contacts(before)
 
     def launch_renumber(self) -> None:
         """Form the islands anew, for the present lists, by launches only."""
