@@ -135,7 +135,7 @@ class Contacts:
         toi, query, known = self._along(path)
         self.device.copy(self._first_impacts, limit, count=limit.shape[0])
         where = island, limit, c.kept, int(proven), self._first_impacts
-        self.impacts.stop(self.device.extent(c.count, c.capacity), query, known, where, toi)
+        self.impacts.times_of_impact(self.device.extent(c.count, c.capacity), query, known, where, toi)
         self.device.launch(sums.segment_minima, self.n, c.segment, c.group, toi, out, 1.0, grain=1024)
 
     def proven_fractions(self, path: Path, back: bool, out: wp.array) -> wp.array:
@@ -148,7 +148,7 @@ class Contacts:
         Slot "current" holds the gaps at the end of the step."""
         c = self.candidates
         shares, query, known = self._along(path)
-        self.impacts.free(self.device.extent(c.count, c.capacity), query, known, back, shares)
+        self.impacts.proven_fractions(self.device.extent(c.count, c.capacity), query, known, back, shares)
         self.device.launch(sums.segment_minima, self.n, c.segment, c.group, shares, out, 1.0, grain=1024)
         return shares
 

@@ -41,7 +41,7 @@ class Impacts:
         for name in ("open", "slot", "item"):
             setattr(self.marches, name, self.pool.get(name, capacity + 1, wp.int32))
 
-    def stop(self, count: int, query: tuple, known: tuple, where: tuple, out: wp.array) -> None:
+    def times_of_impact(self, count: int, query: tuple, known: tuple, where: tuple, out: wp.array) -> None:
         """Compute collision-free alphas of candidates; only the smallest of each island is defined.
 
         Args:
@@ -58,8 +58,8 @@ class Impacts:
         self._compact(marches.try_impacts, count, query, *arguments, self.marches, out)
         self.device.launch(marches.march_impacts, count, *arguments, self.marches, out)
 
-    def free(self, count: int, query: tuple, known: tuple, back: bool, out: wp.array) -> None:
-        """Compute proven collision-free fractions of swept paths; arguments as in `stop`, gaps as in
+    def proven_fractions(self, count: int, query: tuple, known: tuple, back: bool, out: wp.array) -> None:
+        """Compute proven collision-free fractions of swept paths; arguments as in `times_of_impact`, gaps as in
         `cuda_kernels.contact.impacts.proven_fractions`."""
         arguments = *query, *known, int(back)
         if not self.compacts:
@@ -72,10 +72,10 @@ class Impacts:
     def _by_batch(self, kernel, count: int, *arguments) -> None:
         self.device.launch(kernel, -(-count // BATCH), *arguments, grain=512 // BATCH)
 
-    def _compact(self, proof, count: int, query: tuple, *arguments) -> None:
-        """Launch the cheap tests and list the candidates that they leave open."""
+    def _compact(self, test, count: int, query: tuple, *arguments) -> None:
+        """Launch the cheap `test` and list the candidates that it leaves open."""
         launch, m, lengths = self.device.launch, self.marches, query[4]
         self.reserve(count)
-        launch(proof, count, *arguments)
+        launch(test, count, *arguments)
         self.scan.run(m.open, m.slot, lengths, ITEMS, count)
         launch(marches.list_marches, count, lengths, m)
