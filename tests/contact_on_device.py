@@ -77,18 +77,18 @@ def with_stiffness(model: Model) -> Model:
 class Kernels:
     """The contact kernels of one model, with its candidates for one path.
 
-    `one_by_one` says whether sums go item by item, and marches are closed up, as on CUDA.
+    `per_item`: whether sums are per item, and marches are compacted, as on CUDA.
     """
 
-    def __init__(self, model: Model, path: Path, device: Device = DEVICE, one_by_one: bool | None = None):
+    def __init__(self, model: Model, path: Path, device: Device = DEVICE, per_item: bool | None = None):
         model = with_stiffness(model)
         self.model, self.n = model, len(model.bodies)
         self.contacts = Contacts(model, device)
         self.contacts.set_scale(1.0)
         self.friction = Friction(model, device, self.contacts)
         for part in (self.contacts, self.friction):
-            part.reduction = Reduction(device, len(model.bodies), one_by_one)
-        self.contacts.impacts = Impacts(device, one_by_one)
+            part.reduction = Reduction(device, len(model.bodies), per_item)
+        self.contacts.impacts = Impacts(device, per_item)
         self.path = upload_path(path)
         unlimited = DEVICE.upload(np.ones(1), wp.float64)
         self.contacts.candidates.build(self.path, DEVICE.zeros(self.n, wp.int32), unlimited)

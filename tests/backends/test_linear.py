@@ -10,7 +10,7 @@ from on_device import NAME
 
 import cuda_kernels
 from abd.backends.device.device import Device
-from abd.backends.linear.conjugate_gradients import DOUBT_EVERY
+from abd.backends.linear.conjugate_gradients import CHECK_EVERY
 from abd.backends.numbering import Division
 from abd.errors import StepFailure
 
@@ -133,4 +133,4 @@ def test_conjugate_gradients_without_positive_curvature_stop(device):
     solver = system.solver("pcg")
     with pytest.raises(StepFailure) as failure:
         system.solve(solver)
-    assert failure.value.reason == "not_positive_definite" and solver.iterations == DOUBT_EVERY
+    assert failure.value.reason == "not_positive_definite" and solver.iterations == CHECK_EVERY

@@ -75,11 +75,11 @@ def test_the_gradient_is_that_of_the_energy(name):
 
 
 @pytest.mark.device
-@pytest.mark.parametrize("one_by_one", [False, True], ids=["by runs", "one by one"])
+@pytest.mark.parametrize("per_item", [False, True], ids=["by runs", "per item"])
 @pytest.mark.parametrize("name", SCENES)
-def test_kernels_equal_the_definition(name, one_by_one):
+def test_kernels_equal_the_definition(name, per_item):
     model, q = heavy(SCENES[name]), SCENES[name].bodies.q
-    kernels = Kernels(model, standing(q), one_by_one=one_by_one)
+    kernels = Kernels(model, standing(q), per_item=per_item)
     parts, listed = parts_of(model, kernels.candidates())
     energy, gap = kernels.energies(q)
     expected = parts.energy(q, law(model), len(listed))
@@ -156,7 +156,7 @@ def test_a_corner_over_a_flat_diagonal_meets_a_face_whichever_way_it_is_rounded(
     assert len(acting) == 4 and (weights.force[acting] == 1.0).all()
     assert (near.directions[acting] != 0.0).any(axis=2).all()
     assert np.abs(near.r[acting][:, :2]).max() == 0.0
-    kernels = Kernels(heavy(model), standing(q), one_by_one=True)
+    kernels = Kernels(heavy(model), standing(q), per_item=True)
     parts, _ = parts_of(heavy(model), kernels.candidates())
     weights, x = parts.weights(q, law(model)), parts.contacts.positions(q)
     definition = assembled(

@@ -34,15 +34,15 @@ SCENES |= {f"crowd, {kind}": clear_of_the_plane(3, barrier=kind) for kind in BAR
 SCENES |= {"crowd with separation": clear_of_the_plane(4, minimum_separation=0.005)}
 
 
-ONE_BY_ONE = pytest.mark.parametrize("one_by_one", [False, True], ids=["by runs", "one by one"])
+PER_ITEM = pytest.mark.parametrize("per_item", [False, True], ids=["by runs", "per item"])
 
 
-@ONE_BY_ONE
+@PER_ITEM
 @pytest.mark.parametrize("name", SCENES)
-def test_energies_gradients_and_blocks_equal_the_definition(name, one_by_one):
+def test_energies_gradients_and_blocks_equal_the_definition(name, per_item):
     """Bodies so heavy that the curvature of the distance does not count."""
     model, q = heavy(SCENES[name]), SCENES[name].bodies.q
-    kernels = Kernels(model, standing(q), one_by_one=one_by_one)
+    kernels = Kernels(model, standing(q), per_item=per_item)
     listed = kernels.listed()
     x = listed.positions(q)
     energy, gap = kernels.energies(q)
@@ -116,12 +116,12 @@ def net_torque(q: np.ndarray, gradient: np.ndarray) -> np.ndarray:
     return np.cross(q[:, :3], gradient[:, :3]).sum(axis=0) + spin
 
 
-@ONE_BY_ONE
+@PER_ITEM
 @pytest.mark.parametrize("slide", [0.3 * EPS, 3.0 * EPS])
 @pytest.mark.parametrize("name", [*list(SCENES)[:4], "boxes turned by 0.0001", "rods and points", "crowd 0"])
-def test_friction_equals_its_definition(name, slide, one_by_one):
+def test_friction_equals_its_definition(name, slide, per_item):
     model, q = SCENES[name], SCENES[name].bodies.q
-    kernels = Kernels(model, standing(q), one_by_one=one_by_one)
+    kernels = Kernels(model, standing(q), per_item=per_item)
     listed = kernels.listed()
     kernels.energies(q)
     heading = q + 0.3 * np.random.default_rng(3).normal(size=q.shape)

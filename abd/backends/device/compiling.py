@@ -1,4 +1,4 @@
-"""Load kernel modules on a device; compile those that the cache lacks, and report the progress on standard error."""
+"""Load kernel modules on a device, compile missing ones, and report the progress on standard error."""
 
 from __future__ import annotations
 
@@ -22,15 +22,15 @@ from cuda_kernels.options import OPTIONS as OPTIONS
 from cuda_kernels.options import TARGET
 
 PATIENCE = 2.0
-"""Loading that takes longer [s] is compiling: compiled kernels load in a tenth of a second."""
+"""Time [s] after which the progress is shown: loading that takes longer includes compilation."""
 _LINE_SECONDS = 10.0
-"""Time between two lines [s] where standard error is no terminal."""
+"""Time [s] between two lines if standard error is not a terminal."""
 _shown = True
 
 
 @contextmanager
 def without_progress():
-    """Compile without a word while the context lasts."""
+    """Suppress the progress report within the context."""
     global _shown
     before, _shown = _shown, False
     try:
@@ -40,7 +40,7 @@ def without_progress():
 
 
 def load_modules(device: wp.Device, modules: Sequence[wp.Module], threads: int, block: int | None = None) -> int:
-    """Load Warp modules on a device, several at a time, the longest first; returns the number of those with kernels.
+    """Load Warp modules on a device in parallel, the longest first; returns the number of modules with kernels.
 
     Args:
         block: threads of a block on CUDA, by default Warp's.
@@ -65,7 +65,7 @@ def load_modules(device: wp.Device, modules: Sequence[wp.Module], threads: int, 
 
 
 def every_module() -> list[wp.Module]:
-    """All Warp modules of the physics kernels and of pictures, imported here."""
+    """Import and return all Warp modules of the physics kernels and of pictures."""
     packages = (cuda_kernels, importlib.import_module("abd.pictures.kernels"))
     names = [
         info.name
@@ -80,9 +80,9 @@ def every_module() -> list[wp.Module]:
 
 @functools.cache
 def _unpack_compiled() -> None:
-    """Copy kernels that came compiled with the package (`tools/make/wheel.py`) to Warp's cache, where that lacks them.
+    """Copy precompiled kernels of the package (`tools/make/wheel.py`) to Warp's cache, unless they exist there.
 
-    The name of their archive tells Warp's version and the processor they are for; Warp's own hashes tell their source.
+    The name of the archive identifies Warp's version and the CPU; Warp's hashes identify the source.
     """
     name = f"{wp.get_cpu_kernel_cache_key(cpu_compiler_flags=TARGET)}.zip"
     archive = Path(cuda_kernels.__file__).parent / "compiled" / name
@@ -103,7 +103,7 @@ def _source_length(module: wp.Module) -> int:
 
 
 def _completed(work, progress: _Progress):
-    """The work that is done, as it becomes done; shows the progress once the patience is over."""
+    """Yield completed work; shows the progress after `PATIENCE`."""
     try:
         yield from as_completed(work, timeout=PATIENCE)
         return
@@ -113,11 +113,11 @@ def _completed(work, progress: _Progress):
 
 
 class _Progress:
-    """Numbers and names of compiled modules: one line that updates on a terminal, a line every few seconds elsewhere."""
+    """Progress report of compiled modules: one updated line on a terminal, otherwise a line every few seconds."""
 
     def __init__(self, total: int):
         self.total, self.names = total, set()
-        self.begun = perf_counter()
+        self.started = perf_counter()
         self.is_open = False
         self.is_terminal = sys.stderr.isatty()
 
@@ -128,14 +128,14 @@ class _Progress:
         self._show("")
 
     def done(self, name: str) -> None:
-        """Report one module more."""
+        """Report a completed module."""
         self.names.add(name)
         self._show(name.rpartition("kernels.")[2])
 
     def close(self) -> None:
         """End the line."""
         if self.is_open and len(self.names) == self.total:
-            seconds = perf_counter() - self.begun
+            seconds = perf_counter() - self.started
             self._write(f"compiled the kernels in {seconds:.0f} s; from now on they are loaded from the cache", "\n")
 
     def _show(self, name: str) -> None:

@@ -1,4 +1,4 @@
-"""What a machine has of CUDA, why it cannot be used where it cannot, and what to install."""
+"""CUDA support of the machine: availability, reasons for problems, and remedies."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import warp as wp
 
 INSTALL = "pip install 'abd-solver[gpu]', or pip install -e '.[gpu]' in a checkout"
 CONDITIONAL_NODES = (12, 4)
-"""CUDA of the driver, and of the toolkit that Warp was built with, from which graphs may hold loops and branches."""
+"""Minimum CUDA version of the driver and of Warp's toolkit for loops and branches in graphs."""
 CUPY = ("cupy-cuda13x", "cupy-cuda12x", "cupy")
 NVRTC = ("nvidia-cuda-nvrtc", "nvidia-cuda-nvrtc-cu12")
 
@@ -21,25 +21,25 @@ NVRTC = ("nvidia-cuda-nvrtc", "nvidia-cuda-nvrtc-cu12")
 def start_warp() -> None:
     """Initialise Warp without its banner; its messages are printed only where CUDA is available.
 
-    Its native part writes to file descriptor 2, past Python, so the descriptor is redirected meanwhile.
+    Its native code writes to file descriptor 2 directly, so the descriptor is redirected during the initialisation.
     """
     wp.config.log_level = wp.LOG_ERROR
-    kept = os.dup(2)
-    with tempfile.TemporaryFile() as aside:
-        os.dup2(aside.fileno(), 2)
+    stderr = os.dup(2)
+    with tempfile.TemporaryFile() as captured:
+        os.dup2(captured.fileno(), 2)
         try:
             wp.init()
         finally:
-            os.dup2(kept, 2)
-            os.close(kept)
-        aside.seek(0)
-        said = " ".join(aside.read().decode(errors="replace").split())
-    if said and wp.is_cuda_available():
-        print(said, file=sys.stderr)
+            os.dup2(stderr, 2)
+            os.close(stderr)
+        captured.seek(0)
+        messages = " ".join(captured.read().decode(errors="replace").split())
+    if messages and wp.is_cuda_available():
+        print(messages, file=sys.stderr)
 
 
 def cuda_problem() -> str:
-    """Why CUDA cannot be used here, in a sentence; empty where it can."""
+    """Reason why CUDA is not available, a sentence; empty if it is available."""
     start_warp()
     if wp.is_cuda_available():
         return ""
@@ -47,7 +47,7 @@ def cuda_problem() -> str:
 
 
 def cuda_remedy() -> str:
-    """What to do about `cuda_problem`; empty where there is none."""
+    """Remedy for `cuda_problem`; empty if CUDA is available."""
     start_warp()
     if wp.is_cuda_available():
         return ""
@@ -78,13 +78,13 @@ def _cause() -> str:
 
 
 def _driver_is_old() -> bool:
-    """Whether the driver is older than Warp's major version of CUDA; within one they are compatible."""
+    """Whether the driver is older than the major CUDA version of Warp; minor versions are compatible."""
     toolkit, driver = wp.get_cuda_toolkit_version(), wp.get_cuda_driver_version()
     return toolkit is not None and driver is not None and driver < (toolkit[0], 0)
 
 
 def graph_problem() -> str:
-    """Why graphs cannot hold loops and branches, and what that costs; empty where they can."""
+    """Reason why graphs cannot contain loops and branches, and the consequence; empty if they can."""
     start_warp()
     if wp.is_conditional_graph_supported():
         return ""
@@ -101,7 +101,7 @@ def graph_problem() -> str:
 
 
 def cupy_problem() -> str:
-    """What is lost because cupy is not installed; empty where it is."""
+    """Consequence of a missing CuPy; empty if it is installed."""
     if installed(CUPY):
         return ""
     return (
@@ -111,12 +111,12 @@ def cupy_problem() -> str:
 
 
 def installed(packages: tuple[str, ...]) -> list[str]:
-    """Those of the packages that are there, each as "name version"."""
+    """Installed packages of a list, each as "name version"."""
     return [f"{name} {found}" for name in packages if (found := version_of(name))]
 
 
 def version_of(package: str) -> str:
-    """Installed version, empty where there is none."""
+    """Version of an installed package, empty if it is not installed."""
     try:
         return importlib.metadata.version(package)
     except importlib.metadata.PackageNotFoundError:
@@ -124,5 +124,5 @@ def version_of(package: str) -> str:
 
 
 def dotted(version: tuple[int, ...]) -> str:
-    """(12, 4) as "12.4"."""
+    """Format (12, 4) as "12.4"."""
     return ".".join(str(part) for part in version)

@@ -1,7 +1,7 @@
-"""Where arrays live and kernels run: one class for the processor and for CUDA.
+"""Device for arrays and kernels, the CPU or CUDA.
 
-On the processor a large launch is cut into slices, one per thread; results do not depend on the cut, because every sum
-runs in a fixed order inside one item, and the one number that items share (`cuda_kernels.contact.ccd.tell`) is a hint.
+On the CPU a large launch is divided into slices, one per thread. Results do not depend on the division: every sum runs in a fixed
+order within one item, and the only shared number (`cuda_kernels.contact.ccd.tell`) is a hint.
 """
 
 from __future__ import annotations
@@ -27,45 +27,45 @@ from abd.errors import DeviceError
 from cuda_kernels.bodies.vector12 import vec12
 
 ALONE = 1 << 62
-"""Grain of a launch that one thread has to run on the processor, whose atomic operations are none."""
-
+"""Grain of a launch that must run on one CPU thread, because its atomic operations are not atomic on the CPU."""
 
 EMULATED = "emulated"
 """Name of the device that has the shape of CUDA on the processor, where it can be tested without a GPU. "emulated:SEED" runs
 the items of a launch out of order, as a GPU may."""
-_UNSEEN = nullcontext()
+_UNOBSERVED = nullcontext()
 _TURNS: dict[str, RLock] = {}
 
 
 def turn_of(warp: wp.Device) -> RLock:
-    """The lock of a Warp device. Warp records what any thread launches there, and all simulations share its stream: one that
-    records has the device to itself, and the others wait before their next launch, copy, read or allocation."""
+    """Lock of a Warp device.
+
+    Warp records launches of all threads, and all simulations share its stream. Therefore other threads wait before their next
+    launch, copy, read or allocation while one records."""
     return _TURNS.setdefault(str(warp), RLock())
 
 
 class Device:
-    """A Warp device: launches, sorts and read-backs.
+    """Warp device: launches, copies, sorts and reads.
 
     Args:
-        name: "cpu", "cuda", "cuda:N", or "emulated": everything as on CUDA, but for the memory, on the processor;
-            "emulated:SEED": launches in pieces that run in a random order besides.
+        name: "cpu", "cuda", "cuda:N" or "emulated", which runs the CUDA code path on the CPU without its memory;
+            "emulated:SEED" also runs launches in pieces in a random order.
 
     Attributes:
-        observer: is called for everything that runs, None without (`abd.backends.device.observer`).
-        is_cpu: whether the host can look into the arrays.
-        wide: whether launches have the shape that suits thousands of threads, an item each.
-        records: whether what `Graphs` runs is recorded and replayed, by one thread; always where `wide`. Otherwise it is launched
-            kernel by kernel, whose items threads share. It may change between two substeps (`abd.backends.warp.parts.inactive`).
-        recording: whether launches are being recorded; nothing can be read then.
-        rehearsing: whether launches are gone through without being made.
-        generation: rises with every allocation and swap of arrays; what was recorded before is not to be replayed then.
-        asked: conditions that the host has looked at, outside of records.
-        turn: to be held by a thread while it uses the Warp device in another way than by these methods (`turn_of`); free on the
-            processor, where threads do not share what they record.
-        raw: hand-written kernels that take the place of Warp's, None where there are none; why_not_raw: the reason.
+        observer: observer of launches and transfers, or None (`abd.backends.device.observer`).
+        is_cpu: whether the host can access the arrays.
+        wide: whether launches are shaped for thousands of threads, one item each.
+        records: whether `Graphs` records and replays on one thread; always if `wide`. Otherwise kernels are launched one by one
+            on several threads. It may change between substeps (`abd.backends.warp.parts.inactive`).
+        recording: whether launches are being recorded; reads are then impossible.
+        rehearsing: whether a body runs for its allocations only, without launches.
+        generation: counter of allocations and exchanges of arrays; older records are invalid.
+        asked: number of conditions read by the host outside of records.
+        turn: lock for other uses of the Warp device (`turn_of`); no lock on the CPU, where threads record separately.
+        raw: hand-written kernels that replace Warp kernels, or None; why_not_raw: the reason.
 
     Raises:
-        DeviceError: the device is not there.
+        DeviceError: the device does not exist.
     """
 
     def __init__(self, name: str = "cpu", records: bool = False):
@@ -94,17 +94,15 @@ class Device:
         self._views: dict[int, wp.array] = {}
 
     def lanes(self, threads: int) -> int:
-        """How many threads of a CUDA device share the work on an item: `threads`, or one on the processor."""
+        """Number of threads per item: `threads` on CUDA, one on the CPU."""
         return 1 if self.is_cpu else threads
 
-    def load(self, package: ModuleType, *there: str) -> None:
-        """Compile, where that was not done before, and load all kernels of a package's imported modules, but for those that
-        are `LOADED_FOR` what is not there, on this device or by these words, which wait until somebody launches them.
+    def load(self, package: ModuleType, *features: str) -> None:
+        """Load all kernels of the imported modules of a package in parallel; compile missing ones and show the progress.
 
-        All at once and several at a time: compiling each at its first launch would stop the simulation again and again.
-        Standard error shows the progress of the compilation.
+        Modules whose `LOADED_FOR` names other features or devices are loaded at their first launch.
         """
-        known = {*there, "cuda" if self.wide else "cpu"}
+        known = {*features, "cuda" if self.wide else "cpu"}
         wanted = [
             wp.get_module(name)
             for name, module in sys.modules.items()
@@ -113,14 +111,14 @@ class Device:
         load_modules(self.warp, wanted, threads_available(), self._launcher.block)
 
     def launch(self, kernel, count: int, *inputs, grain: int = 2048, begin: int = 0) -> None:
-        """Run `kernel` on items begin .. begin + count - 1; its first argument is the index of the slice's first item.
+        """Run `kernel` on items begin .. begin + count - 1; its first argument is the index of the first item of the slice.
 
-        `grain` is the smallest slice worth a thread.
+        `grain` is the minimum number of items per thread.
         """
         if count <= 0:
             return
         if self.rehearsing:
-            # loaded now, it need not be while launches are recorded
+            # load now, because modules cannot be loaded while launches are recorded
             with self.turn:
                 kernel.module.load(self.warp, self._launcher.block)
             return
@@ -137,7 +135,7 @@ class Device:
 
     @property
     def commands(self) -> CommandBuffer | None:
-        """Where launches go instead of being run, None for Warp's own records."""
+        """Buffer that records launches instead of running them, or None."""
         return self._launcher.commands
 
     @commands.setter
@@ -145,29 +143,29 @@ class Device:
         self._launcher.commands = commands
 
     def _allocate(self) -> None:
-        """Something gets a new place: what was recorded is outdated."""
+        """Start a new generation: an allocation invalidates records."""
         self._refuse("allocated")
         self.generation += 1
 
     def _refuse(self, what: str) -> None:
-        """What a record cannot hold: the host would do it once, when it is recorded, and never again."""
+        """Raise an error for a host operation within a record, which replays would not repeat."""
         if self.recording:
             raise RuntimeError(f"nothing can be {what} while launches are recorded")
 
     def _refuse_host(self, what: str) -> None:
-        """Neither a record nor its rehearsal has anything to do with the host."""
+        """Raise an error for a host transfer within a record or its rehearsal."""
         self._refuse(what)
         if self.rehearsing:
             raise RuntimeError(f"nothing can be {what} in what is to be recorded")
 
     @property
     def deferring(self) -> bool:
-        """Whether launches are recorded, or rehearsed for that, so that nothing they find can be read."""
+        """Whether launches are recorded or rehearsed, so that their results cannot be read."""
         return self.recording or self.rehearsing
 
     @contextmanager
     def rehearsal(self) -> Iterator[None]:
-        """A body is gone through, with all its loops and branches, for what it allocates; nothing is launched."""
+        """Context in which a body runs for its allocations, with all loops and branches once, without launches."""
         self.rehearsing = True
         try:
             yield
@@ -193,9 +191,9 @@ class Device:
             return wp.array(np.ascontiguousarray(values), dtype=dtype, device=self.warp, copy=True)
 
     def rows(self, values: wp.array) -> wp.array:
-        """Float64 blocks (k, 12, 12) or states (n, 12) seen as rows of `vec12`, without a copy.
+        """View of float64 blocks (k, 12, 12) or states (n, 12) as rows of `vec12`, without a copy.
 
-        The same array gives the same view, so that launches stay recorded; it is valid as long as the array lives.
+        Views are cached, so that records stay valid; a view is valid as long as its array lives.
         """
         view = self._views.get(id(values))
         if view is None:
@@ -206,12 +204,12 @@ class Device:
         return view
 
     def adopt(self, values: np.ndarray, dtype) -> wp.array:
-        """Host values that are not used any more: on the processor the array itself."""
+        """Array from host values that the caller no longer uses; on the CPU without a copy."""
         with self.turn:
             return wp.array(np.ascontiguousarray(values), dtype=dtype, device=self.warp, copy=not self.is_cpu)
 
     def extent(self, count: int, capacity: int) -> int:
-        """Items that a launch covers on `count` of them, for which there is this much capacity: a record may meet more."""
+        """Number of items that a launch covers: `capacity` if launches are recorded, because counts may change, else `count`."""
         return capacity if self.records else count
 
     def read(self, array: wp.array, count: int | None = None) -> np.ndarray:
@@ -219,17 +217,17 @@ class Device:
         self._refuse_host("read")
         if self.observer is None and (view := self._host.known(array)) is not None:
             return (view if count is None else view[:count]).copy()
-        with self.turn, self._seen("read", array, count):
+        with self.turn, self._observed("read", array, count):
             return self._host.read(array, count)
 
     def write(self, array: wp.array, values: np.ndarray) -> None:
         """Copy host values into the first entries of an array."""
         self._refuse_host("written")
-        with self.turn, self._seen("write", array, len(values)):
+        with self.turn, self._observed("write", array, len(values)):
             self._host.write(array, values)
 
     def fill(self, array: wp.array, value: float = 0) -> None:
-        """Set all entries of an array; a launch like any other, which may be recorded."""
+        """Set all entries of an array; can be recorded."""
         if self.rehearsing:
             return
         if self.commands is not None:
@@ -239,7 +237,7 @@ class Device:
             array.fill_(value) if value else array.zero_()
 
     def copy(self, out: wp.array, values: wp.array, count: int | None = None) -> None:
-        """Copy the first `count` entries of an array, all of them without, to another one; likewise."""
+        """Copy the first `count` entries of an array, by default all, to another array; can be recorded."""
         if self.rehearsing:
             return
         count = len(values) if count is None else count
@@ -250,7 +248,7 @@ class Device:
                 wp.copy(out, values, count=count * (values.size // len(values)))
 
     def repeat(self, condition: wp.array, body: Callable[[], None]) -> None:
-        """Run a body as long as condition[0] is not 0; the body changes it. In a record the device decides that."""
+        """Repeat a body while condition[0] is not 0; the body changes it. In a record the device evaluates the condition."""
         if self.rehearsing:
             body()
             return
@@ -258,16 +256,16 @@ class Device:
             self.commands.repeat(condition, body)
             return
 
-        def turn() -> None:
+        def counted() -> None:
             self.asked += not self.recording
             body()
 
         self.asked += not self.recording
         with self.turn:
-            wp.capture_while(condition, turn)
+            wp.capture_while(condition, counted)
 
     def when(self, condition: wp.array, body: Callable[[], None]) -> None:
-        """Run a body if condition[0] is not 0; likewise."""
+        """Run a body if condition[0] is not 0. In a record the device evaluates the condition."""
         if self.rehearsing:
             body()
             return
@@ -279,16 +277,16 @@ class Device:
             wp.capture_if(condition, body)
 
     def sort_pairs(self, keys: wp.array, values: wp.array, count: int) -> None:
-        """Sort `values` by integer `keys`, stably; both arrays hold at least 2 count entries."""
+        """Sort `values` by integer `keys`, stable; both arrays need a capacity of 2 count entries."""
         self._refuse_host("sorted")
-        with self.turn, self._seen("sort", keys, count):
+        with self.turn, self._observed("sort", keys, count):
             if self.is_cpu:
                 k, v = keys.numpy(), values.numpy()
                 order = np.argsort(k[:count], kind="stable")
                 k[:count], v[:count] = k[order], v[order]
                 return
-            with wp.ScopedDevice(self.warp):  # it takes the current one
+            with wp.ScopedDevice(self.warp):  # the sort runs on the current device
                 wp.utils.radix_sort_pairs(keys, values, count)
 
-    def _seen(self, name: str, array: wp.array, count: int | None) -> AbstractContextManager:
-        return _UNSEEN if self.observer is None else self.observer.transfer(name, array, count)
+    def _observed(self, name: str, array: wp.array, count: int | None) -> AbstractContextManager:
+        return _UNOBSERVED if self.observer is None else self.observer.transfer(name, array, count)

@@ -1,23 +1,22 @@
-"""Arrays that others bring: anything that numpy, DLPack or `__cuda_array_interface__` can read."""
+"""Input arrays of other libraries: NumPy, DLPack or `__cuda_array_interface__`."""
 
 from __future__ import annotations
 
 import numpy as np
 
 _ON_HOST, _ON_CUDA = (1, 3), 2
-"""Device types of DLPack: plain and pinned memory of the host; a CUDA device."""
+"""Device types of DLPack: host memory, pageable and pinned; CUDA device."""
 
 
 def host_rows(values, shape: tuple[int, int], what: str, device: str) -> np.ndarray:
-    """A float64 copy on the host of rows that may be anywhere this device reaches.
+    """Copy float64 rows to the host.
 
     Args:
-        values: (n, 12) of float64; nested lists of numbers are taken as well.
-        shape: that it must have; what: its name in messages.
-        device: of the simulation; arrays on the host, and on this device, are taken.
+        values: (n, 12) float64 array on the host or on `device`, or nested lists of numbers.
+        shape: required shape; what: name in messages; device: device of the simulation.
 
     Raises:
-        ValueError: another shape or type, a value that is not finite, or an array on another device.
+        ValueError: wrong shape or type, a value that is not finite, or an array on another device.
     """
     found = _fetched(values, what, device)
     if found.dtype != np.float64:
@@ -30,7 +29,7 @@ def host_rows(values, shape: tuple[int, int], what: str, device: str) -> np.ndar
 
 
 def _fetched(values, what: str, device: str) -> np.ndarray:
-    """A copy on the host, of the type that it came with."""
+    """Copy to the host without type conversion."""
     if isinstance(values, np.ndarray):
         return np.array(values, order="C")
     place = _place(values)
@@ -46,7 +45,7 @@ def _fetched(values, what: str, device: str) -> np.ndarray:
 
 
 def _place(values) -> str | None:
-    """Where an array of another library lives: "host" or "cuda:N"; None for what is no array."""
+    """Location of an array of another library: "host" or "cuda:N"; None if it is not an array."""
     if hasattr(values, "__dlpack_device__"):
         kind, number = values.__dlpack_device__()
         if kind in _ON_HOST:

@@ -1,10 +1,10 @@
-"""Recorded work: launches that a device repeats without the host, with loops and branches that it decides itself.
+"""Recorded launches that a device replays, including loops and branches, without the host.
 
-A body of launches is rehearsed, which allocates what it needs and launches nothing, recorded, and replayed from then on.
-Recorded are addresses, dimensions, numbers and structs by value: a record serves while the device's `generation` and the
-caller's key stay the same. The processor runs records through a list of commands (`abd.backends.device.command_buffer`), on one
-thread, a hundred times faster than launch by launch; since recording takes as long as some runs, the first of them are direct
-there. A device that does not record (`Device.records`) runs the same bodies directly.
+A body of launches is rehearsed, which allocates arrays and launches nothing, then recorded, and replayed afterwards. A record
+contains addresses, dimensions, numbers and structs by value. It is valid while the device's `generation` and the caller's key are
+unchanged. The CPU runs records as a list of commands (`abd.backends.device.command_buffer`) on one thread, much faster than
+single launches; the first runs are direct, because recording is slow. A device that does not record (`Device.records`) runs
+bodies directly.
 """
 
 from __future__ import annotations
@@ -21,27 +21,28 @@ from abd.backends.device.device import Device
 from abd.backends.device.launcher import POOL
 
 MOST = 32
-"""Records that are kept."""
+"""Maximum number of records."""
 PATIENCE = 8
-"""Runs before a body is recorded on the processor, where that takes as long as some eight of them."""
+"""Number of direct runs on the CPU before a body is recorded; recording takes about as long as these runs."""
 
 
-def alone() -> bool:
-    """Whether no other thread of the process may launch anything by itself: those that share launches do not."""
-    here = threading.current_thread()
-    return all(one is here or one.name.startswith(f"{POOL}_") for one in threading.enumerate())
+def is_only_thread() -> bool:
+    """Whether no other thread of the process, besides worker threads of launches, may launch kernels."""
+    current = threading.current_thread()
+    return all(one is current or one.name.startswith(f"{POOL}_") for one in threading.enumerate())
 
 
 class Graphs:
-    """Records of one device. On the processor threads may record at once, each on a device of its own; on CUDA one after another,
-    while the others wait (`Device.turn`).
+    """Records of one device.
+
+    On the CPU threads may record concurrently, each on its own device. On CUDA one thread records while others wait
+    (`Device.turn`).
 
     Attributes:
-        recorded, replayed: how often, for reports; dropped: records that were thrown away.
-        whole: whether loops and branches are recorded; without, the host decides them each time. CUDA may be unable to
-            (`abd.backends.device.cuda_support.graph_problem`).
-        patience: runs before a body is recorded on the processor.
-        asks_host: whether functions of users have to be asked between the launches, so that nothing can be recorded.
+        recorded, replayed, dropped: numbers of recordings, replays and discarded records, for reports.
+        whole: whether the device supports loops and branches in records (`cuda_support.graph_problem`).
+        patience: number of direct runs on the CPU before a body is recorded.
+        asks_host: whether users' Python functions run between launches, which prevents recording.
     """
 
     def __init__(self, device: Device):
@@ -50,60 +51,60 @@ class Graphs:
         self.asks_host = False
         self.whole = device.is_cpu or not graph_problem()
         self._generation = -1
-        self._kept: dict[Hashable, Callable[[], None] | int] = {}
+        self._records: dict[Hashable, Callable[[], None] | int] = {}
         self._by_commands, self.patience = device.is_cpu and not device.wide, PATIENCE
 
     def run(self, key: Hashable, body: Callable[[], None]) -> None:
-        """Run a body of launches; under the same key it has to make the same ones."""
+        """Run a body of launches; calls with the same key must make the same launches."""
         device = self.device
         observer = device.observer
         if not (device.records and self.whole) or self.asks_host:
             body()
             return
         self._follow_generation()
-        kept = self._kept.get(key, 0)
-        if isinstance(kept, int):
+        record = self._records.get(key, 0)
+        if isinstance(record, int):
             if device.wide:
                 with device.rehearsal():
                     body()
                 self._follow_generation()
-            elif kept < self.patience:
+            elif record < self.patience:
                 body()
-                # what it allocated on the way begins a new generation
+                # allocations in the body begin a new generation
                 if device.generation == self._generation:
-                    self._kept[key] = kept + 1
+                    self._records[key] = record + 1
                 return
-            kept = self._record(body)
-        # the one used last is the last to go
-        self._kept.pop(key, None)
-        self._kept[key] = kept
+            record = self._record(body)
+        # move the record to the end: the least recently used one is dropped first
+        self._records.pop(key, None)
+        self._records[key] = record
         self.replayed += 1
         with device.turn:
             if observer is None:
-                kept()
+                record()
                 return
             with observer.replay():
-                kept()
+                record()
 
     def _follow_generation(self) -> None:
-        """Throw away records of an earlier generation, and the one not used for longest where there are too many."""
+        """Drop records of an earlier generation, and the least recently used record if there are too many."""
         if self.device.generation != self._generation:
-            self.dropped += sum(not isinstance(kept, int) for kept in self._kept.values())
-            self._kept.clear()
+            self.dropped += sum(not isinstance(kept, int) for kept in self._records.values())
+            self._records.clear()
             self._generation = self.device.generation
-        elif len(self._kept) > MOST:
-            self.dropped += not isinstance(self._kept.pop(next(iter(self._kept))), int)
+        elif len(self._records) > MOST:
+            self.dropped += not isinstance(self._records.pop(next(iter(self._records))), int)
 
     def _record(self, body: Callable[[], None]) -> Callable[[], None]:
-        """Runs what the body launches."""
+        """Record the launches of a body; returns a function that replays them."""
         self.recorded += 1
         if self._by_commands:
             try:
                 return self._record_commands(body)
             except NotPlain:
                 self._by_commands = False
-            if not alone():
-                return body  # Warp's capture is one of the whole process
+            if not is_only_thread():
+                return body  # Warp's capture is global to the process
         return partial(wp.capture_launch, self._capture(body))
 
     def _capture(self, body: Callable[[], None]) -> wp.Graph:
@@ -117,13 +118,15 @@ class Graphs:
         return graph
 
     def _record_commands(self, body: Callable[[], None]) -> CommandBuffer:
-        """The same as commands. Warp's capture finds what is none of them, and would be lost; it is one of the whole process, so
-        that it looks only where no other thread could be caught in it."""
+        """Record as commands.
+
+        If there is only one thread, Warp's capture, which is global to the process, checks that no operation bypasses the
+        commands."""
         device = self.device
         commands = device.commands = CommandBuffer()
         try:
-            if alone():
-                self._refuse_lost(self._capture(body))
+            if is_only_thread():
+                self._check_capture(self._capture(body))
             else:
                 self._gather(body)
         finally:
@@ -140,8 +143,8 @@ class Graphs:
             device.recording = False
 
     @staticmethod
-    def _refuse_lost(graph: wp.Graph) -> None:
-        capture = getattr(graph, "_apic_capture", None)  # Warp has no other way to count what it captured
+    def _check_capture(graph: wp.Graph) -> None:
+        capture = getattr(graph, "_apic_capture", None)  # Warp has no public count of captured operations
         if capture is None:
             raise NotPlain
         if lost := capture.operation_count:
@@ -150,7 +153,7 @@ class Graphs:
             )
 
     def repeat(self, condition: wp.array, body: Callable[[], None]) -> None:
-        """Run a body as long as condition[0] is not 0; the body changes it."""
+        """Repeat a body while condition[0] is not 0; the body changes it."""
         self.device.repeat(condition, body)
 
     def when(self, condition: wp.array, body: Callable[[], None]) -> None:

@@ -1,4 +1,4 @@
-"""Launches of a device: packed once, cut into slices for the threads of the processor, or into pieces out of order."""
+"""Kernel launches of a device: cached, and divided into slices for CPU threads or into pieces in random order."""
 
 from __future__ import annotations
 
@@ -15,20 +15,20 @@ from abd.backends.device.command_buffer import CommandBuffer
 from abd.backends.device.packed_launch import packed
 
 POOL = "abd-launch"
-"""Name of threads that share launches."""
+"""Name of the worker threads."""
 BLOCK = 64
-"""Threads of a block on CUDA. Two dozen kernels have 130 to 200 registers, of which a multiprocessor has 65,536: of blocks of 256
-threads it runs one, of such of 64 five to seven, which end one by one."""
+"""Threads of a block on CUDA. Small blocks suit the kernels with 130 to 200 registers per thread: a multiprocessor with 65,536
+registers runs several blocks of 64 threads, but only one of 256."""
 PIECES = 4
-"""Into at most so many pieces a launch out of order is cut."""
+"""Maximum number of pieces of a launch in random order."""
 RECORDS = 2048
-"""Recorded launches a device keeps before it starts anew."""
+"""Maximum number of cached launches of a device; the cache is then cleared."""
 VARIANTS = 32
-"""Those that differ in numbers only, before the oldest of them takes new numbers, which costs less than a new record."""
+"""Maximum number of cached launches that differ in numbers only; then the oldest is updated, which costs less than a new one."""
 
 
 def threads_available() -> int:
-    """Processors this process may use, or ``ABD_THREADS``."""
+    """Number of CPUs available to this process, or ``ABD_THREADS``."""
     wanted = os.environ.get("ABD_THREADS", "")
     if wanted.isdigit() and int(wanted) > 0:
         return int(wanted)
@@ -36,14 +36,14 @@ def threads_available() -> int:
 
 
 class Launcher:
-    """Runs kernels on a Warp device.
+    """Kernel launcher of a Warp device.
 
     Args:
-        threads: among which items are shared; seed: of the order of the items, which is random then.
+        threads: number of CPU threads; seed: seed of a random order of the items, empty for the normal order.
 
     Attributes:
-        commands: where launches go instead of being run, None for Warp's own records.
-        block: threads of a block; Warp compiles a module for each number of them.
+        commands: buffer that records launches instead of running them, or None.
+        block: threads of a block; Warp compiles each module per block size.
     """
 
     def __init__(self, warp: wp.Device, threads: int, seed: str):
@@ -55,13 +55,13 @@ class Launcher:
         self._variants: dict[tuple, deque[tuple]] = {}
         self._pool = ThreadPoolExecutor(threads - 1, POOL) if threads > 1 else None
 
-    def forget(self) -> None:
-        """Pack every launch anew."""
+    def clear(self) -> None:
+        """Clear the cache of launches."""
         self._recorded.clear()
         self._variants.clear()
 
     def run(self, kernel, begin: int, count: int, inputs: tuple, grain: int) -> None:
-        """Run a kernel on items begin .. begin + count - 1; `grain` is the smallest slice worth a thread."""
+        """Run a kernel on items begin .. begin + count - 1; `grain` is the minimum number of items per thread."""
         if self._order is not None:
             self._launch_out_of_order(kernel, begin, count, inputs)
             return
@@ -77,7 +77,7 @@ class Launcher:
             job.result()
 
     def _launch_out_of_order(self, kernel, begin: int, count: int, inputs: tuple) -> None:
-        """Pieces of random lengths, one after the other in a random order."""
+        """Run pieces of random lengths in a random order."""
         order, pieces = self._order, min(count, PIECES)
         cuts = [0, *sorted(order.choice(count - 1, pieces - 1, replace=False) + 1), count] if pieces > 1 else [0, count]
         for lane in order.permutation(pieces).tolist():
@@ -85,17 +85,17 @@ class Launcher:
             self._command(kernel, lane, begin + first, end - first, inputs)()
 
     def _command(self, kernel, lane: int, first: int, count: int, inputs: tuple) -> Callable[[], None]:
-        """Runs a launch recorded per kernel, lane and arguments: packing them anew costs more than a small kernel. Where there
-        are many that differ in numbers only, the oldest of them takes the new numbers.
+        """Return the cached launch of a kernel, lane and arguments, because packing arguments costs more than a small kernel.
 
-        Arguments count as the same by identity, numbers by value; a struct is read when the launch runs, so its members
-        may change meanwhile. The record keeps its arguments alive, so that no identity comes back as another object.
+        Arguments are compared by identity, numbers by value. A struct is read when the launch runs, so that its members may
+        change. The cache holds references to the arguments, so that their identities stay unique. If many launches
+        differ in numbers only, the oldest is updated.
         """
         key = (kernel, lane, *inputs)
         record = self._recorded.get(key)
         if record is None:
             if len(self._recorded) >= RECORDS:
-                self.forget()
+                self.clear()
             variant = (kernel, lane, *(None if isinstance(x, int | float) else id(x) for x in inputs))
             alike = self._variants.setdefault(variant, deque())
             if len(alike) < VARIANTS:
@@ -125,7 +125,7 @@ class Launcher:
 
     @staticmethod
     def _renumber(record: list, inputs: tuple) -> None:
-        """Change a record to these arguments, which differ from its own in numbers only."""
+        """Update the arguments of a record, which differ in numbers only."""
         for index, (now, before) in enumerate(zip(inputs, record[3], strict=True), 1):
             if now is not before and now != before:
                 record[0].set_param_at_index(index, now)

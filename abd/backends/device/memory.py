@@ -1,4 +1,4 @@
-"""Allocations that fail, told as an error with what was asked for, what is free, and what to do."""
+"""Errors for failed allocations: requested and free memory, and remedies."""
 
 from __future__ import annotations
 
@@ -7,15 +7,15 @@ import re
 from abd.errors import OutOfMemory
 
 _FAILED = re.compile(r"failed to allocate|unable to allocate|out of memory", re.IGNORECASE)
-_ASKED = re.compile(r"allocat\w*\s+([\d,.]+)\s*(bytes|[KMGT]iB)", re.IGNORECASE)
+_REQUEST = re.compile(r"allocat\w*\s+([\d,.]+)\s*(bytes|[KMGT]iB)", re.IGNORECASE)
 _UNITS = {"bytes": 1, "kib": 2**10, "mib": 2**20, "gib": 2**30, "tib": 2**40}
 
 
 class memory_watched:
-    """Turns what Warp, cupy and numpy raise for want of memory into `OutOfMemory`, while the context lasts; other errors pass.
+    """Context that converts memory errors of Warp, CuPy and NumPy into `OutOfMemory`.
 
     Args:
-        device: name of the device that works meanwhile.
+        device: name of the device in use.
     """
 
     def __init__(self, device: str):
@@ -26,13 +26,13 @@ class memory_watched:
 
     def __exit__(self, _, error: BaseException | None, __) -> None:
         if isinstance(error, MemoryError) or (isinstance(error, RuntimeError) and _FAILED.search(str(error))):
-            raise OutOfMemory(_told(str(error), self._device)) from error
+            raise OutOfMemory(_description(str(error), self._device)) from error
 
 
-def _told(said: str, device: str) -> str:
-    asked = asked_bytes(said)
-    wanted = f"asked for {in_units(asked)}" if asked else f"it said: {said.strip() or 'nothing'}"
-    if not device.startswith("cuda") or "'cpu'" in said:
+def _description(message: str, device: str) -> str:
+    requested = requested_bytes(message)
+    wanted = f"asked for {in_units(requested)}" if requested else f"it said: {message.strip() or 'nothing'}"
+    if not device.startswith("cuda") or "'cpu'" in message:
         return f"out of memory on the processor: {wanted}; take fewer bodies, or close other programs"
     free, total, name = _memory_of(device)
     return (
@@ -42,16 +42,16 @@ def _told(said: str, device: str) -> str:
     )
 
 
-def asked_bytes(said: str) -> int:
-    """The number of bytes that a message says were asked for, 0 where it does not say."""
-    found = _ASKED.search(said)
+def requested_bytes(message: str) -> int:
+    """Requested bytes in an error message, 0 if it does not state them."""
+    found = _REQUEST.search(message)
     if not found:
         return 0
     return int(float(found[1].replace(",", "").rstrip(".")) * _UNITS[found[2].lower()])
 
 
 def in_units(count: int) -> str:
-    """Bytes for people."""
+    """Format a number of bytes with a binary unit."""
     for unit, size in (("GiB", 2**30), ("MiB", 2**20), ("KiB", 2**10)):
         if count >= size:
             return f"{count / size:.1f} {unit}"
@@ -59,7 +59,7 @@ def in_units(count: int) -> str:
 
 
 def _memory_of(device: str) -> tuple[int, int, str]:
-    """Free and total bytes of a CUDA device, and what it is called."""
+    """Free and total bytes of a CUDA device, and its name."""
     import warp as wp
 
     found = wp.get_device(device)

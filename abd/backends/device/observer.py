@@ -1,4 +1,4 @@
-"""An observer of what a device runs (`tools/gpu_shape.py` counts with one)."""
+"""Protocol of an observer of launches and transfers of a device (used by `tools/gpu_shape.py`)."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ class Observer(Protocol):
     """Contexts that enclose the work of a device."""
 
     def launch(self, kernel: wp.Kernel, count: int, inputs: tuple) -> AbstractContextManager:
-        """A kernel on `count` items."""
+        """Encloses the launch of a kernel on `count` items."""
 
     def replay(self) -> AbstractContextManager:
-        """A graph."""
+        """Encloses the replay of a graph."""
 
     def transfer(self, name: str, array: wp.array, count: int | None) -> AbstractContextManager:
-        """A transfer in which the host takes part ("read", "write", "sort"), of `count` entries, None for all."""
+        """Encloses a host transfer ("read", "write", "sort") of `count` entries, None for all."""

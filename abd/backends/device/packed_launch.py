@@ -1,7 +1,7 @@
-"""A recorded launch with its arguments packed once, for the processor.
+"""Recorded CPU launches with arguments that are packed once.
 
-Warp packs the arguments of a recorded launch anew whenever it runs, which takes longer than a small kernel. They stay what
-they are until the record is given others, but for structs, whose members may change at any time.
+Warp packs the arguments of a recorded launch at every run, which takes longer than a small kernel. Here only structs are copied
+at every run, because their members may change.
 """
 
 from __future__ import annotations
@@ -16,11 +16,11 @@ import warp as wp
 
 @dataclass(frozen=True)
 class Packet:
-    """What the function of a kernel on the processor is called with.
+    """Compiled function of a CPU kernel and its arguments.
 
     Attributes:
-        run: the function; bounds: of the launch; arguments: all of them in one piece; structs: those whose members may change,
-            by name.
+        run: the function; bounds: bounds of the launch; arguments: all arguments in one structure.
+        structs: names and structs whose members may change.
     """
 
     run: Callable
@@ -30,8 +30,7 @@ class Packet:
 
     @classmethod
     def of(cls, command: wp.Launch) -> Packet | None:
-        """Of a launch as it is now; None where it is none that one function carries out, or Warp holds it otherwise than it
-        does today."""
+        """Build the packet of a launch; None if it is not a call of one function or Warp's data structures differ."""
         try:
             run = command.hooks.forward
             arguments, values, block = command.kernel.adj.args, command.params[1:], command.block_dim
@@ -51,8 +50,9 @@ class Packet:
 
 
 def packed(command: wp.Launch) -> Callable[[], None]:
-    """Runs a launch as it is now: to be made anew when its dimensions or parameters are others. `command.launch` itself
-    where it cannot be packed."""
+    """Return a function that runs a launch with its current dimensions and parameters.
+
+    The result is `command.launch` if the launch cannot be packed."""
     packet = Packet.of(command)
     if packet is None:
         return command.launch
@@ -69,7 +69,7 @@ def packed(command: wp.Launch) -> Callable[[], None]:
 
 @cache
 def _layout(labels: tuple[str, ...], kinds: tuple[type, ...]) -> type[ctypes.Structure]:
-    """All arguments in one piece. Launches of a kernel share it: to make a type takes longer than to fill it."""
+    """Structure type of all arguments; cached per kernel, because creating a type is slow."""
     return type("Arguments", (ctypes.Structure,), {"_fields_": list(zip(labels, kinds, strict=True))})
 
 

@@ -1,4 +1,4 @@
-"""Named arrays that grow with what is asked of them."""
+"""Named arrays that grow with the requested size."""
 
 from __future__ import annotations
 
@@ -7,23 +7,20 @@ import warp as wp
 from abd.backends.device.device import Device
 
 GROWTH = 2.0
-"""From one capacity to the next larger one, so that a slowly growing need rarely allocates."""
-SMALLEST_ROOM = 128
+"""Ratio of two consecutive capacities, so that slow growth rarely allocates."""
+SMALLEST_CAPACITY = 128
 
 
 def capacity_for(count: int) -> int:
-    """The smallest of the rooms 128, 256, 512, ... that holds so many."""
-    capacity = SMALLEST_ROOM
+    """Smallest capacity of 128, 256, 512, ... for `count` entries."""
+    capacity = SMALLEST_CAPACITY
     while capacity < count:
         capacity = int(GROWTH * capacity)
     return capacity
 
 
 class Pool:
-    """Named arrays that grow and keep their contents no longer than the next growth.
-
-    Arrays that were last requested with the same count have the same capacity, whatever was requested before.
-    """
+    """Named arrays that grow; growth discards their contents."""
 
     def __init__(self, device: Device):
         self.device = device
@@ -39,7 +36,7 @@ class Pool:
         return array
 
     def exchange(self, one: str, other: str) -> None:
-        """Exchange two arrays that were asked for."""
+        """Exchange two existing arrays."""
         arrays = self._arrays
         arrays[one], arrays[other] = arrays[other], arrays[one]
 

@@ -1,9 +1,8 @@
-"""Hand-written CUDA kernels (`cuda_kernels/raw/*.cu`) in the place of Warp kernels: compiled and launched by CuPy.
+"""Hand-written CUDA kernels (`cuda_kernels/raw/*.cu`) that replace Warp kernels, compiled and launched by CuPy.
 
-A raw kernel takes the arguments of its Warp kernel, as they are: pointers of the arrays, structs of pointers by value, and
-numbers; between the first item and them it takes the number of items. Both give the same results up to rounding, and
-each the same bits in every run. On CUDA they run wherever CuPy is there; ``ABD_RAW=0`` leaves them out, to measure what they
-bring (`tools/bench/raw_kernels.py`). They run in Warp's stream, and so within what Warp records as a graph.
+A raw kernel takes the first item, the number of items and the arguments of its Warp kernel: array pointers, structs of pointers
+by value, and numbers. Results are equal up to rounding, and bitwise reproducible. On CUDA raw kernels run if CuPy is installed;
+``ABD_RAW=0`` disables them for comparison (`tools/bench/raw_kernels.py`). They run in Warp's stream, and so within Warp's graphs.
 """
 
 from __future__ import annotations
@@ -25,15 +24,15 @@ _log = logging.getLogger(__name__)
 
 SWITCH = "ABD_RAW"
 CUPY = 14
-"""Major version of CuPy from which on it takes streams of others."""
+"""Minimum major version of CuPy, which supports external streams."""
 FOLDER = Path(cuda_kernels.__file__).parent / "raw"
 BLOCK = 128
-"""Threads of a block, as `raw/tile.cuh` has it."""
+"""Threads of a block, as in `raw/tile.cuh`."""
 
 
 @dataclass(frozen=True)
 class RawKernel:
-    """A kernel in one of the sources: `threads` work on `items` of the items of its Warp kernel."""
+    """Kernel in one of the sources: `threads` threads process `items` items of its Warp kernel."""
 
     source: str
     name: str
@@ -41,7 +40,7 @@ class RawKernel:
     items: int = 1
 
     def blocks(self, count: int) -> int:
-        """Blocks of a launch on `count` items."""
+        """Number of blocks of a launch on `count` items."""
         return -(-self.threads * (count // self.items) // BLOCK)
 
 
@@ -55,16 +54,16 @@ RAW_KERNELS = {
     "cuda_kernels.contact.blocks.join_runs": RawKernel("reduction", "join_runs", items=12),
     "cuda_kernels.contact.blocks.gather_bodies": RawKernel("reduction", "gather_bodies", items=12),
 }
-"""By module and name of the Warp kernel."""
+"""Raw kernels by module and name of the Warp kernel."""
 
 
 def raw_kernel_of(kernel: wp.Kernel) -> RawKernel | None:
-    """The raw kernel that replaces a Warp kernel; None without."""
+    """Raw kernel that replaces a Warp kernel, or None."""
     return RAW_KERNELS.get(f"{kernel.module.name}.{kernel.key}")
 
 
 def pack(kernel: wp.Kernel, first: int, count: int, inputs: Sequence) -> list[np.ndarray]:
-    """Arguments of the raw kernel for a Warp kernel, each an array of one entry to be passed by value.
+    """Pack the arguments of a raw kernel for a Warp kernel, each as an array of one entry that is passed by value.
 
     Raises:
         TypeError: an argument is neither an array, nor a number, nor a struct of these.
@@ -83,7 +82,7 @@ def _packed(kind, value) -> np.ndarray:
 
 
 def _layout(kind) -> np.dtype:
-    """What C++ takes for a member or argument."""
+    """C++ layout of a member or argument."""
     if isinstance(kind, wp.array):
         return np.dtype(np.uintp)
     if kind in (wp.int32, wp.float64):
@@ -98,13 +97,13 @@ def _plain(kind, value):
 
 
 def options() -> tuple[str, ...]:
-    """Of the compiler. CuPy keeps what it compiled by source and options: a changed header has to change one of them."""
+    """Compiler options. They contain a hash of the headers, because CuPy caches binaries by source and options."""
     headers = b"".join(path.read_bytes() for path in sorted(FOLDER.glob("*.cuh")))
     return "--std=c++17", f"--include-path={FOLDER}", f"-DHEADERS=0x{hashlib.sha256(headers).hexdigest()[:8]}"
 
 
 class RawKernels:
-    """The raw kernels on one CUDA device, compiled and loaded: recording a graph allows neither.
+    """Raw kernels of one CUDA device, compiled and loaded at once, because neither is possible while a graph is recorded.
 
     Raises:
         ImportError, OSError, RuntimeError: CuPy or its compiler is missing, or a source does not compile.
@@ -142,7 +141,7 @@ class RawKernels:
 
 
 def raw_kernels(device: wp.Device) -> tuple[RawKernels | None, str]:
-    """The raw kernels for a device if they can be had and are not left out; otherwise None, and why, in a sentence."""
+    """Raw kernels of a device, or None and the reason if they are unavailable or disabled."""
     if not device.is_cuda:
         return None, "hand-written kernels need a CUDA device"
     if os.environ.get(SWITCH) == "0":

@@ -1,4 +1,4 @@
-"""Device arrays on their way to the host while the device goes on."""
+"""Asynchronous copies of device arrays to the host."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ import warp as wp
 from abd.backends.device.device import Device
 
 SLOTS = 2
-"""Copies under way at a time: one being made while the other is looked at."""
+"""Maximum number of copies in progress: one is transferred while the other is read."""
 
 
 @dataclass
 class _Slot:
-    """Memory of one copy: snapshots on the device, the host's side of them, and the copy that uses it."""
+    """Memory of one copy: snapshots on the device, host arrays, and the copy in progress."""
 
     snapshots: list[wp.array] = field(default_factory=list)
     hosts: list[wp.array] = field(default_factory=list)
@@ -23,14 +23,14 @@ class _Slot:
 
 
 class Arriving:
-    """A copy that is being made; `wait` may be called any number of times."""
+    """Copy in progress; `wait` may be called repeatedly."""
 
     def __init__(self, slot: _Slot, event: wp.Event | None):
         self._slot, self._event = slot, event
         self._found: list[np.ndarray] | None = None
 
     def wait(self) -> list[np.ndarray]:
-        """The arrays on the host, which are the caller's; returns when they are there."""
+        """Wait for the copy and return new host arrays."""
         if self._found is None:
             if self._event is not None:
                 wp.synchronize_event(self._event)
@@ -40,10 +40,10 @@ class Arriving:
 
 
 class ReadBack:
-    """Copies arrays of one device to the host: on CUDA beside what is launched next, on the processor at once.
+    """Copies from one device to the host: on CUDA concurrent with later launches, on the CPU immediate.
 
-    The arrays are first copied on the device, so that they may change at once, and from there, on a stream of its own, to
-    pinned memory. With more than `SLOTS` copies under way, the oldest is waited for.
+    On CUDA the arrays are first copied on the device, so that they may change, and then to pinned memory in a separate stream.
+    If more than `SLOTS` copies are in progress, `begin` waits for the oldest.
     """
 
     def __init__(self, device: Device):
@@ -53,7 +53,7 @@ class ReadBack:
         self._next = 0
 
     def begin(self, *arrays: wp.array) -> Arriving:
-        """Begin to copy what the arrays hold now, that is after everything that was launched so far."""
+        """Begin to copy the arrays, as they are after all previous launches."""
         slot = self._slots[self._next]
         self._next = (self._next + 1) % SLOTS
         if slot.user is not None:
@@ -77,7 +77,7 @@ class ReadBack:
         return slot.user
 
     def _fit(self, slot: _Slot, arrays: tuple[wp.array, ...]) -> None:
-        """Give a slot memory for arrays of these shapes."""
+        """Allocate memory of a slot for arrays of these shapes."""
         wanted = [(array.shape, array.dtype) for array in arrays]
         if [(host.shape, host.dtype) for host in slot.hosts] == wanted:
             return

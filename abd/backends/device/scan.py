@@ -1,4 +1,4 @@
-"""Exclusive sums of integer counts on a device: where launches are recorded, the host neither reads nor sizes them."""
+"""Exclusive sums of integer counts on a device, without host reads."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from abd.backends.device.pool import Pool
 from cuda_kernels.parallel import scans
 
 WARP = 32
-"""Threads that share a chunk on CUDA."""
+"""Threads per chunk on CUDA."""
 SHORTEST = 32
-"""Counts per chunk at least."""
+"""Minimum number of counts per chunk."""
 
 
 class Scan:
-    """Scans on one device; they share the capacity for the sums of chunks."""
+    """Scans on one device, with a shared array for the sums of chunks."""
 
     def __init__(self, device: Device):
         self.device, self.pool, self.lanes = device, Pool(device), device.lanes(WARP)
@@ -30,12 +30,12 @@ class Scan:
         return self.pool.get("sums", -(-capacity // chunk_length(capacity)) if capacity else 1, wp.int32)
 
     def run(self, counts: wp.array, offsets: wp.array, sizes: wp.array, which: int, capacity: int) -> None:
-        """offsets[k] = sum of counts[:k] for k = 0 .. sizes[which].
+        """Compute offsets[k] = sum of counts[:k] for k = 0 .. sizes[which].
 
         Args:
-            counts: (capacity,) int32; offsets: (capacity + 1,) int32, entries behind the last one mean nothing.
-            sizes: device int32 array, of which entry `which` says how many counts there are, at most `capacity`.
-            capacity: what the launches cover: the capacity for the counts.
+            counts: (capacity,) int32; offsets: (capacity + 1,) int32, later entries are undefined.
+            sizes: int32 array on the device; entry `which` is the number of counts.
+            capacity: upper bound of the number of counts, which launches cover.
         """
         if capacity == 0:
             self.device.fill(offsets)
@@ -50,5 +50,5 @@ class Scan:
 
 
 def chunk_length(capacity: int) -> int:
-    """Counts per chunk, a power of two: two walks along a chunk and one over all chunks take about as long."""
+    """Counts per chunk, a power of two that balances two passes along a chunk and one over all chunks."""
     return max(SHORTEST, 1 << round(math.log2(math.sqrt(0.5 * capacity))))

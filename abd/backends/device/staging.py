@@ -1,8 +1,7 @@
-"""What the host writes to a device, by way of memory that the device reads by itself.
+"""Asynchronous writes from the host to a device through pinned memory.
 
-A copy from memory of the host's own waits until all that was launched before is done. From *pinned* memory the device takes it
-when its turn comes, and the host goes on: values are put on a page there, one after the other, and only where the page is full
-does the host wait until it has been read.
+A copy from pageable memory waits for all previous launches. Therefore values are staged in a page of pinned memory, from which
+the device copies in stream order while the host continues. The host waits only if the page is full.
 """
 
 from __future__ import annotations
@@ -11,16 +10,16 @@ import numpy as np
 import warp as wp
 
 PAGE = 1 << 20
-"""Bytes."""
+"""Size of the page [bytes]."""
 ALIGNED = 64
-"""Every write begins at a multiple of so many bytes."""
+"""Alignment of writes [bytes]."""
 
 
 class Staging:
-    """A page of a device.
+    """Staging page of a device.
 
     Attributes:
-        waits: how often the page was full.
+        waits: number of waits because the page was full.
     """
 
     def __init__(self, device: wp.Device):
@@ -30,7 +29,7 @@ class Staging:
         self._end = 0
 
     def write(self, array: wp.array, values: np.ndarray) -> None:
-        """Copy values, of the array's own type, into its first entries; what is larger than the page goes straight there."""
+        """Copy values of the array's type into its first entries; values larger than the page are copied directly."""
         if values.nbytes > PAGE:
             source = wp.array(values, dtype=array.dtype, device="cpu", copy=False)
             wp.copy(array, source, count=source.size)

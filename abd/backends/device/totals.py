@@ -1,4 +1,4 @@
-"""Sums and largest values of many items on a device, in a fixed order, read back all at once."""
+"""Sums and maxima over items on a device, in a fixed order, read back in one transfer."""
 
 from __future__ import annotations
 
@@ -14,26 +14,26 @@ from cuda_kernels.step import statistics
 
 @dataclass(frozen=True)
 class Section:
-    """Quantities of one kind of items: the first `sums` of `quantities` are sums, the others largest values."""
+    """Quantities of one kind of items: the first `sums` of `quantities` are sums, the others maxima."""
 
     quantities: int
     sums: int
 
 
 class Totals:
-    """Sections of quantities; a section is `open` to a kernel that leaves partial results, then closed.
+    """Sections of quantities.
 
-    The partial results of chunks of `statistics.CHUNK` items are folded, that many at a time, until one is left: the same
-    order for any number of threads.
+    Partial results of chunks of `statistics.CHUNK` items are folded repeatedly, `CHUNK` at a time, until one is left. The
+    order does not depend on the number of threads.
 
     Args:
-        flags: how many flags are read along with them; numbers: how many numbers besides.
+        flags: number of flags that are read together with the quantities; numbers: number of additional numbers.
 
     Attributes:
-        out: (quantities, 1) of all sections, one after the other; what those without items hold means nothing.
-        flags: (flags,) int32, in the same piece of memory; flagged: host copy of them, as of the last `read`.
-        numbers: (numbers,) float64, likewise; numbered: as a list.
-        host: all that was read last, the quantities first.
+        out: (quantities, 1) of all sections in order; undefined for sections without items.
+        flags: (flags,) int32, in the same memory block; flagged: host copy from the last `read`.
+        numbers: (numbers,) float64, likewise; numbered: host copy as a list.
+        host: all values of the last `read`, the quantities first.
     """
 
     def __init__(self, device: Device, sections: dict[str, Section], flags: int = 0, numbers: int = 0):
@@ -61,7 +61,7 @@ class Totals:
         self._empty: set[str] = set(sections)
 
     def launch(self, name: str, kernel, count: int, *inputs, grain: int = 64) -> None:
-        """Run a kernel of `cuda_kernels.step.statistics` on `count` items and fold what it leaves into a section.
+        """Run a kernel of `cuda_kernels.step.statistics` on `count` items and fold its partial results into a section.
 
         The kernel takes `inputs`, then count, across and the partial results (quantities, chunks).
         """
@@ -87,11 +87,11 @@ class Totals:
                 return
 
     def leave_empty(self, *names: str) -> None:
-        """These sections have no items."""
+        """Mark sections as without items."""
         self._empty.update(names)
 
     def fill(self, *names: str) -> None:
-        """These have some: to be said before a record of their launches is replayed."""
+        """Mark sections as with items; call it before a record of their launches is replayed."""
         self._empty.difference_update(names)
 
     def _partial(self, name: str, chunks: int, level: int) -> wp.array:
@@ -103,7 +103,7 @@ class Totals:
         return array
 
     def read(self) -> dict[str, list[float]]:
-        """The quantities of all sections; 0, and -infinity for largest values, of sections without items."""
+        """Read the quantities of all sections; sums are 0 and maxima -infinity in sections without items."""
         host = self.device.read(self._memory)
         self.flagged = host[self._rows : self._flags_end].view(np.int32)[: len(self.flagged)]
         self.host, values = host, host.tolist()

@@ -1,4 +1,4 @@
-"""From a compiled `Model` to the structs of the kernels."""
+"""Upload of a compiled `Model` to the structs of the kernels."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ from cuda_kernels.contact.surfaces import Surfaces, Topology
 from cuda_kernels.joints.measures import Measures
 
 EMPTY = 3e37
-"""Lower corner of an empty box, whose upper one is the opposite, within 32 bits."""
+"""Coordinate of the lower corner of an empty box within float32; the upper corner is its negative."""
 
 
 def new_pose(device: Device, n: int) -> Pose:
-    """Uninitialised pose of n bodies."""
+    """Allocate a pose of n bodies."""
     pose = Pose()
     pose.p = device.zeros(n, wp.vec3d)
     pose.A = device.zeros(n, wp.mat33d)
@@ -37,7 +37,7 @@ def new_pose(device: Device, n: int) -> Pose:
 
 
 def new_lead(device: Device, n: int) -> Lead:
-    """Uninitialised starts of n bodies."""
+    """Allocate the predicted motion of n bodies."""
     lead = Lead()
     lead.dp, lead.w, lead.push, lead.twist = (device.zeros(n, wp.vec3d) for _ in range(4))
     lead.load = device.zeros(n, wp.float64)
@@ -45,7 +45,7 @@ def new_lead(device: Device, n: int) -> Lead:
 
 
 def new_path(device: Device, n: int) -> Path:
-    """Uninitialised arcs of n bodies."""
+    """Allocate the paths of n bodies."""
     path = Path()
     path.p = device.zeros(n, wp.vec3d)
     path.A = device.zeros(n, wp.mat33d)
@@ -60,7 +60,7 @@ def new_path(device: Device, n: int) -> Path:
 
 
 def upload_bodies(constants: BodyData, device: Device) -> body_kernels.BodyData:
-    """Masses, stiffnesses, forces and fixed degrees of freedom."""
+    """Upload masses, stiffnesses, forces and fixed degrees of freedom."""
     data = body_kernels.BodyData()
     for name, values in vars(constants).items():
         scalar = wp.int32 if values.dtype == np.int32 else wp.float64
@@ -69,7 +69,7 @@ def upload_bodies(constants: BodyData, device: Device) -> body_kernels.BodyData:
 
 
 def upload_measures(table: MeasureTable, device: Device) -> Measures:
-    """Measures of joints; their references are 0."""
+    """Upload measures of joints, with reference 0."""
     data = Measures()
     data.kind = device.upload(table.kind, wp.int32)
     data.numbers = device.upload(table.numbers.reshape(-1, 48), wp.float64)
@@ -86,14 +86,14 @@ def upload_measures(table: MeasureTable, device: Device) -> Measures:
 
 @dataclass
 class UploadedSurfaces:
-    """The surfaces and the trees they own (the trees live as long as this object)."""
+    """Surfaces and their trees; the trees live as long as this object."""
 
     data: Surfaces
     trees: list[wp.Bvh]
 
 
 def upload_law(law: PairLaw, device: Device) -> DeviceLaw:
-    """The law of all pairs; no pair has one of its own yet."""
+    """Upload the contact law, without per-pair parameters."""
     data = DeviceLaw()
     data.bodies = law.n
     for name in ("d_hat", "lightness", "acceleration"):
@@ -106,7 +106,7 @@ def upload_law(law: PairLaw, device: Device) -> DeviceLaw:
 
 
 def upload_surfaces(model: Model, device: Device, law: PairLaw) -> UploadedSurfaces:
-    """Meshes with their rest-space trees, one per distinct mesh."""
+    """Upload meshes with their trees in rest space, one per distinct mesh."""
     trees: list[wp.Bvh] = []
 
     def tree(boxes: tuple[np.ndarray, np.ndarray]) -> int:
@@ -130,10 +130,9 @@ def upload_surfaces(model: Model, device: Device, law: PairLaw) -> UploadedSurfa
         least.append(least_dimension(mesh))
         target_ids.append(tree(boxes(mesh, targets[-1])))
         lower, upper = boxes(mesh, mesh.edges)
-        # what is not looked for has a box that nothing meets and that widens no other: CUDA sorts boxes by their places between
-        # the bounds of all
-        unmet = ~contact_surfaces.edges_that_meet(model, mesh)
-        lower[unmet], upper[unmet] = EMPTY, -EMPTY
+        # edges without contact have empty boxes that do not extend others: CUDA sorts boxes within the bounds of all
+        unused = ~contact_surfaces.edges_that_meet(model, mesh)
+        lower[unused], upper[unused] = EMPTY, -EMPTY
         edge_ids.append(tree((lower, upper)))
         vertex_ids.append(tree((mesh.vertices, mesh.vertices)))
 
@@ -166,7 +165,7 @@ def upload_surfaces(model: Model, device: Device, law: PairLaw) -> UploadedSurfa
 
 
 def upload_topology(model: Model, device: Device) -> Topology:
-    """What surrounds edges and vertices; nothing where all pairs of primitives count."""
+    """Upload the neighbourhoods of edges and vertices; empty if all pairs of primitives count."""
     data = Topology()
     data.local = int(model.settings.contact_set != "ipc")
     if data.local:
@@ -178,7 +177,7 @@ def upload_topology(model: Model, device: Device) -> Topology:
 
 
 def upload_filters(model: Model, device: Device) -> Filters:
-    """Which bodies may collide."""
+    """Upload the contact filters."""
     bodies = model.bodies
     n = len(bodies)
     world = np.unique(bodies.world, return_inverse=True)[1]
@@ -200,7 +199,7 @@ def upload_filters(model: Model, device: Device) -> Filters:
 
 
 def exclude(filters: Filters, pairs: np.ndarray, n: int, device: Device) -> None:
-    """Keep pairs (k, 2) of n bodies, and no others, from colliding."""
+    """Set the excluded pairs (k, 2) of n bodies, which do not collide."""
     pairs = pairs.astype(np.int64)
     keys = np.unique(pairs.min(axis=1, initial=n) * n + pairs.max(axis=1, initial=0))
     filters.filtered = device.upload(keys if len(keys) else np.zeros(1, np.int64), wp.int64)

@@ -1,4 +1,4 @@
-"""Block Cholesky factor on a device: memory, and where the blocks of the matrix come from."""
+"""Block Cholesky factor on a device: memory and sources of the blocks."""
 
 from __future__ import annotations
 
@@ -15,19 +15,17 @@ from cuda_kernels.linear.couplings import Coupling
 from cuda_kernels.linear.factor_rows import Factor, Pattern, Sources
 
 RESERVED = 1 << 15
-"""Blocks of a factor that capacity is set aside for from the first one on, on devices with much memory: patterns of contacts grow
-while what was recorded is to go on."""
+"""Initial capacity for blocks of a factor on CUDA: records stay valid while patterns of contacts grow within it."""
 
 
 class Cholesky:
-    """Factor of the blocks of an `Elimination`, filled anew for every matrix.
+    """Factor with the pattern of an `Elimination`, computed for every matrix.
 
-    Another elimination may take the place of the one before: arrays are used again, and by levels of rows what is recorded
-    serves any pattern that there is capacity for.
+    The elimination can be replaced: arrays are reused, and records with levels of rows stay valid within the capacity.
 
     Args:
-        bodies: (N,) body of every block row; n: bodies in all, those without a row are left alone.
-        couplings: how many there are.
+        bodies: (N,) body of every block row; n: number of all bodies. Bodies without a row are skipped.
+        couplings: number of couplings.
     """
 
     def __init__(self, device: Device, bodies: np.ndarray, n: int, couplings: int):
@@ -40,7 +38,7 @@ class Cholesky:
         self._schedule: RangesOfPanels | LevelsOfRows | None = None
 
     def adopt(self, elimination: Elimination) -> None:
-        """Take over an elimination; `find` has to look up the pairs of every coupling afterwards."""
+        """Set the elimination; call `find` for every coupling afterwards."""
         self.elimination = elimination
         get, write = self._pool.get, self.device.write
         pattern, rest = elimination.fill()
@@ -53,13 +51,13 @@ class Cholesky:
         place[self.body] = np.arange(elimination.size)
         write(self.place, place)
         if self._capacity < elimination.slots:
-            # the first pattern gets what it needs, those that change some more
+            # exact capacity for the first pattern, a quarter more for later ones, which change
             self._capacity = max(elimination.slots + (elimination.slots // 4 if self._capacity else 0), self._least)
             self.factor.entries = self.device.empty((self._capacity, 12, 12), wp.float64)
         self.factor.rows = self.device.rows(self.factor.entries)
         self.factor.failed = get("failed", elimination.size, wp.int32)
         self.device.fill(self.factor.failed)
-        # as long as there is capacity for, so that records serve another pattern
+        # full capacity, so that records stay valid for another pattern
         number, stride = self._addresses.number, self._capacity
         s, found = self.sources, get("slot", number * stride, wp.int32)
         self.device.fill(found, -1)
@@ -73,16 +71,16 @@ class Cholesky:
         self.ranges, self.levels = self._schedule.ranges, self._schedule.count
 
     def take(self, diagonal, couplings: list[tuple[Coupling, int]], done) -> None:
-        """Say where the blocks are: the bodies' (n, 12, 12), and those of all couplings with their pair counts.
+        """Set the sources: diagonal blocks (n, 12, 12), couplings with their pair counts, and `done` (n,).
 
-        Where launches are recorded, they keep these arrays: others have to be recorded anew.
+        Recorded launches hold these arrays.
         """
         self.factor.done, self.sources.diagonal = done, self.device.rows(diagonal)
         self.device.fill(self.factor.any_failed)
         self._addresses.launch_write([c for c, _ in couplings])
 
     def find(self, which: int, coupling: Coupling, pairs: int) -> bool:
-        """Look up the slots of a coupling's pairs; False if the pattern does not hold them all."""
+        """Find the slots of the pairs of a coupling; False if the pattern lacks a pair."""
         if pairs > 0:
             self.launch_find(which, coupling, pairs)
         elif self._filled[which]:
@@ -91,7 +89,7 @@ class Cholesky:
         return pairs == 0 or int(self.device.read(self.missed)[0]) == 0
 
     def launch_find(self, which: int, coupling: Coupling, pairs: int) -> None:
-        """The same by launches only, for a capacity of as many pairs; `missed` tells of a pair without a slot."""
+        """Launches of `find` for a capacity of `pairs`; sets `missed` if a pair has no slot."""
         found = self._found[which]
         self.device.fill(found, -1)
         self.device.fill(self.missed)
@@ -105,20 +103,22 @@ class Cholesky:
         self._schedule.factor(self.pattern, self.sources, self.factor)
 
     def compute_and_solve(self, scale: float, rhs, x, dots) -> None:
-        """Factor the matrix and solve for (n, 12) x = scale H^-1 rhs; dots (n,) the bodies' rhs . x."""
+        """Factor the matrix and solve for x = scale H^-1 rhs (n, 12) and dots (n,) = rhs . x."""
         self._schedule.factor_and_solve(self.pattern, self.sources, self.factor, scale, rhs, x, dots)
 
     def solve(self, scale: float, rhs, x, dots) -> None:
-        """The same with the last factor."""
+        """Solve for x and dots, as `compute_and_solve`, with the last factor."""
         self._schedule.solve(self.pattern, self.factor, scale, rhs, x, dots)
 
     @property
     def is_diagonal(self) -> bool:
-        """Whether the blocks on the diagonal are all there is."""
+        """Whether the factor has diagonal blocks only."""
         return self.elimination.slots == self.elimination.size
 
     def invert(self, capacity, inverse) -> None:
-        """Inverse blocks (n, 12, 12) of a diagonal factor, as large as `capacity`; zero where a body has no row."""
+        """Compute the inverse blocks (n, 12, 12) of a diagonal factor, zero for bodies without a row.
+
+        `capacity` is a scratch array (n, 12, 12)."""
         rows = self.device.rows
         self.device.launch(
             kernels.invert_pivots,

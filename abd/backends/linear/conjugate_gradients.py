@@ -1,6 +1,6 @@
-"""Preconditioned conjugate gradients on 12x12 blocks, which stop by themselves, island by island.
+"""Preconditioned conjugate gradients on 12x12 blocks, with a stopping test per island on the device.
 
-The preconditioner is the factor of the blocks that never come and go, those of bodies and joints, or of the bodies' alone.
+The preconditioner is the factor of the blocks of bodies and joints, or of the diagonal blocks only.
 """
 
 from __future__ import annotations
@@ -15,14 +15,14 @@ from cuda_kernels.linear.couplings import Coupling
 from cuda_kernels.parallel import sums
 from cuda_kernels.step import control
 
-DOUBT_EVERY = 64
-"""Iterations between two looks at the curvature along the directions: without any they would go on for nothing."""
+CHECK_EVERY = 64
+"""Iterations between two checks of the curvature along the directions; without curvature the solve stops."""
 MOST_ITERATIONS = 10_000
-"""Of a solve, which a device does without the host, so that it cannot be interrupted."""
+"""Maximum number of iterations of a solve; the device runs them without the host, so that they cannot be interrupted."""
 
 
 class ConjugateGradients:
-    """As `abd.backends.linear.solver.Solver` says."""
+    """Implementation of `abd.backends.linear.solver.Solver`."""
 
     exact = False
 
@@ -38,35 +38,35 @@ class ConjugateGradients:
 
     @property
     def sees_joints(self) -> bool:
-        """Whether the preconditioner does."""
+        """Whether the preconditioner contains the blocks of joints."""
         return self.linear.joined
 
     def reserve(self) -> None:
-        """Inverse blocks, of a preconditioner that has no others."""
+        """Allocate inverse blocks for a diagonal preconditioner."""
         if self.linear.static.is_diagonal and self.inverse is None:
             shape = self.linear.n, 12, 12
             self.inverse, self._capacity = (self.device.zeros(shape, wp.float64) for _ in range(2))
 
     def launch_factor(self, diagonal: wp.array, couplings: list[tuple[Coupling, int]]) -> None:
-        """The preconditioner's factor, and where the blocks are to multiply with."""
+        """Factor the preconditioner and gather the blocks of the matrix."""
         static = self.linear.static
         static.take(diagonal, couplings, self.linear.islands.done)
         static.compute()
         self._matrix = self.linear.gathered(diagonal, couplings)
 
     def launch_solve(self, gradient: wp.array, x: wp.array) -> None:
-        """Down to the forcing tolerance."""
+        """Solve to the forcing tolerance."""
         self._begin(gradient, x, control.FORCING)
 
     def launch_tighten(self, x: wp.array) -> None:
-        """Go on where the last solve stopped."""
+        """Continue the last solve to the tightest tolerance."""
         launch, n = self.device.launch, self.linear.n
         launch(control.set_flag, 1, self.control, control.PASSED, 0)
         launch(residuals.resume_residuals, n, self.control, self.start, self.left, self.goal, control.TIGHTEST, grain=ALONE)
         self._iterate(x)
 
     def launch_correct(self, gradient: wp.array, x: wp.array) -> None:
-        """Down to a tolerance of its own."""
+        """Solve to the tolerance of corrections."""
         self._begin(gradient, x, control.CORRECTION)
 
     def _begin(self, gradient: wp.array, x: wp.array, tolerance: int) -> None:
@@ -74,7 +74,7 @@ class ConjugateGradients:
         launch, n, islands, rows = device.launch, linear.n, linear.islands, device.rows
         static = linear.static
         launch(krylov.begin, n, islands.done, rows(gradient), rows(x), rows(self.r), grain=1024)
-        # bodies that are done write none; those that are left out count in an island that moves
+        # bodies that are done write no product; excluded bodies may belong to a moving island
         device.fill(self.product)
         self.reserve()
         if static.is_diagonal:
@@ -85,7 +85,7 @@ class ConjugateGradients:
         device.copy(self.left, self.start)
         launch(control.set_flag, 1, c, control.PASSED, 0)
         launch(residuals.begin_residuals, n, c, self.start, self.goal, tolerance, grain=ALONE)
-        # what closes exact joints is no part of the system that the choice of the solver is about
+        # corrections do not count: the choice of the solver is about the Newton system
         self._iterate(x, counts=tolerance == control.FORCING)
 
     def _iterate(self, x: wp.array, counts: bool = True) -> None:
@@ -110,7 +110,7 @@ class ConjugateGradients:
             launch(krylov.turn, n, done, island, self.fresh, self.left, z, p, grain=2048)
             launch(
                 residuals.judge_residuals,
-                n, c, self.left, self.fresh, self.curvature, self.goal, DOUBT_EVERY, self.max_iterations, grain=ALONE,
+                n, c, self.left, self.fresh, self.curvature, self.goal, CHECK_EVERY, self.max_iterations, grain=ALONE,
             )  # fmt: skip
 
         self.graphs.repeat(self.running, iterate)

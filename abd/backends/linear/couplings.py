@@ -1,4 +1,4 @@
-"""Couplings of a linear system as kernels find them: a table of addresses."""
+"""Table of the array addresses of the couplings of a linear system, for kernels."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from cuda_kernels.linear.couplings import COLUMNS, Coupling, write_addresses
 
 
 class Addresses:
-    """Addresses of the arrays of so many couplings.
+    """Addresses of the arrays of couplings.
 
     Attributes:
-        number: of couplings; table: (number, `COLUMNS`) on the device.
+        number: number of couplings; table: (number, `COLUMNS`) on the device.
     """
 
     def __init__(self, device: Device, number: int):
@@ -27,12 +27,12 @@ class Addresses:
         blocks: Sequence[wp.array] | None = None,
         merged: Sequence[wp.array | None] | None = None,
     ) -> None:
-        """Write them, by launches only, which hold the arrays as they are now.
+        """Write the current addresses; launches only.
 
         Args:
-            blocks: of every coupling, where they are not its own; merged: flags (k,) of the blocks that others hold.
+            blocks: blocks of every coupling, by default its own; merged: flags (k,) of blocks that are in another coupling.
         """
-        self.table.behind = []  # for who counts what launches move
+        self.table.behind = []  # arrays behind the addresses, to count the memory traffic of launches
         for which, c in enumerate(couplings):
             own = c.blocks if blocks is None else blocks[which]
             flags = None if merged is None else merged[which]

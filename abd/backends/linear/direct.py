@@ -1,4 +1,4 @@
-"""The direct solver: a factor of all blocks."""
+"""Direct solver: block Cholesky factor of all blocks."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from cuda_kernels.step import control
 
 
 class Direct:
-    """As `abd.backends.linear.solver.Solver` says."""
+    """Implementation of `abd.backends.linear.solver.Solver`."""
 
     exact = sees_joints = True
 
@@ -19,24 +19,24 @@ class Direct:
         self.linear, self.control = linear, numbers
 
     def reserve(self) -> None:
-        """Nothing: the factor has its capacity."""
+        """No allocation: the factor has its capacity."""
 
     def launch_factor(self, diagonal: wp.array, couplings: list[tuple[Coupling, int]]) -> None:
-        """Where the blocks are; they are factored with the solve."""
+        """Set the sources of the blocks; `launch_solve` factors them."""
         linear = self.linear
         for which in range(1, len(couplings)) if linear.uses_loose_pairs else ():
             linear.factor.launch_find(which, *couplings[which])
         linear.factor.take(diagonal, couplings, linear.islands.done)
 
     def launch_solve(self, gradient: wp.array, x: wp.array) -> None:
-        """By the factor; a pivot that is not positive is a failure."""
+        """Factor and solve; a pivot that is not positive is a failure."""
         linear = self.linear
         linear.factor.compute_and_solve(-1.0, gradient, x, linear.dots)
         linear.device.launch(control.check_pivots, 1, self.control, linear.factor.factor.any_failed)
 
     def launch_tighten(self, x: wp.array) -> None:
-        """Nothing is left."""
+        """No operation: solves are exact."""
 
     def launch_correct(self, gradient: wp.array, x: wp.array) -> None:
-        """By the factor that is there."""
+        """Solve with the last factor."""
         self.linear.factor.solve(-1.0, gradient, x, self.linear.dots)

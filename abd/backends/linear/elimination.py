@@ -1,9 +1,9 @@
-"""Fill and schedule of a sparse Cholesky factorisation, from the graph of the blocks alone.
+"""Symbolic block Cholesky factorisation: order, fill and schedule from the graph of the blocks.
 
-Rows are eliminated in an order of `abd.backends.linear.orders`. Neighbouring rows with the same blocks right of them form
-*panels*, which the schedule leaves whole. It has two stages: *ranges* of panels, each a set of whole subtrees of the
-elimination tree that one item works through, and the panels on top of them, *levels* of panels that do not depend on each
-other. Where to cut follows a model of the time in products of two blocks, never a clock or the number of threads.
+Rows are eliminated in an order of `abd.backends.linear.orders`. Consecutive rows with the same blocks to their right form
+*panels* (supernodes). The schedule has two stages. A *range* of panels is a set of whole subtrees of the elimination tree,
+processed by one thread. The panels above the ranges form *levels* of independent panels. The cut minimises a cost model in
+products of two blocks; it does not depend on time measurements or the number of threads.
 """
 
 from __future__ import annotations
@@ -20,20 +20,21 @@ from cuda_kernels.linear import elimination as kernels
 from cuda_kernels.linear.factor_panels import PIECE as _PIECE
 
 ROW_COST = 4.0
-"""Of a row's own block and divisions, in products of two blocks (0.12 us on one core)."""
+"""Cost of the diagonal block and the divisions of a row, in products of two blocks."""
 LEVEL_COST = 1000.0
-"""Of the launches of a level, in the same unit."""
+"""Cost of the launches of a level, in products of two blocks."""
 WORTH_CUTTING = 6000.0
-"""Work below which one range does everything."""
+"""Total work below which there is one range and no level, in products of two blocks."""
 CORES = 4
-"""Cores that the cut is made for; ranges serve up to `RANGES`."""
-WORTH_DEALING = 1500.0
-"""Work below which subtrees that do not depend on each other share one range."""
+"""Number of cores in the cost model of the cut."""
+WORTH_DISTRIBUTING = 1500.0
+"""Work below which independent subtrees share one range."""
 RANGES = 64
+"""Maximum number of ranges."""
 MOST_CUTS = 4096
 PIECE = int(_PIECE)
 PANEL = 8
-"""Rows of a panel: as many blocks of a target as a block of another panel serves while it is in cache."""
+"""Maximum number of rows of a panel; a block of another panel stays in cache while it updates these rows."""
 
 
 class Elimination:
@@ -42,14 +43,14 @@ class Elimination:
     Args:
         size: number N of block rows.
         rows, columns: (k,) coordinates of the blocks off the diagonal, one triangle or both, repeats allowed.
-        in_ranges: whether items may work through ranges of panels; without, all rows stand in levels.
-        worlds: (N,) world of every block row, between which there are no blocks: in each, rows are eliminated in the order
-            that they would have alone. One for all without.
+        in_ranges: whether to form ranges of panels; otherwise all rows are in levels.
+        worlds: (N,) world of every block row, by default one. There are no blocks between worlds, and the elimination order of
+            a world does not depend on other worlds.
 
     Attributes:
         order: (N,) block row at every position of the elimination; place: (N,) its inverse.
-        products: products of two blocks that a factorisation takes; slots: number K of blocks of the factor.
-        rights, ups: (N,) blocks of the factor right of the diagonal in every row, and above it in every column.
+        products: number of products of two blocks in a factorisation; slots: number K of blocks of the factor.
+        rights, ups: (N,) number of blocks of the factor right of the diagonal in every row, and above it in every column.
         panels: (P + 1,) positions; ranges: (t + 1,) positions; levels: (m + 1,) positions after them.
     """
 
@@ -89,7 +90,7 @@ class Elimination:
         return place
 
     def _schedule(self, parent: np.ndarray, work: np.ndarray, in_ranges: bool) -> np.ndarray:
-        """Cut the tree of the panels into ranges and levels; returns the panels in an order with those on top last."""
+        """Divide the tree of the panels into ranges and levels; returns the order of the panels, levels last."""
         size = len(parent)
         top = self._top(parent, work) if in_ranges else np.ones(size, dtype=bool)
         outer = np.where(parent >= 0, top[parent], True)
@@ -98,10 +99,10 @@ class Elimination:
         run(kernels.add_to_parents, parent, whole)
         load = whole[heads]
         lengths = np.diff(np.concatenate([[-1], heads]))
-        # a subtree is one piece of the postorder; top panels between two of them are counted away
+        # a subtree is contiguous in the postorder; subtract the top panels between two subtrees
         count = np.cumsum(top)
         lengths = lengths - np.diff(np.concatenate([[0], count[heads]]))
-        bins = dealt(load)
+        bins = distributed(load)
         of_panel = np.repeat(bins, lengths)
         inner = np.flatnonzero(~top)
         height = np.zeros(size, dtype=np.int32)
@@ -116,7 +117,7 @@ class Elimination:
         return arranged
 
     def _top(self, parent: np.ndarray, work: np.ndarray) -> np.ndarray:
-        """(P,) whether a panel is on top of the ranges: cuts of the heaviest subtree, as many as the model likes best."""
+        """(P,) bool, whether a panel is above the ranges; cuts the heaviest subtree repeatedly, to the minimum of the model."""
         top = np.zeros(len(parent), dtype=bool)
         total = float(work.sum())
         if total < WORTH_CUTTING:
@@ -146,8 +147,10 @@ class Elimination:
         return top
 
     def fill(self) -> tuple[dict[str, np.ndarray], dict[str, np.ndarray]]:
-        """Arrays of `cuda_kernels.linear.factor_rows.Pattern` and of `factor_panels.Panels`, or, where all rows stand in levels,
-        the products of `factor_levels.Levels`; int32, positions in the order of elimination."""
+        """Return the arrays of `factor_rows.Pattern` and of `factor_panels.Panels` in `cuda_kernels.linear`.
+
+        If all rows are in levels, the latter are the products of `factor_levels.Levels`. All are int32 positions in the order of
+        elimination."""
         size, count = self.size, self.slots
         starts, neighbours = permuted(self._graph, self.order)
         mark, rights = np.empty(size, dtype=np.int32), self.rights
@@ -191,7 +194,7 @@ class Elimination:
 
 
 def relabelled(parent: np.ndarray, order: np.ndarray) -> np.ndarray:
-    """Parents (N,) of the rows in another order, named by it."""
+    """Parents (N,) after the rows are reordered and renumbered."""
     place = np.empty_like(parent)
     place[order] = np.arange(len(order), dtype=parent.dtype)
     moved = parent[order]
@@ -199,7 +202,7 @@ def relabelled(parent: np.ndarray, order: np.ndarray) -> np.ndarray:
 
 
 def starts_of(lengths: np.ndarray, dtype=np.int32) -> np.ndarray:
-    """(k + 1,) where pieces of these lengths begin, and where the last one ends."""
+    """(k + 1,) start of every piece of the given lengths, and the end of the last one."""
     starts = np.concatenate([[0], np.cumsum(lengths, dtype=np.int64)])
     if starts[-1] > np.iinfo(dtype).max:
         raise StepFailure("linear_solver", f"the factor has {starts[-1]:,} entries to list; use solver.linear_solver = 'pcg'")
@@ -207,8 +210,7 @@ def starts_of(lengths: np.ndarray, dtype=np.int32) -> np.ndarray:
 
 
 def panels_of(parent: np.ndarray, rights: np.ndarray, most: int) -> np.ndarray:
-    """(P + 1,) where panels begin: runs of rows with the same blocks right of them, by their numbers (N,), of at most as
-    many rows."""
+    """(P + 1,) starts of panels: runs of at most `most` rows with the same blocks to their right (counts `rights` (N,))."""
     size = len(parent)
     if size == 0:
         return np.zeros(1, dtype=np.int32)
@@ -220,14 +222,14 @@ def panels_of(parent: np.ndarray, rights: np.ndarray, most: int) -> np.ndarray:
 
 
 def parents_of(panels: np.ndarray, parent: np.ndarray) -> np.ndarray:
-    """(P,) parents of panels from those of their rows."""
+    """(P,) parents of panels, from the parents of their rows."""
     above = parent[panels[1:] - 1]
     panel = np.repeat(np.arange(len(panels) - 1), np.diff(panels))
     return np.where(above >= 0, panel[above], -1).astype(np.int32)
 
 
 def rearranged(starts: np.ndarray, order: np.ndarray) -> np.ndarray:
-    """Entries of consecutive pieces, the pieces in another order."""
+    """Indices of the entries after consecutive pieces are reordered."""
     lengths = np.diff(starts)[order]
     shift = starts[:-1][order] - (np.cumsum(lengths) - lengths)
     return np.repeat(shift, lengths) + np.arange(starts[-1])
@@ -241,10 +243,10 @@ def lists(parent: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     return np.concatenate([[0], np.cumsum(counts)]), children
 
 
-def dealt(load: np.ndarray) -> np.ndarray:
-    """(s,) range of every subtree: the heaviest first, dealt back and forth, so that any half of the ranges holds about
-    half of the load."""
-    count = min(RANGES, len(load)) if load.sum() >= WORTH_DEALING else min(1, len(load))
+def distributed(load: np.ndarray) -> np.ndarray:
+    """(s,) range of every subtree: distributed back and forth in descending order of load, so that any half of the ranges
+    has about half of the load."""
+    count = min(RANGES, len(load)) if load.sum() >= WORTH_DISTRIBUTING else min(1, len(load))
     bins = np.empty(len(load), dtype=np.int64)
     if count == 0:
         return bins

@@ -1,8 +1,7 @@
-"""The launches of a block Cholesky factor: ranges of panels with levels above them, or levels of rows. Both have the same calls.
+"""Launches of a block Cholesky factor, with two schedules that have the same methods.
 
-Ranges are for a processor: few items that each do much, and blocks used again while they are in cache. Levels of rows
-are for a GPU: many threads per block, and launches that know nothing of the pattern. Both stand for one `Elimination`, which
-says which of them it is made for.
+`RangesOfPanels` is for the CPU: few threads with much work each, and blocks reused in cache. `LevelsOfRows` is for a GPU: many
+threads per block, and launches that do not depend on the pattern. `Elimination.in_ranges` selects the schedule.
 """
 
 from __future__ import annotations
@@ -25,29 +24,29 @@ from cuda_kernels.linear.factor_panels import Panels
 from cuda_kernels.linear.factor_rows import Factor, Pattern, Sources
 
 WORTH_A_THREAD = 400.0
-"""Products of two blocks in the smallest slice of a launch that is worth a thread."""
+"""Minimum number of products of two blocks per CPU thread."""
 
 THREADS = 1 << 17
-"""Of a launch over a level on CUDA, about as many as run at once."""
+"""Threads of a launch over a level on CUDA, about the number that run concurrently."""
 THREADS_EMULATED = 64
-"""The same where one thread runs them all."""
+"""Threads of such a launch if CUDA is emulated on one CPU thread."""
 RESERVED = 1 << 20
-"""Products of blocks, and whatever else there is less of, that capacity is set aside for."""
+"""Initial capacity of the arrays, in products of blocks."""
 SHARE = 4
-"""Products that a thread does before others take a share."""
+"""Products per thread above which a sum is divided among lanes."""
 MOST_THREADS = 1 << 30
-"""Items of a level times their lanes: what is left to 32 bits."""
+"""Maximum number of items of a level times their lanes, within 32 bits."""
 AT_ONCE = 4
-"""Levels between two looks of the device at whether there are more."""
+"""Levels between two checks on the device whether levels remain."""
 
 Arrays = dict[str, np.ndarray]
 
 
 class RangesOfPanels:
-    """Ranges first, one item each, then levels of panels, an item per piece.
+    """Ranges, one thread each, then levels of panels, one item per piece.
 
     Attributes:
-        ranges, count: numbers of ranges and of levels; levels: (piece, pieces, grain, panel, panels) of each.
+        ranges, count: numbers of ranges and of levels; levels: (piece, pieces, grain, panel, panels) per level.
     """
 
     def __init__(self, device: Device):
@@ -56,8 +55,9 @@ class RangesOfPanels:
         self.levels: list[tuple[int, int, int, int, int]] = []
 
     def follow(self, elimination: Elimination, pattern: Arrays, panels: Arrays) -> None:
-        """Stand for an elimination, whose arrays `Elimination.fill` has returned; what was recorded serves on where the launches
-        are the same, as those of one range are for any pattern."""
+        """Set the elimination and its arrays from `Elimination.fill`.
+
+        Recorded launches stay valid if the launches are the same, as they are for one range and any pattern."""
         first, ups = panels["panels"], panels["ups"]
         rows = np.diff(first)
         taken = starts_of(rows[panels["up_panel"]] * panels["up_reach"], np.int64)
@@ -83,7 +83,7 @@ class RangesOfPanels:
         self._factor_ranges(p, a, f, 0, 0.0, self._none, self._none)
 
     def factor_and_solve(self, p: Pattern, a: Sources, f: Factor, scale: float, rhs, x, dots) -> None:
-        """The same, and solve for x = scale H^-1 rhs (n, 12) and the bodies' rhs . x; forward within the ranges on the way."""
+        """Factor, and solve for x = scale H^-1 rhs (n, 12) and dots (n,) = rhs . x; ranges include their forward solve."""
         rhs, x = self.device.rows(rhs), self.device.rows(x)
         self._factor_ranges(p, a, f, 1, scale, rhs, x)
         self._solve_levels(p, f, scale, rhs, x, dots)
@@ -112,11 +112,11 @@ class RangesOfPanels:
 
 
 class LevelsOfRows:
-    """Levels of rows that do not depend on each other, one after another, by launches that are the same for any pattern.
+    """Levels of independent rows; the launches are the same for any pattern.
 
     Attributes:
-        levels: data of the kernels; arrays that the next elimination finds capacity in.
-        ranges, count: no ranges, and the levels of the present elimination.
+        levels: kernel data, in arrays with capacity for other eliminations.
+        ranges, count: 0, and the number of levels of the current elimination.
     """
 
     ranges = 0
@@ -131,7 +131,7 @@ class LevelsOfRows:
             raise ValueError(f"lanes of one row take {self._threads} threads in turns of {WARP}, which does not divide them")
 
     def follow(self, elimination: Elimination, pattern: Arrays, products: Arrays) -> None:
-        """Stand for an elimination, whose arrays `Elimination.fill` has returned."""
+        """Set the elimination and its arrays from `Elimination.fill`."""
         levels, write = self.levels, self.device.write
         arrays = {"rows": elimination.levels, **products, **lanes_of(elimination)}
         for name, values in arrays.items():
@@ -153,7 +153,7 @@ class LevelsOfRows:
         self._through(level)
 
     def factor_and_solve(self, p: Pattern, a: Sources, f: Factor, scale: float, rhs, x, dots) -> None:
-        """The same, and solve for x = scale H^-1 rhs (n, 12) and the bodies' rhs . x."""
+        """Factor, and solve for x = scale H^-1 rhs (n, 12) and dots (n,) = rhs . x."""
         self.factor(p, a, f)
         self.solve(p, f, scale, rhs, x, dots)
 
@@ -173,20 +173,20 @@ class LevelsOfRows:
         self._through(backward)
 
     def _through(self, level: Callable[[int], None]) -> None:
-        """All levels, one after another; in a record the device counts them."""
+        """Run all levels in order; in a record the device counts them."""
         device, l = self.device, self.levels
 
-        def some(levels: int) -> None:
+        def run(levels: int) -> None:
             for ahead in range(levels):
                 level(ahead)
             device.launch(level_kernels.pass_levels, 1, l, levels)
 
         device.launch(level_kernels.begin_levels, 1, l)
         if device.recording:
-            device.repeat(l.going, lambda: some(AT_ONCE))
+            device.repeat(l.going, lambda: run(AT_ONCE))
         else:
             for k in range(0, self.count, AT_ONCE):
-                some(min(AT_ONCE, self.count - k))
+                run(min(AT_ONCE, self.count - k))
 
 
 def lanes_of(elimination: Elimination) -> Arrays:
@@ -201,8 +201,8 @@ def lanes_of(elimination: Elimination) -> Arrays:
 
 
 def sums_of(elimination: Elimination) -> dict[str, tuple[np.ndarray, np.ndarray]]:
-    """By kinds of sums, products of slots, updates of rows and blocks right of their diagonals: the longest sum (m,) of every
-    level, and how many there are (m,). Of the slots of a row that on the diagonal has most products, as many as updates."""
+    """Longest sum (m,) and number of sums (m,) of every level, per kind: products of slots, updates of rows, blocks right of
+    the diagonal. The diagonal slot of a row has the most products, one per update."""
     bounds, rights, ups = elimination.levels, elimination.rights, elimination.ups
     begins, rows = bounds[:-1], np.diff(bounds).astype(np.int64)
     blocks = np.concatenate([[0], np.cumsum(rights + 1, dtype=np.int64)])

@@ -1,9 +1,9 @@
-"""The linear system of a Newton iteration, H d = -g with 12x12 blocks: direct, or conjugate gradients.
+"""Linear system of a Newton iteration, H d = -g with 12x12 blocks: direct solver or conjugate gradients.
 
-`direct` and `pcg` rest on one block Cholesky factor whose order, fill and schedule are found once per pattern. Of all blocks
-it is the direct solver; of the bodies' own blocks and those of joints, which never come and go, it preconditions
-conjugate gradients; of the bodies' own blocks alone it is block-Jacobi. Leaving out the coupling of a contact, whose
-blocks are positive semidefinite as a whole, leaves the rest positive definite.
+Both use a block Cholesky factor, whose order, fill and schedule are computed once per pattern. The direct solver factors all
+blocks. The preconditioner of conjugate gradients is the factor of the static blocks, which are the diagonal blocks and the blocks
+of joints; or of the diagonal blocks only (block Jacobi). The static blocks are positive definite, because the blocks of a contact
+are positive semidefinite.
 """
 
 from __future__ import annotations
@@ -25,34 +25,35 @@ from cuda_kernels.linear import krylov
 from cuda_kernels.linear.couplings import Coupling
 
 NOT_POSITIVE = "not_positive_definite", "a pivot of the linear system is not positive, or not a number"
-"""Reason and words of that failure."""
+"""Reason and message of the failure."""
 CORRECTION = 1e-6
-"""Tolerance of pcg in the solves that close exact joints, at most."""
-SURPRISED = 3.0
-"""Running mean of the iterations of pcg over those that were expected, from which on the choice is made anew."""
+"""Largest tolerance of pcg in the solves that close exact joints."""
+RECHOOSE_RATIO = 3.0
+"""Ratio of the mean to the assumed number of pcg iterations above which the solver is chosen again."""
 REFUSED, EXPECTED = 1, 2
-"""Places of the pairs that were too many to be factored, and of the iterations that are expected, among the numbers of
-`LinearSolver.memory`."""
-KEPT = 1.5
-"""Pairs of the pattern before stay in a new one while it holds no more than this multiple of those that may touch."""
-KEPT_ELIMINATIONS = 16
-"""Of the last patterns, which steps that are taken again go back to."""
+"""Indices in the numbers of `LinearSolver.memory`: pairs at the refused factorisation, and expected iterations."""
+PATTERN_GROWTH = 1.5
+"""A new pattern includes the pairs of the previous one if it has at most this multiple of the pairs that may touch."""
+CACHED_ELIMINATIONS = 16
+"""Number of cached patterns, for steps that are repeated."""
 
 
 class LinearSolver:
-    """What H d = -g is solved with, for the bodies that have a slot; `abd.backends.linear.solvers` solve.
+    """Patterns, factors and choice of the solver for H d = -g; `abd.backends.linear.solvers` solve.
+
+    Pairs of bodies are static (joints) or changing (contacts, friction).
 
     Args:
         wanted: "auto", or the name of a solver (`abd.backends.linear.solvers`).
-        moving: (n,) bool, bodies that take part; the others' directions stay zero. names: of all bodies, for failures.
-        couplings: how many there are: of joints, whose pairs stay, and of what comes and goes.
-        worlds: (n,) world of every body: what the pattern holds of one does not depend on others. One for all without.
+        moving: (n,) bool, bodies with block rows; directions of other bodies stay zero. names: (n,) names for failures.
+        couplings: number of couplings, joints first.
+        worlds: (n,) world of every body, by default one. The pattern of a world does not depend on other worlds.
 
     Attributes:
-        direction: (n, 12) what a solve fills.
-        bodies: (N,) those that take part; couplings: how many there are.
-        choice: which solver, and why; joined: whether the factor of what stays holds the joints' blocks.
-        recalls: how often it has gone on from a memory.
+        direction: (n, 12) solution.
+        bodies: (N,) bodies with block rows; couplings: number of couplings.
+        choice: solver and reason; joined: whether the static factor contains the blocks of joints.
+        recalls: number of calls of `recall`.
     """
 
     def __init__(
@@ -77,25 +78,24 @@ class LinearSolver:
         self.dots = device.zeros(self.n, wp.float64)
         self.static, self._whole = (Cholesky(device, self.bodies, self.n, couplings) for _ in range(2))
         self._addresses = Addresses(device, couplings)
-        self.choice, self.factor = Choice("direct", "not looked at yet"), self.static
+        self.choice, self.factor = Choice("direct", "not chosen yet"), self.static
         self._pool = Pool(device)
-        self._eliminations = lru_cache(KEPT_ELIMINATIONS)(self._eliminated)
+        self._eliminations = lru_cache(CACHED_ELIMINATIONS)(self._eliminated)
         self._joints: wp.array | None = None
         self.step: wp.array | None = None
         self._recalled: dict[str, np.ndarray] | None = None
         self.recalls = 0
-        self._start_anew()
+        self._reset()
 
     def begin(self) -> None:
-        """Begin a step: what earlier ones say of the iterations of pcg fades."""
+        """Begin a step: decay the expected number of pcg iterations towards `ITERATIONS`."""
         self._expected = max(ITERATIONS, self._expected // 2)
         if self._recalled is not None:
             numbers = self._recalled["solver_numbers"]
             numbers[EXPECTED] = max(ITERATIONS, numbers[EXPECTED] // 2)
 
     def memory(self) -> dict[str, np.ndarray]:
-        """What the choices and the rounding of later steps depend on: keys (k,) of the pairs that come and go in the
-        pattern, and numbers."""
+        """State that later choices and rounding depend on: keys (k,) of the changing pairs in the pattern, and numbers."""
         if self._recalled is not None:
             return {name: values.copy() for name, values in self._recalled.items()}
         keys = np.zeros(0, dtype=np.int64) if self._whole_keys is None else self._whole_keys
@@ -106,30 +106,31 @@ class LinearSolver:
         }
 
     def recall(self, memory: dict[str, np.ndarray]) -> None:
-        """Go on as the solver with that `memory` would; without one as in the beginning."""
+        """Restore a state that `memory` returned; the initial state if it has no entries."""
         names = ("solver_pairs", "solver_numbers")
         self.recalls += 1
         self._recalled = {name: memory[name].copy() for name in names} if names[1] in memory else None
         if self._recalled is None:
-            self._start_anew()
+            self._reset()
 
     def memory_of_parts(self, parts: list[tuple[np.ndarray, dict[str, np.ndarray]]]) -> dict[str, np.ndarray]:
-        """What is remembered after bodies (n,) bool went on by themselves, each with a memory: of the pairs of every world what
-        the first of them does that has bodies in it, and the numbers of the first that factors some, all of the first part where
-        that does without."""
+        """Merge the memories of parts, given as (bodies (n,) bool, memory).
+
+        The pairs of a world come from the first part with bodies in it, the numbers from the first part that factors changing
+        pairs. If the first part has refused to factor, its memory is the result."""
         first = parts[0][1]
         direct = [memory["solver_numbers"] for _, memory in parts if memory["solver_numbers"][0]]
         if self._count == 1 or first["solver_numbers"][REFUSED] or not direct:
             return {name: first[name] for name in ("solver_pairs", "solver_numbers")}
         of, keys = np.zeros(self._count, dtype=int), []
-        for number, (who, _) in reversed(list(enumerate(parts))):
-            of[self._world[who & (self._world >= 0)]] = number
+        for number, (chosen, _) in reversed(list(enumerate(parts))):
+            of[self._world[chosen & (self._world >= 0)]] = number
         for number, (_, memory) in enumerate(parts):
             pairs = memory["solver_pairs"]
             keys.append(pairs[of[self._worlds_of(pairs)] == number])
         return {"solver_pairs": np.unique(np.concatenate(keys)), "solver_numbers": direct[0]}
 
-    def _take_up(self) -> None:
+    def _restore(self) -> None:
         direct, *numbers = (int(number) for number in self._recalled["solver_numbers"])
         keys, self._recalled = self._recalled["solver_pairs"], None
         self._refused, self._expected, self._assumed, self._loose = numbers
@@ -143,12 +144,12 @@ class LinearSolver:
 
     @property
     def uses_loose_pairs(self) -> bool:
-        """Whether the pattern that is factored holds pairs that come and go."""
+        """Whether the factored pattern contains changing pairs."""
         return self.choice.direct and self.factor is self._whole
 
     @property
     def known(self) -> bool:
-        """Whether the pairs of the joints were looked at."""
+        """Whether the pattern of the joints was analysed."""
         return self._joints is not None
 
     def reserve_step(self) -> None:
@@ -157,7 +158,7 @@ class LinearSolver:
             self.step = self.device.zeros((self.n, 12), wp.float64)
 
     def describe(self) -> dict:
-        """What was picked at the last solve, and why; empty before the first one."""
+        """Solver of the last solve, the reason and sizes of the factor; empty before the first solve."""
         if self._joints is None:
             return {}
         factor = self.factor if self.choice.direct else self.static
@@ -172,8 +173,10 @@ class LinearSolver:
         }  # fmt: skip
 
     def gathered(self, diagonal, couplings: list[tuple[Coupling, int]]) -> tuple:
-        """What conjugate gradients multiply with. Friction, and whatever else comes and goes, acts mostly between bodies in
-        contact: one block for all halves the memory that an iteration reads."""
+        """Return the matrix for `cuda_kernels.linear.krylov.multiply`.
+
+        Blocks of friction and of other changing terms are added to the blocks of contact, because most of their pairs are
+        equal; this halves the memory that an iteration reads."""
         launch, get, rows = self.device.launch, self._pool.get, self.device.rows
         blocks, merged = [c.blocks for c, _ in couplings], [None] * len(couplings)
         (base, pairs), others = couplings[1], [k for k, (_, capacity) in enumerate(couplings) if k > 1 and capacity]
@@ -189,10 +192,10 @@ class LinearSolver:
         return rows(diagonal), len(couplings), self._addresses.table
 
     def check(self) -> None:
-        """Look at the pivots of the last factorisation.
+        """Check the pivots of the last factorisation.
 
         Raises:
-            StepFailure: one was not positive.
+            StepFailure: a pivot is not positive.
         """
         bodies = self.factor.failed_bodies()
         if len(bodies):
@@ -202,10 +205,10 @@ class LinearSolver:
     # patterns ----------------------------------------------------------------------------------------------------
 
     def follow_near(self, joints: Coupling, pairs: int, near: np.ndarray) -> None:
-        """Bring choice and patterns up to date with the pairs that may come into contact.
+        """Update choice and patterns for the pairs of bodies that may come into contact.
 
         Args:
-            joints, pairs: coupling of the joints and its number of pairs; near: (k, 2) the others, of bodies.
+            joints, pairs: coupling of the joints and its number of pairs; near: (k, 2) changing pairs of bodies.
         """
         if len(self.bodies) == 0:
             return
@@ -224,25 +227,25 @@ class LinearSolver:
         self.choice, self.factor = self._whole_choice, self._whole
 
     def took(self, iterations: int) -> None:
-        """Learn how many iterations of pcg a solve took."""
+        """Update the running mean of pcg iterations with those of a solve."""
         if not self.choice.direct:
             self._expected = (3 * self._expected + iterations) // 4
 
     def _follow_joints(self, joints: Coupling, pairs: int) -> None:
         if self._joints is not joints.row:
-            self._start_over(joints, pairs)
+            self._analyse_joints(joints, pairs)
         if self._recalled is not None:
-            self._take_up()
+            self._restore()
 
     def _is_outdated(self, loose: int) -> bool:
-        """Whether the choice of pcg rests on far more pairs than there are, or on far fewer iterations than it took."""
-        return 2 * loose < self._refused or self._expected > SURPRISED * self._assumed
+        """Whether pcg was chosen for far more pairs than there are now, or for far fewer iterations than solves take."""
+        return 2 * loose < self._refused or self._expected > RECHOOSE_RATIO * self._assumed
 
-    def _start_over(self, joints: Coupling, pairs: int) -> None:
+    def _analyse_joints(self, joints: Coupling, pairs: int) -> None:
         """Analyse the system without contacts."""
         self._joints = joints.row
         self._joint_keys = self._keys(joints, pairs)
-        self._start_anew()
+        self._reset()
         elimination = self._elimination(self._joint_keys)
         query = elimination, len(self._joint_keys), None
         self._static_choice = choose(self.wanted, *query)
@@ -250,20 +253,20 @@ class LinearSolver:
         if not self.joined:
             elimination = self._elimination(self._joint_keys[:0])
         self.static.adopt(elimination)
-        # what was recorded before may solve with a factor of another kind
+        # records may hold a factor of another kind
         self.device.generation += 1
         self.static.find(0, joints, pairs)
 
-    def _start_anew(self) -> None:
-        """Know nothing of pairs that come and go."""
+    def _reset(self) -> None:
+        """Discard the pattern of changing pairs."""
         self._whole_keys: np.ndarray | None = None
         self._refused, self._loose, self._fresh = 0, 0, False
         self._expected = self._assumed = ITERATIONS
 
     def _analyse(self, keys: np.ndarray, loose: int) -> None:
-        """A pattern for the pairs of these keys, or the decision to do without.
+        """Choose a pattern for the pairs with these keys, or refuse to factor them.
 
-        One that replaces another also holds the pairs of the pattern before.
+        The pattern also contains the pairs of the previous pattern, within `PATTERN_GROWTH`.
         """
         self._assumed, self._loose = self._expected, loose
         wide = keys if self._whole_keys is None else self._widened(keys)
@@ -271,21 +274,22 @@ class LinearSolver:
             self._set_pattern(keys)
 
     def _widened(self, keys: np.ndarray) -> np.ndarray:
-        """What the pattern holds by now and keys (k,), in worlds where that is too much the keys alone."""
+        """Union of the pattern and keys (k,); only the keys in worlds where the union exceeds `PATTERN_GROWTH`."""
         wide = np.union1d(keys, self._whole_keys)
-        now, both = (np.bincount(self._worlds_of(some), minlength=self._count) for some in (keys, wide))
+        now, both = (np.bincount(self._worlds_of(one), minlength=self._count) for one in (keys, wide))
         lacks = np.zeros(self._count, dtype=bool)
         lacks[self._worlds_of(keys[~np.isin(keys, self._whole_keys)])] = True
-        dropped = lacks & (both > KEPT * now)
+        dropped = lacks & (both > PATTERN_GROWTH * now)
         return wide[~dropped[self._worlds_of(wide)] | np.isin(wide, keys)]
 
     def _worlds_of(self, keys: np.ndarray) -> np.ndarray:
-        """(k,) worlds of pairs by their keys."""
+        """Worlds (k,) of pairs, by their keys."""
         return self.worlds[keys // len(self.bodies)]
 
     def _narrow(self, pairs: np.ndarray) -> None:
-        """Leave out of what is factored the worlds with joints in which no pair (k, 2) comes and goes at present: they have the
-        order of their joints, as where there is nothing else."""
+        """Exclude changing pairs of worlds with joints but without any current pair (k, 2) from the factored pattern.
+
+        Such worlds then have the elimination order of their joints, as without contacts."""
         if self._whole_keys is None or self._count == 1 or not len(self._joint_keys):
             return
         present = np.ones(self._count, dtype=bool)
@@ -296,12 +300,12 @@ class LinearSolver:
             self._adopt_whole(self._elimination(np.union1d(keys, self._joint_keys)), keys)
 
     def _adopt_whole(self, elimination: Elimination, keys: np.ndarray) -> None:
-        """Factor the pairs of these keys, and of joints."""
+        """Make the elimination of changing pairs `keys` and joints the pattern of the factor."""
         self._whole.adopt(elimination)
         self._fresh, self._factored = True, keys
 
     def _set_pattern(self, keys: np.ndarray) -> bool:
-        """Choose for a pattern of pairs that come and go; returns whether it is to be factored."""
+        """Choose the solver for a pattern of changing pairs; returns whether it is factored."""
         elimination = self._elimination(np.union1d(keys, self._joint_keys))
         pairs = self._loose + len(self._joint_keys)
         query = elimination, pairs, self.static.elimination, self._assumed
@@ -314,18 +318,18 @@ class LinearSolver:
         return True
 
     def _keys(self, coupling: Coupling, pairs: int) -> np.ndarray:
-        """Sorted keys of a coupling's pairs of moving bodies."""
+        """Sorted keys of the pairs of a coupling with block rows."""
         return self._keys_of(self.device.read(coupling.row, pairs), self.device.read(coupling.column, pairs))
 
     def _keys_of(self, rows: np.ndarray, columns: np.ndarray) -> np.ndarray:
-        """The same for pairs of bodies (k,)."""
+        """Sorted keys of pairs of bodies (k,), without pairs that lack a block row."""
         i, j = self.slot[rows], self.slot[columns]
         inner = (i >= 0) & (j >= 0)
         i, j = i[inner].astype(np.int64), j[inner]
         return np.unique(np.minimum(i, j) * len(self.bodies) + np.maximum(i, j))
 
     def _elimination(self, keys: np.ndarray) -> Elimination:
-        """Of the pairs of these keys."""
+        """Elimination of the pairs with these keys, cached."""
         return self._eliminations(keys.astype(np.int64).tobytes())
 
     def _eliminated(self, keys: bytes) -> Elimination:
@@ -334,5 +338,5 @@ class LinearSolver:
 
     @property
     def _count(self) -> int:
-        """Worlds in which something takes part."""
+        """Number of worlds with block rows."""
         return int(self.worlds.max(initial=0)) + 1

@@ -1,7 +1,6 @@
-"""In which order the rows of a sparse Cholesky factorisation are eliminated, from the graph of the blocks alone.
+"""Elimination orders of a sparse Cholesky factorisation, from the graph of the blocks.
 
-Minimum degree leaves trees without fill and eliminates chains from both ends; where many small items run side by side, rounds
-of independent rows keep the elimination tree low.
+Minimum degree gives no fill for trees. On a GPU, rounds of independent rows give a low elimination tree.
 """
 
 from __future__ import annotations
@@ -18,13 +17,13 @@ from abd.backends.device.device import turn_of
 from cuda_kernels.linear import elimination as kernels
 
 ROOM = 24
-"""Neighbours that a row may have while rows are eliminated in rounds."""
+"""Capacity for neighbours of a row in elimination rounds."""
 MOST_NEIGHBOURS = 8
-"""Of a row that is eliminated in a round."""
+"""Maximum number of neighbours of a row that is eliminated in a round."""
 
 
 def run(kernel, *values: np.ndarray | int) -> None:
-    """Run a kernel of one item on host arrays, in place, and numbers."""
+    """Run a kernel with one thread on host arrays, in place, and numbers."""
     inputs, host = [one if isinstance(one, int) else shared(one) for one in values], wp.get_device("cpu")
     with turn_of(host):
         wp.launch(kernel, dim=1, inputs=[0, *inputs], device=host)
@@ -36,7 +35,7 @@ def shared(values: np.ndarray) -> wp.array:
 
 
 def minimum_degree(graph: scipy.sparse.csr_matrix, worlds: np.ndarray | None = None) -> np.ndarray:
-    """(N,) block rows in the order of SuperLU's minimum degree, those of each of the `worlds` (N,) by themselves."""
+    """(N,) block rows in the order of SuperLU's minimum degree, separately for each world of `worlds` (N,)."""
     if graph.nnz == 0:
         return np.arange(graph.shape[0], dtype=np.int32)
     if worlds is None or (worlds == worlds[0]).all():
@@ -54,7 +53,7 @@ def minimum_degree(graph: scipy.sparse.csr_matrix, worlds: np.ndarray | None = N
 
 @lru_cache(maxsize=1 << 14)
 def _order_of(starts: bytes, columns: bytes) -> np.ndarray:
-    """The order of a graph by its lists of neighbours, int32: worlds that are alike have the same."""
+    """Order of a graph by its lists of neighbours, int32, cached: equal worlds share one entry."""
     indptr, indices = (np.frombuffer(one, dtype=np.int32) for one in (starts, columns))
     if not len(indices):
         return np.arange(len(indptr) - 1, dtype=np.int32)
@@ -63,8 +62,10 @@ def _order_of(starts: bytes, columns: bytes) -> np.ndarray:
 
 
 def _minimum_degree(graph: scipy.sparse.csr_matrix) -> np.ndarray:
-    """The same of one graph: SuperLU finds it on a matrix of numbers, before it factors that. An incomplete factor, of which
-    everything is dropped, leaves the order as it is, and takes time like the matrix, not like its fill."""
+    """Minimum degree order of one graph by SuperLU.
+
+    SuperLU orders only as part of a factorisation. An incomplete factorisation that drops all fill gives the same order at the
+    cost of the matrix, not of the fill."""
     size = graph.shape[0]
     weights = scipy.sparse.csc_matrix((np.ones(graph.nnz), graph.indices, graph.indptr), shape=graph.shape)
     dominant = (weights + scipy.sparse.diags_array(np.full(size, 2.0 * size), format="csc")).tocsc()
@@ -78,10 +79,10 @@ def _minimum_degree(graph: scipy.sparse.csr_matrix) -> np.ndarray:
 
 
 def in_rounds(graph: scipy.sparse.csr_matrix, worlds: np.ndarray | None = None) -> np.ndarray:
-    """(N,) block rows in an order whose elimination tree is low, so that levels are few and wide.
+    """(N,) block rows in an order with a low elimination tree, which has few and wide levels.
 
-    Chains, trees and ladders are eliminated in rounds of independent rows at the price of some fill; minimum degree
-    orders what is left when rounds become small.
+    Rows with few neighbours are eliminated in rounds of independent rows, which causes some fill. Minimum degree orders the
+    remaining rows.
     """
     size = graph.shape[0]
     lengths = np.diff(graph.indptr)
@@ -98,7 +99,7 @@ def in_rounds(graph: scipy.sparse.csr_matrix, worlds: np.ndarray | None = None) 
     core = np.ones(size, dtype=bool)
     core[done] = False
     core = np.flatnonzero(core)
-    # what is left: the lists with their fill, and the neighbours of rows that were too long for one
+    # remaining graph: lists with their fill, and neighbours of rows beyond the capacity of a list
     place = np.full(size, -1)
     place[core] = np.arange(len(core))
     listed = np.arange(ROOM) < degree[core][:, None]
@@ -113,7 +114,7 @@ def in_rounds(graph: scipy.sparse.csr_matrix, worlds: np.ndarray | None = None) 
 
 
 def permuted(graph: scipy.sparse.csr_matrix, order: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Lists of neighbours (starts, columns) of a graph whose rows stand in an order."""
+    """Lists of neighbours (starts, columns) of a graph after its rows are reordered."""
     place = np.empty_like(order)
     place[order] = np.arange(len(order), dtype=order.dtype)
     lengths = np.diff(graph.indptr)

@@ -1,4 +1,4 @@
-"""What solves the linear system of a Newton iteration, H d = -g."""
+"""Protocol of a solver for the linear system of a Newton iteration, H d = -g."""
 
 from __future__ import annotations
 
@@ -10,31 +10,31 @@ from cuda_kernels.linear.couplings import Coupling
 
 
 class Solver(Protocol):
-    """A way to solve H x = -g, with the blocks of H where the terms keep them.
+    """Solver of H x = -g, with the blocks of H in the arrays of the terms.
 
-    It is made from what knows the bodies and their patterns (`LinearSolver`), the records that its loops go into, and the
-    numbers that decide (`cuda_kernels.step.control.Control`). All but `reserve` is launches only. `CONTRIBUTING.md` has a recipe
-    for another one.
+    The constructor takes the patterns (`LinearSolver`), the recorded graphs for loops and the control data
+    (`cuda_kernels.step.control.Control`). All methods except `reserve` only launch kernels. `CONTRIBUTING.md` has a recipe for a
+    new solver.
 
     Attributes:
-        exact: whether a solve is as exact as it gets; of others, the tolerance is the forcing term's, until one decides.
-        sees_joints: whether corrections see what joints couple, so that they may close exact ones.
+        exact: whether solves are exact to rounding; others use the forcing tolerance first and may be tightened.
+        sees_joints: whether corrections include the coupling by joints, so that they can close exact joints.
     """
 
     exact: bool
     sees_joints: bool
 
     def reserve(self) -> None:
-        """Allocate what launches may need: before they are recorded, when this solver was chosen."""
+        """Allocate arrays of launches, after this solver is chosen and before launches are recorded."""
 
     def launch_factor(self, diagonal: wp.array, couplings: list[tuple[Coupling, int]]) -> None:
-        """Take up a matrix: the bodies' blocks (n, 12, 12), and those off the diagonal with the rooms of their pairs."""
+        """Set the matrix: diagonal blocks (n, 12, 12), and off-diagonal blocks with the capacity for their pairs."""
 
     def launch_solve(self, gradient: wp.array, x: wp.array) -> None:
-        """x (n, 12) for a gradient (n, 12)."""
+        """Compute x (n, 12) for a gradient (n, 12)."""
 
     def launch_tighten(self, x: wp.array) -> None:
-        """Bring the x of the last solve to the tightest tolerance."""
+        """Continue the last solve to the tightest tolerance."""
 
     def launch_correct(self, gradient: wp.array, x: wp.array) -> None:
-        """x for another gradient, with the same matrix."""
+        """Compute x for another gradient with the same matrix."""

@@ -1,10 +1,12 @@
-"""Which linear solver: a rule on the size and the structure of the system.
+"""Choice of the linear solver by a cost model of the size and structure of the system.
 
-A factorisation costs the products of two 12x12 blocks that its fill takes. An iteration of conjugate gradients costs about
-half a product per block of the matrix and one per block of the preconditioner's factor. Launches that wait for one another
-cost as many products as would be done meanwhile: most of it on a GPU, where rows stand in levels. The direct solver is taken
-up to the cost of `ITERATIONS` iterations, or of as many as a solve of this step took if that is more; where joints couple the
-bodies, whose stiffness iterations take long to see through, up to `JOINTED_ITERATIONS`. Its memory has a limit of its own.
+The unit of cost is one product of two 12x12 blocks. A factorisation costs the products of its fill. An iteration of conjugate
+gradients costs about half a product per block of the matrix and one per block of the factor of the preconditioner. Dependent
+launches cost the products that the device could compute in the meantime, which dominates on a GPU, where rows are in levels.
+
+The direct solver is chosen if it costs at most `ITERATIONS` iterations of pcg, or the expected number if that is larger. The
+limit is `JOINTED_ITERATIONS` if only joints couple the bodies, because pcg converges slowly for stiff joints. The memory of the
+factor has a separate limit.
 """
 
 from __future__ import annotations
@@ -16,28 +18,27 @@ from abd.backends.linear.elimination import Elimination
 ITERATIONS = 50
 JOINTED_ITERATIONS = 2000
 LAUNCHES = 500
-"""Of an iteration's launches on a processor, in products."""
+"""Cost of the launches of an iteration on the CPU, in products."""
 WIDE_LAUNCH = 18_000
-"""Of a launch that waits for the one before on a GPU, in products: 2 us of 16e12 multiplications and additions per second, by the
-data sheet of an H200."""
+"""Cost of a dependent launch on a GPU, in products: 2 us at 16e12 multiply-adds per second (data sheet of an H200)."""
 FACTOR_LAUNCHES, SOLVE_LAUNCHES, ITERATION_LAUNCHES = 3, 4, 11
-"""Per level, per level, and per iteration without its preconditioner."""
+"""Number of launches: per level, per level, and per iteration without its preconditioner."""
 MOST_BYTES = 8 << 30
 BLOCK_BYTES = 12 * 12 * 8
 PRODUCT_BYTES = 2 * 4
-"""Of a product of two blocks in a list, where rows stand in levels."""
+"""Memory per listed product of two blocks, if rows are in levels."""
 
 
 @dataclass(frozen=True)
 class Choice:
-    """solver: its name; why: the reason in words."""
+    """solver: name of the solver; why: reason."""
 
     solver: str
     why: str
 
     @property
     def direct(self) -> bool:
-        """Whether everything is factored."""
+        """Whether all blocks are factored."""
         return self.solver == "direct"
 
 
@@ -47,8 +48,9 @@ def direct_cost(whole: Elimination) -> float:
 
 
 def iteration_cost(whole: Elimination, pairs: int, static: Elimination | None) -> float:
-    """Cost of an iteration on the matrix of as many coupled pairs; `static`: what preconditions it, None for the bodies' own
-    blocks."""
+    """Cost of a pcg iteration for a matrix with `pairs` coupled pairs.
+
+    `static` is the elimination of the preconditioner, None for block Jacobi."""
     launches = LAUNCHES if whole.in_ranges else WIDE_LAUNCH * ITERATION_LAUNCHES
     slots, levels = whole.size, 0.0
     if static is not None:
@@ -58,17 +60,17 @@ def iteration_cost(whole: Elimination, pairs: int, static: Elimination | None) -
 
 
 def _levels_cost(elimination: Elimination, launches: int) -> float:
-    """Cost of so many launches per level, where all rows stand in levels."""
+    """Cost of `launches` launches per level, if all rows are in levels."""
     return 0.0 if elimination.in_ranges else float(WIDE_LAUNCH * launches * (len(elimination.levels) - 1))
 
 
 def choose(wanted: str, whole: Elimination, pairs: int, static: Elimination | None, iterations: int = ITERATIONS) -> Choice:
-    """Direct or iterative, for a system of as many coupled pairs.
+    """Choose the solver of a system with `pairs` coupled pairs.
 
     Args:
         wanted: "auto" or the name of a solver.
-        whole: of all blocks; static: of those that do not come and go, None where `whole` has no others.
-        iterations: that pcg is expected to take.
+        whole: elimination of all blocks; static: elimination of the static blocks, None if all are static.
+        iterations: expected number of pcg iterations.
     """
     if wanted not in ("auto", "direct"):
         return Choice(wanted, "asked for")

@@ -1,4 +1,4 @@
-"""The linear solvers there are, and the one at work."""
+"""Available linear solvers, and the solves of an iteration."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ SOLVERS: dict[str, Callable[[LinearSolver, Graphs, control.Control], Solver]] = 
     "direct": Direct,
     "pcg": ConjugateGradients,
 }
-"""By the name that `Choice.solver` and scenes (`solver.linear_solver`) have for it."""
+"""Solvers by their name in `Choice.solver` and in scenes (`solver.linear_solver`)."""
 
 
 class Solves:
     """Solves of the system of one `LinearSolver` within an iteration.
 
     Args:
-        numbers: what decides, flags among it (`cuda_kernels.step.control`).
+        numbers: control data with tolerances and flags (`cuda_kernels.step.control`).
     """
 
     def __init__(self, linear: LinearSolver, graphs: Graphs, numbers: control.Control):
@@ -35,32 +35,31 @@ class Solves:
 
     @property
     def solver(self) -> Solver:
-        """The one that was chosen."""
+        """The chosen solver."""
         name = self.linear.choice.solver
         if name not in self._made:
             self._made[name] = self._make(name)
         return self._made[name]
 
     def reserve(self, has_exact: bool) -> None:
-        """Allocate what a branch may need that has not run when launches are recorded: to be called when the solver was
-        chosen."""
+        """Allocate arrays of branches that may not run while launches are recorded; call it after the solver is chosen."""
         self.solver.reserve()
         if has_exact:
             self.linear.reserve_step()
 
     def launch_solve(self, gradient: wp.array, diagonal: wp.array, couplings: list[tuple[Coupling, int]]) -> None:
-        """Fill the direction.
+        """Solve for the direction.
 
         Args:
             gradient: (n, 12); diagonal: (n, 12, 12).
-            couplings: blocks off the diagonal, of joints and of what comes and goes, with the rooms of their pairs.
+            couplings: off-diagonal blocks, joints first, with the capacity for their pairs.
         """
         if len(self.linear.bodies):
             self.solver.launch_factor(diagonal, couplings)
             self.solver.launch_solve(gradient, self.linear.direction)
 
     def launch_tighten(self) -> None:
-        """Bring the last solve to the tightest tolerance."""
+        """Continue the last solve to the tightest tolerance."""
         self.solver.launch_tighten(self.linear.direction)
 
     def launch_correct(self, gradient: wp.array) -> None:

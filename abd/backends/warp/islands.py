@@ -1,9 +1,9 @@
-"""Islands on a device: what their bodies' kernels read, and reductions over them.
+"""Islands on a device, and reductions over their bodies.
 
-Sums run over chunks of at most `CHUNK` bodies, then over the chunks of an island: a fixed order for any number of
-threads. The arrays are as long as they can ever become, so that launches stay recorded when the islands change.
+Sums run over chunks of at most `CHUNK` bodies, then over the chunks of an island. This order does not depend on the number of
+threads. Arrays have their largest possible size, so that recorded launches stay valid when the islands change.
 
-Within steps islands are formed on the device (`launch_renumber`), and the host reads them only if somebody asks (`division`).
+Within steps the islands are formed on the device (`launch_renumber`); the host reads them on demand (`division`).
 """
 
 from __future__ import annotations
@@ -23,26 +23,24 @@ from cuda_kernels.parallel import sums
 
 CHUNK = 256
 GRAIN = 16384
-"""Values whose reduction is worth a thread."""
+"""Minimum number of values per CPU thread in a reduction."""
 WARP = 32
-"""Threads that share a reduction on CUDA."""
+"""Threads per reduction on CUDA."""
 WORKERS = 1 << 15
-"""Reductions that CUDA runs at once: a launch over the capacity for more takes them in turns, rather than start threads that
-find nothing to do."""
+"""Maximum number of concurrent reductions on CUDA; workers loop over the others, which avoids idle threads."""
 ONE_PASS = 1024
-"""Islands that a single run folds about as fast as two levels of runs."""
+"""Number of islands up to which a fold in one pass is as fast as a fold in two passes."""
 
 
 class Islands(Numbering):
     """Islands of n bodies.
 
     Attributes:
-        island: (n,) int32 device array, the island of every body.
-        counts: (2,) int32 device array, the numbers of islands and of chunks.
-        done: (n,) int32 device array, 1 for bodies whose island takes no part in the present iterations: kernels may
-            skip them and leave their results as they are.
-        excluded: (n,) int32 device array, 1 for bodies that are left out of the step.
-        before: (n,) int32 device array, `island` when `keep_numbering` was called last.
+        island: (n,) int32 device array, island of every body.
+        counts: (2,) int32 device array, numbers of islands and of chunks.
+        done: (n,) int32 device array, 1 for bodies of converged islands; kernels may skip them and keep their results.
+        excluded: (n,) int32 device array, 1 for bodies that are excluded from the step.
+        before: (n,) int32 device array, copy of `island` at the last `keep_numbering`.
     """
 
     def __init__(self, device: Device, bodies: int):
@@ -50,7 +48,7 @@ class Islands(Numbering):
         self.capacity = capacity = max(bodies, 1)
         self.island, self.before, self.done, self.excluded = (device.zeros(capacity, wp.int32) for _ in range(4))
         self._root, self._present, self._tied, self._sizes = (device.zeros(capacity, wp.int32) for _ in range(4))
-        # sorting takes capacity for twice as many
+        # sorting needs twice the capacity
         self.order, self._sorted = device.zeros(2 * capacity, wp.int32), device.zeros(2 * capacity, wp.int32)
         self.chunk_start, self.island_start, self._start, self._number = (
             device.zeros(capacity + 1, wp.int32) for _ in range(4)
@@ -70,7 +68,7 @@ class Islands(Numbering):
     # numbering ---------------------------------------------------------------------------------------------------
 
     def join(self, ties: np.ndarray) -> None:
-        """As `Numbering.join`, on the device too."""
+        """Set the permanent pairs of the islands (`Numbering.join`), on the device too."""
         super().join(ties)
         tied = np.zeros(self.n, dtype=np.int32)
         tied[ties[:, 0]] = 1
@@ -78,8 +76,9 @@ class Islands(Numbering):
         self._mobile = None
 
     def follow_joined(self, mobile: np.ndarray) -> None:
-        """Find the parts that joints hold together, of bodies (n,) of which these are mobile: before `launch_renumber`, where
-        either has changed. Found anew on a device at every renewal, a long chain would cost a walk along all of it."""
+        """Update the components of mobile bodies (n,) bool that joints connect; call it before `launch_renumber`.
+
+        The host finds them, because on the device every update would walk along the whole of a long chain."""
         if self._mobile is not None and np.array_equal(mobile, self._mobile):
             return
         self._mobile = mobile.copy()
@@ -106,24 +105,25 @@ class Islands(Numbering):
 
     @property
     def division(self) -> Division:
-        """The present islands; read from the device if they were formed there since the last call."""
+        """Current islands; read from the device if they were formed there since the last call."""
         if self._division is None:
             count = int(self.device.read(self.counts, 1)[0])
             self._division = Division(self.device.read(self.island, self.n), count)
         return self._division
 
     def keep_numbering(self) -> None:
-        """Remember the present islands of the bodies in `before`, to `launch_carry` what they have."""
+        """Copy the current islands to `before`, for `launch_carry`."""
         self.device.copy(self.before, self.island)
 
     def launch_renumber(self, held: wp.array, *lists: tuple[wp.array, wp.array, int]) -> None:
-        """Form the islands anew, as `renumber` does, by launches only, from the parts of the last `follow_joined`; what is done
-        stays with the bodies.
+        """Form the islands on the device, as `renumber` does, from the components of the last `follow_joined`; launches only.
+
+        `done` is a property of bodies and does not change.
 
         Args:
-            held: (n,) int32, 1 for bodies that may not move, the others of `follow_joined`.
-            lists: body pairs (capacity,) vec2i that may touch, a mobile one first; an int32 array whose first entry is how
-                many they are; as many as launches cover.
+            held: (n,) int32, 1 for the bodies that are not mobile in `follow_joined`.
+            lists: tuples of body pairs (capacity,) vec2i that may touch, a mobile body first; an int32 array whose first entry
+                is the number of pairs; the number of pairs that launches cover.
         """
         n = self.n
         if not n:
@@ -136,7 +136,7 @@ class Islands(Numbering):
         self.formed += 1
 
     def _launch_numbers(self, held: wp.array, lists: tuple[tuple[wp.array, wp.array, int], ...]) -> None:
-        """Find the parts, and number them and their bodies."""
+        """Find the islands and number them and their bodies."""
         n, launch, present, lowest, number = self.n, self.device.launch, self._present, self._lowest, self._number
         launch(kernels.begin, n, self._joined, self._root, present, lowest, n)
         for pairs, counts, capacity in lists:
@@ -149,7 +149,7 @@ class Islands(Numbering):
         )  # fmt: skip
 
     def _launch_chunks(self) -> None:
-        """Cut the bodies of every island, side by side, into chunks."""
+        """Divide the sorted bodies of every island into chunks."""
         n, launch, sizes = self.n, self.device.launch, self._sizes
         launch(kernels.find_starts, n, self._sorted, n, self._start)
         launch(kernels.count_chunks, n, self.counts, self._start, CHUNK, sizes)
@@ -159,20 +159,20 @@ class Islands(Numbering):
             n, self._sorted, self._start, n, CHUNK, self.island_start, self.chunk_start, self.counts,
         )  # fmt: skip
 
-    # what takes part ---------------------------------------------------------------------------------------------
+    # converged islands -------------------------------------------------------------------------------------------
 
     def launch_settle(self, converged: wp.array) -> None:
-        """Mark the bodies of the islands whose flag (islands,) int32 is 1, and those that are absent, as done, and no others."""
+        """Mark excluded bodies and bodies of islands with `converged` (islands,) int32 = 1, and no others, as done."""
         self.device.launch(kernels.settle, self.n, self.island, converged, self.excluded, self.done)
 
     def unsettle(self) -> None:
-        """No body is done."""
+        """Mark no body as done."""
         self.device.fill(self.done)
 
     # numbers per island ------------------------------------------------------------------------------------------
 
     def scalars(self, name: str) -> wp.array:
-        """A named device array with one number per island, and capacity for as many islands as bodies."""
+        """Named float64 device array with one number per island; its capacity is the number of bodies."""
         if name not in self._scalars:
             self._scalars[name] = self.device.zeros(self.capacity, wp.float64)
         return self._scalars[name]
@@ -182,18 +182,18 @@ class Islands(Numbering):
         return self.device.read(self.scalars(name), self.count)
 
     def reduce(self, values: wp.array, operation: int, out: wp.array) -> wp.array:
-        """Sum, minimum or maximum of body values (n,), float64 or int32, per island, into `out` (count,)."""
+        """Reduce body values (n,), float64 or int32, to their sum, minimum or maximum per island, `out` (islands,)."""
         if not self.n:
             return out
-        whole = self.capacity <= CHUNK  # no island has more than one
-        target = out if whole else self._partial[values.dtype]
-        self._share(sums.chunk_reduce[values.dtype], (self.chunk_start, self.order, values, operation, target))
-        if not whole:
-            self._share(sums.island_reduce[values.dtype], (self.island_start, target, operation, out))
+        single_chunk = self.capacity <= CHUNK  # no island has more
+        target = out if single_chunk else self._partial[values.dtype]
+        self._launch_reductions(sums.chunk_reduce[values.dtype], (self.chunk_start, self.order, values, operation, target))
+        if not single_chunk:
+            self._launch_reductions(sums.island_reduce[values.dtype], (self.island_start, target, operation, out))
         return out
 
-    def _share(self, kernel: wp.Kernel, inputs: tuple) -> None:
-        """Share the reductions among workers."""
+    def _launch_reductions(self, kernel: wp.Kernel, inputs: tuple) -> None:
+        """Distribute reductions among workers."""
         workers, lanes = min(self.capacity, self._workers), self._lanes
         self.device.launch(kernel, workers * lanes, self.counts, workers, lanes, *inputs, grain=GRAIN)
 
@@ -203,9 +203,9 @@ class Islands(Numbering):
         return self.read("read")
 
     def fold(self, values: wp.array, operation: int, out: wp.array) -> wp.array:
-        """Sum, minimum or maximum over all islands of their values (islands,), float64 or int32, into out[0].
+        """Reduce the values of all islands (islands,), float64 or int32, to their sum, minimum or maximum, out[0].
 
-        Flags 0 and 1: the maximum says whether any is set, the minimum whether all are.
+        For flags 0 and 1 the maximum is "any" and the minimum is "all".
         """
         launch, lanes, capacity = partial(self.device.launch, sums.span_reduce[values.dtype]), self._lanes, self.capacity
         if capacity <= ONE_PASS:
@@ -217,8 +217,9 @@ class Islands(Numbering):
         return out
 
     def launch_carry(self, values: wp.array, operation: int, out: wp.array) -> wp.array:
-        """Values of the islands `before` (islands,), taken together over the bodies that each of the present ones unites,
-        into `out` (islands,), which may be `values`; flags as in `fold`."""
+        """Transfer values of the islands in `before` (islands,) to the current islands, `out` (islands,).
+
+        Each current island gets the sum, minimum or maximum over its bodies. `out` may be `values`."""
         carried = self._carried[values.dtype]
         self.device.launch(kernels.to_bodies[values.dtype], self.n, self.before, values, carried)
         return self.reduce(carried, operation, out)

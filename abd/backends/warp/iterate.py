@@ -1,4 +1,4 @@
-"""Where energies are evaluated: the iterate of a step, and the trial that a search looks at."""
+"""Poses at which energies are evaluated: the iterate of a step and the trial of the line search."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ from cuda_kernels.bodies.bodies import BodyData, StepData
 
 @dataclass
 class Iterate:
-    """What terms read, all of it on the device.
+    """Device arrays that the terms of the potential read.
 
     Attributes:
-        body: constants of the bodies; step: what the step holds fixed.
-        current, trial: poses in slots "current" and "trial"; rest: friction's reference;
-            target: where bodies are led, by inertia or to their target poses.
-        done: (n,) int32, 1 for bodies whose island takes no part: they keep what they have.
-        ch2: (n,) c h^2 of the step [s^2]; eps: (n,) friction's, in displacements [m]; kernels read them in `step` and
-            in what is lagged (`Steps.set_scales`), so that records serve steps of any length.
-        along: island (n,) of the bodies, and alpha (islands,), where the trial lies on the path of the last search for
-            collisions; None otherwise.
+        body: constants of the bodies; step: constants of the step.
+        current, trial: poses of slots "current" and "trial"; rest: reference pose of slips;
+            target: inertial targets, or target poses of prescribed bodies.
+        done: (n,) int32, 1 for bodies of converged islands, whose results are kept.
+        ch2: (n,) c h^2 of the step [s^2]; eps: (n,) displacement [m] at which friction starts to slide. Kernels read copies in
+            `step` and in the lagged contacts (`Steps.set_scales`), so that recorded launches hold for any step length.
+        along: island (n,) of the bodies and alpha (islands,), if the trial lies on the path of the last collision search;
+            None otherwise.
     """
 
     current: Pose
@@ -38,5 +38,5 @@ class Iterate:
     along: tuple[wp.array, wp.array] | None = None
 
     def pose(self, slot: str) -> Pose:
-        """What slot "current" or "trial" is of."""
+        """Pose of slot "current" or "trial"."""
         return self.current if slot == "current" else self.trial

@@ -1,7 +1,4 @@
-"""The backend that runs the kernels: on the processor and on CUDA.
-
-Arrays live on the device. What the Newton loop sees is a handful of numbers per island.
-"""
+"""Warp backend for the CPU and CUDA: all arrays lie on the device; the host reads a few numbers per island."""
 
 from __future__ import annotations
 
@@ -37,13 +34,13 @@ from cuda_kernels.bodies import bodies
 
 
 class WarpBackend(OfPotential):
-    """Kernels of one scene on one device; `abd.backends.protocol` says what each part is asked for.
+    """Backend of one scene on one device. `abd.backends.protocol` documents the parts.
 
     Attributes:
-        at: what terms read of the iterate; potential: the terms; linear: the solver of the Newton iterations.
-        trial_path: the path that bodies take next; scheme: of the present step; totals: sums of a step; scratch: arrays for
-            intermediate values; graphs: records of launches.
-        fixed_stiffness: whether contacts keep the stiffness of the scene.
+        at: iterate and trial poses with the step data; potential: incremental potential; linear: linear solver.
+        trial_path: trial path of the bodies; scheme: integration scheme of the current step; totals: sums over a step.
+        scratch: arrays for intermediate values; graphs: recorded launches.
+        fixed_stiffness: whether the scene sets the contact stiffness, so that it is not adapted.
     """
 
     def __init__(self, model: Model, device: str = "cpu", records: bool = False):

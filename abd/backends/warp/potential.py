@@ -1,4 +1,4 @@
-"""The incremental potential of a step on a device: a sum of terms, with its changes, its gradient and its Hessian."""
+"""Incremental potential of a step on a device: energy differences, gradient and Hessian of a sum of terms."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ from cuda_kernels.parallel import sums
 
 
 class Potential:
-    """E(q) at the iterate and at a trial (`at`).
+    """Incremental potential E(q), evaluated at the iterate and at a trial (`at`).
 
     Attributes:
-        bodies, joints, friction, contacts, further: the terms; `terms`: all of them, in the order in which they are added up.
-        gradient: (n, 12); diagonal: (n, 12, 12) the bodies' own blocks.
-        has_constraints: whether degrees of freedom are held, which are projected out.
-        ties: (k, 2) pairs of bodies that terms couple for good, besides those of joints.
-        contacts_known: whether slot "current" of the contacts is that of the iterate on the present list.
+        bodies, joints, friction, contacts, further: the terms; `terms`: all terms in the order of summation.
+        gradient: (n, 12); diagonal: (n, 12, 12) diagonal blocks of the Hessian.
+        has_constraints: whether some degrees of freedom are fixed and projected out.
+        ties: (k, 2) pairs of bodies that terms couple permanently, without the pairs of joints.
+        contacts_known: whether slot "current" of the contacts holds the energies of the iterate for the current candidate list.
     """
 
     def __init__(self, model: Model, device: Device, islands: Islands, at: Iterate, system: JointSystem):
@@ -42,12 +42,12 @@ class Potential:
         self.set_joints(system)
         self.gradient, self.diagonal = device.zeros((n, 12), wp.float64), device.zeros((n, 12, 12), wp.float64)
         self._difference, self._size = (device.zeros(n, wp.float64) for _ in range(2))
-        self._everybody, self._count = device.upload(np.arange(n), wp.int32), device.upload([n], wp.int32)
+        self._all_bodies, self._count = device.upload(np.arange(n), wp.int32), device.upload([n], wp.int32)
         self._scratch: wp.array | None = None
         self.has_constraints = self.contacts_known = False
 
     def set_joints(self, system: JointSystem) -> None:
-        """Take over a joint system."""
+        """Replace the joint system."""
         self.joints = Joints(system, self.n, self.device)
         self.bodies.constant = self.joints.diagonal
         self.terms: list[Term] = [self.bodies, self.joints, *self.further, self.friction, self.contacts]
@@ -55,35 +55,42 @@ class Potential:
 
     @property
     def couplings(self) -> list[tuple[Coupling, int]]:
-        """Blocks off the diagonal, first those of the joints, whose pairs stay, and then those of contacts, which have most
-        pairs of what comes and goes; with the numbers of their pairs, or the rooms for them where launches are recorded."""
+        """Off-diagonal blocks of each term, with the number of pairs, or the capacity if launches are recorded.
+
+        Joints come first, because their pairs are constant; contacts, which have most of the changing pairs, follow."""
         terms = self.joints, self.contacts, self.friction, *self.further
         return [coupling for term in terms for coupling in term.couplings]
 
     # energies ----------------------------------------------------------------------------------------------------
 
     def know_contacts(self) -> None:
-        """Contact energies of the iterate on the present list, if they are not there already."""
+        """Evaluate contact energies of the iterate on the current candidate list, unless they are valid already."""
         if not self.contacts_known:
             if self.contacts.candidates.count:
                 self.contacts.evaluate(self.at, "current")
             self.contacts_known = True
 
-    def carry_contacts(self, before: tuple[wp.array, ...]) -> None:
-        """The list was renewed at the iterate: its contacts are those of `before` where pairs are kept, which slot
-        "current" held, and new ones; resting islands are looked at again."""
+    def update_contacts(self, before: tuple[wp.array, ...]) -> None:
+        """Update the contact energies of the iterate after its candidate list was rebuilt.
+
+        Kept pairs take their values from `before`, the arrays of slot "current" for the previous list. New pairs are evaluated.
+        Settled islands become active again."""
         self.islands.unsettle()
         self.contacts.carry(self.at.current, before)
         self.contacts_known = True
 
     def evaluate(self) -> None:
-        """Energies of all but contacts at the iterate."""
+        """Evaluate all energies except contact at the iterate."""
         for term in self.terms:
             if term is not self.contacts:
                 term.evaluate(self.at, "current")
 
     def evaluate_trial(self, alpha: wp.array, change: wp.array, size: wp.array) -> None:
-        """Energies at the trial, which is the path at alpha (islands,): per island their change and the sum of their sizes."""
+        """Evaluate the trial, the path at alpha (islands,).
+
+        Args:
+            change, size: outputs (islands,), the change of the energy and the sum of the magnitudes of its summands.
+        """
         at, islands = self.at, self.islands
         at.along = islands.island, alpha
         try:
@@ -97,17 +104,17 @@ class Potential:
         islands.reduce(self._size, sums.SUM, size)
 
     def exchange(self) -> None:
-        """The trial becomes the current iterate and the current one the trial: a record holds the arrays, which exchange what
-        they hold."""
+        """Exchange iterate and trial by value: recorded launches keep pointers to the arrays."""
         self.device.launch(poses.exchange_poses, self.n, self.at.current, self.at.trial)
         for term in self.terms:
             term.exchange(self.at)
 
     def launch_settle(self, converged: wp.array) -> None:
-        """Leave the bodies of the islands marked (count,), 1 or 0, and no others, where they are until the islands change or
-        everything is evaluated again; kernels may skip them. Launches only."""
+        """Mark the bodies of islands with `converged` (islands,) int32 = 1, and no others, as done; launches only.
+
+        Kernels may skip these bodies until the islands change or everything is evaluated again."""
         self.islands.launch_settle(converged)
-        # kernels pass over what is settled: it has to be the same in the iterate and in the trial
+        # kernels skip settled bodies: their pose must be equal in the iterate and in the trial
         self.device.launch(poses.snap, self.n, self.at.current, self.islands.done, self.at.trial)
         energy = self.bodies.energy
         self.device.copy(energy["trial"], energy["current"])
@@ -115,7 +122,7 @@ class Potential:
     # linear system -----------------------------------------------------------------------------------------------
 
     def linearize(self) -> None:
-        """Gradient and blocks at the iterate; its energies were evaluated before."""
+        """Compute gradient and Hessian blocks at the iterate, whose energies have been evaluated."""
         at = self.at
         self.know_contacts()
         for term in self.terms:
@@ -127,16 +134,16 @@ class Potential:
         self.hold_back(self.gradient)
 
     def hold_back(self, vectors: wp.array) -> None:
-        """Take fixed degrees of freedom out of vectors (n, 12)."""
+        """Project fixed degrees of freedom out of vectors (n, 12)."""
         if self.has_constraints:
             self.device.launch(fixed.project_vectors, self.n, self.at.body, self.at.step, vectors)
 
     def project(self, couplings: list[tuple[Coupling, int]]) -> None:
-        """Take them out of the blocks of the bodies and of couplings."""
+        """Project fixed degrees of freedom out of the diagonal blocks and the blocks of couplings."""
         if not self.has_constraints:
             return
         self.joints.restore_blocks()
-        jobs = [(self.n, self._count, self._everybody, self._everybody, self.diagonal, 1)]
+        jobs = [(self.n, self._count, self._all_bodies, self._all_bodies, self.diagonal, 1)]
         jobs += [(pairs, c.count, c.row, c.column, c.blocks, 0) for c, pairs in couplings]
         most = max(capacity for capacity, *_ in jobs)
         if self._scratch is None or self._scratch.shape[0] < most:

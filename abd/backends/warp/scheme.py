@@ -1,4 +1,4 @@
-"""The integrator's scheme of the step at work, where kernels read it."""
+"""Integration scheme of the current step in device arrays."""
 
 from __future__ import annotations
 
@@ -15,13 +15,15 @@ from cuda_kernels.bodies.affine import Pose
 
 
 class DeviceScheme:
-    """Numbers of a scheme, and which of them every one of n bodies takes.
+    """Coefficients of s schemes, and the scheme, mode and level of each of n bodies.
 
     Attributes:
-        rule: the scheme, or those of several worlds; of (n,): place of every body's among them; weights (s, 2, 9), motion
-            (s, 2 + levels, columns), lengths (n,) [s], shares (3,): their numbers; mode: (n,) `abd.potentials.integrators.Mode`.
-        of_bodies: what says which row of `motion` bodies follow, and `motion`.
-        said: the writer of the present values; None where these are not valid.
+        rule: the scheme, or the schemes of several worlds.
+        of: (n,) index of the scheme of every body; lengths: (n,) step lengths [s].
+        weights (s, 2, 9), motion (s, 2 + levels, columns), shares (3,): coefficients of `abd.potentials.integrators`.
+        mode: (n,) `abd.potentials.integrators.Mode`.
+        of_bodies: kernel arguments that select the row of `motion` of every body.
+        said: the object that wrote the current values; None if they are not valid.
     """
 
     def __init__(self, model: Model, device: Device):
@@ -32,14 +34,14 @@ class DeviceScheme:
         self.of, self.lengths, self._apart = device.zeros(n, wp.int32), device.zeros(n, wp.float64), False
         self.weights, self.shares = device.zeros((max(worlds, 1), 2, 9), wp.float64), device.zeros(len(Mode), wp.float64)
         self.motion = device.zeros((max(worlds, 1), Mode.SMOOTH + LEVELS, len(COLUMNS)), wp.float64)
-        self.mode, self.level, self.asked = (device.zeros(count, wp.int32) for count in (n, n, len(armed)))
+        self.mode, self.level, self.requests = (device.zeros(count, wp.int32) for count in (n, n, len(armed)))
         self.mechanism, self.armed = device.upload(joined_components(model), wp.int32), device.upload(armed, wp.int32)
         self.arms = device.upload(arms, wp.vec3d)
         self.of_bodies = self.mode, self.mechanism, self.level, self.of, self.motion
         self.said: object | None = None
 
     def set_rule(self, rule: Scheme | Schemes) -> None:
-        """Take over a scheme, or those of several worlds."""
+        """Set a scheme, or the schemes of several worlds."""
         if rule is self.rule:
             return
         self.rule = None  # not valid until all is written
@@ -53,19 +55,19 @@ class DeviceScheme:
         self._apart, self.rule = len(several) > 1, rule
 
     def set_mode(self, mode: np.ndarray) -> None:
-        """Take over the modes of the bodies (n,)."""
+        """Set the modes of the bodies (n,)."""
         self.device.write(self.mode, mode.astype(np.int32))
 
     def launch_levels(self, body, now: Pose, velocity: wp.array) -> None:
-        """Which of its radii mechanisms take (`abd.potentials.integrators.levels`) from a state, by launches only."""
-        launch, count = self.device.launch, len(self.asked)
+        """Choose the level of every mechanism from a state (`abd.potentials.integrators.levels`); launches only."""
+        launch, count = self.device.launch, len(self.requests)
         if not count:
             return
         self.device.fill(self.level)
-        launch(integrators.ask_levels, count, body, self.armed, self.arms, now, velocity, self.of, self.motion, self.asked)
-        launch(integrators.choose_levels, count, self.armed, self.mechanism, self.asked, self.level, grain=ALONE)
+        launch(integrators.ask_levels, count, body, self.armed, self.arms, now, velocity, self.of, self.motion, self.requests)
+        launch(integrators.choose_levels, count, self.armed, self.mechanism, self.requests, self.level, grain=ALONE)
 
     @property
     def of_rows(self) -> tuple[wp.array, wp.array, wp.array]:
-        """What joint rows read of it."""
+        """Kernel arguments of joint rows."""
         return self.weights, self.mode, self.of

@@ -1,4 +1,4 @@
-"""Arrays that a call fills and forgets."""
+"""Arrays for intermediate results."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from abd.backends.device.upload import new_pose
 
 
 class Scratch:
-    """Arrays for intermediate results of n bodies; their contents last for one operation.
+    """Arrays for intermediate results of n bodies; their contents are valid within one operation.
 
     Attributes:
         a, b, row: (n,) float64; marks, aside: (n,) int32; vectors: (n, 12); straight: a pose.

@@ -1,4 +1,4 @@
-"""Forces of springs that follow the trapezoidal rule, on a device (`abd.joints.rows.springs`)."""
+"""Forces of springs that the trapezoidal rule integrates, on a device (`abd.joints.rows.springs`)."""
 
 from __future__ import annotations
 
@@ -14,10 +14,11 @@ from cuda_kernels.joints import measures, springs
 
 
 class Springs:
-    """Those of the rows `which` (R,) bool.
+    """Springs of the joint rows `which` (R,) bool.
 
     Attributes:
-        pulled, pulls: (n, 12) `abd.joints.rows.springs.pulls` at the begin of the step and at its end; zero without springs.
+        pulled, pulls: (n, 12) forces (`abd.joints.rows.springs.pulls`) at the start and at the end of the step; zero if there
+            are no springs.
     """
 
     def __init__(self, joints: Joints, memory: RowMemory, which: np.ndarray, n: int, device: Device):
@@ -34,7 +35,7 @@ class Springs:
         self.no_bodies = device.zeros(max(n, 1), wp.int32)
 
     def launch(self, pose: Pose, mode: wp.array, out: wp.array) -> None:
-        """What they do at a pose to bodies of the modes (n,), into `pulled` or `pulls`; launches only."""
+        """Compute the forces at a pose on bodies with modes (n,), into `pulled` or `pulls`; launches only."""
         if not self.count:
             return
         joints, launch = self.joints, self.device.launch
@@ -44,5 +45,5 @@ class Springs:
         launch(
             measures.measure_gradients, joints.measure_count, joints.measures, pose, self.no_bodies, *ends[1:], grain=256
         )
-        some = self.bodies, self.starts, self.entries
-        launch(springs.pull, self.count, *some, self.memory.row_laws, joints.rows, mode, *ends, pose, out)
+        ends_of_bodies = self.bodies, self.starts, self.entries
+        launch(springs.pull, self.count, *ends_of_bodies, self.memory.row_laws, joints.rows, mode, *ends, pose, out)

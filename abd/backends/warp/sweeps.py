@@ -1,4 +1,4 @@
-"""`abd.potentials.sweeps.swept` by a kernel: one thread of the processor, whatever device the bodies are on."""
+"""`abd.potentials.sweeps.swept` as a kernel on one CPU thread, for all devices."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ def swept(
     A: sparse.csr_matrix, power: np.ndarray, low: np.ndarray, high: np.ndarray, size: np.ndarray, fastest: np.ndarray,
     starts: np.ndarray, rows: np.ndarray,
 ) -> np.ndarray:  # fmt: skip
-    """As `abd.potentials.sweeps.swept`."""
+    """See `abd.potentials.sweeps.swept`."""
     x, power = np.zeros(len(power)), np.array(power)
     rows, first = yielding(A, size, starts, rows)
     whole, real = ((one, wp.int32) for one in (A.indptr, A.indices, rows, first)), (A.data, A.diagonal(), low, high, size)

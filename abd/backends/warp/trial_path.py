@@ -1,4 +1,4 @@
-"""The path that bodies take next: how it starts, how far it leads, and where a trial lies on it."""
+"""Trial path of the bodies: its start, its displacements, and the trial pose on it."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from cuda_kernels.bodies import affine, paths
 
 
 class TrialPath:
-    """One path of every body, from the iterate.
+    """Trial paths of all bodies, starting from the iterate.
 
     Attributes:
-        path: arcs of the bodies; lower, upper: boxes of the bodies, surface_box: those of their surfaces.
-        lead: where the motion of a step leads; moving: (n,) how bodies start (`abd.backends.answers`).
+        path: arcs of the bodies; lower, upper: bounding boxes of the bodies; surface_box: bounding boxes of their surfaces.
+        lead: predicted motion of the step; moving: (n,) start code of every body (`abd.backends.answers`).
     """
 
     def __init__(self, model: Model, device: Device, islands: Islands, at: Iterate):
@@ -30,24 +30,24 @@ class TrialPath:
         self.moving = device.zeros(self.n, wp.int32)
 
     def start(self, moving: np.ndarray) -> None:
-        """Set the path from q_n to where the motion leads, for bodies that start so (n,)."""
+        """Set the path from q_n along the predicted motion, with the start code of every body (n,)."""
         self.device.write(self.moving, moving.astype(np.int32))
         self.launch_start()
 
     def launch_start(self) -> None:
-        """The same for how bodies are to start already, by launches only."""
+        """Set the path for the start codes in `moving`; launches only."""
         at, box = self.at, (self.lower, self.upper)
         self.device.launch(
             paths.start_paths, self.n, at.body, at.step, *box, at.current, self.lead, self.moving, self.path
         )
 
     def displacements(self, alpha: wp.array, out: wp.array) -> wp.array:
-        """Largest motions [m] of bodies up to alpha (islands,), into `out` (n,)."""
+        """Compute the largest displacement [m] of every body up to alpha (islands,), `out` (n,)."""
         box = self.lower, self.upper
         self.device.launch(paths.displacements, self.n, *box, self.path, self.islands.island, alpha, out)
         return out
 
     def advance(self, alpha: wp.array) -> None:
-        """The trial is the path at alpha (islands,)."""
+        """Set the trial pose to the path at alpha (islands,)."""
         islands = self.islands
         self.device.launch(affine.advance, self.n, self.path, islands.island, islands.done, alpha, self.at.trial)

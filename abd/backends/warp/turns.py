@@ -1,4 +1,4 @@
-"""Counting the turns of angles on a device."""
+"""Turn counts of joint angles on a device."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from cuda_kernels.joints import measures
 
 
 class CountedTurns(Turns):
-    """Counts on the device; measures that users' functions supply are counted on the host."""
+    """Turn counter on the device; if a counted measure is a user's Python function, the host counts."""
 
     def __init__(self, table: MeasureTable, states):
         super().__init__(table, states)

@@ -1,4 +1,4 @@
-"""Steps along arcs: how far a path leads, and energies at trials on it."""
+"""Steps along the trial path without Newton directions: collision-free step lengths and trial energies."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from cuda_kernels.parallel import sums
 
 
 class Arcs:
-    """`abd.backends.protocol.Arcs` says what each call does."""
+    """Implementation of `abd.backends.protocol.Arcs`."""
 
     def __init__(self, potential: Potential, trial_path: TrialPath, touch: Touch, scratch: Scratch):
         self.potential, self.trial_path, self.touch, self.scratch = potential, trial_path, touch, scratch
         self.device, self.islands, self.contacts = potential.device, potential.islands, potential.contacts
 
     def follow_velocity(self, moving: np.ndarray) -> np.ndarray:
-        """Set the path from q_n to where the motion leads for the moving bodies; returns the largest alpha per island."""
+        """Set the path from q_n along the predicted motion of moving bodies; returns the largest alpha (islands,)."""
         self.trial_path.start(moving)
         return self._collision_free()
 
@@ -36,7 +36,7 @@ class Arcs:
         covered = candidates.covers(path, reach, islands.island, alpha)
         proven = candidates.reusable and not covered
         if proven:
-            # what is listed may stop a body before it leaves what the list covers
+            # listed contacts may stop a body before it leaves the range that the list covers
             limit = self._stopped(limit, alpha)
             self.device.write(alpha, limit)
             reach = limit * self._speed
@@ -53,29 +53,30 @@ class Arcs:
         return self._within_limits(self._stopped(limit, alpha, proven))
 
     def _stopped(self, limit: np.ndarray, alpha: wp.array, proven: bool = False) -> np.ndarray:
-        """The largest fractions (islands,) up to the limits, on the host and on the device, that the listed contacts allow;
-        `proven` as `Contacts.times_of_impact` has it."""
+        """Return the collision-free fractions (islands,) for the listed contacts, at most `limit`.
+
+        `alpha` holds the limits on the device; `proven` as in `Contacts.times_of_impact`."""
         a = self.scratch.a
         self.potential.know_contacts()
         self.contacts.times_of_impact(self.trial_path.path, self.islands.island, alpha, a, proven)
         return np.minimum(limit, self.islands.reduced(a, sums.MIN))
 
     def _within_limits(self, alpha: np.ndarray) -> np.ndarray:
-        """The largest fractions per island that keep the gaps of all joint limits open, found by secants."""
+        """Return the fractions (islands,) that keep the gaps of all joint limits open, found by secants."""
         joints = self.potential.joints
         if not joints.system.has_barriers:
             return alpha
-        islands, shares = self.islands, self.scratch.a
+        islands, fractions = self.islands, self.scratch.a
         scalars = islands.scalars("alpha")
         joints.measure_gaps(self.potential.at.current)
         for _ in range(LIMIT_CUTS):
             self.device.write(scalars, alpha)
             self.trial_path.advance(scalars)
-            self.device.fill(shares, 1.0)
-            joints.open_shares(self.potential.at.trial, shares)
-            share = islands.reduced(shares, sums.MIN)
-            alpha = alpha * share
-            if (share == 1.0).all():
+            self.device.fill(fractions, 1.0)
+            joints.open_shares(self.potential.at.trial, fractions)
+            cut = islands.reduced(fractions, sums.MIN)
+            alpha = alpha * cut
+            if (cut == 1.0).all():
                 return alpha
         raise StepFailure("limits", f"no step keeps the joint limits after {LIMIT_CUTS} cuts")
 

@@ -1,4 +1,4 @@
-"""Who takes no part in a step, on a device."""
+"""Bodies that are immobile, excluded or asleep in a step, on a device."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ from abd.backends.warp.potential import Potential
 from abd.model import Kind, Model
 
 FEW = 64
-"""Bodies that move in a piece whose launches are recorded, at most: more cost more than a record saves."""
+"""Maximum number of mobile bodies in a substep of some bodies whose launches are recorded; beyond it a record does not pay."""
 MOST_BODIES = 1024
-"""Of scenes in which steps of a few bodies are recorded by one thread; in larger ones launches over all of them are worth two."""
+"""Maximum number of bodies in such a scene: in larger scenes launches over all bodies use several threads."""
 
 
 class Inactive:
-    """`abd.backends.protocol.Inactive` says what each call does.
+    """Implementation of `abd.backends.protocol.Inactive`.
 
     Attributes:
-        immobile: (n,) 1 for static bodies; mobile: (n,) bool, those that may move in this step.
+        immobile: (n,) 1 for static bodies; mobile: (n,) bool, bodies that may move in this step.
     """
 
     def __init__(self, model: Model, potential: Potential):
@@ -43,8 +43,9 @@ class Inactive:
         self.sleeping = self.islands.sleepers(may_sleep, self.mobile) | self.excluded
 
     def asleep(self, moving: np.ndarray | None = None) -> np.ndarray:
-        """(islands,) bool, whether all its bodies that may move are asleep, or not among those that are `moving` (n,), all
-        without; nothing wakes up within the present list."""
+        """(islands,) bool, whether all mobile bodies of an island are asleep or not `moving` (n,), by default all moving.
+
+        No island wakes up while the candidate list lasts."""
         resting = self.sleeping if moving is None else self.sleeping | ~moving
         return self.islands.asleep(resting, self.mobile)
 
@@ -60,8 +61,7 @@ class Inactive:
             self._record(excluded.any() and int(self.mobile.sum()) <= self._few)
 
     def _record(self, few: bool) -> None:
-        """What a few bodies do while others are left out is recorded, as all is in small scenes: launches over many that rest
-        take less time than the host takes to launch them."""
+        """Switch recording on if only a few bodies are mobile: the host takes longer to launch kernels than they run."""
         if few and not self.device.records:
             self.potential.contacts.begin_records()
         self.device.records = few

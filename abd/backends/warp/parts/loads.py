@@ -11,7 +11,7 @@ from abd.model import Model
 
 
 class Loads:
-    """`abd.backends.protocol.Loads` says what each call does."""
+    """Implementation of `abd.backends.protocol.Loads`."""
 
     def __init__(self, model: Model, potential: Potential):
         self.potential, self.device, self.at = potential, potential.device, potential.at
@@ -19,17 +19,17 @@ class Loads:
         self._load_kernels()
 
     def _load_kernels(self) -> None:
-        """Those that the scene needs."""
+        """Load the kernels that the scene needs."""
         contacts, friction, joints = self.potential.contacts, self.potential.friction, self.potential.joints
-        there = {"contact": contacts.candidates.may_touch, "friction": friction.enabled, "joints": joints.count > 0}
-        self.device.load(cuda_kernels, *(word for word, needed in there.items() if needed))
+        needs = {"contact": contacts.candidates.may_touch, "friction": friction.enabled, "joints": joints.count > 0}
+        self.device.load(cuda_kernels, *(word for word, needed in needs.items() if needed))
 
     def set_loads(self, force: np.ndarray, torque: np.ndarray) -> None:
         self.device.write(self.at.body.force, force)
         self.device.write(self.at.body.torque, torque)
 
     def set_gravity(self, gravity: np.ndarray) -> None:
-        """(3,) [m/s^2] from now on; what was recorded holds the old one."""
+        """Set the gravity (3,) [m/s^2] and invalidate recorded launches, which hold the previous one."""
         self.at.step.gravity = wp.vec3d(*gravity)
         self.device.generation += 1
 

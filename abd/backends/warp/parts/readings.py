@@ -1,4 +1,4 @@
-"""What is read back from the kernels' state when a step has ended."""
+"""Step statistics and contact data that the host reads after a step."""
 
 from __future__ import annotations
 
@@ -30,12 +30,12 @@ SECTIONS = {
 
 
 def new_totals(device: Device, n: int) -> Totals:
-    """Room for the sums of a step of n bodies."""
+    """Allocate the sums of a step of n bodies."""
     return Totals(device, SECTIONS, flags=n, numbers=whole_step.TOLD)
 
 
 class Readings:
-    """`abd.backends.protocol.Readings`; totals: sums that launches of a step leave."""
+    """Implementation of `abd.backends.protocol.Readings`; totals: sums over a step."""
 
     def __init__(
         self, potential: Potential, states: States, trial_path: TrialPath, touch: Touch, scheme: DeviceScheme, totals: Totals,
@@ -52,7 +52,7 @@ class Readings:
         return self._exact_gap() if exact and bound else gap
 
     def _exact_gap(self) -> float:
-        """The smallest gap [m] where that of a contact that does not act is smallest: such gaps may be bounds."""
+        """Evaluate all gaps and return the smallest [m]: stored gaps of inactive contacts may be lower bounds."""
         self.contacts.evaluate(self.at, "current")
         return self.contacts.smallest_gap()[0]
 
@@ -78,12 +78,12 @@ class Readings:
 
     def frozen_friction(self) -> tuple[np.ndarray, ...]:
         *where, load = self.friction.frozen(self.at.eps)
-        rest = self.device.read(self.states.packed(self.at.rest, self.scratch.vectors))  # others may look at `q`
+        rest = self.device.read(self.states.packed(self.at.rest, self.scratch.vectors))  # `q` must not change
         return *where, load / self.at.ch2[where[0][:, 0]], rest
 
     @cached_property
     def friction_points(self) -> FrictionReader:
-        """Reads friction point by point."""
+        """Reader of friction per contact point."""
         return FrictionReader(self.device)
 
     def vertex_speeds(self) -> np.ndarray:
@@ -94,17 +94,17 @@ class Readings:
     def statistics(self) -> StepStatistics:
         self.potential.know_contacts()
         c = self.contacts.candidates
-        some = c.count > 0
-        (self.totals.fill if some else self.totals.leave_empty)("contact")
-        c.graphs.run(("statistics", some), lambda: self._launch_all(some))
-        return self.read_statistics()
+        has_contacts = c.count > 0
+        (self.totals.fill if has_contacts else self.totals.leave_empty)("contact")
+        c.graphs.run(("statistics", has_contacts), lambda: self._launch_all(has_contacts))
+        return self.statistics_of(self.totals.read())
 
-    def _launch_all(self, some: bool) -> None:
-        """Figures of the bodies, and of contacts, if `some` are listed; launches only."""
+    def _launch_all(self, has_contacts: bool) -> None:
+        """Compute statistics of bodies, and of contacts if any is listed; launches only."""
         c = self.contacts.candidates
         self.launch_statistics()
         self.touch.mark_touching()
-        if some:
+        if has_contacts:
             known = *self.contacts.arrays("current")[:2], c.pairs, c.items, self.contacts.surfaces.between
             extent = self.device.extent(c.count, c.capacity)
             self.totals.launch(
@@ -112,7 +112,7 @@ class Readings:
             )
 
     def launch_statistics(self) -> None:
-        """Those of the bodies."""
+        """Compute statistics of bodies; launches only."""
         at, states = self.at, self.states
         self.totals.launch(
             "bodies", statistics.body_statistics, self.n,
@@ -120,12 +120,8 @@ class Readings:
             self.scheme.motion, self.potential.gradient,
         )  # fmt: skip
 
-    def read_statistics(self) -> StepStatistics:
-        """What was launched for `statistics`."""
-        return self.statistics_of(self.totals.read())
-
     def statistics_of(self, found: dict[str, list[float]]) -> StepStatistics:
-        """The same of what was read of the totals."""
+        """Build `StepStatistics` from totals that the host has read."""
         self.touch.touched = self.totals.flagged
         body, linear, measured, contact = found["bodies"], found["linear"], found["measured"], found["contact"]
         gap, momenta = -contact[2], self.totals.host[1:7]  # bodies come first

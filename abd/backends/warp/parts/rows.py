@@ -1,4 +1,4 @@
-"""Joint rows on a device: whose laws a step has, and what they remember."""
+"""Joint rows on a device: their laws in a step and their history."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ from cuda_kernels.parallel import sums
 
 
 class Rows:
-    """`abd.backends.protocol.Rows` says what each call does.
+    """Implementation of `abd.backends.protocol.Rows`.
 
     Attributes:
-        memory: what the rows remember; springs: those that follow the trapezoidal rule.
-        asks_host: whether joints have functions of users, which the host evaluates between the launches.
+        memory: history of the rows; springs: springs that the trapezoidal rule integrates.
+        asks_host: whether joints have users' functions that the host evaluates between launches.
     """
 
     def __init__(
@@ -39,13 +39,13 @@ class Rows:
         self.model, self.potential, self.states = model, potential, states
         self.scheme, self.graphs, self.scratch = scheme, graphs, scratch
         self.device, self.islands, self.at, self.n = potential.device, potential.islands, potential.at, potential.n
-        self._take()
+        self._set_up()
 
     def set_joints(self, system: JointSystem) -> None:
         self.potential.set_joints(system)
-        self._take()
+        self._set_up()
 
-    def _take(self) -> None:
+    def _set_up(self) -> None:
         joints, self.scheme.said = self.potential.joints, None
         active = JointList.of(self.model.joints).column("active").astype(bool)
         smooth = self.model.settings.integrator == "generalized_alpha"
@@ -92,19 +92,19 @@ class Rows:
     def watch_turns(self, table: MeasureTable) -> Turns:
         return CountedTurns(table, self.states)
 
-    # what Newton asks --------------------------------------------------------------------------------------------
+    # Newton iterations -------------------------------------------------------------------------------------------
 
     def launch_errors(self, out: wp.array) -> None:
-        """Largest residual of the exact rows over its tolerance, at the current iterate, into `out` (islands,); launches only."""
+        """Compute the largest relative residual of exact rows at the iterate, `out` (islands,); launches only."""
         a = self.scratch.a
         self.device.fill(a)
         self.potential.joints.errors(self.at.current, a)
         self.islands.reduce(a, sums.MAX, out)
 
     def update_multipliers(self, direction: wp.array) -> None:
-        """Let the multipliers of the exact rows take over what their stiffness carries at the end of a direction (n, 12).
+        """Transfer the stiffness forces of exact rows at the end of a direction (n, 12) to their multipliers.
 
-        To be called after the trial became the iterate, when the iterate before it is still there.
+        Call it after `Potential.exchange`, while the trial holds the previous iterate.
         """
         joints, at, straight, done = self.potential.joints, self.at, self.scratch.straight, self.islands.done
         self.device.launch(poses.go_straight, self.n, at.trial, direction, straight)

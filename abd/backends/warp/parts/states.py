@@ -15,11 +15,11 @@ from cuda_kernels.bodies import poses
 
 
 class States:
-    """`abd.backends.protocol.States` says what each call does.
+    """Implementation of `abd.backends.protocol.States`.
 
     Attributes:
-        now, before: poses after the last two steps; velocity, earlier: (n, 12) rates; forces: (n, 12) what is remembered.
-        q: (n, 12) what the host and users' own kernels read of a pose.
+        now, before: poses after the last two steps; velocity, earlier: (n, 12) their rates; forces: (n, 12) force history.
+        q: (n, 12) packed pose for the host and for users' kernels.
     """
 
     def __init__(self, n: int, device: Device, at: Iterate, touch: Touch, scratch: Scratch):
@@ -38,7 +38,7 @@ class States:
         self.device.write(self.velocity, qd)
         self.device.write(self.earlier, previous_qd)
         self.device.write(self.forces, np.zeros((self.n, 12)) if forces is None else forces)
-        self.touch.forget_candidates()
+        self.touch.clear()
 
     def _launch_load(self) -> None:
         for values, pose in ((self.scratch.vectors, self.before), (self.q, self.now), (self.q, self.at.current)):
@@ -46,14 +46,14 @@ class States:
 
     def abandon(self) -> None:
         self.device.launch(poses.copy_pose, self.n, self.now, self.at.current)
-        self.touch.forget_candidates()
+        self.touch.clear()
 
     def read_state(self) -> tuple[np.ndarray, np.ndarray]:
         return self.device.read(self.packed(self.now, self.q)), self.device.read(self.velocity)
 
     def read_previous(self) -> tuple[np.ndarray, np.ndarray]:
-        aside = self.scratch.vectors  # others may look at `q`
-        return self.device.read(self.packed(self.before, aside)), self.device.read(self.earlier)
+        packed = self.packed(self.before, self.scratch.vectors)  # `q` must not change: users' kernels may read it
+        return self.device.read(packed), self.device.read(self.earlier)
 
     def read_positions(self) -> np.ndarray:
         return self.device.read(self.device_positions())
@@ -72,11 +72,11 @@ class States:
         return self.packed(self.at.current, self.q)
 
     def packed(self, pose, out: wp.array) -> wp.array:
-        """States (n, 12) of a pose."""
+        """Pack a pose into `out` (n, 12)."""
         self.device.launch(poses.pack, self.n, pose, out)
         return out
 
     def unpack(self, q: np.ndarray, pose) -> None:
-        """A pose of states (n, 12) of the host."""
+        """Unpack a host array (n, 12) into a pose."""
         self.device.write(self.q, q)
         self.device.launch(poses.unpack, self.n, self.q, pose)

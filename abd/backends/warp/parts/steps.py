@@ -1,4 +1,4 @@
-"""A substep on a device, from its beginning to its end."""
+"""Start and end of a substep on a device."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from cuda_kernels.step import statistics
 
 
 class Steps:
-    """`abd.backends.protocol.Steps` says what each call does."""
+    """Implementation of `abd.backends.protocol.Steps`."""
 
     def __init__(
         self, model: Model, potential: Potential, states: States, scheme: DeviceScheme, trial_path: TrialPath,
@@ -43,7 +43,7 @@ class Steps:
         potential.friction.turn = trial_path.lead.w
         self.at.ch2, self.at.eps = np.ones(self.n), np.zeros(self.n)
         step.ch2 = self.device.upload(self.at.ch2, wp.float64)
-        self._said: tuple | None = None
+        self._configured: tuple | None = None
 
     def begin(self, rule: Scheme | Schemes, mode: np.ndarray, eps: float | np.ndarray, target_poses: np.ndarray | None) -> None:
         at = self.at
@@ -57,49 +57,49 @@ class Steps:
         self.target_poses.launch_pull(rule.pull)
         self.graphs.run(("begin", rule.chord), self.launch_begin)
         self.potential.contacts.set_scale(at.ch2)
-        self.touch.forget()
+        self.touch.invalidate()
         self.linear.begin()
         self.potential.contacts.candidates.forget()
 
     def set_scales(self, rule: Scheme | Schemes, eps: float | np.ndarray) -> None:
-        """What the length of the step decides, and friction's eps [m], where kernels read them."""
-        at, said = self.at, (rule.ch2, eps) if isinstance(rule, Scheme) else None
-        if said is not None and said == self._said:
+        """Write c h^2 [s^2] and the static slip eps [m] of friction to the device."""
+        at, scales = self.at, (rule.ch2, eps) if isinstance(rule, Scheme) else None
+        if scales is not None and scales == self._configured:
             return
-        self._said = None  # not valid until all is written
+        self._configured = None  # not valid until all is written
         at.ch2, at.eps = np.full(self.n, rule.ch2), np.full(self.n, eps)
         self.device.write(at.step.ch2, at.ch2)
         self.potential.friction.set_eps(at.eps)
-        self._said = said
+        self._configured = scales
 
     def launch_begin(self) -> None:
-        """Targets of the step, by launches only."""
+        """Compute the targets of the step and reset multipliers and regularisation; launches only."""
         launch, n, at, states, scheme = self.device.launch, self.n, self.at, self.states, self.scheme
         if scheme.rule.chord:
             known = states.now, states.before, states.velocity, states.earlier
-            launch(chords.predict, n, at.body, *known, scheme.of, scheme.weights, at.step.ch2, *self._begun)
+            launch(chords.predict, n, at.body, *known, scheme.of, scheme.weights, at.step.ch2, *self._target_outputs)
         else:
             scheme.launch_levels(at.body, states.now, states.velocity)
             springs = self.rows.springs
             springs.launch(states.now, scheme.mode, springs.pulled)
             self._launch_targets()
         launch(poses.copy_pose, n, states.now, at.current)
-        self.target_poses.launch_rest()
+        self.target_poses.launch_reset()
         self.device.fill(self.potential.contacts.law.regularisation)
         joints = self.potential.joints
         if joints.system.has_friction:
             self.device.fill(joints.regularisation)
 
     @property
-    def _begun(self) -> tuple:
-        """What says where the bodies are led."""
+    def _target_outputs(self) -> tuple:
+        """Kernel outputs: targets, predicted motion and reference pose of slips."""
         return self.at.target, self.at.step.scale, self.trial_path.lead, self.at.rest
 
     def _launch_targets(self) -> None:
-        """Targets by the modes of the bodies, by launches only."""
+        """Compute the targets by the modes of the bodies; launches only."""
         states = self.states
         known = states.now, states.velocity, states.forces, self.rows.springs.pulled
-        self.device.launch(integrators.coast, self.n, self.at.body, *self.scheme.of_bodies, *known, *self._begun)
+        self.device.launch(integrators.coast, self.n, self.at.body, *self.scheme.of_bodies, *known, *self._target_outputs)
         self.target_poses.launch_lead(states.now)
 
     def mobility(self) -> np.ndarray:
@@ -112,7 +112,7 @@ class Steps:
         self.rows.memory.settle()
 
     def _launch_end(self, has_friction: bool) -> None:
-        """The end of a step, in which something `has_friction` or nothing does, by launches only."""
+        """Compute friction work, if any contact `has_friction`, anchors and the new state; launches only."""
         friction, ends = self.potential.friction, (self.at.current, self.at.rest, self.states.now)
         if has_friction:
             extent, works = self.device.extent(friction.count, friction.capacity), friction.works(*ends, self.at.step.ch2)
@@ -121,7 +121,7 @@ class Steps:
         self.launch_finish()
 
     def launch_finish(self) -> None:
-        """The same without friction, by launches only; `RowMemory.settle` has to follow."""
+        """Compute the new state without friction; launches only, call `RowMemory.settle` afterwards."""
         launch, n, at, states, scheme = self.device.launch, self.n, self.at, self.states, self.scheme
         self.device.copy(states.earlier, states.velocity)
         ends = at.current, states.now, states.before

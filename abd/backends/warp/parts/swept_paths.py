@@ -1,4 +1,4 @@
-"""The path between the state and the iterate on a device; `abd.step.substep` says what it is for."""
+"""Collision check of the swept paths from the state to the iterate on a device; used by `abd.step.substep`."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ from cuda_kernels.parallel.islands import to_bodies
 
 
 class SweptPaths:
-    """`abd.backends.protocol.SweptPaths` says what each call does.
+    """Implementation of `abd.backends.protocol.SweptPaths`.
 
     Attributes:
-        length: (n,) of the present step [s]; standing: (n,) whether bodies stay where they are; largest: (1,) motion along the
-            path [m]; covered: (1,) whether the list is complete for it; found: (2,) both; least: (1,) up to which fraction the
-            path is proven free.
+        length: (n,) step length [s]; stationary: (n,) 1 for bodies that stay at the iterate.
+        largest: (1,) largest motion along the paths [m]; covered: (1,) whether the list is complete for them; found: (2,) both.
+        proven: (1,) smallest proven collision-free fraction.
     """
 
     def __init__(
@@ -36,26 +36,26 @@ class SweptPaths:
         self.touch, self.inactive, self.scratch, self.graphs = touch, inactive, scratch, graphs
         self.device, self.islands, self.contacts = potential.device, potential.islands, potential.contacts
         self.length = self.device.zeros(potential.n, wp.float64)
-        self.standing = self.device.zeros(max(potential.n, 1), wp.int32)
-        self.largest, self.least = (self.device.zeros(1, wp.float64) for _ in range(2))
+        self.stationary = self.device.zeros(max(potential.n, 1), wp.int32)
+        self.largest, self.proven = (self.device.zeros(1, wp.float64) for _ in range(2))
         self.covered, self.found = self.device.zeros(1, wp.int32), self.device.zeros(2, wp.float64)
-        self._said, self._each = None, self.islands.scalars("read")
+        self._configured, self._each = None, self.islands.scalars("read")
 
     def unproven(self, h: float | np.ndarray, converged: wp.array | None = None) -> UnprovenPaths:
-        """As the protocol says.
+        """See `abd.backends.protocol.SweptPaths.unproven`.
 
-        The path is followed back from the iterate, whose gaps are known, with the list of candidates that led there where
-        it covers the path; otherwise the list is renewed, with a margin where iterations are going on.
+        The path is traversed backward from the iterate, whose gaps are known. If the current candidate list does not cover the
+        path, it is rebuilt, with a margin if iterations continue.
         """
         islands, path = self.islands, self.trial_path.path
         contacts, candidates = self.contacts.arrays("current"), self.contacts.candidates
         self.potential.know_contacts()
-        if not isinstance(h, float) or self._said != h:
-            self._said = None  # not valid until all is written
+        if not isinstance(h, float) or self._configured != h:
+            self._configured = None  # not valid until all is written
             self.device.write(self.length, np.full(len(self.length), h))
-            self._said = h if isinstance(h, float) else None
+            self._configured = h if isinstance(h, float) else None
         key = 0 if converged is None else converged.ptr
-        self.graphs.run(("way", key), lambda: self._launch_back(converged))
+        self.graphs.run(("swept paths", key), lambda: self._launch_back(converged))
         motion, covered = self.device.read(self.found).tolist()
         if not np.isfinite(motion):
             bent = np.flatnonzero(~np.isfinite(self.device.read(self.scratch.a)))
@@ -68,52 +68,52 @@ class SweptPaths:
                 candidates.travel += motion
                 candidates.build(path, islands.island, alpha, 0.0, LAST)
             self.touch.carry(contacts)
-        some = converged is not None
-        if candidates.count == 0 or self._share(True, some) == 1.0:
+        has_stationary = converged is not None
+        if candidates.count == 0 or self._fraction(True, has_stationary) == 1.0:
             return UnprovenPaths.none()
-        if self._share(False, some) == 1.0:
+        if self._fraction(False, has_stationary) == 1.0:
             return UnprovenPaths.none()
         smallest = self.contacts.smallest(self.contacts.shares, 1.0)
         closed = smallest < 1.0
         return UnprovenPaths(smallest[closed], candidates.pair_list()[closed])
 
-    def _share(self, back: bool, some: bool) -> float:
-        """How far the path is proven free, followed back as it lies there, or forth; `some` may stand."""
-        self.graphs.run(("shares", back, some), lambda: self._launch_shares(back, some))
-        return float(self.device.read(self.least)[0])
+    def _fraction(self, back: bool, has_stationary: bool) -> float:
+        """Return the proven fraction of the paths, traversed backward or forward."""
+        self.graphs.run(("fractions", back, has_stationary), lambda: self._launch_fractions(back, has_stationary))
+        return float(self.device.read(self.proven)[0])
 
     def _launch_back(self, converged: wp.array | None) -> None:
-        """The path back, how far it leads, and whether the list covers it."""
+        """Set the backward paths and compute their largest motion and whether the list covers them."""
         islands, path, each, alpha = self.islands, self.trial_path.path, self._each, self.islands.scalars("limit")
         islands.unsettle()
         if converged is not None:
-            self.device.launch(to_bodies[wp.int32], self.trial_path.n, islands.island, converged, self.standing)
-        self._set_way(True, converged is not None)
+            self.device.launch(to_bodies[wp.int32], self.trial_path.n, islands.island, converged, self.stationary)
+        self._set_paths(True, converged is not None)
         islands.reduce(self.scratch.a, sums.MAX, each)
         islands.fold(each, sums.MAX, self.largest)
         self.device.fill(alpha, 1.0)
         self.contacts.candidates.test_cover(path, self.largest, each, islands.island, alpha, self.covered)
         self.device.launch(swept_paths.tell, 1, self.largest, self.covered, self.found)
 
-    def _launch_shares(self, back: bool, some: bool) -> None:
-        """Shares of the candidates, and the smallest of all."""
+    def _launch_fractions(self, back: bool, has_stationary: bool) -> None:
+        """Compute the proven fractions of the candidates and their minimum."""
         a, islands = self.scratch.a, self.islands
         if not back:
-            self._set_way(False, some)
+            self._set_paths(False, has_stationary)
         self.contacts.proven_fractions(self.trial_path.path, back, a)
         islands.reduce(a, sums.MIN, self._each)
-        islands.fold(self._each, sums.MIN, self.least)
+        islands.fold(self._each, sums.MIN, self.proven)
 
-    def _set_way(self, back: bool, some: bool) -> None:
-        """The path leads from the iterate back to the state or the other way round, but for `some` that stand."""
+    def _set_paths(self, back: bool, has_stationary: bool) -> None:
+        """Set the paths backward or forward; with `has_stationary`, stationary bodies stay at the iterate."""
         self.launch_swept_paths(self.length, back, self.scratch.a)
-        if some:
+        if has_stationary:
             trial_path, pose = self.trial_path, self.potential.at.current
-            standing = self.standing, self.inactive.held, pose, trial_path.path, self.scratch.a
-            self.device.launch(swept_paths.stand, trial_path.n, *standing)
+            stationary = self.stationary, self.inactive.held, pose, trial_path.path, self.scratch.a
+            self.device.launch(swept_paths.stand, trial_path.n, *stationary)
 
     def launch_swept_paths(self, h: wp.array, back: bool, out: wp.array) -> None:
-        """The same in a step of h (n,) [s], how far bodies (n,) move on it into `out`, by launches only."""
+        """Set the paths for step lengths h (n,) [s] and the displacement of every body, `out` (n,) [m]; launches only."""
         states, trial_path = self.states, self.trial_path
         between = states.now, self.potential.at.current, states.velocity
         self.device.launch(

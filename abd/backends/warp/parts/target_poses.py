@@ -1,4 +1,4 @@
-"""Where prescribed bodies go, on a device."""
+"""Target poses of prescribed bodies on a device."""
 
 from __future__ import annotations
 
@@ -15,22 +15,22 @@ from cuda_kernels.bodies.affine import Pose
 
 
 class TargetPoses:
-    """`abd.backends.protocol.TargetPoses`; count: the prescribed bodies."""
+    """Implementation of `abd.backends.protocol.TargetPoses`; count: number of prescribed bodies."""
 
     def __init__(self, model: Model, potential: Potential, trial_path: TrialPath, touch: Touch):
         device, step, n = potential.device, potential.at.step, len(model.bodies)
         self.device, self.at, self.trial_path, self.touch, self.n = device, potential.at, trial_path, touch, n
-        self.goal = new_pose(device, n)
-        step.pk, step.Ak, step.pull = self.goal.p, self.goal.A, device.zeros(1, wp.float64)
+        self.pose = new_pose(device, n)
+        step.pk, step.Ak, step.pull = self.pose.p, self.pose.A, device.zeros(1, wp.float64)
         step.lp, step.lA = device.zeros(n, wp.vec3d), device.zeros(n, wp.mat33d)
         prescribed = np.flatnonzero(model.bodies.kind == Kind.KINEMATIC)
         self.count, self.prescribed = len(prescribed), device.upload(prescribed, wp.int32)
         self.q = device.zeros((self.count, 12), wp.float64)
 
     def set_targets(self, target_poses: np.ndarray) -> None:
-        """(k, 12) of the prescribed bodies at the end of the step."""
+        """Set the target poses (k, 12) of the prescribed bodies at the end of the step."""
         self.device.write(self.q, target_poses)
-        self.device.launch(poses.unpack_some, self.count, self.prescribed, self.q, self.goal)
+        self.device.launch(poses.unpack_some, self.count, self.prescribed, self.q, self.pose)
 
     def read_prescribed(self) -> np.ndarray:
         self.device.launch(poses.pack_some, self.count, self.prescribed, self.at.current, self.q)
@@ -42,21 +42,21 @@ class TargetPoses:
         self.device.write(self.at.step.lA, lA)
 
     def launch_pull(self, pull: float) -> None:
-        """The stiffness alone, by launches only."""
+        """Set the penalty stiffness without multipliers; launches only."""
         self.device.fill(self.at.step.pull, pull)
 
     def launch_lead(self, now: Pose) -> None:
-        """Goals are targets, from the poses `now` on, by launches only."""
-        ends = self.goal, now, self.at.target, self.trial_path.lead
+        """Set targets and predicted motion of prescribed bodies to lead from `now` to their target poses; launches only."""
+        ends = self.pose, now, self.at.target, self.trial_path.lead
         self.device.launch(paths.lead_to_goals, self.count, self.prescribed, *ends)
 
-    def launch_rest(self) -> None:
-        """No multipliers, by launches only."""
+    def launch_reset(self) -> None:
+        """Reset the multipliers; launches only."""
         self.device.fill(self.at.step.lp)
         self.device.fill(self.at.step.lA)
 
     def snap_to_targets(self, chosen: np.ndarray) -> None:
         moving = self.trial_path.moving
         self.device.write(moving, chosen.astype(np.int32))
-        self.device.launch(poses.snap, self.n, self.goal, moving, self.at.current)
-        self.touch.forget()
+        self.device.launch(poses.snap, self.n, self.pose, moving, self.at.current)
+        self.touch.invalidate()

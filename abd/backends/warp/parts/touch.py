@@ -1,4 +1,4 @@
-"""Contacts and friction on a device: the list of contacts, their parameters, and lagged friction."""
+"""Contacts and friction on a device: candidate list, contact parameters and lagged friction."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ from cuda_kernels.step import statistics
 
 
 class Touch:
-    """`abd.backends.protocol.Touch` says what each call does.
+    """Implementation of `abd.backends.protocol.Touch`.
 
     Attributes:
-        touched: (n,) flags of bodies in contact at the iterate, if somebody has read them; acting: the pairs, likewise.
+        touched: (n,) flags of bodies in contact at the iterate, None if not read; acting: (k, 2) active pairs, likewise.
     """
 
     def __init__(self, model: Model, potential: Potential, inactive: Inactive, trial_path: TrialPath, totals: Totals):
@@ -39,7 +39,7 @@ class Touch:
     def near(self) -> bool:
         return self.contacts.candidates.count > 0
 
-    # the list ----------------------------------------------------------------------------------------------------
+    # candidate list ----------------------------------------------------------------------------------------------
 
     @property
     def may_collide(self) -> bool:
@@ -53,64 +53,64 @@ class Touch:
         self.contacts.set_scale(scale)
         self.contacts.candidates.search_all()
         self.contacts.candidates.renew(trial_path.path, 0.0, islands.island, alpha)
-        self.forget()
+        self.invalidate()
         self.potential.know_contacts()
 
     def set_apart(self, pairs: np.ndarray) -> None:
-        """Bodies (k, 2), and no others, that do not collide from now on; what was recorded knows others."""
+        """Set the pairs of bodies (k, 2) that do not collide and invalidate recorded launches."""
         candidates = self.contacts.candidates
         exclude(candidates.filters, pairs, self.n, self.device)
         candidates.may_collide = candidates.may_touch and some_may_collide(replace(self.model, apart=pairs))
         self.device.generation += 1
-        self.forget_candidates()
+        self.clear()
 
-    def forget(self) -> None:
-        """The contacts of the current iterate have to be evaluated again, those of resting islands too."""
+    def invalidate(self) -> None:
+        """Mark contact energies of the iterate as not evaluated, in settled islands too."""
         self.potential.contacts_known = False
         self.look_again()
         self.islands.unsettle()
 
     def look_again(self) -> None:
-        """Who touches has to be looked at again."""
+        """Discard the bodies and pairs in contact that were read at the iterate."""
         self.touched = self.acting = None
 
-    def forget_candidates(self) -> None:
-        """The list says nothing of the current iterate."""
+    def clear(self) -> None:
+        """Empty the candidate list and invalidate contact energies."""
         self.contacts.candidates.clear()
-        self.forget()
+        self.invalidate()
 
     def carry(self, before: tuple[wp.array, ...]) -> None:
-        """As `Potential.carry_contacts`; who touches has to be looked at again."""
+        """See `Potential.update_contacts`; also discards the bodies and pairs in contact."""
         self.look_again()
-        self.potential.carry_contacts(before)
+        self.potential.update_contacts(before)
 
     def launch_renumber(self) -> None:
-        """Form the islands anew, for the present lists, by launches only."""
+        """Form the islands for the current lists; launches only."""
         c, f, extent = self.contacts.candidates, self.friction, self.device.extent
         self.islands.follow_joined(self.inactive.mobile)
         near = c.pairs, c.counts, extent(c.pair_count, c.pair_capacity)
         frictional = f.pairs, f.lagged.counts, extent(f.pair_count, f.pairs.shape[0]) if f.pair_count else 0
         self.islands.launch_renumber(self.inactive.held, near, frictional)
 
-    # laws --------------------------------------------------------------------------------------------------------
+    # parameters --------------------------------------------------------------------------------------------------
 
     def set_pair_parameters(self, own: PairParameters) -> None:
         self.contacts.set_pair_parameters(own)
-        self.forget()
+        self.invalidate()
 
     def lag_at_begin(self) -> None:
         self._lag(self.at.target, None)
 
     def lag_friction(self, chosen: np.ndarray | None = None) -> None:
-        everybody = chosen is None or bool(chosen[self.inactive.mobile].all())
-        self._lag(self.at.current, None if everybody else chosen)
+        is_all = chosen is None or bool(chosen[self.inactive.mobile].all())
+        self._lag(self.at.current, None if is_all else chosen)
 
     def _lag(self, heading: Pose, chosen: np.ndarray | None) -> None:
         self.potential.know_contacts()
         known = self.friction.follows_list
         self.friction.lag(self.at, heading, chosen)
         if not known:
-            # islands are those of the present lists, whenever one of them has changed
+            # islands follow the current lists
             self.launch_renumber()
 
     def weigh_friction(self, share: PairLoads) -> None:
@@ -121,7 +121,7 @@ class Touch:
         self.potential.know_contacts()
         return self.friction.loads(self.at.current)
 
-    # who touches -------------------------------------------------------------------------------------------------
+    # bodies in contact -------------------------------------------------------------------------------------------
 
     def touching(self) -> np.ndarray:
         if self.touched is not None:
@@ -134,7 +134,7 @@ class Touch:
         return self.touched
 
     def mark_touching(self) -> None:
-        """Flags of the bodies with an active contact, among the totals; launches only."""
+        """Flag the bodies with an active contact in the totals; launches only."""
         c, flags = self.contacts.candidates, self.totals.flags
         self.device.fill(flags)
         self.device.launch(
@@ -159,5 +159,5 @@ class Touch:
         return self.islands.read("read")
 
     def _launch_gaps(self) -> None:
-        """Smallest gaps of the islands."""
+        """Compute the smallest gap of every island."""
         self.islands.reduce(self.contacts.body_gaps(), sums.MIN, self.islands.scalars("read"))

@@ -1,4 +1,4 @@
-"""Energies of single bodies: inertia, external forces, near-rigidity and the pull of prescribed poses."""
+"""Energies of single bodies: inertia, external forces, stiffness of the affine map and penalty of target poses."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from cuda_kernels.linear.couplings import Coupling
 
 
 class Bodies:
-    """The first term: it sets what others add to.
+    """First term of the potential: it sets the outputs to which the other terms add.
 
     Attributes:
-        energy: (n,) of the slots.
-        constant: (n, 12, 12) blocks that stay from step to step, those of linear joint rows.
+        energy: (n,) energies by slot.
+        constant: (n, 12, 12) constant diagonal blocks of linear joint rows.
     """
 
     ties = NO_PAIRS
@@ -27,23 +27,23 @@ class Bodies:
         self.energy = {slot: device.zeros(n, wp.float64) for slot in ("current", "trial")}
 
     def evaluate(self, at: Iterate, slot: str) -> None:
-        """External work counts from the iterate."""
+        """Evaluate the energies; external work is relative to the iterate."""
         self.device.launch(
             bodies.body_energies, self.n, at.body, at.step, at.current, at.pose(slot), at.done, self.energy[slot]
         )
 
     def exchange(self, at: Iterate) -> None:
-        """Exchange the slots; the iterate, from which work counts, is another one."""
+        """Exchange the slots and evaluate the new iterate, to which external work is relative."""
         self.device.launch(poses.exchange_values, self.n, self.energy["current"], self.energy["trial"])
         self.evaluate(at, "current")
 
     def add_differences(self, at: Iterate, difference: wp.array, size: wp.array) -> None:
-        """Set both."""
+        """Set difference and size (n,)."""
         states = at.current, at.trial, self.energy["current"], self.energy["trial"]
         self.device.launch(bodies.body_differences, self.n, at.body, at.step, *states, difference, size)
 
     def add_to(self, at: Iterate, gradient: wp.array, diagonal: wp.array) -> None:
-        """Set both."""
+        """Set gradient (n, 12) and diagonal (n, 12, 12)."""
         self.device.launch(
             bodies.linearize_bodies,
             self.n, at.body, at.step, at.current, at.done, self.constant, gradient, diagonal, grain=128,
@@ -51,5 +51,5 @@ class Bodies:
 
     @property
     def couplings(self) -> list[tuple[Coupling, int]]:
-        """None."""
+        """Empty: bodies have diagonal blocks only."""
         return []

@@ -1,9 +1,9 @@
-"""The candidate list on a device: which primitive pairs can come close during a step.
+"""Candidate list on a device: primitive pairs that can come close during a step.
 
-A list built for one path holds every pair that comes within its activation and a margin of its separation anywhere on it, so it
-stays complete as long as later motions add up to less than the margin. Then it is renewed: within a step, the pairs whose
-bodies have not approached one another by their margin keep what they have. A step begins with a new list, so that it does
-not depend on how the state was reached.
+A list is built for one path. It holds every pair that comes within activation plus margin anywhere on the path. It stays complete
+as long as the sum of later motions is below the margin; then it is rebuilt. In a rebuild within a step, body pairs keep their
+candidates if they have not approached by their margin. Every step starts with a new list, so that results depend on the state
+only.
 """
 
 from __future__ import annotations
@@ -29,55 +29,55 @@ from cuda_kernels.contact.relative_frames import relative_frames
 from cuda_kernels.parallel import counting, scans
 
 MARGIN = 0.05
-"""How much further than d_hat the list reaches at most, in typical edge lengths: it survives most Newton steps, and on
-meshes coarser than the reach its length hardly grows."""
+"""Largest margin of the list beyond d_hat, in typical edge lengths: it lasts for most Newton iterations, and on coarser meshes
+the list hardly grows."""
 REACH = 4.0
-"""The same, over the motion that the list is built for, but no less than d_hat: a scene at rest needs a short list. One
-half is for another start of the step, the other for the Newton steps."""
+"""Margin relative to the motion for which the list is built; it is at least d_hat. One half allows another start of the step,
+the other half the Newton iterations."""
 RESERVE = 4.0
-"""Paths like the present one that the margin of a pair has to last for, or it is searched anew with the others: every
-renewal is for the pair that runs out first, and the next one should not follow at once."""
+"""Number of paths like the current one for which the margin of a kept pair must last; otherwise the rebuild searches the pair,
+to avoid another rebuild soon."""
 LAST = 1.0
-"""The same for a path that no other one follows."""
+"""Value of `RESERVE` for the last path of a step."""
 
 BATCH = 64
-"""Candidates per thread on a processor, where entering a kernel costs more than to copy one."""
+"""Candidates per CPU thread: a kernel call costs more than a copy."""
 SAMPLES = 4096
-"""Bodies whose places give the bounds of the tree on CUDA."""
+"""Number of bodies sampled for the bounds of the tree on CUDA."""
 FEW = 1 / 64
-"""Part of the bodies that may be far from the others along an axis, on either side."""
+"""Fraction of bodies that are treated as outliers on either side of an axis."""
 SORTED_ALONE = 128
-"""Partners of a body that one thread sorts where there are thousands of threads; those of larger bodies are sorted by one
-thread each."""
+"""Maximum number of partners of a body that one thread sorts; beyond it, each partner has its own thread."""
 
 
 class Candidates(ListCapacities):
-    """Candidates of all body pairs, grouped by pair; pairs grouped by the body that emits them.
+    """Candidates of all body pairs, grouped by pair; pairs grouped by row body.
 
-    Where launches are recorded, everything that is counted stays on the device: passes run over the capacity that there is,
-    and one read tells whether it was enough. Otherwise every launch covers exactly what the one before it found.
+    If launches are recorded, counts stay on the device: passes cover the capacity, and one read checks that it sufficed.
+    Otherwise every launch covers exactly the number of entries found by the previous one.
 
     Attributes:
         count, pair_count: numbers of candidates and of body pairs; counts: (2,) int32 on the device, [pair_count, count].
-        group: (n + 1,) first pair of every body; the other arrays as `ListCapacities` names them.
-        builds: how often the list was renewed.
-        worlds: how many there are; each has a list of its own: what happens in one says nothing of the others'.
-        slack: (worlds,) motion [m] that the list of body pairs still covers, negative where it covers nothing; searched: 1
-            while the path is the one that the list was renewed for, which uses up nothing; lacks: 1 where the last path
-            tested was not covered; margins [m]; grown [m]: what boxes grow by; all on the device.
-        columns: the pairs by their column bodies, after `index`.
-        held: (n,) int32 on the device, 1 for bodies that do not move, whose island is not known.
-        reusable: whether a renewal may keep the candidates of pairs.
-        may_touch: whether two bodies have the surfaces for it; may_collide: whether contact filters and joints let any two do so
-            at present.
-        is_empty: no contact is listed or lagged, ever or in this step and in what is recorded of it: sums over contacts
-            launch nothing then (`abd.backends.recorded.whole_step`).
-        sorted_alone: partners of a body that one thread sorts.
-        tree: over the boxes of the bodies, None before the first search. Every world has a subtree of its own, so that a
-            body of one is not tested against those of the others; root: (n,) int32 on the device, the node of the subtree.
-        tree_boxes: what the tree is over: on CUDA the boxes clamped to `bounds`, (2,) vec3 on the device, since Warp sorts
-            leaves by a thousand cells of the tree's bounds per axis, which one body far away would leave all others one of.
-        travel: motion [m] since the tree of the bodies was built; up to a typical mesh it is only fitted to new boxes.
+        group: (n + 1,) first pair of every body; other arrays: see `ListCapacities`.
+        builds: number of rebuilds of the list.
+        worlds: number of worlds; each has its own list.
+        slack: (worlds,) motion [m] that the list of body pairs still covers, negative if none.
+        searched: (worlds,) 1 while the path is the one for which the list was built, which uses no margin.
+        lacks: (worlds,) 1 if the last tested path was not covered.
+        margins, grown: (worlds,) margins [m] and growth of the boxes [m].
+        columns: index of the pairs by column body, after `index`.
+        held: (n,) int32 on the device, 1 for bodies that do not move, whose island is not defined.
+        reusable: whether a rebuild may keep the candidates of pairs.
+        may_touch: whether two bodies have surfaces that can touch; may_collide: whether contact filters and joints currently
+            allow any collision.
+        is_empty: no contact is listed or lagged in the current step or its record; sums over contacts launch nothing
+            (`abd.backends.recorded.whole_step`).
+        sorted_alone: maximum number of partners of a body that one thread sorts.
+        tree: bounding volume hierarchy of the bodies with one subtree per world, None before the first search;
+            root: (n,) int32 on the device, root node of the subtree of every body.
+        tree_boxes: boxes of the tree. On CUDA they are clamped to `bounds`, (2,) vec3 on the device: Warp sorts leaves on
+            a grid over the tree's bounds, so that one distant body would put all others into one cell.
+        travel: motion [m] since the tree was built; below a typical mesh size the tree is refitted, not rebuilt.
     """
 
     def __init__(self, model: Model, device: Device, law: PairLaw):
@@ -123,25 +123,25 @@ class Candidates(ListCapacities):
         self.reusable = False
 
     def forget(self) -> None:
-        """Search everything anew for the next path."""
+        """Search all pairs for the next path."""
         self.device.fill(self.slack, -1.0)
         self.reusable = False
 
     def clear(self) -> None:
-        """Forget, and list nothing until the next path is searched."""
+        """Empty the list and search all pairs for the next path."""
         self.forget()
         self.count = self.pair_count = 0
         self.device.fill(self.counts)
 
     @property
     def _extent(self) -> int:
-        """Pairs that a launch covers."""
+        """Number of pairs that a launch covers."""
         return 0 if self.is_empty else self.device.extent(self.pair_count, self.pair_capacity)
 
-    # what the list covers ----------------------------------------------------------------------------------------
+    # coverage of the list ----------------------------------------------------------------------------------------
 
     def launch_motions(self, each: wp.array, island: wp.array) -> None:
-        """Know how far the islands (islands,) of every world move [m]."""
+        """Reduce the motions (islands,) [m] to the largest motion of every world."""
         if self.worlds > 1:
             self.device.fill(self.motion)
             self.device.launch(
@@ -149,11 +149,11 @@ class Candidates(ListCapacities):
             )
 
     def test_cover(self, path: Path, reach: wp.array, each: wp.array, island, limit, covered: wp.array) -> None:
-        """Set `covered` (1,) int32 to 1 if the list is complete for a path, up to the limits (islands,) of the bodies'
-        islands (n,), to 0 if not, and note the worlds for which it is not.
+        """Set `covered` (1,) int32 to 1 if the list is complete for a path, else 0; set `lacks` for worlds where it is not.
 
         Args:
-            each: (islands,) largest motion of a vertex [m]; reach: (1,) of all.
+            reach, each: largest vertex motion [m] of all islands (1,) and of each (islands,).
+            island, limit: island (n,) of every body and end of the path (islands,).
         """
         launch, extent, worlds = self.device.launch, self._extent, self.filters.world
         self.launch_motions(each, island)
@@ -167,8 +167,9 @@ class Candidates(ListCapacities):
         )  # fmt: skip
 
     def spend(self, path: Path, reach: wp.array, each: wp.array, island, alpha) -> None:
-        """Bodies went along the path last covered, up to alpha (islands,), no vertex further than `each` (islands,), or
-        `reach` (1,) [m]."""
+        """Reduce the margins after bodies have moved along the last covered path up to alpha (islands,).
+
+        `reach` (1,) and `each` (islands,) are the largest vertex motions [m]."""
         extent = max(self.worlds, self._extent)
         self.launch_motions(each, island)
         motion = reach if self.worlds == 1 else self.motion
@@ -178,8 +179,8 @@ class Candidates(ListCapacities):
             self.slack, self.left, grain=4096,
         )  # fmt: skip
 
-    def _take(self, each: np.ndarray) -> tuple[wp.array, wp.array]:
-        """Motions [m] that the host knows, of all islands together and of each (islands,)."""
+    def _upload_motions(self, each: np.ndarray) -> tuple[wp.array, wp.array]:
+        """Upload motions [m]; returns the arrays of the largest one and of each island."""
         each = np.atleast_1d(each)
         if self.worlds == 1:
             self.device.write(self.motion, np.array([each.max(initial=0.0)]))
@@ -188,37 +189,39 @@ class Candidates(ListCapacities):
         return self.motion, self.each
 
     def covers(self, path: Path, each: np.ndarray, island, limit) -> bool:
-        """`test_cover` for the host, whose motions (islands,) are numbers [m]."""
+        """`test_cover` with motions (islands,) [m] on the host."""
         if not self.reusable:
-            self.launch_motions(self._take(each)[1], island)
+            self.launch_motions(self._upload_motions(each)[1], island)
             return False
-        self.test_cover(path, *self._take(each), island, limit, self.covered)
+        self.test_cover(path, *self._upload_motions(each), island, limit, self.covered)
         return bool(self.device.read(self.covered)[0])
 
     def cover(self, path: Path, each: np.ndarray, island, limit) -> bool:
-        """Make the list complete for such a path; True if renewed."""
+        """Rebuild the list unless it covers the path; True if it was rebuilt."""
         if self.covers(path, each, island, limit):
             return False
         self.renew(path, float(np.max(each, initial=0.0)), island, limit)
         return True
 
     def moved(self, path: Path, each: np.ndarray, island, alpha) -> None:
-        """`spend` for the host, whose motions (islands,) are numbers [m]."""
-        self.spend(path, *self._take(each), island, alpha)
+        """`spend` with motions (islands,) [m] on the host."""
+        self.spend(path, *self._upload_motions(each), island, alpha)
 
-    # renewal -----------------------------------------------------------------------------------------------------
+    # rebuild -----------------------------------------------------------------------------------------------------
 
     def search_all(self) -> None:
-        """Renew the list in all worlds next, for a path that leads nowhere."""
+        """Prepare a rebuild in all worlds for a path without motion."""
         self.device.fill(self.lacks, 1)
         self.device.fill(self.motion)
 
     def renew(self, path: Path, motion: float, island, limit) -> None:
-        """Renew the list, in worlds that the last path tested was not covered in, for a path along which no vertex moves further
-        than `motion` [m], with margins to match.
+        """Rebuild the list in the worlds that did not cover the last tested path, with margins that suit its motion.
+
+        Args:
+            motion: upper bound of the vertex motions [m].
 
         Raises:
-            StepFailure: there would be more candidates than may be.
+            StepFailure: the list would exceed its memory limit.
         """
         self.travel += motion
         if self.worlds == 1:
@@ -229,17 +232,21 @@ class Candidates(ListCapacities):
         self._build(path, island, limit, RESERVE)
 
     def build(self, path: Path, island, limit, margin: float | None = None, reserve: float = RESERVE) -> None:
-        """Renew the list for this path, up to the limits, with a margin [m], the largest one by default: pairs that are
-        new, or whose own does not last for so many such paths, are searched.
+        """Rebuild the list for a path up to the limits.
+
+        New pairs, and pairs whose margin does not last for `reserve` such paths, are searched.
+
+        Args:
+            margin: margin [m], by default the largest one.
 
         Raises:
-            StepFailure: there would be more candidates than may be.
+            StepFailure: the list would exceed its memory limit.
         """
         self.device.fill(self.margins, self.margin if margin is None else margin)
         self._build(path, island, limit, reserve)
 
     def _build(self, path: Path, island, limit, reserve: float) -> None:
-        """The same with the margins of the worlds."""
+        """Rebuild the list with the margins in `margins`."""
         self.builds += 1
         extent, keeps = self.device.extent, self.reusable and self.pair_count > 0
         kept = (extent(self.pair_count, self.pair_capacity), extent(self.count, self.capacity)) if keeps else None
@@ -258,19 +265,20 @@ class Candidates(ListCapacities):
         self.reusable = True
 
     def begin_slack(self, slack: float) -> None:
-        """A path was searched with a margin [m]; launches only."""
+        """Set `slack` after a path was searched with a margin [m]; launches only."""
         self.device.launch(kept_pairs.begin_slack, self.worlds, slack, self.slack, self.searched)
 
     def _reserve_old(self, pairs: int, count: int) -> None:
-        """Room for an old list of so many pairs and candidates."""
+        """Make capacity for a previous list of pairs and candidates."""
         old, get = self.old, self.pool.get
         old.pairs, old.left = get("old pairs", pairs, wp.vec2i), get("old left", pairs, wp.float64)
         old.segment, old.number = get("old segment", pairs + 1, wp.int32), get("old number", pairs, wp.int32)
         old.items = get("old items", count, wp.vec4i)
 
     def _launch_begin(self, path: Path, kept: tuple[int, int] | None) -> None:
-        """Keep the list as the old one, of which launches cover so many pairs and candidates, nothing of it where it does not
-        serve any more; boxes of the bodies for the next one."""
+        """Copy the list to the previous one and compute the boxes of the bodies.
+
+        `kept`: numbers of pairs and candidates that launches cover; None empties the previous list."""
         old, launch, copy = self.old, self.device.launch, self.device.copy
         if kept:
             pairs, count = kept
@@ -287,17 +295,17 @@ class Candidates(ListCapacities):
             self.launch_boxes(path, self.grown)
 
     def growth(self, slack: float) -> wp.array:
-        """(worlds,) how far [m] the boxes of bodies grow for a list with a margin [m]."""
+        """Growth (worlds,) [m] of the boxes of bodies for a list with a margin [m]."""
         return self.device.upload(np.full(self.worlds, 0.5 * (slack + self.minimum) * 1.0001), wp.float64)
 
     def launch_boxes(self, path: Path, grown: wp.array) -> None:
-        """Boxes of the bodies over the path, grown by (worlds,) [m]."""
+        """Compute the swept boxes of the bodies over the path, grown by `grown` (worlds,) [m]."""
         self.device.launch(
             broad_phase.swept_boxes, self.n, self.surfaces, path, self.filters.world, grown, self.lower, self.upper
         )
 
     def _fit_tree(self) -> None:
-        """Fit the tree to the boxes of the bodies. It is first built here: over equal boxes it would be a chain on CUDA."""
+        """Refit or rebuild the tree. It is first built here: over equal initial boxes it would be a chain on CUDA."""
         fits = self.tree is not None and self.travel <= self.extent
         if self.device.wide:
             if not fits:
@@ -316,7 +324,7 @@ class Candidates(ListCapacities):
             self.device.launch(broad_phase.find_roots, self.n, self.tree.id, self.tree_group, self.root)
 
     def _bound(self) -> None:
-        """Set the bounds of the tree, from where most bodies are."""
+        """Set the bounds of the tree from the positions of most bodies."""
         stride = -(-self.n // SAMPLES)
         count = -(-self.n // stride)
         places = self.pool.get("places", count, wp.vec3)
@@ -329,18 +337,18 @@ class Candidates(ListCapacities):
             self.device.write(self.bounds, np.stack([low - span, high + span]))
 
     def _search(self, path: Path, island, limit, reserve: float) -> bool:
-        """Find pairs, and their candidates unless they are kept; False if some arrays were too short, which have grown."""
+        """Find pairs, and the candidates of pairs that are not kept; False if arrays were too short and have grown."""
         places = path.p.ptr, island.ptr, limit.ptr
         self.graphs.run(("search", places, reserve), lambda: self._launch_search(path, island, limit, reserve))
         wanted = self.device.read(self.totals)
-        # every kind has to have its turn: what was cut short grows at once
+        # check every kind, so that all short arrays grow in one pass
         fits = False not in [self.grow(kind, wanted) for kind in ORDER]
         if fits:
             self.pair_count, self.count = int(wanted[PAIRS]), int(wanted[CANDIDATES])
         return fits
 
     def _launch_search(self, path: Path, island, limit, reserve: float) -> None:
-        """The same as far as there is capacity, by launches only; `totals` says how much is needed."""
+        """Launches of `_search` within the capacity; `totals` receives the required capacities."""
         get, launch, counts = self.pool.get, self.device.launch, self.counts
         self.device.fill(self.totals)
         self.columns.reserve(self.pair_capacity)
@@ -392,10 +400,10 @@ class Candidates(ListCapacities):
         launch(kept_pairs.copy_kept, threads, counts, self.old, self.batch, self.segment, self.items, grain=256)
 
     def index(self, launch: Callable[[], None] | None = None) -> None:
-        """Know the pairs by their column bodies, where that is not done yet.
+        """Update `columns` for the current list.
 
         Args:
-            launch: what is launched in any case, and holds `launch_columns`.
+            launch: launches that run in any case and include `launch_columns`.
         """
         known, self._indexed = self._indexed == self.builds, self.builds
         if not known:
@@ -406,18 +414,18 @@ class Candidates(ListCapacities):
             self.launch_columns()
 
     def launch_columns(self) -> None:
-        """The last of it, by launches only."""
+        """Launches of `index` after the sort."""
         if self.may_touch:
             self.columns.launch_starts(self.counts)
 
     def _sum(self, kind: int, counts, sizes, which: int, extent: int, offsets) -> int:
-        """Make offsets out of counts, and found[kind] their sum, or 0 where there is not enough capacity.
+        """Compute offsets from counts, and their sum, found[kind]; the sum is 0 if it exceeds the capacity.
 
         Args:
-            counts: sizes[which] of them, on the device, no more than `extent`.
+            counts: sizes[which] numbers on the device, at most `extent`.
 
         Returns:
-            what launches over the new kind have to cover.
+            number of entries of the kind that launches must cover.
         """
         device, lanes = self.device, self.device.lanes(WARP)
         length = chunk_length(extent)
@@ -437,5 +445,5 @@ class Candidates(ListCapacities):
         return self.device.read(self.pairs, self.pair_count).reshape(-1, 2)
 
     def coupled(self) -> np.ndarray:
-        """(pair_count,) bool, body pairs that have candidates; the others are listed as their boxes meet."""
+        """(pair_count,) bool, whether a body pair has candidates; others are listed because their boxes overlap."""
         return np.diff(self.device.read(self.segment, self.pair_count + 1)) > 0

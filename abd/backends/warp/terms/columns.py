@@ -1,4 +1,4 @@
-"""The pairs of a list by their column bodies, beside the order by rows that it has."""
+"""Index of a pair list by column body; the list itself is ordered by row body."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ from cuda_kernels.contact import active_pairs
 
 
 class Columns:
-    """Which pairs of a list every one of n bodies is the column of, in the order of the list.
+    """Pairs of a list by column body, for n bodies, in the order of the list.
 
-    It is found by launches with a sort between them, which records do not hold: `launch_keys`, `sort`, `launch_starts`.
+    `launch_keys`, `sort` and `launch_starts` build the index. Recorded launches cannot contain the sort.
 
     Args:
-        fixed: (n,) bool, bodies whose columns are not needed.
+        fixed: (n,) bool, bodies whose columns are not used.
 
     Attributes:
-        starts: (n + 1,) where the pairs of every body begin in `order`.
+        starts: (n + 1,) first pair of every body in `order`.
     """
 
     def __init__(self, device: Device, fixed: np.ndarray):
@@ -28,29 +28,29 @@ class Columns:
         self.reserve(0)
 
     def reserve(self, capacity: int) -> None:
-        """Room for so many pairs."""
-        # sorting takes twice as much
+        """Make capacity for pairs."""
+        # sorting needs twice the capacity
         self._keys, self.order = (self._pool.get(name, 2 * capacity, wp.int32) for name in ("keys", "order"))
 
     def launch_keys(self, extent: int, pairs: wp.array, counts: wp.array) -> None:
-        """Prepare to sort pairs, counts[0] of them, for which launches cover `extent`."""
+        """Compute the sort keys of counts[0] pairs; the launch covers `extent` pairs."""
         query = counts, pairs, self.fixed, self.n, self._keys, self.order
         self.device.launch(active_pairs.key_columns, extent, *query, grain=16384)
 
     def sort(self, count: int) -> None:
-        """Sort so many."""
+        """Sort the first `count` keys."""
         self.device.sort_pairs(self._keys, self.order, count)
 
     def launch_starts(self, counts: wp.array) -> None:
-        """Where the pairs of every body begin, after they were sorted."""
+        """Compute `starts` after the sort."""
         query = counts, self._keys, self.starts
         self.device.launch(active_pairs.key_starts, self.n + 1, *query, grain=16384)
 
-    def launch_take(self, other: Columns, extent: int) -> None:
-        """Become another one's, of no more than `extent` pairs."""
+    def launch_copy(self, other: Columns, extent: int) -> None:
+        """Copy another index of at most `extent` pairs."""
         self.device.copy(self.starts, other.starts)
         self.device.copy(self.order, other.order, count=extent)
 
     def empty(self) -> None:
-        """No body has a pair."""
+        """Set the index of an empty list."""
         self.device.fill(self.starts)

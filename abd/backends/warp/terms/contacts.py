@@ -1,4 +1,4 @@
-"""Contact on a device: energies, times of impact, gradients and blocks of the candidates."""
+"""Contact on a device: energies, times of impact, gradients and Hessian blocks of the candidates."""
 
 from __future__ import annotations
 
@@ -29,20 +29,20 @@ from cuda_kernels.parallel import sums
 from cuda_kernels.step import statistics
 
 KNOWN = {"energy": wp.float64, "gap": wp.float64, "parts": wp.int32}
-"""What a slot holds of every candidate."""
+"""Arrays per candidate in a slot."""
 _COUNT = np.array([bits.bit_count() for bits in range(1 << PARTS)], dtype=np.int32)
-"""How many parts a set of bits names."""
+"""Number of parts in every bit set."""
 
 
 class Contacts:
-    """Barrier energy of all candidates at two poses: the current one and a trial.
+    """Term of the barrier energy of all candidates at the iterate and at a trial.
 
-    What evaluates and linearises may be recorded, after `follow_list`. A record keeps the law's numbers (not the stiffness
-    and the regularisation, which are arrays), the poses and the rooms of the list.
+    Evaluation and linearisation can be recorded after `follow_list`. A record fixes the scalars of the law, the poses and the
+    capacities of the list; stiffness and regularisation are arrays and may change.
 
     Args:
-        done: (n,) int32 on the device, 1 for bodies whose island has converged: candidates between two of them keep
-            their energies and gaps, and add nothing to the linear system. Read whenever a kernel runs; none by default.
+        done: (n,) int32 on the device, 1 for bodies of converged islands; zeros by default. Candidates between two such bodies
+            keep their energies and gaps and add nothing to the linear system.
     """
 
     ties = NO_PAIRS
@@ -64,10 +64,10 @@ class Contacts:
         self.reduction = Reduction(device, self.n)
         self.impacts = Impacts(device)
         self.without = device.zeros((self.n, 12), wp.float64)
-        self.least, self.first_found = (device.zeros(max(self.n, 1), wp.float64) for _ in range(2))
+        self._body_minima, self._first_impacts = (device.zeros(max(self.n, 1), wp.float64) for _ in range(2))
         self._capacity, self._exchanged = (-1, -1), False
         self.batch = 1 if device.wide else BATCH
-        self.anew, self.reach = kernels.Reach(), kernels.Reach()
+        self._no_reach, self.reach = kernels.Reach(), kernels.Reach()
         self.reach.known = 1
 
     @property
@@ -76,12 +76,12 @@ class Contacts:
         return self.candidates.surfaces
 
     def set_scale(self, ch2: float | np.ndarray) -> None:
-        """c h^2 of the bodies (n,), or of all, by which the energies of pairs stand in the incremental potential."""
+        """Set c h^2 [s^2], scalar or (n,), the factor of contact energies in the incremental potential."""
         self.scale = ch2 if np.ndim(ch2) else np.full(self.n, ch2)
         self.device.write(self.law.kappa, self.scale)
 
     def set_pair_parameters(self, own: PairParameters) -> None:
-        """Pairs whose law is their own; what is known of contacts has to be evaluated again."""
+        """Set per-pair contact parameters; contact energies must be evaluated again."""
         self.pair_law.own = own
         count, get, write, device = len(own), self.pool.get, self.device.write, self.surfaces.between.own
         if count:
@@ -92,8 +92,9 @@ class Contacts:
         write(device.count, np.array([count], dtype=np.int32))
 
     def follow_list(self) -> None:
-        """Make capacity for the present candidates and index their pairs: after every renewal of the list, before something is
-        recorded or replayed."""
+        """Make capacity for the current candidates and index their pairs.
+
+        Call it after the list is rebuilt and before launches are recorded or replayed."""
         self._sizes()
         if self.candidates.may_touch:
             self.candidates.index()
@@ -104,7 +105,7 @@ class Contacts:
         return PairList(c.pairs, c.segment, c.group, c.columns, c.counts, c.pair_count, c.count, c.pair_capacity)
 
     def _sizes(self) -> tuple[int, int]:
-        """Pairs and batches of candidates that a launch covers; arrays have capacity for them."""
+        """Ensure array capacity; returns the numbers of pairs and of batches of candidates that launches cover."""
         c, extent = self.candidates, self.device.extent
         pairs, count = c.pair_capacity, c.capacity
         if pairs > self._capacity[0] or count > self._capacity[1]:
@@ -118,39 +119,46 @@ class Contacts:
         return extent(c.pair_count, pairs), -(-extent(c.count, count) // self.batch)
 
     def times_of_impact(self, path: Path, island, limit, out, proven: bool = False) -> None:
-        """Per body, a safe alpha over the candidates it emits, at most the limit of its island. Only the smallest of an
-        island means anything: others may depend on the order in which candidates were looked at.
+        """Compute the collision-free alpha of every body over its candidates, `out` (n,).
 
-        Slot "current" holds the gaps at the start of the path. `proven` says that the limits are safe for all pairs that
-        the last renewal of the list has kept.
+        Only the minimum of each island is defined: other values may depend on the order of evaluation.
+        Slot "current" holds the gaps at the start of the path.
+
+        Args:
+            island, limit: island (n,) of every body and upper bounds (islands,).
+            proven: whether the limits are collision-free for all pairs kept in the last rebuild of the list.
         """
         c = self.candidates
         if c.is_empty:
             self.device.fill(out, 1.0)
             return
         toi, query, known = self._along(path)
-        self.device.copy(self.first_found, limit, count=limit.shape[0])
-        where = island, limit, c.kept, int(proven), self.first_found
-        self.impacts.stop(self.device.extent(c.count, c.capacity), query, known, where, toi)
+        self.device.copy(self._first_impacts, limit, count=limit.shape[0])
+        where = island, limit, c.kept, int(proven), self._first_impacts
+        self.impacts.times_of_impact(self.device.extent(c.count, c.capacity), query, known, where, toi)
         self.device.launch(sums.segment_minima, self.n, c.segment, c.group, toi, out, 1.0, grain=1024)
 
     def proven_fractions(self, path: Path, back: bool, out: wp.array) -> wp.array:
-        """Per body, up to which fraction the swept paths of its candidates are proven free, and the same of every candidate; the
-        paths lead `back`, or after that forth, where those that are free back stay so (`abd.backends.warp.parts.swept_paths`).
+        """Compute the proven collision-free fraction of the swept path: per body in `out` (n,); returns it per candidate.
+
+        Args:
+            back: the paths lead backward from the end of the step; otherwise forward, and pairs proven backward stay
+                proven (`abd.backends.warp.parts.swept_paths`).
+
         Slot "current" holds the gaps at the end of the step."""
         c = self.candidates
         shares, query, known = self._along(path)
-        self.impacts.free(self.device.extent(c.count, c.capacity), query, known, back, shares)
+        self.impacts.proven_fractions(self.device.extent(c.count, c.capacity), query, known, back, shares)
         self.device.launch(sums.segment_minima, self.n, c.segment, c.group, shares, out, 1.0, grain=1024)
         return shares
 
     @property
     def shares(self) -> wp.array:
-        """What the last `times_of_impact` or `proven_fractions` found for every candidate."""
+        """Fractions per candidate from the last `times_of_impact` or `proven_fractions`."""
         return self.pool.get("toi", 1, wp.float64)
 
     def _along(self, path: Path) -> tuple[wp.array, tuple, tuple]:
-        """Where shares of candidates go, and what `Impacts` takes first: how the bodies of their pairs approach on a path."""
+        """Compute the approach of every pair on a path; returns the output array and two argument tuples of `Impacts`."""
         c, (pairs, _) = self.candidates, self._sizes()
         toi, approach = (self.pool.get(name, 1, wp.float64) for name in ("toi", "approach"))
         self.device.launch(kernels.pair_approaches, pairs, c.pairs, c.counts, self.done, path, approach, grain=4096)
@@ -158,21 +166,21 @@ class Contacts:
         return toi, query, (approach, self.arrays("current")[1])
 
     def smallest(self, values: wp.array, most: float) -> np.ndarray:
-        """(pairs,) smallest value of the candidates (count,) of every listed pair of bodies, at most `most`; on the host."""
+        """Return the minimum over the candidates of every listed pair of bodies, (pairs,), at most `most`, on the host."""
         c, read = self.candidates, self.device.read
         of_candidates, segment = read(values, c.count), read(c.segment, c.pair_count + 1)
-        smallest, some = np.full(c.pair_count, most), np.diff(segment) > 0
-        if some.any():
-            smallest[some] = np.minimum.reduceat(of_candidates, segment[:-1][some])
+        smallest, occupied = np.full(c.pair_count, most), np.diff(segment) > 0
+        if occupied.any():
+            smallest[occupied] = np.minimum.reduceat(of_candidates, segment[:-1][occupied])
         return smallest
 
     def arrays(self, slot: str) -> tuple[wp.array, ...]:
-        """Energy and gap of every candidate, and bits of its parts that count, for slot "current" or "trial"."""
+        """Energy, gap and bits of the active parts of every candidate, for slot "current" or "trial"."""
         self._sizes()
         return tuple(self.pool.get(f"{name}_{slot}", 1, kind) for name, kind in KNOWN.items())
 
     def exchange(self, at: Iterate) -> None:
-        """Exchange what slots "current" and "trial" hold."""
+        """Exchange the values of slots "current" and "trial"."""
         self._exchange()
 
     def _exchange(self) -> None:
@@ -193,28 +201,28 @@ class Contacts:
         self.device.launch(kernels.exchange_known, self.candidates.capacity, self.candidates.counts, *slots)
 
     def begin_records(self) -> None:
-        """Launches are recorded from now on: slots have the arrays that earlier records know them by."""
+        """Assign the arrays to the slots as in earlier records, before launches are recorded."""
         if self._exchanged:
             self._exchange_arrays()
             self._exchange_values()
 
     def add_differences(self, at: Iterate, difference: wp.array, size: wp.array) -> None:
-        """Add every body's change of energy from slot "current" to "trial", and the size of the terms."""
+        """Add the energy differences between the slots, and the magnitudes of the energies, per body."""
         c, launch = self.candidates, self.device.launch
         if not c.is_empty:
             energies = self.arrays("trial")[0], self.arrays("current")[0]
             launch(sums.segment_differences, self.n, c.segment, c.group, *energies, difference, size)
 
     def evaluate(self, at: Iterate, slot: str) -> None:
-        """What is known at the pose of a slot.
+        """Evaluate energies, gaps and active parts at the pose of a slot.
 
-        A trial on the path of the last `times_of_impact` (`Iterate.along`) settles distant candidates by a bound, and those
-        of bodies that are done by what slot "current" holds.
+        If the trial lies on the path of the last `times_of_impact` (`Iterate.along`), distant candidates are skipped by a bound
+        on their approach, and candidates of bodies that are done keep the values of slot "current".
         """
         c, pose = self.candidates, at.pose(slot)
         if c.is_empty:
             return
-        reach, (_, batches) = self.anew if at.along is None else self.reach, self._sizes()
+        reach, (_, batches) = self._no_reach if at.along is None else self.reach, self._sizes()
         if at.along is not None:
             reach.island, reach.alpha = at.along
             reach.approach = self.pool.get("approach", 1, wp.float64)
@@ -226,15 +234,16 @@ class Contacts:
         )  # fmt: skip
 
     def carry(self, pose: Pose, before: tuple[wp.array, ...]) -> None:
-        """What is known in slot "current" after the list was renewed at the current pose, where pairs that are kept
-        have those of `before`, what the slot held for the list before."""
+        """Set slot "current" after the list was rebuilt at the current pose.
+
+        Kept pairs take their values from `before`, the arrays of the slot for the previous list; others are evaluated."""
         if all(one is other for one, other in zip(before, self.arrays("current"), strict=True)):
             self.candidates.graphs.run(("carry", pose.p.ptr), lambda: self._launch_carry(pose, before))
-        else:  # what it was before the list outgrew it is there once
+        else:  # the arrays of the previous list were reallocated: nothing to replay
             self._launch_carry(pose, before)
 
     def _launch_carry(self, pose: Pose, before: tuple[wp.array, ...]) -> None:
-        """The same by launches only."""
+        """Launches of `carry`."""
         c, (_, batches) = self.candidates, self._sizes()
         self.device.launch(
             kernels.carry_energies,
@@ -244,15 +253,15 @@ class Contacts:
         self._exchange()
 
     def pair_gaps(self) -> tuple[np.ndarray, np.ndarray]:
-        """(k, 2) listed pairs of bodies and their smallest gaps (k,) in slot "current", in activations, infinite without
-        any; on the host."""
+        """Return the listed pairs of bodies (k, 2) and their smallest gaps (k,) in slot "current", on the host.
+
+        Gaps are in activations, infinite for pairs without candidates."""
         if self.candidates.pair_count == 0:
             return np.zeros((0, 2), dtype=np.int32), np.zeros(0)
         return self.candidates.pair_list(), self.smallest(self.arrays("current")[1], np.inf)
 
     def pressing(self, pose: Pose) -> Pressing:
-        """Points at which bodies press on one another at the current pose, on the host. Its kernel is compiled for the first
-        one who asks."""
+        """Return the points of active contacts at the current pose, on the host. The first call compiles the kernel."""
         from cuda_kernels.contact.pressing import Points, press
 
         c, device, read, get = self.candidates, self.device, self.device.read, self.pool.get
@@ -269,17 +278,17 @@ class Contacts:
         vectors = ("normal", "place", "force", "torque_i", "torque_j")
         for name, kind in {"pair": wp.vec2i, "gap": wp.float64, **dict.fromkeys(vectors, wp.vec3d)}.items():
             setattr(points, name, get(f"point {name}", total, kind))
-        asked, first = get("asked", len(chosen), wp.int32), get("first point", len(chosen), wp.int32)
-        device.write(asked, chosen)
+        selected, first = get("selected", len(chosen), wp.int32), get("first point", len(chosen), wp.int32)
+        device.write(selected, chosen)
         device.write(first, offset)
-        query = self.surfaces, self.law, pose, c.pairs, c.items, asked, parts, energy, first
+        query = self.surfaces, self.law, pose, c.pairs, c.items, selected, parts, energy, first
         device.launch(press, len(chosen), *query, points, grain=256)
         found = {name: read(getattr(points, name), total) for name in vectors}
         pair, gap = read(points.pair, total).astype(np.int64), read(points.gap, total)
         return Pressing(pair=pair, gap=gap, point=found.pop("place"), **found)
 
     def acting(self, model: Model) -> tuple[Pairs, Listed]:
-        """Pairs of bodies, and those of their candidates that act in slot "current", as the definitions take them."""
+        """Return pairs of bodies and their active candidates in slot "current", in the types of `abd.contact`."""
         c, read = self.candidates, self.device.read
         items = np.zeros((0, 4), dtype=np.int64)
         if c.count:
@@ -289,24 +298,25 @@ class Contacts:
         return pairs_of(model, *pairs.T), Listed(*items.T)
 
     def smallest_gap(self, slot: str = "current") -> tuple[float, bool]:
-        """Smallest gap beyond the separation over all candidates [m], infinity without any, and whether it may be a lower
-        bound."""
+        """Return the smallest gap beyond the minimum separation [m], and whether it may be a lower bound.
+
+        The gap is infinite if there are no candidates."""
         c, read = self.candidates, self.device.read
         if c.count == 0:
             return float("inf"), False
         gap, pairs, items = read(self.arrays(slot)[1], c.count), c.pair_list(), read(c.items, c.count).reshape(-1, 4)
         length = gap * self.pair_law.activation(*pairs.T)[items[:, 0]]
-        least = int(length.argmin())
-        return float(length[least]), bool(gap[least] > 1.0)
+        smallest = int(length.argmin())
+        return float(length[smallest]), bool(gap[smallest] > 1.0)
 
     def body_gaps(self, slot: str = "current") -> wp.array:
-        """(n,) smallest gap in activations over the candidates that a body emits; infinity without any."""
-        out, c = self.least, self.candidates
+        """Compute the smallest gap in activations of the candidates of every body (n,); infinite if it has none."""
+        out, c = self._body_minima, self.candidates
         self.device.launch(sums.segment_minima, self.n, c.segment, c.group, self.arrays(slot)[1], out, float("inf"))
         return out
 
     def acting_pairs(self) -> np.ndarray:
-        """(k, 2) pairs of bodies with an active contact in slot "current"; on the host."""
+        """Return the pairs of bodies (k, 2) with an active contact in slot "current", on the host."""
         c = self.candidates
         if c.count == 0:
             return np.zeros((0, 2), dtype=np.int32)
@@ -317,17 +327,17 @@ class Contacts:
 
     @property
     def couplings(self) -> list[tuple[Coupling, int]]:
-        """Of the pairs of bodies in contact."""
+        """Off-diagonal blocks of the pairs of bodies in contact."""
         return [(self.reduction.coupling, 0 if self.candidates.is_empty else self.reduction.pair_capacity)]
 
     def add_to(self, at: Iterate, gradient: wp.array, diagonal: wp.array) -> None:
-        """Add to those of bodies that are not done; `without` keeps the gradient before."""
+        """Add gradient and blocks of bodies that are not done; `without` keeps the gradient without contact."""
         self.device.copy(self.without, gradient)
         self.linearize(at.current)
         self.reduce(gradient, diagonal)
 
     def linearize(self, pose: Pose) -> None:
-        """Sums over the active candidates at the current pose, whose energies were evaluated in slot "current"."""
+        """Sum gradients and blocks of active candidates at the current pose; slot "current" holds its energies."""
         c, r = self.candidates, self.reduction
         if c.is_empty:
             return
@@ -344,8 +354,8 @@ class Contacts:
             self.device.launch(contact_blocks, runs, *query, parts, *listed, r.sums, grain=4)
 
     def pair_gradients(self, pose: Pose) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Body pairs (k, 2) with active candidates at the current pose, on the host, and the gradients (k, 12) of their
-        contacts by the bodies i and j. As `linearize`, and not to be recorded."""
+        """Return body pairs (k, 2) with active candidates at the current pose, and the gradients (k, 12) of their contact
+        energy with respect to bodies i and j, on the host. Cannot be recorded."""
         empty = np.zeros((0, 2), dtype=np.int32), np.zeros((0, 12)), np.zeros((0, 12))
         if self.candidates.count == 0:
             return empty
@@ -371,6 +381,6 @@ class Contacts:
         return self.candidates.pair_list()[pair], *sums
 
     def reduce(self, gradient, diagonal) -> None:
-        """Add what was linearised to gradient (n, 12) and diagonal (n, 12, 12) of bodies that are not done."""
+        """Add the sums of `linearize` to gradient (n, 12) and diagonal (n, 12, 12) of bodies that are not done."""
         if not self.candidates.is_empty:
             self.reduction.reduce(self.done, gradient, diagonal)

@@ -1,4 +1,4 @@
-"""Users' measures beside the kernels: Warp functions on every device, NumPy functions on the processor."""
+"""Measures of user-defined joint types: Warp functions on every device, NumPy functions on the CPU."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from cuda_kernels.joints.measures import Measures
 
 @functools.cache
 def kernel_of(function: wp.Function) -> wp.Kernel:
-    """The kernel that applies ``function(row, M, r, p)`` to items, with its adjoint."""
+    """Build the kernel, with its adjoint, that evaluates ``function(row, M, r, p)`` for every item."""
 
     @wp.kernel(enable_backward=True, module="unique")
     def user_rows(
@@ -40,7 +40,7 @@ class WarpItems:
     """Rows of a Warp function on a device, one item per row and pair of frames.
 
     Attributes:
-        M, r: (e,) arguments; values: (e,); by_M, by_r: (e,) derivatives of every item's value.
+        M, r: (e,) arguments; values: (e,); by_M, by_r: (e,) derivatives of the values.
     """
 
     def __init__(self, function: wp.Function, row: np.ndarray, p: np.ndarray, device: Device):
@@ -55,11 +55,11 @@ class WarpItems:
         self._adjoint = None
 
     def evaluate(self) -> None:
-        """Set the values."""
+        """Compute `values`."""
         self.device.launch(self.kernel, self.count, self.row, self.M, self.r, self.p, self.values, grain=256)
 
     def differentiate(self) -> None:
-        """Set the derivatives, by the adjoint with a seed of one for every item."""
+        """Compute `by_M` and `by_r` by the adjoint, with a seed of 1 for every item."""
         self.device.fill(self.by_M)
         self.device.fill(self.by_r)
         self.device.fill(self.seed, 1.0)
@@ -78,15 +78,15 @@ class WarpItems:
 
 
 class WarpRows:
-    """Rows of a joint type by a Warp function; on the host it runs on Warp's processor device (see `RowFunction`).
+    """`RowFunction` of a joint type by a Warp function; on the host it runs on Warp's CPU device.
 
     Args:
-        name: of the joint type; names: of the rows.
+        name: name of the joint type; names: names of its rows.
         function: ``f(row: int, M: wp.mat33d, r: wp.vec3d, p: wp.array(dtype=wp.float64)) -> wp.float64``.
-        p: (np,) parameters for the check of the adjoint.
+        p: (np,) parameters at which the adjoint is checked.
 
     Raises:
-        SceneError: the adjoint is not the derivative.
+        SceneError: the adjoint differs from the finite differences.
     """
 
     def __init__(self, name: str, names: list[str], function: wp.Function, p: np.ndarray):
@@ -104,7 +104,7 @@ class WarpRows:
         return self._evaluated(M, r, p).values.numpy().reshape(len(M), self.count).copy()
 
     def slopes(self, M: np.ndarray, r: np.ndarray, p: np.ndarray, length: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """See `RowFunction`; the adjoint needs no steps and no lengths."""
+        """See `RowFunction`; `length` is not used, because the adjoint needs no difference step."""
         items, k = self._evaluated(M, r, p), len(M)
         items.differentiate()
         by_M = items.by_M.numpy().reshape(k, self.count, 9)
@@ -112,7 +112,7 @@ class WarpRows:
         return items.values.numpy().reshape(k, self.count).copy(), np.concatenate([by_M, by_r], axis=2)
 
     def _evaluated(self, M: np.ndarray, r: np.ndarray, p: np.ndarray) -> WarpItems:
-        """Items of all rows of every pair; those of one number of pairs are made once."""
+        """Evaluate all rows of every pair; the items are cached by number of pairs."""
         p = np.repeat(p, self.count, axis=0)
         items = self._items.get(len(M))
         if items is None:
@@ -125,7 +125,7 @@ class WarpRows:
         return items
 
     def _by_differences(self, M: np.ndarray, r: np.ndarray, p: np.ndarray) -> np.ndarray:
-        """(k, rows, 12) derivatives by M and r."""
+        """(k, rows, 12) derivatives with respect to M and r by finite differences."""
         features = np.concatenate([M.reshape(-1, 9), r], axis=1)
         total = np.zeros((len(M), self.count, 12))
         for column in range(12):
@@ -137,10 +137,10 @@ class WarpRows:
 
 
 class CustomMeasures:
-    """What fills `supplied` of the measures on a device with users' values and derivatives.
+    """Evaluation of user-defined measures into `supplied` of the measures on a device.
 
     Raises:
-        DeviceError: a NumPy function on a device other than the processor.
+        DeviceError: a measure is a NumPy function and the device is not the CPU.
     """
 
     def __init__(self, table: MeasureTable, measures: Measures, device: Device):
@@ -152,7 +152,7 @@ class CustomMeasures:
         ]
 
     def supply(self, pose, with_slopes: bool) -> None:
-        """Values at a pose, and derivatives if wanted."""
+        """Compute values, and derivatives if `with_slopes`, at a pose."""
         launch = self.device.launch
         for group in self.groups:
             launch(kernels.frame_features, group.count, group.chosen, self.measures, pose, group.M, group.r)
@@ -176,7 +176,7 @@ class _WarpGroup(WarpItems):
 
 
 class _HostGroup:
-    """Measures of one NumPy function; the arrays are the processor's own, seen by both sides."""
+    """Measures of one NumPy function; kernels and host share the arrays in CPU memory."""
 
     def __init__(self, group: CustomRows, device: Device):
         self.group, self.count = group, len(group.measure)
@@ -199,7 +199,7 @@ class _HostGroup:
 
 
 def refuse_host_functions(groups: tuple[CustomRows, ...], device: str, reached: bool) -> None:
-    """`DeviceError` that names the joint types which cannot run on a device, unless the host is `reached` from there."""
+    """Raise a `DeviceError` for joint types of NumPy functions, unless the device can access the host (`reached`)."""
     names = [repr(group.function.name) for group in groups if not isinstance(group.function, WarpRows)]
     if names and not reached:
         kind = "joint type" if len(names) == 1 else "joint types"

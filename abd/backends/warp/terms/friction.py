@@ -1,4 +1,4 @@
-"""Lagged friction on a device: what is frozen of the contacts, its energies, gradients and blocks."""
+"""Lagged friction on a device: frozen contacts, their energies, gradients and Hessian blocks."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from abd.backends.device.scan import Scan
 from abd.backends.warp.iterate import Iterate
 from abd.backends.warp.terms.columns import Columns
 from abd.backends.warp.terms.contacts import Contacts
-from abd.backends.warp.terms.kept_friction import NEW, OLD, KeptFriction
+from abd.backends.warp.terms.friction_merge import NEW, OLD, FrictionMerge
 from abd.backends.warp.terms.reduction import PairList, Reduction
 from abd.model import Kind, Model
 from abd.potentials.arc_slip import counts
@@ -26,20 +26,20 @@ from cuda_kernels.friction import arc_slip, friction, lagging, rolling, sticking
 from cuda_kernels.linear.couplings import Coupling
 from cuda_kernels.parallel import sums
 
-REMEMBERED = ("key", "kind", "point", "share")
-"""What contacts remember (`abd.potentials.sticking.Anchors`)."""
+ANCHOR_COLUMNS = ("key", "kind", "point", "share")
+"""Fields of `abd.potentials.sticking.Anchors`."""
 
 
 class Friction:
-    """Lagged friction of the contacts frozen at one pose.
+    """Term of lagged friction of the contacts frozen at one pose.
 
-    What evaluates and linearises may be recorded. A record keeps the poses and the rooms of the frozen contacts.
+    Evaluation and linearisation can be recorded. A record fixes the poses and the capacities for frozen contacts.
 
     Attributes:
-        count, pair_count: frozen contacts, and body pairs of the list they were taken from; lagged.counts on the device.
-        segment, group: where the contacts of every pair and the pairs of every body begin.
-        follows_arcs: whether slips are measured along arcs (`abd.potentials.arc_slip`), from the pose `begin` on
-            by the rotation vectors `turn` (n,).
+        count, pair_count: numbers of frozen contacts and of body pairs of their candidate list; on the device `lagged.counts`.
+        segment, group: first contact of every pair and first pair of every body.
+        follows_arcs: whether slips are measured along arcs (`abd.potentials.arc_slip`), which start at the pose `begin` and
+            turn by the rotation vectors `turn` (n,).
     """
 
     ties = NO_PAIRS
@@ -69,19 +69,19 @@ class Friction:
         self.begin: Pose | None = None
         self.turn: wp.array | None = None
         self.wanted, self.scan, self._builds = device.zeros(1, wp.int32), Scan(device), -1
-        self.kept = KeptFriction(device, n)
+        self.merge = FrictionMerge(device, n)
 
     def set_eps(self, eps: float | np.ndarray) -> None:
-        """Slip [m] below which contacts count as static, of all bodies or (n,)."""
+        """Set the slip [m] below which contacts count as static, scalar or (n,)."""
         self.device.write(self.lagged.eps, np.full(len(self.lagged.eps), eps))
 
     @property
     def sticks(self) -> bool:
-        """Whether contacts remember how far they are stretched, as `anchors` (`abd.potentials.sticking`)."""
+        """Whether contacts store their elastic stretch in `anchors` (`abd.potentials.sticking`)."""
         return self.enabled and self.elastic
 
     def set_coefficients(self, mu: np.ndarray) -> None:
-        """Other coefficients (m, m) between materials; what is frozen is let go."""
+        """Set the friction coefficients (m, m) between materials and discard the frozen contacts."""
         self.defined = replace(self.defined, mu=np.array(mu))
         self.device.write(self.resists.mu, self.defined.mu)
         self.enabled = self._may_act()
@@ -93,55 +93,56 @@ class Friction:
         return self.defined.any and self.lags and self.contacts.candidates.may_touch
 
     def let_go(self) -> None:
-        """Nothing is frozen any more."""
+        """Discard the frozen contacts on the host and on the device."""
         self.device.write(self.lagged.counts, np.zeros(2, dtype=np.int32))
         self.untie()
         self.device.fill(self.group)
         self.columns.empty()
 
     def untie(self) -> None:
-        """Discard what was lagged, with the bodies that it says may be in frictional contact."""
+        """Discard the frozen contacts and their body pairs on the host."""
         self.count = self.pair_count = 0
         self._builds = self.contacts.candidates.builds
 
     def lag(self, at: Iterate, heading: Pose, chosen: np.ndarray | None = None) -> None:
-        """Freeze the contacts that are active at the iterate, whose energies slot "current" holds, and `evaluate` it. Not to be
-        recorded.
+        """Freeze the contacts that are active at the iterate and evaluate their energies. Cannot be recorded.
+
+        Slot "current" of the contacts holds the energies of the iterate.
 
         Args:
             heading: inertial targets or target poses of the bodies in the step (`abd.potentials.friction.freeze`).
-            chosen: (n,) bool, bodies of whole islands for which it is done, all without; the others keep what they have.
+            chosen: (n,) bool, bodies of whole islands whose contacts are frozen, all by default; others keep theirs.
         """
         if not self.enabled:
             return
         if chosen is not None:
-            self.kept.set_aside(self, OLD)
+            self.merge.store(self, OLD)
         self._lag_all(at, heading)
         if chosen is not None:
-            self.kept.set_aside(self, NEW)
-            self._take_both(at, chosen)
+            self.merge.store(self, NEW)
+            self._merge(at, chosen)
 
-    def _take_both(self, at: Iterate, chosen: np.ndarray) -> None:
-        """What is new of chosen bodies, and what others had."""
+    def _merge(self, at: Iterate, chosen: np.ndarray) -> None:
+        """Combine the new contacts of chosen bodies with the previous contacts of the others."""
         run = self.contacts.candidates.graphs.run
-        pairs, contacts = self.kept.count(self, chosen)
+        pairs, contacts = self.merge.count(self, chosen)
         self.grow(contacts)
         self._take_pairs(max(pairs, self.contacts.candidates.pair_capacity))
         self.columns.reserve(self.pair_capacity)
         self.count, self.pair_count, self._builds = contacts, pairs, -1
-        run(("take both",), self._launch_both)
+        run(("take both",), self._launch_merge)
         self.columns.sort(pairs)
         self.reduction.follow(self._listed(self.pair_capacity))
-        run(("both", at.current.p.ptr), lambda: self._follow_both(at))
+        run(("both", at.current.p.ptr), lambda: self._follow_merge(at))
         if self.reduction.lacks_capacity():
-            run(("both", at.current.p.ptr), lambda: self._follow_both(at))
+            run(("both", at.current.p.ptr), lambda: self._follow_merge(at))
 
-    def _launch_both(self) -> None:
-        self.kept.launch_take(self)
+    def _launch_merge(self) -> None:
+        self.merge.launch_merge(self)
         self.columns.launch_keys(self.device.extent(self.pair_count, self.pair_capacity), self.pairs, self.lagged.counts)
 
-    def _follow_both(self, at: Iterate) -> None:
-        """What follows from both, whose pairs are sorted by columns."""
+    def _follow_merge(self, at: Iterate) -> None:
+        """Index and evaluate the merge, whose pairs are sorted by columns."""
         self.columns.launch_starts(self.lagged.counts)
         self._index(self.pair_capacity)
         self.evaluate(at, "current")
@@ -164,7 +165,7 @@ class Friction:
         self.contacts.candidates.graphs.run(("lag", at.current.p.ptr, heading.p.ptr), lag)
 
     def follow_list(self) -> None:
-        """Make capacity for the pairs of the present list: where launches are recorded, before it is lagged."""
+        """Make capacity for the pairs of the current list, before launches that freeze its contacts are recorded."""
         c, get = self.contacts.candidates, self.pool.get
         if not self.enabled:
             return
@@ -174,38 +175,39 @@ class Friction:
         self._take_pairs(c.pair_capacity)
         self.columns.reserve(c.pair_capacity)
         c.index()
-        # the pairs, but not yet how many of their candidates will be frozen
+        # the number of pairs is known; the number of frozen candidates is not
         self.reduction.follow(PairList(c.pairs, c.segment, c.group, c.columns, c.counts, c.pair_count, 0, c.pair_capacity))
 
     def launch_lag(self, pose: Pose, heading: Pose) -> None:
-        """As `lag`, to be recorded after `follow_list`; `take` then tells the host how many were `wanted`. Nothing is frozen
-        where there is no capacity for all."""
+        """Launches of `lag`, which can be recorded after `follow_list`; call `take` with the number `wanted` afterwards.
+
+        If the capacity does not suffice for all contacts, none is frozen."""
         if self.enabled:
             self._freeze(pose, heading, self._mark(pose))
 
     @property
     def follows_list(self) -> bool:
-        """Whether the pairs of frozen contacts are among those of the present candidate list."""
+        """Whether the current candidate list contains the pairs of all frozen contacts."""
         return self._builds == self.contacts.candidates.builds
 
     def take(self, wanted: int) -> None:
-        """So many contacts were frozen at the last `launch_lag`."""
+        """Set the number of contacts that the last `launch_lag` has frozen."""
         self.count = wanted
         self.pair_count = self.contacts.candidates.pair_count if self.enabled else 0
         self._builds = self.contacts.candidates.builds
 
     @property
     def capacity(self) -> int:
-        """Contacts that there is capacity for."""
+        """Capacity for frozen contacts."""
         return self.pool.capacity("load")
 
     @property
     def pair_capacity(self) -> int:
-        """Their pairs that there is capacity for."""
+        """Capacity for body pairs of frozen contacts."""
         return min(self.pairs.shape[0], self.segment.shape[0] - 1)
 
     def grow(self, count: int) -> bool:
-        """Make capacity for so many contacts; True if there was too little, so that they have yet to be frozen."""
+        """Make capacity for `count` contacts; True if it was insufficient, so that they must be frozen again."""
         grows, get, lagged = count > self.capacity, self.pool.get, self.lagged
         lagged.pair, lagged.n = get("pair", count, wp.vec2i), get("n", count, wp.vec3d)
         lagged.kind, lagged.face = get("kind", count, wp.int32), get("face", count, wp.int32)
@@ -219,34 +221,34 @@ class Friction:
         return grows
 
     def _grow_anchors(self, capacity: int) -> None:
-        """For so many contacts; those of the last step stay."""
+        """Make capacity for anchors and keep the anchors of the last step."""
         if self.anchors.key.shape[0] < capacity:
-            for name in REMEMBERED:
+            for name in ANCHOR_COLUMNS:
                 before = getattr(self.anchors, name)
                 array = self.device.empty(capacity, before.dtype)
                 self.device.copy(array, before, count=before.shape[0])
                 setattr(self.anchors, name, array)
 
     def keep_anchors(self, pose: Pose, rest: Pose, now: Pose) -> None:
-        """Remember how far the contacts are stretched after a step from `now` to `pose`."""
+        """Store the elastic stretch of the contacts after a step from `now` to `pose`."""
         if self.sticks:
             extent = max(self._extent, 1)
             self.device.launch(friction.keep_anchors, extent, self.lagged, pose, rest, now, self.anchors)
 
     def read_anchors(self) -> Anchors:
-        """What the contacts of the last step remember, on the host."""
+        """Host copy of the anchors of the last step."""
         a, read = self.anchors, self.device.read
         count = int(read(a.count)[0])
         if count == 0:
             return Anchors()
-        return Anchors(*(read(getattr(a, name), count) for name in REMEMBERED))
+        return Anchors(*(read(getattr(a, name), count) for name in ANCHOR_COLUMNS))
 
     def set_anchors(self, anchors: Anchors) -> None:
-        """What the contacts remember from now on."""
+        """Set the anchors."""
         if not self.sticks:
             return
         self._grow_anchors(len(anchors))
-        for name in REMEMBERED if len(anchors) else ():
+        for name in ANCHOR_COLUMNS if len(anchors) else ():
             self.device.write(getattr(self.anchors, name), getattr(anchors, name))
         self.device.write(self.anchors.count, np.array([len(anchors)], dtype=np.int32))
 
@@ -254,7 +256,7 @@ class Friction:
         self.pairs, self.segment = self.pool.get("pairs", capacity, wp.vec2i), self.pool.get("segment", capacity + 1, wp.int32)
 
     def _mark(self, pose: Pose) -> wp.array:
-        """Where every candidate goes that is to be frozen: an exclusive sum of 0 and 1; what is needed for them."""
+        """Compute the output index of every candidate to freeze, an exclusive sum of 0 and 1, and their number `wanted`."""
         c, device, get, surfaces = self.contacts.candidates, self.device, self.pool.get, self.contacts.surfaces
         extent, (_, _, parts) = c.capacity, self.contacts.arrays("current")
         marks, offset = get("marks", extent + 1, wp.int32), get("offset", extent + 1, wp.int32)
@@ -267,7 +269,7 @@ class Friction:
         return offset
 
     def _freeze(self, pose: Pose, heading: Pose, offset: wp.array) -> None:
-        """Freeze what was marked, and find the pairs that it belongs to."""
+        """Freeze the marked candidates and index them by pair."""
         c, device, n, counts = self.contacts.candidates, self.device, self.contacts.n, self.lagged.counts
         extent, pairs = c.capacity, c.pair_capacity
         device.launch(
@@ -279,15 +281,15 @@ class Friction:
             radius = self.contacts.surfaces.radius
             arcs = pose, self.begin, heading, self.turn
             device.launch(arc_slip.follow_arcs, max(self.capacity, 1), self.lagged, *arcs, radius)
-        # the pair list may be rebuilt while these contacts stay frozen: keep its groups
+        # the pair list may be rebuilt while these contacts stay frozen: copy its groups
         self.device.copy(self.pairs, c.pairs, count=pairs)
         device.launch(lagging.gather_offsets, pairs + 1, counts, c.segment, offset, self.segment)
         self.device.copy(self.group, c.group, count=n + 1)
-        self.columns.launch_take(c.columns, device.extent(c.pair_count, pairs))
+        self.columns.launch_copy(c.columns, device.extent(c.pair_count, pairs))
         self._index(pairs)
 
     def _index(self, capacity: int) -> None:
-        """Prepare the sums over what is frozen, of which everything counts: a load is finite."""
+        """Prepare the sums over all frozen contacts; every load is below infinity, so that all count."""
         self.reduction.prepare(self._listed(capacity), self.no_bodies, self.lagged.load, float("inf"))
 
     def _listed(self, capacity: int) -> PairList:
@@ -296,26 +298,33 @@ class Friction:
 
     @property
     def _extent(self) -> int:
-        """Contacts that a launch covers."""
+        """Number of contacts that a launch covers."""
         return 0 if self.contacts.candidates.is_empty else self.capacity
 
     def pair_list(self) -> np.ndarray:
-        """Host copy of the body pairs (k, 2) of the lists that contacts were frozen from."""
+        """Host copy of the body pairs (k, 2) of the list from which contacts were frozen."""
         if self.pair_count == 0:
             return np.zeros((0, 2), dtype=np.int32)
         return self.device.read(self.pairs, self.pair_count).reshape(-1, 2)
 
     def coupled(self) -> np.ndarray:
-        """(pair_count,) bool, those of them that have frozen contacts."""
+        """(pair_count,) bool, whether a pair of `pair_list` has frozen contacts."""
         if self.count == 0:
             return np.zeros(self.pair_count, dtype=bool)
         return np.diff(self.device.read(self.segment, self.pair_count + 1)) > 0
 
     def frozen(self, eps: np.ndarray) -> tuple[np.ndarray, ...]:
-        """Bodies (l, 2), kinds (l,), normals (l, 3), contact points Y_i, Y_j (l, 4), stretches besides chords (l, 3), of eps (n,)
-        [m], and loads times c h^2 (l,) of what is frozen (`abd.potentials.friction.Lagged`)."""
+        """Return the frozen contacts on the host (`abd.potentials.friction.Lagged`).
+
+        Args:
+            eps: (n,) static slip [m] of the bodies.
+
+        Returns:
+            bodies (l, 2), kinds (l,), normals (l, 3), contact points Y_i, Y_j (l, 4), stretches besides chords (l, 3) in units
+            of eps, and loads times c h^2 (l,).
+        """
         if self.count == 0:
-            # there may be no arrays: nothing was ever frozen
+            # the arrays may not exist yet
             pair, kind = np.zeros((0, 2), dtype=np.int32), np.zeros(0, dtype=np.int32)
             return pair, kind, *(np.zeros((0, k)) for k in (3, 4, 4, 3)), np.zeros(0)
         names = ("pair", "kind", "n", "Y_i", "Y_j", "share", "arc", "load")
@@ -323,41 +332,41 @@ class Friction:
         return *where, share + arc / eps[where[0][:, 0], None], load
 
     def energies(self, slot: str) -> wp.array:
-        """Energy of every lagged contact, for slot "current" or "trial"."""
+        """Energy of every frozen contact, for slot "current" or "trial"."""
         return self.pool.get(f"energy_{slot}", 1, wp.float64)
 
     def exchange(self, at: Iterate) -> None:
-        """Exchange what slots "current" and "trial" hold."""
+        """Exchange the values of slots "current" and "trial"."""
         if self.contacts.candidates.is_empty:
             return
         slots = self.energies("current"), self.energies("trial")
         self.device.launch(kernels.exchange, self._extent, self.lagged.counts, *slots)
 
     def add_differences(self, at: Iterate, difference: wp.array, size: wp.array) -> None:
-        """Add every body's change of energy from slot "current" to "trial", and the size of the terms."""
+        """Add the energy differences between the slots, and the magnitudes of the energies, per body."""
         if self._extent:
             energies = self.energies("trial"), self.energies("current")
             n, launch = self.contacts.n, self.device.launch
             launch(sums.segment_differences, n, self.segment, self.group, *energies, difference, size)
 
     def evaluate(self, at: Iterate, slot: str) -> None:
-        """Energies of the lagged contacts for displacements against `Iterate.rest`."""
+        """Evaluate the energies of the frozen contacts for displacements from `Iterate.rest`."""
         self.device.launch(
             friction.friction_energies, self._extent, self.lagged, at.pose(slot), at.rest, self.energies(slot)
         )
 
     @property
     def couplings(self) -> list[tuple[Coupling, int]]:
-        """Of the pairs of bodies in frictional contact."""
+        """Off-diagonal blocks of the pairs of bodies in frictional contact."""
         return [(self.reduction.coupling, 0 if self.contacts.candidates.is_empty else self.reduction.pair_capacity)]
 
     def add_to(self, at: Iterate, gradient: wp.array, diagonal: wp.array) -> None:
-        """Add to those of bodies that are not done."""
+        """Add gradient and blocks of bodies that are not done."""
         self.linearize(at)
         self.reduce(gradient, diagonal)
 
     def linearize(self, at: Iterate) -> None:
-        """Sums over the lagged contacts."""
+        """Sum gradients and blocks of the frozen contacts."""
         r, contacts = self.reduction, self.contacts
         if contacts.candidates.is_empty or not self.enabled:
             return
@@ -372,23 +381,24 @@ class Friction:
             self.device.launch(friction.friction_blocks, runs, *slips, contacts.done, regularisation, *items, r.sums, grain=8)
 
     def reduce(self, gradient, diagonal) -> None:
-        """Add what was linearised to gradient (n, 12) and diagonal (n, 12, 12) of bodies that are not done."""
+        """Add the sums of `linearize` to gradient (n, 12) and diagonal (n, 12, 12) of bodies that are not done."""
         if self.enabled and not self.contacts.candidates.is_empty:
             self.reduction.reduce(self.contacts.done, gradient, diagonal)
 
     def weigh(self, share: PairLoads) -> None:
-        """Multiply what is frozen of body pairs with a share; of other pairs it stays."""
+        """Multiply the frozen loads of body pairs with a weight; loads of other pairs do not change."""
         shares = self.device.upload(share.of(self.pair_list(), 1.0), wp.float64)
         self.device.launch(lagging.weigh_loads, len(shares), shares, self.segment, self.lagged.load)
 
     def loads(self, pose: Pose) -> tuple[PairLoads, PairLoads]:
-        """Loads that were frozen, and those at a pose whose gaps are in slot "current"; pairs without any are left out."""
+        """Return the nonzero loads by body pair: frozen, and at a pose whose gaps are in slot "current"."""
         read, c = self.device.read, self.contacts.candidates
 
         def kept(name: str, pairs: wp.array, count: int) -> PairLoads:
             load = read(self.pool.get(name, 1, wp.float64), count)
-            some = np.flatnonzero(load)
-            return PairLoads(read(pairs, count)[some] if len(some) else np.zeros((0, 2), dtype=np.int32), load[some])
+            loaded = np.flatnonzero(load)
+            listed = read(pairs, count)[loaded] if len(loaded) else np.zeros((0, 2), dtype=np.int32)
+            return PairLoads(listed, load[loaded])
 
         frozen = acting = PairLoads(np.zeros((0, 2), dtype=np.int32), np.zeros(0))
         frictional, listed = self.count > 0, c.count > 0
@@ -400,7 +410,7 @@ class Friction:
         return frozen, acting
 
     def _launch_loads(self, pose: Pose, frictional: bool, listed: bool) -> None:
-        """Loads of the pairs that were frozen, if some are `frictional`, and of those that are `listed`."""
+        """Compute frozen loads per pair if contacts are frozen (`frictional`), and current loads if candidates are `listed`."""
         launch, extent, c, contacts = self.device.launch, self.device.extent, self.contacts.candidates, self.contacts
         if frictional:
             out = self.pool.get("frozen", self.pair_capacity, wp.float64)
@@ -414,7 +424,7 @@ class Friction:
             )  # fmt: skip
 
     def works(self, pose: Pose, rest: Pose, now: Pose, ch2: wp.array) -> wp.array:
-        """(count,) work of friction on the motion from `now` to `pose` [J], contact by contact, with c h^2 (n,) of the bodies."""
+        """Compute the work [J] of friction on every contact (count,) along the motion from `now` to `pose`; `ch2` (n,) [s^2]."""
         out = self.pool.get("work", 1, wp.float64)
         self.device.launch(friction.friction_works, self._extent, self.lagged, pose, rest, now, ch2, out)
         return out

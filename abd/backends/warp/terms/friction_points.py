@@ -1,5 +1,4 @@
-"""Friction point by point on a device, for who reads it (`abd.contact.forces`, `abd.contact.sharing`). Its kernels are compiled
-for the first one who asks."""
+"""Friction per contact point on a device (`abd.contact.forces`, `abd.contact.sharing`). The first call compiles the kernels."""
 
 from __future__ import annotations
 
@@ -14,12 +13,11 @@ from abd.contact.pair_rows import PairRows
 from cuda_kernels.bodies.vector12 import vec12
 
 MOST = 4_000_000
-"""Products of the numbers of contact and friction points, summed over the pairs, up to which each is compared with each; more are
-compared by a tree on the host."""
+"""Number of combinations of contact and friction points up to which the device compares all; above it, the host uses a tree."""
 
 
 class FrictionReader:
-    """Reads friction with arrays of its own, so that what it reads may be of any state."""
+    """Reader of friction per point; it has its own arrays, so that it can evaluate any state."""
 
     def __init__(self, device: Device):
         self.device, self.pool = device, Pool(device)
@@ -27,7 +25,7 @@ class FrictionReader:
     def friction_points(
         self, pair, kind, n, Y_i, Y_j, share, load, rest, q: np.ndarray, eps: np.ndarray, eps_v: float
     ) -> FrictionPoints:
-        """As `abd.contact.forces.friction_points`."""
+        """See `abd.contact.forces.friction_points`."""
         from cuda_kernels.friction.friction_points import PointFriction, read_points
         from cuda_kernels.friction.lagging import Lagged
 
@@ -52,7 +50,7 @@ class FrictionReader:
         )  # fmt: skip
 
     def shared(self, pair: np.ndarray, point: np.ndarray, rows: PairRows, points: FrictionPoints, friction_rows: PairRows):
-        """As `abd.contact.sharing.shared`, of points of contact and of friction whose rows by pair are known."""
+        """See `abd.contact.sharing.shared`; the rows by pair of contact points and friction points are given."""
         if not len(pair) or not len(points.pair):
             return np.zeros((len(pair), 3)), np.zeros((len(pair), 3))
         ends = _common(rows, friction_rows)
@@ -68,7 +66,7 @@ class FrictionReader:
         count = len(pair)
         friction, slip = (self.pool.get(name, count, wp.vec3d) for name in ("friction", "mean slip"))
         weight = self.pool.get("weight", count, wp.float64)
-        # points of pairs without friction are left as they are
+        # the kernel does not write points of pairs without friction
         self.device.fill(friction)
         self.device.fill(slip)
         self.device.launch(
@@ -85,14 +83,14 @@ class FrictionReader:
         return tuple(one[back] for one in found)
 
     def _given(self, name: str, values: np.ndarray, dtype) -> wp.array:
-        """A host array on the device, until the next one of that name."""
+        """Upload a host array; the next array of the same name overwrites it."""
         capacity = self.pool.get(name, len(values), dtype)
         self.device.write(capacity, values)
         return capacity
 
 
 def _common(rows: PairRows, friction_rows: PairRows) -> np.ndarray:
-    """(2, k, 2) first and last row, and one, of the points and of friction of the pairs that have both."""
+    """(2, k, 2) row ranges [first, end) of contact points and of friction points, for the pairs that have both."""
     _, of_points, of_friction = np.intersect1d(rows.key, friction_rows.key, assume_unique=True, return_indices=True)
     parts = (rows, of_points), (friction_rows, of_friction)
     return np.stack(

@@ -1,4 +1,4 @@
-"""How far listed candidates are proven safe on a path: launches over all of them."""
+"""Continuous collision detection: launches over all listed candidates."""
 
 from __future__ import annotations
 
@@ -10,72 +10,72 @@ from abd.backends.device.scan import Scan
 from cuda_kernels.contact import impacts, marches
 
 BATCH = 64
-"""Candidates per thread on a processor, where entering a kernel costs more than to see that a candidate is far."""
+"""Candidates per CPU thread: a kernel call costs more than the test that a candidate is distant."""
 ITEMS = 1
-"""Where the lengths of a list say how many candidates it has."""
+"""Index of the number of candidates in the counts of a list."""
 
 
 class Impacts:
-    """Safe alphas and free shares of candidates.
+    """Collision-free alphas and proven fractions of candidates.
 
-    Where thousands of threads run side by side those that take a march are closed up first, so that no thread waits for
-    another one's; elsewhere a thread takes a batch, and marches where it has to. The bits are the same, but for those of
-    alphas that are not the smallest of their island.
+    With compaction, cheap tests run first, and only the open candidates are listed and marched along, so that no GPU thread
+    waits for another. Without it, each CPU thread processes a batch. The results are bitwise equal, except for alphas
+    that are not the smallest of their island.
 
     Args:
-        closed_up: the former; where the device is wide by default.
+        compacts: whether to use compaction; on CUDA by default.
     """
 
-    def __init__(self, device: Device, closed_up: bool | None = None):
+    def __init__(self, device: Device, compacts: bool | None = None):
         self.device, self.pool = device, Pool(device)
-        self.closed_up = device.wide if closed_up is None else closed_up
+        self.compacts = device.wide if compacts is None else compacts
         self.scan = Scan(device)
         self.marches = marches.Marches()
         self.reserve(0)
 
     def reserve(self, capacity: int) -> None:
-        """Make capacity for so many candidates, before launches over them are recorded."""
-        if not self.closed_up:
+        """Make capacity for candidates, before launches over them are recorded."""
+        if not self.compacts:
             return
         self.scan.reserve(capacity)
         for name in ("open", "slot", "item"):
             setattr(self.marches, name, self.pool.get(name, capacity + 1, wp.int32))
 
-    def stop(self, count: int, query: tuple, known: tuple, where: tuple, out: wp.array) -> None:
-        """Safe alphas of candidates, of which only the smallest of an island means anything.
+    def times_of_impact(self, count: int, query: tuple, known: tuple, where: tuple, out: wp.array) -> None:
+        """Compute collision-free alphas of candidates; only the smallest of each island is defined.
 
         Args:
-            count: how many a launch covers.
-            query: surfaces, path, pairs, candidates and their numbers on the device, minimum separation.
+            count: number of candidates that a launch covers.
+            query: surfaces, path, pairs, candidates, their numbers on the device, minimum separation.
             known: approaches of the pairs and gaps of the candidates.
-            where: islands and their limits, numbers of kept pairs, whether these are safe, first impacts so far
+            where: islands and their limits, indices of kept pairs, whether these are proven, first impacts so far
                 (`cuda_kernels.contact.impacts.times_of_impact`).
         """
         arguments = *query, *known, *where
-        if not self.closed_up:
+        if not self.compacts:
             self._by_batch(impacts.times_of_impact, count, *arguments, BATCH, out)
             return
-        self._close_up(marches.try_impacts, count, query, *arguments, self.marches, out)
+        self._compact(marches.try_impacts, count, query, *arguments, self.marches, out)
         self.device.launch(marches.march_impacts, count, *arguments, self.marches, out)
 
-    def free(self, count: int, query: tuple, known: tuple, back: bool, out: wp.array) -> None:
-        """Shares of swept paths that are free of collisions; arguments as in `stop`, gaps as
-        `cuda_kernels.contact.impacts.proven_fractions` has them."""
+    def proven_fractions(self, count: int, query: tuple, known: tuple, back: bool, out: wp.array) -> None:
+        """Compute proven collision-free fractions of swept paths; arguments as in `times_of_impact`, gaps as in
+        `cuda_kernels.contact.impacts.proven_fractions`."""
         arguments = *query, *known, int(back)
-        if not self.closed_up:
+        if not self.compacts:
             self._by_batch(impacts.proven_fractions, count, *arguments, BATCH, out)
             return
-        self._close_up(marches.try_ways, count, query, *arguments, self.marches, out)
+        self._compact(marches.try_ways, count, query, *arguments, self.marches, out)
         for again in range(2):
             self.device.launch(marches.march_ways, count, *arguments, again, self.marches, out)
 
     def _by_batch(self, kernel, count: int, *arguments) -> None:
         self.device.launch(kernel, -(-count // BATCH), *arguments, grain=512 // BATCH)
 
-    def _close_up(self, proof, count: int, query: tuple, *arguments) -> None:
-        """Cheap proofs, and a list of those that they leave open."""
+    def _compact(self, test, count: int, query: tuple, *arguments) -> None:
+        """Launch the cheap `test` and list the candidates that it leaves open."""
         launch, m, lengths = self.device.launch, self.marches, query[4]
         self.reserve(count)
-        launch(proof, count, *arguments)
+        launch(test, count, *arguments)
         self.scan.run(m.open, m.slot, lengths, ITEMS, count)
         launch(marches.list_marches, count, lengths, m)

@@ -1,4 +1,4 @@
-"""Where the rows of joints act: lists that are built once per joint system, for sums in a fixed order."""
+"""Lists of the bodies on which joint rows act, built once per joint system for sums in a fixed order."""
 
 from __future__ import annotations
 
@@ -12,24 +12,24 @@ from abd.joints.rows.table import MeasureTable
 
 
 def lists_of(owners: np.ndarray, codes: np.ndarray, count: int) -> tuple[np.ndarray, np.ndarray]:
-    """(count + 1,) starts and codes sorted by owner, those of one owner in ascending order."""
+    """Sort codes by owner, then by code; returns the starts (count + 1,) of the owners and the codes."""
     order = np.lexsort((codes, owners))
     return np.searchsorted(owners[order], np.arange(count + 1)), codes[order]
 
 
 @dataclass(frozen=True)
 class Ends:
-    """What measured rows have on single bodies: one end per row and body, sorted by row, then by body.
+    """Ends of measured rows: one end per row and body, sorted by row, then by body.
 
-    A length under tension is stiff across its line as well (`cuda_kernels.joints.measured_rows.stiffen_sides`): each of the L
-    terms `lengths` owns two rows more, R + 2k and R + 2k + 1, for the two directions across it; they have no energy.
+    A length under tension is stiff across its line as well (`cuda_kernels.joints.measured_rows.stiffen_sides`). Therefore each of
+    the L terms `lengths` owns two more rows, R + 2k and R + 2k + 1, for the two directions across it; they have no energy.
 
     Attributes:
         lengths: (L,) terms whose measure is a length.
         row, body: (E,); of_row: (R + 2L + 1,) first end of every row.
-        starts (E + 1,), entries: of every end: 2t for the child's side of term t, 2t + 1 for the parent's.
+        starts (E + 1,), entries: terms of every end: 2t for the child of term t, 2t + 1 for the parent.
         pairs: (k, 2) bodies, lower one first, that share a row.
-        pair_starts (k + 1,), pair_entries (., 2): ends of every pair, that of the lower body first.
+        pair_starts (k + 1,), pair_entries (., 2): ends of every pair, the end of the lower body first.
     """
 
     lengths: np.ndarray
@@ -44,7 +44,7 @@ class Ends:
 
 
 def ends_of(rows: MeasuredRows, table: MeasureTable, bodies: int) -> Ends:
-    """The ends of all rows."""
+    """Build the ends of all rows."""
     terms = np.arange(len(rows.term_measure))
     child, parent = table.child[rows.term_measure], table.parent[rows.term_measure]
     inner = parent >= 0
@@ -60,7 +60,7 @@ def ends_of(rows: MeasuredRows, table: MeasureTable, bodies: int) -> Ends:
     starts, entries = lists_of(np.searchsorted(keys, row * bodies + body), codes, len(keys))
     end_row, end_body = keys // bodies, keys % bodies
     of_row = np.searchsorted(end_row, np.arange(len(rows) + len(across) + 1))
-    # every end with all later ends of its row
+    # combine every end with all later ends of its row
     later = of_row[end_row + 1] - 1 - np.arange(len(keys))
     a = np.repeat(np.arange(len(keys)), later)
     b = a + 1 + np.arange(len(a)) - np.repeat(np.cumsum(later) - later, later)

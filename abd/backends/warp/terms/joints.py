@@ -1,4 +1,4 @@
-"""The joint system on a device: linear rows with constant blocks, and measured rows with their laws."""
+"""Joint system on a device: linear rows with constant blocks, and measured rows with their laws."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ from cuda_kernels.parallel import sums
 
 
 class Joints:
-    """All joints of a scene.
+    """Term of all joints of a scene.
 
     Attributes:
-        count: rows, linear and measured; pairs: joined body pairs.
-        diagonal: (n, 12, 12) constant blocks; coupling: the off-diagonal ones.
-        regularisation: (n,) shares of the bodies' bounds of curvature (`abd.backends.reference.regularisation`).
+        count: number of linear and measured rows; pairs: number of body pairs with common rows.
+        diagonal: (n, 12, 12) constant diagonal blocks; coupling: off-diagonal blocks.
+        regularisation: (n,) Hessian regularisation weights (`abd.backends.reference.regularisation`).
     """
 
     ties = NO_PAIRS
@@ -48,7 +48,7 @@ class Joints:
         self._upload_rows(ends)
         self._couple(ends)
 
-    # what stays ---------------------------------------------------------------------------------------------------
+    # constant data ------------------------------------------------------------------------------------------------
 
     def _upload_linear(self) -> None:
         d, host = self.device, self.system.linear
@@ -107,7 +107,7 @@ class Joints:
         self.weight = d.zeros(len(host.term_measure), wp.float64)
 
     def _couple(self, ends: Ends) -> None:
-        """One coupling for the pairs of linear and of measured rows."""
+        """Build one coupling for the body pairs of linear and measured rows."""
         d, n = self.device, self.n
         diagonal, linear_pairs, blocks = hessian(self.system.linear, n)
         self.diagonal = d.adopt(diagonal, wp.float64)
@@ -137,21 +137,21 @@ class Joints:
     # one step -----------------------------------------------------------------------------------------------------
 
     def evaluate(self, at: Iterate, slot: str) -> None:
-        """Energies of all rows at the pose of a slot."""
+        """Evaluate the energies of all rows at the pose of a slot."""
         launch, pose = self.device.launch, at.pose(slot)
         launch(rows.row_energies, self.linear_count, self.linear, pose, self._linear_energies(slot))
         if self.row_count:
             self._values_at(pose, self.x, self._energies(slot))
 
     def exchange(self, at: Iterate) -> None:
-        """Exchange what slots "current" and "trial" hold."""
+        """Exchange the values of slots "current" and "trial"."""
         for name, count in (("linear", self.linear_count), ("energy", self.row_count)):
             a, b = f"{name}_current", f"{name}_trial"
             arrays = (self.pool.get(slot, count, wp.float64) for slot in (a, b))
             self.device.launch(poses.exchange_values, count, *arrays)
 
     def add_differences(self, at: Iterate, difference: wp.array, size: wp.array) -> None:
-        """Add every body's change of energy between the slots, and the size of the terms."""
+        """Add the energy differences between the slots, and the magnitudes of the energies, per body."""
         launch, n = self.device.launch, self.n
         jobs = (
             (self.linear_count, self.linear_starts, self.linear_entries, self._linear_energies),
@@ -183,7 +183,7 @@ class Joints:
         launch(measured_rows.row_energies, self.row_count, self.rows, self.values, x, energies)
 
     def measure(self, pose) -> None:
-        """Values of the measures at a pose, and what functions of several of them have there."""
+        """Evaluate the measures at a pose, and the relations and given forces that depend on them."""
         self.device.launch(measures.measure_values, self.measure_count, self.measures, pose, self.values)
         self.relations.set(self.values)
 
@@ -191,12 +191,12 @@ class Joints:
 
     @property
     def couplings(self) -> list[tuple[Coupling, int]]:
-        """Of the joined pairs of bodies."""
+        """Off-diagonal blocks of body pairs with common rows."""
         return [(self.coupling, self.pairs)]
 
     def add_to(self, at: Iterate, gradient: wp.array, diagonal: wp.array) -> None:
-        """Add the joints' forces to gradient (n, 12), the blocks of measured rows to diagonal (n, 12, 12), and set the
-        off-diagonal blocks; bodies that are done keep theirs."""
+        """Add the gradient (n, 12) of all rows and the diagonal blocks (n, 12, 12) of measured rows, and set the off-diagonal
+        blocks. Entries of bodies that are done do not change."""
         launch, pose, done = self.device.launch, at.current, at.done
         if self.linear_count:
             launch(
@@ -222,7 +222,7 @@ class Joints:
         )  # fmt: skip
 
     def _linearize(self, pose, done) -> None:
-        """Values of the rows, slopes and curvatures of their laws, and what they have on every body."""
+        """Compute values of the rows, slopes and curvatures of their laws, and gradients on the bodies."""
         launch = self.device.launch
         self._values_at(pose, self.x, self.per_row, with_slopes=True)
         launch(
@@ -240,8 +240,9 @@ class Joints:
         )  # fmt: skip
 
     def restore_blocks(self) -> None:
-        """Undo the projection of the constant off-diagonal blocks, of which a copy is kept from the first one on; those
-        of measured rows are set in every iteration."""
+        """Restore constant off-diagonal blocks that `Potential.project` has changed; the first call makes the copy.
+
+        Blocks of systems with measured rows are set in every iteration."""
         if not self.pairs or self.row_count:
             return
         if self.constant is None:
@@ -253,12 +254,12 @@ class Joints:
     # limits -------------------------------------------------------------------------------------------------------
 
     def measure_gaps(self, pose) -> None:
-        """Gaps of the barriers at the iterate, from which `open_shares` counts."""
+        """Compute the barrier gaps at the iterate, the reference of `open_shares`."""
         self._values_at(pose, self.x_ahead, self.per_row)
         self.device.launch(measured_rows.row_gaps, self.row_count, self.rows, self.x_ahead, self.gap)
 
     def open_shares(self, pose, shares: wp.array) -> None:
-        """Fold into every body's `shares` (n,) what keeps its gaps open on the way to a pose."""
+        """Reduce `shares` (n,) to the fraction of the path to a pose that keeps the barrier gaps of a body open."""
         launch = self.device.launch
         self._values_at(pose, self.x_ahead, self.per_row)
         launch(measured_rows.row_gaps, self.row_count, self.rows, self.x_ahead, self.gap_ahead)
@@ -268,7 +269,7 @@ class Joints:
     # exact rows ---------------------------------------------------------------------------------------------------
 
     def errors(self, pose, out: wp.array) -> None:
-        """Fold into every body's `out` (n,) the residuals of its exact rows over their tolerances."""
+        """Raise `out` (n,) to the largest residual of the exact rows of a body, relative to their tolerances."""
         launch = self.device.launch
         if self.linear_count:
             each = self.pool.get("errors", self.linear_count, wp.float64)
@@ -284,8 +285,9 @@ class Joints:
             self.device.launch(measured_rows.fold_into_bodies, self.n, starts, entries, values, operation, out)
 
     def predicted_errors(self, straight, direction, out: wp.array) -> None:
-        """As `errors`, of the linear model at the end of a direction (n, 12), which leads to the pose `straight`; rows with
-        an effort limit have none."""
+        """Raise `out` (n,) to the residuals, as `errors`, of the linear model at the end of a direction (n, 12).
+
+        `straight` is the pose at the end of the direction. Rows with an effort limit have no residual."""
         if self.linear_count:
             each = self.pool.get("errors", self.linear_count, wp.float64)
             self.device.launch(rows.row_errors, self.linear_count, self.linear, straight, each)
@@ -296,8 +298,9 @@ class Joints:
             self._fold(self.row_count, self.owned_starts, self.owned_rows, self.per_row, sums.MAX, out)
 
     def add_missing(self, straight, aside, gradient) -> None:
-        """Add ``C^T K c`` to gradient (n, 12), c the residuals of the exact rows that `predicted_errors` found; bodies that
-        are left aside (n,) get none."""
+        """Add ``C^T K c`` to gradient (n, 12), where c are the residuals of the exact rows from `predicted_errors`.
+
+        Bodies with `aside` (n,) = 1 are skipped."""
         launch = self.device.launch
         if self.linear_count:
             launch(
@@ -312,10 +315,11 @@ class Joints:
             )  # fmt: skip
 
     def take_over(self, straight, whole: bool, aside) -> None:
-        """lambda += K c for the exact rows, c the residuals of the linear model (`predicted_errors`).
+        """Update the multipliers of exact rows: lambda += K c, where c are the residuals from `predicted_errors`.
 
-        `whole`: one-sided rows and drives with an effort limit too, as far as those allow. Rows of bodies that are left
-        aside (n,) keep theirs.
+        Args:
+            whole: also update one-sided rows and drives with an effort limit, within their bounds.
+            aside: (n,) 1 for bodies whose rows keep their multipliers.
         """
         self.device.launch(rows.shift_rows, self.linear_count, self.linear, straight, aside)
         if self.has_exact_measured:
@@ -325,15 +329,17 @@ class Joints:
             )  # fmt: skip
 
     def relinearize(self, pose, direction, done) -> None:
-        """Predict the measured rows from a pose that is not the iterate any more."""
+        """Linearise the exact measured rows at a pose and predict their values along a direction."""
         if self.has_exact_measured:
             self._linearize(pose, done)
             self._predict(direction)
 
     def effort_changes(self, direction, aside, out: wp.array) -> None:
-        """Fold into every body's `out` (n,) how much a direction changes the forces of friction and of limited drives,
-        over `SETTLED` of their largest; the rows are those of the last linearisation, and friction's aim becomes what
-        follows from the direction. Rows of bodies that are left aside (n,) keep theirs."""
+        """Raise `out` (n,) to the force change of joint friction and limited drives along a direction, relative to `SETTLED`
+        times their largest force.
+
+        Uses the rows of the last linearisation and updates the predicted friction force. Rows of bodies with `aside`
+        (n,) = 1 are skipped."""
         self._predict(direction)
         self.device.launch(
             measured_rows.effort_changes,

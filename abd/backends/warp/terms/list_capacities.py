@@ -1,4 +1,4 @@
-"""The arrays of a candidate list and of the search for it, which grow together, up to what may be set aside for them."""
+"""Arrays of a candidate list and of its search: capacities, growth and memory limit."""
 
 from __future__ import annotations
 
@@ -11,34 +11,37 @@ from cuda_kernels.contact import items, narrow_phase
 from cuda_kernels.contact.relative_frames import Frames
 
 PAIRS, CANDIDATES, PRIMITIVES = range(3)
-"""What is counted: body pairs, candidates, and between them primitives of one body near the other one of a pair."""
+"""Kinds of entries: body pairs, candidates, and primitives of one body near the other body of a pair."""
 ORDER = (PAIRS, PRIMITIVES, CANDIDATES)
-"""In which they are found."""
+"""Order in which the search finds them."""
 NAMES = ("body pairs", "candidate contacts", "primitives near other bodies")
 
 MOST_BYTES = 8 << 30
-"""What the list of a step may take on the device."""
+"""Memory limit of the list on the device."""
 PAIR_BYTES = 3 * 8 + 2 * (8 + 4) + 2 * (2 * 72 + 2 * 24 + 8) + (4 + items.KINDS) * 4
-"""Of a body pair: itself, thrice, its margin and its offset, twice, its `Frames`, counts, offsets and place in the old list."""
+"""Bytes per body pair: three copies of it, two margins and offsets, `Frames`, counts, offsets, index in the old list."""
 PRIMITIVE_BYTES = 16 * narrow_phase.SLOTS + 12 + 4 + 4
-"""Of a primitive that is carried into another body's frame: its slots, itself, its number of candidates, its offset."""
+"""Bytes per primitive in the frame of another body: slots, the primitive, number of its candidates, offset."""
 CANDIDATE_BYTES = 2 * 16 + 2 * (8 + 8) + 8
-"""Of a candidate: itself, twice, energy and gap at two poses, its time of impact."""
+"""Bytes per candidate: two copies of it, energy and gap at two poses, time of impact."""
 BYTES = (PAIR_BYTES, CANDIDATE_BYTES, PRIMITIVE_BYTES)
 
 
 class ListCapacities:
-    """Arrays with capacity for pairs, primitives and candidates; the same ones until they have to grow.
+    """Arrays with capacity for pairs, primitives and candidates, reallocated only if they grow.
 
-    Attributes:
-        pairs: (pair_room,) vec2i; unordered: pairs as the tree gave them; left: approach [m] that the candidates of every
-            pair still cover; kept: its number in the list before, -1 where it was searched; segment: (pair_room + 1,) its
-            first candidate; frames: (2 pair_room,) relative maps; of_kind: (pair_room, KINDS) primitives of a kind
-            found for it; sizes, start: numbers and offsets of what is found for it.
-        carried: (primitive capacity,) vec3i pair, kind and index; slots: its first candidates; hits, offset: number of them all
-            and offset.
+    Attributes of P = `pair_capacity` pairs:
+        pairs: (P,) vec2i body pairs, sorted; unordered: pairs in the order of the tree query.
+        left: (P,) remaining margin, the approach [m] that the candidates of the pair still cover.
+        kept: (P,) index of the pair in the previous list, -1 if the pair was searched.
+        segment: (P + 1,) first candidate; frames: (2 P,) relative maps.
+        of_kind: (P, KINDS) number of primitives per kind; sizes, start: (P + 1,) numbers and offsets of primitives.
+
+    Other attributes:
+        carried: (primitives,) vec3i pair, kind and index; slots: first candidates of each; hits, offset: number of its
+            candidates, and offset.
         items: (capacity,) vec4i candidates.
-        capacities: entries there is capacity for, of each kind; most_bytes: what everything may take.
+        capacities: (3,) capacity of each kind; most_bytes: memory limit.
     """
 
     def __init__(self, device: Device):
@@ -56,15 +59,16 @@ class ListCapacities:
 
     @property
     def capacity(self) -> int:
-        """Entries that arrays over candidates have capacity for."""
+        """Capacity for candidates."""
         return self.capacities[CANDIDATES]
 
     def grow(self, kind: int, wanted) -> bool:
-        """Room for what is wanted (3,) of a kind and as much more, after all kinds that are found before it; True if
-        there was capacity. Arrays that grow lose their contents.
+        """Ensure capacity for `wanted` (3,) entries of a kind; True if the capacity was sufficient.
+
+        Arrays that grow lose their contents. Call it in `ORDER`.
 
         Raises:
-            StepFailure: the list would not fit; with what to do about it.
+            StepFailure: the list would exceed `most_bytes`.
         """
         taken = GROWTH * sum(int(wanted[k]) * BYTES[k] for k in ORDER[: ORDER.index(kind) + 1])
         if taken > self.most_bytes:

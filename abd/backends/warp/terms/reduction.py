@@ -1,4 +1,4 @@
-"""Sums over the candidates of body pairs, in a fixed order, to gradients and 12x12 blocks."""
+"""Sums over the items of body pairs, in a fixed order, into gradients and 12x12 blocks."""
 
 from __future__ import annotations
 
@@ -16,20 +16,20 @@ from cuda_kernels.contact import active_pairs, blocks, elements
 from cuda_kernels.linear.couplings import Coupling
 
 RUN_BYTES = 8 * (2 * 12 + 3 * 144) + 3 * 4 + elements.SHORT_RUN * (8 * (3 + 9 + 4 + 4 + 12 + 2) + 4 * (2 + 3))
-"""Of a run: two gradients, three blocks, its pair and its items, one by one."""
+"""Bytes per run: two gradients, three blocks, its pair and its items."""
 RESERVED = (256 << 20) // RUN_BYTES
-"""Runs that capacity is set aside for before they are met, where the list could come to as many."""
+"""Maximum number of runs for which capacity is reserved in advance."""
 
 
 @dataclass(frozen=True)
 class PairList:
-    """Body pairs and where each one's items lie; the arrays may have capacity for more.
+    """Body pairs and their items; the arrays may have a larger capacity.
 
     Attributes:
         pairs: vec2i, row and column body; segment: first item of every pair; group: (n + 1,) first pair of every row
-            body; columns: the pairs by their column bodies.
+            body; columns: index of the pairs by column body.
         counts: int32 (2,) on the device: [pairs, items].
-        count, items: the same on the host; capacity: pairs that there is capacity for.
+        count, items: the same on the host; capacity: capacity for pairs.
     """
 
     pairs: wp.array
@@ -43,47 +43,44 @@ class PairList:
 
 
 class Reduction:
-    """Blocks of the body pairs with active items.
+    """Gradients and blocks of the body pairs with active items.
 
-    `prepare` finds the pairs and cuts their items into runs; a kernel then fills `sums` run by run; `reduce` joins the
-    runs and adds the bodies' shares. All of it may be recorded once `follow` has seen the list.
+    `prepare` finds the pairs and divides their items into runs. A kernel then fills `sums` per run. `reduce` adds the runs of
+    each pair and the pairs of each body. All can be recorded after `follow`. Launches cover `pair_capacity` pairs or
+    `run_capacity` runs; kernels return beyond `counts`.
 
-    A launch on the pairs has `pair_capacity` items, one on the runs `run_capacity`; its kernel returns beyond `counts`.
-
-    On CUDA there are `elements`: a kernel fills them item by item, ``run`` places for every run, and `sum_elements` fills
-    `sums`.
+    On CUDA a kernel fills `elements` per item, ``run`` entries for every run, and `sum_elements` fills `sums`.
 
     Args:
-        one_by_one: whether there are elements; on CUDA by default.
-        n: bodies. Of those that never move, which are in no pair's row, lists name no columns: their sums are not needed, and
-            the ground may be in more pairs than a thread should walk along.
+        per_item: whether to use `elements`; on CUDA by default.
+        n: number of bodies. Lists contain no columns of static bodies: their sums are not used, and one thread would
+            process the many pairs of the ground.
 
     Attributes:
-        coupling: off-diagonal blocks with every other body's list of entries, for the solvers.
-        runs, sums, elements: what the kernel takes; run: items of a run, at most.
-        counts: int32 (2,) on the device: [pairs, runs] that are listed; needed: the same before those were left out
-            that there is no capacity for.
-        pairs, run_count: counts on the host, as of the last `prepare` or `grow` outside of a record.
-        pair_capacity, run_capacity: what there is capacity for.
+        coupling: off-diagonal blocks with the entries of every mobile body, for the linear solvers.
+        runs, sums, elements: kernel arguments; run: largest number of items in a run.
+        counts: int32 (2,) on the device, listed [pairs, runs]; needed: the same without the limit by the capacity.
+        pairs, run_count: counts on the host from the last `prepare` or `grow` outside of a record.
+        pair_capacity, run_capacity: capacities.
     """
 
-    def __init__(self, device: Device, n: int, one_by_one: bool | None = None):
+    def __init__(self, device: Device, n: int, per_item: bool | None = None):
         self.device, self.n, self.pool, self.scan = device, n, Pool(device), Scan(device)
         self.pairs = self.run_count = self.pair_capacity = self.run_capacity = 0
-        one_by_one = device.wide if one_by_one is None else one_by_one
-        self.elements = elements.Elements() if one_by_one else None
-        self.run = elements.SHORT_RUN if one_by_one else blocks.RUN
+        per_item = device.wide if per_item is None else per_item
+        self.elements = elements.Elements() if per_item else None
+        self.run = elements.SHORT_RUN if per_item else blocks.RUN
         self.coupling, self.runs, self.sums = Coupling(), blocks.Runs(), blocks.PairSums()
         self.counts, self.needed = device.zeros(2, wp.int32), device.zeros(2, wp.int32)
         self.coupling.starts, self.coupling.count = device.zeros(n + 1, wp.int32), self.counts
         self.bodies, self.entries = device.upload(np.array([n]), wp.int32), device.zeros(max(n, 1), wp.int32)
         self.ends = active_pairs.Ends()
-        self.one = device.zeros(0, wp.int32)
+        self._single_part = device.zeros(0, wp.int32)
         self.scan.reserve(n)
         self._reserve(1, 1)
 
     def follow(self, listed: PairList) -> None:
-        """Reserve capacity for a list: before `prepare` is recorded for one, and before a record is replayed for another."""
+        """Reserve capacity for a list, before `prepare` is recorded or a record is replayed for it."""
         size = listed.capacity
         most = listed.count + listed.items // self.run
         self._reserve(min(listed.count, RESERVED), min(most, RESERVED))
@@ -91,15 +88,16 @@ class Reduction:
         self.scan.reserve(size)
 
     def prepare(self, listed: PairList, done, values, within: float, parts: wp.array | None = None) -> None:
-        """Find the pairs with an item whose value lies below `within`, and a body that is not done.
+        """Find the pairs with an item value below `within` and at least one body that is not done.
 
-        A record keeps `within` and the arrays; it leaves out pairs and runs that there is no capacity for (`needed`), where
-        otherwise capacity is made.
+        A record fixes `within` and the arrays. It omits pairs and runs beyond the capacity (see `needed`); outside of records the
+        capacity grows.
 
         Args:
-            done: (n,); values: of all items; parts: bits of the parts of each, where there are `elements`; one by default.
+            done: (n,); values: values of all items; parts: bits of the parts of all items, if there are `elements`; one part
+                per item by default.
         """
-        parts = self.one if parts is None else parts
+        parts = self._single_part if parts is None else parts
         device = self.device
         recording, size = device.deferring, listed.capacity
         active, further, slot, behind = self._places(size)
@@ -125,12 +123,12 @@ class Reduction:
             )  # fmt: skip
 
     def sum_elements(self) -> None:
-        """Add up what was filled in item by item."""
+        """Sum the elements of every run."""
         runs = self.run_capacity
         self.device.launch(elements.sum_elements, 12 * runs, self.elements, self.runs, self.counts, self.sums)
 
     def _places(self, size: int) -> list[wp.array]:
-        """Counts and offsets of the pairs and of their further runs."""
+        """Arrays for counts and offsets of pairs and of their additional runs."""
         return [self.pool.get(name, size + 1, wp.int32) for name in ("active", "further", "slot", "behind")]
 
     def _list(self, listed: PairList, size: int, slot, behind) -> None:
@@ -147,11 +145,11 @@ class Reduction:
         launch(active_pairs.list_entries, n, self.ends, slot, self.counts, c.starts, c.entries, grain=4096)
 
     def lacks_capacity(self) -> bool:
-        """Make capacity for what the last record found none for; whether it has to be repeated."""
+        """Make the capacity that the last record lacked; True if it lacked any and must be repeated."""
         return self.device.records and self.grow(*map(int, self.device.read(self.needed)))
 
     def grow(self, pairs: int, runs: int) -> bool:
-        """Make capacity for what was `needed`; True if there was too little, and what was recorded has to be repeated."""
+        """Make capacity for `needed` pairs and runs; True if it was insufficient, so that the record must be repeated."""
         self.pairs, self.run_count = pairs, runs
         return self._reserve(pairs, runs)
 
@@ -185,7 +183,7 @@ class Reduction:
         one.vectors, one.numbers = get("vectors", places, vec12), get("numbers", places, wp.vec2d)
 
     def reduce(self, done, gradient, diagonal) -> None:
-        """Join the runs, and add the shares of bodies that are not done to gradient (n, 12), diagonal (n, 12, 12)."""
+        """Sum the runs of every pair and add to gradient (n, 12) and diagonal (n, 12, 12) of bodies that are not done."""
         device, c = self.device, self.coupling
         pairs = self.pair_capacity
         if pairs == 0:

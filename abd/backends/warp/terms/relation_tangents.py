@@ -1,4 +1,4 @@
-"""Tangents of functions of several coordinates, and forces by functions of one, set by the host before rows are evaluated
+"""Tangents of couplings by functions of several coordinates, and forces by formulas, set by the host before rows are evaluated
 (`abd.joints.rows.measured_rows`)."""
 
 from __future__ import annotations
@@ -14,10 +14,10 @@ from abd.joints.rows.system import JointSystem
 
 
 class RelationTangents:
-    """What sets the pieces of the terms of relations, and the laws of given forces, on a device.
+    """Host evaluation of relations and given forces: it writes the pieces of their terms and the laws of their rows.
 
     Raises:
-        DeviceError: there are any, on a device whose arrays the host does not see.
+        DeviceError: the system has relations or given forces, and the host cannot access the arrays of the device.
     """
 
     def __init__(self, system: JointSystem, rows, device: Device):
@@ -39,11 +39,11 @@ class RelationTangents:
         self.piece = host.piece_starts[self.chosen]
 
     def begin(self, ch2: OfBodies, time: OfBodies) -> None:
-        """Begin a substep of c h^2 [s^2] that ends at `time` [s], of all or (n,)."""
+        """Begin a substep with c h^2 [s^2] that ends at `time` [s], both scalar or (n,)."""
         self.ch2, self.time = self.system.of_rows(ch2), self.system.of_rows(time)
 
     def set(self, values: wp.array) -> None:
-        """Take the tangents at measured values (m,)."""
+        """Set the tangents and forces at measured values (m,)."""
         measured = values.numpy() if self.given or len(self.chosen) else None
         for row, force in self.given.items():
             m = self.host.term_measure[self.host.starts[row]]

@@ -1,7 +1,7 @@
-"""What joints remember from step to step, on the device: the laws of a step are set there, and what came of them is kept.
+"""History of joint rows on the device: it sets the laws of a step and stores their results for the next step.
 
-The definitions are `JointSystem.laws`, `remember` and `follow` and `abd.joints.rows.forces`; the host reads and writes whole
-memories where something other than a step changes them.
+The definitions are `JointSystem.laws`, `remember` and `follow` and `abd.joints.rows.forces`. The host reads and writes the whole
+history if something other than a step changes it.
 """
 
 from __future__ import annotations
@@ -32,8 +32,12 @@ _COLUMNS = (
 
 @dataclass(frozen=True)
 class _Timed:
-    """Rows `row` (k,) whose entries of `out` the functions give, by way of `values`; row i has function which[i] and is of
-    bodies[i]."""
+    """Rows (k,) with values given by functions of time.
+
+    Attributes:
+        row: (k,) rows; bodies: (k,) their bodies; values: (k,) evaluated functions; out: array of all rows to write.
+        functions: the functions; which: (k,) function of every row.
+    """
 
     row: wp.array
     bodies: np.ndarray
@@ -43,23 +47,23 @@ class _Timed:
     which: np.ndarray
 
     def at(self, time: OfBodies) -> np.ndarray:
-        """(k,) values of the functions at a time [s], of all bodies or (n,); each is asked once for any of these."""
+        """Evaluate the functions (k,) at a time [s], scalar or (n,); each function once per distinct time."""
         if not isinstance(time, np.ndarray):
             return np.array([function(time) for function in self.functions])[self.which]
-        asked = np.stack([self.which, time[self.bodies]], axis=1)
-        each, of = np.unique(asked, axis=0, return_inverse=True)
-        return np.array([self.functions[int(which)](float(own)) for which, own in each])[of.ravel()]
+        calls = np.stack([self.which, time[self.bodies]], axis=1)
+        distinct, of = np.unique(calls, axis=0, return_inverse=True)
+        return np.array([self.functions[int(which)](float(t)) for which, t in distinct])[of.ravel()]
 
 
 class RowMemory:
-    """Memory of the rows of `joints`.
+    """History of the rows of `joints`.
 
     Args:
-        active: (j,) bool, joints whose residuals count.
-        resolved: (R,) bool, `abd.joints.rows.springs`; shares: (4,) those of the scheme at work.
+        active: (j,) bool, joints whose residuals enter the statistics.
+        resolved: (R,) bool, `abd.joints.rows.springs`; shares: coefficients of the current scheme.
 
     Attributes:
-        scale: (n,) c h^2 of the step at work [s^2].
+        scale: (n,) c h^2 of the current step [s^2].
     """
 
     def __init__(
@@ -92,10 +96,10 @@ class RowMemory:
         self.ch2_now: OfBodies = 1.0
         self.scale = device.upload(np.ones(joints.n), wp.float64)
 
-    # the host's copies --------------------------------------------------------------------------------------------
+    # host copies -------------------------------------------------------------------------------------------------
 
     def load(self, memory: JointMemory) -> None:
-        """Go on from a memory of the host's."""
+        """Write a host copy to the device."""
         write, rows = self.device.write, self.joints.row_count
         write(self.joints.measures.reference, memory.reference)
         if rows:
@@ -105,7 +109,7 @@ class RowMemory:
             write(self.linear, memory.linear)
 
     def read(self) -> JointMemory:
-        """Host copy."""
+        """Return a host copy."""
         read, rows = self.device.read, self.joints.row_count
         return JointMemory(
             reference=read(self.joints.measures.reference),
@@ -115,7 +119,7 @@ class RowMemory:
         )
 
     def applied(self, memory: JointMemory) -> Applied:
-        """Laws of the last step, which left `memory`."""
+        """Laws of the last step, whose result is `memory`."""
         read, system = self.device.read, self.system
         law, p, shift = read(self.memory.law), read(self.memory.p), system.shifts(memory, self.ch2)
         return Applied.of_step(system, law, p, shift, self.ch2)
@@ -123,14 +127,14 @@ class RowMemory:
     # one step -----------------------------------------------------------------------------------------------------
 
     def begin(self, scheme: tuple[wp.array, ...], ch2: OfBodies, time: OfBodies, speed: float, pose, q) -> int | None:
-        """Laws of a substep of c h^2 [s^2] that ends at `time` [s], of all or (n,); see `JointSystem.laws`.
+        """Set the laws of a substep with c h^2 [s^2] that ends at `time` [s], both scalar or (n,); see `JointSystem.laws`.
 
         Args:
             scheme: `DeviceScheme.of_rows`.
-            pose: where it begins; q: function that gives it on the host (n, 12).
+            pose: start of the substep; q: function that returns it on the host (n, 12).
 
         Returns:
-            the first barrier row whose gap is closed, None without.
+            the first barrier row whose gap is closed, None if there is none.
         """
         joints, rows = self.joints, self.joints.row_count
         self.aim(ch2, time)
@@ -143,7 +147,7 @@ class RowMemory:
         return self._closed_gap() if rows and self.system.has_barriers else None
 
     def aim(self, ch2: OfBodies, time: OfBodies) -> None:
-        """What the host has to say of a substep of c h^2 [s^2] that ends at `time` [s], of all or (n,)."""
+        """Write the host data of a substep with c h^2 [s^2] that ends at `time` [s], both scalar or (n,)."""
         if isinstance(ch2, np.ndarray) or isinstance(self.ch2_now, np.ndarray) or ch2 != self.ch2_now:
             self.ch2_now = float("nan")  # not valid until it is written
             self.device.write(self.scale, np.full(len(self.scale), ch2))
@@ -153,18 +157,18 @@ class RowMemory:
             self.joints.relations.begin(self.ch2_now, time)
 
     def launch_laws(self, scheme: tuple[wp.array, ...], speed: float) -> None:
-        """Laws of the substep that was aimed at, by launches only; see `begin`."""
+        """Set the laws of the substep of `aim`; launches only. See `begin`."""
         launch, joints, rows = self.device.launch, self.joints, self.joints.row_count
         if self.has_exact_linear:
             launch(row_memory.set_shifts, joints.linear_count, joints.linear, self.scale, self.linear)
         launch(row_memory.set_laws, rows, self.row_laws, self.memory, *scheme, self.scale, float(speed), joints.rows)
 
     def take_efforts(self) -> None:
-        """The efforts of the rows as the host has them."""
+        """Upload the efforts of the rows."""
         self.device.write(self.row_laws.effort, self.system.row_laws.effort)
 
     def _place_targets(self, time: OfBodies) -> None:
-        """Targets and rates of the present time."""
+        """Set the targets and rates at a time [s]."""
         host = self.system.row_laws
         if self.revision != host.revision:
             self.revision = host.revision
@@ -179,7 +183,7 @@ class RowMemory:
             self.device.launch(row_memory.place_targets, len(one.which), one.row, one.values, one.out)
 
     def _timed(self, name: str, found: dict[int, Callable[[float], float]]) -> _Timed:
-        """Rows (k,) that functions of time rule; the arrays are as long as they can ever become."""
+        """Build `_Timed` for rows (k,); the arrays have their largest possible size."""
         rows, several = self.joints.row_count, {id(function): function for function in found.values()}
         place = {key: k for k, key in enumerate(several)}
         row = self._pool.get(f"{name}_row", rows, wp.int32)
@@ -191,7 +195,7 @@ class RowMemory:
         return _Timed(row, bodies, values, getattr(self.memory, name), list(several.values()), which)
 
     def _measure(self, pose) -> None:
-        """Values of the measures at a pose."""
+        """Evaluate the measures at a pose."""
         self.joints.custom.supply(pose, False)
         self.joints.measure(pose)
 
@@ -202,14 +206,14 @@ class RowMemory:
         return found if found < rows else None
 
     def launch_closed(self) -> None:
-        """Put the first barrier row whose gap is closed into `closed`, the number of rows without."""
+        """Find the first barrier row whose gap is closed, `closed`; the number of rows if there is none."""
         rows = self.joints.row_count
         self.device.fill(self.closed, rows)
         find = self.joints.rows, self.memory.history, self.closed
         self.device.launch(row_memory.find_closed, rows, *find, grain=ALONE)
 
     def mark_limited(self, pose, flags: wp.array) -> None:
-        """Set 1 for the bodies (n,) of rows whose limits push at a pose."""
+        """Set flags (n,) to 1 for bodies of rows whose limits are active at a pose."""
         if self.has_limits:
             self._measure(pose)
             joints = self.joints
@@ -218,7 +222,7 @@ class RowMemory:
             )
 
     def mark_turned(self, pose, limit: float, flags: wp.array) -> None:
-        """Set 1 for the bodies (n,) of angles that are more than `limit` [rad] from where the step began, at a pose."""
+        """Set flags (n,) to 1 for bodies of angles that differ by more than `limit` [rad] from the start of the step."""
         self._measure(pose)
         joints = self.joints
         self.device.launch(
@@ -226,12 +230,13 @@ class RowMemory:
         )
 
     def settle(self) -> None:
-        """The step that was begun is the last one now."""
+        """Make the current step the last one."""
         self.ch2 = self.ch2_now
 
     def launch_finish(self, scheme: tuple[wp.array, ...], pose, ch2: wp.array, totals: Totals) -> None:
-        """Remember what the rows did in the step that ended at a pose, whose statistics go to "linear" and "measured", with
-        c h^2 (n,) of the bodies; by launches only, `settle` has to follow."""
+        """Store the results of the rows for the step that ended at a pose; launches only, call `settle` afterwards.
+
+        Statistics go to totals "linear" and "measured"; `ch2` (n,) is c h^2 of the bodies [s^2]."""
         joints, scale = self.joints, self.scale
         if self.has_exact_linear:
             launch = self.device.launch
@@ -247,7 +252,7 @@ class RowMemory:
 
 
 def flags(system: JointSystem, active: np.ndarray, resolved: np.ndarray) -> np.ndarray:
-    """(R,) `cuda_kernels.joints.row_laws.RowLaws.flags`; see `RowMemory` for `active` (j,) and `resolved` (R,)."""
+    """(R,) `cuda_kernels.joints.row_laws.RowLaws.flags`; `active` (j,) and `resolved` (R,) as in `RowMemory`."""
     a, k = system.row_laws, row_laws
     drive, armature = a.role == Role.DRIVE, a.role == Role.ARMATURE
     driven, held = np.isin(a.role, DOING), np.isin(a.role, HOLDING)
@@ -273,7 +278,7 @@ def flags(system: JointSystem, active: np.ndarray, resolved: np.ndarray) -> np.n
 
 
 def codes(system: JointSystem, active: np.ndarray) -> np.ndarray:
-    """(l,) what counts of the residuals of linear rows: bits 1, 2, 4 for components, `statistics.TURNED` for angles."""
+    """(l,) residual components of linear rows in the statistics: bits 1, 2, 4 for x, y, z, `statistics.TURNED` for angles."""
     rows = system.linear
     components = (rows.mask != 0.0) @ np.array([1, 2, 4])
     turned = np.where(rows.is_point, 0, int(statistics.TURNED))

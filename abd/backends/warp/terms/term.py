@@ -1,4 +1,4 @@
-"""What the incremental potential is a sum of."""
+"""Protocol of a term of the incremental potential."""
 
 from __future__ import annotations
 
@@ -12,31 +12,33 @@ from cuda_kernels.linear.couplings import Coupling
 
 
 class Term(Protocol):
-    """One energy of the incremental potential on a device: E times c h^2 [J s^2], of all bodies or of pairs of them.
+    """One term of the incremental potential on a device: energies of bodies or pairs of bodies times c h^2 [J s^2].
 
-    Its energies lie in two slots, "current" for the iterate and "trial" for the trial. All calls are launches only, so
-    that they may be recorded. `CONTRIBUTING.md` has a recipe for another one.
+    Energies are stored in slot "current" for the iterate and in slot "trial" for the trial. All methods only launch kernels, so
+    that they can be recorded. `CONTRIBUTING.md` has a recipe for a new term.
     """
 
     def evaluate(self, at: Iterate, slot: str) -> None:
-        """Energies at the pose of a slot, into that slot."""
+        """Evaluate the energies at the pose of a slot and store them in that slot."""
 
     def exchange(self, at: Iterate) -> None:
-        """Exchange what the slots hold; the poses have been exchanged."""
+        """Exchange the values of the two slots, after the poses have been exchanged."""
 
     def add_differences(self, at: Iterate, difference: wp.array, size: wp.array) -> None:
-        """Add what slot "trial" has more than slot "current" to `difference` (n,), by the bodies that count an energy, and
-        the sizes of both to `size` (n,)."""
+        """Add the energy differences "trial" minus "current" to `difference` (n,) and the magnitudes of both to `size` (n,).
+
+        Each energy counts for one body, its owner."""
 
     def add_to(self, at: Iterate, gradient: wp.array, diagonal: wp.array) -> None:
-        """Add gradient (n, 12) and positive semidefinite blocks (n, 12, 12) at the iterate, whose energies are known, and
-        set those off the diagonal."""
+        """Add gradient (n, 12) and positive semidefinite diagonal blocks (n, 12, 12) at the iterate, and set the off-diagonal
+        blocks. The energies of the iterate have been evaluated."""
 
     @property
     def ties(self) -> np.ndarray:
-        """(k, 2) pairs of bodies that are coupled for good, besides those of joints, which stand in their system: no island
-        parts them, the body first that counts the energy."""
+        """(k, 2) permanently coupled pairs of bodies, the owner of the energy first; they always lie in one island.
+
+        Pairs of joints are not included: their joint system lists them."""
 
     @property
     def couplings(self) -> list[tuple[Coupling, int]]:
-        """Blocks off the diagonal with the numbers of their pairs, or the rooms for them; none of a single body's energy."""
+        """Off-diagonal blocks, with the number of pairs or the capacity; empty for energies of single bodies."""

@@ -1,4 +1,4 @@
-"""What friction keeps of some islands while it is lagged anew in others."""
+"""Merge of stored and new lagged contacts, if friction is lagged again in some islands only."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ COLUMNS = {
     "pair": wp.vec2i, "kind": wp.int32, "n": wp.vec3d, "Y_i": wp.vec4d, "Y_j": wp.vec4d, "load": wp.float64, "share": wp.vec3d,
     "arc": wp.vec3d,
 }  # fmt: skip
-"""Of `cuda_kernels.friction.lagging.Lagged`."""
+"""Fields of `cuda_kernels.friction.lagging.Lagged` that are copied."""
 
 OLD, NEW = range(2)
-"""Places: what others keep, and what is frozen anew."""
+"""Copies: the previous lagged contacts and the new ones."""
 
 
-class KeptFriction:
-    """Copies of what one `Friction` of n bodies has frozen, and the two taken together."""
+class FrictionMerge:
+    """Two copies of the lagged contacts of one `Friction` of n bodies, and their merge."""
 
     def __init__(self, device, n: int):
         self.device, self.n, self.pools, self.scan = device, n, (Pool(device), Pool(device)), Scan(device)
@@ -36,14 +36,14 @@ class KeptFriction:
         self.start = device.zeros(n + 1, wp.int32)
         self.copies, self._present = (keeping.Frozen(), keeping.Frozen()), keeping.Frozen()
 
-    def set_aside(self, of: Friction, place: int) -> None:
-        """Copy what is frozen now to a place."""
+    def store(self, of: Friction, place: int) -> None:
+        """Copy the lagged contacts to place `OLD` or `NEW`."""
         if of.pair_count == 0:
             self.device.fill(of.lagged.counts)
-        # by its capacity, not by what is there: copies grow when it does
+        # reserve the capacity, not the count: the copies grow with the source
         self._reserve(of, place)
         extent = max(self.device.extent(of.count, of.capacity), self.device.extent(of.pair_count, of.pair_capacity), self.n) + 1
-        launch = partial(self.device.launch, keeping.set_aside, extent, self._of(of), self.n, self.copies[place])
+        launch = partial(self.device.launch, keeping.set_aside, extent, self._frozen(of), self.n, self.copies[place])
         of.contacts.candidates.graphs.run(("set aside", place), launch)
 
     def _reserve(self, of: Friction, place: int) -> None:
@@ -57,8 +57,9 @@ class KeptFriction:
         out.group = get("group", self.n + 1, wp.int32)
 
     def count(self, of: Friction, chosen: np.ndarray) -> tuple[int, int]:
-        """How many pairs and contacts there are, if `chosen` bodies (n,) bool take the new ones and others the old ones; its
-        `group` (n + 1,) becomes that of both."""
+        """Count pairs and contacts of the merge: new ones of `chosen` bodies (n,) bool, old ones of the others.
+
+        `of.group` (n + 1,) becomes the group of the merge."""
         device, n = self.device, self.n
         device.write(self.chosen, chosen.astype(np.int32))
         of.contacts.candidates.graphs.run("count both", lambda: self._launch_counts(of.group))
@@ -70,13 +71,13 @@ class KeptFriction:
         self.scan.run(self.pairs, group, self.every, 0, n)
         self.scan.run(self.contacts, self.start, self.every, 0, n)
 
-    def launch_take(self, into: Friction) -> None:
-        """Both, as they were counted, into what there is capacity for; launches only."""
+    def launch_merge(self, into: Friction) -> None:
+        """Write the merge, as counted, into the arrays of `into`; launches only."""
         query = self.chosen, self.copies[NEW], self.copies[OLD], self.start
-        self.device.launch(keeping.take_both, self.n, *query, self._of(into))
+        self.device.launch(keeping.take_both, self.n, *query, self._frozen(into))
 
-    def _of(self, friction: Friction) -> keeping.Frozen:
-        """What is frozen now, where it is."""
+    def _frozen(self, friction: Friction) -> keeping.Frozen:
+        """Kernel argument for the lagged contacts of `friction`, without a copy."""
         out, f = self._present, friction
         out.lagged, out.pairs, out.segment, out.group = f.lagged, f.pairs, f.segment, f.group
         return out
