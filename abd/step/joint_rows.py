@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Callable
 
 import numpy as np
 
@@ -23,7 +24,8 @@ from abd.step.turning import Turning
 _log = logging.getLogger(__name__)
 
 DRIVE_JUMP, EVEN = 0.1, (0.15, 0.85)
-"""Change of a drive's speed, over the largest one, and parts of the change in the substep, between which it is no jump."""
+"""Change of a drive's speed, over its size, from which it is a jump, unless the part of it in the second half of the substep is
+between these."""
 UNSEEN = 1e-9
 """Motion of a drive in a substep that is rounding [m or rad]."""
 OPEN = 1e-6
@@ -67,32 +69,22 @@ class JointRows:
 
     def jumping_drives(self, time: OfBodies, h: OfBodies, previous_h: OfBodies) -> np.ndarray:
         """(n,) bool, bodies of position and velocity drives whose speed jumps in a substep of h [s] from `time` [s], after one of
-        `previous_h`, 0 at the start; all scalars or (n,).
-
-        A speed that is smooth changes evenly: from the first half of the substep to the second by about 0.4 of what it changes
-        by from the substep before, by 2/3 where an acceleration begins. A jump shares its change otherwise."""
+        `previous_h`, 0 at the start; all scalars or (n,)."""
         system, laws = self.backend.system, self.backend.system.row_laws
         out = np.zeros(len(self.model.bodies) + 1, dtype=bool)  # the last one stands for the world
         begins, lengths, before = (system.of_rows(one) for one in (time, h, previous_h))
         for row in system.stiff_drives:
-            begin, length, start = float(begins[row]), float(lengths[row]), before[row] == 0.0
-            position, velocity = laws.target_of.get(row), laws.rate_of.get(row)
-            function = velocity if laws.follows[row] else position
-            if not start and isinstance(function, Constant):
+            begin, length, last_length = float(begins[row]), float(lengths[row]), float(before[row])
+            is_velocity = bool(laws.follows[row])
+            function = (laws.rate_of if is_velocity else laws.target_of)[row]
+            if last_length > 0.0 and isinstance(function, Constant):
                 continue
-            if laws.follows[row]:
-                first, middle, last = (function(begin + part * length) for part in (0.0, 0.5, 1.0))
-            else:
-                ends = [function(begin + part * length) for part in (0.0, 0.5, 1.0)]
-                middle, last = 2.0 * np.diff(ends) / length
-                first = 0.0 if start else (ends[0] - function(begin - float(before[row]))) / before[row]
-            if start:
-                history = self.copies.memory.history
-                first = history[2][row]
-                middle += 0.0 if laws.follows[row] else 2.0 * (ends[0] - history[0][row]) / length
-            change = max(abs(last - first), abs(middle - first))
-            is_even = EVEN[0] * abs(last - first) < abs(last - middle) < EVEN[1] * abs(last - first)
-            if change > DRIVE_JUMP * max(abs(first), abs(middle), abs(last)) and change * length > UNSEEN and not is_even:
+            speeds = drive_speeds(function, is_velocity, begin, length, last_length)
+            if last_length == 0.0:
+                value, rate = self.copies.memory.history[[0, 2], row]
+                behind = 0.0 if is_velocity else 2.0 * (function(begin) - value) / length
+                speeds = rate, speeds[1] + behind, speeds[2]
+            if jumps(*speeds, length):
                 out[[bodies[row] for bodies in system.row_bodies]] = True
         return out[:-1]
 
@@ -143,3 +135,31 @@ class JointRows:
         name = f"joint '{self.model.joints[row_laws.joint[row]].name}', {row_laws.name[row]}"
         unit, bound = "rad" if row_laws.rotary[row] else "m", row_laws.bound[row]
         return f"{name} = {x:.6g} {unit} is {side} its limit {bound:.6g} {unit}; start inside, or widen the range"
+
+
+def drive_speeds(
+    function: Callable[[float], float], is_velocity: bool, begin: float, h: float, previous_h: float
+) -> tuple[float, float, float]:
+    """Speeds of a drive before a substep of h [s] from `begin` [s], in its middle and at its end.
+
+    Args:
+        function: of time [s], a velocity or a position. Of a position these are the mean speeds in the substep before, of
+            `previous_h` [s], and in both halves.
+    """
+    times = begin, begin + 0.5 * h, begin + h
+    if is_velocity:
+        first, middle, last = (function(time) for time in times)
+        return first, middle, last
+    start, half, end = (function(time) for time in times)
+    first = (start - function(begin - previous_h)) / previous_h if previous_h > 0.0 else 0.0
+    return first, 2.0 * (half - start) / h, 2.0 * (end - half) / h
+
+
+def jumps(first: float, middle: float, last: float, h: float) -> bool:
+    """Whether `drive_speeds` in a substep of h [s] jump.
+
+    A smooth speed changes evenly: from the middle to the end by 0.4 to 0.5 of its whole change, by 2/3 where it begins to change.
+    """
+    change = max(abs(last - first), abs(middle - first))
+    is_even = EVEN[0] * abs(last - first) < abs(last - middle) < EVEN[1] * abs(last - first)
+    return change > DRIVE_JUMP * max(abs(first), abs(middle), abs(last)) and change * h > UNSEEN and not is_even
