@@ -88,6 +88,21 @@ class JointRows:
                 out[[bodies[row] for bodies in system.row_bodies]] = True
         return out[:-1]
 
+    def drive_rates(self, time: OfBodies, h: OfBodies) -> dict[tuple[int, str], float]:
+        """Speeds [m/s or rad/s] at `time` [s] of coordinates, by joint and name, that drives without an effort limit keep. Not of
+        positions that are numbers, which may be set from step to step. h: of a substep [s]; scalars or (n,)."""
+        system, laws = self.backend.system, self.backend.system.row_laws
+        begins, lengths = (system.of_rows(one) for one in (time, h))
+        out = {}
+        for row in system.stiff_drives:
+            begin, length, is_velocity = float(begins[row]), float(lengths[row]), bool(laws.follows[row])
+            function = (laws.rate_of if is_velocity else laws.target_of)[row]
+            if laws.law[row] != Law.QUADRATIC or (isinstance(function, Constant) and not is_velocity):
+                continue
+            rate = function(begin) if is_velocity else (function(begin + length) - function(begin - length)) / (2.0 * length)
+            out[int(laws.joint[row]), laws.name[row]] = float(rate)
+        return out
+
     def load_friction(self) -> None:
         """Friction in joints that grows with what their constraints carried in the last step."""
         joints, copies = self.backend.system, self.copies

@@ -70,7 +70,7 @@ class Substeps:
         dissipative = stepper.modes.dissipative(contact, h, stepper.statistics, lambda: (stepper.q, stepper.qd))
         reached = progress.tolerance
         if (fresh := stepper.modes.returning(dissipative)).any() and np.any(stepper.previous_h != 0.0):
-            stepper.rebounds.fit_velocities(fresh)
+            stepper.rebounds.fit_velocities(fresh, stepper.rows.drive_rates(stepper.time, h))
         while True:
             mode = stepper.modes.of(rule, dissipative)
             if self._take_whole(rule, mode, progress):

@@ -20,7 +20,7 @@ import scipy.sparse.linalg
 from abd.joints.rows.rigid_rows import RigidRows
 
 FITTED = 1e-9
-"""J v, over the largest sum of its terms, that counts as zero."""
+"""Error of J v, over the largest sum of its terms, that counts as zero."""
 
 
 @dataclass(frozen=True)
@@ -31,7 +31,7 @@ class Mobility:
         chosen: (k,) indices of the pairs that take part.
         blocks: (n, 6, 6) W_b, zero for bodies that do not move or are not reached.
         free: (6 n, 6 n) of them; J: (R, 6 n) joint rows, slack: (R,) their C; factor: of ``J W_0 J^T + C``, None without rows.
-        joined: (n,) bool, bodies in these rows.
+        joined: (n,) bool, bodies in these rows; reached: of the given rows those that are in J, bool.
     """
 
     chosen: np.ndarray
@@ -41,6 +41,7 @@ class Mobility:
     slack: np.ndarray
     factor: object
     joined: np.ndarray
+    reached: np.ndarray
 
     @property
     def jointed(self) -> bool:
@@ -84,13 +85,13 @@ class Mobility:
         J, slack = J[reached].tocsr(), slack[reached]
         joined = np.zeros(n, dtype=bool)
         if not J.shape[0]:
-            return cls(chosen, blocks, free, J, slack, None, joined)
+            return cls(chosen, blocks, free, J, slack, None, joined, reached)
         joined[J.indices // 6] = True
         S = (J @ free @ J.T).tocsc()
         weight = S.diagonal()
         # rows that are redundant, or hold nothing that moves, get no more than their share
         S = S + sparse.diags(slack + np.where(weight > 0.0, 1e-11 * weight, 1.0))
-        return cls(chosen, blocks, free, J, slack, scipy.sparse.linalg.splu(S.tocsc()), joined)
+        return cls(chosen, blocks, free, J, slack, scipy.sparse.linalg.splu(S.tocsc()), joined, reached)
 
     def apply(self, impulses: np.ndarray) -> np.ndarray:
         """Twists (6 n, ...) of impulses."""
@@ -99,10 +100,11 @@ class Mobility:
             moved = moved - self.free @ (self.J.T @ self.factor.solve(self.J @ moved))
         return moved
 
-    def fit(self, twists: np.ndarray) -> np.ndarray:
-        """Smallest change of twists (6 n,), in the norm of the mass matrix, with which rows that hold are J v = 0; none of those
-        that have been fitted."""
-        off = np.where(self.slack > 0.0, 0.0, self.J @ twists)
+    def fit(self, twists: np.ndarray, speeds: np.ndarray) -> np.ndarray:
+        """Smallest change of twists (6 n,), in the norm of the mass matrix, with which rows that hold are J v = `speeds` (R,).
+
+        It is zero for twists that have been fitted."""
+        off = np.where(self.slack > 0.0, 0.0, self.J @ twists - speeds)
         if np.abs(off).max() <= FITTED * (abs(self.J) @ np.abs(twists)).max():
             return np.zeros(len(twists))
         return -(self.free @ (self.J.T @ self.factor.solve(off)))

@@ -65,10 +65,10 @@ class Rebounds:
                 self.copies.memory = joints.after_impacts(self.copies.memory, after[0], rebound[0] - after[1])
         return rebound
 
-    def fit_velocities(self, bodies: np.ndarray) -> None:
-        """Let the velocities of bodies (n,) bool, left by implicit Euler, fit their joints (`Restitution.fitted`)."""
+    def fit_velocities(self, bodies: np.ndarray, driven: dict[tuple[int, str], float]) -> None:
+        """Let the velocities of bodies (n,) bool, left by implicit Euler, fit their joints and drives (`Restitution.fitted`)."""
         (q, qd), joints = self.copies.state, self.backend.system
-        fitted = self.restitution.fitted(bodies, q, qd, joints)
+        fitted = self.restitution.fitted(bodies, q, qd, joints, driven)
         if fitted is not None:
             self.copies.set_velocity(fitted)
             if joints.has_rotors:

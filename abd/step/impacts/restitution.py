@@ -184,27 +184,35 @@ class Restitution:
                 work += friction
         return (out, np.sort(np.concatenate(changed)), work) if changed else None
 
-    def fitted(self, bodies: np.ndarray, q: np.ndarray, qd: np.ndarray, system: JointSystem) -> np.ndarray | None:
-        """Velocities (n, 12) of a state q, qd (n, 12) in which those of bodies (n,) bool fit the joints that hold them, by the
-        smallest change in the norm of the mass matrix; None where they do not change. Rotors and drives move freely.
+    def fitted(
+        self, bodies: np.ndarray, q: np.ndarray, qd: np.ndarray, system: JointSystem, driven: dict[tuple[int, str], float]
+    ) -> np.ndarray | None:
+        """Velocities (n, 12) of a state q, qd (n, 12) in which those of bodies (n,) bool fit their joints, by the smallest change
+        in the norm of the mass matrix; None where they do not change.
 
         Implicit Euler leaves the velocities of the chords of a step, which do not: a body that turns by w h about a joint moves
-        away from it by half of that, of its speed."""
+        away from it by half of that, of its speed. `driven`: speeds [m/s or rad/s] of coordinates, by joint and name, that
+        drives keep; rotors and other coordinates move freely."""
         self._know_rows(system, q)
-        if not len(self._held):
+        rows = self._rows
+        place = {(int(rows.joint[row]), rows.name[row]): int(row) for row in rows.coordinates()}
+        moved = np.array([place[key] for key in driven], dtype=int)
+        held, slack = self._held[~np.isin(self._held, moved)], self._slack[~np.isin(self._held, moved)]
+        held, slack = np.concatenate([held, moved]), np.concatenate([slack, np.zeros(len(moved))])
+        if not len(held):
             return None
+        speeds = np.concatenate([np.zeros(len(held) - len(moved)), rows.scale[moved] * np.array([*driven.values()])])
         twists, changes = self._twists(q, qd).ravel(), np.zeros(6 * len(q))
         for world in np.unique(self.model.bodies.world[bodies]):
             chosen = np.flatnonzero(bodies & (self.model.bodies.world == world))
-            mobility = self._mobility(q, np.arange(len(chosen)), np.stack([chosen, chosen], axis=1))
+            mobility = self._mobility(q, np.arange(len(chosen)), np.stack([chosen, chosen], axis=1), held, slack)
             if mobility.jointed:
-                changes += mobility.fit(twists)
+                changes += mobility.fit(twists, speeds[mobility.reached])
         if not changes.any():
             return None
-        moved = changes.reshape(-1, 6)
-        return qd + np.concatenate(
-            [moved[:, :3], free_motion.rates(q[:, 3:].reshape(-1, 3, 3), moved[:, 3:]).reshape(-1, 9)], axis=1
-        )
+        twists = changes.reshape(-1, 6)
+        turned = free_motion.rates(q[:, 3:].reshape(-1, 3, 3), twists[:, 3:])
+        return qd + np.concatenate([twists[:, :3], turned.reshape(-1, 9)], axis=1)
 
     def _rebound_of(
         self, impacts: Impacts, stirs: np.ndarray, step: Step, sweep: Sweep
@@ -330,13 +338,17 @@ class Restitution:
         slack = np.divide(rows.scale**2, inertia, out=np.zeros(len(rows)), where=inertia > 0.0)
         self._slack = np.where(locked, 0.0, slack)[self._held]
 
-    def _mobility(self, q: np.ndarray, seeds: np.ndarray, pairs: np.ndarray) -> Mobility:
-        """Of everything that hangs together with the pairs `seeds` by contacts and joints."""
+    def _mobility(
+        self, q: np.ndarray, seeds: np.ndarray, pairs: np.ndarray, held: np.ndarray | None = None, slack: np.ndarray | None = None
+    ) -> Mobility:
+        """Of everything that hangs together with the pairs `seeds` by contacts and joints; of other rows `held` than those of the
+        joints, with their slack, where they are given."""
         rows, n = self._rows, len(q)
+        held, slack = (self._held, self._slack) if held is None else (held, slack)
         J = sparse.csr_matrix((0, 6 * n))
-        if len(self._held):
-            J = (rows.jacobian(q)[self._held] @ sparse.diags(np.tile([1.0 / rows.length] * 3 + [1.0] * 3, n))).tocsr()
-        return Mobility.of(self.model.bodies.mass, self._inertia(q), rows, J, self._slack, pairs, seeds)
+        if len(held):
+            J = (rows.jacobian(q)[held] @ sparse.diags(np.tile([1.0 / rows.length] * 3 + [1.0] * 3, n))).tocsr()
+        return Mobility.of(self.model.bodies.mass, self._inertia(q), rows, J, slack, pairs, seeds)
 
 
 def _rotors_and_locks(joints: list[Joint], rows: RigidRows) -> tuple[np.ndarray, np.ndarray]:
