@@ -8,11 +8,15 @@ import torch
 from cart_pole import environment
 from torch import nn
 
+import abd
+
 GAMMA, LAMBDA = 0.99, 0.95
 """Discount of rewards; decay of the generalised advantage estimate (Schulman et al. 2016)."""
 CLIP, ENTROPY, LEARNING_RATE = 0.2, 0.005, 1e-3
 STEPS, EPOCHS, BATCHES = 64, 8, 4
 """Actions per world and update; passes over them; batches per pass."""
+LIMIT = 10.0
+"""Of the effort on the cart [N], as in `cart_pole.environment`."""
 SCALE = torch.tensor([1.0, 5.0, 1.0, 2.0])
 """Factors that bring observations (position, angle, rates) to similar sizes."""
 
@@ -20,7 +24,7 @@ SCALE = torch.tensor([1.0, 5.0, 1.0, 2.0])
 class Policy(nn.Module):
     """Normal distribution of the effort, in fractions of its limit, and the value of a state."""
 
-    def __init__(self):
+    def __init__(self) -> None:
         super().__init__()
         self.mean, self.value = (
             nn.Sequential(nn.Linear(4, 64), nn.Tanh(), nn.Linear(64, 64), nn.Tanh(), nn.Linear(64, 1)) for _ in range(2)
@@ -31,27 +35,30 @@ class Policy(nn.Module):
         return torch.distributions.Normal(self.mean(SCALE * x)[:, 0], self.log_deviation.exp())
 
     def values(self, x: torch.Tensor) -> torch.Tensor:
-        return self.value(SCALE * x)[:, 0]
+        found: torch.Tensor = self.value(SCALE * x)[:, 0]
+        return found
 
 
-def collect(env, policy: Policy, x: torch.Tensor) -> tuple[list[torch.Tensor], torch.Tensor, int]:
+def collect(env: abd.gym.VectorEnv, policy: Policy, x: torch.Tensor) -> tuple[list[torch.Tensor], torch.Tensor, int]:
     """STEPS actions in every world: states, actions, their log-probabilities, advantages and returns, all (STEPS w, ...);
     the last observation (w, 4); the number of episodes that ended."""
-    limit, ended = float(env.single_action_space.high[0]), 0
-    states, actions, chances, rewards, goes_on, values = ([] for _ in range(6))
+    ended = 0
+    states, actions, chances, rewards, goes_on, values = (list[torch.Tensor]() for _ in range(6))
     for _ in range(STEPS):
         distribution = policy.distribution(x)
         action = distribution.sample()
-        found, reward, terminated, truncated, _ = env.step(limit * action[:, None].numpy())
+        found, reward, terminated, truncated, _ = env.step(LIMIT * action[:, None].numpy())
         done = terminated | truncated
         ended += int(done.sum())
         values.append(policy.values(x))
-        states.append(x), actions.append(action), chances.append(distribution.log_prob(action))
+        states.append(x)
+        actions.append(action)
+        chances.append(distribution.log_prob(action))
         rewards.append((1 - GAMMA) * torch.as_tensor(reward, dtype=torch.float32))  # returns of at most 1
         goes_on.append(torch.as_tensor(~done, dtype=torch.float32))
         x = torch.as_tensor(found, dtype=torch.float32)
     values.append(policy.values(x))
-    advantage, advantages = torch.zeros(len(x)), []
+    advantage, advantages = torch.zeros(len(x)), list[torch.Tensor]()
     for k in reversed(range(STEPS)):
         error = rewards[k] + GAMMA * goes_on[k] * values[k + 1] - values[k]
         advantage = error + GAMMA * LAMBDA * goes_on[k] * advantage
@@ -79,13 +86,13 @@ def improve(policy: Policy, optimizer: torch.optim.Optimizer, samples: list[torc
 
 
 @torch.no_grad()
-def evaluate(env, policy: Policy) -> float:
+def evaluate(env: abd.gym.VectorEnv, policy: Policy) -> float:
     """Mean steps until the first end of an episode in every world."""
-    limit, x = float(env.single_action_space.high[0]), env.reset(seed=1)[0]
+    x = env.reset(seed=1)[0]
     lengths, running = np.zeros(env.num_envs), np.ones(env.num_envs, dtype=bool)
     while running.any():
         mean = policy.distribution(torch.as_tensor(x, dtype=torch.float32)).mean
-        x, _, terminated, truncated, _ = env.step(limit * mean[:, None].numpy())
+        x, _, terminated, truncated, _ = env.step(LIMIT * mean[:, None].numpy())
         lengths[running] += 1
         running &= ~(terminated | truncated)
     return float(lengths.mean())
