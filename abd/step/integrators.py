@@ -23,6 +23,8 @@ FAST_TURN = 0.5
 AFTER_JUMP = 4
 """Steps of implicit Euler after a change of constraints. A penalty joint is stopped to 1/`strength_ratio` in each; generalized
 alpha, which follows, amplifies the rest several times before it damps it."""
+CHANGED = -1 - AFTER_JUMP
+"""State of the acceleration history after a change of constraints (`Modes`)."""
 STRAINED = 10.0
 """By how many times its strain the moments of inertia of a body differ from those at rest, at most."""
 LONGER = 2.01
@@ -34,8 +36,9 @@ class Modes:
     """Schemes and modes of the steps of one scene.
 
     Attributes:
-        history: (n,) state of the acceleration history: 2 used, 0 none, -k the next k steps take implicit Euler, after a jump. A
-            new array where it changes.
+        history: (n,) state of the acceleration history, a new array where it changes: 2 used; 0 none; -1 the next step takes
+            implicit Euler, after a jump of loads; -1 - k the next k steps do, after a change of constraints; then 1, none, and
+            velocities that do not fit the joints yet (`returning`).
     """
 
     def __init__(self, model: Model, articulations: Articulations):
@@ -109,15 +112,13 @@ class Modes:
     def _find_modes(self, rule: Scheme | Schemes, dissipative: np.ndarray) -> np.ndarray:
         if rule.chord:
             return np.full(len(dissipative), Mode.SMOOTH)
-        smooth = np.where(self.history > 0, Mode.SMOOTH, Mode.FRESH)
+        smooth = np.where(self.history == 2, Mode.SMOOTH, Mode.FRESH)
         dissipative = dissipative | (self.settings.integrator == "bdf1")
         return np.where(self.articulations.dynamic, np.where(dissipative, Mode.DISSIPATIVE, smooth), Mode.SMOOTH)
 
     def returning(self, dissipative: np.ndarray) -> np.ndarray:
-        """(n,) bool, bodies at joints that return from implicit Euler to generalized alpha."""
-        if not self._smooth_scheme:
-            return self.articulations.none
-        return self.articulations.jointed & self.articulations.dynamic & (self.history == 0) & ~dissipative
+        """(n,) bool, bodies at joints that return to generalized alpha after a change of constraints."""
+        return (self.history == 1) & ~dissipative if self._smooth_scheme else self.articulations.none
 
     def smooth(self, mode: np.ndarray) -> np.ndarray:
         """(n,) bool, bodies of a smooth step, which must not be in contact."""
@@ -128,7 +129,7 @@ class Modes:
         if not self._smooth_scheme or (isinstance(h, float) and isinstance(previous_h, float) and h <= LONGER * previous_h):
             return
         longer = np.asarray(h) > LONGER * np.asarray(previous_h)
-        if longer.any() and (forgotten := longer & (self.history > 0)).any():
+        if longer.any() and (forgotten := longer & (self.history == 2)).any():
             self.history = np.where(forgotten, 0, self.history).astype(np.int32)
 
     def jump(self, bodies: np.ndarray, constraints: bool = False) -> None:
@@ -139,14 +140,14 @@ class Modes:
         jumping = np.zeros(len(self.history), dtype=bool)
         jumping[bodies] = True
         moving = self.articulations.containing(jumping) & (constraints | (self.history != 0))
-        steps = np.where(self.articulations.jointed, np.minimum(-AFTER_JUMP if constraints else -1, self.history), 0)
+        steps = np.where(self.articulations.jointed, np.minimum(CHANGED if constraints else -1, self.history), 0)
         self.history = np.where(moving, steps, self.history).astype(np.int32)
 
     def became(self, mode: np.ndarray) -> None:
         """A step in these modes (n,) has led to a new state."""
         if mode is not self._last_mode or self.history is not self._left_by_mode or self._jumped:
             smooth = self.articulations.dynamic & (mode != Mode.DISSIPATIVE)
-            left = np.where(smooth, 2, np.minimum(self.history + 1, 0)).astype(np.int32)
+            left = np.select([smooth, self.history == -2], [2, 1], np.minimum(self.history + 1, 0)).astype(np.int32)
             self._last_mode, self._left_by_mode = mode, self.history if np.array_equal(left, self.history) else left
         if self.history is not self._left_by_mode:
             self.history = self._left_by_mode

@@ -29,7 +29,7 @@ from abd.step.energy_balance import EnergyBalance, InitialContacts, Work
 from abd.step.frame import Frame
 from abd.step.host_copies import HostCopies
 from abd.step.impacts.rebounds import Rebounds
-from abd.step.integrators import AFTER_JUMP, Modes
+from abd.step.integrators import CHANGED, Modes
 from abd.step.joint_rows import JointRows
 from abd.step.prescribed import Prescribed
 from abd.step.saved import joints_of, pair_parameters_of, saved_laws, saved_memory, saved_pair_parameters
@@ -166,7 +166,7 @@ class Stepper:
         self.memory = saved_memory(state, self.joints)
         self.applied = saved_laws(state) or self.initial_laws()
         if "joint_law" not in state.extra and (opened := self.rows.open_couplings(self.memory)).any():
-            self.modes.history = np.where(self.articulations.containing(opened), -AFTER_JUMP, self.modes.history).astype(np.int32)
+            self.modes.history = np.where(self.articulations.containing(opened), CHANGED, self.modes.history).astype(np.int32)
 
     def _restore_laws(self, state: State) -> None:
         """Parameters of pairs; found from the positions where no step led there."""
@@ -189,7 +189,7 @@ class Stepper:
         n = len(q)
         self.joints.face(q)
         memory = self.joints.fresh_memory(q, qd)
-        history = np.where(self.articulations.containing(self.rows.open_couplings(memory)), -AFTER_JUMP, 0).astype(np.int32)
+        history = np.where(self.articulations.containing(self.rows.open_couplings(memory)), CHANGED, 0).astype(np.int32)
         bodies = {name: np.zeros(n, dtype=np.int32) for name in ("touching", "acting", "loaded", "stopped")}
         bodies |= {"remembers": history, "first_substep": np.full(n, np.inf), "forces": np.zeros(12 * n)}
         bodies |= {"pace": np.zeros(n), "calm": np.zeros(n), **pair_parameters_of(PairParameters()), **Anchors().saved()}

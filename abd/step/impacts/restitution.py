@@ -202,10 +202,10 @@ class Restitution:
         if not len(held):
             return None
         speeds = np.concatenate([np.zeros(len(held) - len(moved)), rows.scale[moved] * np.array([*driven.values()])])
-        twists, changes = self._twists(q, qd).ravel(), np.zeros(6 * len(q))
+        twists, changes, J = self._twists(q, qd).ravel(), np.zeros(6 * len(q)), self._jacobian(q, held)
         for world in np.unique(self.model.bodies.world[bodies]):
             chosen = np.flatnonzero(bodies & (self.model.bodies.world == world))
-            mobility = self._mobility(q, np.arange(len(chosen)), np.stack([chosen, chosen], axis=1), held, slack)
+            mobility = self._mobility(q, np.arange(len(chosen)), np.stack([chosen, chosen], axis=1), J, slack)
             if mobility.jointed:
                 changes += mobility.fit(twists, speeds[mobility.reached])
         if not changes.any():
@@ -339,16 +339,20 @@ class Restitution:
         self._slack = np.where(locked, 0.0, slack)[self._held]
 
     def _mobility(
-        self, q: np.ndarray, seeds: np.ndarray, pairs: np.ndarray, held: np.ndarray | None = None, slack: np.ndarray | None = None
-    ) -> Mobility:
-        """Of everything that hangs together with the pairs `seeds` by contacts and joints; of other rows `held` than those of the
-        joints, with their slack, where they are given."""
-        rows, n = self._rows, len(q)
-        held, slack = (self._held, self._slack) if held is None else (held, slack)
-        J = sparse.csr_matrix((0, 6 * n))
-        if len(held):
-            J = (rows.jacobian(q)[held] @ sparse.diags(np.tile([1.0 / rows.length] * 3 + [1.0] * 3, n))).tocsr()
-        return Mobility.of(self.model.bodies.mass, self._inertia(q), rows, J, slack, pairs, seeds)
+        self, q: np.ndarray, seeds: np.ndarray, pairs: np.ndarray, J: sparse.csr_matrix | None = None,
+        slack: np.ndarray | None = None,
+    ) -> Mobility:  # fmt: skip
+        """Of everything that hangs together with the pairs `seeds` by contacts and joints; of other rows J (R, 6 n) than those
+        that hold, with their slack (R,), where they are given."""
+        J, slack = (self._jacobian(q, self._held), self._slack) if J is None else (J, slack)
+        return Mobility.of(self.model.bodies.mass, self._inertia(q), self._rows, J, slack, pairs, seeds)
+
+    def _jacobian(self, q: np.ndarray, rows: np.ndarray) -> sparse.csr_matrix:
+        """(R, 6 n) of joint rows (R,) by twists (v; w)."""
+        if not len(rows):
+            return sparse.csr_matrix((0, 6 * len(q)))
+        units = np.tile([1.0 / self._rows.length] * 3 + [1.0] * 3, len(q))
+        return (self._rows.jacobian(q)[rows] @ sparse.diags(units)).tocsr()
 
 
 def _rotors_and_locks(joints: list[Joint], rows: RigidRows) -> tuple[np.ndarray, np.ndarray]:
