@@ -38,7 +38,7 @@ def main(argv: list[str] | None = None) -> int:
         print(f"error: {error}", file=sys.stderr)
         return error.exit_status
     except BrokenPipeError:
-        # The reader of the output has ended (`abd run --json ... | head`); Python must not complain when it flushes.
+        # The output pipe is closed (`abd run --json ... | head`); flushing at exit must not raise again.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 1
     except OSError as error:
@@ -71,22 +71,30 @@ def _parser() -> argparse.ArgumentParser:
         "--json", action="store_true", help="JSON on standard output: one object per step, then the report"
     )
     run.add_argument("--plots", action="store_true", help="draw the figures of `abd plot` when the run has ended")
-    run.add_argument("--certify", action="store_true", help="check the run for intersections at the end, like `abd certify`")
-    run.add_argument("--view", action="store_true", help="show it in the browser while it computes; starts when the page is open")
-    run.add_argument("--port", type=int, default=8080, help="of the page: the first free port from this number on [8080]")
+    run.add_argument(
+        "--certify", action="store_true", help="check the run for intersections at the end, like `abd certify`"
+    )
+    run.add_argument(
+        "--view", action="store_true", help="show the run in the browser; computing starts when the page is open"
+    )
+    run.add_argument(
+        "--port", type=int, default=8080, help="port of the page; the first free port from this number on [8080]"
+    )
     run.set_defaults(command=run_scene)
 
     sweep.add(commands)
 
     check = commands.add_parser("check", help="report every problem of a scene at once, intersections included")
     scene_arguments(check)
-    check.add_argument("--json", action="store_true", help="JSON on standard output: problems, and the size of the scene")
+    check.add_argument(
+        "--json", action="store_true", help="JSON on standard output: problems, and the size of the scene"
+    )
     check.set_defaults(command=_check)
 
     convert = commands.add_parser(
         "convert",
-        help="turn a robot or a stage into a scene file",
-        description="Write any scene that `abd run` reads as a TOML file, which gives the same bits and can be edited.",
+        help="convert a robot or a stage to a scene file",
+        description="Write any scene that `abd run` reads as an editable TOML file that gives bitwise equal results.",
     )
     scene_arguments(convert)
     convert.add_argument("out", metavar="OUT", help="the .toml file to write")
@@ -100,18 +108,18 @@ def _parser() -> argparse.ArgumentParser:
     export.add(commands)
 
     warmup.add(commands)
-    doctor = commands.add_parser("doctor", help="list installed packages, devices and what is missing for a GPU")
+    doctor = commands.add_parser("doctor", help="list installed packages, devices and missing requirements of a GPU")
     doctor.set_defaults(command=_doctor)
 
     bench = commands.add_parser(
         "bench",
         help="time scenes and report the tolerance they reach",
-        description="Time scenes, one after the other; ms/step is the median of the steps after a few to warm up.",
+        description="Time scenes, one after the other; ms/step is the median after a few warm-up steps.",
     )
     bench.add_argument("scenes", nargs="*", metavar="SCENE", help="path, or name of a shipped scene [a few of these]")
     override_argument(bench)
     device_argument(bench)
-    bench.add_argument("--steps", type=count("steps"), metavar="N", help="steps that are timed [20]")
+    bench.add_argument("--steps", type=count("steps"), metavar="N", help="number of timed steps [20]")
     bench.add_argument("--json", action="store_true", help="JSON on standard output")
     bench.set_defaults(command=_bench)
 
@@ -159,9 +167,9 @@ def _check(arguments) -> int:
 def _convert(arguments) -> int:
     out = Path(arguments.out)
     if out.suffix.lower() != ".toml":
-        raise SceneError([Problem(f"'{out}' is no .toml file", value=str(out), remedy=f"write {out.stem}.toml")])
+        raise SceneError([Problem(f"'{out}' must end in .toml", value=str(out), remedy=f"write {out.stem}.toml")])
     if out.exists() and not arguments.force:
-        raise SceneError([Problem("exists already", file=str(out), remedy="choose another name, or give --force")])
+        raise SceneError([Problem("file already exists", file=str(out), remedy="choose another name, or add --force")])
     scene = scene_of(arguments)
     scene.compile()
     scene.save(out)
@@ -172,7 +180,7 @@ def _convert(arguments) -> int:
 
 
 def _refuse(error: SceneError) -> int:
-    """Print all problems of a scene."""
+    """Print all problems of a scene and return the exit status."""
     print(error, file=sys.stderr)
     count = len(error.problems)
     print(f"{count} problem{'s' if count != 1 else ''}", file=sys.stderr)
@@ -186,7 +194,7 @@ def _bench(arguments) -> int:
     from abd.io.progress import observer_for
     from abd.io.run import Messages
 
-    # Programs read standard output: what libraries print goes to standard error.
+    # Programs parse standard output, so output of libraries goes to standard error.
     aside = contextlib.redirect_stdout(sys.stderr) if arguments.json else contextlib.nullcontext()
     with aside, Messages([observer_for(quiet=False, machine=True)]):
         found = bench.bench(arguments.scenes, arguments.overrides, arguments.device, arguments.steps or bench.STEPS)

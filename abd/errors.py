@@ -1,4 +1,4 @@
-"""The exceptions a user can meet. None of them reaches the terminal as a traceback."""
+"""Exceptions of the package. The command line prints them without a traceback."""
 
 from __future__ import annotations
 
@@ -10,18 +10,18 @@ if TYPE_CHECKING:
 
 
 SHOWN = 100
-"""Problems of a scene that its message tells one by one."""
+"""Maximum number of problems that the message of a `SceneError` lists."""
 
 
 class AbdError(Exception):
-    """Base class of everything that is the user's to mend; `exit_status` is what `abd` returns."""
+    """Base class of errors that the user can fix; `exit_status` is the exit status of `abd`."""
 
     exit_status = 1
 
 
 @dataclass
 class Problem:
-    """One thing wrong with a scene: where, what, which value, and what to do."""
+    """One problem of a scene: location, message, value and remedy."""
 
     message: str
     key: str = ""
@@ -54,24 +54,24 @@ class SceneError(AbdError):
     def __str__(self) -> str:
         lines = [str(problem) for problem in self.problems[:SHOWN]]
         if len(self.problems) > SHOWN:
-            lines.append(f"... and {len(self.problems) - SHOWN} more; `abd check SCENE --json` tells all")
+            lines.append(f"... and {len(self.problems) - SHOWN} more; `abd check SCENE --json` lists all")
         return "\n".join(lines)
 
 
 class DeviceError(AbdError):
-    """A device was asked for that is not there, with the reason and the install line."""
+    """The requested device is not available; the message has the reason and the install command."""
 
     exit_status = 2
 
 
 class OutOfMemory(DeviceError):
-    """An allocation failed: what was asked for, what is free, and what to do."""
+    """An allocation failed; the message has the requested size, the free memory and a remedy."""
 
     exit_status = 1
 
 
 class StepFailure(AbdError):
-    """A step that did not end well.
+    """A time step failed.
 
     Attributes:
         reason: "not_converged", "line_search", "blocked", "not_positive_definite",
@@ -96,10 +96,10 @@ class StepFailure(AbdError):
 
     @property
     def concerned(self) -> np.ndarray | None:
-        """(n,) bool, bodies that the failure concerns; None where that is not known."""
+        """(n,) bool, bodies that the failure concerns; None if unknown."""
         return self.islands
 
     def within(self, chosen: np.ndarray) -> StepFailure:
-        """The same of some bodies (n,) bool alone."""
+        """Return the failure restricted to the bodies of a mask (n,) bool."""
         islands = None if self.islands is None else self.islands & chosen
         return StepFailure(self.reason, str(self), self.step, self.time, self.bodies, islands)

@@ -81,7 +81,7 @@ class BodyView:
             raise ValueError(f"the pose of body '{self.name}' is a (4, 4) matrix with last row 0 0 0 1, not {pose}")
         R = pose[:3, :3]
         if np.abs(R @ R.T - np.eye(3)).max() > CLOSE_TO_RIGID or np.linalg.det(R) < 0.0:
-            raise ValueError(f"the pose of body '{self.name}' holds no rotation: {R.tolist()}")
+            raise ValueError(f"the pose of body '{self.name}' must contain a rotation matrix, not {R.tolist()}")
         self._must_be_dynamic("pose")
         q = self._simulation.stepper.q.copy()
         q[self.index] = affine_state(pose @ np.linalg.inv(self._simulation.model.bodies.body_frame[self.index]))
@@ -141,7 +141,7 @@ class BodyView:
         sim = self._simulation
         duration = float(of_body(sim.stepper.worlds.lengths, self.index)) if duration is None else duration
         if not 0.0 < duration < np.inf:
-            raise ValueError(f"duration is {duration!r}; a positive time in seconds is needed")
+            raise ValueError(f"duration must be a positive time in seconds, not {duration!r}")
         end = self._pose(
             None if position is None else three_numbers(position, f"the position of body '{self.name}'"),
             None if quaternion is None else quaternion_matrix(self._quaternion(quaternion)),

@@ -1,8 +1,8 @@
-"""Forces and torques that are put on bodies while a simulation runs.
+"""Forces and torques applied to bodies while a simulation runs.
 
-They are added to the constant ones of the scene and enter a substep as the generalised force of its end: a force at a
-point of the body, ``J(X)^T f``, is the force at the centre of mass and the couple ``(x - c) x f``, whose arm is where the
-velocities lead the point to.
+Loads add to the constant loads of the scene and act in a substep as the generalised force at its end. A force at a point
+of the body, ``J(X)^T f``, is the force at the centre of mass and the couple ``(x - c) x f``. The current velocities
+extrapolate the lever arm to the end of the substep.
 """
 
 from __future__ import annotations
@@ -34,29 +34,29 @@ class Load:
         body: index; couple: whether it is a torque [N m] instead of a force [N].
         at: (3,) where it acts, in the mesh frame [m]; None for the centre of mass.
         frame: "world", or "body" for a vector that turns with the body.
-        left: steps that it goes on for, None until it is removed.
+        left: remaining steps; None for a load that acts until it is removed.
     """
 
     def __init__(
         self, loads: Loads, view: BodyView, given: Given, couple: bool, at: Vector | None, frame: str, steps: int | None
     ):
         if frame not in ("world", "body"):
-            raise ValueError(f"frame is {frame!r}; it is 'world' or 'body'")
+            raise ValueError(f"frame must be 'world' or 'body', not {frame!r}")
         if steps is not None and steps < 1:
-            raise ValueError(f"steps is {steps}; it is a positive number of steps, or None until removed")
+            raise ValueError(f"steps must be a positive number of steps or None, not {steps}")
         self.body, self.couple, self.frame, self.left = view.index, couple, frame, steps
         self.at = None if at is None else three_numbers(at, f"the point on body '{view.name}'")
         self._loads, self._view = loads, view
         self.vector = given if callable(given) else three_numbers(given, f"the load on body '{view.name}'")
 
     def value(self, time: float) -> np.ndarray:
-        """(3,) the vector as it was given, at a time [s]."""
+        """(3,) the vector in `frame` at a time [s]."""
         if callable(self.vector):
             return three_numbers(self.vector(time, self._view), lambda: f"the load on body '{self._view.name}' at {time:g} s")
         return self.vector
 
     def remove(self) -> None:
-        """Take it off."""
+        """Remove the load."""
         self._loads.remove(self)
 
 
@@ -64,7 +64,7 @@ class Loads:
     """All loads of a simulation.
 
     Attributes:
-        force, torque: (n, 3) the sums that act in the present step, those of the scene included [N, N m].
+        force, torque: (n, 3) sums of all loads in the current step, including those of the scene [N, N m].
     """
 
     def __init__(self, simulation: Simulation):
@@ -77,13 +77,13 @@ class Loads:
         self._none_given = self._settled = True
 
     def add(self, view: BodyView, given: Given, couple: bool, at: Vector | None, frame: str, steps: int | None) -> Load:
-        """Put a load on a body.
+        """Add a load to a body.
 
         Raises:
-            ValueError: not three finite numbers, an unknown frame, or a body that no force moves.
+            ValueError: the vector is not three finite numbers, the frame is unknown, or the body is not dynamic.
         """
         if view.kind != "dynamic":
-            raise ValueError(f"body '{view.name}' is {view.kind}: no force moves it")
+            raise ValueError(f"loads need a dynamic body; body '{view.name}' is {view.kind}")
         load = Load(self, view, given, couple, at, frame, steps)
         self._entries.append(load)
         self._simulation.stepper.sleep.disturb()
@@ -91,19 +91,21 @@ class Loads:
         return load
 
     def remove(self, load: Load) -> None:
-        """Take a load off; nothing happens where it is off already."""
+        """Remove a load, if present."""
         if load in self._entries:
             self._entries.remove(load)
 
     def clear(self, body: int | None = None) -> None:
-        """Take all loads off a body, or off all bodies."""
+        """Remove all loads of a body, or of all bodies."""
         self._entries = [one for one in self._entries if body is not None and one.body != body]
 
     def at_work(self, time: OfBodies, h: float) -> tuple[np.ndarray, np.ndarray] | None:
-        """Forces and torques (n, 3) of a substep of h [s] that ends at `time` [s], of all or (n,); None where nothing has
-        changed.
+        """Return forces and torques (n, 3) of a substep, or None if no load changed.
 
-        Where one of them jumps after a step, the integrator begins anew (`abd.step.integrators.Modes.jump`).
+        The integrator restarts for bodies whose load jumps (`abd.step.integrators.Modes.jump`).
+
+        Args:
+            time: end of the substep [s], scalar or (n,); h: length of the substep [s].
         """
         if self._none_given:
             return None
@@ -111,7 +113,7 @@ class Loads:
         for one in self._entries:
             self._add_to(force, torque, one, of_body(time, one.body), h)
         jumping, stepper = jumps(self._before[0], force) | jumps(self._before[1], torque), self._simulation.stepper
-        jumping &= ~stepper.excluded  # others are at another time
+        jumping &= ~stepper.excluded  # excluded bodies have another time
         if jumping.any() and np.any(stepper.previous_h != 0.0):
             stepper.modes.jump(jumping)
         there = ~stepper.excluded[:, None]
@@ -122,11 +124,11 @@ class Loads:
 
     @property
     def loads_are_constant(self) -> bool:
-        """Whether they depend neither on time nor on how long substeps are."""
+        """Whether the loads depend neither on time nor on the substep length."""
         return all(not callable(one.vector) and one.at is None and one.frame == "world" for one in self._entries)
 
     def after_step(self) -> None:
-        """A frame is done: those whose time is over come off."""
+        """Count down the remaining steps after a frame and remove expired loads."""
         if self._settled:
             return
         self._settled = self._none_given
@@ -137,7 +139,7 @@ class Loads:
                 self._entries.remove(one)
 
     def saved(self) -> dict:
-        """What a checkpoint holds: the loads that are vectors. Functions cannot be stored; they are applied anew."""
+        """Return the vector loads for a checkpoint; function loads cannot be stored."""
         rows = [one for one in self._entries if not callable(one.vector)]
         point = [np.full(3, np.nan) if one.at is None else one.at for one in rows]
         return {
@@ -151,7 +153,7 @@ class Loads:
         }
 
     def restore(self, saved: dict) -> None:
-        """Bring the vectors to those of a checkpoint; functions stay."""
+        """Restore the vector loads of a checkpoint; function loads stay."""
         self._entries = [one for one in self._entries if callable(one.vector)]
         self._none_given = self._settled = False
         self.force[:], self.torque[:] = (np.reshape(saved[name], (-1, 3)) for name in ("force", "torque"))
@@ -164,7 +166,7 @@ class Loads:
             self.add(views[names[int(body)]], row[:3], bool(couple), at, frame, int(left) or None)
 
     def take_functions(self, other: Loads, place: dict[int, int]) -> None:
-        """Put on the loads of another simulation that are functions; `place`: its bodies -> those of this one."""
+        """Add the function loads of another simulation; `place` maps its bodies to bodies of this one."""
         views, names = self._simulation.bodies, self._simulation.model.bodies.names
         for one in other._entries:
             if callable(one.vector) and one.body in place:
@@ -190,15 +192,15 @@ class Loads:
 
 
 def jumps(before: np.ndarray, after: np.ndarray) -> np.ndarray:
-    """(n,) bool, whether vectors (n, k) are so different that they are no smooth function of time."""
+    """(n,) bool, whether vectors (n, k) change by more than the fraction `JUMP` of the larger norm."""
     sizes = (np.linalg.norm(one, axis=1) for one in (before, after))
     return np.linalg.norm(after - before, axis=1) > JUMP * np.maximum(*sizes)
 
 
 def three_numbers(values: Vector, what: str | Callable[[], str]) -> np.ndarray:
-    """(3,) finite numbers; `ValueError` that says `what` they are of for anything else."""
+    """Convert to (3,) finite numbers; raise a `ValueError` that names `what` otherwise."""
     found = np.array(values, dtype=float)
     if found.shape != (3,) or not np.isfinite(found).all():
         what = what() if callable(what) else what
-        raise ValueError(f"{what} is {values!r}; three finite numbers are needed")
+        raise ValueError(f"{what} must be three finite numbers, not {values!r}")
     return found

@@ -65,7 +65,7 @@ class Sensor:
         every: int,
     ):
         if every < 1:
-            raise ValueError(f"sensor '{name}': every is {every}, which is not a positive number of steps")
+            raise ValueError(f"sensor '{name}': every must be a positive number of steps, not {every}")
         self._simulation, self._read = simulation, read
         self.name, self.every = name, int(every)
         self._times: list[float] = []
@@ -155,7 +155,7 @@ def sensor(simulation: Simulation, name: str, what: str | Callable, of, every: i
 
 def _named(views: dict, name, kind: str):
     if name not in views:
-        raise ValueError(f"there is no {kind} {name!r} for a sensor to look at")
+        raise ValueError(f"there is no {kind} {name!r} for this sensor")
     return views[name]
 
 

@@ -60,15 +60,15 @@ class Simulation:
         device: "auto", "cpu", "cuda", "cuda:N" or "numpy".
 
     Raises:
-        SceneError: the scene has problems, or bodies overlap at the start; those that only touch are set apart, which
-            `model.notes` tells. DeviceError: the device is not there.
+        SceneError: the scene has problems, or bodies overlap at the start. Touching bodies are separated, with an
+            entry in `model.notes`. DeviceError: the device is not available.
 
     Attributes:
-        scene: what it was made of, None for a compiled `Model`; compiled: the same, compiled; model: likewise, with joints,
-            loads, friction and gravity as they are now.
-        bodies, joints, couplings, materials, sensors: by name; control: changes joints; loads: on bodies;
-            worlds: their time steps and times.
-        state: the present state as device arrays, without a copy: `q` and `qd` (n, 12), valid until the next step.
+        scene: the scene, None for a compiled `Model`; compiled: the compiled scene; model: a copy of it with the current
+            joints, loads, friction and gravity.
+        bodies, joints, couplings, materials, sensors: views by name; control: changes joints; loads: loads on bodies;
+            worlds: time steps and times of the worlds.
+        state: the current state as device arrays, without a copy: `q` and `qd` (n, 12), valid until the next step.
     """
 
     def __init__(
@@ -192,14 +192,14 @@ class Simulation:
 
     @property
     def gravity(self) -> np.ndarray:
-        """(3,) [m/s^2], a copy; can be set between steps, which changes the energy of gravity by no work."""
+        """(3,) [m/s^2], a copy; can be set between steps, and the change of potential energy does not count as work."""
         return self.model.settings.gravity.copy()
 
     @gravity.setter
     def gravity(self, gravity: Vector) -> None:
         given = np.array(gravity, dtype=float)
         if given.shape != (3,) or not np.isfinite(given).all():
-            raise ValueError(f"gravity is {gravity!r}; three finite numbers are needed [m/s^2]")
+            raise ValueError(f"gravity must be three finite numbers [m/s^2], not {gravity!r}")
         self.model.settings.gravity.base[:] = given
         self.backend.loads.set_gravity(given)
         self.stepper.energy_balance.forget()
@@ -269,20 +269,20 @@ class Simulation:
         return Reduced(self)
 
     def forget_readings(self) -> None:
-        """Read joints and contacts anew when they are asked for next."""
+        """Discard cached readings of joints and contacts."""
         self.joint_coordinates.forget_readings()
         self._contacts = None
 
     def add_sensor(
         self, name: str, what: str | Callable[[Simulation], Any], of: Observed = None, every: int = 1
     ) -> Sensor:
-        """Record a quantity at every `every`-th step from now on; see `abd.api.sensors` for what there is.
+        """Record a quantity at every `every`-th step from now on; `abd.api.sensors` lists the quantities.
 
         Raises:
-            ValueError: the name is taken, or there is no such quantity or object.
+            ValueError: the name exists already, or the quantity or object is unknown.
         """
         if name in self.sensors:
-            raise ValueError(f"there is a sensor '{name}' already")
+            raise ValueError(f"sensor '{name}' exists already")
         self.sensors[name] = sensor(self, name, what, of, every)
         return self.sensors[name]
 
@@ -295,33 +295,33 @@ class Simulation:
     def set_coordinates(self, values: Mapping[tuple[str, str | int], float]) -> Assembly:
         """Set coordinates of several joints outside of a step, ``{("elbow", "theta"): 0.5}`` [m or rad].
 
-        Freer sides move with all that hangs on them, loops are closed; see `JointView.set_coordinate`.
+        The freer side of each joint moves with its subtree, and loops are closed; see `JointView.set_coordinate`.
 
         Raises:
-            SceneError: there is no such joint or coordinate, or bodies would overlap; nothing was moved.
+            SceneError: a joint or coordinate is unknown, or bodies would overlap; no body is moved.
         """
         return self.control.place(values)
 
     def move_to(self, q: np.ndarray, coordinates: np.ndarray | None = None) -> None:
-        """Put the bodies elsewhere, outside of a step; they keep their linear and angular velocities.
+        """Set the poses of all bodies between steps; linear and angular velocities stay.
 
         Args:
             q: (n, 12) states; coordinates: (c,) values near which angles are counted there.
 
         Raises:
-            SceneError: bodies overlap there; nothing was moved. Those that only touch are set apart, and logged.
+            SceneError: bodies overlap there; no body is moved. Touching bodies are separated, with a log message.
         """
         move_to(self, q, coordinates)
 
     def set_velocities(self, qd: Any) -> None:
-        """Give the dynamic bodies other velocities, outside of a step; those of static and prescribed bodies stay.
+        """Set the velocities of the dynamic bodies between steps; static and prescribed bodies keep theirs.
 
-        The integrator begins anew, as in the first step. What this does to the energy is in no account.
+        The integrator restarts as in the first step. The energy balance does not include the change of kinetic energy.
 
         Args:
             qd: (n, 12) float64 time derivatives of `state.q` [m/s, 1/s], for instance `state.qd` after changes: an array
-                of numpy, or of Warp, cupy, torch or jax on the host or on the simulation's device. It is copied, by way
-                of the host.
+                of numpy, or of Warp, cupy, torch or jax on the host or on the simulation's device. It is copied through
+                the host.
 
         Raises:
             ValueError: another shape, another type, a value that is not finite, or an array on another device.
@@ -330,13 +330,13 @@ class Simulation:
 
     @property
     def stopped_worlds(self) -> list[int]:
-        """Worlds whose step failed while others went on: their bodies are left where that step began, at rest, until `reset`
-        takes them back to the start. `StepReport.stopped` says why."""
+        """Worlds whose step failed while others continued. Their bodies rest in the state before that step until `reset`.
+        `StepReport.stopped` has the reasons."""
         return self.stepper.stopped_worlds
 
     @property
     def initial_contacts(self) -> InitialContacts:
-        """Contacts of the state that the simulation began with."""
+        """Contacts of the initial state."""
         return self.stepper.initial_contacts
 
     def host_state(self) -> State:
@@ -346,55 +346,55 @@ class Simulation:
         return state
 
     def recompiled(self, scene: Scene | None = None) -> Simulation:
-        """A simulation of a changed scene that goes on from here: bodies and joints were added, taken away or changed.
+        """Return a simulation of a changed scene that continues from the current state.
 
-        Bodies, joints and materials of the same name keep their state and what they remember, time and work go on, and what
-        is new stands where the scene puts it (`abd.api.recompiled`). Sensors are added anew. This one stays as it is.
+        Bodies, joints and materials of the same name keep their state and history; time and work continue. New bodies start
+        in their pose of the scene (`abd.api.recompiled`). Sensors must be added again. This simulation does not change.
 
         Args:
-            scene: the changed scene; the one that this was made of, which may have been changed since, by default.
+            scene: the changed scene; by default the scene of this simulation, including later changes to it.
 
         Raises:
-            SceneError: the scene has problems, or bodies overlap in the state that follows.
+            SceneError: the scene has problems, or bodies overlap in the resulting state.
         """
         scene = self.scene if scene is None else scene
         if scene is None:
-            raise ValueError("a simulation that was made of a compiled model needs a scene to be recompiled")
+            raise ValueError("a simulation created from a compiled model cannot be recompiled without a scene; pass one")
         return recompiled(self, scene)
 
     def reset(self, worlds: int | Iterable[int] | None = None) -> None:
-        """Go back to the start of the scene: the same steps follow, bit for bit, as after making it.
+        """Return to the initial state; the following steps are bitwise equal to those of a new simulation.
 
-        Joints, friction and gravity are what the scene says again; loads put on since are off. Sensors stay, and record anew.
-        One that was `recompiled` goes back to that moment.
+        Joints, friction and gravity return to the values of the scene, and added loads are removed. Sensors stay and restart.
+        A `recompiled` simulation returns to the time of its recompilation.
 
-        With `worlds`, numbers as bodies have them (`Scene.replicate`) or a mask of all, only these worlds go back: their bodies,
-        what these and their joints remember, and their time, with which prescribed motions and targets go. All others go on as
-        if nothing had been, and so do `time`, what was set by hand, joints that broke, loads and sensors.
+        With `worlds` (numbers as in `Scene.replicate`, or a mask of all), only these worlds return: their bodies, the history of
+        bodies and joints, and their time, which prescribed motions and targets follow. Other worlds continue unchanged.
+        `time`, manual changes, broken joints, loads and sensors stay too.
 
         Raises:
-            ValueError: there is no such world, or the simulation was recompiled.
-            SceneError: bodies overlap at the start as they are switched now; nothing went back.
+            ValueError: a world is unknown, or the simulation was recompiled.
+            SceneError: enabled bodies overlap in the initial state; the simulation is unchanged.
         """
         reset(self) if worlds is None else reset_worlds(self, worlds)
 
     def checkpoint(self) -> dict[str, Any]:
-        """Everything a bitwise continuation needs, as arrays and numbers."""
+        """Return arrays and numbers from which a simulation continues bitwise."""
         return saved(self)
 
     def restore(self, saved: dict[str, Any]) -> None:
-        """Continue from a checkpoint. Sensors and loads that are functions go on from there; they are not part of it.
+        """Continue from a checkpoint. It does not contain sensors and function loads; the present ones stay.
 
         Raises:
-            SceneError: bodies overlap there; nothing was restored. Those that only touch are set apart, and logged.
-            CheckpointError: it does not fit this scene, or holds numbers that are not finite.
+            SceneError: bodies overlap there; the state is unchanged. Touching bodies are separated, with a log message.
+            CheckpointError: the checkpoint does not match this scene, or contains numbers that are not finite.
         """
         restore(self, saved)
 
     def __deepcopy__(self, memo) -> Simulation:
-        """A second simulation in the same state, on the same device; without sensors, and without loads that are functions."""
+        """Return a copy in the same state on the same device, without sensors and function loads."""
         return resumed(type(self), self.scene, self.compiled, self.device, self.checkpoint(), self._began)
 
     def __reduce__(self):
-        """Pickled by the compiled scene, the device's name and a checkpoint, as a deep copy is made."""
+        """Pickle the compiled scene, the name of the device and a checkpoint, as for a deep copy."""
         return resumed, (type(self), self.scene, self.compiled, self.device, self.checkpoint(), self._began)

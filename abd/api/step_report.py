@@ -1,4 +1,4 @@
-"""`StepReport`: what one frame did."""
+"""`StepReport`: statistics of one frame."""
 
 from __future__ import annotations
 
@@ -21,19 +21,19 @@ if TYPE_CHECKING:
 
 @dataclass
 class StepReport:
-    """What one frame did: in SI units.
+    """Statistics of one frame in SI units.
 
-    ``energy``: kinetic, gravity, elastic, contact; "joint" is what penalties, compliances, springs, limits and rotors
-    store. "external_work" is the work since the start of forces and torques on bodies and of drives and forces on
-    coordinates, "friction_work" that of contact friction and of friction and damping in joints. "integration" is what nothing
-    else explains: what the integrator gave since the start, or took (below 0), inelastic impacts included
-    (`abd.step.energy_balance.EnergyBalance`). What prescribed bodies do is in no account of its own.
-    ``rejected_paths``: how often a substep was taken again, shorter, because its swept path was not proven collision-free, or
-    because bodies met at high speed. ``indirect_paths``: substeps whose bodies are proven apart along the iterates of Newton's
-    method, not along arcs between the two states. ``max_joint_residual``: of active joints and couplings [m], [rad].
-    ``converged``: the worst minimisation ended within the tolerances asked for, ``tolerance_achieved`` [m/s]; a step that does
-    not get there raises `StepFailure`, or, where other worlds could go on, ``stopped`` says of each that could not why
-    (`Simulation.stopped_worlds`). ``broken``: joints that broke after this frame.
+    ``energy``: kinetic, gravity, elastic, contact; "joint" is the energy stored in penalties, compliances, springs, limits
+    and rotors. "external_work" is the work since the start of loads on bodies and of drives and forces on coordinates.
+    "friction_work" is the work of contact friction and of friction and damping in joints. "integration" is the remainder:
+    energy that the integrator added (> 0) or removed (< 0) since the start, including inelastic impacts
+    (`abd.step.energy_balance.EnergyBalance`). The work of prescribed bodies has no entry of its own.
+    ``rejected_paths``: number of substeps repeated with a shorter step because the swept path was not proven collision-free,
+    or because bodies collided at high speed. ``indirect_paths``: number of substeps proven collision-free along the Newton
+    iterates, not along arcs between the two states. ``max_joint_residual``: of active joints and couplings [m], [rad].
+    ``converged``: every minimisation reached the requested tolerance; ``tolerance_achieved`` [m/s] is the largest value. A
+    step that does not converge raises `StepFailure`. If other worlds can continue, ``stopped`` has the reason of each
+    failed world (`Simulation.stopped_worlds`). ``broken``: joints that broke after this frame.
     ``dt`` is the longest time step of a world, by which ``time`` goes; ``world_time`` (w,) has the times of all worlds [s]
     (`Simulation.worlds`).
     """
@@ -64,7 +64,7 @@ class StepReport:
 
     @classmethod
     def of(cls, stepper: Stepper, progress: Progress, substeps: int, broken: tuple[str, ...], wall: float) -> StepReport:
-        """The frame that a stepper has just done, in `wall` [s]."""
+        """Create the report of the last frame of a stepper, which took `wall` [s]."""
         statistics, work, settings = stepper.statistics, stepper.work, stepper.model.settings
         return cls(
             step=stepper.frame,
@@ -108,7 +108,7 @@ class StepReport:
         return self.rejected_paths
 
     def row(self) -> dict[str, float]:
-        """Its numbers by name, such as "energy.kinetic"; a list of rows makes a table."""
+        """Return the numbers by name, such as "energy.kinetic"; a list of rows makes a table."""
         return row_of(self)
 
     def to_pandas(self) -> pandas.Series:

@@ -1,11 +1,11 @@
-"""Bodies and pairs of bodies that are switched off and on while a simulation runs.
+"""Disabling and enabling of bodies and of contact pairs while a simulation runs.
 
-A body that is off stays where it is, at rest: no force moves it, nothing touches it, and its joints do not act. A pair that is
-off passes through one another; a pair that the scene keeps from colliding, by a contact filter or a joint, can be switched
-on. What begins to collide must not overlap; where it is near, its contact begins in balance, as at the start of a scene.
+A disabled body rests in its pose without forces, contacts and joints. The bodies of a disabled pair pass through each
+other. A pair that a contact filter or a joint of the scene excludes can be enabled. Enabled bodies must not overlap. Their
+contacts start in balance, as at the start of a scene.
 
-Bodies whose joint broke, and whom nothing else keeps apart, collide from the next step on. Where they overlap then, as links
-do that reach into one another, they pass through one another until they have come apart.
+Bodies whose joint broke collide from the next step on, unless a filter or another joint excludes the pair. If they overlap,
+they pass through each other until they are separated.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _log = logging.getLogger(__name__)
 
 
 class PairView:
-    """Two bodies, and whether they collide.
+    """A pair of bodies and its contact switch.
 
     Attributes:
         bodies: their names.
@@ -39,7 +39,7 @@ class PairView:
     def __init__(self, simulation: Simulation, first: int, second: int):
         names = simulation.model.bodies.names
         if first == second:
-            raise ValueError(f"'{names[first]}' and itself are no pair")
+            raise ValueError(f"a pair must have two different bodies, not '{names[first]}' twice")
         self._simulation, self._pair = simulation, (min(first, second), max(first, second))
         self.bodies: tuple[str, str] = (names[first], names[second])
 
@@ -48,11 +48,11 @@ class PairView:
 
     @property
     def enabled(self) -> bool:
-        """Whether they collide, while both are on; can be set between steps.
+        """Whether the bodies collide while both are enabled; can be set between steps.
 
         Raises:
-            ValueError: they cannot collide at all: neither moves by forces, or they are of one group, of different worlds, of
-                materials that do not meet, or have no surface. SceneError: they overlap; nothing was changed.
+            ValueError: the pair can never collide: no dynamic body, one group, different worlds, disabled material pair or no
+                surface. SceneError: the bodies overlap; the pair is unchanged.
         """
         return not self._why() and not self._simulation.switches.are_apart(*self._pair)
 
@@ -65,7 +65,7 @@ class PairView:
         self._simulation.switches.set_pair(*self._pair, bool(enabled))
 
     def _why(self) -> str:
-        """Why they never collide, whatever is switched; empty where they do."""
+        """Return the reason why the pair can never collide, or an empty string."""
         model, both = self._simulation.model, list(self._pair)
         bodies = model.bodies
         flat = np.isfinite(bodies.plane[both]).all(axis=1)
@@ -82,11 +82,11 @@ class PairView:
 
 
 class Switches:
-    """What is off in one simulation.
+    """Disabled bodies and contact pairs of one simulation.
 
     Attributes:
-        off: (n,) bool, bodies that are off; suspended: indices of joints that act when their bodies are on.
-        parting: (k,) keys of pairs that collide as soon as they are apart.
+        off: (n,) bool, disabled bodies; suspended: indices of joints that are inactive because of a disabled body.
+        parting: (k,) keys of overlapping pairs that collide as soon as they are separated.
     """
 
     def __init__(self, simulation: Simulation):
@@ -99,7 +99,7 @@ class Switches:
 
     @cached_property
     def _joined(self) -> np.ndarray:
-        """(k,) keys of the pairs that do not collide in the scene; there may be a million."""
+        """(k,) keys of the pairs that do not collide in the scene (up to millions)."""
         return _keys(apart(self._simulation.model), len(self.off))
 
     @property
@@ -108,13 +108,13 @@ class Switches:
         return self._joined if self._apart is None else self._apart
 
     def are_apart(self, first: int, second: int) -> bool:
-        """Whether a pair first < second is kept from colliding."""
+        """Whether the pair first < second is excluded from contact."""
         key = first * len(self.off) + second
         at = np.searchsorted(self._now, key)
         return bool(at < len(self._now) and self._now[at] == key)
 
     def present(self, model: Model) -> Model:
-        """The model as it is for who looks for overlap: bodies that are off have no surface."""
+        """Return the model for overlap tests: disabled bodies have no surface."""
         if not self.off.any() and self._apart is None:
             return model
         bodies, pairs = model.bodies, _pairs(self._now, len(self.off))
@@ -124,10 +124,10 @@ class Switches:
     # changes --------------------------------------------------------------------------------------------------------
 
     def set_body(self, body: int, enabled: bool) -> None:
-        """Switch a body on or off.
+        """Enable or disable a body.
 
         Raises:
-            SceneError: it overlaps others where it is; nothing was changed.
+            SceneError: the body overlaps others in its pose; it stays disabled.
         """
         if enabled != self.off[body]:
             return
@@ -152,10 +152,10 @@ class Switches:
         self._go_on(state, [body] if enabled else [])
 
     def set_pair(self, first: int, second: int, enabled: bool) -> None:
-        """Let a pair first < second collide, or pass through one another.
+        """Enable or disable contact of a pair first < second.
 
         Raises:
-            SceneError: they overlap; nothing was changed.
+            SceneError: the bodies overlap; the pair is unchanged.
         """
         key, before = first * len(self.off) + second, self._apart
         self.parting = np.setdiff1d(self.parting, key)
@@ -173,7 +173,7 @@ class Switches:
         self._go_on(self._simulation.stepper.state(), [first, second] if enabled else [])
 
     def part(self, joints: list[int]) -> None:
-        """The bodies of some joints that broke collide from now on, or when they have come apart."""
+        """Enable contact between the bodies of broken joints, once they are separated."""
         sim = self._simulation
         found = JointList.of(sim.model.joints)
         ends, holds = found.bodies, ~found.column("collide").astype(bool) & found.column("active").astype(bool)
@@ -184,14 +184,14 @@ class Switches:
         self.parting = np.union1d(self.parting, free[np.array(able, dtype=bool)])
 
     def join(self, joint: int) -> None:
-        """A joint that broke acts again: it keeps its bodies apart, if it did."""
+        """Exclude the bodies of a repaired joint from contact again, if the joint excludes them."""
         one = self._simulation.model.joints[joint]
         if one.parent < 0 or one.collide:
             return
         self.set_pair(min(one.parent, one.child), max(one.parent, one.child), False)
 
     def before_step(self) -> None:
-        """Let pairs collide that have come apart since their joint broke."""
+        """Enable contact of pairs that have separated since their joint broke."""
         if not len(self.parting):
             return
         sim, n = self._simulation, len(self.off)
@@ -203,7 +203,7 @@ class Switches:
         meeting = [(way.first, way.second) for way in found.touching] + [pair[:2] for pair in found.deep]
         overlap = _keys(np.array(meeting, dtype=np.int64).reshape(-1, 2), n)
         if len(found.deep) >= MOST_DEEP:
-            overlap = self.parting  # there may be more than were looked for
+            overlap = self.parting  # the survey stops at MOST_DEEP pairs
         self._tell_of_overlap(np.intersect1d(overlap, self.parting))
         parted = np.setdiff1d(self.parting, overlap)
         if len(parted):
@@ -217,12 +217,12 @@ class Switches:
             self._told.add(key)
             first, second = divmod(key, len(self.off))
             _log.warning(
-                "'%s' and '%s' overlap where their joint broke: they pass through one another until they are apart",
+                "'%s' and '%s' overlap after their joint broke: they pass through each other until they are separated",
                 names[first], names[second],
             )  # fmt: skip
 
     def _refuse_overlap(self, q: np.ndarray, bodies: list[int]) -> None:
-        """`SceneError` where one of some bodies overlaps, or touches."""
+        """Raise `SceneError` if one of `bodies` overlaps or touches another body."""
         sim, moved = self._simulation, np.zeros(len(self.off), dtype=bool)
         moved[bodies] = True
         surveyor = Surveyor(self.present(sim.model))
@@ -235,7 +235,7 @@ class Switches:
             raise SceneError([Problem(message, key=f"body.{names[way.first]}", remedy="leave a gap between them")])
 
     def _switch_joints(self, body: int) -> None:
-        """Joints of bodies that are off do not act; those that did before do again with both bodies on."""
+        """Suspend the active joints of a disabled body; resume them when both bodies are enabled."""
         control, joints = self._simulation.control, self._simulation.model.joints
         ends = JointList.of(joints).bodies
         for k in np.flatnonzero((ends == body).any(axis=1)).tolist():
@@ -248,7 +248,7 @@ class Switches:
                 control.set_active(k, True)
 
     def _go_on(self, state, meeting: list[int]) -> None:
-        """Go on from a state, as it was but for what is switched; contacts of some bodies begin in balance."""
+        """Continue from a state with the present switches; contacts of the bodies `meeting` start in balance."""
         sim = self._simulation
         self.apply()
         sim.stepper.restore(state)
@@ -259,7 +259,7 @@ class Switches:
         sim.forget_readings()
 
     def apply(self) -> None:
-        """Tell the backend what is off."""
+        """Pass the disabled bodies and pairs to the backend."""
         stepper = self._simulation.stepper
         stepper.off = self.off.copy()
         stepper.exclude(stepper.off)
@@ -268,7 +268,7 @@ class Switches:
     # checkpoints ----------------------------------------------------------------------------------------------------
 
     def saved(self) -> dict:
-        """What differs from the scene."""
+        """Return the differences from the scene, for a checkpoint."""
         changed = self._apart is not None
         nothing = np.zeros(0, dtype=np.int64)
         return {
@@ -280,7 +280,7 @@ class Switches:
         }
 
     def restore(self, saved: dict) -> None:
-        """Bring the switches to those of a checkpoint, before its state is restored; the joints know theirs."""
+        """Restore the switches of a checkpoint before its state; joints restore their own switches."""
         self.parting = np.asarray(saved.get("parting", ()), dtype=np.int64)
         off = np.zeros(len(self.off), dtype=bool)
         off[np.asarray(saved["off"], dtype=int)] = True
@@ -294,7 +294,7 @@ class Switches:
             self.apply()
 
     def reset(self) -> None:
-        """As the scene has it."""
+        """Return to the switches of the scene."""
         nothing = np.zeros(0, dtype=np.int64)
         self.restore({"off": nothing, "suspended": nothing, "passing": nothing, "colliding": nothing})
         self._told.clear()

@@ -1,4 +1,4 @@
-"""Views of the many bodies, joints or couplings of a simulation, by name and made when asked for."""
+"""Views of bodies, joints or couplings by name, created on first access."""
 
 from __future__ import annotations
 
@@ -15,20 +15,20 @@ SHOWN = 8
 
 
 class UnknownName(KeyError):
-    """A name that there is not; its text is the message."""
+    """The name is unknown; `str` returns the message."""
 
     def __str__(self) -> str:
         return str(self.args[0])
 
 
 class ByName(Mapping[str, View]):
-    """name -> view, in the order of the names; a view is made when it is first asked for.
+    """Mapping name -> view in the order of the names; a view is created on first access.
 
     Args:
-        what: word for one of them, in messages; names: unique names; make: the view of the k-th one.
+        what: noun of one item, for messages; names: unique names; make: function that creates the k-th view.
 
     Raises:
-        UnknownName: a KeyError, for a name that there is not, and for numbers, which are no names.
+        UnknownName: a KeyError; the name is unknown or not a string.
     """
 
     def __init__(self, what: str, names: Sequence[str], make: Callable[[int], View]):

@@ -1,2 +1,1 @@
-"""Commands of `abd`, one file each: its arguments (`add`) and what it does. `abd.cli` puts them together; nothing heavy is
-imported before a command runs."""
+"""Commands of `abd`, one file each. `abd.cli` registers them; heavy libraries are imported when a command runs."""

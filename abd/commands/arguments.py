@@ -8,7 +8,7 @@ from collections.abc import Callable
 
 
 def positive(what: str) -> Callable[[str], float]:
-    """Reader of a positive, finite number, called `what` where it is none."""
+    """Return a parser of a positive, finite number; error messages call the number `what`."""
 
     def read(text: str) -> float:
         try:
@@ -23,7 +23,7 @@ def positive(what: str) -> Callable[[str], float]:
 
 
 def count(what: str) -> Callable[[str], int]:
-    """Reader of a positive whole number of `what`."""
+    """Return a parser of a positive integer; error messages call it a number of `what`."""
 
     def read(text: str) -> int:
         if not text.isdecimal() or int(text) < 1:
@@ -34,34 +34,39 @@ def count(what: str) -> Callable[[str], int]:
 
 
 def scene_arguments(parser: argparse.ArgumentParser) -> None:
-    """Which scene, and how it is read."""
+    """Add the arguments that select a scene and control its import."""
     parser.add_argument("scene", metavar="SCENE", help="path, or name of a shipped scene")
     override_argument(parser)
     parser.add_argument(
         "--allow-overlaps",
         action="store_true",
-        help="let bodies that overlap at the start pass through one another, by contact filters",
+        help="disable contact between bodies that overlap at the start",
     )
     parser.add_argument(
         "--allow-code", action="store_true", help="run the Python files that the scene names for its joint types"
     )
     imported = parser.add_argument_group("imported formats", "URDF (xacro too), MJCF and USD")
     imported.add_argument(
-        "--missing-meshes", choices=("fail", "boxes"), default="fail", help="boxes: replace them by boxes of the inertia [fail]"
+        "--missing-meshes",
+        choices=("fail", "boxes"),
+        default="fail",
+        help="boxes: use boxes of equal inertia instead [fail]",
     )
     imported.add_argument(
         "--assets",
         action="append",
         default=[],
         metavar="DIR",
-        help="where meshes and packages may be, in addition to the folder of the file; may be repeated",
+        help="additional folder to search for meshes and packages; may be repeated",
     )
-    imported.add_argument("--keyframe", default="", metavar="NAME", help="name or number of the pose to start in")
-    imported.add_argument("--free-base", action="store_true", help="free the root link, which is fixed otherwise")
+    imported.add_argument("--keyframe", default="", metavar="NAME", help="name or number of the initial pose")
+    imported.add_argument(
+        "--free-base", action="store_true", help="let the root link move freely; it is fixed by default"
+    )
 
 
 def scene_of(arguments):
-    """The scene that the arguments of a command name."""
+    """Load the scene that the arguments of a command name."""
     from abd.scene.scene import load
 
     return load(
@@ -74,17 +79,17 @@ def scene_of(arguments):
 
 
 def import_options(arguments) -> dict:
-    """Options of imported formats among the arguments of a command."""
+    """Return the import options among the arguments of a command."""
     return {name: getattr(arguments, name) for name in ("missing_meshes", "assets", "keyframe", "free_base")}
 
 
 def device_argument(parser: argparse.ArgumentParser) -> None:
-    """Where the arithmetic happens."""
+    """Add the argument that selects the device."""
     parser.add_argument("--device", default="auto", metavar="NAME", help="auto, cpu, cuda, cuda:N or numpy [auto]")
 
 
 def override_argument(parser: argparse.ArgumentParser) -> None:
-    """Other values of keys."""
+    """Add the argument that overrides values of the scene."""
     parser.add_argument(
         "-o",
         dest="overrides",

@@ -22,7 +22,7 @@ SHIPPED = ("pendulum", "four_bar", "chain", "box_stack", "gears", "masonry_arch"
 """Scenes that `abd bench` runs if none is named: joints, contact, and much contact."""
 STEPS = 20
 WARM_UP = 3
-"""Steps before the ones that count: they load kernels and let arrays grow."""
+"""Untimed steps at the start: they load kernels and allocate arrays."""
 
 
 @dataclass
@@ -64,7 +64,7 @@ class Row:
     failure: str = ""
 
     def as_json(self) -> dict:
-        """Plain values."""
+        """Return the row as plain JSON values."""
         return finite(asdict(self))
 
 
@@ -80,7 +80,7 @@ class Run:
 def advance(
     simulations: Mapping[str, Simulation], steps: int, warm_up: int = WARM_UP, limit: float = np.inf
 ) -> dict[str, Run]:
-    """Advance simulations in turn, a step each, so that what else the machine does falls on all of them.
+    """Advance simulations in turn by one step each, so that background load affects all of them equally.
 
     After `limit` seconds no further step starts; the first timed step is always made.
     """
@@ -104,7 +104,7 @@ def advance(
 
 
 def summary(name: str, simulation: Simulation, run: Run) -> Row:
-    """The row of a simulation that made these steps."""
+    """Summarise the steps of a simulation as a row."""
     model, reports = simulation.model, run.reports
     facts = solver_facts(simulation)
     row = Row(
@@ -136,12 +136,12 @@ def summary(name: str, simulation: Simulation, run: Run) -> Row:
 
 
 def measure(name: str, simulation: Simulation, steps: int = STEPS, warm_up: int = WARM_UP) -> Row:
-    """Advance one simulation and sum up."""
+    """Advance one simulation and return its row."""
     return summary(name, simulation, advance({name: simulation}, steps, warm_up)[name])
 
 
 def solver_facts(simulation: Simulation) -> dict:
-    """Name of the linear solver of the last solve, why it was picked, and its size; empty on `numpy`, which has one."""
+    """Name, reason for the selection and size of the last linear solver; empty on `numpy`, which has only one."""
     linear = getattr(simulation.backend, "linear", None)
     return {} if linear is None else linear.describe()
 
@@ -153,7 +153,7 @@ def peak_memory() -> float:
 
 
 def device_memory(simulation: Simulation) -> float | None:
-    """Most that was allocated at a time on a CUDA device so far [MiB]; None on the processor, and where there is no pool."""
+    """Peak memory allocated on a CUDA device so far [MiB]; None on the CPU or without a memory pool."""
     if not simulation.device.startswith("cuda"):
         return None
     import warp as wp
@@ -163,7 +163,7 @@ def device_memory(simulation: Simulation) -> float | None:
 
 
 def circumstances(device: str) -> dict:
-    """Without what the numbers mean nothing: date, machine, load of others, versions."""
+    """Conditions of a measurement: date, machine, load average and versions."""
     load = os.getloadavg() if hasattr(os, "getloadavg") else ()
     return {
         "date": date.today().isoformat(),
@@ -189,7 +189,7 @@ def bench(scenes: Sequence[str], overrides: Sequence[str], device: str, steps: i
     """Run scenes one after the other; returns ``{"facts", "rows"}``.
 
     Raises:
-        SceneError: a scene has problems. DeviceError: the device is not there.
+        SceneError: a scene has problems. DeviceError: the device is not available.
     """
     from abd.scene.scene import load
 
@@ -201,7 +201,7 @@ def bench(scenes: Sequence[str], overrides: Sequence[str], device: str, steps: i
 
 
 def heading(facts: Mapping) -> str:
-    """Where and how the rows were measured."""
+    """Describe the machine and the method of the measurement in one line."""
     load = ", ".join(str(one) for one in facts["load_average"])
     return (
         f"{facts['device']}, {facts['cores']} cores of {facts['processor']}, load {load or 'unknown'}; "

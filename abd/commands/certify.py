@@ -12,12 +12,12 @@ if TYPE_CHECKING:
 
 
 def add(commands) -> None:
-    """The command and its arguments."""
+    """Add the command and its arguments."""
     parser = commands.add_parser(
         "certify",
         help="check frames and swept paths of a run for intersections, with independent code",
-        description="Check a recorded run by code of others (ipctk, exact predicates): no frame in which bodies intersect, "
-        "no intersection between frames, all gaps positive, all steps converged. Exit status 1 otherwise.",
+        description="Check a recorded run with independent code (ipctk, exact predicates): no intersection in a frame or between "
+        "frames, all gaps positive, all steps converged. Exit status 1 otherwise.",
     )
     parser.add_argument("run", metavar="RUN", help="directory of a run, or a trajectory file")
     parser.add_argument("--json", action="store_true", help="JSON on standard output")
@@ -33,10 +33,10 @@ def certify(arguments) -> int:
 
 
 def certified(run, every: int = 1) -> Certificate:
-    """The certificate of a run whose file is as it was written.
+    """Verify the hashes of a trajectory and certify the run.
 
     Raises:
-        TrajectoryError: there is no such file, or it is damaged.
+        TrajectoryError: the file does not exist or is damaged.
     """
     from abd.certificate.certificate import certify
     from abd.io.trajectory import Trajectory

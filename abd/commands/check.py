@@ -1,4 +1,4 @@
-"""`abd check`: a scene compiled but not run, with all that is wrong with it, and what it consists of."""
+"""`abd check`: compile a scene, report all its problems and summarise its contents."""
 
 from __future__ import annotations
 
@@ -29,13 +29,13 @@ def check(
     allow_code: bool = False,
     **import_options: Any,
 ) -> tuple[Scene, Model | None, list[Problem]]:
-    """A scene, what it compiles to as far as it is sound, and everything wrong with it, in the order of its file.
+    """Load a scene; return it, its compiled model (None if that fails) and all problems in file order.
 
     Args:
         as for `abd.load`.
 
     Raises:
-        SceneError: there is no such scene, it is no scene at all, or its format's importer refuses it.
+        SceneError: the scene does not exist, is not a scene, or cannot be imported.
     """
     overrides, path = list(overrides), find_scene(source)
     if is_native(path):
@@ -59,13 +59,13 @@ def check(
 
 
 def _in_order(problems: list[Problem]) -> list[Problem]:
-    """Every problem once, by line."""
+    """Remove duplicate problems and sort by line."""
     once = {(one.file, one.line, one.key, one.message): one for one in problems}
     return sorted(once.values(), key=lambda one: one.line or 0)
 
 
 def as_table(scene: Scene | None, model: Model | None, problems: list[Problem]) -> dict[str, Any]:
-    """What `abd check --json` prints."""
+    """Return the output of `abd check --json`."""
     keys = ("level", "file", "line", "key", "message", "value", "remedy")
     found = [{key: _plain(getattr(one, key)) for key in keys} for one in problems]
     lines = summary(model) if model is not None and not problems else []
@@ -73,7 +73,7 @@ def as_table(scene: Scene | None, model: Model | None, problems: list[Problem]) 
 
 
 def _plain(value: Any) -> Any:
-    """A value as JSON takes it: what is no number, truth value or list of such, as text."""
+    """Convert a value for JSON: numbers, booleans and lists stay, everything else becomes text."""
     if isinstance(value, list | tuple):
         return [_plain(one) for one in value]
     if isinstance(value, float) and not np.isfinite(value):
@@ -82,7 +82,7 @@ def _plain(value: Any) -> Any:
 
 
 def summary(model: Model) -> list[str]:
-    """Lines on bodies, surfaces, masses, joints and settings of a scene, and its notes."""
+    """Summarise bodies, surfaces, masses, joints, settings and notes of a scene in lines."""
     bodies, settings = model.bodies, model.settings
     kinds = Counter(Kind(kind) for kind in bodies.kind.tolist())
     count = ", ".join(f"{kinds[kind]} {kind.name.lower()}" for kind in Kind if kinds[kind])
@@ -109,7 +109,7 @@ def summary(model: Model) -> list[str]:
 
 
 def _activations(model: Model) -> str:
-    """Gaps below which bodies act on one another: one number, or the smallest and the largest."""
+    """Activation distances [m] as text: one number, or the smallest and the largest."""
     own = PairLaw(model).d_hat
     low, high = (f"{value:.3g}" for value in (own.min(initial=np.inf), own.max(initial=0.0)))
     return low if low == high else f"{low} .. {high}"
@@ -142,7 +142,7 @@ def _kappa(model: Model) -> str:
     """Range of the stiffness of the dynamic bodies."""
     kappa = model.bodies.kappa[model.bodies.kind == Kind.DYNAMIC]
     if len(kappa) == 0:
-        return "no kappa: no dynamic body"
+        return "no kappa, because no body is dynamic"
     low, high = kappa.min(), kappa.max()
     return f"kappa {low:.2g} Pa" if low == high else f"kappa from {low:.2g} to {high:.2g} Pa"
 
@@ -154,5 +154,5 @@ def _masses(model: Model) -> str:
         return "no dynamic body"
     lightest, heaviest = int(np.argmin(mass)), int(np.argmax(mass))
     dynamic, names = np.flatnonzero(model.bodies.kind == Kind.DYNAMIC), model.bodies.names
-    text = f"{mass.sum():.6g} kg in all, from {mass[lightest]:.4g} kg ({names[dynamic[lightest]]})"
+    text = f"{mass.sum():.6g} kg in total, from {mass[lightest]:.4g} kg ({names[dynamic[lightest]]})"
     return f"{text} to {mass[heaviest]:.4g} kg ({names[dynamic[heaviest]]})"

@@ -10,7 +10,7 @@ _PACKAGES = ("numpy", "scipy", "warp-lang", "h5py", "pydantic", "trimesh", "rich
 
 
 def findings() -> list[tuple[str, str]]:
-    """Pairs of a topic and its finding."""
+    """Return (topic, finding) pairs."""
     import warp as wp
 
     from abd import __version__
@@ -25,9 +25,9 @@ def findings() -> list[tuple[str, str]]:
     for topic, packages in (("cupy", cuda.CUPY), ("NVRTC", cuda.NVRTC)):
         found.append((topic, ", ".join(cuda.installed(packages)) or "not installed"))
     found.append(("without cupy", cuda.cupy_problem()))
-    found.append(("processors", f"{os.cpu_count()} of the machine, {threads_available()} used (ABD_THREADS sets it)"))
+    found.append(("processors", f"{os.cpu_count()} in the machine, {threads_available()} used (set by ABD_THREADS)"))
     driver, toolkit = wp.get_cuda_driver_version(), wp.get_cuda_toolkit_version()
-    found.append(("CUDA driver", f"serves CUDA up to {cuda.dotted(driver)}" if driver else "none"))
+    found.append(("CUDA driver", f"supports CUDA up to {cuda.dotted(driver)}" if driver else "none"))
     found.append(("CUDA toolkit of Warp", cuda.dotted(toolkit) if toolkit else "none"))
     gpus = [] if problem else wp.get_cuda_devices()
     found += [(str(device), _described(device)) for device in gpus]
@@ -37,13 +37,13 @@ def findings() -> list[tuple[str, str]]:
     cache = Path(wp.config.kernel_cache_dir)
     size, files = _size(cache)
     found.append(("kernel cache", f"{cache}, {size / 2**20:.0f} MiB in {files} files"))
-    found.append(("--device auto", f"cpu: {problem}" if problem else "cuda: there is a usable CUDA device"))
+    found.append(("--device auto", f"cpu: {problem}" if problem else "cuda: a usable CUDA device is present"))
     found.append(("for a GPU", _advice(cuda.cuda_remedy(), cuda.cupy_problem())))
     return [(topic, what) for topic, what in found if what]
 
 
 def text() -> str:
-    """The findings as lines."""
+    """Format the findings, one per line."""
     found = findings()
     width = max(len(topic) for topic, _ in found)
     return "\n".join(f"{topic:<{width}}  {what}" for topic, what in found)

@@ -1,4 +1,4 @@
-"""`abd export`: a run as a file of other programs."""
+"""`abd export`: write a run in the format of another program."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from abd.export.formats import FORMATS
 
 
 def add(commands) -> None:
-    """The command and its arguments."""
+    """Add the command and its arguments."""
     listed = "; ".join(f"{name}: {form.meaning}" for name, form in FORMATS.items())
     parser = commands.add_parser(
         "export",
@@ -15,7 +15,7 @@ def add(commands) -> None:
     )
     parser.add_argument("run", metavar="RUN", help="directory of a run")
     parser.add_argument("--to", choices=tuple(FORMATS), required=True, help="format")
-    parser.add_argument("--out", metavar="FILE", help="where to, for obj a folder [in the run's directory]")
+    parser.add_argument("--out", metavar="FILE", help="output file, or folder for obj [in the run's directory]")
     parser.add_argument("--quiet", action="store_true", help="print errors only")
     parser.set_defaults(command=export)
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 
 def add(commands) -> None:
-    """The command and its arguments."""
+    """Add the command and its arguments."""
     parser = commands.add_parser(
         "plot",
         help="draw energies, momenta, gaps, joints, forces, iterations and times of one or two runs, or a sweep",
@@ -17,15 +17,17 @@ def add(commands) -> None:
         "Of a sweep, draw a column of its table over one or two parameters.",
     )
     parser.add_argument("run", metavar="RUN", help="directory of a run, or of a sweep")
-    parser.add_argument("other", metavar="RUN2", nargs="?", help="another one, with broken lines")
-    parser.add_argument("--format", choices=("svg", "png", "pdf"), default="svg", help="of the files [svg]")
-    parser.add_argument("--out", metavar="DIR", help="where to put them [the directory of RUN]")
-    parser.add_argument("--column", metavar="NAME", help="of a sweep's table, drawn over its parameters [wall_seconds]")
+    parser.add_argument("other", metavar="RUN2", nargs="?", help="second run, drawn with dashed lines")
+    parser.add_argument("--format", choices=("svg", "png", "pdf"), default="svg", help="file format [svg]")
+    parser.add_argument("--out", metavar="DIR", help="folder of the figures [the directory of RUN]")
+    parser.add_argument(
+        "--column", metavar="NAME", help="column of a sweep's table, drawn over its parameters [wall_seconds]"
+    )
     parser.set_defaults(command=plot)
 
 
 def plot(arguments) -> int:
-    """Run the command; figures of two runs have names of their own, so that those of one stay."""
+    """Run the command. Figures of two runs have separate file names and do not replace those of one run."""
     if is_sweep(arguments.run):
         from abd.sweeps.figure import draw_sweep
 

@@ -42,8 +42,12 @@ def add(commands) -> None:
         help="turn about the target through the film [360]",
     )
     parser.add_argument("--fps", type=positive("number"), default=30.0, metavar="N", help="pictures per second [30]")
-    parser.add_argument("--speed", type=positive("number"), default=1.0, metavar="X", help="0.25 is four times slower [1]")
-    parser.add_argument("--no-joints", dest="joints", action="store_false", help="do not draw joints, ropes and springs")
+    parser.add_argument(
+        "--speed", type=positive("number"), default=1.0, metavar="X", help="0.25 is four times slower [1]"
+    )
+    parser.add_argument(
+        "--no-joints", dest="joints", action="store_false", help="do not draw joints, ropes and springs"
+    )
     parser.add_argument("--no-contacts", dest="contacts", action="store_false", help="do not draw contact forces")
     parser.add_argument("--quiet", action="store_true", help="print errors only")
     parser.set_defaults(command=render)

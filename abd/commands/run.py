@@ -16,7 +16,7 @@ _MOST_NOTES = 10
 
 
 def run_scene(arguments) -> int:
-    """Returns the exit status."""
+    """Run the command and return the exit status."""
     from abd.api.simulation import Simulation
     from abd.backends.device.compiling import without_progress
     from abd.io.directory import latest_directory, new_directory
@@ -39,11 +39,11 @@ def run_scene(arguments) -> int:
     for note in model.notes[:_MOST_NOTES]:
         observer.note(note)
     if len(model.notes) > _MOST_NOTES:
-        observer.note(f"{len(model.notes) - _MOST_NOTES} more notes; `abd check` shows all")
+        observer.note(f"{len(model.notes) - _MOST_NOTES} more notes; `abd check` lists all")
 
     choose = latest_directory if arguments.resume else new_directory
     directory = Path(arguments.out) if arguments.out else choose(model.name)
-    # Programs read standard output: what libraries print goes to standard error.
+    # Programs parse standard output, so output of libraries goes to standard error.
     aside = contextlib.redirect_stdout(sys.stderr) if arguments.json else contextlib.nullcontext()
     compiling = without_progress() if arguments.quiet else contextlib.nullcontext()
     with view.live(scene, arguments.port) if arguments.view else contextlib.nullcontext() as live:
@@ -79,7 +79,7 @@ def _print_outcome(arguments, outcome, directory: Path) -> None:
         print(f"  the frames up to this step are in {directory}", file=sys.stderr)
     elif arguments.resume and outcome.made == 0 and outcome.status is Status.DONE:
         print(
-            f"nothing to do: the run has all of its {outcome.report['steps']} steps; --steps N or --duration S continues it",
+            f"nothing to do: the run has all of its {outcome.report['steps']} steps; extend it with --steps or --duration",
             file=sys.stderr,
         )
     elif outcome.status is Status.INTERRUPTED:
@@ -130,7 +130,7 @@ def _closing_lines(report: dict, directory: Path) -> str:
         [
             f"{report['steps']} steps ({report['converged_steps']} converged) in {report['wall_seconds']:.2f} s{rate}, "
             f"on {report['device']}",
-            f"Newton {newton['mean']:.2f} per step (at most {newton['max']}), {gap}, "
+            f"Newton {newton['mean']:.2f} per step (maximum {newton['max']}), {gap}, "
             f"tolerance {worst} of {tolerance['requested']:.2e} m/s",
             *_energy_lines(report),
             f"written to {directory}",
@@ -158,5 +158,5 @@ def _energy_lines(report: dict) -> list[str]:
     return [
         f"energy {change:+.3g} J: forces and drives {energy['external_work']:+.3g} J, friction and dampers "
         f"{energy['friction_work']:+.3g} J, impacts and integration {energy['integration']:+.3g} J "
-        f"({drift:+.2%} of what moved)"
+        f"({drift:+.2%} of the energy that moved)"
     ]

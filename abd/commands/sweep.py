@@ -1,4 +1,4 @@
-"""`abd sweep`: run a scene with many parameters, side by side."""
+"""`abd sweep`: run a scene with many parameter values in parallel."""
 
 from __future__ import annotations
 
@@ -10,33 +10,42 @@ from abd.commands.arguments import count, device_argument, override_argument, po
 
 
 def add(commands) -> None:
-    """The command and its arguments."""
+    """Add the command and its arguments."""
     parser = commands.add_parser(
         "sweep",
-        help="run a scene with many parameters, side by side",
-        description="Run a scene with all combinations of the values of keys, and collect the results in DIR/table.parquet. The "
-        "same command again runs only what is missing.",
+        help="run a scene with many parameter values in parallel",
+        description="Run a scene with all combinations of the values of keys and collect the results in DIR/table.parquet. "
+        "Repeat the command to run only the missing points.",
     )
     parser.add_argument("scene", metavar="SCENE", help="path, or name of a shipped scene")
     parser.add_argument(
         "--grid", action="append", nargs="+", required=True, metavar="KEY=VALUES",
-        help="a:b:n for n equidistant numbers, v1,v2,... for values, a:b for a range of which --sample takes numbers; "
+        help="a:b:n for n equidistant numbers, v1,v2,... for values, a:b for a range that --sample samples; "
         "may be repeated",
     )  # fmt: skip
     override_argument(parser)
     device_argument(parser)
-    parser.add_argument("--sample", type=count("samples"), metavar="N", help="points of the ranges, a Latin hypercube")
-    parser.add_argument("--sobol", action="store_true", help="take a Sobol sequence for --sample")
-    parser.add_argument("--seed", type=int, default=0, metavar="S", help="of --sample [0]")
+    parser.add_argument(
+        "--sample",
+        type=count("samples"),
+        metavar="N",
+        help="points of the ranges, by a Latin hypercube",
+    )
+    parser.add_argument("--sobol", action="store_true", help="use a Sobol sequence for --sample")
+    parser.add_argument("--seed", type=int, default=0, metavar="S", help="random seed of --sample [0]")
     parser.add_argument("--repeat", type=count("repetitions"), default=1, metavar="K", help="runs of each point [1]")
     length = parser.add_mutually_exclusive_group()
     length.add_argument("--steps", type=count("steps"), metavar="N", help="number of steps [the scene's]")
     length.add_argument("--duration", type=positive("time in seconds"), metavar="S", help="simulated time in seconds")
     where = parser.add_mutually_exclusive_group()
-    where.add_argument("--workers", type=count("workers"), metavar="N", help="processes with one thread each [all processors]")
-    where.add_argument("--scheduler", metavar="ADDRESS", help="Dask scheduler whose workers run it, such as tcp://host:8786")
+    where.add_argument(
+        "--workers", type=count("workers"), metavar="N", help="processes with one thread each [all processors]"
+    )
+    where.add_argument(
+        "--scheduler", metavar="ADDRESS", help="Dask scheduler whose workers run it, such as tcp://host:8786"
+    )
     parser.add_argument("--out", metavar="DIR", help="folder of the sweep [runs/SCENE-sweep]")
-    parser.add_argument("--resume", action="store_true", help="fail unless DIR holds this sweep already")
+    parser.add_argument("--resume", action="store_true", help="fail unless DIR already contains this sweep")
     parser.add_argument("--quiet", action="store_true", help="print errors only")
     parser.set_defaults(command=sweep)
 
@@ -50,7 +59,7 @@ def sweep(arguments) -> int:
     source = Path(arguments.scene)
     out = Path(arguments.out or Path("runs") / f"{source.stem}-sweep")
     if arguments.resume and not (out / REQUEST).exists():
-        raise SweepError(f"{out} holds no sweep to resume; name its folder with --out")
+        raise SweepError(f"{out} contains no sweep to resume; give the folder of the sweep with --out")
     try:
         table = run_sweep(
             source.absolute() if source.exists() else arguments.scene,
@@ -61,7 +70,7 @@ def sweep(arguments) -> int:
             progress=not arguments.quiet,
         )  # fmt: skip
     except KeyboardInterrupt:
-        print(f"interrupted; the same command runs what is missing in {out}", file=sys.stderr)
+        print(f"interrupted; repeat the command to run the missing points in {out}", file=sys.stderr)
         return 130
     failed = table[table["status"] == "failed"]
     for row in failed.itertuples():

@@ -1,4 +1,4 @@
-"""`abd view`: a run or a scene in the browser."""
+"""`abd view`: show a run or a scene in the browser."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class ViewError(AbdError):
 
 
 def add(commands) -> None:
-    """The command and its arguments."""
+    """Add the command and its arguments."""
     parser = commands.add_parser(
         "view",
         help="show a run or a scene in the browser",
@@ -27,25 +27,25 @@ def add(commands) -> None:
         "`abd run SCENE --view` shows a run while it computes.",
     )
     parser.add_argument("source", metavar="RUN|SCENE", help="directory of a run; or path, or name of a shipped scene")
-    parser.add_argument("--html", metavar="FILE", help="write one file that replays the run without a server, and end")
-    parser.add_argument(
-        "--fps", type=float, default=30.0, metavar="N", help="most pictures per second of that file [30]"
-    )
+    parser.add_argument("--html", metavar="FILE", help="write one file that replays the run without a server, and exit")
+    parser.add_argument("--fps", type=float, default=30.0, metavar="N", help="maximum frame rate of that file [30]")
     camera_arguments(parser)
     server_arguments(parser)
     parser.set_defaults(command=view)
 
 
 def server_arguments(parser) -> None:
-    """Where the page is served."""
+    """Add the address and the port of the server."""
     parser.add_argument(
-        "--host", default="127.0.0.1", help="address to listen at; 0.0.0.0 shows it to the network [127.0.0.1]"
+        "--host", default="127.0.0.1", help="address to listen on; 0.0.0.0 opens it to the network [127.0.0.1]"
     )
-    parser.add_argument("--port", type=int, default=8080, help="the first free one from this on [8080]")
+    parser.add_argument(
+        "--port", type=int, default=8080, help="port of the page; the first free port from this number on [8080]"
+    )
 
 
 def serve(host: str, port: int):
-    """A server for browsers.
+    """Start a server for browsers.
 
     Raises:
         MissingLibrary: viser is not installed.
@@ -70,7 +70,7 @@ def view(arguments) -> int:
 
 @contextlib.contextmanager
 def live(scene, port: int):
-    """An observer that shows a run of a scene in the browser while the context is open."""
+    """Return an observer that shows a run in the browser while the context is open."""
     from abd.viewer.live import LiveView
 
     server = serve("127.0.0.1", port)
@@ -111,7 +111,7 @@ def _view_scene(arguments) -> int:
     from abd.viewer.stage import Stage
 
     if arguments.html:
-        raise ViewError(f"--html is for runs, and '{arguments.source}' is none: run the scene first")
+        raise ViewError(f"--html needs a run, and '{arguments.source}' is a scene: run the scene first")
     scene = load(arguments.source)
     cast, moment = of_model(scene.started())
     seen = _checked(view_of(scene.camera.model_dump(exclude_defaults=True), arguments.camera, arguments.follow), cast)
@@ -134,7 +134,7 @@ def _checked(seen, cast):
 
 def until_stopped(server) -> int:
     """Serve the page until Ctrl-C."""
-    print(f"http://{server.get_host()}:{server.get_port()}  (Ctrl-C ends it)", file=sys.stderr, flush=True)
+    print(f"http://{server.get_host()}:{server.get_port()}  (Ctrl-C stops the server)", file=sys.stderr, flush=True)
     try:
         while True:
             time.sleep(3600.0)

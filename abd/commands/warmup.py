@@ -1,4 +1,4 @@
-"""`abd warmup`: compile all kernels, so that the first run starts at once."""
+"""`abd warmup`: compile all kernels, so that the first run starts without delay."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ from abd.commands.arguments import device_argument
 
 
 def add(commands) -> None:
-    """The command and its arguments."""
+    """Add the command and its arguments."""
     parser = commands.add_parser(
         "warmup",
         help="compile all kernels, once per machine and version",
-        description="Compile all kernels of the simulation and of `abd render` into Warp's cache, which `abd doctor` shows. "
-        "Without this command the first run of a scene compiles those that it needs.",
+        description="Compile all kernels of the simulation and of `abd render` into Warp's cache; `abd doctor` prints its path. "
+        "Without this command, the first run of a scene compiles the kernels that it needs.",
     )
     device_argument(parser)
     parser.set_defaults(command=warm_up)
@@ -31,5 +31,5 @@ def warm_up(arguments) -> int:
         name = "cpu" if cuda_problem() else "cuda"
     begun, device = perf_counter(), Device(name)
     count = load_modules(device.warp, every_module(), threads_available())
-    print(f"{count} modules are compiled for {device.name} and loaded in {perf_counter() - begun:.1f} s")
+    print(f"{count} modules compiled for {device.name} and loaded in {perf_counter() - begun:.1f} s")
     return 0

@@ -1,11 +1,11 @@
-"""Checkpoints as bytes, and the two slots of a trajectory file that keep them safe.
+"""Serialised checkpoints and the two slots of a trajectory file that store them.
 
 A checkpoint is a dictionary of arrays, numbers, strings and further such dictionaries, as `Simulation.checkpoint()`
 returns it. Its bytes are a JSON table of contents followed by the raw memory of the arrays, so that reading gives back
 every bit, NaN payloads and signs of zero included.
 
 A file holds two slots. Each write takes the older one, and every record carries a serial number and a checksum of its
-content: whatever moment a process is killed at, one slot holds a complete checkpoint.
+content. One slot therefore holds a complete checkpoint whenever the process is killed.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _LENGTH = struct.Struct("<Q")
 
 
 class CheckpointError(AbdError):
-    """No usable checkpoint, or values that a checkpoint cannot hold."""
+    """No usable checkpoint exists, or a value cannot be stored in a checkpoint."""
 
 
 def to_bytes(values: dict) -> bytes:
@@ -91,18 +91,18 @@ def _restore(entry: dict, memory: memoryview, cursor: _Cursor):
 
 
 def create_slots(group) -> None:
-    """Make the two empty slots in an HDF5 group."""
+    """Create the two empty slots in an HDF5 group."""
     for name in ("slot0", "slot1"):
         group.create_dataset(name, (0,), maxshape=(None,), chunks=(1 << 16,), dtype=np.uint8)
 
 
 def slot_growth(group, content: bytes) -> int:
-    """Most bytes by which `write_slot` makes the file grow."""
+    """Return the maximum growth of the file [bytes] by `write_slot`."""
     return max(growth(slot, max(0, _RECORD.size + len(content) - len(slot))) for slot in group.values())
 
 
 def write_slot(group, content: bytes) -> None:
-    """Replace the older of the two checkpoints of an HDF5 group by what `to_bytes` makes of another."""
+    """Overwrite the older slot of an HDF5 group with a checkpoint serialised by `to_bytes`."""
     serials = [_serial(group[name]) for name in ("slot0", "slot1")]
     slot = group[f"slot{int(np.argmin(serials))}"]
     head = _RECORD.pack(_MAGIC, max(serials) + 1, len(content), hashlib.sha256(content).digest())
@@ -113,10 +113,10 @@ def write_slot(group, content: bytes) -> None:
 
 
 def read_slots(group) -> dict:
-    """The newest complete checkpoint of an HDF5 group.
+    """Return the newest complete checkpoint of an HDF5 group.
 
     Raises:
-        CheckpointError: neither slot holds one.
+        CheckpointError: neither slot holds a complete checkpoint.
     """
     found = [record for record in (_read(group[name]) for name in ("slot0", "slot1")) if record is not None]
     if not found:
@@ -125,7 +125,7 @@ def read_slots(group) -> dict:
 
 
 def _serial(slot) -> int:
-    """Serial number of a slot, 0 where nothing was written yet."""
+    """Serial number of a slot, 0 if the slot is empty."""
     if len(slot) < _RECORD.size:
         return 0
     magic, serial, _, _ = _RECORD.unpack(slot[: _RECORD.size].tobytes())
@@ -133,7 +133,7 @@ def _serial(slot) -> int:
 
 
 def _read(slot) -> tuple[int, bytes] | None:
-    """Serial number and content of a slot; None where it is empty or was torn by a crash."""
+    """Serial number and content of a slot; None if it is empty or incomplete after a crash."""
     try:
         data = slot[...].tobytes()
     except OSError:

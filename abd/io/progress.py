@@ -1,4 +1,4 @@
-"""What a run shows while it runs: a bar with the physics of the step, plain lines, or JSON for machines."""
+"""Progress output of a run: a progress bar, plain lines or JSON lines."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _LINE_SECONDS = 2.0
 
 
 class PlainLines(Observer):
-    """A line every few seconds, for logs and pipes."""
+    """Prints a line every few seconds, for logs and pipes."""
 
     def __init__(self, stream: TextIO):
         self.stream = stream
@@ -69,7 +69,7 @@ class Bar(Observer):
 
 
 class JsonLines(Observer):
-    """One JSON object per step, and the report at the end; notes go elsewhere."""
+    """Prints one JSON object per step and the report at the end; notes go to another stream."""
 
     def __init__(self, stream: TextIO, notes: TextIO | None):
         self.stream, self.notes = stream, notes
@@ -93,7 +93,7 @@ class JsonLines(Observer):
 
 
 def observer_for(quiet: bool, machine: bool) -> Observer:
-    """The observer that suits the options and the terminal; all but JSON goes to standard error."""
+    """Select the observer for the options and the terminal; all output except JSON goes to standard error."""
     if machine:
         return JsonLines(sys.stdout, None if quiet else sys.stderr)
     if quiet:
@@ -102,7 +102,7 @@ def observer_for(quiet: bool, machine: bool) -> Observer:
 
 
 def physics(report) -> str:
-    """Time, iterations, smallest gap and joint error of a step in one line."""
+    """Format time, iterations, smallest gap and joint error of a step in one line."""
     parts = [f"t {report.time:.3f} s", f"Newton {report.newton_iterations}"]
     if report.substeps > 1:
         parts.append(f"in {report.substeps} substeps")
@@ -118,7 +118,7 @@ def physics(report) -> str:
 
 
 def length(metres: float) -> str:
-    """A length with a unit that suits it; a dash where nothing is near."""
+    """Format a length with a suitable unit; an infinite length as a dash."""
     if not abs(metres) < float("inf"):
         return "-"
     for unit, factor in (("m", 1.0), ("mm", 1e3), ("um", 1e6)):
@@ -128,6 +128,6 @@ def length(metres: float) -> str:
 
 
 def clock_time(seconds: float) -> str:
-    """h:mm:ss."""
+    """Format seconds as h:mm:ss."""
     whole = max(0, round(seconds))
     return f"{whole // 3600}:{whole // 60 % 60:02d}:{whole % 60:02d}"

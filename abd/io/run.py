@@ -1,4 +1,4 @@
-"""One run from start to end: simulation, trajectory, report, and what happens when it is stopped on the way."""
+"""Run a scene: simulation, trajectory, report and interruption."""
 
 from __future__ import annotations
 
@@ -27,11 +27,11 @@ from abd.model import Model
 from abd.scene.overlaps.starts import free_start
 
 _PAUSE = 0.01
-"""Time between two questions to those who make a run wait [s]."""
+"""Time between two queries of observers that pause a run [s]."""
 
 
 class ResumeError(AbdError):
-    """A run that cannot be continued with this scene."""
+    """The run cannot be continued with this scene."""
 
     exit_status = 2
 
@@ -57,30 +57,30 @@ class Outcome:
 
 
 class Observer:
-    """Hears of a run; every method may be left as it is."""
+    """Receives the events of a run. By default every method does nothing."""
 
     def begin(self, sim, first: int, last: int) -> None:
-        """Before step `first` + 1 of `last`."""
+        """Called before step `first` + 1 of `last`."""
 
     def waits(self) -> bool:
-        """Asked again and again before a step: whether the run is to wait."""
+        """Return whether the run must wait; queried repeatedly before a step."""
         return False
 
     def step(self, report, tally: Tally) -> None:
-        """After every step."""
+        """Called after every step."""
 
     def note(self, text: str) -> None:
-        """Something the user should know."""
+        """Called with a note for the user."""
 
     def end(self, outcome: Outcome) -> None:
-        """After the last file was written."""
+        """Called after the last file is written."""
 
     def close(self) -> None:
-        """The run is over, however it ended, exceptions included."""
+        """Called when the run has ended, also after an exception."""
 
 
 class Interruption:
-    """Turns the first Ctrl-C (or SIGTERM) into a flag, so that the step at hand is finished; a second one is abrupt."""
+    """Turn the first Ctrl-C or SIGTERM into a flag, so that the current step finishes; the second stops at once."""
 
     def __init__(self):
         self.requested = False
@@ -103,12 +103,12 @@ class Interruption:
 
 
 class Messages(logging.Handler):
-    """Passes on what the package logs while a run lasts, such as that kernels are being compiled, as notes; each once."""
+    """Forward each distinct log message of the package to the observers as a note, once per run."""
 
     def __init__(self, observers: list[Observer]):
         super().__init__()
         self.observers, self.log = observers, logging.getLogger("abd")
-        self.told: set[str] = set()
+        self._forwarded: set[str] = set()
 
     def __enter__(self) -> Messages:
         self.level_before = self.log.level
@@ -122,9 +122,9 @@ class Messages(logging.Handler):
 
     def emit(self, record: logging.LogRecord) -> None:
         message = record.getMessage()
-        if message in self.told:
-            return  # a device is chosen for every scene that is timed
-        self.told.add(message)
+        if message in self._forwarded:
+            return  # `abd bench` selects the device once per scene
+        self._forwarded.add(message)
         for observer in self.observers:
             observer.note(message)
 
@@ -224,10 +224,10 @@ def run(
         resume: continue from the checkpoint in the directory, bit for bit as if the run had never stopped.
         observers: hear of every step.
         simulate: makes the simulation from model and device: `abd.Simulation`, or what wraps it.
-        stopped: asked before every step; the run is done where it says so.
+        stopped: queried before every step; the run ends if it returns True.
 
     Raises:
-        SceneError, DirectoryError, ResumeError, DeviceError: nothing was run. OSError: the disk is full or gone.
+        SceneError, DirectoryError, ResumeError, DeviceError: the run did not start. OSError: writing failed.
     """
     model = free_start(model)
     steps = model.settings.frames if steps is None else steps

@@ -50,10 +50,12 @@ def run_simulation(
     if record is None:
         return _step(sim, last, listener, observers)
     if sim.scene is None:
-        raise ValueError("a simulation made of a compiled model has no scene to record; make it of the scene")
+        raise ValueError("a simulation created from a compiled model has no scene to record; create it from the scene")
     folder = Path(record) if overwrite else free_directory(record)
     if folder != Path(record):
-        _log.warning("%s holds a run already; this one is recorded in %s (overwrite=True replaces it)", record, folder)
+        _log.warning(
+            "%s already contains a run; this one is recorded in %s (overwrite=True replaces it)", record, folder
+        )
     outcome = run(
         sim.scene, sim.model, folder, steps=last, observers=observers, simulate=lambda *_: sim,
         stopped=lambda: listener.stopped, overwrite=overwrite,
@@ -61,7 +63,7 @@ def run_simulation(
     if outcome.failure is not None:
         raise outcome.failure
     if outcome.status is Status.INTERRUPTED:
-        raise KeyboardInterrupt(f"interrupted at {sim.time:g} s; {outcome.directory} has what was computed")
+        raise KeyboardInterrupt(f"interrupted at {sim.time:g} s; {outcome.directory} contains the computed steps")
     return listener.report
 
 
@@ -70,11 +72,11 @@ def _count(sim: Simulation, duration: float | None, steps: int | None) -> int:
         raise ValueError(f"duration = {duration:g} s and steps = {steps} are both given; take one")
     if duration is not None:
         if not 0.0 <= duration < math.inf:
-            raise ValueError(f"duration is {duration!r}; a time in seconds is needed")
+            raise ValueError(f"duration must be a time in seconds, not {duration!r}")
         return steps_in(duration, float(sim.worlds.dt.max()))
     if steps is not None:
         if steps < 0:
-            raise ValueError(f"steps is {steps}; a number of steps is needed")
+            raise ValueError(f"steps must be a number of steps, not {steps}")
         return int(steps)
     return sim.model.settings.frames
 

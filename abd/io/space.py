@@ -22,13 +22,13 @@ EOF_PLACES = {0: 40, 1: 44, 2: 28, 3: 28}
 
 
 class DiskFull(AbdError):
-    """There is no space for what has to be written; what was flushed before is complete."""
+    """The disk is full; data flushed before the error is complete."""
 
     def __init__(self, path: str | Path, count: int, reason: str):
-        kept = "The run has not begun: free some space"
+        remedy = "The run has not started: free some space"
         if Path(path).suffix != ".part":
-            kept = "The file holds all that was flushed before: free some space, then go on with --resume"
-        super().__init__(f"{path}: {reason}; {count} bytes do not fit. {kept}")
+            remedy = "The file contains all data flushed before: free some space, then continue with --resume"
+        super().__init__(f"{path}: {reason}; {count} bytes do not fit. {remedy}")
 
 
 def reserve(file: h5py.File, count: int) -> None:
@@ -40,7 +40,7 @@ def reserve(file: h5py.File, count: int) -> None:
     if count <= 0 or not hasattr(os, "posix_fallocate"):
         return
     if file.driver != "sec2":
-        return  # files in memory, and those of programs that write them themselves
+        return  # files in memory and files written through other drivers
     handle = file.id.get_vfd_handle()
     try:
         os.posix_fallocate(handle, _end(handle), count + SPARE)
@@ -50,7 +50,7 @@ def reserve(file: h5py.File, count: int) -> None:
 
 
 def growth(dataset: h5py.Dataset, rows: int) -> int:
-    """Most bytes by which a file grows when a chunked dataset gets so many more rows."""
+    """Return the maximum growth of a file [bytes] when a chunked dataset gets `rows` more rows."""
     length = dataset.chunks[0]
     start = len(dataset)
     chunks = -(-(start + rows) // length) + (-start // length)
@@ -58,7 +58,7 @@ def growth(dataset: h5py.Dataset, rows: int) -> int:
 
 
 def write_whole(path: Path, image: bytes) -> None:
-    """Write a file in one go; none of it is left where it does not fit."""
+    """Write a whole file; remove it if the write fails."""
     try:
         with path.open("wb") as file:
             file.write(image)

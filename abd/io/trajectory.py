@@ -1,4 +1,4 @@
-"""trajectory.h5 as it is read; `abd.io.trajectory_writer` writes it, `abd.io.layout` and `abd.io.frame` say what stands where."""
+"""Reader of trajectory.h5. `abd.io.trajectory_writer` writes it; `abd.io.layout` and `abd.io.frame` define its layout."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ from abd.io.layout import FORMAT, plain_name
 from abd.io.ragged import Ragged
 
 DAMAGE = (KeyError, ValueError, RuntimeError, OSError, IndexError, TypeError, ArithmeticError, np.linalg.LinAlgError)
-"""What reading a damaged file raises."""
+"""Exceptions that reading a damaged file can raise."""
 
 
 class TrajectoryError(AbdError):
-    """A trajectory file that is not there, cannot be read, or is not as it was written."""
+    """The trajectory file is missing, unreadable or damaged."""
 
     exit_status = 2
 
@@ -31,7 +31,7 @@ class TrajectoryError(AbdError):
 @dataclass(frozen=True)
 class StoredMesh:
     """Surface in the user's mesh frame: vertices (v, 3) [m], triangles (f, 3), edges (e, 2), points (p,); `drawn`: vertices
-    and triangles of what it looks like, those of its skin where its bodies have a contact radius."""
+    and triangles of the drawn surface, which is the skin for bodies with a contact radius."""
 
     name: str
     vertices: np.ndarray
@@ -42,25 +42,25 @@ class StoredMesh:
 
 
 class Trajectory:
-    """Reads a trajectory file, complete, still growing, or left behind by a killed run.
+    """Reads a trajectory file that is complete, still growing, or left by a killed run.
 
     Attributes:
         names, kind: (n,) text; kind is "dynamic", "kinematic" or "static".
         mesh: (n,) index into `meshes`, -1 for none; plane: (n, 4) of half-spaces, NaN otherwise.
         mass, radius: (n,) [kg], [m]; group, world, material: (n,); color: (n, 4), NaN where none is given.
         meshes: list of `StoredMesh`.
-        camera: what the scene says of the camera, by the keys of its table.
+        camera: settings of the camera, with the keys of its table in the scene.
         attributes: of the file; solver_settings: dt, integrator, tolerance, minimum_separation, gravity, and d_hat, the
             largest activation of any pair of bodies.
 
     Raises:
-        TrajectoryError: no such file, or not one of ours.
+        TrajectoryError: the file does not exist or is not a trajectory.
     """
 
     def __init__(self, path: str | Path):
         self.path, self._series = trajectory_path(path), None
         if not self.path.is_file():
-            raise TrajectoryError(f"there is no run '{path}': name the directory of one, or its trajectory.h5")
+            raise TrajectoryError(f"there is no run '{path}': give the directory of a run, or its trajectory.h5")
         try:
             self._file = h5py.File(self.path, "r", locking=False)
         except OSError as error:
@@ -120,10 +120,10 @@ class Trajectory:
         return self._file["bodies/transform"][range(self._frames)[frame]]
 
     def transforms(self, frames: slice, bodies: slice = slice(None)) -> np.ndarray:
-        """(k, b, 4, 4) poses of the mesh frames [m] of some bodies in some frames, without reading the others."""
+        """(k, b, 4, 4) poses of the mesh frames [m] of selected bodies and frames; reads only these."""
         dataset = self._file["bodies/transform"]
         if bodies != slice(None):
-            # HDF5 would read whole blocks, all bodies of a frame, into its cache for some of them
+            # by default HDF5 caches whole chunks with all bodies of a frame
             access = h5py.h5p.create(h5py.h5p.DATASET_ACCESS)
             access.set_chunk_cache(1, 0, 1.0)
             dataset = h5py.Dataset(h5py.h5d.open(self._file.id, b"bodies/transform", access))
@@ -131,7 +131,7 @@ class Trajectory:
 
     @property
     def gravity(self) -> np.ndarray:
-        """(3,) gravity [m/s^2] of the scene; down along z in files that do not say it."""
+        """(3,) gravity [m/s^2] of the scene; -9.81 along z in files without it."""
         return np.asarray(self.solver_settings.get("gravity", (0.0, 0.0, -9.81)), dtype=float)
 
     def vertices(self, frame: int, body: int) -> np.ndarray:
@@ -144,25 +144,25 @@ class Trajectory:
         return [group.attrs["name"] for group in self._file["joints"].values()]
 
     def joint_groups(self) -> Iterator[tuple[str, h5py.Group]]:
-        """Path and group of every joint, or of all copies of one."""
+        """Yield path and group of every joint; all copies of a joint share a group."""
         for name, group in self._file["joints"].items():
             yield f"joints/{name}", group
 
     def sensors(self) -> dict[str, np.ndarray]:
-        """Values (T, k) of every sensor that the run had from its start."""
+        """Name -> values (T, k) of every sensor that existed from the start of the run."""
         group = self._file.get("sensors", {})
         return {plain_name(member): values[: self._frames].reshape(self._frames, -1) for member, values in group.items()}
 
     def has(self, name: str) -> bool:
-        """Whether the file has a value."""
+        """Whether the file contains a dataset or group of this name."""
         return name in self._file
 
     def row(self, name: str, frame: int) -> np.ndarray:
-        """One row of a value, for instance of one frame."""
+        """Return one row of a dataset, for instance of one frame."""
         return self._file[name][frame]
 
     def rows(self, name: str, first: int, last: int) -> np.ndarray:
-        """Rows first to last - 1 of a value."""
+        """Return rows first to last - 1 of a dataset."""
         return self._file[name][first:last]
 
     def checkpoint(self) -> dict:
@@ -170,9 +170,9 @@ class Trajectory:
         return read_slots(self._file["checkpoint"])
 
     def blocks(self, frames: int) -> Iterator[dict[str, np.ndarray]]:
-        """The first frames of all values, in portions of about 16 MiB: what `TrajectoryWriter` begins with.
+        """Yield the first frames of all values in blocks of about 16 MiB, as `TrajectoryWriter` takes them.
 
-        Frames beyond `len(self)` may be asked for where a checkpoint vouches for them.
+        `frames` may exceed `len(self)` if a checkpoint confirms these frames.
         """
         names = self._series_names()
         row_bytes = sum(self._file[name][0].nbytes for name in names)
@@ -194,7 +194,7 @@ class Trajectory:
 
     @property
     def has_contacts(self) -> bool:
-        """Whether points of contact were written."""
+        """Whether the file contains contact points."""
         return "contacts" in self._file
 
     def contacts(self, frame: int) -> dict[str, np.ndarray]:
@@ -202,15 +202,15 @@ class Trajectory:
         on the first body, as in `abd.api.contact_view.Contacts`.
 
         Raises:
-            TrajectoryError: the run did not write them (`output.contacts`).
+            TrajectoryError: the run did not write contacts (`output.contacts`).
         """
         if not self.has_contacts:
-            raise TrajectoryError(f"{self.path} holds no contacts: run the scene with -o output.contacts=true")
+            raise TrajectoryError(f"{self.path} contains no contacts: run the scene with -o output.contacts=true")
         at = range(self._frames)[frame]
         return self._ragged("contacts", at, at + 1).columns
 
     def _series_names(self) -> list[str]:
-        """Datasets with one entry per frame: those that can grow."""
+        """Names of the datasets with one entry per frame."""
         if self._series is None:
             self._series = self._find_series()
         return self._series
@@ -225,10 +225,10 @@ class Trajectory:
         return found
 
     def verify(self, frames: int | None = None) -> None:
-        """Compare the constants and the frames, all that count unless a number is given, with their hashes.
+        """Compare the constants and the first `frames` frames (default: all) with their hashes.
 
         Raises:
-            TrajectoryError: some of them are not as they were written.
+            TrajectoryError: a hash differs.
         """
         if "chain" not in self._file and "chain" not in self.attributes:
             return  # files of version 0.1.0
@@ -240,10 +240,10 @@ class Trajectory:
             head, is_known = bytes.fromhex(bytes(self.attributes["chain"]).decode()), False
             for start, end, found, stored in hashes(self._file, count, self._block):
                 if found != stored:
-                    raise ValueError(f"frames {start} to {end - 1}, or what they belong to, are not as they were written")
+                    raise ValueError(f"frames {start} to {end - 1} or the constants differ from their hash")
                 is_known |= end == self._frames and found == head
             if not is_known:
-                raise ValueError(f"no {self._frames} frames were written that end with the hash of the file")
+                raise ValueError(f"the hash of the file does not belong to {self._frames} frames")
         except DAMAGE as error:
             raise self._damaged(error) from error
 
@@ -258,7 +258,7 @@ class Trajectory:
         return self
 
     def __exit__(self, kind, error, trace) -> None:
-        """Close the file; where reading it failed because it is damaged, that is what is raised."""
+        """Close the file; if reading failed, verify the file and report damage as `TrajectoryError`."""
         try:
             if isinstance(error, DAMAGE):
                 try:
@@ -270,7 +270,7 @@ class Trajectory:
 
 
 def trajectory_path(run: str | Path) -> Path:
-    """The trajectory of a run's directory; a path of the file itself stays as it is."""
+    """Return the trajectory in the directory of a run; a path of a file is returned unchanged."""
     path = Path(run)
     return path / "trajectory.h5" if path.is_dir() else path
 

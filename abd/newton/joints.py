@@ -62,7 +62,7 @@ class _Source:
             return table | {"type": "spherical"} | _frames(D, C, np.eye(3))
         if kind in (types.REVOLUTE, types.PRISMATIC, types.D6):
             return self._by_axes(k, table, D, C)
-        raise ModelError(f"joint '{self.labels[k]}' is of type {types(kind).name}, which SolverABD has not")
+        raise ModelError(f"joint '{self.labels[k]}' is of type {types(kind).name}, which SolverABD does not support")
 
     def _distance(self, k: int, table: dict, D, C) -> dict | None:
         dof = int(self.qd_start[k])
@@ -128,7 +128,7 @@ class _Source:
             found.append((names[place], values))
         turning = [name for name, _ in found if name.startswith("r")]
         if turning != sorted(turning):
-            raise ModelError(f"joint '{self.labels[k]}': its angles are not in the order of its axes")
+            raise ModelError(f"joint '{self.labels[k]}': its angles must be in the order of its axes")
         return rotation, found
 
     def _settings(self, dof: int, start: float, rotary: bool) -> dict:

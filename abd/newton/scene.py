@@ -95,7 +95,7 @@ def refuse_soft(model) -> None:
         ("spring_count", "springs between particles"), ("muscle_count", "muscles"),
     ):  # fmt: skip
         if int(getattr(model, name, 0) or 0):
-            raise ModelError(f"the model has {getattr(model, name)} {what}: SolverABD moves rigid bodies alone")
+            raise ModelError(f"the model has {getattr(model, name)} {what}: SolverABD supports rigid bodies only")
 
 
 def _gravity(model) -> tuple[float, float, float]:
@@ -104,7 +104,7 @@ def _gravity(model) -> tuple[float, float, float]:
     if len(rows) == 0:
         return (0.0, 0.0, 0.0)
     if (rows != rows[0]).any():
-        raise ModelError(f"gravity differs between worlds ({rows.tolist()}): SolverABD takes one for all")
+        raise ModelError(f"gravity differs between worlds ({rows.tolist()}): SolverABD needs the same gravity in all worlds")
     return tuple(rows[0].tolist())
 
 
@@ -251,7 +251,7 @@ class _Shapes:
         )
         if found is None:
             kind = self.newton.GeoType(int(self._type[k])).name
-            raise ModelError(f"shape '{self.model.shape_label[k]}' is of type {kind}, which SolverABD has not")
+            raise ModelError(f"shape '{self.model.shape_label[k]}' is of type {kind}, which SolverABD does not support")
         return found
 
 

@@ -106,7 +106,7 @@ def test_what_is_not_there_is_named(sim):
         (("b", "wrench", "door"), "no joint 'door'"),
         (("b", "position", "door"), "no body 'door'"),
         (("b", "rate", ("hinge", "z")), "no such coordinate 'z'"),
-        (("b", "rate", "hinge", 0), "not a positive number"),
+        (("b", "rate", "hinge", 0), "must be a positive number"),
     ):
         with pytest.raises(ValueError, match=message):
             sim.add_sensor(*arguments)

@@ -110,7 +110,7 @@ def test_a_sweep_that_was_stopped_goes_on(tmp_path, how):
         assert first.poll() is None
     os.killpg(first.pid, how)
     told = first.communicate()[1].decode()
-    assert how == signal.SIGKILL or (first.returncode == 130 and "the same command runs what is missing" in told)
+    assert how == signal.SIGKILL or (first.returncode == 130 and "repeat the command to run the missing points" in told)
     done = {path: path.stat().st_mtime_ns for path in tmp_path.glob("run-*/row.json")}
     assert 0 < len(done) < 8
     assert main(words) == 0
