@@ -8,7 +8,7 @@ from collections.abc import Callable
 import numpy as np
 
 from abd.backends.protocol import Backend
-from abd.by_bodies import OfBodies
+from abd.by_bodies import OfBodies, of_body
 from abd.errors import StepFailure
 from abd.joint_list import JointList
 from abd.joints.closure.redundancy import open_by
@@ -16,7 +16,7 @@ from abd.joints.coordinates.readings import JointReader, Readings
 from abd.joints.rows.change import Constant
 from abd.joints.rows.laws import Law, Role
 from abd.joints.rows.system import TURN, JointMemory
-from abd.model import Model
+from abd.model import WORLD, Model
 from abd.step.articulations import Articulations
 from abd.step.host_copies import HostCopies
 from abd.step.turning import Turning
@@ -68,13 +68,13 @@ class JointRows:
         return out[:-1]
 
     def jumping_drives(self, time: OfBodies, h: OfBodies, previous_h: OfBodies) -> np.ndarray:
-        """(n,) bool, bodies of position and velocity drives whose speed jumps in a substep of h [s] from `time` [s], after one of
+        """(b,) bodies of position and velocity drives whose speed jumps in a substep of h [s] from `time` [s], after one of
         `previous_h`, 0 at the start; all scalars or (n,)."""
         system, laws = self.backend.system, self.backend.system.row_laws
-        out = np.zeros(len(self.model.bodies) + 1, dtype=bool)  # the last one stands for the world
-        begins, lengths, before = (system.of_rows(one) for one in (time, h, previous_h))
+        bodies: list[int] = []
         for row in system.stiff_drives:
-            begin, length, last_length = float(begins[row]), float(lengths[row]), float(before[row])
+            child = int(system.row_bodies[1][row])
+            begin, length, last_length = (of_body(one, child) for one in (time, h, previous_h))
             is_velocity = bool(laws.follows[row])
             function = (laws.rate_of if is_velocity else laws.target_of)[row]
             if last_length > 0.0 and isinstance(function, Constant):
@@ -85,17 +85,17 @@ class JointRows:
                 behind = 0.0 if is_velocity else 2.0 * (function(begin) - value) / length
                 speeds = rate, speeds[1] + behind, speeds[2]
             if jumps(*speeds, length):
-                out[[bodies[row] for bodies in system.row_bodies]] = True
-        return out[:-1]
+                bodies += (int(ends[row]) for ends in system.row_bodies)
+        return np.array([body for body in bodies if body != WORLD], dtype=int)
 
     def drive_rates(self, time: OfBodies, h: OfBodies) -> dict[tuple[int, str], float]:
         """Speeds [m/s or rad/s] at `time` [s] of coordinates, by joint and name, that drives without an effort limit keep. Not of
         positions that are numbers, which may be set from step to step. h: of a substep [s]; scalars or (n,)."""
         system, laws = self.backend.system, self.backend.system.row_laws
-        begins, lengths = (system.of_rows(one) for one in (time, h))
         out = {}
         for row in system.stiff_drives:
-            begin, length, is_velocity = float(begins[row]), float(lengths[row]), bool(laws.follows[row])
+            child, is_velocity = int(system.row_bodies[1][row]), bool(laws.follows[row])
+            begin, length = of_body(time, child), of_body(h, child)
             function = (laws.rate_of if is_velocity else laws.target_of)[row]
             if laws.law[row] != Law.QUADRATIC or (isinstance(function, Constant) and not is_velocity):
                 continue

@@ -64,8 +64,8 @@ class Substeps:
                 self.backend.loads.set_loads(*loads)
         stepper.modes.restart(h, stepper.previous_h)
         rule = stepper.modes.rule(h, stepper.previous_h)
-        if stepper.joints.stiff_drives:
-            stepper.modes.jump(stepper.rows.jumping_drives(stepper.time, h, stepper.previous_h), constraints=True)
+        if len(jumping := stepper.rows.jumping_drives(stepper.time, h, stepper.previous_h)):
+            stepper.modes.jump(jumping, constraints=True)
         contact = stepper.constrained if stepper.excluded is stepper.none else stepper.constrained | stepper.excluded
         dissipative = stepper.modes.dissipative(contact, h, stepper.statistics, lambda: (stepper.q, stepper.qd))
         reached = progress.tolerance
