@@ -79,12 +79,8 @@ class JointRows:
             function = (laws.rate_of if is_velocity else laws.target_of)[row]
             if last_length > 0.0 and isinstance(function, Constant):
                 continue
-            speeds = drive_speeds(function, is_velocity, begin, length, last_length)
-            if last_length == 0.0:
-                value, rate = self.copies.memory.history[[0, 2], row]
-                behind = 0.0 if is_velocity else 2.0 * (function(begin) - value) / length
-                speeds = rate, speeds[1] + behind, speeds[2]
-            if jumps(*speeds, length):
+            actual = None if last_length > 0.0 else tuple(self.copies.memory.history[[0, 2], row])
+            if speed_jumps(function, is_velocity, begin, length, last_length, actual):
                 bodies += (int(ends[row]) for ends in system.row_bodies)
         return np.array([body for body in bodies if body != WORLD], dtype=int)
 
@@ -152,29 +148,29 @@ class JointRows:
         return f"{name} = {x:.6g} {unit} is {side} its limit {bound:.6g} {unit}; start inside, or widen the range"
 
 
-def drive_speeds(
-    function: Callable[[float], float], is_velocity: bool, begin: float, h: float, previous_h: float
-) -> tuple[float, float, float]:
-    """Speeds of a drive before a substep of h [s] from `begin` [s], in its middle and at its end.
+def speed_jumps(
+    function: Callable[[float], float], is_velocity: bool, begin: float, h: float, previous_h: float,
+    actual: tuple[float, float] | None = None,
+) -> bool:  # fmt: skip
+    """Whether the speed of a drive jumps in a substep of h [s] from `begin` [s].
+
+    A smooth speed changes evenly: from the first half of the substep to the second by 0.4 to 0.5 of its whole change, by 2/3
+    where it begins to change.
 
     Args:
-        function: of time [s], a velocity or a position. Of a position these are the mean speeds in the substep before, of
-            `previous_h` [s], and in both halves.
+        function: of time [s], a velocity or a position; previous_h: length of the substep before [s].
+        actual: value and speed of the coordinate where there was none.
     """
-    times = begin, begin + 0.5 * h, begin + h
-    if is_velocity:
-        first, middle, last = (function(time) for time in times)
-        return first, middle, last
-    start, half, end = (function(time) for time in times)
-    first = (start - function(begin - previous_h)) / previous_h if previous_h > 0.0 else 0.0
-    return first, 2.0 * (half - start) / h, 2.0 * (end - half) / h
-
-
-def jumps(first: float, middle: float, last: float, h: float) -> bool:
-    """Whether `drive_speeds` in a substep of h [s] jump.
-
-    A smooth speed changes evenly: from the middle to the end by 0.4 to 0.5 of its whole change, by 2/3 where it begins to change.
-    """
-    change = max(abs(last - first), abs(middle - first))
-    is_even = EVEN[0] * abs(last - first) < abs(last - middle) < EVEN[1] * abs(last - first)
-    return change > DRIVE_JUMP * max(abs(first), abs(middle), abs(last)) and change * h > UNSEEN and not is_even
+    start, end, behind = function(begin), function(begin + h), 0.0
+    if actual is not None:
+        value, first = actual
+        behind = 0.0 if is_velocity else (start - value) / h
+    else:
+        first = start if is_velocity else (start - function(begin - previous_h)) / previous_h
+    mean = end if is_velocity else (end - start) / h + behind
+    if abs(mean - first) <= DRIVE_JUMP * max(abs(first), abs(mean)):
+        return False
+    half = function(begin + 0.5 * h)
+    middle, last = (half, end) if is_velocity else (2.0 * ((half - start) / h + behind), 2.0 * (end - half) / h)
+    whole, change = abs(last - first), max(abs(last - first), abs(middle - first))
+    return change * h > UNSEEN and not EVEN[0] * whole < abs(last - middle) < EVEN[1] * whole
