@@ -1,7 +1,7 @@
-"""What a backend answers: all that the step (`abd.step`) and what users hold (`abd.api`) ask of one.
+"""Protocol of a backend: the operations that the time step (`abd.step`) and the API (`abd.api`) call.
 
-A backend is a set of parts, each with at most a dozen calls. Those of `abd.backends.warp.on_warp` answer by kernels, those of
-`abd.backends.reference.on_numpy` by the definitions; a test holds both to this page, and those who ask.
+A backend is a set of parts with at most a dozen operations each. `abd.backends.warp.on_warp` implements them with kernels,
+`abd.backends.reference.on_numpy` with the NumPy definitions. A test checks both, and their callers, against this module.
 """
 
 from __future__ import annotations
@@ -25,7 +25,11 @@ from abd.potentials.sticking import Anchors
 
 
 class States(Protocol):
-    """Positions and velocities of the bodies; velocity: the array (n, 12) of the latter, where it lives."""
+    """Positions and velocities of the bodies.
+
+    Attributes:
+        velocity: (n, 12) array of the velocities, on the device.
+    """
 
     velocity: Any
 
@@ -33,81 +37,91 @@ class States(Protocol):
         self, q: np.ndarray, qd: np.ndarray, previous_q: np.ndarray, previous_qd: np.ndarray,
         forces: np.ndarray | None = None,
     ) -> None:  # fmt: skip
-        """Positions and velocities (n, 12) of the last two steps, from the host, what is remembered of the forces on the bodies
-        (n, 12) (`abd.potentials.integrators`); nothing without."""
+        """Load positions and velocities (n, 12) of the last two steps from the host.
+
+        `forces` (n, 12) is the acceleration history of the integrator (`abd.potentials.integrators`), zero by default."""
 
     def abandon(self) -> None:
-        """Give up a step that was begun: the iterate is the state before it."""
+        """Discard a step that was begun: the iterate becomes the last state."""
 
     def read_state(self) -> tuple[np.ndarray, np.ndarray]:
         """Positions and velocities (n, 12) of the last finished step."""
 
     def read_previous(self) -> tuple[np.ndarray, np.ndarray]:
-        """Positions and velocities (n, 12) of the step before it."""
+        """Positions and velocities (n, 12) of the step before the last one."""
 
     def read_positions(self) -> np.ndarray:
-        """(n, 12) of the current iterate."""
+        """(n, 12) positions of the current iterate."""
 
     def read_forces(self) -> np.ndarray:
-        """(n, 12) what is remembered of the forces on the bodies."""
+        """(n, 12) acceleration history of the bodies."""
 
     def set_velocity(self, velocity: np.ndarray) -> None:
-        """Other velocities (n, 12) at the end of the step."""
+        """Set the velocities (n, 12) at the end of the step."""
 
     def set_previous(self, q: np.ndarray, qd: np.ndarray) -> None:
-        """Another state and velocities (n, 12) before the last step."""
+        """Set the state and velocities (n, 12) before the last step."""
 
     def device_positions(self) -> Any:
-        """The array (n, 12) of the current state, where it lives."""
+        """(n, 12) array of the current state, on the device."""
 
 
 class Steps(Protocol):
-    """A substep, from its beginning to its end."""
+    """Beginning and end of a substep."""
 
     def begin(self, rule: Scheme | Schemes, mode: np.ndarray, eps: float | np.ndarray, target_poses: np.ndarray | None) -> None:
-        """Start a step: its scheme, or those of several worlds, the modes of the bodies (n,), friction's eps [m], of all or (n,),
-        target poses (k, 12) of prescribed bodies if there are any."""
+        """Start a step.
+
+        Args:
+            rule: its scheme, or the schemes of several worlds; mode: (n,) modes of the bodies.
+            eps: slip below which friction is smoothed [m], scalar or (n,).
+            target_poses: (k, 12) of prescribed bodies, None without any.
+        """
 
     def mobility(self) -> np.ndarray:
-        """(n,) change of velocity per load times c h^2 [1/(kg s)]; 0 for bodies that forces do not move."""
+        """(n,) change of velocity per load times c h^2 [1/(kg s)]; 0 for bodies that are not dynamic."""
 
     def finish(self) -> None:
         """Make the current iterate the new state."""
 
 
 class Arcs(Protocol):
-    """Steps along arcs: how far a path leads, and energies at trials on it."""
+    """Trial paths along arcs: their collision-free parts, and energies at trials."""
 
     def follow_velocity(self, moving: np.ndarray) -> np.ndarray:
-        """Set the path from q_n to where the motion leads; returns the largest alpha per island.
+        """Set the path from q_n along the free motion; returns the largest collision-free alpha per island.
 
-        Prescribed bodies go to their target poses. `moving` (n,) is how every body starts (`abd.backends.answers`)."""
+        Prescribed bodies go to their target poses. `moving` (n,) says how each body starts (`abd.backends.answers`)."""
 
     def try_step(self, alpha: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Energies at path(alpha): their change against the current ones and the sum of their sizes, per island."""
+        """Change of the energies at path(alpha) against the iterate, and the sum of their sizes, per island."""
 
     def accept(self) -> None:
         """The trial becomes the current iterate."""
 
     def evaluate(self) -> None:
-        """Energies at the current iterate, those of settled islands too; contacts only if they are not known already."""
+        """Evaluate all energies at the current iterate, those of settled islands included."""
 
 
 class SweptPaths(Protocol):
-    """Ways of the bodies between two states."""
+    """Swept paths of the bodies between two states."""
 
     def unproven(self, h: float | np.ndarray, converged: Any = None) -> UnprovenPaths:
-        """Pairs of bodies whose path from the state to the iterate, in a step of h [s], of all or (n,), is not proven free of
-        collisions. Where iterations are going on from there, bodies of islands that have `converged` (islands,), 1 or 0 where
-        the arrays live, count where they are, and what is found serves longer."""
+        """Pairs of bodies whose path from the state to the iterate is not proven collision-free.
+
+        Args:
+            h: length of the step [s], scalar or (n,).
+            converged: (islands,) 1 or 0 on the device, during a minimisation: bodies of converged islands count as at rest where
+                they are, and the candidate list gets a margin for the iterations that follow.
+        """
 
 
 class Inactive(Protocol):
-    """Who takes no part in a step.
+    """Bodies that take no part in a step.
 
     Attributes:
-        excluded: (n,) bool, bodies that are left out; sleeping: (n,) bool, those that sleep, and who is left out.
-        mobile: (n,) bool, those that may move in this step.
+        excluded: (n,) bool, excluded bodies; sleeping: (n,) bool, bodies that sleep or are excluded.
+        mobile: (n,) bool, bodies that may move in this step.
     """
 
     mobile: np.ndarray
@@ -115,23 +129,23 @@ class Inactive(Protocol):
     sleeping: np.ndarray
 
     def hold(self, held: np.ndarray) -> None:
-        """Bodies (n,) that do not move any more in this step, besides the static ones and those that are left out."""
+        """Hold bodies (n,) bool for the rest of this step, in addition to static and excluded ones."""
 
     def sleep(self, may_sleep: np.ndarray) -> None:
-        """Put to sleep for this step those islands whose bodies that may move are all in (n,), and bodies that are left out."""
+        """Let islands sleep in this step whose mobile bodies are all in `may_sleep` (n,) bool; excluded bodies sleep too."""
 
     def exclude(self, excluded: np.ndarray) -> None:
-        """Bodies (n,) bool that take no part in the next substeps: they stay where they are, and nothing meets them."""
+        """Exclude bodies (n,) bool from the next substeps: they stay where they are, without contacts."""
 
 
 class TargetPoses(Protocol):
-    """Where prescribed bodies go."""
+    """Target poses of prescribed bodies."""
 
     def read_prescribed(self) -> np.ndarray:
-        """(k, 12) of the prescribed bodies at the current iterate."""
+        """(k, 12) states of the prescribed bodies at the current iterate."""
 
     def set_pull(self, pull: float, lp: np.ndarray, lA: np.ndarray) -> None:
-        """Stiffness and multipliers of the prescribed bodies' pull."""
+        """Set stiffness and multipliers of the penalty towards the target poses."""
 
     def snap_to_targets(self, chosen: np.ndarray) -> None:
         """Set the chosen prescribed bodies (n,) exactly to their target poses."""
@@ -141,203 +155,218 @@ class Rows(Protocol):
     """Joint rows."""
 
     def set_joints(self, system: JointSystem) -> None:
-        """Take over a joint system; the next step needs its memory."""
+        """Set the joint system; `load` its memory before the next step."""
 
     def load(self, memory: JointMemory) -> None:
-        """Go on from a memory of the host's."""
+        """Load the memory of the joints from the host."""
 
     def begin_joints(self, ch2: OfBodies, time: OfBodies, speed: float) -> int | None:
-        """Laws of a substep of c h^2 [s^2] that was begun and ends at `time` [s], of all or (n,) (`JointSystem.laws`).
+        """Set the laws of a substep of c h^2 [s^2] that ends at `time` [s], scalars or (n,) (`JointSystem.laws`).
 
         Returns:
             the first barrier row whose gap is closed, None without."""
 
     def take_efforts(self) -> None:
-        """Efforts of joint rows that the host has changed."""
+        """Upload efforts of joint rows that were changed on the host."""
 
     def limited(self) -> np.ndarray:
-        """(n,) bool, bodies on which joint limits or ropes push at the current iterate."""
+        """(n,) bool, bodies on which limits or ropes act at the current iterate."""
 
     def turned(self, limit: float) -> np.ndarray:
-        """(n,) bool, bodies of angles of joint rows that are more than `limit` [rad] from where the step began."""
+        """(n,) bool, bodies of joint angles that have changed by more than `limit` [rad] since the step began."""
 
     def joint_memory(self) -> JointMemory:
-        """Host copy of what the joints remember of the last step."""
+        """Host copy of the memory of the joints after the last step."""
 
     def applied_laws(self, memory: JointMemory) -> Applied:
-        """Laws of the last step, which left `memory`."""
+        """Laws of the last step, after which the joints have `memory`."""
 
     def watch_turns(self, table: MeasureTable) -> Any:
-        """Who counts the turns of the angles of a table."""
+        """Counter of the full turns of the angles of a table."""
 
 
 class Touch(Protocol):
     """Contacts and friction.
 
     Attributes:
-        near: whether contacts are listed, active or not; may_collide: whether contact filters and joints let any two bodies
-            collide at present.
+        near: whether the candidate list has contacts; may_collide: whether contact filters and joints permit any two bodies to
+            collide.
     """
 
     near: bool
     may_collide: bool
 
     def list_standing(self, scale: float | np.ndarray = 1.0) -> None:
-        """List the contacts of the present state, and evaluate them with energies in J times a scale, of all bodies or (n,);
-        `load_state` or `abandon` forgets them again."""
+        """List the contacts of the present state and evaluate them, with energies in J times a scale, scalar or (n,).
+
+        The list is valid until `load_state` or `abandon`."""
 
     def set_pair_parameters(self, own: PairParameters) -> None:
-        """Pairs of bodies whose law is their own."""
+        """Set the contact parameters of single pairs of bodies."""
 
     def set_apart(self, pairs: np.ndarray) -> None:
-        """Bodies (k, 2), and no others, that do not collide from now on."""
+        """Set the pairs of bodies (k, 2) that do not collide."""
 
     def lag_at_begin(self) -> None:
-        """Freeze friction's contacts where the step begins; bodies are led to their inertial targets and target poses."""
+        """Lag friction at the beginning of the step, with slips towards the inertial targets and target poses."""
 
     def lag_friction(self, chosen: np.ndarray | None = None) -> None:
-        """Freeze friction's contacts at the current iterate, to which bodies have got: of the islands of `chosen` bodies (n,)
-        bool, who are whole islands; the others keep theirs. All without."""
+        """Lag friction at the current iterate.
+
+        `chosen`: (n,) bool, all bodies of the islands concerned; other islands keep their lagged contacts. All by default."""
 
     def weigh_friction(self, share: PairLoads) -> None:
-        """Multiply what is frozen of body pairs with a share, `PairLoads.load`; of other pairs it stays."""
+        """Multiply the lagged loads of body pairs by the factors `share.load`; other pairs keep theirs."""
 
     def friction_loads(self) -> tuple[PairLoads, PairLoads]:
-        """Normal forces times mu by body pair: as frozen, and as they act at the current iterate."""
+        """Normal forces times mu by body pair: lagged, and at the current iterate."""
 
     def touching(self) -> np.ndarray:
         """(n,) 1 for bodies with an active contact at the current iterate."""
 
     def candidate_pairs(self) -> np.ndarray:
-        """(k, 2) pairs of bodies that may act, the owner first: those of the candidates, and of what is frozen of friction. Those
-        that do are `Readings.acting_pairs`."""
+        """(k, 2) pairs of bodies of the candidates and of lagged friction, the owner first.
+
+        The pairs with active contacts are `Readings.acting_pairs`."""
 
     def pair_gaps(self, exact: bool = False) -> tuple[np.ndarray, np.ndarray]:
-        """(k, 2) pairs of bodies that may touch, and their smallest gaps (k,) at the current iterate in activations.
+        """(k, 2) pairs of bodies of the candidates, and their smallest gaps (k,) at the iterate, in activation distances.
 
         Without `exact`, gaps beyond 1 may be lower bounds."""
 
     def island_gaps(self) -> np.ndarray:
-        """(islands,) smallest gaps at the current iterate, in activations, infinite without any; beyond 1 lower bounds."""
+        """(islands,) smallest gaps at the iterate, in activation distances; infinite without any, lower bounds beyond 1."""
 
 
 class Loads(Protocol):
     """External loads."""
 
     def set_loads(self, force: np.ndarray, torque: np.ndarray) -> None:
-        """Forces [N] and torques [N m] (n, 3) on the bodies from now on."""
+        """Set forces [N] and torques [N m] (n, 3) on the bodies."""
 
     def set_gravity(self, gravity: np.ndarray) -> None:
-        """(3,) [m/s^2] from now on."""
+        """Set gravity (3,) [m/s^2]."""
 
     def set_friction(self, mu: np.ndarray) -> None:
-        """Coefficients (m, m) between materials from now on."""
+        """Set coefficients of friction (m, m) between materials."""
 
 
 class Readings(Protocol):
-    """What is read of a step.
+    """Results of a step.
 
     Attributes:
-        friction_points: reads friction point by point (`abd.contact.sharing`).
+        friction_points: friction by contact points (`abd.contact.sharing`).
     """
 
     friction_points: Any
 
     def statistics(self) -> StepStatistics:
-        """Of the state that the last step led to; joints and friction left theirs in `finish`."""
+        """Statistics of the state after the last step; those of joints and friction are from `Steps.finish`."""
 
     def vertex_speeds(self) -> np.ndarray:
-        """(n,) bounds of the speed of every point of a surface in the state [m/s]."""
+        """(n,) upper bounds of the speeds of all surface points [m/s]."""
 
     def smallest_gap(self, exact: bool = True) -> float:
-        """Smallest gap among the listed candidates at the current iterate [m], infinite if there are none.
+        """Smallest gap among the candidates at the current iterate [m], infinite without any.
 
-        Without `exact`, the gap of a contact that does not act may be a lower bound."""
+        Without `exact`, the gap of an inactive contact may be a lower bound."""
 
     def acting_pairs(self) -> np.ndarray:
-        """(k, 2) pairs of bodies with an active contact at the current iterate, which may come more than once."""
+        """(k, 2) pairs of bodies with an active contact at the current iterate, possibly repeated."""
 
     def contact_statistics(self) -> tuple[float, int, float]:
-        """Energy [J] of the contacts of `list_standing`, how many act, and the smallest gap [m]."""
+        """Energy [J], number of active contacts, and smallest gap [m] of the contacts of `Touch.list_standing`."""
 
     def contact_impulses(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Body pairs (k, 2) in contact at the end of the step, and the affine impulses (k, 12) of their contacts on both."""
 
     def pressing(self) -> Pressing:
-        """Points at which bodies press on one another at the current iterate."""
+        """Active contact points at the current iterate."""
 
     def frozen_friction(self) -> tuple[np.ndarray, ...]:
-        """Of every lagged contact the bodies (l, 2), kind (l,), normal (l, 3), contact points Y_i, Y_j (l, 4), share (l, 3) and
-        load (l,) [N], as `abd.potentials.friction.Lagged` has them; and the reference (n, 12) of slips."""
+        """Lagged contacts: bodies (l, 2), kind (l,), normal (l, 3), contact points Y_i, Y_j (l, 4), share (l, 3), load (l,) [N]
+        (`abd.potentials.friction.Lagged`); then the reference (n, 12) of slips."""
 
 
 class Linear(Protocol):
-    """What linear systems are solved with."""
+    """Linear solver."""
 
     def describe(self) -> dict:
-        """Which solver the last solve took, and why."""
+        """Solver of the last solve, and the reason for its choice."""
 
     def memory(self) -> dict[str, np.ndarray]:
-        """What it remembers from step to step, part of the state."""
+        """Memory between steps, part of the state."""
 
     def memory_of_parts(self, parts: list[tuple[np.ndarray, dict[str, np.ndarray]]]) -> dict[str, np.ndarray]:
-        """What it remembers after bodies (n,) bool went on by themselves, each with a memory."""
+        """Memory after groups of bodies (n,) bool took a substep separately, each with its memory."""
 
     def recall(self, memory: dict[str, np.ndarray]) -> None:
-        """Go on with what a saved state says it remembered; without it as in the beginning."""
+        """Restore the memory of a saved state; without one, the initial memory."""
 
 
 class Iteration(Protocol):
-    """Newton iterations of a minimisation."""
+    """Newton iterations of one minimisation."""
 
     def begin(
         self, tolerance: float, friction_tolerance: float, h: float | np.ndarray, tightest: float,
         moving: np.ndarray | None = None,
         loose: float | np.ndarray = 0.0, balanced: float | np.ndarray = 0.0,
     ) -> bool:  # fmt: skip
-        """Begin a minimisation; returns whether a body is awake. Newton's tolerance, and that of islands with friction [m/s], the
-        step [s], of all or (n,), the relative tolerance of the linear solves that decide, and the bodies (n,) bool whose
-        islands take part, all without. Islands with friction have also converged where the direction, and the residual forces on
-        every body, change velocities by no more than `loose` [m/s], of all or (n,). With `balanced`, likewise, they converge only
-        where the residual before the direction was no more than that, or the direction is next to zero."""
+        """Begin a minimisation; returns whether a body is awake.
+
+        Args:
+            tolerance: vertex speed of a full step at which an island has converged [m/s]; friction_tolerance: the same of islands
+                with friction.
+            h: length of the step [s], scalar or (n,).
+            tightest: relative tolerance of linear solves that decide on convergence.
+            moving: (n,) bool, bodies whose islands take part; all by default.
+            loose: islands with friction have also converged where the full step and the residual forces change all velocities
+                by at most this [m/s], scalar or (n,).
+            balanced: islands with friction converge only where the residual before the last direction was at most this [m/s],
+                scalar or (n,), or the direction is next to zero; 0 for no such bound.
+        """
 
     def run(self, progress: Progress) -> Status:
-        """One iteration, counted in `progress`.
+        """Do one iteration, counted in `progress`.
 
         Raises:
-            StepFailure: it could not be done.
+            StepFailure: the linear solve or the line search failed.
         """
 
     def unproven(self, h: float | np.ndarray) -> UnprovenPaths:
-        """`SweptPaths.unproven` of an iterate from which another one follows."""
+        """`SweptPaths.unproven` during the minimisation."""
 
     def wake(self, islands: np.ndarray) -> None:
-        """The potential has changed in islands (islands,) bool, by the stiffness of contacts or modes of bodies: they move on."""
+        """Continue iterating in islands (islands,) bool whose potential has changed, by contact stiffness or modes of bodies."""
 
     def smallest_gaps(self) -> tuple[np.ndarray, np.ndarray]:
-        """Of every island its smallest gap in activations and its last safe step; infinite and 1 where it has converged."""
+        """(islands,) smallest gaps in activation distances and last collision-free fractions; infinite and 1 where converged."""
 
     def speeds(self) -> np.ndarray:
-        """(islands,) vertex speeds [m/s] that the last directions would give, -1 for islands that have converged."""
+        """(islands,) vertex speeds of the last full steps [m/s], -1 for converged islands."""
 
     def reached(self) -> np.ndarray:
-        """(islands,) vertex speeds [m/s] that the directions would give with which islands converged, 0 for those that slept."""
+        """(islands,) vertex speeds of the full steps with which islands converged [m/s], 0 for those that slept."""
 
 
 class Start(Protocol):
-    """Starts of steps."""
+    """Start of a minimisation."""
 
     def run(self, moving: np.ndarray, touching: bool, may_sleep: np.ndarray) -> None:
-        """Move the iterate from q_n to the start: how bodies (n,) start (`abd.backends.answers`), whether some are in contact,
-        and bodies (n,) that sleep if their whole island does."""
+        """Move the iterate from q_n to the start of the minimisation.
+
+        Args:
+            moving: (n,) how each body starts (`abd.backends.answers`); touching: whether any are in contact.
+            may_sleep: (n,) bool, bodies that sleep if their whole island does.
+        """
 
 
 class Friction(Protocol):
     """Friction of contacts.
 
     Attributes:
-        enabled: whether anything may; sticks: whether contacts remember how far they are stretched; count: those that are
-            frozen.
+        enabled: whether any pair has friction; sticks: whether sticking contacts are springs with anchors; count: number of
+            lagged contacts.
     """
 
     enabled: bool
@@ -345,17 +374,17 @@ class Friction(Protocol):
     count: int
 
     def read_anchors(self) -> Anchors:
-        """What the contacts of the last step remember."""
+        """Anchors of the sticking contacts of the last step."""
 
     def set_anchors(self, anchors: Anchors) -> None:
-        """What they remember from now on."""
+        """Set the anchors of sticking contacts."""
 
 
 class Islands(Protocol):
-    """What moves together.
+    """Islands: bodies that interact through joints or contacts.
 
     Attributes:
-        host: (n,) island of every body; count: how many there are; ties: (k, 2) pairs that are always in one.
+        host: (n,) island of every body; count: their number; ties: (k, 2) pairs of bodies that always share an island.
     """
 
     host: np.ndarray
@@ -364,10 +393,10 @@ class Islands(Protocol):
 
 
 class IterateData(Protocol):
-    """What terms read of the iterate.
+    """Data of the iterate that energy terms read.
 
     Attributes:
-        step: what the step holds fixed; ch2: (n,) c h^2 of it [s^2]; eps: (n,) friction's [m].
+        step: constants of the step; ch2: (n,) c h^2 [s^2]; eps: (n,) slip below which friction is smoothed [m].
     """
 
     step: Any
@@ -376,14 +405,14 @@ class IterateData(Protocol):
 
 
 class Backend(Protocol):
-    """One scene, where its arrays live: a set of parts, of the same names on every backend.
+    """One scene on one device: a set of parts with the same names on every backend.
 
     Attributes:
-        model: the scene; n: its bodies; device: where, with a `name`; constants: of the bodies.
-        system: the joint system at work; pair_law: the law of contact; at: the iterate.
-        states, steps, arcs, swept_paths, inactive, target_poses, rows, touch, loads, readings, linear: what is asked of it.
-        iteration, start: Newton's parts; whole: steps in one piece (`abd.backends.recorded.whole_step`), None where there are
-            none.
+        model: the scene; n: number of bodies; device: with a `name`; constants: of the bodies.
+        system: present joint system; pair_law: contact law; at: the iterate.
+        states, steps, arcs, swept_paths, inactive, target_poses, rows, touch, loads, readings, linear: the parts above.
+        iteration, start: parts of Newton's method; whole: steps recorded as a whole (`abd.backends.recorded.whole_step`), None
+            where the backend has none.
         friction, islands: friction of contacts, and islands of bodies; sweep: `abd.potentials.sweeps.swept`.
     """
 
@@ -414,7 +443,7 @@ class Backend(Protocol):
 
 
 class OfPotential:
-    """Terms of a backend's `potential`, by names of their own: joint rows, contacts, friction, joint system and contact law."""
+    """Shortcuts to the terms of a backend's `potential`: joint rows, contacts, friction, joint system and contact law."""
 
     joints = property(lambda self: self.potential.joints)
     contacts = property(lambda self: self.potential.contacts)

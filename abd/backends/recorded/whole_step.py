@@ -1,13 +1,11 @@
-"""A step in which nothing touches anything, from its beginning to its statistics in one record that the host looks at once.
+"""A step without contacts in one record: from its beginning to its statistics, with one read by the host.
 
-Of mechanisms and free bodies, whose steps take one or two Newton iterations on a few numbers, most of the time goes into
-what the host does between the launches. Here it says by which scheme and to which targets the step goes, and reads what came
-of it: the launches are those of `Steps.begin`, `Start`, `Iteration`, `SweptPaths` and `Steps.finish`, without the ones that
-walk through contacts. Whether bodies come near one another is tested on the boxes that they sweep, grown by the margin of a
-candidate list: where no two meet, the list is known to be empty, and for how far.
+In small scenes whose steps take one or two Newton iterations, the host work between launches dominates. This record contains the
+launches of `Steps.begin`, `Start`, `Iteration`, `SweptPaths` and `Steps.finish`, without those of contacts. Boxes that the bodies
+sweep, enlarged by the margin of a candidate list, exclude contacts: where no two of them overlap, the list is empty.
 
-Whatever the record does not find in order, it leaves: the state is the one before, and the step is taken once more by the
-host, who knows what to do about it (`abd.step.substep`). Both ways give the same bits.
+If any check fails, the state is that before the step, and the host takes the step again with contacts and failure handling
+(`abd.step.substep`). Both ways give the same bits.
 """
 
 from __future__ import annotations
@@ -28,22 +26,25 @@ from cuda_kernels.step import control, newton
 from cuda_kernels.step import whole_step as kernels
 
 MOST_BODIES = 64
-"""Bodies of which every one looks at all others; for more a tree would pay."""
+"""Largest number of bodies for which every pair of boxes is tested; a tree pays for more."""
 WIDE = 4.0
-"""Margin of the empty list over the largest one of a list of candidates: it costs nothing to be wide, and all iterations of
-the step have to stay within it."""
-MOST_PASSED_OVER = 32
-"""Steps in which it is not tried after tries that were in vain: twice as many every time, up to these."""
+"""Margin of the empty list over that of a candidate list; all iterations of the step must stay within it."""
+MAX_SKIPPED = 32
+"""Largest number of steps without an attempt after failed ones; the number doubles with each failure."""
 WITH_FORCES = 1
-"""How bodies start that touch nothing (`abd.backends.reference.start`)."""
+"""Start of bodies without contact (`abd.backends.reference.start`)."""
 ENDLESS = 1e300
-"""Margin [m] of an empty list of bodies that can touch nothing."""
+"""Margin [m] of the empty list where no bodies may collide."""
 
 
 @dataclass(slots=True)
 class Outcome:
-    """What a step came to: its statistics; (n,) bool, bodies on which limits push at its end, None for none; iterations, trials,
-    and the largest speed with which islands converged [m/s]."""
+    """Result of a step.
+
+    Attributes:
+        statistics: of the step; limited: (n,) bool, bodies on which limits act at its end, None for none.
+        newton, trials: iterations and energy evaluations; worst: largest vertex speed with which islands converged [m/s].
+    """
 
     statistics: StepStatistics
     limited: np.ndarray | None
@@ -56,7 +57,7 @@ class WholeStep:
     """Recorded steps of one `WarpBackend` with an `Iteration`.
 
     Attributes:
-        taken, left: steps that were taken, and those that were begun and left to the host.
+        taken, left: numbers of steps taken, and of steps left to the host.
     """
 
     def __init__(self, backend):
@@ -66,13 +67,13 @@ class WholeStep:
         self.numbers = d.zeros(control.NUMBERS, wp.float64)
         self.no_bodies = d.zeros(max(backend.n, 1), wp.int32)
         self.taken = self.left = 0
-        self._goes, self._solved, self._done = (
+        self._is_running, self._solved, self._done = (
             self.state[k : k + 1] for k in (kernels.GOES, kernels.SOLVED, kernels.DONE)
         )
-        self._wait = self._passed_over = 0
+        self._wait = self._skipped = 0
         self._rule: Scheme | None = None
         self._mode: np.ndarray | None = None
-        self._asked: tuple | None = None
+        self._parameters: tuple | None = None
         self._followed, self._recalls = False, 0
         c = backend.contacts.candidates
         self._wide, self._narrow = c.growth(WIDE * c.margin), c.growth(0.0)
@@ -83,7 +84,7 @@ class WholeStep:
         self.kind = d.upload(kind, wp.int32)
 
     def serves(self) -> bool:
-        """Whether the next step may be taken so: nothing asks the host on the way, and nothing touched in vain before."""
+        """Whether the next step may be taken as a whole: no host work within it, and no recent failure."""
         b = self.backend
         system = b.system
         if self._prescribed or system.followers or b.rows.asks_host:
@@ -91,8 +92,8 @@ class WholeStep:
         if b.contacts.candidates.may_collide:
             if b.n > MOST_BODIES or len(b.pair_law.own):
                 return False
-            if self._passed_over < self._wait:
-                self._passed_over += 1
+            if self._skipped < self._wait:
+                self._skipped += 1
                 return False
         return True
 
@@ -100,59 +101,59 @@ class WholeStep:
         self, rule: Scheme, mode: np.ndarray, eps: float, time: OfBodies, speed: float, tolerance: float,
         friction_tolerance: float, judged: bool,
     ) -> Outcome | None:
-        """Take a step whose loads and memory of joints are on the device; None where it is left to the host.
+        """Take a step whose loads and joint memory are on the device; None if it is left to the host.
 
         Args:
-            rule, mode (n,), eps [m]: as `Steps.begin` has them; the arrays are not changed afterwards.
-            time: its end [s], of all or (n,); speed: below which friction in joints counts as static [m/s]; tolerance: Newton's
-                [m/s]; friction_tolerance: that of islands with friction in their joints [m/s].
-            judged: whether limits that push on bodies in a smooth step spoil it.
+            rule, mode (n,), eps [m]: as in `Steps.begin`; the arrays are not changed afterwards.
+            time: end of the step [s], scalar or (n,); speed: below which friction in joints counts as static [m/s].
+            tolerance: of Newton's method [m/s]; friction_tolerance: of islands with friction in their joints [m/s].
+            judged: whether limits that act on bodies of a smooth scheme reject the step.
         """
         b = self.backend
         b.linear.begin()
-        asked = eps, speed, tolerance, friction_tolerance, judged
-        if b.scheme.said is not self or self._rule is not rule or self._mode is not mode or self._asked != asked:
-            self._say(rule, mode, *asked)
+        parameters = eps, speed, tolerance, friction_tolerance, judged
+        if b.scheme.said is not self or self._rule is not rule or self._mode is not mode or self._parameters != parameters:
+            self._configure(rule, mode, *parameters)
         b.rows.memory.aim(rule.ch2, time)
-        self._list_none()
+        self._clear_contacts()
         b.iteration.follow_rows()
         if b.system.has_friction and tolerance == friction_tolerance:
             b.iteration.forces_off.say(0.0)  # nothing is frozen, whose forces would have to balance
         if not b.iteration.linear.solver.exact:
-            return self._leave()
+            return self._give_up()
         c = b.contacts.candidates
         c.is_empty = True
         try:
             if self.taken:
                 b.iteration.graphs.run(self._key, self._body)
             else:
-                self._body()  # what its end allocates has to be there before it is recorded
+                self._body()  # its end allocates arrays, which must exist before it is recorded
         finally:
             c.is_empty = not c.may_touch
         totals = b.totals
         totals.leave_empty("contact", "friction")
         found = totals.read()
-        told = totals.numbered
-        if told[kernels.DONE] == 0.0:
-            return self._leave()
-        self._wait = self._passed_over = 0
+        values = totals.numbered
+        if values[kernels.DONE] == 0.0:
+            return self._give_up()
+        self._wait = self._skipped = 0
         self.taken += 1
         b.rows.memory.settle()
-        limited = self.device.read(b.scratch.marks) != 0 if told[kernels.LIMITED] else None
-        newton_, trials = int(told[kernels.NEWTON]), int(told[kernels.TRIED])
-        return Outcome(b.readings.statistics_of(found), limited, newton_, trials, told[kernels.NUMBERS])
+        limited = self.device.read(b.scratch.marks) != 0 if values[kernels.LIMITED] else None
+        newton_, trials = int(values[kernels.NEWTON]), int(values[kernels.TRIED])
+        return Outcome(b.readings.statistics_of(found), limited, newton_, trials, values[kernels.NUMBERS])
 
-    def _leave(self) -> None:
+    def _give_up(self) -> None:
         self.left += 1
-        self._wait, self._passed_over = min(max(1, 2 * self._wait), MOST_PASSED_OVER), 0
+        self._wait, self._skipped = min(max(1, 2 * self._wait), MAX_SKIPPED), 0
 
-    def _say(
+    def _configure(
         self, rule: Scheme, mode: np.ndarray, eps: float, speed: float, tolerance: float, friction_tolerance: float, judged: bool
     ) -> None:
-        """What the record reads, where it is not there already, and which record it is."""
+        """Write the inputs of the record where they have changed, and select the record."""
         b = self.backend
         fresh = b.scheme.said is not self
-        if fresh or self._rule is not rule or self._asked[2:4] != (tolerance, friction_tolerance):
+        if fresh or self._rule is not rule or self._parameters[2:4] != (tolerance, friction_tolerance):
             b.scheme.set_rule(rule)
             b.target_poses.launch_pull(rule.pull)
             tightest = b.model.settings.linear_tolerance
@@ -160,13 +161,14 @@ class WholeStep:
         if fresh or mode is not self._mode:
             b.scheme.set_mode(mode)
         b.steps.set_scales(rule, eps)
-        b.scheme.said, self._rule, self._mode, self._asked = self, rule, mode, (eps, speed, tolerance, friction_tolerance, judged)
+        b.scheme.said, self._rule, self._mode = self, rule, mode
+        self._parameters = eps, speed, tolerance, friction_tolerance, judged
         self._key = "whole step", rule.chord, speed, judged, b.potential.has_constraints
         self._body = partial(self._launch, speed, judged, b.model.settings.max_newton)
         self._followed = False
 
-    def _list_none(self) -> None:
-        """Nothing is listed and nothing is frozen; islands are what joints hold together."""
+    def _clear_contacts(self) -> None:
+        """Empty the candidate list and lagged friction; islands are those of the joints."""
         b = self.backend
         c = b.contacts.candidates
         if c.pair_count or c.count or b.friction.count or b.friction.pair_count:
@@ -199,14 +201,14 @@ class WholeStep:
         self.device.fill(b.trial_path.moving, WITH_FORCES)
         b.start.leave()
         self._search()
-        graphs.when(self._goes, lambda: self._start())
-        graphs.repeat(self._goes, lambda: self._round(most))
+        graphs.when(self._is_running, lambda: self._start())
+        graphs.repeat(self._is_running, lambda: self._round(most))
         graphs.when(self._solved, lambda: self._end(judged))
         graphs.when(self._done, self._finish)
         launch(kernels.gather, 1, c, self.state, b.totals.numbers)
 
     def _search(self) -> None:
-        """Whether bodies come near one another on the path from the state, and the distance from it within which none does."""
+        """Test whether bodies come near each other on the path from the state, and set the margin of the empty list."""
         c = self.backend.contacts.candidates
         if not c.may_collide:
             c.begin_slack(ENDLESS)
@@ -215,7 +217,7 @@ class WholeStep:
         c.begin_slack(WIDE * c.margin)
 
     def _find_near(self, grown: wp.array) -> None:
-        """Whether a list for the present path would have any pair, with the margin that boxes are `grown` (worlds,) by [m]."""
+        """Test whether a list for the present path would have any pair, with boxes enlarged by `grown` (worlds,) [m]."""
         b = self.backend
         c = b.contacts.candidates
         c.launch_boxes(b.trial_path.path, grown)
@@ -235,7 +237,7 @@ class WholeStep:
         self.device.launch(kernels.end_round, 1, self.backend.iteration.control, most, self.state)
 
     def _end(self, judged: bool) -> None:
-        """Whether limits spoil the step, and whether its path is free."""
+        """Test whether limits reject the step, and whether its swept path is collision-free."""
         b, c, launch, n = self.backend, self.backend.iteration.control, self.device.launch, self.backend.n
         self.device.fill(b.islands.done)
         if b.system.counts_turns:
@@ -255,7 +257,7 @@ class WholeStep:
         launch(kernels.end_step, 1, largest, self.state)
 
     def _finish(self) -> None:
-        """The iterate is the new state."""
+        """Make the iterate the new state."""
         b = self.backend
         b.steps.launch_finish()
         b.readings.launch_statistics()
