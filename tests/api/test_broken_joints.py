@@ -64,7 +64,7 @@ def test_links_that_overlap_pass_until_they_are_apart(caplog):
             if k == 30:
                 before = sim.stepper.q.copy()
     assert apart is not None and apart > 10
-    assert sum("pass through one another" in record.message for record in caplog.records) == 1
+    assert sum("pass through each other" in record.message for record in caplog.records) == 1
     sim.restore(kept)
     assert not pair.enabled
     for _ in range(20):

@@ -141,7 +141,7 @@ def test_copies_and_resets_of_one_that_was_recompiled():
         assert one.time == sim.time
         one.step()
         np.testing.assert_array_equal(one.stepper.q, first)
-    with pytest.raises(ValueError, match="needs a scene"):
+    with pytest.raises(ValueError, match="without a scene"):
         abd.Simulation(pile().started(), device="numpy").recompiled()
 
 
