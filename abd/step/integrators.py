@@ -95,9 +95,9 @@ class Modes:
         inertia = free_motion.inertia(A, self.model.bodies.moment[tumbling])
         L = np.einsum("nij,nj->ni", inertia, axial(Ad @ np.linalg.inv(A)))
         middle = np.linalg.eigvalsh(inertia)[:, 1]
-        whirling = np.zeros(len(contact), dtype=bool)
-        whirling[tumbling] = np.broadcast_to(h, len(whirling))[tumbling] * np.linalg.norm(L, axis=1) > FAST_TURN * middle
-        return out | self.articulations.containing(whirling)
+        turning_fast = np.zeros(len(contact), dtype=bool)
+        turning_fast[tumbling] = np.broadcast_to(h, len(turning_fast))[tumbling] * np.linalg.norm(L, axis=1) > FAST_TURN * middle
+        return out | self.articulations.containing(turning_fast)
 
     def of(self, rule: Scheme | Schemes, dissipative: np.ndarray) -> np.ndarray:
         """(n,) `Mode` of every body; those that are not dynamic count as smooth. The same object as long as it is the same."""

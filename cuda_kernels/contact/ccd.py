@@ -347,9 +347,9 @@ def tell(alpha: wp.float64, island: wp.int32, first_found: wp.array(dtype=wp.flo
     """Let others know of an impact in an island: they march no further than `BEYOND` it.
 
     Only the smallest alpha of an island means anything. `first_found` (islands,), the limits at first, is the smallest
-    that some thread has found so far. It is a hint that threads write without waiting for each other; whoever reads an
-    old one marches further than necessary. The smallest alpha has the same bits in any order, as a march that stops before
-    its end does not depend on where that is.
+    that some thread has found so far. It is a hint that threads write without waiting for each other; a thread that reads
+    an old one marches further than necessary. The smallest alpha has the same bits in any order, as a march that stops
+    before its end does not depend on where that is.
     """
     if alpha < first_found[island]:
         first_found[island] = alpha

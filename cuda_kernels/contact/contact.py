@@ -56,7 +56,7 @@ def stiffness(law: ContactLaw, s: Surfaces, i: wp.int32, j: wp.int32, a: wp.floa
 def stiffness_at(
     law: ContactLaw, s: Surfaces, place: wp.int32, i: wp.int32, j: wp.int32, a: wp.float64, xi: wp.float64
 ) -> wp.float64:
-    """`stiffness` of a pair with its own law at a place, -1 without."""
+    """`stiffness` of a pair with parameters of its own at an index, -1 without."""
     by_material = law.stiffness[s.material[i], s.material[j]]
     return law.kappa[i] * by_material * pair_stiffness(s.between, law.kind, place, i, j, a, xi)
 

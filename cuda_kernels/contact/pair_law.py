@@ -69,7 +69,7 @@ def activation(p: PairLaw, i: wp.int32, j: wp.int32) -> wp.float64:
 
 @wp.func
 def activation_at(p: PairLaw, k: wp.int32, i: wp.int32, j: wp.int32) -> wp.float64:
-    """`activation` of a pair with its own law at k, -1 without."""
+    """`activation` of a pair whose parameters are at k, -1 without."""
     if k >= 0:
         return p.own.activation[k]
     return wp.min(p.d_hat[i], p.d_hat[j])
@@ -93,7 +93,7 @@ def force_scale(kind: wp.int32, a: wp.float64, xi: wp.float64) -> wp.float64:
 def pair_stiffness(
     p: PairLaw, kind: wp.int32, k: wp.int32, i: wp.int32, j: wp.int32, a: wp.float64, xi: wp.float64
 ) -> wp.float64:
-    """kappa_c of bodies i and j for their activation a [m], own law at k: the force of the pair over `force_scale`."""
+    """kappa_c of bodies i and j for their activation a [m], with parameters at k: the force of the pair over `force_scale`."""
     force = p.given * force_scale(kind, wp.min(p.d_hat[i], p.d_hat[j]), xi)
     if p.given == ZERO:
         force = p.share * wp.max(p.acceleration[i], p.acceleration[j]) / (p.lightness[i] + p.lightness[j])

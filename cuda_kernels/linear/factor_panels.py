@@ -7,7 +7,7 @@ panels with a block in the columns of panel J are its *updates*, ``ups[J] .. ups
 the reach `up_reach` of the first of those columns in it.
 
 A product of two blocks serves four rows of the target at once, and a panel's rows are subtracted one after another
-while these stay in registers: every block is ``A_ji - sum_k U_kj^T U_ki`` by growing k, whoever computes it. Rows of
+while these stay in registers: every block is ``A_ji - sum_k U_kj^T U_ki`` by growing k, whichever thread computes it. Rows of
 bodies that are done stay as they are; no row of another island depends on them.
 """
 

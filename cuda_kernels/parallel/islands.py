@@ -74,7 +74,7 @@ def unite(
         if found == high:
             a = b
         else:
-            # somebody hooked it first: go on from where it hangs now
+            # another thread linked it first: continue from its present parent
             a = low
             b = root_of(parent, found)
 

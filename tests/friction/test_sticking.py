@@ -1,4 +1,4 @@
-"""Contacts that stick: what their springs remember, and that what rests stays."""
+"""Contacts that stick: what their springs remember, and that bodies at rest stay."""
 
 from __future__ import annotations
 

@@ -44,7 +44,7 @@ class Regularisation:
         share: (islands,) in [0, 1], of the next model; formed: those that the present one was formed with.
         farther: (islands,) how many times the length of the last direction the minimum may be away; infinite where that does
             not tell.
-        stretch: (islands,) what the next direction is to be stretched by, at least 1; whoever does not do so sets it to 1.
+        stretch: (islands,) factor for the next direction, at least 1; callers that do not apply it set it to 1.
     """
 
     def __init__(self, islands: int):

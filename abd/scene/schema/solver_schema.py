@@ -67,7 +67,7 @@ class SolverSpec(Spec):
     stick: Literal["elastic", "viscous"] = entry(
         "elastic",
         "how contacts hold that do not slide: by a spring, stretched by at most eps_v dt, from where sticking began, so that "
-        "what rests stays; or by a viscous force, under which it creeps, by at most eps_v",
+        "bodies at rest stay; or by a viscous force, under which it creeps, by at most eps_v",
     )
     friction_iterations: Count = entry(
         1, "friction updates per step; 0: no friction; -1: until the forces balance", ge=-1
@@ -116,7 +116,7 @@ class SolverSpec(Spec):
     )
     sleep_speed: Number = entry(
         0.0,
-        "bodies that hang together and are all slower for `sleep_time` rest until something comes near; 0: never",
+        "connected bodies that are all slower for `sleep_time` rest until something comes near; 0: never",
         unit="m/s",
         ge=0,
     )

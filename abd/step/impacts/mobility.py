@@ -59,7 +59,7 @@ class Mobility:
         pairs: np.ndarray,
         seeds: np.ndarray,
     ) -> Mobility:
-        """Of everything that hangs together with the pairs `seeds`.
+        """Mobility of all bodies connected with the pairs `seeds`.
 
         Args:
             mass: (n,) [kg]; inertia: (n, 3, 3) about the centres of mass, world axes [kg m^2].
@@ -69,7 +69,7 @@ class Mobility:
         """
         n, movable, body = len(mass), rows.movable, J.indices // 6
         row = np.repeat(np.arange(J.shape[0]), np.diff(J.indptr))
-        # bodies and, behind them, joint rows as nodes: what hangs together through bodies that move
+        # bodies and, behind them, joint rows as nodes: components are connected through bodies that move
         ends = np.concatenate([pairs, np.stack([body, n + row], axis=1)])
         both = movable[ends[:, 0]] & ((ends[:, 1] >= n) | movable[np.minimum(ends[:, 1], n - 1)])
         size = n + J.shape[0]

@@ -10,7 +10,7 @@ from the velocities w = v before the step: all pairs that close at the time, and
 
     w+ = w + W sum_k r_k P_k,     r_k >= 0,     P_k . w+ + e_k P_k . w >= 0,     one of both zero,
 
-e_k = 0 for what rests, until nothing closes; where all e_k are 0, all pairs are taken at once. W is the inverse of the mass
+e_k = 0 for pairs at rest, until nothing closes; where all e_k are 0, all pairs are taken at once. W is the inverse of the mass
 matrix of the rigid motions that joints and fixed degrees of freedom allow (`abd.step.impacts.mobility`). So an impact runs
 through a row of balls in touch pair by pair, and the last one leaves; a plank that falls flat on two posts strikes both at once.
 A round adds no energy if the e_k are equal: it is the inelastic solution of the pairs, and the share e beyond.
@@ -342,8 +342,8 @@ class Restitution:
         self, q: np.ndarray, seeds: np.ndarray, pairs: np.ndarray, J: sparse.csr_matrix | None = None,
         slack: np.ndarray | None = None,
     ) -> Mobility:  # fmt: skip
-        """Of everything that hangs together with the pairs `seeds` by contacts and joints; of other rows J (R, 6 n) than those
-        that hold, with their slack (R,), where they are given."""
+        """Mobility of all bodies connected with the pairs `seeds` by contacts and joints; with other rows J (R, 6 n)
+        than those that hold, with their slack (R,), where they are given."""
         J, slack = (self._jacobian(q, self._held), self._slack) if J is None else (J, slack)
         return Mobility.of(self.model.bodies.mass, self._inertia(q), self._rows, J, slack, pairs, seeds)
 
