@@ -1,19 +1,64 @@
-"""The moving part of a simulation."""
+"""The moving part of a simulation: everything that a run needs to continue bit for bit."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 
 import numpy as np
+
+from abd.by_bodies import common
+from abd.contact.pair_law import PairParameters
+from abd.joints.rows.forces import Applied
+from abd.joints.rows.system import JointMemory, JointSystem
+from abd.potentials.sticking import Anchors
+from abd.tables import Table, arrays_of
+
+
+@dataclass(frozen=True)
+class BodyHistory(Table):
+    """What the time step stores of the bodies.
+
+    Attributes, all (n, ...):
+        touching: bool, bodies in contact and all that are joined to them; constrained: the same of contacts, joint limits and
+            ropes; loaded: of friction that was lagged twice in the last substep.
+        stopped: bool, bodies of worlds that could not continue.
+        history: int32, state of the acceleration history (`abd.step.integrators.Modes`); forces: (n, 12) that history.
+        stride: largest distance that a prescribed motion covered in a step so far.
+        time_at_rest: [s]; first_substep: length of the first substep of the next frame [s], infinite for a whole frame.
+    """
+
+    touching: np.ndarray
+    constrained: np.ndarray
+    loaded: np.ndarray
+    stopped: np.ndarray
+    history: np.ndarray
+    forces: np.ndarray
+    stride: np.ndarray
+    time_at_rest: np.ndarray
+    first_substep: np.ndarray
+
+    @classmethod
+    def none(cls, n: int) -> BodyHistory:
+        """Of n bodies in a state to which no step led."""
+        mask, zero = np.zeros(n, dtype=bool), np.zeros(n)
+        return cls(
+            mask, mask.copy(), mask.copy(), mask.copy(), np.zeros(n, dtype=np.int32), np.zeros((n, 12)), zero, zero.copy(),
+            np.full(n, np.inf),
+        )  # fmt: skip
 
 
 @dataclass
 class State:
-    """Positions and velocities of all bodies at one instant, with what the integrators remember.
+    """Positions and velocities of all bodies at one instant, with what the integrators store.
 
     ``q (n, 12)``: position of the centre of mass [m] and the three rows of the affine map; ``qd (n, 12)`` [1/s]
-    likewise. The ``previous_*`` fields belong to the step before (``bdf2``). `time` and `previous_h` [s] are of all bodies, or
-    (n,) where worlds have some of their own. Everything needed to continue a run bit for bit is here.
+    likewise. The ``previous_*`` fields belong to the step before. `time` and `previous_h` [s] are of all bodies, or
+    (n,) where worlds have some of their own.
+
+    Attributes:
+        bodies, joints, laws: None in a state to which no step led.
+        pairs: parameters of single pairs of bodies; None where they follow from the positions.
+        anchors: of sticking contacts; solver: memory of the linear solver.
     """
 
     q: np.ndarray
@@ -23,13 +68,75 @@ class State:
     previous_q: np.ndarray | None = None
     previous_qd: np.ndarray | None = None
     previous_h: float | np.ndarray = 0.0
-    extra: dict[str, np.ndarray] = field(default_factory=dict)
+    bodies: BodyHistory | None = None
+    pairs: PairParameters | None = None
+    anchors: Anchors = field(default_factory=Anchors)
+    joints: JointMemory | None = None
+    laws: Applied | None = None
+    solver: dict[str, np.ndarray] = field(default_factory=dict)
 
-    def copy(self) -> State:
-        """An independent copy."""
-        values = {f.name: getattr(self, f.name) for f in fields(self)}
-        for name, value in values.items():
-            if isinstance(value, np.ndarray):
-                values[name] = value.copy()
-        values["extra"] = {key: value.copy() for key, value in self.extra.items()}
-        return State(**values)
+
+TABLES = {"bodies": BodyHistory, "pairs": PairParameters, "anchors": Anchors, "joints": JointMemory, "laws": Applied}
+
+
+def saved_tables(state: State) -> dict[str, dict[str, np.ndarray]]:
+    """Copies of the tables of a state to which a step led, by name and column."""
+    return {name: arrays_of(getattr(state, name)) for name in TABLES} | {"solver": state.solver}
+
+
+def read_tables(saved: dict[str, dict[str, np.ndarray]]) -> dict[str, object]:
+    """Fields of a `State` from what `saved_tables` returned."""
+    arrays = {name: {key: np.array(value) for key, value in saved[name].items()} for name in (*TABLES, "solver")}
+    return {name: kind(**arrays[name]) for name, kind in TABLES.items()} | {"solver": arrays["solver"]}
+
+
+def merged(system: JointSystem, before: State, after: State, mine: np.ndarray) -> State:
+    """The state in which bodies (n,) bool of whole worlds are as in `after`, and the others as in `before`."""
+    term = system.rows.term_measure[system.rows.starts[:-1]] if len(system.rows) else np.zeros(0, dtype=int)
+    measured, linear = (_joins(ends, mine) for ends in (system.table, system.linear))
+    rows = measured[term]
+    bodies = replace(_where(mine, after.bodies, before.bodies), stopped=before.bodies.stopped)
+    joints = JointMemory(
+        np.where(measured, after.joints.reference, before.joints.reference),
+        np.where(rows, after.joints.history, before.joints.history),
+        np.where(rows, after.joints.multiplier, before.joints.multiplier),
+        np.where(linear[:, None], after.joints.linear, before.joints.linear),
+    )
+    a, b = after.laws, before.laws
+    laws = Applied(
+        *(np.where(_along(rows, one), one, other) for one, other in ((a.law, b.law), (a.p, b.p))),
+        *(np.where(_along(linear, one), one, other) for one, other in ((a.stiffness, b.stiffness), (a.shift, b.shift))),
+        np.where(rows, a.ch2, b.ch2), np.where(linear, a.linear_ch2, b.linear_ch2),
+    )  # fmt: skip
+    arrays = {
+        name: np.where(mine[:, None], getattr(after, name), getattr(before, name))
+        for name in ("q", "qd", "previous_q", "previous_qd")
+    }
+    times = {name: common(np.where(mine, getattr(after, name), getattr(before, name))) for name in ("time", "previous_h")}
+    pairs, anchors = (_of_pairs(getattr(before, name), getattr(after, name), mine) for name in ("pairs", "anchors"))
+    return replace(before, **arrays, **times, bodies=bodies, pairs=pairs, anchors=anchors, joints=joints, laws=laws)
+
+
+def _along(rows: np.ndarray, values: np.ndarray) -> np.ndarray:
+    """A mask (k,) that broadcasts along the first axis of values (k, ...)."""
+    return rows.reshape(-1, *[1] * (values.ndim - 1))
+
+
+def _where(rows: np.ndarray, after: Table, before: Table) -> Table:
+    """The table whose rows (k,) bool come from `after`, the others from `before`."""
+    pairs = ((getattr(after, one.name), getattr(before, one.name)) for one in fields(after))
+    return type(after)(*(np.where(_along(rows, one), one, other) for one, other in pairs))
+
+
+def _joins(ends, mine: np.ndarray) -> np.ndarray:
+    """(k,) bool, items between bodies `child` and `parent` (k,), of which one is `mine` (n,)."""
+    bodies = np.append(mine, False)  # the last one stands for the world
+    return bodies[ends.child] | bodies[ends.parent]
+
+
+def _of_pairs(before: Table, after: Table, mine: np.ndarray) -> Table:
+    """Rows of tables of pairs of bodies, sorted by key; pairs with a body that is `mine` (n,) come from `after`."""
+    n = len(mine)
+    kept, taken = (mine[one.key // n] | mine[one.key % n] for one in (before, after))
+    both = type(before).joined(before[~kept], after[taken])
+    return both[np.argsort(both.key, kind="stable")]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from types import SimpleNamespace
 
 import numpy as np
@@ -208,7 +209,7 @@ class FakeSimulation:
         )
 
     def host_state(self) -> State:
-        return self._state.copy()
+        return copy.deepcopy(self._state)
 
     @property
     def state(self) -> FakeState:

@@ -10,9 +10,9 @@ from abd.api.restarts import set_apart, without_contacts
 from abd.by_bodies import OfBodies
 from abd.io.checkpoint import CheckpointError
 from abd.model import Model
-from abd.state import State
+from abd.state import BodyHistory, State, read_tables, saved_tables
 from abd.step.energy_balance import Work
-from abd.step.saved import OF_BODIES
+from abd.tables import arrays_of
 
 if TYPE_CHECKING:
     from abd.api.simulation import Simulation
@@ -31,7 +31,7 @@ def saved(sim: Simulation) -> dict[str, Any]:
         "time": worlds.clock,
         "step": state.step,
         "worlds": {name: worlds.of_each(one) for name, one in of_worlds.items()} | {"number": worlds.numbers},
-        "extra": state.extra,
+        "tables": saved_tables(state),
         "coordinates": sim.coordinates.copy(),
         "joints": sim.control.saved(),
         "loads": sim.loads.saved(),
@@ -60,68 +60,62 @@ def restore(sim: Simulation, saved: dict[str, Any]) -> None:
 
 def _check(sim: Simulation, saved: dict[str, Any]) -> None:
     """`ValueError` for arrays of other shapes than the scene's, and for numbers that no state has."""
+    if "tables" not in saved:
+        raise ValueError("it was written by another release: run the scene from its start")
     n = len(sim.model.bodies)
     shapes = dict.fromkeys(("q", "qd", "previous_q", "previous_qd"), (n, 12))
     # before the joints are restored, that of the present ones does not count
     shapes |= {"coordinates": np.shape(saved["coordinates"])[:1], "gravity": (3,), "friction": sim.model.materials.mu.shape}
     shapes |= dict.fromkeys(("time", "step"), ())
     for name, shape in shapes.items():
-        found = np.asarray(saved[name]) if name in saved or name not in ("gravity", "friction") else np.zeros(shape)
+        found = np.asarray(saved[name])
         if found.shape != shape or not np.isfinite(found).all():
             raise ValueError(f"{name} has the shape {found.shape}, not {shape}, or is not finite")
     if saved["time"] < 0.0 or saved["step"] < 0:
         raise ValueError(f"time {saved['time']} or step {saved['step']} is negative")
-    for name, value in saved["extra"].items():
-        array = np.asarray(value)
-        if array.dtype.kind == "f" and np.isnan(array).any():
-            raise ValueError(f"{name} is not finite")
-        wanted = 12 * n if name == "forces" else n
-        if name in (*OF_BODIES, "stopped") and len(array) != wanted:
-            raise ValueError(f"{name} has {len(array)} numbers, not {wanted}")
+    for table, columns in saved["tables"].items():
+        for name, value in columns.items():
+            if np.asarray(value).dtype.kind == "f" and np.isnan(value).any():
+                raise ValueError(f"{name} of {table} is not finite")
+    for name, value in arrays_of(BodyHistory.none(n)).items():
+        if (found := np.shape(saved["tables"]["bodies"][name])) != value.shape:
+            raise ValueError(f"{name} of bodies has the shape {found}, not {value.shape}")
 
 
 def _restore(sim: Simulation, saved: dict[str, Any]) -> None:
     arrays = {name: np.asarray(saved[name]) for name in ("q", "qd", "previous_q", "previous_qd")}
-    if "switches" in saved:
-        sim.switches.restore(saved["switches"])
+    sim.switches.restore(saved["switches"])
     apart = set_apart(sim, arrays["q"])
-    energy = saved.get("energy") if apart is arrays["q"] else None
+    energy = saved["energy"] if apart is arrays["q"] else None
     if apart is not arrays["q"]:
         arrays["previous_q"] = arrays["previous_q"] + (apart - arrays["q"])
         arrays["q"] = apart
-    sim.moves.restore(saved.get("moves", {}))
-    if "springs" in saved:
-        sim.springs.restore(saved["springs"])
+    sim.moves.restore(saved["moves"])
+    sim.springs.restore(saved["springs"])
     sim.control.restore(saved["joints"])
-    if "gravity" in saved:
-        sim.gravity = saved["gravity"]
-    if "friction" in saved and not np.array_equal(saved["friction"], sim.model.materials.mu):
+    sim.gravity = saved["gravity"]
+    if not np.array_equal(saved["friction"], sim.model.materials.mu):
         sim.set_friction(np.asarray(saved["friction"]))
     clock, worlds, numbers = float(saved["time"]), sim.stepper.worlds, _times(sim, saved)
-    extra = {name: np.asarray(value) for name, value in saved["extra"].items()}
     worlds.clock, worlds.lengths = clock, numbers.pop("dt")
-    sim.stepper.restore(State(step=int(saved["step"]), extra=extra, **arrays, **numbers))
+    sim.stepper.restore(State(step=int(saved["step"]), **read_tables(saved["tables"]), **arrays, **numbers))
     sim.coordinates = np.asarray(saved["coordinates"]).copy()
     sim.forget_readings()
     works = ("external_work", "drive_work", "friction_work", "integration")
-    sim.stepper.work = Work(*(float(saved.get(name, 0.0)) for name in works))
+    sim.stepper.work = Work(*(float(saved[name]) for name in works))
     sim.stepper.energy_balance.energy = energy
-    if "loads" in saved:
-        sim.loads.restore(saved["loads"])
+    sim.loads.restore(saved["loads"])
 
 
 def _times(sim: Simulation, saved: dict[str, Any]) -> dict[str, OfBodies]:
     """Time steps, times and lengths of the last step [s], by bodies; worlds that are new have the scene's, and its time."""
     worlds, clock = sim.stepper.worlds, float(saved["time"])
     out = {"dt": worlds.of_each(worlds.lengths), "time": np.full(len(worlds.numbers), clock)}
-    if "worlds" not in saved:  # files of version 0.1.0
-        out["previous_h"] = np.full(len(worlds.numbers), float(saved["previous_h"]))
-    else:
-        known = saved["worlds"]
-        out["previous_h"] = np.full(len(worlds.numbers), float(np.max(known["previous_h"])))
-        _, mine, theirs = np.intersect1d(worlds.numbers, known["number"], return_indices=True)
-        for name, values in out.items():
-            values[mine] = np.asarray(known[name])[theirs]
+    known = saved["worlds"]
+    out["previous_h"] = np.full(len(worlds.numbers), float(np.max(known["previous_h"])))
+    _, mine, theirs = np.intersect1d(worlds.numbers, known["number"], return_indices=True)
+    for name, values in out.items():
+        values[mine] = np.asarray(known[name])[theirs]
     return {name: worlds.of_bodies(values) for name, values in out.items()}
 
 

@@ -27,7 +27,7 @@ from abd.names import Names
 from abd.potentials.rolling import SLIDE
 from abd.potentials.sticking import Anchors
 from abd.scene.compile.scales import at_joints
-from abd.step.saved import OF_BODIES, OF_PAIRS
+from abd.tables import arrays_of
 
 if TYPE_CHECKING:
     from abd.api.simulation import Simulation
@@ -121,9 +121,7 @@ class Matches:
 
     def rows(self, values: np.ndarray, fresh: Any = 0) -> np.ndarray:
         """Rows (n, ...) of the new bodies from those of the old ones."""
-        values = np.asarray(values).reshape(len(self.old.bodies), -1)
-        out = np.empty((len(self.body), values.shape[1]), dtype=values.dtype)
-        out[:] = fresh
+        out = np.full((len(self.body), *values.shape[1:]), fresh, dtype=values.dtype)
         mine, theirs = _pairs(self.body)
         out[mine] = values[theirs]
         return out
@@ -232,8 +230,8 @@ def carry_over(old: Simulation, new: Simulation) -> None:
     for name, fresh in (("q", q), ("qd", qd), ("previous_q", q), ("previous_qd", qd)):
         found = match.states(saved[name], fresh)
         saved[name] = found if name.endswith("_q") or name == "q" else np.where(moves, found, fresh)
-    anchors = match.anchors(Anchors.of(saved["extra"]), before, saved["q"]).saved()
-    saved["extra"] = _extra(match, saved["extra"]) | anchors | _joint_memory(match, old, new, saved)
+    anchors = match.anchors(Anchors(**saved["tables"]["anchors"]), before, saved["q"])
+    saved["tables"] = _tables(match, old, new, saved) | {"anchors": arrays_of(anchors)}
     saved["coordinates"] = _coordinates(match, old, new)
     saved["gravity"] = new.gravity if np.array_equal(old.gravity, old.compiled.settings.gravity) else old.gravity
     saved["friction"] = _friction(old, new)
@@ -249,36 +247,20 @@ def carry_over(old: Simulation, new: Simulation) -> None:
     new.stepper.sleep.disturb()
 
 
-def _extra(match: Matches, extra: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
-    """What bodies and pairs of bodies remember, but for contacts that stick; the linear solver begins anew."""
-    out = {name: match.rows(extra[name], np.inf if name == "first_substep" else 0).ravel() for name in OF_BODIES}
-    for key, *names in OF_PAIRS:
-        if key != "stick_key":
-            out[key], places = match.keys(extra[key])
-            out |= {name: extra[name][places] for name in names}
-    return out
-
-
-def _joint_memory(match: Matches, old: Simulation, new: Simulation, saved: dict) -> dict[str, np.ndarray]:
-    """What joints remember, by the names of `State.extra`."""
-    stepper, system = old.stepper, new.backend.system
+def _tables(match: Matches, old: Simulation, new: Simulation, saved: dict) -> dict[str, dict[str, np.ndarray]]:
+    """Tables of the state (`abd.state.saved_tables`); the linear solver starts again."""
+    tables, stepper, system = saved["tables"], old.stepper, new.backend.system
+    bodies = {name: match.rows(value, np.inf if name == "first_substep" else 0) for name, value in tables["bodies"].items()}
+    bodies["stopped"] = np.zeros(len(match.body), dtype=bool)
     states = saved["q"], saved["qd"], saved["previous_q"], saved["previous_qd"]
     coordinates = (match.table(old.reader.table), old.coordinates)
     memory, applied = transfer_memory(
         match.system(old.backend.system), stepper.memory, stepper.applied, system, coordinates, states
     )
-    return {
-        "joint_reference": memory.reference,
-        "joint_history": memory.history.ravel(),
-        "joint_multiplier": memory.multiplier,
-        "joint_linear": memory.linear.ravel(),
-        "joint_law": applied.law,
-        "joint_parameters": applied.p.ravel(),
-        "joint_stiffness": applied.stiffness.ravel(),
-        "joint_shift": applied.shift.ravel(),
-        "joint_ch2": applied.ch2,
-        "joint_linear_ch2": applied.linear_ch2,
-    }
+    key, places = match.keys(tables["pairs"]["key"])
+    pairs = {name: value[places] for name, value in tables["pairs"].items()} | {"key": key}
+    joints = {"joints": arrays_of(memory), "laws": arrays_of(applied)}
+    return {"bodies": bodies, "pairs": pairs, "solver": {}, **joints}
 
 
 def _coordinates(match: Matches, old: Simulation, new: Simulation) -> np.ndarray:
@@ -327,7 +309,7 @@ def _loads(match: Matches, new: Simulation, saved: dict) -> dict:
         "values": np.reshape(saved["values"], (-1, 6))[kept].ravel(),
     }
     for name, fresh in zip(("force", "torque"), constant, strict=True):
-        rows = match.rows(saved[name])
+        rows = match.rows(np.reshape(saved[name], (-1, 3)))
         out[name] = np.where((match.body < 0)[:, None], fresh, rows).ravel()
     return out
 

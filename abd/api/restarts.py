@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from abd.backends.device.exchange import host_rows
+from abd.contact.pair_law import PairParameters
 from abd.model import Kind
 from abd.scene.overlaps.starts import free_states
-from abd.state import State
-from abd.step.saved import merged
+from abd.state import BodyHistory, State, merged
 
 if TYPE_CHECKING:
     from abd.api.simulation import Simulation
@@ -77,11 +77,11 @@ def reset_worlds(
         q = set_apart(sim, q, chosen)
     fresh = stepper.fresh(q, qd)
     sim.moves.remove(chosen)
-    both = merged(stepper.model, stepper.joints, now, fresh, chosen)
+    both = merged(stepper.joints, now, fresh, chosen)
     time, previous_h = (np.where(chosen, 0.0, one) for one in (now.time, now.previous_h))
     both = replace(both, time=time, previous_h=previous_h)
     stepper.stop(stepper.stopped & ~chosen)
-    stepper.restore(replace(both, extra=both.extra | {"stopped": stepper.stopped.astype(np.int32)}))
+    stepper.restore(replace(both, bodies=replace(both.bodies, stopped=stepper.stopped)))
     if collides:
         stepper.meet(np.flatnonzero(chosen))
     stepper.work, stepper.initial_contacts = kept
@@ -125,17 +125,15 @@ def set_apart(sim: Simulation, q: np.ndarray, among: np.ndarray | None = None) -
 
 def begin_anew(sim: Simulation, state: State, q: np.ndarray, qd: np.ndarray) -> None:
     """Go on from q, qd (n, 12), to which no step led."""
-    kept = {name: state.extra[name] for name in ("touching", "acting", "pace")}
+    kept = {name: getattr(state.bodies, name) for name in ("touching", "constrained", "stopped", "stride")}
+    changed = State(q=q, qd=qd, time=state.time, step=state.step, bodies=replace(BodyHistory.none(len(q)), **kept))
     if np.array_equal(q, state.q):
-        kept |= {name: state.extra[name] for name in state.extra if name.startswith(("law_", "stick_"))}
-    changed = State(q=q, qd=qd, time=state.time, step=state.step)
-    sim.stepper.restore(replace(changed, extra=kept))
+        changed.pairs, changed.anchors = state.pairs, state.anchors
+    sim.stepper.restore(changed)
     sim.control.recount()
     sim.forget_readings()
 
 
 def without_contacts(q: np.ndarray, qd: np.ndarray) -> State:
-    """A state (n, 12) of which nothing is asked yet: contacts are not looked for."""
-    nothing = {"law_key": np.zeros(0, dtype=np.int64)}
-    nothing |= {name: np.zeros(0) for name in ("law_activation", "law_factor", "law_home")}
-    return State(q=q.copy(), qd=qd.copy(), extra=nothing)
+    """A state (n, 12) whose contacts are not searched for."""
+    return State(q=q.copy(), qd=qd.copy(), pairs=PairParameters())

@@ -340,10 +340,8 @@ class Simulation:
         return self.stepper.initial_contacts
 
     def host_state(self) -> State:
-        """Independent host copy of the state; ``extra["coordinates"]`` are those of all joints."""
-        state = self.stepper.state()
-        state.extra["coordinates"] = self.coordinates.copy()
-        return state
+        """Independent host copy of the state."""
+        return self.stepper.state()
 
     def recompiled(self, scene: Scene | None = None) -> Simulation:
         """Return a simulation of a changed scene that continues from the current state.

@@ -147,8 +147,8 @@ class Switches:
         self._switch_joints(body)
         state = replace(sim.stepper.state(), q=state.q, previous_q=state.previous_q)  # with the rows of the joints
         state.qd[body] = state.previous_qd[body] = 0.0
-        state.extra["remembers"][body] = 0
-        state.extra["forces"].reshape(-1, 12)[body] = 0.0
+        state.bodies.history[body] = 0
+        state.bodies.forces[body] = 0.0
         self._go_on(state, [body] if enabled else [])
 
     def set_pair(self, first: int, second: int, enabled: bool) -> None:

@@ -20,6 +20,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from abd.model import Kind, Mesh, Model
+from abd.tables import Table
 
 D_HAT_SHARE = 0.02
 """Activation of a body relative to its thinnest extent."""
@@ -28,7 +29,7 @@ FORCE_SHARE = 10.0
 
 
 @dataclass(frozen=True)
-class PairParameters:
+class PairParameters(Table):
     """Contact parameters of single pairs, sorted by key.
 
     Attributes:
@@ -41,19 +42,12 @@ class PairParameters:
     factor: np.ndarray = field(default_factory=lambda: np.zeros(0))
     home: np.ndarray = field(default_factory=lambda: np.zeros(0))
 
-    def __len__(self) -> int:
-        return len(self.key)
-
     def places(self, key: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Indices of the keys (m,), and whether they exist (m,)."""
         if not len(self):
             return np.zeros(len(key), dtype=int), np.zeros(len(key), dtype=bool)
         at = np.minimum(np.searchsorted(self.key, key), len(self) - 1)
         return at, self.key[at] == key
-
-    def __getitem__(self, rows: np.ndarray) -> PairParameters:
-        """Parameters of a mask or of sorted indices."""
-        return PairParameters(self.key[rows], self.activation[rows], self.factor[rows], self.home[rows])
 
 
 class PairLaw:

@@ -23,7 +23,7 @@ nearly parallel pair adds the same for ``c = |e|^2``:
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from enum import IntEnum
 
 import numpy as np
@@ -33,6 +33,7 @@ from abd.potentials.barrier import barrier
 from abd.potentials.curvature import curvature
 from abd.potentials.distance import dot
 from abd.potentials.elements import Elements, concatenate
+from abd.tables import Table
 
 
 class Stencil(IntEnum):
@@ -62,7 +63,7 @@ class ContactParameters:
 
 
 @dataclass(frozen=True)
-class Contacts:
+class Contacts(Table):
     """m candidate pairs for evaluation.
 
     Attributes:
@@ -86,13 +87,6 @@ class Contacts:
     stiffness: np.ndarray
     mu: np.ndarray
     flipped: np.ndarray
-
-    def __len__(self) -> int:
-        return len(self.stencil)
-
-    def __getitem__(self, rows: np.ndarray) -> Contacts:
-        """Contacts of an index array or mask."""
-        return Contacts(*(getattr(self, field.name)[rows] for field in fields(self)))
 
     @property
     def owners(self) -> np.ndarray:

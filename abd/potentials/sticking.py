@@ -23,12 +23,14 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from abd.tables import Table
+
 STEEP = 0.5
 """Fraction of a share that must be in the new tangent plane for the share to keep its size."""
 
 
 @dataclass(frozen=True)
-class Anchors:
+class Anchors(Table):
     """k contacts of the last step.
 
     Attributes:
@@ -42,9 +44,6 @@ class Anchors:
     point: np.ndarray = field(default_factory=lambda: np.zeros((0, 3)))
     share: np.ndarray = field(default_factory=lambda: np.zeros((0, 3)))
 
-    def __len__(self) -> int:
-        return len(self.key)
-
     def found(self, key: np.ndarray, kind: np.ndarray, point: np.ndarray, n: np.ndarray) -> np.ndarray:
         """(l, 3) shares of contacts with keys, kinds (l,), points on their first bodies and normals (l, 3)."""
         out = np.zeros((len(key), 3))
@@ -54,27 +53,6 @@ class Anchors:
                 nearest = mine[np.argmin(np.sum((self.point[mine] - point[row]) ** 2, axis=1))]
                 out[row] = tangential(self.share[nearest], n[row])
         return out
-
-    def saved(self) -> dict[str, np.ndarray]:
-        """Arrays for a checkpoint."""
-        return {
-            "stick_key": self.key,
-            "stick_kind": self.kind,
-            "stick_point": self.point.ravel(),
-            "stick_share": self.share.ravel(),
-        }
-
-    @classmethod
-    def of(cls, saved: dict[str, np.ndarray]) -> Anchors:
-        """Anchors of a checkpoint; empty if it has none."""
-        if "stick_key" not in saved:
-            return cls()
-        return cls(
-            saved["stick_key"].copy(),
-            saved["stick_kind"].copy(),
-            saved["stick_point"].reshape(-1, 3).copy(),
-            saved["stick_share"].reshape(-1, 3).copy(),
-        )
 
 
 def tangential(share: np.ndarray, n: np.ndarray) -> np.ndarray:

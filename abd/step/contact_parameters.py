@@ -208,5 +208,5 @@ def _gaps_of(key: np.ndarray, law: PairLaw, pairs: np.ndarray, gaps: np.ndarray)
 
 def merged(a: PairParameters, b: PairParameters) -> PairParameters:
     """Both tables, which have no key in common."""
-    both = [np.concatenate([getattr(a, name), getattr(b, name)]) for name in ("key", "activation", "factor", "home")]
-    return PairParameters(*both)[np.argsort(both[0])]
+    both = PairParameters.joined(a, b)
+    return both[np.argsort(both.key)]

@@ -20,8 +20,8 @@ from abd.backends.progress import Progress
 from abd.by_bodies import OfBodies, among
 from abd.errors import StepFailure
 from abd.model import Kind
+from abd.state import merged
 from abd.step.energy_balance import Work
-from abd.step.saved import frozen_of, merged
 from abd.step.verdict import FINAL, PathNotFree
 
 HALVINGS = 20
@@ -219,9 +219,8 @@ class Frame:
         """Go on from what some bodies (n,) bool came to, and the others where they were."""
         stepper = self.stepper
         after = stepper.state()
-        state = merged(stepper.model, stepper.joints, before, after, mine)
-        parts = [(~mine, before.extra), (mine, after.extra)]
-        state.extra.update(stepper.backend.linear.memory_of_parts(parts))
+        state = merged(stepper.joints, before, after, mine)
+        state.solver = stepper.backend.linear.memory_of_parts([(~mine, before.solver), (mine, after.solver)])
         stepper.restore(state)
 
     def _rejected(self, failure: StepFailure, group: list[int], progress: Progress) -> list[tuple[int, StepFailure]]:
@@ -264,7 +263,7 @@ class Frame:
             raise self.stopped[0][1]
         mine, stepper = self.worlds == number, self.stepper
         now, begin = stepper.state(), self.begin.state
-        stepper.restore(merged(stepper.model, stepper.joints, now, begin, mine))
+        stepper.restore(merged(stepper.joints, now, begin, mine))
 
     def _moment(self) -> Moment:
         stepper = self.stepper
@@ -298,3 +297,10 @@ class Frame:
             mine = np.isin(self.worlds, [number for number, place in last.items() if place == k])
             out.append(frozen_of(tuple(self.lagged[k][1:]), mine))
         return tuple(out)
+
+
+def frozen_of(frozen: tuple, mine: np.ndarray) -> tuple:
+    """Of lagged contacts (`abd.backends.protocol.Readings.frozen_friction`, with eps (n,) [m]) those of bodies (n,) bool."""
+    (*rows, rest), eps = frozen
+    theirs = mine[rows[0].astype(int)].any(axis=1)
+    return (*(row[theirs] for row in rows), rest), eps

@@ -36,14 +36,14 @@ class Prescribed:
 
     Attributes:
         bodies: (k,) which they are.
-        pace: (n,) largest distance a step prescribed so far, part of the state.
+        stride: (n,) largest distance that a step prescribed so far, part of the state.
     """
 
     def __init__(self, model: Model):
         self.model = model
         self.bodies = np.flatnonzero(model.bodies.kind == Kind.KINEMATIC)
         self.may_lag = model.settings.kinematic_block == "lag"
-        self.pace = np.zeros(len(model.bodies))
+        self.stride = np.zeros(len(model.bodies))
         self.late: np.ndarray = np.zeros(0, dtype=int)
 
     @property
@@ -70,16 +70,16 @@ class Prescribed:
         Returns:
             the failure of a minimisation, or ``blocked``, naming the bodies and what is missing [m].
         """
-        n, bodies = len(self.pace), self.bodies
+        n, bodies = len(self.stride), self.bodies
         lp, lA, pull = np.zeros((n, 3)), np.zeros((n, 3, 3)), unit
         closest, inactive = np.inf, 0
         travel = np.maximum(_missing(target_poses, start), 1e-12)
         if self.may_lag:
             # the spring of one nominal step, however far behind the body is: that limits the force
-            pace, behind = np.maximum(self.pace[bodies], nominal), travel > 1e-9
-            self.pace = self.pace.copy()
-            self.pace[bodies] = pace
-            pull = unit * float(np.clip(pace[behind] / travel[behind], 1e-2, 1.0).min(initial=1.0))
+            stride, behind = np.maximum(self.stride[bodies], nominal), travel > 1e-9
+            self.stride = self.stride.copy()
+            self.stride[bodies] = stride
+            pull = unit * float(np.clip(stride[behind] / travel[behind], 1e-2, 1.0).min(initial=1.0))
             backend.target_poses.set_pull(pull, lp, lA)
         enough = np.maximum(REACHED * travel, resolution)
         near = False
@@ -149,7 +149,7 @@ class Prescribed:
 
     def _marked(self, chosen: np.ndarray) -> np.ndarray:
         """(n,) bool, which bodies are chosen."""
-        marks = np.zeros(len(self.pace), dtype=bool)
+        marks = np.zeros(len(self.stride), dtype=bool)
         marks[chosen] = True
         return marks
 

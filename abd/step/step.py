@@ -15,14 +15,14 @@ from abd.backends.protocol import Backend
 from abd.by_bodies import common
 from abd.contact.pair_law import PairParameters
 from abd.energies import StepStatistics
-from abd.errors import StepFailure
+from abd.errors import AbdError, StepFailure
 from abd.joints.coordinates.readings import JointReader, Readings
 from abd.joints.rows.forces import Applied, initial_laws
-from abd.joints.rows.system import JointMemory
+from abd.joints.rows.system import HISTORY, JointMemory
 from abd.model import Model
 from abd.potentials.integrators import longest
 from abd.potentials.sticking import Anchors
-from abd.state import State
+from abd.state import BodyHistory, State
 from abd.step.articulations import Articulations
 from abd.step.contact_parameters import ContactStiffness, find_parameters
 from abd.step.energy_balance import EnergyBalance, InitialContacts, Work
@@ -32,12 +32,12 @@ from abd.step.impacts.rebounds import Rebounds
 from abd.step.integrators import CHANGED, Modes
 from abd.step.joint_rows import JointRows
 from abd.step.prescribed import Prescribed
-from abd.step.saved import joints_of, pair_parameters_of, saved_laws, saved_memory, saved_pair_parameters
 from abd.step.sleep import Sleep
 from abd.step.strain import StrainWatch
 from abd.step.substep import Substeps
 from abd.step.verdict import FastContacts
 from abd.step.world_times import WorldTimes
+from abd.tables import arrays_of
 
 _log = logging.getLogger(__name__)
 
@@ -143,36 +143,48 @@ class Stepper:
         self.energy_balance.forget()
         self.time, self.frame = common(state.time), state.step
         self.previous_h = common(state.previous_h)
-        self.touching = state.extra.get("touching", np.zeros(n, dtype=np.int32)).astype(bool)
-        self.loaded = np.broadcast_to(state.extra.get("loaded", np.zeros(1)), n).astype(bool)
-        self.first_substep = state.extra.get("first_substep", np.full(n, np.inf)).copy()
-        self.constrained = state.extra.get("acting", np.zeros(n, dtype=np.int32)).astype(bool)
-        self.modes.history = state.extra.get("remembers", np.zeros(n, dtype=np.int32)).astype(np.int32)
-        self.prescribed.pace = state.extra.get("pace", np.zeros(n)).copy()
-        stopped = state.extra.get("stopped", self.stopped).astype(bool)
-        if not np.array_equal(stopped, self.stopped):
-            self.stop(stopped)
-        self.sleep.time_at_rest = state.extra.get("calm", np.zeros(n)).copy()
+        bodies = replace(BodyHistory.none(n), stopped=self.stopped) if state.bodies is None else state.bodies
+        bodies = BodyHistory(**arrays_of(bodies))
+        self.touching, self.loaded, self.constrained = bodies.touching, bodies.loaded, bodies.constrained
+        self.first_substep, self.modes.history = bodies.first_substep, bodies.history
+        self.prescribed.stride, self.sleep.time_at_rest = bodies.stride, bodies.time_at_rest
+        if not np.array_equal(bodies.stopped, self.stopped):
+            self.stop(bodies.stopped)
         previous_q = state.q if state.previous_q is None else state.previous_q
         previous_qd = state.qd if state.previous_qd is None else state.previous_qd
-        forces = state.extra["forces"].reshape(n, 12) if "forces" in state.extra else None
-        self.backend.states.load_state(state.q, state.qd, previous_q, previous_qd, forces)
-        self.backend.friction.set_anchors(Anchors.of(state.extra))
-        self._restore_laws(state)
-        self.backend.linear.recall(state.extra)
+        self.backend.states.load_state(state.q, state.qd, previous_q, previous_qd, bodies.forces)
+        self.backend.friction.set_anchors(Anchors(**arrays_of(state.anchors)))
+        self._restore_pairs(state.pairs)
+        self.backend.linear.recall(state.solver)
         self.joints.face(previous_q)
         self.copies.forget()
         self.stepped, self.left_friction = False, ()
-        self.memory = saved_memory(state, self.joints)
-        self.applied = saved_laws(state) or self.initial_laws()
-        if "joint_law" not in state.extra and (opened := self.rows.open_couplings(self.memory)).any():
+        if state.joints is None:
+            self.memory = self.joints.fresh_memory(state.q, state.qd)
+        else:
+            self.memory = self._checked(JointMemory(**arrays_of(state.joints)))
+        self.applied = self.initial_laws() if state.laws is None else Applied(**arrays_of(state.laws))
+        if state.laws is None and (opened := self.rows.open_couplings(self.memory)).any():
             self.modes.history = np.where(self.articulations.containing(opened), CHANGED, self.modes.history).astype(np.int32)
 
-    def _restore_laws(self, state: State) -> None:
-        """Parameters of pairs; found from the positions where no step led there."""
-        own = saved_pair_parameters(state)
+    def _checked(self, memory: JointMemory) -> JointMemory:
+        """Memory of the joints of this scene.
+
+        Raises:
+            AbdError: it is of another number of rows.
+        """
+        found, needed = memory.history.shape, (HISTORY, len(self.joints.rows))
+        if found != needed:
+            raise AbdError(
+                f"the state has joint rows of the shape {found} where {needed} is needed: it was written by another release, or "
+                "of another scene; run the scene from its start"
+            )
+        return memory
+
+    def _restore_pairs(self, own: PairParameters | None) -> None:
+        """Set the parameters of single pairs; without any, find them from the positions."""
         if own is not None:
-            self.backend.touch.set_pair_parameters(own)
+            self.backend.touch.set_pair_parameters(PairParameters(**arrays_of(own)))
             return
         self.initial_contacts, touching = find_parameters(self.backend)
         if touching.any():
@@ -190,11 +202,11 @@ class Stepper:
         self.joints.face(q)
         memory = self.joints.fresh_memory(q, qd)
         history = np.where(self.articulations.containing(self.rows.open_couplings(memory)), CHANGED, 0).astype(np.int32)
-        bodies = {name: np.zeros(n, dtype=np.int32) for name in ("touching", "acting", "loaded", "stopped")}
-        bodies |= {"remembers": history, "first_substep": np.full(n, np.inf), "forces": np.zeros(12 * n)}
-        bodies |= {"pace": np.zeros(n), "calm": np.zeros(n), **pair_parameters_of(PairParameters()), **Anchors().saved()}
-        applied = initial_laws(self.joints, memory, self.settings, 0.0)
-        return State(q=q, qd=qd, previous_q=q, previous_qd=qd, extra=bodies | joints_of(memory, applied))
+        laws = initial_laws(self.joints, memory, self.settings, 0.0)
+        bodies = replace(BodyHistory.none(n), history=history)
+        return State(
+            q=q, qd=qd, previous_q=q, previous_qd=qd, bodies=bodies, pairs=PairParameters(), joints=memory, laws=laws,
+        )  # fmt: skip
 
     @property
     def q(self) -> np.ndarray:
@@ -257,7 +269,12 @@ class Stepper:
         return initial_laws(self.joints, self.memory, self.settings, self.time)
 
     def state(self) -> State:
-        """Host copy of everything a continued run needs."""
+        """Host copy of everything that a continued run needs."""
+        backend = self.backend
+        bodies = BodyHistory(
+            self.touching, self.constrained, self.loaded, self.stopped, self.modes.history, backend.states.read_forces(),
+            self.prescribed.stride, self.sleep.time_at_rest, self.first_substep,
+        )  # fmt: skip
         return State(
             q=self.q.copy(),
             qd=self.qd.copy(),
@@ -266,21 +283,12 @@ class Stepper:
             previous_q=self.previous_q.copy(),
             previous_qd=self.previous_qd.copy(),
             previous_h=self.previous_h,
-            extra={
-                "touching": self.touching.astype(np.int32),
-                "loaded": self.loaded.astype(np.int32),
-                "stopped": self.stopped.astype(np.int32),
-                "acting": self.constrained.astype(np.int32),
-                "first_substep": self.first_substep.copy(),
-                "remembers": self.modes.history.copy(),
-                "forces": self.backend.states.read_forces().ravel(),
-                "pace": self.prescribed.pace.copy(),
-                "calm": self.sleep.time_at_rest.copy(),
-                **self.backend.friction.read_anchors().saved(),
-                **pair_parameters_of(self.backend.pair_law.own),
-                **joints_of(self.memory, self.applied),
-                **self.backend.linear.memory(),
-            },
+            bodies=BodyHistory(**arrays_of(bodies)),
+            pairs=PairParameters(**arrays_of(backend.pair_law.own)),
+            anchors=Anchors(**arrays_of(backend.friction.read_anchors())),
+            joints=JointMemory(**arrays_of(self.memory)),
+            laws=Applied(**arrays_of(self.applied)),
+            solver=backend.linear.memory(),
         )
 
     def advance(self) -> tuple[Progress, int, float]:
@@ -321,17 +329,17 @@ class Stepper:
     def before_trying(self) -> tuple[dict, np.ndarray, np.ndarray, JointMemory | None, PairParameters]:
         """What a substep changes even if it fails, for `take_back`: none of it is as large as the state."""
         memory = self.memory.copy() if self.joints.followers else None
-        return self.backend.linear.memory(), self.prescribed.pace, self.loaded, memory, self.backend.pair_law.own
+        return self.backend.linear.memory(), self.prescribed.stride, self.loaded, memory, self.backend.pair_law.own
 
     def take_back(
-        self, solver: dict, pace: np.ndarray, loaded: np.ndarray, memory: JointMemory | None, own: PairParameters
+        self, solver: dict, stride: np.ndarray, loaded: np.ndarray, memory: JointMemory | None, own: PairParameters
     ) -> None:
         """Give up a substep that failed."""
         self.stepped = False
         self.backend.states.abandon()
         self.backend.touch.set_pair_parameters(own)
         self.backend.linear.recall(solver)
-        self.prescribed.pace, self.loaded = pace, loaded
+        self.prescribed.stride, self.loaded = stride, loaded
         if memory is not None:
             self.joints.face(self.previous_q)
             self.memory = memory

@@ -192,10 +192,10 @@ def slope(*order: str) -> abd.Scene:
     return scene
 
 
-def told_by_names(sim: abd.Simulation, name: str) -> list[tuple[str, str]]:
+def told_by_names(sim: abd.Simulation, table: str) -> list[tuple[str, str]]:
     """Bodies of the pairs of a table in the saved state."""
     names = sim.model.bodies.names
-    return [(names[k // len(names)], names[k % len(names)]) for k in sim.checkpoint()["extra"][name].tolist()]
+    return [(names[k // len(names)], names[k % len(names)]) for k in sim.checkpoint()["tables"][table]["key"].tolist()]
 
 
 @pytest.mark.parametrize("device", DEVICES)
@@ -206,10 +206,10 @@ def test_bodies_in_another_order_keep_what_their_pairs_remember(device):
     for _ in range(40):
         sim.step()
     other = sim.recompiled(slope("high", "low", "ground"))
-    before, after = ({frozenset(pair) for pair in told_by_names(one, "law_key")} for one in (sim, other))
+    before, after = ({frozenset(pair) for pair in told_by_names(one, "pairs")} for one in (sim, other))
     assert before == after and len(before) == 2
-    assert set(told_by_names(sim, "stick_key")) == {("low", "ground"), ("low", "high")}
-    assert set(told_by_names(other, "stick_key")) == {("low", "ground"), ("high", "low")}
+    assert set(told_by_names(sim, "anchors")) == {("low", "ground"), ("low", "high")}
+    assert set(told_by_names(other, "anchors")) == {("low", "ground"), ("high", "low")}
     for _ in range(5):
         sim.step(), other.step()
         same(sim, other, sim.bodies, 1e-9)

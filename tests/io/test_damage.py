@@ -192,8 +192,8 @@ CHECKPOINTS = {
     "at no time": lambda saved: saved.update(time=float("nan")),
     "of text": lambda saved: saved.update(q="q"),
     "coordinates that are not finite": lambda saved: saved["coordinates"].fill(np.nan),
-    "memory of a body short": lambda saved: saved["extra"].update(forces=saved["extra"]["forces"][:-12]),
-    "memory that is not finite": lambda saved: saved["extra"]["joint_history"].fill(np.nan),
+    "memory of a body short": lambda saved: saved["tables"]["bodies"].update(forces=saved["tables"]["bodies"]["forces"][:-1]),
+    "memory that is not finite": lambda saved: saved["tables"]["joints"]["history"].fill(np.nan),
     "loads of a body short": lambda saved: saved["loads"].update(force=saved["loads"]["force"][:-3]),
 }
 

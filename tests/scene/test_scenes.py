@@ -74,8 +74,8 @@ class Played:
         """Force [N] of one contact of the first two bodies of a scene at a distance [m]: ``-kappa db/dd`` with
         b = -(d^2 - D)^2 ln(d^2/D), D their activation squared."""
         law, pair = PairLaw(abd.load(scene).compile()), (np.array([0]), np.array([1]))
-        saved = self.trajectory.checkpoint()["simulation"]["extra"]
-        law.own = PairParameters(saved["law_key"], saved["law_activation"], saved["law_factor"])
+        saved = self.trajectory.checkpoint()["simulation"]["tables"]["pairs"]
+        law.own = PairParameters(saved["key"], saved["activation"], saved["factor"])
         a = law.activation(*pair)
         D, square = float(a[0]) ** 2, gap * gap
         slope = -2.0 * (square - D) * np.log(square / D) - (square - D) ** 2 / square

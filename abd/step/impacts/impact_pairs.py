@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 
 import numpy as np
 import scipy.sparse as sparse
 
 from abd.contact.forces import wrenches
 from abd.model import Model
+from abd.tables import Table
 
 
 @dataclass(frozen=True)
-class ImpactPairs:
+class ImpactPairs(Table):
     """k pairs of bodies with the impulses of their contacts.
 
     Attributes:
@@ -31,15 +32,6 @@ class ImpactPairs:
     restitution: np.ndarray
     mu: np.ndarray
     is_contact: np.ndarray
-
-    def among(self, chosen: np.ndarray) -> ImpactPairs:
-        """Some of them."""
-        return ImpactPairs(*(getattr(self, one.name)[chosen] for one in fields(self)))
-
-    def joined(self, others: ImpactPairs) -> ImpactPairs:
-        """These and others."""
-        columns = ((getattr(self, one.name), getattr(others, one.name)) for one in fields(self))
-        return ImpactPairs(*(np.concatenate(pair) for pair in columns))
 
     @classmethod
     def of_contacts(

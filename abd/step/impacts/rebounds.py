@@ -51,8 +51,8 @@ class Rebounds:
         impact_pairs = ImpactPairs.of_contacts(model, *backend.readings.contact_impulses(), after[0])
         if len(ends) and limited.any():
             memory, applied = self.copies.memory, self.copies.applied
-            impact_pairs = impact_pairs.joined(limit_impact_pairs(model, joints, ends, memory, applied, after[0], h))
-        impact_pairs = impact_pairs.among(stirred[impact_pairs.pairs[:, 0]])
+            impact_pairs = ImpactPairs.joined(impact_pairs, limit_impact_pairs(model, joints, ends, memory, applied, after[0], h))
+        impact_pairs = impact_pairs[stirred[impact_pairs.pairs[:, 0]]]
         closing = self.restitution.approach(impact_pairs, before, h)
         fresh = closing > 0.0
         if (met := fresh & impact_pairs.is_contact).any():

@@ -32,7 +32,7 @@ Gravity acts on v for the part of the step before the impact. Energy is never gi
 from __future__ import annotations
 
 import logging
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 import scipy.sparse as sparse
@@ -51,6 +51,7 @@ from abd.step.impacts.impact_friction import friction_of
 from abd.step.impacts.impact_pairs import ImpactPairs
 from abd.step.impacts.mobility import Mobility
 from abd.step.impacts.reflections import Sweep, brought, reflected
+from abd.tables import Table
 
 _log = logging.getLogger(__name__)
 
@@ -71,7 +72,7 @@ class Step:
 
 
 @dataclass(frozen=True)
-class Impacts:
+class Impacts(Table):
     """k pairs that may strike in a step.
 
     Attributes:
@@ -87,11 +88,6 @@ class Impacts:
     left: np.ndarray
     least: np.ndarray
     h: np.ndarray
-
-    def among(self, chosen: np.ndarray) -> Impacts:
-        """Some of them."""
-        rest = (getattr(self, one.name)[chosen] for one in fields(self)[1:])
-        return Impacts(self.impact_pairs.among(chosen), *rest)
 
 
 class Restitution:
@@ -166,14 +162,14 @@ class Restitution:
         of = worlds[impact_pairs.pairs[:, 0]]
         order = np.argsort(of, kind="stable")
         order = order[np.isin(of[order], of[stirs])]
-        impacts = Impacts(impact_pairs, opens, closing, left, least, lengths[impact_pairs.pairs[:, 0]]).among(order)
+        impacts = Impacts(impact_pairs, opens, closing, left, least, lengths[impact_pairs.pairs[:, 0]])[order]
         of, stirs, step = of[order], stirs[order], Step(before, after, then, now)
         self._know_rows(system, q)
         # the factor of joints takes in all that it is asked about
         groups = [of == world for world in np.unique(of)] if len(self._held) else [np.ones(len(of), dtype=bool)]
         out, changed, work = qd.copy(), [], 0.0
         for group in groups:
-            found = self._rebound_of(impacts.among(group), stirs[group], step, sweep)
+            found = self._rebound_of(impacts[group], stirs[group], step, sweep)
             if found is not None:
                 twists, friction = found
                 moved = np.flatnonzero((twists != 0.0).any(axis=1))
@@ -221,7 +217,7 @@ class Restitution:
         where there are too many for it. Of the pairs (k,) bool some strike, or were pushed apart: `stirs`."""
         q, now = step.after[0], step.now.ravel()
         mobility = self._mobility(q, np.flatnonzero(stirs), impacts.impact_pairs.pairs)
-        impacts = impacts.among(mobility.chosen)
+        impacts = impacts[mobility.chosen]
         part, left, opens, size = impacts.impact_pairs, impacts.left, impacts.opens, impacts.impact_pairs.size
         P = part.rows(len(q))
         if mobility.rows_met(P) > MOST_MET:

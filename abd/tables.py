@@ -1,0 +1,29 @@
+"""Tables: dataclasses of arrays, with one row per entry along the first axis."""
+
+from __future__ import annotations
+
+from dataclasses import fields
+from typing import Self
+
+import numpy as np
+
+
+def arrays_of(values) -> dict[str, np.ndarray]:
+    """Copies of the arrays of a dataclass of arrays, by field."""
+    return {one.name: getattr(values, one.name).copy() for one in fields(values)}
+
+
+class Table:
+    """Base class of such dataclasses."""
+
+    def __len__(self) -> int:
+        return len(getattr(self, fields(self)[0].name))
+
+    def __getitem__(self, rows: np.ndarray) -> Self:
+        """Rows of an index array or a mask."""
+        return type(self)(*(getattr(self, one.name)[rows] for one in fields(self)))
+
+    @classmethod
+    def joined(cls, *tables: Self) -> Self:
+        """The rows of all tables, one after the other."""
+        return cls(*(np.concatenate([getattr(table, one.name) for table in tables]) for one in fields(cls)))
