@@ -19,7 +19,7 @@ from abd.backends.linear.couplings import Addresses
 from abd.backends.linear.elimination import Elimination
 from abd.backends.linear.linear import LinearSolver
 from cuda_kernels.bodies.vector12 import vec12
-from cuda_kernels.contact import blocks, elements
+from cuda_kernels.contact import blocks
 from cuda_kernels.linear import krylov
 
 pytestmark = [
@@ -110,35 +110,6 @@ def test_updates_of_conjugate_gradients(raw_device, n, begin):
     before = p.numpy().copy()
     raw_device.launch(krylov.turn, n, done, island, rz, pq, z, p, begin=begin)
     np.testing.assert_allclose(p.numpy(), np.where(works[:, None], z.numpy() + step * before, before), atol=1e-14)
-
-
-@pytest.mark.parametrize("runs", SIZES)
-def test_elements_are_summed(raw_device, runs):
-    """Items of all kinds between all features; runs of none, one and many; capacity for runs that are not there."""
-    numbers, run = Numbers(raw_device, runs), elements.SHORT_RUN
-    rng, places = numbers.rng, (runs + 2) * elements.SHORT_RUN
-    kinds = np.stack([rng.integers(0, 3, places), rng.integers(0, 6, places), rng.integers(1, 3, places)], axis=1)
-    one, listed, upload = elements.Elements(), blocks.Runs(), raw_device.upload
-    one.item, one.kind = numbers.integers(np.arange(places)), upload(kinds, wp.vec3i)
-    for name, shape, dtype in (("f", (3,), wp.vec3d), ("K", (3, 3), wp.mat33d), ("numbers", (2,), wp.vec2d)):
-        setattr(one, name, upload(rng.uniform(-1.0, 1.0, size=(places, *shape)), dtype))
-    for name in ("Y_i", "Y_j"):
-        setattr(one, name, upload(np.insert(rng.normal(size=(places, 3)), 0, 1.0, axis=1), wp.vec4d))
-    one.vectors = numbers.rows(places)
-    lengths = np.minimum(np.arange(runs + 2) % 7, run) if runs > 1 else np.full(3, run)
-    begins = run * np.arange(runs + 2)
-    listed.pair, listed.begin, listed.end = (numbers.integers(v) for v in (begins, begins, begins + lengths))
-    sums = _sums(numbers, runs + 2)
-    raw_device.launch(elements.sum_elements, 12 * (runs + 2), one, listed, numbers.integers([runs, runs]), sums)
-    plain, place = kinds[:, 0] == elements.PLAIN, np.repeat(np.arange(runs + 2), run)
-    used = (np.arange(places) - begins[place] < lengths[place]) & (place < runs)
-    only = [t for t in range(runs) if plain[used & (place == t)].all()]
-    f, Y = one.f.numpy(), one.Y_i.numpy()
-    for t in only:
-        chosen = used & (place == t)
-        gradient = np.einsum("ec,em->cm", f[chosen], Y[chosen])
-        np.testing.assert_allclose(sums.g_i.numpy()[t], np.concatenate([gradient[:, 0], gradient[:, 1:].ravel()]))
-    assert only or runs == 1
 
 
 @pytest.mark.parametrize("pairs", SIZES)

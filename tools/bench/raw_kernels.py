@@ -35,7 +35,7 @@ from abd.backends.linear.elimination import Elimination  # noqa: E402
 from abd.backends.warp.terms.joint_ends import lists_of  # noqa: E402
 from abd.commands.bench import table  # noqa: E402
 from cuda_kernels.bodies.vector12 import vec12  # noqa: E402
-from cuda_kernels.contact import blocks, elements  # noqa: E402
+from cuda_kernels.contact import blocks  # noqa: E402
 from cuda_kernels.linear import krylov  # noqa: E402
 from cuda_kernels.linear.couplings import Coupling  # noqa: E402
 
@@ -44,7 +44,7 @@ COPIED = 1 << 27
 """Bytes that are copied to measure the bandwidth: more than caches hold."""
 BLOCK, ROW = 1152, 96
 """Bytes of a 12x12 block and of a row of it."""
-ELEMENT = 8 * (3 + 9 + 4 + 4) + 12
+
 """Bytes of an item of a contact that adds nothing to the term between its points."""
 COLUMNS = (
     ("kernel", "{kernel}"), ("bodies", "{bodies}"), ("launches", "{launches}"), ("MB", "{mb}"),
@@ -88,19 +88,6 @@ class Numbers:
     def integers(self, values) -> wp.array:
         return self.device.upload(values, wp.int32)
 
-    def elements(self, runs: int) -> tuple[elements.Elements, blocks.Runs]:
-        """Full runs of plain items."""
-        one, listed, places = elements.Elements(), blocks.Runs(), runs * elements.SHORT_RUN
-        begins = elements.SHORT_RUN * np.arange(runs)
-        listed.pair = listed.begin = self.integers(begins)
-        listed.end = self.integers(begins + elements.SHORT_RUN)
-        one.item, one.kind = listed.begin, self.device.zeros(places, wp.vec3i)
-        for name, dtype in (("f", wp.vec3d), ("K", wp.mat33d), ("Y_i", wp.vec4d), ("Y_j", wp.vec4d)):
-            setattr(one, name, self.device.zeros(places, dtype))
-        # plain items have none of these
-        one.vectors, one.numbers = self.device.zeros(1, vec12), self.device.zeros(1, wp.vec2d)
-        return one, listed
-
     def coupling(self, n: int, pairs: np.ndarray) -> Coupling:
         """Blocks of n bodies' pairs (k, 2)."""
         c, codes = Coupling(), np.arange(len(pairs))
@@ -140,19 +127,16 @@ def iterations(device: Device, n: int) -> dict[str, int]:
     sums.g_i, sums.g_j = numbers.rows(2 * k), numbers.rows(2 * k)
     kept = [numbers.blocks(2 * k) for _ in range(3)]
     sums.H_ii, sums.H_ij, sums.H_jj = (rows(matrices) for matrices in kept)
-    terms, runs = numbers.elements(2 * k)
-    device.launch(elements.sum_elements, 24 * k, terms, runs, numbers.integers([k, 2 * k]), sums)
     rest = numbers.integers(np.arange(k + 1))
     device.launch(blocks.join_runs, 12 * k, numbers.integers([k, 2 * k]), rest, sums)
     gradient = device.zeros((n, 12), wp.float64)
     device.launch(blocks.gather_bodies, 12 * n, done, contacts.starts, contacts.entries, sums, gradient, rows(diagonal))
-    device.raw.kept = [diagonal, inverse, kept, contacts, nothing, addresses, terms, runs]
+    device.raw.kept = [diagonal, inverse, kept, contacts, nothing, addresses]
     return {
         "multiply": (n + k) * BLOCK + 2 * n * ROW,
         "descend": 6 * n * ROW,
         "descend_and_divide": n * (BLOCK + 7 * ROW),
         "turn": 3 * n * ROW,
-        "sum_elements": 2 * k * (elements.SHORT_RUN * ELEMENT + 3 * BLOCK + 2 * ROW),
         "join_runs": 3 * k * (3 * BLOCK + 2 * ROW),
         "gather_bodies": 2 * k * (BLOCK + ROW) + 2 * n * (BLOCK + ROW),
     }
