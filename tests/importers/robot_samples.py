@@ -1,4 +1,4 @@
-"""Eleven robots that together have every type of joint, equality and actuator of MJCF and URDF that the importer knows."""
+"""Robots that together have every type of joint, equality and actuator of MJCF and URDF that the importer knows."""
 
 from pathlib import Path
 
@@ -152,6 +152,13 @@ FOUR_BAR = mjcf(
     '<equality><connect name="pin" body1="coupler" body2="rocker" anchor="0.5 0 0.2"/>'
     '<weld name="glue" body1="rocker" body2="held"/></equality>',
 )
+WELDS = mjcf(
+    body("arm", '<joint name="arm" axis="0 1 0"/>')
+    + "".join(body(f"held{k}", f'<joint name="f{k}" type="free"/>', pos=f"{k} 0.1 -0.6") for k in range(3)),
+    '<equality><weld body1="arm" body2="held0" anchor="0.1 0.2 0.3"/>'
+    '<weld body1="arm" body2="held1" torquescale="0"/>'
+    '<weld body1="held1" body2="held2" torquescale="0" anchor="-0.1 0.2 0"/></equality>',
+)
 GEARS = mjcf(
     "".join(body(f"wheel{k}", f'<joint name="w{k}" axis="0 0 1" ref="{5 * k}"/>', pos=f"{k} 0 0") for k in range(5)),
     '<tendon><fixed name="t1"><joint joint="w2" coef="2"/><joint joint="w3" coef="-1"/></fixed>'
@@ -234,6 +241,16 @@ ROVING = (
     '<limit lower="-1" upper="1" effort="1" velocity="1"/></joint>' + "</robot>"
 )
 
+ENDS = '<limit lower="-3" upper="3" effort="100" velocity="100"/>'
+MIMICS = (
+    '<robot name="mimics"><link name="world"/>'
+    + "".join(link(name) for name in "abcd")
+    + joint("b", "revolute", "world", "b", f'{ENDS}<mimic joint="c" multiplier="-0.5" offset="0.1"/>', xyz="1 0 0")
+    + joint("c", "continuous", "world", "c", '<mimic joint="a" multiplier="2" offset="0.3"/>', xyz="2 0 0")
+    + joint("d", "prismatic", "world", "d", f'{ENDS}<mimic joint="a" multiplier="0.2" offset="0.05"/>', xyz="3 0 0")
+    + joint("a", "continuous", "world", "a")
+    + "</robot>"
+)
 SAMPLES = {
     # name: suffix, text, seed of the start (None: the file's own), keyframe
     "chain": (".xml", CHAIN, 3, ""),
@@ -243,7 +260,9 @@ SAMPLES = {
     "many": (".xml", MANY, 3, ""),
     "carriers": (".xml", CARRIERS, 3, ""),
     "four_bar": (".xml", FOUR_BAR, None, ""),
+    "welds": (".xml", WELDS, None, ""),
     "gears": (".xml", GEARS, None, ""),
+    "mimics": (".urdf", MIMICS, None, ""),
     "driven": (".xml", DRIVEN, None, "go"),
     "actuated": (".xml", ACTUATED, None, "go"),
     "tendons": (".xml", TENDONS, None, ""),

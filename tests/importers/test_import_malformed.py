@@ -65,6 +65,17 @@ CASES = {
         "hangs on joint 'x' already",
     ),
     "two roots": ("r.urdf", urdf(links("a", "b")), "2 links hang on no joint"),
+    "two joints of one name": (
+        "r.urdf",
+        urdf(links("a", "b", "c") + hinge("x", "a", "b") + hinge("x", "b", "c")),
+        "two joints are called 'x'",
+    ),
+    "mimics itself": (
+        "r.urdf",
+        urdf(links("a", "b") + hinge("x", "a", "b").replace("<child", '<mimic joint="x"/><child')),
+        "joint 'x' mimics itself",
+    ),
+    "huge position": ("r.xml", mjcf('<geom size="1" pos="1e200 0 0"/>'), "three numbers of at most 1e+50"),
     "unknown link": ("r.urdf", urdf(links("base") + hinge("x", "base", "basee")), "did you mean 'base'"),
     "unknown joint type": (
         "r.urdf",
@@ -147,6 +158,12 @@ def test_a_mesh_that_claims_billions_of_triangles(tmp_path, capsys):
     (tmp_path / "r.urdf").write_text(urdf(mesh_link("m.stl")))
     (tmp_path / "m.stl").write_bytes(bytes(80) + struct.pack("<I", 4_000_000_000) + bytes(50))
     assert "complete binary" in refused(tmp_path / "r.urdf", capsys)
+
+
+def test_a_flat_mesh_is_named(tmp_path, capsys):
+    (tmp_path / "r.urdf").write_text(urdf(mesh_link("m.obj")))
+    (tmp_path / "m.obj").write_text("v 0 0 0\nv 1 0 0\nv 0 1 0\nv 1 1 0\nf 1 2 3\nf 2 4 3\n")
+    assert "m.obj' has coplanar vertices" in refused(tmp_path / "r.urdf", capsys)
 
 
 def test_zip_bombs(tmp_path, capsys):

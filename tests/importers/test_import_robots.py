@@ -392,6 +392,30 @@ def test_ranges_without_extent_are_told_in_urdf(kind, limit, words, tmp_path):
     assert all(one.range is None for one in scene.spec.joint[0].coordinate.values())
 
 
+@pytest.mark.parametrize(
+    "limit, ends",
+    [
+        ('upper="0.3"', (0.0, 0.3)),
+        ('lower="-0.3"', (-0.3, 0.0)),
+        ('lower="-inf" upper="0.3"', (-np.inf, 0.3)),
+        ('lower="-0.3" upper="inf"', (-0.3, np.inf)),
+        ('lower="-inf" upper="inf"', (-np.inf, np.inf)),
+        ("", None),
+    ],
+)
+def test_ends_of_a_range_that_urdf_does_not_give_or_bound(limit, ends, tmp_path):
+    """An end that is not given is 0."""
+    one = joint("j", "prismatic", "base", "arm", f'<limit {limit} effort="10" velocity="1"/>')
+    scene = load(f'<robot name="r">{link("base")}{link("arm")}{one}</robot>', tmp_path, ".urdf")
+    assert scene.joint("j").coordinate["z"].range == ends
+
+
+def test_gravcomp_of_a_part_is_told(tmp_path):
+    part = '<body name="part" pos="0.2 0 0" gravcomp="1"><geom size="0.1"/></body>'
+    scene = load(mjcf(f'<body name="a"><joint axis="0 1 0"/><geom size="0.1"/>{part}</body>'), tmp_path)
+    assert_note(scene, "'a'", "gravcomp")
+
+
 def test_massless_links_join_the_next_joint(tmp_path):
     scene = abd.load(write_sample("roving", tmp_path))
     assert scene.joint("pan+tilt").type == "universal" and scene.joint("pan+tilt").parent == "cart"

@@ -64,7 +64,7 @@ def number_value(value: Any) -> Any:
     if isinstance(value, str):
         raise PydanticCustomError("number", "should be a number, without quotes")
     if not is_number(value):
-        raise PydanticCustomError("number", "should be a finite number")
+        raise PydanticCustomError("number", f"should be a finite number{_bound(value)}")
     return float(value)
 
 
@@ -83,13 +83,19 @@ def _rows(value: Any, length: int, least: int, most: float = math.inf) -> tuple[
     return tuple(rows) if least <= len(rows) <= most and None not in rows else None
 
 
+def _bound(value: Any) -> str:
+    """ " of at most `LARGEST`" where a value has a finite number beyond it."""
+    large = isinstance(value, (int, float)) and LARGEST < abs(value) < math.inf
+    return f" of at most {LARGEST:g}" if large or any(map(_bound, sequence(value) or ())) else ""
+
+
 def _validator(kind: str, read: Callable[[Any], Any], wanted: str) -> Callable[[Any], Any]:
     """Validator of what `read` makes of a value, which should be `wanted` where it makes None."""
 
     def validate(value: Any) -> Any:
         found = read(value)
         if found is None:
-            raise PydanticCustomError(kind, f"should be {wanted}")
+            raise PydanticCustomError(kind, f"should be {wanted}{_bound(value)}")
         return found
 
     return validate

@@ -16,6 +16,8 @@ from abd.scene.importers.robots.assets import Assets
 
 SMALL = 1e-3
 """Mass of a massless link over the least mass of the robot's others."""
+FAR = 1e9
+"""End of a range [rad or m] from which on there is none."""
 THIN = 1e-6
 """Least moment of S = tr(I)/2 - I, over the largest, of an inertia that is put in place of an impossible one."""
 
@@ -90,7 +92,8 @@ def compile_robot(
             out.model = spec.compile()
         told += [str(warning.message) for warning in caught]
     except (ValueError, RuntimeError, MemoryError) as error:
-        message = f"MuJoCo's compiler: {_one_line(str(error))}"
+        said = re.sub("'(mesh_[0-9]+)'", lambda name: f"'{assets.files.get(f'{name[1]}.stl', name[1])}'", str(error))
+        message = f"MuJoCo's compiler: {_one_line(said)}"
         raise SceneError.of(message, file=str(path), remedy="mend the file") from error
     finally:
         mujoco.set_mju_user_warning(before)

@@ -98,17 +98,15 @@ class Ties:
         mujoco, (first, second) = mujoco_module(), self._ends(k)
         if self.model.eq_objtype[k] != mujoco.mjtObj.mjOBJ_SITE:
             data = self.model.eq_data[k]
-            first, second = (
-                (link, place @ _shift(point)) for (link, place), point in zip((first, second), (data[:3], data[3:6]))
-            )
+            first, second = (first[0], first[1] @ _shift(data[:3])), (second[0], second[1] @ _shift(data[3:6]))
         self._between(k, "spherical", first, second)
 
     def _weld(self, k: int) -> None:
-        mujoco, (first, second) = mujoco_module(), self._ends(k)
+        mujoco, (first, second), data = mujoco_module(), self._ends(k), self.model.eq_data[k]
         if self.model.eq_objtype[k] != mujoco.mjtObj.mjOBJ_SITE:
-            data = self.model.eq_data[k]
-            first = first[0], first[1] @ pose_of(data[3:6], data[6:10])
-        self._between(k, "fixed", first, second)
+            first, second = (first[0], first[1] @ pose_of(data[3:6], data[6:10])), (second[0], second[1] @ _shift(data[:3]))
+        turns = data[10] == 0.0  # torquescale: the point of the weld alone is held
+        self._between(k, "spherical" if turns else "fixed", first, second)
 
     def _coupled_joints(self, k: int) -> None:
         model, name = self.model, self.equality_names[k]

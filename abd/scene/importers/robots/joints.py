@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field, replace
 
 import numpy as np
 
 from abd.rotations import inverse
 from abd.scene.importers.robots.chains import BALL, HINGE, SLIDE, Axis, Fit, fit, fits
-from abd.scene.importers.robots.compiled import disables, mujoco_module
+from abd.scene.importers.robots.compiled import FAR, disables, mujoco_module
 from abd.scene.importers.robots.links import STATIC, Link, place_in, pose_of, quaternion_of
 
 CARRIER = 1e-4
@@ -261,8 +262,8 @@ class Joints:
         if abs(start) > 3.0:
             keys["initial"] = start
         if self._limited(number):
-            ends = [one.value(float(end)) for end in model.jnt_range[number]]
-            keys["range"] = (min(ends), max(ends))
+            ends = sorted(one.value(float(end)) for end in model.jnt_range[number])
+            keys["range"] = tuple(end if abs(end) < FAR else math.copysign(math.inf, end) for end in ends)
         if model.jnt_stiffness[number] and not disables(model, "SPRING"):
             keys["stiffness"] = float(model.jnt_stiffness[number])
             rest = one.value(float(model.qpos_spring[at]))

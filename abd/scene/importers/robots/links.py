@@ -16,6 +16,8 @@ INSIDE = 1e-3
 """Distance from an end of its range at which a coordinate starts that was there or beyond, over the range [-]."""
 WIDEST = 1e-3
 """Largest such distance [rad or m]."""
+HOLDS = 1e-6
+"""Residual of an equality at the start [rad or m], up to which the pose of the file holds it."""
 
 
 @dataclass
@@ -65,11 +67,32 @@ def start_of(
         keyframe = keys[number]
     if state is not None:
         data.qpos[:], data.qvel[:] = state
+    _follow(mujoco, model, data, names, notes)
     _move_inside(mujoco, model, data, names, notes)
     mujoco.mj_normalizeQuat(model, data.qpos)
     mujoco.mj_fwdPosition(model, data)
     mujoco.mj_fwdVelocity(model, data)
     return Start(data, data.qpos.copy(), data.ctrl.copy(), data.act.copy(), keys, keyframe)
+
+
+def _follow(mujoco, model, data, names: list[str], notes: list[str]) -> None:
+    """Set the coordinates that equalities of joints determine (mimics) to their values, which the pose may not have."""
+    scalar = [mujoco.mjtJoint.mjJNT_HINGE, mujoco.mjtJoint.mjJNT_SLIDE]
+    if disables(model, "EQUALITY", "CONSTRAINT"):
+        return
+    given = data.qpos.copy()
+    for _ in range(model.neq):  # chains of followers in any order
+        for k in np.flatnonzero((model.eq_type == mujoco.mjtEq.mjEQ_JOINT) & model.eq_active0):
+            numbers = [int(number) for number in (model.eq_obj1id[k], model.eq_obj2id[k]) if number >= 0]
+            if not np.isin(model.jnt_type[numbers], scalar).all():
+                continue
+            first, *second = model.jnt_qposadr[numbers]
+            change = (data.qpos[second] - model.qpos0[second]).sum()
+            data.qpos[first] = model.qpos0[first] + np.polynomial.polynomial.polyval(change, model.eq_data[k, :5])
+    moved = np.abs(data.qpos - given)[model.jnt_qposadr] > HOLDS
+    listed = [f"'{names[k]}' at {data.qpos[model.jnt_qposadr[k]]:.4g}" for k in np.flatnonzero(moved)]
+    if listed:
+        notes.append(f"joints that follow others start where their equalities hold: {', '.join(listed)}")
 
 
 def _move_inside(mujoco, model, data, names: list[str], notes: list[str]) -> None:

@@ -200,8 +200,11 @@ class Robot:
         keys["center_of_mass"] = tuple(link.center.tolist())
         keys |= {"velocity": tuple(link.velocity.tolist())} if link.velocity.any() else {}
         keys |= {"angular_velocity": tuple(link.spin.tolist())} if link.spin.any() else {}
-        lifted = float(sum(model.body_gravcomp[body] * model.body_mass[body] for body in link.members))
+        gravcomp, masses = model.body_gravcomp[link.members], model.body_mass[link.members]
+        lifted = float(gravcomp @ masses)
         if lifted:
+            if len(set(gravcomp[masses > 0.0])) > 1:
+                notes.append(f"'{link.name}': gravcomp of its parts acts at the centre of mass of all: its torque is missing")
             keys["force"] = tuple((-lifted * np.array(self._gravity())).tolist())
         if kept:
             keys["material"] = contacts.material(link.name, kept)

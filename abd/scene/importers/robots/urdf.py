@@ -9,7 +9,7 @@ from xml.etree.ElementTree import Element, SubElement
 
 from abd.errors import Problem, SceneError
 from abd.scene.importers.robots.assets import Assets
-from abd.scene.importers.robots.compiled import ignored_range
+from abd.scene.importers.robots.compiled import FAR, ignored_range
 from abd.scene.importers.robots.xml_tree import Tree
 from abd.scene.schema.findings import did_you_mean
 
@@ -81,8 +81,12 @@ class Urdf:
                 self._wrong(link, f"two links are called '{name}'" if name else "a link has no name", name)
             links[name] = link
         above: dict[str, tuple[str, Element]] = {}
+        taken: set[str] = set()
         for joint in root.findall("joint"):
             kind, name = joint.get("type", ""), joint.get("name", "")
+            if name in taken:
+                self._wrong(joint, f"two joints are called '{name}'", name)
+            taken |= {name} - {""}
             if kind not in JOINT_TYPES:
                 remedy = did_you_mean(kind, JOINT_TYPES) or f"known are {', '.join(JOINT_TYPES)}"
                 self._wrong(joint, f"joint '{name}': no joint has the type '{kind}'", kind, remedy)
@@ -185,18 +189,17 @@ class Urdf:
                 self._wrong(limit, f"joint '{name}': the ends of its range must be numbers", given)
             elif ends[0] > ends[1] and joint.get("type") != "continuous":
                 self.notes.append(f"joint '{name}': {ignored_range('range', *ends)}")
-            if not all(map(math.isfinite, ends)):
-                joint.remove(limit)
-                if any(map(math.isfinite, ends)):
-                    self.notes.append(f"joint '{name}': its range {ends} has one end only and is not followed")
+            if any(ends):  # an end that is not given is 0
+                limit.attrib |= {key: repr(max(-FAR, min(end, FAR))) for key, end in zip(("lower", "upper"), ends)}
             if joint.get("type") == "continuous" and any(limit.get(key) for key in ("lower", "upper")):
                 self.notes.append(
                     f"joint '{name}' is continuous: its lower and upper limits are not followed, as URDF says"
                 )
-        if mimic is not None and mimic.get("joint") not in {one.get("name") for one in self.tree.root.findall("joint")}:
-            self._wrong(
-                mimic, f"joint '{name}': it mimics '{mimic.get('joint')}', which is no joint", mimic.get("joint")
-            )
+        leader = name if mimic is None else mimic.get("joint")
+        if leader not in {one.get("name") for one in self.tree.root.findall("joint")}:
+            self._wrong(mimic, f"joint '{name}': it mimics '{leader}', which is no joint", leader)
+        elif mimic is not None and leader == name:
+            self._wrong(mimic, f"joint '{name}' mimics itself", leader, "name the joint that it follows")
 
     def _settings(self) -> None:
         """MuJoCo neither drops nor merges anything itself."""
