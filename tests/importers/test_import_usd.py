@@ -122,6 +122,34 @@ def test_mass_comes_from_the_nearest_density(maker):
     assert maker.load().compile().bodies.mass[0] == pytest.approx(35.0)
 
 
+ROUND = {
+    # kind: volume and squared radii of gyration along the axis and about it, r = 0.1, h = 0.4
+    UsdGeom.Sphere: (4e-3 / 3, 0.2e-2, 0.2e-2),
+    UsdGeom.Capsule: (4e-3 + 4e-3 / 3, None, None),
+    UsdGeom.Cylinder: (4e-3, 0.16 / 12, 0.25e-2),
+    UsdGeom.Cone: (4e-3 / 3, 0.16 * 3 / 80, 0.15e-2),
+}
+
+
+@pytest.mark.parametrize("axis", "XYZ")
+@pytest.mark.parametrize("kind", ROUND)
+def test_round_shapes_have_the_mass_of_round_bodies(maker, kind, axis):
+    volume, along, about = ROUND[kind]
+    maker.shape("one", kind, radius=0.1, **({} if kind is UsdGeom.Sphere else {"height": 0.4, "axis": axis}))
+    bodies = maker.load().compile().bodies
+    assert bodies.mass[0] == pytest.approx(1000 * np.pi * volume, rel=1e-6)
+    if along is not None:
+        right = bodies.mass[0] * np.where(np.arange(3) == "XYZ".index(axis), along, about)
+        np.testing.assert_allclose(np.sort(bodies.moment[0]), np.sort(right), rtol=1e-6)
+
+
+def test_round_shapes_scaled_unevenly_are_told(maker):
+    for k, (kind, scale) in enumerate([(UsdGeom.Sphere, (1, 2, 1)), (UsdGeom.Cylinder, (1, 2, 1)), (UsdGeom.Cone, (2, 2, 1))]):
+        maker.shape(f"s{k}", kind, scale=scale)
+    told = [note for note in maker.load().notes if "unevenly" in note]
+    assert len(told) == 2 and "s0" in told[0] and "s1" in told[1]
+
+
 def test_meshes_hulls_and_bounds(maker):
     points = Vt.Vec3fArray([(x, y, z) for x in (0, 1) for y in (0, 1) for z in (0, 1)])
     faces = [0, 1, 3, 2, 4, 6, 7, 5, 0, 4, 5, 1, 2, 3, 7, 6, 0, 2, 6, 4, 1, 5, 7, 3]
@@ -337,6 +365,43 @@ def test_hinges_and_sliders_along_every_axis(maker, kind, axis):
     )
     np.testing.assert_allclose(found[:3, 2], np.eye(3)["XYZ".index(axis)], atol=1e-12)
     np.testing.assert_allclose(found[:3, 3], [0.5, 0, 1], atol=1e-7)
+
+
+@pytest.mark.parametrize("swapped", [False, True])
+@pytest.mark.parametrize("kind", ["revolute", "prismatic", "d6"])
+@pytest.mark.parametrize("limits, stops", [((None, 5.0), 5.0), ((-90.0, 5.0), 5.0), ((5.0, 5.0), 5.0), ((0.0, 0.0), 0.0)])
+def test_bodies_come_to_rest_at_their_limits(maker, kind, limits, stops, swapped):
+    """Also where only one end is given, and where both are the same; units are degrees and decimetres."""
+    maker.scene(9.81, direction=(1, 0, 0))
+    arm = maker.frame("arm", (0, 0, 0.5))
+    api = UsdPhysics.MassAPI.Apply(arm)
+    api.CreateMassAttr(1.0)
+    api.CreateDiagonalInertiaAttr(Gf.Vec3f(0.1, 0.1, 0.1))
+    scale = 0.1 if kind == "prismatic" else 1.0
+    low, high = (None if end is None else scale * end for end in (limits if not swapped else [
+        None if end is None else -end for end in limits[::-1]]))  # fmt: skip
+    ends = [(None, (0, 0, 0)), (arm, (0, 0, -0.5))]
+    (first, at0), (second, at1) = ends[::-1] if swapped else ends
+    schema = {"revolute": UsdPhysics.RevoluteJoint, "prismatic": UsdPhysics.PrismaticJoint, "d6": UsdPhysics.Joint}[kind]
+    joint = maker.joint("j", schema, first, second, at0, at1)
+    if kind == "d6":
+        for name in ("transX", "transY", "transZ", "rotX", "rotZ"):
+            held = UsdPhysics.LimitAPI.Apply(joint, name)
+            held.CreateLowAttr(1.0)
+            held.CreateHighAttr(-1.0)
+        one = UsdPhysics.LimitAPI.Apply(joint, "rotY")
+        setters = one.CreateLowAttr, one.CreateHighAttr
+    else:
+        schema(joint).CreateAxisAttr("Y" if kind == "revolute" else "X")
+        setters = schema(joint).CreateLowerLimitAttr, schema(joint).CreateUpperLimitAttr
+    for setter, end in zip(setters, (low, high), strict=True):
+        if end is not None:
+            setter(end)
+    simulation = abd.Simulation(maker.load(overrides=["solver.dt=0.005"]), device="cpu")
+    simulation.run(duration=0.6)
+    x, _, z = simulation.bodies["arm"].position
+    found = x / 0.1 if kind == "prismatic" else np.degrees(np.arctan2(x, z))
+    assert found == pytest.approx(stops, abs=0.6)
 
 
 def test_joint_to_the_world_on_either_side_is_the_same_motion(tmp_path):

@@ -144,6 +144,18 @@ def capsules(vertices: np.ndarray, edges: np.ndarray, density: float, radius: fl
     return united([straight, caps])
 
 
+def stump(low: float, high: float, length: float) -> MassProperties:
+    """A cylinder, cone or stump of density 1 kg/m^3 along z about the origin, with the radii `low` and `high` at its ends [m]."""
+    at, weights = np.polynomial.legendre.leggauss(3)  # exact for the fourth powers of radii
+    z, radius = 0.5 * length * at, low + 0.5 * (high - low) * (1.0 + at)
+    slices = 0.5 * length * weights * np.pi * radius**2
+    volume = float(slices.sum())
+    center = float(slices @ z) / volume
+    across = float(slices @ radius**2) / 4.0
+    second = np.diag([across, across, float(slices @ (z - center) ** 2)])
+    return MassProperties(volume, volume, np.array([0.0, 0.0, center]), second)
+
+
 def lines(vertices: np.ndarray, edges: np.ndarray, line_density: float) -> MassProperties:
     """Straight lines along `edges` (e, 2) of `line_density` [kg/m] without thickness (volume 0).
 

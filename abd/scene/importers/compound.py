@@ -64,6 +64,7 @@ class Collider:
         own = {"cylinder": {"radius": low, "length": length}} if low == high else {}
         rings = [(z, r) for z, r in ((-half, low), (half, high)) if r > 0.0]
         self.make_solid(*shapes.revolved(rings, -half, half, SEGMENTS), own=own)
+        self.matter = mass.stump(low, high, length)
 
     def make_box(self, extents: np.ndarray) -> None:
         """A box about the origin [m]."""

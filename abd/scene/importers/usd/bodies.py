@@ -23,6 +23,8 @@ from abd.scene.schema.joint_schema import WORLD_NAME
 
 WATER = 1000.0
 """Density [kg/m^3] where none is given."""
+EXACT = {"box", "sphere", "capsule"}
+"""Keys of shapes whose mass properties a scene finds from their density; those of others are written out."""
 
 
 @dataclass
@@ -196,13 +198,13 @@ class Bodies:
             return {"mass": given, "center_of_mass": (np.zeros(3) if center is None else center).tolist(),
                     "inertia": inertia.tolist()}  # fmt: skip
         whole = mass.united([part for part, _ in parts])
-        if center is None and inertia is None:
+        if center is None and inertia is None and body.keys.keys() & EXACT:
             densities = {density for _, density in parts}
-            if given <= 0.0 and len(densities) == 1 and None not in densities and len(body.colliders) == 1:
+            if given > 0.0:
+                return {"mass": given}
+            if None not in densities:
                 density = densities.pop()
                 return {} if density == WATER else {"density": density}
-            if given > 0.0 and len(body.colliders) == 1 and "surface" not in body.keys:
-                return {"mass": given}
         total = given if given > 0.0 else whole.mass
         middle = whole.center if center is None else center
         if inertia is None:

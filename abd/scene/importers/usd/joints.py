@@ -75,7 +75,6 @@ class _Joints:
         self.tables.append(table | keys)
         if kind in ("RevoluteJoint", "PrismaticJoint"):
             self._single[path] = (table["name"], axis, kind == "RevoluteJoint", sign)
-            self._newton(one, keys, kind == "RevoluteJoint")
 
     def _ends(self, one, path: str):
         """Parent, child, their frames, and -1 where the joint had to be turned round."""
@@ -118,12 +117,17 @@ class _Joints:
         return {"type": "fixed"}, "Z"
 
     def _revolutejoint(self, one):
-        keys = {"type": "hinge"} | self._range(one.limit, True)
-        return keys | self._drive(one.drive, True), _axis(one)
+        return self._single_axis("hinge", "theta", one, True), _axis(one)
 
     def _prismaticjoint(self, one):
-        keys = {"type": "slider"} | self._range(one.limit, False)
-        return keys | self._drive(one.drive, False), _axis(one)
+        return self._single_axis("slider", "z", one, False), _axis(one)
+
+    def _single_axis(self, kind: str, name: str, one, rotary: bool) -> dict:
+        """Keys of a joint with one coordinate; those of the coordinate are in its table where the joint has them not."""
+        keys = self._range(one.limit, rotary) | self._drive(one.drive, rotary)
+        keys |= self._newton(one, bool(keys.keys() & {"range", "range_deg"}), rotary)
+        shared = keys.keys() <= {"range", "range_deg", "locked", "drive"}
+        return {"type": kind} | (keys if shared else {"coordinate": {name: keys}})
 
     def _sphericaljoint(self, one):
         keys, limit = {"type": "spherical"}, one.limit
@@ -180,17 +184,15 @@ class _Joints:
     # settings of a coordinate ------------------------------------------------------------------------------------------
 
     def _range(self, limit, rotary: bool) -> dict:
-        """The key of a range; nothing where there is none."""
-        if not limit.enabled:
-            return {}
+        """The key of a range; nothing where there is none. The parser calls a range of one finite end switched off."""
         unit = 1.0 if rotary else self.stage.length
         ends = [float(end) * unit if abs(float(end)) < NO_LIMIT else math.copysign(math.inf, end) for end in
                 (limit.lower, limit.upper)]  # fmt: skip
-        if any(math.isnan(end) for end in ends) or ends[0] >= ends[1]:
-            if ends == sorted(ends) and ends[0] == ends[1]:
-                return {"locked": True}
+        if any(math.isnan(end) for end in ends) or ends[0] > ends[1]:
             self.stage.problem("the lower limit is above the upper one", self.path, ends, "mend the limits")
             return {}
+        if ends[0] == ends[1]:
+            return {"locked": True, f"lock_value{'_deg' if rotary else ''}": self.sign * ends[0]}
         if self.sign < 0.0:
             ends = [-ends[1], -ends[0]]
         if not any(math.isfinite(end) for end in ends):
@@ -220,10 +222,9 @@ class _Joints:
             keys["effort"] = effort
         return {"drive": keys}
 
-    def _newton(self, one, keys: dict, rotary: bool) -> None:
-        """Newton's attributes of a joint with one coordinate."""
+    def _newton(self, one, limited: bool, rotary: bool) -> dict:
+        """Keys of Newton's attributes of a joint with one coordinate."""
         stage, prim, L, M = self.stage, self.stage.prim(one.primPath), self.stage.length, self.stage.mass
-        name = "theta" if rotary else "z"
         effort, gain = M * (L**2 if rotary else L), M * (L**2 * 180.0 / math.pi if rotary else 1.0)
         found = {}
         for key, attribute, unit in (
@@ -238,13 +239,10 @@ class _Joints:
         if limit is not None and limit < NO_LIMIT:
             found["velocity_limit_deg" if rotary else "velocity_limit"] = limit * (1.0 if rotary else L)
         stiffness, damping = (stage.newton_number(prim, attribute) for attribute in ("limitStiffness", "limitDamping"))
-        if stiffness is not None and ("range" in keys or "range_deg" in keys):
+        if stiffness is not None and limited:
             found |= {"limit": "compliant", "limit_compliance": 1.0 / (stiffness * gain)}
             found |= {} if damping is None else {"limit_damping": damping * gain}
-        if found:
-            table = self.tables[-1]
-            moved = {key: table.pop(key) for key in ("range", "range_deg", "drive", "locked") if key in table}
-            table["coordinate"] = {name: moved | found}
+        return found
 
     def couplings(self) -> list[dict]:
         """Newton's mimics: ``q = coef0 + coef1 q_leader``, angles in degrees."""

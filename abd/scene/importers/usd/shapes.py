@@ -108,6 +108,11 @@ def collider(stage: Stage, kind: str, one) -> Collider | None:
     if axis in ("X", "Y", "Z"):
         out.place[:3, :3] = out.place[:3, :3] @ FROM_Z.get(axis, np.eye(3))
         _turn_to_axis(stage, one, axis, out)
+    if (kind == "SphereShape" or axis in ("X", "Y", "Z")) and kind != "PlaneShape":
+        scales = np.linalg.norm(stage.to_world(one.primPath)[:3, :3], axis=0)
+        across = [scale for name, scale in zip("XYZ", scales) if name != axis]
+        if max(across) > (1.0 + 1e-6) * min(across):
+            stage.notes.append(f"collider {one.primPath} is scaled unevenly across its radius: the largest scale counts")
     if kind == "SphereShape":
         out.make_sphere(float(_size(stage, one, one.radius)))
     elif kind == "CubeShape":
