@@ -110,7 +110,8 @@ class Substeps:
         tolerances = settings.tolerance, settings.friction_tolerance
         eps, judged = settings.eps_v * rule.beta * rule.h, settings.integrator == "generalized_alpha"
         begin, stages = perf_counter(), progress.stages
-        outcome = whole.run(rule, mode, eps, stepper.time + rule.h, settings.eps_v, *tolerances, judged)
+        end = stepper.time + rule.h
+        outcome = whole.run(rule, mode, eps, end, settings.eps_v, *tolerances, judged, stepper.constrained)
         solved = perf_counter()
         stages["whole step"] = stages.get("whole step", 0.0) + solved - begin
         if outcome is None:
@@ -170,10 +171,10 @@ class Substeps:
 
     def _start(self) -> None:
         """Move the iterate from q_n to where Newton's method starts (`abd.backends.reference.start`)."""
-        stepper, touching = self.stepper, self.stepper.touching
+        stepper = self.stepper
         may_sleep = stepper.sleep.may_sleep(stepper.joints)
-        moving = np.select([may_sleep, touching], [STAY, WITHOUT_FORCES], WITH_FORCES)
-        self.backend.start.run(moving, bool(touching.any()), may_sleep)
+        moving = np.select([may_sleep, stepper.constrained], [STAY, WITHOUT_FORCES], WITH_FORCES)
+        self.backend.start.run(moving, bool(stepper.touching.any()), may_sleep)
 
     def _fast_contact(self, h: OfBodies) -> StepFailure | None:
         stepper = self.stepper

@@ -208,3 +208,27 @@ def test_a_damper_between_bodies_acts_on_their_relative_motion():
     speeds = [simulation.bodies[f"a{k}"].linear_velocity[0] for k in range(2)]
     assert sum(speeds) == pytest.approx(1.0, abs=1e-9)
     assert speeds[0] - speeds[1] == pytest.approx(2.0 * np.exp(-0.1 * 4.0), rel=5e-3)
+
+
+@pytest.mark.parametrize("dt", [0.01, 0.002, 0.0005])
+@pytest.mark.parametrize(
+    "kind, coordinate", [("slider", "z"), ("cylindrical", "z"), ("planar", "x"), ("hinge", "theta"), ("planar", "theta")]
+)
+def test_a_limit_between_bodies_that_are_pushed_carries_the_load(kind, coordinate, dt):
+    """A child of 1 kg (or 1 kg m^2) pushes a parent of 3 along: the end of the range carries three quarters of the load."""
+    scene = abd.Scene(gravity=(0, 0, 0), solver={"dt": dt})
+    for name, mass in (("parent", 3.0), ("child", 1.0)):
+        scene.add_body(name, proxy=True, mass=mass, inertia=(mass,) * 3)
+    limits = {coordinate: {"range": (-1.0, 0.1)}}
+    scene.add_joint(kind, "j", "parent", "child", anchor=(0, 0, 0), axis=(0, 0, 1), enforcement="exact", coordinate=limits)
+    simulation = abd.Simulation(scene, device=NAME)
+    joint = simulation.joints["j"]
+    axis = joint.T_DW[:3, 0 if coordinate == "x" else 2]
+    child = simulation.bodies["child"]
+    (child.apply_torque if coordinate == "theta" else child.apply_force)(4.0 * axis)
+    simulation.run(duration=0.6)
+    for _ in range(6):
+        simulation.step()
+        force, torque = joint.wrench(on="parent")
+        assert -joint.coordinate(coordinate).limit_force == pytest.approx(3.0, rel=1e-3)
+        assert axis @ (torque if coordinate == "theta" else force) == pytest.approx(3.0, rel=1e-3)

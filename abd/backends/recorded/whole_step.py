@@ -16,6 +16,7 @@ from functools import partial
 import numpy as np
 import warp as wp
 
+from abd.backends.answers import WITH_FORCES, WITHOUT_FORCES
 from abd.backends.recorded.numbers import numbers
 from abd.by_bodies import OfBodies
 from abd.energies import StepStatistics
@@ -31,8 +32,6 @@ WIDE = 4.0
 """Margin of the empty list over that of a candidate list; all iterations of the step must stay within it."""
 MAX_SKIPPED = 32
 """Largest number of steps without an attempt after failed ones; the number doubles with each failure."""
-WITH_FORCES = 1
-"""Start of bodies without contact (`abd.backends.reference.start`)."""
 ENDLESS = 1e300
 """Margin [m] of the empty list where no bodies may collide."""
 
@@ -66,6 +65,7 @@ class WholeStep:
         self.state = d.zeros(kernels.NUMBERS, wp.int32)
         self.numbers = d.zeros(control.NUMBERS, wp.float64)
         self.no_bodies = d.zeros(max(backend.n, 1), wp.int32)
+        self.starts, self._constrained = d.zeros(backend.n, wp.int32), None
         self.taken = self.left = 0
         self._is_running, self._solved, self._done = (
             self.state[k : k + 1] for k in (kernels.GOES, kernels.SOLVED, kernels.DONE)
@@ -99,7 +99,7 @@ class WholeStep:
 
     def run(
         self, rule: Scheme, mode: np.ndarray, eps: float, time: OfBodies, speed: float, tolerance: float,
-        friction_tolerance: float, judged: bool,
+        friction_tolerance: float, judged: bool, constrained: np.ndarray,
     ) -> Outcome | None:
         """Take a step whose loads and joint memory are on the device; None if it is left to the host.
 
@@ -108,12 +108,16 @@ class WholeStep:
             time: end of the step [s], scalar or (n,); speed: below which friction in joints counts as static [m/s].
             tolerance: of Newton's method [m/s]; friction_tolerance: of islands with friction in their joints [m/s].
             judged: whether limits that act on bodies of a smooth scheme reject the step.
+            constrained: (n,) bool, bodies that limits act on at its begin, and all that are joined to them.
         """
         b = self.backend
         b.linear.begin()
         parameters = eps, speed, tolerance, friction_tolerance, judged
         if b.scheme.said is not self or self._rule is not rule or self._mode is not mode or self._parameters != parameters:
             self._configure(rule, mode, *parameters)
+        if constrained is not self._constrained:
+            self.device.write(self.starts, np.where(constrained, WITHOUT_FORCES, WITH_FORCES).astype(np.int32))
+            self._constrained = constrained
         b.rows.memory.aim(rule.ch2, time)
         self._clear_contacts()
         b.iteration.follow_rows()
@@ -198,7 +202,7 @@ class WholeStep:
         launch(newton.begin_islands, b.n, c, self.no_bodies)
         if b.system.has_friction:
             b.iteration.launch_tolerances()
-        self.device.fill(b.trial_path.moving, WITH_FORCES)
+        self.device.copy(b.trial_path.moving, self.starts)
         b.start.leave()
         self._search()
         graphs.when(self._is_running, lambda: self._start())

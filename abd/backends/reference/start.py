@@ -2,9 +2,9 @@
 
 A stiff body's energy is a narrow curved valley; Newton from q_n, or from the stretched inertial target, crawls along it
 (docs/theory.md, "Newton's method on arcs"). Bodies start where their free motion and the forces that they remember, or
-external ones, lead (`abd.backends.reference.numpy_motion.Target`), where that lowers the energy. Bodies in contact, and
-those joined to them, would be squeezed against their support by the force term: they are tried without it, and then left
-where they are. The same on a device: `abd.backends.recorded.start`.
+external ones, lead (`abd.backends.reference.numpy_motion.Target`), where that lowers the energy. Bodies in contact or at a
+limit, and those joined to them, would be squeezed against their support by the force term: they are tried without it, and
+those in contact then left where they are. The same on a device: `abd.backends.recorded.start`.
 """
 
 from __future__ import annotations
