@@ -91,6 +91,19 @@ def test_a_file_is_read_once(tmp_path):
     assert np.array_equal(source.pieces(other)[0].surface.vertices, 2.0 * first.vertices)
 
 
+def test_obj_with_a_byte_order_mark_and_continued_lines(tmp_path):
+    path = tmp_path / "marked.obj"
+    path.write_text("\ufeffv 0 0 0\nv 1 0 0\nv 0 1 \\\n0\nf 1 2 \\\n3\n", encoding="utf-8")
+    surface = load_surface(path)
+    assert len(surface.vertices) == 3 and len(surface.triangles) == 1
+
+
+PLY = (
+    "ply\nformat ascii 1.0\nelement vertex 3\nproperty float x\nproperty float y\nproperty float z\nelement face 1\n"
+    "property list uchar int vertex_indices\nend_header\n0 0 0\n1 0 0\n0 1 0\n3 0 1 2\n"
+)
+
+
 @pytest.mark.parametrize(
     ("name", "text", "words"),
     [
@@ -104,6 +117,9 @@ def test_a_file_is_read_once(tmp_path):
         ("mesh.txt", "", r"format '\.txt' is not known"),
         ("cut.stl", "binary?", "neither an ASCII STL"),
         ("broken.off", "OFF\n1 2\n", "broken.off"),
+        ("cut.ply", PLY[:100], r"no \.ply file that can be read"),
+        ("short.ply", PLY.replace("vertex 3", "vertex 4000000000"), "fewer than its header says"),
+        ("faces.ply", PLY.replace("face 1", "face 9"), "fewer than its header says|no .ply file"),
     ],
 )
 def test_unusable_files(tmp_path, name, text, words):

@@ -7,6 +7,7 @@ neighbouring triangles; equal ones are welded, since without it these surfaces w
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field
 from itertools import pairwise
 from pathlib import Path
@@ -74,7 +75,8 @@ def _read_obj(path: Path) -> RawMesh:
     polygons: list[list[int]] = []
     edges: list[tuple[int, int]] = []
     points: list[int] = []
-    for number, line in enumerate(path.read_text(encoding="utf-8", errors="replace").splitlines(), start=1):
+    text = path.read_text(encoding="utf-8-sig", errors="replace")
+    for number, line in enumerate(text.replace("\\\n", "  ").splitlines(), start=1):
         words = line.split()
         if not words or words[0] not in ("v", "f", "l", "p"):
             continue
@@ -151,9 +153,15 @@ def _read_by_trimesh(path: Path) -> RawMesh:
         if isinstance(loaded, trimesh.Scene):
             loaded = loaded.to_mesh()
     except Exception as error:  # trimesh raises whatever its parsers meet
-        raise _unreadable(path, f"{type(error).__name__}: {error}") from error
+        raise _unreadable(path, f"is no {path.suffix} file that can be read ({type(error).__name__}: {error})") from error
     vertices = np.array(loaded.vertices, dtype=float)
     triangles = np.array(getattr(loaded, "faces", np.zeros((0, 3))), dtype=np.int64).reshape(-1, 3)
+    if path.suffix.lower() == ".ply":
+        header = path.read_bytes().partition(b"end_header")[0]
+        told = {kind: int(count) for kind, count in re.findall(rb"element\s+(vertex|face)\s+(\d+)", header)}
+        found = len(vertices), len(triangles)
+        if told.get(b"vertex", 0) > found[0] or told.get(b"face", 0) > found[1]:
+            raise _unreadable(path, f"has {found[0]} vertices and {found[1]} triangles, fewer than its header says")
     if path.suffix.lower() == ".glb":
         vertices, index = weld_equal_vertices(vertices)
         triangles = index[triangles]
