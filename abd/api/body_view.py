@@ -11,6 +11,7 @@ from abd.api.loads import Given, Load, Vector, three_numbers
 from abd.by_bodies import of_body
 from abd.model import Kind, affine_state
 from abd.rotations import axial, polar, quaternion, quaternion_matrix, skew
+from abd.scene.schema.values import LARGEST
 
 if TYPE_CHECKING:
     from abd.api.joints.springs import Spring
@@ -77,7 +78,7 @@ class BodyView:
     @transform.setter
     def transform(self, pose: Sequence[Sequence[float]] | np.ndarray) -> None:
         pose = np.array(pose, dtype=float)
-        if pose.shape != (4, 4) or not np.isfinite(pose).all() or (pose[3] != (0.0, 0.0, 0.0, 1.0)).any():
+        if pose.shape != (4, 4) or not (np.abs(pose) <= LARGEST).all() or (pose[3] != (0.0, 0.0, 0.0, 1.0)).any():
             raise ValueError(f"the pose of body '{self.name}' is a (4, 4) matrix with last row 0 0 0 1, not {pose}")
         R = pose[:3, :3]
         if np.abs(R @ R.T - np.eye(3)).max() > CLOSE_TO_RIGID or np.linalg.det(R) < 0.0:

@@ -10,6 +10,7 @@ from abd.api.restarts import set_apart, without_contacts
 from abd.by_bodies import OfBodies
 from abd.io.checkpoint import CheckpointError
 from abd.model import Model
+from abd.scene.schema.values import LARGEST
 from abd.state import BodyHistory, State, read_tables, saved_tables
 from abd.step.energy_balance import Work
 from abd.tables import arrays_of
@@ -69,14 +70,17 @@ def _check(sim: Simulation, saved: dict[str, Any]) -> None:
     shapes |= dict.fromkeys(("time", "step"), ())
     for name, shape in shapes.items():
         found = np.asarray(saved[name])
-        if found.shape != shape or not np.isfinite(found).all():
-            raise ValueError(f"{name} has the shape {found.shape}, not {shape}, or is not finite")
+        if found.shape != shape:
+            raise ValueError(f"{name} has the shape {found.shape}, not {shape}")
+        if not (np.abs(found) <= LARGEST).all():
+            raise ValueError(f"{name} has numbers that are not finite, or beyond {LARGEST:g}")
     if saved["time"] < 0.0 or saved["step"] < 0:
         raise ValueError(f"time {saved['time']} or step {saved['step']} is negative")
     for table, columns in saved["tables"].items():
         for name, value in columns.items():
-            if np.asarray(value).dtype.kind == "f" and np.isnan(value).any():
-                raise ValueError(f"{name} of {table} is not finite")
+            bound = np.inf if name == "first_substep" else LARGEST  # there may have been none
+            if np.asarray(value).dtype.kind == "f" and not (np.abs(value) <= bound).all():
+                raise ValueError(f"{name} of {table} has numbers that are not finite, or beyond {LARGEST:g}")
     for name, value in arrays_of(BodyHistory.none(n)).items():
         if (found := np.shape(saved["tables"]["bodies"][name])) != value.shape:
             raise ValueError(f"{name} of bodies has the shape {found}, not {value.shape}")
@@ -87,6 +91,7 @@ def _restore(sim: Simulation, saved: dict[str, Any]) -> None:
     sim.switches.restore(saved["switches"])
     apart = set_apart(sim, arrays["q"])
     energy = saved["energy"] if apart is arrays["q"] else None
+    energy = None if energy is None else float(energy)
     if apart is not arrays["q"]:
         arrays["previous_q"] = arrays["previous_q"] + (apart - arrays["q"])
         arrays["q"] = apart
@@ -116,6 +121,8 @@ def _times(sim: Simulation, saved: dict[str, Any]) -> dict[str, OfBodies]:
     _, mine, theirs = np.intersect1d(worlds.numbers, known["number"], return_indices=True)
     for name, values in out.items():
         values[mine] = np.asarray(known[name])[theirs]
+        if not ((values >= 0.0) & (values <= LARGEST)).all() or (name == "dt" and not values.all()):
+            raise ValueError(f"{name} of a world is {values.tolist()} s")
     return {name: worlds.of_bodies(values) for name, values in out.items()}
 
 

@@ -14,6 +14,7 @@ import numpy as np
 
 from abd.by_bodies import OfBodies, of_body
 from abd.rotations import axial, rotations
+from abd.scene.schema.values import LARGEST
 
 if TYPE_CHECKING:
     from abd.api.body_view import BodyView
@@ -198,9 +199,9 @@ def jumps(before: np.ndarray, after: np.ndarray) -> np.ndarray:
 
 
 def three_numbers(values: Vector, what: str | Callable[[], str]) -> np.ndarray:
-    """Convert to (3,) finite numbers; raise a `ValueError` that names `what` otherwise."""
+    """Convert to (3,) numbers of at most `LARGEST`; raise a `ValueError` that names `what` otherwise."""
     found = np.array(values, dtype=float)
-    if found.shape != (3,) or not np.isfinite(found).all():
+    if found.shape != (3,) or not (np.abs(found) <= LARGEST).all():
         what = what() if callable(what) else what
-        raise ValueError(f"{what} must be three finite numbers, not {values!r}")
+        raise ValueError(f"{what} must be three finite numbers of at most {LARGEST:g}, not {values!r}")
     return found

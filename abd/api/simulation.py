@@ -22,7 +22,7 @@ from abd.api.joints.coupling_view import CouplingView
 from abd.api.joints.joint_control import JointControl
 from abd.api.joints.joint_view import JointView
 from abd.api.joints.springs import Springs
-from abd.api.loads import Loads, Vector
+from abd.api.loads import Loads, Vector, three_numbers
 from abd.api.material_view import MaterialView
 from abd.api.moves import Moves
 from abd.api.recompiled import recompiled
@@ -197,9 +197,7 @@ class Simulation:
 
     @gravity.setter
     def gravity(self, gravity: Vector) -> None:
-        given = np.array(gravity, dtype=float)
-        if given.shape != (3,) or not np.isfinite(given).all():
-            raise ValueError(f"gravity must be three finite numbers [m/s^2], not {gravity!r}")
+        given = three_numbers(gravity, "gravity [m/s^2]")
         self.model.settings.gravity.base[:] = given
         self.backend.loads.set_gravity(given)
         self.stepper.energy_balance.forget()

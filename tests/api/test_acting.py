@@ -90,6 +90,8 @@ def test_what_cannot_be_changed_refuses():
         sim.bodies["box"].apply_force((1, 0))
     with pytest.raises(ValueError, match="three finite numbers"):
         sim.gravity = (0, 0, np.nan)
+    with pytest.raises(ValueError, match="at most 1e\\+50"):
+        sim.bodies["box"].position = (1e300, 0, 0)
     with pytest.raises(ValueError, match="rotation matrix"):
         sim.bodies["box"].transform = np.diag([2.0, 1, 1, 1])
     with pytest.raises(ValueError, match="static"):

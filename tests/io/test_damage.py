@@ -185,6 +185,8 @@ def _short(saved):
 CHECKPOINTS = {
     "a body short": _short,
     "not finite": lambda saved: saved["previous_qd"].__setitem__((0, 0), np.nan),
+    "beyond all bounds": lambda saved: saved["qd"].__setitem__((0, 0), 1e300),
+    "of an energy in words": lambda saved: saved.update(energy="much"),
     "infinite": lambda saved: saved["q"].__setitem__((0, 0), np.inf),
     "in single precision of two rows": lambda saved: saved.update(qd=saved["qd"].reshape(-1, 6)),
     "without velocities": lambda saved: saved.pop("qd"),
@@ -193,6 +195,9 @@ CHECKPOINTS = {
     "of text": lambda saved: saved.update(q="q"),
     "coordinates that are not finite": lambda saved: saved["coordinates"].fill(np.nan),
     "memory of a body short": lambda saved: saved["tables"]["bodies"].update(forces=saved["tables"]["bodies"]["forces"][:-1]),
+    "memory beyond all bounds": lambda saved: saved["tables"]["bodies"]["forces"].fill(1e300),
+    "infinite memory": lambda saved: saved["tables"]["bodies"]["forces"].fill(np.inf),
+    "steps without length": lambda saved: saved["worlds"]["dt"].fill(0.0),
     "memory that is not finite": lambda saved: saved["tables"]["joints"]["history"].fill(np.nan),
     "loads of a body short": lambda saved: saved["loads"].update(force=saved["loads"]["force"][:-3]),
 }
