@@ -186,6 +186,13 @@ ACTUATED = mjcf(
     '<position joint="j6" kp="3"/><general joint="j6" dyntype="integrator" gainprm="1"/></actuator>'
     '<keyframe><key name="go" ctrl="0.8 0.5 0.7 0.4 -0.6 0.6 0.3 0.9" act="0.1 -0.2 0.3 0.1 0.4"/></keyframe>',
 )
+CLIPPED = mjcf(
+    arms(['damping="0.1"'] * 4),
+    '<actuator><motor joint="j0" forcerange="-0.2 0.5"/><motor joint="j1" forcerange="0 0.5" gear="-2"/>'
+    '<general joint="j2" dyntype="filter" dynprm="0.05" gainprm="4" forcerange="-0.1 0.7"/>'
+    '<motor joint="j3" forcerange="-0.2 0.5"/><motor joint="j3" gear="-1"/></actuator>'
+    '<keyframe><key name="go" ctrl="3 3 0.7 3 0.5"/></keyframe>',
+)
 TENDONS = mjcf(
     arms([f'ref="{7 * k}"' for k in range(7)]),
     '<tendon><fixed name="pair" stiffness="5" damping="0.2" springlength="0.3"><joint joint="j0" coef="1"/>'
@@ -265,6 +272,7 @@ SAMPLES = {
     "mimics": (".urdf", MIMICS, None, ""),
     "driven": (".xml", DRIVEN, None, "go"),
     "actuated": (".xml", ACTUATED, None, "go"),
+    "clipped": (".xml", CLIPPED, None, "go"),
     "tendons": (".xml", TENDONS, None, ""),
     "serial": (".urdf", SERIAL, None, ""),
     "roving": (".urdf", ROVING, 3, ""),

@@ -410,6 +410,13 @@ def test_ends_of_a_range_that_urdf_does_not_give_or_bound(limit, ends, tmp_path)
     assert scene.joint("j").coordinate["z"].range == ends
 
 
+def test_force_ranges_that_are_not_symmetric_are_told(tmp_path):
+    arm, servo = '<body name="a"><joint name="j"/><geom size="0.1"/></body>', '<position name="s" joint="j" forcerange="-1 3"/>'
+    scene = load(mjcf(arm, f"<actuator>{servo}</actuator>"), tmp_path)
+    assert_note(scene, "'s'", "from -1 to 3 are not symmetric")
+    assert scene.joint("j").coordinate["theta"].drive.effort == 1.0
+
+
 def test_gravcomp_of_a_part_is_told(tmp_path):
     part = '<body name="part" pos="0.2 0 0" gravcomp="1"><geom size="0.1"/></body>'
     scene = load(mjcf(f'<body name="a"><joint axis="0 1 0"/><geom size="0.1"/>{part}</body>'), tmp_path)

@@ -61,6 +61,10 @@ def add_drives(
             unknown.setdefault(effort, []).append(names[k])
         else:
             found.setdefault(joint, []).append((k, effort))
+            low, high = model.actuator_forcerange[k].tolist()
+            if np.isfinite(effort.limit) and low != -high:
+                told = f"forces from {low:g} to {high:g} are not symmetric: the smaller limit is taken"
+                notes.append(f"actuator '{names[k]}': {told}")
     for reason, which in unknown.items():
         notes.append(f"actuators are left out: {', '.join(which)} ({reason})")
     for joint, efforts in found.items():
@@ -122,13 +126,16 @@ def _effort(mujoco, model, k: int, gear: float, control: float, activation: np.n
     slope = bias + (0.0 if varying else control) * gain
     if slope[1] > 0.0 or slope[2] > 0.0:
         return "they drive the joint on: gains below 0"
-    limit = np.inf
+    text, limit = (f"{gear * float(gain[0])!r}*({varying})",) if varying and gain[0] else (), np.inf
     if model.actuator_forcelimited[k]:
         low, high = model.actuator_forcerange[k].tolist()
+        if low != -high and slope[1] == slope[2] == 0.0:  # a force that depends on time alone
+            force = f"{float(slope[0])!r} + {float(gain[0])!r}*({varying})"
+            text = (f"{gear!r}*min(max({force}, {low!r}), {high!r})",) if text else ()
+            return _Effort(0.0 if text else gear * min(max(float(slope[0]), low), high), 0.0, 0.0, np.inf, text)
         limit = abs(gear) * min(-low, high)
         if not limit > 0.0:
             return "with forces in one direction only"
-    text = (f"{gear * float(gain[0])!r}*({varying})",) if varying and gain[0] else ()
     return _Effort(float(gear * slope[0]), float(-(gear**2) * slope[1]), float(-(gear**2) * slope[2]), limit, text)
 
 
