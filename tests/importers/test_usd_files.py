@@ -219,6 +219,8 @@ def test_values_that_no_body_can_have(tmp_path):
             getattr(api, f"Create{key[0].upper()}{key[1:]}Attr")(value)
 
     assert "not finite" in broken("nan", lambda m, p: with_mass(m, p, mass=float("nan")))
+    assert "gravity is not finite" in broken("gravity", lambda m, p: m.scene(gravity=float("nan")))
+    assert "gravity is not finite" in broken("endless", lambda m, p: m.scene(gravity=float("inf")))
     inertia = Gf.Vec3f(1.0, 1.0, 9.0)
     told = broken("inertia", lambda m, p: with_mass(m, p, mass=1.0, diagonalInertia=inertia))
     assert "the nearest that a body can have" in told

@@ -129,7 +129,7 @@ class Stage:
             return (0.0, 0.0, 0.0)
         direction = np.array(one.gravityDirection, dtype=float)
         magnitude = float(one.gravityMagnitude) * self.length
-        if not np.isfinite(magnitude) or magnitude < 0.0:
+        if magnitude < 0.0:  # -inf stands for none
             magnitude = STANDARD_GRAVITY
         size = np.linalg.norm(direction)
         vector = magnitude * (direction / size if np.isfinite(size) and size > 0.0 else down)
