@@ -132,8 +132,8 @@ class Stage:
         if magnitude < 0.0:  # -inf stands for none
             magnitude = STANDARD_GRAVITY
         size = np.linalg.norm(direction)
-        vector = magnitude * (direction / size if np.isfinite(size) and size > 0.0 else down)
-        return tuple(self.finite(vector, one.primPath, "gravity").tolist())
+        magnitude = float(self.finite(magnitude, one.primPath, "gravity"))
+        return tuple((magnitude * (direction / size if np.isfinite(size) and size > 0.0 else down)).tolist())
 
     def solver(self) -> dict:
         """Time step, where the stage names one."""
