@@ -240,6 +240,16 @@ def second_moment_of_inertia(inertia: np.ndarray) -> np.ndarray:
     return _symmetric((vectors * np.maximum(values, 0.0)) @ vectors.T)
 
 
+def nearest_inertia(inertia: np.ndarray, least: float) -> np.ndarray:
+    """(3, 3) an inertia that a body can have: the given one, or one whose S = tr(I)/2 - I has no moment below
+    `least` of its largest."""
+    values, axes = np.linalg.eigh(0.5 * np.trace(inertia) * np.eye(3) - inertia)
+    if values[0] >= -1e-9 * values[-1]:
+        return inertia
+    values = np.maximum(values, max(least * values[-1], 1e-300))
+    return values.sum() * np.eye(3) - (axes * values) @ axes.T
+
+
 def united(parts: list[MassProperties]) -> MassProperties:
     """Mass properties of several parts together (parallel axes); at least one part."""
     if len(parts) == 1:

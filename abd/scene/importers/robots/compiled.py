@@ -11,6 +11,8 @@ import numpy as np
 
 from abd.errors import SceneError
 from abd.optional import required
+from abd.rotations import quaternion, quaternion_matrix
+from abd.scene.geometry.mass import nearest_inertia
 from abd.scene.importers.formats import ImportOptions
 from abd.scene.importers.robots.assets import Assets
 
@@ -166,11 +168,9 @@ def _add_box(mujoco, body, geom) -> str:
     if np.linalg.det(axes) < 0.0:
         axes[:, 0] *= -1.0
     half = np.sqrt(3.0 * np.maximum(second, THIN * second.max()) / body.mass)
-    quaternion = np.zeros(4)
-    mujoco.mju_mat2Quat(quaternion, axes.ravel())
     extra = {key: getattr(geom, key) for key in ("contype", "conaffinity", "condim", "friction", "rgba", "group")}
     body.add_geom(
-        name=f"{body.name}_box", type=mujoco.mjtGeom.mjGEOM_BOX, size=half, pos=body.ipos, quat=quaternion, **extra
+        name=f"{body.name}_box", type=mujoco.mjtGeom.mjGEOM_BOX, size=half, pos=body.ipos, quat=quaternion(axes), **extra
     )
     return " x ".join(f"{2.0 * x:.3g}" for x in half)
 
@@ -183,16 +183,14 @@ def _inertia(mujoco, body) -> np.ndarray | None:
     if not np.isnan(full[0]):
         xx, yy, zz, xy, xz, yz = full
         return np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])
-    rotation = np.zeros(9)
-    mujoco.mju_quat2Mat(rotation, np.array(body.iquat) / np.linalg.norm(body.iquat))
-    rotation = rotation.reshape(3, 3)
+    rotation = quaternion_matrix(np.array(body.iquat))
     return rotation @ np.diag(body.inertia) @ rotation.T
 
 
 def _mend_inertia(mujoco, body, notes: list[str]) -> None:
     """Put the nearest inertia that a body can have in place of one that no body has.
 
-    A body's S = tr(I)/2 - I has no negative eigenvalue; the nearest such S has those at `THIN` of the largest instead.
+    See `abd.scene.geometry.mass.nearest_inertia`.
     """
     inertia = _inertia(mujoco, body)
     if inertia is None or not body.mass > 0.0:
@@ -202,11 +200,9 @@ def _mend_inertia(mujoco, body, notes: list[str]) -> None:
         corrected = value * np.eye(3)
         notes.append(f"body '{body.name}' has mass but no inertia: it gets that of a ball of 5 cm, {value:.3g} kg m^2")
     else:
-        second, axes = np.linalg.eigh(0.5 * np.trace(inertia) * np.eye(3) - inertia)
-        if second[0] >= -1e-9 * second[-1]:
+        corrected = nearest_inertia(inertia, THIN)
+        if corrected is inertia:
             return
-        clipped = np.maximum(second, THIN * second.max())
-        corrected = clipped.sum() * np.eye(3) - axes @ np.diag(clipped) @ axes.T
         told = [", ".join(f"{x:.4g}" for x in np.linalg.eigvalsh(one)) for one in (inertia, corrected)]
         notes.append(
             f"body '{body.name}': no body has the principal inertias [{told[0]}] kg m^2; the nearest that one can have, "
@@ -217,9 +213,7 @@ def _mend_inertia(mujoco, body, notes: list[str]) -> None:
     else:
         values, axes = np.linalg.eigh(corrected)
         axes[:, 0] *= np.sign(np.linalg.det(axes))
-        quaternion = np.zeros(4)
-        mujoco.mju_mat2Quat(quaternion, axes.ravel())
-        body.inertia, body.iquat = values, quaternion
+        body.inertia, body.iquat = values, quaternion(axes)
 
 
 def _let_float(mujoco, body, joint: str) -> None:

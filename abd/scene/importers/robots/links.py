@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 
 from abd.errors import SceneError
-from abd.rotations import pose
+from abd.rotations import pose, quaternion_matrix
 from abd.scene.importers.robots.compiled import disables, mujoco_module
 from abd.scene.schema.findings import did_you_mean
 
@@ -143,9 +143,7 @@ class Link:
 
 def pose_of(position: np.ndarray, quaternion: np.ndarray) -> np.ndarray:
     """(4, 4) of a position and a quaternion (w, x, y, z)."""
-    rotation = np.zeros(9)
-    mujoco_module().mju_quat2Mat(rotation, np.asarray(quaternion, dtype=float) / np.linalg.norm(quaternion))
-    return pose(rotation.reshape(3, 3), position)
+    return pose(quaternion_matrix(np.asarray(quaternion, dtype=float)), position)
 
 
 def quaternion_of(rotation: np.ndarray) -> tuple[float, ...]:

@@ -216,7 +216,7 @@ class Bodies:
         try:
             mass.explicit(total, middle, inertia, 1.0)
         except SceneError as error:
-            nearest = _realizable(inertia)
+            nearest = mass.nearest_inertia(inertia, 1e-3)
             message = (
                 f"{error.problems[0].message}; the nearest that a body can have is {np.round(nearest, 9).tolist()}"
             )
@@ -298,12 +298,3 @@ def _rotation_part(matrix: np.ndarray) -> np.ndarray:
     if not np.isfinite(matrix).all() or (lengths == 0.0).any():
         return np.eye(3)
     return polar((matrix / lengths)[None])[0]
-
-
-def _realizable(inertia: np.ndarray) -> np.ndarray:
-    """(3, 3) nearest tensor that a body can have: negative moments of S = tr(I)/2 - I become a thousandth of the largest."""
-    second = 0.5 * np.trace(inertia) * np.eye(3) - inertia
-    values, axes = np.linalg.eigh(second)
-    largest = max(float(np.abs(values).max()), 1e-300)
-    second = (axes * np.maximum(values, 1e-3 * largest)) @ axes.T
-    return np.trace(second) * np.eye(3) - second
