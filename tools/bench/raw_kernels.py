@@ -44,8 +44,6 @@ COPIED = 1 << 27
 """Bytes that are copied to measure the bandwidth: more than caches hold."""
 BLOCK, ROW = 1152, 96
 """Bytes of a 12x12 block and of a row of it."""
-
-"""Bytes of an item of a contact that adds nothing to the term between its points."""
 COLUMNS = (
     ("kernel", "{kernel}"), ("bodies", "{bodies}"), ("launches", "{launches}"), ("MB", "{mb}"),
     ("Warp us", "{warp_us}"), ("raw us", "{raw_us}"), ("Warp / raw", "{ratio}"), ("Warp GB/s", "{warp_gbs}"),
