@@ -94,8 +94,8 @@ class Iteration:
         apart = not isinstance(h, float)
         if by_island:
             # immobile bodies belong to an island of another world
-            self.enough.say(loose)
-            self.forces_off.say(np.where(b.inactive.mobile, balanced, 0.0) if isinstance(balanced, np.ndarray) else balanced)
+            self.enough.set(loose)
+            self.forces_off.set(np.where(b.inactive.mobile, balanced, 0.0) if isinstance(balanced, np.ndarray) else balanced)
         self._apart = apart
         self.graphs.run(("begin", by_island, apart, b.friction.segment.ptr), lambda: self._begin(by_island, apart))
         self._follow_pairs()

@@ -55,7 +55,7 @@ class OfBodies:
         self.device, self.array = device, device.zeros(capacity, wp.float64)
         self._value: float | None = 0.0
 
-    def say(self, number: float | np.ndarray) -> None:
+    def set(self, number: float | np.ndarray) -> None:
         """Set the number, scalar or (n,)."""
         is_scalar = isinstance(number, float)
         if is_scalar and self._value == number:

@@ -122,7 +122,7 @@ class WholeStep:
         self._clear_contacts()
         b.iteration.follow_rows()
         if b.system.has_friction and tolerance == friction_tolerance:
-            b.iteration.forces_off.say(0.0)  # no lagged forces have to balance
+            b.iteration.forces_off.set(0.0)  # no lagged forces have to balance
         if not b.iteration.linear.solver.exact:
             return self._give_up()
         c = b.contacts.candidates
