@@ -113,7 +113,7 @@ class WholeStep:
         b = self.backend
         b.linear.begin()
         parameters = eps, speed, tolerance, friction_tolerance, strict
-        if b.scheme.said is not self or self._rule is not rule or self._mode is not mode or self._parameters != parameters:
+        if b.scheme.writer is not self or self._rule is not rule or self._mode is not mode or self._parameters != parameters:
             self._configure(rule, mode, *parameters)
         if constrained is not self._constrained:
             self.device.write(self.starts, np.where(constrained, WITHOUT_FORCES, WITH_FORCES).astype(np.int32))
@@ -156,7 +156,7 @@ class WholeStep:
     ) -> None:
         """Write changed inputs of the record, and select the record."""
         b = self.backend
-        is_new = b.scheme.said is not self
+        is_new = b.scheme.writer is not self
         if is_new or self._rule is not rule or self._parameters[2:4] != (tolerance, friction_tolerance):
             b.scheme.set_rule(rule)
             b.target_poses.launch_pull(rule.pull)
@@ -165,7 +165,7 @@ class WholeStep:
         if is_new or mode is not self._mode:
             b.scheme.set_mode(mode)
         b.steps.set_scales(rule, eps)
-        b.scheme.said, self._rule, self._mode = self, rule, mode
+        b.scheme.writer, self._rule, self._mode = self, rule, mode
         self._parameters = eps, speed, tolerance, friction_tolerance, strict
         self._key = "whole step", rule.chord, speed, strict, b.potential.has_constraints
         self._body = partial(self._launch, speed, strict, b.model.settings.max_newton)

@@ -23,7 +23,7 @@ class DeviceScheme:
         weights (s, 2, 9), motion (s, 2 + levels, columns), shares (3,): coefficients of `abd.potentials.integrators`.
         mode: (n,) `abd.potentials.integrators.Mode` of every body.
         of_bodies: kernel arguments that select the row of `motion` of every body.
-        said: the object that wrote the current values; None if they are not valid.
+        writer: the object that wrote the current values; None if they are not valid.
     """
 
     def __init__(self, model: Model, device: Device):
@@ -38,7 +38,7 @@ class DeviceScheme:
         self.mechanism, self.armed = device.upload(joined_components(model), wp.int32), device.upload(armed, wp.int32)
         self.arms = device.upload(arms, wp.vec3d)
         self.of_bodies = self.mode, self.mechanism, self.level, self.of, self.motion
-        self.said: object | None = None
+        self.writer: object | None = None
 
     def set_rule(self, rule: Scheme | Schemes) -> None:
         """Set a scheme, or the schemes of several worlds."""
