@@ -1,4 +1,4 @@
-"""Which bodies joints hold together: a load on one acts on all of them at once."""
+"""Articulations: bodies that joints connect, directly or through other bodies."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from abd.model import Kind, Model
 
 
 class Articulations:
-    """Bodies of a model and what is joined to them.
+    """Bodies of a model and their articulations.
 
     Attributes:
-        dynamic: (n,) bool; none: (n,) bool, no body, one array for all uses.
-        jointed: (n,) bool, bodies at joints; tumbling: (n,) bool, dynamic ones of them that may turn about any axis.
+        dynamic: (n,) bool; none: (n,) bool, the empty mask, one array for all uses.
+        jointed: (n,) bool, bodies with joints; tumbling: (n,) bool, jointed dynamic bodies that may turn about any axis.
     """
 
     def __init__(self, model: Model):
@@ -28,8 +28,8 @@ class Articulations:
         self.tumbling = self.jointed & self.dynamic & (model.bodies.free_rotation == 3)
 
     def containing(self, touching: np.ndarray) -> np.ndarray:
-        """(n,) bool, dynamic bodies that touch something, and all that are joined to one."""
+        """Return (n,) bool, all bodies of the articulations of the dynamic bodies among `touching` (n,) bool."""
         mobile = touching & self.dynamic
-        drawn = np.zeros(self._count, dtype=bool)
-        drawn[self._components[mobile]] = True
-        return drawn[self._components]
+        found = np.zeros(self._count, dtype=bool)
+        found[self._components[mobile]] = True
+        return found[self._components]

@@ -1,4 +1,4 @@
-"""What a run has done since its start, and what it began with."""
+"""Work since the start of a run, and the energy balance of its frames."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ if TYPE_CHECKING:
 
 @dataclass(slots=True)
 class Work:
-    """Work since the start [J]: of forces and torques on bodies; of drives and forces on coordinates; of friction in
-    contacts and joints and of damping in joints; and what the integration gave, negative where it took (`EnergyBalance`)."""
+    """Work since the start [J]: of external loads on bodies; of drives and forces on coordinates; of friction in contacts and
+    joints and of damping in joints; and of the integration, negative where it dissipates (`EnergyBalance`)."""
 
     external: float = 0.0
     drive: float = 0.0
@@ -28,7 +28,7 @@ class Work:
     integration: float = 0.0
 
     def after(self, statistics: StepStatistics) -> Work:
-        """With that of one more substep, without what the integration gave."""
+        """Return the sum with the work of one more substep, without that of the integration."""
         return Work(
             self.external + statistics.external_work,
             self.drive + statistics.drive_work,
@@ -38,13 +38,13 @@ class Work:
 
     @property
     def done(self) -> float:
-        """All but what the integration gave."""
+        """Work without that of the integration."""
         return self.external + self.drive + self.friction
 
 
 @dataclass(frozen=True)
 class InitialContacts:
-    """Contacts of a state that no step led to: energy [J], how many act, smallest gap [m] of those that are near."""
+    """Contacts of an initial state: energy [J], number of active contacts, smallest gap [m] of nearby surfaces."""
 
     energy: float = 0.0
     contacts: int = 0
@@ -52,41 +52,40 @@ class InitialContacts:
 
 
 class EnergyBalance:
-    """What the frames of a `Stepper` took from the mechanical energy, or gave to it, in addition to the work that was done:
+    """Change of the mechanical energy by the frames of a `Stepper` in addition to the work of loads:
 
         integration = (T + V at the end - T + V at the beginning) - work of loads, drives, friction and damping,
 
-    T the kinetic energy of bodies and rotors, V that of gravity, strain, contacts and joints. That is what the integrator took
-    or gave, and what inelastic impacts took, which implicit Euler does for them; and the work of prescribed bodies, which nothing
-    else tells. What changes the energy between two frames is not in it: velocities and places that are set, other gravity, joints
-    that are switched, changed or broken.
+    T the kinetic energy of bodies and rotors, V that of gravity, strain, contacts and joints. It contains numerical dissipation,
+    losses of inelastic impacts, and the work of prescribed bodies. It does not contain changes between two frames: velocities and
+    positions that are set, other gravity, joints that are switched, changed or broken.
 
     Attributes:
-        energy: T + V of the present state [J] as the last frame left it, None where something else led to it.
+        energy: T + V at the end of the last frame [J], None if the state was changed since.
     """
 
     def __init__(self, stepper: Stepper):
         self.stepper, self.energy = stepper, None
 
     def forget(self) -> None:
-        """The energy is another one than at the end of the last frame."""
+        """Drop the energy of the last frame because the state was changed."""
         self.energy = None
 
     def begin(self) -> tuple[float, Work]:
-        """What a frame begins with, for `end`."""
-        return self._standing() if self.energy is None else self.energy, self.stepper.work
+        """Return the energy [J] and the work at the start of a frame, the arguments of `end`."""
+        return self._energy() if self.energy is None else self.energy, self.stepper.work
 
     def end(self, energy: float, before: Work) -> None:
-        """A frame that began with an energy [J] and the work `before` has been done."""
+        """Add the integration work of a frame that began with an energy [J] and the work `before`."""
         found, work = self.stepper.statistics, self.stepper.work
         self.energy = float(found.kinetic + found.gravity + found.elastic + found.contact + found.joint)
         work.integration = before.integration + (self.energy - energy - (work.done - before.done))
 
-    def _standing(self) -> float:
-        """T + V of the present state, to which a change by the user may have led [J]."""
+    def _energy(self) -> float:
+        """Evaluate T + V of the present state [J]."""
         stepper = self.stepper
         q, qd, system, memory, dt = stepper.q, stepper.qd, stepper.joints, stepper.memory, stepper.settings.dt
-        ch2 = stepper.modes.rule(dt, longest(stepper.previous_h)).c * dt * dt  # penalties store by it
+        ch2 = stepper.modes.rule(dt, longest(stepper.previous_h)).c * dt * dt  # the energy of penalties depends on it
         applied = initial_laws(system, memory, stepper.settings, stepper.time, ch2)
         out = kinetic_energy(stepper.model, qd) + sum(potential_energies(stepper.model, q).values())
         if len(system.linear):

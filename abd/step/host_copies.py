@@ -1,4 +1,4 @@
-"""What the host reads of the state where it lives: when it is asked for, and kept until the next step."""
+"""Host copies of the device state, read on demand and cached until the next step."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ from abd.joints.rows.system import JointMemory
 
 
 class HostCopies:
-    """Copies of a backend's state, of the state before it, and of what its joints remember."""
+    """Cached copies of a backend's state, of the state before it, and of its joint memory."""
 
     def __init__(self, backend: Backend):
         self.backend = backend
         self.forget()
 
     def forget(self) -> None:
-        """What the host holds of the state is not so any more."""
+        """Drop all copies because the state has changed."""
         self._state = self._previous = self._memory = self._applied = None
-        self._memory_is_new = False
+        self._memory_changed = False
 
     @property
     def state(self) -> tuple[np.ndarray, np.ndarray]:
@@ -30,37 +30,37 @@ class HostCopies:
 
     @property
     def previous(self) -> tuple[np.ndarray, np.ndarray]:
-        """Positions and velocities (n, 12) before it."""
+        """Positions and velocities (n, 12) before the last substep."""
         if self._previous is None:
             self._previous = self.backend.states.read_previous()
         return self._previous
 
     def set_velocity(self, velocity: np.ndarray) -> None:
-        """Other velocities (n, 12) after the last step."""
+        """Set the velocities (n, 12) after the last step."""
         self.backend.states.set_velocity(velocity)
         self._state = self.state[0], velocity
 
     def set_previous(self, q: np.ndarray, qd: np.ndarray) -> None:
-        """Another state and velocities (n, 12) before the last step."""
+        """Set the positions and velocities (n, 12) before the last step."""
         self.backend.states.set_previous(q, qd)
         self._previous = None
 
     @property
     def memory(self) -> JointMemory:
-        """What the joints remember; the next step goes on from what is set here."""
+        """Joint memory, from which the next step starts."""
         if self._memory is None:
             self._memory = self.backend.rows.joint_memory()
         return self._memory
 
     @memory.setter
     def memory(self, memory: JointMemory) -> None:
-        self._memory, self._memory_is_new = memory, True
+        self._memory, self._memory_changed = memory, True
 
     def give_memory(self) -> None:
-        """What the host has made of the joints' memory goes where the state lives."""
-        if self._memory_is_new:
+        """Load a joint memory that the host has set into the backend."""
+        if self._memory_changed:
             self.backend.rows.load(self.memory)
-            self._memory_is_new = False
+            self._memory_changed = False
 
     @property
     def applied(self) -> Applied:

@@ -1,8 +1,8 @@
-"""Which scheme a substep takes, and the mode of every body in it (`abd.potentials.integrators`).
+"""Integration scheme of a substep, and the mode of every body in it (`abd.potentials.integrators`).
 
-Generalized alpha serves articulations on which no contact, limit or rope acts; implicit Euler the others, and every articulation
-for one substep after a jump of its loads or constraints. Generalized alpha starts again after each of these, and where a substep
-is much longer than the last one.
+Generalized alpha integrates articulations without active contacts, limits or ropes. Implicit Euler integrates the others, and
+every articulation for one substep after a jump of its loads or constraints. Generalized alpha restarts after each of these, and
+when a substep is much longer than the last one.
 """
 
 from __future__ import annotations
@@ -19,34 +19,33 @@ from abd.rotations import axial
 from abd.step.articulations import Articulations
 
 FAST_TURN = 0.5
-"""Largest turn h |L| / J_mid [rad] of a jointed body in a step, up to which generalized alpha serves it."""
+"""Largest turn h |L| / J_mid [rad] of a jointed body in a step of generalized alpha."""
 AFTER_JUMP = 4
-"""Steps of implicit Euler after a change of constraints. A penalty joint is stopped to 1/`strength_ratio` in each; generalized
-alpha, which follows, amplifies the rest several times before it damps it."""
+"""Steps of implicit Euler after a change of constraints. Each reduces a penalty joint's velocity error to 1/`strength_ratio`;
+generalized alpha amplifies the rest several times before damping it."""
 CHANGED = -1 - AFTER_JUMP
 """State of the acceleration history after a change of constraints (`Modes`)."""
 STRAINED = 10.0
-"""By how many times its strain the moments of inertia of a body differ from those at rest, at most."""
+"""Bound of the relative change of a body's moments of inertia, over its strain."""
 LONGER = 2.01
-"""Length of a substep over that of the last one beyond which the acceleration history is not used: its error, over the length,
-may exceed the acceleration."""
+"""Ratio of a substep to the last one above which the acceleration history is dropped: its error may exceed the acceleration."""
 
 
 class Modes:
     """Schemes and modes of the steps of one scene.
 
     Attributes:
-        history: (n,) state of the acceleration history, a new array where it changes: 2 used; 0 none; -1 the next step takes
-            implicit Euler, after a jump of loads; -1 - k the next k steps do, after a change of constraints; then 1, none, and
-            velocities that do not fit the joints yet (`returning`).
+        history: (n,) state of the acceleration history; each change assigns a new array. 2: used; 0: none; -1: implicit Euler in
+            the next step, after a jump of loads; -1 - k: in the next k steps, after a change of constraints; then 1: none, and
+            the velocities do not fit the joints yet (`returning`).
     """
 
     def __init__(self, model: Model, articulations: Articulations):
         self.model, self.settings, self.articulations = model, model.settings, articulations
         self.history = np.zeros(len(model.bodies), dtype=np.int32)
         self._smooth_scheme = self.settings.integrator == "generalized_alpha"
-        self._may_whirl = self._smooth_scheme and bool(articulations.tumbling.any())
-        self._schemes = self._modes = self._last_mode = self._left_by_mode = None  # the last ones
+        self._may_turn_fast = self._smooth_scheme and bool(articulations.tumbling.any())
+        self._schemes = self._modes = self._last_mode = self._next_history = None  # cached from the last step
 
     @property
     def history(self) -> np.ndarray:
@@ -57,13 +56,13 @@ class Modes:
         self._history, self._jumped = history, bool((history < 0).any())
 
     def rule(self, h: float | np.ndarray, previous_h: float | np.ndarray) -> Scheme | Schemes:
-        """The scheme of a step of h [s] after one of `previous_h`, of all or (n,); the same object as long as it is the same."""
+        """Return the scheme of a step of h [s] after one of `previous_h`, scalars or (n,); cached for equal arguments."""
         settings = self.settings
         name, radius = settings.integrator, settings.spectral_radius
         if isinstance(h, np.ndarray) or isinstance(previous_h, np.ndarray):
             n = len(self.history)
             lengths = np.stack([np.broadcast_to(one, n) for one in (h, previous_h)], axis=1)
-            if name == "generalized_alpha":  # of a state without a past nothing depends on the length of a step before
+            if name == "generalized_alpha":  # an initial state does not depend on the length of a previous step
                 lengths[:, 1] = np.where(lengths[:, 1] > 0.0, lengths[:, 1], lengths[:, 0])
             if len(lengths) and (lengths != lengths[0]).any():
                 each, of = np.unique(lengths, axis=0, return_inverse=True)
@@ -79,14 +78,14 @@ class Modes:
         self, contact: np.ndarray, h: float | np.ndarray, known: StepStatistics | None,
         state: Callable[[], tuple[np.ndarray, np.ndarray]],
     ) -> np.ndarray:  # fmt: skip
-        """(n,) bool, bodies that take implicit Euler in a step of h [s], of all or (n,).
+        """Return (n,) bool, bodies that implicit Euler integrates in a step of h [s], scalar or (n,).
 
-        These are bodies on which `contact` (n,) acts where the step begins, bodies after a jump, and jointed ones that turn by
-        more than `FAST_TURN`, from the state (n, 12) whose statistics may be known."""
+        These are bodies with active `contact` (n,) at the start, bodies after a jump, and jointed bodies that turn by more than
+        `FAST_TURN`. known: statistics of the state, if available; state: returns q and qd (n, 12)."""
         out = contact
         if self._jumped:
             out = out | (self.history < 0)
-        if not self._may_whirl or (
+        if not self._may_turn_fast or (
             known is not None and longest(h) * known.whirl < FAST_TURN * (1.0 - STRAINED * known.orthogonality_error - 1e-9)
         ):
             return out
@@ -100,13 +99,13 @@ class Modes:
         return out | self.articulations.containing(turning_fast)
 
     def of(self, rule: Scheme | Schemes, dissipative: np.ndarray) -> np.ndarray:
-        """(n,) `Mode` of every body; those that are not dynamic count as smooth. The same object as long as it is the same."""
-        known, by = self._modes, (dissipative, self.history)
+        """Return (n,) the `Mode` of every body, `SMOOTH` if not dynamic; equal arguments return the same object."""
+        known, inputs = self._modes, (dissipative, self.history)
         if known and known[0][0] is dissipative and known[0][1] is self.history and known[1][0] == rule.chord:
             return known[2]
-        asked = rule.chord, *(one.tobytes() for one in by)
-        mode = known[2] if known and known[1] == asked else self._find_modes(rule, dissipative)
-        self._modes = by, asked, mode
+        key = rule.chord, *(one.tobytes() for one in inputs)
+        mode = known[2] if known and known[1] == key else self._find_modes(rule, dissipative)
+        self._modes = inputs, key, mode
         return mode
 
     def _find_modes(self, rule: Scheme | Schemes, dissipative: np.ndarray) -> np.ndarray:
@@ -117,26 +116,26 @@ class Modes:
         return np.where(self.articulations.dynamic, np.where(dissipative, Mode.DISSIPATIVE, smooth), Mode.SMOOTH)
 
     def returning(self, dissipative: np.ndarray) -> np.ndarray:
-        """(n,) bool, bodies at joints that return to generalized alpha after a change of constraints."""
+        """Return (n,) bool, jointed bodies that return to generalized alpha after a change of constraints."""
         return (self.history == 1) & ~dissipative if self._smooth_scheme else self.articulations.none
 
     def smooth(self, mode: np.ndarray) -> np.ndarray:
-        """(n,) bool, bodies of a smooth step, which must not be in contact."""
+        """Return (n,) bool, bodies of a smooth scheme, which must not be in contact."""
         return self.articulations.dynamic & (mode != Mode.DISSIPATIVE) if self._smooth_scheme else self.articulations.none
 
     def restart(self, h: float | np.ndarray, previous_h: float | np.ndarray) -> None:
-        """Forget the acceleration history of bodies whose step of h [s] is much longer than the last one, of all or (n,)."""
+        """Drop the acceleration history of bodies whose step of h [s] is much longer than the last one; scalars or (n,)."""
         if not self._smooth_scheme or (isinstance(h, float) and isinstance(previous_h, float) and h <= LONGER * previous_h):
             return
         longer = np.asarray(h) > LONGER * np.asarray(previous_h)
-        if longer.any() and (forgotten := longer & (self.history == 2)).any():
-            self.history = np.where(forgotten, 0, self.history).astype(np.int32)
+        if longer.any() and (dropped := longer & (self.history == 2)).any():
+            self.history = np.where(dropped, 0, self.history).astype(np.int32)
 
     def jump(self, bodies: np.ndarray, constraints: bool = False) -> None:
-        """Loads or constraints of bodies (indices, or (n,) bool) change at once.
+        """Record a jump of loads or constraints of bodies (indices, or (n,) bool).
 
-        Articulations take implicit Euler in the next step, after a change of constraints in `AFTER_JUMP`; free bodies start their
-        history again."""
+        Implicit Euler integrates articulations in the next step, after a change of constraints in `AFTER_JUMP`; free bodies
+        restart their history."""
         jumping = np.zeros(len(self.history), dtype=bool)
         jumping[bodies] = True
         moving = self.articulations.containing(jumping) & (constraints | (self.history != 0))
@@ -144,10 +143,10 @@ class Modes:
         self.history = np.where(moving, steps, self.history).astype(np.int32)
 
     def became(self, mode: np.ndarray) -> None:
-        """A step in these modes (n,) has led to a new state."""
-        if mode is not self._last_mode or self.history is not self._left_by_mode or self._jumped:
+        """Update the history after an accepted step in these modes (n,)."""
+        if mode is not self._last_mode or self.history is not self._next_history or self._jumped:
             smooth = self.articulations.dynamic & (mode != Mode.DISSIPATIVE)
             left = np.select([smooth, self.history == -2], [2, 1], np.minimum(self.history + 1, 0)).astype(np.int32)
-            self._last_mode, self._left_by_mode = mode, self.history if np.array_equal(left, self.history) else left
-        if self.history is not self._left_by_mode:
-            self.history = self._left_by_mode
+            self._last_mode, self._next_history = mode, self.history if np.array_equal(left, self.history) else left
+        if self.history is not self._next_history:
+            self.history = self._next_history

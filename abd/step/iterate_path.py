@@ -1,9 +1,9 @@
-"""The path through the iterates of a substep, which may stand in for the direct arc.
+"""The path through the iterates of a substep, an alternative to the direct arc.
 
-Each arc between two iterates is collision-free (continuous collision detection), and so is the path through all of them. It is
-accepted in place of the direct arc from the state to the last iterate where it stays close to it: for each pair of bodies
-whose direct arc is not proven free, every iterate is within `TUBE` of the thinner body's thickness of the arc, at a common
-parameter of the two bodies. A path that leaves this tube may have led around the other body.
+Continuous collision detection keeps each arc between two iterates collision-free, hence the path through all of them. The path
+replaces the direct arc from the state to the last iterate if it is close to it. For each pair of bodies with an unproven direct
+arc, every iterate must be close to the arc at a common parameter of both: within `TUBE` of the thinner body's thickness. A path
+that leaves this tube may have led around the other body.
 """
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ from abd.energies import spin
 from abd.model import Model
 
 TUBE = 0.25
-"""Distance of an iterate from the direct arc, over the thickness of the thinner body, at most."""
+"""Largest distance of an iterate from the direct arc, over the thickness of the thinner body."""
 SAMPLES = 65
-"""Parameters of the arc that an iterate is compared with."""
+"""Number of parameters of the arc at which the distance is computed."""
 
 
 class IteratePath:
@@ -32,16 +32,16 @@ class IteratePath:
         self.poses: list[np.ndarray] = []
 
     def begin(self) -> None:
-        """A substep starts."""
         self.poses = []
 
     def add(self, q: np.ndarray) -> None:
-        """An iterate (n, 12)."""
+        """Add an iterate (n, 12)."""
         self.poses.append(q)
 
     def follows_arc(self, pairs: np.ndarray, q: np.ndarray, qd: np.ndarray, h: float | np.ndarray) -> np.ndarray:
-        """(k,) bool, pairs of bodies (k, 2) whose iterates stay close to the arc from the state q, qd (n, 12) to the last one, in
-        a substep of h [s], of all or (n,)."""
+        """Return (k,) bool, pairs of bodies (k, 2) whose iterates are close to the arc from the state to the last iterate.
+
+        q, qd: (n, 12) state; h: length of the substep [s], scalar or (n,)."""
         i, j = pairs.T
         out = i != j
         if not self.poses or not out.any():
@@ -54,7 +54,7 @@ class IteratePath:
         on_arc = arc.samples(np.linspace(0.0, 1.0, SAMPLES))
         limit = TUBE * np.minimum(self._thickness[i], self._thickness[j])
         for pose in self.poses[:-1]:
-            off = on_arc - pose[bodies]
-            far = np.linalg.norm(off[..., :3], axis=2) + self._radius[bodies] * np.linalg.norm(off[..., 3:], axis=2)
-            out &= far[:, place].max(axis=2).min(axis=0) <= limit
+            offset = on_arc - pose[bodies]
+            distance = np.linalg.norm(offset[..., :3], axis=2) + self._radius[bodies] * np.linalg.norm(offset[..., 3:], axis=2)
+            out &= distance[:, place].max(axis=2).min(axis=0) <= limit
         return out

@@ -1,4 +1,4 @@
-"""Joint rows in a step: their laws at its beginning, and when it has to be a shorter one for their sake."""
+"""Joint rows in a step: their laws at its start, and verdicts on jumps, limits and turns."""
 
 from __future__ import annotations
 
@@ -23,35 +23,37 @@ from abd.step.turning import Turning
 
 _log = logging.getLogger(__name__)
 
-DRIVE_JUMP, EVEN = 0.1, (0.15, 0.85)
-"""Change of a drive's speed, over its size, from which it is a jump, unless the part of it in the second half of the substep is
-between these."""
-UNSEEN = 1e-9
+SPEED_JUMP, EVEN_PARTS = 0.1, (0.15, 0.85)
+"""Relative change of a drive's speed that counts as a jump, unless the second half of the substep has an even part of it, between
+these two fractions."""
+SMALLEST_MOTION = 1e-9
 """Motion of a drive in a substep that is rounding [m or rad]."""
 OPEN = 1e-6
-"""Residual of a coupling at the start [m or rad], beyond which it is reported."""
+"""Residual of a coupling at the start above which a warning is logged [m or rad]."""
 
 
 class JointRows:
-    """The joint rows of one scene; turning: how far angles turn in a step."""
+    """The joint rows of one scene; turning: verdicts on turns of angles in a step."""
 
     def __init__(self, model: Model, backend: Backend, articulations: Articulations, copies: HostCopies):
         self.model, self.backend, self.articulations, self.copies = model, backend, articulations, copies
         self.turning = Turning(model)
 
     def begin(self, ch2: OfBodies, time: OfBodies) -> StepFailure | None:
-        """Set the laws of all joint rows in a substep of c h^2 [s^2] that ends at `time` [s], of all bodies or (n,); the verdict
-        on a range that was left."""
+        """Set the laws of all joint rows in a substep; return the verdict on a range that was left.
+
+        ch2: c h^2 [s^2]; time: end of the substep [s]; scalars or (n,)."""
         row = self.backend.rows.begin_joints(ch2, time, self.model.settings.eps_v)
         if row is None:
             return None
-        return StepFailure("limits", self._beyond(row, float(self.backend.rows.joint_memory().history[0][row])))
+        return StepFailure("limits", self._limit_message(row, float(self.backend.rows.joint_memory().history[0][row])))
 
     def open_couplings(self, memory: JointMemory) -> np.ndarray:
-        """(n,) bool, bodies of couplings that a state with this memory does not fulfil, and that the first step closes: all but
-        compliant ones."""
+        """Return (n,) bool, bodies of couplings that a state with this memory violates and the first step closes.
+
+        Compliant couplings are not included."""
         system, laws = self.backend.system, self.backend.system.row_laws
-        out, rows = np.zeros(len(self.model.bodies) + 1, dtype=bool), system.rows  # the last one stands for the world
+        out, rows = np.zeros(len(self.model.bodies) + 1, dtype=bool), system.rows  # the last entry is the world
         coupled = laws.active & (laws.role == Role.COUPLING) & (laws.law == Law.QUADRATIC)
         if not coupled.any():
             return out[:-1]
@@ -68,8 +70,9 @@ class JointRows:
         return out[:-1]
 
     def jumping_drives(self, time: OfBodies, h: OfBodies, previous_h: OfBodies) -> np.ndarray:
-        """(b,) bodies of position and velocity drives whose speed jumps in a substep of h [s] from `time` [s], after one of
-        `previous_h`, 0 at the start; all scalars or (n,)."""
+        """Return (b,) bodies of position and velocity drives whose speed jumps in a substep of h [s] from `time` [s].
+
+        previous_h: length of the substep before [s], 0 at the start; all scalars or (n,)."""
         system, laws = self.backend.system, self.backend.system.row_laws
         bodies: list[int] = []
         for row in system.stiff_drives:
@@ -85,8 +88,10 @@ class JointRows:
         return np.array([body for body in bodies if body != WORLD], dtype=int)
 
     def drive_rates(self, time: OfBodies, h: OfBodies) -> dict[tuple[int, str], float]:
-        """Speeds [m/s or rad/s] at `time` [s] of coordinates, by joint and name, that drives without an effort limit keep. Not of
-        positions that are numbers, which may be set from step to step. h: of a substep [s]; scalars or (n,)."""
+        """Return speeds [m/s or rad/s] at `time` [s] of coordinates with drives without effort limit, by joint and name.
+
+        Drives to constant positions are not included: users may set those from step to step. h: of a substep [s]; scalars or
+        (n,)."""
         system, laws = self.backend.system, self.backend.system.row_laws
         out = {}
         for row in system.stiff_drives:
@@ -100,7 +105,7 @@ class JointRows:
         return out
 
     def load_friction(self) -> None:
-        """Friction in joints that grows with what their constraints carried in the last step."""
+        """Set joint friction that is proportional to the constraint forces of the last step."""
         joints, copies = self.backend.system, self.copies
         if not joints.loads:
             return
@@ -111,8 +116,9 @@ class JointRows:
         self.backend.rows.take_efforts()
 
     def turns_ahead(self, time: OfBodies, h: OfBodies, fastest: float, excluded: np.ndarray) -> StepFailure | None:
-        """The verdict on a substep of h [s] from `time` [s], of all or (n,), in which angles of joint rows would turn too far by
-        their speeds, at most `fastest` [1/s], or by their drives; of bodies that are not `excluded` (n,)."""
+        """Return the verdict on a substep of h [s] from `time` [s], scalars or (n,), in which angles would turn too far.
+
+        fastest: bound of the speeds [1/s]; excluded: (n,) bool, bodies without a verdict."""
         joints, copies = self.backend.system, self.copies
         if not joints.counts_turns:
             return None
@@ -123,7 +129,7 @@ class JointRows:
         return self._turn_verdict(self.turning.ahead(joints, time, h, fastest, state), excluded)
 
     def turned(self, excluded: np.ndarray) -> StepFailure | None:
-        """The verdict on an iterate in which angles of joint rows have turned too far."""
+        """Return the verdict on an iterate in which angles of joint rows have turned too far."""
         if not self.backend.system.counts_turns:
             return None
         return self._turn_verdict(self.backend.rows.turned(TURN), excluded)
@@ -133,14 +139,14 @@ class JointRows:
         return self.turning.failure(turned, self.articulations.containing(turned)) if turned.any() else None
 
     def widest(self) -> str:
-        """Name of the exact joint that is widest open at the iterate."""
+        """Return the name of the exact joint with the largest residual at the iterate."""
         joints = JointList.of(self.model.joints)
         exact = (joints.column("enforcement") == "exact") & joints.column("active")
         return joints[
             int(np.where(exact, open_by(self.model, self.backend.states.read_positions()).max(axis=1), -1.0).argmax())
         ].name
 
-    def _beyond(self, row: int, x: float) -> str:
+    def _limit_message(self, row: int, x: float) -> str:
         row_laws = self.backend.system.row_laws
         side = "below" if row_laws.sign[row] > 0.0 else "above"
         name = f"joint '{self.model.joints[row_laws.joint[row]].name}', {row_laws.name[row]}"
@@ -152,25 +158,24 @@ def speed_jumps(
     function: Callable[[float], float], is_velocity: bool, begin: float, h: float, previous_h: float,
     actual: tuple[float, float] | None = None,
 ) -> bool:  # fmt: skip
-    """Whether the speed of a drive jumps in a substep of h [s] from `begin` [s].
+    """Return whether the speed of a drive jumps in a substep of h [s] from `begin` [s].
 
-    A smooth speed changes evenly: from the first half of the substep to the second by 0.4 to 0.5 of its whole change, by 2/3
-    where it begins to change.
+    A smooth speed changes evenly: 0.4 to 0.5 of the change is in the second half of the substep, 2/3 at the start of a change.
 
     Args:
         function: of time [s], a velocity or a position; previous_h: length of the substep before [s].
-        actual: value and speed of the coordinate where there was none.
+        actual: value and speed of the coordinate if there was no substep before.
     """
-    start, end, behind = function(begin), function(begin + h), 0.0
+    start, end, error = function(begin), function(begin + h), 0.0
     if actual is not None:
         value, first = actual
-        behind = 0.0 if is_velocity else (start - value) / h
+        error = 0.0 if is_velocity else (start - value) / h
     else:
         first = start if is_velocity else (start - function(begin - previous_h)) / previous_h
-    mean = end if is_velocity else (end - start) / h + behind
-    if abs(mean - first) <= DRIVE_JUMP * max(abs(first), abs(mean)):
+    mean = end if is_velocity else (end - start) / h + error
+    if abs(mean - first) <= SPEED_JUMP * max(abs(first), abs(mean)):
         return False
     half = function(begin + 0.5 * h)
-    middle, last = (half, end) if is_velocity else (2.0 * ((half - start) / h + behind), 2.0 * (end - half) / h)
+    middle, last = (half, end) if is_velocity else (2.0 * ((half - start) / h + error), 2.0 * (end - half) / h)
     whole, change = abs(last - first), max(abs(last - first), abs(middle - first))
-    return change * h > UNSEEN and not EVEN[0] * whole < abs(last - middle) < EVEN[1] * whole
+    return change * h > SMALLEST_MOTION and not EVEN_PARTS[0] * whole < abs(last - middle) < EVEN_PARTS[1] * whole

@@ -1,8 +1,8 @@
-"""Kinematic bodies: brought to their prescribed poses within a step, never through another body.
+"""Kinematic bodies: motion to their prescribed poses within a step, never through another body.
 
-The start of a step already moves them along their arcs. One that contact held back is pulled by an augmented
-Lagrangian, together with everything else, and set on its target as soon as the way is free; one whose way stays closed
-is the named failure ``blocked``, or lags behind where the settings allow it.
+A step starts by moving them along their arcs. An augmented Lagrangian minimises the distance of bodies that contact has stopped,
+and sets each on its target once its arc is free. A body whose arc is blocked fails as ``blocked``, or lags behind if the settings
+allow it.
 """
 
 from __future__ import annotations
@@ -17,26 +17,26 @@ from abd.model import Kind, Model, affine_state
 
 _log = logging.getLogger(__name__)
 
-ROUNDS = 40
+LARGEST_UPDATES = 40
 """Multiplier updates before a target counts as blocked."""
-STALLED = 0.9
-"""Share of the distance beyond which a pass counts as one without progress."""
-PATIENCE = 6
-"""Idle rounds in a row after which the way counts as closed; more would only squeeze what stands in it."""
-REACHED = 1e-3
-"""Share of a step's displacement that may be missing when the way to the target is not free (as in rigid-ipc)."""
+LEAST_PROGRESS = 0.9
+"""Distance over the smallest one so far above which a pass has made no progress."""
+LARGEST_STALLS = 6
+"""Consecutive passes without progress after which a body counts as blocked; more would only squeeze the obstacle."""
+REACHED_FRACTION = 1e-3
+"""Largest missing fraction of a step's displacement when the arc to the target is not free (as in rigid-ipc)."""
 
 
-ROOM, CLOSE = 0.5, 0.05
-"""Shares of a tight gap that a body leaves on its way to its target, and on the last part of it, within the tolerance."""
+GAP_FRACTION, LAST_GAP_FRACTION = 0.5, 0.05
+"""Fractions of a small gap that must remain after a move to the target, and after a last move within the tolerance."""
 
 
 class Prescribed:
     """The k kinematic bodies of a model.
 
     Attributes:
-        bodies: (k,) which they are.
-        stride: (n,) largest distance that a step prescribed so far, part of the state.
+        bodies: (k,) indices.
+        stride: (n,) largest distance prescribed for a step so far, part of the state.
     """
 
     def __init__(self, model: Model):
@@ -48,11 +48,10 @@ class Prescribed:
 
     @property
     def any(self) -> bool:
-        """Whether there are kinematic bodies at all."""
         return bool(len(self.bodies))
 
     def target_poses(self, time: OfBodies) -> np.ndarray:
-        """(k, 12) states prescribed for `time` [s], of all bodies or (n,)."""
+        """Return (k, 12) states prescribed for `time` [s], scalar or (n,)."""
         motions = self.model.motions
         return np.array([affine_state(motions[int(body)](of_body(time, body))) for body in self.bodies]).reshape(-1, 12)
 
@@ -60,62 +59,62 @@ class Prescribed:
         self, backend, start: np.ndarray, target_poses: np.ndarray, nominal: np.ndarray, resolution: float, unit: float,
         minimise_step,
     ) -> StepFailure | None:  # fmt: skip
-        """Run `minimise_step` until every target is reached, to what the contacts in its way allow.
+        """Run `minimise_step` until every target is reached, as far as contacts allow.
 
         Args:
             start, target_poses: (k, 12) states at the beginning of the step and prescribed for its end.
-            nominal: (k,) distance the prescribed motion itself covers in the step; resolution: what the step's
-                tolerance lets a body miss [m]; unit: the pull that a step begins with (`Scheme.pull`).
+            nominal: (k,) length of the prescribed motion in the step [m]; resolution: largest distance of a body from its target
+                by the step's tolerance [m]; unit: penalty at the start of a step (`Scheme.pull`).
 
         Returns:
-            the failure of a minimisation, or ``blocked``, naming the bodies and what is missing [m].
+            the failure of a minimisation, or ``blocked`` with the bodies and their missing distance [m].
         """
         n, bodies = len(self.stride), self.bodies
-        lp, lA, pull = np.zeros((n, 3)), np.zeros((n, 3, 3)), unit
-        closest, inactive = np.inf, 0
+        lp, lA, penalty = np.zeros((n, 3)), np.zeros((n, 3, 3)), unit
+        closest, stalls = np.inf, 0
         travel = np.maximum(_missing(target_poses, start), 1e-12)
         if self.may_lag:
-            # the spring of one nominal step, however far behind the body is: that limits the force
-            stride, behind = np.maximum(self.stride[bodies], nominal), travel > 1e-9
+            # the penalty of one nominal step for any distance limits the force
+            stride, is_late = np.maximum(self.stride[bodies], nominal), travel > 1e-9
             self.stride = self.stride.copy()
             self.stride[bodies] = stride
-            pull = unit * float(np.clip(stride[behind] / travel[behind], 1e-2, 1.0).min(initial=1.0))
-            backend.target_poses.set_pull(pull, lp, lA)
-        enough = np.maximum(REACHED * travel, resolution)
-        near = False
-        for _ in range(ROUNDS):
-            self._close(backend, target_poses, CLOSE if near else ROOM)
+            penalty = unit * float(np.clip(stride[is_late] / travel[is_late], 1e-2, 1.0).min(initial=1.0))
+            backend.target_poses.set_pull(penalty, lp, lA)
+        allowed = np.maximum(REACHED_FRACTION * travel, resolution)
+        is_near = False
+        for _ in range(LARGEST_UPDATES):
+            self._snap(backend, target_poses, LAST_GAP_FRACTION if is_near else GAP_FRACTION)
             if (failure := minimise_step()) is not None:
                 return failure
             q = backend.target_poses.read_prescribed()
             missing = _missing(target_poses, q)
-            far = missing > 0.0
-            open_ones = bodies[far]
-            if (missing[far] <= enough[far]).all():
-                self.late = open_ones[:0]
-                if near or self.may_lag or not far.any():
+            distant = missing > 0.0
+            open_bodies = bodies[distant]
+            if (missing[distant] <= allowed[distant]).all():
+                self.late = open_bodies[:0]
+                if is_near or self.may_lag or not distant.any():
                     return None
-                # what is missing is within the tolerance; once more, it may take all but a little of a tight gap
-                near = True
+                # the distance is within the tolerance; try once more with a smaller remaining gap
+                is_near = True
                 continue
             remaining = float(missing.max())
-            inactive = inactive + 1 if remaining > STALLED * closest else 0
-            if inactive == PATIENCE:
+            stalls = stalls + 1 if remaining > LEAST_PROGRESS * closest else 0
+            if stalls == LARGEST_STALLS:
                 break
             closest = min(closest, remaining)
             if self.may_lag:
                 break
-            weight, spread = (one[open_ones, None] for one in (backend.constants.weight, backend.constants.spread))
-            delta = (q - target_poses)[far]
-            lp[open_ones] -= pull * weight * delta[:, :3]
-            lA[open_ones] -= (pull * weight * spread)[:, :, None] * delta[:, 3:].reshape(-1, 3, 3)
-            pull = min(2.0 * pull, 1e4 * unit)
-            backend.target_poses.set_pull(pull, lp, lA)
+            weight, spread = (one[open_bodies, None] for one in (backend.constants.weight, backend.constants.spread))
+            delta = (q - target_poses)[distant]
+            lp[open_bodies] -= penalty * weight * delta[:, :3]
+            lA[open_bodies] -= (penalty * weight * spread)[:, :, None] * delta[:, 3:].reshape(-1, 3, 3)
+            penalty = min(2.0 * penalty, 1e4 * unit)
+            backend.target_poses.set_pull(penalty, lp, lA)
             backend.arcs.evaluate()
-        names = tuple(self.model.bodies.names[b] for b in open_ones)
+        names = tuple(self.model.bodies.names[b] for b in open_bodies)
         if self.may_lag and not len(self.late):
             _log.warning("blocked on their way, and lagging behind their targets: %s", ", ".join(names))
-        self.late = open_ones
+        self.late = open_bodies
         if not self.may_lag:
             return StepFailure(
                 "blocked",
@@ -126,52 +125,51 @@ class Prescribed:
         return None
 
     def nominal(self, time: OfBodies, h: float) -> np.ndarray:
-        """(k,) distances between the targets for `time` and for `time` + h."""
+        """Return (k,) distances between the targets for `time` and for `time` + h."""
         return _missing(self.target_poses(time + h), self.target_poses(time))
 
-    def _close(self, backend, target_poses: np.ndarray, room: float) -> None:
+    def _snap(self, backend, target_poses: np.ndarray, gap_fraction: float) -> None:
         """Set bodies on their targets where the arc to them is free, and hold them there.
 
-        A move that would leave less than a share `room` of a tight gap is left to the next rounds: a barrier squeezed by a
-        body that is held has no way out.
+        Moves that leave less than a fraction `gap_fraction` of a small gap wait for later passes: a held body cannot relax.
         """
-        far = self.bodies[_missing(target_poses, backend.target_poses.read_prescribed()) > 0.0]
-        if len(far) and not self._move(backend, far, room) and len(far) > 1:
-            for body in far:
-                self._move(backend, body, room)
-        # an arc ends within rounding of its goal
+        distant = self.bodies[_missing(target_poses, backend.target_poses.read_prescribed()) > 0.0]
+        if len(distant) and not self._move(backend, distant, gap_fraction) and len(distant) > 1:
+            for body in distant:
+                self._move(backend, body, gap_fraction)
+        # an arc ends within rounding of its target
         missing = _missing(target_poses, backend.target_poses.read_prescribed())
         reached = missing <= 1e-14 * (1.0 + np.abs(target_poses).max(axis=1))
-        held = self._marked(self.bodies[reached])
+        held = self._mask(self.bodies[reached])
         backend.target_poses.snap_to_targets(held)
         backend.inactive.hold(held)
         backend.arcs.evaluate()
 
-    def _marked(self, chosen: np.ndarray) -> np.ndarray:
-        """(n,) bool, which bodies are chosen."""
+    def _mask(self, chosen: np.ndarray) -> np.ndarray:
+        """Return the mask (n,) bool of chosen bodies."""
         marks = np.zeros(len(self.stride), dtype=bool)
         marks[chosen] = True
         return marks
 
-    def _move(self, backend, chosen: np.ndarray, room: float) -> bool:
-        """Move the chosen bodies along their arcs to their target poses, if that leaves room; returns whether it did."""
-        alpha = backend.arcs.follow_velocity(self._marked(chosen))
+    def _move(self, backend, chosen: np.ndarray, gap_fraction: float) -> bool:
+        """Move the chosen bodies along their arcs to their targets if that leaves a sufficient gap; return whether it did."""
+        alpha = backend.arcs.follow_velocity(self._mask(chosen))
         if not (alpha == 1.0).all():
             return False
-        roomy = room * min(_closest(backend), 1.0)
+        least_gap = gap_fraction * min(_smallest_gap(backend), 1.0)
         backend.arcs.try_step(alpha)
         backend.arcs.accept()
-        if _closest(backend) >= roomy:
+        if _smallest_gap(backend) >= least_gap:
             return True
         backend.arcs.accept()
         return False
 
 
-def _closest(backend) -> float:
-    """Smallest gap at the iterate, in activations."""
+def _smallest_gap(backend) -> float:
+    """Return the smallest gap at the iterate [activations]."""
     return float(backend.touch.island_gaps().min(initial=np.inf))
 
 
 def _missing(target_poses: np.ndarray, q: np.ndarray) -> np.ndarray:
-    """(k,) largest entry of the difference between states q and target poses (k, 12)."""
+    """Return (k,) largest entries of the differences between states q and target poses (k, 12)."""
     return np.abs(q - target_poses).max(axis=1)

@@ -1,9 +1,8 @@
-"""Sleep: islands that have been calm for a while are left where they are, until something moving comes near.
+"""Sleep: islands at rest for a while do not move until a moving body comes near.
 
-A body is calm while no vertex of it is faster than `Settings.sleep_speed`. An island sleeps through a step if all its
-bodies have been calm for `Settings.sleep_time` and nothing that may move is in reach on the paths of the step: then no
-force on it changes. Bodies that are prescribed, or
-moved by functions of time through their joints, never sleep.
+A body is at rest while none of its vertices is faster than `Settings.sleep_speed`. An island sleeps through a step if all its
+bodies have been at rest for `Settings.sleep_time` and no mobile body comes into reach. No force on it then changes. Prescribed
+bodies, and bodies with joints driven by functions of time, never sleep.
 """
 
 from __future__ import annotations
@@ -15,7 +14,7 @@ from abd.model import WORLD, Kind, Model
 
 
 class Sleep:
-    """Keeps how long every body has been calm.
+    """Counts the time at rest of every body.
 
     Attributes:
         time_at_rest: (n,) [s], part of the state.
@@ -30,7 +29,7 @@ class Sleep:
         self._none = np.zeros(len(model.bodies), dtype=bool)
 
     def may_sleep(self, system: JointSystem) -> np.ndarray:
-        """(n,) bool, bodies that may sleep through the next step."""
+        """Return (n,) bool, bodies that may sleep through the next step."""
         if not self.enabled:
             return self._none
         out = self.dynamic & (self.time_at_rest >= self.time)
@@ -41,10 +40,10 @@ class Sleep:
         return out
 
     def observe(self, backend, h: float | np.ndarray) -> None:
-        """Count a step of length h [s], of all or (n,), that has just ended."""
+        """Count a completed step of h [s], scalar or (n,)."""
         if self.enabled:
             self.time_at_rest = np.where(backend.readings.vertex_speeds() <= self.speed, self.time_at_rest + h, 0.0)
 
     def disturb(self) -> None:
-        """Wake everything: something changed that no path shows."""
+        """Wake all bodies after a change that is not visible on a path."""
         self.time_at_rest = np.zeros(len(self.time_at_rest))

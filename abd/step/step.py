@@ -1,4 +1,4 @@
-"""One frame, and the state between two of them; `abd.step.substep` takes it through steps."""
+"""Stepping: frames, and the state between them; `abd.step.substep` takes one substep."""
 
 from __future__ import annotations
 
@@ -45,26 +45,23 @@ Frozen = tuple[tuple[np.ndarray, ...], np.ndarray]
 
 
 class Stepper:
-    """Advances a `State` by frames on a backend, where the state lives.
+    """Advances a `State` by frames on a backend, which stores the state.
 
-    `abd.step.frame` divides a frame into substeps. What the host is asked for is read when it is asked for, and kept until the
-    next step.
+    `abd.step.frame` divides a frame into substeps. Host copies are read on demand and cached until the next step.
 
     Attributes:
-        initial_contacts: contacts of the state that no step led to, before the first step.
-        loads: forces and torques (n, 3) of a substep, from its end [s], of all or (n,), and its length [s]; None for those
-            of the last one; loads_are_constant: whether they depend on neither.
-        worlds: lengths of frames, by worlds; time, previous_h: present time, and length of the last substep [s], of all
-            bodies or (n,).
-        work: done so far; statistics: of the last substep, None before the first.
-        touching: (n,) bool, dynamic bodies in contact at the end of the last step, and all that are joined to them; constrained:
-            the same of contacts, joint limits and ropes.
-        stepped: the present state is what a step led to, whose contacts are still listed.
-        left_friction: lagged contacts of the last substeps that led to the present state, where worlds took them by themselves;
-            empty in any other state.
-        absent: (n,) bool, bodies that take no part in the present substep.
-        stopped: (n,) bool, those of worlds whose step failed while others went on.
-        after_substep: called after every substep that was taken.
+        initial_contacts: contacts of the initial state.
+        loads: function of the end [s], scalar or (n,), and the length [s] of a substep; returns its forces and torques (n, 3), or
+            None to keep those of the last one; loads_are_constant: whether it depends on neither.
+        worlds: frame lengths by world; time, previous_h: present time, and length of the last substep [s], scalars or (n,).
+        work: since the start; statistics: of the last substep, None before the first.
+        touching: (n,) bool, bodies of articulations in contact at the end of the last step; constrained: the same of contacts,
+            joint limits and ropes.
+        stepped: whether a step led to the present state, so that its contacts are listed.
+        left_friction: lagged contacts of the last substeps where worlds took separate ones, else empty.
+        excluded: (n,) bool, inactive bodies of the present substep.
+        stopped: (n,) bool, bodies of worlds that failed.
+        after_substep: called after every accepted substep.
     """
 
     def __init__(self, model: Model, backend: Backend, state: State):
@@ -88,12 +85,12 @@ class Stepper:
 
     @property
     def joints(self):
-        """The joint system at work (`abd.joints.rows.system`)."""
+        """The present joint system (`abd.joints.rows.system`)."""
         return self.backend.system
 
     @property
     def off(self) -> np.ndarray:
-        """(n,) bool, bodies that take part in no substep: those that are switched off, and those of stopped worlds."""
+        """(n,) bool, inactive bodies of all substeps: switched off, or in stopped worlds."""
         return self._off
 
     @off.setter
@@ -111,23 +108,22 @@ class Stepper:
         self._first_substep, self.starts_short = lengths, bool(np.isfinite(lengths).any())
 
     def stop(self, bodies: np.ndarray) -> None:
-        """Leave bodies (n,) bool, those of worlds that could not go on, where they are, and step all others again."""
+        """Stop bodies (n,) bool, those of failed worlds, and step all others."""
         self.stopped = bodies if bodies.any() else self.none
         self.off = self._switched
         self.exclude(self.off)
 
     def in_worlds_of(self, some: np.ndarray) -> np.ndarray:
-        """(n,) bool, all bodies of the worlds of some (n,) bool."""
+        """Return (n,) bool, all bodies of the worlds of some (n,) bool."""
         world = self.model.bodies.world
         return np.isin(world, world[some])
 
     @property
     def stopped_worlds(self) -> list[int]:
-        """Worlds that were stopped."""
         return np.unique(self.model.bodies.world[self.stopped]).tolist()
 
     def reset(self, state: State) -> None:
-        """Begin in a state, as one that was made of it does."""
+        """Start in a state with empty statistics."""
         self.work, self.statistics, self.initial_contacts = Work(), None, InitialContacts()
         self.rebounds.forget()
         self.stop(self.none)
@@ -137,7 +133,7 @@ class Stepper:
         self.worlds.begin(longest(self.time))
 
     def restore(self, state: State) -> None:
-        """Continue from a state; what a step before it found says nothing of this one."""
+        """Continue from a state; drop results of steps before it."""
         n = len(self.model.bodies)
         self.statistics = None
         self.energy_balance.forget()
@@ -162,16 +158,16 @@ class Stepper:
         if state.joints is None:
             self.memory = self.joints.fresh_memory(state.q, state.qd)
         else:
-            self.memory = self._checked(JointMemory(**arrays_of(state.joints)))
+            self.memory = self._check_memory(JointMemory(**arrays_of(state.joints)))
         self.applied = self.initial_laws() if state.laws is None else Applied(**arrays_of(state.laws))
         if state.laws is None and (opened := self.rows.open_couplings(self.memory)).any():
             self.modes.history = np.where(self.articulations.containing(opened), CHANGED, self.modes.history).astype(np.int32)
 
-    def _checked(self, memory: JointMemory) -> JointMemory:
-        """Memory of the joints of this scene.
+    def _check_memory(self, memory: JointMemory) -> JointMemory:
+        """Return a joint memory of this scene.
 
         Raises:
-            AbdError: it is of another number of rows.
+            AbdError: its number of rows is another one.
         """
         found, needed = memory.history.shape, (HISTORY, len(self.joints.rows))
         if found != needed:
@@ -182,7 +178,7 @@ class Stepper:
         return memory
 
     def _restore_pairs(self, own: PairParameters | None) -> None:
-        """Set the parameters of single pairs; without any, find them from the positions."""
+        """Set the parameters of pairs; None finds them from the positions."""
         if own is not None:
             self.backend.touch.set_pair_parameters(PairParameters(**arrays_of(own)))
             return
@@ -191,13 +187,13 @@ class Stepper:
             self.touching = self.articulations.containing(touching != 0)
 
     def meet(self, bodies: np.ndarray) -> None:
-        """Pairs with one of some bodies (indices) begin to collide: where they are near, they get their laws."""
+        """Start collisions of pairs with some bodies (indices): set the contact parameters of close pairs."""
         _, touching = find_parameters(self.backend, bodies)
-        concerned = np.isin(self.model.bodies.world, self.model.bodies.world[bodies])
-        self.touching = self.touching | self.articulations.containing((touching != 0) & concerned)
+        in_worlds = np.isin(self.model.bodies.world, self.model.bodies.world[bodies])
+        self.touching = self.touching | self.articulations.containing((touching != 0) & in_worlds)
 
     def fresh(self, q: np.ndarray, qd: np.ndarray) -> State:
-        """A state q, qd (n, 12) at time zero to which no step led, but for the laws of its contacts (`meet`)."""
+        """Return an initial state q, qd (n, 12) at time zero, without parameters of its contacts (`meet`)."""
         n = len(q)
         self.joints.face(q)
         memory = self.joints.fresh_memory(q, qd)
@@ -220,8 +216,7 @@ class Stepper:
 
     @contextmanager
     def listed(self) -> Iterator[bool]:
-        """While the contacts of the present state are listed: by the last step, or, where no step led to it, for the time
-        being; tells whether it was a step."""
+        """List the contacts of the present state, in an initial state for the duration of the context; yield `stepped`."""
         if self.stepped:
             yield True
             return
@@ -232,23 +227,21 @@ class Stepper:
             self.backend.states.abandon()
 
     def lagged_friction(self) -> tuple[Frozen, ...]:
-        """Lagged contacts of the last substeps that led to the present state, as `frozen_friction` of a backend
-        has them, and eps (n,) [m] of their step."""
+        """Return lagged contacts of the last substeps, as `frozen_friction` of a backend, and eps (n,) [m] of their step."""
         return ((self.backend.readings.frozen_friction(), self.backend.at.eps),) if self.stepped else self.left_friction
 
     @property
     def previous_q(self) -> np.ndarray:
-        """(n, 12) positions before it."""
+        """(n, 12) positions before the last substep."""
         return self.copies.previous[0]
 
     @property
     def previous_qd(self) -> np.ndarray:
-        """(n, 12) velocities before it."""
+        """(n, 12) velocities before the last substep."""
         return self.copies.previous[1]
 
     @property
     def memory(self) -> JointMemory:
-        """What the joints remember; the next step goes on from what is set here."""
         return self.copies.memory
 
     @memory.setter
@@ -257,7 +250,6 @@ class Stepper:
 
     @property
     def applied(self) -> Applied:
-        """Laws of the joint rows in the last substep."""
         return self.copies.applied
 
     @applied.setter
@@ -265,11 +257,11 @@ class Stepper:
         self.copies.applied = applied
 
     def initial_laws(self) -> Applied:
-        """Laws of the joint rows in the present state, if no step led to it."""
+        """Return the laws of the joint rows in an initial state."""
         return initial_laws(self.joints, self.memory, self.settings, self.time)
 
     def state(self) -> State:
-        """Host copy of everything that a continued run needs."""
+        """Return a host copy of all that a continued run needs."""
         backend = self.backend
         bodies = BodyHistory(
             self.touching, self.constrained, self.loaded, self.stopped, self.modes.history, backend.states.read_forces(),
@@ -292,13 +284,13 @@ class Stepper:
         )
 
     def advance(self) -> tuple[Progress, int, float]:
-        """One frame; returns its progress, the number of substeps and the wall time [s].
+        """Advance by one frame; return its progress, the number of substeps and the wall time [s].
 
         Raises:
-            StepFailure: with the frame and time, when the shortest substep failed too.
+            StepFailure: the shortest substep failed; with the frame and time.
         """
         begin, progress = perf_counter(), Progress()
-        energy, began = self.energy_balance.energy, self.energy_balance.begin()
+        energy, start = self.energy_balance.energy, self.energy_balance.begin()
         try:
             substeps = self.frames.advance(progress)
         except StepFailure as failure:
@@ -310,31 +302,31 @@ class Stepper:
             self.stop(np.isin(self.model.bodies.world, [*self.stopped_worlds, *progress.stopped]))
             for world, why in progress.stopped.items():
                 _log.warning("world %d is stopped at %.6g s, the others go on: %s", world, self.worlds.clock, why)
-        self.energy_balance.end(*began)
+        self.energy_balance.end(*start)
         self.worlds.advance()
         self.frame += 1
         return progress, substeps, perf_counter() - begin
 
     def standing_statistics(self) -> StepStatistics:
-        """Figures of the present state, which no single substep led to; their works are counted already."""
+        """Return statistics of a state that worlds reached by separate substeps, without work, which is counted already."""
         backend, model = self.backend, self.model
         backend.touch.list_standing(backend.at.ch2)
-        found = replace(backend.readings.statistics(), external_work=0.0, drive_work=0.0, friction_work=0.0)
+        statistics = replace(backend.readings.statistics(), external_work=0.0, drive_work=0.0, friction_work=0.0)
         if not len(model.joints):
-            return found
+            return statistics
         reader = JointReader(model)
         read = Readings(reader, self.joints, self.q, self.qd, reader.coordinates(self.q), self.memory, self.applied)
-        return replace(found, joint=float(read.energy.sum()), joint_residual=tuple(read.worst_residual.tolist()))
+        return replace(statistics, joint=float(read.energy.sum()), joint_residual=tuple(read.worst_residual.tolist()))
 
     def before_trying(self) -> tuple[dict, np.ndarray, np.ndarray, JointMemory | None, PairParameters]:
-        """What a substep changes even if it fails, for `take_back`: none of it is as large as the state."""
+        """Return what a failed substep changes, for `take_back`; none of it is as large as the state."""
         memory = self.memory.copy() if self.joints.followers else None
         return self.backend.linear.memory(), self.prescribed.stride, self.loaded, memory, self.backend.pair_law.own
 
     def take_back(
         self, solver: dict, stride: np.ndarray, loaded: np.ndarray, memory: JointMemory | None, own: PairParameters
     ) -> None:
-        """Give up a substep that failed."""
+        """Restore the state before a failed substep."""
         self.stepped = False
         self.backend.states.abandon()
         self.backend.touch.set_pair_parameters(own)
@@ -345,7 +337,7 @@ class Stepper:
             self.memory = memory
 
     def exclude(self, excluded: np.ndarray) -> None:
-        """Bodies (n,) bool that take no part in the next substeps; what becomes of them there means nothing."""
+        """Exclude bodies (n,) bool from the next substeps; their results are undefined."""
         excluded = excluded if excluded.any() else self.none
         if excluded is not self.excluded:
             self.excluded = excluded

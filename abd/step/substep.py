@@ -1,10 +1,10 @@
 """One substep: its loads and laws, its minimum, the verdict on it, and its end.
 
-    loads and joint laws of the end of the substep
-    modes: implicit Euler where contacts, limits or ropes act, a smooth scheme elsewhere
+    set loads and joint laws of the end of the substep
+    set modes: implicit Euler with active contacts, limits or ropes, a smooth scheme elsewhere
     start on the arc of the velocities, minimise (`abd.step.newton`)
-    verdicts: contact began (again by implicit Euler), fast new contact, swept path
-    the iterate is the new state; impacts change its velocities (`abd.step.impacts`)
+    verdicts: contact began (repeat with implicit Euler), fast new contact, swept path
+    store the iterate as the new state; change its velocities by impacts (`abd.step.impacts`)
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _log = logging.getLogger(__name__)
 
 
 class Substeps:
-    """Takes the state of a `Stepper` through substeps."""
+    """Advances the state of a `Stepper` by substeps."""
 
     def __init__(self, stepper: Stepper):
         self.stepper = stepper
@@ -41,7 +41,7 @@ class Substeps:
         self.iterates, self.indirect = IteratePath(stepper.model), False
 
     def attempt(self, h: OfBodies, progress: Progress) -> StepFailure | None:
-        """Take one substep of h [s], of all or (n,) by worlds; why it was rejected, with the state as before, else None."""
+        """Take one substep of h [s], scalar or (n,) by worlds; return None, or why it was rejected, with the state as before."""
         stepper, reached = self.stepper, progress.tolerance
         stored = stepper.before_trying()
         try:
@@ -69,8 +69,8 @@ class Substeps:
         contact = stepper.constrained if stepper.excluded is stepper.none else stepper.constrained | stepper.excluded
         dissipative = stepper.modes.dissipative(contact, h, stepper.statistics, lambda: (stepper.q, stepper.qd))
         reached = progress.tolerance
-        if (fresh := stepper.modes.returning(dissipative)).any() and np.any(stepper.previous_h != 0.0):
-            stepper.rebounds.fit_velocities(fresh, stepper.rows.drive_rates(stepper.time, h))
+        if (returning := stepper.modes.returning(dissipative)).any() and np.any(stepper.previous_h != 0.0):
+            stepper.rebounds.fit_velocities(returning, stepper.rows.drive_rates(stepper.time, h))
         while True:
             mode = stepper.modes.of(rule, dissipative)
             if self._take_whole(rule, mode, progress):
@@ -94,24 +94,25 @@ class Substeps:
         return failure
 
     def _take_whole(self, rule: Scheme | Schemes, mode: np.ndarray, progress: Progress) -> bool:
-        """Take a step in which nothing touches anything in one piece, where the backend can (`abd.backends.recorded.whole_step`);
-        whether it was taken."""
+        """Take a step without contacts in one launch, if the backend can (`abd.backends.recorded.whole_step`).
+
+        Returns whether it was taken."""
         stepper, backend, settings = self.stepper, self.backend, self.settings
-        whole, once = backend.whole, settings.friction_iterations == 1 or not backend.friction.enabled
-        if whole is None or not once or isinstance(rule, Schemes) or stepper.excluded is not stepper.none or not whole.serves():
+        whole, single = backend.whole, settings.friction_iterations == 1 or not backend.friction.enabled
+        if whole is None or not single or isinstance(rule, Schemes) or stepper.excluded is not stepper.none or not whole.serves():
             return False
-        sleepy = stepper.sleep.enabled and stepper.sleep.may_sleep(stepper.joints).any()
-        if sleepy or (stepper.touching is not stepper.none and stepper.touching.any()):
+        may_sleep = stepper.sleep.enabled and stepper.sleep.may_sleep(stepper.joints).any()
+        if may_sleep or (stepper.touching is not stepper.none and stepper.touching.any()):
             return False
         if self._prepare_rows(rule.h) is not None:
             return False
         stepper.copies.give_memory()
         stepper.stiffness.begin()
         tolerances = settings.tolerance, settings.friction_tolerance
-        eps, judged = settings.eps_v * rule.beta * rule.h, settings.integrator == "generalized_alpha"
+        eps, is_judged = settings.eps_v * rule.beta * rule.h, settings.integrator == "generalized_alpha"
         begin, stages = perf_counter(), progress.stages
         end = stepper.time + rule.h
-        outcome = whole.run(rule, mode, eps, end, settings.eps_v, *tolerances, judged, stepper.constrained)
+        outcome = whole.run(rule, mode, eps, end, settings.eps_v, *tolerances, is_judged, stepper.constrained)
         solved = perf_counter()
         stages["whole step"] = stages.get("whole step", 0.0) + solved - begin
         if outcome is None:
@@ -120,21 +121,21 @@ class Substeps:
         progress.trials += outcome.trials
         progress.tolerance = max(progress.tolerance, outcome.worst)
         stepper.loaded = stepper.none
-        self._became(mode)
+        self._store_iterate(mode)
         stepper.statistics = outcome.statistics
         rebound = None if outcome.limited is None else stepper.rebounds.rebound(rule.h, outcome.limited)
         if rebound is not None:
             stepper.statistics = backend.readings.statistics()
-            self._take_rebound(*rebound[1:], rule.h)
+            self._record_rebound(*rebound[1:], rule.h)
         self._conclude(rule.h, outcome.limited)
         stages["end"] = stages.get("end", 0.0) + perf_counter() - solved
         return True
 
     def _solve(self, rule: Scheme | Schemes, mode: np.ndarray, progress: Progress) -> StepFailure | None:
-        """Minimise the incremental potential of a substep; why it is rejected."""
+        """Minimise the incremental potential of a substep; return why it is rejected."""
         stepper, backend, settings, h = self.stepper, self.backend, self.settings, rule.h
         prescribed, smooth = stepper.prescribed, stepper.modes.smooth(mode)
-        target_poses = self._goals(h) if prescribed.any else None
+        target_poses = self._targets(h) if prescribed.any else None
         stepper.stiffness.begin()
         minimisation = Minimisation(
             backend, settings, h, stepper.stiffness, stepper.rows, stepper.articulations, progress, smooth, stepper.excluded,
@@ -170,7 +171,7 @@ class Substeps:
         return began or failure or stepper.rows.turned(stepper.excluded) or self._fast_contact(h)
 
     def _start(self) -> None:
-        """Move the iterate from q_n to where Newton's method starts (`abd.backends.reference.start`)."""
+        """Move the iterate from q_n to the start of Newton's method (`abd.backends.reference.start`)."""
         stepper = self.stepper
         may_sleep = stepper.sleep.may_sleep(stepper.joints)
         moving = np.select([may_sleep, stepper.constrained], [STAY, WITHOUT_FORCES], WITH_FORCES)
@@ -182,7 +183,7 @@ class Substeps:
         return stepper.fast_contacts.verdict(self.backend, state, stepper.touching, stepper.statistics, h)
 
     def _path(self, found: UnprovenPaths, h: OfBodies) -> StepFailure | None:
-        """The verdict on pairs whose direct arc is not proven free."""
+        """Return the verdict on pairs whose direct arc is not proven free."""
         if not len(found):
             return None
         stepper = self.stepper
@@ -190,18 +191,18 @@ class Substeps:
         self.indirect = self.indirect or bool(indirect.any())
         return path_verdict(UnprovenPaths(found.share[~indirect], found.pairs[~indirect]), self.model.bodies.names, h)
 
-    def _goals(self, h: float) -> np.ndarray:
-        """(k, 12) states prescribed for the end of a substep; those that take no part stay."""
+    def _targets(self, h: float) -> np.ndarray:
+        """Return (k, 12) states prescribed for the end of a substep; inactive bodies stay."""
         stepper = self.stepper
         bodies = stepper.prescribed.bodies
         return np.where(stepper.excluded[bodies, None], stepper.q[bodies], stepper.prescribed.target_poses(stepper.time + h))
 
     def _finish(self, h: OfBodies, mode: np.ndarray) -> None:
-        """Make the iterate the new state."""
+        """Store the iterate as the new state and apply its impacts."""
         stepper, backend = self.stepper, self.backend
         limited = backend.rows.limited()
         backend.steps.finish()
-        self._became(mode)
+        self._store_iterate(mode)
         rebound = stepper.rebounds.rebound(h, limited)
         if stepper.off.any():
             velocity = stepper.qd.copy()
@@ -209,25 +210,24 @@ class Substeps:
             stepper.copies.set_velocity(velocity)
         stepper.statistics = backend.readings.statistics()
         if rebound is not None:
-            self._take_rebound(*rebound[1:], h)
+            self._record_rebound(*rebound[1:], h)
         self._conclude(h, limited)
 
-    def _became(self, mode: np.ndarray) -> None:
-        """The iterate is the new state."""
+    def _store_iterate(self, mode: np.ndarray) -> None:
         stepper = self.stepper
         stepper.modes.became(mode)
         stepper.copies.forget()
         stepper.stepped = True
         stepper.rebounds.forget()
 
-    def _take_rebound(self, bodies: np.ndarray, friction: float, h: OfBodies) -> None:
-        """Impacts gave bodies (b,) other velocities, and friction in them has done work [J]."""
+    def _record_rebound(self, bodies: np.ndarray, friction: float, h: OfBodies) -> None:
+        """Record the rebound of bodies (b,) and the work of friction in it [J]."""
         stepper = self.stepper
         stepper.statistics = replace(stepper.statistics, friction_work=stepper.statistics.friction_work + friction)
         stepper.rebounds.begin_from(bodies, h)
 
     def _prepare_rows(self, h: OfBodies) -> StepFailure | None:
-        """Load the friction of joint rows; the verdict on joints that would turn too far."""
+        """Set the friction of joint rows; return the verdict on joints that would turn too far."""
         stepper = self.stepper
         fastest = np.inf if stepper.statistics is None else stepper.statistics.fastest
         failure = stepper.rows.turns_ahead(stepper.time, h, fastest, stepper.excluded)
@@ -235,13 +235,13 @@ class Substeps:
         return failure
 
     def _conclude(self, h: OfBodies, limited: np.ndarray | None) -> None:
-        """Bookkeeping of a step whose statistics are there; limits push on `limited` (n,) bodies at its end, None for none."""
+        """Update times, work and masks after a step; `limited`: (n,) bodies with active limits at its end, or None."""
         stepper, backend, articulations = self.stepper, self.backend, self.stepper.articulations
         stepper.work = stepper.work.after(stepper.statistics)
         stepper.time = stepper.time + h
         stepper.previous_h = h
         stepper.sleep.observe(backend, h)
-        stepper.rows.turning.look(h, stepper.statistics.fastest, lambda: (stepper.q, stepper.qd, stepper.previous_q))
+        stepper.rows.turning.warn(h, stepper.statistics.fastest, lambda: (stepper.q, stepper.qd, stepper.previous_q))
         if (warning := stepper.strain.look(stepper.statistics.orthogonality_error, lambda: stepper.q)) is not None:
             _log.warning("%s", warning)
         touching = stepper.statistics.contacts > 0

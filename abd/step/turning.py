@@ -1,4 +1,4 @@
-"""Bodies that turn too far in a step: the direction of the turn about a joint, or obstacles on the path, would not be known."""
+"""Bodies that turn too far in a step, so that the direction of a turn or obstacles on the path would be ambiguous."""
 
 from __future__ import annotations
 
@@ -18,15 +18,14 @@ _log = logging.getLogger(__name__)
 
 
 class Turning:
-    """Looks at the turns of one model's bodies; each kind is told once."""
+    """Checks the turns of one model's bodies; each kind of warning is logged once."""
 
     def __init__(self, model: Model):
         self.names = model.bodies.names
         self.reset()
 
     def reset(self) -> None:
-        """Nothing was told yet."""
-        self._told = self._warned = False
+        self._turn_warned = self._warned = False
 
     def ahead(
         self,
@@ -36,17 +35,17 @@ class Turning:
         fastest: float,
         state: Callable[[], tuple[np.ndarray, np.ndarray, np.ndarray]],
     ) -> np.ndarray:
-        """(n,) bool, bodies of angles of joint rows that turn by more than `TURN` in a substep of h [s] from `time` [s], of
-        all or (n,), by their drives or by their speeds.
+        """Return (n,) bool, bodies of angles of joint rows that turn by more than `TURN` in a substep, by drives or by speeds.
 
         Args:
-            fastest: largest |dA/dt| of a body [1/s]; state: gives positions and velocities (n, 12), and the values near which
-                angles are counted, of every measure.
+            time, h: start and length of the substep [s], scalars or (n,); fastest: largest |dA/dt| of a body [1/s].
+            state: returns positions and velocities (n, 12), and the reference value of every measure, near which angles are
+                counted.
         """
-        asked = np.abs(joints.asked_turns(time, h)) > TURN
-        turned = np.zeros(len(self.names) + 1, dtype=bool)  # the last one stands for the world
+        is_driven = np.abs(joints.asked_turns(time, h)) > TURN
+        turned = np.zeros(len(self.names) + 1, dtype=bool)  # the last entry is the world
         for bodies in joints.row_bodies:
-            turned[bodies[asked]] = True
+            turned[bodies[is_driven]] = True
         if 2.0 * longest(h) * fastest > TURN:
             table = joints.table
             fast = np.broadcast_to(h, len(self.names))[table.child] * np.abs(joints.turn_rates(*state())) > TURN
@@ -54,23 +53,24 @@ class Turning:
         return turned[:-1]
 
     def failure(self, turned: np.ndarray, islands: np.ndarray) -> StepFailure:
-        """Of bodies (n,) that turn too far about a joint, and of all (n,) that are joined to them."""
+        """Return the failure of bodies (n,) that turn too far about a joint; islands: (n,) bool, all bodies joined to them."""
         body = self.names[int(np.flatnonzero(turned)[0])]
         message = f"'{body}' turns by more than {TURN:g} rad about a joint in a step"
-        if not self._told:
-            self._told = True
+        if not self._turn_warned:
+            self._turn_warned = True
             _log.warning("%s, so that the frame is divided; a smaller solver.dt avoids this", message)
         return StepFailure("turn", message, islands=islands)
 
-    def look(
+    def warn(
         self, h: float | np.ndarray, fastest: float, states: Callable[[], tuple[np.ndarray, np.ndarray, np.ndarray]]
     ) -> None:
-        """Say that a body turns by more than 1 rad in a step of h [s], of all or (n,): forces and contacts see the ends of its
-        way alone, and on chords it is braked.
+        """Warn about a body that turns by more than 1 rad in a step of h [s], scalar or (n,).
+
+        Forces and contacts are evaluated at the ends of its path only, and on chords it is braked.
 
         Args:
-            fastest: largest |dA/dt| of a body [1/s], sqrt(2) times the angular velocity of a rigid one, and on chords 1.2
-                times at 1 rad; states: gives positions, velocities, and positions before the step (n, 12).
+            fastest: largest |dA/dt| of a body [1/s]: sqrt(2) times the angular velocity of a rigid one, on chords 1.2 times at
+                1 rad; states: returns positions, velocities, and positions before the step (n, 12).
         """
         if self._warned or longest(h) * fastest < 1.0:
             return

@@ -1,15 +1,16 @@
-"""Why a substep is rejected. Each verdict is a `StepFailure` that is returned, not raised; `abd.step.frame` acts on it.
+"""Reasons to reject a substep. Each verdict is a `StepFailure` that is returned, not raised; `abd.step.frame` acts on it.
 
-**Swept path.** Iterates never intersect, but they may walk around one another: what a fast body is thrown at may end up behind
-it. So the arcs from the state to the converged iterate (`abd.contact.path.between`) are proven collision-free by conservative
-advancement. Where they are not, the substep is taken again up to the first collision, or a quarter of it. A path that is not
-free is mostly seen before Newton's method has converged; it is checked after 8, 16, 32 ... iterations too.
+**Swept path.** Iterates never intersect, but the path through them may lead around another body: a fast body may end up behind an
+obstacle. The arcs from the state to the converged iterate (`abd.contact.path.between`) are therefore proven collision-free by
+conservative advancement. Otherwise the substep is repeated up to the first collision, or with a quarter of its length. Most
+rejected paths are found before Newton's method has converged: the path is also checked after 8, 16, 32 ... iterations.
 
-**Fast new contact.** An impact acts at the end of its substep, with the attitudes that the bodies have there. Where bodies that
-touched nothing meet, and move relative to each other by more than `FAR` of the smaller one's size, the substep ends before.
+**Fast new contact.** An impact acts at the end of its substep, with the attitudes of the bodies there. If bodies without
+contact come into contact and move relative to each other by more than `FAR` of the smaller one's size, the substep is
+shortened.
 
-**Contact began.** A body that a smooth scheme takes through the substep touches something, or a limit or a rope acts on its
-articulation: the substep is taken again by implicit Euler there.
+**Contact began.** Contact, a limit or a rope acts on the articulation of a body with a smooth scheme: the substep is repeated
+with implicit Euler there.
 """
 
 from __future__ import annotations
@@ -28,9 +29,9 @@ from abd.potentials.integrators import longest
 FINAL = ("blocked", "limits")
 """Failures that no shorter substep resolves."""
 FIRST_CHECK = 8
-"""Iterations after which the swept path is checked first."""
+"""Iterations before the first check of the swept path."""
 FAR = 0.5
-"""Motion of bodies relative to one another in a substep, in sizes of the smaller one, beyond which a new contact is fast."""
+"""Largest relative motion of bodies with a new contact in a substep, in sizes of the smaller one."""
 
 
 class ContactBegan(StepFailure):
@@ -41,7 +42,7 @@ class ContactBegan(StepFailure):
 
 
 class PathNotFree(StepFailure):
-    """A substep of h [s], of all bodies or (n,), whose swept path is not free for some pairs; `fast`: for a new contact."""
+    """The swept path of a substep of h [s], scalar or (n,), is not free for some pairs; `fast`: because of a new contact."""
 
     def __init__(self, found: UnprovenPaths, names: list[str], h: float | np.ndarray, fast: bool = False):
         first = found.pairs[int(found.share.argmin())] if len(found) else np.zeros(1, dtype=int)
@@ -64,24 +65,24 @@ class PathNotFree(StepFailure):
         return out
 
     def within(self, chosen: np.ndarray) -> PathNotFree:
-        """Of the pairs of some bodies (n,) bool alone."""
+        """Return the failure restricted to pairs with chosen bodies (n,) bool."""
         some = chosen[self.found.pairs.astype(int)].any(axis=1)
         return PathNotFree(UnprovenPaths(self.found.share[some], self.found.pairs[some]), self.names, self.h, self.fast)
 
 
 def is_checked(iterations: int) -> bool:
-    """Whether the swept path is checked after so many iterations of a minimisation."""
+    """Return whether the swept path is checked after this iteration of a minimisation."""
     times, rest = divmod(iterations, FIRST_CHECK)
     return rest == 0 and times & (times - 1) == 0
 
 
 def path_verdict(found: UnprovenPaths, names: list[str], h: float | np.ndarray) -> PathNotFree | None:
-    """The verdict on a substep of h [s], of all or (n,), of bodies of these names, some of whose paths are not proven free."""
+    """Return the verdict on pairs `found` whose paths are not proven free in a substep of h [s], scalar or (n,)."""
     return PathNotFree(found, names, h) if len(found) else None
 
 
 class FastContacts:
-    """Finds fast new contacts in the scene of a model."""
+    """Finds fast new contacts in a scene."""
 
     def __init__(self, model: Model):
         bodies = model.bodies
@@ -97,37 +98,37 @@ class FastContacts:
         self, backend, state: Callable[[], tuple[np.ndarray, np.ndarray]], touched: np.ndarray, statistics: StepStatistics | None,
         h: float | np.ndarray,
     ) -> PathNotFree | None:  # fmt: skip
-        """On a substep of h [s], of all or (n,), whose iterate may show some.
+        """Return the verdict on fast new contacts at the iterate of a substep of h [s], scalar or (n,).
 
         Args:
-            state: its beginning, q and qd (n, 12), read where it is needed.
-            touched: (n,) bool, bodies that were in contact there; statistics: of that state, None where they are not known.
+            state: returns q and qd (n, 12) at its beginning.
+            touched: (n,) bool, bodies in contact there; statistics: of that state, None if not known.
         """
-        if not self._possible(statistics, h):
+        if not self._is_possible(statistics, h):
             return None
         touching = backend.touch.touching() != 0
-        met = touching & self.dynamic & ~touched
-        if not met.any():
+        has_new = touching & self.dynamic & ~touched
+        if not has_new.any():
             return None
         pairs = np.asarray(backend.touch.candidate_pairs(), dtype=int).reshape(-1, 2)
-        i, j = pairs[touching[pairs].all(axis=1) & met[pairs].any(axis=1)].T
+        i, j = pairs[touching[pairs].all(axis=1) & has_new[pairs].any(axis=1)].T
         q, qd = state()
         v = qd[:, :3]
         turning = backend.readings.vertex_speeds() - np.linalg.norm(v, axis=1)
         length = np.broadcast_to(h, len(q))[i]
         whole = length * np.linalg.norm(v[i] - v[j], axis=1)
         motion, short = whole + length * (turning[i] + turning[j]), FAR * np.minimum(self.sizes[i], self.sizes[j])
-        far = motion > short
-        if not far.any():
+        is_far = motion > short
+        if not is_far.any():
             return None
-        i, j, whole, fraction = i[far], j[far], whole[far], short[far] / motion[far]
+        i, j, whole, fraction = i[is_far], j[is_far], whole[is_far], short[is_far] / motion[is_far]
         moved = (backend.states.read_positions() - q)[:, :3]
-        came = np.minimum(np.linalg.norm(moved[i] - moved[j], axis=1) / np.where(whole > 0.0, whole, np.inf), 1.0)
-        found = UnprovenPaths(np.maximum(came - fraction, fraction), np.stack([i, j], axis=1))
+        traversed = np.minimum(np.linalg.norm(moved[i] - moved[j], axis=1) / np.where(whole > 0.0, whole, np.inf), 1.0)
+        found = UnprovenPaths(np.maximum(traversed - fraction, fraction), np.stack([i, j], axis=1))
         return PathNotFree(found, self.names, h, fast=True)
 
-    def _possible(self, statistics: StepStatistics | None, h: float | np.ndarray) -> bool:
-        """Whether the energy of the state allows any, so that nothing is read where all is slow."""
+    def _is_possible(self, statistics: StepStatistics | None, h: float | np.ndarray) -> bool:
+        """Return whether the energy of the state allows a fast contact; this avoids readings of slow scenes."""
         if statistics is None or self._prescribed:
             return True
         speed = np.sqrt(2.0 * statistics.kinetic / self._lightest) + statistics.fastest * self._largest

@@ -1,8 +1,8 @@
-"""Worlds whose frames have lengths of their own, and that are at times of their own.
+"""Times and frame lengths of worlds.
 
-A frame is one step of every world, each of its own dt. Free and joined bodies take it in one minimisation, whatever the lengths
-(`abd.potentials.integrators.Schemes`), what motions move in groups of one length, one after the other
-(`abd.step.frame`). Times matter to motions, drives and loads alone, which have those of their bodies.
+A frame is one step of every world with its own dt. Free and jointed bodies of all worlds share one minimisation
+(`abd.potentials.integrators.Schemes`). Worlds with motions are minimised by groups of equal lengths (`abd.step.frame`). Only
+motions, drives and loads depend on time; they use that of their bodies.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ class WorldTimes:
     """The w worlds of a model.
 
     Attributes:
-        numbers: (w,) as bodies have them; lengths: of the next frame; clock: by the longest ones since the start [s].
+        numbers: (w,) world numbers; lengths: of the next frame [s]; clock: sum of the longest frames since the start [s].
     """
 
     def __init__(self, model: Model):
@@ -28,17 +28,16 @@ class WorldTimes:
         self.begin(0.0)
 
     def begin(self, clock: float) -> None:
-        """Go on from a time [s] by the lengths that the scene says."""
+        """Start at a time [s] with the frame lengths of the scene."""
         self.lengths, self.clock = common(self.model.step_lengths), clock
 
     def advance(self) -> None:
-        """A frame is done."""
         self.clock += longest(self.lengths)
 
     def of_each(self, values: OfBodies) -> np.ndarray:
-        """(w,) numbers of worlds."""
+        """Return (w,) values of the worlds."""
         return values[self._first] if isinstance(values, np.ndarray) else values * self._ones
 
     def of_bodies(self, values: np.ndarray) -> OfBodies:
-        """The numbers (w,) of worlds by bodies."""
+        """Return the values (w,) of worlds by bodies."""
         return common(np.asarray(values, dtype=float)[self._place])

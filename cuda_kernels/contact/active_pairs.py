@@ -1,6 +1,6 @@
-"""Which of the listed body pairs are active, their runs of candidates, and every body's entries, without the host.
+"""Active pairs among the listed body pairs, their runs of candidates, and the entries of every body, formed on the device.
 
-Pairs that there is no capacity for are left out; how many there are in all is known afterwards.
+Pairs beyond the capacity are dropped; their total number is reported.
 """
 
 import warp as wp
@@ -14,7 +14,7 @@ LOADED_FOR = ("contact",)
 
 @wp.func
 def any_below(values: wp.array(dtype=wp.float64), begin: wp.int32, end: wp.int32, within: wp.float64) -> bool:
-    """Whether one of values[begin .. end] lies below `within`."""
+    """Return whether one of values[begin .. end] is below `within`."""
     for e in range(begin, end):
         if values[e] < within:
             return True
@@ -34,8 +34,8 @@ def count_runs(
     active: wp.array(dtype=wp.int32),
     further: wp.array(dtype=wp.int32),
 ):
-    """Per listed pair: 1 if a candidate's value lies below `within` and a body is not done, and its runs after the first,
-    of at most `run` candidates."""
+    """Mark listed pairs with a candidate value below `within` and a body that is not done; count their runs after the first, of
+    at most `run` candidates."""
     k = wp.tid() + first
     if k >= listed[0]:
         return
@@ -58,7 +58,7 @@ def tally(
     behind: wp.array(dtype=wp.int32),
     needed: wp.array(dtype=wp.int32),
 ):
-    """One thread: needed = [active pairs, runs], from the totals of `slot` and `behind`."""
+    """Set needed = [active pairs, runs] from the totals of `slot` and `behind`; one thread."""
     n = listed[0]
     needed[0] = slot[n]
     needed[1] = slot[n] + behind[n]
@@ -72,7 +72,7 @@ def clamp(
     run_capacity: wp.int32,
     counts: wp.array(dtype=wp.int32),
 ):
-    """One thread: counts = [pairs, runs] that there is capacity for; the capacity for runs is no smaller than that for pairs."""
+    """Set counts = [pairs, runs] within the capacities, that for runs being no smaller than that for pairs; one thread."""
     counts[0] = wp.min(needed[0], pair_capacity)
     counts[1] = wp.min(counts[0] + needed[1] - needed[0], run_capacity)
 
@@ -92,7 +92,7 @@ def list_runs(
     runs: Runs,
     rest: wp.array(dtype=wp.int32),
 ):
-    """The active pairs side by side with their runs of at most `run` candidates, as many as counts = [pairs, runs] says.
+    """List the active pairs with their runs of at most `run` candidates, as many as counts = [pairs, runs].
 
     `slot` and `behind` are exclusive sums over the listed pairs of `count_runs`; `rest` (pairs + 1,) is `behind` of the
     active pairs.
@@ -111,11 +111,11 @@ def list_runs(
     runs.begin[n] = b
     runs.end[n] = wp.min(b + run, end)
     last = counts[1] - counts[0]
-    next = wp.min(behind[k], last)
+    begin = wp.min(behind[k], last)
     stop = wp.min(behind[k + 1], last)
-    rest[n] = next
+    rest[n] = begin
     rest[n + 1] = stop
-    for m in range(next, stop):
+    for m in range(begin, stop):
         b = b + run
         runs.pair[counts[0] + m] = k
         runs.begin[counts[0] + m] = b
@@ -132,7 +132,7 @@ def key_columns(
     keys: wp.array(dtype=wp.int32),
     order: wp.array(dtype=wp.int32),
 ):
-    """Counts[0] pairs keyed by their column body; behind all n bodies where that is fixed."""
+    """Set the keys of counts[0] pairs to their column bodies, n for fixed ones, which sorts these last."""
     k = wp.tid() + first
     if k >= counts[0]:
         return
@@ -148,7 +148,7 @@ def key_starts(
     keys: wp.array(dtype=wp.int32),
     starts: wp.array(dtype=wp.int32),
 ):
-    """First place of every body (n + 1,) in counts[0] sorted keys."""
+    """Find the first place of every body (n + 1,) in counts[0] sorted keys."""
     b = wp.tid() + first
     lo = wp.int32(0)
     hi = counts[0]
@@ -163,8 +163,8 @@ def key_starts(
 
 @wp.struct
 class Ends:
-    """The listed pairs of every body: those group[b] .. group[b + 1] in whose row it is, and, of bodies that are not fixed,
-    those order[starts[b]] .. order[starts[b + 1]] in whose column."""
+    """The listed pairs of every body: group[b] .. group[b + 1] with it as row, and, for bodies that are not fixed,
+    order[starts[b]] .. order[starts[b + 1]] with it as column."""
 
     group: wp.array(dtype=wp.int32)
     starts: wp.array(dtype=wp.int32)
@@ -179,7 +179,6 @@ def count_entries(
     counts: wp.array(dtype=wp.int32),
     entries: wp.array(dtype=wp.int32),
 ):
-    """Active pairs of every body."""
     b = wp.tid() + first
     capacity = counts[0]
     count = wp.min(slot[ends.group[b + 1]], capacity) - wp.min(slot[ends.group[b]], capacity)
@@ -199,7 +198,7 @@ def list_entries(
     starts: wp.array(dtype=wp.int32),
     entries: wp.array(dtype=wp.int32),
 ):
-    """Entries of every body, from starts[b] on: 2n for the pairs n in whose row it is, then 2n + 1 for those in whose
+    """List the entries of every body from starts[b] on: 2n for pairs n with it as row, then 2n + 1 for those with it as
     column."""
     b = wp.tid() + first
     capacity = counts[0]

@@ -14,10 +14,10 @@ CUBIC = 2
 
 @wp.func
 def barrier(kind: wp.int32, D: wp.float64, d_hat: wp.float64, xi: wp.float64) -> wp.vec3d:
-    """(b, db/dD, d2b/dD2) at squared distance D for activation d_hat beyond the separation xi.
+    """Return (b, db/dD, d2b/dD2) at squared distance D for activation d_hat beyond the separation xi.
 
     log: -(x - h)^2 ln(x/h); log_sq: (x - h)^2 ln(x/h)^2, with x = D - xi^2, h = d_hat^2 + 2 d_hat xi;
-    cubic: -(2 / (3 d_hat)) (sqrt(D) - xi - d_hat)^3. Of an unknown kind it is not a number.
+    cubic: -(2 / (3 d_hat)) (sqrt(D) - xi - d_hat)^3. An unknown kind gives NaN.
     """
     if kind == CUBIC:
         d = wp.sqrt(D)

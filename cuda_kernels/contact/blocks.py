@@ -1,10 +1,10 @@
-"""Sums of contact terms per body pair: gradients and 12x12 blocks, and their shares in the bodies' own.
+"""Sums of contact terms per body pair: gradients and 12x12 blocks, and their sums per body.
 
-A pair's candidates are cut into runs of some length; one thread adds up the terms of a run in its own rows, in order.
-The first run of a pair stands in the pair's place, further ones behind all pairs, and are added to it afterwards.
+A pair's candidates are divided into runs; one thread sums the terms of a run in its own rows, in order. The first run of a pair
+is in the pair's place, further runs follow all pairs, and are added to it afterwards.
 
 A term with the 3x3 block K between points with homogeneous rest coordinates Y_a, Y_b (4,) adds ``K (x) Y_a Y_b^T``:
-entry (r, a) of a body's 3x4 gradient sits at q index ``r`` for a = 0 and ``3 + 3 r + a - 1`` for a > 0.
+entry (r, a) of a body's 3x4 gradient is at q index ``r`` for a = 0 and ``3 + 3 r + a - 1`` for a > 0.
 """
 
 import warp as wp
@@ -15,12 +15,12 @@ from cuda_kernels.options import OPTIONS
 wp.set_module_options(OPTIONS)
 
 RUN = 64
-"""Candidates that one thread adds up. More would leave a device idle on few bodies with fine meshes; fewer cost sums."""
+"""Candidates per run. More leave a device idle for few bodies with fine meshes; fewer cost sums."""
 
 
 @wp.struct
 class Runs:
-    """Runs (s,) of active pairs: number of the pair in the list, first and last but one candidate."""
+    """Runs (s,) of active pairs: index of the pair in the list, first candidate and the one after the last."""
 
     pair: wp.array(dtype=wp.int32)
     begin: wp.array(dtype=wp.int32)
@@ -29,7 +29,7 @@ class Runs:
 
 @wp.struct
 class PairSums:
-    """Gradients (s,) and blocks (s, 12) by rows, of runs; those of pairs once their runs are added."""
+    """Gradients (s,) and blocks (s, 12), by rows, of runs; of pairs after their runs are added."""
 
     g_i: wp.array(dtype=vec12)
     g_j: wp.array(dtype=vec12)
@@ -40,7 +40,7 @@ class PairSums:
 
 @wp.func
 def spread(f: wp.vec3d, Y: wp.vec4d) -> vec12:
-    """``f Y^T`` in the order of q."""
+    """Return ``f Y^T`` in the order of q."""
     return vec12(
         f[0] * Y[0], f[1] * Y[0], f[2] * Y[0],
         f[0] * Y[1], f[0] * Y[2], f[0] * Y[3],
@@ -51,7 +51,7 @@ def spread(f: wp.vec3d, Y: wp.vec4d) -> vec12:
 
 @wp.func
 def add_block(H: wp.array2d(dtype=vec12), t: wp.int32, K: wp.mat33d, Ya: wp.vec4d, Yb: wp.vec4d):
-    """H[t] += K (x) Ya Yb^T."""
+    """Add K (x) Ya Yb^T to H[t]."""
     for r in range(3):
         z = spread(wp.vec3d(K[r, 0], K[r, 1], K[r, 2]), Yb)
         H[t, r] = H[t, r] + Ya[0] * z
@@ -62,7 +62,7 @@ def add_block(H: wp.array2d(dtype=vec12), t: wp.int32, K: wp.mat33d, Ya: wp.vec4
 
 @wp.func
 def add_between(out: PairSums, t: wp.int32, f: wp.vec3d, K: wp.mat33d, Y_i: wp.vec4d, Y_j: wp.vec4d):
-    """A term that depends on ``x_i - x_j`` alone: force f on i, block K."""
+    """Add a term that depends on ``x_i - x_j`` only: force f on i, block K."""
     out.g_i[t] = out.g_i[t] + spread(f, Y_i)
     out.g_j[t] = out.g_j[t] - spread(f, Y_j)
     add_block(out.H_ii, t, K, Y_i, Y_i)
@@ -72,7 +72,6 @@ def add_between(out: PairSums, t: wp.int32, f: wp.vec3d, K: wp.mat33d, Y_i: wp.v
 
 @wp.func
 def clear_sums(out: PairSums, t: wp.int32):
-    """Start a run."""
     out.g_i[t] = vec12()
     out.g_j[t] = vec12()
     for r in range(12):
@@ -83,7 +82,7 @@ def clear_sums(out: PairSums, t: wp.int32):
 
 @wp.kernel
 def join_runs(first: wp.int32, counts: wp.array(dtype=wp.int32), rest: wp.array(dtype=wp.int32), out: PairSums):
-    """Add the further runs of every pair to its first; one thread per pair and row. counts = [pairs, runs]."""
+    """Add the further runs of every pair to its first, one thread per pair and row; counts = [pairs, runs]."""
     t = wp.tid() + first
     n = t // 12
     r = t % 12
@@ -108,8 +107,9 @@ def gather_bodies(
     gradient: wp.array2d(dtype=wp.float64),
     diagonal: wp.array2d(dtype=vec12),
 ):
-    """Add the pairs' shares to the rows of bodies that are not done, in the order of their entries: one thread per row
-    of a body's block, the first one adds the gradient too."""
+    """Add the sums of pairs to the rows of bodies that are not done, in the order of their entries.
+
+    One thread processes one row of a body's block, the first one the gradient too."""
     t = wp.tid() + first
     b = t // 12
     r = t % 12

@@ -1,4 +1,4 @@
-"""Body pairs whose swept boxes meet: one box per body, a tree over them, and the filters of the scene."""
+"""Body pairs with overlapping swept boxes: one box per body, a tree over them, and the filters of the scene."""
 
 import warp as wp
 
@@ -13,10 +13,10 @@ LOADED_FOR = ("contact",)
 
 @wp.struct
 class Filters:
-    """What decides whether two bodies may touch; `filtered` holds sorted keys min * n + max of joined pairs; worlds are numbered
-    from 0. `planes` lists the half-spaces by their worlds, those of body b's from near_planes[b][0] to near_planes[b][1].
+    """Conditions for two bodies to collide: `filtered` has sorted keys min * n + max of joined pairs; worlds are numbered from 0.
 
-    excluded: (n,) 1 for bodies that take no part, which nothing is paired with.
+    `planes` lists the half-spaces by their worlds, those of body b's from near_planes[b][0] to near_planes[b][1]. excluded: (n,)
+    1 for excluded bodies, which are in no pair.
     """
 
     kind: wp.array(dtype=wp.int32)
@@ -43,7 +43,7 @@ def absolute(m: wp.mat33d) -> wp.mat33d:
 
 @wp.func
 def half_reach(s: Surfaces, b: wp.int32) -> wp.float64:
-    """Share of a body [m] in the reach of any of its pairs (`cuda_kernels.contact.pair_law`), and a little more."""
+    """Return a body's part [m] of the reach of any of its pairs (`cuda_kernels.contact.pair_law`), slightly enlarged."""
     return wp.float64(0.50005) * s.between.largest * s.between.d_hat[b]
 
 
@@ -57,12 +57,12 @@ def swept_boxes(
     lower: wp.array(dtype=wp.vec3),
     upper: wp.array(dtype=wp.vec3),
 ):
-    """Boxes of all bodies over alpha in [0, 1], grown by what is `grown` [m] in their world (w,), half reach, radius and the
-    arc's departure from its chord."""
+    """Compute boxes of all bodies over alpha in [0, 1], enlarged by `grown` [m] of their world (w,), half reach, radius and the
+    deviation of the arc from its chord."""
     b = wp.tid() + first
     m = s.mesh[b]
     if m < 0:
-        # inside out: it meets nothing, and leaves the bounds of the tree to the others
+        # an inverted box overlaps nothing, and does not affect the bounds of the tree
         lower[b] = wp.vec3(3.0e37, 3.0e37, 3.0e37)
         upper[b] = wp.vec3(-3.0e37, -3.0e37, -3.0e37)
         return
@@ -89,7 +89,7 @@ def swept_boxes(
 
 @wp.func
 def may_touch(f: Filters, b: wp.int32, c: wp.int32) -> bool:
-    """Whether the scene lets bodies b and c collide."""
+    """Return whether the scene allows bodies b and c to collide."""
     if f.kind[b] != 0 and f.kind[c] != 0:
         return False
     if f.world[b] != f.world[c]:
@@ -117,7 +117,7 @@ def may_touch(f: Filters, b: wp.int32, c: wp.int32) -> bool:
 
 @wp.func
 def emits(f: Filters, b: wp.int32, c: wp.int32) -> bool:
-    """Each pair is emitted once: by its dynamic body, by the smaller index where both are dynamic."""
+    """Return whether body b emits the pair: the dynamic body does, of two dynamic bodies the one with the smaller index."""
     if f.kind[c] != 0:
         return True
     return f.kind[b] == 0 and b < c
@@ -125,7 +125,7 @@ def emits(f: Filters, b: wp.int32, c: wp.int32) -> bool:
 
 @wp.func
 def meets_plane(lower: wp.vec3, upper: wp.vec3, plane: wp.vec4d, grown: wp.float64) -> bool:
-    """Whether a box comes closer than `grown` to the surface of a half-space."""
+    """Return whether a box is closer than `grown` to the surface of a half-space."""
     lowest = -plane[3] - grown
     for r in range(3):
         if plane[r] > ZERO:
@@ -155,8 +155,8 @@ def sort_pairs(pairs: wp.array(dtype=wp.vec2i), begin: wp.int32, count: wp.int32
         stride = stride // 2
 
 
-ROOM = wp.constant(wp.int32(12))
-"""Partners of a body that are remembered between counting and writing."""
+MAX_PARTNERS = wp.constant(wp.int32(12))
+"""Partners of a body that are stored between counting and writing."""
 
 
 @wp.kernel
@@ -167,7 +167,7 @@ def sample_places(
     upper: wp.array(dtype=wp.vec3),
     out: wp.array(dtype=wp.vec3),
 ):
-    """Middle of the box of every so many bodies; nan for one that is inside out."""
+    """Compute the centre of the box of every `stride`-th body, NaN for an inverted box."""
     k = wp.tid() + first
     b = k * stride
     out[k] = wp.float32(0.5) * (lower[b] + upper[b])
@@ -177,7 +177,7 @@ def sample_places(
 
 @wp.func
 def clamped(v: wp.vec3, bounds: wp.array(dtype=wp.vec3)) -> wp.vec3:
-    """The nearest point between the corners `bounds` (2,)."""
+    """Return the nearest point between the corners `bounds` (2,)."""
     return wp.max(bounds[0], wp.min(v, bounds[1]))
 
 
@@ -190,7 +190,7 @@ def clamp_boxes(
     clamped_lower: wp.array(dtype=wp.vec3),
     clamped_upper: wp.array(dtype=wp.vec3),
 ):
-    """Boxes of a tree whose leaves are sorted by cells of its bounds: boxes that overlap do so when clamped as well."""
+    """Clamp boxes to the bounds of a tree, by whose cells its leaves are sorted; clamped boxes still overlap."""
     b = wp.tid() + first
     clamped_lower[b] = clamped(lower[b], bounds)
     clamped_upper[b] = clamped(upper[b], bounds)
@@ -198,16 +198,15 @@ def clamp_boxes(
 
 @wp.func
 def overlap(lower: wp.array(dtype=wp.vec3), upper: wp.array(dtype=wp.vec3), b: wp.int32, c: wp.int32) -> bool:
-    """Whether two boxes overlap or touch."""
-    apart = bool(False)
+    is_separate = bool(False)
     for r in range(3):
-        apart = apart or lower[b][r] > upper[c][r] or lower[c][r] > upper[b][r]
-    return not apart
+        is_separate = is_separate or lower[b][r] > upper[c][r] or lower[c][r] > upper[b][r]
+    return not is_separate
 
 
 @wp.kernel
 def find_roots(first: wp.int32, tree: wp.uint64, group: wp.array(dtype=wp.int32), root: wp.array(dtype=wp.int32)):
-    """Write the node below which the tree holds the group of each body b; valid until the tree is rebuilt."""
+    """Find the tree node with the group of each body b below it; valid until the tree is rebuilt."""
     b = wp.tid() + first
     root[b] = wp.bvh_get_group_root(tree, group[b])
 
@@ -233,14 +232,14 @@ def emit_pairs(
     found_pairs: wp.array(dtype=wp.int32),
     pairs: wp.array(dtype=wp.vec2i),
 ):
-    """Pairs emitted by each body: counted where ``write == 0``, written behind its offset otherwise, if there is capacity for
-    found_pairs[0] > 0 of them.
+    """Emit the pairs of each body: count them if ``write == 0``, else write them from its offset on, if there is capacity for
+    all found_pairs[0] > 0 of them.
 
-    The search of body b begins at node root[b] of the tree, at the top for -1; boxes of the tree are clamped to its `bounds`
-    (2,), which more of them overlap, so that they are compared themselves. Pairs are written in order, whatever the
-    shape of the tree, by bodies with no more than `alone`. Counting leaves up to `ROOM` `partners` (n, ROOM); the tree is
-    searched again for bodies with more. A half-space has no box of its own, so its side of the growth, `grown` [m] in the
-    body's world (w,), is added here. In worlds where the `old` list lacks nothing bodies have the pairs that they had.
+    The search of body b starts at node root[b] of the tree, at the top for -1. Boxes of the tree are clamped to its `bounds`
+    (2,), so that more of them overlap; found boxes are compared unclamped. Bodies with at most `alone` pairs write them in
+    order, independent of the shape of the tree. Counting stores up to `MAX_PARTNERS` `partners` per body; bodies with more search
+    the tree again. A half-space has no box: its part of the enlargement, `grown` [m] in the body's world (w,), is added here. In
+    worlds where the `old` list lacks nothing bodies keep their old pairs.
     """
     b = wp.tid() + first
     found = wp.int32(0)
@@ -257,7 +256,7 @@ def emit_pairs(
             for k in range(found):
                 pairs[offset[b] + k] = old.pairs[begin + k]
         return
-    if write != 0 and count[b] <= ROOM:
+    if write != 0 and count[b] <= MAX_PARTNERS:
         for k in range(count[b]):
             pairs[offset[b] + k] = wp.vec2i(b, partners[b, k])
         sort_pairs(pairs, offset[b], count[b])
@@ -273,7 +272,7 @@ def emit_pairs(
                     if may_touch(f, b, c):
                         if write != 0:
                             pairs[offset[b] + found] = wp.vec2i(b, c)
-                        elif found < ROOM:
+                        elif found < MAX_PARTNERS:
                             partners[b, found] = c
                         found = found + 1
         for k in range(f.near_planes[b][0], f.near_planes[b][1]):
@@ -282,7 +281,7 @@ def emit_pairs(
                 if meets_plane(lo, hi, s.plane[c2], grown[w] + half_reach(s, c2)):
                     if write != 0:
                         pairs[offset[b] + found] = wp.vec2i(b, c2)
-                    elif found < ROOM:
+                    elif found < MAX_PARTNERS:
                         partners[b, found] = c2
                     found = found + 1
     if write == 0:
@@ -300,7 +299,7 @@ def copy_long(
     pairs: wp.array(dtype=wp.vec2i),
     unordered: wp.array(dtype=wp.vec2i),
 ):
-    """Copy the pairs of bodies that emit more than `alone` of them, as the tree gave them."""
+    """Copy the pairs of bodies with more than `alone` of them, in the order of the tree."""
     k = wp.tid() + first
     if k < found_pairs[0]:
         if count[pairs[k][0]] > alone:
@@ -317,12 +316,13 @@ def order_long(
     unordered: wp.array(dtype=wp.vec2i),
     pairs: wp.array(dtype=wp.vec2i),
 ):
-    """Order those pairs by the other body: a pair goes where as many have a smaller partner. A thread per pair: one that
-    sorted all of a large body's would hold up everything else."""
+    """Order these pairs by the other body: the place of a pair is the number of smaller partners.
+
+    One thread per pair balances the load of large bodies."""
     k = wp.tid() + first
     if k >= found_pairs[0]:
         return
-    # other threads write pairs[k] meanwhile, but of the same body
+    # other threads write pairs[k] concurrently, but with the same body
     b = pairs[k][0]
     if count[b] <= alone:
         return

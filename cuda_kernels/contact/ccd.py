@@ -1,10 +1,10 @@
-"""Conservative advancement on arcs; mirrors ``abd/contact/ccd.py``, which says why the proofs hold.
+"""Conservative advancement on arcs; ``abd/contact/ccd.py`` has the same functions and the reasons for the proofs.
 
-Over [t, t + tau] every point leaves its tangent by at most ``bend tau^2 / 2``. Of several proofs how far a candidate may
-advance the longest counts. *Speed*: the distance falls at most by the relative speed of the two primitives after
-removing the mean velocity of their points. *Plane*: the plane across the closest points, fixed to the second body, has
-all points of the first primitive ahead of it. *Points*: two points alone stay apart along the line between them.
-*Lines*: those of two edges keep their distance.
+Over [t, t + tau] every point deviates from its tangent by at most ``bend tau^2 / 2``. Several proofs bound the advance of a
+candidate; the longest one counts. *Speed*: the distance decreases at most by the relative speed of the two primitives after
+removing the mean velocity of their points. *Plane*: all points of the first primitive are ahead of the plane across the closest
+points, fixed to the second body. *Points*: two points are separated along the line between them. *Lines*: the lines of two edges
+keep a distance.
 """
 
 import warp as wp
@@ -32,27 +32,27 @@ wp.set_module_options(OPTIONS)
 
 MAX_ADVANCES = wp.constant(wp.int32(256))
 MANY = wp.constant(wp.int32(4096))
-"""Advances on a path: tight gaps and turning bodies take hundreds, and few candidates need them."""
+"""Advances on a repeated march: small gaps and turning bodies need hundreds, but few candidates do."""
 ANY_GAP = wp.constant(wp.float64(1.0e300))
-"""No bound on the gap that a march leaves [m]."""
+"""No bound on the remaining gap of a march [m]."""
 STRAINED = wp.constant(wp.float64(0.75))
-"""Strain along the path beyond which the second body is no frame to prove anything in."""
+"""Strain along the path above which the second body is not used as a frame."""
 ROUNDING = wp.constant(wp.float64(16.0 * 2.220446049250313e-16))
 NEVER = wp.constant(wp.float64(1.0e100))
-"""Bend of such a frame [m]."""
+"""Bend of an unusable frame [m]."""
 ENOUGH = wp.constant(wp.float64(0.2))
-"""Share of the initial gap at which the march ends."""
+"""Fraction of the initial gap at which the march ends."""
 LEFT = wp.constant(wp.float64(0.19))
-"""Share of the current gap that an advance leaves; below `ENOUGH`, so that rounding does not decide on one more."""
+"""Fraction of the current gap that remains after an advance; below `ENOUGH`, so that rounding causes no further advance."""
 WITHIN = wp.constant(wp.float64(0.9))
-"""Gap at which a march of Newton's steps ends, in activations, if that is less: a contact that stops bodies acts there."""
+"""Gap [activations] at which a march in Newton's method ends, if smaller: contact acts there."""
 BEYOND = wp.constant(wp.float64(1.0 + 1.0e-6))
-"""How far beyond an impact that was found others march: no rounding near their end decides which one is first."""
+"""Factor on an impact that bounds other marches: rounding near their end must not affect the smallest one."""
 
 
 @wp.func
 def relative_speed(kind: wp.int32, v: Primitives) -> wp.float64:
-    """Largest speed of one primitive's points plus the other's, after removing their mean velocity [m per unit alpha]."""
+    """Return the largest speeds of both primitives' points, summed, without their mean velocity [m per unit alpha]."""
     if kind == VERTEX_PLANE:
         return wp.length(v.x0)
     mean = wp.float64(0.25) * (v.x0 + v.x1 + v.x2 + v.x3)
@@ -67,7 +67,7 @@ def relative_speed(kind: wp.int32, v: Primitives) -> wp.float64:
 
 @wp.func
 def advance_within(capacity: wp.float64, speed: wp.float64, bend: wp.float64) -> wp.float64:
-    """Largest tau with ``speed tau + bend tau^2 / 2 <= capacity``; capacity > 0, speed of any sign."""
+    """Return the largest tau with ``speed tau + bend tau^2 / 2 <= capacity``; capacity > 0, speed of any sign."""
     root = wp.sqrt(speed * speed + TWO * bend * capacity)
     if speed > ZERO:
         return TWO * capacity / (speed + root)
@@ -77,8 +77,8 @@ def advance_within(capacity: wp.float64, speed: wp.float64, bend: wp.float64) ->
 
 
 @wp.func
-def clear(capacity: wp.float64, speed: wp.float64, bend: wp.float64) -> wp.float64:
-    """How long one pair of points stays apart; not at all where they are not apart now."""
+def separated_time(capacity: wp.float64, speed: wp.float64, bend: wp.float64) -> wp.float64:
+    """Return the time in which a pair of points stays separated, 0 if it is not separated now."""
     if capacity <= ZERO:
         return ZERO
     return advance_within(capacity, speed, bend)
@@ -86,10 +86,10 @@ def clear(capacity: wp.float64, speed: wp.float64, bend: wp.float64) -> wp.float
 
 @wp.struct
 class Frame:
-    """What the march knows of the rest frame of the second body, along the whole of the path.
+    """Bounds in the rest frame of the second body, for the whole path.
 
-    `bend` bounds the second derivative there of the first primitive's points, `stretch` how fast distances there and in
-    the world drift apart, per unit alpha.
+    `bend` bounds the second derivative of the first primitive's points in it, `stretch` the rate of change of the ratio of
+    distances in the frame and in the world, per unit alpha.
     """
 
     bend: wp.float64
@@ -98,9 +98,9 @@ class Frame:
 
 @wp.func
 def frame_of(path: Path, i: wp.int32, j: wp.int32, radius: wp.float64) -> Frame:
-    """The frame of body j for points of body i that are `radius` or less from the origin of j at alpha = 0.
+    """Return the frame of body j for points of body i within `radius` of the origin of j at alpha = 0.
 
-    It holds for the whole path, so that a march does not depend on how far it may go.
+    It is valid for the whole path, so that a march does not depend on its limit.
     """
     out = Frame()
     S = path.strain[j]
@@ -111,17 +111,17 @@ def frame_of(path: Path, i: wp.int32, j: wp.int32, radius: wp.float64) -> Frame:
     out.stretch = S / (ONE - S)
     spin = W + out.stretch
     travel = wp.length(path.dp[i] - path.dp[j]) + path.reach[i]
-    far = radius + travel
+    distance_bound = radius + travel
     out.bend = path.bend[i]
     if spin > ZERO:
-        out.bend += (W * W + TWO * W * out.stretch) * far + TWO * spin * (travel + spin * far)
+        out.bend += (W * W + TWO * W * out.stretch) * distance_bound + TWO * spin * (travel + spin * distance_bound)
     out.bend *= ONE + out.stretch
     return out
 
 
 @wp.func
-def seen(x: wp.vec3d, v: wp.vec3d, p: wp.vec3d, dp: wp.vec3d, spin: wp.mat33d) -> wp.vec3d:
-    """Velocity of a point as a body sees it, whose points move by ``dp + spin (x - p)``."""
+def relative_velocity(x: wp.vec3d, v: wp.vec3d, p: wp.vec3d, dp: wp.vec3d, spin: wp.mat33d) -> wp.vec3d:
+    """Return the velocity of a point relative to a body whose points move by ``dp + spin (x - p)``."""
     return v - dp - spin * (x - p)
 
 
@@ -129,15 +129,15 @@ def seen(x: wp.vec3d, v: wp.vec3d, p: wp.vec3d, dp: wp.vec3d, spin: wp.mat33d) -
 def plane_advance(
     n: wp.vec3d, floor: wp.float64, x: Primitives, u0: wp.vec3d, u1: wp.vec3d, edges: bool, frame: Frame
 ) -> wp.float64:
-    """Proof by the plane with unit normal n, fixed to the second body, of which all first points stay ahead."""
+    """Return the advance by the plane with unit normal n, fixed to the second body, with all first points ahead of it."""
     drift = floor * frame.stretch
     ahead = wp.min(wp.dot(n, x.x0 - x.x2), wp.dot(n, x.x0 - x.x3))
     if edges:
         other = wp.min(wp.dot(n, x.x1 - x.x2), wp.dot(n, x.x1 - x.x3))
-        tau = clear(ahead - floor, drift - wp.dot(n, u0), frame.bend)
-        return wp.min(tau, clear(other - floor, drift - wp.dot(n, u1), frame.bend))
+        tau = separated_time(ahead - floor, drift - wp.dot(n, u0), frame.bend)
+        return wp.min(tau, separated_time(other - floor, drift - wp.dot(n, u1), frame.bend))
     ahead = wp.min(ahead, wp.dot(n, x.x0 - x.x1))
-    return clear(ahead - floor, drift - wp.dot(n, u0), frame.bend)
+    return separated_time(ahead - floor, drift - wp.dot(n, u0), frame.bend)
 
 
 @wp.func
@@ -151,11 +151,11 @@ def lines_advance(
     left: wp.float64,
     frame: Frame,
 ) -> wp.float64:
-    """Proof by the lines of two edges: ``f = r . (e x c)`` over ``|e x c|`` is their distance.
+    """Return the advance by the lines of two edges: ``f = r . (e x c)`` over ``|e x c|`` is their distance.
 
-    c is the first edge, e the second, which rests, and r leads from a point of e to the point of c at the share `along`.
-    Over tau <= `left` both expressions leave their tangents by what the bend of the ends of c allows. Allowances for
-    rounding: f is the difference of large terms where the edges are long or almost parallel.
+    c is the first edge, e the second, at rest, and r is the vector from a point of e to the point of c at parameter `along`.
+    Over tau <= `left` both expressions deviate from their tangents by bounds from the bend of the ends of c. The bounds allow for
+    rounding: f is a difference of large terms for long or almost parallel edges.
     """
     e = x.x3 - x.x2
     c = x.x1 - x.x0
@@ -179,16 +179,16 @@ def lines_advance(
     speeds = wp.length(wp.cross(e, u0)) + wp.length(wp.cross(e, u1))
     error = s * (arms + left * speeds) + HALF * length * s * s * left * left
     growth = TWO * floor * (length * s * (ONE + left * frame.stretch) + frame.stretch * grows)
-    far = wp.max(wp.max(wp.length(x.x0), wp.length(x.x1)), wp.max(wp.length(x.x2), wp.length(x.x3)))
-    noise = ROUNDING * (far + length + wp.length(c)) * length * arm
+    distance_bound = wp.max(wp.max(wp.length(x.x0), wp.length(x.x1)), wp.max(wp.length(x.x2), wp.length(x.x3)))
+    noise = ROUNDING * (distance_bound + length + wp.length(c)) * length * arm
     noise_rate = ROUNDING * length * (wp.length(u0) + wp.length(u1)) * arm
     speed = floor * (grows + frame.stretch * across) - rate + noise_rate
-    return clear(f - floor * across - noise, speed, error + growth + wp.max(ZERO, -TWO * curve))
+    return separated_time(f - floor * across - noise, speed, error + growth + wp.max(ZERO, -TWO * curve))
 
 
 @wp.func
 def is_far(approach: wp.float64, known: wp.float64, end: wp.float64) -> bool:
-    """Whether the motion of the whole bodies proves a candidate safe up to `end`: most need no march."""
+    """Return whether the motion of the bodies proves a candidate safe up to `end`: most candidates need no march."""
     return approach < ZERO or (known > ZERO and approach * end <= (ONE - LEFT) * known)
 
 
@@ -196,7 +196,7 @@ def is_far(approach: wp.float64, known: wp.float64, end: wp.float64) -> bool:
 def barely_moves(
     s: Surfaces, path: Path, i: wp.int32, j: wp.int32, c: wp.vec4i, known: wp.float64, end: wp.float64
 ) -> bool:
-    """Whether the speeds at alpha = 0 of a candidate's points prove it safe up to `end`; `known` as `march` has it."""
+    """Return whether the speeds of a candidate's points at alpha = 0 prove it safe up to `end`; `known` as in `march`."""
     if known <= ZERO:
         return False
     kind = c[1]
@@ -207,8 +207,8 @@ def barely_moves(
 
 
 @wp.func
-def standing(path: Path, b: wp.int32, t: wp.float64, moved: bool):
-    """Position, affine map and its rate of a body at t; where it has not `moved`, those that the path begins with."""
+def pose_at(path: Path, b: wp.int32, t: wp.float64, moved: bool):
+    """Return position, affine map and its rate of a body at t, those at the start of the path if it has not `moved`."""
     if moved:
         A, rate = arc_and_rate(path, b, t)
         return path.p[b] + t * path.dp[b], A, rate
@@ -229,18 +229,18 @@ def march(
     least: wp.float64,
     cap: wp.int32,
 ) -> wp.float64:
-    """Largest proven-safe alpha, up to `end`, of a candidate of bodies i, j that is not far.
+    """Return the largest proven-safe alpha, up to `end`, of a candidate of bodies i, j that is not far.
 
-    `known` is its gap at alpha = 0 or a lower bound of it [m], `approach` bounds how much closer its bodies come [m], all
-    along the path; it is negative where they stay as they are.
+    `known` is its gap at alpha = 0 or a lower bound of it [m]; `approach` bounds the approach of its bodies on the path [m],
+    negative for bodies that do not move.
 
-    Each advance keeps about a fifth of the gap it starts from; the march ends when a fifth of the initial gap is left, and
-    no more than `least` [m], or at its cap of advances, with the alpha proven so far.
+    Each advance keeps about a fifth of the gap before it. The march ends when a fifth of the initial gap is left, at most `least`
+    [m], or after `cap` advances, with the alpha proven so far.
     """
     if barely_moves(s, path, i, j, c, known, end):
         return end
     kind = c[1]
-    # the vertex, or the first edge, is of body f, the target or the second edge of body g
+    # the vertex, or the first edge, belongs to body f, the target or the second edge to body g
     f = i
     g = j
     if kind == TARGET_VERTEX:
@@ -256,20 +256,19 @@ def march(
         if edges:
             radius = wp.max(radius, wp.length(path.p[f] + path.A[f] * s.vertices[at[1]] - path.p[g]))
         frame = frame_of(path, f, g, radius)
-    stop = least
+    final_gap = least
     t = wp.float64(0.0)
-    marching = wp.bool(True)
+    continues = wp.bool(True)
     advances = wp.int32(0)
-    # what an advance needs is found where it needs it, and let go: two poses, their rates and the points do not fit into
-    # registers
-    while marching:
+    # values are loaded where an advance needs them: two poses, their rates and the points exceed the registers
+    while continues:
         f = opaque(f)
         g = opaque(g)
         x = Primitives()
         v = Primitives()
         u0 = wp.vec3d()
         u1 = wp.vec3d()
-        p, A, rate = standing(path, f, t, advances > 0)
+        p, A, rate = pose_at(path, f, t, advances > 0)
         X = s.vertices[opaque(at[0])]
         x.x0 = p + A * X
         v.x0 = path.dp[f] + rate * X
@@ -279,7 +278,7 @@ def march(
             v.x1 = path.dp[f] + rate * X
         speed = wp.length(v.x0)
         if kind != VERTEX_PLANE:
-            p, A, rate = standing(path, g, t, advances > 0)
+            p, A, rate = pose_at(path, g, t, advances > 0)
             if not edges:
                 X = s.vertices[opaque(at[1])]
                 x.x1 = p + A * X
@@ -292,18 +291,18 @@ def march(
             v.x3 = path.dp[g] + rate * X
             speed = relative_speed(kind, v)
             spin = rate * wp.inverse(A)
-            u0 = seen(x.x0, v.x0, p, path.dp[g], spin)
-            u1 = seen(x.x1, v.x1, p, path.dp[g], spin)
+            u0 = relative_velocity(x.x0, v.x0, p, path.dp[g], spin)
+            u1 = relative_velocity(x.x1, v.x1, p, path.dp[g], spin)
         near = proximity_at(kind, Primitives(), x, s.plane[j])
         distance = wp.length(near.r)
         xi = separation(s, f, g, minimum)
         gap = near.side * distance - xi
         if advances == 0:
-            stop = wp.min(ENOUGH * gap, stop)
-            marching = gap > ZERO
-        elif gap <= stop or advances >= cap:
-            marching = False
-        if marching:
+            final_gap = wp.min(ENOUGH * gap, final_gap)
+            continues = gap > ZERO
+        elif gap <= final_gap or advances >= cap:
+            continues = False
+        if continues:
             capacity = (ONE - LEFT) * gap
             bend = path.bend[f] + path.bend[g]
             tau = advance_within(capacity, speed, bend)
@@ -330,10 +329,10 @@ def march(
                         along = wp.dot(p + A * X - x.x0, c0) / wp.dot(c0, c0)
                         tau = wp.max(tau, lines_advance(floor, x, u0, u1, near.r, along, ONE - t, frame))
             if not (tau > ZERO):
-                marching = False
+                continues = False
             elif t + tau >= end:
                 t = end
-                marching = False
+                continues = False
             else:
                 t = t + tau
                 advances = advances + 1
@@ -344,12 +343,11 @@ def march(
 
 @wp.func
 def tell(alpha: wp.float64, island: wp.int32, first_found: wp.array(dtype=wp.float64)):
-    """Let others know of an impact in an island: they march no further than `BEYOND` it.
+    """Publish an impact of an island: other candidates march no further than `BEYOND` times it.
 
-    Only the smallest alpha of an island means anything. `first_found` (islands,), the limits at first, is the smallest
-    that some thread has found so far. It is a hint that threads write without waiting for each other; a thread that reads
-    an old one marches further than necessary. The smallest alpha has the same bits in any order, as a march that stops
-    before its end does not depend on where that is.
+    Only the smallest alpha of an island is used. `first_found` (islands,), initially the limits, is the smallest one found so
+    far. Threads write this hint without synchronisation; a stale value only lengthens a march. The smallest alpha has the same
+    bits in any order, because a march that stops before its end does not depend on the end.
     """
     if alpha < first_found[island]:
         first_found[island] = alpha
@@ -357,7 +355,7 @@ def tell(alpha: wp.float64, island: wp.int32, first_found: wp.array(dtype=wp.flo
 
 @wp.func
 def gap_on_path(known: wp.float64, activation: wp.float64, closer: wp.float64, back: wp.int32) -> wp.float64:
-    """Gap at the beginning of a path, or a lower bound of it [m], as `proven_fraction` has it."""
+    """Return the gap at the start of a path, or a lower bound of it [m]; arguments as in `proven_fraction`."""
     gap = known * activation
     if back == 0:
         gap = wp.max(gap - closer, ZERO)
@@ -376,12 +374,11 @@ def proven_fraction(
     back: wp.int32,
     again: wp.int32,
 ) -> wp.float64:
-    """How far the path of a candidate is proven free, 1 where it is free as a whole.
+    """Return the fraction of a candidate's path that is proven free.
 
-    `closer` bounds how much closer its bodies come, `known` is its gap at the end of the step, in activations, or a lower
-    bound of it: where the path leads `back` that is the one at its beginning. A gap may shrink to a fifth, or to the
-    activation if that is smaller; where the march goes `again`, after it did not come to the end, to a fifth of its value
-    at the other end if that is smaller still, in more advances.
+    `closer` bounds the approach of its bodies; `known` is its gap at the end of the step [activations], or a lower bound of it,
+    which is at the start of a `back` path. A gap may shrink to a fifth, or to the activation if that is smaller. A repeated march
+    (`again`) may shrink it to a fifth of its value at the other end if that is smaller still, in more advances.
     """
     i = pair[0]
     j = pair[1]

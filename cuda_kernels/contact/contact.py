@@ -1,7 +1,4 @@
-"""The contact potential on candidates: energies, and what their derivatives are made of.
-
-Mirrors ``abd/potentials/contact.py``.
-"""
+"""The contact potential of candidates: energies, and terms of their derivatives, as in ``abd/potentials/contact.py``."""
 
 import warp as wp
 
@@ -29,14 +26,14 @@ LOADED_FOR = ("contact",)
 
 PARALLEL = 1.0e-3
 TRANSIENT = wp.constant(wp.float64(0.05))
-"""Share of a body's inertia that force times edge length must exceed for the curvature of the distance to count."""
+"""Fraction of a body's inertia that force times edge length must exceed to include the curvature of the distance."""
 
 
 @wp.struct
 class ContactLaw:
-    """Barrier kind, minimum separation [m], for every body a factor on the stiffness of its pairs (c h^2), multiplier per pair of
-    materials, and for every body the smallest moment [kg m^2] and the share of the bound of the curvature that counts
-    (abd/backends/reference/regularisation.py). What depends on the two bodies is in `cuda_kernels.contact.pair_law`."""
+    """Barrier kind, minimum separation [m], factor c h^2 on the stiffness of pairs by body, and multiplier by pair of materials;
+    by body the smallest moment [kg m^2] and the weight of the bound of curvature (abd/backends/reference/regularisation.py).
+    `cuda_kernels.contact.pair_law` has the parameters of two bodies."""
 
     kind: wp.int32
     minimum: wp.float64
@@ -48,7 +45,7 @@ class ContactLaw:
 
 @wp.func
 def stiffness(law: ContactLaw, s: Surfaces, i: wp.int32, j: wp.int32, a: wp.float64, xi: wp.float64) -> wp.float64:
-    """kappa_c c h^2 of bodies i and j, whose activation is a [m]."""
+    """Return kappa_c c h^2 of bodies i and j with activation a [m]."""
     return stiffness_at(law, s, pair_parameters(s.between.own, s.between.bodies, i, j), i, j, a, xi)
 
 
@@ -56,16 +53,15 @@ def stiffness(law: ContactLaw, s: Surfaces, i: wp.int32, j: wp.int32, a: wp.floa
 def stiffness_at(
     law: ContactLaw, s: Surfaces, place: wp.int32, i: wp.int32, j: wp.int32, a: wp.float64, xi: wp.float64
 ) -> wp.float64:
-    """`stiffness` of a pair with parameters of its own at an index, -1 without."""
+    """Return `stiffness` of a pair with its own parameters at `place`, -1 without."""
     by_material = law.stiffness[s.material[i], s.material[j]]
     return law.kappa[i] * by_material * pair_stiffness(s.between, law.kind, place, i, j, a, xi)
 
 
 @wp.struct
 class Reach:
-    """What is known of the candidates before a trial: where `known`, what slots hold of them at the start of the path,
-    how much closer the bodies of every pair come along all of it [m], negative for pairs that stay as they are, and how
-    far along it the trial lies."""
+    """Data of the candidates before a trial: if `known`, their values in slots at the start of the path, the approach of the
+    bodies of every pair on the whole path [m], negative for pairs at rest, and the position of the trial on it."""
 
     known: wp.int32
     approach: wp.array(dtype=wp.float64)
@@ -91,7 +87,7 @@ class Mollifier:
 
 @wp.func
 def mollifier(kind: wp.int32, c: Primitives, Ai: wp.mat33d, Aj: wp.mat33d) -> Mollifier:
-    """m = x (2 - x) with x = c / eps below eps = 1e-3 |Ea|^2 |Eb|^2, 1 above (Li et al. 2020, as in ipctk)."""
+    """Return m = x (2 - x) with x = c / eps below eps = 1e-3 |Ea|^2 |Eb|^2, 1 above (Li et al. 2020, as in ipctk)."""
     out = Mollifier()
     out.active = 0
     out.m = ONE
@@ -113,10 +109,10 @@ def mollifier(kind: wp.int32, c: Primitives, Ai: wp.mat33d, Aj: wp.mat33d) -> Mo
 
 @wp.struct
 class Turning:
-    """Positive part of ``dE/dd`` times the curvature of d, for a contact whose force outweighs its bodies' inertia.
+    """Positive part of ``dE/dd`` times the curvature of d, for a contact whose force exceeds its bodies' inertia.
 
-    `count` extra elements; `tangential` joins the plain element's block; `normal` = |dE/dd| length is the stiffness
-    of the extra elements along n, which act through the unit rest vectors E0, E1; `cosine` is the edges' angle.
+    `count` extra elements; `tangential` is added to the plain element's block; `normal` = |dE/dd| length is the stiffness of the
+    extra elements along n, which act through the unit rest vectors E0, E1; `cosine` is that of the edges' angle.
     """
 
     count: wp.int32
@@ -131,8 +127,8 @@ class Turning:
 def turning(
     near: Proximity, force: wp.float64, least: wp.float64, n: wp.vec3d, Ai: wp.mat33d, Aj: wp.mat33d
 ) -> Turning:
-    """Bound of the curvature: ``t N^T + N t^T <= t t^T / l + l N N^T`` per tangent direction t, with N = n (x) E how
-    the feature's edge E tips out of the tangent plane, and l the edge's length [m]."""
+    """Bound the curvature: ``t N^T + N t^T <= t t^T / l + l N N^T`` per tangent direction t, with N = n (x) E the rotation of the
+    feature's edge E out of the tangent plane, and l the edge's length [m]."""
     out = Turning()
     out.count = 0
     if near.feature == CORNERS:
@@ -165,7 +161,7 @@ def turning(
 
 @wp.func
 def across(near: Proximity, pull: wp.float64, n: wp.vec3d, Ai: wp.mat33d, Aj: wp.mat33d) -> wp.mat33d:
-    """Stiffness across the normal of a part that pulls, ``pull = dE/dd > 0``: that times the curvature of its distance d,
+    """Return the transverse stiffness of an attractive part, ``pull = dE/dd > 0``, times the curvature of its distance d:
     ``(1 - n n^T - e e^T) / d`` for a point and an edge along e, ``(1 - n n^T) / d`` for two points."""
     if near.feature >= EDGES:
         return wp.mat33d()
@@ -184,11 +180,10 @@ def radial(
     law: ContactLaw, kappa: wp.float64, counts: Coefficients, k: wp.int32, m: Mollifier, r: wp.vec3d, a: wp.float64,
     xi: wp.float64, regularisation: wp.float64,
 ) -> wp.vec3d:  # fmt: skip
-    """Along the normal, of part k of a candidate, with the vector r between its closest points: force, stiffness, and the
-    slope of the energy with the mollifier's c, which belongs to part 0.
+    """Return force and stiffness along the normal of part k, with the vector r between its closest points, and the slope of the
+    energy by the mollifier's c, for part 0.
 
-    The stiffness of a part alone is no less than 0. What a part takes away from others counts less with more
-    regularisation.
+    The stiffness of a positive part is at least 0. Regularisation reduces that of a negative part.
     """
     D = wp.dot(r, r)
     b = barrier(law.kind, D, a, xi)
@@ -216,7 +211,7 @@ def pair_approaches(
     path: Path,
     out: wp.array(dtype=wp.float64),
 ):
-    """Bound on how much closer the bodies of every pair come along the whole of their arcs [m]; -1 where both are done.
+    """Bound the approach of the bodies of every pair on their whole arcs [m]; -1 if both are done.
 
     listed = [pairs, candidates], here and below.
     """
@@ -232,8 +227,8 @@ def pair_approaches(
 
 @wp.struct
 class Known:
-    """What is known of a candidate: its energy, its gap beyond the separation, in activations of the two bodies, and bits of
-    the parts that count (`cuda_kernels.contact.minima`), none where it is not active."""
+    """Energy of a candidate, its gap beyond the separation [activations], and bits of its nonzero parts
+    (`cuda_kernels.contact.minima`), none if it is inactive."""
 
     energy: wp.float64
     gap: wp.float64
@@ -241,10 +236,10 @@ class Known:
 
 
 @wp.func
-def known(
+def known_at(
     s: Surfaces, law: ContactLaw, pose: Pose, i: wp.int32, j: wp.int32, place: wp.int32, a: wp.float64, c: wp.vec4i
 ) -> Known:
-    """What is known of a candidate of bodies i, j at a pose; their law is at `place`, their activation a [m]."""
+    """Evaluate a candidate of bodies i, j at a pose; their parameters are at `place`, their activation is a [m]."""
     out = Known()
     prim = primitives(s, i, j, c[1], c[2], c[3])
     near = proximity(c[1], prim, pose.p[i], pose.A[i], pose.p[j], pose.A[j], s.plane[j])
@@ -255,7 +250,7 @@ def known(
     if out.gap >= ONE:
         return out
     if d <= xi:
-        # never on an accepted path; an infinite energy makes the line search reject the trial
+        # never on an accepted path; an infinite energy rejects the trial
         out.energy = wp.float64(1.0e300)
         return out
     kappa = stiffness_at(law, s, place, i, j, a, xi)
@@ -283,10 +278,10 @@ def contact_energies(
     gap: wp.array(dtype=wp.float64),
     parts: wp.array(dtype=wp.int32),
 ):
-    """What is known of a batch of candidates (`Known`); gaps below 1 are active.
+    """Evaluate a batch of candidates (`Known`); gaps below 1 are active.
 
-    A candidate whose gap at the start of the path, less what its bodies may have moved since, still reaches 1 is settled
-    by that bound, which becomes its gap; one of bodies that are done keeps what it had.
+    If a candidate's gap at the start of the path minus the motion of its bodies is at least 1, this bound becomes its gap.
+    Candidates of bodies that are done keep their values.
     """
     t = wp.tid() + first
     pair = wp.int32(-1)
@@ -319,7 +314,7 @@ def contact_energies(
             gap[k] = bound
             parts[k] = 0
         else:
-            found = known(s, law, pose, i, j, place, a, c)
+            found = known_at(s, law, pose, i, j, place, a, c)
             energy[k] = found.energy
             gap[k] = found.gap
             parts[k] = found.parts
@@ -345,7 +340,7 @@ def carry_energies(
     gap: wp.array(dtype=wp.float64),
     parts: wp.array(dtype=wp.int32),
 ):
-    """`contact_energies` at the pose at which the list was renewed: candidates of kept pairs have what they had."""
+    """Evaluate as `contact_energies` after a renewal of the list at this pose: candidates of kept pairs keep their values."""
     t = wp.tid() + first
     for k in range(batch * t, wp.min(batch * (t + 1), listed[1])):
         c = candidates[k]
@@ -359,7 +354,7 @@ def carry_energies(
             i = pairs[c[0]][0]
             j = pairs[c[0]][1]
             place = pair_parameters(s.between.own, s.between.bodies, i, j)
-            found = known(s, law, pose, i, j, place, activation_at(s.between, place, i, j), c)
+            found = known_at(s, law, pose, i, j, place, activation_at(s.between, place, i, j), c)
             energy[k] = found.energy
             gap[k] = found.gap
             parts[k] = found.parts
@@ -392,7 +387,7 @@ def exchange_known(
     other_gap: wp.array(dtype=wp.float64),
     other_parts: wp.array(dtype=wp.int32),
 ):
-    """`exchange` of what two slots know of candidates."""
+    """Exchange the values of two slots of candidates."""
     k = wp.tid() + first
     if k >= counts[1]:
         return

@@ -1,9 +1,9 @@
 """Gradient and blocks of the contact potential, summed over the candidates of body pairs.
 
 With the distance d and unit normal n, the block of a contact is the Gauss-Newton one, ``max(0, E_dd) n n^T`` between its
-closest points, plus ``dE/dd`` times the curvature of d: all of it where a part takes away from others (`across`), else a
-share of a bound of its positive part where it matters (`turning`). A nearly parallel edge pair adds ``kappa b m' 2 J^T J``
-for its mollifier, with J the Jacobian of ea x eb.
+closest points, plus ``dE/dd`` times the curvature of d. The curvature is complete for an attractive part (`across`), else a
+weighted bound of its positive part if it is large enough (`turning`). A nearly parallel edge pair adds ``kappa b m' 2 J^T J`` for
+its mollifier, with J the Jacobian of ea x eb.
 """
 
 import warp as wp
@@ -42,7 +42,7 @@ LOADED_FOR = ("cpu", "contact")
 
 @wp.func
 def add_turning(out: PairSums, t: wp.int32, feature: wp.int32, turn: Turning, n: wp.vec3d):
-    """``normal n n^T`` through (0, E), for the edges that tip out of the tangent plane."""
+    """Add ``normal n n^T`` through (0, E), for the edges that rotate out of the tangent plane."""
     N = turn.normal * wp.outer(n, n)
     Y0 = homogeneous(turn.E0, ZERO)
     Y1 = homogeneous(turn.E1, ZERO)
@@ -64,7 +64,7 @@ def add_turning(out: PairSums, t: wp.int32, feature: wp.int32, turn: Turning, n:
 
 @wp.func
 def add_mollifier(out: PairSums, t: wp.int32, m: Mollifier, slope: wp.float64):
-    """The mollifier's force and ``slope 2 J^T J``; slope = kappa b dm/dc."""
+    """Add the mollifier's force and ``slope 2 J^T J``; slope = kappa b dm/dc."""
     aa = wp.dot(m.ea, m.ea)
     ab = wp.dot(m.ea, m.eb)
     bb = wp.dot(m.eb, m.eb)
@@ -91,7 +91,7 @@ def contact_blocks(
     listed: wp.array(dtype=wp.int32),
     out: PairSums,
 ):
-    """Sums over the candidates of every run that have parts that count; listed = [pairs, runs]."""
+    """Sum over the candidates of every run with nonzero parts; listed = [pairs, runs]."""
     t = wp.tid() + first
     if t >= listed[1]:
         return
@@ -107,8 +107,8 @@ def contact_blocks(
     a = activation(s.between, i, j)
     kappa = stiffness(law, s, i, j, a, xi)
     least = wp.min(law.inertia[i], law.inertia[j])
-    share = law.regularisation[i]  # body i is dynamic; of one that does not move the share means nothing
-    # Candidates that meet at the same two points, as those around two vertices do, are added as one.
+    share = law.regularisation[i]  # body i is dynamic; the weight of an immobile body is undefined
+    # consecutive candidates with the same two closest points, as around two vertices, are added as one
     f = wp.vec3d()
     K = wp.mat33d()
     Y_i = wp.vec4d()

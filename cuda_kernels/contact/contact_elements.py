@@ -1,4 +1,4 @@
-"""Contacts one by one, for `cuda_kernels.contact.elements`; the same terms as in `cuda_kernels.contact.contact_blocks`."""
+"""Single contacts for `cuda_kernels.contact.elements`, with the terms of `cuda_kernels.contact.contact_blocks`."""
 
 import warp as wp
 
@@ -40,7 +40,7 @@ def contact_elements(
     run: wp.int32,
     out: Elements,
 ):
-    """One part of a candidate of a run, in its place; listed = [pairs, runs]."""
+    """Compute one part of a candidate of a run in its place; listed = [pairs, runs]."""
     place = wp.tid() + first
     t = place // run
     if t >= listed[1]:
@@ -59,7 +59,7 @@ def contact_elements(
         a = activation(s.between, i, j)
         xi = separation(s, i, j, law.minimum)
         counts = coefficients(s, law.kind, a, xi, pose, i, j, c, prim, near, 1 << k)
-    # with the points and poses kept until here they would not fit into registers
+    # reloading is necessary: the points and poses would exceed the registers
     i = opaque(i)
     j = opaque(j)
     Ai = pose.A[i]

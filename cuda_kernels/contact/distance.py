@@ -1,8 +1,7 @@
-"""Closest points and squared distances of primitive pairs; mirrors ``abd/potentials/distance.py``.
+"""Closest points and squared distances of primitive pairs, as in ``abd/potentials/distance.py``.
 
-Each function returns barycentric weights; the distance follows from the weighted points, and by the envelope theorem
-its gradient is the one at fixed weights. Degenerate triangles (a, b, b) and (a, a, a) stand for codimensional edges
-and points.
+Each function returns barycentric weights. The distance follows from the weighted points; by the envelope theorem its gradient is
+that at fixed weights. Degenerate triangles (a, b, b) and (a, a, a) are codimensional edges and points.
 """
 
 import warp as wp
@@ -15,12 +14,12 @@ wp.set_module_options(OPTIONS)
 PARALLEL = wp.constant(wp.float64(1.0e-20))
 """sin^2 of the angle below which two edges count as parallel, a triangle as degenerate."""
 TIE = wp.constant(wp.float64(1.0e-12))
-"""Weight up to which a point next to a triangle counts as one over its inside."""
+"""Weight up to which a point next to a triangle counts as inside."""
 
 
 @wp.func
 def edge_parameter(p: wp.vec3d, a: wp.vec3d, b: wp.vec3d) -> wp.float64:
-    """Parameter in [0, 1] of the point of segment ab closest to p."""
+    """Return the parameter in [0, 1] of the point of segment ab closest to p."""
     e = b - a
     length2 = wp.dot(e, e)
     if length2 <= TINY:
@@ -30,14 +29,13 @@ def edge_parameter(p: wp.vec3d, a: wp.vec3d, b: wp.vec3d) -> wp.float64:
 
 @wp.func
 def edge_distance2(p: wp.vec3d, a: wp.vec3d, b: wp.vec3d) -> wp.float64:
-    """Squared distance of p from segment ab."""
     r = (p - a) - edge_parameter(p, a, b) * (b - a)
     return wp.dot(r, r)
 
 
 @wp.func
 def share(length2: wp.float64) -> wp.float64:
-    """1 / length2, 0 for a point."""
+    """Return 1 / length2, 0 for a point."""
     if length2 <= TINY:
         return ZERO
     return ONE / length2
@@ -45,7 +43,8 @@ def share(length2: wp.float64) -> wp.float64:
 
 @wp.func
 def point_triangle(p: wp.vec3d, a: wp.vec3d, b: wp.vec3d, c: wp.vec3d) -> wp.vec3d:
-    """Weights (3,) of the point of triangle abc closest to p (Ericson, Real-Time Collision Detection, 5.1.5), but for a `TIE`."""
+    """Return the weights (3,) of the point of triangle abc closest to p (Ericson, Real-Time Collision Detection, 5.1.5), within
+    a `TIE`."""
     ab = b - a
     ac = c - a
     n = wp.cross(ab, ac)
@@ -86,10 +85,10 @@ def point_triangle(p: wp.vec3d, a: wp.vec3d, b: wp.vec3d, c: wp.vec3d) -> wp.vec
 
 @wp.func
 def edge_edge(a0: wp.vec3d, a1: wp.vec3d, b0: wp.vec3d, b1: wp.vec3d) -> wp.vec2d:
-    """Parameters (s, t) of the closest points ``a0 + s (a1 - a0)``, ``b0 + t (b1 - b0)``.
+    """Return parameters (s, t) of the closest points ``a0 + s (a1 - a0)``, ``b0 + t (b1 - b0)``.
 
-    The squared distance is convex, so two end points are the closest ones where it falls towards neither inside. Else,
-    interior where the lines are not parallel and both parameters lie strictly inside; otherwise the smallest of the
+    The squared distance is convex: two end points are closest if it decreases towards neither interior. Else the closest points
+    are interior if the lines are not parallel and both parameters are strictly inside; otherwise they give the smallest of the
     four point-edge distances, in the order a0, a1, b0, b1.
     """
     u = a1 - a0
@@ -111,7 +110,7 @@ def edge_edge(a0: wp.vec3d, a1: wp.vec3d, b0: wp.vec3d, b1: wp.vec3d) -> wp.vec2
     n = wp.cross(u, v)
     det = wp.dot(n, n)
     if det > PARALLEL * uu * vv:
-        # as triple products, which lose only 1 / sin of the angle
+        # triple products lose only 1 / sin of the angle
         s = wp.dot(wp.cross(v, w), n) / det
         t = wp.dot(wp.cross(u, w), n) / det
         if s > ZERO and s < ONE and t > ZERO and t < ONE:

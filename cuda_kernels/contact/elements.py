@@ -1,8 +1,7 @@
-"""Active items one by one, and their sums by rows, for devices with more threads than runs.
+"""Active items and their sums by rows, for devices with more threads than runs.
 
-A run's items stand side by side in `run` places of their own. First every place is filled by a thread, then every row of
-a run's blocks is summed by one, in registers, in the order of the items. Alone, a thread would go through the memory of
-its whole blocks for every item.
+A run's items have `run` consecutive places. First one thread fills each place, then one thread per row of a run's blocks sums in
+registers, in the order of the items. One thread per run would access the memory of whole blocks for every item.
 """
 
 import warp as wp
@@ -19,17 +18,17 @@ wp.set_module_options(OPTIONS)
 LOADED_FOR = ("cuda", "contact")
 
 SHORT_RUN = 16
-"""Active items of a run: more would have threads wait for one another's sums, fewer cost blocks, which are joined."""
+"""Active items per run: more lengthen the sums, fewer add blocks, which are joined."""
 
 PLAIN, TURNING, MOLLIFIED = 0, 1, 2
-"""What an item adds to the term between its points."""
+"""Kinds of additions of an item to the term between its points."""
 
 
 @wp.struct
 class Elements:
-    """Items (s,) by place: its number, and which of its parts; force f on body i and stiffness K between the points Y_i,
-    Y_j; what it adds to that, [kind, feature, count], with its vectors (n, E0, E1 of `Turning`, or ea, eb, Ea, Eb of
-    `Mollifier`) and numbers (normal and cosine of `Turning`, or the mollifier's slope)."""
+    """Items (s,) by place: candidate and part; force f on body i and stiffness K between the points Y_i, Y_j; addition [kind,
+    feature, count], with its vectors (n, E0, E1 of `Turning`, or ea, eb, Ea, Eb of `Mollifier`) and numbers (normal and cosine
+    of `Turning`, or the mollifier's slope)."""
 
     item: wp.array(dtype=wp.int32)
     part: wp.array(dtype=wp.int32)
@@ -44,7 +43,7 @@ class Elements:
 
 @wp.func
 def parts_of(parts: wp.array(dtype=wp.int32), e: wp.int32, active: bool) -> wp.int32:
-    """Bits of the parts of an item that count; one part where there is no array."""
+    """Return the bits of an item's nonzero parts; a single part without an array."""
     if not active:
         return 0
     if parts.shape[0] == 0:
@@ -66,7 +65,7 @@ def count_short_runs(
     active: wp.array(dtype=wp.int32),
     further: wp.array(dtype=wp.int32),
 ):
-    """As `active_pairs.count_runs`, with runs of the parts of active items alone."""
+    """Count as `active_pairs.count_runs`, with runs of the parts of active items only."""
     k = wp.tid() + first
     if k >= listed[0]:
         return
@@ -97,8 +96,8 @@ def list_items(
     runs: Runs,
     elements: Elements,
 ):
-    """Put the parts of the active items of every listed pair into the places of its runs, after `active_pairs.list_runs`;
-    the runs' beginnings and ends become those of their places."""
+    """List the parts of the active items of every listed pair in the places of its runs, after `active_pairs.list_runs`; set the
+    starts and ends of the runs to those of their places."""
     k = wp.tid() + first
     if k >= listed[0]:
         return
@@ -118,7 +117,7 @@ def list_items(
                 further = further + 1
                 place = t * run
                 runs.begin[t] = place
-            # without capacity for all the last ones are left out
+            # beyond the capacity the last ones are dropped
             if place < (t + 1) * run:
                 elements.item[place] = e
                 elements.part[place] = bit_at(bits, m)
@@ -128,13 +127,13 @@ def list_items(
 
 @wp.func
 def entry_of(Y: wp.vec4d, m: wp.int32) -> wp.float64:
-    """Y[m]; choices keep a vector in registers, where an index that is not known puts it in memory."""
+    """Return Y[m]; selections keep a vector in registers, a variable index would put it in memory."""
     return wp.where(m < 2, wp.where(m == 0, Y[0], Y[1]), wp.where(m == 2, Y[2], Y[3]))
 
 
 @wp.func
 def row_of(c: wp.int32, m: wp.int32, K: wp.mat33d, Ya: wp.vec4d, Yb: wp.vec4d) -> vec12:
-    """The row of K (x) Ya Yb^T that belongs to coordinate c and entry m of the homogeneous point."""
+    """Return the row of K (x) Ya Yb^T of coordinate c and entry m of the homogeneous point."""
     f = wp.vec3d(
         wp.where(c == 0, K[0, 0], wp.where(c == 1, K[1, 0], K[2, 0])),
         wp.where(c == 0, K[0, 1], wp.where(c == 1, K[1, 1], K[2, 1])),
@@ -145,7 +144,7 @@ def row_of(c: wp.int32, m: wp.int32, K: wp.mat33d, Ya: wp.vec4d, Yb: wp.vec4d) -
 
 @wp.func
 def vector_at(v: vec12, k: wp.int32) -> wp.vec3d:
-    """The k-th of four vectors."""
+    """Return the k-th of four vectors."""
     return wp.vec3d(v[3 * k], v[3 * k + 1], v[3 * k + 2])
 
 
@@ -155,7 +154,7 @@ II, IJ, JJ = wp.constant(0), wp.constant(1), wp.constant(2)
 
 @wp.func
 def block_row(elements: Elements, begin: wp.int32, end: wp.int32, which: wp.int32, r: wp.int32) -> vec12:
-    """Row r of one of a run's blocks: one after the other, all three at once would not fit into a thread's registers."""
+    """Return row r of one of a run's blocks: all three blocks at once would exceed the registers of a thread."""
     c = r
     p = wp.int32(0)
     if r >= 3:
@@ -218,7 +217,6 @@ def block_row(elements: Elements, begin: wp.int32, end: wp.int32, which: wp.int3
 
 @wp.func
 def sum_gradients(elements: Elements, begin: wp.int32, end: wp.int32, t: wp.int32, out: PairSums):
-    """The gradients of a run."""
     g_i = vec12()
     g_j = vec12()
     for e in range(begin, end):
@@ -241,7 +239,7 @@ def sum_gradients(elements: Elements, begin: wp.int32, end: wp.int32, t: wp.int3
 
 @wp.kernel
 def sum_elements(first: wp.int32, elements: Elements, runs: Runs, counts: wp.array(dtype=wp.int32), out: PairSums):
-    """Sum one row of the blocks of a run, the first one the gradients too; counts = [pairs, runs]."""
+    """Sum one row of the blocks of a run, the first row the gradients too; counts = [pairs, runs]."""
     tid = wp.tid() + first
     t = tid // 12
     r = tid % 12

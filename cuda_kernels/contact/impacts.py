@@ -1,4 +1,4 @@
-"""How far candidates may go on a path, batch by batch: where a thread has many, it sees at once that most of them are far."""
+"""Proven-safe fractions of paths of candidates, by batches; most candidates of a batch are far and need no march."""
 
 import warp as wp
 
@@ -31,12 +31,11 @@ def times_of_impact(
     batch: wp.int32,
     toi: wp.array(dtype=wp.float64),
 ):
-    """Proven-safe alphas of a batch of candidates, up to the limits of their islands, of which only the smallest of an
-    island means anything (`tell`).
+    """Compute proven-safe alphas of a batch of candidates up to the limits of their islands; only the smallest one of an island
+    is used (`tell`).
 
-    `approach` bounds how much closer the bodies of every pair come, `known` are the candidates' gaps at alpha = 0 in
-    activations, or lower bounds of them; where `proven`, the limits are safe for pairs that are `kept` (not -1); listed =
-    [pairs, candidates].
+    `approach` bounds the approach of the bodies of every pair, `known` are the candidates' gaps at alpha = 0 [activations], or
+    lower bounds of them. If `proven`, the limits are safe for pairs that are `kept` (not -1). listed = [pairs, candidates].
     """
     t = wp.tid() + first
     number = wp.int32(-1)
@@ -53,7 +52,7 @@ def times_of_impact(
             alpha = wp.min(alpha, BEYOND * first_found[of_island])
             closer = approach[c[0]]
             gap = known[k] * reach
-            # before the call, whose arguments are copied: most candidates are far
+            # tested before the call, whose arguments are copied: most candidates are far
             if not is_far(closer, gap, alpha):
                 alpha = march(s, path, pair[0], pair[1], c, minimum, alpha, gap, closer, WITHIN * reach, MAX_ADVANCES)
                 tell(alpha, of_island, first_found)
@@ -75,9 +74,9 @@ def proven_fractions(
     batch: wp.int32,
     share: wp.array(dtype=wp.float64),
 ):
-    """Shares of the swept paths of a batch of candidates, as `proven_fraction` has them; listed = [pairs, candidates].
+    """Compute fractions of the swept paths of a batch of candidates by `proven_fraction`; listed = [pairs, candidates].
 
-    Forth, those whose path back is free keep their share: it is the same path.
+    Forward, candidates with a free backward path keep their fraction, because it is the same path.
     """
     t = wp.tid() + first
     for k in range(batch * t, wp.min(batch * (t + 1), listed[1])):
@@ -90,7 +89,7 @@ def proven_fractions(
         if not is_far(closer, gap_on_path(known[k], activation(s.between, pair[0], pair[1]), closer, back), ONE):
             alpha = ZERO
             again = wp.int32(0)
-            # a loop of two would be unrolled, and with it the march
+            # a loop over a range of two would be unrolled with the march
             while again < 2:
                 if alpha < ONE:
                     alpha = proven_fraction(s, path, pair, c, minimum, closer, known[k], back, again)

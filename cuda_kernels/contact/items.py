@@ -1,9 +1,9 @@
-"""Items of body pairs: the primitives of one body that come near the other one, carried into its rest frame.
+"""Items of body pairs: the primitives of one body near the other one, transformed to its rest frame.
 
-A body pair (i, j) offers items: the vertices of i against the targets of j, the vertices of j against those of i, the
-edges of i against those of j. An item is carried into the other body's rest frame at both ends of the step; in between
-it leaves the chord by at most `grow` (bound on the second derivative over eight), so that a static tree per mesh,
-built once, serves every instance and every step.
+A body pair (i, j) has as items the vertices of i against the targets of j, the vertices of j against those of i, and the edges of
+i against those of j. An item is transformed to the other body's rest frame at both ends of the step. In between it deviates from
+the chord by at most `grow` (bound on the second derivative over eight), so that a static tree per mesh serves all instances and
+steps.
 """
 
 import warp as wp
@@ -19,7 +19,7 @@ LOADED_FOR = ("contact",)
 
 @wp.struct
 class Item:
-    """One primitive carried into the other body's rest frame: kind, index, its swept box there, and whose tree to ask."""
+    """One primitive in the other body's rest frame: kind, index, its swept box there, and the mesh of the tree to query."""
 
     kind: wp.int32
     a: wp.int32
@@ -31,7 +31,7 @@ class Item:
 
 @wp.func
 def carry(s: Surfaces, frames: Frames, i: wp.int32, j: wp.int32, pair: wp.int32, kind: wp.int32, a: wp.int32) -> Item:
-    """Primitive a of a body pair as an item; `alive` tells whether its box meets the other mesh's box."""
+    """Return primitive a of a body pair as an item, `alive` if its box overlaps the other mesh's box."""
     item = Item()
     item.kind = kind
     item.a = a
@@ -84,7 +84,7 @@ def carry(s: Surfaces, frames: Frames, i: wp.int32, j: wp.int32, pair: wp.int32,
 
 @wp.func
 def rounded_down(v: wp.vec3d) -> wp.vec3:
-    """Single precision, outwards for a lower corner."""
+    """Round to single precision, outwards for a lower corner."""
     s = wp.float64(2.0e-7)
     return wp.vec3(
         wp.float32(v[0] - s * wp.abs(v[0])), wp.float32(v[1] - s * wp.abs(v[1])), wp.float32(v[2] - s * wp.abs(v[2]))
@@ -93,7 +93,7 @@ def rounded_down(v: wp.vec3d) -> wp.vec3:
 
 @wp.func
 def rounded_up(v: wp.vec3d) -> wp.vec3:
-    """Single precision, outwards for an upper corner."""
+    """Round to single precision, outwards for an upper corner."""
     return -rounded_down(-v)
 
 
@@ -113,7 +113,7 @@ def collect(
     write: wp.int32,
     items: wp.array(dtype=wp.vec3i),
 ) -> wp.int32:
-    """Items of one kind: the primitives in mesh `own` whose tree meets the box of mesh `other`, carried by frame e."""
+    """Collect items of one kind: primitives of mesh `own` whose tree overlaps the box of mesh `other` in frame e."""
     lo = s.lower[other]
     hi = s.upper[other]
     centre = wp.float64(0.5) * (lo + hi)
@@ -156,11 +156,11 @@ def collect_items(
     count: wp.array2d(dtype=wp.int32),
     items: wp.array(dtype=wp.vec3i),
 ):
-    """Items (pair, kind, index) of every body pair that is searched: counted by kind where ``write == 0``, written behind
-    its offset otherwise, if there is capacity for counts[2] > 0 of them.
+    """Collect the items (pair, kind, index) of every searched body pair: count them by kind if ``write == 0``, else write them
+    from the pair's offset on, if there is capacity for all counts[2] > 0 of them.
 
-    A thread takes `kinds` kinds of one of `extent` pairs; threads of the same kinds stand side by side. Frame 2k carries i
-    into j's rest space and 2k + 1 the reverse, so the box of j is carried by 2k + 1 to find the primitives of i.
+    A thread processes `kinds` kinds of one of `extent` pairs; threads with the same kinds are neighbours. Frame 2k maps i into
+    j's rest space and 2k + 1 the reverse, so the box of j is mapped by 2k + 1 to find the primitives of i.
     """
     t = wp.tid() + first
     k = t % extent
@@ -213,7 +213,7 @@ def add_kinds(
     count: wp.array2d(dtype=wp.int32),
     sizes: wp.array(dtype=wp.int32),
 ):
-    """Items of every pair, all kinds together."""
+    """Sum the items of every pair over all kinds."""
     k = wp.tid() + first
     if k >= counts[0]:
         return

@@ -1,7 +1,7 @@
-"""What of a candidate list still serves, from iterate to iterate and when it is renewed within a step.
+"""Reuse of a candidate list between iterates, and when it is renewed within a step.
 
-A body pair searched with a margin keeps all its candidates complete until its two bodies may have come closer by that
-margin on the paths since, whatever other bodies do: bodies that move together use up nothing.
+The candidates of a pair are complete until its two bodies may have approached each other by the margin of the last search.
+Bodies that move together use no margin.
 """
 
 import warp as wp
@@ -14,7 +14,7 @@ wp.set_module_options(OPTIONS)
 
 @wp.func
 def used(path: Path, island: wp.array(dtype=wp.int32), alpha: wp.array(dtype=wp.float64), pair: wp.vec2i) -> wp.float64:
-    """Margin [m] that a pair may use up on a path, followed up to alpha of its island."""
+    """Return the margin [m] that a pair may use on a path up to alpha of its island."""
     return alpha[island[pair[0]]] * approach(path, pair[0], pair[1])
 
 
@@ -22,7 +22,7 @@ def used(path: Path, island: wp.array(dtype=wp.int32), alpha: wp.array(dtype=wp.
 def begin_slack(
     first: wp.int32, margin: wp.float64, slack: wp.array(dtype=wp.float64), searched: wp.array(dtype=wp.int32)
 ):
-    """A path was searched with a margin [m], in all worlds (w,)."""
+    """Start with the margin [m] of a searched path in all worlds (w,)."""
     w = wp.tid() + first
     slack[w] = margin
     searched[w] = 1
@@ -37,11 +37,11 @@ def world_motions(
     motion: wp.array(dtype=wp.float64),
     out: wp.array(dtype=wp.float64),
 ):
-    """Largest motion [m] of the islands (islands,) of every world (w,), which are those of its bodies that are not held."""
+    """Compute the largest motion [m] of the islands (islands,) of every world (w,), by its bodies that are not held."""
     b = wp.tid() + first
     if held[b] == 0:
         m = motion[island[b]]
-        # largest of all in any order; asking first spares most of the atomics
+        # the maximum does not depend on the order; the comparison avoids most of the atomics
         if not (m <= out[world[b]]):
             wp.atomic_max(out, world[b], m)
 
@@ -55,7 +55,7 @@ def set_margins(
     most: wp.float64,
     margin: wp.array(dtype=wp.float64),
 ):
-    """Margins [m] of the worlds (w,) from their motions, so many times them."""
+    """Set the margins [m] of the worlds (w,) to `over` times their motions, within bounds."""
     w = wp.tid() + first
     margin[w] = wp.min(wp.max(least, over * motion[w]), most)
 
@@ -70,8 +70,8 @@ def grow(
     slack: wp.array(dtype=wp.float64),
     searched: wp.array(dtype=wp.int32),
 ):
-    """How far the boxes of the bodies of every world (w,) grow for a list with a margin [m]; of those that are searched, which
-    have their margin then."""
+    """Set the enlargement of the boxes of the bodies of every world (w,) for a list with a margin [m]; reset the slack of
+    searched worlds."""
     w = wp.tid() + first
     grown[w] = wp.float64(0.5) * (margin[w] + minimum) * wp.float64(1.0001)
     if lacks[w] != 0:
@@ -88,15 +88,15 @@ def test_slack(
     searched: wp.array(dtype=wp.int32),
     lacks: wp.array(dtype=wp.int32),
 ):
-    """Which worlds (w,) the list of pairs does not cover (`lacks`) on a path along which no vertex moves further than `motion`
-    [m]; `covered`, which is 1 before where there are several, says whether there are none."""
+    """Mark worlds (w,) whose list does not cover (`lacks`) a path with a largest motion of a vertex `motion` [m]; set `covered`,
+    which is initially 1 for several worlds, if there are none."""
     w = wp.tid() + first
-    lacking = wp.where(slack[w] >= TWO * motion[w], 0, 1)
-    lacks[w] = lacking
-    searched[w] = lacking
+    is_uncovered = wp.where(slack[w] >= TWO * motion[w], 0, 1)
+    lacks[w] = is_uncovered
+    searched[w] = is_uncovered
     if slack.shape[0] == 1:
-        covered[0] = 1 - lacking
-    elif lacking != 0:
+        covered[0] = 1 - is_uncovered
+    elif is_uncovered != 0:
         covered[0] = 0
 
 
@@ -114,9 +114,9 @@ def test_margins(
     searched: wp.array(dtype=wp.int32),
     lacks: wp.array(dtype=wp.int32),
 ):
-    """Uncover a path, followed up to the limits of the islands, that leaves a pair less than no margin.
+    """Clear `covered` for a path, up to the limits of the islands, that exceeds the margin of a pair.
 
-    All threads that write, write the same. A path that is not covered has to be searched before it is followed.
+    All writing threads write the same value. A path that is not covered must be searched before it is followed.
     """
     k = wp.tid() + first
     if k >= counts[0]:
@@ -145,8 +145,10 @@ def spend_margins(
     slack: wp.array(dtype=wp.float64),
     left: wp.array(dtype=wp.float64),
 ):
-    """Take from the slack of every world (w,), and from every pair's margin, what was used up on a path along which no vertex
-    moved further than `motion` [m]; where it is the one that was searched, only pairs that are kept lose something."""
+    """Subtract the motion on a path from the slack of every world (w,), and from every pair's margin; motion: largest of a vertex
+    [m].
+
+    On the path that was searched, only kept pairs lose margin."""
     k = wp.tid() + first
     if k < slack.shape[0]:
         if searched[k] == 0:
@@ -159,8 +161,8 @@ def spend_margins(
 
 @wp.struct
 class OldList:
-    """The list before a renewal: counts = [pairs, candidates], none where they do not serve; `number` of every pair in the
-    new list, -1 where its candidates are not kept."""
+    """The list before a renewal: counts = [pairs, candidates], 0 if they are not reusable; `number` of every pair in the new
+    list, -1 if its candidates are not kept."""
 
     counts: wp.array(dtype=wp.int32)
     pairs: wp.array(dtype=wp.vec2i)
@@ -179,12 +181,12 @@ def set_aside(
     segment: wp.array(dtype=wp.int32),
     old: OldList,
 ):
-    """Copy what the list knows of every pair."""
+    """Copy the data of every pair."""
     k = wp.tid() + first
     old.pairs[k] = pairs[k]
     old.left[k] = left[k]
     old.segment[k] = segment[k]
-    # twice the same, but for the last one
+    # written twice with the same value, except for the last one
     old.segment[k + 1] = segment[k + 1]
     old.number[k] = -1
 
@@ -205,8 +207,8 @@ def match_pairs(
     kept: wp.array(dtype=wp.int32),
     left: wp.array(dtype=wp.float64),
 ):
-    """Number of every pair in the old list where its margin lasts for so many such paths, or its world lacks nothing, -1 where
-    it is searched anew, with a full margin."""
+    """Find the index of every pair in the old list, if its margin suffices for `reserve` such paths or its world lacks nothing;
+    else -1 for a new search with a full margin."""
     k = wp.tid() + first
     if k >= counts[0]:
         return
@@ -242,7 +244,7 @@ def pair_sizes(
     offset: wp.array(dtype=wp.int32),
     size: wp.array(dtype=wp.int32),
 ):
-    """Candidates of every pair: those it had, or those that its items (from `start`) found; counts[2] items were there."""
+    """Count the candidates of every pair: old ones, or those that its items (from `start`) found; there are counts[2] items."""
     k = wp.tid() + first
     if k >= counts[0]:
         return
@@ -262,8 +264,9 @@ def copy_kept(
     segment: wp.array(dtype=wp.int32),
     candidates: wp.array(dtype=wp.vec4i),
 ):
-    """Old candidates of the pairs that are kept, under the pair's new number; nothing where there is no capacity,
-    counts[1] = 0. A thread per `batch` candidates, because a pair has one or thousands."""
+    """Copy old candidates of the kept pairs with the pair's new index, unless there is no capacity, counts[1] = 0.
+
+    One thread per `batch` candidates, because a pair has one or thousands."""
     t = wp.tid() + first
     if counts[1] == 0:
         return

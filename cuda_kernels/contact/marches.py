@@ -1,8 +1,8 @@
-"""How far candidates may go on a path, one by one: cheap proofs for all of them, marches for those that they leave open.
+"""Proven-safe fractions of single candidates: cheap proofs for all of them, marches for the others.
 
-A march takes many registers and up to hundreds of advances, and few candidates need one: `try_*` settles what it can and marks
-the others, `list_marches` closes them up in their order, and `march_*` has threads side by side march. The proofs are those
-that `cuda_kernels.contact.impacts` begins with: the bits are the same.
+A march needs many registers and up to hundreds of advances, but few candidates need one. `try_*` proves what it can and marks the
+others, `list_marches` compacts these in order, and neighbouring threads of `march_*` process them. The proofs are those at the
+start of `cuda_kernels.contact.impacts`, with the same bits.
 """
 
 import warp as wp
@@ -30,8 +30,8 @@ LOADED_FOR = ("cuda", "contact")
 
 @wp.struct
 class Marches:
-    """Candidates that are left to march: `open` (count,) says which, slot (count + 1,) how many are before each and, behind
-    the last one, in all, `item` (count,) which ones they are."""
+    """Candidates to march: `open` (count,) marks them, slot (count + 1,) is the number of them before each and, at the end, in
+    all, `item` (count,) lists them."""
 
     open: wp.array(dtype=wp.int32)
     slot: wp.array(dtype=wp.int32)
@@ -57,21 +57,21 @@ def try_impacts(
     marches: Marches,
     toi: wp.array(dtype=wp.float64),
 ):
-    """Alphas of candidates that are safe up to the limit of their island, and which are not known to be; arguments as
-    `cuda_kernels.contact.impacts.times_of_impact` has them."""
+    """Set alphas to the limit of the island, and mark candidates not proven safe up to it; arguments as in
+    `cuda_kernels.contact.impacts.times_of_impact`."""
     k = wp.tid() + first
     if k >= listed[1]:
         return
     c = candidates[k]
     pair = pairs[c[0]]
     alpha = limit[island[pair[0]]]
-    left = wp.int32(0)
+    is_open = wp.int32(0)
     if proven == 0 or kept[c[0]] < 0:
         gap = known[k] * activation(s.between, pair[0], pair[1])
         if not is_far(approach[c[0]], gap, alpha):
             if not barely_moves(s, path, pair[0], pair[1], c, gap, alpha):
-                left = 1
-    marches.open[k] = left
+                is_open = 1
+    marches.open[k] = is_open
     toi[k] = alpha
 
 
@@ -90,8 +90,8 @@ def try_ways(
     marches: Marches,
     share: wp.array(dtype=wp.float64),
 ):
-    """Shares of candidates whose whole path is free, and which are not known to be; arguments as
-    `cuda_kernels.contact.impacts.proven_fractions` has them."""
+    """Set fractions to 1, and mark candidates not proven free on the whole path; arguments as in
+    `cuda_kernels.contact.impacts.proven_fractions`."""
     k = wp.tid() + first
     if k >= listed[1]:
         return
@@ -102,23 +102,22 @@ def try_ways(
     pair = pairs[c[0]]
     closer = approach[c[0]]
     gap = gap_on_path(known[k], activation(s.between, pair[0], pair[1]), closer, back)
-    left = wp.int32(0)
+    is_open = wp.int32(0)
     if not is_far(closer, gap, ONE):
         if not barely_moves(s, path, pair[0], pair[1], c, gap, ONE):
-            left = 1
-    marches.open[k] = left
+            is_open = 1
+    marches.open[k] = is_open
     share[k] = ONE
 
 
 @wp.kernel
 def list_marches(first: wp.int32, listed: wp.array(dtype=wp.int32), marches: Marches):
-    """Candidates that are open, in their order."""
     k = wp.tid() + first
     if k < listed[1] and marches.open[k] != 0:
         marches.item[marches.slot[k]] = k
 
 
-# without a loop over the grid, whose counters would lie in registers through all of a march
+# without a grid-stride loop, whose counters would occupy registers during a march
 @wp.kernel(grid_stride=False, cuda_max_registers=200)
 def march_impacts(
     first: wp.int32,
@@ -138,7 +137,7 @@ def march_impacts(
     marches: Marches,
     toi: wp.array(dtype=wp.float64),
 ):
-    """Alphas of the candidates that are listed to march."""
+    """Compute the alphas of the listed candidates."""
     t = wp.tid() + first
     if t >= marches.slot[listed[1]]:
         return
@@ -173,7 +172,7 @@ def march_ways(
     marches: Marches,
     share: wp.array(dtype=wp.float64),
 ):
-    """Shares of the candidates that are listed to march; of those whose path is not free yet where they march `again`."""
+    """Compute the fractions of the listed candidates; if `again`, only of those whose path is not proven free yet."""
     t = wp.tid() + first
     if t >= marches.slot[listed[1]]:
         return

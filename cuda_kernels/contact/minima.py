@@ -1,8 +1,8 @@
-"""What a candidate counts: its parts, closest distances of features, with their coefficients.
+"""Parts of a candidate: closest distances of features, with their coefficients.
 
-Mirrors ``abd/contact/minima.py``, where the formulas are. In the contact set "ipc" a candidate has one part, itself.
+``abd/contact/minima.py`` has the formulas. In the contact set "ipc" a candidate has one part, itself.
 
-    vertex and target    part 0 the inside, 1 to 3 the sides, 4 to 6 the corners that the target speaks for
+    vertex and target    part 0 the interior, 1 to 3 the sides, 4 to 6 the corners that the target owns
     two edges            part 0 the pair, 1 to 4 the ends (a0, a1, b0, b1) against the other edge
     vertex and plane     part 0
 """
@@ -28,20 +28,20 @@ from cuda_kernels.options import OPTIONS
 wp.set_module_options(OPTIONS)
 
 PARTS = 7
-"""Parts of a candidate, at most."""
+"""Largest number of parts of a candidate."""
 TOTAL = PARTS
-"""Where `Coefficients` hold the combination of barriers itself."""
+"""Index of the combination of barriers in `Coefficients`."""
 ALL = wp.constant((1 << PARTS) - 1)
 """Bits of all parts."""
 
 
 Coefficients = wp.types.vector(length=8, dtype=wp.float64)
-"""Derivatives of a candidate's combination by the barriers of its parts, 0 where a part is none, and the combination."""
+"""Derivatives of a candidate's combination by the barriers of its parts, 0 without a part, and the combination."""
 
 
 @wp.struct
 class Part:
-    """A distance: kind and rest points of a candidate that has it."""
+    """A distance: kind and rest points of a candidate with this distance."""
 
     kind: wp.int32
     c: Primitives
@@ -49,7 +49,6 @@ class Part:
 
 @wp.func
 def part(kind: wp.int32, c: Primitives, k: wp.int32) -> Part:
-    """Part k of a candidate."""
     out = Part()
     out.kind = kind
     out.c = c
@@ -91,36 +90,36 @@ def part(kind: wp.int32, c: Primitives, k: wp.int32) -> Part:
 
 @wp.func
 def pattern(s: Surfaces, start: wp.int32, target: wp.int32, x: wp.vec3d, p: wp.vec3d, A: wp.mat33d) -> wp.int32:
-    """Which corners of a target have a positive weight in its point closest to x, as bits; if that is on a side
-    but for a `TIE`, and the target speaks for the side, all of them. Vertices begin at `start`."""
+    """Return bits of the corners of a target with a positive weight in its point closest to x; all of them if that is on an owned
+    side within a `TIE`. Vertices begin at `start`."""
     t = s.targets[target]
     w = point_triangle(
         x, p + A * s.vertices[start + t[0]], p + A * s.vertices[start + t[1]], p + A * s.vertices[start + t[2]]
     )
     bits = wp.int32(0)
-    mine = wp.int32(0)
+    owned_count = wp.int32(0)
     owned = s.topology.owned[target]
     for k in range(3):
         if w[k] > TIE:
             bits = bits + (1 << k)
         elif w[k] > ZERO and ((owned >> ((k + 1) % 3)) & 1) != 0:
-            mine = mine + 1
+            owned_count = owned_count + 1
         else:
-            mine = -3
-    if mine == 1:
+            owned_count = -3
+    if owned_count == 1:
         return 7
     return bits
 
 
 @wp.func
 def between(s: Surfaces, u: wp.int32, w: wp.int32, x: wp.vec3d, p: wp.vec3d, A: wp.mat33d) -> wp.float64:
-    """Parameter of the point of the side from vertex u to vertex w closest to x."""
+    """Return the parameter of the point of the side from vertex u to vertex w closest to x."""
     return edge_parameter(x, p + A * s.vertices[u], p + A * s.vertices[w])
 
 
 @wp.func
-def is_met(s: Surfaces, u: wp.int32, v: wp.int32) -> bool:
-    """Whether vertex v meets a triangle or edge around u: those of the largest dimension come first."""
+def has_neighbour(s: Surfaces, u: wp.int32, v: wp.int32) -> bool:
+    """Return whether vertex v is tested against a triangle or edge around u; those of the largest dimension come first."""
     begin = s.topology.ring_start[u]
     if begin == s.topology.ring_start[u + 1]:
         return False
@@ -143,7 +142,7 @@ def of_vertex(
     prim: Primitives,
     asked: wp.int32,
 ) -> Coefficients:
-    """Coefficients of a vertex against a target, those of the parts that are asked for."""
+    """Return coefficients of a vertex against a target, of the parts with bits in `asked`."""
     out = Coefficients()
     v = i
     o = j
@@ -154,7 +153,7 @@ def of_vertex(
     weight = s.topology.vertex_weight[source]
     if weight == ZERO:
         return out
-    # wires are targets of points and of the ends of wires alone
+    # wires are targets of points and of ends of wires only
     wires = s.least[source] <= 1
     p = pose.p[o]
     A = pose.A[o]
@@ -164,7 +163,7 @@ def of_vertex(
     target = s.target_start[s.mesh[o]] + c[3]
     own = s.targets[target]
     owned = s.topology.owned[target]
-    # of a wire its inside; a point has corners alone
+    # bits of the interior: of a wire its two ends; a point has corners only
     inside = wp.int32(7)
     if own[1] == own[2]:
         inside = 3
@@ -173,12 +172,12 @@ def of_vertex(
     reach = (d_hat + xi) * (d_hat + xi)
     for k in range(PARTS):
         count = wp.int32(0)
-        wanted = bool(k == 0)
+        is_requested = bool(k == 0)
         if k > 0:
-            wanted = ((owned >> (k - 1)) & 1) != 0
-        wanted = wanted and ((asked >> k) & 1) != 0
+            is_requested = ((owned >> (k - 1)) & 1) != 0
+        is_requested = is_requested and ((asked >> k) & 1) != 0
         D = reach
-        if wanted:
+        if is_requested:
             one = part(VERTEX_TARGET, world, k)
             near = proximity_at(VERTEX_TARGET, one.c, one.c, wp.vec4d())
             D = wp.dot(near.r, near.r)
@@ -208,16 +207,16 @@ def of_vertex(
                         if pattern(s, start, other, x, p, A) == s.topology.ring_pattern[m]:
                             count = count + 1
                 for m in range(s.topology.spoke_start[u], s.topology.spoke_start[u + 1]):
-                    # from the lower to the higher vertex, which is what the side itself is asked
+                    # from the lower to the higher vertex, as for the side itself
                     w = s.topology.spoke_end[m]
                     t = between(s, wp.min(u, w), wp.max(u, w), x, p, A)
                     if (u < w and t > TIE) or (u > w and t < ONE - TIE):
                         count = count + s.topology.spoke_extra[m]
         value = weight * wp.float64(count)
         if k > 3 and D < reach:
-            # two corners that meet each other from both sides
+            # two corners with each other as targets
             u = s.topology.corners[target][k - 4]
-            if is_met(s, u, source) and is_met(s, source, u):
+            if has_neighbour(s, u, source) and has_neighbour(s, source, u):
                 value = value - wp.float64(0.5) * wp.min(weight, s.topology.vertex_weight[u])
         if value != ZERO:
             out[k] = value
@@ -238,7 +237,7 @@ def of_edges(
     prim: Primitives,
     near: Proximity,
 ) -> Coefficients:
-    """Coefficients of two edges whose own proximity is `near`."""
+    """Return coefficients of two edges with the proximity `near`."""
     out = Coefficients()
     a = s.edge_start[s.mesh[i]] + c[2]
     b = s.edge_start[s.mesh[j]] + c[3]
@@ -254,26 +253,26 @@ def of_edges(
     whole = ONE
     ratio = wp.vec4d()
     share = wp.vec4d()
-    at = wp.vec4i()
+    ends_at = wp.vec4i()
     for k in range(4):
         vertex = s.vertex_start[s.mesh[i]] + ends_a[0]
         faced = s.topology.edge_faced[b]
-        met = near.Xi == prim.x0
+        is_at_end = near.Xi == prim.x0
         if k == 1:
             vertex = s.vertex_start[s.mesh[i]] + ends_a[1]
-            met = near.Xi == prim.x1
+            is_at_end = near.Xi == prim.x1
         if k >= 2:
             vertex = s.vertex_start[s.mesh[j]] + ends_b[k - 2]
             faced = s.topology.edge_faced[a]
-            met = near.Xj == prim.x2
+            is_at_end = near.Xj == prim.x2
             if k == 3:
-                met = near.Xj == prim.x3
+                is_at_end = near.Xj == prim.x3
         share[k] = ONE
         if faced == 0:
             share[k] = ONE - s.topology.vertex_share[vertex]
-        # at an end its barrier is the pair's own
-        if met:
-            at[k] = 1
+        # the barrier of an end at the closest point equals the pair's
+        if is_at_end:
+            ends_at[k] = 1
             ratio[k] = ONE
         elif share[k] > ZERO:
             D = ZERO
@@ -290,7 +289,7 @@ def of_edges(
         whole = whole * (ONE - share[k] * ratio[k])
     out[0] = weight * whole
     for k in range(4):
-        if at[k] == 0 and ratio[k] > ZERO:
+        if ends_at[k] == 0 and ratio[k] > ZERO:
             others = weight * share[k]
             for l in range(4):
                 if l != k:
@@ -315,8 +314,9 @@ def coefficients(
     near: Proximity,
     asked: wp.int32,
 ) -> Coefficients:
-    """What an active candidate (pair, kind, a, b) of bodies i, j counts; `near` is its own proximity. Of a vertex only the parts
-    whose bits are `asked` for are looked at: `ALL`, or those that are known to count."""
+    """Return coefficients of an active candidate (pair, kind, a, b) of bodies i, j with the proximity `near`.
+
+    Of a vertex only the parts with bits in `asked` are evaluated: `ALL`, or those known to be nonzero."""
     if s.topology.local == 0 or c[1] == VERTEX_PLANE:
         out = Coefficients()
         out[0] = ONE
@@ -329,7 +329,7 @@ def coefficients(
 
 @wp.func
 def count_bits(parts: wp.int32) -> wp.int32:
-    """How many parts a set of bits names."""
+    """Return the number of parts in a set of bits."""
     count = wp.int32(0)
     for k in range(PARTS):
         count = count + ((parts >> k) & 1)
@@ -338,7 +338,7 @@ def count_bits(parts: wp.int32) -> wp.int32:
 
 @wp.func
 def bit_at(parts: wp.int32, m: wp.int32) -> wp.int32:
-    """The m-th part that a set of bits names."""
+    """Return the m-th part in a set of bits."""
     found = wp.int32(0)
     left = m
     for k in range(PARTS):

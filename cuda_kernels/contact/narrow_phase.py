@@ -1,6 +1,6 @@
-"""Candidate primitive pairs of touching body pairs, found in the rest space of one of the two bodies.
+"""Candidate primitive pairs of body pairs, found in the rest space of one of the two bodies.
 
-Every item of a body pair (`items`) asks the tree of the other mesh; what is near enough is a candidate.
+Every item of a body pair (`items`) queries the tree of the other mesh; primitives within reach are candidates.
 """
 
 import warp as wp
@@ -26,14 +26,14 @@ wp.set_module_options(OPTIONS)
 LOADED_FOR = ("contact",)
 
 SLOTS = 16
-"""Candidates an item keeps on its first visit: as many as the edges around the ends of an edge."""
+"""Stored candidates per item: the number of edges around the ends of an edge."""
 
 
 @wp.func
-def wanted(
+def is_paired(
     s: Surfaces, kind: wp.int32, swapped: wp.int32, mv: wp.int32, a: wp.int32, mesh: wp.int32, b: wp.int32
 ) -> bool:
-    """Codimensional edges meet points and the ends of their like, points meet points, once, from body i's side."""
+    """Return whether primitives are paired: codimensional edges with points and ends of such edges, points once, from body i."""
     t = s.targets[s.target_start[mesh] + b]
     if t[1] != t[2]:
         return True
@@ -55,7 +55,7 @@ def near_enough(
     slack: wp.float64,
     minimum: wp.float64,
 ) -> bool:
-    """Whether a candidate can come within the reach of its bodies and `slack` [m] (beyond its separation) during the step."""
+    """Return whether a candidate can come within the reach of its bodies and `slack` [m] (beyond its separation) in the step."""
     prim = primitives(s, i, j, kind, a, b)
     near = proximity(kind, prim, path.p[i], path.A[i], path.p[j], path.A[j], s.plane[j])
     gap = wp.length(near.r) - separation(s, i, j, minimum) - reach(s.between, i, j) - slack
@@ -79,7 +79,7 @@ def visit(
     capacity: wp.int32,
     out: wp.array(dtype=wp.vec4i),
 ) -> wp.int32:
-    """Candidates of one item, in the order of the tree; those beyond `capacity` are counted, not written."""
+    """Write the candidates of one item in the order of the tree, up to `capacity`; return their number."""
     found = wp.int32(0)
     if item.kind == VERTEX_PLANE:
         if near_enough(s, path, i, j, item.kind, item.a, 0, slack, minimum):
@@ -98,10 +98,10 @@ def visit(
         swapped = 1
         mv = s.mesh[j]
     while wp.bvh_query_next(query, b):
-        keep = bool(True)
+        is_candidate = bool(True)
         if item.kind != EDGE_EDGE:
-            keep = wanted(s, item.kind, swapped, mv, item.a, item.mesh, b)
-        if keep:
+            is_candidate = is_paired(s, item.kind, swapped, mv, item.a, item.mesh, b)
+        if is_candidate:
             if near_enough(s, path, i, j, item.kind, item.a, b, slack, minimum):
                 if found < capacity:
                     out[base + found] = wp.vec4i(pair, item.kind, item.a, b)
@@ -124,7 +124,7 @@ def find_candidates(
     slots: wp.array(dtype=wp.vec4i),
     count: wp.array(dtype=wp.int32),
 ):
-    """Candidates of every item: the first `SLOTS` into its slots, and their number; counts[2] items are there."""
+    """Find the candidates of every item: the first `SLOTS` in its slots, and their number; there are counts[2] items."""
     t = wp.tid() + first
     if t >= counts[2]:
         return
@@ -153,9 +153,10 @@ def gather_candidates(
     segment: wp.array(dtype=wp.int32),
     candidates: wp.array(dtype=wp.vec4i),
 ):
-    """Candidates of every item behind those of its pair's earlier items, in the pair's segment; an item that overflowed
-    its slots is visited again. `start` is the first item of every pair, `offset` the exclusive sum of the items' hits.
-    Nothing is written where there is no capacity, counts[1] = 0."""
+    """Write the candidates of every item after those of its pair's earlier items in the pair's segment.
+
+    Items with more than `SLOTS` candidates are searched again. `start` is the first item of every pair, `offset` the exclusive
+    sum of the items' candidates. Nothing is written without capacity, counts[1] = 0."""
     t = wp.tid() + first
     if t >= counts[2] or counts[1] == 0:
         return

@@ -1,7 +1,6 @@
-"""Where contact of a pair of bodies begins to act, and how strong it is; device version of ``abd/contact/pair_law.py``.
+"""Activation and stiffness of contact of a pair of bodies; device version of ``abd/contact/pair_law.py``.
 
-Both follow from the two bodies, but for the pairs listed in `PairParameters`. Everything that asks goes through `activation` and
-`pair_stiffness`.
+Both follow from the two bodies, except for the pairs listed in `PairParameters`; see `activation` and `pair_stiffness`.
 """
 
 import warp as wp
@@ -15,8 +14,8 @@ wp.set_module_options(OPTIONS)
 
 @wp.struct
 class PairParameters:
-    """Pairs whose law is their own: sorted keys ``min n + max`` of n bodies, activation distances [m], factors on the
-    force; count (1,) of them."""
+    """Pairs with their own parameters: sorted keys ``min n + max`` of n bodies, activation distances [m], factors on the force;
+    count (1,) of them."""
 
     count: wp.array(dtype=wp.int32)
     key: wp.array(dtype=wp.int64)
@@ -26,9 +25,9 @@ class PairParameters:
 
 @wp.struct
 class PairLaw:
-    """Per body: activation distance [m], 1/m [1/kg] (0 where it does not give way), acceleration to resist [m/s^2];
-    share: of the reduced mass times that which is a pair's force; given: kappa_c in place of all that, 0 without;
-    largest: activation of a pair over the smaller one of its bodies, at most; own: pairs with a law of their own."""
+    """Per body: activation distance [m], 1/m [1/kg] (0 if immobile), acceleration to resist [m/s^2]; share: force of a pair over
+    that times the reduced mass; given: kappa_c instead of all this, 0 without; largest: largest ratio of a pair's activation to
+    the smaller one of its bodies; own: pairs with their own parameters."""
 
     bodies: wp.int32
     d_hat: wp.array(dtype=wp.float64)
@@ -42,7 +41,7 @@ class PairLaw:
 
 @wp.func
 def pair_parameters(own: PairParameters, bodies: wp.int32, i: wp.int32, j: wp.int32) -> wp.int32:
-    """Place of a pair among those with a law of their own, -1 without."""
+    """Return the index of a pair with its own parameters, -1 without."""
     count = own.count[0]
     if count == 0:
         return -1
@@ -63,13 +62,13 @@ def pair_parameters(own: PairParameters, bodies: wp.int32, i: wp.int32, j: wp.in
 
 @wp.func
 def activation(p: PairLaw, i: wp.int32, j: wp.int32) -> wp.float64:
-    """Gap [m] below which bodies i and j act on one another."""
+    """Return the gap [m] below which contact of bodies i and j is active."""
     return activation_at(p, pair_parameters(p.own, p.bodies, i, j), i, j)
 
 
 @wp.func
 def activation_at(p: PairLaw, k: wp.int32, i: wp.int32, j: wp.int32) -> wp.float64:
-    """`activation` of a pair whose parameters are at k, -1 without."""
+    """Return `activation` of a pair with parameters at k, -1 without."""
     if k >= 0:
         return p.own.activation[k]
     return wp.min(p.d_hat[i], p.d_hat[j])
@@ -77,13 +76,13 @@ def activation_at(p: PairLaw, k: wp.int32, i: wp.int32, j: wp.int32) -> wp.float
 
 @wp.func
 def reach(p: PairLaw, i: wp.int32, j: wp.int32) -> wp.float64:
-    """No less than the activation that bodies i and j have at any time [m]."""
+    """Return a bound of the activation of bodies i and j at any time [m]."""
     return p.largest * wp.min(p.d_hat[i], p.d_hat[j])
 
 
 @wp.func
 def force_scale(kind: wp.int32, a: wp.float64, xi: wp.float64) -> wp.float64:
-    """Force of a barrier of stiffness 1 over a function of gap / activation: a (a + 2 xi)^2, a for cubic."""
+    """Return the force of a barrier of stiffness 1 over a function of gap / activation: a (a + 2 xi)^2, a for cubic."""
     if kind == CUBIC:
         return a
     return a * (a + TWO * xi) * (a + TWO * xi)
@@ -93,7 +92,7 @@ def force_scale(kind: wp.int32, a: wp.float64, xi: wp.float64) -> wp.float64:
 def pair_stiffness(
     p: PairLaw, kind: wp.int32, k: wp.int32, i: wp.int32, j: wp.int32, a: wp.float64, xi: wp.float64
 ) -> wp.float64:
-    """kappa_c of bodies i and j for their activation a [m], with parameters at k: the force of the pair over `force_scale`."""
+    """Return kappa_c of bodies i and j with activation a [m] and parameters at k: the force of the pair over `force_scale`."""
     force = p.given * force_scale(kind, wp.min(p.d_hat[i], p.d_hat[j]), xi)
     if p.given == ZERO:
         force = p.share * wp.max(p.acceleration[i], p.acceleration[j]) / (p.lightness[i] + p.lightness[j])

@@ -1,4 +1,4 @@
-"""Contact forces point by point, for who reads them (`abd.contact.forces`); nothing of a step needs them."""
+"""Contact forces per point for output (`abd.contact.forces`); no step needs them."""
 
 import warp as wp
 
@@ -11,13 +11,13 @@ from cuda_kernels.contact.surfaces import EDGE_EDGE, VERTEX_PLANE, Surfaces, pri
 from cuda_kernels.options import OPTIONS
 
 wp.set_module_options(OPTIONS)
-LEAST = wp.constant(wp.float64(1e-290))
-"""Energies that can be divided by."""
+SMALLEST_ENERGY = wp.constant(wp.float64(1e-290))
+"""Smallest energy as a divisor."""
 
 
 @wp.struct
 class Points:
-    """Points (c,): bodies i, j, unit normal from j to i, place midway between the surfaces and gap [m], force on i [N], and
+    """Points (c,): bodies i, j, unit normal from j to i, position midway between the surfaces and gap [m], force on i [N], and
     torques about the centres of mass of both bodies [N m]."""
 
     pair: wp.array(dtype=wp.vec2i)
@@ -43,11 +43,10 @@ def press(
     offset: wp.array(dtype=wp.int32),
     out: Points,
 ):
-    """The parts that count of one of the chosen candidates, from its offset on; `energy` and `bits` are what is known of the
-    candidates at this pose.
+    """Compute the nonzero parts of one chosen candidate, from its offset on; `energy` and `bits` are its values at this pose.
 
-    How much a part counts takes longer to find than all else. A vertex of which one part alone counts has the energy
-    ``kappa counts b``, which says it.
+    The coefficients are the most expensive step. A vertex with a single nonzero part has the energy ``kappa counts b``, which
+    gives its coefficient.
     """
     t = wp.tid() + first
     e = chosen[t]
@@ -64,21 +63,21 @@ def press(
     m = mollifier(c[1], prim, Ai, Aj)
     count = count_bits(bits[e])
     counts = Coefficients()
-    alone = bool(c[1] != EDGE_EDGE and count == 1)
-    if alone:
+    is_single = bool(c[1] != EDGE_EDGE and count == 1)
+    if is_single:
         k = bit_at(bits[e], 0)
         one = part(c[1], prim, k)
         near = proximity(one.kind, one.c, pose.p[i], Ai, pose.p[j], Aj, s.plane[j])
         whole = kappa * barrier(law.kind, wp.dot(near.r, near.r), a, xi)[0]
-        alone = whole > LEAST
-        if alone:
+        is_single = whole > SMALLEST_ENERGY
+        if is_single:
             counts[k] = energy[e] / whole
-    if not alone:
+    if not is_single:
         near = proximity(c[1], prim, pose.p[i], Ai, pose.p[j], Aj, s.plane[j])
         counts = coefficients(s, law.kind, a, xi, pose, i, j, c, prim, near, bits[e])
     for number in range(count):
         k = bit_at(bits[e], number)
-        if k > 0 and not alone:
+        if k > 0 and not is_single:
             one = part(c[1], prim, k)
             near = proximity(one.kind, one.c, pose.p[i], Ai, pose.p[j], Aj, s.plane[j])
         row = offset[t] + number

@@ -1,5 +1,5 @@
-"""Maps of the rest space of one body of a pair into that of the other, at both ends of a path, and how far points leave
-the chord between.
+"""Maps of the rest space of one body of a pair into that of the other at both ends of a path, and bounds of the deviation of
+points from the chord between.
 """
 
 import warp as wp
@@ -26,7 +26,7 @@ class Frames:
 
 @wp.func
 def mesh_radius(s: Surfaces, m: wp.int32) -> wp.float64:
-    """Largest distance of a mesh's box corner from the body's origin [m]."""
+    """Return the largest distance of a corner of a mesh's box from the body's origin [m]."""
     lo = s.lower[m]
     hi = s.upper[m]
     return wp.length(
@@ -53,11 +53,11 @@ def relative_frames(
     limit: wp.array(dtype=wp.float64),
     frames: Frames,
 ):
-    """Relative maps of every body pair k that is searched, both ways (items 2k and 2k + 1), at alpha = 0 and at the limit
-    of the emitting body's island. Afterwards bodies of a pair that both move are of one island, whose limit is the smaller
-    one of theirs, and a body that does not move has the same map at any alpha: no path leads further.
+    """Compute relative maps of every searched body pair k, both ways (items 2k and 2k + 1), at alpha = 0 and at the limit of the
+    emitting body's island. Mobile bodies of a pair are later in one island, whose limit is the smaller one of theirs; an immobile
+    body has the same map at any alpha. No path is thus longer.
 
-    Up to the limit ``|alpha S| <= 1/2``, so that ``A' A^-1 = W + S (1 + alpha S)^-1`` stays below W + S / (1 - S).
+    Up to the limit ``|alpha S| <= 1/2``, so that ``A' A^-1 = W + S (1 + alpha S)^-1`` is at most W + S / (1 - S).
 
     With r = x_i - p_j and y = A_j^-1 r: ``y'' = A_j^-1 (r'' - A_j'' y - 2 A_j' y')``, each factor bounded over the step.
     """

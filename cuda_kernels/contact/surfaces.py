@@ -33,8 +33,8 @@ FACE_OF_J = 5
 
 @wp.struct
 class Topology:
-    """What surrounds edges and vertices of the meshes: arrays of ``abd.contact.topology.Topology``; `local` is 1 where contact
-    counts local minima, 0 where all pairs."""
+    """Neighbours of edges and vertices of the meshes: arrays of ``abd.contact.topology.Topology``; `local` is 1 for the contact
+    set of local minima, 0 for all pairs."""
 
     local: wp.int32
     vertex_weight: wp.array(dtype=wp.float64)
@@ -58,8 +58,8 @@ class Topology:
 
 @wp.struct
 class Surfaces:
-    """Meshes of all bodies, and the law between two; offsets `*_start` (meshes + 1,) index the concatenated arrays.
-    `least` is the smallest dimension of the targets that a vertex meets (abd/contact/surfaces.py)."""
+    """Meshes of all bodies, and the pair law; offsets `*_start` (meshes + 1,) index the concatenated arrays.
+    `least` is the smallest dimension of targets that are tested against a vertex (abd/contact/surfaces.py)."""
 
     mesh: wp.array(dtype=wp.int32)
     vertex_start: wp.array(dtype=wp.int32)
@@ -83,8 +83,8 @@ class Surfaces:
 
 @wp.struct
 class Primitives:
-    """The points of a candidate at rest, in the world, or their velocities: a vertex and a target's three corners, or the
-    ends of two edges."""
+    """Points of a candidate at rest, in the world, or their velocities: a vertex and three corners of a target, or the ends of
+    two edges."""
 
     x0: wp.vec3d
     x1: wp.vec3d
@@ -96,10 +96,9 @@ class Primitives:
 class Proximity:
     """Closest points of a candidate: rest positions on both bodies and r = x_i - x_j in the world [m].
 
-    `side` is -1 below the surface of a half-space, 1 otherwise. `feature` tells where the closest points lie: on two
-    vertices (0), a vertex and an edge of i (1) or of j (2), two edges (3), a vertex and a face of i (4) or of j (5);
-    E0, E1 are the rest vectors of that edge, of both edges (i, j), or of two edges of the face. `share` tells where on
-    the edge of i, if there is one.
+    `side` is -1 below the surface of a half-space, 1 otherwise. `feature` is the location of the closest points: two vertices
+    (0), a vertex and an edge of i (1) or of j (2), two edges (3), a vertex and a face of i (4) or of j (5). E0, E1 are the rest
+    vectors of that edge, of both edges (i, j), or of two edges of the face. `share` is the parameter on an edge of i.
     """
 
     Xi: wp.vec3d
@@ -114,8 +113,8 @@ class Proximity:
 
 @wp.func
 def points(s: Surfaces, i: wp.int32, j: wp.int32, kind: wp.int32, a: wp.int32, b: wp.int32) -> wp.vec4i:
-    """Vertices of a candidate, of all meshes: kinds 0 and 3 vertex, targets; kind 1 likewise with bodies exchanged; kind 2
-    edges."""
+    """Return vertices of a candidate in the array of all meshes: kinds 0 and 3 vertex, target; kind 1 the same with bodies
+    exchanged; kind 2 edges."""
     mi = s.mesh[i]
     if kind == VERTEX_PLANE:
         return wp.vec4i(s.vertex_start[mi] + a, 0, 0, 0)
@@ -138,7 +137,7 @@ def points(s: Surfaces, i: wp.int32, j: wp.int32, kind: wp.int32, a: wp.int32, b
 
 @wp.func
 def primitives(s: Surfaces, i: wp.int32, j: wp.int32, kind: wp.int32, a: wp.int32, b: wp.int32) -> Primitives:
-    """Rest points of a candidate, as `points` has them."""
+    """Return rest points of a candidate, in the order of `points`."""
     at = points(s, i, j, kind, a, b)
     out = Primitives()
     out.x0 = s.vertices[at[0]]
@@ -152,7 +151,7 @@ def primitives(s: Surfaces, i: wp.int32, j: wp.int32, kind: wp.int32, a: wp.int3
 
 @wp.func
 def corners(kind: wp.int32, c: Primitives, pi: wp.vec3d, Ai: wp.mat33d, pj: wp.vec3d, Aj: wp.mat33d) -> Primitives:
-    """World positions of the points (or velocities, from rates) at the given poses."""
+    """Return world positions of the points (or velocities, from rates) at the given poses."""
     out = Primitives()
     if kind == VERTEX_PLANE:
         out.x0 = pi + Ai * c.x0
@@ -180,13 +179,13 @@ def corners(kind: wp.int32, c: Primitives, pi: wp.vec3d, Ai: wp.mat33d, pj: wp.v
 def proximity(
     kind: wp.int32, c: Primitives, pi: wp.vec3d, Ai: wp.mat33d, pj: wp.vec3d, Aj: wp.mat33d, plane: wp.vec4d
 ) -> Proximity:
-    """Closest points of the candidate with rest points c at the given poses of its two bodies."""
+    """Return closest points of the candidate with rest points c at the given poses of its two bodies."""
     return proximity_at(kind, c, corners(kind, c, pi, Ai, pj, Aj), plane)
 
 
 @wp.func
 def proximity_at(kind: wp.int32, c: Primitives, x: Primitives, plane: wp.vec4d) -> Proximity:
-    """Closest points of the candidate with rest points c, which are at x in the world."""
+    """Return closest points of the candidate with rest points c and world points x."""
     out = Proximity()
     out.side = ONE
     out.feature = CORNERS
@@ -201,7 +200,7 @@ def proximity_at(kind: wp.int32, c: Primitives, x: Primitives, plane: wp.vec4d) 
     if kind == EDGE_EDGE:
         st = edge_edge(x.x0, x.x1, x.x2, x.x3)
         out.share = st[0]
-        # exact at the ends, so that candidates that meet at the same two vertices have the same closest points
+        # exact at the ends: candidates with the same two closest vertices have the same closest points
         out.Xi = (ONE - st[0]) * c.x0 + st[0] * c.x1
         out.Xj = (ONE - st[1]) * c.x2 + st[1] * c.x3
         r = (x.x0 - x.x2) + st[0] * (x.x1 - x.x0) - st[1] * (x.x3 - x.x2)
@@ -216,7 +215,7 @@ def proximity_at(kind: wp.int32, c: Primitives, x: Primitives, plane: wp.vec4d) 
             out.E0 = out.E1
         if inside_i and inside_j:
             out.feature = EDGES
-            # inside both edges the distance is the one between their lines, free of the rounding of the parameters
+            # inside both edges the distance is that of their lines, without the rounding of the parameters
             n = wp.cross(x.x1 - x.x0, x.x3 - x.x2)
             if wp.dot(n, n) > PARALLEL * wp.dot(x.x1 - x.x0, x.x1 - x.x0) * wp.dot(x.x3 - x.x2, x.x3 - x.x2):
                 n = wp.normalize(n)
@@ -242,7 +241,7 @@ def proximity_at(kind: wp.int32, c: Primitives, x: Primitives, plane: wp.vec4d) 
         out.feature = FACE_OF_I + on_target
         out.E0 = c.x2 - c.x1
         out.E1 = c.x3 - c.x1
-        # inside the face the distance is the one to its plane, free of the rounding of the weights
+        # inside the face the distance is that to its plane, without the rounding of the weights
         n = wp.normalize(wp.cross(x.x2 - x.x1, x.x3 - x.x1))
         r = wp.dot(n, r) * n
     if kind == TARGET_VERTEX:
@@ -258,5 +257,5 @@ def proximity_at(kind: wp.int32, c: Primitives, x: Primitives, plane: wp.vec4d) 
 
 @wp.func
 def separation(s: Surfaces, i: wp.int32, j: wp.int32, minimum: wp.float64) -> wp.float64:
-    """Distance [m] at which a pair counts as touching: radii and minimum separation."""
+    """Return the distance [m] at which a pair touches: radii and minimum separation."""
     return s.radius[i] + s.radius[j] + minimum

@@ -19,8 +19,8 @@ OVER = wp.constant(wp.float64(1.0e-9))
 
 @wp.struct
 class Turning:
-    """How a body goes through the step: by dp [m] and the rotation vector w, R = exp [w]; from the map A at which contacts were
-    frozen on by the rotation `to_end`; begin is the map where the step begins."""
+    """Motion of a body in the step: displacement dp [m] and rotation vector w, R = exp [w]; rotation `to_end` from the map A at
+    the lagging to the end; begin: map at the start of the step."""
 
     A: wp.mat33d
     begin: wp.mat33d
@@ -32,7 +32,6 @@ class Turning:
 
 @wp.func
 def turning(b: wp.int32, pose: Pose, begin: Pose, end: Pose, turn: wp.array(dtype=wp.vec3d)) -> Turning:
-    """Of body b."""
     out = Turning()
     out.A = pose.A[b]
     out.begin = begin.A[b]
@@ -45,25 +44,25 @@ def turning(b: wp.int32, pose: Pose, begin: Pose, end: Pose, turn: wp.array(dtyp
 
 @wp.func
 def flat(u: wp.vec3d, n: wp.vec3d) -> wp.vec3d:
-    """In the tangent plane."""
+    """Return the tangential part."""
     return u - wp.dot(u, n) * n
 
 
 @wp.func
-def rolled(t: Turning, arm: wp.vec3d, X: wp.vec3d) -> wp.vec3d:
-    """What the arc of an arm that stays is longer than the chord of X, which comes there [m]."""
+def rolling_excess(t: Turning, arm: wp.vec3d, X: wp.vec3d) -> wp.vec3d:
+    """Return the excess of the arc of a constant arm over the chord of X, which ends there [m]."""
     return wp.cross(t.w, arm) - (t.R - identity3()) * (t.begin * X)
 
 
 @wp.func
-def spun(s: wp.float64, arm: wp.vec3d, n: wp.vec3d) -> wp.vec3d:
-    """What the arc of an arm in the tangent plane, turned by s [rad] about n, is longer than its chord [m]."""
+def spinning_excess(s: wp.float64, arm: wp.vec3d, n: wp.vec3d) -> wp.vec3d:
+    """Return the excess of the arc of a tangential arm, rotated by s [rad] about n, over its chord [m]."""
     return (s - wp.sin(s)) * wp.cross(n, arm) - (ONE - wp.cos(s)) * arm
 
 
 @wp.func
 def about(t: Turning, n: wp.vec3d) -> wp.vec2d:
-    """Cosine and sine of what is left of the turn about n."""
+    """Return cosine and sine of the remaining rotation about n."""
     by = wp.vec2d(HALF * (wp.trace(t.to_end) - wp.dot(n, t.to_end * n)), wp.dot(axial(t.to_end), n))
     size = wp.length(by)
     if size > OVER:
@@ -73,25 +72,25 @@ def about(t: Turning, n: wp.vec3d) -> wp.vec2d:
 
 @wp.func
 def turned(by: wp.vec2d, arm: wp.vec3d, n: wp.vec3d) -> wp.vec3d:
-    """An arm in the tangent plane, turned about n."""
+    """Return a tangential arm rotated about n."""
     return by[0] * arm + by[1] * wp.cross(n, arm)
 
 
 @wp.func
-def came(t: Turning, arm: wp.vec3d) -> wp.vec3d:
-    """Chord on which the end of an arm has come, if the body went through the last step as it goes through this one [m]."""
+def last_chord(t: Turning, arm: wp.vec3d) -> wp.vec3d:
+    """Return the last chord of the end of an arm, if the body moved in the last step as in this one [m]."""
     return t.dp + arm - wp.transpose(t.R) * arm
 
 
 @wp.func
-def goes(t: Turning, arm: wp.vec3d) -> wp.vec3d:
-    """Displacement by the velocity at the end of an arm [m]."""
+def end_tangent(t: Turning, arm: wp.vec3d) -> wp.vec3d:
+    """Return the displacement by the velocity at the end of an arm [m]."""
     return t.dp + wp.cross(t.w, arm)
 
 
 @wp.func
 def rho(s: wp.float64) -> wp.float64:
-    """What the arc of an arm about its own centre is longer than its chord, of the chord."""
+    """Return the excess of the arc of an arm about its own centre over its chord, relative to the chord."""
     half = HALF * s
     along = ZERO
     if half > wp.float64(1.0e-4):
@@ -101,8 +100,8 @@ def rho(s: wp.float64) -> wp.float64:
 
 @wp.struct
 class Side:
-    """Of a contact what is of one body: the end of its arm in the tangent plane, `by` what it turns there, on which chord it
-    came and by which tangent it goes [m], `longer` by what the arc of the arm at the surface is [m], `s` the turn about n."""
+    """One body's part of a contact: the tangential end of its arm, `by` the rotation there, its last chord and its tangent [m],
+    `longer` the excess of the arm's arc at the surface [m], `s` the rotation about n."""
 
     now: wp.vec3d
     chord: wp.vec3d
@@ -123,27 +122,27 @@ def side(
     arm: wp.vec3d,
     n: wp.vec3d,
 ) -> Side:
-    """Of body b, whose point X lies beneath an `arm` of its surface."""
+    """Return the part of body b, whose point X is below the surface by `arm`."""
     t = turning(b, pose, begin, end, turn)
     out = Side()
     out.s = wp.dot(t.w, n)
     out.by = about(t, n)
     beneath = wp.inverse(t.A) * (wp.transpose(t.to_end) * arm)
-    out.longer = rolled(t, arm, beneath)
+    out.longer = rolling_excess(t, arm, beneath)
     now = t.A * (X - beneath)
-    out.chord = came(t, now)
-    out.tangent = goes(t, now)
+    out.chord = last_chord(t, now)
+    out.tangent = end_tangent(t, now)
     out.now = flat(now, n)
     return out
 
 
 @wp.func
-def carried_off(
+def arm_excess(
     b: wp.int32, pose: Pose, begin: Pose, end: Pose, turn: wp.array(dtype=wp.vec3d), X: wp.vec3d
 ) -> wp.vec3d:
-    """What the arc of X of body b, or of an arm that resists a turn, is longer than its chord [m]."""
+    """Return the excess of the arc of X of body b, or of an arm that resists rotation, over its chord [m]."""
     t = turning(b, pose, begin, end, turn)
-    return rolled(t, t.to_end * (t.A * X), X)
+    return rolling_excess(t, t.to_end * (t.A * X), X)
 
 
 @wp.kernel(grid_stride=False, cuda_max_registers=200)
@@ -156,7 +155,7 @@ def follow_arcs(
     turn: wp.array(dtype=wp.vec3d),
     radius: wp.array(dtype=wp.float64),
 ):
-    """Lengthen the slips of the frozen contacts, and move points on faces to where vertices go; they were frozen at
+    """Add arc excess to the slips of the lagged contacts, and move points on faces with the vertices; they were lagged at
     `pose`."""
     e = wp.tid() + first
     if e >= l.counts[1]:
@@ -169,10 +168,10 @@ def follow_arcs(
     Y_i = l.Y_i[e]
     X_i = wp.vec3d(Y_i[1], Y_i[2], Y_i[3])
     if l.kind[e] != SLIDE:
-        longer = carried_off(i, pose, begin, end, turn, X_i)
-        # with what is known of both bodies at once it would not fit into registers
+        longer = arm_excess(i, pose, begin, end, turn, X_i)
+        # reloading is necessary: the data of both bodies would exceed the registers
         Y_j = l.Y_j[opaque(e)]
-        l.arc[e] = flat(longer - carried_off(j, pose, begin, end, turn, wp.vec3d(Y_j[1], Y_j[2], Y_j[3])), n)
+        l.arc[e] = flat(longer - arm_excess(j, pose, begin, end, turn, wp.vec3d(Y_j[1], Y_j[2], Y_j[3])), n)
         return
     a = side(i, pose, begin, end, turn, X_i, -radius[i] * n, n)
     e = opaque(e)
@@ -201,10 +200,10 @@ def follow_arcs(
         elif l.face[e] == i:
             arm_i = a.now + arm_j - b.now
             moved_i = wp.inverse(pose.A[i]) * (turned(wp.cw_mul(back, a.by), arm_i, n) - a.now)
-        carried = -spun(b.s, arm_j, n)
+        carried = -spinning_excess(b.s, arm_j, n)
     else:
         s_j = wp.dot(nearest_turn(end.A[j] * wp.inverse(begin.A[j]), turn[j]), n)
-    carried = carried + spun(a.s, arm_i, n)
+    carried = carried + spinning_excess(a.s, arm_i, n)
     size = wp.length(carried)
     if size > ZERO:
         fast = wp.max(wp.abs(a.s), wp.abs(s_j))

@@ -1,5 +1,4 @@
-"""Smoothed Coulomb friction of contacts that are frozen (`lagging`): energies, blocks and works; mirrors
-``abd/potentials/friction.py``."""
+"""Smoothed Coulomb friction of lagged contacts (`lagging`): energies, blocks and works, as in ``abd/potentials/friction.py``."""
 
 import warp as wp
 
@@ -16,7 +15,7 @@ LOADED_FOR = ("friction",)
 
 @wp.func
 def slip(l: Lagged, e: wp.int32, pose: Pose, rest: Pose) -> wp.vec3d:
-    """Tangential relative displacement against the rest pose xh, along arcs [m], a world vector."""
+    """Return the tangential relative displacement from the rest pose xh, along arcs [m], a world vector."""
     i = l.pair[e][0]
     j = l.pair[e][1]
     Yi = l.Y_i[e]
@@ -31,13 +30,13 @@ def slip(l: Lagged, e: wp.int32, pose: Pose, rest: Pose) -> wp.vec3d:
 
 @wp.func
 def stretch(l: Lagged, e: wp.int32, pose: Pose, rest: Pose) -> wp.vec3d:
-    """Of the contact's spring: what it had and the slip of the step [m], a world vector."""
+    """Return the stretch of the contact's spring: its initial stretch plus the slip of the step [m], a world vector."""
     return slip(l, e, pose, rest) + l.eps[l.pair[e][0]] * l.share[e]
 
 
 @wp.kernel
 def friction_energies(first: wp.int32, l: Lagged, pose: Pose, rest: Pose, energy: wp.array(dtype=wp.float64)):
-    """load f0(|e|): f0(y) = y above eps, y^2 (eps - y/3) / eps^2 + eps/3 below."""
+    """Compute load f0(|e|): f0(y) = y above eps, y^2 (eps - y/3) / eps^2 + eps/3 below."""
     e = wp.tid() + first
     if e >= l.counts[1]:
         return
@@ -62,30 +61,31 @@ class FrictionTerm:
 def friction_term(
     l: Lagged, e: wp.int32, pose: Pose, rest: Pose, regularisation: wp.array(dtype=wp.float64)
 ) -> FrictionTerm:
-    """The force along the stretch, and the block ``load (g (1 - n n^T) + (g' / y) u u^T)``, g = f1 / y, without the share
-    `regularisation` of what is negative: of its second term, or of all where the load is."""
+    """Return the force along the stretch, and the block ``load (g (1 - n n^T) + (g' / y) u u^T)``, g = f1 / y.
+
+    The weight `regularisation` reduces its negative second term, or the whole block of a negative load."""
     eps = l.eps[l.pair[e][0]]
     u = stretch(l, e, pose, rest)
     y = wp.length(u)
     n = l.n[e]
     w = l.load[e]
-    true = ONE - regularisation[l.pair[e][0]]  # a dynamic body
+    weight = ONE - regularisation[l.pair[e][0]]  # a dynamic body
     f1_over_y = TWO / eps
     out = FrictionTerm()
     T = wp.mat33d(ONE, ZERO, ZERO, ZERO, ONE, ZERO, ZERO, ZERO, ONE) - wp.outer(n, n)
-    bend = true
+    regular_weight = weight
     if w < ZERO:
-        bend = ONE
+        regular_weight = ONE
     if y >= eps:
         f1_over_y = ONE / y
-        out.K = w * f1_over_y * (T - bend / (y * y) * wp.outer(u, u))
+        out.K = w * f1_over_y * (T - regular_weight / (y * y) * wp.outer(u, u))
     else:
         f1_over_y = (TWO - y / eps) / eps
         out.K = w * f1_over_y * T
         if y > ZERO:
-            out.K = out.K - bend * w / (eps * eps * y) * wp.outer(u, u)
+            out.K = out.K - regular_weight * w / (eps * eps * y) * wp.outer(u, u)
     if w < ZERO:
-        out.K = true * out.K
+        out.K = weight * out.K
     out.f = w * f1_over_y * u
     return out
 
@@ -102,7 +102,7 @@ def friction_blocks(
     counts: wp.array(dtype=wp.int32),
     out: PairSums,
 ):
-    """Sums over the lagged contacts of every run whose bodies are not both done; counts = [pairs, runs]."""
+    """Sum over the lagged contacts of every run, unless both bodies are done; counts = [pairs, runs]."""
     t = wp.tid() + first
     if t >= counts[1]:
         return
@@ -128,7 +128,7 @@ def friction_elements(
     run: wp.int32,
     out: Elements,
 ):
-    """One lagged contact of a run, in its place; counts = [pairs, runs]."""
+    """Compute one lagged contact of a run in its place; counts = [pairs, runs]."""
     place = wp.tid() + first
     t = place // run
     if t >= counts[1]:
@@ -154,7 +154,7 @@ def friction_works(
     ch2: wp.array(dtype=wp.float64),
     out: wp.array(dtype=wp.float64),
 ):
-    """Work of friction on the motion from `now` to `pose` [J], of bodies (n,) with their c h^2; not positive under bdf1."""
+    """Compute the work of friction on the motion from `now` to `pose` [J], with c h^2 of bodies (n,); not positive under bdf1."""
     e = wp.tid() + first
     if e >= l.counts[1]:
         return
@@ -171,7 +171,7 @@ def friction_works(
 
 @wp.kernel
 def keep_anchors(first: wp.int32, l: Lagged, pose: Pose, rest: Pose, now: Pose, out: Anchors):
-    """What the contacts remember of a step from `now` to `pose` (`sticking`)."""
+    """Store the anchors of the contacts after a step from `now` to `pose` (`sticking`)."""
     e = wp.tid() + first
     if e == 0:
         out.count[0] = l.counts[1]

@@ -1,5 +1,5 @@
-"""Lagged friction point by point, for read-outs; no step needs it. Mirrors ``friction_points`` of
-``abd/contact/forces.py`` and ``shared`` of ``abd/contact/sharing.py``."""
+"""Lagged friction per point for output; no step needs it. It has ``friction_points`` of ``abd/contact/forces.py`` and ``shared``
+of ``abd/contact/sharing.py``."""
 
 import warp as wp
 
@@ -14,7 +14,7 @@ wp.set_module_options(OPTIONS)
 
 @wp.struct
 class PointFriction:
-    """What lagged contacts (l,) do: force on i [N], slip of i against j, place [m], torques about the centres of both [N m]."""
+    """Effects of lagged contacts (l,): force on i [N], slip of i against j, position [m], torques about both centres [N m]."""
 
     force: wp.array(dtype=wp.vec3d)
     slip: wp.array(dtype=wp.vec3d)
@@ -25,7 +25,7 @@ class PointFriction:
 
 @wp.func
 def arm(q: vec12, Y: wp.vec4d) -> wp.vec3d:
-    """``A Y`` from the centre of a body in the state q to the point Y."""
+    """Return ``A Y`` from the centre of a body in the state q to the point Y."""
     return wp.vec3d(
         q[3] * Y[1] + q[4] * Y[2] + q[5] * Y[3],
         q[6] * Y[1] + q[7] * Y[2] + q[8] * Y[3],
@@ -35,7 +35,6 @@ def arm(q: vec12, Y: wp.vec4d) -> wp.vec3d:
 
 @wp.func
 def place_of(q: vec12, Y: wp.vec4d) -> wp.vec3d:
-    """``y0 p + A Y``."""
     return Y[0] * wp.vec3d(q[0], q[1], q[2]) + arm(q, Y)
 
 
@@ -49,8 +48,9 @@ def read_points(
     still: wp.float64,
     out: PointFriction,
 ):
-    """Lagged friction in the state q, with slips against `rest` and `slips` (l,) [m] below which it counts as static,
-    which bodies slip by at the speed `still` [m/s]; loads are in N here."""
+    """Compute lagged friction in the state q, with slips from `rest`; loads are in N here.
+
+    `slips` (l,) [m] are the largest static slips, at the speed `still` [m/s]."""
     k = wp.tid() + first
     eps = slips[k]
     i = frozen.pair[k][0]
@@ -67,7 +67,7 @@ def read_points(
     out.torque_i[k] = wp.cross(arm(q[i], frozen.Y_i[k]), force)
     out.torque_j[k] = -wp.cross(arm(q[j], frozen.Y_j[k]), force)
     out.place[k] = place_of(q[i], frozen.Y_i[k])
-    # arms resist turning: they push nothing, and are nowhere
+    # arms resist rotation only: they have no force and no position
     if frozen.kind[k] == SLIDE:
         out.force[k] = force
         out.slip[k] = still / eps * u
@@ -89,8 +89,9 @@ def share(
     slip: wp.array(dtype=wp.vec3d),
     weight: wp.array(dtype=wp.float64),
 ):
-    """Friction and mean slip of the contact points of a pair. Rows of its contact and friction points go from the first to the
-    second of two numbers each; a friction point belongs to the nearest contact point."""
+    """Compute friction and mean slip at the contact points of a pair; a friction point belongs to the nearest contact point.
+
+    points, friction_rows: first row of its contact and friction points, and the one after the last."""
     k = wp.tid() + first
     begin = points[k][0]
     end = points[k][1]

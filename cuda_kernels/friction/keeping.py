@@ -1,4 +1,4 @@
-"""Two tables of lagged contacts taken together, body by body: what was frozen anew of some, and what others keep."""
+"""Merge of two tables of lagged contacts by bodies: newly lagged ones of chosen bodies, and old ones of others."""
 
 import warp as wp
 
@@ -11,8 +11,7 @@ LOADED_FOR = ("friction",)
 
 @wp.struct
 class Frozen:
-    """Lagged contacts with their pairs: `group` (n + 1,) says where those of every body begin among the pairs, `segment` where
-    those of every pair begin among the contacts."""
+    """Lagged contacts with their pairs: `group` (n + 1,) first pair of every body, `segment` first contact of every pair."""
 
     lagged: Lagged
     pairs: wp.array(dtype=wp.vec2i)
@@ -22,7 +21,7 @@ class Frozen:
 
 @wp.kernel
 def set_aside(first: wp.int32, source: Frozen, bodies: wp.int32, out: Frozen):
-    """Copy all contacts and pairs, and what so many bodies have; without pairs there are none."""
+    """Copy all contacts and pairs, and the groups of `bodies` bodies; without pairs these are empty."""
     k = wp.tid() + first
     pairs = source.lagged.counts[0]
     contacts = source.lagged.counts[1]
@@ -52,7 +51,7 @@ def count_both(
     pairs: wp.array(dtype=wp.int32),
     contacts: wp.array(dtype=wp.int32),
 ):
-    """Pairs and contacts of every body: those that are new for bodies that are chosen (n,), the old ones of others."""
+    """Count pairs and contacts of every body: new ones of chosen bodies (n,), old ones of others."""
     b = wp.tid() + first
     if chosen[b] != 0:
         pairs[b] = fresh.group[b + 1] - fresh.group[b]
@@ -64,7 +63,7 @@ def count_both(
 
 @wp.func
 def copy_body(source: Frozen, b: wp.int32, start: wp.int32, out: Frozen):
-    """The pairs of a body, and their contacts from `start` on."""
+    """Copy the pairs of a body, and their contacts from `start` on."""
     begin = source.group[b]
     k = source.segment[begin]
     for p in range(source.group[b + 1] - begin):
@@ -90,7 +89,7 @@ def take_both(
     start: wp.array(dtype=wp.int32),
     out: Frozen,
 ):
-    """The same taken together, where out.group and `start` (n + 1,) say that the pairs and the contacts of bodies begin."""
+    """Merge both tables; out.group and `start` (n + 1,) are the first pair and contact of every body."""
     b = wp.tid() + first
     if chosen[b] != 0:
         copy_body(fresh, b, start[b], out)

@@ -1,5 +1,4 @@
-"""What friction freezes of contacts: their points, normals and loads; mirrors ``lag`` and ``freeze`` of
-``abd/potentials/friction.py``."""
+"""Lagging of contacts for friction: points, normals and loads, as ``lag`` and ``freeze`` of ``abd/potentials/friction.py``."""
 
 import warp as wp
 
@@ -30,11 +29,10 @@ LOADED_FOR = ("friction",)
 
 @wp.struct
 class Lagged:
-    """Lagged contacts (m,): bodies, kind of what they resist, normal n, contact points Y_i, Y_j on the surfaces, or arms (0 on
-    a half-space), load (mu, or the share of an arm, times the normal force, times c h^2), share of eps by which the contact is
-    stretched where the step begins (`sticking`), arc [m] that its slip is longer than the chord (`arc_slip`), face: the body
-    on whose face a vertex was frozen, -1 without one; counts = [pairs, contacts]; eps (n,) [m] of the bodies, below which
-    slips count as static."""
+    """Lagged contacts (m,): bodies, kind of resistance, normal n, contact points Y_i, Y_j on the surfaces, or arms (0 on a
+    half-space), load (mu, or the ratio of an arm, times the normal force, times c h^2), share: stretch at the start of the step
+    over eps (`sticking`), arc: excess of the slip over the chord [m] (`arc_slip`), face: body with the face below a vertex, -1
+    without one; counts = [pairs, contacts]; eps (n,) [m] of the bodies, below which slips count as static."""
 
     counts: wp.array(dtype=wp.int32)
     eps: wp.array(dtype=wp.float64)
@@ -52,14 +50,13 @@ class Lagged:
 
 @wp.func
 def pair_key(i: wp.int32, j: wp.int32, bodies: wp.int32) -> wp.int64:
-    """Number of a pair of bodies, rising in the order of candidate lists."""
+    """Return the key of a pair of bodies, ascending in the order of candidate lists."""
     return wp.int64(i) * wp.int64(bodies) + wp.int64(j)
 
 
 @wp.func
 def at_surface(X: wp.vec3d, arm: wp.vec3d, A: wp.mat33d, heading: wp.mat33d) -> wp.vec3d:
-    """Rest coordinates of the point of the material that `arm` leads to from X once the map A has turned towards
-    `heading`."""
+    """Return rest coordinates of the material point at `arm` from X after the map A has turned towards `heading`."""
     if wp.dot(arm, arm) == ZERO:
         return X
     inverse = wp.inverse(A)
@@ -78,14 +75,15 @@ def loads_of(
     xi: wp.float64,
     asked: wp.int32,
 ) -> Coefficients:
-    """Normal forces [N] of the parts of a candidate between bodies i, j with friction, of which `asked` count, and their sum: of
-    two edges one where they cross, with what their force and those of their ends come to along the normal there."""
+    """Return normal forces [N] of the parts of a candidate of bodies i, j with bits in `asked`, and their sum.
+
+    Two edges have one force, at their closest points: the normal component of their force and those of their ends."""
     out = Coefficients()
     prim = primitives(s, i, j, c[1], c[2], c[3])
     near = proximity(c[1], prim, pose.p[i], pose.A[i], pose.p[j], pose.A[j], s.plane[j])
     scale = mollifier(c[1], prim, pose.A[i], pose.A[j]).m * stiffness(law, s, i, j, a, xi)
     counts = coefficients(s, law.kind, a, xi, pose, i, j, c, prim, near, asked)
-    # with the points and poses kept from before they would not fit into registers
+    # reloading is necessary: the points and poses would exceed the registers
     i = opaque(i)
     j = opaque(j)
     prim = primitives(s, i, j, c[1], c[2], c[3])
@@ -113,7 +111,7 @@ def loads_of(
 
 @wp.func
 def has_friction(kind: wp.int32, parts: wp.int32, m: wp.int32) -> bool:
-    """Whether part m of an active candidate has friction of its own."""
+    """Return whether part m of an active candidate has its own friction."""
     if kind == EDGE_EDGE:
         return m == 0
     return ((parts >> m) & 1) != 0
@@ -135,8 +133,8 @@ def lag_contacts(
     anchors: Anchors,
     out: Lagged,
 ):
-    """Freeze the parts of the active candidates (exclusive sum `offset` of their numbers) at the given pose, their points
-    on the surfaces of bodies with a radius; negative loads take from others. listed = [pairs, candidates]"""
+    """Lag the parts of the active candidates (exclusive sum `offset` of their numbers) at the given pose, with points on the
+    surfaces of bodies with a radius; loads may be negative. listed = [pairs, candidates]"""
     k = wp.tid() + first
     if k >= listed[1] or out.counts[1] == 0:
         return
@@ -197,8 +195,8 @@ def count_sources(
     parts: wp.array(dtype=wp.int32),
     count: wp.array(dtype=wp.int32),
 ):
-    """How many contacts are frozen of a candidate: for every part with friction, one of each kind that resists; none of parallel
-    edges, whose force the mollifier has taken away. listed = [pairs, candidates]"""
+    """Count the lagged contacts of a candidate: per part with friction one of each resistance, none for parallel edges, whose
+    force the mollifier removes. listed = [pairs, candidates]"""
     k = wp.tid() + first
     if k >= listed[1]:
         return
@@ -235,8 +233,7 @@ def pair_loads(
     parts: wp.array(dtype=wp.int32),
     out: wp.array(dtype=wp.float64),
 ):
-    """Sum of the loads of the candidates of every pair that carry friction.
-    listed = [pairs, candidates]"""
+    """Sum the friction loads of the candidates of every pair; listed = [pairs, candidates]."""
     k = wp.tid() + first
     if k >= listed[0]:
         return
@@ -256,7 +253,7 @@ def pair_loads(
 
 @wp.kernel
 def lagged_loads(first: wp.int32, l: Lagged, segment: wp.array(dtype=wp.int32), out: wp.array(dtype=wp.float64)):
-    """Sum of the loads over the lagged contacts of every body pair."""
+    """Sum the loads of the lagged contacts of every body pair."""
     k = wp.tid() + first
     if k >= l.counts[0]:
         return
@@ -273,7 +270,7 @@ def weigh_loads(
     segment: wp.array(dtype=wp.int32),
     load: wp.array(dtype=wp.float64),
 ):
-    """Multiply the loads of the lagged contacts of every body pair with its share."""
+    """Multiply the loads of the lagged contacts of every body pair by its factor."""
     k = wp.tid() + first
     for e in range(segment[k], segment[k + 1]):
         load[e] = share[k] * load[e]
@@ -288,8 +285,8 @@ def count_lagged(
     wanted: wp.array(dtype=wp.int32),
     counts: wp.array(dtype=wp.int32),
 ):
-    """One thread: how many contacts are to be frozen, and counts = [pairs, contacts] that are, none without capacity for all.
-    listed = [pairs, candidates]"""
+    """Set the number of contacts to lag, and counts = [pairs, contacts] of lagged ones, 0 if the capacity is too small; one
+    thread. listed = [pairs, candidates]"""
     total = offset[listed[1]]
     wanted[0] = total
     counts[0] = listed[0]
@@ -304,7 +301,7 @@ def gather_offsets(
     offset: wp.array(dtype=wp.int32),
     out: wp.array(dtype=wp.int32),
 ):
-    """First lagged contact of every body pair; counts = [pairs, contacts]."""
+    """Find the first lagged contact of every body pair; counts = [pairs, contacts]."""
     k = wp.tid() + first
     if k <= counts[0]:
         out[k] = 0

@@ -1,4 +1,4 @@
-"""What contacts resist besides slipping; device version of ``abd/potentials/rolling.py``."""
+"""Sliding, rolling and spinning resistance of contacts; device version of ``abd/potentials/rolling.py``."""
 
 import warp as wp
 
@@ -14,8 +14,8 @@ SPIN = wp.constant(wp.int32(2))
 
 @wp.struct
 class Resistances:
-    """Of all pairs of materials: mu [-], rolling and spinning [m]; arm: (n,) lengths of the bodies' arms [m], infinite for
-    those that forces do not move."""
+    """By pairs of materials: mu [-], rolling and spinning [m]; arm: (n,) lengths of the bodies' arms [m], infinite for bodies
+    that forces do not move."""
 
     mu: wp.array2d(dtype=wp.float64)
     rolling: wp.array2d(dtype=wp.float64)
@@ -25,13 +25,13 @@ class Resistances:
 
 @wp.func
 def shares(r: Resistances, a: wp.int32, b: wp.int32, length: wp.float64) -> wp.vec3d:
-    """Loads of SLIDE, ROLL and SPIN over the normal force, of materials a, b and arms of a length [m]."""
+    """Return loads of SLIDE, ROLL and SPIN over the normal force, for materials a, b and arms of a length [m]."""
     return wp.vec3d(r.mu[a, b], r.rolling[a, b] / length, r.spinning[a, b] / length)
 
 
 @wp.func
 def tangent(n: wp.vec3d) -> wp.vec3d:
-    """Unit vector at right angles to n: with the axis that is the farthest from it."""
+    """Return a unit vector normal to n, from the axis with the largest angle to n."""
     x = wp.abs(n[0])
     y = wp.abs(n[1])
     z = wp.abs(n[2])

@@ -1,4 +1,4 @@
-"""What contacts that stick remember; device version of ``abd/potentials/sticking.py``."""
+"""Anchors of sticking contacts; device version of ``abd/potentials/sticking.py``."""
 
 import warp as wp
 
@@ -8,13 +8,13 @@ from cuda_kernels.options import OPTIONS
 wp.set_module_options(OPTIONS)
 
 STEEP = wp.constant(wp.float64(0.5))
-"""Part of a share that the new tangent plane must contain for the share to keep its size."""
+"""Relative tangential part above which a stretch keeps its size in a new tangent plane."""
 
 
 @wp.struct
 class Anchors:
-    """Contacts of the last step, count (1,) of them, in the order of their keys ``i n + j`` of n bodies: kind, point on the body
-    i in rest coordinates [m], share of eps by which the spring is stretched."""
+    """Contacts of the last step, count (1,) of them, by ascending keys ``i n + j`` of n bodies: kind, point on body i in rest
+    coordinates [m], stretch of the spring over eps."""
 
     count: wp.array(dtype=wp.int32)
     key: wp.array(dtype=wp.int64)
@@ -25,7 +25,7 @@ class Anchors:
 
 @wp.func
 def tangential(share: wp.vec3d, n: wp.vec3d) -> wp.vec3d:
-    """A share in the plane of the normal n, of the same size unless it is too steep."""
+    """Project a stretch on the plane of the normal n, with the same size unless it is too steep."""
     flat = share - wp.dot(share, n) * n
     size = wp.length(share)
     left = wp.length(flat)
@@ -36,7 +36,7 @@ def tangential(share: wp.vec3d, n: wp.vec3d) -> wp.vec3d:
 
 @wp.func
 def anchored(a: Anchors, key: wp.int64, kind: wp.int32, point: wp.vec3d, n: wp.vec3d) -> wp.vec3d:
-    """Share of the nearest contact of the same kind and two bodies, in the plane of the normal n; 0 without one."""
+    """Return the stretch of the nearest contact of the same kind and bodies, in the plane of the normal n; 0 without one."""
     count = a.count[0]
     lo = wp.int32(0)
     hi = count

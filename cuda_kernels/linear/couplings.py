@@ -1,7 +1,7 @@
-"""Blocks off the diagonal of a symmetric matrix of 12x12 blocks: those of pairs of bodies.
+"""Off-diagonal blocks of a symmetric matrix of 12x12 blocks, for pairs of bodies.
 
-Every energy that couples bodies keeps its blocks in arrays of its own, a `Coupling`. Kernels that need the whole matrix take
-the addresses of all of them, so that nothing is copied and there may be any number of them.
+Every energy that couples bodies stores its blocks in its own arrays, a `Coupling`. Kernels that need the whole matrix get the
+addresses of any number of them, without copies.
 """
 
 import warp as wp
@@ -11,18 +11,18 @@ from cuda_kernels.options import OPTIONS
 wp.set_module_options(OPTIONS)
 
 STARTS, ENTRIES, ROW, COLUMN, BLOCKS, MERGED = (wp.constant(k) for k in range(6))
-"""Columns of a table of addresses: arrays of a `Coupling`, and flags (k,) of the blocks that another coupling holds, or 0."""
+"""Columns of a table of addresses: arrays of a `Coupling`, and flags (k,) of blocks merged into another coupling, or 0."""
 COLUMNS = 6
 ENDLESS = wp.constant(1 << 30)
-"""Length of an array that is given by its address."""
+"""Length of an array from an address."""
 
 
 @wp.struct
 class Coupling:
-    """Off-diagonal blocks (k, 12, 12) between row and column bodies, with every body's sorted entries
-    (2k: block k as it is, the other body is column[k]; 2k + 1: transposed, the other body is row[k]).
+    """Off-diagonal blocks (k, 12, 12) between row and column bodies, with the sorted entries of every body.
 
-    count[0] blocks are there; the arrays may have capacity for more.
+    Entry 2k is block k, the other body is column[k]; 2k + 1 is its transpose, the other body is row[k]. count[0] blocks are
+    valid; the arrays may have a larger capacity.
     """
 
     count: wp.array(dtype=wp.int32)
@@ -45,7 +45,7 @@ def write_addresses(
     merged: wp.uint64,
     addresses: wp.array2d(dtype=wp.uint64),
 ):
-    """Where the arrays of one coupling are; one item."""
+    """Write the addresses of the arrays of one coupling; one item."""
     addresses[which, STARTS] = starts
     addresses[which, ENTRIES] = entries
     addresses[which, ROW] = row

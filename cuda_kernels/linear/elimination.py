@@ -1,6 +1,6 @@
 """Symbolic part of a sparse Cholesky factorisation: the elimination tree, its postorder and the fill.
 
-Every kernel is one item on the processor: loops over a graph whose steps depend on each other, run once per pattern.
+Every kernel is one item on the CPU with loops of dependent steps over a graph, run once per pattern.
 Source: Liu, The Role of Elimination Trees in Sparse Factorization (1990); Davis, Direct Methods for Sparse Linear
 Systems (2006), chapter 4.
 """
@@ -14,30 +14,30 @@ LOADED_FOR = ("cpu",)
 
 
 @wp.func
-def join(
+def merge_neighbours(
     a: wp.int32,
-    gone: wp.int32,
+    eliminated_row: wp.int32,
     lists: wp.array2d(dtype=wp.int32),
     degree: wp.array(dtype=wp.int32),
 ):
-    """Take row `gone` out of the list of row a, and put in its other neighbours."""
-    kept = wp.int32(0)
+    """Replace row `eliminated_row` in the list of row a by its other neighbours."""
+    length = wp.int32(0)
     for e in range(degree[a]):
-        if lists[a, e] != gone:
-            lists[a, kept] = lists[a, e]
-            kept = kept + 1
-    for e in range(degree[gone]):
-        b = lists[gone, e]
+        if lists[a, e] != eliminated_row:
+            lists[a, length] = lists[a, e]
+            length = length + 1
+    for e in range(degree[eliminated_row]):
+        b = lists[eliminated_row, e]
         known = wp.int32(0)
         if b == a:
             known = wp.int32(1)
-        for q in range(kept):
+        for q in range(length):
             if lists[a, q] == b:
                 known = wp.int32(1)
         if known == 0:
-            lists[a, kept] = b
-            kept = kept + 1
-    degree[a] = kept
+            lists[a, length] = b
+            length = length + 1
+    degree[a] = length
 
 
 @wp.kernel
@@ -51,10 +51,10 @@ def eliminate_in_rounds(
     order: wp.array(dtype=wp.int32),
     count: wp.array(dtype=wp.int32),
 ):
-    """The quarter of the rows with the fewest neighbours, in rounds of rows that are none of each other, while it pays.
+    """Eliminate the quarter of the rows with the fewest neighbours, in rounds of independent rows, while a round is efficient.
 
-    lists (N, capacity): neighbours, as many as `degree` (N,) says; rows with more than there is capacity for come with degree
-    -1 and stay. touched (N,) comes in as -1; left (N,) capacity; order (N,) and count (1,) are what was eliminated.
+    lists (N, capacity): neighbours, their number in `degree` (N,), -1 for rows beyond the capacity, which are not eliminated.
+    touched (N,): -1 initially; left (N,): scratch; order (N,), count (1,): the eliminated rows.
     """
     n = degree.shape[0]
     capacity = lists.shape[1]
@@ -63,8 +63,8 @@ def eliminate_in_rounds(
     remaining = n
     eliminated = wp.int32(0)
     turn = wp.int32(0)
-    going = wp.int32(1)
-    while going == 1 and remaining > 0:
+    continues = wp.int32(1)
+    while continues == 1 and remaining > 0:
         limit = wp.int32(-1)
         low = wp.int32(0)
         while limit < most and 4 * low < remaining:
@@ -74,7 +74,7 @@ def eliminate_in_rounds(
                 if degree[left[q]] >= 0 and degree[left[q]] <= limit:
                     low = low + 1
         before = eliminated
-        kept = wp.int32(0)
+        length = wp.int32(0)
         for q in range(remaining):
             i = left[q]
             free = wp.int32(0)
@@ -88,15 +88,15 @@ def eliminate_in_rounds(
                     a = lists[i, e]
                     touched[a] = turn
                     if degree[a] >= 0:
-                        join(a, i, lists, degree)
+                        merge_neighbours(a, i, lists, degree)
                 order[eliminated] = i
                 eliminated = eliminated + 1
             else:
-                left[kept] = i
-                kept = kept + 1
+                left[length] = i
+                length = length + 1
         turn = turn + 1
-        going = wp.where(32 * (eliminated - before) >= remaining, 1, 0)
-        remaining = kept
+        continues = wp.where(32 * (eliminated - before) >= remaining, 1, 0)
+        remaining = length
     count[0] = eliminated
 
 
@@ -108,7 +108,7 @@ def find_tree(
     parent: wp.array(dtype=wp.int32),
     ancestor: wp.array(dtype=wp.int32),
 ):
-    """Parent of every row (N,) in the elimination tree, -1 for roots; the graph's rows are symmetric lists."""
+    """Compute the parent of every row (N,) in the elimination tree, -1 for roots, from symmetric lists of neighbours."""
     for i in range(first, parent.shape[0]):
         parent[i] = -1
         ancestor[i] = -1
@@ -132,9 +132,9 @@ def find_postorder(
     stack: wp.array(dtype=wp.int32),
     order: wp.array(dtype=wp.int32),
 ):
-    """Rows (N,) with every subtree in one piece and children before their parent; the three in between are capacity.
+    """Order rows (N,) with contiguous subtrees and children before their parent; child, sibling and stack are scratch.
 
-    A child with the same blocks right of it as its parent, by their numbers `rights` (N,), comes just before it.
+    A child with the same blocks to its right as its parent, by their numbers `rights` (N,), directly precedes it.
     """
     n = parent.shape[0]
     for i in range(first, n):
@@ -144,7 +144,7 @@ def find_postorder(
             i = n - 1 - k
             above = parent[i]
             if above >= 0:
-                # what is put in first is visited last
+                # the last entry is visited first
                 if (turn == 0) == (rights[i] == rights[above] + 1):
                     sibling[i] = child[above]
                     child[above] = i
@@ -168,7 +168,7 @@ def find_postorder(
 
 @wp.kernel
 def add_to_parents(first: wp.int32, parent: wp.array(dtype=wp.int32), values: wp.array(dtype=wp.float64)):
-    """Turn values (N,) of rows, children before parents, into sums over their subtrees."""
+    """Sum values (N,) of rows over their subtrees, children before parents."""
     for i in range(first, parent.shape[0]):
         if parent[i] >= 0:
             values[parent[i]] = values[parent[i]] + values[i]
@@ -176,7 +176,7 @@ def add_to_parents(first: wp.int32, parent: wp.array(dtype=wp.int32), values: wp
 
 @wp.kernel
 def find_heights(first: wp.int32, parent: wp.array(dtype=wp.int32), height: wp.array(dtype=wp.int32)):
-    """Longest way (N,) down to a leaf; it comes in as zero."""
+    """Compute the longest path (N,) down to a leaf; initially zero."""
     for i in range(first, parent.shape[0]):
         if parent[i] >= 0:
             height[parent[i]] = wp.max(height[parent[i]], height[i] + 1)
@@ -192,7 +192,7 @@ def count_fill(
     rights: wp.array(dtype=wp.int32),
     ups: wp.array(dtype=wp.int32),
 ):
-    """Blocks right of the diagonal per row (N,) of U, and above it per column (N,)."""
+    """Count blocks right of the diagonal per row (N,) of U, and above it per column (N,)."""
     n = parent.shape[0]
     for i in range(first, n):
         mark[i] = i
@@ -218,7 +218,7 @@ def fill_rows(
     row: wp.array(dtype=wp.int32),
     column: wp.array(dtype=wp.int32),
 ):
-    """Row and column (K,) of every slot; `slots` (N,) comes in as the first slot of every row."""
+    """List row and column (K,) of every slot; `slots` (N,) is initially the first slot of every row."""
     n = parent.shape[0]
     for i in range(first, n):
         mark[i] = i
@@ -244,7 +244,7 @@ def list_row_updates(
     up_row: wp.array(dtype=wp.int32),
     up_slot: wp.array(dtype=wp.int32),
 ):
-    """Rows and slots (K - N,) of the blocks of every column above its diagonal; `places` (N,) comes in as its first."""
+    """List rows and slots (K - N,) of the blocks above the diagonal by columns; `places` (N,) is initially the first of each."""
     for s in range(first, row.shape[0]):
         i = column[s]
         if row[s] < i:
@@ -264,7 +264,7 @@ def count_products(
     mark: wp.array(dtype=wp.int32),
     counts: wp.array(dtype=wp.int32),
 ):
-    """Products U_kj^T U_ki of every slot (K,); mark (N,) is capacity."""
+    """Count the products U_kj^T U_ki of every slot (K,); mark (N,) is scratch."""
     for s in range(first, counts.shape[0]):
         counts[s] = 0
     for j in range(mark.shape[0]):
@@ -289,7 +289,7 @@ def list_products(
     left: wp.array(dtype=wp.int32),
     right: wp.array(dtype=wp.int32),
 ):
-    """Slots of U_kj and U_ki of the products of every slot, by growing k; `places` (K,) comes in as the first of every slot."""
+    """List slots of U_kj and U_ki of the products of every slot by ascending k; `places` (K,) is initially the first of each."""
     for j in range(first, mark.shape[0]):
         for s in range(starts[j], starts[j + 1]):
             mark[column[s]] = s
@@ -310,17 +310,17 @@ def count_updates(
     column: wp.array(dtype=wp.int32),
     counts: wp.array(dtype=wp.int32),
 ):
-    """Panels before every panel (P,) with a block in the columns of its rows."""
+    """Count, for every panel (P,), the panels before it with a block in the columns of its rows."""
     for k in range(first, counts.shape[0]):
         counts[k] = 0
     for k in range(counts.shape[0]):
         last = panels[k + 1] - 1
-        seen = k
+        last_panel = k
         for s in range(starts[last] + 1, starts[last + 1]):
             other = panel[column[s]]
-            if other != seen:
+            if other != last_panel:
                 counts[other] = counts[other] + 1
-                seen = other
+                last_panel = other
 
 
 @wp.kernel
@@ -334,15 +334,14 @@ def list_updates(
     up_panel: wp.array(dtype=wp.int32),
     up_reach: wp.array(dtype=wp.int32),
 ):
-    """These panels, and how many slots from the end of their rows the first such block is; `places` (P,) comes in as the
-    first entry of every panel."""
+    """List these panels, and the reach of their first such block; `places` (P,) is initially the first entry of every panel."""
     for k in range(first, places.shape[0]):
         last = panels[k + 1] - 1
-        seen = k
+        last_panel = k
         for s in range(starts[last] + 1, starts[last + 1]):
             other = panel[column[s]]
-            if other != seen:
+            if other != last_panel:
                 up_panel[places[other]] = k
                 up_reach[places[other]] = starts[last + 1] - s
                 places[other] = places[other] + 1
-                seen = other
+                last_panel = other

@@ -1,5 +1,4 @@
-"""Where the blocks of a matrix go in its Cholesky factor, and the inverse of a factor without other blocks; stored as
-`factor_rows` says."""
+"""Slots of matrix blocks in the Cholesky factor, and inverse of a diagonal factor, in the storage of `factor_rows`."""
 
 import warp as wp
 
@@ -22,9 +21,9 @@ def find_slots(
     found: wp.array(dtype=wp.int32),
     missed: wp.array(dtype=wp.int32),
 ):
-    """Entry of one pair's block at its slot in `found` (K,); missed[0] = 1 where the pattern has none.
+    """Find the slot of one pair's block and write its entry to `found` (K,); set missed[0] if the pattern has none.
 
-    There are count[0] pairs; those with a body that has no place (-1) do not count.
+    There are count[0] pairs; those with a body without a place (-1) are skipped.
     """
     k = wp.tid() + first
     if k >= count[0]:
@@ -58,7 +57,7 @@ def find_slots(
 def invert_pivots(
     first: wp.int32, p: Pattern, f: Factor, capacity: wp.array2d(dtype=vec12), inverse: wp.array2d(dtype=vec12)
 ):
-    """U_jj^-1 U_jj^-T of one row, at its body's place in inverse (n, 12); capacity (n, 12)."""
+    """Compute U_jj^-1 U_jj^-T of one row, in its body's place of inverse (n, 12); capacity (n, 12) is scratch."""
     j = wp.tid() + first
     b = p.body[j]
     if f.done[b] != 0:

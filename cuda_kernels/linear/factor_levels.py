@@ -1,13 +1,12 @@
-"""Cholesky factor of a sparse symmetric matrix of 12x12 blocks, level by level of independent rows; stored as `factor_rows`
-says. `level_solves` solves with it.
+"""Cholesky factor of a sparse symmetric matrix of 12x12 blocks, by levels of independent rows, in the storage of `factor_rows`.
 
-Which rows a level holds is data: every launch covers as many threads as a device runs side by side, looks up the level that is
-to be done (`Levels.at`) and shares its work out, so that the same launches serve any pattern. What is long is shared by *lanes*,
-neighbouring threads of a warp: of a sum of products each takes every so many, and the parts are taken together in a fixed order.
-On the processor one item does what the lanes do, one after the other.
+`level_solves` solves with it. The rows of a level are data: every launch has as many threads as a device runs concurrently, reads
+the present level (`Levels.at`) and divides its work among them. The same launches thus serve any pattern. Long sums are divided
+among *lanes*, neighbouring threads of a warp: each sums a stride of the products, and the parts are added in a fixed order. On
+the CPU one item does the work of all lanes in sequence.
 
-A block of U takes ``A_ji - sum_k U_kj^T U_ki``, by twelve times its lanes; the products of every slot are listed. Rows of bodies
-that are done stay as they are; no row of another island depends on them.
+Twelve times its lanes compute a block ``A_ji - sum_k U_kj^T U_ki`` of U; the products of every slot are listed. Rows of converged
+bodies do not change; no row of another island depends on them.
 """
 
 import warp as wp
@@ -22,17 +21,17 @@ wp.set_module_options(OPTIONS)
 LOADED_FOR = ("cuda",)
 
 PIVOT_LANES = wp.constant(wp.int32(16))
-"""Threads of a diagonal block, of which twelve have a row or column."""
+"""Threads per diagonal block, of which twelve process a row or column."""
 
 
 @wp.struct
 class Levels:
     """m levels of rows, and the P products of the blocks of U.
 
-    rows (m + 1,): first row of every level; products, ups, rights (m,): lanes that share a sum over the products of a slot, over
-    the updates of a row, over the blocks right of its diagonal; count (1,): m. The arrays may have capacity for more.
-    at, going (1,): levels that are done, and whether that is less than all.
-    starts (K + 1,): first product of every slot; left, right (P,): slots of U_kj and U_ki, by growing k.
+    rows (m + 1,): first row of every level; products, ups, rights (m,): lanes per sum over the products of a slot, the updates
+    of a row, the blocks right of its diagonal; count (1,): m. The arrays may have a larger capacity.
+    at, going (1,): number of completed levels, and whether any is left.
+    starts (K + 1,): first product of every slot; left, right (P,): slots of U_kj and U_ki, by ascending k.
     """
 
     rows: wp.array(dtype=wp.int32)
@@ -55,7 +54,7 @@ class Levels:
 #endif
 """)
 def side_by_side(lanes: wp.int32) -> wp.int32:
-    """How many of the lanes that share some work are threads of their own."""
+    """Return the number of these lanes that are separate threads."""
     ...
 
 
@@ -69,7 +68,7 @@ def side_by_side(lanes: wp.int32) -> wp.int32:
     return v;
 """)
 def over_group(v: wp.float64, lanes: wp.int32) -> wp.float64:
-    """Sum over neighbouring threads, as many as a power of two; all of them have to call."""
+    """Sum over neighbouring threads, a power of two; all of them must call this."""
     ...
 
 
@@ -80,13 +79,13 @@ def over_group(v: wp.float64, lanes: wp.int32) -> wp.float64:
 #endif
 """)
 def wait_for_group(lanes: wp.int32):
-    """Wait until neighbouring threads, as many as a power of two, have written; all of them have to call."""
+    """Wait for the writes of neighbouring threads, a power of two; all of them must call this."""
     ...
 
 
 @wp.func
 def row_over_group(v: vec12, lanes: wp.int32) -> vec12:
-    """Sum of the rows of neighbouring threads."""
+    """Sum rows over neighbouring threads."""
     for m in range(12):
         v[m] = over_group(v[m], lanes)
     return v
@@ -94,7 +93,7 @@ def row_over_group(v: vec12, lanes: wp.int32) -> vec12:
 
 @wp.func
 def level_at(l: Levels, ahead: wp.int32, backward: wp.int32) -> wp.int32:
-    """The level to be done, so many after the ones that are done; -1 where there is none."""
+    """Return the level at a distance `ahead` after the completed ones, -1 for none."""
     level = l.at[0] + ahead
     if level >= l.count[0]:
         return -1
@@ -105,14 +104,14 @@ def level_at(l: Levels, ahead: wp.int32, backward: wp.int32) -> wp.int32:
 
 @wp.kernel
 def begin_levels(first: wp.int32, l: Levels):
-    """No level is done; one item."""
+    """Start without completed levels; one item."""
     l.at[0] = 0
     l.going[0] = wp.min(l.count[0], 1)
 
 
 @wp.kernel
 def pass_levels(first: wp.int32, l: Levels, done: wp.int32):
-    """So many more levels are done; one item."""
+    """Complete `done` more levels; one item."""
     l.at[0] = l.at[0] + done
     l.going[0] = wp.where(l.at[0] < l.count[0], 1, 0)
 
@@ -133,7 +132,6 @@ def with_source(row: vec12, blocks: wp.array2d(dtype=vec12), entry: wp.int32, r:
 
 @wp.func
 def source_row(p: Pattern, a: Sources, slot: wp.int32, r: wp.int32) -> vec12:
-    """Row r of A_ji."""
     j = p.row[slot]
     v = vec12()
     if p.column[slot] == j:
@@ -147,7 +145,7 @@ def source_row(p: Pattern, a: Sources, slot: wp.int32, r: wp.int32) -> vec12:
 
 @wp.kernel
 def gather_level(first: wp.int32, threads: wp.int32, ahead: wp.int32, l: Levels, p: Pattern, a: Sources, f: Factor):
-    """A_ji - sum_k U_kj^T U_ki of the slots of a level, a row of a slot's block by its lanes."""
+    """Compute A_ji - sum_k U_kj^T U_ki of the slots of a level, each row of a block by its lanes."""
     t = wp.tid() + first
     level = level_at(l, ahead, 0)
     if level < 0:
@@ -181,7 +179,7 @@ def gather_level(first: wp.int32, threads: wp.int32, ahead: wp.int32, l: Levels,
 
 @wp.func
 def positive(pivot: wp.float64) -> wp.float64:
-    """The pivot, or one in the place of a pivot that is not positive."""
+    """Return the pivot, or 1 instead of a pivot that is not positive."""
     if pivot > ZERO:
         return pivot
     return ONE
@@ -189,14 +187,14 @@ def positive(pivot: wp.float64) -> wp.float64:
 
 @wp.func
 def eliminate_row(f: Factor, slot: wp.int32, r: wp.int32, i: wp.int32):
-    """Step r of the elimination within a diagonal block, for its row i > r."""
+    """Apply step r of the elimination in a diagonal block to its row i > r."""
     factor = f.entries[slot, r, i] / positive(f.entries[slot, r, r])
     f.rows[slot, i] = f.rows[slot, i] - factor * f.rows[slot, r]
 
 
 @wp.func
 def scale_row(f: Factor, j: wp.int32, slot: wp.int32, r: wp.int32):
-    """Divide row r of an eliminated diagonal block by the root of its pivot, whose reciprocal takes its place."""
+    """Divide row r of an eliminated diagonal block by the root of its pivot, and store the reciprocal root there."""
     pivot = f.entries[slot, r, r]
     usable = positive(pivot)
     if pivot != usable:
@@ -210,7 +208,7 @@ def scale_row(f: Factor, j: wp.int32, slot: wp.int32, r: wp.int32):
 
 @wp.kernel
 def factor_level(first: wp.int32, threads: wp.int32, ahead: wp.int32, l: Levels, p: Pattern, f: Factor):
-    """Factors of the diagonal blocks of a level, a row of a block by a thread."""
+    """Factor the diagonal blocks of a level, each row by a thread."""
     t = wp.tid() + first
     level = level_at(l, ahead, 0)
     if level < 0:
@@ -239,7 +237,7 @@ def factor_level(first: wp.int32, threads: wp.int32, ahead: wp.int32, l: Levels,
 
 @wp.kernel
 def divide_level(first: wp.int32, threads: wp.int32, ahead: wp.int32, l: Levels, p: Pattern, f: Factor):
-    """U_ji = U_jj^-T A_ji of the other blocks of a level, in place, a column of a block by a thread."""
+    """Compute U_ji = U_jj^-T A_ji of the other blocks of a level in place, each column by a thread."""
     t = wp.tid() + first
     level = level_at(l, ahead, 0)
     if level < 0:

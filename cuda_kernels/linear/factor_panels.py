@@ -1,14 +1,13 @@
-"""Panels of a Cholesky factor: neighbouring rows with the same blocks right of them, which are factored together.
+"""Panels of a Cholesky factor: consecutive rows with the same blocks to their right, which are factored together.
 
-Rows ``panels[J] .. panels[J + 1]`` are panel J = ``panel[j]`` of each of its rows j; every row holds blocks in the
-columns of the panel's rows after it, then in the columns that all of them share. Counted from the end of a row, its
-`reach`, a column of the panel is at the same place in all of its rows: U_kc is slot ``starts[k + 1] - reach``. The
-panels with a block in the columns of panel J are its *updates*, ``ups[J] .. ups[J + 1]``, growing: panel `up_panel`,
-the reach `up_reach` of the first of those columns in it.
+Rows ``panels[J] .. panels[J + 1]`` are panel J = ``panel[j]`` of each row j. Every row has blocks in the columns of the later
+rows of its panel, then in the columns that all rows share. The *reach* of a column is its distance from the end of a row, equal
+in all rows of a panel: U_kc is slot ``starts[k + 1] - reach``. The *updates* of panel J are the panels with a block in its
+columns, ``ups[J] .. ups[J + 1]``, ascending: panel `up_panel`, and the reach `up_reach` of its first such column.
 
-A product of two blocks serves four rows of the target at once, and a panel's rows are subtracted one after another
-while these stay in registers: every block is ``A_ji - sum_k U_kj^T U_ki`` by growing k, whichever thread computes it. Rows of
-bodies that are done stay as they are; no row of another island depends on them.
+A product of two blocks updates four rows of the target, which stay in registers while a panel's rows are subtracted. Every block
+is ``A_ji - sum_k U_kj^T U_ki`` by ascending k, independent of the thread. Rows of converged bodies do not change; no row of
+another island depends on them.
 """
 
 import warp as wp
@@ -29,15 +28,15 @@ from cuda_kernels.options import OPTIONS
 wp.set_module_options(OPTIONS)
 
 PIECE = wp.constant(wp.int32(8))
-"""Columns of a panel that one item works on: as many as share what it reads of another panel."""
+"""Columns of a panel per item: they share the reads of another panel."""
 
 
 @wp.struct
 class Panels:
-    """P panels of N rows, with E updates in all, for a processor: columns of panels are worked on in pieces.
+    """P panels of N rows with E updates, for a CPU: items process pieces of the columns of panels.
 
-    panels (P + 1,); panel (N,); ups (P + 1,), up_panel and up_reach (E,); heads: of the panels above the ranges, the
-    slots of their first rows with which pieces begin.
+    panels (P + 1,); panel (N,); ups (P + 1,), up_panel and up_reach (E,); heads: first slots of the pieces, in the first rows of
+    the panels above the ranges.
     """
 
     panels: wp.array(dtype=wp.int32)
@@ -58,7 +57,7 @@ def subtract_products(
     right: wp.int32,
     target: wp.int32,
 ):
-    """U_target -= sum of U_k,left^T U_k,right over rows begin .. end - 1 of a panel; left and right are reaches."""
+    """Subtract the sum of U_k,left^T U_k,right over rows begin .. end - 1 of a panel from U_target; left, right are reaches."""
     for h in range(3):
         i = 4 * h
         a = f.rows[target, i]
@@ -92,14 +91,14 @@ def subtract_panel(
     begin: wp.int32,
     end: wp.int32,
 ):
-    """What a panel takes from another one, whose columns from `reach` on they have in common, in those columns that are
-    at slots begin .. end - 1 of the target's first row."""
-    close = p.starts[g.panels[source + 1]]
-    lefts = close - reach
+    """Subtract the products of panel `source`, with common columns from `reach` on, in the columns at slots begin .. end - 1 of
+    the target's first row."""
+    end_of_row = p.starts[g.panels[source + 1]]
+    lefts = end_of_row - reach
     inner = g.panels[target + 1]
     right = lefts
     if p.column[right] < p.column[begin]:
-        high = close
+        high = end_of_row
         while right < high:
             middle = (right + high) // 2
             if p.column[middle] < p.column[begin]:
@@ -109,7 +108,7 @@ def subtract_panel(
     bound = p.column[end - 1]
     line = p.starts[g.panels[target] + 1]
     place = begin
-    while right < close and p.column[right] <= bound:
+    while right < end_of_row and p.column[right] <= bound:
         while p.column[place] < p.column[right]:
             place = place + 1
         left = lefts
@@ -121,8 +120,8 @@ def subtract_panel(
                     f,
                     g.panels[source],
                     g.panels[source + 1],
-                    close - left,
-                    close - right,
+                    end_of_row - left,
+                    end_of_row - right,
                     p.starts[j + 1] - (line - place),
                 )
             left = left + 1
@@ -131,8 +130,8 @@ def subtract_panel(
 
 @wp.func
 def gather_piece(p: Pattern, g: Panels, a: Sources, f: Factor, panel: wp.int32, begin: wp.int32):
-    """A_ji - sum_k U_kj^T U_ki of the rows j of a panel in `PIECE` of its columns i, those from slot `begin` of its
-    first row on; over the panels before it."""
+    """Compute A_ji - sum_k U_kj^T U_ki, over earlier panels, of the rows j of a panel in `PIECE` columns i from slot `begin` of
+    its first row."""
     first = g.panels[panel]
     line = p.starts[first + 1]
     end = wp.min(begin + PIECE, line)
@@ -146,7 +145,7 @@ def gather_piece(p: Pattern, g: Panels, a: Sources, f: Factor, panel: wp.int32, 
 
 @wp.func
 def factor_corner(p: Pattern, g: Panels, f: Factor, panel: wp.int32):
-    """The blocks of a panel in the columns of its own rows, once what other panels subtract is gone."""
+    """Factor the blocks of a panel in the columns of its own rows, after the subtraction of other panels."""
     first = g.panels[panel]
     last = g.panels[panel + 1]
     shared = p.starts[last] - p.starts[last - 1] - 1
@@ -164,8 +163,7 @@ def factor_corner(p: Pattern, g: Panels, f: Factor, panel: wp.int32):
 
 @wp.func
 def divide_piece(p: Pattern, g: Panels, f: Factor, panel: wp.int32, begin: wp.int32):
-    """The blocks of a panel in a piece of its columns, as far as its rows share them, once the panel's corner is
-    there."""
+    """Compute the blocks of a panel in a piece of its shared columns, after its corner."""
     first = g.panels[panel]
     last = g.panels[panel + 1]
     shared = p.starts[last] - p.starts[last - 1] - 1
@@ -181,7 +179,7 @@ def divide_piece(p: Pattern, g: Panels, f: Factor, panel: wp.int32, begin: wp.in
 
 @wp.func
 def factor_panel(p: Pattern, g: Panels, a: Sources, f: Factor, panel: wp.int32):
-    """Rows of a panel from the panels before it."""
+    """Compute the rows of a panel from the panels before it."""
     first = g.panels[panel]
     begin = p.starts[first]
     while begin < p.starts[first + 1]:
@@ -204,7 +202,7 @@ def subtract_known(
     v: vec12,
     x: wp.array(dtype=vec12),
 ) -> vec12:
-    """v - sum of U_k^T x_k over rows begin .. end - 1 of a panel, in the column at `reach`."""
+    """Return v minus the sum of U_k^T x_k over rows begin .. end - 1 of a panel, in the column at `reach`."""
     for k in range(begin, end):
         other = p.body[k]
         if f.done[other] == 0:
@@ -225,7 +223,7 @@ def forward_panel(
     rhs: wp.array(dtype=vec12),
     x: wp.array(dtype=vec12),
 ):
-    """x of a panel's rows j = U_jj^-T (scale rhs_j - sum_k U_kj^T x_k)."""
+    """Compute x of a panel's rows j = U_jj^-T (scale rhs_j - sum_k U_kj^T x_k)."""
     first = g.panels[panel]
     last = g.panels[panel + 1]
     shared = p.starts[last] - p.starts[last - 1] - 1
@@ -235,12 +233,12 @@ def forward_panel(
             v = scale * rhs[b]
             for e in range(g.ups[panel], g.ups[panel + 1]):
                 source = g.up_panel[e]
-                close = p.starts[g.panels[source + 1]]
-                left = close - g.up_reach[e]
-                while left < close and p.column[left] < j:
+                end_of_row = p.starts[g.panels[source + 1]]
+                left = end_of_row - g.up_reach[e]
+                while left < end_of_row and p.column[left] < j:
                     left = left + 1
-                if left < close and p.column[left] == j:
-                    v = subtract_known(p, f, g.panels[source], g.panels[source + 1], close - left, v, x)
+                if left < end_of_row and p.column[left] == j:
+                    v = subtract_known(p, f, g.panels[source], g.panels[source + 1], end_of_row - left, v, x)
             v = subtract_known(p, f, first, j, shared + last - j, v, x)
             x[b] = solve_transposed(f, p.starts[j], v)
 
@@ -255,7 +253,7 @@ def backward_panel(
     x: wp.array(dtype=vec12),
     dots: wp.array(dtype=wp.float64),
 ):
-    """x of a panel's rows j = U_jj^-1 (x_j - sum_i U_ji x_i), and rhs . x of their bodies."""
+    """Compute x of a panel's rows j = U_jj^-1 (x_j - sum_i U_ji x_i), and rhs . x of their bodies."""
     first = g.panels[panel]
     last = g.panels[panel + 1]
     for q in range(last - first):

@@ -1,8 +1,7 @@
-"""Cholesky factor of a sparse symmetric matrix of 12x12 blocks, and solves with it, on a processor; stored as
-`factor_rows` and `factor_panels` say.
+"""Cholesky factor of a sparse symmetric matrix of 12x12 blocks, and solves with it, on a CPU.
 
-One item works through a range of panels; above the ranges, levels of independent panels are done one after another,
-with one item per piece of a panel. The order of the rows alone decides the values.
+The storage is that of `factor_rows` and `factor_panels`. One item processes a range of panels; above the ranges, levels of
+independent panels follow one after another, with one item per piece of a panel. Only the order of the rows affects the values.
 """
 
 import warp as wp
@@ -36,8 +35,7 @@ def factor_ranges(
     rhs: wp.array(dtype=vec12),
     x: wp.array(dtype=vec12),
 ):
-    """Panels of one range, one after another; if `forward`, with x = U^-T (scale rhs) of their bodies while the blocks
-    are near."""
+    """Factor the panels of one range in sequence; if `forward`, solve x = U^-T (scale rhs) while the blocks are in cache."""
     t = wp.tid() + first
     for panel in range(p.ranges[t], p.ranges[t + 1]):
         factor_panel(p, g, a, f, panel)
@@ -55,7 +53,7 @@ def forward_ranges(
     rhs: wp.array(dtype=vec12),
     x: wp.array(dtype=vec12),
 ):
-    """x = U^-T (scale rhs) of one range of panels."""
+    """Compute x = U^-T (scale rhs) of one range of panels."""
     t = wp.tid() + first
     for panel in range(p.ranges[t], p.ranges[t + 1]):
         forward_panel(p, g, f, panel, scale, rhs, x)
@@ -71,7 +69,7 @@ def backward_ranges(
     x: wp.array(dtype=vec12),
     dots: wp.array(dtype=wp.float64),
 ):
-    """x = U^-1 x of one range of panels, and rhs . x of its bodies."""
+    """Compute x = U^-1 x of one range of panels, and rhs . x of its bodies."""
     t = wp.tid() + first
     begin = p.ranges[t]
     end = p.ranges[t + 1]
@@ -81,20 +79,20 @@ def backward_ranges(
 
 @wp.kernel
 def gather_pieces(first: wp.int32, p: Pattern, g: Panels, a: Sources, f: Factor):
-    """A_ji - sum_k U_kj^T U_ki of the rows j of a panel of a level in one piece of its columns i."""
+    """Compute A_ji - sum_k U_kj^T U_ki of the rows j of a panel of a level in one piece of its columns i."""
     head = g.heads[wp.tid() + first]
     gather_piece(p, g, a, f, g.panel[p.row[head]], head)
 
 
 @wp.kernel
 def factor_corners(first: wp.int32, p: Pattern, g: Panels, f: Factor):
-    """Blocks of one panel of a level in the columns of its own rows."""
+    """Factor the blocks of one panel of a level in the columns of its own rows."""
     factor_corner(p, g, f, wp.tid() + first)
 
 
 @wp.kernel
 def divide_pieces(first: wp.int32, p: Pattern, g: Panels, f: Factor):
-    """Blocks of a panel of a level in one piece of the columns that its rows share."""
+    """Compute the blocks of a panel of a level in one piece of its shared columns."""
     head = g.heads[wp.tid() + first]
     divide_piece(p, g, f, g.panel[p.row[head]], head)
 
@@ -109,7 +107,7 @@ def forward_panels(
     rhs: wp.array(dtype=vec12),
     x: wp.array(dtype=vec12),
 ):
-    """Forward part of one panel of a level."""
+    """Run the forward solve of one panel of a level."""
     forward_panel(p, g, f, wp.tid() + first, scale, rhs, x)
 
 
@@ -123,5 +121,5 @@ def backward_panels(
     x: wp.array(dtype=vec12),
     dots: wp.array(dtype=wp.float64),
 ):
-    """Backward part of one panel of a level."""
+    """Run the backward solve of one panel of a level."""
     backward_panel(p, g, f, wp.tid() + first, rhs, x, dots)

@@ -1,10 +1,9 @@
-"""Rows of the Cholesky factor A = U^T U of a sparse symmetric matrix of 12x12 blocks: what is done to one of them.
+"""Rows of the Cholesky factor A = U^T U of a sparse symmetric matrix of 12x12 blocks: storage and operations on one row.
 
-Rows of U stand in the order of elimination, position j belongs to `Pattern.body[j]`. Row j holds the slots
-``starts[j] .. starts[j + 1]``: its diagonal block, with the reciprocals of its pivots on the diagonal and its upper
-triangle mirrored below, then the blocks right of it by growing column. Where rows stand in levels, the rows k < j with
-a block in column j are the *updates* of row j, ``ups[j] .. ups[j + 1]``, by growing k; otherwise these lists are empty,
-and `factor_panels` has its own.
+Rows of U are in the order of elimination; position j belongs to `Pattern.body[j]`. Row j has the slots
+``starts[j] .. starts[j + 1]``: its diagonal block, with the reciprocals of its pivots on the diagonal and its upper triangle
+mirrored below, then the blocks right of it by ascending column. For rows in levels, the rows k < j with a block in column j are
+the *updates* of row j, ``ups[j] .. ups[j + 1]``, by ascending k; otherwise they are empty, and `factor_panels` has its own.
 """
 
 import warp as wp
@@ -19,7 +18,7 @@ wp.set_module_options(OPTIONS)
 
 @wp.struct
 class Pattern:
-    """Where the blocks of U are: N rows, K slots.
+    """Positions of the blocks of U: N rows, K slots.
 
     body (N,); starts (N + 1,); row, column (K,) positions; ups (N + 1,), up_row and up_slot (K - N,): row k and the
     slot of U_kj; ranges (t + 1,) of panels.
@@ -37,10 +36,9 @@ class Pattern:
 
 @wp.struct
 class Sources:
-    """Where A is: diagonal blocks of the bodies, and blocks of some couplings, by their addresses (`couplings`).
+    """Blocks of A: diagonal blocks of the bodies, and blocks of couplings by their addresses (`couplings`).
 
-    slot (number * stride,): coupling by coupling the entry of every slot, 2 k for block k as it is, 2 k + 1 for its
-    transpose, -1 for none.
+    slot (number * stride,): entry of every slot by coupling, 2 k for block k, 2 k + 1 for its transpose, -1 for none.
     """
 
     diagonal: wp.array2d(dtype=vec12)
@@ -52,8 +50,8 @@ class Sources:
 
 @wp.struct
 class Factor:
-    """Blocks of U, (K, 12) rows and the same memory as (K, 12, 12) numbers; failed (N,) 1 where a pivot is not
-    positive, any_failed (1,) whether there is one; done (n,) bodies to pass over."""
+    """Blocks of U, (K, 12) rows and the same memory as (K, 12, 12) numbers; failed (N,) 1 for pivots that are not positive,
+    any_failed (1,) 1 if there is one; done (n,) 1 for bodies to skip."""
 
     rows: wp.array2d(dtype=vec12)
     entries: wp.array3d(dtype=wp.float64)
@@ -64,7 +62,6 @@ class Factor:
 
 @wp.func
 def add_source(f: Factor, slot: wp.int32, blocks: wp.array2d(dtype=vec12), entry: wp.int32):
-    """Add a coupling's block to a slot."""
     k = entry // 2
     if entry % 2 == 0:
         for r in range(12):
@@ -78,7 +75,6 @@ def add_source(f: Factor, slot: wp.int32, blocks: wp.array2d(dtype=vec12), entry
 
 @wp.func
 def load_slot(p: Pattern, a: Sources, f: Factor, slot: wp.int32):
-    """U_ji = A_ji."""
     j = p.row[slot]
     if p.column[slot] == j:
         for r in range(12):
@@ -94,7 +90,7 @@ def load_slot(p: Pattern, a: Sources, f: Factor, slot: wp.int32):
 
 @wp.func
 def mirror(f: Factor, slot: wp.int32):
-    """Write the upper triangle of a block below its diagonal, the columns of four rows at a time."""
+    """Copy the upper triangle of a block below its diagonal, four rows at a time."""
     for h in range(3):
         i = 4 * h
         a = f.rows[slot, i]
@@ -123,7 +119,7 @@ def mirror(f: Factor, slot: wp.int32):
 
 @wp.func
 def usable(pivot: wp.float64, largest: wp.float64) -> wp.float64:
-    """The pivot if it is positive, else what replaces it."""
+    """Return the pivot if it is positive, else its replacement."""
     if pivot > ZERO:
         return pivot
     return largest
@@ -131,10 +127,10 @@ def usable(pivot: wp.float64, largest: wp.float64) -> wp.float64:
 
 @wp.func
 def factor_pivot(f: Factor, slot: wp.int32) -> wp.int32:
-    """Factor of a diagonal block in place; 1 if a pivot was not positive, which the largest entry then replaces.
+    """Factor a diagonal block in place; return 1 if a pivot was not positive and was replaced by the largest entry.
 
-    Four rows at a time stay in registers. They are scaled at their end: square roots would lengthen the chain of
-    operations from one pivot to the next.
+    Four rows at a time stay in registers. They are scaled at the end, because square roots would lengthen the chain of dependent
+    operations between pivots.
     """
     bad = wp.int32(0)
     largest = ZERO
@@ -197,7 +193,7 @@ def factor_pivot(f: Factor, slot: wp.int32) -> wp.int32:
 
 @wp.func
 def pivot_row(f: Factor, j: wp.int32, slot: wp.int32):
-    """Factor of the diagonal block of row j, and whether it failed."""
+    """Factor the diagonal block of row j, and record whether it failed."""
     bad = factor_pivot(f, slot)
     f.failed[j] = bad
     if bad != 0:
@@ -206,7 +202,7 @@ def pivot_row(f: Factor, j: wp.int32, slot: wp.int32):
 
 @wp.func
 def divide_slot(f: Factor, pivot: wp.int32, slot: wp.int32):
-    """U_ji = U_jj^-T A_ji in place, four rows at a time."""
+    """Compute U_ji = U_jj^-T A_ji in place, four rows at a time."""
     for h in range(3):
         i = 4 * h
         a = f.rows[slot, i]
@@ -234,7 +230,6 @@ def divide_slot(f: Factor, pivot: wp.int32, slot: wp.int32):
 
 @wp.func
 def solve_transposed(f: Factor, slot: wp.int32, v: vec12) -> vec12:
-    """U_jj^-T v."""
     out = vec12()
     for r in range(12):
         row = f.rows[slot, r]
@@ -245,7 +240,7 @@ def solve_transposed(f: Factor, slot: wp.int32, v: vec12) -> vec12:
 
 @wp.func
 def backward_row(p: Pattern, f: Factor, j: wp.int32, x: wp.array(dtype=vec12)):
-    """x of row j = U_jj^-1 (x_j - sum_i U_ji x_i)."""
+    """Compute x of row j = U_jj^-1 (x_j - sum_i U_ji x_i)."""
     v = x[p.body[j]]
     slot = p.starts[j]
     for s in range(slot + 1, p.starts[j + 1]):
@@ -270,7 +265,7 @@ def finish_row(
     x: wp.array(dtype=vec12),
     dots: wp.array(dtype=wp.float64),
 ):
-    """Backward part of row j, and its body's rhs . x."""
+    """Run the backward solve of row j; compute its body's rhs . x."""
     backward_row(p, f, j, x)
     b = p.body[j]
     dots[b] = wp.dot(rhs[b], x[b])

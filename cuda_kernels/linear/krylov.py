@@ -1,4 +1,4 @@
-"""Conjugate gradients on 12x12 blocks; scalars stay on the device. Bodies that are done are passed over."""
+"""Conjugate gradients on 12x12 blocks; scalars stay on the device. Converged bodies are skipped."""
 
 import warp as wp
 
@@ -21,7 +21,7 @@ def multiply(
     y: wp.array(dtype=vec12),
     product: wp.array(dtype=wp.float64),
 ):
-    """y = H x for one body, and its share of x . y; so many couplings by their addresses (`couplings`)."""
+    """Compute y = H x of one body, and its part of x . y, from `number` couplings by their addresses (`couplings`)."""
     i = wp.tid() + first
     if done[i] != 0:
         return
@@ -35,14 +35,14 @@ def multiply(
         column = wp.array(ptr=addresses[c, COLUMN], shape=(ENDLESS,), dtype=wp.int32)
         blocks = wp.array(ptr=addresses[c, BLOCKS], shape=(ENDLESS, 12), dtype=vec12)
         merged = wp.array(ptr=addresses[c, MERGED], shape=(ENDLESS,), dtype=wp.int32)
-        some = addresses[c, MERGED] != wp.uint64(0)
+        has_merged = addresses[c, MERGED] != wp.uint64(0)
         for e in range(starts[i], starts[i + 1]):
             entry = entries[e]
             k = entry // 2
-            counts = True
-            if some:
-                counts = merged[k] == 0
-            if counts:
+            is_included = True
+            if has_merged:
+                is_included = merged[k] == 0
+            if is_included:
                 if entry % 2 == 0:
                     w = x[column[k]]
                     for r in range(12):
@@ -57,7 +57,7 @@ def multiply(
 
 @wp.kernel
 def begin_merge(first: wp.int32, a: Coupling, blocks: wp.array2d(dtype=vec12), out: wp.array2d(dtype=vec12)):
-    """Block of one pair."""
+    """Copy the block of one pair."""
     k = wp.tid() + first
     if k < a.count[0]:
         for r in range(12):
@@ -73,7 +73,7 @@ def merge(
     merged: wp.array(dtype=wp.int32),
     out: wp.array2d(dtype=vec12),
 ):
-    """Add the block of the same pair of b, which is then `merged` (it comes in as zero), to the block of one pair of a."""
+    """Add the block of the same pair of b to the block of one pair of a, and mark it as `merged`, initially zero."""
     k = wp.tid() + first
     if k >= a.count[0]:
         return
@@ -103,7 +103,6 @@ def begin(
     x: wp.array(dtype=vec12),
     r: wp.array(dtype=vec12),
 ):
-    """x = 0 and r = -gradient."""
     i = wp.tid() + first
     if done[i] == 0:
         x[i] = vec12()
@@ -112,7 +111,6 @@ def begin(
 
 @wp.kernel
 def aim(first: wp.int32, done: wp.array(dtype=wp.int32), z: wp.array(dtype=vec12), p: wp.array(dtype=vec12)):
-    """p = z."""
     i = wp.tid() + first
     if done[i] == 0:
         p[i] = z[i]
@@ -120,7 +118,7 @@ def aim(first: wp.int32, done: wp.array(dtype=wp.int32), z: wp.array(dtype=vec12
 
 @wp.func
 def quotient(a: wp.array(dtype=wp.float64), b: wp.array(dtype=wp.float64), w: wp.int32) -> wp.float64:
-    """a / b of an island; 0 where b is not positive: it stays where it is."""
+    """Return a / b of an island, 0 if b is not positive, so that the island does not move."""
     if b[w] > ZERO:
         return a[w] / b[w]
     return ZERO
@@ -138,7 +136,7 @@ def descend(
     x: wp.array(dtype=vec12),
     r: wp.array(dtype=vec12),
 ):
-    """x += a p, r -= a q with a = rz / pq of the body's island."""
+    """Add x += a p, r -= a q with a = rz / pq of the body's island."""
     i = wp.tid() + first
     if done[i] != 0:
         return
@@ -162,7 +160,7 @@ def descend_and_divide(
     z: wp.array(dtype=vec12),
     product: wp.array(dtype=wp.float64),
 ):
-    """`descend`, then z = M^-1 r by the inverse blocks of block-Jacobi, and r . z."""
+    """Run `descend`, then compute z = M^-1 r by the inverse blocks of block Jacobi, and r . z."""
     i = wp.tid() + first
     if done[i] != 0:
         return
@@ -187,7 +185,7 @@ def turn(
     z: wp.array(dtype=vec12),
     p: wp.array(dtype=vec12),
 ):
-    """p = z + (fresh / stale) p of the body's island."""
+    """Set p = z + (fresh / stale) p of the body's island."""
     i = wp.tid() + first
     if done[i] != 0:
         return
@@ -196,7 +194,6 @@ def turn(
 
 @wp.kernel
 def add(first: wp.int32, done: wp.array(dtype=wp.int32), z: wp.array(dtype=vec12), x: wp.array(dtype=vec12)):
-    """x += z."""
     i = wp.tid() + first
     if done[i] == 0:
         x[i] = x[i] + z[i]

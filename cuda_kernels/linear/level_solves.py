@@ -1,6 +1,6 @@
-"""Solves with a Cholesky factor of 12x12 blocks, level by level of independent rows (`factor_levels`).
+"""Solves with a Cholesky factor of 12x12 blocks, by levels of independent rows (`factor_levels`).
 
-A row takes its sum by twelve times its lanes, then the triangle of its diagonal block by twelve.
+Twelve times its lanes compute the sum of a row, then twelve threads solve the triangle of its diagonal block.
 """
 
 import warp as wp
@@ -26,7 +26,7 @@ def sum_forward(
     rhs: wp.array2d(dtype=wp.float64),
     x: wp.array2d(dtype=wp.float64),
 ):
-    """x_j = scale rhs_j - sum_k U_kj^T x_k of the rows j of a level, a number by its lanes."""
+    """Compute x_j = scale rhs_j - sum_k U_kj^T x_k of the rows j of a level, each number by its lanes."""
     t = wp.tid() + first
     level = level_at(l, ahead, 0)
     if level < 0:
@@ -66,7 +66,7 @@ def solve_forward(
     f: Factor,
     x: wp.array2d(dtype=wp.float64),
 ):
-    """x_j = U_jj^-T x_j of the rows of a level, a number by a thread."""
+    """Compute x_j = U_jj^-T x_j of the rows of a level, each number by a thread."""
     t = wp.tid() + first
     level = level_at(l, ahead, 0)
     if level < 0:
@@ -100,7 +100,7 @@ def sum_backward(
     f: Factor,
     x: wp.array2d(dtype=wp.float64),
 ):
-    """x_j -= sum_i U_ji x_i of the rows j of a level, the last level first, a number by its lanes."""
+    """Compute x_j -= sum_i U_ji x_i of the rows j of a level, the last level first, each number by its lanes."""
     t = wp.tid() + first
     level = level_at(l, ahead, 1)
     if level < 0:
@@ -140,7 +140,7 @@ def solve_backward(
     x: wp.array2d(dtype=wp.float64),
     dots: wp.array(dtype=wp.float64),
 ):
-    """x_j = U_jj^-1 x_j of the rows of a level, the last level first, a number by a thread; dots = rhs . x of their bodies."""
+    """Compute x_j = U_jj^-1 x_j of the rows of a level, the last level first, and dots = rhs . x of their bodies."""
     t = wp.tid() + first
     level = level_at(l, ahead, 1)
     if level < 0:

@@ -1,4 +1,4 @@
-"""Items that one thread goes over where numbers of many items are brought together."""
+"""Items of one thread in reductions of many items."""
 
 import warp as wp
 
@@ -7,14 +7,15 @@ from cuda_kernels.options import OPTIONS
 wp.set_module_options(OPTIONS)
 
 CHUNK = 64
-"""Items of a chunk."""
+"""Number of items in a chunk."""
 
 
 @wp.func
 def item(chunk: wp.int32, k: wp.int32, count: wp.int32, across: wp.int32) -> wp.int32:
-    """Number of item k of a chunk, of `count` items in all, which is none of them if there is no such one: neighbours one after
-    the other on a processor (across = CHUNK), on CUDA (across = 1) a stride apart, so that the threads of a warp read side by
-    side."""
+    """Return the index of item k of a chunk, of `count` items in all; an index beyond them if there is none.
+
+    The items are consecutive on a CPU (across = CHUNK), and a stride apart on CUDA (across = 1), where a warp reads them
+    coalesced."""
     if across > 1:
         return chunk * across + k
     chunks = (count + CHUNK - 1) // CHUNK

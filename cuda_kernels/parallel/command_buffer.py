@@ -1,7 +1,6 @@
-"""Runs a list of commands on the processor: launches, copies and fills, with jumps (`abd.backends.device.command_buffer`).
+"""Execution of a list of commands on the CPU: launches, copies and fills, with jumps (`abd.backends.device.command_buffer`).
 
-Calling a small kernel through a list takes some 20 ns; Warp's replay looks every kernel up by its name and packs its
-arguments anew, which takes twenty times as long.
+Warp's replay is slower: it looks every kernel up by its name and packs its arguments at each call.
 """
 
 import warp as wp
@@ -12,17 +11,17 @@ wp.set_module_options(OPTIONS)
 LOADED_FOR = ("cpu",)
 
 WORDS = 4
-"""Words of a command: what it does, and three operands."""
+"""Words per command: its code, and three operands."""
 LAUNCH = 0
 """Call the function at a with the bounds at b and the arguments at c."""
 COPY = 1
 """Copy c bytes from b to a."""
 FILL = 2
-"""Set c words of four bytes from a on to the lower and the upper half of b, by turns."""
+"""Set c words of four bytes from a on, alternately to the lower and the upper half of b."""
 BRANCH = 3
-"""Go on with command b where the int32 at a is 0."""
+"""Continue with command b if the int32 at a is 0."""
 JUMP = 4
-"""Go on with command b."""
+"""Continue with command b."""
 
 
 @wp.func_native("""
@@ -48,11 +47,10 @@ JUMP = 4
 #endif
 """)
 def run_commands(commands: wp.array(dtype=wp.uint64), count: wp.int32):
-    """Run so many commands of `WORDS` words, which hold addresses of this process; the processor's alone."""
+    """Run `count` commands of `WORDS` words, which contain addresses of this process; on the CPU only."""
     ...
 
 
 @wp.kernel
 def run(first: wp.int32, commands: wp.array(dtype=wp.uint64), count: wp.int32):
-    """Run a list of commands; one item."""
     run_commands(commands, count)

@@ -1,6 +1,6 @@
-"""Exclusive sums of counts with their total in 64 bits: offsets of 32 bits cannot tell when they overflow.
+"""Exclusive sums of counts with a 64-bit total, which detects overflow of the 32-bit offsets.
 
-Cut into chunks as in `scans`, whose `offset_chunks` is the last of the three launches.
+The chunks are those of `scans`, whose `offset_chunks` is the last of the three launches.
 """
 
 import warp as wp
@@ -21,7 +21,7 @@ def chunk_totals(
     length: wp.int32,
     sums: wp.array(dtype=wp.int64),
 ):
-    """Sum of every chunk of `length` counts, by so many lanes each; sizes[which] counts are there."""
+    """Sum every chunk of `length` counts, by `lanes` lanes each; there are sizes[which] counts."""
     t = wp.tid() + first
     lane = t % lanes
     c = t / lanes
@@ -48,10 +48,10 @@ def settle_total(
     totals: wp.array(dtype=wp.int64),
     found: wp.array(dtype=wp.int32),
 ):
-    """One warp: what is before every chunk, and behind the last one.
+    """Compute the sums before every chunk, and after the last one; one warp.
 
-    totals[kind] becomes the sum of all chunks, where that is more than it was, and found[kind] the same if there is capacity
-    for it, else 0, so that whatever is launched over it returns at once; offsets say nothing then.
+    totals[kind] becomes the larger of itself and the sum of all chunks. found[kind] is the same if it is within the capacity,
+    else 0, so that launches over it return at once; the offsets are then invalid.
     """
     lane = wp.tid() + first
     total = wp.int64(0)

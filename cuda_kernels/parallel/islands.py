@@ -1,8 +1,8 @@
-"""Islands formed and numbered on the device, with the chunks that reductions over them run on.
+"""Islands formed and numbered on the device, with the chunks of their reductions.
 
-The parts of the graph of bodies are found by hooking roots (Jaiganesh and Burtscher 2018): every body points to a smaller
-one or to itself, and an edge hangs the larger root of its ends under the smaller one, until both are the same. Roots are
-the smallest bodies of their parts whatever the order of the edges, so the result does not depend on it.
+Connected components are found by hooking roots (Jaiganesh and Burtscher 2018): every body points to a smaller one or to itself,
+and an edge links the larger root of its ends to the smaller one, until both are equal. A root is the smallest body of its
+component, so that the result does not depend on the order of the edges.
 """
 
 from typing import Any
@@ -24,8 +24,7 @@ def begin(
     lowest: wp.array(dtype=wp.int32),
     n: wp.int32,
 ):
-    """Every body hangs on the smallest one that joints tie it to, `joined` (n,), which may be itself; none is `present`, and
-    the `lowest` counting body is n."""
+    """Set every body's parent to the smallest body that joints connect with it, `joined` (n,); set `lowest` to n."""
     b = wp.tid() + first
     parent[b] = joined[b]
     present[b] = 0
@@ -35,9 +34,9 @@ def begin(
 
 @wp.func
 def root_of(parent: wp.array(dtype=wp.int32), body: wp.int32) -> wp.int32:
-    """Follow the parents to a root, and shorten the way for those who come after (halving).
+    """Follow the parents to a root, and shorten the path for later searches (halving).
 
-    Other threads may do the same, and hook roots: what is read late is still an ancestor.
+    Other threads may do the same, and hook roots: a stale value is still an ancestor.
     """
     b = body
     p = parent[b]
@@ -58,7 +57,7 @@ def unite(
     held: wp.array(dtype=wp.int32),
     parent: wp.array(dtype=wp.int32),
 ):
-    """Join the parts of the bodies of counts[0] pairs whose second body moves."""
+    """Join the components of the bodies of counts[0] pairs with a mobile second body."""
     k = wp.tid() + first
     if k >= counts[0]:
         return
@@ -88,13 +87,15 @@ def find_parts(
     present: wp.array(dtype=wp.int32),
     lowest: wp.array(dtype=wp.int32),
 ):
-    """Every body points to the root of its part; roots of parts with a body that counts (moves, or counts the energy of a
-    joint: `tied`) are present, and `lowest` is the first such body."""
+    """Set every body's parent to the root of its component.
+
+    Roots of components with mobile bodies, or bodies with energy of joints (`tied`), are present; `lowest` is the first such
+    body."""
     b = wp.tid() + first
     root = parent[b]
     above = parent[root]
     while above != root:
-        # what is written on the way shortens later searches; no other thread writes here
+        # writing on the path shortens later searches; no other thread writes here
         parent[b] = above
         root = above
         above = parent[root]
@@ -118,7 +119,7 @@ def number_bodies(
     order: wp.array(dtype=wp.int32),
     counts: wp.array(dtype=wp.int32),
 ):
-    """Island of every body: the number (n + 1,) of its root, of the lowest counting body where it does not count itself.
+    """Set the island of every body: the number (n + 1,) of its root, or of the lowest body if it is neither mobile nor tied.
 
     Prepares the sort of the bodies by island, and counts the islands.
     """
@@ -141,7 +142,7 @@ def find_starts(
     n: wp.int32,
     start: wp.array(dtype=wp.int32),
 ):
-    """Place start[i] of the first body of every island among the n sorted ones, and n behind the last island."""
+    """Find the place start[i] of the first body of every island among the n sorted ones, and n after the last island."""
     k = wp.tid() + first
     i = sorted_island[k]
     if k == 0 or sorted_island[wp.max(k - 1, 0)] != i:
@@ -158,7 +159,7 @@ def count_chunks(
     chunk: wp.int32,
     chunks: wp.array(dtype=wp.int32),
 ):
-    """Chunks of at most `chunk` bodies in each of counts[0] islands."""
+    """Count the chunks of at most `chunk` bodies in each of counts[0] islands."""
     i = wp.tid() + first
     if i < counts[0]:
         chunks[i] = (start[i + 1] - start[i] + chunk - 1) / chunk
@@ -175,7 +176,7 @@ def start_chunks(
     chunk_start: wp.array(dtype=wp.int32),
     counts: wp.array(dtype=wp.int32),
 ):
-    """First place of every chunk, n behind the last one; counts[1] is their number."""
+    """Find the first place of every chunk, n after the last one; counts[1] is their number."""
     k = wp.tid() + first
     i = sorted_island[k]
     rank = k - start[i]
@@ -194,7 +195,7 @@ def to_bodies(
     values: wp.array(dtype=Any),
     out: wp.array(dtype=Any),
 ):
-    """What every body's island has."""
+    """Copy the value of every body's island."""
     b = wp.tid() + first
     out[b] = values[island[b]]
 
@@ -207,6 +208,6 @@ def settle(
     excluded: wp.array(dtype=wp.int32),
     done: wp.array(dtype=wp.int32),
 ):
-    """Bodies whose island has converged, or that are left out."""
+    """Mark bodies of converged islands and excluded bodies."""
     b = wp.tid() + first
     done[b] = wp.max(converged[island[b]], excluded[b])

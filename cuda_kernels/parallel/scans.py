@@ -1,7 +1,7 @@
-"""Exclusive sums of integer counts, cut into chunks: sums of the chunks, sums over those, then inside every chunk.
+"""Exclusive sums of integer counts: sums of chunks, sums over the chunks, then sums inside every chunk.
 
-The number of counts is looked up on the device; chunks beyond it return at once. On CUDA a warp shares a chunk, and another one
-the sums of all of them: its lanes take what lies side by side.
+The number of counts is on the device; chunks beyond it return at once. On CUDA a warp processes a chunk, and another one the sums
+of all chunks; its lanes read neighbouring values.
 """
 
 import warp as wp
@@ -22,7 +22,7 @@ def sum_chunks(
     length: wp.int32,
     sums: wp.array(dtype=wp.int32),
 ):
-    """Sum of every chunk of `length` counts, by so many lanes each; sizes[which] counts are there."""
+    """Sum every chunk of `length` counts, by `lanes` lanes each; there are sizes[which] counts."""
     t = wp.tid() + first
     lane = t % lanes
     c = t / lanes
@@ -44,7 +44,7 @@ def scan_chunks(
     sums: wp.array(dtype=wp.int32),
     offsets: wp.array(dtype=wp.int32),
 ):
-    """One warp: sums[c] becomes the sum over the chunks before c; the total goes to offsets[sizes[which]]."""
+    """Set sums[c] to the sum over the chunks before c, and offsets[sizes[which]] to the total; one warp."""
     lane = wp.tid() + first
     total = wp.int32(0)
     count = sizes[which]
@@ -75,7 +75,7 @@ def offset_chunks(
     sums: wp.array(dtype=wp.int32),
     offsets: wp.array(dtype=wp.int32),
 ):
-    """Exclusive sums inside every chunk, from those over the chunks before it."""
+    """Compute exclusive sums inside every chunk, from those over the chunks before it."""
     t = wp.tid() + first
     lane = t % lanes
     c = t / lanes

@@ -1,7 +1,7 @@
 """Sums, minima and maxima in a fixed order: over segments, then over chunks, then over islands.
 
-A *chunk* is a run of at most 256 bodies of one island; islands own runs of chunks. On CUDA a warp shares a chunk, or an
-island: its lanes take every 32nd value each, then join by a butterfly, always in the same order.
+A *chunk* is a run of at most 256 bodies of one island; islands have runs of chunks. On CUDA a warp processes a chunk or an
+island: each lane sums every 32nd value, then a butterfly combines the lanes in a fixed order.
 """
 
 from collections.abc import Callable
@@ -47,7 +47,7 @@ def listed_differences(
     difference: wp.array(dtype=wp.float64),
     size: wp.array(dtype=wp.float64),
 ):
-    """As `segment_differences`, over the even entries (2k stands for item k) of every body's list."""
+    """Add differences as `segment_differences`, over the even entries (2k is item k) of every body's list."""
     b = wp.tid() + first
     d = ZERO
     a = ZERO
@@ -69,7 +69,7 @@ def segment_minima(
     out: wp.array(dtype=wp.float64),
     start: wp.float64,
 ):
-    """Smallest value of every body's items, `start` where it has none."""
+    """Compute the smallest value of every body's items, `start` without items."""
     b = wp.tid() + first
     m = start
     for k in range(segment[group[b]], segment[group[b + 1]]):
@@ -84,7 +84,7 @@ def dot_rows(
     b: wp.array2d(dtype=wp.float64),
     out: wp.array(dtype=wp.float64),
 ):
-    """a . b of every row (n, 12)."""
+    """Compute a . b of every row (n, 12)."""
     k = wp.tid() + first
     s = ZERO
     for r in range(12):
@@ -105,7 +105,7 @@ MAX = 2
 #endif
 """)
 def from_lane(v: wp.float64, distance: wp.int32) -> wp.float64:
-    """The value of the thread of a warp whose lane differs by the bit `distance`; on the processor a warp is one thread."""
+    """Return the value of the lane of the warp that differs by the bit `distance`; on the CPU a warp is one thread."""
     ...
 
 
@@ -117,7 +117,7 @@ def from_lane(v: wp.float64, distance: wp.int32) -> wp.float64:
 #endif
 """)
 def from_lane(v: wp.int32, distance: wp.int32) -> wp.int32:  # noqa: F811
-    """The same for integers."""
+    """The same for int32."""
     ...
 
 
@@ -129,7 +129,7 @@ def from_lane(v: wp.int32, distance: wp.int32) -> wp.int32:  # noqa: F811
 #endif
 """)
 def from_lane(v: wp.int64, distance: wp.int32) -> wp.int64:  # noqa: F811
-    """The same for integers of 64 bits."""
+    """The same for int64."""
     ...
 
 
@@ -144,7 +144,7 @@ def from_lane(v: wp.int64, distance: wp.int32) -> wp.int64:  # noqa: F811
     return v;
 """)
 def up_to_lane(v: wp.int32, lane: wp.int32, lanes: wp.int32) -> wp.int32:
-    """Sum over the lanes of a warp up to this one; all of them have to call."""
+    """Sum over the lanes of a warp up to this one; all of them must call this."""
     ...
 
 
@@ -159,13 +159,13 @@ def up_to_lane(v: wp.int32, lane: wp.int32, lanes: wp.int32) -> wp.int32:
     return v;
 """)
 def up_to_lane(v: wp.int64, lane: wp.int32, lanes: wp.int32) -> wp.int64:  # noqa: F811
-    """The same for integers of 64 bits."""
+    """The same for int64."""
     ...
 
 
 @wp.func
 def joined(a: Any, b: Any, operation: wp.int32):
-    """Sum, smaller or larger one of two values."""
+    """Return the sum, minimum or maximum of two values."""
     if operation == SUM:
         return a + b
     if operation == MIN:
@@ -175,7 +175,7 @@ def joined(a: Any, b: Any, operation: wp.int32):
 
 @wp.func
 def over_lanes(v: Any, operation: wp.int32, lanes: wp.int32):
-    """The values of `lanes` neighbouring threads, a power of two, taken together; all of them have to call."""
+    """Reduce the values of `lanes` neighbouring threads, a power of two; all of them must call this."""
     distance = lanes / 2
     while distance > 0:
         v = joined(v, from_lane(v, distance), operation)
@@ -184,18 +184,18 @@ def over_lanes(v: Any, operation: wp.int32, lanes: wp.int32):
 
 
 @wp.func
-def opening(v: Any, operation: wp.int32, lane: wp.int32):
-    """What a lane starts from, `v` being the first value of all: other lanes do not add it once more."""
+def initial_value(v: Any, operation: wp.int32, lane: wp.int32):
+    """Return the initial value of a lane: `v`, the first value of all, must be summed only once."""
     if operation == SUM and lane > 0:
         return type(v)(0)
     return v
 
 
 def by_kind(function: Callable) -> dict[type, wp.Kernel]:
-    """Kernels of a function whose `values` and `out` are of float64 and of int32, by the type.
+    """Return kernels of a function for `values` and `out` of float64 and of int32, by type.
 
-    Two kernels, and not one with two overloads: Warp's capture on the processor tells kernels by their keys, and would take
-    one overload for the other where a record has both.
+    These are two kernels instead of two overloads, because Warp's capture on the CPU identifies kernels by their keys and
+    confuses overloads in one record.
     """
     kernels = {}
     for kind in (wp.float64, wp.int32):
@@ -221,17 +221,17 @@ def chunk_reduce(
     operation: wp.int32,
     out: wp.array(dtype=Any),
 ):
-    """Sum, minimum or maximum over the bodies order[starts[c] .. starts[c + 1]] of counts[1] chunks.
+    """Reduce the bodies order[starts[c] .. starts[c + 1]] of counts[1] chunks to their sum, minimum or maximum.
 
-    A worker has `lanes` threads and takes every `workers`-th chunk.
+    A worker has `lanes` threads and processes every `workers`-th chunk.
     """
     t = wp.tid() + first
     lane = t % lanes
     c = t / lanes
     while c < counts[1]:
         begin = starts[c]
-        v = opening(values[order[begin]], operation, lane)
-        # the first lane has begun with the first body
+        v = initial_value(values[order[begin]], operation, lane)
+        # the first lane has included the first body
         for k in range(begin + lane + lanes * wp.where(lane == 0, 1, 0), starts[c + 1], lanes):
             v = joined(v, values[order[k]], operation)
         v = over_lanes(v, operation, lanes)
@@ -251,13 +251,13 @@ def island_reduce(
     operation: wp.int32,
     out: wp.array(dtype=Any),
 ):
-    """The same over the chunks starts[i] .. starts[i + 1] of counts[0] islands."""
+    """Reduce the chunks starts[i] .. starts[i + 1] of counts[0] islands likewise."""
     t = wp.tid() + first
     lane = t % lanes
     i = t / lanes
     while i < counts[0]:
         begin = starts[i]
-        v = opening(values[begin], operation, lane)
+        v = initial_value(values[begin], operation, lane)
         for k in range(begin + lane + lanes * wp.where(lane == 0, 1, 0), starts[i + 1], lanes):
             v = joined(v, values[k], operation)
         v = over_lanes(v, operation, lanes)
@@ -277,7 +277,7 @@ def span_reduce(
     operation: wp.int32,
     out: wp.array(dtype=Any),
 ):
-    """The same over every `length` of the values, of which there is one for every `unit` islands of counts[0]."""
+    """Reduce every `length` of the values likewise; there is one value for every `unit` islands of counts[0]."""
     t = wp.tid() + first
     lane = t % lanes
     s = t / lanes
@@ -285,7 +285,7 @@ def span_reduce(
     end = wp.min(begin + length, (counts[0] + unit - 1) / unit)
     if begin >= end:
         return
-    v = opening(values[begin], operation, lane)
+    v = initial_value(values[begin], operation, lane)
     for k in range(begin + lane + lanes * wp.where(lane == 0, 1, 0), end, lanes):
         v = joined(v, values[k], operation)
     v = over_lanes(v, operation, lanes)

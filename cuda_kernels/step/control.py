@@ -1,8 +1,7 @@
-"""What the iterations of a step decide by, on the device, so that they can be recorded.
+"""Decisions of the iterations of a step, on the device so that they can be recorded.
 
-Numbers per island are float64, flags 0 or 1 among them; who has converged is int32, as kernels ask it of bodies.
-`Control.at` holds the numbers of the whole step (indices below), `Control.flags` what loops and branches ask, both shared
-by all islands.
+Numbers per island are float64, also flags 0 or 1; `converged` is int32 because kernels use it per body. `Control.at` holds the
+numbers of the whole step (indices below), `Control.flags` the conditions of loops and branches, both for all islands.
 """
 
 import warp as wp
@@ -15,23 +14,23 @@ wp.set_module_options(OPTIONS)
 # numbers of the whole step ------------------------------------------------------------------------------------------
 
 TOLERANCE = 0
-"""Newton's, a vertex speed [m/s], of islands without friction (`Control.tolerance`)."""
+"""Newton's tolerance of islands without friction (`Control.tolerance`), a vertex speed [m/s]."""
 H = 1
-"""Length of the step [s], the largest where worlds have lengths of their own (`Control.length`)."""
+"""Length of the step [s], the largest of all worlds (`Control.length`)."""
 TIGHTEST = 2
-"""Of the linear solves that decide."""
+"""Tightest tolerance of linear solves."""
 FORCING = 3
 """Tolerance of the next linear solve."""
 SPEED = 4
 """Largest speed of the last direction [m/s]."""
 WORST = 5
-"""Largest speed with which an island converged [m/s]."""
+"""Largest speed at which an island converged [m/s]."""
 GAP = 6
-"""Smallest gap of the islands that move on [m]."""
+"""Smallest gap of the islands that have not converged [m]."""
 LEAST = 7
-"""Smallest safe step of those."""
+"""Smallest safe step of these islands."""
 OPEN = 8
-"""Largest residual of the exact joints of islands that would have converged but for them, over its tolerance."""
+"""Largest residual, over its tolerance, of exact joints in islands that have otherwise converged."""
 CORRECTION = 9
 """Tolerance of the solves that close exact joints."""
 FRICTION_TOLERANCE = 10
@@ -41,42 +40,42 @@ NUMBERS = 11
 # flags --------------------------------------------------------------------------------------------------------------
 
 FAILURE = 0
-"""One of the failures below, the one with the largest number of those that were met."""
+"""Failure of the iteration, one of those below, the one with the largest number of several."""
 MOVING = 1
-"""Whether an island is left that has not converged."""
+"""Whether any island has not converged."""
 STALE = 2
-"""Whether the iterate has yet to be linearised."""
+"""Whether the iterate has to be linearised."""
 COVERED = 3
-"""Whether the candidate list is complete for the path."""
+"""Whether the candidate list covers the path."""
 AGAIN = 4
-"""Whether a loop goes on: of the line search, closings, cuts at limits."""
+"""Whether a loop continues: of the line search, of closings, of cuts at limits."""
 ASKED = 5
-"""Whether some island asks for a branch."""
+"""Whether any island needs a branch or another pass."""
 CLEAR = 6
-"""Whether energies rise by more than may be rounding."""
+"""Whether energies rise by more than rounding."""
 ROUND = 7
-"""Rounds of the present loop."""
+"""Passes of the present loop."""
 TRIALS = 8
-"""Energy evaluations of the line search in this iteration."""
+"""Energy evaluations in this iteration."""
 LINEAR = 9
 """Iterations of conjugate gradients in this iteration."""
 RUNNING = 10
-"""Whether conjugate gradients go on."""
+"""Whether conjugate gradients continue."""
 TIGHTEN = 11
-"""Whether the linear solve has to be continued to the tightest tolerance."""
+"""Whether the linear solve must continue to the tightest tolerance."""
 PASSED = 12
 """Iterations of conjugate gradients in the present solve."""
 SOUND = 13
-"""Whether nothing has failed so far."""
+"""Whether there was no failure so far."""
 EVERYBODY = 14
-"""Whether the next linearisation is of all bodies, those that are done included."""
+"""Whether the next linearisation includes all bodies, also those of converged islands."""
 ANEW = 15
-"""Whether the iteration restarts, with full regularisation where its model was not convex."""
+"""Whether the iteration restarts, with full regularisation if its model was not convex."""
 CAREFUL = 16
-"""Whether it was."""
+"""Whether the iteration has restarted."""
 FLAGS = 17
 STATUS = NUMBERS + FLAGS + 5
-"""Entries of what the host asks of an iteration (`gather_status`)."""
+"""Number of entries of the status of an iteration (`gather_status`)."""
 
 NOT_FINITE = 1
 NO_DECREASE = 2
@@ -85,23 +84,23 @@ NO_CURVATURE = 4
 NO_CUT = 5
 NOT_FINITE_GRADIENT = 6
 NOT_POSITIVE = 7
-"""A pivot of the factor."""
+"""A pivot of the factor is not positive."""
 NO_CAPACITY = 8
-"""Not a failure of the step: arrays have to grow, and what they were too short for is repeated."""
+"""Arrays have to grow; the host repeats the operation, so that this is no failure of the step."""
 
 
 @wp.struct
 class Control:
-    """What the iterations of a step decide by; (islands,) unless said otherwise.
+    """Decisions of the iterations of a step, (islands,) by default.
 
-    converged; length: of the step [s]; settled: efforts in joints; tolerance: of Newton's method [m/s]; small: within it;
-    farther, stretch: see `abd.backends.reference.regularisation`; share: of the bounds of curvature; reached: speed with which it
-    converged [m/s]; residual: largest change of a velocity by what forces are off [m/s]; loose: speed and residual that are
-    well enough, with friction, balanced: residual below which forces balance there, 0 without [m/s]; moved: largest
-    displacement of the full step [m]; speed: the same per unit of alpha, of the path; limit: largest safe alpha, alpha: the
-    present one; slope: g.d; change, size: of the energy. Of the line search: rising: the energy at the trial; waits: that rise
-    may be rounding, and slopes have to decide; taken: they have; halvings: how many there were.
-    counts (2,): islands and chunks; at (NUMBERS,), flags (FLAGS,), shared.
+    converged; length: of the step [s]; settled: whether efforts in joints are constant; tolerance: of Newton's method [m/s];
+    small: whether the step is within it; farther, stretch: see `abd.backends.reference.regularisation`; share: weight of the
+    bounds of curvature; reached: speed at convergence [m/s]; residual: largest residual force as a velocity [m/s]; loose:
+    sufficient speed and residual with friction, balanced: bound of the residual with friction, 0 without a bound [m/s]; moved:
+    largest displacement of the full step [m]; speed: of the path per unit of alpha [m]; limit: largest safe alpha, alpha: the
+    present one; slope: g.d; change, size: of the energy. Line search: rising: whether the energy rises at the trial; waits:
+    whether the rise may be rounding, so that slopes decide; taken: whether a step is accepted; halvings: their number.
+    counts (2,): islands and chunks; at (NUMBERS,), flags (FLAGS,), for all islands.
     """
 
     counts: wp.array(dtype=wp.int32)
@@ -136,14 +135,14 @@ class Control:
 
 @wp.func
 def fail(c: Control, failure: wp.int32):
-    """Note a failure; of several the one with the largest number."""
+    """Record a failure, of several the one with the largest number."""
     wp.atomic_max(c.flags, FAILURE, failure)
     c.flags[SOUND] = 0
 
 
 @wp.kernel
 def begin_iteration(first: wp.int32, c: Control):
-    """Clear what an iteration counts; one item."""
+    """Reset the counts of an iteration; one item."""
     c.flags[FAILURE] = 0
     c.flags[SOUND] = 1
     c.flags[ANEW] = 1
@@ -159,13 +158,13 @@ def begin_iteration(first: wp.int32, c: Control):
 
 @wp.kernel
 def set_flag(first: wp.int32, c: Control, flag: wp.int32, value: wp.int32):
-    """flags[flag] = value; one item."""
+    """Set flags[flag] = value; one item."""
     c.flags[flag] = value
 
 
 @wp.kernel
 def end_assembly(first: wp.int32, c: Control):
-    """The iterate is linearised, if nothing has failed of all bodies where they had to be; one item."""
+    """Mark the iterate as linearised, unless the linearisation of all bodies failed; one item."""
     c.flags[STALE] = 0
     if c.flags[SOUND] != 0:
         c.flags[EVERYBODY] = 0
@@ -173,7 +172,7 @@ def end_assembly(first: wp.int32, c: Control):
 
 @wp.kernel
 def judge_model(first: wp.int32, c: Control):
-    """Whether the model was not convex, for the first time in this iteration (`ANEW`); one item."""
+    """Set `ANEW` if the model was not convex for the first time in this iteration; one item."""
     c.flags[ANEW] = 0
     bent = c.flags[FAILURE] == NOT_POSITIVE or c.flags[FAILURE] == NO_CURVATURE
     if bent and c.flags[CAREFUL] == 0:
@@ -190,8 +189,9 @@ def take_care(
     island: wp.array(dtype=wp.int32),
     failed: wp.array(dtype=wp.int32),
 ):
-    """Full regularisation in islands in which a row of the factor has failed, of so many of the bodies `body`, or in all of them
-    where these are not known. Bodies that are done by the next factorisation must not report this one."""
+    """Set full regularisation in islands with failed factor rows, or in all of them if the rows are not known.
+
+    Converged bodies must not report this failure after the next factorisation."""
     k = wp.tid() + first
     if c.flags[FAILURE] != NOT_POSITIVE or rows == 0:
         if k < c.counts[0]:
@@ -204,7 +204,7 @@ def take_care(
 
 @wp.kernel
 def begin_anew(first: wp.int32, c: Control):
-    """The iterate is to be linearised again; one item."""
+    """Request another linearisation of the iterate; one item."""
     c.flags[FAILURE] = 0
     c.flags[SOUND] = 1
     c.flags[STALE] = 1
@@ -213,7 +213,7 @@ def begin_anew(first: wp.int32, c: Control):
 
 @wp.kernel
 def begin_loop(first: wp.int32, c: Control):
-    """Nothing asks for a round or for a branch yet; one item."""
+    """Reset the flags of a loop; one item."""
     c.flags[AGAIN] = 0
     c.flags[ASKED] = 0
     c.flags[CLEAR] = 0
@@ -227,28 +227,28 @@ def most_to_bodies(
     values: wp.array(dtype=wp.float64),
     out: wp.array(dtype=wp.float64),
 ):
-    """out of every body = the larger of its own and its island's value."""
+    """Set out of every body to the larger of its own and its island's value."""
     b = wp.tid() + first
     out[b] = wp.max(out[b], values[island[b]])
 
 
 @wp.kernel
 def check_capacity(first: wp.int32, c: Control, needed: wp.array(dtype=wp.int32), pairs: wp.int32, runs: wp.int32):
-    """Whether the sums of contacts fitted into their rooms; one item."""
+    """Record a failure if the capacity for sums of contacts was too small; one item."""
     if needed[0] > pairs or needed[1] > runs:
         fail(c, NO_CAPACITY)
 
 
 @wp.kernel
 def check_pivots(first: wp.int32, c: Control, any_failed: wp.array(dtype=wp.int32)):
-    """Whether the matrix was positive definite; one item."""
+    """Record a failure if the matrix was not positive definite; one item."""
     if any_failed[0] != 0:
         fail(c, NOT_POSITIVE)
 
 
 @wp.kernel
 def go_round(first: wp.int32, c: Control, most: wp.int32, failure: wp.int32):
-    """Count a round of a loop, which goes on while it is asked for; `failure` where it is still asked for at the end."""
+    """Count a pass of a loop, which continues while `ASKED` is set; record `failure` if it is set after `most` passes."""
     c.flags[ROUND] = c.flags[ROUND] + 1
     c.flags[AGAIN] = 0
     if c.flags[ASKED] != 0:
@@ -268,8 +268,8 @@ def gather_status(
     friction: wp.array(dtype=wp.int32),
     out: wp.array(dtype=wp.float64),
 ):
-    """All that the host asks of an iteration, in one array: numbers, flags, reach[0], and what the sums of contacts and of
-    friction needed capacity for, two numbers each; one item."""
+    """Write the status of an iteration for the host: numbers, flags, reach[0], and two needed capacities each of the sums of
+    contacts and of friction; one item."""
     for k in range(NUMBERS):
         out[k] = c.at[k]
     for k in range(FLAGS):

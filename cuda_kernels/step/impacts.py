@@ -1,4 +1,4 @@
-"""Device version of `abd.potentials.sweeps.swept`: one thread for each block, as every pair waits for the one before."""
+"""Device version of `abd.potentials.sweeps.swept`: one thread per block, because each pair depends on the one before."""
 
 import warp as wp
 
@@ -24,8 +24,8 @@ def sweep(
     power: wp.array(dtype=wp.float64),
     x: wp.array(dtype=wp.float64),
 ):
-    """Factors x, from 0, of the pairs ``rows[first[b]:first[b + 1]]`` of every block b; pair k has the row
-    ``value[begin[k]:begin[k + 1]]``. Ends where no normal velocity changes by more than its `settled`."""
+    """Compute factors x, from 0, of the pairs ``rows[first[b]:first[b + 1]]`` of every block b; pair k has the row
+    ``value[begin[k]:begin[k + 1]]``. A block ends when no normal velocity changes by more than `settled`."""
     b = wp.tid()
     for _ in range(sweeps):
         largest = wp.float64(0.0)

@@ -1,5 +1,5 @@
-"""The decisions of the line search on the device, one thread per island: device version of
-``abd/backends/reference/line_search.py``, which says what they mean, and of `abd.backends.warp.parts.arcs`."""
+"""Decisions of the line search, one thread per island: device version of ``abd/backends/reference/line_search.py`` and of
+`abd.backends.warp.parts.arcs`."""
 
 import warp as wp
 
@@ -23,7 +23,7 @@ wp.set_module_options(OPTIONS)
 
 @wp.kernel
 def begin_alpha(first: wp.int32, c: Control):
-    """The largest safe alpha is tried first."""
+    """Start with the largest safe alpha."""
     w = wp.tid() + first
     if w < c.counts[0]:
         c.alpha[w] = c.limit[w]
@@ -31,7 +31,7 @@ def begin_alpha(first: wp.int32, c: Control):
 
 @wp.kernel
 def cut(first: wp.int32, c: Control, share: wp.array(dtype=wp.float64)):
-    """Cut alpha to the share that keeps the limits open."""
+    """Cut alpha to the fraction that keeps the limits open."""
     w = wp.tid() + first
     if w < c.counts[0]:
         c.alpha[w] = c.alpha[w] * share[w]
@@ -46,7 +46,7 @@ DOUBTFUL = wp.constant(wp.float64(1.0e-9))
 
 @wp.kernel
 def begin_search(first: wp.int32, c: Control):
-    """Which islands the full step would end; nothing was tried yet."""
+    """Start a search; mark islands that converge with the full step."""
     w = wp.tid() + first
     if w >= c.counts[0]:
         return
@@ -58,7 +58,7 @@ def begin_search(first: wp.int32, c: Control):
 
 @wp.kernel
 def begin_again(first: wp.int32, c: Control):
-    """The search begins once more; one item."""
+    """Reset the flags for a repeated search; one item."""
     c.flags[FAILURE] = 0
     c.flags[SOUND] = 1
     c.flags[TRIALS] = 0
@@ -66,7 +66,7 @@ def begin_again(first: wp.int32, c: Control):
 
 @wp.kernel
 def begin_anew(first: wp.int32, c: Control):
-    """Nothing was tried yet, from the largest safe alpha on."""
+    """Restart the search from the largest safe alpha."""
     w = wp.tid() + first
     if w < c.counts[0]:
         c.alpha[w] = c.limit[w]
@@ -76,7 +76,7 @@ def begin_anew(first: wp.int32, c: Control):
 
 @wp.kernel
 def reach_of_trial(first: wp.int32, c: Control):
-    """`each` = motion [m] of the trial."""
+    """Set `each` to the motion of the trial [m]."""
     w = wp.tid() + first
     if w < c.counts[0]:
         c.each[w] = c.alpha[w] * c.speed[w]
@@ -84,12 +84,12 @@ def reach_of_trial(first: wp.int32, c: Control):
 
 @wp.kernel
 def judge_trial(first: wp.int32, c: Control):
-    """Islands whose energy rises: by what may be rounding (`waits`, `AGAIN`), or clearly (`CLEAR`)."""
+    """Mark islands whose energy rises, by possible rounding (`waits`, `AGAIN`) or clearly (`CLEAR`)."""
     w = wp.tid() + first
     if w >= c.counts[0]:
         return
     rising = c.taken[w] == ZERO and not (c.change[w] <= ROUNDING * c.size[w]) and c.alpha[w] > ZERO
-    # written so that what is not a number is clear
+    # NaN counts as clear
     doubtful = wp.abs(c.change[w]) <= DOUBTFUL * c.size[w]
     c.rising[w] = wp.where(rising, ONE, ZERO)
     c.waits[w] = wp.where(rising and doubtful, ONE, ZERO)
@@ -101,7 +101,7 @@ def judge_trial(first: wp.int32, c: Control):
 
 @wp.kernel
 def count_trial(first: wp.int32, c: Control):
-    """Whether all that rise are doubtful, so that slopes decide (`ASKED`): until then those wait, and are the same in every
+    """Count a trial; set `ASKED` if all rises may be rounding, so that slopes decide. Until then those islands wait with the same
     trial; one item."""
     c.flags[TRIALS] = c.flags[TRIALS] + 1
     c.flags[ASKED] = 0
@@ -113,8 +113,9 @@ def count_trial(first: wp.int32, c: Control):
 
 @wp.kernel
 def judge_slopes(first: wp.int32, c: Control, errors: wp.array(dtype=wp.float64), has_exact: wp.int32):
-    """Islands that have waited go on where their slope at the trial is larger in size than before, unless their exact rows
-    are open there, by their `errors` before the trial; the others have found their step."""
+    """Continue the search of waiting islands whose slope at the trial is larger in size than before; accept the others.
+
+    Steps that close open exact rows, by their `errors` before the trial, are accepted too."""
     w = wp.tid() + first
     if w >= c.counts[0] or c.waits[w] == ZERO:
         return
@@ -131,15 +132,16 @@ def judge_slopes(first: wp.int32, c: Control, errors: wp.array(dtype=wp.float64)
 
 @wp.kernel
 def end_comparison(first: wp.int32, c: Control):
-    """No more trials where there was no capacity to compare slopes; one item."""
+    """End the trials if there was no capacity to compare slopes; one item."""
     if c.flags[SOUND] == 0:
         c.flags[AGAIN] = 0
 
 
 @wp.kernel
 def halve(first: wp.int32, c: Control, most: wp.int32, compared: wp.int32):
-    """Half the step where energies rise and nothing waits; what rises after the last halving stays where it is, or fails. After
-    slopes were `compared`, what is within the tolerance stays, too: halving would look for what rounding hides."""
+    """Halve the step of islands whose energy rises, unless they wait; after the last halving they do not move, or fail.
+
+    After slopes were `compared`, islands within the tolerance do not move: halving cannot resolve rounding."""
     w = wp.tid() + first
     if w >= c.counts[0] or c.rising[w] == ZERO or c.waits[w] != ZERO:
         return

@@ -1,5 +1,5 @@
-"""The decisions of a Newton iteration on the device, one thread per island: device version of `iteration`, `regularisation` and
-`forcing` in ``abd/backends/reference``."""
+"""Decisions of a Newton iteration, one thread per island: device version of `iteration`, `regularisation` and `forcing` in
+``abd/backends/reference``."""
 
 import warp as wp
 
@@ -31,7 +31,6 @@ wp.set_module_options(OPTIONS)
 
 @wp.kernel
 def begin_islands(first: wp.int32, c: Control, asleep: wp.array(dtype=wp.int32)):
-    """Start a minimisation."""
     w = wp.tid() + first
     c.length[w] = c.at[H]
     if w >= c.counts[0]:
@@ -54,7 +53,7 @@ def body_lengths(
     lengths: wp.array(dtype=wp.float64),
     out: wp.array(dtype=wp.float64),
 ):
-    """Length of the step of every body that moves [s], 0 of others: they count to an island that need not be of their world."""
+    """Set the length of the step of every mobile body [s], 0 of others, which belong to an island of any world."""
     b = wp.tid() + first
     out[b] = wp.where(held[b] == 0, lengths[b], ZERO)
 
@@ -73,9 +72,10 @@ def body_tolerances(
     loose: wp.array(dtype=wp.float64),
     balanced: wp.array(dtype=wp.float64),
 ):
-    """Newton's tolerance [m/s] of every body: the one of friction for those that move, `frictional` in joints, or have frozen
-    contacts, which begin at segment[group[b]]; of these alone, what is well `enough` (n,), and by how much forces may be `off`
-    (n,), which is for all if all have one tolerance."""
+    """Set Newton's tolerance [m/s] of every body, that of friction for mobile bodies with friction in joints or lagged contacts.
+
+    Lagged contacts start at segment[group[b]]; only with them the sufficient tolerance `enough` (n,) holds, and the bound `off`
+    (n,) of residual forces, which holds for all bodies if all have one tolerance."""
     b = wp.tid() + first
     frozen = wp.bool(False)
     if group[b + 1] > group[b]:
@@ -95,7 +95,7 @@ def body_residuals(
     gradient: wp.array2d(dtype=wp.float64),
     out: wp.array(dtype=wp.float64),
 ):
-    """Change of every body's velocity by what the forces on it are off [m/s], in a step of its length (n,) [s]."""
+    """Set the residual force of every body as a change of velocity [m/s], in a step of its length (n,) [s]."""
     b = wp.tid() + first
     g = wp.vec3d(gradient[b, 0], gradient[b, 1], gradient[b, 2])
     out[b] = wp.length(g) / (weight[b] * lengths[b])
@@ -103,11 +103,11 @@ def body_residuals(
 
 @wp.kernel
 def judge_direction(first: wp.int32, c: Control, tightest: wp.int32):
-    """Whether the direction is finite, and whether a solve that seems to end an island has to be continued."""
+    """Check that the direction is finite, and whether a solve must continue because an island may converge."""
     w = wp.tid() + first
     if w >= c.counts[0]:
         return
-    # until `judge_efforts` says otherwise
+    # until `judge_efforts` sets it
     c.settled[w] = ONE
     c.each[w] = ZERO
     if c.converged[w] != 0:
@@ -123,28 +123,28 @@ def judge_direction(first: wp.int32, c: Control, tightest: wp.int32):
 
 LOOSEST = wp.constant(wp.float64(1.0e-2))
 SCALE = wp.constant(wp.float64(0.9))
-KEPT_ABOVE = wp.constant(wp.float64(0.1))
+SAFEGUARD = wp.constant(wp.float64(0.1))
 
 
 @wp.kernel
 def advance_forcing(first: wp.int32, c: Control, largest: wp.array(dtype=wp.float64)):
-    """Tolerance of the next solve after a direction of this largest displacement [m]; one item."""
+    """Set the tolerance of the next solve after a direction with this largest displacement [m]; one item."""
     speed = largest[0] / c.at[H]
     before = c.at[SPEED]
     c.at[SPEED] = speed
     if before <= ZERO:
         return
     ratio = speed / before
-    fresh = SCALE * ratio * ratio
-    kept = SCALE * c.at[FORCING] * c.at[FORCING]
-    if kept > KEPT_ABOVE:
-        fresh = wp.max(fresh, kept)
-    c.at[FORCING] = wp.min(wp.max(fresh, c.at[TIGHTEST]), wp.max(LOOSEST, c.at[TIGHTEST]))
+    tolerance = SCALE * ratio * ratio
+    safeguard = SCALE * c.at[FORCING] * c.at[FORCING]
+    if safeguard > SAFEGUARD:
+        tolerance = wp.max(tolerance, safeguard)
+    c.at[FORCING] = wp.min(wp.max(tolerance, c.at[TIGHTEST]), wp.max(LOOSEST, c.at[TIGHTEST]))
 
 
 @wp.kernel
 def judge_efforts(first: wp.int32, c: Control, changes: wp.array(dtype=wp.float64)):
-    """Whether the direction leaves friction and limited drives in joints nearly as they are."""
+    """Mark islands whose friction and limited drives in joints hardly change in the direction."""
     w = wp.tid() + first
     if w < c.counts[0]:
         c.settled[w] = wp.where(changes[w] <= ONE, ONE, ZERO)
@@ -152,8 +152,8 @@ def judge_efforts(first: wp.int32, c: Control, changes: wp.array(dtype=wp.float6
 
 @wp.kernel
 def choose_closing(first: wp.int32, c: Control):
-    """Islands whose exact rows are to be closed: those that the direction seems to end. None where there is no direction:
-    what closes the rows goes into their multipliers."""
+    """Choose the islands whose exact rows are closed: those that may converge with the direction. None without a direction,
+    because the corrections change the multipliers."""
     w = wp.tid() + first
     if w >= c.counts[0]:
         return
@@ -165,14 +165,14 @@ def choose_closing(first: wp.int32, c: Control):
 
 @wp.kernel
 def leave_aside(first: wp.int32, c: Control, island: wp.array(dtype=wp.int32), aside: wp.array(dtype=wp.int32)):
-    """1 for the bodies of islands that are not chosen (`each`)."""
+    """Set 1 for bodies of islands that are not chosen (`each`)."""
     b = wp.tid() + first
     aside[b] = wp.where(c.each[island[b]] != ZERO, 0, 1)
 
 
 @wp.kernel
 def judge_closing(first: wp.int32, c: Control, errors: wp.array(dtype=wp.float64), closed: wp.float64):
-    """Whether a chosen island's rows are still open; those of others need no more, however many rounds these take."""
+    """Continue the closing of chosen islands with open rows; end it for the others."""
     w = wp.tid() + first
     if w >= c.counts[0] or c.each[w] == ZERO:
         return
@@ -184,7 +184,7 @@ def judge_closing(first: wp.int32, c: Control, errors: wp.array(dtype=wp.float64
 
 @wp.kernel
 def choose_stretch(first: wp.int32, c: Control):
-    """Islands whose direction is to be stretched (`AGAIN`): those that it does not seem to end."""
+    """Set `AGAIN` if any direction is stretched: of islands that cannot converge with it."""
     w = wp.tid() + first
     if w >= c.counts[0]:
         return
@@ -196,7 +196,7 @@ def choose_stretch(first: wp.int32, c: Control):
 
 @wp.kernel
 def measure_path(first: wp.int32, c: Control, reach: wp.array(dtype=wp.float64)):
-    """Speed of the path from the reach of its first `limit`."""
+    """Compute the speed of the path from the reach of its first `limit`."""
     w = wp.tid() + first
     if w < c.counts[0]:
         c.speed[w] = reach[w] / c.limit[w]
@@ -204,19 +204,19 @@ def measure_path(first: wp.int32, c: Control, reach: wp.array(dtype=wp.float64))
 
 @wp.kernel
 def shorten(first: wp.int32, c: Control, impact: wp.array(dtype=wp.float64)):
-    """Limit alpha by the first impact; `each` is the reach then [m]."""
+    """Limit alpha by the first impact; set `each` to the reach [m]."""
     w = wp.tid() + first
     if w < c.counts[0]:
         c.limit[w] = wp.min(c.limit[w], impact[w])
         c.each[w] = c.limit[w] * c.speed[w]
 
 
-MISSED = wp.constant(wp.float64(0.8))
-SURPASSED = wp.constant(wp.float64(1.3))
-CAPPED = wp.constant(wp.float64(0.2))
-RELAXED = wp.constant(wp.float64(0.25))
-LONGEST = wp.constant(wp.float64(10.0))
-SLIGHT = wp.constant(wp.float64(0.01))
+TOO_SOFT = wp.constant(wp.float64(0.8))
+TOO_STIFF = wp.constant(wp.float64(1.3))
+BLOCKED = wp.constant(wp.float64(0.2))
+REDUCTION = wp.constant(wp.float64(0.25))
+LARGEST_STRETCH = wp.constant(wp.float64(10.0))
+NEGLIGIBLE = wp.constant(wp.float64(0.01))
 
 
 UNSEEN = wp.constant(wp.float64(1.0e-4))
@@ -227,14 +227,14 @@ RELENT = wp.constant(wp.float64(1.5))
 
 @wp.func
 def within(c: Control, w: wp.int32, speed: wp.float64) -> bool:
-    """Whether a direction of this vertex speed [m/s], and what forces are off, end the minimisation of an island."""
+    """Return whether a direction of this vertex speed [m/s] and the residual forces end the minimisation of an island."""
     balanced = c.balanced[w] == ZERO or c.residual[w] <= c.balanced[w] or speed <= UNSEEN * c.tolerance[w]
     return (speed <= c.tolerance[w] and balanced) or wp.max(speed, c.residual[w]) <= c.loose[w]
 
 
 @wp.kernel
 def end_iteration(first: wp.int32, c: Control, errors: wp.array(dtype=wp.float64), has_exact: wp.int32):
-    """Learn from the change of the energy, and see which islands have converged."""
+    """Update the regularisation with the change of the energy, and mark converged islands."""
     w = wp.tid() + first
     if w >= c.counts[0]:
         return
@@ -243,27 +243,27 @@ def end_iteration(first: wp.int32, c: Control, errors: wp.array(dtype=wp.float64
     alpha = c.alpha[w] * stretch
     free = wp.min(c.limit[w] * stretch, ONE)
     predicted = wp.where(alpha < ONE, alpha - HALF * alpha * alpha, HALF) * slope
-    went = predicted < ZERO
-    missed = went and (alpha < free or free < CAPPED or c.change[w] > MISSED * predicted)
-    surpassed = went and not missed and c.change[w] < SURPASSED * predicted
-    tells = not surpassed or c.share[w] <= SLIGHT
-    if missed:
+    is_predicted = predicted < ZERO
+    too_soft = is_predicted and (alpha < free or free < BLOCKED or c.change[w] > TOO_SOFT * predicted)
+    too_stiff = is_predicted and not too_soft and c.change[w] < TOO_STIFF * predicted
+    is_conclusive = not too_stiff or c.share[w] <= NEGLIGIBLE
+    if too_soft:
         c.share[w] = ONE
-    elif surpassed:
-        c.share[w] = RELAXED * c.share[w]
+    elif too_stiff:
+        c.share[w] = REDUCTION * c.share[w]
     c.stretch[w] = ONE
-    c.farther[w] = wp.where(tells, ONE, wp.float64(wp.inf))
-    if went and alpha >= ONE:
-        bends = TWO * (alpha * slope - c.change[w]) / (alpha * alpha * slope)
-        longer = ONE / wp.max(bends, ONE / LONGEST)
-        if longer > SURPASSED and has_exact == 0:
+    c.farther[w] = wp.where(is_conclusive, ONE, wp.float64(wp.inf))
+    if is_predicted and alpha >= ONE:
+        curvature = TWO * (alpha * slope - c.change[w]) / (alpha * alpha * slope)
+        longer = ONE / wp.max(curvature, ONE / LARGEST_STRETCH)
+        if longer > TOO_STIFF and has_exact == 0:
             c.stretch[w] = longer
-        if not tells and bends >= ONE / LONGEST:
+        if not is_conclusive and curvature >= ONE / LARGEST_STRETCH:
             c.farther[w] = wp.max(longer, ONE)
     if c.converged[w] != 0:
         return
-    near = c.small[w] != ZERO and c.limit[w] == ONE
-    reached = near and within(c, w, c.farther[w] * c.moved[w] / c.length[w])
+    in_tolerance = c.small[w] != ZERO and c.limit[w] == ONE
+    reached = in_tolerance and within(c, w, c.farther[w] * c.moved[w] / c.length[w])
     if has_exact != 0 and not (errors[w] <= ONE):
         reached = False
     if reached:
@@ -274,16 +274,16 @@ def end_iteration(first: wp.int32, c: Control, errors: wp.array(dtype=wp.float64
     if c.moved[w] / c.length[w] <= c.tolerance[w]:
         c.balanced[w] = RELENT * c.balanced[w]
     c.flags[MOVING] = 1
-    # smallest of all in any order; asking first spares most of the atomics
+    # the minimum does not depend on the order; the comparison avoids most of the atomics
     if c.limit[w] < c.at[LEAST]:
         wp.atomic_min(c.at, LEAST, c.limit[w])
-    if has_exact != 0 and near:
+    if has_exact != 0 and in_tolerance:
         wp.atomic_max(c.at, OPEN, errors[w])
 
 
 @wp.kernel
 def fold_gaps(first: wp.int32, c: Control, gaps: wp.array(dtype=wp.float64)):
-    """Smallest gap of the islands that move on."""
+    """Compute the smallest gap of the islands that have not converged."""
     w = wp.tid() + first
     if w < c.counts[0] and c.converged[w] == 0 and gaps[w] < c.at[GAP]:
         wp.atomic_min(c.at, GAP, gaps[w])
@@ -291,7 +291,7 @@ def fold_gaps(first: wp.int32, c: Control, gaps: wp.array(dtype=wp.float64)):
 
 @wp.kernel
 def wake(first: wp.int32, c: Control, chosen: wp.array(dtype=wp.int32)):
-    """Islands that are chosen (islands,) have not converged any more: their contacts have changed."""
+    """Mark chosen islands (islands,) as not converged, because their contacts have changed."""
     w = wp.tid() + first
     if w < c.counts[0] and chosen[w] != 0:
         c.converged[w] = 0
@@ -305,7 +305,7 @@ def merge_flags(
     some_converged: wp.array(dtype=wp.int32),
     all_settled: wp.array(dtype=wp.float64),
 ):
-    """Flags of renumbered islands. Bodies at rest that a moving island has reached stood still in this direction."""
+    """Merge flags of renumbered islands; bodies at rest that a moving island has reached do not move in this direction."""
     w = wp.tid() + first
     if w >= c.counts[0]:
         return

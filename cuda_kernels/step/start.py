@@ -1,4 +1,4 @@
-"""The decisions at the start of a step, on the device; reference: ``abd/backends/reference/start.py``."""
+"""Decisions at the start of a step; reference: ``abd/backends/reference/start.py``."""
 
 import warp as wp
 
@@ -9,28 +9,28 @@ from cuda_kernels.step.control import ASKED, COVERED, FAILURE, NO_CAPACITY, Cont
 wp.set_module_options(OPTIONS)
 
 WITHOUT_FORCES = wp.constant(2)
-"""How a body starts that is in contact, or joined to one that is (`cuda_kernels.bodies.paths.start_paths`)."""
+"""Start of a body in contact, or joined to one in contact (`cuda_kernels.bodies.paths.start_paths`)."""
 ROUNDING = wp.constant(wp.float64(1.0e-15))
 
 STATUS = 3
-"""Entries of the status of a start."""
+"""Number of entries of the status of a start."""
 
 
 @wp.kernel
 def judge_falls(first: wp.int32, c: Control):
-    """Whether an island's energy at the trial is no higher than at q_n (`small`); `ASKED` if some is."""
+    """Set `small` if an island's energy at the trial is no higher than at q_n; set `ASKED` if any is higher."""
     w = wp.tid() + first
     if w >= c.counts[0]:
         return
-    falls = c.change[w] <= ROUNDING * c.size[w]
-    c.small[w] = wp.where(falls, ONE, ZERO)
-    if not falls:
+    decreases = c.change[w] <= ROUNDING * c.size[w]
+    c.small[w] = wp.where(decreases, ONE, ZERO)
+    if not decreases:
         c.flags[ASKED] = 1
 
 
 @wp.kernel
 def leave_in_place(first: wp.int32, c: Control, island: wp.array(dtype=wp.int32), moving: wp.array(dtype=wp.int32)):
-    """Bodies in contact stay where their island's energy rises."""
+    """Keep bodies in contact at q_n if their island's energy rises."""
     b = wp.tid() + first
     if moving[b] == WITHOUT_FORCES and c.small[island[b]] == ZERO:
         moving[b] = 0
@@ -38,7 +38,7 @@ def leave_in_place(first: wp.int32, c: Control, island: wp.array(dtype=wp.int32)
 
 @wp.kernel
 def hold_rising(first: wp.int32, c: Control):
-    """Islands whose energy still rises stay at q_n."""
+    """Keep islands at q_n if their energy still rises."""
     w = wp.tid() + first
     if w < c.counts[0] and c.small[w] == ZERO:
         c.alpha[w] = ZERO
@@ -51,8 +51,7 @@ def gather_start(
     frozen: wp.array(dtype=wp.int32),
     out: wp.array(dtype=wp.float64),
 ):
-    """All that the host asks of a start: failure, whether the list covers the path, contacts to be
-    frozen; one item."""
+    """Write the status of a start: failure, whether the list covers the path, number of contacts to lag; one item."""
     out[0] = wp.float64(c.flags[FAILURE])
     out[1] = wp.float64(c.flags[COVERED])
     out[2] = wp.float64(frozen[0])
@@ -60,6 +59,6 @@ def gather_start(
 
 @wp.kernel
 def check_frozen(first: wp.int32, c: Control, wanted: wp.array(dtype=wp.int32), capacity: wp.int32):
-    """Whether there was capacity for the contacts to be frozen; one item."""
+    """Record a failure if the capacity for lagged contacts was too small; one item."""
     if wanted[0] > capacity:
         fail(c, NO_CAPACITY)

@@ -1,8 +1,8 @@
-"""Figures of a state: energies, momenta, errors; sums and largest values of many items in a fixed order.
+"""Statistics of a state: energies, momenta, errors; sums and largest values of many items in a fixed order.
 
-A thread goes over the items of a chunk (`cuda_kernels.parallel.chunks.item`). It leaves one number per quantity in
-``partial[quantity, chunk]``, sums first, then largest values; `fold` shortens that until one is left. Of contacts the device
-knows how many there are: launches may cover more of them, and come to the same sums.
+A thread processes the items of a chunk (`cuda_kernels.parallel.chunks.item`). It writes one number per quantity to
+``partial[quantity, chunk]``, sums first, then largest values; `fold` reduces these to one. The number of contacts is on the
+device: launches may cover more, with the same sums.
 """
 
 import warp as wp
@@ -17,20 +17,20 @@ from cuda_kernels.parallel.chunks import CHUNK, item
 
 wp.set_module_options(OPTIONS)
 
-NOTHING = wp.constant(wp.float64(-wp.inf))
-"""Largest of no values."""
+SMALLEST_VALUE = wp.constant(wp.float64(-wp.inf))
+"""Largest value of an empty set."""
 
 BODY_FIGURES = 14
 BodyFigures = wp.types.vector(length=BODY_FIGURES, dtype=wp.float64)
 BODY_SUMS = 10
-"""kinetic; linear momentum, 3; angular momentum, 3; gravity; elastic; work of forces: then strain, force left, |dA/dt|, whirl."""
+"""kinetic; linear momentum, 3; angular momentum, 3; gravity; elastic; work: then strain, residual force, |dA/dt|, whirl."""
 ROW_SUMS = 1
 """energy: then the largest residuals [m], [rad]."""
 CONTACT_SUMS = 2
 """energy; active contacts: then the smallest gap, and that of active contacts, both negative."""
 
 TURNED = wp.constant(8)
-"""In the code of a linear row: its residual is an angle. 1, 2 and 4 stand for the components that count."""
+"""Bit in the code of a linear row whose residual is an angle; 1, 2 and 4 are the components included."""
 
 
 @wp.func
@@ -54,15 +54,15 @@ def column(m: wp.mat33d, c: wp.int32) -> wp.vec3d:
 
 @wp.func
 def spin_of(A: wp.mat33d, D: wp.mat33d) -> wp.vec3d:
-    """Angular velocity [rad/s] of D = dA/dt."""
+    """Return the angular velocity [rad/s] of D = dA/dt."""
     W = D * wp.inverse(A)
     return HALF * wp.vec3d(W[2, 1] - W[1, 2], W[0, 2] - W[2, 0], W[1, 0] - W[0, 1])
 
 
 @wp.func
 def whirl_of(A: wp.mat33d, D: wp.mat33d, s: wp.vec3d) -> wp.float64:
-    """|L| / J_mid [rad/s], L the angular momentum of the spin of D = dA/dt, J_mid the middle moment of inertia of the body at
-    rest, whose second moments are s (`abd.energies.whirl`)."""
+    """Return |L| / J_mid [rad/s]: L the angular momentum of the spin of D = dA/dt, J_mid the middle moment of inertia at rest,
+    from the second moments s (`abd.energies.whirl`)."""
     w = spin_of(A, D)
     total = wp.trace(A * wp.diag(s) * wp.transpose(A))
     L = total * w - A * wp.cw_mul(s, wp.transpose(A) * w)
@@ -89,9 +89,11 @@ def body_statistics(
     across: wp.int32,
     partial: wp.array2d(dtype=wp.float64),
 ):
-    """Sums over the dynamic bodies (`BODY_SUMS`), with the work of forces and torques along the path from `before`, where the
-    rates were `earlier` (`abd.energies.external_work`); of all bodies the largest strain, entry of the gradient of the centre of
-    mass, and |dA/dt|_F, of the dynamic ones the largest `whirl_of`."""
+    """Compute sums over the dynamic bodies (`BODY_SUMS`), and largest values of all bodies.
+
+    The work is that of forces and torques along the path from `before`, with rates `earlier` there
+    (`abd.energies.external_work`). Largest values are the strain, the gradient of the centre of mass, |dA/dt|_F, and the
+    `whirl_of` of dynamic bodies."""
     chunk = wp.tid() + first
     s = BodyFigures()
     for k in range(CHUNK):
@@ -122,7 +124,7 @@ def body_statistics(
                 s[8] = s[8] + elastic_energy(body.stiffness[b], body.arap[b], A)
                 work = wp.dot(body.force[b], p - before.p[b])
                 tau = body.torque[b]
-                # who is left out of a step keeps a rate, but does not turn
+                # excluded bodies keep a rate, but do not turn
                 if wp.dot(tau, tau) > ZERO and step.held[b] == 0:
                     w = spin_of(A, D) + spin_of(before.A[b], rate_of(earlier, b))
                     work = work + HALF * motions[scheme[b], SMOOTH, STEP] * wp.dot(tau, w)
@@ -143,8 +145,8 @@ def row_statistics(
     across: wp.int32,
     partial: wp.array2d(dtype=wp.float64),
 ):
-    """Energy of the linear rows that are not exact, of bodies (n,) with their c h^2, and the largest residuals [m] and [rad] of
-    those whose `code` (l,) is not 0; see `TURNED`."""
+    """Compute the energy of the linear rows that are not exact, with c h^2 of bodies (n,), and the largest residuals [m] and
+    [rad] of those with a nonzero `code` (l,); see `TURNED`."""
     chunk = wp.tid() + first
     energy = ZERO
     metres = ZERO
@@ -182,14 +184,14 @@ def contact_statistics(
     across: wp.int32,
     partial: wp.array2d(dtype=wp.float64),
 ):
-    """Energy of the candidates, counts[1] of them, which bodies (n,) have times a `scale`, how many are active, and the smallest
-    gap [m] of all and of the active ones, with a minus: that of the others may be a lower bound."""
+    """Compute the energy of the candidates, counts[1] of them, over the `scale` of bodies (n,), the number of active ones, and
+    the negative smallest gaps [m] of all and of active ones; those of inactive ones may be lower bounds."""
     chunk = wp.tid() + first
     listed = wp.min(count, counts[1])
     total = ZERO
     active = ZERO
-    closest = NOTHING
-    touching = NOTHING
+    closest = SMALLEST_VALUE
+    touching = SMALLEST_VALUE
     for k in range(CHUNK):
         e = item(chunk, k, listed, across)
         if e < listed:
@@ -215,7 +217,7 @@ def value_statistics(
     across: wp.int32,
     partial: wp.array2d(dtype=wp.float64),
 ):
-    """Sum of values, counts[1] of them."""
+    """Compute the sum of the values, counts[1] of them."""
     chunk = wp.tid() + first
     listed = wp.min(count, counts[1])
     total = ZERO
@@ -236,7 +238,7 @@ def fold(
     row: wp.int32,
     out: wp.array2d(dtype=wp.float64),
 ):
-    """``out[row + q, c]`` from the chunk c of ``values[q, : count]``: sums of the first quantities, largest of the others."""
+    """Reduce the chunk c of ``values[q, : count]`` to ``out[row + q, c]``: sums of the first quantities, then largest values."""
     i = wp.tid() + first
     q = i // chunks
     c = i % chunks
@@ -277,7 +279,7 @@ def list_acting(
     gap: wp.array(dtype=wp.float64),
     acting: wp.array(dtype=wp.vec2i),
 ):
-    """Every pair with an active candidate; (-1, -1) for others."""
+    """List every pair with an active candidate; (-1, -1) for others."""
     k = wp.tid() + first
     acting[k] = wp.vec2i(-1, -1)
     for e in range(segment[k], segment[k + 1]):
@@ -294,11 +296,11 @@ def vertex_speeds(
     velocity: wp.array2d(dtype=wp.float64),
     out: wp.array(dtype=wp.float64),
 ):
-    """Bound (n,) of the speed of every point of a body's surface, from the box about it [m/s]."""
+    """Compute a bound (n,) of the speed of a body's surface, from its bounding box [m/s]."""
     b = wp.tid() + first
     D = rate_of(velocity, b)
-    far = wp.vec3d()
+    corner = wp.vec3d()
     for r in range(3):
-        far[r] = wp.max(wp.abs(lower[b][r]), wp.abs(upper[b][r]))
+        corner[r] = wp.max(wp.abs(lower[b][r]), wp.abs(upper[b][r]))
     v = wp.vec3d(velocity[b, 0], velocity[b, 1], velocity[b, 2])
-    out[b] = wp.length(v) + wp.length(far) * wp.sqrt(wp.ddot(D, D))
+    out[b] = wp.length(v) + wp.length(corner) * wp.sqrt(wp.ddot(D, D))

@@ -99,7 +99,6 @@ class Cholesky:
         )  # fmt: skip
 
     def compute(self) -> None:
-        """Factor the matrix."""
         self._schedule.factor(self.pattern, self.sources, self.factor)
 
     def compute_and_solve(self, scale: float, rhs, x, dots) -> None:

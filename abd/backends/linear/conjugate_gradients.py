@@ -29,7 +29,7 @@ class ConjugateGradients:
     def __init__(self, linear: LinearSolver, graphs: Graphs, numbers: control.Control):
         self.linear, self.device, self.graphs, self.control = linear, linear.device, graphs, numbers
         d, n, capacity = self.device, linear.n, max(linear.n, 1)
-        self.start, self.left, self.goal, self.curvature, self.fresh = (d.zeros(capacity, wp.float64) for _ in range(5))
+        self.start, self.rho, self.target, self.curvature, self.rho_next = (d.zeros(capacity, wp.float64) for _ in range(5))
         self.r, self.z, self.p, self.q = (d.zeros((n, 12), wp.float64) for _ in range(4))
         self.product = d.zeros(n, wp.float64)
         self.inverse: wp.array | None = None
@@ -55,21 +55,18 @@ class ConjugateGradients:
         self._matrix = self.linear.gathered(diagonal, couplings)
 
     def launch_solve(self, gradient: wp.array, x: wp.array) -> None:
-        """Solve to the forcing tolerance."""
-        self._begin(gradient, x, control.FORCING)
+        self._start(gradient, x, control.FORCING)
 
     def launch_tighten(self, x: wp.array) -> None:
-        """Continue the last solve to the tightest tolerance."""
         launch, n = self.device.launch, self.linear.n
         launch(control.set_flag, 1, self.control, control.PASSED, 0)
-        launch(residuals.resume_residuals, n, self.control, self.start, self.left, self.goal, control.TIGHTEST, grain=ALONE)
+        launch(residuals.resume_residuals, n, self.control, self.start, self.rho, self.target, control.TIGHTEST, grain=ALONE)
         self._iterate(x)
 
     def launch_correct(self, gradient: wp.array, x: wp.array) -> None:
-        """Solve to the tolerance of corrections."""
-        self._begin(gradient, x, control.CORRECTION)
+        self._start(gradient, x, control.CORRECTION)
 
-    def _begin(self, gradient: wp.array, x: wp.array, tolerance: int) -> None:
+    def _start(self, gradient: wp.array, x: wp.array, tolerance: int) -> None:
         linear, device, c = self.linear, self.device, self.control
         launch, n, islands, rows = device.launch, linear.n, linear.islands, device.rows
         static = linear.static
@@ -82,9 +79,9 @@ class ConjugateGradients:
         static.solve(1.0, self.r, self.z, self.product)
         launch(krylov.aim, n, islands.done, rows(self.z), rows(self.p), grain=1024)
         islands.reduce(self.product, sums.SUM, self.start)
-        device.copy(self.left, self.start)
+        device.copy(self.rho, self.start)
         launch(control.set_flag, 1, c, control.PASSED, 0)
-        launch(residuals.begin_residuals, n, c, self.start, self.goal, tolerance, grain=ALONE)
+        launch(residuals.begin_residuals, n, c, self.start, self.target, tolerance, grain=ALONE)
         # corrections do not count: the choice of the solver is about the Newton system
         self._iterate(x, counts=tolerance == control.FORCING)
 
@@ -100,17 +97,17 @@ class ConjugateGradients:
             islands.reduce(product, sums.SUM, self.curvature)
             if linear.static.is_diagonal:
                 launch(
-                    krylov.descend_and_divide, n, done, island, self.left, self.curvature, p, q, rows(x), r,
+                    krylov.descend_and_divide, n, done, island, self.rho, self.curvature, p, q, rows(x), r,
                     rows(self.inverse), z, product, grain=256,
                 )  # fmt: skip
             else:
-                launch(krylov.descend, n, done, island, self.left, self.curvature, p, q, rows(x), r, grain=1024)
+                launch(krylov.descend, n, done, island, self.rho, self.curvature, p, q, rows(x), r, grain=1024)
                 linear.static.solve(1.0, self.r, self.z, product)
-            islands.reduce(product, sums.SUM, self.fresh)
-            launch(krylov.turn, n, done, island, self.fresh, self.left, z, p, grain=2048)
+            islands.reduce(product, sums.SUM, self.rho_next)
+            launch(krylov.turn, n, done, island, self.rho_next, self.rho, z, p, grain=2048)
             launch(
                 residuals.judge_residuals,
-                n, c, self.left, self.fresh, self.curvature, self.goal, CHECK_EVERY, self.max_iterations, grain=ALONE,
+                n, c, self.rho, self.rho_next, self.curvature, self.target, CHECK_EVERY, self.max_iterations, grain=ALONE,
             )  # fmt: skip
 
         self.graphs.repeat(self.running, iterate)

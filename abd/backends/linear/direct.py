@@ -19,7 +19,7 @@ class Direct:
         self.linear, self.control = linear, numbers
 
     def reserve(self) -> None:
-        """No allocation: the factor has its capacity."""
+        """Allocate nothing: the factor has its capacity."""
 
     def launch_factor(self, diagonal: wp.array, couplings: list[tuple[Coupling, int]]) -> None:
         """Set the sources of the blocks; `launch_solve` factors them."""
@@ -35,8 +35,7 @@ class Direct:
         linear.device.launch(control.check_pivots, 1, self.control, linear.factor.factor.any_failed)
 
     def launch_tighten(self, x: wp.array) -> None:
-        """No operation: solves are exact."""
+        """Do nothing: solves are exact."""
 
     def launch_correct(self, gradient: wp.array, x: wp.array) -> None:
-        """Solve with the last factor."""
         self.linear.factor.solve(-1.0, gradient, x, self.linear.dots)

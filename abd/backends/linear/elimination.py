@@ -58,8 +58,8 @@ class Elimination:
         self, size: int, rows: np.ndarray, columns: np.ndarray, in_ranges: bool = True, worlds: np.ndarray | None = None
     ):
         self.size, self.in_ranges = size, in_ranges
-        off = rows != columns
-        ends = np.concatenate([rows[off], columns[off]]), np.concatenate([columns[off], rows[off]])
+        is_coupled = rows != columns
+        ends = np.concatenate([rows[is_coupled], columns[is_coupled]]), np.concatenate([columns[is_coupled], rows[is_coupled]])
         self._graph = scipy.sparse.csr_matrix((np.ones(len(ends[0]), dtype=bool), ends), shape=(size, size))
         order = minimum_degree(self._graph, worlds) if in_ranges else in_rounds(self._graph, worlds)
         starts, neighbours = permuted(self._graph, order)
@@ -209,16 +209,16 @@ def starts_of(lengths: np.ndarray, dtype=np.int32) -> np.ndarray:
     return starts.astype(dtype)
 
 
-def panels_of(parent: np.ndarray, rights: np.ndarray, most: int) -> np.ndarray:
-    """(P + 1,) starts of panels: runs of at most `most` rows with the same blocks to their right (counts `rights` (N,))."""
+def panels_of(parent: np.ndarray, rights: np.ndarray, largest: int) -> np.ndarray:
+    """(P + 1,) starts of panels: runs of at most `largest` rows with the same blocks to their right (counts `rights` (N,))."""
     size = len(parent)
     if size == 0:
         return np.zeros(1, dtype=np.int32)
     below = np.arange(size - 1)
-    heir = (parent[:-1] == below + 1) & (rights[:-1] == rights[1:] + 1)
-    runs = np.concatenate([[0], 1 + np.flatnonzero(~heir)])
+    is_continued = (parent[:-1] == below + 1) & (rights[:-1] == rights[1:] + 1)
+    runs = np.concatenate([[0], 1 + np.flatnonzero(~is_continued)])
     within = np.arange(size) - np.repeat(runs, np.diff(np.append(runs, size)))
-    return np.append(np.flatnonzero(within % most == 0), size).astype(np.int32)
+    return np.append(np.flatnonzero(within % largest == 0), size).astype(np.int32)
 
 
 def parents_of(panels: np.ndarray, parent: np.ndarray) -> np.ndarray:

@@ -79,7 +79,6 @@ class RangesOfPanels:
         self.ranges, self.count, self.levels = ranges, len(levels), levels
 
     def factor(self, p: Pattern, a: Sources, f: Factor) -> None:
-        """Factor the matrix."""
         self._factor_ranges(p, a, f, 0, 0.0, self._none, self._none)
 
     def factor_and_solve(self, p: Pattern, a: Sources, f: Factor, scale: float, rhs, x, dots) -> None:
@@ -89,7 +88,6 @@ class RangesOfPanels:
         self._solve_levels(p, f, scale, rhs, x, dots)
 
     def solve(self, p: Pattern, f: Factor, scale: float, rhs, x, dots) -> None:
-        """Solve with the last factor."""
         rhs, x = self.device.rows(rhs), self.device.rows(x)
         self.device.launch(kernels.forward_ranges, self.ranges, p, self.panels, f, scale, rhs, x, grain=1)
         self._solve_levels(p, f, scale, rhs, x, dots)
@@ -142,7 +140,6 @@ class LevelsOfRows:
         write(levels.count, np.array([self.count], dtype=np.int32))
 
     def factor(self, p: Pattern, a: Sources, f: Factor) -> None:
-        """Factor the matrix."""
         launch, l, threads = self.device.launch, self.levels, self._threads
 
         def level(ahead: int) -> None:
@@ -158,7 +155,6 @@ class LevelsOfRows:
         self.solve(p, f, scale, rhs, x, dots)
 
     def solve(self, p: Pattern, f: Factor, scale: float, rhs, x, dots) -> None:
-        """Solve with the last factor."""
         launch, l, threads = self.device.launch, self.levels, self._threads
 
         def forward(ahead: int) -> None:

@@ -80,8 +80,8 @@ class LinearSolver:
         self._addresses = Addresses(device, couplings)
         self.choice, self.factor = Choice("direct", "not chosen yet"), self.static
         self._pool = Pool(device)
-        self._eliminations = lru_cache(CACHED_ELIMINATIONS)(self._eliminated)
-        self._joints: wp.array | None = None
+        self._eliminations = lru_cache(CACHED_ELIMINATIONS)(self._eliminate)
+        self._joint_rows: wp.array | None = None
         self.step: wp.array | None = None
         self._recalled: dict[str, np.ndarray] | None = None
         self.recalls = 0
@@ -150,16 +150,16 @@ class LinearSolver:
     @property
     def known(self) -> bool:
         """Whether the pattern of the joints was analysed."""
-        return self._joints is not None
+        return self._joint_rows is not None
 
     def reserve_step(self) -> None:
-        """Make capacity (n, 12) for a correction."""
+        """Allocate an array (n, 12) for a correction."""
         if self.step is None:
             self.step = self.device.zeros((self.n, 12), wp.float64)
 
     def describe(self) -> dict:
         """Solver of the last solve, the reason and sizes of the factor; empty before the first solve."""
-        if self._joints is None:
+        if self._joint_rows is None:
             return {}
         factor = self.factor if self.choice.direct else self.static
         e = factor.elimination
@@ -226,13 +226,13 @@ class LinearSolver:
                 self._fresh = False
         self.choice, self.factor = self._whole_choice, self._whole
 
-    def took(self, iterations: int) -> None:
+    def record_iterations(self, iterations: int) -> None:
         """Update the running mean of pcg iterations with those of a solve."""
         if not self.choice.direct:
             self._expected = (3 * self._expected + iterations) // 4
 
     def _follow_joints(self, joints: Coupling, pairs: int) -> None:
-        if self._joints is not joints.row:
+        if self._joint_rows is not joints.row:
             self._analyse_joints(joints, pairs)
         if self._recalled is not None:
             self._restore()
@@ -243,7 +243,7 @@ class LinearSolver:
 
     def _analyse_joints(self, joints: Coupling, pairs: int) -> None:
         """Analyse the system without contacts."""
-        self._joints = joints.row
+        self._joint_rows = joints.row
         self._joint_keys = self._keys(joints, pairs)
         self._reset()
         elimination = self._elimination(self._joint_keys)
@@ -258,7 +258,6 @@ class LinearSolver:
         self.static.find(0, joints, pairs)
 
     def _reset(self) -> None:
-        """Discard the pattern of changing pairs."""
         self._whole_keys: np.ndarray | None = None
         self._refused, self._loose, self._fresh = 0, 0, False
         self._expected = self._assumed = ITERATIONS
@@ -269,17 +268,17 @@ class LinearSolver:
         The pattern also contains the pairs of the previous pattern, within `PATTERN_GROWTH`.
         """
         self._assumed, self._loose = self._expected, loose
-        wide = keys if self._whole_keys is None else self._widened(keys)
+        wide = keys if self._whole_keys is None else self._widen(keys)
         if not self._set_pattern(wide) and len(wide) > len(keys):
             self._set_pattern(keys)
 
-    def _widened(self, keys: np.ndarray) -> np.ndarray:
+    def _widen(self, keys: np.ndarray) -> np.ndarray:
         """Union of the pattern and keys (k,); only the keys in worlds where the union exceeds `PATTERN_GROWTH`."""
         wide = np.union1d(keys, self._whole_keys)
         now, both = (np.bincount(self._worlds_of(one), minlength=self._count) for one in (keys, wide))
-        lacks = np.zeros(self._count, dtype=bool)
-        lacks[self._worlds_of(keys[~np.isin(keys, self._whole_keys)])] = True
-        dropped = lacks & (both > PATTERN_GROWTH * now)
+        has_new_pairs = np.zeros(self._count, dtype=bool)
+        has_new_pairs[self._worlds_of(keys[~np.isin(keys, self._whole_keys)])] = True
+        dropped = has_new_pairs & (both > PATTERN_GROWTH * now)
         return wide[~dropped[self._worlds_of(wide)] | np.isin(wide, keys)]
 
     def _worlds_of(self, keys: np.ndarray) -> np.ndarray:
@@ -332,11 +331,10 @@ class LinearSolver:
         """Elimination of the pairs with these keys, cached."""
         return self._eliminations(keys.astype(np.int64).tobytes())
 
-    def _eliminated(self, keys: bytes) -> Elimination:
+    def _eliminate(self, keys: bytes) -> Elimination:
         ends = np.divmod(np.frombuffer(keys, dtype=np.int64), max(len(self.bodies), 1))
         return Elimination(len(self.bodies), *ends, in_ranges=not self.device.wide, worlds=self.worlds)
 
     @property
     def _count(self) -> int:
-        """Number of worlds with block rows."""
         return int(self.worlds.max(initial=0)) + 1

@@ -16,7 +16,7 @@ import warp as wp
 from abd.backends.device.device import turn_of
 from cuda_kernels.linear import elimination as kernels
 
-ROOM = 24
+CAPACITY = 24
 """Capacity for neighbours of a row in elimination rounds."""
 MOST_NEIGHBOURS = 8
 """Maximum number of neighbours of a row that is eliminated in a round."""
@@ -86,12 +86,12 @@ def in_rounds(graph: scipy.sparse.csr_matrix, worlds: np.ndarray | None = None) 
     """
     size = graph.shape[0]
     lengths = np.diff(graph.indptr)
-    degree = np.where(lengths <= ROOM, lengths, -1).astype(np.int32)
-    lists = np.zeros((size, ROOM), dtype=np.int32)
+    degree = np.where(lengths <= CAPACITY, lengths, -1).astype(np.int32)
+    lists = np.zeros((size, CAPACITY), dtype=np.int32)
     row = np.repeat(np.arange(size), lengths)
     within = np.arange(graph.nnz) - np.repeat(graph.indptr[:-1], lengths)
-    known = degree[row] >= 0
-    lists[row[known], within[known]] = graph.indices[known]
+    is_listed = degree[row] >= 0
+    lists[row[is_listed], within[is_listed]] = graph.indices[is_listed]
     touched, order, count = np.full(size, -1, dtype=np.int32), np.empty(size, dtype=np.int32), np.zeros(1, np.int32)
     arrays = lists, degree, touched, np.empty_like(order), order, count
     run(kernels.eliminate_in_rounds, MOST_NEIGHBOURS, *arrays)
@@ -102,9 +102,9 @@ def in_rounds(graph: scipy.sparse.csr_matrix, worlds: np.ndarray | None = None) 
     # remaining graph: lists with their fill, and neighbours of rows beyond the capacity of a list
     place = np.full(size, -1)
     place[core] = np.arange(len(core))
-    listed = np.arange(ROOM) < degree[core][:, None]
-    rows = np.concatenate([np.repeat(core, listed.sum(axis=1)), row[~known]])
-    columns = np.concatenate([lists[core][listed], graph.indices[~known]])
+    listed = np.arange(CAPACITY) < degree[core][:, None]
+    rows = np.concatenate([np.repeat(core, listed.sum(axis=1)), row[~is_listed]])
+    columns = np.concatenate([lists[core][listed], graph.indices[~is_listed]])
     both = (place[rows] >= 0) & (place[columns] >= 0)
     i, j = place[rows[both]], place[columns[both]]
     ends = np.concatenate([i, j]), np.concatenate([j, i])

@@ -38,12 +38,10 @@ class Choice:
 
     @property
     def direct(self) -> bool:
-        """Whether all blocks are factored."""
         return self.solver == "direct"
 
 
 def direct_cost(whole: Elimination) -> float:
-    """Cost of a factorisation with its solve."""
     return whole.products + _levels_cost(whole, FACTOR_LAUNCHES + SOLVE_LAUNCHES)
 
 

@@ -35,7 +35,6 @@ class Solves:
 
     @property
     def solver(self) -> Solver:
-        """The chosen solver."""
         name = self.linear.choice.solver
         if name not in self._made:
             self._made[name] = self._make(name)
@@ -59,7 +58,6 @@ class Solves:
             self.solver.launch_solve(gradient, self.linear.direction)
 
     def launch_tighten(self) -> None:
-        """Continue the last solve to the tightest tolerance."""
         self.solver.launch_tighten(self.linear.direction)
 
     def launch_correct(self, gradient: wp.array) -> None:

@@ -1,4 +1,4 @@
-"""The direction of a recorded Newton iteration: solved, made more exact where that decides, stretched, and bent to close joints.
+"""The direction of a recorded Newton iteration: solution, refinement, stretching, and closing of joints.
 
 Device version of `abd.backends.reference.iteration` and of `abd.backends.reference.dense_solver`.
 """
@@ -22,7 +22,7 @@ class Direction:
     """Directions of one `WarpBackend`.
 
     Args:
-        numbers: what decides (`cuda_kernels.step.control`); linear: solves; path: is aimed along the direction.
+        numbers: decisions (`cuda_kernels.step.control`); linear: solves; path: set to the direction.
         scratch: (islands,) numbers that are not used elsewhere meanwhile.
     """
 
@@ -34,20 +34,20 @@ class Direction:
         self._flag = flags_of(numbers, "SOUND", "AGAIN", "TIGHTEN")
 
     def launch(self) -> None:
-        """From the blocks that were assembled."""
+        """Compute the direction from the assembled blocks."""
         b, c, launch, n = self.backend, self.control, self.device.launch, self.backend.n
         potential = b.potential
         couplings = potential.couplings
         potential.project(couplings)
         self.linear.launch_solve(potential.gradient, potential.diagonal, couplings)
-        self._take()
+        self._aim()
         launch(control.set_flag, 1, c, control.TIGHTEN, 0)
         exact = self.linear.solver.exact
         launch(newton.judge_direction, n, c, int(exact), grain=ALONE)
         if not exact:
             self.graphs.when(self._flag["TIGHTEN"], self._tighten)
-        # what could not be solved teaches nothing
-        self.graphs.when(self._flag["SOUND"], self._learn)
+        # a failed solve must not change the forcing
+        self.graphs.when(self._flag["SOUND"], self._update_forcing)
         if b.system.has_exact:
             self._close_joints()
         else:
@@ -55,8 +55,8 @@ class Direction:
             launch(newton.choose_stretch, n, c)
             self.graphs.when(self._flag["AGAIN"], self._stretch)
 
-    def _learn(self) -> None:
-        """How exact the next direction has to be, and where edges of laws are expected to end."""
+    def _update_forcing(self) -> None:
+        """Set the tolerance of the next solve, and the predicted ends of law edges."""
         b, c, launch = self.backend, self.control, self.device.launch
         b.islands.fold(c.each, sums.MAX, self.path.largest)
         launch(newton.advance_forcing, 1, c, self.path.largest)
@@ -74,23 +74,23 @@ class Direction:
 
     def _tighten(self) -> None:
         self.linear.launch_tighten()
-        self._take()
+        self._aim()
         self.device.launch(newton.judge_direction, self.backend.n, self.control, 1, grain=ALONE)
 
-    def _take(self) -> None:
-        # rounding of an ill-conditioned system must not leak into fixed degrees of freedom
+    def _aim(self) -> None:
+        # keep rounding of an ill-conditioned system out of fixed degrees of freedom
         self.backend.potential.hold_back(self.backend.linear.direction)
         self.path.aim(self.control.moved, self.control.limit)
 
     def _close_joints(self) -> None:
-        """As `DenseSolver.close_joints`, for the islands that the direction seems to end."""
+        """Close joints as `DenseSolver.close_joints`, in islands that may converge with this direction."""
         b, c, launch, n = self.backend, self.control, self.device.launch, self.backend.n
         launch(control.begin_loop, 1, c)
         launch(newton.choose_closing, n, c)
         direction, missing, potential = b.linear.direction, b.scratch.vectors, b.potential
 
         def close() -> None:
-            # forces that the exact rows lack at the end of the direction; their multipliers take them over
+            # missing forces of exact rows at the end of the direction, then added to their multipliers
             self.device.fill(missing)
             b.joints.add_missing(b.scratch.straight, b.scratch.aside, missing)
             b.joints.take_over(b.scratch.straight, False, b.scratch.aside)
@@ -98,10 +98,10 @@ class Direction:
             self.linear.launch_correct(missing)
             potential.hold_back(direction)
             launch(poses.add_rows, n, missing, potential.gradient)
-            look()
+            check()
             launch(control.go_round, 1, c, CLOSINGS + 1, 0)
 
-        def look() -> None:
+        def check() -> None:
             a = b.scratch.a
             launch(poses.go_straight, n, b.at.current, direction, b.scratch.straight)
             self.device.fill(a)
@@ -111,7 +111,7 @@ class Direction:
             launch(newton.leave_aside, n, c, b.islands.island, b.scratch.aside)
 
         def close_all() -> None:
-            look()
+            check()
             launch(control.go_round, 1, c, CLOSINGS + 1, 0)
             self.graphs.repeat(self._flag["AGAIN"], close)
             b.joints.evaluate(b.at, "current")

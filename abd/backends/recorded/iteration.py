@@ -1,8 +1,7 @@
-"""A Newton iteration that the device runs by itself: recorded, replayed, and looked at through one small array.
+"""A Newton iteration as a record on the device, whose status the host reads as one small array.
 
-It does what `abd.backends.reference.iteration` says, with the decisions in
-`cuda_kernels.step.control`. The host renews the candidate list where the path leaves it, makes capacity, and adapts the contact
-stiffness; nothing else.
+It follows `abd.backends.reference.iteration`; its decisions are in `cuda_kernels.step.control`. The host only renews the
+candidate list where the path leaves it, increases capacities, and adapts the contact stiffness.
 """
 
 from __future__ import annotations
@@ -32,16 +31,14 @@ if TYPE_CHECKING:
     from abd.backends.warp.terms.friction import Friction
 
 SMALL_WORLD = 128
-"""Bodies of a world whose factor is small whatever its pattern holds. A pattern of all listed pairs seldom changes, and does not
-depend on when the list was renewed."""
+"""Largest world with a factor of all listed pairs. This pattern seldom changes, and does not depend on renewals of the list."""
 
 
 class Iteration:
     """Recorded Newton iterations of one `WarpBackend`.
 
     Attributes:
-        graphs: the records.
-        reads: how often the host has looked.
+        graphs: the records; reads: number of status reads.
     """
 
     def __init__(self, backend):
@@ -70,13 +67,13 @@ class Iteration:
         moving: np.ndarray | None = None,
         loose: float | np.ndarray = 0.0, balanced: float | np.ndarray = 0.0,
     ) -> bool:  # fmt: skip
-        """Begin a minimisation; returns whether anything is awake.
+        """Begin a minimisation; return whether any island takes part.
 
         Args:
-            tolerance: Newton's [m/s]; friction_tolerance: that of islands with friction [m/s]; h: step [s], of all or (n,).
-            tightest: relative tolerance of the linear solves that decide; loose: what is well enough [m/s], likewise;
-                balanced: by how much forces may be off on bodies in frictional contact [m/s], likewise, 0 without a bound.
-            moving: (n,) bool, bodies whose islands take part; all without.
+            tolerance: Newton's [m/s]; friction_tolerance: that of islands with friction [m/s]; h: step [s], scalar or (n,).
+            tightest: relative tolerance of exact linear solves; loose: sufficient tolerance [m/s], scalar or (n,);
+                balanced: bound of residual forces on bodies in frictional contact [m/s], scalar or (n,), 0 without a bound.
+            moving: (n,) bool, bodies whose islands take part, by default all.
         """
         b, c, write = self.backend, self.control, self.device.write
         flags = np.zeros(control.FLAGS, dtype=np.int32)
@@ -89,38 +86,38 @@ class Iteration:
                 self.device.fill(c.reached)
                 return False
             write(self.all, asleep.astype(np.int32))
-            # once with all bodies: those that rest keep blocks that can be factorised
+            # one assembly with all bodies: bodies at rest need blocks that can be factorised
             flags[control.EVERYBODY] = 1
         write(c.flags, flags)
         self.follow_rows()
-        own = bool(np.any(balanced) or b.friction.count or b.system.has_friction)
+        by_island = bool(np.any(balanced) or b.friction.count or b.system.has_friction)
         apart = not isinstance(h, float)
-        if own:
-            # those that do not move count to an island that need not be of their world
-            self.enough.say(loose)
-            self.forces_off.say(np.where(b.inactive.mobile, balanced, 0.0) if isinstance(balanced, np.ndarray) else balanced)
+        if by_island:
+            # immobile bodies belong to an island of another world
+            self.enough.set(loose)
+            self.forces_off.set(np.where(b.inactive.mobile, balanced, 0.0) if isinstance(balanced, np.ndarray) else balanced)
         self._apart = apart
-        self.graphs.run(("begin", own, apart, b.friction.segment.ptr), lambda: self._begin(own, apart))
+        self.graphs.run(("begin", by_island, apart, b.friction.segment.ptr), lambda: self._begin(by_island, apart))
         self._follow_pairs()
         return True
 
-    def _begin(self, own: bool, apart: bool) -> None:
-        """No island has converged but those that are asleep; launches only. `own`: with tolerances of their own; `apart`: with
-        lengths of the step."""
+    def _begin(self, by_island: bool, apart: bool) -> None:
+        """Start all islands except inactive ones; launches only.
+
+        by_island: with tolerances by island; apart: with lengths of the step by island."""
         self.device.launch(newton.begin_islands, self.backend.n, self.control, self.all)
         if apart:
             self._launch_lengths()
-        if own:
+        if by_island:
             self.launch_tolerances()
 
     def _launch_lengths(self) -> None:
-        """Lengths of the step by islands."""
         b = self.backend
         self.device.launch(newton.body_lengths, b.n, b.inactive.held, b.scheme.lengths, b.scratch.a)
         b.islands.reduce(b.scratch.a, sums.MAX, self.control.length)
 
     def follow_rows(self) -> None:
-        """Write the bodies whose joints have friction."""
+        """Write the mask of bodies with friction in their joints."""
         b = self.backend
         if self._friction_of is b.system:
             return
@@ -129,7 +126,7 @@ class Iteration:
         self.device.write(self.frictional, frictional)
 
     def launch_tolerances(self) -> None:
-        """Tolerances of the islands, by whether they have friction; launches only."""
+        """Set the tolerances of the islands, depending on friction; launches only."""
         b, c, friction = self.backend, self.control, self.backend.friction
         frozen = b.inactive.held, self.frictional, friction.group, friction.segment, self.enough.array, self.forces_off.array
         self.device.launch(newton.body_tolerances, b.n, c, *frozen, b.scratch.a, b.scratch.b, b.scratch.row)
@@ -138,10 +135,10 @@ class Iteration:
         b.islands.reduce(b.scratch.row, sums.MAX, c.balanced)
 
     def run(self, progress) -> Status:
-        """One iteration, counted in `progress` (`abd.backends.progress`) as far as it comes.
+        """Run one iteration and count it in `progress` (`abd.backends.progress`).
 
         Raises:
-            StepFailure: it could not be done.
+            StepFailure: the iteration failed.
         """
         with progress.time("iterations"):
             return self._run(progress)
@@ -149,25 +146,25 @@ class Iteration:
     def _run(self, progress) -> Status:
         b = self.backend
         b.potential.know_contacts()
-        status = self._replay("iteration", self._iterate)
+        status = self._run_record("iteration", self._iterate)
         while status.failure == control.NO_CAPACITY and not status.covered:
             self._grow()
-            self._raise(control.STALE)
-            status = self._replay("iteration", self._iterate)
+            self._set_flag(control.STALE)
+            status = self._run_record("iteration", self._iterate)
         progress.newton += 1
         progress.linear += status.linear
-        b.linear.took(status.linear)
+        b.linear.record_iterations(status.linear)
         if not (status.failure or status.covered):
             self._renew(status.reach)
-            status = self._replay("end", self._end_renewed)
+            status = self._run_record("end", self._end_renewed)
         while status.failure == control.NO_CAPACITY:
             self._grow()
-            status = self._replay("search", self._search_again)
+            status = self._run_record("search", self._repeat_search)
         if status.failure == control.NOT_POSITIVE:
             b.linear.check()
         if status.failure == control.NO_DECREASE:
             c, read, count = self.control, self.device.read, b.islands.count
-            # an island whose halvings are spent is left where it is
+            # only islands with all halvings used have failed
             stuck = (read(c.halvings, count) >= HALVINGS) & (read(c.small, count) == 0.0)
             raise no_decrease(b, HALVINGS, stuck, read(c.slope, count))
         if status.failure:
@@ -178,17 +175,17 @@ class Iteration:
             b.islands.unsettle()
         return status
 
-    def _replay(self, name: str, body: Callable[[], None]) -> Status:
-        """What the record of this name comes to."""
+    def _run_record(self, name: str, body: Callable[[], None]) -> Status:
+        """Run the record of this name and read its status."""
         self.graphs.run((name, *self._key()), body)
         self.backend.touch.look_again()
-        return self._look()
+        return self._read_status()
 
     def reached(self) -> np.ndarray:
         return self.device.read(self.control.reached, self.backend.islands.count)
 
     def _grow(self) -> None:
-        """Make capacity for the sums of contacts that the last record found no capacity for."""
+        """Increase the capacities for sums of contacts to those that the last record needed."""
         needed = self._needed.astype(int).tolist()
         self.backend.contacts.reduction.grow(*needed[:2])
         self.backend.friction.reduction.grow(*needed[2:])
@@ -199,7 +196,7 @@ class Iteration:
         return np.where(converged == 0, moved / length, -1.0)
 
     def _renew(self, reach: float) -> None:
-        """Renew the candidate list for the path of the last direction, along which no vertex moves further [m]."""
+        """Renew the candidate list for the path of the last direction; reach: its largest motion of a vertex [m]."""
         b, c = self.backend, self.control
         contacts = b.contacts.arrays("current")
         b.contacts.candidates.renew(b.trial_path.path, reach, b.islands.island, c.limit)
@@ -207,7 +204,8 @@ class Iteration:
         self._follow_list()
 
     def _follow_list(self, stale: bool = False) -> None:
-        """The candidate list was renewed; `stale`: and not by an iteration, so that what it has assembled is outdated."""
+        """Update islands and pairs after a renewal of the candidate list; `stale`: outside an iteration, so that the last
+        assembly is outdated."""
         b = self.backend
         b.islands.keep_numbering()
         b.touch.launch_renumber()
@@ -224,18 +222,18 @@ class Iteration:
     def wake(self, islands: np.ndarray) -> None:
         self.device.write(self.some, islands.astype(np.int32))
         self.device.launch(newton.wake, self.backend.n, self.control, self.some)
-        self._raise(control.STALE)
+        self._set_flag(control.STALE)
 
     def smallest_gaps(self) -> tuple[np.ndarray, np.ndarray]:
-        """Of every island its smallest gap in activations and its last safe step; infinite and 1 where it has converged."""
+        """Return the smallest gap [activations] and the last safe step of every island; infinite and 1 if converged."""
         c, read, count = self.control, self.device.read, self.backend.islands.count
         moving = read(c.converged, count) == 0
         return np.where(moving, self.backend.touch.island_gaps(), np.inf), np.where(moving, read(c.limit, count), 1.0)
 
-    def _raise(self, flag: int) -> None:
+    def _set_flag(self, flag: int) -> None:
         self.device.launch(control.set_flag, 1, self.control, flag, 1)
 
-    def _look(self) -> Status:
+    def _read_status(self) -> Status:
         values = self.device.read(self.status)
         self.reads += 1
         at, flags, reach = np.split(values, (control.NUMBERS, control.NUMBERS + control.FLAGS))
@@ -254,28 +252,29 @@ class Iteration:
         )
 
     def _key(self) -> tuple:
-        """Plain numbers that are recorded by value, and what decides on the launches."""
+        """Return the parameters that are recorded by value or select launches."""
         b = self.backend
         choice = b.linear.choice.solver, b.linear.uses_loose_pairs
         return b.fixed_stiffness, self.has_loose_pairs, b.potential.has_constraints, *choice
 
     def _follow_pairs(self) -> None:
-        """Bring the linear solver's choice up to date with the pairs that may touch."""
+        """Update the pattern of the linear solver to the pairs of the candidate list."""
         contacts, friction = self.backend.contacts, self.backend.friction
         contacts.follow_list()
         lists = (contacts.candidates, friction)[: 1 if friction.follows_list else 2]
-        self.follow_pairs(*(self._near(part) for part in lists))
+        self.follow_pairs(*(self._coupled_pairs(part) for part in lists))
 
-    def _near(self, part: Candidates | Friction) -> np.ndarray:
-        """Its pairs (k, 2) that the solver's pattern holds: in small worlds all that are listed, in large ones only those that
-        are coupled, or bodies whose boxes meet for good, as linked rings, would fill the factor."""
+    def _coupled_pairs(self, part: Candidates | Friction) -> np.ndarray:
+        """Return the pairs (k, 2) of the solver's pattern: in small worlds all listed ones, in large ones only coupled ones.
+
+        Bodies with permanently overlapping boxes, such as linked rings, would fill a large factor."""
         pairs = part.pair_list()
         if len(pairs) == 0 or not self._large.any():
             return pairs
         return pairs[part.coupled() | ~self._large[pairs].any(axis=1)]
 
     def follow_pairs(self, *lists: np.ndarray) -> None:
-        """The same with lists of pairs (k, 2) that come and go."""
+        """Update the pattern of the linear solver to lists of pairs (k, 2)."""
         b = self.backend
         near = np.concatenate([*lists, b.potential.ties]).astype(int)
         self.has_loose_pairs = len(near) > 0
@@ -283,7 +282,7 @@ class Iteration:
         self.linear.reserve(b.system.has_exact)
 
     def _carry(self, stale: bool) -> None:
-        """Numbers of the islands to those that they have become, and who is done; launches only."""
+        """Transfer the numbers of islands to their new numbering; launches only."""
         b, c = self.backend, self.control
         for values, operation, out in (
             (c.converged, sums.MIN, self.all),
@@ -307,12 +306,12 @@ class Iteration:
         b.potential.launch_settle(c.converged)
         b.contacts.candidates.launch_columns()
         if stale:
-            self._raise(control.STALE)
+            self._set_flag(control.STALE)
 
     # recorded -------------------------------------------------------------------------------------------------------
 
     def iterate(self) -> None:
-        """An iteration on the present list."""
+        """Run an iteration on the present list."""
         b, c, launch = self.backend, self.control, self.device.launch
         launch(control.begin_iteration, 1, c)
         b.potential.launch_settle(c.converged)
@@ -321,27 +320,27 @@ class Iteration:
         self.graphs.when(self._flag["COVERED"], self._search)
 
     def _direct(self) -> None:
-        """A direction; where there is none, because the model is not convex, one with full regularisation follows."""
+        """Compute a direction; if the model is not convex, repeat it with full regularisation."""
         c, launch, linear = self.control, self.device.launch, self.backend.linear
         self.graphs.when(self._flag["STALE"], self._assemble)
         self.graphs.when(self._flag["SOUND"], self.direction.launch)
         launch(control.judge_model, 1, c)
 
-        def take_care() -> None:
+        def regularise() -> None:
             known, factor = (len(linear.bodies), linear.factor) if linear.choice.direct else (0, linear.static)
             rows = factor.pattern.body, self.backend.islands.island, factor.factor.failed
             launch(control.take_care, self.backend.n, c, known, *rows)
             launch(control.begin_anew, 1, c)
 
         if linear.known and len(linear.bodies):
-            self.graphs.when(self._flag["ANEW"], take_care)
+            self.graphs.when(self._flag["ANEW"], regularise)
 
     def _iterate(self) -> None:
         self.iterate()
         self._gather()
 
     def _end_renewed(self) -> None:
-        """The end of an iteration whose path the candidate list did not cover."""
+        """Complete an iteration whose path the candidate list did not cover."""
         self.device.launch(control.set_flag, 1, self.control, control.COVERED, 1)
         self.path.stop_at_contacts(proven=True)
         self._search()
@@ -371,14 +370,14 @@ class Iteration:
         self.search.launch()
         self.graphs.when(self._flag["SOUND"], self._finish)
 
-    def _search_again(self) -> None:
-        """The search once more, after one that found no capacity to compare slopes."""
+    def _repeat_search(self) -> None:
+        """Repeat a search that lacked the capacity to compare slopes."""
         self.search.launch_again()
         self.graphs.when(self._flag["SOUND"], self._finish)
         self._gather()
 
     def _finish(self) -> None:
-        """Take the last trial, learn from it, and see who has converged."""
+        """Accept the last trial, update stiffness and multipliers, and test convergence."""
         b, c, launch, n = self.backend, self.control, self.device.launch, self.backend.n
         b.potential.exchange()
         self.path.spend()
@@ -396,4 +395,4 @@ class Iteration:
         b = self.backend
         b.potential.launch_settle(self.control.converged)
         b.rows.update_multipliers(b.linear.direction)
-        self._raise(control.STALE)
+        self._set_flag(control.STALE)

@@ -1,4 +1,4 @@
-"""What decides in recorded iterations (`cuda_kernels.step.control`), as the host makes it and reads it."""
+"""Decisions of recorded iterations (`cuda_kernels.step.control`): their arrays, initial values and failures."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ FAILURES = {
 
 
 def new_control(device, capacity: int, counts: wp.array) -> control.Control:
-    """What decides in iterations with capacity for so many islands, which `counts` (2,) says how many there are of."""
+    """Return the arrays of decisions with a capacity of islands, whose present number is in `counts` (2,)."""
     c = control.Control()
     for name, kind in control.Control.vars.items():
         setattr(c, name, device.zeros(capacity, kind.type.dtype))
@@ -33,8 +33,9 @@ def new_control(device, capacity: int, counts: wp.array) -> control.Control:
 
 
 def numbers(tolerance: float, friction_tolerance: float, h: float, tightest: float) -> np.ndarray:
-    """`cuda_kernels.step.control.Control.at` where a minimisation begins: Newton's tolerance and that of islands with friction
-    [m/s], the step [s], and tolerances of the linear solves."""
+    """Return `cuda_kernels.step.control.Control.at` at the start of a minimisation.
+
+    tolerance, friction_tolerance: Newton's, without and with friction [m/s]; h: step [s]; tightest: of exact linear solves."""
     out = np.zeros(control.NUMBERS)
     out[control.TOLERANCE], out[control.FRICTION_TOLERANCE], out[control.H] = tolerance, friction_tolerance, h
     out[control.TIGHTEST], out[control.FORCING] = tightest, max(LOOSEST, tightest)
@@ -43,22 +44,22 @@ def numbers(tolerance: float, friction_tolerance: float, h: float, tightest: flo
 
 
 def flags_of(c: control.Control, *names: str) -> dict[str, wp.array]:
-    """Flags by name, arrays (1,) that records branch on."""
+    """Return flags by name, as arrays (1,) for branches of records."""
     return {name: c.flags[getattr(control, name) : getattr(control, name) + 1] for name in names}
 
 
 class OfBodies:
-    """A number of every body on the device, in `array` (capacity,), written where it changes."""
+    """A number of every body on the device, in `array` (capacity,); equal numbers are not written again."""
 
     def __init__(self, device, capacity: int):
         self.device, self.array = device, device.zeros(capacity, wp.float64)
-        self._said: float | None = 0.0
+        self._value: float | None = 0.0
 
-    def say(self, number: float | np.ndarray) -> None:
-        """It is that, of all or (n,)."""
-        known = isinstance(number, float)
-        if known and self._said == number:
+    def set(self, number: float | np.ndarray) -> None:
+        """Set the number, scalar or (n,)."""
+        is_scalar = isinstance(number, float)
+        if is_scalar and self._value == number:
             return
-        self._said = None  # not valid until all is written
-        self.device.write(self.array, np.full(len(self.array), number) if known else number)
-        self._said = number if known else None
+        self._value = None  # invalid until the write is complete
+        self.device.write(self.array, np.full(len(self.array), number) if is_scalar else number)
+        self._value = number if is_scalar else None

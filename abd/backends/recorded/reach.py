@@ -1,5 +1,4 @@
-"""The largest collision-free part of a path: device version of `follow_direction` of
-`abd.backends.reference.parts.arcs`."""
+"""The largest collision-free part of a path: device version of `follow_direction` of `abd.backends.reference.parts.arcs`."""
 
 from __future__ import annotations
 
@@ -24,8 +23,8 @@ class Reach:
         self._covered = numbers.flags[control.COVERED : control.COVERED + 1]
 
     def aim(self, moved: wp.array, limit: wp.array) -> None:
-        """The path leads along the direction; per island the largest displacement of a surface in the full step [m], and the
-        largest alpha that strains no body too much."""
+        """Set the path along the direction; compute per island the largest displacement of a surface in a full step [m], and the
+        largest alpha by the strain limit."""
         b, islands, (a, other) = self.backend, self.backend.islands, (self.backend.scratch.a, self.backend.scratch.b)
         trial_path = b.trial_path
         self.device.launch(
@@ -38,13 +37,13 @@ class Reach:
         islands.reduce(other, sums.MIN, limit)
 
     def measure(self) -> None:
-        """Speeds of the islands along the path."""
+        """Compute the speeds of the islands along the path."""
         b, c = self.backend, self.control
         b.islands.reduce(b.trial_path.displacements(c.limit, b.scratch.a), sums.MAX, self._scratch)
         self.device.launch(newton.measure_path, b.n, c, self._scratch)
 
     def follow(self) -> None:
-        """As far as the listed contacts allow; `COVERED` says whether the list is complete for that."""
+        """Shorten the path to the first contacts of the list; set `COVERED` if the list covers it."""
         b, c = self.backend, self.control
         self.measure()
         self.stop_at_contacts()
@@ -53,7 +52,7 @@ class Reach:
         )
 
     def stop_at_contacts(self, proven: bool = False) -> None:
-        """Limits by the first impacts of the listed contacts; `proven` as `Contacts.times_of_impact` has it."""
+        """Set limits to the first impacts of the listed contacts; `proven` as in `Contacts.times_of_impact`."""
         b, c = self.backend, self.control
         a = b.scratch.a
         b.contacts.times_of_impact(b.trial_path.path, b.islands.island, c.limit, a, proven)
@@ -62,7 +61,7 @@ class Reach:
         b.islands.fold(c.each, sums.MAX, self.largest)
 
     def spend(self) -> None:
-        """The path was followed up to `alpha`: take that from what the list covers."""
+        """Subtract the accepted path, up to `alpha`, from the motion that the list covers."""
         b, c = self.backend, self.control
         self.device.launch(line_search.reach_of_trial, b.n, c)
         b.islands.fold(c.each, sums.MAX, self.largest)

@@ -1,5 +1,5 @@
-"""The line search of a recorded Newton iteration, on every island by itself: device version of
-`abd.backends.reference.line_search`, which says what it does, and of `abd.backends.warp.parts.arcs`."""
+"""The line search of a recorded Newton iteration, separate for every island: device version of
+`abd.backends.reference.line_search` and of `abd.backends.warp.parts.arcs`."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from cuda_kernels.parallel import sums
 from cuda_kernels.step import control, line_search, newton
 
 HALVINGS = 40
-"""As in `abd.backends.reference.line_search`."""
+"""Largest number of halvings, as in `abd.backends.reference.line_search`."""
 
 
 class Search:
-    """Searches of one `WarpBackend` along its path; the trial they end with is for the caller to take.
+    """Searches of one `WarpBackend` along its path; the caller accepts the last trial.
 
     Args:
-        numbers: what decides (`cuda_kernels.step.control`): moved, limit and converged come in, alpha, change and small go out.
+        numbers: decisions (`cuda_kernels.step.control`), inputs moved, limit and converged, outputs alpha, change and small.
     """
 
     def __init__(self, backend, graphs: Graphs, numbers: control.Control):
@@ -29,12 +29,11 @@ class Search:
         self._flag = flags_of(numbers, "SOUND", "AGAIN", "ASKED")
 
     def launch(self) -> None:
-        """Search from the largest safe steps."""
         b, c, launch, n = self.backend, self.control, self.device.launch, self.backend.n
         launch(line_search.begin_alpha, n, c)
         if b.system.has_barriers:
             self.keep_limits()
-        if b.friction.enabled:  # other islands need the full tolerance
+        if b.friction.enabled:  # islands without friction need the full tolerance
             launch(newton.body_residuals, n, c, b.at.body.weight, b.scheme.lengths, b.potential.gradient, b.scratch.a)
             b.islands.reduce(b.scratch.a, sums.MAX, c.residual)
         launch(line_search.begin_search, n, c)
@@ -42,7 +41,7 @@ class Search:
         self.graphs.when(self._flag["SOUND"], self._try_all)
 
     def launch_again(self) -> None:
-        """The same from the first trial, where there was no capacity to compare slopes."""
+        """Repeat the search from the first trial after a lack of capacity to compare slopes."""
         self.device.launch(line_search.begin_again, 1, self.control)
         self.device.launch(line_search.begin_anew, self.backend.n, self.control)
         self._try_all()
@@ -50,30 +49,30 @@ class Search:
     def keep_limits(self) -> None:
         """Cut `alpha` and `limit` until the gaps of all joint limits stay open."""
         b, c, launch, n = self.backend, self.control, self.device.launch, self.backend.n
-        shares = b.scratch.a
+        fractions = b.scratch.a
         b.joints.measure_gaps(b.at.current)
 
         def cut() -> None:
             b.trial_path.advance(c.alpha)
-            self.device.fill(shares, 1.0)
-            b.joints.open_shares(b.at.trial, shares)
-            b.islands.reduce(shares, sums.MIN, self.scratch)
+            self.device.fill(fractions, 1.0)
+            b.joints.open_shares(b.at.trial, fractions)
+            b.islands.reduce(fractions, sums.MIN, self.scratch)
             launch(line_search.cut, n, c, self.scratch)
             launch(control.go_round, 1, c, LIMIT_CUTS, control.NO_CUT)
 
         launch(control.begin_loop, 1, c)
-        self._raise(control.AGAIN)
+        self._set_flag(control.AGAIN)
         self.graphs.repeat(self._flag["AGAIN"], cut)
 
     def check_capacity(self) -> None:
-        """Fail where the last linearisation found no capacity for its sums."""
+        """Fail if the last linearisation lacked capacity for its sums."""
         if self.backend.contacts.candidates.is_empty:
             return
         for reduction in (self.backend.contacts.reduction, self.backend.friction.reduction):
             capacity = reduction.pair_capacity, reduction.run_capacity
             self.device.launch(control.check_capacity, 1, self.control, reduction.needed, *capacity)
 
-    def _raise(self, flag: int) -> None:
+    def _set_flag(self, flag: int) -> None:
         self.device.launch(control.set_flag, 1, self.control, flag, 1)
 
     def measure_slope(self, out: wp.array) -> None:
@@ -84,12 +83,12 @@ class Search:
 
     def _try_all(self) -> None:
         self.device.launch(control.begin_loop, 1, self.control)
-        self._raise(control.AGAIN)
-        self._raise(control.STALE)
+        self._set_flag(control.AGAIN)
+        self._set_flag(control.STALE)
         self.graphs.repeat(self._flag["AGAIN"], self._try)
 
     def _try(self) -> None:
-        """A trial: taken, halved, or taken to look at its slope."""
+        """Evaluate a trial; accept or halve it, or accept it to compare slopes."""
         b, c, launch, n = self.backend, self.control, self.device.launch, self.backend.n
         b.trial_path.advance(c.alpha)
         b.potential.evaluate_trial(c.alpha, c.change, c.size)
@@ -111,5 +110,5 @@ class Search:
         launch(line_search.judge_slopes, b.n, c, self.scratch, int(exact))
         launch(line_search.end_comparison, 1, c)
         launch(line_search.halve, b.n, c, HALVINGS, 1, grain=ALONE)
-        # `exchange` again takes the trial back; who takes it for good exchanges once more
+        # undo the trial; the caller repeats `exchange` to accept it
         b.potential.exchange()

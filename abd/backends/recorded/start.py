@@ -1,6 +1,6 @@
-"""The start of a step on the device: device version of `abd.backends.reference.start`, which says what it does.
+"""The start of a step on the device: device version of `abd.backends.reference.start`.
 
-The host renews the candidate list between the first path and what follows, and looks once at the end.
+The host renews the candidate list after the first path, and reads the status once at the end.
 """
 
 from __future__ import annotations
@@ -21,10 +21,10 @@ from cuda_kernels.step import start as kernels
 
 @dataclass(frozen=True)
 class Status:
-    """What a start came to.
+    """Result of a start.
 
-    failure: as `cuda_kernels.step.control` names them, 0 without; covered: whether the candidate list is complete for the path
-    that it takes; frozen: contacts with friction.
+    failure: by `cuda_kernels.step.control`, 0 without; covered: whether the candidate list covers the path; frozen: number of
+    contacts with friction.
     """
 
     failure: int
@@ -48,7 +48,7 @@ class Start:
         """Move the iterate from q_n to the start.
 
         Args:
-            moving: (n,) how bodies start (`abd.backends.answers`); touching: whether some are in contact.
+            moving: (n,) start of the bodies (`abd.backends.answers`); touching: whether any are in contact.
             may_sleep: (n,) bool, bodies that sleep if their whole island does.
 
         Raises:
@@ -61,40 +61,40 @@ class Start:
         b.friction.untie()
         self._renew()
         b.inactive.sleep(may_sleep)
-        # what is recorded evaluates them
+        # the record evaluates them
         b.potential.contacts_known = True
-        status = self._look(("start", *key), lambda: self._go(touching))
+        status = self._run_record(("start", *key), lambda: self._follow_first(touching))
         while status.failure == control.NO_CAPACITY and not status.covered:
             b.friction.grow(status.frozen)
             self._grow(b.friction.reduction)
-            status = self._look(("start", *key), lambda: self._go(touching))
+            status = self._run_record(("start", *key), lambda: self._follow_first(touching))
         b.friction.take(status.frozen)
         if not (status.failure or status.covered):
             contacts = b.contacts.arrays("current")
             self._renew()
             b.touch.carry(contacts)
-            status = self._look(("start on a new list", *key), self._go_on)
+            status = self._run_record(("start on a new list", *key), self._follow_second)
         if status.failure:
             raise StepFailure(*FAILURES[status.failure])
 
     def _grow(self, reduction: Reduction) -> None:
         reduction.grow(*map(int, self.device.read(reduction.needed)))
 
-    def _look(self, key: tuple, body: Callable[[], None]) -> Status:
-        """What the record of this key comes to."""
+    def _run_record(self, key: tuple, body: Callable[[], None]) -> Status:
+        """Run the record of this key and read its status."""
 
-        def looked_at() -> None:
+        def gathered() -> None:
             body()
             b = self.backend
             self.device.launch(kernels.gather_start, 1, self.control, b.friction.wanted, self.status)
 
-        self.graphs.run(key, looked_at)
+        self.graphs.run(key, gathered)
         self.backend.touch.look_again()
         failure, covered, frozen = self.device.read(self.status).tolist()
         return Status(int(failure), bool(covered), int(frozen))
 
     def _renew(self) -> None:
-        """Renew the candidate list for the path, and form the islands anew."""
+        """Renew the candidate list for the path, and the islands."""
         b, islands = self.backend, self.backend.islands
         motion = float(self.device.read(self.path.largest)[0])
         b.contacts.candidates.renew(b.trial_path.path, motion, islands.island, self.control.limit)
@@ -105,7 +105,7 @@ class Start:
         b.friction.follow_list()
 
     def _carry(self) -> None:
-        """What belongs to the islands to those that they have become; launches only."""
+        """Transfer the numbers of islands to their new numbering; launches only."""
         c, islands = self.control, self.backend.islands
         islands.launch_carry(c.speed, sums.MAX, c.speed)
         islands.launch_carry(c.limit, sums.MIN, c.limit)
@@ -115,7 +115,7 @@ class Start:
     # recorded -------------------------------------------------------------------------------------------------------
 
     def leave(self) -> None:
-        """The first path, and how far it leads."""
+        """Set the first path and measure it."""
         self._set_path()
         self.path.measure()
         islands = self.backend.islands
@@ -127,15 +127,15 @@ class Start:
         self.device.fill(self.control.limit, 1.0)
 
     def go_alone(self) -> None:
-        """Along the first path where nothing is listed or frozen."""
+        """Follow the first path without candidates or lagged friction."""
         self.device.fill(self.control.limit, 1.0)
         self.path.stop_at_contacts()
         self._keep_limits()
         self.backend.potential.evaluate()
         self.graphs.when(self._sound, lambda: self._try_paths(False))
 
-    def _go(self, touching: bool) -> None:
-        """Along the first path, whose list is there, and where that does not do along the second."""
+    def _follow_first(self, touching: bool) -> None:
+        """Follow the first path on its list and, where it fails, the second."""
         b, c, launch = self.backend, self.control, self.device.launch
         launch(control.begin_iteration, 1, c)
         self.device.fill(c.limit, 1.0)
@@ -149,22 +149,21 @@ class Start:
         launch(control.check_capacity, 1, c, reduction.needed, reduction.pair_capacity, reduction.run_capacity)
         self.graphs.when(self._sound, lambda: self._try_paths(touching))
 
-    def _go_on(self) -> None:
-        """Along a second path that the list has been renewed for."""
+    def _follow_second(self) -> None:
         self.device.launch(control.set_flag, 1, self.control, control.COVERED, 1)
         self.path.stop_at_contacts()
         self._try_second()
-        self._take()
+        self._accept()
 
     def _try_paths(self, touching: bool) -> None:
         self._try()
         self.device.launch(control.set_flag, 1, self.control, control.COVERED, 1)
         if touching:
-            self.graphs.when(self._asked, lambda: self._leave_gently())
-        self.graphs.when(self._covered, self._take)
+            self.graphs.when(self._asked, lambda: self._try_in_place())
+        self.graphs.when(self._covered, self._accept)
 
-    def _leave_gently(self) -> None:
-        """The second path, which the list need not cover."""
+    def _try_in_place(self) -> None:
+        """Set the second path, which the list may not cover."""
         b, c = self.backend, self.control
         self.device.launch(kernels.leave_in_place, b.n, c, b.islands.island, b.trial_path.moving)
         self._set_path()
@@ -176,7 +175,7 @@ class Start:
         self._try()
 
     def _keep_limits(self) -> None:
-        """As far as joint limits allow, within the present ones."""
+        """Shorten the path to the joint limits."""
         self.device.launch(line_search.begin_alpha, self.backend.n, self.control)
         if self.backend.system.has_barriers:
             self.iteration.search.keep_limits()
@@ -192,13 +191,13 @@ class Start:
         b.trial_path.advance(c.alpha)
         b.potential.evaluate_trial(c.alpha, c.change, c.size)
 
-    def _take(self) -> None:
-        """The trial becomes the iterate, where it falls."""
+    def _accept(self) -> None:
+        """Accept the trial; hold bodies whose energy rises."""
         b = self.backend
-        self.graphs.when(self._asked, self._hold_rising)
+        self.graphs.when(self._asked, self._hold_bodies)
         b.potential.exchange()
         self.path.spend()
 
-    def _hold_rising(self) -> None:
+    def _hold_bodies(self) -> None:
         self.device.launch(kernels.hold_rising, self.backend.n, self.control)
         self._evaluate_trial()

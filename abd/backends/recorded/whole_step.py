@@ -2,10 +2,10 @@
 
 In small scenes whose steps take one or two Newton iterations, the host work between launches dominates. This record contains the
 launches of `Steps.begin`, `Start`, `Iteration`, `SweptPaths` and `Steps.finish`, without those of contacts. Boxes that the bodies
-sweep, enlarged by the margin of a candidate list, exclude contacts: where no two of them overlap, the list is empty.
+sweep, enlarged by the margin of a candidate list, exclude contacts: if no two of them overlap, the list is empty.
 
-If any check fails, the state is that before the step, and the host takes the step again with contacts and failure handling
-(`abd.step.substep`). Both ways give the same bits.
+If any check fails, the state is restored and the host takes the step with contacts and failure handling
+(`abd.step.substep`). Both give the same bits.
 """
 
 from __future__ import annotations
@@ -27,13 +27,13 @@ from cuda_kernels.step import control, newton
 from cuda_kernels.step import whole_step as kernels
 
 MOST_BODIES = 64
-"""Largest number of bodies for which every pair of boxes is tested; a tree pays for more."""
+"""Largest number of bodies for which every pair of boxes is tested; a tree is faster for more."""
 WIDE = 4.0
 """Margin of the empty list over that of a candidate list; all iterations of the step must stay within it."""
 MAX_SKIPPED = 32
 """Largest number of steps without an attempt after failed ones; the number doubles with each failure."""
 ENDLESS = 1e300
-"""Margin [m] of the empty list where no bodies may collide."""
+"""Margin [m] of the empty list if no bodies may collide."""
 
 
 @dataclass(slots=True)
@@ -74,7 +74,7 @@ class WholeStep:
         self._rule: Scheme | None = None
         self._mode: np.ndarray | None = None
         self._parameters: tuple | None = None
-        self._followed, self._recalls = False, 0
+        self._pairs_are_current, self._recalls = False, 0
         c = backend.contacts.candidates
         self._wide, self._narrow = c.growth(WIDE * c.margin), c.growth(0.0)
         kind = backend.model.bodies.kind
@@ -84,7 +84,7 @@ class WholeStep:
         self.kind = d.upload(kind, wp.int32)
 
     def serves(self) -> bool:
-        """Whether the next step may be taken as a whole: no host work within it, and no recent failure."""
+        """Return whether the next step may be taken as a whole: no host work within it, and no recent failure."""
         b = self.backend
         system = b.system
         if self._prescribed or system.followers or b.rows.asks_host:
@@ -99,7 +99,7 @@ class WholeStep:
 
     def run(
         self, rule: Scheme, mode: np.ndarray, eps: float, time: OfBodies, speed: float, tolerance: float,
-        friction_tolerance: float, judged: bool, constrained: np.ndarray,
+        friction_tolerance: float, strict: bool, constrained: np.ndarray,
     ) -> Outcome | None:
         """Take a step whose loads and joint memory are on the device; None if it is left to the host.
 
@@ -107,13 +107,13 @@ class WholeStep:
             rule, mode (n,), eps [m]: as in `Steps.begin`; the arrays are not changed afterwards.
             time: end of the step [s], scalar or (n,); speed: below which friction in joints counts as static [m/s].
             tolerance: of Newton's method [m/s]; friction_tolerance: of islands with friction in their joints [m/s].
-            judged: whether limits that act on bodies of a smooth scheme reject the step.
-            constrained: (n,) bool, bodies that limits act on at its begin, and all that are joined to them.
+            strict: whether active limits on bodies of a smooth scheme reject the step.
+            constrained: (n,) bool, bodies of articulations with active limits at its start.
         """
         b = self.backend
         b.linear.begin()
-        parameters = eps, speed, tolerance, friction_tolerance, judged
-        if b.scheme.said is not self or self._rule is not rule or self._mode is not mode or self._parameters != parameters:
+        parameters = eps, speed, tolerance, friction_tolerance, strict
+        if b.scheme.writer is not self or self._rule is not rule or self._mode is not mode or self._parameters != parameters:
             self._configure(rule, mode, *parameters)
         if constrained is not self._constrained:
             self.device.write(self.starts, np.where(constrained, WITHOUT_FORCES, WITH_FORCES).astype(np.int32))
@@ -122,7 +122,7 @@ class WholeStep:
         self._clear_contacts()
         b.iteration.follow_rows()
         if b.system.has_friction and tolerance == friction_tolerance:
-            b.iteration.forces_off.say(0.0)  # nothing is frozen, whose forces would have to balance
+            b.iteration.forces_off.set(0.0)  # no lagged forces have to balance
         if not b.iteration.linear.solver.exact:
             return self._give_up()
         c = b.contacts.candidates
@@ -131,7 +131,7 @@ class WholeStep:
             if self.taken:
                 b.iteration.graphs.run(self._key, self._body)
             else:
-                self._body()  # its end allocates arrays, which must exist before it is recorded
+                self._body()  # its end allocates arrays, which must exist before recording
         finally:
             c.is_empty = not c.may_touch
         totals = b.totals
@@ -152,24 +152,24 @@ class WholeStep:
         self._wait, self._skipped = min(max(1, 2 * self._wait), MAX_SKIPPED), 0
 
     def _configure(
-        self, rule: Scheme, mode: np.ndarray, eps: float, speed: float, tolerance: float, friction_tolerance: float, judged: bool
+        self, rule: Scheme, mode: np.ndarray, eps: float, speed: float, tolerance: float, friction_tolerance: float, strict: bool
     ) -> None:
-        """Write the inputs of the record where they have changed, and select the record."""
+        """Write changed inputs of the record, and select the record."""
         b = self.backend
-        fresh = b.scheme.said is not self
-        if fresh or self._rule is not rule or self._parameters[2:4] != (tolerance, friction_tolerance):
+        is_new = b.scheme.writer is not self
+        if is_new or self._rule is not rule or self._parameters[2:4] != (tolerance, friction_tolerance):
             b.scheme.set_rule(rule)
             b.target_poses.launch_pull(rule.pull)
             tightest = b.model.settings.linear_tolerance
             self.device.write(self.numbers, numbers(tolerance, friction_tolerance, rule.h, tightest))
-        if fresh or mode is not self._mode:
+        if is_new or mode is not self._mode:
             b.scheme.set_mode(mode)
         b.steps.set_scales(rule, eps)
-        b.scheme.said, self._rule, self._mode = self, rule, mode
-        self._parameters = eps, speed, tolerance, friction_tolerance, judged
-        self._key = "whole step", rule.chord, speed, judged, b.potential.has_constraints
-        self._body = partial(self._launch, speed, judged, b.model.settings.max_newton)
-        self._followed = False
+        b.scheme.writer, self._rule, self._mode = self, rule, mode
+        self._parameters = eps, speed, tolerance, friction_tolerance, strict
+        self._key = "whole step", rule.chord, speed, strict, b.potential.has_constraints
+        self._body = partial(self._launch, speed, strict, b.model.settings.max_newton)
+        self._pairs_are_current = False
 
     def _clear_contacts(self) -> None:
         """Empty the candidate list and lagged friction; islands are those of the joints."""
@@ -179,9 +179,9 @@ class WholeStep:
             c.clear()
             b.friction.let_go()
         b.potential.contacts_known, b.touch.touched = True, self._untouched
-        if self._followed and b.islands.formed == self._formed and b.linear.recalls == self._recalls:
+        if self._pairs_are_current and b.islands.formed == self._formed and b.linear.recalls == self._recalls:
             return
-        self._followed, self._recalls = True, b.linear.recalls
+        self._pairs_are_current, self._recalls = True, b.linear.recalls
         if b.islands.formed != self._formed:
             b.islands.renumber(self._mobile, np.zeros((0, 2), dtype=int))
             self._formed = b.islands.formed
@@ -189,7 +189,7 @@ class WholeStep:
 
     # recorded -------------------------------------------------------------------------------------------------------
 
-    def _launch(self, speed: float, judged: bool, most: int) -> None:
+    def _launch(self, speed: float, strict: bool, most: int) -> None:
         b, launch, graphs = self.backend, self.device.launch, self.backend.iteration.graphs
         c, rows = b.iteration.control, b.rows.memory
         launch(kernels.begin_step, 1, c, self.numbers, self.state)
@@ -207,7 +207,7 @@ class WholeStep:
         self._search()
         graphs.when(self._is_running, lambda: self._start())
         graphs.repeat(self._is_running, lambda: self._round(most))
-        graphs.when(self._solved, lambda: self._end(judged))
+        graphs.when(self._solved, lambda: self._end(strict))
         graphs.when(self._done, self._finish)
         launch(kernels.gather, 1, c, self.state, b.totals.numbers)
 
@@ -240,7 +240,7 @@ class WholeStep:
         self.backend.iteration.iterate()
         self.device.launch(kernels.end_round, 1, self.backend.iteration.control, most, self.state)
 
-    def _end(self, judged: bool) -> None:
+    def _end(self, strict: bool) -> None:
         """Test whether limits reject the step, and whether its swept path is collision-free."""
         b, c, launch, n = self.backend, self.backend.iteration.control, self.device.launch, self.backend.n
         self.device.fill(b.islands.done)
@@ -251,7 +251,7 @@ class WholeStep:
         if b.rows.memory.has_limits:
             self.device.fill(b.scratch.marks)
             b.rows.memory.mark_limited(b.at.current, b.scratch.marks)
-            launch(kernels.find_limited, n, b.scratch.marks, self.kind, b.scheme.mode, int(judged), self.state)
+            launch(kernels.find_limited, n, b.scratch.marks, self.kind, b.scheme.mode, int(strict), self.state)
         a, largest = b.scratch.a, b.iteration.path.largest
         b.swept_paths.launch_swept_paths(b.scheme.lengths, True, a)
         b.islands.reduce(a, sums.MAX, c.each)
@@ -261,7 +261,6 @@ class WholeStep:
         launch(kernels.end_step, 1, largest, self.state)
 
     def _finish(self) -> None:
-        """Make the iterate the new state."""
         b = self.backend
         b.steps.launch_finish()
         b.readings.launch_statistics()

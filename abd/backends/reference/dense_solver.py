@@ -1,4 +1,4 @@
-"""The linear system of a Newton iteration, H d = -g, as a dense matrix of every island."""
+"""The linear system of a Newton iteration, H d = -g, as a dense matrix per island."""
 
 from __future__ import annotations
 
@@ -16,44 +16,41 @@ class DenseSolver:
     """Directions by dense Cholesky; `abd.backends.protocol.Linear`.
 
     Attributes:
-        direction: (n, 12) the last one.
+        direction: (n, 12) last solution.
     """
 
     def __init__(self, potential: Potential, inactive: Inactive, boxes: Boxes):
         self.potential, self.inactive, self.boxes = potential, inactive, boxes
         self.at, self.islands, self.n = potential.at, potential.islands, potential.n
-        self.everybody = np.arange(self.n)
+        self.all_bodies = np.arange(self.n)
 
     def describe(self) -> dict:
-        """Which solver there is."""
         return {"name": "dense Cholesky", "why": "the only one of this backend"}
 
     def memory(self) -> dict[str, np.ndarray]:
-        """Nothing: every matrix is factored by itself."""
         return {}
 
     def recall(self, memory: dict[str, np.ndarray]) -> None:
-        """Nothing to go on with."""
+        """Ignore the memory."""
 
     def memory_of_parts(self, parts: list[tuple[np.ndarray, dict[str, np.ndarray]]]) -> dict[str, np.ndarray]:
-        """Nothing."""
         return {}
 
     def linearize(self) -> None:
-        """Gradient and blocks of the potential at the iterate, fixed degrees of freedom projected out."""
+        """Compute gradient and blocks of the potential at the iterate, with fixed degrees of freedom projected out."""
         self.potential.linearize(self.inactive.projectors)
 
     def solve(self, forcing: float | None = None) -> tuple[np.ndarray, int]:
-        """Newton direction; the largest vertex displacement of the full step per island [m], linear iterations (0).
+        """Solve for the Newton direction; return the largest vertex displacement per island [m], and 0 linear iterations.
 
-        The solution is exact, whatever `forcing` says.
+        The solution is exact for any `forcing`.
 
         Raises:
             StepFailure: the matrix is not positive definite or not finite.
         """
         self.factors, failed = [], np.zeros(self.n, dtype=bool)
         for island in range(self.islands.count):
-            # what does not move is of no island in particular
+            # immobile bodies belong to no particular island
             bodies = np.flatnonzero((self.islands.host == island) & self.inactive.mobile)
             size = 12 * len(bodies)
             H = self.potential.blocks[np.ix_(bodies, bodies)].transpose(0, 2, 1, 3).reshape(size, size)
@@ -63,42 +60,42 @@ class DenseSolver:
                 failed[bodies], message = True, f"the linear system could not be factorised: {error}"
         if failed.any():
             raise StepFailure("not_positive_definite", message, islands=failed)
-        self.direction = self._solved(self.potential.gradient)
-        return self._farthest(), 0
+        self.direction = self._solve(self.potential.gradient)
+        return self._largest_displacement(), 0
 
     def tighten(self) -> tuple[np.ndarray, int]:
-        """The same as the last `solve`, which was exact."""
-        return self._farthest(), 0
+        """Return the largest displacements, because `solve` was exact."""
+        return self._largest_displacement(), 0
 
-    def _solved(self, gradient: np.ndarray) -> np.ndarray:
-        """(n, 12) solution of H d = -gradient by the factor; rounding must not leak into fixed degrees of freedom."""
+    def _solve(self, gradient: np.ndarray) -> np.ndarray:
+        """Return (n, 12) the solution of H d = -gradient, without rounding in fixed degrees of freedom."""
         step = np.zeros((self.n, 12))
         for bodies, factor in self.factors:
             step[bodies] = scipy.linalg.cho_solve(factor, -gradient[bodies].ravel()).reshape(-1, 12)
         return np.einsum("nij,nj->ni", self.inactive.projectors, step)
 
-    def _farthest(self) -> np.ndarray:
-        """(islands,) largest displacement of a surface in the full step [m]."""
+    def _largest_displacement(self) -> np.ndarray:
+        """Return (islands,) largest displacements of surfaces in the full step [m]."""
         dp, dA = positions(self.direction), maps(self.direction)
-        farthest = np.linalg.norm(dp[:, None] + self.boxes.surface_corners @ dA.transpose(0, 2, 1), axis=2).max(axis=1)
-        return -self.islands.minima(-farthest, self.everybody, np.zeros(self.islands.count))
+        largest = np.linalg.norm(dp[:, None] + self.boxes.surface_corners @ dA.transpose(0, 2, 1), axis=2).max(axis=1)
+        return -self.islands.minima(-largest, self.all_bodies, np.zeros(self.islands.count))
 
     def stretch(self, factors: np.ndarray) -> None:
         """Stretch the direction by a factor per island (count,)."""
         self.direction = factors[self.islands.host, None] * self.direction
 
     def effort_changes(self, converged: np.ndarray) -> np.ndarray:
-        """(islands,) how much the direction changes the forces of friction in joints and of drives with an effort limit,
-        over `abd.joints.rows.system.SETTLED` of their largest; 0 for those that have `converged` (islands,)."""
+        """Return (islands,) changes of joint friction and of drives with an effort limit along the direction.
+
+        They are relative to `abd.joints.rows.system.SETTLED` of the largest force; 0 for `converged` islands (islands,)."""
         aside = converged[self.islands.host]
         changes = self.potential.joints.effort_changes(self.at.q, self.direction, aside)
         return -self.islands.minima(-changes, self.potential.joints.owners, np.zeros(self.islands.count))
 
     def close_joints(self, chosen: np.ndarray) -> np.ndarray:
-        """Bend the direction until the linear model closes all exact rows of the chosen islands (count,), each as often as it
-        needs, by solves with the factor that is there.
+        """Correct the direction with the present factor until the linear model closes all exact rows of chosen islands (count,).
 
-        The multipliers take over what closed them. Returns the largest vertex displacement per island [m].
+        The corrections are added to the multipliers. Returns the largest vertex displacement per island [m].
         """
         joints, islands = self.potential.joints, self.islands
         for _ in range(CLOSINGS):
@@ -111,11 +108,10 @@ class DenseSolver:
             missing = np.einsum("nij,nj->ni", self.inactive.projectors, joints.missing(linear, measured, J))
             missing[aside] = 0.0
             joints.take_over(linear, measured, whole=False, aside=aside)
-            self.direction += self._solved(missing)
+            self.direction += self._solve(missing)
             self.potential.gradient += missing
         self.potential.evaluate()
-        return self._farthest()
+        return self._largest_displacement()
 
     def descent(self) -> np.ndarray:
-        """g . d per island."""
-        return self.islands.sums(np.sum(self.potential.gradient * self.direction, axis=1), self.everybody)
+        return self.islands.sums(np.sum(self.potential.gradient * self.direction, axis=1), self.all_bodies)

@@ -1,12 +1,12 @@
-"""A Newton iteration by the definitions: what the recorded one (`abd.backends.recorded.iteration`) does on a device.
+"""A Newton iteration by the definitions; `abd.backends.recorded.iteration` is its device version.
 
-    g, H = gradient and projected Hessian at q, cautious where the last model was too soft
+    g, H = gradient and projected Hessian at q, regularised where the last model was too soft
     H d = -g
     alpha = largest collision-free, strain-limited fraction of the arc along d
     halve alpha until E decreases
     lambda += K C for the exact joint rows C
 
-All bodies of an island share alpha and the convergence test; islands that have converged, or sleep, stand still.
+All bodies of an island share alpha and the convergence test. Converged and sleeping islands do not move.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ from abd.errors import StepFailure
 class Iteration:
     """Newton iterations of one `NumpyBackend`.
 
-    Attributes, all (islands,): converged; tolerance of Newton's method [m/s]; speed [m/s] that the last full step would have
-    given, 0 where converged; at_end: the one with which an island converged [m/s]; free: the last safe step.
+    Attributes, all (islands,): converged; tolerance of Newton's method [m/s]; speed: of the last full step [m/s], 0 if converged;
+    at_end: speed at convergence [m/s]; limit: last safe step.
     """
 
     def __init__(self, backend):
@@ -37,7 +37,7 @@ class Iteration:
         loose: float | np.ndarray = 0.0, balanced: float | np.ndarray = 0.0,
     ) -> bool:  # fmt: skip
         b = self.backend
-        self.lengths, self.free, self.loose = np.full(b.n, h), np.ones(b.islands.count), np.zeros(b.islands.count)
+        self.lengths, self.limit, self.loose = np.full(b.n, h), np.ones(b.islands.count), np.zeros(b.islands.count)
         self.tolerance = np.full(b.islands.count, tolerance)
         frictional = b.system.friction_bodies
         frictional = np.concatenate([b.friction.owners, frictional[b.inactive.mobile[frictional]]])
@@ -50,7 +50,7 @@ class Iteration:
         self.forcing, self.regularisation = Forcing(tightest), Regularisation(b.islands.count)
         self.converged = b.inactive.asleep(moving)
         self.speed, self.at_end = np.zeros(b.islands.count), np.zeros(b.islands.count)
-        self._linearized, self._begun = False, False
+        self._linearized, self._started = False, False
         return not self.converged.all()
 
     @property
@@ -63,34 +63,34 @@ class Iteration:
     def run(self, progress: Progress) -> Status:
         b, regularisation, trials, linear = self.backend, self.regularisation, progress.trials, progress.linear
         exact = b.system.has_exact
-        if not self._begun:
-            # once with all bodies: those that sleep keep blocks that can be factorised
+        if not self._started:
+            # one model of all bodies: sleeping bodies need blocks that can be factorised
             self._form_model(progress)
-            self._begun = True
+            self._started = True
         b.inactive.settle(self.converged)
         if not self._linearized:
             self._form_model(progress)
         progress.newton += 1
         moved, settled = self._choose_direction(progress)
         with progress.time("collision"):
-            free, moved, settled = self._follow(moved, settled)
+            limit, moved, settled = self._follow_direction(moved, settled)
         speed = self.speed = np.where(self.converged, 0.0, moved / self.h)
         residual = self._residual()
         small = self._within(speed, residual) & settled
         with progress.time("line search"):
             slope = b.linear.descent()
-            alpha, change, tried = search(b, free, small, slope)
-        self.free, self._linearized = free, False
-        regularisation.advance(change, slope, alpha, free)
+            alpha, change, tried = search(b, limit, small, slope)
+        self.limit, self._linearized = limit, False
+        regularisation.advance(change, slope, alpha, limit)
         progress.trials += tried
-        # where energies differ only by rounding the search may shorten a step that is within the tolerance already
-        near = ~self.converged & small & (free == 1.0)
-        reached = near & self._within(speed * regularisation.farther, residual)
+        # rounding of energies may shorten the search of a step within the tolerance
+        in_tolerance = ~self.converged & small & (limit == 1.0)
+        reached = in_tolerance & self._within(speed * regularisation.farther, residual)
         still_open = 0.0
         if exact:
-            error = b.rows.errors() if near.any() else np.full(b.islands.count, np.inf)
+            error = b.rows.errors() if in_tolerance.any() else np.full(b.islands.count, np.inf)
             reached &= error <= 1.0
-            still_open = float(error[near & ~reached].max(initial=0.0))
+            still_open = float(error[in_tolerance & ~reached].max(initial=0.0))
         moving = ~self.converged & ~reached
         self.balanced[moving & (speed <= self.tolerance)] *= RELENT
         worst = float(speed[reached].max(initial=0.0))
@@ -103,22 +103,22 @@ class Iteration:
             if exact:
                 b.inactive.settle(self.converged)
                 b.rows.update_multipliers(b.linear.direction, b.inactive.settled)
-            gap, least = float(b.touch.island_gaps()[moving].min()), float(free[moving].min())
+            gap, least = float(b.touch.island_gaps()[moving].min()), float(limit[moving].min())
         return Status(
             failure=0, covered=True, reach=0.0, moving=bool(moving.any()), worst=worst, gap=gap, least=least,
             open=still_open, trials=progress.trials - trials, linear=progress.linear - linear,
         )  # fmt: skip
 
     def _within(self, speed: np.ndarray, residual: np.ndarray) -> np.ndarray:
-        """(islands,) whether directions of these vertex speeds, and what forces are off, end a minimisation [m/s]."""
+        """Return (islands,) whether directions of these vertex speeds and residuals [m/s] end a minimisation."""
         balanced = (residual <= self.balanced) | (speed <= UNSEEN * self.tolerance)
         return ((speed <= self.tolerance) & balanced) | (np.maximum(speed, residual) <= self.loose)
 
     def _residual(self) -> np.ndarray:
-        """(islands,) largest change of a body's velocity by what the forces on it are off [m/s]."""
+        """Return (islands,) largest residual forces on a body as changes of velocity [m/s]."""
         b, out = self.backend, np.zeros(self.backend.islands.count)
-        off = np.linalg.norm(b.potential.gradient[:, :3], axis=1) / (b.constants.weight * self.lengths)
-        np.maximum.at(out, b.islands.host, off)
+        unbalanced = np.linalg.norm(b.potential.gradient[:, :3], axis=1) / (b.constants.weight * self.lengths)
+        np.maximum.at(out, b.islands.host, unbalanced)
         return out
 
     def speeds(self) -> np.ndarray:
@@ -135,12 +135,12 @@ class Iteration:
         self._linearized = False
 
     def smallest_gaps(self) -> tuple[np.ndarray, np.ndarray]:
-        """Of every island its smallest gap in activations and its last safe step; infinite and 1 where it has converged."""
+        """Return the smallest gap [activations] and the last safe step of every island; infinite and 1 if converged."""
         moving = ~self.converged
-        return np.where(moving, self.backend.touch.island_gaps(), np.inf), np.where(moving, self.free, 1.0)
+        return np.where(moving, self.backend.touch.island_gaps(), np.inf), np.where(moving, self.limit, 1.0)
 
     def _form_model(self, progress: Progress) -> None:
-        """Gradient and blocks at the iterate, with the present regularisation."""
+        """Compute gradient and blocks at the iterate with the present regularisation."""
         regularisation = self.regularisation
         self.backend.potential.set_regularisation(regularisation.share)
         regularisation.formed = regularisation.share
@@ -149,25 +149,25 @@ class Iteration:
         self._linearized = True
 
     def _choose_direction(self, progress: Progress) -> tuple[np.ndarray, np.ndarray]:
-        """The largest displacements (islands,) of the full step [m], and whether friction in joints and drives are settled."""
-        b, regularisation, near = self.backend, self.regularisation, self.tolerance * self.h
+        """Return the largest displacements (islands,) of the full step [m], and whether efforts (islands,) are settled."""
+        b, regularisation, in_tolerance = self.backend, self.regularisation, self.tolerance * self.h
         moved = self._direction(progress)
         if not np.isfinite(moved[~self.converged]).all():
             raise StepFailure("not_finite", "the Newton direction is not finite")
         edges = b.system.has_edges
         settled = b.linear.effort_changes(self.converged) <= 1.0 if edges else np.ones(b.islands.count, dtype=bool)
-        exact, closing = b.system.has_exact, ~self.converged & (moved <= near)
+        exact, closing = b.system.has_exact, ~self.converged & (moved <= in_tolerance)
         if exact and closing.any():
             with progress.time("linear solve"):
                 moved = b.linear.close_joints(closing)
-        # exact rows are closed by the direction as it is, and so is what is near
-        regularisation.stretch[exact | self.converged | (moved <= near)] = 1.0
+        # no stretching with exact rows, which the direction closes, and near the minimum
+        regularisation.stretch[exact | self.converged | (moved <= in_tolerance)] = 1.0
         if (regularisation.stretch > 1.0).any():
             b.linear.stretch(regularisation.stretch)
         return moved, settled
 
     def _direction(self, progress: Progress) -> np.ndarray:
-        """As `_solve`; a model that is not convex is formed again with full regularisation."""
+        """Solve as `_solve`; repeat a model that is not convex with full regularisation."""
         try:
             with progress.time("linear solve"):
                 return self._solve(progress)
@@ -184,8 +184,9 @@ class Iteration:
             return self._solve(progress)
 
     def _solve(self, progress: Progress) -> np.ndarray:
-        """A direction as exact as the progress asks for, and as can be where one of a moving island seems to end it; the
-        largest displacements (islands,) of the full step [m]."""
+        """Solve to the forcing tolerance, and to the tightest where a moving island may converge with this direction.
+
+        Returns the largest displacements (islands,) of the full step [m]."""
         b, forcing, moving = self.backend, self.forcing, ~self.converged
         moved, iterations = b.linear.solve(forcing.tolerance)
         if iterations and not forcing.decides((moving & (moved <= self.tolerance * self.h)).any()):
@@ -195,15 +196,15 @@ class Iteration:
         progress.linear += iterations
         return moved
 
-    def _follow(self, moved: np.ndarray, settled: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """The largest safe steps along the direction; what islands have become on the way, with `moved` and `settled`."""
+    def _follow_direction(self, moved: np.ndarray, settled: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Return the largest safe steps along the direction, with `moved` and `settled` of the islands merged on the path."""
         b, regularisation, islands = self.backend, self.regularisation, self.backend.islands
         before = islands.host
-        free = b.arcs.follow_direction(b.linear)
+        limit = b.arcs.follow_direction(b.linear)
         if islands.host is not before:
             some = islands.carry(before, self.converged, np.logical_or)
             self.converged = islands.carry(before, self.converged, np.logical_and)
-            # bodies at rest that a moving island has reached stood still in this direction
+            # bodies at rest that a moving island has reached do not move in this direction
             settled = islands.carry(before, settled, np.logical_and) & (self.converged | ~some)
             moved = islands.carry(before, moved, np.maximum)
             regularisation.share = islands.carry(before, regularisation.share, np.maximum)
@@ -213,4 +214,4 @@ class Iteration:
             self.balanced = islands.carry(before, self.balanced, np.minimum)
             regularisation.stretch = islands.carry(before, regularisation.stretch, np.minimum)
         b.inactive.settle(self.converged)
-        return free, moved, settled
+        return limit, moved, settled

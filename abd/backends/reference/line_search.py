@@ -1,9 +1,8 @@
-"""Backtracking on the arc until the energy decreases, each island by itself.
+"""Backtracking on the arc until the energy decreases, separately for each island.
 
-Any decrease is accepted: an Armijo fraction cannot be met on steps capped by collisions. Where the change is so small
-that it may be rounding (below `DOUBTFUL` times the size of all terms), the gradient decides, which keeps its digits
-longer: the step is accepted if the slope along the direction falls in size. It is also accepted, if it is within the
-tolerance, where it closes exact joint rows that are open: without it they would stay so.
+Any decrease is accepted: steps capped by collisions cannot satisfy an Armijo fraction. Changes below `DOUBTFUL` times the size of
+all terms may be rounding. They are judged by the gradient, which is more accurate: the step is accepted if the slope along the
+direction decreases in size. A step within the tolerance is also accepted if it closes open exact joint rows.
 """
 
 from __future__ import annotations
@@ -20,10 +19,10 @@ HALVINGS = 40
 def search(
     backend, alpha: np.ndarray, small: np.ndarray, slope: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray, int]:
-    """Accept a step on the path.
+    """Search an accepted step on the path.
 
     Args:
-        alpha: (islands,) largest safe fractions; zero leaves an island where it is.
+        alpha: (islands,) largest safe fractions; an island with zero does not move.
         small: (islands,) whether the full step is within the tolerance.
         slope: (islands,) g.d at the iterate.
 
@@ -31,35 +30,35 @@ def search(
         the accepted fractions, the changes of the energy, and the number of energy evaluations.
 
     Raises:
-        StepFailure: an island found no decrease, although its step is larger than the tolerance.
+        StepFailure: the energy of an island does not decrease, although its step is larger than the tolerance.
     """
     alpha, trials = alpha.copy(), 0
-    taken, halvings = np.zeros(len(alpha), dtype=bool), np.zeros(len(alpha), dtype=int)
+    is_accepted, halvings = np.zeros(len(alpha), dtype=bool), np.zeros(len(alpha), dtype=int)
     while True:
         change, size = backend.arcs.try_step(alpha)
         trials += 1
-        rising = ~taken & ~(change <= ROUNDING * size) & (alpha > 0.0)
-        if not rising.any():
+        rises = ~is_accepted & ~(change <= ROUNDING * size) & (alpha > 0.0)
+        if not rises.any():
             backend.arcs.accept()
             return alpha, change, trials
-        doubtful = np.abs(change) <= DOUBTFUL * size
-        compared = doubtful[rising].all()
-        if compared:
-            closes = small & (backend.rows.errors() > 1.0) if backend.system.has_exact else np.zeros(len(small), dtype=bool)
+        is_doubtful = np.abs(change) <= DOUBTFUL * size
+        compares_slopes = is_doubtful[rises].all()
+        if compares_slopes:
+            closes_rows = small & (backend.rows.errors() > 1.0) if backend.system.has_exact else np.zeros(len(small), dtype=bool)
             backend.arcs.accept()
             backend.linear.linearize()
-            steeper = rising & ~closes & (np.abs(backend.linear.descent()) > np.abs(slope))
-            taken |= rising & ~steeper
+            steeper = rises & ~closes_rows & (np.abs(backend.linear.descent()) > np.abs(slope))
+            is_accepted |= rises & ~steeper
             if not steeper.any():
                 return alpha, change, trials
             backend.arcs.accept()
-            # within the tolerance already, and no better further on: halving would look for what rounding hides
+            # within the tolerance a steeper slope is rounding, which halving does not resolve
             alpha[steeper & small] = 0.0
-        # what may be rounding waits until nothing rises clearly
-        shorter = steeper if compared else rising & ~doubtful
+        # doubtful changes are judged once no island rises clearly
+        shorter = steeper if compares_slopes else rises & ~is_doubtful
         alpha[shorter] *= 0.5
         halvings[shorter] += 1
-        spent = shorter & (halvings >= HALVINGS)
-        if (spent & ~small).any():
-            raise no_decrease(backend, HALVINGS, spent & ~small, slope)
-        alpha[spent] = 0.0
+        is_exhausted = shorter & (halvings >= HALVINGS)
+        if (is_exhausted & ~small).any():
+            raise no_decrease(backend, HALVINGS, is_exhausted & ~small, slope)
+        alpha[is_exhausted] = 0.0

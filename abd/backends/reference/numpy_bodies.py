@@ -1,5 +1,5 @@
-"""Energies of single bodies in a step, put together from `abd.potentials`: inertia, external forces, near-rigidity and
-the pull of prescribed poses; and the projectors that keep fixed degrees of freedom."""
+"""Energies of single bodies in a step from `abd.potentials` (inertia, external forces, near-rigidity, penalties of prescribed
+poses), and projectors of fixed degrees of freedom."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ if TYPE_CHECKING:
 
 @dataclass
 class StepData:
-    """What a step holds fixed; the kernels' struct of the same name has the same fields.
+    """Constants of a step, with the fields of the kernels' struct of the same name.
 
     Attributes:
         pt, At: (n, 3) [m], (n, 3, 3) inertial target; scale: (n,) weight of the inertia [-].
         pk, Ak: prescribed poses; lp, lA: their multipliers.
-        held: (n,) bodies that do not move any more in this step.
-        gravity: (3,) [m/s^2]; pull: stiffness of the pull towards prescribed poses [-]; ch2: (n,) c h^2 [s^2].
+        held: (n,) bodies fixed for the rest of this step.
+        gravity: (3,) [m/s^2]; pull: stiffness of the penalty of prescribed poses [-]; ch2: (n,) c h^2 [s^2].
     """
 
     pt: np.ndarray
@@ -46,14 +46,14 @@ class Boxes:
     """Corners of boxes of the bodies.
 
     Attributes:
-        corners, surface_corners: (n, 8, 3) of all that moves with a body, and of its surface.
+        corners, surface_corners: (n, 8, 3) of all moving geometry of a body, and of its surface.
     """
 
     def __init__(self, model: Model):
         self.corners, self.surface_corners = _corners(*body_boxes(model)), _corners(*surface_boxes(model))
 
     def radii(self, q: np.ndarray) -> np.ndarray:
-        """(n,) largest deformed radii |A X| over the bodies' boxes [m] in the state q (n, 12)."""
+        """Return (n,) largest deformed radii |A X| over the bodies' boxes [m] in the state q (n, 12)."""
         return np.linalg.norm(self.corners @ maps(q).transpose(0, 2, 1), axis=2).max(axis=1)
 
 
@@ -79,7 +79,7 @@ def state(p: np.ndarray, A: np.ndarray) -> np.ndarray:
 
 
 class BodyEnergies:
-    """Incremental energy of every body alone.
+    """Incremental energies of single bodies.
 
     Args:
         data: constants of the bodies.
@@ -96,64 +96,63 @@ class BodyEnergies:
         self.mass_matrix = np.concatenate([np.repeat(data.mass[:, None], 3, 1), *[data.moment] * 3], axis=1)
 
     def energy(self, step: StepData, q: np.ndarray, reference: np.ndarray) -> np.ndarray:
-        """(n,) energies in the state q (n, 12); external forces, taken at `reference` (n, 12), work from there."""
-        data, (free, goal) = self.data, self._movers(step)
+        """Return (n,) energies in the state q (n, 12); external forces at `reference` (n, 12), where their work is 0."""
+        data, (free, driven) = self.data, self._moving(step)
         energies = np.zeros(len(q))
         work = np.sum(self._external(step, free, reference) * (q[free] - reference[free]), axis=1)
         energies[free] = inertia.energy(self._masses(step, free), q[free], state(step.pt, step.At)[free])
         energies[free] -= step.ch2[free] * work
-        energies[goal] = prescribed.energy(data.weight[goal], data.spread[goal], step.pull, *self._pull(step, goal, q))
-        energies[free | goal] += step.ch2[free | goal] * self._elastic(arap.energy, orthogonality.energy, free | goal, q)
+        energies[driven] = prescribed.energy(data.weight[driven], data.spread[driven], step.pull, *self._pull(step, driven, q))
+        energies[free | driven] += step.ch2[free | driven] * self._elastic(arap.energy, orthogonality.energy, free | driven, q)
         return energies
 
     def energies(self, at: Iterate, q: np.ndarray) -> np.ndarray:
-        """(n,) energies in the state q (n, 12); external forces work from the iterate."""
+        """Return (n,) energies in the state q (n, 12); the work of external forces is 0 at the iterate."""
         return self.energy(at.step, q, at.q)
 
     def add_to(self, at: Iterate, gradient: np.ndarray, blocks: np.ndarray) -> None:
-        """Add to gradient (n, 12) and blocks (n, n, 12, 12)."""
         gradient += self.gradient(at.step, at.q)
         blocks[self.owners, self.owners] += self.hessian(at.step, at.q)
 
     def elastic_size(self, step: StepData, q: np.ndarray) -> np.ndarray:
-        """(n,) sizes of the numbers whose differences the near-rigidity energy V squares, ``2 c h^2 sqrt(k V)``: rounding of
-        A, whose entries are about 1, tells in V as much as in terms of this size."""
+        """Return (n,) sizes of the numbers whose differences the near-rigidity energy V squares, ``2 c h^2 sqrt(k V)``.
+
+        Rounding of A, with entries of about 1, causes errors in V like those of terms of this size."""
         size, rows = np.zeros(len(q)), ~step.held
         elastic = self._elastic(arap.energy, orthogonality.energy, rows, q)
         size[rows] = 2.0 * step.ch2[rows] * np.sqrt(self.data.stiffness[rows] * elastic)
         return size
 
     def gradient(self, step: StepData, q: np.ndarray) -> np.ndarray:
-        """(n, 12) gradients."""
-        data, (free, goal) = self.data, self._movers(step)
+        data, (free, driven) = self.data, self._moving(step)
         gradient = self.inertial(step, q)
         gradient[free] -= step.ch2[free, None] * self._external(step, free, q)
-        pull = prescribed.gradient(data.weight[goal], data.spread[goal], step.pull, *self._pull(step, goal, q))
-        gradient[goal] = state(*pull)
-        elastic = self._elastic(arap.gradient, orthogonality.gradient, free | goal, q)
-        gradient[free | goal, 3:] += step.ch2[free | goal, None] * elastic.reshape(-1, 9)
+        pull = prescribed.gradient(data.weight[driven], data.spread[driven], step.pull, *self._pull(step, driven, q))
+        gradient[driven] = state(*pull)
+        elastic = self._elastic(arap.gradient, orthogonality.gradient, free | driven, q)
+        gradient[free | driven, 3:] += step.ch2[free | driven, None] * elastic.reshape(-1, 9)
         return gradient
 
     def inertial(self, step: StepData, q: np.ndarray) -> np.ndarray:
-        """(n, 12) gradients of the inertia of dynamic bodies."""
-        gradient, (free, _) = np.zeros((len(q), 12)), self._movers(step)
+        """Return (n, 12) gradients of the inertia of dynamic bodies."""
+        gradient, (free, _) = np.zeros((len(q), 12)), self._moving(step)
         gradient[free] = inertia.gradient(self._masses(step, free), q[free], state(step.pt, step.At)[free])
         return gradient
 
     def hessian(self, step: StepData, q: np.ndarray) -> np.ndarray:
-        """(n, 12, 12) positive semi-definite blocks; a couple's dependence on A is left out."""
-        data, (free, goal) = self.data, self._movers(step)
+        """Return (n, 12, 12) positive semi-definite blocks, without the dependence of couples on A."""
+        data, (free, driven) = self.data, self._moving(step)
         blocks = np.zeros((len(q), 12, 12))
         blocks[free] = inertia.hessian(self._masses(step, free))
-        blocks[goal] = prescribed.hessian(data.weight[goal], data.spread[goal], step.pull)
-        blocks[free | goal, 3:, 3:] += step.ch2[free | goal, None, None] * self._elastic_blocks(free | goal, q)
+        blocks[driven] = prescribed.hessian(data.weight[driven], data.spread[driven], step.pull)
+        blocks[free | driven, 3:, 3:] += step.ch2[free | driven, None, None] * self._elastic_blocks(free | driven, q)
         return blocks
 
     def arc_stiffness(self, step: StepData, q: np.ndarray, gradient: np.ndarray, touching: np.ndarray) -> np.ndarray:
-        """(n, 12, 12) what the arcs of the bodies add to their blocks.
+        """Return (n, 12, 12) additions to the blocks by the arcs of the bodies.
 
         Args:
-            gradient: (n, 12) of all energies together; touching: (n,) bodies on which contacts act.
+            gradient: (n, 12) of all energies; touching: (n,) bodies with active contacts.
         """
         blocks, G, polar = np.zeros((len(q), 12, 12)), maps(gradient).copy(), self.data.arap != 0
         G[~touching] = 0.0
@@ -166,11 +165,11 @@ class BodyEnergies:
         return blocks
 
     def _masses(self, step: StepData, rows: np.ndarray) -> np.ndarray:
-        """(k, 12) diagonal mass matrices of the bodies `rows`, with the weights of the step."""
+        """Return (k, 12) diagonal mass matrices of the bodies `rows`, with the weights of the step."""
         return step.scale[rows, None] * self.mass_matrix[rows]
 
-    def _movers(self, step: StepData) -> tuple[np.ndarray, np.ndarray]:
-        """Masks (n,) of the dynamic and of the prescribed bodies that are not held."""
+    def _moving(self, step: StepData) -> tuple[np.ndarray, np.ndarray]:
+        """Return masks (n,) of the dynamic and of the prescribed bodies that are not held."""
         moving = ~step.held
         return moving & self.dynamic, moving & ~self.dynamic
 
@@ -179,7 +178,7 @@ class BodyEnergies:
         return generalised_force(data.mass[rows], step.gravity, data.force[rows], data.torque[rows], maps(q)[rows])
 
     def _elastic(self, of_arap, of_orthogonality, rows: np.ndarray, q: np.ndarray) -> np.ndarray:
-        """One quantity of the near-rigidity energy, from the function that fits each of the bodies `rows`."""
+        """Evaluate one quantity of the near-rigidity energy of the bodies `rows`, by the function of each."""
         stiffness, A = self.data.stiffness[rows], maps(q)[rows]
         polar = self.data.arap[rows] != 0
         values = of_orthogonality(stiffness, A)
@@ -187,7 +186,7 @@ class BodyEnergies:
         return values
 
     def _elastic_blocks(self, rows: np.ndarray, q: np.ndarray) -> np.ndarray:
-        """(k, 9, 9) blocks of near-rigidity of the bodies `rows`."""
+        """Return (k, 9, 9) near-rigidity blocks of the bodies `rows`."""
         stiffness, A = self.data.stiffness[rows], maps(q)[rows]
         polar = self.data.arap[rows] != 0
         blocks = orthogonality.hessian(stiffness, A, project=True)
@@ -195,15 +194,15 @@ class BodyEnergies:
         return blocks
 
     def _pull(self, step: StepData, rows: np.ndarray, q: np.ndarray) -> tuple[np.ndarray, ...]:
-        """Distances to the target poses and multipliers of prescribed bodies."""
+        """Return distances to the target poses and multipliers of prescribed bodies."""
         dp, dA = positions(q)[rows] - step.pk[rows], maps(q)[rows] - step.Ak[rows]
         return dp, dA, step.lp[rows], step.lA[rows]
 
 
 def projectors(data: BodyData, held: np.ndarray) -> np.ndarray:
-    """(n, 12, 12) projectors on the motions that the fixed degrees of freedom leave; zero for held bodies.
+    """Return (n, 12, 12) projectors on motions without fixed degrees of freedom, zero for held bodies.
 
-    A body that may turn about one axis alone, with rest direction u, keeps ``A u``: u is removed from the rows of dA.
+    A body with a single free axis of rotation, at rest u, keeps ``A u``: u is removed from the rows of dA.
     """
     u = data.rest_axis
     one_axis = np.eye(3) - np.einsum("ni,nj->nij", u, u)
@@ -217,6 +216,6 @@ def projectors(data: BodyData, held: np.ndarray) -> np.ndarray:
 
 
 def turning(data: BodyData) -> np.ndarray:
-    """(n, 3, 3) projectors on the rotation vectors that the bodies' arcs may follow: all, one axis, none."""
+    """Return (n, 3, 3) projectors on the rotation vectors that the bodies' arcs may have: all, one axis, none."""
     kinds = [(data.rotation == kind)[:, None, None] for kind in (Turning.FREE, Turning.AXIS)]
     return np.select(kinds, [np.eye(3), np.einsum("ni,nj->nij", data.axis, data.axis)], 0.0)

@@ -27,16 +27,16 @@ if TYPE_CHECKING:
 
 
 class NumpyContacts:
-    """All contacts that can act on a path.
+    """All contacts that can become active on a path.
 
     Attributes:
         candidates: every contact that is active anywhere on the path last searched.
-        owners: (m,) the dynamic body of each, the first one where both are.
-        parts: what the candidates count in the contact set of local minima, the candidates themselves in that of "ipc".
-        pair_law: of all pairs of bodies; parameters: the law of the candidates, with the stiffness of the incremental
-            potential, kappa_c c h^2, and part_parameters that of the parts; activation: (m,) [m].
-        regularisation: (n,) shares of the bodies' bounds of the curvature (`abd.backends.reference.regularisation`).
-        excluded: (n,) bool, bodies that take no part.
+        owners: (m,) dynamic body of each, the first one if both are.
+        parts: terms of the contact set: local minima, or the candidates themselves for "ipc".
+        pair_law: of all pairs of bodies; parameters: of the candidates, with the stiffness kappa_c c h^2 of the incremental
+            potential; part_parameters: of the parts; activation: (m,) [m].
+        regularisation: (n,) weights of the bodies' bounds of curvature (`abd.backends.reference.regularisation`).
+        excluded: (n,) bool, inactive bodies.
     """
 
     ties = NO_PAIRS
@@ -52,21 +52,19 @@ class NumpyContacts:
         self.search(standing(model.bodies.q))
 
     def follow_materials(self) -> None:
-        """Take the friction of all pairs from the model again."""
+        """Read the friction of all pairs from the model again."""
         self.pairs = pairs_of(self.model, self.pairs.i, self.pairs.j)
 
     def set_scale(self, ch2: float | np.ndarray) -> None:
-        """c h^2 of the bodies (n,), or of all, by which the energies of pairs stand in the incremental potential."""
+        """Set c h^2 of the bodies, scalar or (n,), the factor of pair energies in the incremental potential."""
         self.scale = np.broadcast_to(ch2, len(self.model.bodies))
-        self._take_law()
+        self._update_parameters()
 
     def set_pair_parameters(self, own: PairParameters) -> None:
-        """Pairs of bodies whose law is their own."""
         self.pair_law.own = own
-        self._take_law()
+        self._update_parameters()
 
-    def _take_law(self) -> None:
-        """The law of every candidate."""
+    def _update_parameters(self) -> None:
         law, c = self.pair_law, self.candidates
         first, second = c.first.astype(np.int64), c.second.astype(np.int64)
         self.activation = law.activation(first, second)
@@ -75,7 +73,6 @@ class NumpyContacts:
         self.part_parameters = self.parameters if self.minima is None else self.parameters[self.minima.source]
 
     def search(self, path: Path) -> None:
-        """Find the candidates of a path."""
         reach = self.pair_law.reach(self.pairs.i, self.pairs.j)
         found = self._find(path, reach)
         self.found, self.candidates = found, contacts(self.model, self.surfaces, self.pairs, found)
@@ -84,33 +81,30 @@ class NumpyContacts:
         if self.topology is not None:
             self.minima = find_minima(self.surfaces, self.topology, self.pairs, found, self.candidates)
             self.parts = self.minima.contacts
-        self._take_law()
+        self._update_parameters()
 
     def _find(self, path: Path, reach: np.ndarray | float) -> Listed:
-        """Candidates of the pairs that meet, within a reach (pairs,) [m]."""
-        meets = ~(self.excluded[self.pairs.i] | self.excluded[self.pairs.j])
-        return find_candidates(self.model, self.surfaces, self.pairs, path, np.where(meets, reach, -np.inf))
+        """Return candidates of the included pairs, within a reach (pairs,) [m]."""
+        is_included = ~(self.excluded[self.pairs.i] | self.excluded[self.pairs.j])
+        return find_candidates(self.model, self.surfaces, self.pairs, path, np.where(is_included, reach, -np.inf))
 
     def energy(self, q: np.ndarray) -> np.ndarray:
-        """(m,) energies of the candidates in the state q (n, 12); inf at or below the separation."""
+        """Return (m,) energies of the candidates in the state q (n, 12); inf at or below the separation."""
         if self.minima is None:
             return contact.energy(self.candidates.positions(q), self.candidates, self.parameters)
         return self.minima.energy(q, self.part_parameters, len(self.candidates))
 
     def energies(self, at: Iterate, q: np.ndarray) -> np.ndarray:
-        """(m,) energies of the candidates in the state q."""
         return self.energy(q)
 
     def add_to(self, at: Iterate, gradient: np.ndarray, blocks: np.ndarray) -> None:
-        """Add to gradient (n, 12) and blocks (n, n, 12, 12)."""
         add_elements(self.parts, self.elements(at.q), gradient, blocks)
 
     def weights(self, q: np.ndarray) -> contact.Weights | None:
-        """Weights of the parts in the state q; None where every one counts by itself."""
+        """Return weights of the parts in the state q, None for weights of 1."""
         return None if self.minima is None else self.minima.weights(q, self.part_parameters)
 
     def elements(self, q: np.ndarray) -> Elements:
-        """Elements of the active parts."""
         parts = self.parts
         inertia = np.minimum(self.moments[parts.first], self.moments[parts.second])
         return contact.contact_elements(
@@ -118,8 +112,7 @@ class NumpyContacts:
         )
 
     def pair_gradients(self, q: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Body pairs (k, 2) with active candidates in the state q (n, 12), and the gradients (k, 12) of their contacts by
-        both."""
+        """Return body pairs (k, 2) with active candidates in the state q (n, 12), and gradients (k, 12) by both bodies."""
         elements = self.elements(q)
         pairs, place = np.unique(np.stack(body_pair(self.parts, elements), axis=1), axis=0, return_inverse=True)
         sums = np.zeros((2, len(pairs), 12))
@@ -128,11 +121,11 @@ class NumpyContacts:
         return pairs, *sums
 
     def shares(self, candidates: contact.Contacts) -> np.ndarray:
-        """(m,) shares of the bounds of contacts, those of their dynamic bodies."""
+        """Return (m,) weights of the bounds of contacts, those of their dynamic bodies."""
         return self.regularisation[owners_of(candidates, self.model)]
 
     def gaps(self, q: np.ndarray) -> np.ndarray:
-        """(m,) distances beyond the separation [m]; negative below the surface of a half-space."""
+        """Return (m,) distances beyond the separation [m], negative below the surface of a half-space."""
         candidates = self.candidates
         x = candidates.positions(q)
         distance = np.sqrt(contact.closest(x, candidates).D)
@@ -141,30 +134,30 @@ class NumpyContacts:
         return distance - candidates.xi
 
     def times_of_impact(self, path: Path, limit: np.ndarray) -> np.ndarray:
-        """(m,) fractions of the path that are proven free of collisions, up to the limits (n,) of the bodies."""
+        """Return (m,) fractions of the path that are proven free of collisions, up to the limits (n,) of the bodies."""
         return ccd.time_of_impact(path, self.candidates, limit[self.owners], least=ccd.WITHIN * self.activation)
 
     def unproven(self, path: Path) -> UnprovenPaths:
-        """Pairs of bodies whose path along a path between two states is not proven free. The candidates of the iterate stay."""
+        """Return pairs of bodies whose path between two states is not proven free; the candidates do not change."""
         found = self._find(path, 0.0)
         candidates = contacts(self.model, self.surfaces, self.pairs, found)
         bodies = candidates.first.astype(np.int64), candidates.second.astype(np.int64)
         shares = ccd.proven_fractions(path, candidates, self.pair_law.activation(*bodies))
-        closed = shares < 1.0
-        pairs, of = np.unique(np.sort(np.stack(bodies, axis=1)[closed], axis=1), axis=0, return_inverse=True)
+        is_unproven = shares < 1.0
+        pairs, of = np.unique(np.sort(np.stack(bodies, axis=1)[is_unproven], axis=1), axis=0, return_inverse=True)
         smallest = np.ones(len(pairs))
-        np.minimum.at(smallest, of.ravel(), shares[closed])
+        np.minimum.at(smallest, of.ravel(), shares[is_unproven])
         return UnprovenPaths(smallest, pairs)
 
 
 def owners_of(candidates: contact.Contacts, model: Model) -> np.ndarray:
-    """(m,) dynamic body of every candidate, the first one where both are."""
+    """Return (m,) the dynamic body of every candidate, the first one if both are."""
     dynamic = model.bodies.kind[candidates.first] == Kind.DYNAMIC
     return np.where(dynamic, candidates.first, candidates.second).astype(int)
 
 
 def body_pair(candidates: contact.Contacts, elements: Elements) -> tuple[np.ndarray, np.ndarray]:
-    """(e,) bodies i and j of every element."""
+    """Return (e,) bodies i and j of every element."""
     chosen = candidates[elements.source]
     swap = chosen.flipped
     return np.where(swap, chosen.second, chosen.first), np.where(swap, chosen.first, chosen.second)

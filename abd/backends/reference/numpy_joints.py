@@ -1,4 +1,4 @@
-"""Joints on the reference backend: the definitions of `abd.joints` over whole arrays."""
+"""Joints of the reference backend: the definitions of `abd.joints` on arrays."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ if TYPE_CHECKING:
 
 
 class NumpyJoints:
-    """The joint system at work.
+    """The present joint system.
 
     Attributes:
-        owners: (l + R,) body that the energy of every row belongs to: linear rows, then measured ones.
+        owners: (l + R,) body of every row's energy: linear rows, then measured ones.
         law, p: laws (R,) and parameters (R, 8) of this step; shift: (l, 3) of the linear rows.
-        regularisation: (n,) shares of the bodies' bounds of curvature (`abd.backends.reference.regularisation`).
+        regularisation: (n,) weights of the bodies' bounds of curvature (`abd.backends.reference.regularisation`).
     """
 
     ties = NO_PAIRS
@@ -45,34 +45,32 @@ class NumpyJoints:
     def begin(
         self, law: np.ndarray, p: np.ndarray, reference: np.ndarray, shift: np.ndarray, ch2: OfBodies = 1.0, time: OfBodies = 0.0
     ) -> None:
-        """Laws and parameters of one substep of c h^2 [s^2] that ends at `time` [s], of all or (n,)."""
+        """Set laws and parameters of a substep of c h^2 [s^2] that ends at `time` [s], scalars or (n,)."""
         self.law, self.p, self.reference, self.shift = law, p.copy(), reference, shift.copy()
         self.ch2, self.time = self.system.of_rows(ch2), self.system.of_rows(time)
 
     def energy(self, q: np.ndarray) -> np.ndarray:
-        """(l + R,) energies of the rows in the state q."""
+        """Return (l + R,) energies of the rows in the state q."""
         x = self.values(q)
-        self._give(x)
+        self._set_user_laws(x)
         energies, _, _ = laws.evaluate(self.law, self.p, x)
         return np.concatenate([rows.energy(self.system.linear, q, self.shift), energies])
 
     def energies(self, at: Iterate, q: np.ndarray) -> np.ndarray:
-        """(l + R,) energies of the rows in the state q."""
         return self.energy(q)
 
     def add_to(self, at: Iterate, gradient: np.ndarray, blocks: np.ndarray) -> None:
-        """Add to gradient (n, 12) and blocks (n, n, 12, 12)."""
         own = self.linearize(at.q)
         gradient += own[0]
         blocks += own[1]
 
     def limits_at_work(self, q: np.ndarray) -> np.ndarray:
-        """(R,) bool, rows whose limits push in the state q."""
+        """Return (R,) bool, rows with active limits in the state q."""
         limits = np.isin(self.law, LIMITS)
         return limits & (laws.evaluate(self.law, self.p, self.values(q))[1] != 0.0) if limits.any() else limits
 
     def linearize(self, q: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Gradient (n, 12) and blocks (n, n, 12, 12)."""
+        """Return the gradient (n, 12) and blocks (n, n, 12, 12)."""
         n, s = self.n, self.system
         gradient = rows.gradient(s.linear, q, self.shift)
         blocks = np.zeros((n, n, 12, 12))
@@ -82,7 +80,7 @@ class NumpyJoints:
         blocks[pairs[:, 1], pairs[:, 0]] += coupled.transpose(0, 2, 1)
         if len(s.rows):
             J, x = self._jacobian(q)
-            self._give(x)
+            self._set_user_laws(x)
             _, slope, curvature = laws.evaluate(self.law, self.p, x, self._regularisations())
             gradient += (slope @ J).reshape(n, 12)
             H = J.T @ (curvature[:, None] * J)
@@ -91,21 +89,21 @@ class NumpyJoints:
         return gradient, blocks
 
     def give(self, q: np.ndarray) -> None:
-        """Set the laws that users' functions give to the state q."""
+        """Evaluate users' laws in the state q."""
         if self.system.given:
-            self._give(self.values(q))
+            self._set_user_laws(self.values(q))
 
-    def _give(self, x: np.ndarray) -> None:
+    def _set_user_laws(self, x: np.ndarray) -> None:
         for row, force in self.system.given.items():
             force.set(self.p[row], x[row], float(self.ch2[row]), float(self.time[row]))
 
     def _regularisations(self) -> np.ndarray:
-        """(R,) the larger share of the bodies of every row."""
-        shares = np.append(self.regularisation, 0.0)  # the last one stands for the world
+        """Return (R,) the larger weight of the bodies of every row."""
+        shares = np.append(self.regularisation, 0.0)  # the last entry is the world
         return shares[np.stack(self.system.row_bodies)].max(axis=0)
 
     def _stiffen_sides(self, q: np.ndarray, slope: np.ndarray, blocks: np.ndarray) -> None:
-        """A length under tension t resists motions across its line: add ``t/|d| (1 - n n^T)`` to blocks (n, n, 12, 12)."""
+        """Add the transverse stiffness of lengths with tension t, ``t/|d| (1 - n n^T)``, to blocks (n, n, 12, 12)."""
         s = self.system
         terms = np.flatnonzero(s.table.kind[s.rows.term_measure] == MeasureKind.LENGTH)
         if not len(terms):
@@ -128,7 +126,7 @@ class NumpyJoints:
         np.subtract.at(blocks, (child[k], parent[k]), body_block(K[k], Y_c[k], Y_p[k]))
 
     def _jacobian(self, q: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Derivatives (R, 12 n) of the rows, and their values (R,)."""
+        """Return derivatives (R, 12 n) and values (R,) of the rows."""
         s, n = self.system, self.n
         measured, child, parent = table.linearize(s.table, q, self.reference)
         x, slope = measured_rows.evaluate(s.rows, measured)
@@ -140,19 +138,19 @@ class NumpyJoints:
         return J.reshape(len(s.rows), 12 * n), x
 
     def values(self, q: np.ndarray) -> np.ndarray:
-        """(R,) values of the measured rows."""
+        """Return (R,) values of the measured rows."""
         s = self.system
         if not len(s.rows):
             return np.zeros(0)
         return measured_rows.evaluate(s.rows, table.values(s.table, q, self.reference))[0]
 
     def gaps(self, q: np.ndarray) -> np.ndarray:
-        """(R,) gaps of the barriers, infinite for all other rows."""
+        """Return (R,) gaps of the barriers, infinite for all other rows."""
         g = self.p[:, slots.SIGN] * (self.values(q) - self.p[:, slots.CENTRE])
         return np.where(self.law == Law.BARRIER, g, np.inf)
 
     def shares(self, before: np.ndarray, after: np.ndarray) -> np.ndarray:
-        """(l + R,) share of a step that keeps every gap open, given the gaps (R,) before and after it."""
+        """Return (l + R,) fractions of a step that keep every gap open, from the gaps (R,) before and after it."""
         least = KEPT * np.minimum(before, self.p[:, slots.WIDTH])
         share = np.ones(len(before))
         closing = after < least
@@ -161,20 +159,20 @@ class NumpyJoints:
         return np.concatenate([np.ones(len(self.system.linear)), share])
 
     def errors(self, q: np.ndarray) -> np.ndarray:
-        """(l + R,) residuals of the exact rows over their tolerances; a drive at its largest effort has none."""
+        """Return (l + R,) residuals of the exact rows over their tolerances, 0 for a drive at its effort limit."""
         s = self.system
         F = np.where(s.linear.K > 0.0, rows.residual(s.linear, q), 0.0)
         linear = np.where(s.linear.exact, np.linalg.norm(F, axis=1), 0.0) / s.linear.tolerance
         x, p = self.values(q), self.p
-        held = self._held()
+        held = self._active_exact()
         capped = (self.law == Law.SATURATED) & (p[:, slots.STRENGTH] * np.abs(x - p[:, slots.CENTRE]) >= p[:, slots.EFFORT])
         measured = np.divide(np.abs(self._residuals(x)), p[:, slots.TOLERANCE], out=np.zeros(len(x)), where=held & ~capped)
         return np.concatenate([linear, measured])
 
     def predicted(self, q: np.ndarray, direction: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Residuals of the exact rows that the linear model has at the end of a direction (n, 12) from q.
+        """Return residuals of the exact rows by the linear model at the end of a direction (n, 12) from q.
 
-        The residual at the end of the arc would carry the arc's departure from the chord into the multipliers.
+        The residual at the end of the arc would add the distance between arc and chord to the multipliers.
 
         Returns:
             linear rows (l, 3), measured rows (R,), zero for all others; derivatives (R, 12 n) of the measured ones.
@@ -187,56 +185,58 @@ class NumpyJoints:
         J, x = self._jacobian(q)
         residuals = self._residuals(x + J @ direction.ravel())
         slack = (self.law == Law.ONE_SIDED) & (p[:, slots.SIGN] * (x - p[:, slots.CENTRE]) >= 0.0)
-        # what did not pull in the model has no force
+        # one-sided rows without force in the model
         residuals = np.where(slack, p[:, slots.CENTRE] - p[:, slots.BOUND], residuals)
-        return linear, np.where(self._held(), residuals, 0.0), J
+        return linear, np.where(self._active_exact(), residuals, 0.0), J
 
-    def _held(self) -> np.ndarray:
-        """(R,) which rows are exact and act."""
+    def _active_exact(self) -> np.ndarray:
+        """Return (R,) mask of active exact rows."""
         return (self.p[:, slots.TOLERANCE] > 0.0) & np.isin(self.law, (Law.QUADRATIC, Law.SATURATED, Law.ONE_SIDED))
 
     def _residuals(self, x: np.ndarray) -> np.ndarray:
-        """(R,) what `a` lacks: x - target, and of one-sided rows the smaller of the gap and lambda / K, along x."""
+        """Return (R,) residuals x - target, for one-sided rows the smaller of the gap and lambda / K, along x."""
         p = self.p
         sign, bound = p[:, slots.SIGN], p[:, slots.BOUND]
         one_sided = sign * np.minimum(sign * (x - bound), sign * (p[:, slots.CENTRE] - bound))
         return np.where(self.law == Law.ONE_SIDED, one_sided, x - p[:, slots.TARGET])
 
     def left_open(self, linear: np.ndarray, measured: np.ndarray) -> np.ndarray:
-        """(l + R,) predicted residuals, linear (l, 3) and measured (R,), over their tolerances, of the rows that a direction can
-        close; 0 for others."""
+        """Return (l + R,) predicted residuals, linear (l, 3) and measured (R,), over their tolerances; 0 for rows that
+        a direction cannot close."""
         held = (self.p[:, slots.TOLERANCE] > 0.0) & (self.law == Law.QUADRATIC)
         sizes = np.divide(np.abs(measured), self.p[:, slots.TOLERANCE], out=np.zeros(len(measured)), where=held)
         return np.concatenate([np.linalg.norm(linear, axis=1) / self.system.linear.tolerance, sizes])
 
     def missing(self, linear: np.ndarray, measured: np.ndarray, J: np.ndarray) -> np.ndarray:
-        """(n, 12) ``C^T K c`` of predicted residuals c; one-sided rows and those with an effort limit have none."""
+        """Return (n, 12) ``C^T K c`` of predicted residuals c, without one-sided rows and those with an effort limit."""
         s = self.system
         c = np.where(self.law == Law.QUADRATIC, measured, 0.0)
         return rows.pull_back(s.linear, s.linear.K * linear, self.n) + ((self.p[:, slots.STRENGTH] * c) @ J).reshape(self.n, 12)
 
     def effort_changes(self, q: np.ndarray, direction: np.ndarray, aside: np.ndarray) -> np.ndarray:
-        """(l + R,) change of the force of friction and of drives with an effort limit along a direction (n, 12) from q,
-        over `SETTLED` of the largest; 0 for all other rows. Friction's aim becomes what follows from the direction; rows of
-        bodies that are left aside (n,) keep theirs."""
+        """Return (l + R,) changes of friction and of drives with an effort limit along a direction (n, 12) from q.
+
+        They are relative to `SETTLED` of the largest force, 0 for other rows. Friction's aim is updated, except for inactive
+        bodies (n,)."""
         J, x = self._jacobian(q)
         end = x + J @ direction.ravel()
         (_, slope, curvature), (_, ahead, _) = (laws.evaluate(self.law, self.p, at, self._regularisations()) for at in (x, end))
-        taken = ~aside[self.owners[len(self.system.linear) :]]
-        friction, limited = (self.law == Law.FRICTION) & taken, (self.law == Law.SATURATED) & taken
+        is_included = ~aside[self.owners[len(self.system.linear) :]]
+        friction, limited = (self.law == Law.FRICTION) & is_included, (self.law == Law.SATURATED) & is_included
         largest = np.where(friction, self.p[:, slots.STRENGTH], np.where(limited, self.p[:, slots.EFFORT], 0.0))
         self.p[friction, slots.AIM] = laws.aimed(self.p[friction], x[friction], end[friction], curvature[friction])
         share = np.divide(np.abs(ahead - slope), SETTLED * largest, out=np.zeros(len(x)), where=largest > 0.0)
         return np.concatenate([np.zeros(len(self.system.linear)), share])
 
     def take_over(self, linear: np.ndarray, measured: np.ndarray, whole: bool, aside: np.ndarray) -> None:
-        """lambda += K c of the exact rows; `whole`: of one-sided rows, which pull in one sense alone, and of drives with
-        an effort limit, as far as it allows, as well. Rows of bodies left aside (n,) keep theirs."""
+        """Update the multipliers of the exact rows, lambda += K c, except those of inactive bodies (n,).
+
+        whole: include one-sided rows, and drives up to their effort limit."""
         p = self.p
         kept = aside[self.owners]
         self.shift -= np.where(kept[: len(linear), None], 0.0, linear)
-        held = self._held() & (whole | (self.law == Law.QUADRATIC)) & ~kept[len(linear) :]
+        held = self._active_exact() & (whole | (self.law == Law.QUADRATIC)) & ~kept[len(linear) :]
         reach = np.where(self.law == Law.SATURATED, p[:, slots.EFFORT] / np.where(held, p[:, slots.STRENGTH], 1.0), np.inf)
-        fresh, target = p[:, slots.CENTRE] - measured, p[:, slots.TARGET]
-        fresh = np.where(self.law == Law.SATURATED, np.clip(fresh, target - reach, target + reach), fresh)
-        p[:, slots.CENTRE] = np.where(held, fresh, p[:, slots.CENTRE])
+        centre, target = p[:, slots.CENTRE] - measured, p[:, slots.TARGET]
+        centre = np.where(self.law == Law.SATURATED, np.clip(centre, target - reach, target + reach), centre)
+        p[:, slots.CENTRE] = np.where(held, centre, p[:, slots.CENTRE])

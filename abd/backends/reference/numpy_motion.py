@@ -1,5 +1,5 @@
-"""Inertial targets and momenta of all bodies in a step, from `abd.potentials.free_motion`; `abd.potentials.integrators` says
-what a scheme's numbers mean."""
+"""Inertial targets and momenta of all bodies in a step, from `abd.potentials.free_motion`; `abd.potentials.integrators` defines
+the coefficients of the schemes."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from abd.rotations import axial, nearest_rotation_vectors, rotations
 
 @dataclass(frozen=True)
 class Target:
-    """What a step begins with.
+    """Targets of a step.
 
     Attributes:
         q: (n, 12) inertial targets; scale: (n,) weights s_b of the inertia; rest: (n, 12) friction's reference.
-        dp, w: (n, 3) displacement [m] and turn [rad] to where Newton starts; load: (n,) [s^2] what external forces per mass
-            add to dp where nothing is in the way; push, twist: (n, 3) what bodies in contact add to dp [m] and w [rad].
+        dp, w: (n, 3) displacement [m] and turn [rad] to the start of Newton's method; load: (n,) [s^2] factor of external forces
+            per mass in dp without contact; push, twist: (n, 3) additions to dp [m] and w [rad] of bodies in contact.
     """
 
     q: np.ndarray
@@ -47,7 +47,7 @@ class Motion:
         self.inverse_mass = np.divide(1.0, data.mass, out=np.zeros_like(data.mass), where=data.mass > 0.0)[:, None]
 
     def spins(self, inertia: np.ndarray, L: np.ndarray) -> np.ndarray:
-        """(n, 3) angular velocities that the bodies' freedom to turn leaves the momenta L (n, 3)."""
+        """Return (n, 3) angular velocities from the momenta L (n, 3), within the rotational freedom of the bodies."""
         e, kind = self.data.axis, self.data.rotation
         moment = np.einsum("ni,nij,nj->n", e, inertia, e)
         along = np.divide(np.sum(e * L, axis=1), moment, out=np.zeros(len(e)), where=moment > 0.0)
@@ -55,26 +55,27 @@ class Motion:
         return np.select(kinds, [free_motion.spin(inertia, L), along[:, None] * e], 0.0)
 
     def turnings(self, q: np.ndarray, velocity: np.ndarray) -> np.ndarray:
-        """(n, 3) angular velocities in rates (n, 12), as far as the bodies may turn."""
+        """Return (n, 3) angular velocities of rates (n, 12), within the rotational freedom of the bodies."""
         return np.einsum("nij,nj->ni", self.projectors, axial(maps(velocity) @ np.linalg.inv(maps(q))))
 
     def rows(self, rule: Scheme | Schemes, mode: np.ndarray, q: np.ndarray, velocity: np.ndarray) -> np.ndarray:
-        """(n,) rows of `Scheme.motion` that bodies of these modes follow from a state (`abd.potentials.integrators.levels`)."""
+        """Return (n,) rows of `Scheme.motion` for bodies of these modes in a state (`abd.potentials.integrators.levels`)."""
         arms = np.einsum("kij,kj->ki", maps(q)[self.armed], self.arms)
         turns = np.linalg.norm(np.cross(self.turnings(q, velocity)[self.armed], arms), axis=1)
         level = np.zeros(len(mode), dtype=int)
         of = np.broadcast_to(rule.of, len(mode))[self.armed]
         for place, one in enumerate(rule.each):
-            mine = of == place
-            np.maximum.at(level, self.mechanism[self.armed[mine]], levels(one, turns[mine]))
+            is_of_scheme = of == place
+            np.maximum.at(level, self.mechanism[self.armed[is_of_scheme]], levels(one, turns[is_of_scheme]))
         return np.where(mode == Mode.SMOOTH, Mode.SMOOTH + level[self.mechanism], mode)
 
     def coast(
         self, rule: Scheme | Schemes, mode: np.ndarray, q: np.ndarray, velocity: np.ndarray, memory: np.ndarray,
         pulled: np.ndarray,
     ) -> Target:  # fmt: skip
-        """By the free rigid motion of the step with the impulse of what is remembered (n, 12), and of springs, which have
-        `pulled` (n, 12) at its begin (`abd.joints.rows.springs.pulls`); `mode` are their `rows`."""
+        """Return the target of free rigid motion with the impulse of stored forces (n, 12) and of springs.
+
+        mode: (n,) `rows`; pulled: (n, 12) spring forces at the start of the step (`abd.joints.rows.springs.pulls`)."""
         k, A = rule.rows(mode), maps(q)
         h = k[:, [0]]
         mean_force, mean_torque = memory[:, 6:9], memory[:, 9:]
@@ -82,12 +83,12 @@ class Motion:
         L = np.einsum("nij,nj->ni", inertia, w)
         free = (self.data.rotation == Turning.FREE)[:, None, None]
         Q = np.where(free, free_motion.free_rotation(inertia, L, h[:, 0]), rotations(h * w))
-        # what forces turn is the body as it will stand, like the implicit part of the step
+        # torques act on the body in its attitude at the end, as in the implicit part of the step
         known = memory.reshape(-1, 2, 6)
         along = self.thin_axes(k, A)
         ends = np.einsum("nij,nj->ni", Q, along)
-        share, more, last, old = self.spun(k, known, inertia, L)
-        kick, lead = (blended(k, column, known) + sign * more for column, sign in ((2, 1.0), (11, -h)))
+        share, extra_impulse, last, old = self.spun(k, known, inertia, L)
+        kick, lead = (blended(k, column, known) + sign * extra_impulse for column, sign in ((2, 1.0), (11, -h)))
         ends_by = (share / np.where(self.dynamic, k[:, 4], 1.0))[:, None] * pulled[:, 6:]
         kick, lead = kick + 0.5 * h * pulled[:, :6] - ends_by / h, lead + ends_by
         dp = h * (velocity[:, :3] + self.inverse_mass * kick[:, :3])
@@ -98,13 +99,13 @@ class Motion:
         turned = h * (old.real[:, None] * across + old.imag[:, None] * np.cross(e, across))
         turned -= np.sum(turned * ends, axis=1, keepdims=True) * ends
         kick, lead = (gyration.carried(one[:, 3:], along, ends) + sign * turned for one, sign in ((kick, 1.0), (lead, -h)))
-        stands = np.where(free, Q @ inertia @ Q.transpose(0, 2, 1), inertia)
-        kicked, extra = h * self.spins(stands, kick), self.spins(stands, lead)
+        thin_now = np.where(free, Q @ inertia @ Q.transpose(0, 2, 1), inertia)
+        kicked, extra = h * self.spins(thin_now, kick), self.spins(thin_now, lead)
         Q = rotations(kicked) @ Q
         lead = nearest_rotation_vectors(rotations(extra) @ Q, h * w)
         pushed = (self.dynamic & (mode == Mode.DISSIPATIVE))[:, None]
         push = h * h * self.inverse_mass * mean_force
-        twist = h * h * self.spins(stands, mean_torque)
+        twist = h * h * self.spins(thin_now, mean_torque)
         moves = self.dynamic[:, None]
         return Target(
             q=np.where(moves, state(positions(q) + dp, Q @ A), q),
@@ -118,42 +119,44 @@ class Motion:
         )
 
     def surface_rates(self, A: np.ndarray) -> np.ndarray:
-        """(n, 12) rates by which the material of surfaces moves against bodies with maps A (n, 3, 3)."""
+        """Return (n, 12) rates of the surface material relative to bodies with maps A (n, 3, 3)."""
         return np.pad(np.einsum("nij,nj->ni", A, self.data.surface), ((0, 0), (0, 9)))
 
     def thin_axes(self, k: np.ndarray, A: np.ndarray) -> np.ndarray:
-        """(n, 3) unit vectors along the thin axes of bodies that remember forces, zero for others."""
+        """Return (n, 3) unit vectors along the thin axes of bodies with stored forces, zero for others."""
         return np.where(((self.thin >= 0) & (k[:, 16] >= 0.0))[:, None], own_axes(A, self.thin), 0.0)
 
     def spun(
         self, k: np.ndarray, known: np.ndarray, inertia: np.ndarray, L: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-        """By what bodies that spin with momenta L (n, 3) answer other forces than those at rest (`abd.potentials.gyration`):
-        D1 / beta (n,); what that adds to the impulse of what they remember, `known` (n, 2, 6); the mean of the last step's
-        torques (n, 3), and how much of its part across L, (n,) complex, is added too."""
+        """Return corrections for bodies that spin with momenta L (n, 3) (`abd.potentials.gyration`).
+
+        These are D1 / beta (n,); an addition to the impulse of stored forces `known` (n, 2, 6); the mean torques of the last step
+        (n, 3), and the fraction (n,), complex, of their part across L that is added."""
         free, root = self.data.rotation == Turning.FREE, k[:, 16]
         h, middle, size = k[:, 0], np.linalg.eigvalsh(inertia)[:, 1], np.linalg.norm(L, axis=1)
         spins = self.dynamic & free & (root >= 0.0) & (middle > 0.0) & (size > 0.0)
         root, beta = np.where(spins, root, 0.0), 1.0 / (1.0 + np.where(spins, root, 0.0)) ** 2
         new, old = gyration.shares(np.where(spins, h * size / np.where(spins, middle, 1.0), 0.0), root)
         last = blended(k, 14, known)
-        more = np.where(spins, h * (new - beta), 0.0)[:, None] * (blended(k, 6, known) - last)
-        return np.where(spins, new / beta, 1.0), more, last[:, 3:], np.where(spins, old - (0.5 - new), 0.0)
+        extra_impulse = np.where(spins, h * (new - beta), 0.0)[:, None] * (blended(k, 6, known) - last)
+        return np.where(spins, new / beta, 1.0), extra_impulse, last[:, 3:], np.where(spins, old - (0.5 - new), 0.0)
 
     def keep(
         self, rule: Scheme | Schemes, mode: np.ndarray, target: Target, q: np.ndarray, now: np.ndarray, before: np.ndarray,
         velocity: np.ndarray, memory: np.ndarray, pulled: np.ndarray, pulls: np.ndarray,
     ) -> tuple[np.ndarray, np.ndarray]:  # fmt: skip
-        """Velocities and memory (n, 12) after a step from `now` to q; `velocity` before it, springs that have pulled and pull
-        (n, 12) in both (`abd.joints.rows.springs.pulls`)."""
+        """Return velocities and stored forces (n, 12) after a step from `now` to q.
+
+        velocity: before the step; pulled, pulls: (n, 12) spring forces before and after it (`abd.joints.rows.springs.pulls`)."""
         k, A = rule.rows(mode), maps(q)
         fresh = self.acting(k, target, q) - pulls[:, 6:]
         known = memory.reshape(-1, 2, 6)
-        along, stands = self.thin_axes(k, maps(now)), self.thin_axes(k, A)
+        along, thin_now = self.thin_axes(k, maps(now)), self.thin_axes(k, A)
         impulse, mean = (blended(k, column, known) for column in (9, 6))
         first, last = (0.5 * k[:, [0]] * one[:, :6] for one in (pulled, pulls))
         gain = k[:, [8]] * fresh + impulse + first + last
-        mean[:, 3:] = gyration.carried(mean[:, 3:], along, stands)
+        mean[:, 3:] = gyration.carried(mean[:, 3:], along, thin_now)
         mean = k[:, [5]] * fresh + mean
         dissipative = (mode == Mode.DISSIPATIVE)[:, None]
         for part in (slice(0, 3), slice(3, 6)):
@@ -162,10 +165,10 @@ class Motion:
         v = velocity[:, :3] + self.inverse_mass * gain[:, :3]
         inertia = free_motion.inertia(maps(now), self.data.moment)
         old = np.einsum("nij,nj->ni", inertia, self.turnings(now, velocity))
-        about = k[:, 8] * np.sum(stands * fresh[:, 3:], axis=1) + np.sum(along * impulse[:, 3:], axis=1)
-        about += np.sum(stands * last[:, 3:], axis=1) + np.sum(along * first[:, 3:], axis=1)
+        about = k[:, 8] * np.sum(thin_now * fresh[:, 3:], axis=1) + np.sum(along * impulse[:, 3:], axis=1)
+        about += np.sum(thin_now * last[:, 3:], axis=1) + np.sum(along * first[:, 3:], axis=1)
         L = old + gain[:, 3:]
-        L = self.about_thin(k, maps(now), inertia, old, A, L, stands, about)
+        L = self.about_thin(k, maps(now), inertia, old, A, L, thin_now, about)
         w = self.spins(free_motion.inertia(A, self.data.moment), L)
         rigid = state(v, free_motion.rates(A, w))
         other = difference(rule, q, now, before)
@@ -173,17 +176,18 @@ class Motion:
         return np.where(moves, rigid, other), np.where(moves, kept, memory)
 
     def acting(self, k: np.ndarray, target: Target, q: np.ndarray) -> np.ndarray:
-        """(n, 6) net forces and torques with which a step to q ends, by rows k (n, 18) of `Scheme.motion`."""
+        """Return (n, 6) net forces and torques at the end of a step to q, by rows k (n, 18) of `Scheme.motion`."""
         stiffness = k[:, 4] * (target.scale / np.where(self.dynamic, k[:, 1], 1.0))
         pushed = stiffness[:, None] * self.mass_matrix * (q - target.q)
         return np.concatenate([pushed[:, :3], free_motion.torque(maps(pushed), maps(q))], axis=1)
 
     def about_thin(
         self, k: np.ndarray, now: np.ndarray, inertia: np.ndarray, old: np.ndarray, A: np.ndarray, L: np.ndarray,
-        stands: np.ndarray, about: np.ndarray,
+        thin_now: np.ndarray, about: np.ndarray,
     ) -> np.ndarray:  # fmt: skip
-        """Momenta L (n, 3) at A with those about thin axes by Euler's equation (`abd.potentials.gyration`): of impulses
-        `about` them (n,), and of the free motion from `now` with momenta `old` (n, 3)."""
+        """Return momenta L (n, 3) at A with components about thin axes by Euler's equation (`abd.potentials.gyration`).
+
+        These follow from impulses `about` them (n,), and from the free motion from `now` with momenta `old` (n, 3)."""
         some, h = self.thin >= 0, k[:, 0]
         Q = free_motion.free_rotation(inertia, old, h)
         free = free_motion.spin(Q @ inertia @ Q.transpose(0, 2, 1), old)
@@ -192,18 +196,18 @@ class Motion:
         rows = np.arange(len(L))
         apart = self.data.moment[rows, third] - self.data.moment[rows, second]  # J_2 - J_3
         at = Q @ now
-        there, here = (
+        end_product, free_product = (
             np.prod([np.sum(own_axes(one, axis) * rate, axis=1) for axis in (second, third)], axis=0)
             for one, rate in ((A, w), (at, free))
         )
         ends = np.einsum("nij,nj->ni", Q, self.thin_axes(k, now))
-        about = about + np.sum(ends * old, axis=1) + 0.5 * h * apart * (there - here)
-        return L + (about - np.sum(stands * L, axis=1))[:, None] * stands
+        about = about + np.sum(ends * old, axis=1) + 0.5 * h * apart * (end_product - free_product)
+        return L + (about - np.sum(thin_now * L, axis=1))[:, None] * thin_now
 
     def chord(
         self, rule: Scheme | Schemes, q: np.ndarray, before: np.ndarray, velocity: np.ndarray, earlier: np.ndarray
     ) -> Target:
-        """On the chords of the last two steps."""
+        """Return the target on the chords of the last two steps."""
         u = rule.chords
         target = u[0] * q + u[1] * before + u[2] * velocity + u[3] * earlier
         return Target(
@@ -219,22 +223,22 @@ class Motion:
 
 
 def blended(k: np.ndarray, column: int, known: np.ndarray) -> np.ndarray:
-    """(n, 6) of what is remembered (n, 2, 6) the last and the mean by two columns of `Scheme.motion`."""
+    """Return (n, 6) combinations of the last and the mean stored forces (n, 2, 6) by two columns of `Scheme.motion`."""
     return np.einsum("nk,nkj->nj", k[:, column : column + 2], known)
 
 
 def own_axes(A: np.ndarray, axis: np.ndarray) -> np.ndarray:
-    """(n, 3) unit vectors along the own axes (n,) of bodies with maps A (n, 3, 3)."""
+    """Return (n, 3) unit vectors along the own axes (n,) of bodies with maps A (n, 3, 3)."""
     e = np.take_along_axis(A, np.maximum(axis, 0)[:, None, None], axis=2)[:, :, 0]
     return e / np.linalg.norm(e, axis=1, keepdims=True)
 
 
 def persistent_force(force: np.ndarray, before: np.ndarray) -> np.ndarray:
-    """Forces (n, 3) that did not grow beyond `PERSISTENT` times what they were in the step before; zero for those that did."""
+    """Return forces (n, 3) that did not grow beyond `PERSISTENT` times those of the step before; zero for others."""
     size, old = (np.linalg.norm(one, axis=1, keepdims=True) for one in (force, before))
     return np.where(size > PERSISTENT * old, 0.0, force)
 
 
 def difference(rule: Scheme | Schemes, q: np.ndarray, now: np.ndarray, before: np.ndarray) -> np.ndarray:
-    """(n, 12) rates at q by the differences to the states before it."""
+    """Return (n, 12) rates at q by the differences to the states before it."""
     return rule.chords[6] * (q - now) + rule.chords[8] * (before - now)

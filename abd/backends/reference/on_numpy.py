@@ -1,7 +1,6 @@
-"""The backend that runs the definitions of `abd.potentials`, `abd.joints` and `abd.contact`: the reference.
+"""The reference backend, which runs the definitions of `abd.potentials`, `abd.joints` and `abd.contact`.
 
-It does what the kernels do and in the same order, with whole arrays and one dense matrix; scenes of a few dozen bodies
-are what it is for.
+It computes the same as the kernels in the same order, on arrays with one dense matrix, for scenes of a few dozen bodies.
 """
 
 from __future__ import annotations
@@ -36,17 +35,16 @@ from abd.potentials.sweeps import swept
 
 @dataclass(frozen=True)
 class Host:
-    """Where the arrays live."""
+    """Device of the arrays."""
 
     name: str = "numpy"
 
 
 class NumpyBackend(OfPotential):
-    """The definitions of one scene; `abd.backends.protocol` says what each part is asked for.
+    """The definitions of one scene; `abd.backends.protocol` defines the methods of each part.
 
     Attributes:
-        at: what terms read of the iterate; potential: the terms; linear: the solver of the Newton iterations.
-        scheme: of the step at work.
+        at: state of the terms; potential: the terms; linear: the solver of the Newton iterations; scheme: of the present step.
     """
 
     def __init__(self, model: Model):

@@ -19,13 +19,13 @@ from abd.model import Model
 
 @dataclass
 class Iterate:
-    """Where terms are evaluated.
+    """States at which terms are evaluated.
 
     Attributes:
-        q: (n, 12) current iterate; trial: the state tried last; rest: friction's reference xh.
-        target: (n, 12) where bodies are led, by inertia or to their target poses.
-        step: what the step holds fixed, turn: (n, 3) rotation vectors by which its inertial target turns bodies [rad], both
-            None before the first one; ch2: (n,) c h^2 of it [s^2]; eps: (n,) friction's, in displacements [m].
+        q: (n, 12) current iterate; trial: last trial; rest: friction's reference xh.
+        target: (n, 12) inertial targets, or target poses.
+        step: constants of the step, turn: (n, 3) rotation vectors of its inertial target [rad], both None before the first one;
+            ch2: (n,) its c h^2 [s^2]; eps: (n,) friction's, as a displacement [m].
     """
 
     q: np.ndarray
@@ -42,15 +42,15 @@ class Term(Protocol):
     """One energy of the incremental potential, E times c h^2 [J s^2]; `abd.backends.warp.terms.term` has the same on a device.
 
     Attributes:
-        owners: (k,) body that every summand counts for; ties: (m, 2) pairs of bodies that are coupled for good, besides those
-            of joints, the body first that counts.
+        owners: (k,) body of every summand; ties: (m, 2) permanently coupled pairs of bodies, without those of joints, the owner
+            first.
     """
 
     owners: np.ndarray
     ties: np.ndarray
 
     def energies(self, at: Iterate, q: np.ndarray) -> np.ndarray:
-        """(k,) summands in the state q (n, 12)."""
+        """Return (k,) summands in the state q (n, 12)."""
 
     def add_to(self, at: Iterate, gradient: np.ndarray, blocks: np.ndarray) -> None:
         """Add gradient (n, 12) and positive semidefinite blocks (n, n, 12, 12) at the iterate."""
@@ -60,8 +60,8 @@ class Potential:
     """E(q) of one scene at the iterate and at a trial (`at`).
 
     Attributes:
-        bodies, joints, friction, contacts, further: the terms; `terms`: all of them, in the order in which they are added up.
-        ties: (k, 2) pairs of bodies that terms couple for good, besides those of joints.
+        bodies, joints, friction, contacts, further: the terms; `terms`: all of them in the order of the sum.
+        ties: (k, 2) pairs of bodies permanently coupled by terms, without those of joints.
         owners, energies: of all summands at the iterate.
         gradient: (n, 12); blocks: (n, n, 12, 12).
     """
@@ -74,42 +74,40 @@ class Potential:
         self.set_joints(system)
 
     def set_joints(self, system: JointSystem) -> None:
-        """Take over a joint system."""
         self.joints = NumpyJoints(system, self.n)
         self.terms: list[Term] = [self.bodies, self.joints, *self.further, self.friction, self.contacts]
         self.ties = np.concatenate([term.ties for term in self.terms])
 
     def set_regularisation(self, share: np.ndarray) -> None:
-        """Shares (islands,) of the bounds of curvature in the next linearisations (`abd.backends.reference.regularisation`)."""
+        """Set weights (islands,) of the bounds of curvature in the next models (`abd.backends.reference.regularisation`)."""
         self.contacts.regularisation = share[self.islands.host]
         self.joints.regularisation = np.maximum(self.joints.regularisation, self.contacts.regularisation)
 
     def evaluate(self) -> None:
-        """Energies at the iterate."""
         self.owners = np.concatenate([term.owners for term in self.terms])
         self.energies = self._energies(self.at.q)
 
     def changes(self) -> tuple[np.ndarray, np.ndarray]:
-        """What every summand of `owners` has more in the trial than at the iterate, and the sizes of both."""
-        at, ahead = self.at, self._energies(self.at.trial)
-        size = np.abs(ahead) + np.abs(self.energies)
+        """Return the change of every summand from the iterate to the trial, and the sizes of both."""
+        at, trial_energies = self.at, self._energies(self.at.trial)
+        size = np.abs(trial_energies) + np.abs(self.energies)
         size[: self.n] += sum(self.bodies.elastic_size(at.step, q) for q in (at.q, at.trial))
-        return ahead - self.energies, np.where(np.isfinite(size), size, 0.0)
+        return trial_energies - self.energies, np.where(np.isfinite(size), size, 0.0)
 
     def _energies(self, q: np.ndarray) -> np.ndarray:
         return np.concatenate([term.energies(self.at, q) for term in self.terms])
 
     def linearize(self, projectors: np.ndarray) -> None:
-        """Gradient and blocks at the iterate, the degrees of freedom that `projectors` (n, 12, 12) hold taken out."""
-        at, n, P, everybody = self.at, self.n, projectors, np.arange(self.n)
+        """Compute gradient and blocks at the iterate, projected by `projectors` (n, 12, 12)."""
+        at, n, P, all_bodies = self.at, self.n, projectors, np.arange(self.n)
         gradient, blocks = np.zeros((n, 12)), np.zeros((n, n, 12, 12))
         for term in self.terms:
-            without = gradient.copy()
+            before = gradient.copy()
             term.add_to(at, gradient, blocks)
         # contacts are the last term
-        touching = (maps(gradient) != maps(without)).any(axis=(1, 2))
-        blocks[everybody, everybody] += self.bodies.arc_stiffness(at.step, at.q, gradient, touching)
+        touching = (maps(gradient) != maps(before)).any(axis=(1, 2))
+        blocks[all_bodies, all_bodies] += self.bodies.arc_stiffness(at.step, at.q, gradient, touching)
         self.gradient = np.einsum("nij,nj->ni", P, gradient)
-        # block by block: the sums of one do not depend on how many there are
+        # block by block: the sums of one do not depend on the number of blocks
         self.blocks = P[:, None] @ blocks @ P[None]
-        self.blocks[everybody, everybody] += np.eye(12) - P
+        self.blocks[all_bodies, all_bodies] += np.eye(12) - P

@@ -1,49 +1,47 @@
-"""How much bounding curvature Newton adds to friction and contacts, learnt from how well its model predicted the energy.
+"""Weights of the bounds of curvature of friction and contacts, adapted to the accuracy of Newton's model.
 
-Two energies bend in ways that a positive definite quadratic model cannot copy. Friction is straight along a slip and has
-an edge where the slip turns round; the distance of a contact curves both ways when its bodies turn. Both have a bound of
-their curvature (`abd.potentials.friction`, `abd.potentials.curvature`). Where parts of contacts take away from others
-(`abd.contact.minima`), the model may have no minimum at all: what they take is left out by the same share, and a system that
-cannot be factorised is formed again with all of it. With all of it (share 1) full steps lower the
-energy, but where the true curvature is far below the bound each gains only a part of the way. Without it (share 0)
-Newton is quadratic near a minimum that is smooth, but jumps to and fro across edges and is halved again and again.
-Drives at their effort limits keep the largest share that their bodies had in the step: their multipliers move the edges
-from iteration to iteration. Friction in joints needs no regularisation (`abd.joints.rows.laws.evaluate`).
+A positive definite quadratic model cannot represent two energies. Friction is straight along a slip with an edge where the slip
+reverses; the distance of a contact has curvature of both signs when its bodies turn. Both have a bound of their curvature
+(`abd.potentials.friction`, `abd.potentials.curvature`). Where contacts have negative parts (`abd.contact.minima`), the model may
+have no minimum: the same weight reduces these parts, and a system that cannot be factorised is formed again with weight 1.
+With weight 1 full steps decrease the energy, but only slowly where the true curvature is far below the bound. With weight 0
+Newton's method is quadratic near a smooth minimum, but oscillates across edges with many halvings.
+Drives at their effort limits use the largest weight of their bodies in the step, because their multipliers move the edges between
+iterations. Friction in joints needs no regularisation (`abd.joints.rows.laws.evaluate`).
 
-With the slope g.d < 0 of the direction d, the model predicts that a step alpha d changes the energy by
-``(alpha - alpha^2/2) g.d``, and by no more than half of g.d. Where it fell by much less, or the step had to be halved, the
-next model of that island gets the whole bound; so it does where contacts stopped the step almost at once, because they bend
-more than the model knew. Where it fell by much more, the next model gets a quarter of what the last one had.
+With the slope g.d < 0 of the direction d, the model predicts a change of the energy of ``(alpha - alpha^2/2) g.d`` by a step
+alpha d, and at most half of g.d. After a much smaller decrease or a halving, the next model of the island gets weight 1; also if
+contacts stopped the step almost at once, because their curvature exceeds the model's. After a much larger decrease, the weight is
+multiplied by `REDUCTION`.
 
-What remains too stiff, with the bound or without it, shows in the energy along the direction, which bends by c times as
-much as the model did: its minimum was at 1/c. The next direction of that island is stretched by as much, at most `LONGEST`.
+A remaining error of the model, with or without the bound, is visible in the energy along the direction: its curvature is c times
+that of the model, its minimum at 1/c. The next direction of the island is stretched by that, at most by `LARGEST_STRETCH`.
 
-A step that fell by much more than predicted was a part of the way, and shorter than that: the minimum counts as 1/c times its
-length away where c is known and no less than 1/`LONGEST`. Otherwise it does not decide on convergence.
+After a step with a much larger decrease than predicted, the minimum is farther away: 1/c times the length of the step if c is
+known and at least 1/`LARGEST_STRETCH`. Otherwise the step cannot prove convergence.
 """
 
 from __future__ import annotations
 
 import numpy as np
 
-MISSED, SURPASSED = 0.8, 1.3
-"""Change of the energy over the change predicted, below which there was too little and above which too much curvature."""
-CAPPED = 0.2
-"""Largest safe step, below which contacts stopped it almost at once."""
-RELAXED = 0.25
-LONGEST = 10.0
-"""What a direction is stretched by, at most."""
-SLIGHT = 0.01
-"""Share of the bounds that is too little to shorten a step."""
+TOO_SOFT, TOO_STIFF = 0.8, 1.3
+"""Change of the energy over the predicted one: below the first the model is too soft, above the second too stiff."""
+BLOCKED = 0.2
+"""Safe step below which contacts stopped a step almost at once."""
+REDUCTION = 0.25
+LARGEST_STRETCH = 10.0
+"""Largest stretch of a direction."""
+NEGLIGIBLE = 0.01
+"""Largest weight that does not shorten a step."""
 
 
 class Regularisation:
-    """Shares of the bounds in the next models of one minimisation; it begins without.
+    """Weights of the bounds in the next models of one minimisation, initially 0.
 
     Attributes:
-        share: (islands,) in [0, 1], of the next model; formed: those that the present one was formed with.
-        farther: (islands,) how many times the length of the last direction the minimum may be away; infinite where that does
-            not tell.
+        share: (islands,) in [0, 1], of the next model; formed: of the present model.
+        farther: (islands,) distance of the minimum over the length of the last direction, infinite if unknown.
         stretch: (islands,) factor for the next direction, at least 1; callers that do not apply it set it to 1.
     """
 
@@ -53,18 +51,19 @@ class Regularisation:
         self.stretch = np.ones(islands)
 
     def advance(self, change: np.ndarray, slope: np.ndarray, alpha: np.ndarray, free: np.ndarray) -> None:
-        """Take in an iteration, all (islands,): the change of the energy, and of the stretched direction d its slope g.d, the
-        accepted and the largest safe step."""
+        """Update the weights after an iteration, all (islands,).
+
+        change: of the energy; slope: g.d of the stretched direction d; alpha, free: accepted and largest safe step."""
         slope, alpha, free = slope / self.stretch, alpha * self.stretch, np.minimum(free * self.stretch, 1.0)
         predicted = np.where(alpha < 1.0, alpha - 0.5 * alpha * alpha, 0.5) * slope
-        went = predicted < 0.0
-        missed = went & ((alpha < free) | (free < CAPPED) | (change > MISSED * predicted))
-        surpassed = went & ~missed & (change < SURPASSED * predicted)
-        tells = ~surpassed | (self.share <= SLIGHT)
-        self.share = np.where(missed, 1.0, np.where(surpassed, RELAXED * self.share, self.share))
-        whole = went & (alpha >= 1.0)
-        bends = 2.0 * (alpha * slope - change) / np.where(whole, alpha * alpha * slope, 1.0)
-        longer = 1.0 / np.maximum(bends, 1.0 / LONGEST)
-        known = np.where(whole & (bends >= 1.0 / LONGEST), np.maximum(longer, 1.0), np.inf)
-        self.farther = np.where(tells, 1.0, known)
-        self.stretch = np.where(whole & (longer > SURPASSED), longer, 1.0)
+        is_predicted = predicted < 0.0
+        too_soft = is_predicted & ((alpha < free) | (free < BLOCKED) | (change > TOO_SOFT * predicted))
+        too_stiff = is_predicted & ~too_soft & (change < TOO_STIFF * predicted)
+        is_conclusive = ~too_stiff | (self.share <= NEGLIGIBLE)
+        self.share = np.where(too_soft, 1.0, np.where(too_stiff, REDUCTION * self.share, self.share))
+        whole = is_predicted & (alpha >= 1.0)
+        curvature = 2.0 * (alpha * slope - change) / np.where(whole, alpha * alpha * slope, 1.0)
+        longer = 1.0 / np.maximum(curvature, 1.0 / LARGEST_STRETCH)
+        known = np.where(whole & (curvature >= 1.0 / LARGEST_STRETCH), np.maximum(longer, 1.0), np.inf)
+        self.farther = np.where(is_conclusive, 1.0, known)
+        self.stretch = np.where(whole & (longer > TOO_STIFF), longer, 1.0)

@@ -1,4 +1,4 @@
-"""The integrator's scheme of the step at work."""
+"""The integrator's scheme of the present step."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from abd.potentials.integrators import Scheme, Schemes
 
 @dataclass
 class HostScheme:
-    """The scheme, the modes of the bodies (n,) (`abd.potentials.integrators.Mode`) and the rows of its `motion` that they follow
-    (n,), and what they make of the state."""
+    """The scheme, the modes (n,) of the bodies (`abd.potentials.integrators.Mode`), their rows (n,) of its `motion`, and the
+    target."""
 
     rule: Scheme | Schemes | None = None
     mode: np.ndarray | None = None

@@ -136,7 +136,6 @@ class Islands(Numbering):
         self.formed += 1
 
     def _launch_numbers(self, held: wp.array, lists: tuple[tuple[wp.array, wp.array, int], ...]) -> None:
-        """Find the islands and number them and their bodies."""
         n, launch, present, lowest, number = self.n, self.device.launch, self._present, self._lowest, self._number
         launch(kernels.begin, n, self._joined, self._root, present, lowest, n)
         for pairs, counts, capacity in lists:
@@ -166,7 +165,6 @@ class Islands(Numbering):
         self.device.launch(kernels.settle, self.n, self.island, converged, self.excluded, self.done)
 
     def unsettle(self) -> None:
-        """Mark no body as done."""
         self.device.fill(self.done)
 
     # numbers per island ------------------------------------------------------------------------------------------
@@ -193,7 +191,6 @@ class Islands(Numbering):
         return out
 
     def _launch_reductions(self, kernel: wp.Kernel, inputs: tuple) -> None:
-        """Distribute reductions among workers."""
         workers, lanes = min(self.capacity, self._workers), self._lanes
         self.device.launch(kernel, workers * lanes, self.counts, workers, lanes, *inputs, grain=GRAIN)
 

@@ -19,7 +19,7 @@ class Iterate:
         body: constants of the bodies; step: constants of the step.
         current, trial: poses of slots "current" and "trial"; rest: reference pose of slips;
             target: inertial targets, or target poses of prescribed bodies.
-        done: (n,) int32, 1 for bodies of converged islands, whose results are kept.
+        done: (n,) int32, 1 for bodies of converged islands, whose results do not change.
         ch2: (n,) c h^2 of the step [s^2]; eps: (n,) displacement [m] at which friction starts to slide. Kernels read copies in
             `step` and in the lagged contacts (`Steps.set_scales`), so that recorded launches hold for any step length.
         along: island (n,) of the bodies and alpha (islands,), if the trial lies on the path of the last collision search;

@@ -47,7 +47,6 @@ class Potential:
         self.has_constraints = self.contacts_known = False
 
     def set_joints(self, system: JointSystem) -> None:
-        """Replace the joint system."""
         self.joints = Joints(system, self.n, self.device)
         self.bodies.constant = self.joints.diagonal
         self.terms: list[Term] = [self.bodies, self.joints, *self.further, self.friction, self.contacts]
@@ -73,8 +72,8 @@ class Potential:
     def update_contacts(self, before: tuple[wp.array, ...]) -> None:
         """Update the contact energies of the iterate after its candidate list was rebuilt.
 
-        Kept pairs take their values from `before`, the arrays of slot "current" for the previous list. New pairs are evaluated.
-        Settled islands become active again."""
+        Pairs of both lists take their values from `before`, the arrays of slot "current" for the previous list; new pairs are
+        evaluated. Settled islands become active again."""
         self.islands.unsettle()
         self.contacts.carry(self.at.current, before)
         self.contacts_known = True
@@ -145,9 +144,9 @@ class Potential:
         self.joints.restore_blocks()
         jobs = [(self.n, self._count, self._all_bodies, self._all_bodies, self.diagonal, 1)]
         jobs += [(pairs, c.count, c.row, c.column, c.blocks, 0) for c, pairs in couplings]
-        most = max(capacity for capacity, *_ in jobs)
-        if self._scratch is None or self._scratch.shape[0] < most:
-            self._scratch = self.device.empty((most + most // 2, 12, 12), wp.float64)
+        largest = max(capacity for capacity, *_ in jobs)
+        if self._scratch is None or self._scratch.shape[0] < largest:
+            self._scratch = self.device.empty((largest + largest // 2, 12, 12), wp.float64)
         for capacity, count, row, column, blocks, is_diagonal in jobs:
             self.device.launch(
                 fixed.project_blocks,

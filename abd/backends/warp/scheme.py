@@ -21,9 +21,9 @@ class DeviceScheme:
         rule: the scheme, or the schemes of several worlds.
         of: (n,) index of the scheme of every body; lengths: (n,) step lengths [s].
         weights (s, 2, 9), motion (s, 2 + levels, columns), shares (3,): coefficients of `abd.potentials.integrators`.
-        mode: (n,) `abd.potentials.integrators.Mode`.
+        mode: (n,) `abd.potentials.integrators.Mode` of every body.
         of_bodies: kernel arguments that select the row of `motion` of every body.
-        said: the object that wrote the current values; None if they are not valid.
+        writer: the object that wrote the current values; None if they are not valid.
     """
 
     def __init__(self, model: Model, device: Device):
@@ -31,28 +31,28 @@ class DeviceScheme:
         self.device = device
         self.rule: Scheme | Schemes | None = None
         worlds = len(np.unique(model.bodies.world))
-        self.of, self.lengths, self._apart = device.zeros(n, wp.int32), device.zeros(n, wp.float64), False
+        self.of, self.lengths, self._differ = device.zeros(n, wp.int32), device.zeros(n, wp.float64), False
         self.weights, self.shares = device.zeros((max(worlds, 1), 2, 9), wp.float64), device.zeros(len(Mode), wp.float64)
         self.motion = device.zeros((max(worlds, 1), Mode.SMOOTH + LEVELS, len(COLUMNS)), wp.float64)
         self.mode, self.level, self.requests = (device.zeros(count, wp.int32) for count in (n, n, len(armed)))
         self.mechanism, self.armed = device.upload(joined_components(model), wp.int32), device.upload(armed, wp.int32)
         self.arms = device.upload(arms, wp.vec3d)
         self.of_bodies = self.mode, self.mechanism, self.level, self.of, self.motion
-        self.said: object | None = None
+        self.writer: object | None = None
 
     def set_rule(self, rule: Scheme | Schemes) -> None:
         """Set a scheme, or the schemes of several worlds."""
         if rule is self.rule:
             return
-        self.rule = None  # not valid until all is written
+        self.rule = None  # invalid until all is written
         write, several = self.device.write, rule.each
         write(self.weights, np.stack([one.weights for one in several]))
         write(self.motion, np.stack([one.motion for one in several]))
         write(self.shares, np.array(several[0].shares))
         write(self.lengths, np.broadcast_to(rule.h, len(self.lengths)))
-        if self._apart or len(several) > 1:
+        if self._differ or len(several) > 1:
             write(self.of, np.broadcast_to(rule.of, len(self.of)).astype(np.int32))
-        self._apart, self.rule = len(several) > 1, rule
+        self._differ, self.rule = len(several) > 1, rule
 
     def set_mode(self, mode: np.ndarray) -> None:
         """Set the modes of the bodies (n,)."""

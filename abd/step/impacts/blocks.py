@@ -1,4 +1,4 @@
-"""Impacts of several worlds at once: each is solved as if it were alone, all by the same operations on arrays."""
+"""Impacts of several worlds, solved independently by the same array operations."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ import numpy as np
 
 @dataclass(frozen=True)
 class Blocks:
-    """k pairs, those of a world side by side, and the worlds one behind the other; a *block* is what one of them has.
+    """k pairs of bodies, sorted by world; a *block* is the pairs or the bodies of one of w worlds.
 
     Attributes:
-        starts: (w + 1,) first pair of every block, which has at least one, and k.
-        bodies: (n,) block of every body, w of those that are of none.
+        starts: (w + 1,) first pair of every block, none of them empty, and k.
+        bodies: (n,) block of every body, w without a block.
     """
 
     starts: np.ndarray
@@ -21,7 +21,7 @@ class Blocks:
 
     @classmethod
     def of(cls, worlds: np.ndarray, first: np.ndarray) -> Blocks:
-        """Of bodies (n,) in worlds, and pairs with these first bodies (k,), whose worlds are in order."""
+        """Return the blocks of pairs with first bodies (k,), sorted by world; worlds: (n,) of all bodies."""
         of_pairs = worlds[first]
         starts = np.flatnonzero(np.concatenate([[True], of_pairs[1:] != of_pairs[:-1], [True]]))
         number = np.full(worlds.max() + 1, len(starts) - 1)
@@ -30,7 +30,6 @@ class Blocks:
 
     @property
     def count(self) -> int:
-        """w."""
         return len(self.starts) - 1
 
     @property
@@ -39,25 +38,25 @@ class Blocks:
         return self.each(np.arange(self.count))
 
     def each(self, values: np.ndarray) -> np.ndarray:
-        """(k,) values (w,) of the blocks for their pairs."""
+        """Return (k,) values of the blocks (w,) by pairs."""
         return np.repeat(values, np.diff(self.starts))
 
     def entries(self, values: np.ndarray) -> np.ndarray:
-        """(6 n,) values (w,) of the blocks for the twists of their bodies, 0 for those of none."""
+        """Return (6 n,) values of the blocks (w,) by twists of bodies, 0 without a block."""
         return np.repeat(np.append(values, np.zeros(1, dtype=values.dtype))[self.bodies], 6)
 
     def largest(self, values: np.ndarray) -> np.ndarray:
-        """(w,) largest of the values (k,) in every block."""
+        """Return (w,) largest values (k,) of the blocks."""
         return np.maximum.reduceat(values, self.starts[:-1])
 
     def any(self, chosen: np.ndarray) -> np.ndarray:
-        """(w,) bool, blocks of which pairs (k,) are chosen."""
+        """Return (w,) bool, blocks with chosen pairs (k,)."""
         return np.logical_or.reduceat(chosen, self.starts[:-1])
 
     def sums(self, values: np.ndarray) -> np.ndarray:
-        """(w,) sums of values (k,) of their pairs, in the order of these."""
+        """Return (w,) sums of values (k,) in the order of the pairs."""
         return np.bincount(self.number, weights=values, minlength=self.count)
 
     def sums_of_bodies(self, chosen: np.ndarray, values: np.ndarray) -> np.ndarray:
-        """(w,) sums of values (m,) of the bodies (n,) bool that are chosen, in their order."""
+        """Return (w,) sums of values (m,) of the chosen bodies (n,) bool in their order."""
         return np.bincount(self.bodies[chosen], weights=values, minlength=self.count)[: self.count]

@@ -1,4 +1,4 @@
-"""Friction of impacts: what takes part in the impulses that are added (`abd.step.impacts.restitution`)."""
+"""Friction impulses of impacts (`abd.step.impacts.restitution`)."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from abd.step.impacts.mobility import Mobility
 def friction_of(
     part: ImpactPairs, s: np.ndarray, twists: np.ndarray, system: Mobility, q: np.ndarray, radius: np.ndarray
 ) -> np.ndarray | None:
-    """(6 n,) impulses of friction, None without any: pair by pair, each against the slip that is left.
+    """Return (6 n,) friction impulses, None without any; each pair acts against the slip that the pairs before have left.
 
     Args:
-        s: (k,) factors on the impulses of the pairs that are added; twists: (6 n,) of the bodies with them; q: (n, 12) states;
-            radius: (n,) of roundings [m].
+        s: (k,) factors of the added impulses; twists: (6 n,) of the bodies with them; q: (n, 12) states; radius: (n,) of
+            roundings [m].
     """
     mu = part.mu
     sliding = np.flatnonzero((mu > 0.0) & (s > 0.0))
@@ -32,42 +32,43 @@ def friction_of(
     lever = np.concatenate(np.broadcast_arrays(tangent, np.cross(arm[:, :, None], tangent)), axis=3)
     lever[:, 1] *= -1.0
     own = lever @ system.blocks[pairs]
-    joined, most = system.joined[pairs].any(axis=1), mu[sliding] * s[sliding] * size
-    resists = np.linalg.pinv(np.einsum("kbti,kbui->ktu", lever, own), rcond=1e-12, hermitian=True)
-    # the tangents of both bodies side by side: (k, 2, 12)
+    joined, limit = system.joined[pairs].any(axis=1), mu[sliding] * s[sliding] * size
+    inverse = np.linalg.pinv(np.einsum("kbti,kbui->ktu", lever, own), rcond=1e-12, hermitian=True)
+    # the tangents of both bodies concatenated: (k, 2, 12)
     lever, own = (np.ascontiguousarray(one.transpose(0, 2, 1, 3)).reshape(-1, 2, 12) for one in (lever, own))
     out, moving = np.zeros((n, 6)), twists.reshape(n, 6).copy()
-    for k in in_turn(pairs, system.blocks.any(axis=(1, 2)), joined):
+    for k in independent_sets(pairs, system.blocks.any(axis=(1, 2)), joined):
         both = pairs[k]
         slip = lever[k] @ moving[both].reshape(-1, 12, 1)
-        held = joined[k[0]]
-        if held:
+        is_joined = joined[k[0]]
+        if is_joined:
             pushes = np.zeros((2, n, 6))
             pushes[:, both[0]] = lever[k[0]].reshape(2, 2, 6)
             moved = system.apply(pushes.reshape(2, -1).T).T.reshape(2, n, 6)
-            answers = lever[k[0]] @ moved[:, both[0]].reshape(2, 12).T
-            stop = -np.linalg.lstsq(answers, slip[0], rcond=1e-12)[0][None]
+            response = lever[k[0]] @ moved[:, both[0]].reshape(2, 12).T
+            stop = -np.linalg.lstsq(response, slip[0], rcond=1e-12)[0][None]
         else:
-            stop = -(resists[k] @ slip)
-        least = np.minimum(1.0, most[k] / np.maximum(np.linalg.norm(stop[:, :, 0], axis=1), 1e-300))
-        pull = stop * least[:, None, None]
-        np.add.at(out, both, (pull.transpose(0, 2, 1) @ lever[k]).reshape(-1, 2, 6))
-        if held:
-            moving += pull[0, 0, 0] * moved[0] + pull[0, 1, 0] * moved[1]
+            stop = -(inverse[k] @ slip)
+        fraction = np.minimum(1.0, limit[k] / np.maximum(np.linalg.norm(stop[:, :, 0], axis=1), 1e-300))
+        friction = stop * fraction[:, None, None]
+        np.add.at(out, both, (friction.transpose(0, 2, 1) @ lever[k]).reshape(-1, 2, 6))
+        if is_joined:
+            moving += friction[0, 0, 0] * moved[0] + friction[0, 1, 0] * moved[1]
         else:
-            np.add.at(moving, both, (pull.transpose(0, 2, 1) @ own[k]).reshape(-1, 2, 6))
+            np.add.at(moving, both, (friction.transpose(0, 2, 1) @ own[k]).reshape(-1, 2, 6))
     return out.ravel()
 
 
-def in_turn(pairs: np.ndarray, moves: np.ndarray, joined: np.ndarray) -> list[np.ndarray]:
-    """Which of k pairs of bodies (k, 2) are taken at once, set after set, with what comes of them one by one: bodies that
-    move, (n,) bool, are of one pair of a set. Those that are `joined` (k,) move others too, and are taken by themselves."""
-    free, begin, end, place = dict.fromkeys(np.flatnonzero(moves).tolist(), 0), 0, 0, []
-    for (i, j), together in zip(pairs.tolist(), joined.tolist(), strict=True):
-        here = end if together else max(begin, free.get(i, 0), free.get(j, 0))
-        begin = here + 1 if together else begin
-        end = max(end, here + 1)
-        free.update((body, here + 1) for body in (i, j) if body in free)
-        place.append(here)
+def independent_sets(pairs: np.ndarray, mobile: np.ndarray, joined: np.ndarray) -> list[np.ndarray]:
+    """Split k pairs of bodies (k, 2) into a sequence of sets with the result of taking the pairs one by one.
+
+    A mobile body (n,) bool is in one pair of a set. `joined` pairs (k,) bool move other bodies too and form sets of their own."""
+    next_free, begin, end, place = dict.fromkeys(np.flatnonzero(mobile).tolist(), 0), 0, 0, []
+    for (i, j), is_joined in zip(pairs.tolist(), joined.tolist(), strict=True):
+        position = end if is_joined else max(begin, next_free.get(i, 0), next_free.get(j, 0))
+        begin = position + 1 if is_joined else begin
+        end = max(end, position + 1)
+        next_free.update((body, position + 1) for body in (i, j) if body in next_free)
+        place.append(position)
     order = np.argsort(place, kind="stable")
     return np.split(order, np.flatnonzero(np.diff(np.array(place)[order])) + 1)

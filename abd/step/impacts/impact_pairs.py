@@ -1,4 +1,4 @@
-"""Pairs of bodies that may strike each other, with the impulses of their contacts in a step."""
+"""Pairs of bodies with possible impacts, and the impulses of their contacts in a step."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ class ImpactPairs(Table):
         pairs: (k, 2) bodies i, j.
         impulses: (k, 2, 6) on i and j: impulse [N s] and its moment about the centre of mass [N m s], world axes.
         center: (k, 3) mean of the contact points, weighted by the normal impulses [m].
-        size: (k,) of the impulses [N s], by which powers are speeds [m/s].
+        size: (k,) magnitudes of the impulses [N s]; a power over its size is a speed [m/s].
         restitution, mu: (k,) of the pairs.
-        is_contact: (k,) bool, contacts of two bodies; the others are ends of ranges.
+        is_contact: (k,) bool, contacts of two bodies; the others are joint limits.
     """
 
     pairs: np.ndarray
@@ -37,7 +37,7 @@ class ImpactPairs(Table):
     def of_contacts(
         cls, model: Model, pairs: np.ndarray, on_i: np.ndarray, on_j: np.ndarray, q: np.ndarray
     ) -> ImpactPairs:
-        """From affine impulses (k, 12) on the bodies i and j in the state q (n, 12); pairs without any are left out."""
+        """Create pairs from affine impulses (k, 12) on bodies i and j in the state q (n, 12), without pairs of zero impulse."""
         some = np.linalg.norm(on_i[:, :3], axis=1) > 0.0
         pairs, on_i, on_j = pairs[some], on_i[some], on_j[some]
         i, j = pairs.T
@@ -50,11 +50,11 @@ class ImpactPairs(Table):
         return cls(pairs, impulses, q[i, :3] + arm, size, *of_materials, is_contact=np.ones(len(size), dtype=bool))
 
     def power(self, twists: np.ndarray) -> np.ndarray:
-        """(k,) ``P_k . v`` [J] of twists (n, 6)."""
+        """Return (k,) powers ``P_k . v`` [J] of twists (n, 6)."""
         return np.einsum("kbi,kbi->k", self.impulses, twists[self.pairs])
 
     def rows(self, n: int) -> sparse.csr_matrix:
-        """(k, 6 n) rows P_k."""
+        """Return (k, 6 n) rows P_k."""
         k = len(self.pairs)
         column = 6 * self.pairs[:, :, None] + np.arange(6)
         row = np.broadcast_to(np.arange(k)[:, None, None], column.shape)

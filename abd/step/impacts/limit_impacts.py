@@ -1,8 +1,8 @@
-"""Impacts at ends of ranges, as pairs of bodies (`abd.step.impacts.restitution`).
+"""Impacts at joint limits, as pairs of bodies (`abd.step.impacts.restitution`).
 
-An end of a coordinate x pushes with f [N or N m] along it: on the joint's two bodies that is the impulse ``P = f h dx/dX``,
-X their twists, so that ``P . v`` is the rate of x times f h, as the normal velocity of a contact times its impulse. Angles
-are measured at the joint's length, so that they weigh as the speeds of contacts do. There is no friction in it.
+A limit of a coordinate x with the force f [N or N m] gives the joint's two bodies the impulse ``P = f h dx/dX``, X their twists.
+``P . v`` is then the rate of x times f h, like a contact's normal velocity times its impulse. The joint's length converts rates
+of angles to speeds. Limits have no friction.
 """
 
 from __future__ import annotations
@@ -22,18 +22,18 @@ def limit_impact_pairs(
     model: Model, system: JointSystem, rows: np.ndarray, memory: JointMemory, applied: Applied, q: np.ndarray,
     h: float | np.ndarray,
 ) -> ImpactPairs:
-    """Those of the ends of ranges `rows` (b,) that pushed in the last step, of h [s], of all or (n,), which led to q (n, 12)."""
+    """Return pairs for the limits `rows` (b,) with a force in the last step, of h [s], scalar or (n,), that led to q (n, 12)."""
     a = system.row_laws
     measure = system.rows.term_measure[system.rows.starts[rows]]
     x = memory.reference[measure]
     _, slope, _ = laws.evaluate(applied.law[rows], applied.p[rows], x)
     impulse = -slope / applied.ch2[rows] * system.of_rows(h)[rows]
     parent, child = system.table.parent[measure], system.table.child[measure]
-    # the world stands for nothing: a pair with it is one of the child with itself, without impulse there
+    # a pair with the world is one of the child with itself, without impulse on the second body
     parent = np.where(parent < 0, child, parent)
-    moves = (model.bodies.kind[np.stack([parent, child])] == Kind.DYNAMIC).any(axis=0)
-    pushes = (a.sign[rows] * impulse > 0.0) & moves
-    rows, measure, impulse, parent, child = (one[pushes] for one in (rows, measure, impulse, parent, child))
+    mobile = (model.bodies.kind[np.stack([parent, child])] == Kind.DYNAMIC).any(axis=0)
+    has_impulse = (a.sign[rows] * impulse > 0.0) & mobile
+    rows, measure, impulse, parent, child = (one[has_impulse] for one in (rows, measure, impulse, parent, child))
     _, by_child, by_parent = (one[measure] for one in linearize(system.table, q, memory.reference))
     twists = [by_twists(g, q, body) for g, body in ((by_child, child), (by_parent, parent))]
     length = np.where(a.rotary[rows], JointList.of(model.joints).column("length")[a.joint[rows]], 1.0)

@@ -1,4 +1,4 @@
-"""What impacts give back at the end of a step, and what the integrator goes on from then."""
+"""Rebounds: velocities after the impacts of a step, and the previous state that the integrator then uses."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class Rebounds:
     """Impacts of the steps of one scene.
 
     Attributes:
-        rebounded: (n,) bool, bodies to which the last step gave other velocities.
+        rebounded: (n,) bool, bodies with impacts in the last step.
         impact_pairs: (k, 2) pairs of bodies that an impact made active in the last step.
     """
 
@@ -30,33 +30,32 @@ class Rebounds:
         self.impact_pairs = NO_PAIRS
 
     def forget(self) -> None:
-        """There was no impact."""
         self.rebounded, self.impact_pairs = self.articulations.none, NO_PAIRS
 
     def rebound(self, h: float | np.ndarray, limited: np.ndarray) -> tuple[np.ndarray, np.ndarray, float] | None:
-        """Give the velocities what impacts give back (`Restitution.rebound`); limits push on `limited` (n,) bodies."""
+        """Set the velocities after impacts (`Restitution.rebound`); limits push on `limited` (n,) bodies."""
         backend, model, joints = self.backend, self.model, self.backend.system
         touching = self.articulations.dynamic & (backend.touch.touching() != 0)
         ends = joints.ends
-        met = touching | limited if len(ends) else touching
-        if not met.any():
+        has_contact = touching | limited if len(ends) else touching
+        if not has_contact.any():
             return None
         before, after = self.copies.previous, self.copies.state
-        # those that take no part have no energy to give
+        # excluded bodies must not supply energy
         inactive = (self.articulations.dynamic & ~backend.inactive.mobile)[:, None]
         before = tuple(np.where(inactive, end, begin) for begin, end in zip(before, after, strict=True))
-        stirred = self.restitution.stirred(met, before[1], after[1])
-        if not stirred.any():
+        in_moving_worlds = self.restitution.in_moving_worlds(has_contact, before[1], after[1])
+        if not in_moving_worlds.any():
             return None
         impact_pairs = ImpactPairs.of_contacts(model, *backend.readings.contact_impulses(), after[0])
         if len(ends) and limited.any():
             memory, applied = self.copies.memory, self.copies.applied
             impact_pairs = ImpactPairs.joined(impact_pairs, limit_impact_pairs(model, joints, ends, memory, applied, after[0], h))
-        impact_pairs = impact_pairs[stirred[impact_pairs.pairs[:, 0]]]
+        impact_pairs = impact_pairs[in_moving_worlds[impact_pairs.pairs[:, 0]]]
         closing = self.restitution.approach(impact_pairs, before, h)
         fresh = closing > 0.0
-        if (met := fresh & impact_pairs.is_contact).any():
-            fresh[met] = became_active(backend, impact_pairs.pairs[met], closing[met])
+        if (has_contact := fresh & impact_pairs.is_contact).any():
+            fresh[has_contact] = became_active(backend, impact_pairs.pairs[has_contact], closing[has_contact])
             self.impact_pairs = impact_pairs.pairs[fresh & impact_pairs.is_contact]
         rebound = self.restitution.rebound(impact_pairs, before, after, h, fresh, joints, backend.sweep)
         if rebound is not None:
@@ -66,7 +65,7 @@ class Rebounds:
         return rebound
 
     def fit_velocities(self, bodies: np.ndarray, driven: dict[tuple[int, str], float]) -> None:
-        """Let the velocities of bodies (n,) bool, left by implicit Euler, fit their joints and drives (`Restitution.fitted`)."""
+        """Fit velocities of bodies (n,) bool, from implicit Euler, to their joints and drives (`Restitution.fitted`)."""
         (q, qd), joints = self.copies.state, self.backend.system
         fitted = self.restitution.fitted(bodies, q, qd, joints, driven)
         if fitted is not None:
@@ -75,9 +74,9 @@ class Rebounds:
                 self.copies.memory = joints.after_impacts(self.copies.memory, q, fitted - qd)
 
     def begin_from(self, bodies: np.ndarray, h: float | np.ndarray) -> None:
-        """What bodies (b,) that impacts gave other velocities remember.
+        """Record that impacts changed the velocities of bodies (b,).
 
-        bdf2 goes on from two states: the one before is where the new velocity would have come from in free fall.
+        bdf2 uses two states: the previous one becomes the start of a free fall to the present one with the new velocity.
         """
         self.rebounded = self.articulations.none.copy()
         self.rebounded[bodies] = True
@@ -85,8 +84,8 @@ class Rebounds:
             self.set_previous(*self.copies.previous, h)
 
     def set_previous(self, q: np.ndarray, qd: np.ndarray, h: float | np.ndarray) -> None:
-        """Other states and velocities (n, 12) before the last step, now one of h [s], of all or (n,); those that impacts have
-        given other velocities come from free fall."""
+        """Set states and velocities (n, 12) before the last step, now one of h [s], scalar or (n,); rebounded bodies get those of
+        a free fall."""
         if self.settings.integrator == "bdf2" and self.rebounded.any():
             q, qd = q.copy(), qd.copy()
             now, velocity, some = *self.copies.state, self.rebounded
@@ -97,7 +96,7 @@ class Rebounds:
 
 
 def before_fall(q: np.ndarray, qd: np.ndarray, gravity: np.ndarray, h: float | np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Where bodies with states (k, 12) were h [s] ago, of all or (k, 1), and their velocities, if free fall has led there."""
+    """Return states (k, 12) and velocities from which free fall over h [s], scalar or (k, 1), leads to q, qd (k, 12)."""
     q, qd = q - h * qd, qd.copy()
     q[:, :3] += 0.5 * h * h * gravity
     qd[:, :3] -= h * gravity

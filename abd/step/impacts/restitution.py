@@ -1,32 +1,32 @@
-"""Restitution: what impacts give back, added to the velocities once a step has converged.
+"""Restitution of impacts, added to the velocities once a step has converged.
 
 A step is inelastic: at its end, bodies with an impact between them move together. For every pair k of bodies in contact, and
-every end of a joint's range that gives back (`abd.step.impacts.limit_impacts`), let P_k be its impulse in the step as a pair of
-wrenches, ``P_k . v`` is then its normal velocity times the size of the impulse. A pair *strikes* if it closes faster than
-``max(2 |g| h, 2 tolerance)``: what is slower rests.
+every joint limit with restitution (`abd.step.impacts.limit_impacts`), P_k is its impulse in the step as a pair of wrenches;
+``P_k . v`` is its normal velocity times the size of the impulse. A pair has an *impact* if it closes faster than
+``max(2 |g| h, 2 tolerance)``; slower pairs are in resting contact.
 
-Who strikes whom is found in rounds (Smith, Kaufman, Vouga, Tamstorf and Grinspun 2012, "Reflections on simultaneous impact"),
-from the velocities w = v before the step: all pairs that close at the time, and they alone, are reflected together,
+Passes of reflections find the impacts (Smith, Kaufman, Vouga, Tamstorf and Grinspun 2012, "Reflections on simultaneous impact").
+They start from the velocities w = v before the step. Each pass reflects the closing pairs together,
 
     w+ = w + W sum_k r_k P_k,     r_k >= 0,     P_k . w+ + e_k P_k . w >= 0,     one of both zero,
 
-e_k = 0 for pairs at rest, until nothing closes; where all e_k are 0, all pairs are taken at once. W is the inverse of the mass
-matrix of the rigid motions that joints and fixed degrees of freedom allow (`abd.step.impacts.mobility`). So an impact runs
-through a row of balls in touch pair by pair, and the last one leaves; a plank that falls flat on two posts strikes both at once.
-A round adds no energy if the e_k are equal: it is the inelastic solution of the pairs, and the share e beyond.
-With u_k the ``P_k . w`` that the rounds end with, the velocities v' at the end of the step become
+e_k = 0 for pairs at rest, until none closes; where all e_k are 0, one pass takes all pairs. W is the inverse of the mass matrix
+of the rigid motions that joints and fixed degrees of freedom allow (`abd.step.impacts.mobility`). An impact thus propagates
+through a row of touching balls pair by pair, and the last one leaves; a plank that falls flat on two posts hits both at once.
+A pass adds no energy if the e_k are equal: it is the inelastic solution of the pairs, plus the fraction e of its impulses.
+With u_k the ``P_k . w`` after the last pass, the velocities v' at the end of the step become
 
     v+ = v' + W sum_k s_k P_k,        P_k . v+ = u_k                 for pairs with an impact, s_k >= -1,
                                       P_k . v+ <= max(0, P_k . v)    for others, s_k >= -1,
                                       P_k . v+ >= 0                  for others, s_k >= 0,
 
-so that what else acts in the step stays. An impact ends in the step in which contact first acts, however little of the momentum
-it took: what is left of the gap is not closed. The second line takes back what a compressed contact pushes as it opens, the
-third keeps the supports of a body with an impact. The impulses are rigid ones, which excite no strain.
+so that other forces of the step remain. An impact ends in the step in which contact first acts, even if it transferred little
+momentum: the remaining gap is not closed. The second line removes the velocity with which a compressed contact opens, the third
+keeps the supports of a body with an impact. The impulses are rigid ones, which excite no strain.
 
-Friction takes part in what is added, with ``mu s_k |P_k|`` at most at the centre of the pair's contacts, on the surface of
-the first body, against its slip.
-Gravity acts on v for the part of the step before the impact. Energy is never given: sums that would, scale what is added.
+Friction of at most ``mu s_k |P_k|`` acts with the added impulses, at the centre of the pair's contacts on the surface of the
+first body, against its slip. Gravity acts on v for the part of the step before the impact. The added twists are scaled where
+they would increase the energy.
 """
 
 from __future__ import annotations
@@ -50,20 +50,20 @@ from abd.step.impacts.blocks import Blocks
 from abd.step.impacts.impact_friction import friction_of
 from abd.step.impacts.impact_pairs import ImpactPairs
 from abd.step.impacts.mobility import Mobility
-from abd.step.impacts.reflections import Sweep, brought, reflected
+from abd.step.impacts.reflections import Sweep, reflect, solve_factors
 from abd.tables import Table
 
 _log = logging.getLogger(__name__)
 
-PUSHES = 0.5
-"""Speed with which a contact opens that is taken back, over what gravity gives in a step: less is how weights settle."""
-MOST_MET = 2e7
-"""Joint rows times pairs that meet joints, at most: how they answer each other is dense."""
+OPENING = 0.5
+"""Opening speed above which it is removed, over the speed that gravity gives in a step: weights settle with less."""
+LARGEST_COUPLING = 2e7
+"""Largest number of joint rows times pairs with joined bodies, because their coupling matrix is dense."""
 
 
 @dataclass(frozen=True)
 class Step:
-    """States and velocities (n, 12) before and after a step, and the twists (n, 6) then and now."""
+    """States and velocities (n, 12) before and after a step, and the twists (n, 6) before and after it."""
 
     before: tuple[np.ndarray, np.ndarray]
     after: tuple[np.ndarray, np.ndarray]
@@ -73,13 +73,12 @@ class Step:
 
 @dataclass(frozen=True)
 class Impacts(Table):
-    """k pairs that may strike in a step.
+    """k pairs with possible impacts in a step.
 
     Attributes:
-        impact_pairs: those.
-        opens: (k,) ``P_k . v`` with which their contacts may leave them [J]; closing, left: (k,) that at the beginning and at
+        opens: (k,) largest ``P_k . v`` with which contacts may open [J]; closing, left: (k,) ``P_k . v`` at the beginning and at
             the end of the step.
-        least: (k,) speed from which a pair strikes [m/s]; h: (k,) length of the step [s].
+        least: (k,) smallest closing speed of an impact [m/s]; h: (k,) length of the step [s].
     """
 
     impact_pairs: ImpactPairs
@@ -101,9 +100,10 @@ class Restitution:
         self._built_for, self._warned = None, False
         self._has_friction = self.settings.friction_iterations != 0
 
-    def stirred(self, touching: np.ndarray, *velocities: np.ndarray) -> np.ndarray:
-        """(n,) bool, bodies of worlds in which any of the bodies (n,) bool moves faster, by one of the velocities (n, 12), than
-        what counts as resting."""
+    def in_moving_worlds(self, touching: np.ndarray, *velocities: np.ndarray) -> np.ndarray:
+        """Return (n,) bool, bodies of worlds in which a body of `touching` (n,) bool moves faster than the tolerance.
+
+        velocities: (n, 12), of which one must do so."""
         moves = np.zeros(len(touching), dtype=bool)
         for qd in velocities:
             speed = np.linalg.norm(qd[:, :3], axis=1) + self.reach * np.linalg.norm(qd[:, 3:], axis=1)
@@ -111,16 +111,18 @@ class Restitution:
         world = self.model.bodies.world
         return np.isin(world, world[moves])
 
-    def _least(self, impact_pairs: ImpactPairs, lengths: np.ndarray, fresh: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """(k,) speeds that gravity gives in steps of `lengths` (n,) [s], and those from which the pairs strike [m/s]: slower ones
-        rest, unless they are `fresh` (k,) and give nothing back."""
+    def _thresholds(self, impact_pairs: ImpactPairs, lengths: np.ndarray, fresh: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return (k,) speeds by gravity in steps of `lengths` (n,) [s], and smallest closing speeds of impacts (k,) [m/s].
+
+        Slower pairs are at rest, except plastic pairs that are `fresh` (k,)."""
         fall = lengths[impact_pairs.pairs[:, 0]] * float(np.linalg.norm(self.settings.gravity))
         plastic = fresh & (impact_pairs.restitution == 0.0)
         return fall, np.maximum(np.where(plastic, 0.0, 2.0 * fall), 2.0 * self.settings.tolerance)
 
     def approach(self, impact_pairs: ImpactPairs, before: tuple[np.ndarray, np.ndarray], h: float | np.ndarray) -> np.ndarray:
-        """(k,) how far pairs approach each other in a step of h [s], of all or (n,), with the state and velocities (n, 12)
-        `before` it [m]; 0 for those slower than twice the tolerance."""
+        """Return (k,) approach of pairs in a step of h [s], scalar or (n,), from q and qd (n, 12) `before` it [m].
+
+        It is 0 for pairs slower than twice the tolerance."""
         speed = -impact_pairs.power(self._twists(*before)) / impact_pairs.size
         lengths = np.broadcast_to(h, len(before[0]))[impact_pairs.pairs[:, 0]]
         return np.where(speed > 2.0 * self.settings.tolerance, speed * lengths, 0.0)
@@ -135,14 +137,15 @@ class Restitution:
         system: JointSystem,
         sweep: Sweep = swept,
     ) -> tuple[np.ndarray, np.ndarray, float] | None:
-        """Velocities (n, 12) after the impacts of a step, the bodies that they change (b,), and the work of friction [J]; None
-        without impacts.
+        """Return velocities (n, 12) after the impacts of a step, the changed bodies (b,), and the work of friction [J].
 
         Args:
-            before, after: states and velocities (n, 12) at the beginning and at the end of the step; h: [s], of all or (n,).
+            before, after: states and velocities (n, 12) at the beginning and at the end of the step; h: [s], scalar or (n,).
             fresh: (k,) bool, pairs that became active in the step.
-            system: rows of the joints at present.
             sweep: as `abd.potentials.sweeps.swept`.
+
+        Returns:
+            None without impacts.
         """
         if not len(impact_pairs.pairs):
             return None
@@ -151,25 +154,25 @@ class Restitution:
         size = impact_pairs.size
         closing, left = impact_pairs.power(then), impact_pairs.power(now)
         lengths, resting = np.broadcast_to(h, len(q)), 2.0 * self.settings.tolerance
-        fall, least = self._least(impact_pairs, lengths, fresh)
+        fall, least = self._thresholds(impact_pairs, lengths, fresh)
         impacts_now = closing < -least * size
         opens = np.maximum(closing, 0.0)
-        opening = np.where(impact_pairs.is_contact, np.maximum(PUSHES * fall, resting), 0.0)
-        stirs = impacts_now | (left - opens > opening * size)
-        if not stirs.any():
+        opening = np.where(impact_pairs.is_contact, np.maximum(OPENING * fall, resting), 0.0)
+        is_seed = impacts_now | (left - opens > opening * size)
+        if not is_seed.any():
             return None
         worlds = self.model.bodies.world
         of = worlds[impact_pairs.pairs[:, 0]]
         order = np.argsort(of, kind="stable")
-        order = order[np.isin(of[order], of[stirs])]
+        order = order[np.isin(of[order], of[is_seed])]
         impacts = Impacts(impact_pairs, opens, closing, left, least, lengths[impact_pairs.pairs[:, 0]])[order]
-        of, stirs, step = of[order], stirs[order], Step(before, after, then, now)
-        self._know_rows(system, q)
-        # the factor of joints takes in all that it is asked about
-        groups = [of == world for world in np.unique(of)] if len(self._held) else [np.ones(len(of), dtype=bool)]
+        of, is_seed, step = of[order], is_seed[order], Step(before, after, then, now)
+        self._update_rows(system, q)
+        # the factor of joints must cover all connected pairs, hence one world at a time with joints
+        groups = [of == world for world in np.unique(of)] if len(self._constraints) else [np.ones(len(of), dtype=bool)]
         out, changed, work = qd.copy(), [], 0.0
         for group in groups:
-            found = self._rebound_of(impacts[group], stirs[group], step, sweep)
+            found = self._rebound_of(impacts[group], is_seed[group], step, sweep)
             if found is not None:
                 twists, friction = found
                 moved = np.flatnonzero((twists != 0.0).any(axis=1))
@@ -183,17 +186,16 @@ class Restitution:
     def fitted(
         self, bodies: np.ndarray, q: np.ndarray, qd: np.ndarray, system: JointSystem, driven: dict[tuple[int, str], float]
     ) -> np.ndarray | None:
-        """Velocities (n, 12) of a state q, qd (n, 12) in which those of bodies (n,) bool fit their joints, by the smallest change
-        in the norm of the mass matrix; None where they do not change.
+        """Return velocities (n, 12) with those of bodies (n,) bool fitted to their joints; None if they do not change.
 
-        Implicit Euler leaves the velocities of the chords of a step, which do not: a body that turns by w h about a joint moves
-        away from it by half of that, of its speed. `driven`: speeds [m/s or rad/s] of coordinates, by joint and name, that
-        drives keep; rotors and other coordinates move freely."""
-        self._know_rows(system, q)
+        The change is the smallest one in the norm of the mass matrix. Velocities of implicit Euler are those of the chords of a
+        step: a body that turns by w h about a joint leaves it by half of that, of its speed. `driven`: speeds [m/s or rad/s] of
+        driven coordinates, by joint and name; rotors and other coordinates move freely."""
+        self._update_rows(system, q)
         rows = self._rows
         place = {(int(rows.joint[row]), rows.name[row]): int(row) for row in rows.coordinates()}
         moved = np.array([place[key] for key in driven], dtype=int)
-        held, slack = self._held[~np.isin(self._held, moved)], self._slack[~np.isin(self._held, moved)]
+        held, slack = self._constraints[~np.isin(self._constraints, moved)], self._slack[~np.isin(self._constraints, moved)]
         held, slack = np.concatenate([held, moved]), np.concatenate([slack, np.zeros(len(moved))])
         if not len(held):
             return None
@@ -211,30 +213,31 @@ class Restitution:
         return qd + np.concatenate([twists[:, :3], turned.reshape(-1, 9)], axis=1)
 
     def _rebound_of(
-        self, impacts: Impacts, stirs: np.ndarray, step: Step, sweep: Sweep
+        self, impacts: Impacts, is_seed: np.ndarray, step: Step, sweep: Sweep
     ) -> tuple[np.ndarray, float] | None:
-        """Twists (n, 6) that impacts in worlds, those of one behind those of another, add, and the work of friction [J]; None
-        where there are too many for it. Of the pairs (k,) bool some strike, or were pushed apart: `stirs`."""
+        """Return the twists (n, 6) that impacts of sorted worlds add, and the work of friction [J]; None if they are too many.
+
+        is_seed: (k,) bool, pairs with an impact or pushed apart."""
         q, now = step.after[0], step.now.ravel()
-        mobility = self._mobility(q, np.flatnonzero(stirs), impacts.impact_pairs.pairs)
+        mobility = self._mobility(q, np.flatnonzero(is_seed), impacts.impact_pairs.pairs)
         impacts = impacts[mobility.chosen]
         part, left, opens, size = impacts.impact_pairs, impacts.left, impacts.opens, impacts.impact_pairs.size
         P = part.rows(len(q))
-        if mobility.rows_met(P) > MOST_MET:
-            self._say_left_out(mobility, len(part.pairs))
+        if mobility.joint_pairs(P) > LARGEST_COUPLING:
+            self._warn_too_many(mobility, len(part.pairs))
             return None
-        blocks, A = Blocks.of(self.model.bodies.world, part.pairs[:, 0]), mobility.between(P)
-        met = self._met(impacts, mobility.jointed)
-        target, in_impact = reflected(sweep, A, met, part.restitution, impacts.least, size, blocks)
+        blocks, A = Blocks.of(self.model.bodies.world, part.pairs[:, 0]), mobility.pair_matrix(P)
+        impact_powers = self._impact_powers(impacts, mobility.jointed)
+        target, in_impact = reflect(sweep, A, impact_powers, part.restitution, impacts.least, size, blocks)
         law = target, opens, in_impact, size, blocks
-        s = brought(sweep, A, left, *law)
+        s = solve_factors(sweep, A, left, *law)
         added, friction, driven = mobility.apply(P.T @ s), np.zeros(6 * len(q)), np.zeros(blocks.count)
         moving = self._surface_twists(q)
         pull = friction_of(part, s, now + added + moving, mobility, q, self.model.bodies.radius) if self._has_friction else None
         if pull is not None:
             driven = self._work_of_drives(blocks, pull, now, moving)
             friction = mobility.apply(pull)
-            s_friction = brought(sweep, A, left + P @ friction, *law)
+            s_friction = solve_factors(sweep, A, left + P @ friction, *law)
             with_friction = mobility.apply(P.T @ s_friction) + friction
             less = self._energies(blocks, q, now + with_friction) <= self._energies(blocks, q, now + added) + driven
             taken, s = blocks.entries(less), np.where(blocks.each(less), s_friction, s)
@@ -245,17 +248,17 @@ class Restitution:
         return (share * added).reshape(-1, 6), work
 
     def _surface_twists(self, q: np.ndarray) -> np.ndarray:
-        """(6 n,) twists by which the material of surfaces moves against bodies in states q (n, 12)."""
+        """Return (6 n,) twists of the surface material relative to bodies in states q (n, 12)."""
         v = np.einsum("nij,nj->ni", q[:, 3:].reshape(-1, 3, 3), self.model.bodies.surface_velocity)
         return np.pad(v, ((0, 0), (0, 3))).ravel()
 
     def _work_of_drives(self, blocks: Blocks, pull: np.ndarray, now: np.ndarray, moving: np.ndarray) -> np.ndarray:
-        """(w,) work of surfaces that are `moving` (6 n,), and of kinematic bodies, against impulses of friction (6 n,) [J]."""
+        """Return (w,) work of surfaces `moving` (6 n,) and of kinematic bodies against friction impulses (6 n,) [J]."""
         twists = np.where(self.kinematic[:, None], now.reshape(-1, 6), 0.0) + moving.reshape(-1, 6)
         some = (blocks.bodies < blocks.count) & twists.any(axis=1)
         return -blocks.sums_of_bodies(some, np.einsum("nk,nk->n", pull.reshape(-1, 6)[some], twists[some]))
 
-    def _say_left_out(self, system: Mobility, pairs: int) -> None:
+    def _warn_too_many(self, system: Mobility, pairs: int) -> None:
         if not self._warned:
             self._warned = True
             _log.warning(
@@ -263,8 +266,8 @@ class Restitution:
                 int(system.joined.sum()), pairs,
             )  # fmt: skip
 
-    def _met(self, impacts: Impacts, jointed: bool) -> np.ndarray:
-        """Normal powers (k,) where the pairs met: with the part of what gravity gives in a step that it gave until then."""
+    def _impact_powers(self, impacts: Impacts, jointed: bool) -> np.ndarray:
+        """Return normal powers (k,) at the impact, with gravity acting for the part of the step before it."""
         part, closing = impacts.impact_pairs, impacts.closing
         speed = np.zeros(len(closing))
         if not jointed:
@@ -278,8 +281,9 @@ class Restitution:
     def _within_energy(
         self, step: Step, added, part: ImpactPairs, s: np.ndarray, blocks: Blocks, driven: np.ndarray
     ) -> np.ndarray:
-        """(w,) fractions of the added twists that give the bodies no energy but the work of prescribed bodies, that of their
-        friction being `driven` (w,)."""
+        """Return (w,) fractions of the added twists that add no energy beyond the work of prescribed bodies.
+
+        driven: (w,) their work against friction [J]."""
         before, after, now = step.before, step.after, step.now
         bodies, some = self.model.bodies, self.dynamic & (blocks.bodies < blocks.count)
         fallen = bodies.mass[some, None] * (after[0] - before[0])[some, :3]
@@ -301,7 +305,7 @@ class Restitution:
         return np.where(full <= most, 1.0, share)
 
     def _energies(self, blocks: Blocks, q: np.ndarray, twists: np.ndarray) -> np.ndarray:
-        """(w,) kinetic energies of the rigid motion of the dynamic bodies of blocks [J]."""
+        """Return (w,) kinetic energies of the rigid motion of the dynamic bodies of blocks [J]."""
         some, bodies = self.dynamic & (blocks.bodies < blocks.count), self.model.bodies
         twists = twists.reshape(-1, 6)[some]
         inertia = free_motion.inertia(q[some, 3:].reshape(-1, 3, 3), bodies.moment[some])
@@ -310,11 +314,11 @@ class Restitution:
         return 0.5 * blocks.sums_of_bodies(some, moving + turning)
 
     def _inertia(self, q: np.ndarray) -> np.ndarray:
-        """(n, 3, 3) about the centres of mass, world axes [kg m^2]."""
+        """Return (n, 3, 3) inertias about the centres of mass, world axes [kg m^2]."""
         return free_motion.inertia(q[:, 3:].reshape(-1, 3, 3), self.model.bodies.moment)
 
     def _twists(self, q: np.ndarray, qd: np.ndarray) -> np.ndarray:
-        """(n, 6) velocities and angular velocities, world axes: those with the momenta of qd; prescribed ones as they turn."""
+        """Return (n, 6) twists in world axes, those with the momenta of qd for dynamic bodies."""
         A, Ad = q[:, 3:].reshape(-1, 3, 3), qd[:, 3:].reshape(-1, 3, 3)
         momentum = free_motion.torque(Ad * self.model.bodies.moment[:, None, :], A)
         w = axial(Ad @ np.linalg.inv(A))
@@ -322,29 +326,30 @@ class Restitution:
         w[d] = np.linalg.solve(self._inertia(q)[d], momentum[d, :, None])[:, :, 0]
         return np.concatenate([qd[:, :3], w], axis=1)
 
-    def _know_rows(self, system: JointSystem, q: np.ndarray) -> None:
-        """Know the joint rows that hold."""
+    def _update_rows(self, system: JointSystem, q: np.ndarray) -> None:
+        """Select the joint rows that are constraints or rotors, for a changed system or pose."""
         if self._built_for is system and not follows_pose(self.model):
             return
         joints = list(self.model.joints)
         self._rows = rows = rigid_rows(replace(self.model, joints=joints), q)
         inertia, locked = _rotors_and_locks(joints, rows)
         held = (rows.held & ~rows.yields & (rows.role != Role.GAP)) | locked | (inertia > 0.0)
-        self._held, self._built_for = np.flatnonzero(held), system
+        self._constraints, self._built_for = np.flatnonzero(held), system
         slack = np.divide(rows.scale**2, inertia, out=np.zeros(len(rows)), where=inertia > 0.0)
-        self._slack = np.where(locked, 0.0, slack)[self._held]
+        self._slack = np.where(locked, 0.0, slack)[self._constraints]
 
     def _mobility(
         self, q: np.ndarray, seeds: np.ndarray, pairs: np.ndarray, J: sparse.csr_matrix | None = None,
         slack: np.ndarray | None = None,
     ) -> Mobility:  # fmt: skip
-        """Mobility of all bodies connected with the pairs `seeds` by contacts and joints; with other rows J (R, 6 n)
-        than those that hold, with their slack (R,), where they are given."""
-        J, slack = (self._jacobian(q, self._held), self._slack) if J is None else (J, slack)
+        """Return the mobility of all bodies connected with the pairs `seeds`, by default with the present constraints.
+
+        J: (R, 6 n) other constraints, with their slack (R,)."""
+        J, slack = (self._jacobian(q, self._constraints), self._slack) if J is None else (J, slack)
         return Mobility.of(self.model.bodies.mass, self._inertia(q), self._rows, J, slack, pairs, seeds)
 
     def _jacobian(self, q: np.ndarray, rows: np.ndarray) -> sparse.csr_matrix:
-        """(R, 6 n) of joint rows (R,) by twists (v; w)."""
+        """Return (R, 6 n) Jacobian of joint rows (R,) by twists (v; w)."""
         if not len(rows):
             return sparse.csr_matrix((0, 6 * len(q)))
         units = np.tile([1.0 / self._rows.length] * 3 + [1.0] * 3, len(q))
@@ -352,7 +357,7 @@ class Restitution:
 
 
 def _rotors_and_locks(joints: list[Joint], rows: RigidRows) -> tuple[np.ndarray, np.ndarray]:
-    """(R,) inertias [kg or kg m^2] of rotors that turn with coordinate rows, and whether (R,) rows are locked coordinates."""
+    """Return (R,) inertias of rotors on coordinate rows [kg or kg m^2], and (R,) bool, rows that are locked coordinates."""
     inertia, locked = np.zeros(len(rows)), np.zeros(len(rows), dtype=bool)
     for row in rows.coordinates():
         joint = joints[rows.joint[row]]

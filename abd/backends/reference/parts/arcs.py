@@ -1,4 +1,4 @@
-"""Steps along arcs: how far a path leads, and energies at trials on it."""
+"""Steps along arcs: collision-free lengths of a path, and trial energies on it."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ STRAIN = 0.5
 
 
 class Arcs:
-    """`abd.backends.protocol.Arcs`; path: the one that bodies take next."""
+    """Implementation of `abd.backends.protocol.Arcs`; path: present path of the bodies."""
 
     def __init__(
         self, constants: BodyData, potential: Potential, scheme: HostScheme, inactive: Inactive, touch: Touch, boxes: Boxes
@@ -30,13 +30,13 @@ class Arcs:
         self.constants, self.potential, self.scheme = constants, potential, scheme
         self.inactive, self.touch, self.boxes = inactive, touch, boxes
         self.at, self.islands, self.contacts = potential.at, potential.islands, potential.contacts
-        self.everybody, self.turning = np.arange(potential.n), turning(constants)
+        self.all_bodies, self.turning = np.arange(potential.n), turning(constants)
 
     def follow_velocity(self, moving: np.ndarray) -> np.ndarray:
-        """Set the path from q_n to where the motion leads (`numpy_motion.Target`); returns the largest alpha per island.
+        """Set the path from q_n along the predicted motion (`numpy_motion.Target`); return the largest alpha per island.
 
-        Prescribed bodies go exactly to their target poses, with a strain where contact strained them. `moving` (n,): 0 stays, 1
-        moves, 2 is in contact: it moves without the force term, and on as the forces of the last step push it.
+        Prescribed bodies move to their target poses, with strain if contact strained them. `moving` (n,): 0 no motion, 1 motion,
+        2 in contact: motion without the force term, but with the forces of the last step.
         """
         data, step, target = self.constants, self.at.step, self.scheme.target
         p, A = positions(self.at.q), maps(self.at.q)
@@ -49,24 +49,24 @@ class Arcs:
         turn = target.w + np.where(touching, target.twist, 0.0)
         dynamic = (data.kind == Kind.DYNAMIC)[:, None]
         dp = np.where(dynamic, fall, step.pk - p)
-        to_goal = step.Ak @ inverse
-        w = np.where(dynamic, turn, rotation_vectors(to_goal))
-        S = np.where(dynamic[:, :, None], 0.0, rotations(-w) @ to_goal - np.eye(3))
-        goes = ((moving != 0) & ~step.held)[:, None]
-        moves = np.where(goes, dp, 0.0), np.where(goes, w, 0.0), np.where(goes[:, :, None], S, 0.0)
+        to_target = step.Ak @ inverse
+        w = np.where(dynamic, turn, rotation_vectors(to_target))
+        S = np.where(dynamic[:, :, None], 0.0, rotations(-w) @ to_target - np.eye(3))
+        is_moving = ((moving != 0) & ~step.held)[:, None]
+        moves = np.where(is_moving, dp, 0.0), np.where(is_moving, w, 0.0), np.where(is_moving[:, :, None], S, 0.0)
         path = Path(p, A, *moves, self.boxes.radii(self.at.q))
         return self._collision_free(path, np.ones(self.islands.count))
 
     def follow_direction(self, linear: DenseSolver) -> np.ndarray:
-        """Set the path along the last direction of the solver, `linear`; returns the largest safe alpha per island, at most 1.
+        """Set the path along the last direction of the solver, `linear`; return the largest safe alpha per island, at most 1.
 
-        Settled islands stand still. The islands may change on the way (`Numbering.host`); the result is theirs.
+        Bodies of settled islands do not move. The islands may change (`Numbering.host`); the result is for the new ones.
         """
         linear.direction = np.where(self.inactive.settled[self.islands.host, None], 0.0, linear.direction)
         path = follow(self.at.q, linear.direction, self.turning, self.boxes.radii(self.at.q))
         strain = path.strain
         limits = np.where(strain > STRAIN, STRAIN / np.maximum(strain, STRAIN), 1.0)
-        return self._collision_free(path, self.islands.minima(limits, self.everybody, np.ones(self.islands.count)))
+        return self._collision_free(path, self.islands.minima(limits, self.all_bodies, np.ones(self.islands.count)))
 
     def _collision_free(self, path: Path, limit: np.ndarray) -> np.ndarray:
         self.path = path
@@ -80,23 +80,23 @@ class Arcs:
         return self._within_limits(self.islands.minima(times, self.contacts.owners, limit))
 
     def _within_limits(self, alpha: np.ndarray) -> np.ndarray:
-        """The largest fractions per island that keep the gaps of all joint limits open, found by secants."""
+        """Return the largest fractions per island that keep the gaps of all joint limits open, found by secants."""
         joints = self.potential.joints
         if not joints.system.has_barriers:
             return alpha
         before = joints.gaps(self.at.q)
         for _ in range(LIMIT_CUTS):
-            share = joints.shares(before, joints.gaps(self._along_path(alpha)))
-            shares = self.islands.minima(share, joints.owners, np.ones(self.islands.count))
-            alpha = alpha * shares
-            if (shares == 1.0).all():
+            fraction = joints.shares(before, joints.gaps(self._along_path(alpha)))
+            fractions = self.islands.minima(fraction, joints.owners, np.ones(self.islands.count))
+            alpha = alpha * fractions
+            if (fractions == 1.0).all():
                 return alpha
         raise StepFailure("limits", f"no step keeps the joint limits after {LIMIT_CUTS} cuts")
 
     def _along_path(self, alpha: np.ndarray) -> np.ndarray:
-        """(n, 12) states at path(alpha)."""
+        """Return (n, 12) states at path(alpha)."""
         at = alpha[self.islands.host]
-        return state(self.path.origins(self.everybody, at), self.path.maps(self.everybody, at))
+        return state(self.path.origins(self.all_bodies, at), self.path.maps(self.all_bodies, at))
 
     def try_step(self, alpha: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         self.at.trial = self._along_path(alpha)

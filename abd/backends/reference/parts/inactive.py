@@ -1,4 +1,4 @@
-"""Who takes no part in a step."""
+"""Inactive bodies of a step."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from abd.model import Kind, Model
 
 
 class Inactive:
-    """`abd.backends.protocol.Inactive` says what each call does.
+    """Implementation of `abd.backends.protocol.Inactive`.
 
     Attributes:
-        immobile: (n,) bool, static bodies; mobile: (n,) bool, those that may move in this step.
-        projectors: (n, 12, 12) on what the mobile ones may do.
-        settled: (islands,) bool, whose bodies stay where they are.
+        immobile: (n,) bool, static bodies; mobile: (n,) bool, bodies that may move in this step.
+        projectors: (n, 12, 12) on the allowed motions of mobile bodies.
+        settled: (islands,) bool, islands whose bodies do not move.
     """
 
     def __init__(self, model: Model, constants: BodyData, potential: Potential):
@@ -36,8 +36,9 @@ class Inactive:
         self.sleeping = self.islands.sleepers(may_sleep, self.mobile) | self.excluded
 
     def asleep(self, moving: np.ndarray | None = None) -> np.ndarray:
-        """(islands,) bool, whether all its bodies that may move are asleep, or not among those that are `moving` (n,), all
-        without; nothing wakes up within the present list."""
+        """Return (islands,) bool, whether all mobile bodies of an island are asleep or not `moving` (n,), by default all moving.
+
+        No island wakes up while the candidate list lasts."""
         resting = self.sleeping if moving is None else self.sleeping | ~moving
         return self.islands.asleep(resting, self.mobile)
 
@@ -46,5 +47,5 @@ class Inactive:
         self.potential.contacts.excluded = self.excluded
 
     def settle(self, islands: np.ndarray) -> None:
-        """Leave the bodies of these islands (count,) bool, and no others, where they are until the islands change."""
+        """Stop the bodies of these islands (count,) bool, and no others, until the islands change."""
         self.settled = islands.copy()

@@ -8,18 +8,18 @@ from abd.backends.reference.potential import Potential
 
 
 class Loads:
-    """`abd.backends.protocol.Loads` says what each call does."""
+    """Implementation of `abd.backends.protocol.Loads`."""
 
     def __init__(self, potential: Potential):
         self.potential = potential
 
     def set_loads(self, force: np.ndarray, torque: np.ndarray) -> None:
-        """Forces [N] and torques [N m] (n, 3) on the bodies from now on: the model's own arrays, which have them."""
+        """Do nothing: forces [N] and torques [N m] (n, 3) are the model's own arrays."""
 
     def set_gravity(self, gravity: np.ndarray) -> None:
-        """(3,) [m/s^2] from now on: the model's own array, which has it."""
+        """Do nothing: gravity (3,) [m/s^2] is the model's own array."""
 
     def set_friction(self, mu: np.ndarray) -> None:
-        """Coefficients (m, m) between materials from now on: the model's own array, which has them."""
+        """Update the pairs to changed coefficients (m, m) between materials, in the model's own array."""
         self.potential.contacts.follow_materials()
         self.potential.friction.follow_materials()

@@ -1,4 +1,4 @@
-"""What is read of a step when it has ended."""
+"""Step statistics and contact data after a step."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from abd.model import Kind, Model
 
 
 class Readings:
-    """`abd.backends.protocol.Readings` says what each call does."""
+    """Implementation of `abd.backends.protocol.Readings`."""
 
     friction_points = FrictionDefinition()
 
@@ -54,7 +54,6 @@ class Readings:
         return pairs, *(-self.steps.scheme.rule.impulse_of(pairs) * gradient for gradient in gradients)
 
     def contact_count(self) -> int:
-        """Active contacts at the current iterate."""
         return int(np.count_nonzero(self.touch.relative_gaps() < 1.0))
 
     def pressing(self) -> Pressing:
@@ -66,8 +65,8 @@ class Readings:
         return *friction.frozen(self.at.eps), friction.lagged.load / self.at.ch2[friction.owners], self.at.rest.copy()
 
     def vertex_speeds(self) -> np.ndarray:
-        far = np.linalg.norm(np.abs(self.boxes.surface_corners).max(axis=1), axis=1)
-        return np.linalg.norm(self.states.velocity[:, :3], axis=1) + far * np.linalg.norm(self.states.velocity[:, 3:], axis=1)
+        corner = np.linalg.norm(np.abs(self.boxes.surface_corners).max(axis=1), axis=1)
+        return np.linalg.norm(self.states.velocity[:, :3], axis=1) + corner * np.linalg.norm(self.states.velocity[:, 3:], axis=1)
 
     def statistics(self) -> StepStatistics:
         model, q, qd = self.model, self.states.now, self.states.velocity

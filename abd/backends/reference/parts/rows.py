@@ -1,4 +1,4 @@
-"""Joint rows: whose laws a step has, and what they remember, by the definitions of `abd.joints.rows.system`."""
+"""Joint rows: their laws in a step and their history, by the definitions of `abd.joints.rows.system`."""
 
 from __future__ import annotations
 
@@ -19,26 +19,24 @@ from abd.potentials.integrators import Mode, Scheme, Schemes, row_shares, row_we
 
 
 class Rows:
-    """`abd.backends.protocol.Rows` says what each call does.
+    """Implementation of `abd.backends.protocol.Rows`.
 
     Attributes:
         memory: after the last step; applied: its laws; pushed: (R,) forces that do work, before it.
-        resolved: (R,) bool, those whose forces follow the trapezoidal rule, light: those with light dampers
-            (`abd.joints.rows.springs`).
-        conservation: of the mechanisms that the rows make, None where energies are not known.
+        resolved: (R,) bool, rows whose forces the trapezoidal rule integrates (`abd.joints.rows.springs`).
     """
 
     def __init__(self, model: Model, constants: BodyData, potential: Potential, states: States, scheme: HostScheme):
         self.model, self.constants = model, constants
         self.potential, self.states, self.scheme = potential, states, scheme
         self.at, self.islands, self.n = potential.at, potential.islands, potential.n
-        self._take()
+        self._set_up()
 
     def set_joints(self, system: JointSystem) -> None:
         self.potential.set_joints(system)
-        self._take()
+        self._set_up()
 
-    def _take(self) -> None:
+    def _set_up(self) -> None:
         self.system = self.potential.joints.system
         self.islands.tie(self.system, self.potential.ties)
         smooth = self.model.settings.integrator == "generalized_alpha"
@@ -46,7 +44,7 @@ class Rows:
 
     @property
     def rule(self) -> Scheme | Schemes:
-        """The scheme of the step at work, or those of several worlds."""
+        """The scheme of the present step, or those of several worlds."""
         return self.scheme.rule
 
     def load(self, memory: JointMemory) -> None:
@@ -61,18 +59,18 @@ class Rows:
         return system.closed_gap(law, p, memory.history[0])
 
     def shares(self) -> np.ndarray:
-        """(R,) by which the stiffness of rows counts in the step at work."""
+        """Return (R,) weights of the stiffness of rows in the present step."""
         return np.where(self.resolved, row_shares(self.rule, self.scheme.mode, *self.system.row_bodies), 1.0)
 
     def pulls(self, q: np.ndarray) -> np.ndarray:
-        """(n, 12) `abd.joints.rows.springs.pulls` in the states q (n, 12), none of bodies whose step knows no shares."""
+        """Return (n, 12) `abd.joints.rows.springs.pulls` in the states q (n, 12), zero for bodies with implicit Euler."""
         if not self.resolved.any():
             return np.zeros((self.n, 12))
         found = pulls(self.system, np.flatnonzero(self.resolved), self.shares(), q, self.memory.reference)
         return np.where((self.scheme.mode == Mode.DISSIPATIVE)[:, None], 0.0, found)
 
     def finish(self) -> None:
-        """Remember what the rows did in the step."""
+        """Store the laws and the history of the rows after the step."""
         joints, ch2 = self.potential.joints, self.rule.ch2
         joints.give(self.at.q)
         p = whole(self.system, np.flatnonzero(self.resolved), self.shares(), joints.p, self.system.of_rows(ch2))
@@ -82,21 +80,21 @@ class Rows:
         self.memory.history[4] = working_forces(self.system, self.applied, self.memory.history[0])
 
     def take_efforts(self) -> None:
-        """Efforts of joint rows that the host has changed, where the laws look for them anyway."""
+        """Do nothing: the laws read changed efforts of joint rows from the host."""
 
     def limited(self) -> np.ndarray:
-        flags = np.zeros(self.n + 1, dtype=bool)  # the last one stands for the world
+        flags = np.zeros(self.n + 1, dtype=bool)  # the last entry is the world
         pushing = self.potential.joints.limits_at_work(self.at.q)
         for bodies in self.system.row_bodies:
             flags[bodies[pushing]] = True
         return flags[:-1]
 
     def turned(self, limit: float) -> np.ndarray:
-        flags, table = np.zeros(self.n + 1, dtype=bool), self.system.table  # the last one stands for the world
+        flags, table = np.zeros(self.n + 1, dtype=bool), self.system.table  # the last entry is the world
         if self.system.counts_turns:
             reference = self.memory.reference
-            far = table.counts_turns & (np.abs(values(table, self.at.q, reference) - reference) > limit)
-            flags[table.child[far]] = flags[table.parent[far]] = True
+            is_turned = table.counts_turns & (np.abs(values(table, self.at.q, reference) - reference) > limit)
+            flags[table.child[is_turned]] = flags[table.parent[is_turned]] = True
         return flags[:-1]
 
     def joint_memory(self) -> JointMemory:
@@ -109,15 +107,14 @@ class Rows:
         return Turns(table, self.states)
 
     def errors(self) -> np.ndarray:
-        """(islands,) largest residual of the exact rows over its tolerance at the current iterate."""
+        """Return (islands,) largest residuals of the exact rows over their tolerances at the iterate."""
         joints = self.potential.joints
         return -self.islands.minima(-joints.errors(self.at.q), joints.owners, np.zeros(self.islands.count))
 
     def update_multipliers(self, direction: np.ndarray, settled: np.ndarray) -> None:
-        """Let the multipliers of the exact rows take over what their stiffness carries at the end of a direction (n, 12);
-        not in islands that are settled.
+        """Add stiffness forces of exact rows at the end of a direction (n, 12) to their multipliers, except in settled islands.
 
-        To be called after the trial became the iterate, when the iterate before it is still there.
+        Call it after the trial became the iterate, while the trial holds the previous iterate.
         """
         joints = self.potential.joints
         linear, measured, _ = joints.predicted(self.at.trial, direction)

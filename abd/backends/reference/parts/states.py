@@ -9,10 +9,10 @@ from abd.model import Bodies
 
 
 class States:
-    """`abd.backends.protocol.States` says what each call does.
+    """Implementation of `abd.backends.protocol.States`.
 
     Attributes:
-        now, before: (n, 12) states of the last two steps; velocity, earlier: their rates; forces: what is remembered.
+        now, before: (n, 12) states of the last two steps; velocity, earlier: their rates; forces: force history.
     """
 
     def __init__(self, bodies: Bodies, at: Iterate):

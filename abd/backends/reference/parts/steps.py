@@ -1,4 +1,4 @@
-"""A substep, from its beginning to its end."""
+"""Start and end of a substep."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from abd.rotations import rotation_vectors
 
 
 class Steps:
-    """`abd.backends.protocol.Steps`; friction_work: of the last step [J]."""
+    """Implementation of `abd.backends.protocol.Steps`; friction_work: of the last step [J]."""
 
     def __init__(
         self, model: Model, constants: BodyData, potential: Potential, states: States, scheme: HostScheme,
@@ -46,7 +46,7 @@ class Steps:
             self.scheme.rule, self.scheme.mode = rule, mode
             self.pulled = self.rows.pulls(states.now)
             target = self.motion.coast(rule, self.scheme.rows, states.now, states.velocity, states.forces, self.pulled)
-        target = self._with_goals(target, prescribed)
+        target = self._with_targets(target, prescribed)
         self.scheme.rule, self.scheme.mode, self.scheme.target = rule, mode, target
         at.rest, at.turn, at.target, at.q = target.rest, target.w, target.q, states.now.copy()
         at.ch2, at.eps = np.full(self.n, rule.ch2), np.full(self.n, eps)
@@ -69,8 +69,8 @@ class Steps:
         self.potential.set_regularisation(np.zeros(self.potential.islands.count))
         self.potential.friction.forget()
 
-    def _with_goals(self, target: Target, target_poses: np.ndarray) -> Target:
-        """A target in which prescribed bodies are led to their target poses, of states (n, 12)."""
+    def _with_targets(self, target: Target, target_poses: np.ndarray) -> Target:
+        """Return a target with the target poses (n, 12) of prescribed bodies."""
         some, now = self.target_poses.prescribed, self.states.now
         q, dp, w = target.q.copy(), target.dp.copy(), target.w.copy()
         q[some], dp[some] = target_poses[some], positions(target_poses[some] - now[some])

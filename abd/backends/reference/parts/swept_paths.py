@@ -1,4 +1,4 @@
-"""The path between the state and the iterate; `abd.step.substep` says what it is for."""
+"""Collision check of the swept paths from the state to the iterate; used by `abd.step.substep`."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from abd.rotations import axial
 
 
 class SweptPaths:
-    """`abd.backends.protocol.SweptPaths` says what each call does."""
+    """Implementation of `abd.backends.protocol.SweptPaths`."""
 
     def __init__(self, states: States, touch: Touch, inactive: Inactive, boxes: Boxes, islands: Islands):
         self.states, self.touch, self.inactive, self.boxes, self.islands = states, touch, inactive, boxes, islands
@@ -24,13 +24,13 @@ class SweptPaths:
         states = self.states
         begin, turned = states.now, np.reshape(h, (-1, 1)) * axial(maps(states.velocity) @ np.linalg.inv(maps(states.now)))
         if converged is not None:
-            # a body that is held may be on its goal already, to which it still has a path
-            stands = converged[self.islands.host] & self.inactive.mobile
+            # a held body may have reached its target already; its swept path is still checked
+            is_stationary = converged[self.islands.host] & self.inactive.mobile
             begin, turned = (
-                np.where(stands[:, None], still, one) for still, one in ((states.at.q, begin), (0.0, turned))
+                np.where(is_stationary[:, None], stationary, one) for stationary, one in ((states.at.q, begin), (0.0, turned))
             )
-        return self._way(begin, turned, states.at.q)
+        return self._unproven_between(begin, turned, states.at.q)
 
-    def _way(self, begin: np.ndarray, turn: np.ndarray, end: np.ndarray) -> UnprovenPaths:
-        """The same between two states (n, 12), turning by `turn` (n, 3) [rad]."""
+    def _unproven_between(self, begin: np.ndarray, turn: np.ndarray, end: np.ndarray) -> UnprovenPaths:
+        """Return unproven paths between two states (n, 12) with rotations `turn` (n, 3) [rad]."""
         return self.touch.contacts.unproven(between(begin, end, turn, self.boxes.radii(begin)))

@@ -1,4 +1,4 @@
-"""Where prescribed bodies go."""
+"""Target poses of prescribed bodies."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from abd.model import Kind, Model
 
 
 class TargetPoses:
-    """`abd.backends.protocol.TargetPoses`; prescribed: (k,) the bodies."""
+    """Implementation of `abd.backends.protocol.TargetPoses`; prescribed: (k,) indices of the bodies."""
 
     def __init__(self, model: Model, potential: Potential):
         self.potential, self.at = potential, potential.at

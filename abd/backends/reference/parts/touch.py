@@ -1,4 +1,4 @@
-"""Contacts and friction: the list of contacts, their parameters, and lagged friction."""
+"""Contacts and friction: candidates, contact parameters and lagged friction."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from abd.potentials.arc_slip import Course
 
 
 class Touch:
-    """`abd.backends.protocol.Touch` says what each call does."""
+    """Implementation of `abd.backends.protocol.Touch`."""
 
     def __init__(self, model: Model, potential: Potential):
         self.model, self.potential, self.at, self.islands = model, potential, potential.at, potential.islands
@@ -74,7 +74,7 @@ class Touch:
         return np.unique(np.concatenate(pairs).astype(int), axis=0)
 
     def relative_gaps(self) -> np.ndarray:
-        """(m,) gaps of the candidates at the current iterate in activations."""
+        """Return (m,) gaps of the candidates at the iterate [activations]."""
         return self.contacts.gaps(self.at.q) / self.contacts.activation
 
     def pair_gaps(self, exact: bool = False) -> tuple[np.ndarray, np.ndarray]:
@@ -85,5 +85,5 @@ class Touch:
         return np.sort(pairs.reshape(-1, 2), axis=1), gaps
 
     def island_gaps(self) -> np.ndarray:
-        everything = np.full(self.islands.count, np.inf)
-        return self.islands.minima(self.relative_gaps(), self.contacts.owners, everything)
+        infinite = np.full(self.islands.count, np.inf)
+        return self.islands.minima(self.relative_gaps(), self.contacts.owners, infinite)

@@ -46,7 +46,7 @@ class Rows:
         self._set_up()
 
     def _set_up(self) -> None:
-        joints, self.scheme.said = self.potential.joints, None
+        joints, self.scheme.writer = self.potential.joints, None
         active = JointList.of(self.model.joints).column("active").astype(bool)
         smooth = self.model.settings.integrator == "generalized_alpha"
         which = resolved(self.model, joints.system) & smooth

@@ -53,7 +53,7 @@ class Steps:
             self.target_poses.set_targets(target_poses)
             self.inactive.hold(self.inactive.immobile)
         self.set_scales(rule, eps)
-        self.scheme.said = None
+        self.scheme.writer = None
         self.target_poses.launch_pull(rule.pull)
         self.graphs.run(("begin", rule.chord), self.launch_begin)
         self.potential.contacts.set_scale(at.ch2)

@@ -58,8 +58,8 @@ class SweptPaths:
         self.graphs.run(("swept paths", key), lambda: self._launch_back(converged))
         motion, covered = self.device.read(self.found).tolist()
         if not np.isfinite(motion):
-            bent = np.flatnonzero(~np.isfinite(self.device.read(self.scratch.a)))
-            return UnprovenPaths(np.full(len(bent), STRAINED), np.stack([bent, bent], axis=1))
+            is_strained = np.flatnonzero(~np.isfinite(self.device.read(self.scratch.a)))
+            return UnprovenPaths(np.full(len(is_strained), STRAINED), np.stack([is_strained, is_strained], axis=1))
         if not covered:
             alpha = islands.scalars("limit")
             if converged is not None:
@@ -74,8 +74,8 @@ class SweptPaths:
         if self._fraction(False, has_stationary) == 1.0:
             return UnprovenPaths.none()
         smallest = self.contacts.smallest(self.contacts.shares, 1.0)
-        closed = smallest < 1.0
-        return UnprovenPaths(smallest[closed], candidates.pair_list()[closed])
+        is_unproven = smallest < 1.0
+        return UnprovenPaths(smallest[is_unproven], candidates.pair_list()[is_unproven])
 
     def _fraction(self, back: bool, has_stationary: bool) -> float:
         """Return the proven fraction of the paths, traversed backward or forward."""

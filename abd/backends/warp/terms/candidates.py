@@ -352,7 +352,7 @@ class Candidates(ListCapacities):
         get, launch, counts = self.pool.get, self.device.launch, self.counts
         self.device.fill(self.totals)
         self.columns.reserve(self.pair_capacity)
-        numbers, partners = get("pair counts", self.n, wp.int32), get("partners", self.n, wp.int32, (broad_phase.ROOM,))
+        numbers, partners = get("pair counts", self.n, wp.int32), get("partners", self.n, wp.int32, (broad_phase.MAX_PARTNERS,))
         near = self.filters, self.surfaces, self.lower, self.upper, self.grown
         query = self.tree.id, self.root, self.bounds, *near, self.old, self.lacks, self.group
         margins = self.filters.world, self.margins
