@@ -1,7 +1,5 @@
 """Random symmetric systems of 12x12 blocks on graphs, as the linear solvers take them, and their dense definition."""
 
-from __future__ import annotations
-
 import numpy as np
 import warp as wp
 

@@ -1,7 +1,5 @@
 """Whether two simulations are in the same state to the last bit."""
 
-from __future__ import annotations
-
 import numpy as np
 
 import abd

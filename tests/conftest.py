@@ -4,8 +4,6 @@ The tests of device code are marked `device`: by their module (`pytestmark`), or
 -m quick`: what needs no kernels, CI's first lane.
 """
 
-from __future__ import annotations
-
 import os
 from collections.abc import Iterator
 

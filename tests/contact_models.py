@@ -1,7 +1,5 @@
 """Models of a few bodies for tests of contact, and the arrangements of `ipctk_scene` as models."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

@@ -1,7 +1,5 @@
 """The contact kernels of one model with its candidates, for tests."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

@@ -1,7 +1,5 @@
 """A scene whose iterations are launched kernel by kernel, and recorded: side by side."""
 
-from __future__ import annotations
-
 from unittest.mock import patch
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Contacts of points with half-spaces."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from abd.potentials.contact import Contacts, Stencil

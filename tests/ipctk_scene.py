@@ -1,7 +1,5 @@
 """Small contact scenes, as our contacts and as ipctk's candidates."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Random joints of every type, for tests of their kinematics."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from abd.joints.coordinates.configurations import forms

@@ -1,7 +1,5 @@
 """The device under test, states on it and a comparison."""
 
-from __future__ import annotations
-
 import os
 
 import numpy as np

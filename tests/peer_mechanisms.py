@@ -4,8 +4,6 @@ Bodies are rigid, with principal axes along their own; all positions, axes and r
 SI units.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Mechanisms of `peer_mechanisms` as scenes, and their energy."""
 
-from __future__ import annotations
-
 import numpy as np
 from peer_mechanisms import WORLD, Mechanism
 from scipy.spatial.transform import Rotation

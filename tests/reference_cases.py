@@ -5,8 +5,6 @@ The numbers and their sources are in `reference_values.py`.
 Bodies are proxies of given mass and inertia, as rigid as they are by default. SI units.
 """
 
-from __future__ import annotations
-
 from functools import partial
 
 import numpy as np

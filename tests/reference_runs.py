@@ -1,7 +1,5 @@
 """What a mechanism with known motion is, running it, and comparing what comes out."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 from time import perf_counter

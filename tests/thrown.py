@@ -1,7 +1,5 @@
 """Pairs of bodies that are thrown at each other by several of their sizes per step."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Agreement with a reference up to what the reference itself owes to the last bit of its input."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import numpy as np

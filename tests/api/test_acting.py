@@ -1,7 +1,5 @@
 """What a user reads, sets and pushes between steps, and runs of many steps."""
 
-from __future__ import annotations
-
 import copy
 import pickle
 
@@ -48,8 +46,7 @@ def test_loads_follow_time_turn_with_the_body_and_come_off(device):
         return (2.0, 0, 0) if t < 0.025 else (0, 0, 0)
 
     load = box.apply_force(push, frame="body")
-    for _ in range(4):
-        sim.step()
+    sim.run(steps=4)
     assert [t for t, _ in seen] == [0.01, 0.02, 0.03, 0.04] and seen[0][1] == "box"
     assert box.linear_velocity == pytest.approx((0, 2 * 2.0 * 0.01 / 2.0, 0), abs=1e-9)
     load.remove()
@@ -72,8 +69,7 @@ def test_gravity_can_be_set_and_is_kept_by_checkpoints(device):
     other = free_box(device)
     other.restore(saved)
     for one in (sim, other):
-        for _ in range(3):
-            one.step()
+        one.run(steps=3)
     np.testing.assert_array_equal(sim.stepper.q, other.stepper.q)
     assert other.gravity.tolist() == [0, 0, -2.0]
 

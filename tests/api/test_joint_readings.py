@@ -30,8 +30,7 @@ def held(kind: str, enforcement: str, steps: int = 3, device: str = "numpy", **k
         keys.setdefault("compliance", (0.0,))
     scene.add_joint(kind, "joint", "world", "block", anchor=ANCHOR, enforcement=enforcement, **keys)
     sim = Simulation(scene, device)
-    for _ in range(steps):
-        sim.step()
+    sim.run(steps=steps)
     return sim
 
 
@@ -136,8 +135,7 @@ def test_a_rope_is_engaged_while_it_is_taut():
     rope = sim.joints["rope"]
     sim.step()
     assert rope.num_unilateral == 1 and rope.num_engaged == 0 and (rope.wrench()[0] == 0.0).all()
-    for _ in range(40):
-        sim.step()
+    sim.run(steps=40)
     assert rope.num_engaged == 1 and np.allclose(rope.wrench()[0], [0, 0, 2.0 * 9.81], rtol=1e-4, atol=1e-6)
     stretch = 2.0 * 9.81 * 0.01**2 / 200.0
     assert rope.residual == (pytest.approx(stretch, rel=1e-4), 0.0) and rope.num_bilateral == 0
@@ -188,8 +186,7 @@ def test_work_of_drives_and_friction_closes_the_account():
         coordinate={"theta": {"friction": 0.02, "damping": 0.01, "armature": 0.01, "drive": {"mode": "force", "target": 0.1}}},
     )  # fmt: skip
     sim = Simulation(scene, NAME)
-    for _ in range(40):
-        report = sim.step()
+    report = sim.run(steps=40)
     energy, inertia = report.energy, 1.0 * (0.4**2 + 0.4**2) / 12.0
     speed, angle = sim.joints["axle"].rates[0], sim.joints["axle"].coordinates[0]
     assert energy["kinetic"] == pytest.approx(0.5 * inertia * speed**2, rel=1e-3)
@@ -210,8 +207,7 @@ def test_a_gear_tells_its_force():
     terms = [{"coordinate": "axle0.theta", "factor": -2.0}]
     scene.add_coupling("gear", "axle1.theta", terms, enforcement="exact")
     sim = Simulation(scene, "numpy")
-    for _ in range(5):
-        sim.step()
+    sim.run(steps=5)
     gear, rates = sim.couplings["gear"], [sim.joints[f"axle{k}"].rates[0] for k in range(2)]
     assert rates[1] == pytest.approx(-2.0 * rates[0], rel=1e-3) and abs(gear.residual) < 1e-8
     # J a = T + 2 f and J (-2 a) = f, so f = -2 T / 5

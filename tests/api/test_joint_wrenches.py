@@ -121,8 +121,7 @@ def test_masks_of_axes_too(enforcement):
 def test_axes_of_the_world_have_every_read_out(enforcement):
     """Multipliers are components of the force along the axes held; what is free does not count as an error."""
     sim = Simulation(scene_of({f"mask{k}": one for k, one in enumerate(MASKS)}, enforcement), "cpu")
-    for _ in range(5):
-        sim.step()
+    sim.run(steps=5)
     for joint, (_, keys) in zip(sim.joints.values(), MASKS, strict=True):
         held, force = keys["constrained"], joint.wrench()[0]
         assert joint.num_bilateral == len(joint.multipliers) == len(held)
@@ -144,8 +143,7 @@ def test_axes_of_the_world_have_every_read_out(enforcement):
 def test_an_open_joint_pulls_each_body_at_its_own_point():
     """Force on the parent is along the axes held and acts at D, as Exudyn has it; about C it has a moment."""
     sim = pair("spherical", "exact", constrained=("x", "z"))
-    for _ in range(12):
-        sim.step()
+    sim.run(steps=12)
     joint = sim.joints["joint"]
     force, torque = joint.wrench(on="parent")
     assert np.allclose(force, -joint.wrench()[0], rtol=1e-12)
@@ -177,8 +175,7 @@ def test_bilateral_and_unilateral_wrenches_are_apart():
     """A hinge at the end of its range, locked or not: the two parts and the rest add up, in every frame."""
     drive = {"mode": "force", "target": 0.1}
     sim = pair("hinge", "penalty", coordinate={"theta": {"range": [-0.002, 1.0], "drive": drive}})
-    for _ in range(6):
-        sim.step()
+    sim.run(steps=6)
     joint, axis = sim.joints["joint"], sim.joints["joint"].T_DW[:3, 2]
     theta = joint.coordinate()
     assert theta.limit_force != 0.0

@@ -32,8 +32,7 @@ def test_records_are_what_the_views_say(sim):
     turning, frame = sim.add_sensor("w", "angular_velocity", "bar"), sim.add_sensor("R", "rotation", "bar")
     push = sim.add_sensor("push", "coordinate_force", ("hinge", "theta"))
     height = sim.add_sensor("height", lambda running: running.bodies["bar"].transform[2, 3])
-    for _ in range(5):
-        sim.step()
+    sim.run(steps=5)
     assert sensors["coordinate"].time.tolist() == pytest.approx([0.01 * k for k in range(6)])
     for what, sensor in sensors.items():
         names = {"coordinate": "coordinates", "rate": "rates"}
@@ -51,8 +50,7 @@ def test_records_are_what_the_views_say(sim):
 
 def test_every_so_many_steps_and_csv(sim, tmp_path):
     sensor = sim.add_sensor("theta", "coordinate", ("hinge", 0), every=3)
-    for _ in range(7):
-        sim.step()
+    sim.run(steps=7)
     assert sensor.time == pytest.approx([0.0, 0.03, 0.06])
     sensor.write_csv(tmp_path / "theta.csv")
     with (tmp_path / "theta.csv").open(newline="") as file:

@@ -38,8 +38,7 @@ def test_it_swings_as_a_mass_on_a_spring(make):
     k = 2.0 * (2.0 * np.pi) ** 2  # one second
     spring = sim.bodies["block"].spring_to((0.1, 0, 1), stiffness=k)
     assert list(sim.joints) == ["pivot"] and "block" in repr(spring)
-    for _ in range(125):
-        sim.step()
+    sim.run(steps=125)
     assert sim.bodies["block"].position[0] == pytest.approx(0.1, abs=1e-3)
     assert sim.bodies["block"].linear_velocity[0] == pytest.approx(0.1 * 2.0 * np.pi, rel=2e-3)
     np.testing.assert_allclose(sim.bodies["block"].rotation, np.eye(3), atol=1e-6)
@@ -51,15 +50,13 @@ def test_it_carries_and_its_force_balances(make):
     sim = MAKES[make](block(dt=0.01))
     body = sim.bodies["block"]
     spring = body.spring_to((0, 0, 1.2), stiffness=2e3, damping=60.0, at=(0, 0, 0.1))
-    for _ in range(150):
-        sim.step()
+    sim.run(steps=150)
     np.testing.assert_allclose(spring.force, (0, 0, 2.0 * 9.81), atol=0.02)
     hook = (body.transform @ (0, 0, 0.1, 1))[:3]
     np.testing.assert_allclose(hook, (0, 0, 1.2 - 2.0 * 9.81 / 2e3), atol=1e-5)
     spring.remove()
     assert not spring.active
-    for _ in range(3):
-        sim.step()
+    sim.run(steps=3)
     assert body.linear_velocity[2] < -0.25
 
 
@@ -96,8 +93,7 @@ def test_checkpoints_resets_and_recompiled_scenes_keep_it(make):
         np.testing.assert_allclose(sim.stepper.q, more.stepper.q, atol=1e-9)
     last = sim.stepper.q.copy()
     sim.restore(before)
-    for _ in range(4):
-        sim.step()
+    sim.run(steps=4)
     np.testing.assert_array_equal(sim.stepper.q, last)
     sim.reset()
     fresh = MAKES[make](block(dt=0.01))

@@ -54,11 +54,9 @@ def test_a_body_that_is_off_stays_and_lets_through(make):
 @pytest.mark.parametrize("make", MAKES)
 def test_what_is_switched_on_must_not_overlap_and_begins_in_balance(make):
     sim = MAKES[make](shelf())
-    for _ in range(3):
-        sim.step()
+    sim.run(steps=3)
     sim.bodies["plank"].enabled = False
-    for _ in range(20):
-        sim.step()
+    sim.run(steps=20)
     with pytest.raises(SceneError, match=r"'plank' .* 'box' where it is switched on"):
         sim.bodies["plank"].enabled = True
     assert not sim.bodies["plank"].enabled
@@ -76,20 +74,17 @@ def test_what_is_switched_on_must_not_overlap_and_begins_in_balance(make):
 @pytest.mark.parametrize("make", MAKES)
 def test_joints_of_a_body_that_is_off_do_not_act(make):
     sim = MAKES[make](shelf())
-    for _ in range(5):
-        sim.step()
+    sim.run(steps=5)
     angle = sim.joints["pivot"].coordinates[0]
     sim.bodies["bob"].enabled = False
     assert not sim.joints["pivot"].active
-    for _ in range(5):
-        sim.step()
+    sim.run(steps=5)
     assert sim.joints["pivot"].coordinates[0] == pytest.approx(angle, abs=1e-12)
     with pytest.raises(ValueError, match="acts on a body that is off"):
         sim.joints["pivot"].active = True
     sim.bodies["bob"].enabled = True
     assert sim.joints["pivot"].active and not np.any(sim.joints["pivot"].rates)
-    for _ in range(5):
-        sim.step()
+    sim.run(steps=5)
     assert abs(sim.joints["pivot"].coordinates[0]) > abs(angle) + 0.01
     assert max(sim.joints["pivot"].residual) < 1e-7
 
@@ -102,16 +97,14 @@ def test_a_pair_passes_through_and_collides_again(make):
     sim.step()
     pair.enabled = False
     assert not pair.enabled and sim.bodies["box"].touches == ()
-    for _ in range(16):
-        sim.step()
+    sim.run(steps=16)
     assert z(sim, "box") < 1.1
     with pytest.raises(SceneError, match="where it is switched on"):
         pair.enabled = True
     assert not pair.enabled
     sim.bodies["box"].position = (0, 0, 1.3)
     pair.enabled = True
-    for _ in range(40):
-        sim.step()
+    sim.run(steps=40)
     assert z(sim, "box") > 1.14
 
 

@@ -1,7 +1,5 @@
 """Backends against each other: the same steps from definitions and kernels, and the same bits from every run."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 import warp as wp
@@ -132,8 +130,7 @@ def largest_difference(value: np.ndarray, expected: np.ndarray) -> float:
 @pytest.mark.parametrize(("make", "integrator"), [(landing_box, "bdf1"), (landing_box, "bdf2"), (workshop, "bdf1")])
 def test_gradient_hessian_direction_and_energies_are_the_same(make, integrator):
     simulation = abd.Simulation(make(integrator=integrator), device=NAME)
-    for _ in range(14 if make is landing_box else 2):
-        simulation.step()
+    simulation.run(steps=14 if make is landing_box else 2)
     model = simulation.model
     kernels = started(WarpBackend(model, NAME), model, simulation)
     definition = started(NumpyBackend(model), model, simulation)
@@ -200,8 +197,7 @@ def test_any_number_of_threads_gives_the_same_bits(monkeypatch):
         monkeypatch.setenv("ABD_THREADS", threads)
         simulation = abd.Simulation(workshop(), device=NAME)
         assert simulation.backend.device.threads == (1 if simulation.backend.device.wide else int(threads))
-        for _ in range(8):
-            simulation.step()
+        simulation.run(steps=8)
         results.append(simulation.checkpoint())
     for other in results[1:]:
         for name, value in results[0].items():
@@ -213,8 +209,7 @@ def test_any_number_of_threads_gives_the_same_bits(monkeypatch):
 def test_a_restored_checkpoint_continues_bit_for_bit(device, make, steps, integrator):
     whole, _ = run(make(integrator=integrator), device, steps)
     first = abd.Simulation(make(integrator=integrator), device=device)
-    for _ in range(steps - 4):
-        first.step()
+    first.run(steps=steps - 4)
     second = abd.Simulation(make(integrator=integrator), device=device)
     second.restore(first.checkpoint())
     for k in range(steps - 4, steps):
@@ -226,8 +221,7 @@ def test_a_restored_checkpoint_continues_bit_for_bit(device, make, steps, integr
 def test_linear_solvers_agree():
     """Direct solution and PCG to its tolerance; and so do runs that use them."""
     simulation = abd.Simulation(workshop(), device=NAME)
-    for _ in range(10):
-        simulation.step()
+    simulation.run(steps=10)
     kernels = started(WarpBackend(simulation.model, NAME), simulation.model, simulation)
     iteration = kernels.iteration
     iteration.begin(1e-3, 1e-3, DT, 1e-9)

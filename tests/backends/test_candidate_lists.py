@@ -1,7 +1,5 @@
 """The list of candidates over a step: what is kept when it is renewed, in which order, how much capacity it may take."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

@@ -1,8 +1,6 @@
 """The factor level by level, by launches that know nothing of the pattern, and solves with it: dense systems, records that serve
 any pattern, how long the longest chain of products is."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 import warp as wp

@@ -144,8 +144,7 @@ def test_sleep_is_off_by_default_and_changes_little():
 
 def test_a_sleeper_that_is_disturbed_wakes_up():
     simulation = abd.Simulation(sleepers(), device=NAME)
-    for _ in range(26):
-        simulation.step()
+    simulation.run(steps=26)
     assert slept(simulation) == ["near", "far"]
     simulation.stepper.sleep.disturb()
     simulation.step()
@@ -155,8 +154,7 @@ def test_a_sleeper_that_is_disturbed_wakes_up():
 def test_sleep_resumes_bit_for_bit():
     whole, _, _ = states(sleepers(), NAME, 30)
     first = abd.Simulation(sleepers(), device=NAME)
-    for _ in range(17):
-        first.step()
+    first.run(steps=17)
     second = abd.Simulation(sleepers(), device=NAME)
     second.restore(first.checkpoint())
     for k in range(17, 30):

@@ -1,7 +1,5 @@
 """Linear solvers against dense LAPACK: chains, trees, loops, nets, contacts that come and go; patterns, schedules."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 import warp as wp

@@ -1,7 +1,5 @@
 """Which linear solver is taken, on a processor and where rows stand in levels."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from block_systems import chain, cube, random_pairs

@@ -1,7 +1,5 @@
 """Body pairs and the broad phase: who may touch, that nothing near is missed, and the sum against ipctk's own."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

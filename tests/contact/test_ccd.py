@@ -1,7 +1,5 @@
 """Conservative advancement: safe against ipctk and dense sampling, and not more careful than stated."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

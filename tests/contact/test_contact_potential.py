@@ -1,7 +1,5 @@
 """Contact potential: sum, gradient and Hessian against ipctk, and the elements the solver assembles."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from half_spaces import half_space_contacts

@@ -1,7 +1,5 @@
 """The contact set of local minima: kernels against the definition, the definition against finite differences."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Exact spheres and capsules, and rounded meshes: distances, forces, starts, mass, and motion against closed forms."""
 
-from __future__ import annotations
-
 from itertools import combinations_with_replacement
 
 import h5py
@@ -261,8 +259,7 @@ def test_two_parallel_capsules_hold_each_other():
     upper = {"capsule": {"radius": 0.05, "length": 0.4}, "fix": ["y", "rx", "ry", "rz"], **side}
     scene.add_body("upper", position=(0, 0, 0.152), velocity=(0, 0, -1.0), **upper)
     simulation = abd.Simulation(scene, device=NAME)
-    for _ in range(100):
-        report = simulation.step()
+    report = simulation.run(steps=100)
     assert report.converged and 0.0 < report.min_gap < 1e-3
     assert simulation.bodies["upper"].transform[2, 3] == pytest.approx(0.15 + report.min_gap, abs=1e-6)
 
@@ -279,8 +276,7 @@ def test_a_scene_of_one_point_runs(point):
     scene.add_body("ground", half_space={})
     scene.add_body("ball", **point, position=(0, 0, 0.0002 if "mass" in point else 0.1002))
     simulation = abd.Simulation(scene, device=NAME)
-    for _ in range(20):
-        report = simulation.step()
+    report = simulation.run(steps=20)
     assert report.converged and 0.0 < report.min_gap < widest_activation(simulation.model)
 
 

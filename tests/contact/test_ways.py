@@ -1,7 +1,5 @@
 """The way between two states is free, or the step is taken again: arcs, proofs, kernels, and bodies thrown at each other."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 import thrown

@@ -1,7 +1,5 @@
 """Regularisation: the bound of friction's curvature, how its share is learnt, and what that saves in an impact."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from test_friction import EPS, displacements, lagged_scene

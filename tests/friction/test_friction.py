@@ -1,7 +1,5 @@
 """Friction against ipctk (displacements stand for its velocities, eps for its eps_v) and its own derivatives."""
 
-from __future__ import annotations
-
 from dataclasses import fields, replace
 
 import numpy as np

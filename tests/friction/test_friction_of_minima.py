@@ -1,7 +1,5 @@
 """Friction in the contact set of local minima: edges share friction, and what takes away from others leaves the model convex."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from contact_on_device import DEVICE, Kernels, assembled, law

@@ -1,7 +1,5 @@
 """Friction and resting contact at the default settings of our own scenes: dt 0.01 s, tolerance 1e-3 m/s, 1 lagging."""
 
-from __future__ import annotations
-
 from math import cos, sin, sqrt, tan
 
 import numpy as np
@@ -127,8 +125,7 @@ def test_the_resting_gap_balances_the_weight(integrator, kind):
     scene.add_body("ground", half_space={"normal": (0.0, 0.0, 1.0), "offset": 0.0})
     scene.add_body("box", box=(0.2, 0.2, 0.2), position=(0.0, 0.0, 0.1 + 3e-4))
     simulation = abd.Simulation(scene, device=NAME)
-    for _ in range(100):
-        report = simulation.step()
+    report = simulation.run(steps=100)
     gap = report.min_gap
     law, pair = simulation.backend.pair_law, (np.array([0]), np.array([1]))
     a = law.activation(*pair)
@@ -176,7 +173,6 @@ def test_friction_acts_in_the_step_of_an_impact(device, speed):
     normal = velocity[2] + speed + G * H
     assert normal > 0.3 * speed, "it strikes in the first step"
     assert 4.0 - velocity[0] == pytest.approx(mu * normal, rel=0.02)
-    for _ in range(7):
-        simulation.step()
+    simulation.run(steps=7)
     taken = 4.0 - simulation.bodies["box"].velocity[0, 3]
     assert taken == pytest.approx(mu * (speed + 8 * G * H), rel=0.05)

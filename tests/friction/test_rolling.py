@@ -1,7 +1,5 @@
 """Rolling and spinning resistance against closed forms."""
 
-from __future__ import annotations
-
 from math import cos, pi, sin, sqrt
 
 import numpy as np
@@ -138,7 +136,6 @@ def test_a_cylinder_rolls_as_a_smooth_one(motion):
         angular_velocity=(0.0, 1.0 / R if motion == "level" else 0.0, 0.0),
     )  # fmt: skip
     simulation = abd.Simulation(scene, device=NAME)
-    for _ in range(100):
-        simulation.step()
+    simulation.run(steps=100)
     expected = {"level": 1.0, "slope": G * sin(angle) / 1.5, "set down": 1.0 / 1.5}[motion]
     assert simulation.bodies["cylinder"].linear_velocity[0] == pytest.approx(expected, rel=0.005)

@@ -1,7 +1,5 @@
 """Contacts that stick: what their springs remember, and that bodies at rest stay."""
 
-from __future__ import annotations
-
 from math import atan, cos, degrees, sin
 
 import numpy as np
@@ -78,8 +76,7 @@ def test_the_kernels_remember_what_the_definition_does():
 def test_a_continued_run_holds_as_the_one_that_went_on(integrator):
     scene, _ = on_slope(0.9, solver={"integrator": integrator})
     went_on, continued = abd.Simulation(scene, device=NAME), abd.Simulation(scene, device=NAME)
-    for _ in range(6):
-        went_on.step()
+    went_on.run(steps=6)
     saved = went_on.checkpoint()
     assert len(went_on.stepper.backend.friction.read_anchors()) >= 4
     continued.restore(saved)

@@ -1,7 +1,5 @@
 """Friction of contact that is so stiff that its forces are anything while bodies are within Newton's tolerance."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

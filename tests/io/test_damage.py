@@ -1,7 +1,5 @@
 """Full disks leave files that can be read and resumed; files that are not as they were written are refused in one line."""
 
-from __future__ import annotations
-
 import resource
 import shutil
 import subprocess

@@ -1,7 +1,5 @@
 """Measures of every kind between random bodies, and rows over them, for tests of the joint kernels."""
 
-from __future__ import annotations
-
 from dataclasses import fields
 from types import SimpleNamespace
 

@@ -1,7 +1,5 @@
 """Contact kernels against the definitions: candidates, energies, blocks, friction, times of impact."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Kernels of single bodies, barriers and arcs against their definitions and against finite differences."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

@@ -1,8 +1,6 @@
 """Kernels that share an item among the lanes of a warp, with 32 lanes (`warp_lanes`): against NumPy and dense solutions, the same
 bits in every order of threads, and faults that would be there on a GPU only are found."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 import warp as wp

@@ -3,8 +3,6 @@
 Without a GPU the same sources run on the processor (`cuda_on_cpu`); with ``--device cuda`` they run there, through CuPy.
 """
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 import warp as wp

@@ -1,7 +1,5 @@
 """Figures of a step, laws and memories of joint rows: the kernels against the definitions."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 import warp as wp
@@ -52,8 +50,7 @@ def everything(**solver) -> abd.Scene:
 @pytest.fixture(scope="module", params=["bdf1", "bdf2"])
 def simulation(request) -> abd.Simulation:
     made = abd.Simulation(everything(integrator=request.param), device=NAME)
-    for _ in range(6):
-        made.step()
+    made.run(steps=6)
     return made
 
 
@@ -110,8 +107,7 @@ def test_figures_of_contacts_are_those_of_the_definitions():
         scene.add_body(f"box{k}", box=(0.1,) * 3, position=(0.3 * k, 0, 0.051), velocity=(0.5, 0, 0))
     scene.add_body("above", box=(0.1,) * 3, position=(0, 0, 3.0))
     simulation = abd.Simulation(scene, device=NAME)
-    for _ in range(8):
-        simulation.step()
+    simulation.run(steps=8)
     stepper = simulation.stepper
     found, q = stepper.statistics, stepper.q
     definition = NumpyBackend(simulation.model)

@@ -1,8 +1,6 @@
 """Runs Warp's kernels with the lanes that they have on CUDA: the CUDA source that Warp generates, compiled for this processor
 with `cuda_on_cpu.h`, which knows shuffles and masks. Warp's own processor code gives every item one lane."""
 
-from __future__ import annotations
-
 import ctypes
 import functools
 import importlib

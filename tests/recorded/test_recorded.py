@@ -182,8 +182,7 @@ def test_failures_and_retries(scene, steps, reason):
 )
 def test_a_checkpoint_continues_bit_for_bit(scene):
     first = simulation(scene(), True)
-    for _ in range(9):
-        first.step()
+    first.run(steps=9)
     second = simulation(scene(), True)
     second.restore(first.checkpoint())
     for _ in range(5):

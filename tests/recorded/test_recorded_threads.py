@@ -1,7 +1,5 @@
 """Threads that record at once, each a simulation of its own."""
 
-from __future__ import annotations
-
 import threading
 
 import numpy as np
@@ -16,8 +14,7 @@ SCENES = (lambda: pile({"linear_solver": "direct"}), lambda: links(6, "exact"), 
 def end_of(number: int, ends: list, device: str, steps: int) -> None:
     """Where a scene is after so many steps that it is recorded."""
     sim = abd.Simulation(SCENES[number](), device=device)
-    for _ in range(steps):
-        sim.step()
+    sim.run(steps=steps)
     ends[number] = sim.stepper.q.copy(), sim.backend.graphs.recorded + sim.backend.whole.taken
 
 

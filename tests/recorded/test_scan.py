@@ -1,7 +1,5 @@
 """Exclusive sums on a device."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 import warp as wp

@@ -1,7 +1,5 @@
 """Mechanisms that are hard to hold: high mass ratios, closed loops, nonlinear rows."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 

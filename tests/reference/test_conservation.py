@@ -11,8 +11,6 @@ The near-rigidity energy makes no torque, hence ``Im(conj(z_{n+1}) zt) = -c h^2 
 of the scheme and |z| = 1: a recursion for the angle. The target of bdf2 is a chord, that of the others a rotation.
 """
 
-from __future__ import annotations
-
 from math import asin
 
 import numpy as np

@@ -1,7 +1,5 @@
 """What conservative mechanisms keep of their energy and momenta, and how that converges."""
 
-from __future__ import annotations
-
 import numpy as np
 import peer_mechanisms as mechanisms
 import peer_programs as programs

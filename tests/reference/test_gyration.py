@@ -1,7 +1,5 @@
 """Generalized alpha on bodies that spin in joints (`abd.potentials.gyration`)."""
 
-from __future__ import annotations
-
 import numpy as np
 import peer_mechanisms as mechanisms
 import peer_programs as programs
@@ -75,8 +73,7 @@ def test_the_definition_and_the_kernels_agree():
     states = []
     for device in ("numpy", NAME):
         simulation = abd.Simulation(scene, device=device)
-        for _ in range(12):
-            simulation.step()
+        simulation.run(steps=12)
         states.append((simulation.stepper.q, simulation.stepper.qd))
     np.testing.assert_allclose(states[0][0], states[1][0], atol=1e-9)
     np.testing.assert_allclose(states[0][1], states[1][1], atol=1e-6)

@@ -1,7 +1,5 @@
 """Rotation, order and impacts of the integrators."""
 
-from __future__ import annotations
-
 import numpy as np
 import peer_mechanisms as mechanisms
 import peer_programs as programs

@@ -3,8 +3,6 @@
 Source: A01 of the IFToMM multibody benchmark library.
 """
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from on_device import NAME

@@ -3,8 +3,6 @@
 Short runs; long ones are in `test_reference_trajectories_slow.py`.
 """
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 import reference_cases as cases
@@ -101,8 +99,7 @@ def test_moving_penalty_joints_open_by_what_the_known_forces_predict():
     """The spherical chain after 0.25 s: K = 100 (2 + 2) kg, forces from the reference, 0.2 % at h = 5 ms."""
     h = 0.005
     simulation = abd.Simulation(cases.spherical_chain(h, "penalty", tolerance=1e-7), device=NAME)
-    for _ in range(50):
-        simulation.step()
+    simulation.run(steps=50)
     known = cases.CASES["spherical chain"].expected[0.25]
     for i, K in enumerate((200.0, 400.0, 400.0, 400.0)):
         force = np.linalg.norm(known[f"force {i}"])

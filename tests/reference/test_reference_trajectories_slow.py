@@ -1,7 +1,5 @@
 """Long runs with exact joints: reference motion over seconds, and rows held over 10,000 steps."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 import reference_cases as cases

@@ -69,8 +69,7 @@ def machine() -> abd.Scene:
 def run(scene: abd.Scene, steps: int = 12) -> Simulation:
     """After some steps."""
     sim = Simulation(scene, "cpu")
-    for _ in range(steps):
-        sim.step()
+    sim.run(steps=steps)
     return sim
 
 

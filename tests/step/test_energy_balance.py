@@ -1,7 +1,5 @@
 """The energy account of a run (`abd.step.energy_balance`): what the integration takes or gives is a line of it."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from on_device import NAME
@@ -129,8 +127,7 @@ def test_what_a_joint_holds_that_is_switched_off_is_not_in_it():
 
 def test_it_goes_on_from_a_checkpoint_bit_for_bit():
     simulation = abd.Simulation(dropped(), device=NAME)
-    for _ in range(12):
-        simulation.step()
+    simulation.run(steps=12)
     saved = simulation.checkpoint()
     expected = [simulation.step().energy for _ in range(6)]
     other = abd.Simulation(dropped(), device=NAME)

@@ -1,7 +1,5 @@
 """Springs of contacts begin as far stretched as what they hold asks."""
 
-from __future__ import annotations
-
 from math import cos, sin, tan
 
 import numpy as np
@@ -46,7 +44,6 @@ def test_a_box_on_a_slope_is_held_from_the_start(device, floor):
 
 def test_a_ball_on_a_slope_rolls_from_the_start():
     simulation = abd.Simulation(on_slope(0.8, sphere={"radius": 0.1}), device=NAME)
-    for _ in range(10):
-        simulation.step()
+    simulation.run(steps=10)
     speed = float(simulation.bodies["body"].linear_velocity @ DOWNHILL)
     assert speed == pytest.approx(5.0 / 7.0 * G * sin(SLOPE) * 0.1, rel=2e-3)

@@ -1,7 +1,5 @@
 """What begins or ends at once, and forces of joints from the first step on: the integrator does not smear them."""
 
-from __future__ import annotations
-
 import numpy as np
 import peer_mechanisms as mechanisms
 import peer_programs as programs
@@ -22,8 +20,7 @@ def free_body(**keys) -> abd.Simulation:
 
 
 def steps(simulation: abd.Simulation, count: int) -> None:
-    for _ in range(count):
-        simulation.step()
+    simulation.run(steps=count)
 
 
 def test_a_force_that_is_put_on_and_taken_off_gives_its_impulse():

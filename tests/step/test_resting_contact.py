@@ -1,7 +1,5 @@
 """Contacts at rest: what they do to the bodies they carry, and that they give nothing back."""
 
-from __future__ import annotations
-
 from math import cos, radians, sin
 
 import numpy as np
@@ -67,10 +65,8 @@ def test_boxes_on_the_ground_that_meet_slowly_stay_together(speed):
     scene.add_body("other", box=(0.1, 0.1, 0.1), position=(0.4 - 13.0 * speed * h, 0.0, 0.05), velocity=(speed, 0.0, 0.0))
     simulation = abd.Simulation(scene, device=NAME)
     bodies = [simulation.bodies[name] for name in ("other", "box")]
-    for _ in range(10):
-        simulation.step()
-    for _ in range(10):
-        simulation.step()
+    simulation.run(steps=10)
+    simulation.run(steps=10)
     speeds = [body.linear_velocity[0] for body in bodies]
     np.testing.assert_allclose(speeds, 0.5 * speed, atol=0.03 * speed)
 
@@ -119,25 +115,20 @@ def test_a_force_that_is_put_on_acts_from_its_step_on():
     scene.add_body("box", box=(0.2, 0.2, 0.05), position=(0.0, 0.0, 0.025), velocity=(1.0, 0.0, 0.0))
     simulation = abd.Simulation(scene, device=NAME)
     box = simulation.bodies["box"]
-    for _ in range(10):
-        simulation.step()
+    simulation.run(steps=10)
     push = 0.3 * box.mass * G
     box.apply_force((push, 0.0, 0.0))
-    for _ in range(10):
-        simulation.step()
+    simulation.run(steps=10)
     assert box.linear_velocity[0] - 1.0 == pytest.approx(10 * h * push / box.mass, rel=1e-9)
 
 
 @pytest.mark.device
 def test_a_run_goes_on_with_the_same_bits():
     one = rocking(0.01)
-    for _ in range(10):
-        one.step()
+    one.run(steps=10)
     kept = one.checkpoint()
-    for _ in range(20):
-        one.step()
+    one.run(steps=20)
     other = rocking(0.01)
     other.restore(kept)
-    for _ in range(20):
-        other.step()
+    other.run(steps=20)
     assert_same(one, other)

@@ -1,7 +1,5 @@
 """Restitution: the speeds that impacts give back, what they keep, and what they leave at rest."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from on_device import NAME
@@ -69,8 +67,7 @@ def test_by_default_nothing_comes_back(kind, dt):
 def test_a_slow_ball_comes_to_rest():
     """Below 2 g h nothing bounces: no speed is left, and no energy is gained, with e = 1."""
     simulation = abd.Simulation(falling("ball", 1.0, speed=0.0, d_hat=1e-4, dt=0.02), device=NAME)
-    for _ in range(30):
-        simulation.step()
+    simulation.run(steps=30)
     assert np.abs(simulation.stepper.qd).max() < 2e-3
 
 
@@ -92,8 +89,7 @@ def test_equal_boxes_exchange_their_velocities(device):
     simulation = abd.Simulation(row_of_boxes(1.0, (1.0, 0.0, 0.0), gap=3e-3), device=device)
     model = simulation.model
     begin = momenta(model, simulation.stepper.q, simulation.stepper.qd), kinetic_energy(model, simulation.stepper.qd)
-    for _ in range(12):
-        simulation.step()
+    simulation.run(steps=12)
     state = simulation.stepper
     np.testing.assert_allclose(state.qd[:, 0], [0.0, 0.0, 1.0], atol=1e-3)
     assert kinetic_energy(model, state.qd) == pytest.approx(begin[1], rel=1e-3)
@@ -105,8 +101,7 @@ def test_equal_boxes_exchange_their_velocities(device):
 def test_an_impact_runs_through_a_row_in_touch():
     """A box hits a row that it meets within one step: the last one leaves with its velocity, and no energy is lost."""
     simulation = abd.Simulation(row_of_boxes(1.0, (1.0, 0.0, 0.0, 0.0), gap=5e-6, tolerance=1e-6), device=NAME)
-    for _ in range(3):
-        simulation.step()
+    simulation.run(steps=3)
     np.testing.assert_allclose(simulation.stepper.qd[:, 0], [0.0, 0.0, 0.0, 1.0], atol=5e-3)
 
 
@@ -117,8 +112,7 @@ def test_friction_takes_part_in_what_is_given_back():
     body = next(body for body in scene.spec.body if body.name == "body")
     body.velocity = (3.0, 0.0, -SPEED)
     simulation = abd.Simulation(scene, device=NAME)
-    for _ in range(8):
-        simulation.step()
+    simulation.run(steps=8)
     velocity = simulation.bodies["body"].velocity
     lost = mu * (1.0 + e) * (SPEED + 2 * 9.81 * H)
     assert 3.0 - velocity[0, 3] == pytest.approx(lost, rel=0.02)
@@ -162,8 +156,7 @@ def test_the_definition_and_the_kernels_agree():
         scene = falling("edge", 0.7, mu=0.3, tolerance=1e-6, friction_tolerance=1e-6)
         next(body for body in scene.spec.body if body.name == "body").angular_velocity = (3.0, 1.0, 2.0)
         simulation = abd.Simulation(scene, device=device)
-        for _ in range(6):
-            simulation.step()
+        simulation.run(steps=6)
         states.append(simulation.stepper.qd)
     np.testing.assert_allclose(states[0], states[1], atol=1e-6)
     assert states[0][1, 2] > 0.1
@@ -181,8 +174,7 @@ def test_a_checkpoint_amid_an_impact_continues_bit_for_bit(integrator):
     for k, checkpoint in enumerate(saved):
         other = abd.Simulation(scene, device=NAME)
         other.restore(checkpoint)
-        for _ in range(6 - k):
-            other.step()
+        other.run(steps=6 - k)
         np.testing.assert_array_equal(other.stepper.q, one.stepper.q)
         np.testing.assert_array_equal(other.stepper.qd, one.stepper.qd)
 
@@ -195,8 +187,7 @@ def test_a_plank_that_falls_flat_on_two_posts_strikes_both_at_once():
         scene.add_body(name, kind="static", box=(0.1, 0.1, 0.1), position=(x, 0.0, -0.05), material="m")
     scene.add_body("plank", box=(1.0, 0.1, 0.1), position=(0.0, 0.0, 0.052), velocity=(0.0, 0.0, -1.0), material="m")
     simulation = abd.Simulation(scene, device=NAME)
-    for _ in range(6):
-        simulation.step()
+    simulation.run(steps=6)
     plank = simulation.bodies["plank"]
     assert plank.linear_velocity[2] == pytest.approx(0.8, abs=0.05)
     assert np.abs(plank.angular_velocity).max() < 1e-3

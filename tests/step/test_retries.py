@@ -1,7 +1,5 @@
 """A frame that fails, in all of its substeps or in a late one, leaves the state as it was, to the last bit."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from checkpoints import assert_same

@@ -1,7 +1,5 @@
 """Retries stay within the parts of a scene that failed: the others notice nothing, nothing passes, and the order is kept."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from on_device import NAME
