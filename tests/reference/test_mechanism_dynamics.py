@@ -4,14 +4,14 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from fake_simulation import model_of, pose
+from contact_models import NO_MESH, scene
 from joint_samples import CASES, frame, joint_of
 from scipy.integrate import solve_ivp
 
 from abd.joints.coordinates.kinematics import JointKinematics, flip_direction
 from abd.joints.coordinates.mechanism import Mechanism
-from abd.model import WORLD, Joint, Kind
-from abd.rotations import adjoint, axial, inverse, log, quaternion_matrix
+from abd.model import WORLD, Joint, Kind, affine_state
+from abd.rotations import adjoint, axial, inverse, log, pose, quaternion_matrix
 
 GRAVITY = np.array([1.0, -2.0, -9.81])
 
@@ -19,9 +19,11 @@ GRAVITY = np.array([1.0, -2.0, -9.81])
 def model(masses, moments, joints, kind=None, q=None, gravity=GRAVITY):
     """Bodies without surfaces: masses (n,), moments of S (n, 3)."""
     count = len(masses)
-    made = model_of([pose()] * count, [], [-1] * count, joints=joints, kind=kind, gravity=gravity)
-    bodies = replace(made.bodies, mass=np.array(masses, dtype=float), moment=np.array(moments, dtype=float))
-    return replace(made, bodies=bodies if q is None else replace(bodies, q=q))
+    q = np.tile(affine_state(np.eye(4)[None]), (count, 1)) if q is None else q
+    changes = {"mass": np.array(masses, dtype=float), "moment": np.array(moments, dtype=float)}
+    changes |= {} if kind is None else {"kind": np.array(kind, np.int32)}
+    made = scene([NO_MESH] * count, q, **changes)
+    return replace(made, joints=joints, settings=replace(made.settings, gravity=np.array(gravity, dtype=float)))
 
 
 def random_tree(seed, cases=CASES, bodies=5):
@@ -192,7 +194,7 @@ def test_loops_and_bodies_at_rest():
     rng = np.random.default_rng(8)
     ends = [(0, 1), (1, 2), (WORLD, 2), (2, 1)]
     joints = [joint_of("hinge", rng, pair, f"j{k}") for k, pair in enumerate(ends)]
-    states = model_of([frame(rng) for _ in range(3)], [], [-1] * 3).bodies.q
+    states = affine_state(np.array([frame(rng) for _ in range(3)]))
     kinds = [Kind.STATIC, Kind.DYNAMIC, Kind.DYNAMIC]
     made = model([0.0, 1.0, 1.0], np.full((3, 3), 0.2), joints, kinds, states)
     mechanism = Mechanism(made)
@@ -219,9 +221,7 @@ def test_four_bar_swings_as_known():
     down_y = np.array([[1.0, 0.0, 0.0], [0.0, 0.0, -1.0], [0.0, 1.0, 0.0]])  # its z is -y
 
     def at(x):
-        T = pose(x=x)
-        T[:3, :3] = down_y
-        return T
+        return pose(down_y, np.array([x, 0.0, 0.0]))
 
     c1, c2, c3 = centres
     joints = [
@@ -308,8 +308,7 @@ def test_mass_matrix_equals_mujocos():
         C = frame(rng)
         if kind == "ball":
             C[:3, :3] = np.eye(3)  # its velocities are in axes of the body there
-        rest_pose = pose(*rest)
-        rest_pose[:3, :3] = quaternion_matrix(four)
+        rest_pose = pose(quaternion_matrix(four), rest)
         joints.append(Joint(f"j{body}", kinds[kind], 0, parent, body, rest_pose @ C, C))
 
         def text(values):
