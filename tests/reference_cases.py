@@ -32,9 +32,6 @@ ROUNDED = 1e-6
 """Last digit of the published A01 table."""
 
 
-# parts --------------------------------------------------------------------------------------------------------------
-
-
 def empty(h: float, gravity=(0.0, -G, 0.0), **solver) -> abd.Scene:
     """A scene without bodies."""
     return abd.Scene(gravity=gravity, solver={"dt": h, "integrator": "bdf2", **solver})
@@ -65,9 +62,6 @@ def angular_velocity(simulation: abd.Simulation, body: str) -> np.ndarray:
 def solution(rate, start, times) -> np.ndarray:
     """(len(times), k) of an ordinary differential equation to 1e-12."""
     return solve_ivp(rate, (0.0, max(times)), start, method="DOP853", rtol=1e-12, atol=1e-13, t_eval=times).y.T
-
-
-# Exudyn's spherical chain -------------------------------------------------------------------------------------------
 
 
 def spherical_chain(h: float, enforcement: str = "exact", **solver) -> abd.Scene:
@@ -103,9 +97,6 @@ def _chain_expected() -> dict[float, Values]:
             for name, part in zip(("position", "velocity", "force"), np.reshape(row, (3, 3))):
                 expected[time][f"{name} {i}"] = part
     return expected
-
-
-# Exudyn's chain of hinges and a slider ------------------------------------------------------------------------------
 
 
 def slider_chain(h: float, enforcement: str = "exact", **solver) -> abd.Scene:
@@ -158,9 +149,6 @@ def _slider_chain_expected() -> dict[float, Values]:
                 expected[time][f"{name} {i}"] = part
     expected[0.25]["position: angles 4"] = np.array(TIP_ANGLES)
     return expected
-
-
-# IFToMM A01 and A02 -------------------------------------------------------------------------------------------------
 
 
 def pendulum(h: float, enforcement: str = "exact", **solver) -> abd.Scene:
@@ -231,8 +219,6 @@ def _windows_expected(count: int, published: dict[float, tuple[float, float]], d
         expected[time] = {"position": end, "velocity": rate * along}
     return expected
 
-
-# RigidBodyDynamics.jl: four-bar and double pendulum -----------------------------------------------------------------
 
 BASE, LENGTHS = 1.10, (0.5, 1.20, 0.75)
 START = (1.6707963267948966, 1.6707963267948966 - 1.4591054166649482, 1.5397303602625536)
@@ -308,9 +294,6 @@ def _double_pendulum_expected(start: tuple[float, float]) -> dict[float, Values]
     return expected
 
 
-# ArtiSynth: RigidBodyJoint and FourBarLinkage -----------------------------------------------------------------------
-
-
 def swing(h: float, damping: float = 0.0, enforcement: str = "exact", **solver) -> abd.Scene:
     """RigidBodyJoint: a capsule on a hinge 5 m from its centre, 35 degrees above the level; lengths in its own unit."""
     scene = empty(h, gravity=(0, 0, -98.0), **solver)
@@ -363,8 +346,6 @@ def _linkage_expected() -> dict[float, Values]:
     names = ("position", "velocity", "velocity: rate")
     return {time: {k: np.array(part, dtype=float) for k, part in zip(names, row)} for time, row in LINKAGE.items()}
 
-
-# all of them --------------------------------------------------------------------------------------------------------
 
 CASES = {
     case.name: case

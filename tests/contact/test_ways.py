@@ -15,9 +15,6 @@ from abd.rotations import rotations
 STENCILS = (Stencil.POINT_TRIANGLE, Stencil.EDGE_EDGE, Stencil.POINT_PLANE)
 
 
-# arcs ------------------------------------------------------------------------------------------------------------
-
-
 def turned_states(count: int, seed: int, most: float) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """States, what they become by turning by up to `most` [rad], and the rotation vectors."""
     rng = np.random.default_rng(seed)
@@ -42,9 +39,6 @@ def test_a_way_ends_where_it_should_and_turns_as_far_as_the_velocity_says(most):
         "the branch; strain shifts the axis near whole turns"
     )
     assert path.strain.max() < 0.2
-
-
-# proofs ----------------------------------------------------------------------------------------------------------
 
 
 def swept_paths(stencil: Stencil, turn: float, count: int = 200):
@@ -93,9 +87,6 @@ def test_a_gap_may_open_from_very_little_and_close_to_very_little():
         assert np.all(proven_fractions(between(one, other, zero, radii(q, contacts)), contacts) == 1.0)
 
 
-# bodies thrown at each other ---------------------------------------------------------------------------------------
-
-
 @pytest.mark.device
 @pytest.mark.parametrize("seed", range(4))
 def test_boxes_meet_at_two_sizes_per_step(seed):
@@ -113,9 +104,6 @@ def test_nothing_passes(name):
 def test_nothing_passes_on_the_definitions():
     end = thrown.run(thrown.FLAT, 5.0, 0.0, 1, "numpy")
     assert end.refused > 0 and end.ahead > 0.05
-
-
-# fast hits -------------------------------------------------------------------------------------------------------
 
 
 def test_a_fast_hit_does_what_it_does_at_a_hundredth_of_the_step():

@@ -25,9 +25,6 @@ def box_corners(folder, name: str, frame: int) -> np.ndarray:
     return corners[np.lexsort(np.round(corners, 5).T)]
 
 
-# OBJ ----------------------------------------------------------------------------------------------------------------
-
-
 def test_obj_frames_read_back_in_trimesh(folder):
     done = export(folder, "obj")
     files = sorted(done.path.glob("*.obj"))
@@ -67,9 +64,6 @@ def test_vertices_far_beyond_the_digits_are_an_error():
     assert obj.vertex_lines(np.zeros((0, 3)), 6) == b""
 
 
-# VTK ----------------------------------------------------------------------------------------------------------------
-
-
 def test_vtk_reader_finds_every_step(folder):
     vtk = pytest.importorskip("vtk", reason="needs vtk: pip install vtk")
     from vtk.util.numpy_support import vtk_to_numpy
@@ -107,9 +101,6 @@ def test_vtk_file_names_its_bodies(folder):
         assert file["names"].asstr()[...].tolist()[:9] == [*poses(folder)[0], "rope"]
 
 
-# rerun --------------------------------------------------------------------------------------------------------------
-
-
 def test_rerun_recording_holds_the_maps(folder):
     pytest.importorskip("rerun", reason="needs rerun-sdk: pip install 'abd-solver[rerun]'")
     done = export(folder, "rrd")
@@ -141,9 +132,6 @@ def recording_of(path) -> dict[str, dict[str, np.ndarray]]:
                     flat = flat.flatten()
                 rows.setdefault(name.split(":")[1], []).append(np.asarray(flat))
     return {path: {key: np.concatenate(parts) for key, parts in rows.items()} for path, rows in found.items()}
-
-
-# what all of them draw ----------------------------------------------------------------------------------------------
 
 
 def test_one_mesh_of_few_triangles_where_balls_are_many(folder):

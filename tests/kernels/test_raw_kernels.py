@@ -57,9 +57,6 @@ class Numbers:
         return self.integers((self.rng.random(n) < 0.3) & (np.arange(n) > 0))
 
 
-# one kernel at a time --------------------------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize("n", SIZES)
 def test_products_with_three_couplings(raw_device, n):
     """Bodies without entries, with one or with more than a warp looks up at once; merged pairs; done bodies."""
@@ -133,9 +130,6 @@ def _sums(numbers: Numbers, count: int) -> blocks.PairSums:
     for name in ("H_ii", "H_ij", "H_jj"):
         setattr(sums, name, numbers.rows(count, 12))
     return sums
-
-
-# whole solves -----------------------------------------------------------------------------------------------------------
 
 
 @pytest.fixture

@@ -13,9 +13,6 @@ def richardson(coarse, fine):
     return [(4.0 * b - a) / 3.0 for a, b in zip(coarse, fine)]
 
 
-# Exudyn -------------------------------------------------------------------------------------------------------------
-
-
 def exudyn_slider_chain(steps: int, duration: float = 0.25) -> list[np.ndarray]:
     """Centres of mass (5, 3), angles of the last body (3,) and forces on the children (5, 3) of the hinges and slider."""
     exudyn = pytest.importorskip("exudyn")
@@ -150,7 +147,6 @@ def test_a_ball_that_holds_two_axes_of_the_world_is_exudyn_s():
     for peer, ours in zip(exudyn_masked_ball(400, 0.1), our_masked_ball(1e-3, 0.1), strict=True):
         assert np.abs(ours - peer).max() < 1e-6, (ours, peer)
 
-# MuJoCo -------------------------------------------------------------------------------------------------------------
 
 ARM = """
 <mujoco>
