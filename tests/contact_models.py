@@ -35,38 +35,18 @@ def scene(mesh: list[int], q: np.ndarray, **changes) -> Model:
     n = len(mesh)
     ones, zeros = np.ones(n), np.zeros(n, np.int32)
     bodies = Bodies(
-        names=[f"body {k}" for k in range(n)],
-        kind=np.full(n, Kind.DYNAMIC, np.int32),
-        mesh=np.array(mesh, np.int32),
-        plane=np.full((n, 4), np.nan),
-        mass=ones,
-        moment=np.ones((n, 3)),
-        volume=ones,
-        kappa=1e9 * ones,
-        elasticity=zeros,
-        body_frame=np.tile(np.eye(4), (n, 1, 1)),
-        q=q,
-        qd=np.zeros((n, 12)),
-        force=np.zeros((n, 3)),
-        torque=np.zeros((n, 3)),
-        free_translation=np.ones((n, 3), bool),
-        rotation_axis=np.zeros((n, 3)),
-        free_rotation=np.full(n, 3, np.int32),
-        material=zeros,
-        group=np.full(n, -1, np.int32),
-        world=zeros,
-        radius=np.zeros(n),
-        surface_velocity=np.zeros((n, 3)),
-        color=np.full((n, 4), np.nan),
+        names=[f"body {k}" for k in range(n)], kind=np.full(n, Kind.DYNAMIC, np.int32), mesh=np.array(mesh, np.int32),
+        plane=np.full((n, 4), np.nan), mass=ones, moment=np.ones((n, 3)), volume=ones, kappa=1e9 * ones,
+        elasticity=zeros, body_frame=np.tile(np.eye(4), (n, 1, 1)), q=q, qd=np.zeros((n, 12)), force=np.zeros((n, 3)),
+        torque=np.zeros((n, 3)), free_translation=np.ones((n, 3), bool), rotation_axis=np.zeros((n, 3)),
+        free_rotation=np.full(n, 3, np.int32), material=zeros, group=np.full(n, -1, np.int32), world=zeros,
+        radius=np.zeros(n), surface_velocity=np.zeros((n, 3)), color=np.full((n, 4), np.nan),
     )
     materials = Materials(
         ["soft", "slick"],
-        mu=np.array([[0.5, 0.2], [0.2, 0.0]]),
-        stiffness=np.array([[1.0, 2.0], [2.0, 3.0]]),
-        enabled=np.array([[True, True], [True, False]]),
-        restitution=np.zeros((2, 2)),
-        rolling=np.array([[0.01, 0.0], [0.0, 0.02]]),
-        spinning=np.array([[0.0, 0.03], [0.03, 0.01]]),
+        mu=np.array([[0.5, 0.2], [0.2, 0.0]]), stiffness=np.array([[1.0, 2.0], [2.0, 3.0]]),
+        enabled=np.array([[True, True], [True, False]]), restitution=np.zeros((2, 2)),
+        rolling=np.array([[0.01, 0.0], [0.0, 0.02]]), spinning=np.array([[0.0, 0.03], [0.03, 0.01]]),
     )
     return Model("scene", replace(bodies, **changes), MESHES, [], materials, Settings(d_hat=D_HAT, contact_set="ipc"), {})
 

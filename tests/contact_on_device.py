@@ -35,16 +35,9 @@ KAPPA = 1e6
 
 @wp.kernel
 def march_alone(
-    first: wp.int32,
-    s: surfaces.Surfaces,
-    path: affine.Path,
-    pairs: wp.array(dtype=wp.vec2i),
-    candidates: wp.array(dtype=wp.vec4i),
-    minimum: wp.float64,
-    limit: wp.float64,
-    gap: wp.array(dtype=wp.float64),
-    approach: wp.array(dtype=wp.float64),
-    alpha: wp.array(dtype=wp.float64),
+    first: wp.int32, s: surfaces.Surfaces, path: affine.Path, pairs: wp.array(dtype=wp.vec2i),
+    candidates: wp.array(dtype=wp.vec4i), minimum: wp.float64, limit: wp.float64, gap: wp.array(dtype=wp.float64),
+    approach: wp.array(dtype=wp.float64), alpha: wp.array(dtype=wp.float64),
 ):
     """Safe alphas of the candidates, each by itself."""
     k = wp.tid() + first

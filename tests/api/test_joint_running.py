@@ -319,12 +319,7 @@ def test_distances_of_limits_are_inherited_from_the_scene():
             scene.add_body(f"b{k}", box=(1, 0.1, 0.1), position=(0, k, 0))
         scene.add_hinge("h", "world", "b0", anchor=(0, 0, 0), axis=(0, 1, 0), range=(-2, 2))
         scene.add_joint(
-            "slider",
-            "s",
-            "world",
-            "b1",
-            anchor=(0, 1, 0),
-            axis=(0, 1, 0),
+            "slider", "s", "world", "b1", anchor=(0, 1, 0), axis=(0, 1, 0),
             coordinate={"z": {"range": (-2, 2), "limit_distance": 0.03}},
         )
         scene.add_spherical("b", "world", "b2", anchor=(0, 2, 0), max_tilt=0.5)

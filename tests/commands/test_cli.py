@@ -114,10 +114,7 @@ def test_control_c_keeps_what_was_computed(scene):
     arguments = ["run", scene, "--json", "--device", "cpu", "--steps", "100000"]
     with subprocess.Popen(
         [sys.executable, "-m", "abd.cli", *arguments],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        env=environment,
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment,
     ) as process:
         for _ in range(3):
             process.stdout.readline()
@@ -166,11 +163,7 @@ def test_check(scene, capsys):
 
 @pytest.mark.parametrize(
     ("text", "said"),
-    [
-        ("grvity = [0, 0, -9.81]", "gravity"),
-        ('[[body]]\nname = "a"\nbox = [1, 1]', "box"),
-        ("gravity = [", "bad.toml"),
-    ],
+    [("grvity = [0, 0, -9.81]", "gravity"), ('[[body]]\nname = "a"\nbox = [1, 1]', "box"), ("gravity = [", "bad.toml")],
 )
 @pytest.mark.parametrize("verb", ["run", "check"])
 def test_wrong_scenes_are_status_2_without_traceback(scene, capsys, verb, text, said):

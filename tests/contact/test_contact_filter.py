@@ -89,9 +89,7 @@ def test_components_and_disabled_bodies():
     scene = abd.Scene()
     cubes = {
         "vertices": [(x + d, y, z) for x in (0, 2) for d, y, z in ((0, 0, 0), (1, 0, 0), (0, 1, 0), (0, 0, 1))],
-        "triangles": [
-            tuple(4 * k + i for i in t) for k in (0, 1) for t in ((0, 2, 1), (0, 1, 3), (0, 3, 2), (1, 2, 3))
-        ],
+        "triangles": [tuple(4 * k + i for i in t) for k in (0, 1) for t in ((0, 2, 1), (0, 1, 3), (0, 3, 2), (1, 2, 3))],
     }
     scene.add_body("two", surface=cubes, split_components=True)
     scene.add_body("off", box=(1, 1, 1), enabled=False)

@@ -104,9 +104,7 @@ def test_where_a_crossing_nears_an_end_the_model_has_the_curvature_across(inside
     scene = abd.Scene(solver={"d_hat": d_hat})
     scene.add_body("lower", box=(0.2, 0.1, 0.1), axis_angle={"axis": (1.0, 0.0, 0.0), "degrees": 45.0})
     place = (0.1 - inside * d_hat, 0.0, 0.1 * np.sqrt(2.0) + 0.3 * d_hat)
-    scene.add_body(
-        "upper", box=(0.1, 0.3, 0.1), position=place, axis_angle={"axis": (0.0, 1.0, 0.0), "degrees": 45.0}
-    )
+    scene.add_body("upper", box=(0.1, 0.3, 0.1), position=place, axis_angle={"axis": (0.0, 1.0, 0.0), "degrees": 45.0})
     model = abd.Simulation(scene, device="numpy").model
     parts, listed = parts_of(model)
     parameters, q = law(model), model.bodies.q

@@ -32,19 +32,10 @@ def body_constants(seed: int, **changes) -> body_data.BodyData:
     axis = rng.normal(size=(N, 3))
     axis /= np.linalg.norm(axis, axis=1)[:, None]
     data = body_data.BodyData(
-        kind=np.full(N, Kind.DYNAMIC, np.int32),
-        mass=rng.uniform(1, 2, N),
-        moment=rng.uniform(0.1, 1, (N, 3)),
-        stiffness=rng.uniform(1e3, 1e4, N),
-        arap=np.zeros(N, np.int32),
-        force=rng.normal(size=(N, 3)),
-        torque=rng.normal(size=(N, 3)),
-        weight=rng.uniform(1, 2, N),
-        spread=rng.uniform(0.1, 1, N),
-        translation=np.ones((N, 3)),
-        rotation=np.zeros(N, np.int32),
-        axis=axis,
-        rest_axis=axis,
+        kind=np.full(N, Kind.DYNAMIC, np.int32), mass=rng.uniform(1, 2, N), moment=rng.uniform(0.1, 1, (N, 3)),
+        stiffness=rng.uniform(1e3, 1e4, N), arap=np.zeros(N, np.int32), force=rng.normal(size=(N, 3)),
+        torque=rng.normal(size=(N, 3)), weight=rng.uniform(1, 2, N), spread=rng.uniform(0.1, 1, N),
+        translation=np.ones((N, 3)), rotation=np.zeros(N, np.int32), axis=axis, rest_axis=axis,
         surface=np.zeros((N, 3)),
     )
     return replace(data, **changes)
@@ -55,17 +46,9 @@ def step_data(seed: int) -> numpy_bodies.StepData:
     rng = np.random.default_rng(seed)
     target, goal = random_states(N, seed + 1), random_states(N, seed + 2)
     return numpy_bodies.StepData(
-        pt=target[:, :3],
-        At=maps(target),
-        pk=goal[:, :3],
-        Ak=maps(goal),
-        lp=rng.normal(size=(N, 3)),
-        lA=rng.normal(size=(N, 3, 3)),
-        held=np.zeros(N, bool),
-        gravity=np.array([0.3, -0.2, -9.81]),
-        scale=rng.uniform(0.2, 1.0, size=N),
-        pull=3.0,
-        ch2=CH2,
+        pt=target[:, :3], At=maps(target), pk=goal[:, :3], Ak=maps(goal), lp=rng.normal(size=(N, 3)),
+        lA=rng.normal(size=(N, 3, 3)), held=np.zeros(N, bool), gravity=np.array([0.3, -0.2, -9.81]),
+        scale=rng.uniform(0.2, 1.0, size=N), pull=3.0, ch2=CH2,
     )
 
 
@@ -215,8 +198,7 @@ def test_projection_equals_its_definition():
         B = rng.normal(size=(N, 12, 12))
         blocks, scratch = DEVICE.upload(B, wp.float64), DEVICE.zeros((N, 12, 12), wp.float64)
         DEVICE.launch(
-            fixed.project_blocks,
-            *(N, DEVICE.upload(np.array([N]), wp.int32), kernels.data, kernels.step(step)),
+            fixed.project_blocks, *(N, DEVICE.upload(np.array([N]), wp.int32), kernels.data, kernels.step(step)),
             *(DEVICE.upload(row, wp.int32), DEVICE.upload(other, wp.int32), scratch, blocks, diagonal),
         )
         assert_close(DEVICE.read(blocks), P @ B @ P[other] + diagonal * (np.eye(12) - P))
@@ -224,11 +206,7 @@ def test_projection_equals_its_definition():
 
 @wp.kernel
 def evaluate_barriers(
-    first: wp.int32,
-    kind: wp.int32,
-    D: wp.array(dtype=wp.float64),
-    d_hat: wp.float64,
-    xi: wp.float64,
+    first: wp.int32, kind: wp.int32, D: wp.array(dtype=wp.float64), d_hat: wp.float64, xi: wp.float64,
     out: wp.array(dtype=wp.vec3d),
 ):
     k = wp.tid() + first

@@ -241,8 +241,7 @@ def test_settings_are_resolved():
         {"name": "a", "box": (3, 0.5, 0.5), "position": (0, 0, 0)},
         {"name": "b", "box": (3, 0.5, 0.5), "position": (0, 3.5, 0)},
         {"name": "floor", "half_space": {"offset": -100}},
-        solver={"dt": 0.1, "tolerance_relative": 1e-2},
-        output={"duration": 0.3},
+        solver={"dt": 0.1, "tolerance_relative": 1e-2}, output={"duration": 0.3},
     )
     diagonal = np.sqrt(9 + 16 + 0.25)
     assert model.settings.diagonal == pytest.approx(diagonal)

@@ -156,8 +156,7 @@ def test_random_scenes_agree_with_ipctk(seed):
             first, second = model.meshes[model.bodies.mesh[j]], model.meshes[model.bodies.mesh[i]]
             shift = len(first.vertices)
             mesh = ipctk.CollisionMesh(
-                np.concatenate([first.vertices, second.vertices]),
-                np.concatenate([first.edges, second.edges + shift]),
+                np.concatenate([first.vertices, second.vertices]), np.concatenate([first.edges, second.edges + shift]),
                 np.concatenate([first.triangles, second.triangles + shift]),
             )
             expected = ipctk.has_intersections(mesh, np.concatenate([world[j], world[i]]))

@@ -15,10 +15,8 @@ BOX = shapes.box((1.0, 2.0, 3.0))
 
 def raw(vertices, triangles=(), edges=(), points=()):
     return RawMesh(
-        np.array(vertices, dtype=float).reshape(-1, 3),
-        np.array(triangles, dtype=int).reshape(-1, 3),
-        np.array(edges, dtype=int).reshape(-1, 2),
-        np.array(points, dtype=int),
+        np.array(vertices, dtype=float).reshape(-1, 3), np.array(triangles, dtype=int).reshape(-1, 3),
+        np.array(edges, dtype=int).reshape(-1, 2), np.array(points, dtype=int),
     )
 
 

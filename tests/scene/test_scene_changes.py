@@ -20,12 +20,7 @@ def machine() -> abd.Scene:
     )
     scene.add_body("arm", box=(0.1, 0.1, 0.5), kappa=1e9, mass=1.0, position=(0.6, 0, -0.25))
     scene.add_body(
-        "box",
-        box=(0.2, 0.2, 0.2),
-        kappa=1e9,
-        mass=1.0,
-        position=(2, 0, -1.05),
-        quaternion=(1, 0, -0.04, 0),
+        "box", box=(0.2, 0.2, 0.2), kappa=1e9, mass=1.0, position=(2, 0, -1.05), quaternion=(1, 0, -0.04, 0),
         velocity=(0.5, 0, 0),
     )
     scene.add_hinge(
@@ -46,15 +41,8 @@ def machine() -> abd.Scene:
         },
     )
     scene.add_joint(
-        "slider",
-        "sled",
-        "world",
-        "sled",
-        anchor=(0, 1, 0),
-        axis=(0, 0, 1),
-        enforcement="compliant",
-        compliance=(1e-5, 1e-5, 1e-4, 1e-4, 1e-4),
-        damping=5.0,
+        "slider", "sled", "world", "sled", anchor=(0, 1, 0), axis=(0, 0, 1), enforcement="compliant",
+        compliance=(1e-5, 1e-5, 1e-4, 1e-4, 1e-4), damping=5.0,
         coordinate={"z": {"friction": 0.5, "armature": 0.1, "range": [-0.5, 0.4]}},
     )
     scene.add_joint(
@@ -132,12 +120,7 @@ def test_prescribed_motions_and_local_axes_are_moved_too():
     scene.add_body("foot", box=(0.1, 0.1, 0.1), kind="kinematic", position=(0, 2, 0), motion={"keyframes": keyframes})
     scene.add_body("rod", box=(0.1, 0.1, 0.5), mass=1.0, position=(0, 0, 0.5), quaternion=(0.9, 0.0, 0.3, 0.0))
     scene.add_hinge(
-        "wrist",
-        "hand",
-        "rod",
-        parent_anchor=(0, 0, 0.5),
-        parent_axis=(0, 1, 0),
-        child_anchor=(0, 0, 0),
+        "wrist", "hand", "rod", parent_anchor=(0, 0, 0.5), parent_axis=(0, 1, 0), child_anchor=(0, 0, 0),
         child_axis=(0, 1, 0),
     )
     one, two = run(scene, 5), run(scene.transformed(T), 5)
@@ -172,15 +155,8 @@ def test_keys_of_other_programs_are_read_as_ours(caplog, color):
     scene.add_body("b", box=(0.1, 0.1, 0.1), position=(1, 0, 0))
     with caplog.at_level("INFO", logger="abd"):
         scene.add_spherical(
-            "exudyn",
-            "a",
-            "b",
-            anchor=(0.5, 0, 0),
-            constrainedAxes=[1, 0, 1],
-            activeConnector=True,
-            jointRadius=0.1,
-            color=color,
-            show=1,
+            "exudyn", "a", "b", anchor=(0.5, 0, 0), constrainedAxes=[1, 0, 1], activeConnector=True, jointRadius=0.1,
+            color=color, show=1,
         )
     assert "joint 'exudyn': constrainedAxes is read as constrained" in caplog.text
     joint = scene.joint("exudyn")
@@ -188,13 +164,7 @@ def test_keys_of_other_programs_are_read_as_ours(caplog, color):
     scene.add_joint("general", "six", "a", "b", anchor=(0.5, 0, 0), constrained=[1, 1, 1, 0, 0, 0])
     assert scene.joint("six").constrained == ("x", "y", "z")
     scene.add_hinge(
-        "artisynth",
-        "a",
-        "b",
-        anchor=(0.5, 0, 0),
-        axis=(0, 0, 1),
-        shaftLength=0.4,
-        drawFrameC="ARROW",
+        "artisynth", "a", "b", anchor=(0.5, 0, 0), axis=(0, 0, 1), shaftLength=0.4, drawFrameC="ARROW",
         faceColor=[1, 0, 0],
     )
     joint = scene.joint("artisynth")

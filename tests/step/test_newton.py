@@ -170,13 +170,8 @@ def test_fixed_degrees_of_freedom_stay(fix, integrator):
     scene = abd.Scene(solver={"integrator": integrator})
     scene.add_body("ground", half_space={"normal": (0.1, 0.2, 1.0), "offset": -0.5})
     scene.add_body(
-        "box",
-        box=(0.4, 0.3, 0.2),
-        fix=fix,
-        force=(30.0, 20.0, 10.0),
-        torque=(1.0, 2.0, 3.0),
-        velocity=(1.0, 0.5, -3.0),
-        angular_velocity=(1.0, 2.0, 3.0),
+        "box", box=(0.4, 0.3, 0.2), fix=fix, force=(30.0, 20.0, 10.0), torque=(1.0, 2.0, 3.0),
+        velocity=(1.0, 0.5, -3.0), angular_velocity=(1.0, 2.0, 3.0),
         axis_angle={"axis": (1.0, 2.0, 3.0), "degrees": 30.0},
     )
     simulation = abd.Simulation(scene, device=NAME)

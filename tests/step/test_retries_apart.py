@@ -21,10 +21,7 @@ def two_places(thrown: bool = True, apart: bool = True, speed: float = 60.0, **s
     scene.add_body("ground", half_space={})
     if thrown:
         scene.add_body(
-            "plate",
-            box=(0.02, 1.0, 1.0),
-            position=(0, 0, 2),
-            kind="static",
+            "plate", box=(0.02, 1.0, 1.0), position=(0, 0, 2), kind="static",
             axis_angle={"axis": (0, 1, 0), "degrees": 10},
         )
         moves = {"velocity": (speed, 0, 0), "angular_velocity": (30, 50, 10)}

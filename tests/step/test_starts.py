@@ -154,11 +154,7 @@ def freed(model, problem):
 @pytest.mark.parametrize("seed", range(4))
 def test_the_displacement_frees_the_pair(seed):
     rng = np.random.default_rng(seed)
-    kinds = [
-        {"box": (1, 0.5, 0.8)},
-        {"sphere": {"radius": 0.4, "subdivisions": 1}},
-        {"surface": letter_surface("U")},
-    ]
+    kinds = [{"box": (1, 0.5, 0.8)}, {"sphere": {"radius": 0.4, "subdivisions": 1}}, {"surface": letter_surface("U")}]
     bodies = [
         {
             "name": f"b{k}",
