@@ -16,6 +16,8 @@ PARAMETERS: dict[str, dict] = {
     "segmented_planar_connector": {"segments": ((-1.0, 0.0), (0.0, 0.0), (1.0, 1.0))},
     "distance": {"distance": 0.5},
     "rope": {"distance": 0.5},
+    "spring": {"stiffness": 3.0},
+    "bushing": {"stiffness": 3.0},
 }
 """Numbers that a type cannot do without."""
 

@@ -82,6 +82,13 @@ def test_a_compliant_row_yields_by_its_compliance():
     assert np.allclose(joint.error_twist[:3], joint.T_GD[:3, :3].T @ joint.T_CD[:3, 3], rtol=1e-2)
 
 
+def test_a_lock_is_in_the_wrench_but_not_in_the_multipliers():
+    joint = held("hinge", "exact", axis=(0, 0, 1), coordinate={"theta": {"locked": True}}).joints["joint"]
+    force, torque = joint.wrench()
+    assert np.allclose(torque, -TORQUE - np.cross(ARM, FORCE), rtol=1e-3) and np.allclose(force, -FORCE, rtol=1e-3)
+    assert len(joint.multipliers) == 5
+
+
 def test_frames_and_points_of_a_wrench():
     sim = held("fixed", "exact")
     joint = sim.joints["joint"]
@@ -102,14 +109,6 @@ def test_frames_and_points_of_a_wrench():
     for wrong in ({"on": "both"}, {"frame": "body"}, {"point": "middle"}):
         with pytest.raises(ValueError, match="known"):
             joint.wrench(**wrong)
-
-
-def test_drives_limits_and_springs_are_in_the_wrench_but_not_in_the_multipliers():
-    sim = held("hinge", "exact", axis=(0, 0, 1), coordinate={"theta": {"locked": True}})
-    force, torque = sim.joints["joint"].wrench()
-    static = -TORQUE - np.cross(ARM, FORCE)
-    assert np.allclose(torque, static, rtol=1e-3) and np.allclose(force, -FORCE, rtol=1e-3)
-    assert len(sim.joints["joint"].multipliers) == 5
 
 
 def test_a_rope_is_engaged_while_it_is_taut():
@@ -149,18 +148,6 @@ def test_coordinates_of_a_gimbal_and_their_rates():
     assert joint.coordinate("yaw").value_deg == np.degrees(joint.coordinate("yaw").value)
     with pytest.raises(KeyError, match="no coordinate 'theta'"):
         joint.coordinate("theta")
-
-
-def test_a_hinge_counts_its_turns():
-    scene = abd.Scene(gravity=(0, 0, 0), solver={"integrator": "bdf1", "dt": 0.05})
-    scene.add_body("wheel", box=(0.4, 0.4, 0.1), mass=1.0, angular_velocity=(0, 0, 10.0))
-    scene.add_hinge("axle", "world", "wheel", anchor=(0, 0, 0), axis=(0, 0, 1), enforcement="exact")
-    sim = Simulation(scene, NAME)
-    angles = [sim.joints["axle"].coordinate().value]
-    for _ in range(40):
-        sim.step()
-        angles.append(sim.joints["axle"].coordinate().value)
-    assert angles[-1] > 2 * np.pi and (np.diff(angles) > 0.1).all()
 
 
 def test_work_of_drives_and_friction_closes_the_account():

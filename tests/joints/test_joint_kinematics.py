@@ -181,10 +181,7 @@ PRODUCTS = {
     "gimbal": [rotation("roll", Z), rotation("pitch", Y), rotation("yaw", X)],
     "planar": [translation("x", X), translation("y", Y), rotation("theta", Z)],
     "screw": [screw("theta", Z, 0.2), translation("x", X)],
-    "free": [
-        *(translation(n, a) for n, a in zip("xyz", (X, Y, Z))),
-        *(rotation(n, a) for n, a in zip("rpy", (Z, Y, X))),
-    ],
+    "free": [*(translation(n, a) for n, a in zip("xyz", (X, Y, Z))), *(rotation(n, a) for n, a in zip("rpy", (Z, Y, X)))],
 }
 
 

@@ -14,15 +14,7 @@ from abd.joints.types.ellipsoid import nearest_point
 from abd.rotations import pose, quaternion_matrix, rotation_vector
 
 NEAREST = (
-    "hinge",
-    "universal",
-    "skewed_universal",
-    "ellipsoid",
-    "ellipsoid3",
-    "cylindrical",
-    "planar",
-    "slider",
-    "fixed",
+    "hinge", "universal", "skewed_universal", "ellipsoid", "ellipsoid3", "cylindrical", "planar", "slider", "fixed",
     "fixed_axis",
 )
 
@@ -53,8 +45,7 @@ def test_the_projection_is_the_nearest_admissible_pose(kind):
             for _ in range(12):
                 other = kinematics.project(
                     joint,
-                    G
-                    @ pose(
+                    G @ pose(
                         quaternion_matrix(np.array([1.0, *(scale * rng.standard_normal(3))])),
                         scale * rng.standard_normal(3),
                     ),
@@ -99,14 +90,7 @@ def test_a_limit_is_never_passed_in_what_is_read(kind, enforcement):
     name = "theta" if kind == "hinge" else "z"
     soft = {"compliance": 1e-3} if enforcement == "compliant" else {}
     scene.add_joint(
-        kind,
-        "j",
-        "base",
-        "tip",
-        anchor=(0.3, 0.1, 0.0),
-        axis=(0.3, 0.2, 1.0),
-        enforcement=enforcement,
-        **soft,
+        kind, "j", "base", "tip", anchor=(0.3, 0.1, 0.0), axis=(0.3, 0.2, 1.0), enforcement=enforcement, **soft,
         coordinate={name: {"range": [-0.1, 0.08]}},
     )
     sim = Simulation(scene, "cpu")

@@ -3,8 +3,6 @@
 A type added to the list is tested here without a line; one that needs parameters gets them in `PARAMETERS`.
 """
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 
@@ -229,9 +227,6 @@ def test_projection_ends_in_an_admissible_pose_and_keeps_one(case):
     G = project(joint, near)
     assert np.abs(value_at(bilateral(joint, G), G)).max(initial=0.0) < 1e-12
     assert np.abs(G - near).max() < 0.5
-
-
-# single types ----------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("skew", [0.0, 0.4, -0.7])

@@ -4,8 +4,6 @@ A load f opens a penalty joint by ``c h^2 f / K`` (spherical, fixed) or ``c h^2 
 ``K = gamma (m_i + m_j)``, the world counting nothing, c = 1 (bdf1) or 4/9 (bdf2).
 """
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from on_device import NAME
@@ -31,8 +29,7 @@ def empty(integrator: str, gravity=(0.0, 0.0, -G), h: float = H, **solver) -> ab
 def run(scene: abd.Scene, steps: int) -> abd.Simulation:
     """The simulation after `steps` frames on the processor."""
     simulation = abd.Simulation(scene, device=NAME)
-    for _ in range(steps):
-        simulation.step()
+    simulation.run(steps=steps)
     return simulation
 
 

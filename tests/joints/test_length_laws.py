@@ -1,8 +1,6 @@
 """Connectors whose force is a function of their length, gap or speed, by closed forms and beside springs and dampers that are
 built in."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from on_device import DEVICE, NAME
@@ -30,8 +28,7 @@ def pulled(law: dict, dt: float = 0.01, speed: float = 0.0, **solver) -> abd.Sce
 def place(scene: abd.Scene, steps: int, device: str = NAME) -> tuple[float, float, float]:
     """Place, speed and force after some steps."""
     sim = abd.Simulation(scene, device=device)
-    for _ in range(steps):
-        sim.step()
+    sim.run(steps=steps)
     body = sim.bodies["a"]
     return body.position[0], body.linear_velocity[0], sim.joints["tie"].wrench()[0][0]
 

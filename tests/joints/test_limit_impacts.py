@@ -1,7 +1,5 @@
 """Ends of ranges that give back: restitution, together with contacts, rotors and locks."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from on_device import NAME
@@ -34,8 +32,7 @@ def bounced(scene: abd.Scene, device: str = NAME, after: int = 3) -> float:
         if coordinate.speed < 0.0:
             break
         before = coordinate.speed if coordinate.limit_engagement == 0 else before
-    for _ in range(after):
-        sim.step()
+    sim.run(steps=after)
     return -coordinate.speed / before
 
 
@@ -63,8 +60,7 @@ def test_a_slider_between_free_bodies_keeps_their_momentum(dt):
     scene.add_joint("slider", "joint", "base", "cart", enforcement="exact", initial_rate=1.5, coordinate=ends, **frames)
     sim = abd.Simulation(scene, device=NAME)
     begin = sim.model.bodies.mass @ sim.stepper.qd[:, :3]
-    for _ in range(int(0.08 / dt)):
-        sim.step()
+    sim.run(steps=int(0.08 / dt))
     assert sim.joints["joint"].coordinate("z").speed == pytest.approx(-0.8 * 1.5, rel=1e-3)
     np.testing.assert_allclose(sim.model.bodies.mass @ sim.stepper.qd[:, :3], begin, atol=1e-6)
 
@@ -104,8 +100,7 @@ def carts(e: float) -> abd.Scene:
 def test_an_impact_runs_through_a_cart_into_its_end():
     """The cart hands it to the end, the end gives it back, and the cart gives it to the box."""
     sim = abd.Simulation(carts(1.0), device=NAME)
-    for _ in range(40):
-        sim.step()
+    sim.run(steps=40)
     assert sim.bodies["box"].velocity[0, 3] == pytest.approx(-1.0, rel=1e-2)
     assert abs(sim.joints["joint"].coordinate("z").speed) < 0.05
 
@@ -133,8 +128,7 @@ def test_it_is_said_in_scenes_and_set_while_running():
     kept = sim.checkpoint()
     speeds = []
     for _ in range(2):
-        for _ in range(12):
-            sim.step()
+        sim.run(steps=12)
         speeds.append(theta.speed)
         sim.restore(kept)
     assert theta.limit_restitution == 0.4
@@ -163,8 +157,7 @@ def test_a_rotor_weighs_in_an_impact():
     frames = {"anchor": (0, 0, 0), "axis": (0, -1, 0)}
     scene.add_joint("hinge", "joint", abd.WORLD, "arm", enforcement="exact", armature=rotor, **frames)
     sim = abd.Simulation(scene, device=NAME)
-    for _ in range(25):
-        sim.step()
+    sim.run(steps=25)
     mass = inertia / r**2
     assert sim.bodies["ball"].velocity[2, 3] == pytest.approx(-(1.0 - mass) / (1.0 + mass), rel=5e-3)
     assert sim.joints["joint"].coordinate("theta").speed == pytest.approx(-2.0 / (1.0 + mass) / r, rel=5e-3)

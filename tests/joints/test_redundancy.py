@@ -1,7 +1,5 @@
 """Redundant rows, mobility, and loops that no rigid bodies can close."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np
@@ -37,9 +35,6 @@ def stretched(model: abd.model.Model, name: str, by) -> abd.model.Model:
     frame[:3, 3] += by
     joints[k] = replace(joints[k], parent_frame=frame)
     return replace(model, joints=joints)
-
-
-# rank -----------------------------------------------------------------------------------------------------------------
 
 
 def test_a_four_bar_has_rank_17_of_20():
@@ -108,9 +103,6 @@ def test_couplings_take_freedoms_and_can_be_redundant():
     assert (found.rows, found.rank, found.mobility) == (18, 17, 1)
     (redundant,) = found.redundant
     assert redundant[0] == redundant[1] and redundant[0].startswith("gear")
-
-
-# contradictions -------------------------------------------------------------------------------------------------------
 
 
 def test_a_loop_whose_link_is_too_short_names_its_joints():

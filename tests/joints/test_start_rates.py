@@ -1,7 +1,5 @@
 """Velocities at t = 0: rates of coordinates that are asked for, and velocities that joints do not allow."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 
@@ -42,9 +40,7 @@ def test_a_coordinate_begins_with_the_rate_that_is_asked_for(key):
 def test_a_joint_through_the_centre_of_its_body_begins_with_its_rate(kind, coordinate, center, enforcement):
     scene = abd.Scene(gravity=(0, 0, 0))
     scene.add_body(
-        "wheel",
-        cylinder={"radius": 0.2, "length": 0.05},
-        position=center,
+        "wheel", cylinder={"radius": 0.2, "length": 0.05}, position=center,
         euler={"order": "xyz", "degrees": (20, 30, 40)},
     )
     rate = {"coordinate": {coordinate: {"initial_rate": 5.0}}} | (

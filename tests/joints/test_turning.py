@@ -1,7 +1,5 @@
 """Springs, dampers, friction and rotors of ball joints act on the relative rotation and angular velocity: closed forms."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from scipy.spatial.transform import Rotation
