@@ -54,8 +54,7 @@ def _step(simulation: abd.Simulation):
 
 
 def assert_same_state(direct: abd.Simulation, recorded: abd.Simulation, within: float = 0.0) -> None:
-    """Positions and velocities, to `within` of the largest entry of each; of bodies that rest, of what gravity gives them
-    in a step."""
+    """Positions and velocities to `within` of their largest entry, or of what gravity gives in a step."""
     fall = np.linalg.norm(direct.model.settings.gravity) * direct.model.settings.dt
     for name, least in (("q", 1e-300), ("qd", max(fall, 1e-300))):
         expected, found = getattr(direct.stepper, name), getattr(recorded.stepper, name)

@@ -48,8 +48,7 @@ def initial_energy(mechanism: Mechanism) -> float:
 
 
 def energies(mechanism: Mechanism, places, turns, speeds, spins) -> tuple[np.ndarray, float]:
-    """(t,) energies [J] of bodies at places (t, n, 3), turned by (t, n, 3, 3), with speeds and, in their axes, spins (t, n, 3),
-    and the largest kinetic one [J]."""
+    """(t,) energies [J] of bodies, and the largest kinetic one: places (t, n, 3), turns (t, n, 3, 3), spins in body axes."""
     mass = np.array([body.mass for body in mechanism.bodies])
     inertia = np.array([body.inertia for body in mechanism.bodies])
     kinetic = 0.5 * (np.sum(mass * np.sum(speeds**2, axis=2), axis=1) + np.sum(inertia * spins**2, axis=(1, 2)))

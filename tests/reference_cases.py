@@ -176,12 +176,7 @@ def _pendulum_expected() -> dict[float, Values]:
 
 
 def windows(h: float, count: int = 2, enforcement: str = "exact", **solver) -> abd.Scene:
-    """A02: N windows of unit rods of 1 kg, hinges about z; in space a third of their rows are redundant.
-
-    When all rods are in line the loops turn strains e of the rods into sideways motion of the size of sqrt(e), which stays
-    from passage to passage: with a given kappa of 1e12 Pa that is 1.7e-3 m after 10 s, with the default one, which is
-    stiffer, 3.5e-4 m.
-    """
+    """A02: N windows of unit rods of 1 kg, hinges about z; in space a third of their rows are redundant."""
     scene = empty(h, **solver)
     rod = 1.0 / 12.0
     hinge = {"axis": (0, 0, 1), "enforcement": enforcement}

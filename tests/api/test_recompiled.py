@@ -196,8 +196,7 @@ def told_by_names(sim: abd.Simulation, table: str) -> list[tuple[str, str]]:
 
 @pytest.mark.parametrize("device", DEVICES)
 def test_bodies_in_another_order_keep_what_their_pairs_remember(device):
-    """Pairs whose bodies change places: contact stiffness, and springs of friction, which are seen from the
-    other body then, with a static body first or last."""
+    """Contact stiffness and springs of friction, which the other body of a pair holds then."""
     sim = abd.Simulation(slope("ground", "low", "high"), device=device)
     sim.run(steps=40)
     other = sim.recompiled(slope("high", "low", "ground"))

@@ -93,8 +93,7 @@ def test_a_workshop_is_the_same_on_numpy_and_cpu(integrator):
 
 
 def started(backend, model: Model, simulation: abd.Simulation):
-    """The backend in the middle of a step from a simulation's state: on its path, friction lagged, linearised; all its
-    bodies in one island, because the candidates of one backend reach further than those of the other."""
+    """The backend amid a step from a simulation's state: friction lagged, linearised, all bodies in one island."""
     state, n = simulation.stepper.state(), len(model.bodies)
     backend.islands.join(np.array([(a, b) for a in range(n) for b in range(a)], dtype=int).reshape(-1, 2))
     rule = scheme(model.settings.integrator, DT, state.previous_h)

@@ -247,8 +247,7 @@ def test_a_path_through_a_half_space(tmp_path):
 
 @pytest.mark.parametrize("moved", range(4))
 def test_paths_and_gaps_of_rods_of_many_radii(tmp_path, moved):
-    """Rods of no, small and large radius side by side, far closer than the largest radius. Only the pair of which one goes
-    through the other is named."""
+    """Rods of radii from 0 to 0.2 m, 1 mm apart: only the pair that passes through one another is named."""
     radius = [0.0, 0.004, 0.01, 0.05, 0.2]
     rods = [cord((-1, 0, 0), (1, 0, 0), radius=r) for r in radius]
     heights = np.concatenate([[0.0], np.cumsum(np.array(radius[:-1]) + radius[1:] + 1e-3)])

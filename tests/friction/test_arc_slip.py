@@ -42,8 +42,7 @@ def on_a_plane(shape: dict) -> abd.Scene:
 @pytest.mark.parametrize("shape", [BALL, CAPSULE])
 @pytest.mark.parametrize("w", [0.01, 0.3, 1.0, 2.5, np.pi, 5.0])
 def test_what_rolls_does_not_slip(shape, w):
-    """By r w sideways with a turn of w: the stretch is 0, where chords slip by about r (w - sin w); its resistance to
-    rolling is stretched by the turn of its arm, not by the sine."""
+    """By r w with a turn of w: the slip is 0 (r (w - sin w) along chords), the resistance to rolling follows the turn."""
     model = on_a_plane(shape).compile()
     q = model.bodies.q.copy()
     turn = np.array([[0.0, 0.0, 0.0], [0.0, w, 0.0]])

@@ -56,10 +56,7 @@ def test_a_box_slides_below_the_threshold(below):
 @pytest.mark.parametrize("drop", [2e-4, 4e-3])
 @pytest.mark.parametrize("integrator", ["generalized_alpha", "bdf1"])
 def test_a_slope_made_of_triangles_is_no_different(integrator, drop, off):
-    """A box on a plate: the edges of both meshes, nearly parallel pairs among them, neither brake nor steer it.
-
-    What sticks comes to rest.
-    """
+    """A box on a plate: edges of both meshes neither brake nor steer it, and what sticks comes to rest."""
     mu = tan(SLOPE) + off
     scene = abd.Scene(solver={"integrator": integrator})
     scene.add_material("rough", mu=mu)
@@ -137,10 +134,7 @@ def test_the_resting_gap_balances_the_weight(integrator, kind):
 
 @pytest.mark.parametrize(("integrator", "within"), [("bdf1", 0.05), ("bdf2", 0.03)])
 def test_a_rolling_sphere_gains_five_sevenths_of_the_slope(integrator, within):
-    """An icosphere of 2562 vertices rolls over its edges, without slipping; bdf2 within 3 %, bdf1 within 5 %.
-
-    The slope is gentle, because implicit Euler brakes a spin by h w^3: at 12 rad/s that takes a quarter of the gain.
-    """
+    """An icosphere of 2562 vertices, on a gentle slope, because implicit Euler brakes a spin by h w^3."""
     angle, radius = 0.1, 0.1
     ball = {"sphere": {"radius": radius, "subdivisions": 4}}
     simulation, downhill = on_incline(angle, 0.5, radius, {"integrator": integrator}, **ball)

@@ -97,8 +97,7 @@ def test_pairs_take_their_own_coefficients_or_the_geometric_means():
 @pytest.mark.device
 @pytest.mark.parametrize("facets", [6, 12])
 def test_a_prism_that_rolls_onto_its_next_facet_loses_what_the_impact_takes(facets):
-    """A cylinder of n facets turns about an edge until the next one strikes the ground: without restitution the momentum about
-    that one is kept, so its spin falls by ``(k + cos(2 pi / n)) / (k + 1)``, k = I / (m R^2)."""
+    """The momentum about the new edge is kept: the spin falls by (k + cos(2 pi / n)) / (k + 1), k = I / (m R^2)."""
     tilt, spin = 0.6 * pi / facets, 0.6 * sqrt(G / R)
     scene = abd.Scene(solver={"dt": 5e-4})
     scene.add_material("rough", mu=3.0)

@@ -12,8 +12,7 @@ import abd
 def on_slope(
     share: float, mu: float = 0.5, floor: int = 0, solver: dict | None = None, **motion
 ) -> tuple[abd.Scene, np.ndarray]:
-    """A box of 0.2 m on a slope of this share of the friction angle, a half-space or a plate of `floor`^2 squares, and the
-    direction downhill (3,)."""
+    """A box on a slope of `share` of the friction angle, a half-space or `floor`^2 squares; and the direction downhill (3,)."""
     angle = share * atan(mu)
     scene = abd.Scene(solver=solver)
     scene.add_material("rough", mu=mu)

@@ -25,10 +25,7 @@ INERTIA = MASS * (LENGTH**2 / 3.0 + 0.1**2 / 12.0)
 
 
 class Arms:
-    """Arms on hinges about z, one coordinate each, under a torque [N m].
-
-    `settings` are keys of `CoordinateSettings` for the first arm.
-    """
+    """Arms on hinges about z, one coordinate each, under a torque [N m]; `settings` of the first arm's coordinate."""
 
     def __init__(
         self, device: str, torque=0.0, spin=0.0, count=1, dt=0.01, enforcement="exact", couplings=(), integrator="bdf1",

@@ -87,8 +87,7 @@ def test_a_law_is_kept_by_files_and_scales(tmp_path):
 @pytest.mark.parametrize("integrator", ["generalized_alpha", "bdf1", "bdf2"])
 @pytest.mark.parametrize("damping", [30.0, 1e6])
 def test_a_law_linear_in_the_speed_is_the_damper_of_the_same_constant(device, integrator, damping):
-    """The same steps and force, however stiff, whether a formula says it or a function. (Of dampers that take less than a
-    fiftieth in a step the integrator takes nothing, of laws it does.)"""
+    """The same steps and force, however stiff, by a formula or a function."""
     abd.coupling_function("dashpot", lambda at: -damping * at[3])
     laws = {"stiffness": 0.0, "damping": damping}, {"force_formula": f"-{damping} * speed"}, {"force_function": "dashpot"}
     try:
@@ -101,8 +100,7 @@ def test_a_law_linear_in_the_speed_is_the_damper_of_the_same_constant(device, in
 
 @on_host
 def test_what_brakes_with_the_square_of_the_speed_slows_as_it_should():
-    """v = v0 / (1 + c v0 t / m) and x = 1 + m / c ln(1 + c v0 t / m): a force against the speed, on the body and on its
-    partner, at most three Newton iterations per step; its work, counted with forces at ends of steps, is what the energy lost."""
+    """v = v0 / (1 + c v0 t / m), x = 1 + m / c ln(1 + c v0 t / m); its work is the energy lost."""
     scene = pulled({"force_formula": "-5 * speed * abs(speed)"}, speed=2.0, spectral_radius=1.0)
     sim = abd.Simulation(scene, device=NAME)
     reports = [sim.step() for _ in range(50)]
@@ -117,8 +115,7 @@ def test_what_brakes_with_the_square_of_the_speed_slows_as_it_should():
 
 @on_host
 def test_a_blow_off_damper_has_corners_and_saturates():
-    """A function with corners at small speeds, and one that saturates within a hundredth of the speed: no step needs many
-    iterations, and the body comes to rest where m v^2 / 2 = F s says."""
+    """Few iterations per step, and the body comes to rest where m v^2 / 2 = F s."""
     laws = {
         "corners": lambda at: -float(np.clip(1000.0 * at[3], -10.0, 10.0)),
         "saturates": lambda at: -10.0 * float(np.tanh(at[3] / 0.01)),

@@ -122,8 +122,7 @@ def test_friction_goes_on_as_in_the_step_before(device, friction):
 
 
 def test_a_chain_held_by_friction_and_drives_takes_few_iterations():
-    """Three bars, each near the edge of what its joint holds: by friction, by a drive at its effort limit and friction, by
-    friction that slips."""
+    """Three bars near the edge of what friction holds, what a drive at its limit holds, and friction that slips."""
     scene = abd.Scene(gravity=(0, 0, -9.81), solver={"dt": 0.01, "integrator": "bdf1"})
     keys = (
         {"friction": 58.0},

@@ -21,10 +21,7 @@ class Held:
 
 
 def heavy_chain() -> abd.Scene:
-    """Five links on hinges of two axes, of 1 kg but for the last one of 1e6 kg; they swing 30 degrees to either side.
-
-    So they stay taut. Where such a chain goes slack its light links snap over within a step.
-    """
+    """Five links of 1 kg on hinges of two axes, the last one of 1e6 kg; 30 degrees to either side, so that they stay taut."""
     down = np.radians(30.0)
     scene = cases.empty(STEP, gravity=(cases.G * np.cos(down), -cases.G * np.sin(down), 0.0))
     parent: str | int = abd.WORLD

@@ -57,8 +57,7 @@ def test_mechanisms_are_of_second_order():
 
 @pytest.mark.parametrize("small", [0, 64])
 def test_rounding_of_stiff_bodies_brakes_no_small_steps(small, monkeypatch):
-    """Of bodies that move by 1e-6 m in a step the change of the near-rigidity energy is rounding: no step is shortened for
-    it, each of which would leave something of the forces out."""
+    """Where the near-rigidity energy changes by rounding alone, no step is shortened."""
     monkeypatch.setattr(backends, "SMALL", small)
     scene = programs.our_scene(mechanisms.four_bar(), 0.005 / 16)
     simulation = abd.Simulation(scene, device=NAME)

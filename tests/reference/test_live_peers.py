@@ -88,8 +88,7 @@ def test_hinges_and_a_slider_converge_to_exudyn():
 
 
 def exudyn_masked_ball(steps: int, duration: float) -> list[np.ndarray]:
-    """Outputs of a spherical joint that holds x and z between two turning bodies: displacement, velocity of m0, force on it,
-    and its torque about the parent's centre."""
+    """Displacement, velocity of m0, force, and torque about the parent's centre, of a ball joint that holds x and z."""
     exudyn = pytest.importorskip("exudyn")
     from exudyn import utilities as items
 

@@ -127,8 +127,7 @@ def test_power_flow(seed):
 
 @SEEDS
 def test_joint_wrenches_move_every_body(seed):
-    """Newton and Euler hold for each body, the torques are the wrenches along the motions, and the momentum's rate is
-    the wrench from outside."""
+    """Newton and Euler hold for each body; torques are wrenches along motions."""
     made, mechanism, rng = random_tree(seed)
     q, v = state(mechanism, rng)
     acceleration, rate = rng.standard_normal(len(v)), mechanism.rate(q, v)

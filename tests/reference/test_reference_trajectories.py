@@ -29,10 +29,7 @@ pytestmark = pytest.mark.device
     ],
 )
 def test_exact_joints_follow_the_reference_with_second_order(name, h, until, position, velocity, force):
-    """Largest errors [m, rad], [m/s, rad/s] and relative ones of forces; twice the step makes four times the error.
-
-    0 stands for a kind of which the reference knows nothing up to that time.
-    """
+    """Largest errors [m, rad], [m/s, rad/s] and relative ones of forces; 0 where the reference has none."""
     case = cases.CASES[name]
     fine, coarse = (runs.run(case, step, until) for step in (h, 2.0 * h))
     for kind, bound in zip(runs.KINDS, (position, velocity, force)):
@@ -60,10 +57,7 @@ def test_a_compliant_linkage_stays_close_to_the_rigid_one():
 
 
 def test_forces_are_of_second_order_from_the_fourth_step_on():
-    """A mass thrown around a pivot: the bdf1 step at the start spoils the forces of three steps, whatever h is.
-
-    They are off by a fixed part of the force then, and by 2.5 mN of 12 N, a quarter of it with half the step, later.
-    """
+    """The bdf1 step at the start spoils the forces of three steps, whatever h is."""
     errors = {h: pivot_force_errors(h, round(0.1 / h)) for h in (0.01, 0.005)}
     for error in errors.values():
         assert error[:3].max() > 1.0 and error[3:].max() < 0.04

@@ -171,8 +171,7 @@ def test_efforts_that_nothing_comes_near_make_no_body_endlessly_stiff():
 
 
 def pressed():
-    """Ten tonnes that come down on a hinged flap of a kilogram, which a post holds up at its other end; without joints, they
-    may strain more themselves."""
+    """Ten tonnes on a hinged flap of a kilogram, which a post holds up at its other end."""
     scene = abd.Scene(solver={"dt": 0.005})
     scene.add_body("post", box=(0.1, 0.1, 0.1), kind="static", position=(0.95, 0.0, -0.101))
     scene.add_body("flap", box=(1.0, 0.1, 0.1), mass=1.0, position=(0.5, 0.0, 0.0))

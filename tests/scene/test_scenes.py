@@ -71,8 +71,7 @@ class Played:
         return self.X[name][:, :3, :3] @ np.array(point) + self.X[name][:, :3, 3]
 
     def barrier_force(self, scene: str, gap: float) -> float:
-        """Force [N] of one contact of the first two bodies of a scene at a distance [m]: ``-kappa db/dd`` with
-        b = -(d^2 - D)^2 ln(d^2/D), D their activation squared."""
+        """Force [N] of a contact at a distance [m]: ``-kappa db/dd``, b = -(d^2 - D)^2 ln(d^2/D), D the activation squared."""
         law, pair = PairLaw(abd.load(scene).compile()), (np.array([0]), np.array([1]))
         saved = self.trajectory.checkpoint()["simulation"]["tables"]["pairs"]
         law.own = PairParameters(saved["key"], saved["activation"], saved["factor"])

@@ -34,8 +34,7 @@ def test_mypy():
 
 @pytest.mark.slow
 def test_pyright(tmp_path):
-    """Strictly for the user's file, in which everything is ours: nothing of unknown type. Libraries without types, which the
-    examples use besides, are not looked into."""
+    """Strictly for the user's file; libraries without types are not checked."""
     if importlib.util.find_spec("pyright") is None:
         pytest.skip("pyright is not installed")
     settings = {

@@ -41,8 +41,7 @@ def dropped() -> abd.Scene:
 
 
 def runs(scene: abd.Scene, steps: int) -> tuple[abd.Simulation, np.ndarray, np.ndarray, float]:
-    """The simulation, what does not close of the account at every frame and what the integration gave [J], and the largest
-    energy that moved [J]."""
+    """Simulation, residual of the balance at every frame, energy of the integration, and the largest energy that moved [J]."""
     simulation = abd.Simulation(scene, device=NAME)
     start = initial_report(simulation.model, simulation.host_state(), simulation.initial_contacts).energy
     reports = [simulation.step().energy for _ in range(steps)]

@@ -23,8 +23,7 @@ def advance(scene, steps: int) -> tuple[abd.Simulation, list]:
 
 
 def chain(links: int, kappa: float = 1e9, hung: bool = True, joint: str = "hinge", **solver) -> abd.Scene:
-    """Box links of 10 kg and 1 m, 2 kN upwards on the last one (a narrow curved valley). They do not collide:
-    one that keeps its spin folds up on itself."""
+    """Links of 10 kg and 1 m that do not collide, 2 kN upwards on the last one (a narrow curved valley)."""
     scene = abd.Scene(solver=solver)
     for i in range(links):
         load = (0.0, 0.0, 2000.0) if i == links - 1 else (0.0, 0.0, 0.0)

@@ -54,8 +54,7 @@ def test_contacts_of_the_initial_state_exert_no_force(device):
 
 @pytest.mark.parametrize("neighbour", [False, True])
 def test_a_pile_settles_within_a_thousandth_of_its_boxes(neighbour):
-    """Nothing is pushed up by more than 2 cm/s, and a box beside it, a hundredth of its activation distance
-    away, drifts by less than that distance."""
+    """Nothing rises by more than 2 cm/s; a box beside it drifts by less than its activation distance."""
     scene = abd.Scene(solver={"dt": 1e-3})
     scene.add_body("floor", half_space={})
     gap = 0.3 * D_HAT_SHARE * SIZE
