@@ -127,7 +127,7 @@ def run(pair: Pair, sizes: float, spin: float, seed: int, device: str, finer: in
 
 
 def has_passed(pair: Pair, sizes: float, spin: float, seed: int, device: str) -> bool:
-    """Whether the projectile ends behind the target without an impact (a fifth of a central one), and not at 1/100 of the step."""
+    """Whether the projectile ends behind the target without a fifth of a central impact, and not at 1/100 of the step."""
     end = run(pair, sizes, spin, seed, device)
     if end.ahead >= 0.0 or -end.pushed[0] >= 0.2 * end.momentum:
         return False

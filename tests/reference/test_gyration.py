@@ -15,7 +15,7 @@ pytestmark = pytest.mark.device
 
 
 def eigenvalues(turn: float, radius: float, ratio: float, mode: Mode = Mode.SMOOTH) -> np.ndarray:
-    """Of a step of a linear top of moment 1 on its tip, of mass `ratio` at 1, h = 1: axis, momentum, velocity, memory; complex."""
+    """Of a step of a top of moment 1 on its tip, of mass `ratio` at 1, h = 1: axis, momentum, velocity, memory."""
     row = scheme("generalized_alpha", 1.0, 1.0, radius).motion[mode]
     (new,), (old,) = gyration.shares(np.array([turn]), np.array([radius]))
     (fresh, last, mean), (gain, *gains) = row[5:8], row[8:11]
