@@ -25,9 +25,7 @@ marked `quick`."""
 def pytest_addoption(parser: pytest.Parser) -> None:
     """`--device NAME`, `--bounds`."""
     parser.addoption(
-        "--device",
-        default="cpu",
-        metavar="NAME",
+        "--device", default="cpu", metavar="NAME",
         help="cpu, cuda, cuda:N, or emulated[:SEED] (CUDA's branches on the processor); but for cpu, tests of device code alone",
     )
     parser.addoption(

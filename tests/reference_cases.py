@@ -109,13 +109,7 @@ def slider_chain(h: float, enforcement: str = "exact", **solver) -> abd.Scene:
     """
     scene = empty(h, **solver)
     cross, along = 4.0 * (0.4**2 + 0.1**2) / 12.0, 4.0 * (0.1**2 + 0.1**2) / 12.0
-    kinds = (
-        ("hinge", (0, 0, 1)),
-        ("hinge", (1, 0, 0)),
-        ("slider", (0, 1, 0)),
-        ("hinge", (0, 1, 0)),
-        ("hinge", (0, 0, 1)),
-    )
+    kinds = (("hinge", (0, 0, 1)), ("hinge", (1, 0, 0)), ("slider", (0, 1, 0)), ("hinge", (0, 1, 0)), ("hinge", (0, 0, 1)))
     for i, (kind, axis) in enumerate(kinds):
         link(scene, f"body{i}", 4.0, (along, cross, cross), (0.4 * i + 0.2, 0.0, 0.0))
         parent, anchor = f"body{i - 1}" if i else abd.WORLD, (0.4 * i, 0, 0)

@@ -76,7 +76,5 @@ def kind(name: str) -> str:
 
 def worst(errors: dict[float, dict[str, float]], which: str, until: float = np.inf) -> float:
     """Largest error of one of `KINDS` up to a time [s]; 0 where nothing of that kind is known."""
-    found = (
-        error for time, row in errors.items() if time <= until for name, error in row.items() if kind(name) == which
-    )
+    found = (error for time, row in errors.items() if time <= until for name, error in row.items() if kind(name) == which)
     return max(found, default=0.0)

@@ -118,9 +118,7 @@ def test_names_that_there_are_not_are_told():
     assert str(told.value) == "no body 'zz'; there are 2: 'box', 'wall'"
     with pytest.raises(KeyError, match="asked for by name"):
         sim.bodies[0]
-    assert (
-        "'box', 'wall'" in repr(sim.bodies) and "2 bodies" in repr(sim) and "dynamic, 2 kg" in repr(sim.bodies["box"])
-    )
+    assert ("'box', 'wall'" in repr(sim.bodies) and "2 bodies" in repr(sim) and "dynamic, 2 kg" in repr(sim.bodies["box"]))
 
 
 def test_many_steps_and_an_end_by_choice(tmp_path, capsys):

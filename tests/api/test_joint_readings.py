@@ -166,9 +166,7 @@ def test_work_of_drives_and_friction_closes_the_account():
     assert energy["joint"] == pytest.approx(0.5 * 0.01 * speed**2, rel=1e-3)
     assert energy["external_work"] == pytest.approx(0.1 * angle, rel=1e-6)
     assert energy["friction_work"] < -0.02 * angle
-    assert energy["kinetic"] + energy["joint"] == pytest.approx(
-        energy["external_work"] + energy["friction_work"], rel=4e-2
-    )
+    assert energy["kinetic"] + energy["joint"] == pytest.approx(energy["external_work"] + energy["friction_work"], rel=4e-2)
 
 
 def test_a_gear_tells_its_force():

@@ -64,9 +64,7 @@ def test_damping_of_limits_is_in_newton_seconds_per_metre(integrator):
     scene = empty(gravity=(0.0, 0.0, 0.0), integrator=integrator)
     link(scene, "block", 1e6, (0, 0, 0), velocity=(1.0, 0, 0))
     ends = {"range": (-np.inf, 0.001), "limit": "compliant", "limit_compliance": 1e9, "limit_damping": 100.0}
-    scene.add_slider(
-        "slide", abd.WORLD, "block", anchor=(0, 0, 0), axis=(1, 0, 0), enforcement="exact", coordinate={"z": ends}
-    )
+    scene.add_slider("slide", abd.WORLD, "block", anchor=(0, 0, 0), axis=(1, 0, 0), enforcement="exact", coordinate={"z": ends})
     simulation = abd.Simulation(scene, device="numpy")
     simulation.run(steps=6)
     z = simulation.joints["slide"].coordinate()

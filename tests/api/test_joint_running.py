@@ -14,9 +14,7 @@ from abd.joints.rows.laws import Law
 pytestmark = pytest.mark.device
 
 
-def arm(
-    device: str = NAME, enforcement: str = "exact", second: str = "cylindrical", dt: float = 0.01, **keys
-) -> Simulation:
+def arm(device: str = NAME, enforcement: str = "exact", second: str = "cylindrical", dt: float = 0.01, **keys) -> Simulation:
     """A bar on a hinge about y, and a second one at its end."""
     scene = abd.Scene(solver={"dt": dt, "tolerance": 1e-7, "integrator": "bdf1"})
     scene.add_body("upper", box=(1, 0.1, 0.1), mass=1.0, position=(0.5, 0, 0))
@@ -147,9 +145,7 @@ def test_limits_become_soft_and_hard_again():
     sim = arm()
     theta = sim.joints["shoulder"].coordinate()
     theta.set_range_deg(-30.0, 10.0)
-    assert theta.range == pytest.approx((np.radians(-30), np.radians(10))) and theta.range_deg == pytest.approx(
-        (-30, 10)
-    )
+    assert theta.range == pytest.approx((np.radians(-30), np.radians(10))) and theta.range_deg == pytest.approx((-30, 10))
     assert theta.limit == "barrier" and theta.limit_compliance == 0.0
     theta.set_limit(compliance=1e-3, damping=5.0)
     assert (theta.limit, theta.limit_compliance, theta.limit_damping) == ("compliant", 1e-3, 5.0)

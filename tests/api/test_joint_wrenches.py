@@ -87,9 +87,7 @@ def check(sim: Simulation, share: float = 1e-7) -> None:
     felt, names = loads(sim), list(sim.joints)
     told = [sim.joints[name].wrench(on=side, point="center") for name in names for side in ("parent", "child")]
     off = np.abs(np.array(told) - felt).max(axis=(1, 2)).reshape(-1, 2)
-    wrong = {
-        name: both for name, both in zip(names, off.tolist(), strict=True) if max(both) > share * np.linalg.norm(LOAD)
-    }
+    wrong = {name: both for name, both in zip(names, off.tolist(), strict=True) if max(both) > share * np.linalg.norm(LOAD)}
     assert not wrong
 
 
@@ -196,9 +194,7 @@ def test_bilateral_and_unilateral_wrenches_are_apart():
                 assert np.allclose(np.sum(parts, axis=0), joint.wrench(on, frame, point), rtol=1e-12, atol=1e-12)
         force, torque = joint.wrench(on, part="unilateral")
         assert np.abs(force).max() < 1e-9 and np.allclose(torque, sign * theta.limit_force * axis, rtol=1e-4, atol=1e-6)
-        assert np.allclose(
-            joint.wrench(on, "D", part="unilateral")[1], [0, 0, sign * theta.limit_force], rtol=1e-4, atol=1e-4
-        )
+        assert np.allclose(joint.wrench(on, "D", part="unilateral")[1], [0, 0, sign * theta.limit_force], rtol=1e-4, atol=1e-4)
         driven = joint.wrench(on, "C", part="acting")[1]
         assert theta.drive_force == 0.1 and np.allclose(driven, [0, 0, sign * 0.1], atol=1e-5)
     assert abs(joint.wrench(part="bilateral")[1] @ axis) < 1e-3

@@ -10,10 +10,7 @@ import abd
 
 pytestmark = pytest.mark.device
 
-MAKES = {
-    "numpy": lambda scene: abd.Simulation(scene, device="numpy"),
-    NAME: lambda scene: abd.Simulation(scene, device=NAME),
-}
+MAKES = {"numpy": lambda scene: abd.Simulation(scene, device="numpy"), NAME: lambda scene: abd.Simulation(scene, device=NAME)}
 LONG = [pytest.param("numpy", marks=pytest.mark.slow), NAME]
 """Those of long runs: the definitions take many times as long."""
 

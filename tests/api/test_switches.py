@@ -11,10 +11,7 @@ from abd.errors import SceneError
 
 pytestmark = pytest.mark.device
 
-MAKES = {
-    "numpy": lambda scene: abd.Simulation(scene, device="numpy"),
-    NAME: lambda scene: abd.Simulation(scene, device=NAME),
-}
+MAKES = {"numpy": lambda scene: abd.Simulation(scene, device="numpy"), NAME: lambda scene: abd.Simulation(scene, device=NAME)}
 
 
 def shelf(**solver) -> abd.Scene:

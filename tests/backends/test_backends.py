@@ -242,9 +242,6 @@ def test_linear_solvers_agree():
 
 def test_device_names():
     model = landing_box().compile()
-    assert (
-        abd.Simulation(model, device="numpy").device == "numpy"
-        and abd.Simulation(model, device=NAME).device == DEVICE.name
-    )
+    assert (abd.Simulation(model, device="numpy").device == "numpy" and abd.Simulation(model, device=NAME).device == DEVICE.name)
     with pytest.raises(DeviceError, match="use auto, cpu, cuda, cuda:N or numpy"):
         create(model, "gpu")

@@ -124,9 +124,7 @@ def test_calm_islands_sleep_until_something_comes_near(device):
         asleep.append(slept(simulation))
     positions = np.array(positions)
     assert asleep[25] == ["near", "far"]
-    np.testing.assert_array_equal(
-        positions[26], np.where(np.arange(len(names))[:, None] == 3, positions[26], positions[25])
-    )
+    np.testing.assert_array_equal(positions[26], np.where(np.arange(len(names))[:, None] == 3, positions[26], positions[25]))
     awake = next(k for k in range(26, 44) if "near" not in asleep[k])
     assert 33 <= awake <= 38
     assert positions[-1, near, 0] > 1e-3
@@ -164,9 +162,7 @@ def test_sleep_resumes_bit_for_bit():
 
 def test_a_run_that_sleeps_balances_its_friction():
     """Nothing is left to do, and that is no failure."""
-    scene = abd.Scene(
-        solver={"dt": DT, "d_hat": 1e-3, "sleep_speed": 1e-2, "sleep_time": 0.05, "friction_iterations": -1}
-    )
+    scene = abd.Scene(solver={"dt": DT, "d_hat": 1e-3, "sleep_speed": 1e-2, "sleep_time": 0.05, "friction_iterations": -1})
     scene.add_material("stone", mu=0.5)
     scene.add_body("floor", half_space={}, material="stone")
     scene.add_body("box", box=[0.5, 0.5, 0.5], position=[0, 0, 0.2505], material="stone")

@@ -19,9 +19,7 @@ def fall(tmp_path, monkeypatch):
 def test_json_has_facts_and_a_row_per_scene(fall, capsys):
     assert main(["bench", fall, "pendulum", "--device", "cpu", "--steps", "3", "--json"]) == 0
     found = json.loads(capsys.readouterr().out)
-    assert {"date", "device", "processor", "cores", "load_average", "versions", "steps", "warm_up"} <= set(
-        found["facts"]
-    )
+    assert {"date", "device", "processor", "cores", "load_average", "versions", "steps", "warm_up"} <= set(found["facts"])
     box, pendulum = found["rows"]
     assert (box["scene"], box["bodies"], box["joints"], box["steps"]) == ("fall", 3, 0, 3)
     assert (pendulum["scene"], pendulum["bodies"], pendulum["joints"]) == ("pendulum", 1, 1)

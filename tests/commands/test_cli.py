@@ -63,9 +63,7 @@ def test_help_names_what_there_is_and_imports_nothing_heavy():
     listing = "import sys, abd.cli; abd.cli._parser(); print(*sys.modules)"
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}
     begin = time.perf_counter()
-    loaded = subprocess.run(
-        [sys.executable, "-c", listing], capture_output=True, text=True, env=environment, check=True
-    )
+    loaded = subprocess.run([sys.executable, "-c", listing], capture_output=True, text=True, env=environment, check=True)
     print(f"abd --help: {time.perf_counter() - begin:.3f} s")
     heavy = {"numpy", "scipy", "warp", "h5py", "trimesh", "matplotlib", "rich", "pydantic", "cupy"}
     assert not heavy & set(loaded.stdout.split())

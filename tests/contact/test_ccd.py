@@ -183,9 +183,8 @@ def sliding() -> tuple[Path, Contacts]:
     triangle = [[-2.0, -2, 0], [2, -2, 0], [0, 3, 0]]
     rest = np.array([[[0, 0, gap], *triangle], [[-0.3, 0, gap], [0.3, 0.1, gap], [0, -2, 0], [0, 2, 0]]])
     contacts = Contacts(
-        stencil=np.array([Stencil.POINT_TRIANGLE, Stencil.EDGE_EDGE]), first=np.zeros(2, int), second=np.ones(2, int),
-        rest=rest, plane=np.zeros((2, 4)), xi=np.zeros(2), stiffness=np.ones(2), mu=np.zeros(2),
-        flipped=np.zeros(2, bool),
+        stencil=np.array([Stencil.POINT_TRIANGLE, Stencil.EDGE_EDGE]), first=np.zeros(2, int), second=np.ones(2, int), rest=rest,
+        plane=np.zeros((2, 4)), xi=np.zeros(2), stiffness=np.ones(2), mu=np.zeros(2), flipped=np.zeros(2, bool),
     )
     q = np.tile(np.concatenate([np.zeros(3), np.eye(3).ravel()]), (2, 1))
     direction = np.zeros((2, 12))

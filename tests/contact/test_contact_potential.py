@@ -166,11 +166,7 @@ def test_mollifier_element_is_the_gauss_newton_form_of_the_cross_product():
         expected = 2.0 * KAPPA * b * slope * jacobian.T @ jacobian
         part = [part[e : e + 1] for part in (elements.K_ii, elements.K_ij, elements.K_jj)]
         Y_i, Y_j = elements.Y_i[e : e + 1], elements.Y_j[e : e + 1]
-        ii, ij, jj = (
-            body_block(part[0], Y_i, Y_i)[0],
-            body_block(part[1], Y_i, Y_j)[0],
-            body_block(part[2], Y_j, Y_j)[0],
-        )
+        ii, ij, jj = (body_block(part[0], Y_i, Y_i)[0], body_block(part[1], Y_i, Y_j)[0], body_block(part[2], Y_j, Y_j)[0])
         block = np.block([[ii, ij], [ij.T, jj]])
         np.testing.assert_allclose(block, expected, atol=1e-9 * np.abs(expected).max() + 1e-12)
 

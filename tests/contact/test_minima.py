@@ -90,9 +90,7 @@ def test_kernels_equal_the_definition(name, per_item):
     assert total[0] == pytest.approx(total[1], rel=1e-9)
     assert (energy[~inside] >= 1e300).all() and (gap[~inside] <= 0.0).all()
     weights, x = parts.weights(q, law(model)), parts.contacts.positions(q)
-    definition = assembled(
-        len(q), parts.contacts, contact.contact_elements(x, parts.contacts, law(model), weights=weights)
-    )
+    definition = assembled(len(q), parts.contacts, contact.contact_elements(x, parts.contacts, law(model), weights=weights))
     for value, reference in zip(kernels.linearized(q), definition, strict=True):
         assert_close(value, reference)
 
@@ -155,9 +153,7 @@ def test_a_corner_over_a_flat_diagonal_meets_a_face_whichever_way_it_is_rounded(
     kernels = Kernels(heavy(model), standing(q), per_item=True)
     parts, _ = parts_of(heavy(model), kernels.candidates())
     weights, x = parts.weights(q, law(model)), parts.contacts.positions(q)
-    definition = assembled(
-        len(q), parts.contacts, contact.contact_elements(x, parts.contacts, law(model), weights=weights)
-    )
+    definition = assembled(len(q), parts.contacts, contact.contact_elements(x, parts.contacts, law(model), weights=weights))
     gradients, blocks = zip(kernels.linearized(q), definition, strict=True)
     assert_close(*(value[1] for value in gradients))
     assert_close(*(value[1, 1] for value in blocks))

@@ -109,10 +109,7 @@ def test_half_spaces_meet_the_ideal_shapes(name):
 
 
 def test_a_body_inside_a_ball_is_found():
-    bodies = [
-        {"name": "ball", "sphere": {"radius": 1.0}},
-        {"name": "box", "box": (0.1, 0.1, 0.1), "position": (0.7, 0, 0)},
-    ]
+    bodies = [{"name": "ball", "sphere": {"radius": 1.0}}, {"name": "box", "box": (0.1, 0.1, 0.1), "position": (0.7, 0, 0)}]
     (problem,) = find_initial_intersections(compile_scene(SceneSpec(body=bodies)))
     assert "box" in problem.message and problem.value > 0.3
 
@@ -124,9 +121,7 @@ def test_mass_and_inertia_are_those_of_the_solids():
         {"name": f"capsule {segments}", "capsule": {"radius": 0.3, "length": 0.8, "segments": segments}}
         for segments in (None, 256)
     ]
-    bodies = compile_scene(
-        SceneSpec(body=[{**b, "position": (k, 0, 0)} for k, b in enumerate(spheres + capsules)])
-    ).bodies
+    bodies = compile_scene(SceneSpec(body=[{**b, "position": (k, 0, 0)} for k, b in enumerate(spheres + capsules)])).bodies
     assert bodies.mass[0] == pytest.approx(1000.0 * 4.0 / 3.0 * np.pi * 0.3**3, rel=1e-12)
     np.testing.assert_allclose(bodies.moment[0], bodies.mass[0] * 0.3**2 / 5.0, rtol=1e-12)
     np.testing.assert_allclose(bodies.moment[1], 2.0 * 0.3**2 / 5.0, rtol=1e-12)

@@ -35,9 +35,7 @@ def test_a_way_ends_where_it_should_and_turns_as_far_as_the_velocity_says(most):
     path = between(q, end, near, np.ones(len(q)))
     np.testing.assert_allclose(path.state(1.0), end, atol=1e-12)
     np.testing.assert_allclose(path.state(0.0), q, atol=1e-14)
-    assert np.linalg.norm(path.w - w, axis=1).max() < 0.35 * np.pi, (
-        "the branch; strain shifts the axis near whole turns"
-    )
+    assert np.linalg.norm(path.w - w, axis=1).max() < 0.35 * np.pi, ("the branch; strain shifts the axis near whole turns")
     assert path.strain.max() < 0.2
 
 

@@ -114,7 +114,5 @@ def test_kernels_equal_the_definition(make, share):
     DEVICE.write(kernels.contacts.law.regularisation, np.full(len(q), share))
     kernels.friction.linearize(at)
     elements = friction.friction_elements(lagged, points.positions(q - rest), EPS, share)
-    for value, expected in zip(
-        kernels.assembled(kernels.friction.reduction), assembled(len(q), points, elements), strict=True
-    ):
+    for value, expected in zip(kernels.assembled(kernels.friction.reduction), assembled(len(q), points, elements), strict=True):
         assert_close(value, expected)

@@ -9,9 +9,7 @@ from on_device import NAME
 import abd
 
 
-def on_slope(
-    share: float, mu: float = 0.5, floor: int = 0, solver: dict | None = None, **motion
-) -> tuple[abd.Scene, np.ndarray]:
+def on_slope(share: float, mu: float = 0.5, floor: int = 0, solver: dict | None = None, **motion) -> tuple[abd.Scene, np.ndarray]:
     """A box on a slope of `share` of the friction angle, a half-space or `floor`^2 squares; and the direction downhill (3,)."""
     angle = share * atan(mu)
     scene = abd.Scene(solver=solver)

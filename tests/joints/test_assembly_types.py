@@ -167,9 +167,7 @@ def test_a_taut_rope_stops_an_angle():
 def test_a_profile_is_taken_at_the_pose_that_is_found():
     """A point that starts beyond the corner of a step is put onto the piece that it is nearest to."""
     profile = ((-1.0, 0.0), (0.0, 0.0), (1.0, 1.0))
-    joint = Joint(
-        "ramp", "segmented_planar_connector", 0, WORLD, 0, np.eye(4), np.eye(4), parameters={"segments": profile}
-    )
+    joint = Joint("ramp", "segmented_planar_connector", 0, WORLD, 0, np.eye(4), np.eye(4), parameters={"segments": profile})
     model = bodies_with([joint], 1)
     for start, end in (((0.8, 0.0, 0.0), (0.4, 0.0, 0.4)), ((-0.5, 0.3, 0.2), (-0.5, 0.3, 0.0))):
         q = model.bodies.q.copy()

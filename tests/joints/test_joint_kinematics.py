@@ -186,9 +186,7 @@ PRODUCTS = {
 
 
 def test_planar_velocities_are_rates_in_axes_of_the_child():
-    plain, turned = (
-        JointKinematics(joint_of("planar", np.random.default_rng(0)), f) for f in ("coordinates", "planar")
-    )
+    plain, turned = (JointKinematics(joint_of("planar", np.random.default_rng(0)), f) for f in ("coordinates", "planar"))
     q, rate = np.array([0.3, -0.2, 0.7]), np.array([1.0, 2.0, 0.5])
     c, s = np.cos(0.7), np.sin(0.7)
     v = turned.configuration_derivative_to_velocity(q, rate)

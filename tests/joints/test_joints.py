@@ -127,12 +127,8 @@ def test_joined_bodies_touch_only_where_the_joint_says_so(collide):
     """A flap falls onto the table it is hinged to: it rests on it, or passes through."""
     scene = empty("bdf1")
     scene.add_body("table", kind="static", box=(0.6, 0.4, 0.1), position=(0.3, 0.0, -0.05))
-    scene.add_body(
-        "flap", box=(0.4, 0.2, 0.02), position=(0.25, 0.0, 0.2), euler={"order": "xyz", "degrees": (0, -30, 0)}
-    )
-    scene.add_hinge(
-        "hinge", "table", "flap", anchor=(0.03, 0.0, 0.07), axis=(0.0, 1.0, 0.0), collide=collide, length=0.1
-    )
+    scene.add_body("flap", box=(0.4, 0.2, 0.02), position=(0.25, 0.0, 0.2), euler={"order": "xyz", "degrees": (0, -30, 0)})
+    scene.add_hinge("hinge", "table", "flap", anchor=(0.03, 0.0, 0.07), axis=(0.0, 1.0, 0.0), collide=collide, length=0.1)
     simulation = abd.Simulation(scene, device=NAME)
     contacts, heights = 0, []
     for _ in range(60):

@@ -72,10 +72,7 @@ def test_a_gap_may_be_closed_at_the_start(name, dt):
     scene.solver.dt = dt
     scene.add_body("body", box=(0.1, 0.1, 0.1), position=place)
     if name == "rotation":
-        keys = keys | {
-            "parent_frame": {"position": place},
-            "child_frame": {"axis_angle": {"axis": (1, 2, 3), "degrees": 30}},
-        }
+        keys = keys | {"parent_frame": {"position": place}, "child_frame": {"axis_angle": {"axis": (1, 2, 3), "degrees": 30}}}
     elif name == "tilt":
         keys = keys | {"anchor": (0, 0, 0)}
     scene.add_joint(kind, "joint", abd.WORLD, "body", enforcement="exact", **keys)

@@ -34,9 +34,8 @@ def body_constants(seed: int, **changes) -> body_data.BodyData:
     data = body_data.BodyData(
         kind=np.full(N, Kind.DYNAMIC, np.int32), mass=rng.uniform(1, 2, N), moment=rng.uniform(0.1, 1, (N, 3)),
         stiffness=rng.uniform(1e3, 1e4, N), arap=np.zeros(N, np.int32), force=rng.normal(size=(N, 3)),
-        torque=rng.normal(size=(N, 3)), weight=rng.uniform(1, 2, N), spread=rng.uniform(0.1, 1, N),
-        translation=np.ones((N, 3)), rotation=np.zeros(N, np.int32), axis=axis, rest_axis=axis,
-        surface=np.zeros((N, 3)),
+        torque=rng.normal(size=(N, 3)), weight=rng.uniform(1, 2, N), spread=rng.uniform(0.1, 1, N), translation=np.ones((N, 3)),
+        rotation=np.zeros(N, np.int32), axis=axis, rest_axis=axis, surface=np.zeros((N, 3)),
     )
     return replace(data, **changes)
 
@@ -79,9 +78,7 @@ class BodyKernels:
     def linearized(self, step, q: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         zero, gradient = DEVICE.zeros((N, 12, 12), wp.float64), DEVICE.zeros((N, 12), wp.float64)
         blocks = DEVICE.zeros((N, 12, 12), wp.float64)
-        DEVICE.launch(
-            bodies.linearize_bodies, N, self.data, self.step(step), pose_of(q), NOT_DONE, zero, gradient, blocks
-        )
+        DEVICE.launch(bodies.linearize_bodies, N, self.data, self.step(step), pose_of(q), NOT_DONE, zero, gradient, blocks)
         return DEVICE.read(gradient), DEVICE.read(blocks)
 
 
@@ -230,10 +227,7 @@ def test_arcs_equal_their_definition(turn):
     """Positions on the arc, and the kernel that lays an arc along a direction with its bounds."""
     data = body_constants(1, rotation=np.arange(N, dtype=np.int32) % 3)
     rng = np.random.default_rng(2)
-    q, direction = (
-        random_states(N, 3),
-        np.concatenate([rng.normal(size=(N, 3)), turn * rng.normal(size=(N, 9))], axis=1),
-    )
+    q, direction = (random_states(N, 3), np.concatenate([rng.normal(size=(N, 3)), turn * rng.normal(size=(N, 9))], axis=1))
     half = rng.uniform(0.5, 1.0, (N, 3))
     path, speed, limit = new_path(DEVICE, N), DEVICE.zeros(N, wp.float64), DEVICE.zeros(N, wp.float64)
     boxes = DEVICE.upload(-half, wp.vec3d), DEVICE.upload(half, wp.vec3d)

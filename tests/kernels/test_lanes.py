@@ -14,9 +14,7 @@ from abd.backends.device.scan import Scan
 from abd.backends.warp.islands import Islands
 from cuda_kernels.parallel import sums
 
-pytestmark = pytest.mark.skipif(
-    COMPILER is None or NAME != "cpu", reason="no C++ compiler is there to emulate CUDA with"
-)
+pytestmark = pytest.mark.skipif(COMPILER is None or NAME != "cpu", reason="no C++ compiler is there to emulate CUDA with")
 ORDERS = (0, 1, 3)
 GRAPHS = {
     "chain": (40, chain(40)),

@@ -163,6 +163,4 @@ def test_a_step_of_a_scene():
         simulation.step()
     held = simulation.backend.device.raw = Held(simulation.backend.device, relative=1e-10)
     simulation.step()
-    assert {"join_runs", "gather_bodies", "invert_pivots", "multiply", "descend_and_divide", "turn"} == set(
-        held.launches
-    )
+    assert {"join_runs", "gather_bodies", "invert_pivots", "multiply", "descend_and_divide", "turn"} == set(held.launches)

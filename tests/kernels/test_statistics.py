@@ -36,9 +36,7 @@ def everything(**solver) -> abd.Scene:
 
     pd = {"mode": "pd", "target": "0.2*sin(5*t)", "stiffness": 50.0, "damping": 2.0, "effort": 0.4}
     joint("hinge", 1, {"theta": {"range": (-0.02, 0.5), "friction": 0.1, "drive": pd, "armature": 0.02}})
-    joint(
-        "hinge", 2, {"theta": {"drive": {"mode": "velocity", "target": 0.7}, "stiffness": 3.0, "damping": 0.2}}, "exact"
-    )
+    joint("hinge", 2, {"theta": {"drive": {"mode": "velocity", "target": 0.7}, "stiffness": 3.0, "damping": 0.2}}, "exact")
     compliant = {"limit": "compliant", "limit_compliance": 1e-2, "limit_damping": 4.0}
     joint("hinge", 3, {"theta": {"range": (-0.001, 0.001), **compliant, "drive": {"mode": "force", "target": 0.3}}})
     joint("slider", 4, {"z": {"range": (-0.3, 0.4), "friction": 1.0}}, "exact")

@@ -45,9 +45,7 @@ def pile(solver=None, boxes: int = 8, mu: float = 0.4) -> abd.Scene:
     for k in range(boxes):
         place = [0.3 * (k % 2), 0.3 * (k // 2 % 2), 0.2 + 0.3 * (k // 4)]
         turn = {"axis": random.normal(size=3).tolist(), "degrees": float(random.uniform(0, 60))}
-        scene.add_body(
-            f"box {k}", box=[0.2, 0.2, 0.2], position=place, axis_angle=turn, material="stone", velocity=(0, 0, -1)
-        )
+        scene.add_body(f"box {k}", box=[0.2, 0.2, 0.2], position=place, axis_angle=turn, material="stone", velocity=(0, 0, -1))
     return scene
 
 

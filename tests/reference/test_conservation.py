@@ -201,9 +201,8 @@ def two_boxes(integrator: str, mu: float, tolerance: float = 1e-3) -> abd.Scene:
     scene.add_material("rough", mu=mu)
     scene.add_body("heavy", box=(0.4, 0.4, 0.4), material="rough")
     scene.add_body(
-        "light", box=(0.2, 0.3, 0.1), position=(-0.6, 0.12, 0.07),
-        axis_angle={"axis": (1.0, 2.0, 3.0), "degrees": 40.0}, velocity=(3.0, 0.0, 0.0),
-        angular_velocity=(0.0, 2.0, 1.0), material="rough",
+        "light", box=(0.2, 0.3, 0.1), position=(-0.6, 0.12, 0.07), axis_angle={"axis": (1.0, 2.0, 3.0), "degrees": 40.0},
+        velocity=(3.0, 0.0, 0.0), angular_velocity=(0.0, 2.0, 1.0), material="rough",
     )
     return scene
 

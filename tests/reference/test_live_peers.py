@@ -21,13 +21,7 @@ def exudyn_slider_chain(steps: int, duration: float = 0.25) -> list[np.ndarray]:
     system = exudyn.SystemContainer().AddSystem()
     previous, nodes, joints = system.AddObject(items.ObjectGround()), [], []
     right = np.pi / 2.0
-    turned = [
-        np.eye(3),
-        items.RotationMatrixY(right),
-        items.RotationMatrixZ(right),
-        items.RotationMatrixX(-right),
-        np.eye(3),
-    ]
+    turned = [np.eye(3), items.RotationMatrixY(right), items.RotationMatrixZ(right), items.RotationMatrixX(-right), np.eye(3)]
     cross, along = 4.0 * (0.4**2 + 0.1**2) / 12.0, 4.0 * (0.1**2 + 0.1**2) / 12.0
     for i in range(5):
         node = system.AddNode(
@@ -199,9 +193,7 @@ def arm(h: float) -> abd.Scene:
         ("hinge", "elbow", "base", "upper", 0.6, (0, 1, 0), elbow),
         ("slider", "slide", "upper", "hand", 1.0, (1, 0, 0), slide),
     ):
-        scene.add_joint(
-            kind, name, parent, child, anchor=(x, 0, 0), axis=axis, coordinate=settings, enforcement="exact"
-        )
+        scene.add_joint(kind, name, parent, child, anchor=(x, 0, 0), axis=axis, coordinate=settings, enforcement="exact")
     return scene
 
 

@@ -10,10 +10,7 @@ from abd.model import WORLD, Kind
 from abd.scene.compile.compile import compile_scene
 from abd.scene.schema.schema import SceneSpec
 
-LOPSIDED = {
-    "vertices": [[0, 0, 0], [3, 0, 0], [0, 2, 0], [0, 0, 1]],
-    "triangles": [[0, 2, 1], [0, 1, 3], [0, 3, 2], [1, 2, 3]],
-}
+LOPSIDED = {"vertices": [[0, 0, 0], [3, 0, 0], [0, 2, 0], [0, 0, 1]], "triangles": [[0, 2, 1], [0, 1, 3], [0, 3, 2], [1, 2, 3]]}
 CARD = {"vertices": [[0, 0, 0], [2, 0, 0], [2, 1, 0], [0, 1, 0]], "triangles": [[0, 1, 2], [0, 2, 3]]}
 FLAT_BOX = {
     "vertices": [[0, 0, 0], [1, 0, 0], [1, 1, 0], [0, 1, 0], [0, 0, 0], [1, 0, 0], [1, 1, 0], [0.5, 0.5, 0]],
@@ -213,9 +210,7 @@ def test_joint_frames_meet_in_the_world():
         ],
     )
     poses = [np.eye(4)]
-    poses += [
-        np.block([[q[3:].reshape(3, 3), q[:3, None]], [np.zeros((1, 3)), np.ones((1, 1))]]) for q in model.bodies.q
-    ]
+    poses += [np.block([[q[3:].reshape(3, 3), q[:3, None]], [np.zeros((1, 3)), np.ones((1, 1))]]) for q in model.bodies.q]
     hinge, weld, pin, loose = model.joints
     for joint in (hinge, weld, pin):
         parent, child = poses[joint.parent + 1] @ joint.parent_frame, poses[joint.child + 1] @ joint.child_frame

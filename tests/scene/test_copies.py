@@ -112,10 +112,7 @@ def test_what_many_joints_have_is_what_each_has(kind):
     masses = 1.0 + rng.random(6)
     for enforcement in ("penalty", "exact", "compliant"):
         alike = [replace(joint, enforcement=enforcement) for joint in joints]
-        together, alone = (
-            compile_rows(alike, masses),
-            [compile_rows([j], masses[k : k + 1]) for k, j in enumerate(alike)],
-        )
+        together, alone = (compile_rows(alike, masses), [compile_rows([j], masses[k : k + 1]) for k, j in enumerate(alike)])
         assert together.joint.tolist() == [k for k, rows in enumerate(alone) for _ in range(len(rows))]
         for name in ROWS[1:]:
             its = np.concatenate([getattr(rows, name) for rows in alone])

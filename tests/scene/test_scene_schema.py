@@ -209,10 +209,7 @@ def test_resolved_scene_names_what_follows_from_the_geometry(tmp_path):
 def test_overrides(everything):
     scene = abd.load(everything)
     before = scene.spec.model_copy(deep=True)
-    texts = [
-        "solver.dt = 0.1", "solver.integrator=bdf1", "solver.tolerance=1e-4", "output.frames=7",
-        "gravity=[0, 0, 1]",
-    ]
+    texts = ["solver.dt = 0.1", "solver.integrator=bdf1", "solver.tolerance=1e-4", "output.frames=7", "gravity=[0, 0, 1]"]
     texts += ["body.link.force=[0, 0, 0]", "body.shaker.capsule.radius=0.7", "material.default.mu=0.3", "name=other"]
     spec = scene.override(texts).spec
     assert scene.spec == before
@@ -313,9 +310,7 @@ def test_every_key_has_a_line(everything):
     lines = TomlLines(text).lines
     assert set(_paths(data)) <= set(lines)
     rows = text.splitlines()
-    assert all(
-        f"{path[-1]} =" in rows[line - 1] for path, line in lines.items() if path[-1] in ("dt", "radius", "axis")
-    )
+    assert all(f"{path[-1]} =" in rows[line - 1] for path, line in lines.items() if path[-1] in ("dt", "radius", "axis"))
     text = json.dumps(data, indent=1)
     lines = JsonLines(text).lines
     assert list(lines) == list(_paths(data))

@@ -216,10 +216,7 @@ def test_double_pendulum_follows_its_differential_equation(played):
         """Angles of both bars below the horizontal, and their rates; masses cancel."""
         a, b, wa, wb = y
         coupling = 0.5 * length**2
-        M = [
-            [inertia + 1.25 * length**2, coupling * np.cos(a - b)],
-            [coupling * np.cos(a - b), inertia + length**2 / 4],
-        ]
+        M = [[inertia + 1.25 * length**2, coupling * np.cos(a - b)], [coupling * np.cos(a - b), inertia + length**2 / 4]]
         load = [
             -coupling * np.sin(a - b) * wb**2 + 1.5 * G * length * np.cos(a),
             coupling * np.sin(a - b) * wa**2 + 0.5 * G * length * np.cos(b),
@@ -255,9 +252,7 @@ def test_t_handle_turns_over_when_eulers_equations_say(played):
     turn, rate = run.X["handle"][:, :3, :3], run.V["handle"][:, :3, :3]
     W = np.linalg.inv(turn) @ rate
     about_stem = 0.5 * (W[:, 0, 2] - W[:, 2, 0])
-    euler = solve_ivp(
-        lambda _, w: np.cross(inertia * w, w) / inertia, (0.0, 2.1), [0.1, 10.0, 0.0], t_eval=run.time, rtol=1e-10
-    )
+    euler = solve_ivp(lambda _, w: np.cross(inertia * w, w) / inertia, (0.0, 2.1), [0.1, 10.0, 0.0], t_eval=run.time, rtol=1e-10)
     assert crossings(run.time, about_stem)[0] == pytest.approx(crossings(run.time, euler.y[1])[0], rel=5e-3)
     momentum = run.series("/momentum/angular")
     assert np.linalg.norm(momentum - momentum[0], axis=1).max() < 3e-3 * np.linalg.norm(momentum[0])
@@ -378,9 +373,7 @@ def test_gear_train_speeds_up_as_its_motor_can(played):
     np.testing.assert_allclose(rack, radius * ratio * motor, atol=3e-7)
     speed = np.diff(motor) / 0.005
     early = slice(5, 25)
-    assert np.polyfit(run.time[1:][early], speed[early], 1)[0] == pytest.approx(
-        (effort - load - resistance) / turning, rel=2e-3
-    )
+    assert np.polyfit(run.time[1:][early], speed[early], 1)[0] == pytest.approx((effort - load - resistance) / turning, rel=2e-3)
     assert speed[-1] == pytest.approx(6.0, rel=1e-3)
     lift = run.series("/joints/guide/wrench")[-1, 2]
     assert lift == pytest.approx(masses["rack"] * G, rel=1e-3)

@@ -63,9 +63,7 @@ def test_simple_joint_of_the_affine_body_code():
     assert np.mean([report.newton_iterations for report in reports]) <= 6.0
 
 
-@pytest.mark.parametrize(
-    ("name", "limit"), [("mechanisms/507-movements/092-piston", 25.0), ("pendulum/pendulum", 20.0)]
-)
+@pytest.mark.parametrize(("name", "limit"), [("mechanisms/507-movements/092-piston", 25.0), ("pendulum/pendulum", 20.0)])
 def test_mechanisms_held_by_contact_alone(name, limit, record_property):
     """Pins in holes, where the curvature of the contacts along a rotation decides: seconds per step in rigid-ipc."""
     scene = FIXTURES / "rigid-ipc" / "scenes" / f"{name}.json"
@@ -169,9 +167,8 @@ def test_fixed_degrees_of_freedom_stay(fix, integrator):
     scene = abd.Scene(solver={"integrator": integrator})
     scene.add_body("ground", half_space={"normal": (0.1, 0.2, 1.0), "offset": -0.5})
     scene.add_body(
-        "box", box=(0.4, 0.3, 0.2), fix=fix, force=(30.0, 20.0, 10.0), torque=(1.0, 2.0, 3.0),
-        velocity=(1.0, 0.5, -3.0), angular_velocity=(1.0, 2.0, 3.0),
-        axis_angle={"axis": (1.0, 2.0, 3.0), "degrees": 30.0},
+        "box", box=(0.4, 0.3, 0.2), fix=fix, force=(30.0, 20.0, 10.0), torque=(1.0, 2.0, 3.0), velocity=(1.0, 0.5, -3.0),
+        angular_velocity=(1.0, 2.0, 3.0), axis_angle={"axis": (1.0, 2.0, 3.0), "degrees": 30.0},
     )
     simulation = abd.Simulation(scene, device=NAME)
     body = simulation.model.bodies.names.index("box")

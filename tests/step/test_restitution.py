@@ -21,10 +21,7 @@ def falling(kind: str, e: float | None, speed: float = SPEED, mu: float = 0.0, *
     if kind == "ball":
         shape, height = {"sphere": {"radius": 0.05, "subdivisions": 2}}, 0.05
     else:
-        shape, height = (
-            {"box": (0.1, 0.1, 0.1), "axis_angle": {"axis": (0.0, 1.0, 0.0), "degrees": 45.0}},
-            0.05 * 2**0.5,
-        )
+        shape, height = ({"box": (0.1, 0.1, 0.1), "axis_angle": {"axis": (0.0, 1.0, 0.0), "degrees": 45.0}}, 0.05 * 2**0.5)
     scene.add_body("body", position=(0.0, 0.0, height + 6.4e-3), velocity=(0.0, 0.0, -speed), material="m", **shape)
     return scene
 

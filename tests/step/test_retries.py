@@ -24,9 +24,7 @@ def workshop() -> abd.Simulation:
     scene.add_body("hand", box=(0.4, 0.1, 0.1), position=(0.6, 0, 1))
     drive = {"mode": "pd", "target": "0.2*sin(5*t)", "stiffness": 50.0, "damping": 2.0, "effort": 4.0}
     shoulder = {"theta": {"range": (-1.0, 1.0), "friction": 0.1, "drive": drive}}
-    scene.add_hinge(
-        "shoulder", abd.WORLD, "arm", anchor=(0, 0, 1), axis=(0, 1, 0), enforcement="exact", coordinate=shoulder
-    )
+    scene.add_hinge("shoulder", abd.WORLD, "arm", anchor=(0, 0, 1), axis=(0, 1, 0), enforcement="exact", coordinate=shoulder)
     profile = [(-1.0, 0.0), (0.001, 0.0), (1.0, 1.0)]
     keys = {"anchor": (0.4, 0, 1), "axis": (0, 1, 0), "enforcement": "exact", "segments": profile}
     scene.add_joint("segmented_planar_connector", "cam", "arm", "hand", **keys)

@@ -9,10 +9,7 @@ import abd
 pytestmark = pytest.mark.device
 
 DT = 0.01
-MAKES = {
-    NAME: lambda scene: abd.Simulation(scene, device=NAME),
-    "numpy": lambda scene: abd.Simulation(scene, device="numpy"),
-}
+MAKES = {NAME: lambda scene: abd.Simulation(scene, device=NAME), "numpy": lambda scene: abd.Simulation(scene, device="numpy")}
 
 
 def two_places(thrown: bool = True, apart: bool = True, speed: float = 60.0, **solver) -> abd.Scene:
@@ -21,8 +18,7 @@ def two_places(thrown: bool = True, apart: bool = True, speed: float = 60.0, **s
     scene.add_body("ground", half_space={})
     if thrown:
         scene.add_body(
-            "plate", box=(0.02, 1.0, 1.0), position=(0, 0, 2), kind="static",
-            axis_angle={"axis": (0, 1, 0), "degrees": 10},
+            "plate", box=(0.02, 1.0, 1.0), position=(0, 0, 2), kind="static", axis_angle={"axis": (0, 1, 0), "degrees": 10},
         )
         moves = {"velocity": (speed, 0, 0), "angular_velocity": (30, 50, 10)}
         scene.add_body("thrown", box=(0.2,) * 3, position=(-0.8, 0.05, 2), **moves)

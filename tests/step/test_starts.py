@@ -30,12 +30,7 @@ def compiled(*bodies, **rest):
     return compile_scene(SceneSpec(body=list(bodies), **rest))
 
 
-LETTERS = {
-    "L": ("X..", "X..", "XXX"),
-    "T": ("XXX", ".X.", ".X."),
-    "U": ("X.X", "X.X", "XXX"),
-    "H": ("X.X", "XXX", "X.X"),
-}
+LETTERS = {"L": ("X..", "X..", "XXX"), "T": ("XXX", ".X.", ".X."), "U": ("X.X", "X.X", "XXX"), "H": ("X.X", "XXX", "X.X")}
 """Cells of a letter, its top row first."""
 
 
