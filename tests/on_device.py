@@ -15,6 +15,11 @@ NAME = os.environ.get("ABD_TEST_DEVICE", "cpu")
 DEVICE = Device(NAME)
 
 
+def follow(simulation, steps: int, read) -> list:
+    """``read(report)`` after each of so many steps."""
+    return [read(simulation.step()) for _ in range(steps)]
+
+
 def random_states(count: int, seed: int, strain: float = 0.05) -> np.ndarray:
     """(count, 12) states: rotations, strained."""
     rng = np.random.default_rng(seed)

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from on_device import NAME
+from on_device import NAME, follow
 
 import abd
 from abd.api.simulation import Simulation
@@ -186,10 +186,7 @@ def test_a_range_that_leaves_out_the_present_value_takes_it_back(device):
     assert theta.limit_engagement == -1 and theta.limit_force < 0.0
     sim.run(steps=2)
     saved = from_bytes(to_bytes(sim.checkpoint()))
-    values = []
-    for _ in range(14):
-        sim.step()
-        values.append(theta.value)
+    values = follow(sim, 14, lambda _: theta.value)
     assert max(values) < value + 0.02 and values[-1] < theta.range[1] and max(values[12:]) < theta.range[1] + 1e-12
     assert theta.settings.upper_end is None
     other = arm(device, second="fixed")

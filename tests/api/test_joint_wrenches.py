@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from on_device import follow
 
 import abd
 from abd.api.simulation import Simulation
@@ -163,10 +164,7 @@ def test_an_open_joint_pulls_each_body_at_its_own_point():
 def test_the_relative_velocity_is_that_of_the_markers():
     """v_m1 - v_m0, which is the rate of the displacement: nothing along the axes held."""
     sim = pair("spherical", "exact", "bdf2", constrained=("x", "z"))
-    displacements = []
-    for _ in range(8):
-        sim.step()
-        displacements.append(sim.joints["joint"].displacement)
+    displacements = follow(sim, 8, lambda _: sim.joints["joint"].displacement)
     joint = sim.joints["joint"]
     velocity = joint.relative_velocity
     last, before, first = displacements[:-4:-1]

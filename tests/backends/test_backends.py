@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import warp as wp
 from block_systems import Solves
-from on_device import DEVICE, NAME
+from on_device import DEVICE, NAME, follow
 
 import abd
 from abd import backends
@@ -60,10 +60,7 @@ def workshop(**solver) -> abd.Scene:
 def run(scene: abd.Scene, device: str, steps: int) -> tuple[np.ndarray, list]:
     """Positions (steps, n, 12) and reports of a run."""
     simulation = abd.Simulation(scene, device=device)
-    reports, positions = [], []
-    for _ in range(steps):
-        reports.append(simulation.step())
-        positions.append(simulation.host_state().q)
+    reports, positions = zip(*follow(simulation, steps, lambda report: (report, simulation.host_state().q)))
     return np.array(positions), reports
 
 

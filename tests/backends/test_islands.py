@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from on_device import NAME
+from on_device import NAME, follow
 
 import abd
 from abd.backends.numbering import Numbering
@@ -39,10 +39,7 @@ def two_worlds_apart(first: bool = True, second: bool = True, **solver) -> abd.S
 def states(scene: abd.Scene, device: str, steps: int) -> tuple[np.ndarray, list, list]:
     """Positions (steps, n, 12), names and reports."""
     simulation = abd.Simulation(scene, device=device)
-    reports, out = [], []
-    for _ in range(steps):
-        reports.append(simulation.step())
-        out.append(simulation.host_state().q)
+    reports, out = zip(*follow(simulation, steps, lambda report: (report, simulation.host_state().q)))
     return np.array(out), simulation.model.bodies.names, reports
 
 
@@ -117,11 +114,7 @@ def test_calm_islands_sleep_until_something_comes_near(device):
     simulation = abd.Simulation(sleepers(), device=device)
     names = simulation.model.bodies.names
     near, far = names.index("near"), names.index("far")
-    positions, asleep = [], []
-    for _ in range(44):
-        simulation.step()
-        positions.append(simulation.host_state().q)
-        asleep.append(slept(simulation))
+    positions, asleep = zip(*follow(simulation, 44, lambda _: (simulation.host_state().q, slept(simulation))))
     positions = np.array(positions)
     assert asleep[25] == ["near", "far"]
     np.testing.assert_array_equal(positions[26], np.where(np.arange(len(names))[:, None] == 3, positions[26], positions[25]))

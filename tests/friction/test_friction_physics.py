@@ -4,7 +4,7 @@ from math import cos, sin, sqrt, tan
 
 import numpy as np
 import pytest
-from on_device import NAME
+from on_device import NAME, follow
 
 import abd
 from abd.potentials.barrier import barrier
@@ -66,10 +66,7 @@ def test_a_slope_made_of_triangles_is_no_different(integrator, drop, off):
     above = (0.1 + drop) * normal - 1.5 * downhill + (0.0, 0.03, 0.0)
     scene.add_body("box", box=(0.2, 0.2, 0.2), position=tuple(above), **common)
     simulation = abd.Simulation(scene, device=NAME)
-    speeds = []
-    for _ in range(80):
-        simulation.step()
-        speeds.append(simulation.bodies["box"].velocity[:3, 3] @ downhill)
+    speeds = follow(simulation, 80, lambda _: simulation.bodies["box"].velocity[:3, 3] @ downhill)
     if off > 0.0:
         assert abs(speeds[-1]) < 1e-3
     else:
@@ -139,10 +136,7 @@ def test_a_rolling_sphere_gains_five_sevenths_of_the_slope(integrator, within):
     ball = {"sphere": {"radius": radius, "subdivisions": 4}}
     simulation, downhill = on_incline(angle, 0.5, radius, {"integrator": integrator}, **ball)
     body = simulation.bodies["body"]
-    speeds = []
-    for _ in range(50):
-        simulation.step()
-        speeds.append(body.velocity[:3, 3] @ downhill)
+    speeds = follow(simulation, 50, lambda _: body.velocity[:3, 3] @ downhill)
     W = body.velocity[:3, :3] @ np.linalg.inv(body.transform[:3, :3])
     spin = 0.5 * (W[0, 2] - W[2, 0])
     measured = (speeds[-1] - speeds[10]) / ((len(speeds) - 11) * H)
