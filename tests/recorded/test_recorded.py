@@ -1,5 +1,6 @@
 """Recorded steps have the states and counts of steps that are launched kernel by kernel."""
 
+import threading
 from functools import partial
 from pathlib import Path
 
@@ -162,3 +163,29 @@ def test_joints_change_while_running():
         for _ in range(4):
             assert_same_step(*both)
     assert [joint.active for joint in both[1].joints.values()] == [False, True, False]
+
+
+AT_ONCE = (lambda: pile({"linear_solver": "direct"}), lambda: links(6, "exact"), lambda: pile(PCG, boxes=7))
+
+
+def end_of(number: int, ends: list, device: str, steps: int) -> None:
+    """Where a scene is after so many steps that it is recorded."""
+    sim = abd.Simulation(AT_ONCE[number](), device=device)
+    sim.run(steps=steps)
+    ends[number] = sim.stepper.q.copy(), sim.backend.graphs.recorded + sim.backend.whole.taken
+
+
+@pytest.mark.parametrize(("device", "steps"), [("cpu", 30), ("emulated", 12)])
+def test_threads_that_record_at_once_do_not_meet(device, steps):
+    """On CUDA they share a stream, in which one that records has to be the only one."""
+    alone, together = [None] * len(AT_ONCE), [None] * len(AT_ONCE)
+    for number in range(len(AT_ONCE)):
+        end_of(number, alone, device, steps)
+    threads = [threading.Thread(target=end_of, args=(number, together, device, steps)) for number in range(len(AT_ONCE))]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    for (q, recorded), (other, also) in zip(alone, together, strict=True):
+        assert recorded > 0 and also == recorded
+        np.testing.assert_array_equal(q, other)

@@ -8,7 +8,7 @@ import pytest
 import reference_cases as cases
 import reference_runs as runs
 from mechanisms_held import HELD, worst_residual
-from on_device import NAME
+from on_device import NAME, follow
 
 import abd
 
@@ -99,3 +99,38 @@ def test_moving_penalty_joints_open_by_what_the_known_forces_predict():
         force = np.linalg.norm(known[f"force {i}"])
         opening = simulation.joints[f"joint{i}"].residual[0]
         assert opening == pytest.approx(4.0 / 9.0 * h * h * force / K, rel=2e-3)
+
+
+def pendulum_errors(integrator: str, h: float, times, joint: str = "spherical") -> np.ndarray:
+    """Distances [m] at some times from the exact motion ``th'' = -g cos th`` of A01 on a penalty joint."""
+    scene = cases.empty(h, integrator=integrator)
+    cases.link(scene, "bob", 1.0, (1e-6,) * 3, (-1, 0, 0))
+    scene.add_joint(joint, "pivot", abd.WORLD, "bob", anchor=(0, 0, 0), **({"axis": (0, 0, 1)} if joint == "hinge" else {}))
+    simulation = abd.Simulation(scene, device=NAME)
+    angles = cases.solution(lambda t, y: [y[1], -cases.G * np.cos(y[0])], [np.pi, 0.0], times)[:, 0]
+    places = np.array(follow(simulation, round(max(times) / h), lambda _: simulation.bodies["bob"].position[:2].copy()))
+    found = places[[round(time / h) - 1 for time in times]]
+    return np.linalg.norm(found - np.stack([np.cos(angles), np.sin(angles)], axis=1), axis=1)
+
+
+@pytest.mark.parametrize(
+    ("integrator", "h", "budget"),
+    [
+        ("bdf1", 1e-2, {0.5: 2.1e-3, 1.0: 1.5e-1, 2.0: 4.0e-2}),
+        ("bdf2", 1e-2, {0.5: 1.2e-3, 1.0: 3.1e-3, 2.0: 7.7e-3, 5.0: 6.5e-3, 10.0: 2.0e-2}),
+        ("bdf2", 2.5e-3, {0.5: 8.1e-5, 1.0: 1.8e-4, 2.0: 4.9e-4}),
+    ],
+)
+def test_a_pendulum_stays_within_the_budget_of_its_integrator(integrator, h, budget):
+    """Twice the errors of the same scheme with an exactly rigid rod, at the default tolerance."""
+    errors = pendulum_errors(integrator, h, list(budget))
+    assert np.all(errors <= 2.0 * np.array(list(budget.values())))
+
+
+@pytest.mark.parametrize("joint", ["spherical", "hinge"])
+@pytest.mark.parametrize(("integrator", "order"), [("bdf1", 1.0), ("bdf2", 2.0)])
+def test_a_pendulum_converges_with_the_order_of_its_integrator(integrator, order, joint):
+    """Errors over the first 0.5 s; the joint's opening c h^2 f / K is of second order too."""
+    times = [0.25, 0.5]
+    coarse, fine = (np.max(pendulum_errors(integrator, h, times, joint)) for h in (0.01, 0.005))
+    assert np.log2(coarse / fine) == pytest.approx(order, abs=0.15)

@@ -232,10 +232,3 @@ def test_the_default_tolerance_goes_with_the_root_of_the_size(edge, tolerance):
     scene = abd.Scene(gravity=(0, 0, -9.81), solver={"dt": 1e-5, "tolerance": 0.4})
     scene.add_body("box", box=(edge, edge, edge))
     assert scene.compile().settings.tolerance == 0.4
-
-
-def test_the_check_shows_what_was_chosen():
-    from abd.commands.check import summary
-
-    lines = [line for line in summary(hanging(1.0, 1e5).compile()) if line.startswith("scales: ")]
-    assert len(lines) == 1 and lines[0].startswith("scales: tolerance 0.001 m/s, kappa from 1.5e+13 to 2.5e+14 Pa")
