@@ -43,8 +43,7 @@ def scene(mesh: list[int], q: np.ndarray, **changes) -> Model:
         radius=np.zeros(n), surface_velocity=np.zeros((n, 3)), color=np.full((n, 4), np.nan),
     )
     materials = Materials(
-        ["soft", "slick"],
-        mu=np.array([[0.5, 0.2], [0.2, 0.0]]), stiffness=np.array([[1.0, 2.0], [2.0, 3.0]]),
+        ["soft", "slick"], mu=np.array([[0.5, 0.2], [0.2, 0.0]]), stiffness=np.array([[1.0, 2.0], [2.0, 3.0]]),
         enabled=np.array([[True, True], [True, False]]), restitution=np.zeros((2, 2)),
         rolling=np.array([[0.01, 0.0], [0.0, 0.02]]), spinning=np.array([[0.0, 0.03], [0.03, 0.01]]),
     )

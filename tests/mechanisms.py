@@ -1,4 +1,4 @@
-"""Mechanisms with exact joints, as scenes for a step h [s]: proxies of given mass and principal inertia, with their start. SI units."""
+"""Mechanisms of exact joints between proxies, as scenes for a step h [s]. SI units."""
 
 import numpy as np
 import reference_cases as cases

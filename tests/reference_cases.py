@@ -8,20 +8,8 @@ Bodies are proxies of given mass and inertia, as rigid as they are by default. S
 from functools import partial
 
 import numpy as np
+import reference_values as known
 from reference_runs import Case, Values
-from reference_values import (
-    A01,
-    A02_2,
-    A02_40,
-    CHAIN,
-    DOUBLE_PENDULUM,
-    FOUR_BAR,
-    LINKAGE,
-    LOOP_FORCE,
-    SLIDER_CHAIN,
-    SWING,
-    TIP_ANGLES,
-)
 from scipy.integrate import solve_ivp
 from scipy.spatial.transform import Rotation
 
@@ -91,7 +79,7 @@ def chain_values(simulation: abd.Simulation) -> Values:
 
 def _chain_expected() -> dict[float, Values]:
     expected: dict[float, Values] = {}
-    for time, rows in CHAIN.items():
+    for time, rows in known.CHAIN.items():
         expected[time] = {}
         for i, row in rows.items():
             for name, part in zip(("position", "velocity", "force"), np.reshape(row, (3, 3))):
@@ -136,12 +124,12 @@ def slider_chain_values(simulation: abd.Simulation) -> Values:
 
 def _slider_chain_expected() -> dict[float, Values]:
     expected: dict[float, Values] = {}
-    for time, rows in SLIDER_CHAIN.items():
+    for time, rows in known.SLIDER_CHAIN.items():
         expected[time] = {}
         for i, row in rows.items():
             for name, part in zip(("position", "force", "force: moment"), np.reshape(row, (3, 3))):
                 expected[time][f"{name} {i}"] = part
-    expected[0.25]["position: angles 4"] = np.array(TIP_ANGLES)
+    expected[0.25]["position: angles 4"] = np.array(known.TIP_ANGLES)
     return expected
 
 
@@ -160,9 +148,9 @@ def pendulum_values(simulation: abd.Simulation) -> Values:
 
 def _pendulum_expected() -> dict[float, Values]:
     """Positions as published; the rod's force ``-(m w^2 - m g . u) u`` by the exact motion."""
-    motion = solution(lambda t, y: [y[1], -G * np.cos(y[0])], [np.pi, 0.0], list(A01))
+    motion = solution(lambda t, y: [y[1], -G * np.cos(y[0])], [np.pi, 0.0], list(known.A01))
     expected = {}
-    for (time, published), (angle, rate) in zip(A01.items(), motion):
+    for (time, published), (angle, rate) in zip(known.A01.items(), motion):
         u = np.array([np.cos(angle), np.sin(angle)])
         assert np.abs(u - published).max() < ROUNDED
         expected[time] = {"position": u, "force": -(rate**2 - G * np.sin(angle)) * u}
@@ -243,8 +231,8 @@ def four_bar_values(simulation: abd.Simulation) -> Values:
 
 
 def _four_bar_expected() -> dict[float, Values]:
-    expected = {time: {"position: angles": np.array(angles)} for time, angles in FOUR_BAR.items()}
-    expected[0.5]["force"] = np.array(LOOP_FORCE)
+    expected = {time: {"position: angles": np.array(angles)} for time, angles in known.FOUR_BAR.items()}
+    expected[0.5]["force"] = np.array(known.LOOP_FORCE)
     expected[1.0]["velocity: rates"] = np.array([0.7888582651, 0.5243977304])
     return expected
 
@@ -276,7 +264,7 @@ def double_pendulum_values(simulation: abd.Simulation) -> Values:
 
 def _double_pendulum_expected(start: tuple[float, float]) -> dict[float, Values]:
     expected = {}
-    for time, numbers in DOUBLE_PENDULUM[start].items():
+    for time, numbers in known.DOUBLE_PENDULUM[start].items():
         expected[time] = {"position: angles": np.array(numbers[:2])}
         if len(numbers) == 4:
             expected[time]["velocity: rates"] = np.array(numbers[2:])
@@ -333,7 +321,7 @@ def linkage_values(simulation: abd.Simulation) -> Values:
 
 def _linkage_expected() -> dict[float, Values]:
     names = ("position", "velocity", "velocity: rate")
-    return {time: {k: np.array(part, dtype=float) for k, part in zip(names, row)} for time, row in LINKAGE.items()}
+    return {time: {k: np.array(part, dtype=float) for k, part in zip(names, row)} for time, row in known.LINKAGE.items()}
 
 
 CASES = {
@@ -342,18 +330,18 @@ CASES = {
         Case("spherical chain", spherical_chain, chain_values, _chain_expected()),
         Case("hinges and a slider", slider_chain, slider_chain_values, _slider_chain_expected()),
         Case("A01 pendulum", pendulum, pendulum_values, _pendulum_expected()),
-        Case("A02, N = 2", windows, windows_values, _windows_expected(2, A02_2, 1e-9)),
-        Case("A02, N = 40", partial(windows, count=40), windows_values, _windows_expected(40, A02_40, 5e-6)),
+        Case("A02, N = 2", windows, windows_values, _windows_expected(2, known.A02_2, 1e-9)),
+        Case("A02, N = 40", partial(windows, count=40), windows_values, _windows_expected(40, known.A02_40, 5e-6)),
         Case("four-bar", four_bar, four_bar_values, _four_bar_expected()),
         *(
             Case(f"double pendulum {start}", partial(double_pendulum, start=start), double_pendulum_values, expected)
-            for start, expected in ((key, _double_pendulum_expected(key)) for key in DOUBLE_PENDULUM)
+            for start, expected in ((key, _double_pendulum_expected(key)) for key in known.DOUBLE_PENDULUM)
         ),
         *(
             Case(f"capsule on a hinge, damping {damping:g}", partial(swing, damping=damping), swing_values, expected)
             for damping, expected in (
                 (damping, {time: {"position: angle": np.array([angle])} for time, angle in angles.items()})
-                for damping, angles in SWING.items()
+                for damping, angles in known.SWING.items()
             )
         ),
         Case("linkage", linkage, linkage_values, _linkage_expected()),

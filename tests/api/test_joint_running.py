@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from checkpoints import assert_goes_on
 from on_device import NAME, follow
 
 import abd
@@ -69,13 +70,9 @@ def test_frames_are_read_and_set(caplog):
     assert (sim.stepper.q == before).all()
     assert np.allclose(elbow.T_CW, moved, atol=1e-9) and np.allclose(elbow.T_DW, moved, atol=1e-9)
     assert np.abs(elbow.coordinates).max() < 1e-9 and elbow.residual[0] < 1e-4
-    saved = from_bytes(to_bytes(sim.checkpoint()))
-    sim.run(steps=5)
-    assert elbow.residual[0] < 1e-8
     other = arm(second="hinge")
-    other.restore(saved)
-    other.run(steps=5)
-    assert (other.stepper.q == sim.stepper.q).all() and (other.coordinates == sim.coordinates).all()
+    assert_goes_on(sim, other, 5, lambda saved: from_bytes(to_bytes(saved)))
+    assert elbow.residual[0] < 1e-8
     assert (np.array(other.joints["elbow"].wrench()) == np.array(elbow.wrench())).all()
     other.reset()
     assert np.allclose(other.joints["elbow"].T_DW[:3, 3], (1, 0, 0))
@@ -110,14 +107,10 @@ def test_compliance_and_damping_while_running(device):
     shoulder.linear_compliance = 1e-4
     assert shoulder.damping == pytest.approx([2 * np.sqrt(1.0 / 1e-4)] * 3 + [0.0] * 2), "critical, as in a scene"
     assert shoulder.compliance.tolist() == [1e-4] * 3 + [0.0] * 2 and shoulder.linear_compliance == 1e-4
-    saved = from_bytes(to_bytes(sim.checkpoint()))
-    sim.run(steps=40)
-    assert shoulder.displacement[2] == pytest.approx(-1.5 * 9.81 * 1e-4, rel=2e-2)
     other = arm(device, enforcement="penalty", second="fixed")
-    other.restore(saved)
+    assert_goes_on(sim, other, 40, lambda saved: from_bytes(to_bytes(saved)))
+    assert shoulder.displacement[2] == pytest.approx(-1.5 * 9.81 * 1e-4, rel=2e-2)
     assert other.joints["shoulder"].compliance.tolist() == shoulder.compliance.tolist()
-    other.run(steps=40)
-    assert (other.stepper.q == sim.stepper.q).all()
     with pytest.raises(ValueError, match="at most 5 numbers"):
         shoulder.compliance = [1e-4] * 6
     with pytest.raises(ValueError, match="nonnegative"):

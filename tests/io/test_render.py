@@ -105,9 +105,7 @@ def test_translucent_bodies_let_a_share_of_what_is_behind_through():
 @pytest.mark.parametrize("elevation", [5.0, 60.0, -89.99])
 def test_the_camera_has_everything_in_view(azimuth, elevation):
     cast, moment = staged(
-        {"box": (1, 1, 4)},
-        {"sphere": {"radius": 0.4}, "position": (6, -2, 1)},
-        {"box": (1, 1, 1), "position": (3, 9, 0)},
+        {"box": (1, 1, 4)}, {"sphere": {"radius": 0.4}, "position": (6, -2, 1)}, {"box": (1, 1, 1), "position": (3, 9, 0)},
     )
     lens = Camera(View(azimuth=azimuth, elevation=elevation), cast, [moment], SIZE).lens(moment)
     corners = np.array([(x, y, z) for x in (0, 1) for y in (0, 1) for z in (0, 1)])

@@ -3,15 +3,7 @@
 import numpy as np
 import pytest
 import warp as wp
-from custom_types import (
-    LENGTH,
-    THREE,
-    by_hand,
-    cubes,
-    define_slotted,
-    joint_of,
-    slotted_row,
-)
+from custom_types import LENGTH, THREE, by_hand, cubes, define_slotted, joint_of, slotted_row
 
 import abd
 from abd import RowFlags

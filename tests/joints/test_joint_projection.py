@@ -72,8 +72,7 @@ def test_balls_have_bounds_of_their_positions_velocities_and_efforts():
 
 
 @pytest.mark.parametrize(
-    ("kind", "enforcement"),
-    [("slider", "exact"), ("prismatic", "compliant"), ("hinge", "compliant"), ("hinge", "exact")],
+    ("kind", "enforcement"), [("slider", "exact"), ("prismatic", "compliant"), ("hinge", "compliant"), ("hinge", "exact")],
 )
 def test_a_limit_is_never_passed_in_what_is_read(kind, enforcement):
     """Hit so hard that bodies strain and joints open: coordinate, gap and row are one number, within the range."""
@@ -109,8 +108,7 @@ MISCOUNTED = pytest.mark.xfail(strict=True, reason="an angle is read a turn beyo
 
 
 @pytest.mark.parametrize(
-    "seed",
-    [*range(6), *(pytest.param(k, marks=[pytest.mark.slow, *[MISCOUNTED] * (k == 13)]) for k in range(6, 40))],
+    "seed", [*range(6), *(pytest.param(k, marks=[pytest.mark.slow, *[MISCOUNTED] * (k == 13)]) for k in range(6, 40))],
 )
 def test_no_coordinate_that_is_read_leaves_its_range_in_random_trials(seed):
     """Bodies of random shape and stiffness on a random joint, thrown against the ends of its ranges until a step is refused."""

@@ -101,8 +101,7 @@ def of_inertia(data, step, q, reference):
     weight = -(CH2 * data.mass)[:, None] * step.gravity
     force = np.pad(weight, ((0, 0), (0, 9)))
     return (
-        inertia.energy(mass, q, target) + np.sum(force * (q - reference), axis=1),
-        inertia.gradient(mass, q, target) + force,
+        inertia.energy(mass, q, target) + np.sum(force * (q - reference), axis=1), inertia.gradient(mass, q, target) + force,
         inertia.hessian(mass),
     )
 

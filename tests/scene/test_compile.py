@@ -234,8 +234,7 @@ def test_joint_frames_meet_in_the_world():
 def test_settings_are_resolved():
     model = compiled(
         {"name": "a", "box": (3, 0.5, 0.5), "position": (0, 0, 0)},
-        {"name": "b", "box": (3, 0.5, 0.5), "position": (0, 3.5, 0)},
-        {"name": "floor", "half_space": {"offset": -100}},
+        {"name": "b", "box": (3, 0.5, 0.5), "position": (0, 3.5, 0)}, {"name": "floor", "half_space": {"offset": -100}},
         solver={"dt": 0.1, "tolerance_relative": 1e-2}, output={"duration": 0.3},
     )
     diagonal = np.sqrt(9 + 16 + 0.25)
@@ -249,12 +248,10 @@ def test_settings_are_resolved():
 def test_all_problems_at_once():
     found = problems(
         {"name": "card", "surface": CARD, "repeat": {"count": (9, 1, 1), "step": (3, 0, 0)}},
-        {"name": "rod", "surface": LINE, "mass": 1},
-        {"name": "good", "box": (1, 1, 1), "material": "rubbr"},
+        {"name": "rod", "surface": LINE, "mass": 1}, {"name": "good", "box": (1, 1, 1), "material": "rubbr"},
         {"name": "ghost", "proxy": True, "mass": 1},
         {"name": "formula", "box": (1, 1, 1), "kind": "kinematic", "motion": {"formulas": {"x": "log(t - 1)"}}},
-        {"name": "sheet", "surface": FLAT_BOX, "position": (9, 0, 0)},
-        material=[{"name": "rubber", "mu": 0.5}],
+        {"name": "sheet", "surface": FLAT_BOX, "position": (9, 0, 0)}, material=[{"name": "rubber", "mu": 0.5}],
         joint=[{"name": "j", "type": "spherical", "child": "godo", "anchor": (0, 0, 0)}],
     )
     text = "\n".join(str(problem) for problem in found)

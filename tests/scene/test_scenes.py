@@ -22,27 +22,11 @@ from abd.scene.overlaps.intersections import find_initial_intersections
 
 G = 9.81
 STEPS = {
-    "box_stack": 60,
-    "card_house": 120,
-    "chain": 120,
-    "chain_net": 12,
-    "double_pendulum": 500,
-    "dzhanibekov": 800,
-    "falling_box": 60,
-    "four_bar": 400,
-    "gear_train": 100,
-    "gears": 150,
-    "incline": 100,
-    "masonry_arch": 120,
-    "peg": 220,
-    "pendulum": 400,
-    "ragdoll": 60,
-    "ramp_frictions": 100,
-    "robot_arm": 260,
-    "rope_bridge": 60,
-    "slider_crank": 150,
-    "wrecking_ball": 3,
-}
+    "box_stack": 60, "card_house": 120, "chain": 120, "chain_net": 12, "double_pendulum": 500, "dzhanibekov": 800,
+    "falling_box": 60, "four_bar": 400, "gear_train": 100, "gears": 150, "incline": 100, "masonry_arch": 120,
+    "peg": 220, "pendulum": 400, "ragdoll": 60, "ramp_frictions": 100, "robot_arm": 260, "rope_bridge": 60,
+    "slider_crank": 150, "wrecking_ball": 3,
+}  # fmt: skip
 """Steps that the tests run of each scene; enough for its number."""
 
 
