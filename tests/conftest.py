@@ -100,8 +100,8 @@ def device(request: pytest.FixtureRequest) -> str:
 
 
 @pytest.fixture(scope="session")
-def exported_run(tmp_path_factory: pytest.TempPathFactory):
-    """Directory of a run with one of everything that is drawn, which the tests of `abd export` share."""
+def folder(tmp_path_factory: pytest.TempPathFactory):
+    """Directory of a run with one of everything that is drawn."""
     from exported_run import make
 
     return make(tmp_path_factory.mktemp("exported"))

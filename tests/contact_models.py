@@ -5,9 +5,12 @@ from dataclasses import replace
 import numpy as np
 from ipctk_scene import BOX, BOX_TRIANGLES, TETRAHEDRON, TETRAHEDRON_TRIANGLES, Scene, edges_of, scenes
 
-from abd.contact.path import Path, follow
+from abd.contact.candidates import contacts, find_candidates
+from abd.contact.pairs import body_pairs
+from abd.contact.path import Path, follow, standing
 from abd.contact.surfaces import Surfaces
 from abd.model import Bodies, Kind, Materials, Mesh, Model, Settings
+from abd.potentials.contact import closest
 
 D_HAT = 0.02
 NO_EDGES, NO_POINTS = np.zeros((0, 2), np.int32), np.zeros(0, np.int32)
@@ -97,6 +100,17 @@ def bodies_over_a_plane(seed: int, **settings) -> Model:
     radius = np.array([0.0, 0.01, 0.02, 0.0])
     model = scene([BOX_MESH, TETRAHEDRON_MESH, WIRE_MESH, NO_MESH], q, kind=kinds, plane=plane, radius=radius)
     return replace(model, settings=replace(model.settings, **settings))
+
+
+def near_on(model: Model, path: Path, places: int) -> np.ndarray:
+    """(k, 4) pair, kind and primitives of all that comes within d_hat at one of so many places on a path."""
+    surfaces, pairs = Surfaces.of(model), body_pairs(model)
+    everything = find_candidates(model, surfaces, pairs, standing(model.bodies.q), 1e6)
+    complete = contacts(model, surfaces, pairs, everything)
+    near = np.zeros(len(everything), bool)
+    for alpha in np.linspace(0.0, 1.0, places):
+        near |= np.sqrt(closest(complete.positions(path.state(alpha)), complete).D) < complete.xi + D_HAT
+    return np.column_stack([everything.pair, everything.kind, everything.a, everything.b])[near]
 
 
 def random_path(model: Model, seed: int, shift: float, turn: float) -> Path:

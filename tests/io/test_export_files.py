@@ -13,11 +13,6 @@ from abd.export.whole import WholeMesh
 from abd.io.trajectory import Trajectory
 
 
-@pytest.fixture(scope="module")
-def folder(exported_run):
-    return exported_run
-
-
 def box_corners(folder, name: str, frame: int) -> np.ndarray:
     """(8, 3) corners of a box in the world, sorted."""
     with Trajectory(folder) as trajectory:

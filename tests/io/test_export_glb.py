@@ -17,11 +17,6 @@ Y_UP = np.array([[1.0, 0, 0, 0], [0, 0, 1, 0], [0, -1, 0, 0], [0, 0, 0, 1]])
 
 
 @pytest.fixture(scope="module")
-def folder(exported_run):
-    return exported_run
-
-
-@pytest.fixture(scope="module")
 def done(folder):
     return export(folder, "glb")
 

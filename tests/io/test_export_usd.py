@@ -16,11 +16,6 @@ from pxr import Usd, UsdGeom, UsdValidation  # noqa: E402
 
 
 @pytest.fixture(scope="module")
-def folder(exported_run):
-    return exported_run
-
-
-@pytest.fixture(scope="module")
 def stage(folder):
     return Usd.Stage.Open(str(export(folder, "usd").path))
 

@@ -21,11 +21,6 @@ from abd.pictures.symbols import Symbols, symbols
 SIZE = (160, 90)
 
 
-@pytest.fixture(scope="module")
-def folder(tmp_path_factory):
-    return exported_run.make(tmp_path_factory.mktemp("render"))
-
-
 def staged(*bodies: dict, joints=(), **camera) -> tuple[Cast, Moment]:
     """The cast of a scene of a few bodies, and its start."""
     scene = abd.Scene(gravity=(0, 0, 0))

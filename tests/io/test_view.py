@@ -21,11 +21,6 @@ from abd.pictures.shapes import turned_from_z, unit
 viser = pytest.importorskip("viser", reason="needs viser: pip install 'abd-solver[view]'")
 
 
-@pytest.fixture(scope="module")
-def folder(tmp_path_factory):
-    return exported_run.make(tmp_path_factory.mktemp("view"))
-
-
 @pytest.fixture
 def server():
     from abd.commands.view import serve

@@ -5,17 +5,14 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import warp as wp
-from contact_models import ARRANGEMENTS, D_HAT, as_model, bodies_over_a_plane, random_path, scene, states
+from contact_models import ARRANGEMENTS, D_HAT, as_model, bodies_over_a_plane, near_on, random_path, scene, states
 from contact_on_device import Kernels, assembled, clear_of_the_plane, heavy, law
 from on_device import DEVICE, assert_close, pose_of
 
 from abd.backends.reference.numpy_contacts import NumpyContacts
 from abd.backends.warp.iterate import Iterate
-from abd.contact.candidates import contacts, find_candidates
 from abd.contact.ccd import WITHIN, time_of_impact
-from abd.contact.pairs import body_pairs
 from abd.contact.path import standing
-from abd.contact.surfaces import Surfaces
 from abd.model import Model
 from abd.potentials import contact, friction
 from abd.potentials.barrier import BARRIERS
@@ -195,14 +192,7 @@ def test_nothing_near_is_missed_on_arcs(motion):
         found = Kernels(model, path).candidates()
         names = set(zip(found.pair.tolist(), found.kind.tolist(), found.a.tolist(), found.b.tolist(), strict=True))
         assert len(names) == len(found)
-        surfaces, pairs = Surfaces.of(model), body_pairs(model)
-        everything = find_candidates(model, surfaces, pairs, standing(model.bodies.q), 1e6)
-        complete = contacts(model, surfaces, pairs, everything)
-        near = np.zeros(len(everything), bool)
-        for alpha in np.linspace(0.0, 1.0, 40):
-            D = contact.closest(complete.positions(path.state(alpha)), complete).D
-            near |= np.sqrt(D) < complete.xi + D_HAT
-        rows = np.column_stack([everything.pair, everything.kind, everything.a, everything.b])[near]
+        rows = near_on(model, path, 40)
         assert {tuple(row) for row in rows.tolist()} <= names
         count += len(rows)
     assert count > 20

@@ -49,16 +49,9 @@ def test_principal_frame_keeps_the_users_pose():
 
 def test_initial_velocity_of_every_point():
     spin, velocity = np.array([0.3, -2.0, 1.0]), np.array([1.0, 2.0, 3.0])
-    model = compiled(
-        {
-            "name": "a",
-            "surface": LOPSIDED,
-            "position": (5, 0, 0),
-            "axis_angle": {"axis": (1, 1, 0), "degrees": 50},
-            "velocity": velocity,
-            "angular_velocity_deg": np.degrees(spin),
-        }
-    )
+    place = {"position": (5, 0, 0), "axis_angle": {"axis": (1, 1, 0), "degrees": 50}}
+    rates = {"velocity": velocity, "angular_velocity_deg": np.degrees(spin)}
+    model = compiled({"name": "a", "surface": LOPSIDED, **place, **rates})
     point = np.append(LOPSIDED["vertices"][1], 1.0)
     place = (model.user_transform(model.bodies.q)[0] @ point)[:3]
     rate = (model.user_velocity(model.bodies.qd)[0] @ point)[:3]
@@ -197,18 +190,10 @@ def test_joint_frames_meet_in_the_world():
             {"name": "h", "type": "hinge", "parent": "a", "child": "b", "anchor": (0, 1, 2), "axis": (0, 3, 4)},
             {"name": "w", "type": "fixed", "child": "a", "anchor": (0, 0, 0)},
             {"name": "p", "type": "pin", "parent": "wall", "child": "b", "anchor": (3, 0, 5), "collide": True},
-            {
-                "name": "open",
-                "type": "hinge",
-                "parent": "a",
-                "child": "b",
-                "parent_anchor": (0, 0, 0),
-                "child_anchor": (0, 0, -3),
-                "parent_axis": (1, 0, 0),
-                "child_axis": (0, 1, 0),
-            },
+            {"name": "open", "type": "hinge", "parent": "a", "child": "b", "parent_anchor": (0, 0, 0),
+             "child_anchor": (0, 0, -3), "parent_axis": (1, 0, 0), "child_axis": (0, 1, 0)},
         ],
-    )
+    )  # fmt: skip
     poses = [np.eye(4)]
     poses += [np.block([[q[3:].reshape(3, 3), q[:3, None]], [np.zeros((1, 3)), np.ones((1, 1))]]) for q in model.bodies.q]
     hinge, weld, pin, loose = model.joints

@@ -21,23 +21,9 @@ def machine() -> abd.Scene:
         "box", box=(0.2, 0.2, 0.2), kappa=1e9, mass=1.0, position=(2, 0, -1.05), quaternion=(1, 0, -0.04, 0),
         velocity=(0.5, 0, 0),
     )
-    scene.add_hinge(
-        "crank",
-        "world",
-        "crank",
-        anchor=(0, 0, 0),
-        axis=(0, 1, 0),
-        enforcement="exact",
-        coordinate={
-            "theta": {
-                "stiffness": 20.0,
-                "damping": 0.5,
-                "range": [-1, 1],
-                "limit": "compliant",
-                "limit_compliance": 1e-2,
-            }
-        },
-    )
+    theta = {"stiffness": 20.0, "damping": 0.5, "range": [-1, 1], "limit": "compliant", "limit_compliance": 1e-2}
+    about_y = {"anchor": (0, 0, 0), "axis": (0, 1, 0), "enforcement": "exact"}
+    scene.add_hinge("crank", "world", "crank", coordinate={"theta": theta}, **about_y)
     scene.add_joint(
         "slider", "sled", "world", "sled", anchor=(0, 1, 0), axis=(0, 0, 1), enforcement="compliant",
         compliance=(1e-5, 1e-5, 1e-4, 1e-4, 1e-4), damping=5.0,

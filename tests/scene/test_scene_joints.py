@@ -148,18 +148,14 @@ def test_all_forms_of_a_place_give_the_same_frames():
     forms = {
         "features": {"anchor": D[:3, 3], "axis": 3 * D[:3, 2], "x_axis": D[:3, 0] + 5 * D[:3, 2]},
         "locals": {
-            "parent_anchor": D[:3, 3],
-            "child_anchor": in_b[:3, 3],
-            "parent_axis": D[:3, 2],
-            "child_axis": in_b[:3, 2],
-            "parent_x_axis": D[:3, 0],
-            "child_x_axis": in_b[:3, 0],
+            f"{end}_{what}": frame[:3, column]
+            for end, frame in (("parent", D), ("child", in_b)) for what, column in (("anchor", 3), ("axis", 2), ("x_axis", 0))
         },
         "world": {"world_frame": D},
         "both in the world": {"world_frame": table, "child_world_frame": D},
         "in the bodies": {"parent_frame": table, "child_frame": in_b},
         "in the parent": {"parent_frame": D},
-    }
+    }  # fmt: skip
     for name, keys in forms.items():
         scene = box_scene()
         scene.add_hinge("j", "a", "b", **keys)
