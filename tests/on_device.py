@@ -52,3 +52,12 @@ def assert_close(value: np.ndarray, expected: np.ndarray, relative: float = 1e-1
     """Equal in every entry to `relative` of the largest entry."""
     assert value.shape == expected.shape
     assert np.max(np.abs(value - expected), initial=0.0) <= relative * np.max(np.abs(expected), initial=1e-300)
+
+
+def assert_no_net_wrench(q: np.ndarray, gradient: np.ndarray) -> None:
+    """No sum of forces, and none of torques about the origin: the energy (n, 12) stays under a common rotation."""
+    A, G = q[:, 3:].reshape(-1, 3, 3), gradient[:, 3:].reshape(-1, 3, 3)
+    spin = np.cross(A.transpose(0, 2, 1), G.transpose(0, 2, 1)).sum(axis=(0, 1))
+    torque = spin + np.cross(q[:, :3], gradient[:, :3]).sum(axis=0)
+    assert np.abs(gradient).max() > 0.0
+    assert np.abs([gradient[:, :3].sum(axis=0), torque]).max() <= 1e-9 * np.abs(gradient).max()

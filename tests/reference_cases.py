@@ -77,14 +77,12 @@ def chain_values(simulation: abd.Simulation) -> Values:
     return values
 
 
-def _chain_expected() -> dict[float, Values]:
-    expected: dict[float, Values] = {}
-    for time, rows in known.CHAIN.items():
-        expected[time] = {}
-        for i, row in rows.items():
-            for name, part in zip(("position", "velocity", "force"), np.reshape(row, (3, 3))):
-                expected[time][f"{name} {i}"] = part
-    return expected
+def _expected(table, names: tuple[str, ...]) -> dict[float, Values]:
+    """Three numbers of each name by time and body."""
+    return {
+        time: {f"{name} {i}": part for i, row in rows.items() for name, part in zip(names, np.reshape(row, (3, 3)))}
+        for time, rows in table.items()
+    }
 
 
 def slider_chain(h: float, enforcement: str = "exact", **solver) -> abd.Scene:
@@ -122,15 +120,8 @@ def slider_chain_values(simulation: abd.Simulation) -> Values:
     return values
 
 
-def _slider_chain_expected() -> dict[float, Values]:
-    expected: dict[float, Values] = {}
-    for time, rows in known.SLIDER_CHAIN.items():
-        expected[time] = {}
-        for i, row in rows.items():
-            for name, part in zip(("position", "force", "force: moment"), np.reshape(row, (3, 3))):
-                expected[time][f"{name} {i}"] = part
-    expected[0.25]["position: angles 4"] = np.array(known.TIP_ANGLES)
-    return expected
+SLIDER_CHAIN = _expected(known.SLIDER_CHAIN, ("position", "force", "force: moment"))
+SLIDER_CHAIN[0.25]["position: angles 4"] = np.array(known.TIP_ANGLES)
 
 
 def pendulum(h: float, enforcement: str = "exact", **solver) -> abd.Scene:
@@ -327,8 +318,8 @@ def _linkage_expected() -> dict[float, Values]:
 CASES = {
     case.name: case
     for case in (
-        Case("spherical chain", spherical_chain, chain_values, _chain_expected()),
-        Case("hinges and a slider", slider_chain, slider_chain_values, _slider_chain_expected()),
+        Case("spherical chain", spherical_chain, chain_values, _expected(known.CHAIN, ("position", "velocity", "force"))),
+        Case("hinges and a slider", slider_chain, slider_chain_values, SLIDER_CHAIN),
         Case("A01 pendulum", pendulum, pendulum_values, _pendulum_expected()),
         Case("A02, N = 2", windows, windows_values, _windows_expected(2, known.A02_2, 1e-9)),
         Case("A02, N = 40", partial(windows, count=40), windows_values, _windows_expected(40, known.A02_40, 5e-6)),

@@ -82,11 +82,6 @@ class Loaded:
         return out
 
 
-def pose_in_D(simulation: abd.Simulation) -> np.ndarray:
-    """T_CD (4, 4) of the only joint."""
-    return simulation.joints["j"].T_CD
-
-
 @pytest.mark.parametrize("case", HELD)
 @pytest.mark.parametrize("enforcement", ["penalty", "exact", "compliant"])
 def test_constraints_carry_their_loads(case, enforcement):
@@ -98,7 +93,7 @@ def test_constraints_carry_their_loads(case, enforcement):
     view = simulation.joints["j"]
     force, torque = view.wrench()
     assert np.concatenate([force, torque]) == pytest.approx(-load, rel=1e-4, abs=1e-4)
-    residuals = value_at(loaded.constraints(), pose_in_D(simulation))
+    residuals = value_at(loaded.constraints(), view.T_CD)
     combined = len(G) - len(residuals)
     if enforcement == "exact":
         assert np.abs(residuals).max() < 2e-8

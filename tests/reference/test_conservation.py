@@ -15,7 +15,7 @@ from math import asin
 
 import numpy as np
 import pytest
-from on_device import NAME
+from on_device import NAME, assert_no_net_wrench
 from scipy.spatial.transform import Rotation
 
 import abd
@@ -232,18 +232,6 @@ def random_states(n: int, seed: int = 0) -> np.ndarray:
     rng = np.random.default_rng(seed)
     A = Rotation.random(n, random_state=seed).as_matrix() + 0.05 * rng.normal(size=(n, 3, 3))
     return np.concatenate([rng.normal(size=(n, 3)), A.reshape(n, 9)], axis=1)
-
-
-def assert_no_net_wrench(q: np.ndarray, gradient: np.ndarray) -> None:
-    """Sum of forces, and of their torques about the origin: p x g_p and the axial vector of g_A A^T."""
-    A, g_A = q[:, 3:].reshape(-1, 3, 3), gradient[:, 3:].reshape(-1, 3, 3)
-    turning = g_A @ A.transpose(0, 2, 1)
-    axial = np.stack([turning[:, k - 1, k - 2] - turning[:, k - 2, k - 1] for k in range(3)], axis=1)
-    torque = np.cross(q[:, :3], gradient[:, :3]) + axial
-    scale = np.abs(gradient).sum()
-    assert scale > 0.0
-    np.testing.assert_allclose(gradient[:, :3].sum(axis=0), 0.0, atol=1e-9 * scale)
-    np.testing.assert_allclose(torque.sum(axis=0), 0.0, atol=1e-9 * scale)
 
 
 @pytest.mark.parametrize("energy", [orthogonality, arap])
