@@ -156,14 +156,6 @@ def test_sound_scenes_have_a_summary(capsys):
     assert one["file"] == "-o" and one["key"] == "solver.dt" and one["value"] == 0
 
 
-def test_files_that_cannot_be_read(tmp_path, capsys):
-    path = tmp_path / "broken.toml"
-    path.write_text("gravity = [")
-    assert main(["check", str(path), "--json"]) == 2
-    (one,) = json.loads(capsys.readouterr().out)["problems"]
-    assert "TOML" in one["message"] and one["file"] == str(path)
-
-
 def test_overrides_of_a_wrong_file_are_told_too(scene, capsys):
     assert main(["check", str(scene), "-o", "solver.max_newton=0", "--json"]) == 2
     found = json.loads(capsys.readouterr().out)["problems"]
