@@ -13,6 +13,15 @@ from abd.errors import StepFailure
 COUNTS = ("newton_iterations", "line_search_trials", "linear_iterations", "substeps", "contacts")
 
 
+def pinched(mode: str, **solver) -> abd.Scene:
+    """A kinematic ram drives a loose box against a wall."""
+    scene = abd.Scene(gravity=(0.0, 0.0, 0.0), solver={"kinematic_block": mode, **solver})
+    scene.add_body("wall", kind="static", box=(0.1, 1.0, 1.0), position=(0.5, 0.0, 0.0))
+    scene.add_body("box", box=(0.1, 0.1, 0.1), position=(0.3, 0.0, 0.0))
+    scene.add_body("ram", kind="kinematic", box=(0.2, 0.2, 0.2), motion={"velocity": (1.0, 0.0, 0.0)})
+    return scene
+
+
 def simulation(scene, records: bool) -> abd.Simulation:
     """On the processor, launched kernel by kernel or recorded."""
     create = patch.object(backends, "create", lambda model, device: WarpBackend(model, "cpu", records))

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from executors import COUNTS, assert_same_step, assert_same_steps, pair
+from executors import COUNTS, assert_same_step, assert_same_steps, pair, pinched
 
 import abd
 from abd.errors import StepFailure
@@ -77,15 +77,6 @@ CASES = {
 def test_states_and_counts_are_the_same(name):
     make, steps, within = CASES[name]
     assert_same_steps(make(), steps, within)
-
-
-def pinched(mode: str, **solver) -> abd.Scene:
-    """A kinematic ram drives a loose box against a wall."""
-    scene = abd.Scene(gravity=(0.0, 0.0, 0.0), solver={"kinematic_block": mode, **solver})
-    scene.add_body("wall", kind="static", box=(0.1, 1.0, 1.0), position=(0.5, 0.0, 0.0))
-    scene.add_body("box", box=(0.1, 0.1, 0.1), position=(0.3, 0.0, 0.0))
-    scene.add_body("ram", kind="kinematic", box=(0.2, 0.2, 0.2), motion={"velocity": (1.0, 0.0, 0.0)})
-    return scene
 
 
 @pytest.mark.parametrize("friction_iterations", [1, 2])

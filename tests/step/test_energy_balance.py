@@ -103,14 +103,10 @@ def test_work_of_drives_and_dampers_is_of_second_order():
 
 def test_what_the_user_changes_is_not_in_it():
     simulation, _, _, moved = runs(free(velocity=(1.0, 0.0, 0.0)), 5)
-    for change in ("velocity", "gravity"):
-        if change == "velocity":
-            simulation.set_velocities(3.0 * simulation.stepper.qd)
-        else:
-            simulation.gravity = (0.0, 0.0, -20.0)
-        for _ in range(5):
-            gave = simulation.step().energy["integration"]
-        assert abs(gave) < 1e-9 * moved, change
+    simulation.set_velocities(3.0 * simulation.stepper.qd)
+    assert abs(simulation.run(steps=5).energy["integration"]) < 1e-9 * moved
+    simulation.gravity = (0.0, 0.0, -20.0)
+    assert abs(simulation.run(steps=5).energy["integration"]) < 1e-9 * moved
 
 
 def test_what_a_joint_holds_that_is_switched_off_is_not_in_it():

@@ -4,6 +4,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from executors import pinched
 from on_device import NAME
 
 import abd
@@ -111,15 +112,6 @@ def test_a_line_search_without_decrease_names_a_body(device, monkeypatch):
     with pytest.raises(StepFailure, match="in the island of 'wild'") as caught:
         simulation.step()
     assert caught.value.reason == "line_search"
-
-
-def pinched(mode: str) -> abd.Scene:
-    """A kinematic ram drives a loose box against a wall."""
-    scene = abd.Scene(gravity=(0.0, 0.0, 0.0), solver={"kinematic_block": mode})
-    scene.add_body("wall", kind="static", box=(0.1, 1.0, 1.0), position=(0.5, 0.0, 0.0))
-    scene.add_body("box", box=(0.1, 0.1, 0.1), position=(0.3, 0.0, 0.0))
-    scene.add_body("ram", kind="kinematic", box=(0.2, 0.2, 0.2), motion={"velocity": (1.0, 0.0, 0.0)})
-    return scene
 
 
 def test_a_blocked_kinematic_body_is_named():
