@@ -8,11 +8,11 @@ from dataclasses import replace
 import h5py
 import numpy as np
 import pytest
-from checkpoints import flat
 from two_bodies import Failing, scene
 
 from abd.errors import StepFailure
 from abd.io import run as runs
+from abd.io.checkpoint import to_bytes
 from abd.io.directory import DirectoryError, RunDirectory, latest_directory, new_directory
 from abd.io.fingerprint import model_digest
 from abd.io.frame_queue import FrameQueue
@@ -55,9 +55,7 @@ def start(directory, steps, *, every=1, fail_at=-1, solver=None, frames=10, **op
 def contents(directory):
     """Series of a trajectory and its checkpoint, as bytes."""
     with Trajectory(directory) as trajectory:
-        checkpoint = flat(trajectory.checkpoint()["simulation"])
-        series = {name: trajectory.series(name).tobytes() for name in SERIES}
-    return series, {name: np.asarray(value).tobytes() for name, value in checkpoint.items()}
+        return {name: trajectory.series(name).tobytes() for name in SERIES}, to_bytes(trajectory.checkpoint()["simulation"])
 
 
 @pytest.fixture(params=[False, True], ids=["", "in a thread"])
