@@ -1,7 +1,5 @@
 """Random symmetric systems of 12x12 blocks on graphs, as the linear solvers take them, and their dense definition."""
 
-from __future__ import annotations
-
 import numpy as np
 import warp as wp
 
@@ -72,11 +70,11 @@ class Solves:
         self.control = new_control(self.device, max(solver.n, 1), solver.islands.counts)
         self.linear = solvers.Solves(solver, Graphs(self.device), self.control)
 
-    def solve(self, gradient, diagonal, couplings, near, forcing: float | None = None) -> np.ndarray:
-        """(n, 12) direction; `near` are the pairs (k, 2) that may touch, forcing the tolerance of pcg if not the tightest."""
+    def solve(self, gradient, diagonal, couplings, near) -> np.ndarray:
+        """(n, 12) direction; `near` are the pairs (k, 2) that may touch."""
         solver, write = self.solver, self.device.write
         at = numbers(1.0, 1.0, 1.0, self.tolerance)
-        at[control.FORCING] = self.tolerance if forcing is None else forcing
+        at[control.FORCING] = self.tolerance
         write(self.control.at, at)
         write(self.control.flags, np.zeros(control.FLAGS, dtype=np.int32))
         done = self.device.read(solver.islands.done, solver.n) != 0
@@ -86,11 +84,6 @@ class Solves:
         solver.follow_near(*couplings[0], np.concatenate(near).astype(int))
         self.linear.reserve(True)
         self.linear.launch_solve(gradient, diagonal, couplings)
-        return self._direction()
-
-    def tighten(self) -> np.ndarray:
-        """The direction, brought to the tightest tolerance."""
-        self.linear.launch_tighten()
         return self._direction()
 
     def correct(self, gradient) -> np.ndarray:
@@ -149,10 +142,10 @@ class System:
         names = [f"body {k}" for k in range(self.n)]
         return Solves(LinearSolver(self.device, wanted, moving, names, Islands(self.device, self.n), 3), tolerance)
 
-    def solve(self, solves: Solves, forcing: float | None = None) -> np.ndarray:
+    def solve(self, solves: Solves) -> np.ndarray:
         """(n, 12) direction of a solver."""
         gradient, diagonal = (self.device.upload(one, wp.float64) for one in (self.gradient, self.diagonal))
-        return solves.solve(gradient, diagonal, self.couplings, self.pairs[1:], forcing)
+        return solves.solve(gradient, diagonal, self.couplings, self.pairs[1:])
 
     def dense(self, moving: np.ndarray | None = None) -> np.ndarray:
         """(n, 12) -H^-1 g by LAPACK, zero for bodies that do not move."""

@@ -4,8 +4,6 @@ The tests of device code are marked `device`: by their module (`pytestmark`), or
 -m quick`: what needs no kernels, CI's first lane.
 """
 
-from __future__ import annotations
-
 import os
 from collections.abc import Iterator
 
@@ -27,9 +25,7 @@ marked `quick`."""
 def pytest_addoption(parser: pytest.Parser) -> None:
     """`--device NAME`, `--bounds`."""
     parser.addoption(
-        "--device",
-        default="cpu",
-        metavar="NAME",
+        "--device", default="cpu", metavar="NAME",
         help="cpu, cuda, cuda:N, or emulated[:SEED] (CUDA's branches on the processor); but for cpu, tests of device code alone",
     )
     parser.addoption(
@@ -104,8 +100,8 @@ def device(request: pytest.FixtureRequest) -> str:
 
 
 @pytest.fixture(scope="session")
-def exported_run(tmp_path_factory: pytest.TempPathFactory):
-    """Directory of a run with one of everything that is drawn, which the tests of `abd export` share."""
+def folder(tmp_path_factory: pytest.TempPathFactory):
+    """Directory of a run with one of everything that is drawn."""
     from exported_run import make
 
     return make(tmp_path_factory.mktemp("exported"))

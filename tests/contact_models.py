@@ -1,15 +1,16 @@
 """Models of a few bodies for tests of contact, and the arrangements of `ipctk_scene` as models."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np
 from ipctk_scene import BOX, BOX_TRIANGLES, TETRAHEDRON, TETRAHEDRON_TRIANGLES, Scene, edges_of, scenes
 
-from abd.contact.path import Path, follow
+from abd.contact.candidates import contacts, find_candidates
+from abd.contact.pairs import body_pairs
+from abd.contact.path import Path, follow, standing
 from abd.contact.surfaces import Surfaces
 from abd.model import Bodies, Kind, Materials, Mesh, Model, Settings
+from abd.potentials.contact import closest
 
 D_HAT = 0.02
 NO_EDGES, NO_POINTS = np.zeros((0, 2), np.int32), np.zeros(0, np.int32)
@@ -37,38 +38,17 @@ def scene(mesh: list[int], q: np.ndarray, **changes) -> Model:
     n = len(mesh)
     ones, zeros = np.ones(n), np.zeros(n, np.int32)
     bodies = Bodies(
-        names=[f"body {k}" for k in range(n)],
-        kind=np.full(n, Kind.DYNAMIC, np.int32),
-        mesh=np.array(mesh, np.int32),
-        plane=np.full((n, 4), np.nan),
-        mass=ones,
-        moment=np.ones((n, 3)),
-        volume=ones,
-        kappa=1e9 * ones,
-        elasticity=zeros,
-        body_frame=np.tile(np.eye(4), (n, 1, 1)),
-        q=q,
-        qd=np.zeros((n, 12)),
-        force=np.zeros((n, 3)),
-        torque=np.zeros((n, 3)),
-        free_translation=np.ones((n, 3), bool),
-        rotation_axis=np.zeros((n, 3)),
-        free_rotation=np.full(n, 3, np.int32),
-        material=zeros,
-        group=np.full(n, -1, np.int32),
-        world=zeros,
-        radius=np.zeros(n),
-        surface_velocity=np.zeros((n, 3)),
-        color=np.full((n, 4), np.nan),
+        names=[f"body {k}" for k in range(n)], kind=np.full(n, Kind.DYNAMIC, np.int32), mesh=np.array(mesh, np.int32),
+        plane=np.full((n, 4), np.nan), mass=ones, moment=np.ones((n, 3)), volume=ones, kappa=1e9 * ones,
+        elasticity=zeros, body_frame=np.tile(np.eye(4), (n, 1, 1)), q=q, qd=np.zeros((n, 12)), force=np.zeros((n, 3)),
+        torque=np.zeros((n, 3)), free_translation=np.ones((n, 3), bool), rotation_axis=np.zeros((n, 3)),
+        free_rotation=np.full(n, 3, np.int32), material=zeros, group=np.full(n, -1, np.int32), world=zeros,
+        radius=np.zeros(n), surface_velocity=np.zeros((n, 3)), color=np.full((n, 4), np.nan),
     )
     materials = Materials(
-        ["soft", "slick"],
-        mu=np.array([[0.5, 0.2], [0.2, 0.0]]),
-        stiffness=np.array([[1.0, 2.0], [2.0, 3.0]]),
-        enabled=np.array([[True, True], [True, False]]),
-        restitution=np.zeros((2, 2)),
-        rolling=np.array([[0.01, 0.0], [0.0, 0.02]]),
-        spinning=np.array([[0.0, 0.03], [0.03, 0.01]]),
+        ["soft", "slick"], mu=np.array([[0.5, 0.2], [0.2, 0.0]]), stiffness=np.array([[1.0, 2.0], [2.0, 3.0]]),
+        enabled=np.array([[True, True], [True, False]]), restitution=np.zeros((2, 2)),
+        rolling=np.array([[0.01, 0.0], [0.0, 0.02]]), spinning=np.array([[0.0, 0.03], [0.03, 0.01]]),
     )
     return Model("scene", replace(bodies, **changes), MESHES, [], materials, Settings(d_hat=D_HAT, contact_set="ipc"), {})
 
@@ -120,6 +100,17 @@ def bodies_over_a_plane(seed: int, **settings) -> Model:
     radius = np.array([0.0, 0.01, 0.02, 0.0])
     model = scene([BOX_MESH, TETRAHEDRON_MESH, WIRE_MESH, NO_MESH], q, kind=kinds, plane=plane, radius=radius)
     return replace(model, settings=replace(model.settings, **settings))
+
+
+def near_on(model: Model, path: Path, places: int) -> np.ndarray:
+    """(k, 4) pair, kind and primitives of all that comes within d_hat at one of so many places on a path."""
+    surfaces, pairs = Surfaces.of(model), body_pairs(model)
+    everything = find_candidates(model, surfaces, pairs, standing(model.bodies.q), 1e6)
+    complete = contacts(model, surfaces, pairs, everything)
+    near = np.zeros(len(everything), bool)
+    for alpha in np.linspace(0.0, 1.0, places):
+        near |= np.sqrt(closest(complete.positions(path.state(alpha)), complete).D) < complete.xi + D_HAT
+    return np.column_stack([everything.pair, everything.kind, everything.a, everything.b])[near]
 
 
 def random_path(model: Model, seed: int, shift: float, turn: float) -> Path:

@@ -1,7 +1,5 @@
 """The contact kernels of one model with its candidates, for tests."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np
@@ -37,16 +35,9 @@ KAPPA = 1e6
 
 @wp.kernel
 def march_alone(
-    first: wp.int32,
-    s: surfaces.Surfaces,
-    path: affine.Path,
-    pairs: wp.array(dtype=wp.vec2i),
-    candidates: wp.array(dtype=wp.vec4i),
-    minimum: wp.float64,
-    limit: wp.float64,
-    gap: wp.array(dtype=wp.float64),
-    approach: wp.array(dtype=wp.float64),
-    alpha: wp.array(dtype=wp.float64),
+    first: wp.int32, s: surfaces.Surfaces, path: affine.Path, pairs: wp.array(dtype=wp.vec2i),
+    candidates: wp.array(dtype=wp.vec4i), minimum: wp.float64, limit: wp.float64, gap: wp.array(dtype=wp.float64),
+    approach: wp.array(dtype=wp.float64), alpha: wp.array(dtype=wp.float64),
 ):
     """Safe alphas of the candidates, each by itself."""
     k = wp.tid() + first
@@ -75,10 +66,7 @@ def with_stiffness(model: Model) -> Model:
 
 
 class Kernels:
-    """The contact kernels of one model, with its candidates for one path.
-
-    `per_item`: whether sums are per item, and marches are compacted, as on CUDA.
-    """
+    """The contact kernels of a model with its candidates for one path; `per_item`: sums and marches as on CUDA."""
 
     def __init__(self, model: Model, path: Path, device: Device = DEVICE, per_item: bool | None = None):
         model = with_stiffness(model)
@@ -143,8 +131,7 @@ class Kernels:
         return DEVICE.read(out, c.count)
 
     def safe(self, island: np.ndarray, limits: np.ndarray, proven: bool = False) -> np.ndarray:
-        """Smallest safe alphas of the islands, whose numbers are those of the bodies (n,), up to their limits; slot
-        "current" holds energies and gaps."""
+        """Smallest safe alphas of the islands of the bodies (n,) up to `limits`; slot "current" holds energies and gaps."""
         out = DEVICE.zeros(self.n, wp.float64)
         where = DEVICE.upload(island, wp.int32), DEVICE.upload(limits, wp.float64)
         self.contacts.times_of_impact(self.path, *where, out, proven)

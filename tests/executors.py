@@ -1,7 +1,5 @@
 """A scene whose iterations are launched kernel by kernel, and recorded: side by side."""
 
-from __future__ import annotations
-
 from unittest.mock import patch
 
 import numpy as np
@@ -13,6 +11,15 @@ from abd.backends.warp.on_warp import WarpBackend
 from abd.errors import StepFailure
 
 COUNTS = ("newton_iterations", "line_search_trials", "linear_iterations", "substeps", "contacts")
+
+
+def pinched(mode: str, **solver) -> abd.Scene:
+    """A kinematic ram drives a loose box against a wall."""
+    scene = abd.Scene(gravity=(0.0, 0.0, 0.0), solver={"kinematic_block": mode, **solver})
+    scene.add_body("wall", kind="static", box=(0.1, 1.0, 1.0), position=(0.5, 0.0, 0.0))
+    scene.add_body("box", box=(0.1, 0.1, 0.1), position=(0.3, 0.0, 0.0))
+    scene.add_body("ram", kind="kinematic", box=(0.2, 0.2, 0.2), motion={"velocity": (1.0, 0.0, 0.0)})
+    return scene
 
 
 def simulation(scene, records: bool) -> abd.Simulation:
@@ -56,8 +63,7 @@ def _step(simulation: abd.Simulation):
 
 
 def assert_same_state(direct: abd.Simulation, recorded: abd.Simulation, within: float = 0.0) -> None:
-    """Positions and velocities, to `within` of the largest entry of each; of bodies that rest, of what gravity gives them
-    in a step."""
+    """Positions and velocities to `within` of their largest entry, or of what gravity gives in a step."""
     fall = np.linalg.norm(direct.model.settings.gravity) * direct.model.settings.dt
     for name, least in (("q", 1e-300), ("qd", max(fall, 1e-300))):
         expected, found = getattr(direct.stepper, name), getattr(recorded.stepper, name)

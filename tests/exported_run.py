@@ -1,7 +1,5 @@
 """A run with one of everything that an export draws, for the tests of the formats."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import numpy as np

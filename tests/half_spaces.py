@@ -1,7 +1,5 @@
 """Contacts of points with half-spaces."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from abd.potentials.contact import Contacts, Stencil
@@ -21,14 +19,8 @@ def half_space_contacts(seed: int, count: int) -> tuple[Contacts, np.ndarray]:
     points = (offsets + height)[:, None] * normals + sideways
     ones = np.ones(count)
     contacts = Contacts(
-        stencil=np.full(count, Stencil.POINT_PLANE),
-        first=np.zeros(count, int),
-        second=np.ones(count, int),
-        rest=np.repeat(rng.normal(size=(count, 1, 3)), 4, axis=1),
-        plane=np.column_stack([normals, offsets]),
-        xi=1e-3 * ones,
-        stiffness=ones,
-        mu=0.5 * ones,
-        flipped=np.zeros(count, bool),
+        stencil=np.full(count, Stencil.POINT_PLANE), first=np.zeros(count, int), second=np.ones(count, int),
+        rest=np.repeat(rng.normal(size=(count, 1, 3)), 4, axis=1), plane=np.column_stack([normals, offsets]),
+        xi=1e-3 * ones, stiffness=ones, mu=0.5 * ones, flipped=np.zeros(count, bool),
     )
     return contacts, np.repeat(points[:, None], 4, axis=1)

@@ -1,7 +1,5 @@
 """Small contact scenes, as our contacts and as ipctk's candidates."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np
@@ -86,15 +84,8 @@ class Scene:
         first = (index[:, 0] >= self.split).astype(int)
         return (
             Contacts(
-                stencil=kinds,
-                first=first,
-                second=1 - first,
-                rest=self.rest[index],
-                plane=np.zeros((m, 4)),
-                xi=np.full(m, self.xi),
-                stiffness=np.ones(m),
-                mu=np.full(m, mu),
-                flipped=first == 1,
+                stencil=kinds, first=first, second=1 - first, rest=self.rest[index], plane=np.zeros((m, 4)),
+                xi=np.full(m, self.xi), stiffness=np.ones(m), mu=np.full(m, mu), flipped=first == 1,
             ),
             index,
         )
@@ -102,8 +93,7 @@ class Scene:
     def ipctk_mesh(self, ipctk):
         """The scene as ipctk's mesh and candidates."""
         mesh = ipctk.CollisionMesh(
-            np.asfortranarray(self.rest),
-            np.asfortranarray(self.edges.reshape(-1, 2), dtype=np.int32),
+            np.asfortranarray(self.rest), np.asfortranarray(self.edges.reshape(-1, 2), dtype=np.int32),
             np.asfortranarray(self.triangles.reshape(-1, 3), dtype=np.int32),
         )
         lists = self.candidates()

@@ -1,7 +1,5 @@
 """Random joints of every type, for tests of their kinematics."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from abd.joints.coordinates.configurations import forms
@@ -9,15 +7,21 @@ from abd.joints.types import TYPES
 from abd.model import Joint
 from abd.rotations import pose, quaternion_matrix
 
-PARAMETERS: dict[str, dict] = {
-    "ellipsoid": {"radii": (0.8, 0.5, 1.1), "alpha": 0.4},
-    "ellipsoid3": {"radii": (0.8, 0.5, 1.1)},
-    "skewed_universal": {"skew": 0.3},
-    "screw": {"lead": 0.2},
-    "general": {"constrained": ("x", "rx")},
-    "segmented_planar_connector": {"segments": ((-1.0, 0.0), (0.0, 0.0), (1.0, 1.0))},
-    "distance": {"distance": 0.5},
-    "rope": {"distance": 0.5},
+RADII = np.array([0.7, 0.9, 1.3])
+PROFILE = ((-1.0, 0.5), (0.0, 0.0), (1.0, 0.0), (2.0, 1.0))
+SYMMETRIC = np.diag([4.0, 5.0, 6.0, 0.4, 0.5, 0.6]) + 0.3 * np.eye(6)[[1, 0, 2, 4, 3, 5]] * 0.2
+PARAMETERS = {
+    "skewed_universal": {"skew": 0.4},
+    "ellipsoid": {"radii": RADII, "alpha": 0.3},
+    "ellipsoid3": {"radii": RADII},
+    "screw": {"lead": 0.05},
+    "general": {"constrained": ("x", "z", "ry")},
+    "distance": {"distance": 0.6},
+    "rope": {"distance": 0.6},
+    "segmented_planar_connector": {"segments": PROFILE},
+    "bushing": {"stiffness": SYMMETRIC, "damping": 2.0},
+    "spring": {"stiffness": 10.0, "rest_length": 0.2},
+    "damper": {"linear_damping": 2.0, "rotary_damping": 0.3},
 }
 """Numbers that a type cannot do without."""
 

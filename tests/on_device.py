@@ -1,7 +1,5 @@
 """The device under test, states on it and a comparison."""
 
-from __future__ import annotations
-
 import os
 
 import numpy as np
@@ -15,6 +13,11 @@ from cuda_kernels.bodies import poses
 NAME = os.environ.get("ABD_TEST_DEVICE", "cpu")
 """What `pytest --device` named."""
 DEVICE = Device(NAME)
+
+
+def follow(simulation, steps: int, read) -> list:
+    """``read(report)`` after each of so many steps."""
+    return [read(simulation.step()) for _ in range(steps)]
 
 
 def random_states(count: int, seed: int, strain: float = 0.05) -> np.ndarray:
@@ -49,3 +52,12 @@ def assert_close(value: np.ndarray, expected: np.ndarray, relative: float = 1e-1
     """Equal in every entry to `relative` of the largest entry."""
     assert value.shape == expected.shape
     assert np.max(np.abs(value - expected), initial=0.0) <= relative * np.max(np.abs(expected), initial=1e-300)
+
+
+def assert_no_net_wrench(q: np.ndarray, gradient: np.ndarray) -> None:
+    """No sum of forces, and none of torques about the origin: the energy (n, 12) stays under a common rotation."""
+    A, G = q[:, 3:].reshape(-1, 3, 3), gradient[:, 3:].reshape(-1, 3, 3)
+    spin = np.cross(A.transpose(0, 2, 1), G.transpose(0, 2, 1)).sum(axis=(0, 1))
+    torque = spin + np.cross(q[:, :3], gradient[:, :3]).sum(axis=0)
+    assert np.abs(gradient).max() > 0.0
+    assert np.abs([gradient[:, :3].sum(axis=0), torque]).max() <= 1e-9 * np.abs(gradient).max()

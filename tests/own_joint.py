@@ -24,8 +24,7 @@ scene.add_body("bead", sphere={"radius": 0.03}, mass=0.1, position=(0.3, 0, 0.2)
 own = {"parent_anchor": (0, 0, 0), "child_anchor": (0, 0, 0), "parameters": {"radius": 0.5}}
 scene.add_joint("bowl", "bowl", abd.WORLD, "bead", coordinate={"x": {"damping": 0.4}}, **own)
 simulation = abd.Simulation(scene, device="cpu")
-for _ in range(100):
-    simulation.step()
+simulation.run(steps=100)
 joint = simulation.joints["bowl"]
 print(joint.coordinates, joint.engagement, joint.wrench())
 """

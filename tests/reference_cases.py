@@ -5,25 +5,11 @@ The numbers and their sources are in `reference_values.py`.
 Bodies are proxies of given mass and inertia, as rigid as they are by default. SI units.
 """
 
-from __future__ import annotations
-
 from functools import partial
 
 import numpy as np
+import reference_values as known
 from reference_runs import Case, Values
-from reference_values import (
-    A01,
-    A02_2,
-    A02_40,
-    CHAIN,
-    DOUBLE_PENDULUM,
-    FOUR_BAR,
-    LINKAGE,
-    LOOP_FORCE,
-    SLIDER_CHAIN,
-    SWING,
-    TIP_ANGLES,
-)
 from scipy.integrate import solve_ivp
 from scipy.spatial.transform import Rotation
 
@@ -32,9 +18,6 @@ import abd
 G = 9.81
 ROUNDED = 1e-6
 """Last digit of the published A01 table."""
-
-
-# parts --------------------------------------------------------------------------------------------------------------
 
 
 def empty(h: float, gravity=(0.0, -G, 0.0), **solver) -> abd.Scene:
@@ -69,9 +52,6 @@ def solution(rate, start, times) -> np.ndarray:
     return solve_ivp(rate, (0.0, max(times)), start, method="DOP853", rtol=1e-12, atol=1e-13, t_eval=times).y.T
 
 
-# Exudyn's spherical chain -------------------------------------------------------------------------------------------
-
-
 def spherical_chain(h: float, enforcement: str = "exact", **solver) -> abd.Scene:
     """Four bodies; the centre of the first one slides along x, the others hang on it one by one."""
     scene = empty(h, **solver)
@@ -97,17 +77,12 @@ def chain_values(simulation: abd.Simulation) -> Values:
     return values
 
 
-def _chain_expected() -> dict[float, Values]:
-    expected: dict[float, Values] = {}
-    for time, rows in CHAIN.items():
-        expected[time] = {}
-        for i, row in rows.items():
-            for name, part in zip(("position", "velocity", "force"), np.reshape(row, (3, 3))):
-                expected[time][f"{name} {i}"] = part
-    return expected
-
-
-# Exudyn's chain of hinges and a slider ------------------------------------------------------------------------------
+def _expected(table, names: tuple[str, ...]) -> dict[float, Values]:
+    """Three numbers of each name by time and body."""
+    return {
+        time: {f"{name} {i}": part for i, row in rows.items() for name, part in zip(names, np.reshape(row, (3, 3)))}
+        for time, rows in table.items()
+    }
 
 
 def slider_chain(h: float, enforcement: str = "exact", **solver) -> abd.Scene:
@@ -120,13 +95,7 @@ def slider_chain(h: float, enforcement: str = "exact", **solver) -> abd.Scene:
     """
     scene = empty(h, **solver)
     cross, along = 4.0 * (0.4**2 + 0.1**2) / 12.0, 4.0 * (0.1**2 + 0.1**2) / 12.0
-    kinds = (
-        ("hinge", (0, 0, 1)),
-        ("hinge", (1, 0, 0)),
-        ("slider", (0, 1, 0)),
-        ("hinge", (0, 1, 0)),
-        ("hinge", (0, 0, 1)),
-    )
+    kinds = (("hinge", (0, 0, 1)), ("hinge", (1, 0, 0)), ("slider", (0, 1, 0)), ("hinge", (0, 1, 0)), ("hinge", (0, 0, 1)))
     for i, (kind, axis) in enumerate(kinds):
         link(scene, f"body{i}", 4.0, (along, cross, cross), (0.4 * i + 0.2, 0.0, 0.0))
         parent, anchor = f"body{i - 1}" if i else abd.WORLD, (0.4 * i, 0, 0)
@@ -151,18 +120,8 @@ def slider_chain_values(simulation: abd.Simulation) -> Values:
     return values
 
 
-def _slider_chain_expected() -> dict[float, Values]:
-    expected: dict[float, Values] = {}
-    for time, rows in SLIDER_CHAIN.items():
-        expected[time] = {}
-        for i, row in rows.items():
-            for name, part in zip(("position", "force", "force: moment"), np.reshape(row, (3, 3))):
-                expected[time][f"{name} {i}"] = part
-    expected[0.25]["position: angles 4"] = np.array(TIP_ANGLES)
-    return expected
-
-
-# IFToMM A01 and A02 -------------------------------------------------------------------------------------------------
+SLIDER_CHAIN = _expected(known.SLIDER_CHAIN, ("position", "force", "force: moment"))
+SLIDER_CHAIN[0.25]["position: angles 4"] = np.array(known.TIP_ANGLES)
 
 
 def pendulum(h: float, enforcement: str = "exact", **solver) -> abd.Scene:
@@ -180,9 +139,9 @@ def pendulum_values(simulation: abd.Simulation) -> Values:
 
 def _pendulum_expected() -> dict[float, Values]:
     """Positions as published; the rod's force ``-(m w^2 - m g . u) u`` by the exact motion."""
-    motion = solution(lambda t, y: [y[1], -G * np.cos(y[0])], [np.pi, 0.0], list(A01))
+    motion = solution(lambda t, y: [y[1], -G * np.cos(y[0])], [np.pi, 0.0], list(known.A01))
     expected = {}
-    for (time, published), (angle, rate) in zip(A01.items(), motion):
+    for (time, published), (angle, rate) in zip(known.A01.items(), motion):
         u = np.array([np.cos(angle), np.sin(angle)])
         assert np.abs(u - published).max() < ROUNDED
         expected[time] = {"position": u, "force": -(rate**2 - G * np.sin(angle)) * u}
@@ -190,12 +149,7 @@ def _pendulum_expected() -> dict[float, Values]:
 
 
 def windows(h: float, count: int = 2, enforcement: str = "exact", **solver) -> abd.Scene:
-    """A02: N windows of unit rods of 1 kg, hinges about z; in space a third of their rows are redundant.
-
-    When all rods are in line the loops turn strains e of the rods into sideways motion of the size of sqrt(e), which stays
-    from passage to passage: with a given kappa of 1e12 Pa that is 1.7e-3 m after 10 s, with the default one, which is
-    stiffer, 3.5e-4 m.
-    """
+    """A02: N windows of unit rods of 1 kg, hinges about z; in space a third of their rows are redundant."""
     scene = empty(h, **solver)
     rod = 1.0 / 12.0
     hinge = {"axis": (0, 0, 1), "enforcement": enforcement}
@@ -234,8 +188,6 @@ def _windows_expected(count: int, published: dict[float, tuple[float, float]], d
     return expected
 
 
-# RigidBodyDynamics.jl: four-bar and double pendulum -----------------------------------------------------------------
-
 BASE, LENGTHS = 1.10, (0.5, 1.20, 0.75)
 START = (1.6707963267948966, 1.6707963267948966 - 1.4591054166649482, 1.5397303602625536)
 """Angles of the three links from x [rad]."""
@@ -270,8 +222,8 @@ def four_bar_values(simulation: abd.Simulation) -> Values:
 
 
 def _four_bar_expected() -> dict[float, Values]:
-    expected = {time: {"position: angles": np.array(angles)} for time, angles in FOUR_BAR.items()}
-    expected[0.5]["force"] = np.array(LOOP_FORCE)
+    expected = {time: {"position: angles": np.array(angles)} for time, angles in known.FOUR_BAR.items()}
+    expected[0.5]["force"] = np.array(known.LOOP_FORCE)
     expected[1.0]["velocity: rates"] = np.array([0.7888582651, 0.5243977304])
     return expected
 
@@ -303,14 +255,11 @@ def double_pendulum_values(simulation: abd.Simulation) -> Values:
 
 def _double_pendulum_expected(start: tuple[float, float]) -> dict[float, Values]:
     expected = {}
-    for time, numbers in DOUBLE_PENDULUM[start].items():
+    for time, numbers in known.DOUBLE_PENDULUM[start].items():
         expected[time] = {"position: angles": np.array(numbers[:2])}
         if len(numbers) == 4:
             expected[time]["velocity: rates"] = np.array(numbers[2:])
     return expected
-
-
-# ArtiSynth: RigidBodyJoint and FourBarLinkage -----------------------------------------------------------------------
 
 
 def swing(h: float, damping: float = 0.0, enforcement: str = "exact", **solver) -> abd.Scene:
@@ -363,29 +312,27 @@ def linkage_values(simulation: abd.Simulation) -> Values:
 
 def _linkage_expected() -> dict[float, Values]:
     names = ("position", "velocity", "velocity: rate")
-    return {time: {k: np.array(part, dtype=float) for k, part in zip(names, row)} for time, row in LINKAGE.items()}
+    return {time: {k: np.array(part, dtype=float) for k, part in zip(names, row)} for time, row in known.LINKAGE.items()}
 
-
-# all of them --------------------------------------------------------------------------------------------------------
 
 CASES = {
     case.name: case
     for case in (
-        Case("spherical chain", spherical_chain, chain_values, _chain_expected()),
-        Case("hinges and a slider", slider_chain, slider_chain_values, _slider_chain_expected()),
+        Case("spherical chain", spherical_chain, chain_values, _expected(known.CHAIN, ("position", "velocity", "force"))),
+        Case("hinges and a slider", slider_chain, slider_chain_values, SLIDER_CHAIN),
         Case("A01 pendulum", pendulum, pendulum_values, _pendulum_expected()),
-        Case("A02, N = 2", windows, windows_values, _windows_expected(2, A02_2, 1e-9)),
-        Case("A02, N = 40", partial(windows, count=40), windows_values, _windows_expected(40, A02_40, 5e-6)),
+        Case("A02, N = 2", windows, windows_values, _windows_expected(2, known.A02_2, 1e-9)),
+        Case("A02, N = 40", partial(windows, count=40), windows_values, _windows_expected(40, known.A02_40, 5e-6)),
         Case("four-bar", four_bar, four_bar_values, _four_bar_expected()),
         *(
             Case(f"double pendulum {start}", partial(double_pendulum, start=start), double_pendulum_values, expected)
-            for start, expected in ((key, _double_pendulum_expected(key)) for key in DOUBLE_PENDULUM)
+            for start, expected in ((key, _double_pendulum_expected(key)) for key in known.DOUBLE_PENDULUM)
         ),
         *(
             Case(f"capsule on a hinge, damping {damping:g}", partial(swing, damping=damping), swing_values, expected)
             for damping, expected in (
                 (damping, {time: {"position: angle": np.array([angle])} for time, angle in angles.items()})
-                for damping, angles in SWING.items()
+                for damping, angles in known.SWING.items()
             )
         ),
         Case("linkage", linkage, linkage_values, _linkage_expected()),

@@ -1,7 +1,5 @@
 """Pairs of bodies that are thrown at each other by several of their sizes per step."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np
@@ -129,10 +127,7 @@ def run(pair: Pair, sizes: float, spin: float, seed: int, device: str, finer: in
 
 
 def has_passed(pair: Pair, sizes: float, spin: float, seed: int, device: str) -> bool:
-    """Whether the projectile ends behind the target without an impact, and at a hundredth of the step does not.
-
-    An impact exchanges at least a fifth of the momentum of a central inelastic one.
-    """
+    """Whether the projectile ends behind the target without a fifth of a central impact, and not at 1/100 of the step."""
     end = run(pair, sizes, spin, seed, device)
     if end.ahead >= 0.0 or -end.pushed[0] >= 0.2 * end.momentum:
         return False

@@ -1,21 +1,13 @@
 """Agreement with a reference up to what the reference itself owes to the last bit of its input."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import numpy as np
 
 
 def assert_agrees(
-    value: np.ndarray,
-    reference: Callable[[np.ndarray], np.ndarray],
-    x: np.ndarray,
-    relative: float = 1e-9,
-    ulps: float = 100.0,
-    samples: int = 6,
-    seed: int = 0,
-    context: str = "",
+    value: np.ndarray, reference: Callable[[np.ndarray], np.ndarray], x: np.ndarray, relative: float = 1e-9,
+    ulps: float = 100.0, samples: int = 6, seed: int = 0, context: str = "",
 ) -> None:
     """Assert that value equals reference(x) to the larger of two bounds, in the largest absolute entry.
 

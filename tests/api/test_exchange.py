@@ -45,9 +45,7 @@ def test_the_numpy_backend_shows_its_own_arrays():
     assert simulation.state.body_frame.shape == (3, 4, 4)
 
 
-@pytest.mark.parametrize(
-    "kind", [np.asarray, lambda qd: wp.array(qd, dtype=wp.float64, device=DEVICE.warp), np.ndarray.tolist]
-)
+@pytest.mark.parametrize("kind", [np.asarray, lambda qd: wp.array(qd, dtype=wp.float64, device=DEVICE.warp), np.ndarray.tolist])
 def test_velocities_are_taken_from_arrays_of_others(kind):
     simulation, plain = falling(), falling("numpy")
     for one in (simulation, plain):

@@ -31,25 +31,20 @@ def pendulum(links: int = 1, device: str = NAME, enforcement: str = "exact", **k
     return Simulation(scene, device)
 
 
-def run(sim: Simulation, steps: int):
-    """The last of some reports."""
-    return [sim.step() for _ in range(steps)][-1]
-
-
 @pytest.mark.parametrize("device", DEVICES)
 def test_lock_and_unlock(device):
     sim = pendulum(2, device)
-    run(sim, 10)
+    sim.run(steps=10)
     theta = sim.joints["hinge1"].coordinate("theta")
     other = sim.joints["hinge0"].coordinate()
     assert not theta.locked and theta.lock_value is None
     theta.lock()
     held, moved = theta.value, other.value
-    run(sim, 10)
+    sim.run(steps=10)
     assert theta.locked and theta.lock_value == held and abs(theta.value - held) < 1e-8
     assert abs(other.value - moved) > 0.1
     theta.unlock()
-    run(sim, 20)
+    sim.run(steps=20)
     assert not theta.locked and abs(theta.value - held) > 1e-3
 
 
@@ -59,11 +54,11 @@ def test_what_stays_is_remembered_when_rows_are_added():
     for sim in (quiet, locked):
         for name in ("hinge0", "hinge1"):
             sim.joints[name].coordinate().lock(0.0)
-        run(sim, 3)
+        sim.run(steps=3)
     locked.joints["hinge1"].coordinate().apply_force(0.0)
     before = locked.joints["hinge0"].wrench()
     assert (np.array(before) == np.array(quiet.joints["hinge0"].wrench())).all()
-    reports = [run(sim, 1) for sim in (quiet, locked)]
+    reports = [sim.run(steps=1) for sim in (quiet, locked)]
     assert np.abs(quiet.stepper.q - locked.stepper.q).max() < 1e-9
     assert reports[1].newton_iterations <= reports[0].newton_iterations + 1
 
@@ -74,13 +69,13 @@ def test_turns_are_counted_on_after_a_change():
     drive = {"theta": {"drive": {"mode": "velocity", "target": 20.0}}}
     scene.add_hinge("axle", "world", "wheel", anchor=(0, 0, 0), axis=(0, 0, 1), enforcement="exact", coordinate=drive)
     sim = Simulation(scene, "numpy")
-    run(sim, 20)
+    sim.run(steps=20)
     theta = sim.joints["axle"].coordinate()
     angle = theta.value
     assert angle == pytest.approx(8.0, abs=1e-3)
     theta.set_rate(0.0)
     theta.lock()
-    run(sim, 2)
+    sim.run(steps=2)
     assert theta.lock_value == angle and abs(theta.value - angle) < 1e-6
 
 
@@ -100,7 +95,7 @@ def test_a_range_given_while_running_holds():
     assert -1 in engaged and 1 not in engaged and engaged[0] == 0
     joint = sim.joints["hinge0"]
     assert joint.num_unilateral == 1 and joint.num_engaged == abs(engaged[-1])
-    run(sim, 30)
+    sim.run(steps=30)
     assert theta.limit_force == pytest.approx(-9.81 * 0.5 * np.cos(theta.value), rel=5e-2)
 
 
@@ -109,20 +104,20 @@ def test_targets_and_forces(device):
     sim = pendulum(1, device)
     theta = sim.joints["hinge0"].coordinate()
     theta.set_target(0.0)
-    run(sim, 2)
+    sim.run(steps=2)
     assert abs(theta.value) < 1e-7 and theta.drive_force == pytest.approx(-9.81 * 0.5, rel=1e-4)
     theta.set_target(lambda t: t - 0.02)
-    run(sim, 10)
+    sim.run(steps=10)
     assert theta.value == pytest.approx(0.1, abs=1e-6)
     theta.set_rate(-0.5)
     value = theta.value
-    run(sim, 1)
+    sim.run(steps=1)
     assert abs(theta.value - value - 0.01) < 1e-4  # the target function still says where
     sim = pendulum(1, device)
     theta = sim.joints["hinge0"].coordinate()
     for force in (0.0, -9.81 * 0.5):
         theta.apply_force(force)
-    run(sim, 5)
+    sim.run(steps=5)
     assert abs(theta.value) < 1e-3 and theta.drive_force == -9.81 * 0.5
 
 
@@ -131,15 +126,15 @@ def test_targets_and_forces(device):
 def test_a_joint_is_switched_off_and_on(device, enforcement):
     sim = pendulum(1, device, enforcement)
     joint = sim.joints["hinge0"]
-    run(sim, 2)
+    sim.run(steps=2)
     joint.active = False
     speed = sim.stepper.qd[0, 2]
-    run(sim, 5)
+    sim.run(steps=5)
     assert not joint.active and (joint.wrench()[0] == 0).all()
     assert sim.stepper.qd[0, 2] - speed == pytest.approx(-9.81 * 0.05, rel=1e-3)
-    assert joint.residual[0] > 1e-3 and run(sim, 1).max_joint_residual == (0.0, 0.0)
+    assert joint.residual[0] > 1e-3 and sim.run(steps=1).max_joint_residual == (0.0, 0.0)
     joint.active = True
-    report = run(sim, 40)
+    report = sim.run(steps=40)
     assert report.max_joint_residual[0] < 1e-3 and np.linalg.norm(joint.wrench()[0]) > 1.0
 
 
@@ -154,14 +149,14 @@ def test_a_joint_breaks_once(caplog):
     lines = [record.getMessage() for record in caplog.records if "breaks" in record.getMessage()]
     assert len(lines) == 1 and "hinge0" in lines[0] and f"t = {broken[0].time:.6g}" in lines[0]
     fall = sim.model.bodies.mass @ sim.stepper.qd[:, 2]
-    run(sim, 1)
+    sim.run(steps=1)
     assert sim.model.bodies.mass @ sim.stepper.qd[:, 2] - fall == pytest.approx(-2 * 9.81 * 0.01, rel=1e-6)
 
 
 def test_a_coordinate_beyond_its_velocity_limit_is_told_once(caplog):
     with caplog.at_level(logging.WARNING, logger="abd"):
         sim = pendulum(coordinate={"theta": {"velocity_limit": 1.0}})
-        run(sim, 20)
+        sim.run(steps=20)
     assert [record.getMessage()[:12] for record in caplog.records] == ["hinge0.theta"]
 
 
@@ -171,13 +166,13 @@ def test_a_checkpoint_continues_bit_for_bit(enforcement):
         return pendulum(3, NAME, enforcement, break_force=1e5)
 
     sim = make()
-    run(sim, 4)
+    sim.run(steps=4)
     sim.joints["hinge1"].coordinate().lock()
     sim.joints["hinge2"].coordinate().set_target(0.3)
     sim.joints["hinge0"].coordinate().apply_force(0.5)
-    run(sim, 3)
+    sim.run(steps=3)
     sim.joints["hinge2"].active = False
-    run(sim, 2)
+    sim.run(steps=2)
     saved = sim.checkpoint()
     from abd.io.checkpoint import from_bytes, to_bytes
 
@@ -205,7 +200,7 @@ def test_functions_given_while_running_are_not_saved():
 
 def test_placing_moves_what_hangs_on_a_joint():
     sim = pendulum(2)
-    run(sim, 3)
+    sim.run(steps=3)
     speed = sim.stepper.qd[:, :3].copy()
     result = sim.joints["hinge0"].set_coordinate("theta", -1.0)
     assert result.converged and sim.joints["hinge0"].coordinate().value == pytest.approx(-1.0, abs=1e-12)
@@ -214,7 +209,7 @@ def test_placing_moves_what_hangs_on_a_joint():
     assert sim.joints["hinge0"].coordinates[0] == pytest.approx(-np.pi / 4, abs=1e-12)
     sim.joints["hinge0"].coordinate().set(-1.0 + 4 * np.pi)
     assert sim.joints["hinge0"].coordinates[0] == pytest.approx(-1.0 + 4 * np.pi, abs=1e-9)
-    assert run(sim, 2).max_joint_residual[0] < 1e-9
+    assert sim.run(steps=2).max_joint_residual[0] < 1e-9
     assert sim.joints["hinge0"].coordinates[0] == pytest.approx(-1.0 + 4 * np.pi, abs=0.2)
 
 

@@ -40,8 +40,7 @@ def test_what_does_not_move_ties_no_masses_together(kind):
         if others:
             hang(scene, "support", "heavy", 1e9, 3.0)
         simulation = abd.Simulation(scene, device=NAME)
-        for _ in range(20):
-            simulation.step()
+        simulation.run(steps=20)
         joint = simulation.joints["on light"]
         readings.append(np.append(joint.wrench()[0], joint.coordinate().value))
     np.testing.assert_allclose(readings[1], readings[0], rtol=1e-9, atol=1e-12)
@@ -54,8 +53,7 @@ def test_a_coupling_rests_while_any_of_its_joints_is_off(off):
         hang(scene, abd.WORLD, f"arm{k}", 1.0, 3.0 * k, active=k != off)
     scene.add_coupling("gear", "on arm0.theta", [{"coordinate": "on arm1.theta", "factor": -1.0}], enforcement="exact")
     simulation = abd.Simulation(scene, device="numpy")
-    for _ in range(5):
-        simulation.step()
+    simulation.run(steps=5)
     assert simulation.couplings["gear"].force == 0.0
     simulation.joints[f"on arm{off}"].active = True
     assert simulation.backend.system.row_laws.active.all()
@@ -66,12 +64,9 @@ def test_damping_of_limits_is_in_newton_seconds_per_metre(integrator):
     scene = empty(gravity=(0.0, 0.0, 0.0), integrator=integrator)
     link(scene, "block", 1e6, (0, 0, 0), velocity=(1.0, 0, 0))
     ends = {"range": (-np.inf, 0.001), "limit": "compliant", "limit_compliance": 1e9, "limit_damping": 100.0}
-    scene.add_slider(
-        "slide", abd.WORLD, "block", anchor=(0, 0, 0), axis=(1, 0, 0), enforcement="exact", coordinate={"z": ends}
-    )
+    scene.add_slider("slide", abd.WORLD, "block", anchor=(0, 0, 0), axis=(1, 0, 0), enforcement="exact", coordinate={"z": ends})
     simulation = abd.Simulation(scene, device="numpy")
-    for _ in range(6):
-        simulation.step()
+    simulation.run(steps=6)
     z = simulation.joints["slide"].coordinate()
     assert z.limit_force == pytest.approx(-100.0 * z.speed, rel=1e-5)
 
@@ -81,8 +76,7 @@ def test_a_failed_frame_leaves_no_work_behind(monkeypatch):
     settings = {"drive": {"mode": "force", "target": 5.0}, "friction": 0.3}
     hang(scene, abd.WORLD, "arm", 1.0, 0.0, coordinate={"theta": settings})
     simulation = abd.Simulation(scene, device="numpy")
-    for _ in range(3):
-        simulation.step()
+    simulation.run(steps=3)
     stepper = simulation.stepper
     before, solve = stepper.work, Minimisation.solve
 
@@ -114,8 +108,7 @@ def test_ropes_stretch_by_their_compliance(device, compliance, stretch):
     gives = {"enforcement": "compliant", "compliance": [compliance], "critical_damping": True}
     scene.add_rope("rope", abd.WORLD, "weight", **points, **gives)
     simulation = abd.Simulation(scene, device=device)
-    for _ in range(200):
-        simulation.step()
+    simulation.run(steps=200)
     assert simulation.bodies["weight"].transform[1, 3] == pytest.approx(-1.0 - stretch, abs=3e-5)
     np.testing.assert_allclose(simulation.joints["rope"].wrench()[0], (0, 9.81, 0), atol=0.03)
 
@@ -144,8 +137,7 @@ def test_profiles_are_read_on_the_piece_of_the_last_step():
 
     simulation, again = on_a_slope(), on_a_slope()
     np.testing.assert_allclose(again.joints["slope"].residual, 0.0, atol=1e-12)
-    for _ in range(5):
-        simulation.step()
+    simulation.run(steps=5)
     force = simulation.joints["slope"].wrench()[0]
     np.testing.assert_allclose(force, np.array([-0.4, 0.0, 0.8]) * 9.81, atol=1e-3)
     again.restore(simulation.checkpoint())

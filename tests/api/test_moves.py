@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from checkpoints import assert_goes_on
 
 import abd
 
@@ -40,25 +41,18 @@ def test_a_slow_move_arrives_and_stays():
     sim = carrier()
     plate = sim.bodies["plate"]
     plate.move_to(position=(0.05, 0, 0), duration=0.1)
-    for _ in range(5):
-        sim.step()
+    sim.run(steps=5)
     assert plate.position == pytest.approx([0.025, 0, 0])
-    for _ in range(8):
-        sim.step()
+    sim.run(steps=8)
     assert plate.position == pytest.approx([0.05, 0, 0]) and plate.linear_velocity == pytest.approx([0, 0, 0], abs=1e-12)
 
 
 def test_moves_are_in_checkpoints_and_end_with_a_reset():
     sim = carrier()
     sim.bodies["plate"].move_to(position=(0.05, 0, 0), duration=0.1)
-    for _ in range(3):
-        sim.step()
-    taken, other = sim.checkpoint(), carrier()
-    other.restore(taken)
-    for one in (sim, other):
-        for _ in range(4):
-            one.step()
-    assert other.stepper.q.tobytes() == sim.stepper.q.tobytes()
+    sim.run(steps=3)
+    other = carrier()
+    assert_goes_on(sim, other, 4)
     sim.reset()
     sim.step()
     assert sim.bodies["plate"].position == pytest.approx([0, 0, 0], abs=1e-15)
@@ -72,8 +66,7 @@ def test_a_world_that_goes_back_follows_the_motion_of_the_scene():
     sim = abd.Simulation(scene, device="cpu")
     for world in (0, 1):
         sim.bodies[f"w{world}_plate"].move_to(position=(0.05, 0, 0), duration=0.1)
-    for _ in range(3):
-        sim.step()
+    sim.run(steps=3)
     sim.worlds.reset(1)
     sim.step()
     assert sim.bodies["w0_plate"].position == pytest.approx([0.02, 0, 0])

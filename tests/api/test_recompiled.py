@@ -31,8 +31,7 @@ def pile() -> abd.Scene:
 def begun(device: str, scene: abd.Scene | None = None) -> abd.Simulation:
     sim = abd.Simulation(pile() if scene is None else scene, device=device)
     sim.bodies["hand"].apply_force((0, 0, 2.0))
-    for _ in range(12):
-        sim.step()
+    sim.run(steps=12)
     return sim
 
 
@@ -85,8 +84,7 @@ def test_what_is_taken_away_is_missed_by_what_it_carried(device):
     assert list(other.bodies) == ["ground", "high", "arm"] and list(other.joints) == ["shoulder"]
     height = other.bodies["high"].position[2]
     np.testing.assert_array_equal(other.bodies["arm"].transform, sim.bodies["arm"].transform)
-    for _ in range(5):
-        other.step()
+    other.run(steps=5)
     assert other.bodies["high"].position[2] == pytest.approx(height - 0.5 * 9.81 * 0.05**2, abs=3e-3)
     assert max(other.joints["shoulder"].residual) < 1e-7
 
@@ -94,8 +92,7 @@ def test_what_is_taken_away_is_missed_by_what_it_carried(device):
 @pytest.mark.parametrize("device", [pytest.param("numpy", marks=pytest.mark.slow), NAME])
 def test_a_body_set_down_on_others_begins_in_balance(device):
     sim = begun(device)
-    for _ in range(60):
-        sim.step()
+    sim.run(steps=60)
     top = sim.bodies["high"].position + np.array([0, 0, 0.1001])
     sim.scene.add_body("new", box=(0.1, 0.1, 0.1), position=top)
     other = sim.recompiled()
@@ -161,8 +158,7 @@ def tugs(holder: str) -> abd.Scene:
 def test_a_joint_is_moved_to_another_body(device):
     """The load goes on with the tug that has taken it over, from where it is, and the other one is rid of it."""
     sim = abd.Simulation(tugs("left"), device=device)
-    for _ in range(5):
-        sim.step()
+    sim.run(steps=5)
     other = sim.recompiled(tugs("right"))
     np.testing.assert_allclose(other.bodies["load"].transform, sim.bodies["load"].transform, atol=1e-12)
     assert other.joints["hook"].parent == "right"
@@ -200,11 +196,9 @@ def told_by_names(sim: abd.Simulation, table: str) -> list[tuple[str, str]]:
 
 @pytest.mark.parametrize("device", DEVICES)
 def test_bodies_in_another_order_keep_what_their_pairs_remember(device):
-    """Pairs whose bodies change places: contact stiffness, and springs of friction, which are seen from the
-    other body then, with a static body first or last."""
+    """Contact stiffness and springs of friction, which the other body of a pair holds then."""
     sim = abd.Simulation(slope("ground", "low", "high"), device=device)
-    for _ in range(40):
-        sim.step()
+    sim.run(steps=40)
     other = sim.recompiled(slope("high", "low", "ground"))
     before, after = ({frozenset(pair) for pair in told_by_names(one, "pairs")} for one in (sim, other))
     assert before == after and len(before) == 2

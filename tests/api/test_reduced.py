@@ -1,7 +1,5 @@
 """A simulation's mechanism for control, against closed forms and against the simulation itself."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from on_device import NAME

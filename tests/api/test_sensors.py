@@ -11,13 +11,21 @@ from abd.cli import main
 from abd.io.run import run
 from abd.io.trajectory import Trajectory
 
+POINT = ("position", "velocity")
+"""Of a joint's point."""
+
 
 @pytest.fixture
-def sim() -> Simulation:
+def scene() -> abd.Scene:
     """A bar that swings on a hinge, off its mesh frame's origin."""
     scene = abd.Scene(solver={"dt": 0.01})
     scene.add_body("bar", box=(1, 0.1, 0.1), mass=1.0, position=(0.5, 0, 0))
     scene.add_hinge("hinge", "world", "bar", anchor=(0, 0, 0), axis=(0, 1, 0), enforcement="exact")
+    return scene
+
+
+@pytest.fixture
+def sim(scene) -> Simulation:
     return Simulation(scene, "numpy")
 
 
@@ -25,21 +33,22 @@ def test_records_are_what_the_views_say(sim):
     hinge, bar = sim.joints["hinge"], sim.bodies["bar"]
     sensors = {
         what: sim.add_sensor(what, what, "hinge")
-        for what in ("coordinate", "rate", "wrench", "residual", "multipliers", "displacement", "relative_velocity")
+        for what in ("coordinate", "rate", "wrench", "residual", "multipliers", "displacement", "relative_velocity", *POINT)
     }
+    force = sim.add_sensor("force", "force", "hinge")
     tip = sim.add_sensor("tip", "position", ("bar", (0.5, 0, 0)))
     speed = sim.add_sensor("speed", "velocity", ("bar", (0.5, 0, 0)))
     turning, frame = sim.add_sensor("w", "angular_velocity", "bar"), sim.add_sensor("R", "rotation", "bar")
     push = sim.add_sensor("push", "coordinate_force", ("hinge", "theta"))
     height = sim.add_sensor("height", lambda running: running.bodies["bar"].transform[2, 3])
-    for _ in range(5):
-        sim.step()
+    sim.run(steps=5)
     assert sensors["coordinate"].time.tolist() == pytest.approx([0.01 * k for k in range(6)])
     for what, sensor in sensors.items():
         names = {"coordinate": "coordinates", "rate": "rates"}
         now = getattr(hinge, names.get(what, what))
         now = np.concatenate(now()) if callable(now) else np.array(now)
         assert (sensor.values[-1] == now).all() and sensor.values.shape == (6, len(sensor.columns))
+    assert force.values.shape == (6, 6) and (force.values[-1, :3] == -hinge.wrench()[0]).all()
     assert tip.columns == ("x", "y", "z") and np.allclose(np.linalg.norm(tip.values, axis=1), 1.0, atol=1e-5)
     mean = 0.5 * (speed.values[1:] + speed.values[:-1])
     assert np.allclose(np.diff(tip.values, axis=0) / 0.01, mean, atol=3e-4)
@@ -51,8 +60,7 @@ def test_records_are_what_the_views_say(sim):
 
 def test_every_so_many_steps_and_csv(sim, tmp_path):
     sensor = sim.add_sensor("theta", "coordinate", ("hinge", 0), every=3)
-    for _ in range(7):
-        sim.step()
+    sim.run(steps=7)
     assert sensor.time == pytest.approx([0.0, 0.03, 0.06])
     sensor.write_csv(tmp_path / "theta.csv")
     with (tmp_path / "theta.csv").open(newline="") as file:
@@ -61,11 +69,8 @@ def test_every_so_many_steps_and_csv(sim, tmp_path):
     assert np.array(rows, dtype=float).tolist() == np.column_stack([sensor.time, sensor.values]).tolist()
 
 
-def test_sensors_are_in_the_trajectory_of_a_run(tmp_path):
+def test_sensors_are_in_the_trajectory_of_a_run(scene, tmp_path):
     """One column per value at every frame, in a resumed run too."""
-    scene = abd.Scene(solver={"dt": 0.01})
-    scene.add_body("bar", box=(1, 0.1, 0.1), mass=1.0, position=(0.5, 0, 0))
-    scene.add_hinge("hinge", "world", "bar", anchor=(0, 0, 0), axis=(0, 1, 0), enforcement="exact")
 
     def simulate(model, device):
         made = Simulation(model, "numpy")
@@ -81,10 +86,7 @@ def test_sensors_are_in_the_trajectory_of_a_run(tmp_path):
     assert outcome.report["broken_joints"] == {} and abs(outcome.report["energy_drift"]) < 0.2
 
 
-def test_sensors_of_a_scene_file_are_recorded_by_the_command(tmp_path):
-    scene = abd.Scene(solver={"dt": 0.01})
-    scene.add_body("bar", box=(1, 0.1, 0.1), mass=1.0, position=(0.5, 0, 0))
-    scene.add_hinge("hinge", "world", "bar", anchor=(0, 0, 0), axis=(0, 1, 0), enforcement="exact")
+def test_sensors_of_a_scene_file_are_recorded_by_the_command(scene, tmp_path):
     scene.spec.sensor = [
         {"name": "angle", "what": "coordinate", "joint": "hinge"}, {"name": "tip", "what": "position", "body": "bar", "every": 2}
     ]  # fmt: skip

@@ -4,6 +4,7 @@ import copy
 
 import numpy as np
 import pytest
+from checkpoints import assert_same
 from on_device import NAME
 
 import abd
@@ -11,10 +12,7 @@ from abd.errors import SceneError
 
 pytestmark = pytest.mark.device
 
-MAKES = {
-    "numpy": lambda scene: abd.Simulation(scene, device="numpy"),
-    NAME: lambda scene: abd.Simulation(scene, device=NAME),
-}
+DEVICES = ["numpy", NAME]
 
 
 def shelf(**solver) -> abd.Scene:
@@ -34,9 +32,9 @@ def z(sim: abd.Simulation, name: str) -> float:
     return float(sim.bodies[name].position[2])
 
 
-@pytest.mark.parametrize("make", MAKES)
-def test_a_body_that_is_off_stays_and_lets_through(make):
-    sim, other = MAKES[make](shelf()), MAKES[make](shelf())
+@pytest.mark.parametrize("device", DEVICES)
+def test_a_body_that_is_off_stays_and_lets_through(device):
+    sim, other = abd.Simulation(shelf(), device=device), abd.Simulation(shelf(), device=device)
     for _ in range(4):
         sim.step(), other.step()
     sim.bodies["plank"].enabled = False
@@ -51,14 +49,12 @@ def test_a_body_that_is_off_stays_and_lets_through(make):
     np.testing.assert_allclose(sim.bodies["far"].transform, other.bodies["far"].transform, atol=1e-9)
 
 
-@pytest.mark.parametrize("make", MAKES)
-def test_what_is_switched_on_must_not_overlap_and_begins_in_balance(make):
-    sim = MAKES[make](shelf())
-    for _ in range(3):
-        sim.step()
+@pytest.mark.parametrize("device", DEVICES)
+def test_what_is_switched_on_must_not_overlap_and_begins_in_balance(device):
+    sim = abd.Simulation(shelf(), device=device)
+    sim.run(steps=3)
     sim.bodies["plank"].enabled = False
-    for _ in range(20):
-        sim.step()
+    sim.run(steps=20)
     with pytest.raises(SceneError, match=r"'plank' .* 'box' where it is switched on"):
         sim.bodies["plank"].enabled = True
     assert not sim.bodies["plank"].enabled
@@ -73,45 +69,40 @@ def test_what_is_switched_on_must_not_overlap_and_begins_in_balance(make):
     np.testing.assert_allclose(sim.bodies["box"].contact_force, (0, 0, weight), atol=1e-3 * weight)
 
 
-@pytest.mark.parametrize("make", MAKES)
-def test_joints_of_a_body_that_is_off_do_not_act(make):
-    sim = MAKES[make](shelf())
-    for _ in range(5):
-        sim.step()
+@pytest.mark.parametrize("device", DEVICES)
+def test_joints_of_a_body_that_is_off_do_not_act(device):
+    sim = abd.Simulation(shelf(), device=device)
+    sim.run(steps=5)
     angle = sim.joints["pivot"].coordinates[0]
     sim.bodies["bob"].enabled = False
     assert not sim.joints["pivot"].active
-    for _ in range(5):
-        sim.step()
+    sim.run(steps=5)
     assert sim.joints["pivot"].coordinates[0] == pytest.approx(angle, abs=1e-12)
     with pytest.raises(ValueError, match="acts on a body that is off"):
         sim.joints["pivot"].active = True
     sim.bodies["bob"].enabled = True
     assert sim.joints["pivot"].active and not np.any(sim.joints["pivot"].rates)
-    for _ in range(5):
-        sim.step()
+    sim.run(steps=5)
     assert abs(sim.joints["pivot"].coordinates[0]) > abs(angle) + 0.01
     assert max(sim.joints["pivot"].residual) < 1e-7
 
 
-@pytest.mark.parametrize("make", MAKES)
-def test_a_pair_passes_through_and_collides_again(make):
-    sim = MAKES[make](shelf())
+@pytest.mark.parametrize("device", DEVICES)
+def test_a_pair_passes_through_and_collides_again(device):
+    sim = abd.Simulation(shelf(), device=device)
     pair = sim.pair("box", "plank")
     assert (pair.enabled and pair.bodies == ("plank", "box")) or pair.bodies == ("box", "plank")
     sim.step()
     pair.enabled = False
     assert not pair.enabled and sim.bodies["box"].touches == ()
-    for _ in range(16):
-        sim.step()
+    sim.run(steps=16)
     assert z(sim, "box") < 1.1
     with pytest.raises(SceneError, match="where it is switched on"):
         pair.enabled = True
     assert not pair.enabled
     sim.bodies["box"].position = (0, 0, 1.3)
     pair.enabled = True
-    for _ in range(40):
-        sim.step()
+    sim.run(steps=40)
     assert z(sim, "box") > 1.14
 
 
@@ -138,24 +129,23 @@ def test_what_cannot_collide_says_why():
         assert sim.pair(*names).enabled
 
 
-@pytest.mark.parametrize("make", ["numpy", NAME])
-def test_switches_are_kept_by_checkpoints_and_reset(make):
-    sim = MAKES[make](shelf())
+@pytest.mark.parametrize("device", DEVICES)
+def test_switches_are_kept_by_checkpoints_and_reset(device):
+    sim = abd.Simulation(shelf(), device=device)
     sim.step()
     sim.bodies["bob"].enabled = False
     sim.pair("box", "plank").enabled = False
     sim.step()
     other = copy.deepcopy(sim)
     assert not other.bodies["bob"].enabled and not other.pair("box", "plank").enabled
-    for _ in range(3):
-        sim.step(), other.step()
-        np.testing.assert_array_equal(sim.stepper.q, other.stepper.q)
-        np.testing.assert_array_equal(sim.stepper.qd, other.stepper.qd)
+    for one in (sim, other):
+        one.run(steps=3)
+    assert_same(sim, other)
     other.bodies["bob"].enabled = True
     assert other.joints["pivot"].active
     sim.reset()
     assert sim.bodies["bob"].enabled and sim.pair("box", "plank").enabled and sim.joints["pivot"].active
-    fresh = MAKES[make](shelf())
-    for _ in range(3):
-        sim.step(), fresh.step()
-        np.testing.assert_array_equal(sim.stepper.q, fresh.stepper.q)
+    fresh = abd.Simulation(shelf(), device=device)
+    for one in (sim, fresh):
+        one.run(steps=3)
+    np.testing.assert_array_equal(sim.stepper.q, fresh.stepper.q)

@@ -1,12 +1,11 @@
 """Backends against each other: the same steps from definitions and kernels, and the same bits from every run."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 import warp as wp
 from block_systems import Solves
-from on_device import DEVICE, NAME
+from checkpoints import assert_goes_on
+from on_device import DEVICE, NAME, follow
 
 import abd
 from abd import backends
@@ -62,10 +61,7 @@ def workshop(**solver) -> abd.Scene:
 def run(scene: abd.Scene, device: str, steps: int) -> tuple[np.ndarray, list]:
     """Positions (steps, n, 12) and reports of a run."""
     simulation = abd.Simulation(scene, device=device)
-    reports, positions = [], []
-    for _ in range(steps):
-        reports.append(simulation.step())
-        positions.append(simulation.host_state().q)
+    reports, positions = zip(*follow(simulation, steps, lambda report: (report, simulation.host_state().q)))
     return np.array(positions), reports
 
 
@@ -95,8 +91,7 @@ def test_a_workshop_is_the_same_on_numpy_and_cpu(integrator):
 
 
 def started(backend, model: Model, simulation: abd.Simulation):
-    """The backend in the middle of a step from a simulation's state: on its path, friction lagged, linearised; all its
-    bodies in one island, because the candidates of one backend reach further than those of the other."""
+    """The backend amid a step from a simulation's state: friction lagged, linearised, all bodies in one island."""
     state, n = simulation.stepper.state(), len(model.bodies)
     backend.islands.join(np.array([(a, b) for a in range(n) for b in range(a)], dtype=int).reshape(-1, 2))
     rule = scheme(model.settings.integrator, DT, state.previous_h)
@@ -132,8 +127,7 @@ def largest_difference(value: np.ndarray, expected: np.ndarray) -> float:
 @pytest.mark.parametrize(("make", "integrator"), [(landing_box, "bdf1"), (landing_box, "bdf2"), (workshop, "bdf1")])
 def test_gradient_hessian_direction_and_energies_are_the_same(make, integrator):
     simulation = abd.Simulation(make(integrator=integrator), device=NAME)
-    for _ in range(14 if make is landing_box else 2):
-        simulation.step()
+    simulation.run(steps=14 if make is landing_box else 2)
     model = simulation.model
     kernels = started(WarpBackend(model, NAME), model, simulation)
     definition = started(NumpyBackend(model), model, simulation)
@@ -200,8 +194,7 @@ def test_any_number_of_threads_gives_the_same_bits(monkeypatch):
         monkeypatch.setenv("ABD_THREADS", threads)
         simulation = abd.Simulation(workshop(), device=NAME)
         assert simulation.backend.device.threads == (1 if simulation.backend.device.wide else int(threads))
-        for _ in range(8):
-            simulation.step()
+        simulation.run(steps=8)
         results.append(simulation.checkpoint())
     for other in results[1:]:
         for name, value in results[0].items():
@@ -211,23 +204,16 @@ def test_any_number_of_threads_gives_the_same_bits(monkeypatch):
 @pytest.mark.parametrize("integrator", ["bdf1", "bdf2"])
 @pytest.mark.parametrize(("device", "make", "steps"), [(NAME, workshop, 12), ("numpy", landing_box, 15)])
 def test_a_restored_checkpoint_continues_bit_for_bit(device, make, steps, integrator):
-    whole, _ = run(make(integrator=integrator), device, steps)
-    first = abd.Simulation(make(integrator=integrator), device=device)
-    for _ in range(steps - 4):
-        first.step()
-    second = abd.Simulation(make(integrator=integrator), device=device)
-    second.restore(first.checkpoint())
-    for k in range(steps - 4, steps):
-        second.step()
-        np.testing.assert_array_equal(second.host_state().q, whole[k])
+    first, second = (abd.Simulation(make(integrator=integrator), device=device) for _ in range(2))
+    first.run(steps=steps - 4)
+    assert_goes_on(first, second, 4)
     assert second.frame == steps
 
 
 def test_linear_solvers_agree():
     """Direct solution and PCG to its tolerance; and so do runs that use them."""
     simulation = abd.Simulation(workshop(), device=NAME)
-    for _ in range(10):
-        simulation.step()
+    simulation.run(steps=10)
     kernels = started(WarpBackend(simulation.model, NAME), simulation.model, simulation)
     iteration = kernels.iteration
     iteration.begin(1e-3, 1e-3, DT, 1e-9)
@@ -249,9 +235,6 @@ def test_linear_solvers_agree():
 
 def test_device_names():
     model = landing_box().compile()
-    assert (
-        abd.Simulation(model, device="numpy").device == "numpy"
-        and abd.Simulation(model, device=NAME).device == DEVICE.name
-    )
+    assert (abd.Simulation(model, device="numpy").device == "numpy" and abd.Simulation(model, device=NAME).device == DEVICE.name)
     with pytest.raises(DeviceError, match="use auto, cpu, cuda, cuda:N or numpy"):
         create(model, "gpu")

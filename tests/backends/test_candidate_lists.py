@@ -1,25 +1,19 @@
 """The list of candidates over a step: what is kept when it is renewed, in which order, how much capacity it may take."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np
 import pytest
 import warp as wp
-from contact_models import D_HAT, random_path, scene, states
+from contact_models import near_on, random_path, scene, states
 from contact_on_device import upload_path
 from on_device import DEVICE, NAME
 
 import abd
 from abd.backends.warp.terms.candidates import Candidates
-from abd.contact.candidates import contacts, find_candidates
 from abd.contact.pair_law import PairLaw
 from abd.contact.pairs import body_pairs
-from abd.contact.path import standing
-from abd.contact.surfaces import Surfaces
 from abd.errors import StepFailure
-from abd.potentials import contact
 
 pytestmark = pytest.mark.device
 
@@ -38,19 +32,6 @@ def rows(found: Candidates) -> np.ndarray:
 def largest_motion(path) -> float:
     """Bound on how far any point moves along a path [m]."""
     return float((np.linalg.norm(path.dp, axis=1) + path.reach).max())
-
-
-def near_on(model, path) -> set[tuple]:
-    """Candidates that come within d_hat at one of many places on a path."""
-    surfaces, pairs = Surfaces.of(model), body_pairs(model)
-    everything = find_candidates(model, surfaces, pairs, standing(model.bodies.q), 1e6)
-    complete = contacts(model, surfaces, pairs, everything)
-    near = np.zeros(len(everything), bool)
-    for alpha in np.linspace(0.0, 1.0, 20):
-        near |= np.sqrt(contact.closest(complete.positions(path.state(alpha)), complete).D) < complete.xi + D_HAT
-    found = np.column_stack([pairs.i, pairs.j])[everything.pair]
-    named = np.column_stack([found, everything.kind, everything.a, everything.b])[near]
-    return {tuple(row) for row in named.tolist()}
 
 
 def moved(model, q: np.ndarray):
@@ -74,7 +55,8 @@ def test_a_renewed_list_misses_nothing_and_keeps_what_it_can(seed):
             numbers = DEVICE.read(found.kept, found.pair_count)
             kept, searched = kept + int((numbers >= 0).sum()), searched + int((numbers < 0).sum())
         listed = {tuple(row) for row in rows(found).tolist()}
-        near = near_on(model, path)
+        pairs = body_pairs(model)
+        near = {(pairs.i[pair], pairs.j[pair], *rest) for pair, *rest in near_on(model, path, 20).tolist()}
         assert near <= listed and len(listed) == found.count
         named += len(near)
         model = moved(model, path.state(1.0))

@@ -1,7 +1,5 @@
 """Every branch of CUDA, on the processor: the same steps as the processor's own."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 
@@ -19,8 +17,7 @@ def test_scenes_take_the_same_steps(scene):
     assert emulated.backend.device.wide and emulated.backend.iteration is not None
     if scene == "card_house":
         # cards that land stick or slip by what rounding tips: they are compared once they stand
-        for _ in range(20):
-            plain.step()
+        plain.run(steps=20)
         emulated.restore(plain.checkpoint())
     for _ in range(3):
         there, here = emulated.step(), plain.step()

@@ -1,8 +1,6 @@
 """The factor level by level, by launches that know nothing of the pattern, and solves with it: dense systems, records that serve
 any pattern, how long the longest chain of products is."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 import warp as wp
@@ -52,8 +50,7 @@ def test_failed_pivots_are_told(wide):
 
 
 def test_a_record_serves_any_pattern(wide):
-    """Patterns with more rows side by side, more levels, fewer blocks: the record of the first one solves for all, as long as
-    there is capacity."""
+    """Patterns with more rows per level, more levels or fewer blocks are solved by the record of the first one."""
     n, graphs = 40, Graphs(wide)
     patterns = [random_pairs(n, 200, seed=3), chain(n), star_of_chains(39, 1), random_pairs(n, 150, seed=4)]
     systems = [System(wide, n, NOTHING, np.concatenate([pairs, NOTHING]), seed=k) for k, pairs in enumerate(patterns)]

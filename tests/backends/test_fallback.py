@@ -55,22 +55,18 @@ def small_gpu(monkeypatch):
     monkeypatch.setattr(wp, "is_conditional_graph_supported", lambda: True)
     make, get_device = WarpBackend.__init__, wp.get_device
     monkeypatch.setattr(
-        WarpBackend,
-        "__init__",
+        WarpBackend, "__init__",
         lambda self, model, name="cpu", **keys: full() if name.startswith("cuda") else make(self, model, name, **keys),
     )
     monkeypatch.setattr(wp, "get_device", lambda name: Gpu() if str(name).startswith("cuda") else get_device(name))
 
 
-def test_a_scene_that_does_not_fit_is_refused_with_numbers(small_gpu):
+def test_a_scene_that_does_not_fit_is_refused_with_numbers(small_gpu, tmp_path, capsys):
     with pytest.raises(OutOfMemory) as refused:
         abd.Simulation("falling_box", device="cuda")
     said = str(refused.value)
     assert said.startswith("out of memory on cuda (NVIDIA Imaginary): asked for 12.0 GiB, free are 3.0 GiB of 80.0 GiB")
     assert "--device cpu" in said and "solver.d_hat" in said
-
-
-def test_the_command_line_says_it_without_a_traceback(small_gpu, tmp_path, capsys):
     assert main(["run", "falling_box", "--device", "cuda", "--out", str(tmp_path / "run")]) == 1
     error = capsys.readouterr().err
     assert error.count("error: out of memory on cuda") == 1 and "Traceback" not in error

@@ -2,7 +2,8 @@
 
 import numpy as np
 import pytest
-from on_device import NAME
+from checkpoints import assert_goes_on
+from on_device import NAME, follow
 
 import abd
 from abd.backends.numbering import Numbering
@@ -39,10 +40,7 @@ def two_worlds_apart(first: bool = True, second: bool = True, **solver) -> abd.S
 def states(scene: abd.Scene, device: str, steps: int) -> tuple[np.ndarray, list, list]:
     """Positions (steps, n, 12), names and reports."""
     simulation = abd.Simulation(scene, device=device)
-    reports, out = [], []
-    for _ in range(steps):
-        reports.append(simulation.step())
-        out.append(simulation.host_state().q)
+    reports, out = zip(*follow(simulation, steps, lambda report: (report, simulation.host_state().q)))
     return np.array(out), simulation.model.bodies.names, reports
 
 
@@ -117,16 +115,10 @@ def test_calm_islands_sleep_until_something_comes_near(device):
     simulation = abd.Simulation(sleepers(), device=device)
     names = simulation.model.bodies.names
     near, far = names.index("near"), names.index("far")
-    positions, asleep = [], []
-    for _ in range(44):
-        simulation.step()
-        positions.append(simulation.host_state().q)
-        asleep.append(slept(simulation))
+    positions, asleep = zip(*follow(simulation, 44, lambda _: (simulation.host_state().q, slept(simulation))))
     positions = np.array(positions)
     assert asleep[25] == ["near", "far"]
-    np.testing.assert_array_equal(
-        positions[26], np.where(np.arange(len(names))[:, None] == 3, positions[26], positions[25])
-    )
+    np.testing.assert_array_equal(positions[26], np.where(np.arange(len(names))[:, None] == 3, positions[26], positions[25]))
     awake = next(k for k in range(26, 44) if "near" not in asleep[k])
     assert 33 <= awake <= 38
     assert positions[-1, near, 0] > 1e-3
@@ -144,8 +136,7 @@ def test_sleep_is_off_by_default_and_changes_little():
 
 def test_a_sleeper_that_is_disturbed_wakes_up():
     simulation = abd.Simulation(sleepers(), device=NAME)
-    for _ in range(26):
-        simulation.step()
+    simulation.run(steps=26)
     assert slept(simulation) == ["near", "far"]
     simulation.stepper.sleep.disturb()
     simulation.step()
@@ -153,22 +144,14 @@ def test_a_sleeper_that_is_disturbed_wakes_up():
 
 
 def test_sleep_resumes_bit_for_bit():
-    whole, _, _ = states(sleepers(), NAME, 30)
-    first = abd.Simulation(sleepers(), device=NAME)
-    for _ in range(17):
-        first.step()
-    second = abd.Simulation(sleepers(), device=NAME)
-    second.restore(first.checkpoint())
-    for k in range(17, 30):
-        second.step()
-        np.testing.assert_array_equal(second.host_state().q, whole[k])
+    first, second = (abd.Simulation(sleepers(), device=NAME) for _ in range(2))
+    first.run(steps=17)
+    assert_goes_on(first, second, 13)
 
 
 def test_a_run_that_sleeps_balances_its_friction():
     """Nothing is left to do, and that is no failure."""
-    scene = abd.Scene(
-        solver={"dt": DT, "d_hat": 1e-3, "sleep_speed": 1e-2, "sleep_time": 0.05, "friction_iterations": -1}
-    )
+    scene = abd.Scene(solver={"dt": DT, "d_hat": 1e-3, "sleep_speed": 1e-2, "sleep_time": 0.05, "friction_iterations": -1})
     scene.add_material("stone", mu=0.5)
     scene.add_body("floor", half_space={}, material="stone")
     scene.add_body("box", box=[0.5, 0.5, 0.5], position=[0, 0, 0.2505], material="stone")
@@ -193,9 +176,4 @@ def test_contacts_that_come_and_go_resume_bit_for_bit():
         first.step()
         patterns.add(first.backend.linear.memory()["solver_pairs"].tobytes())
     assert len(patterns) > 3
-    second = abd.Simulation(scene, device=NAME)
-    second.restore(first.checkpoint())
-    for _ in range(8):
-        first.step()
-        second.step()
-        np.testing.assert_array_equal(second.host_state().q, first.host_state().q)
+    assert_goes_on(first, abd.Simulation(scene, device=NAME), 8)

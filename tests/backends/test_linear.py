@@ -1,7 +1,5 @@
 """Linear solvers against dense LAPACK: chains, trees, loops, nets, contacts that come and go; patterns, schedules."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 import warp as wp
@@ -55,8 +53,7 @@ def test_direct_and_iterative_solutions_are_the_dense_one(device, graph):
 
 
 def contact_system(device, seed=5, contacts=40) -> System:
-    """Two chains with contacts between their links; friction in half of them, written the other way round, and where
-    contact has ended."""
+    """Two chains with contacts between their links, half with friction in the other order; some friction without contact."""
     joints = np.concatenate([chain(20), 20 + chain(20)])
     loose = random_pairs(40, contacts, seed)
     return System(device, 40, joints, loose[3:], loose[::2, ::-1], seed=seed)

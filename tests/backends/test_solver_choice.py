@@ -1,7 +1,5 @@
 """Which linear solver is taken, on a processor and where rows stand in levels."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from block_systems import chain, cube, random_pairs
@@ -34,11 +32,3 @@ def test_contacts(case):
 def test_joints_are_direct_as_long_as_their_tree_is_low(in_ranges):
     n = 20_000
     assert choose("auto", Elimination(n, *chain(n).T, in_ranges=in_ranges), n - 1, None).direct
-
-
-def test_a_processor_decides_by_products_alone():
-    n, pairs = 1000, cube(10)
-    whole, static = (Elimination(n, *some.T) for some in (pairs, NOTHING))
-    choice = choose("auto", whole, len(pairs), static)
-    limit = 50 * (500 + 0.5 * (n + 2 * len(pairs)) + n)
-    assert choice.direct == (whole.products <= limit) and f"{whole.products:,} products" in choice.why

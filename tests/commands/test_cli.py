@@ -5,7 +5,6 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
@@ -15,6 +14,7 @@ from abd.cli import main
 from abd.io.trajectory import Trajectory
 
 ROOT = Path(__file__).resolve().parents[2]
+ENVIRONMENT = {**os.environ, "PYTHONPATH": str(ROOT)}
 FALL = """
 [output]
 frames = 8
@@ -45,10 +45,8 @@ def scene(tmp_path, monkeypatch):
 
 def command(*arguments):
     """A separate process."""
-    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
-    return subprocess.run(
-        [sys.executable, "-m", "abd.cli", *arguments], capture_output=True, text=True, env=environment, check=False
-    )
+    line = [sys.executable, "-m", "abd.cli", *arguments]
+    return subprocess.run(line, capture_output=True, text=True, env=ENVIRONMENT, check=False)
 
 
 def run(*arguments) -> int:
@@ -61,12 +59,7 @@ def test_help_names_what_there_is_and_imports_nothing_heavy():
     assert result.returncode == 0
     assert all(name in result.stdout for name in ("run", "check", "plot", "bench", "doctor", "schema"))
     listing = "import sys, abd.cli; abd.cli._parser(); print(*sys.modules)"
-    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
-    begin = time.perf_counter()
-    loaded = subprocess.run(
-        [sys.executable, "-c", listing], capture_output=True, text=True, env=environment, check=True
-    )
-    print(f"abd --help: {time.perf_counter() - begin:.3f} s")
+    loaded = subprocess.run([sys.executable, "-c", listing], capture_output=True, text=True, env=ENVIRONMENT, check=True)
     heavy = {"numpy", "scipy", "warp", "h5py", "trimesh", "matplotlib", "rich", "pydantic", "cupy"}
     assert not heavy & set(loaded.stdout.split())
 
@@ -110,15 +103,9 @@ def test_resume_is_bit_for_bit(scene, capsys):
 
 
 def test_control_c_keeps_what_was_computed(scene):
-    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
-    arguments = ["run", scene, "--json", "--device", "cpu", "--steps", "100000"]
-    with subprocess.Popen(
-        [sys.executable, "-m", "abd.cli", *arguments],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        env=environment,
-    ) as process:
+    line = [sys.executable, "-m", "abd.cli", "run", scene, "--json", "--device", "cpu", "--steps", "100000"]
+    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+    with subprocess.Popen(line, text=True, env=ENVIRONMENT, **pipes) as process:
         for _ in range(3):
             process.stdout.readline()
         process.send_signal(signal.SIGINT)
@@ -166,11 +153,7 @@ def test_check(scene, capsys):
 
 @pytest.mark.parametrize(
     ("text", "said"),
-    [
-        ("grvity = [0, 0, -9.81]", "gravity"),
-        ('[[body]]\nname = "a"\nbox = [1, 1]', "box"),
-        ("gravity = [", "bad.toml"),
-    ],
+    [("grvity = [0, 0, -9.81]", "gravity"), ('[[body]]\nname = "a"\nbox = [1, 1]', "box"), ("gravity = [", "bad.toml")],
 )
 @pytest.mark.parametrize("verb", ["run", "check"])
 def test_wrong_scenes_are_status_2_without_traceback(scene, capsys, verb, text, said):

@@ -1,7 +1,5 @@
 """Scalar barriers against ipctk and finite differences."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from ulp import assert_agrees
@@ -25,9 +23,7 @@ def test_log_barriers_equal_ipctk(kind, xi):
         D = np.array([distance**2])
         calls = (reference, reference.first_derivative, reference.second_derivative)
         for value, call in zip(barrier(kind, D, D_HAT, xi), calls, strict=True):
-            assert_agrees(
-                value, lambda D, call=call: np.array([call(D[0] - xi**2, h)]), D, context=f"{kind} at {distance}"
-            )
+            assert_agrees(value, lambda D, call=call: np.array([call(D[0] - xi**2, h)]), D, context=f"{kind} at {distance}")
 
 
 @pytest.mark.parametrize("xi", SEPARATIONS)

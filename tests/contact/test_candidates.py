@@ -1,7 +1,5 @@
 """Body pairs and the broad phase: who may touch, that nothing near is missed, and the sum against ipctk's own."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np
@@ -15,6 +13,7 @@ from contact_models import (
     WIRE_MESH,
     as_model,
     bodies_over_a_plane,
+    near_on,
     random_path,
     scene,
     states,
@@ -98,19 +97,12 @@ def test_everything_in_reach_is_listed_once_and_in_order():
 def test_nothing_near_is_missed_along_a_path(seed):
     """Whatever comes within d_hat anywhere on an arc is on the list; a half-space is among the bodies."""
     model = bodies_over_a_plane(seed)
-    surfaces, pairs, q = Surfaces.of(model), body_pairs(model), model.bodies.q
+    surfaces, pairs = Surfaces.of(model), body_pairs(model)
     path = random_path(model, seed, shift=0.4, turn=0.8)
     listed = set(rows(find_candidates(model, surfaces, pairs, path, D_HAT)))
-    everything = find_candidates(model, surfaces, pairs, standing(q), 1e6)
-    complete = contacts(model, surfaces, pairs, everything)
-    assert len(listed) < len(everything)
-    near = np.zeros(len(everything), bool)
-    for alpha in np.linspace(0, 1, 60):
-        D = contact.closest(complete.positions(path.state(alpha)), complete).D
-        near |= np.sqrt(D) < complete.xi + D_HAT
-    assert np.count_nonzero(near) > 5
-    names = rows(everything)
-    assert {names[k] for k in np.flatnonzero(near)} <= listed
+    assert len(listed) < len(find_candidates(model, surfaces, pairs, standing(model.bodies.q), 1e6))
+    near = near_on(model, path, 60)
+    assert len(near) > 5 and {tuple(row) for row in near.tolist()} <= listed
 
 
 # the loose points of "rods and points" are left out by ipctk's broad phase

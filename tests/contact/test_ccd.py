@@ -1,7 +1,5 @@
 """Conservative advancement: safe against ipctk and dense sampling, and not more careful than stated."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np
@@ -26,15 +24,9 @@ def one_body_each(seed: int, count: int, stencil: Stencil, xi: float = 0.0) -> t
     if stencil == Stencil.POINT_PLANE:
         rest[:] = rest[:, :1]
     contacts = Contacts(
-        stencil=np.full(count, stencil),
-        first=2 * np.arange(count),
-        second=2 * np.arange(count) + 1,
-        rest=rest,
-        plane=np.column_stack([normals, np.full(count, -5.0)]),
-        xi=np.full(count, xi),
-        stiffness=np.ones(count),
-        mu=np.zeros(count),
-        flipped=np.zeros(count, bool),
+        stencil=np.full(count, stencil), first=2 * np.arange(count), second=2 * np.arange(count) + 1, rest=rest,
+        plane=np.column_stack([normals, np.full(count, -5.0)]), xi=np.full(count, xi), stiffness=np.ones(count),
+        mu=np.zeros(count), flipped=np.zeros(count, bool),
     )
     A = np.eye(3) + 0.2 * rng.normal(size=(2 * count, 3, 3))
     p = rng.normal(size=(2 * count, 3))
@@ -191,15 +183,8 @@ def sliding() -> tuple[Path, Contacts]:
     triangle = [[-2.0, -2, 0], [2, -2, 0], [0, 3, 0]]
     rest = np.array([[[0, 0, gap], *triangle], [[-0.3, 0, gap], [0.3, 0.1, gap], [0, -2, 0], [0, 2, 0]]])
     contacts = Contacts(
-        stencil=np.array([Stencil.POINT_TRIANGLE, Stencil.EDGE_EDGE]),
-        first=np.zeros(2, int),
-        second=np.ones(2, int),
-        rest=rest,
-        plane=np.zeros((2, 4)),
-        xi=np.zeros(2),
-        stiffness=np.ones(2),
-        mu=np.zeros(2),
-        flipped=np.zeros(2, bool),
+        stencil=np.array([Stencil.POINT_TRIANGLE, Stencil.EDGE_EDGE]), first=np.zeros(2, int), second=np.ones(2, int), rest=rest,
+        plane=np.zeros((2, 4)), xi=np.zeros(2), stiffness=np.ones(2), mu=np.zeros(2), flipped=np.zeros(2, bool),
     )
     q = np.tile(np.concatenate([np.zeros(3), np.eye(3).ravel()]), (2, 1))
     direction = np.zeros((2, 12))

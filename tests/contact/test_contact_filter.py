@@ -38,8 +38,7 @@ def test_the_ball_passes_what_it_is_filtered_from_and_hits_the_next(tmp_path, de
     scene.save(tmp_path / "saved.toml")
     assert abd.load(tmp_path / "saved.toml") == scene
     simulation = abd.Simulation(scene, device=device)
-    for _ in range(20):
-        simulation.step()
+    simulation.run(steps=20)
     x = {name: simulation.bodies[name].position[0] for name in ("box_0_0_0", "box_1_0_0", "box_2_0_0", "ball")}
     assert abs(x["box_0_0_0"]) < 1e-12, "the ball went through"
     assert x["box_1_0_0"] > 0.051, "the ball hit it"
@@ -90,9 +89,7 @@ def test_components_and_disabled_bodies():
     scene = abd.Scene()
     cubes = {
         "vertices": [(x + d, y, z) for x in (0, 2) for d, y, z in ((0, 0, 0), (1, 0, 0), (0, 1, 0), (0, 0, 1))],
-        "triangles": [
-            tuple(4 * k + i for i in t) for k in (0, 1) for t in ((0, 2, 1), (0, 1, 3), (0, 3, 2), (1, 2, 3))
-        ],
+        "triangles": [tuple(4 * k + i for i in t) for k in (0, 1) for t in ((0, 2, 1), (0, 1, 3), (0, 3, 2), (1, 2, 3))],
     }
     scene.add_body("two", surface=cubes, split_components=True)
     scene.add_body("off", box=(1, 1, 1), enabled=False)

@@ -1,7 +1,5 @@
 """Contact potential: sum, gradient and Hessian against ipctk, and the elements the solver assembles."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from half_spaces import half_space_contacts
@@ -11,7 +9,6 @@ from ulp import assert_agrees
 from abd.potentials import contact, mollifier
 from abd.potentials.barrier import BARRIERS
 from abd.potentials.contact import ContactParameters, Stencil
-from abd.potentials.elements import body_block
 
 ipctk = pytest.importorskip("ipctk")
 
@@ -21,38 +18,27 @@ SCENES = scenes(D_HAT)
 IPCTK_BARRIERS = {"log": ipctk.ClampedLogBarrier, "log_sq": ipctk.ClampedLogSqBarrier}
 
 
-class Reference:
-    """ipctk's barrier potential of a scene as functions of the vertices (v, 3)."""
+def reference(scene, kind):
+    """ipctk's energy, gradient and Hessian of a scene as functions of the vertices (v, 3)."""
+    mesh, candidates = scene.ipctk_mesh(ipctk)
+    potential = ipctk.BarrierPotential(IPCTK_BARRIERS[kind](), D_HAT, KAPPA)
 
-    def __init__(self, scene, kind):
-        self.scene = scene
-        self.mesh, self.candidates = scene.ipctk_mesh(ipctk)
-        self.potential = ipctk.BarrierPotential(IPCTK_BARRIERS[kind](), D_HAT, KAPPA)
+    def of(function):
+        def at(vertices):
+            vertices, collisions = np.asfortranarray(vertices), ipctk.NormalCollisions()
+            collisions.build(candidates, mesh, vertices, D_HAT, scene.xi)
+            assert len(collisions) > 0
+            return function(collisions, mesh, vertices)
 
-    def collisions(self, vertices):
-        collisions = ipctk.NormalCollisions()
-        collisions.build(self.candidates, self.mesh, vertices, D_HAT, self.scene.xi)
-        return collisions
+        return at
 
-    def energy(self, vertices):
-        vertices = np.asfortranarray(vertices)
-        return self.potential(self.collisions(vertices), self.mesh, vertices)
-
-    def gradient(self, vertices):
-        vertices = np.asfortranarray(vertices)
-        return self.potential.gradient(self.collisions(vertices), self.mesh, vertices)
-
-    def hessian(self, vertices):
-        vertices = np.asfortranarray(vertices)
-        return self.potential.hessian(self.collisions(vertices), self.mesh, vertices).toarray()
+    return of(potential), of(potential.gradient), of(lambda *given: potential.hessian(*given).toarray())
 
 
 @pytest.mark.parametrize("kind", IPCTK_BARRIERS)
 @pytest.mark.parametrize("name", SCENES)
 def test_sum_gradient_and_hessian_equal_ipctk(name, kind):
     scene = SCENES[name]
-    reference = Reference(scene, kind)
-    assert len(reference.collisions(np.asfortranarray(scene.vertices))) > 0
     contacts, index = scene.contacts()
     parameters = ContactParameters(KAPPA, D_HAT, kind)
     x, count = scene.vertices[index], len(scene.vertices)
@@ -60,9 +46,8 @@ def test_sum_gradient_and_hessian_equal_ipctk(name, kind):
     gradient = scatter_gradient(contact.gradient(x, contacts, parameters), index, count)
     hessian = scatter_hessian(contact.hessian(x, contacts, parameters), index, count)
     assert energy > 0
-    assert_agrees(energy, reference.energy, scene.vertices, context=f"{name}, energy")
-    assert_agrees(gradient, reference.gradient, scene.vertices, context=f"{name}, gradient")
-    assert_agrees(hessian, reference.hessian, scene.vertices, context=f"{name}, Hessian")
+    for what, value, known in zip(("energy", "gradient", "Hessian"), (energy, gradient, hessian), reference(scene, kind)):
+        assert_agrees(value, known, scene.vertices, context=f"{name}, {what}")
 
 
 @pytest.mark.parametrize("kind", BARRIERS)
@@ -166,13 +151,7 @@ def test_mollifier_element_is_the_gauss_newton_form_of_the_cross_product():
         b = contact.barrier("log", near.D[elements.source[e]], D_HAT)[0]
         jacobian = np.stack([cross(q.ravel() + 0.5 * row) - cross(q.ravel() - 0.5 * row) for row in np.eye(24)], axis=1)
         expected = 2.0 * KAPPA * b * slope * jacobian.T @ jacobian
-        part = [part[e : e + 1] for part in (elements.K_ii, elements.K_ij, elements.K_jj)]
-        Y_i, Y_j = elements.Y_i[e : e + 1], elements.Y_j[e : e + 1]
-        ii, ij, jj = (
-            body_block(part[0], Y_i, Y_i)[0],
-            body_block(part[1], Y_i, Y_j)[0],
-            body_block(part[2], Y_j, Y_j)[0],
-        )
+        ii, ij, jj = (part[e] for part in elements.blocks())
         block = np.block([[ii, ij], [ij.T, jj]])
         np.testing.assert_allclose(block, expected, atol=1e-9 * np.abs(expected).max() + 1e-12)
 

@@ -1,7 +1,5 @@
 """Distances, their types and derivatives against ipctk, on random and degenerate pairs."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from ulp import assert_agrees

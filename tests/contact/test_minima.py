@@ -1,7 +1,5 @@
 """The contact set of local minima: kernels against the definition, the definition against finite differences."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np
@@ -39,6 +37,13 @@ def parts_of(model: Model, found=None) -> tuple[Minima, contact.Contacts]:
         found = find_candidates(model, surfaces, pairs, standing(model.bodies.q), 2.0 * model.settings.d_hat)
     listed = contacts(model, surfaces, pairs, found)
     return find_minima(surfaces, Topology.of(model, surfaces), pairs, found, listed), listed
+
+
+def definition(model: Model, parts: Minima) -> tuple[np.ndarray, np.ndarray]:
+    """Gradient (n, 12) and blocks (n, n, 12, 12) of the parts at the model's state."""
+    q = model.bodies.q
+    weights, x = parts.weights(q, law(model)), parts.contacts.positions(q)
+    return assembled(len(q), parts.contacts, contact.contact_elements(x, parts.contacts, law(model), weights=weights))
 
 
 def on_bodies(n: int, parts: contact.Contacts, gradient: np.ndarray) -> np.ndarray:
@@ -85,16 +90,11 @@ def test_kernels_equal_the_definition(name, per_item):
     expected = parts.energy(q, law(model), len(listed))
     inside = np.isfinite(expected)
     assert np.count_nonzero(expected[inside]) > 0
-    total = np.zeros(2)
-    for k, values in enumerate((energy, expected)):
-        # where features tie, one candidate or another may carry them
-        total[k] = values[inside].sum()
-    assert total[0] == pytest.approx(total[1], rel=1e-9)
+    # where features tie, one candidate or another may carry them
+    assert energy[inside].sum() == pytest.approx(expected[inside].sum(), rel=1e-9)
     assert (energy[~inside] >= 1e300).all() and (gap[~inside] <= 0.0).all()
     weights, x = parts.weights(q, law(model)), parts.contacts.positions(q)
-    definition = assembled(
-        len(q), parts.contacts, contact.contact_elements(x, parts.contacts, law(model), weights=weights)
-    )
+    definition = assembled(len(q), parts.contacts, contact.contact_elements(x, parts.contacts, law(model), weights=weights))
     for value, reference in zip(kernels.linearized(q), definition, strict=True):
         assert_close(value, reference)
 
@@ -106,9 +106,7 @@ def test_where_a_crossing_nears_an_end_the_model_has_the_curvature_across(inside
     scene = abd.Scene(solver={"d_hat": d_hat})
     scene.add_body("lower", box=(0.2, 0.1, 0.1), axis_angle={"axis": (1.0, 0.0, 0.0), "degrees": 45.0})
     place = (0.1 - inside * d_hat, 0.0, 0.1 * np.sqrt(2.0) + 0.3 * d_hat)
-    scene.add_body(
-        "upper", box=(0.1, 0.3, 0.1), position=place, axis_angle={"axis": (0.0, 1.0, 0.0), "degrees": 45.0}
-    )
+    scene.add_body("upper", box=(0.1, 0.3, 0.1), position=place, axis_angle={"axis": (0.0, 1.0, 0.0), "degrees": 45.0})
     model = abd.Simulation(scene, device="numpy").model
     parts, listed = parts_of(model)
     parameters, q = law(model), model.bodies.q
@@ -159,9 +157,7 @@ def test_a_corner_over_a_flat_diagonal_meets_a_face_whichever_way_it_is_rounded(
     kernels = Kernels(heavy(model), standing(q), per_item=True)
     parts, _ = parts_of(heavy(model), kernels.candidates())
     weights, x = parts.weights(q, law(model)), parts.contacts.positions(q)
-    definition = assembled(
-        len(q), parts.contacts, contact.contact_elements(x, parts.contacts, law(model), weights=weights)
-    )
+    definition = assembled(len(q), parts.contacts, contact.contact_elements(x, parts.contacts, law(model), weights=weights))
     gradients, blocks = zip(kernels.linearized(q), definition, strict=True)
     assert_close(*(value[1] for value in gradients))
     assert_close(*(value[1, 1] for value in blocks))

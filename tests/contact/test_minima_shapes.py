@@ -1,7 +1,5 @@
 """What local minima of distance count on flat, convex and concave surfaces: once each, continuously, for any triangles."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

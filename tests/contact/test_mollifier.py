@@ -1,7 +1,5 @@
 """Edge-edge mollifier against ipctk and finite differences."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from ulp import assert_agrees

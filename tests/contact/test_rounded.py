@@ -1,7 +1,5 @@
 """Exact spheres and capsules, and rounded meshes: distances, forces, starts, mass, and motion against closed forms."""
 
-from __future__ import annotations
-
 from itertools import combinations_with_replacement
 
 import h5py
@@ -111,10 +109,7 @@ def test_half_spaces_meet_the_ideal_shapes(name):
 
 
 def test_a_body_inside_a_ball_is_found():
-    bodies = [
-        {"name": "ball", "sphere": {"radius": 1.0}},
-        {"name": "box", "box": (0.1, 0.1, 0.1), "position": (0.7, 0, 0)},
-    ]
+    bodies = [{"name": "ball", "sphere": {"radius": 1.0}}, {"name": "box", "box": (0.1, 0.1, 0.1), "position": (0.7, 0, 0)}]
     (problem,) = find_initial_intersections(compile_scene(SceneSpec(body=bodies)))
     assert "box" in problem.message and problem.value > 0.3
 
@@ -126,9 +121,7 @@ def test_mass_and_inertia_are_those_of_the_solids():
         {"name": f"capsule {segments}", "capsule": {"radius": 0.3, "length": 0.8, "segments": segments}}
         for segments in (None, 256)
     ]
-    bodies = compile_scene(
-        SceneSpec(body=[{**b, "position": (k, 0, 0)} for k, b in enumerate(spheres + capsules)])
-    ).bodies
+    bodies = compile_scene(SceneSpec(body=[{**b, "position": (k, 0, 0)} for k, b in enumerate(spheres + capsules)])).bodies
     assert bodies.mass[0] == pytest.approx(1000.0 * 4.0 / 3.0 * np.pi * 0.3**3, rel=1e-12)
     np.testing.assert_allclose(bodies.moment[0], bodies.mass[0] * 0.3**2 / 5.0, rtol=1e-12)
     np.testing.assert_allclose(bodies.moment[1], 2.0 * 0.3**2 / 5.0, rtol=1e-12)
@@ -261,8 +254,7 @@ def test_two_parallel_capsules_hold_each_other():
     upper = {"capsule": {"radius": 0.05, "length": 0.4}, "fix": ["y", "rx", "ry", "rz"], **side}
     scene.add_body("upper", position=(0, 0, 0.152), velocity=(0, 0, -1.0), **upper)
     simulation = abd.Simulation(scene, device=NAME)
-    for _ in range(100):
-        report = simulation.step()
+    report = simulation.run(steps=100)
     assert report.converged and 0.0 < report.min_gap < 1e-3
     assert simulation.bodies["upper"].transform[2, 3] == pytest.approx(0.15 + report.min_gap, abs=1e-6)
 
@@ -279,8 +271,7 @@ def test_a_scene_of_one_point_runs(point):
     scene.add_body("ground", half_space={})
     scene.add_body("ball", **point, position=(0, 0, 0.0002 if "mass" in point else 0.1002))
     simulation = abd.Simulation(scene, device=NAME)
-    for _ in range(20):
-        report = simulation.step()
+    report = simulation.run(steps=20)
     assert report.converged and 0.0 < report.min_gap < widest_activation(simulation.model)
 
 

@@ -1,7 +1,5 @@
 """Bodies slide and fall on triangles as on a half-space, whatever the triangles."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,7 +1,5 @@
 """The way between two states is free, or the step is taken again: arcs, proofs, kernels, and bodies thrown at each other."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 import thrown
@@ -15,9 +13,6 @@ from abd.potentials.contact import Stencil
 from abd.rotations import rotations
 
 STENCILS = (Stencil.POINT_TRIANGLE, Stencil.EDGE_EDGE, Stencil.POINT_PLANE)
-
-
-# arcs ------------------------------------------------------------------------------------------------------------
 
 
 def turned_states(count: int, seed: int, most: float) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -40,13 +35,8 @@ def test_a_way_ends_where_it_should_and_turns_as_far_as_the_velocity_says(most):
     path = between(q, end, near, np.ones(len(q)))
     np.testing.assert_allclose(path.state(1.0), end, atol=1e-12)
     np.testing.assert_allclose(path.state(0.0), q, atol=1e-14)
-    assert np.linalg.norm(path.w - w, axis=1).max() < 0.35 * np.pi, (
-        "the branch; strain shifts the axis near whole turns"
-    )
+    assert np.linalg.norm(path.w - w, axis=1).max() < 0.35 * np.pi, ("the branch; strain shifts the axis near whole turns")
     assert path.strain.max() < 0.2
-
-
-# proofs ----------------------------------------------------------------------------------------------------------
 
 
 def swept_paths(stencil: Stencil, turn: float, count: int = 200):
@@ -95,9 +85,6 @@ def test_a_gap_may_open_from_very_little_and_close_to_very_little():
         assert np.all(proven_fractions(between(one, other, zero, radii(q, contacts)), contacts) == 1.0)
 
 
-# bodies thrown at each other ---------------------------------------------------------------------------------------
-
-
 @pytest.mark.device
 @pytest.mark.parametrize("seed", range(4))
 def test_boxes_meet_at_two_sizes_per_step(seed):
@@ -115,9 +102,6 @@ def test_nothing_passes(name):
 def test_nothing_passes_on_the_definitions():
     end = thrown.run(thrown.FLAT, 5.0, 0.0, 1, "numpy")
     assert end.refused > 0 and end.ahead > 0.05
-
-
-# fast hits -------------------------------------------------------------------------------------------------------
 
 
 def test_a_fast_hit_does_what_it_does_at_a_hundredth_of_the_step():

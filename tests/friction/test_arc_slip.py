@@ -1,7 +1,5 @@
 """Slips along arcs: what rolls does not slip, however far it turns in a step; what is carried slips as fast as it ends."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np
@@ -15,6 +13,7 @@ import abd
 from abd.backends.reference.numpy_contacts import NumpyContacts
 from abd.backends.warp.iterate import Iterate
 from abd.contact.path import standing
+from abd.model import Model
 from abd.potentials import friction
 from abd.potentials.arc_slip import Course, along_arcs
 from abd.potentials.contact import Contacts
@@ -43,8 +42,7 @@ def on_a_plane(shape: dict) -> abd.Scene:
 @pytest.mark.parametrize("shape", [BALL, CAPSULE])
 @pytest.mark.parametrize("w", [0.01, 0.3, 1.0, 2.5, np.pi, 5.0])
 def test_what_rolls_does_not_slip(shape, w):
-    """By r w sideways with a turn of w: the stretch is 0, where chords slip by about r (w - sin w); its resistance to
-    rolling is stretched by the turn of its arm, not by the sine."""
+    """By r w with a turn of w: the slip is 0 (r (w - sin w) along chords), the resistance to rolling follows the turn."""
     model = on_a_plane(shape).compile()
     q = model.bodies.q.copy()
     turn = np.array([[0.0, 0.0, 0.0], [0.0, w, 0.0]])
@@ -66,7 +64,7 @@ def test_what_rolls_does_not_slip(shape, w):
     assert np.linalg.norm(arcs[~slides], axis=1) == pytest.approx(arm * w)
 
 
-def flat_box(parted: np.ndarray, turn: float, below: float) -> tuple[abd.Model, np.ndarray, Course]:
+def flat_box(parted: np.ndarray, turn: float, below: float) -> tuple[Model, np.ndarray, Course]:
     """A box on a box that both turn about their normal [rad] and part by a displacement of the upper one [m]."""
     scene = abd.Scene(solver={"dt": 0.01})
     scene.add_material("default", mu=0.5)
@@ -79,7 +77,7 @@ def flat_box(parted: np.ndarray, turn: float, below: float) -> tuple[abd.Model, 
     return model, model.bodies.q, Course(model.bodies.q, end, turns)
 
 
-def frozen_on(model: abd.Model, q: np.ndarray, course: Course) -> tuple[friction.Lagged, Contacts]:
+def frozen_on(model: Model, q: np.ndarray, course: Course) -> tuple[friction.Lagged, Contacts]:
     """What friction freezes at q, before it follows arcs."""
     contacts = NumpyContacts(model)
     contacts.search(standing(q))

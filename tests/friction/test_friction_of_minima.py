@@ -1,7 +1,5 @@
 """Friction in the contact set of local minima: edges share friction, and what takes away from others leaves the model convex."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from contact_on_device import DEVICE, Kernels, assembled, law
@@ -116,7 +114,5 @@ def test_kernels_equal_the_definition(make, share):
     DEVICE.write(kernels.contacts.law.regularisation, np.full(len(q), share))
     kernels.friction.linearize(at)
     elements = friction.friction_elements(lagged, points.positions(q - rest), EPS, share)
-    for value, expected in zip(
-        kernels.assembled(kernels.friction.reduction), assembled(len(q), points, elements), strict=True
-    ):
+    for value, expected in zip(kernels.assembled(kernels.friction.reduction), assembled(len(q), points, elements), strict=True):
         assert_close(value, expected)

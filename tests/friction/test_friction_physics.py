@@ -1,12 +1,10 @@
 """Friction and resting contact at the default settings of our own scenes: dt 0.01 s, tolerance 1e-3 m/s, 1 lagging."""
 
-from __future__ import annotations
-
 from math import cos, sin, sqrt, tan
 
 import numpy as np
 import pytest
-from on_device import NAME
+from on_device import NAME, follow
 
 import abd
 from abd.potentials.barrier import barrier
@@ -58,10 +56,7 @@ def test_a_box_slides_below_the_threshold(below):
 @pytest.mark.parametrize("drop", [2e-4, 4e-3])
 @pytest.mark.parametrize("integrator", ["generalized_alpha", "bdf1"])
 def test_a_slope_made_of_triangles_is_no_different(integrator, drop, off):
-    """A box on a plate: the edges of both meshes, nearly parallel pairs among them, neither brake nor steer it.
-
-    What sticks comes to rest.
-    """
+    """A box on a plate: edges of both meshes neither brake nor steer it, and what sticks comes to rest."""
     mu = tan(SLOPE) + off
     scene = abd.Scene(solver={"integrator": integrator})
     scene.add_material("rough", mu=mu)
@@ -71,10 +66,7 @@ def test_a_slope_made_of_triangles_is_no_different(integrator, drop, off):
     above = (0.1 + drop) * normal - 1.5 * downhill + (0.0, 0.03, 0.0)
     scene.add_body("box", box=(0.2, 0.2, 0.2), position=tuple(above), **common)
     simulation = abd.Simulation(scene, device=NAME)
-    speeds = []
-    for _ in range(80):
-        simulation.step()
-        speeds.append(simulation.bodies["box"].velocity[:3, 3] @ downhill)
+    speeds = follow(simulation, 80, lambda _: simulation.bodies["box"].velocity[:3, 3] @ downhill)
     if off > 0.0:
         assert abs(speeds[-1]) < 1e-3
     else:
@@ -127,8 +119,7 @@ def test_the_resting_gap_balances_the_weight(integrator, kind):
     scene.add_body("ground", half_space={"normal": (0.0, 0.0, 1.0), "offset": 0.0})
     scene.add_body("box", box=(0.2, 0.2, 0.2), position=(0.0, 0.0, 0.1 + 3e-4))
     simulation = abd.Simulation(scene, device=NAME)
-    for _ in range(100):
-        report = simulation.step()
+    report = simulation.run(steps=100)
     gap = report.min_gap
     law, pair = simulation.backend.pair_law, (np.array([0]), np.array([1]))
     a = law.activation(*pair)
@@ -140,18 +131,12 @@ def test_the_resting_gap_balances_the_weight(integrator, kind):
 
 @pytest.mark.parametrize(("integrator", "within"), [("bdf1", 0.05), ("bdf2", 0.03)])
 def test_a_rolling_sphere_gains_five_sevenths_of_the_slope(integrator, within):
-    """An icosphere of 2562 vertices rolls over its edges, without slipping; bdf2 within 3 %, bdf1 within 5 %.
-
-    The slope is gentle, because implicit Euler brakes a spin by h w^3: at 12 rad/s that takes a quarter of the gain.
-    """
+    """An icosphere of 2562 vertices, on a gentle slope, because implicit Euler brakes a spin by h w^3."""
     angle, radius = 0.1, 0.1
     ball = {"sphere": {"radius": radius, "subdivisions": 4}}
     simulation, downhill = on_incline(angle, 0.5, radius, {"integrator": integrator}, **ball)
     body = simulation.bodies["body"]
-    speeds = []
-    for _ in range(50):
-        simulation.step()
-        speeds.append(body.velocity[:3, 3] @ downhill)
+    speeds = follow(simulation, 50, lambda _: body.velocity[:3, 3] @ downhill)
     W = body.velocity[:3, :3] @ np.linalg.inv(body.transform[:3, :3])
     spin = 0.5 * (W[0, 2] - W[2, 0])
     measured = (speeds[-1] - speeds[10]) / ((len(speeds) - 11) * H)
@@ -176,7 +161,6 @@ def test_friction_acts_in_the_step_of_an_impact(device, speed):
     normal = velocity[2] + speed + G * H
     assert normal > 0.3 * speed, "it strikes in the first step"
     assert 4.0 - velocity[0] == pytest.approx(mu * normal, rel=0.02)
-    for _ in range(7):
-        simulation.step()
+    simulation.run(steps=7)
     taken = 4.0 - simulation.bodies["box"].velocity[0, 3]
     assert taken == pytest.approx(mu * (speed + 8 * G * H), rel=0.05)

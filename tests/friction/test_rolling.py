@@ -1,12 +1,10 @@
 """Rolling and spinning resistance against closed forms."""
 
-from __future__ import annotations
-
 from math import cos, pi, sin, sqrt
 
 import numpy as np
 import pytest
-from on_device import NAME
+from on_device import NAME, follow
 
 import abd
 from abd.potentials.rolling import tangents
@@ -39,10 +37,7 @@ def test_a_rolling_ball_slows_down(integrator):
     solver = {"integrator": integrator}
     motion = {"velocity": (v, 0.0, 0.0), "angular_velocity": (0.0, v / R, 0.0)}
     simulation = abd.Simulation(ball(c, solver=solver, **motion), device=NAME)
-    speeds, reports = [], []
-    for _ in range(60):
-        reports.append(simulation.step())
-        speeds.append(simulation.bodies["ball"].linear_velocity[0])
+    speeds, reports = zip(*follow(simulation, 60, lambda report: (simulation.bodies["ball"].linear_velocity[0], report)))
     assert (speeds[10] - speeds[-1]) / 0.49 == pytest.approx(5.0 / 7.0 * G * c / R, rel=0.01)
     kinetic, work = ([report.energy[name] for report in reports[10:]] for name in ("kinetic", "friction_work"))
     assert work[-1] - work[0] == pytest.approx(kinetic[-1] - kinetic[0], rel=0.01)
@@ -54,34 +49,27 @@ def test_a_spinning_ball_stops_and_stays():
     c, w = 2e-3, 10.0
     simulation = abd.Simulation(ball(spinning=c, angular_velocity=(0.0, 0.0, w)), device=NAME)
     stop = 0.4 * R * R * w / (G * c)
-    speeds = []
-    for _ in range(round(1.2 * stop / 0.01)):
-        simulation.step()
-        speeds.append(simulation.bodies["ball"].angular_velocity[2])
+    speeds = follow(simulation, round(1.2 * stop / 0.01), lambda _: simulation.bodies["ball"].angular_velocity[2])
     k = round(0.7 * stop / 0.01)
     assert (speeds[10] - speeds[k]) / (0.01 * (k - 10)) == pytest.approx(2.5 * G * c / R**2, rel=0.01)
     assert abs(speeds[-1]) < 1e-5
 
 
 @pytest.mark.device
+@pytest.mark.parametrize("share", [0.9, 1.3])
 @pytest.mark.parametrize("device", [NAME, "numpy"])
-def test_a_ball_rests_on_a_slope_below_the_angle_of_rolling(device):
+def test_a_ball_rests_on_a_slope_below_the_angle_of_rolling(device, share):
     """tan < c / r holds it, without friction it would slide, and c alone does not."""
     c = 5e-3
-    for share, rests in ((0.9, True), (1.3, False)):
-        angle = np.arctan(share * c / R)
-        scene = ball(c)
-        scene.gravity = (G * np.sin(angle), 0.0, -G * np.cos(angle))
-        simulation = abd.Simulation(scene, device=device)
-        x = []
-        for _ in range(60):
-            simulation.step()
-            x.append(simulation.bodies["ball"].position[0])
-        if rests:
-            assert x[-1] - x[20] < 1e-7
-        else:
-            expected = 5.0 / 7.0 * G * (np.sin(angle) - np.cos(angle) * c / R)
-            assert (x[-1] - 2 * x[39] + x[19]) / 0.04 == pytest.approx(expected, rel=0.01)
+    angle, scene = np.arctan(share * c / R), ball(c)
+    scene.gravity = (G * np.sin(angle), 0.0, -G * np.cos(angle))
+    simulation = abd.Simulation(scene, device=device)
+    x = follow(simulation, 60, lambda _: simulation.bodies["ball"].position[0])
+    if share < 1.0:
+        assert x[-1] - x[20] < 1e-7
+    else:
+        expected = 5.0 / 7.0 * G * (np.sin(angle) - np.cos(angle) * c / R)
+        assert (x[-1] - 2 * x[39] + x[19]) / 0.04 == pytest.approx(expected, rel=0.01)
 
 
 def test_pairs_take_their_own_coefficients_or_the_geometric_means():
@@ -99,8 +87,7 @@ def test_pairs_take_their_own_coefficients_or_the_geometric_means():
 @pytest.mark.device
 @pytest.mark.parametrize("facets", [6, 12])
 def test_a_prism_that_rolls_onto_its_next_facet_loses_what_the_impact_takes(facets):
-    """A cylinder of n facets turns about an edge until the next one strikes the ground: without restitution the momentum about
-    that one is kept, so its spin falls by ``(k + cos(2 pi / n)) / (k + 1)``, k = I / (m R^2)."""
+    """The momentum about the new edge is kept: the spin falls by (k + cos(2 pi / n)) / (k + 1), k = I / (m R^2)."""
     tilt, spin = 0.6 * pi / facets, 0.6 * sqrt(G / R)
     scene = abd.Scene(solver={"dt": 5e-4})
     scene.add_material("rough", mu=3.0)
@@ -115,10 +102,8 @@ def test_a_prism_that_rolls_onto_its_next_facet_loses_what_the_impact_takes(face
         velocity=(spin * height, 0.0, -spin * R * sin(tilt)), angular_velocity=(0.0, spin, 0.0),
     )  # fmt: skip
     simulation = abd.Simulation(scene, device=NAME)
-    bodies, spins = simulation.model.bodies, []
-    for _ in range(60):
-        simulation.step()
-        spins.append(simulation.bodies["prism"].angular_velocity[1])
+    bodies = simulation.model.bodies
+    spins = follow(simulation, 60, lambda _: simulation.bodies["prism"].angular_velocity[1])
     hit = int(np.diff(spins).argmin())
     k = bodies.moment[1, :2].sum() / (bodies.mass[1] * R * R)
     assert spins[hit] > 1.02 * spin, "it falls from one edge onto the next"
@@ -138,7 +123,6 @@ def test_a_cylinder_rolls_as_a_smooth_one(motion):
         angular_velocity=(0.0, 1.0 / R if motion == "level" else 0.0, 0.0),
     )  # fmt: skip
     simulation = abd.Simulation(scene, device=NAME)
-    for _ in range(100):
-        simulation.step()
+    simulation.run(steps=100)
     expected = {"level": 1.0, "slope": G * sin(angle) / 1.5, "set down": 1.0 / 1.5}[motion]
     assert simulation.bodies["cylinder"].linear_velocity[0] == pytest.approx(expected, rel=0.005)

@@ -1,7 +1,5 @@
 """What spins flat on the spot is braked by friction as closed forms say, however far it turns in a step."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from on_device import NAME

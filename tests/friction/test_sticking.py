@@ -1,21 +1,17 @@
 """Contacts that stick: what their springs remember, and that bodies at rest stay."""
 
-from __future__ import annotations
-
 from math import atan, cos, degrees, sin
 
 import numpy as np
 import pytest
+from checkpoints import assert_goes_on
 from on_device import NAME
 
 import abd
 
 
-def on_slope(
-    share: float, mu: float = 0.5, floor: int = 0, solver: dict | None = None, **motion
-) -> tuple[abd.Scene, np.ndarray]:
-    """A box of 0.2 m on a slope of this share of the friction angle, a half-space or a plate of `floor`^2 squares, and the
-    direction downhill (3,)."""
+def on_slope(share: float, mu: float = 0.5, floor: int = 0, solver: dict | None = None, **motion) -> tuple[abd.Scene, np.ndarray]:
+    """A box on a slope of `share` of the friction angle, a half-space or `floor`^2 squares; and the direction downhill (3,)."""
     angle = share * atan(mu)
     scene = abd.Scene(solver=solver)
     scene.add_material("rough", mu=mu)
@@ -78,15 +74,9 @@ def test_the_kernels_remember_what_the_definition_does():
 def test_a_continued_run_holds_as_the_one_that_went_on(integrator):
     scene, _ = on_slope(0.9, solver={"integrator": integrator})
     went_on, continued = abd.Simulation(scene, device=NAME), abd.Simulation(scene, device=NAME)
-    for _ in range(6):
-        went_on.step()
-    saved = went_on.checkpoint()
+    went_on.run(steps=6)
     assert len(went_on.stepper.backend.friction.read_anchors()) >= 4
-    continued.restore(saved)
-    for _ in range(4):
-        went_on.step()
-        continued.step()
-    np.testing.assert_array_equal(continued.state.q.numpy(), went_on.state.q.numpy())
+    assert_goes_on(went_on, continued, 4)
 
 
 @pytest.mark.device

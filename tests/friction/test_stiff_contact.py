@@ -1,9 +1,8 @@
 """Friction of contact that is so stiff that its forces are anything while bodies are within Newton's tolerance."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
+from on_device import follow
 
 import abd
 
@@ -20,10 +19,8 @@ def slide(gap: float, device: str, **solver) -> tuple[float, np.ndarray]:
     scene.add_body("ground", half_space={})
     scene.add_body("box", box=BOX, position=(0.0, 0.0, 0.5 * BOX[2] + gap), velocity=(SPEED, 0.0, 0.0))
     simulation = abd.Simulation(scene, device=device)
-    box, forces = simulation.bodies["box"], []
-    for _ in range(round(1.1 * SPEED / (MU * G) / DT)):
-        simulation.step()
-        forces.append(box.contact_force[2] / (1000.0 * np.prod(BOX) * G))
+    box = simulation.bodies["box"]
+    forces = follow(simulation, round(1.1 * SPEED / (MU * G) / DT), lambda _: box.contact_force[2] / (1000.0 * np.prod(BOX) * G))
     return float(box.position[0]), np.array(forces)
 
 

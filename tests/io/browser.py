@@ -1,7 +1,5 @@
 """A browser without a window, for tests of pages: Chromium, by playwright."""
 
-from __future__ import annotations
-
 import shutil
 from contextlib import contextmanager
 

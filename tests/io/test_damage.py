@@ -1,11 +1,10 @@
 """Full disks leave files that can be read and resumed; files that are not as they were written are refused in one line."""
 
-from __future__ import annotations
-
 import resource
 import shutil
 import subprocess
 import sys
+from functools import partial
 
 import h5py
 import numpy as np
@@ -13,6 +12,7 @@ import pytest
 
 import abd
 from abd.cli import main
+from abd.commands.certify import certify_run
 from abd.io.checkpoint import CheckpointError
 from abd.io.trajectory import Trajectory, TrajectoryError
 
@@ -42,10 +42,7 @@ def whole(scene, tmp_path_factory):
 
 def limited(command: list[str], most: int) -> subprocess.CompletedProcess:
     """The command where no file may have more than so many bytes."""
-
-    def limit():
-        resource.setrlimit(resource.RLIMIT_FSIZE, (most, most))
-
+    limit = partial(resource.setrlimit, resource.RLIMIT_FSIZE, (most, most))
     return subprocess.run([sys.executable, "-m", "abd.cli", *command], preexec_fn=limit, capture_output=True, text=True)
 
 
@@ -65,73 +62,36 @@ def test_a_full_disk_ends_a_run_in_one_line(percent, scene, whole, tmp_path):
         before = trajectory.series("/bodies/transform")
     assert main([*command, "--resume"]) == 0
     with Trajectory(run) as trajectory, Trajectory(whole) as other:
+        found = trajectory.series("/bodies/transform")
         assert len(trajectory) == 20 * STEPS + 1
-        np.testing.assert_array_equal(trajectory.series("/bodies/transform")[:kept], before)
-        np.testing.assert_array_equal(trajectory.series("/bodies/transform")[: STEPS + 1], other.series("/bodies/transform"))
+        np.testing.assert_array_equal(found[:kept], before)
+        np.testing.assert_array_equal(found[: STEPS + 1], other.series("/bodies/transform"))
 
 
-def swap(file):
-    frames = file["bodies/transform"][...]
-    file["bodies/transform"][3], file["bodies/transform"][5] = frames[5], frames[3]
+def put(path, index, change):
+    """Replace values of a dataset by a function of them."""
+    return lambda file: file[path].__setitem__(index, change(file[path][index]))
 
 
-def move(file):
-    file["bodies/transform"][4, 1, 0, 3] += 0.01
+CHANGES = {
+    "swapped frames": put("bodies/transform", [3, 5], lambda x: x[::-1]),
+    "moved": put("bodies/transform", (4, 1, 0, 3), lambda x: x + 0.01),
+    "no velocities": put("bodies/velocity", ..., lambda x: 0.0 * x),
+    "later": put("time", -1, lambda x: x + 1e-9),
+    "heavier": put("bodies/mass", 1, lambda x: 2.0 * x),
+    "mesh": put("meshes/0/vertices", (0, 0), lambda x: x + 1e-3),
+    "contact": put("contacts/force", 0, lambda x: 2.0 * x),
+    "not finite": put("bodies/transform", ..., lambda x: np.nan * x),
+    "no text": put("bodies/name", 0, lambda x: b"\xff\xfe"),
+    "fewer frames": lambda file: file.attrs.modify("frames", 9),
+    "more frames": lambda file: file.attrs.modify("frames", 10**6),
+    "joint that collides": lambda file: file["joints/hinge"].attrs.modify("collide", True),
+    "short": lambda file: file["bodies/transform"].resize(5, axis=0),
+    "removed": lambda file: file.__delitem__("bodies/velocity"),
+}
 
 
-def still(file):
-    file["bodies/velocity"][...] = 0.0
-
-
-def lower(file):
-    file.attrs.modify("frames", 9)
-
-
-def later(file):
-    file["time"][-1] += 1e-9
-
-
-def heavier(file):
-    file["bodies/mass"][1] *= 2.0
-
-
-def mesh(file):
-    file["meshes/0/vertices"][0, 0] += 1e-3
-
-
-def loosen(file):
-    file["joints/hinge"].attrs.modify("collide", True)
-
-
-def contact(file):
-    file["contacts/force"][0] *= 2.0
-
-
-def shorten(file):
-    file["bodies/transform"].resize(5, axis=0)
-
-
-def remove(file):
-    del file["bodies/velocity"]
-
-
-def rename(file):
-    file["bodies/name"][0] = b"\xff\xfe"
-
-
-def nothing(file):
-    file.attrs.modify("frames", 10**6)
-
-
-def flat(file):
-    file["bodies/transform"][...] = np.nan
-
-
-@pytest.mark.parametrize(
-    "change",
-    [swap, move, still, lower, later, heavier, mesh, loosen, contact, shorten, remove, rename, nothing, flat],
-    ids=lambda one: one.__name__,
-)
+@pytest.mark.parametrize("change", CHANGES.values(), ids=CHANGES)
 def test_what_is_not_as_it_was_written_is_refused(change, scene, whole, tmp_path, capsys):
     run = tmp_path / "run"
     shutil.copytree(whole, run)
@@ -148,8 +108,6 @@ def test_what_is_not_as_it_was_written_is_refused(change, scene, whole, tmp_path
 def test_certificates_do_not_count_as_changes(whole, tmp_path):
     run = tmp_path / "run"
     shutil.copytree(whole, run)
-    from abd.commands.certify import certify_run
-
     for _ in range(2):
         assert certify_run(run, machine=False, quiet=True) == 0
 
@@ -177,13 +135,8 @@ def test_the_error_names_file_and_dataset(whole, tmp_path):
         Trajectory(tmp_path / "run")
 
 
-def _short(saved):
-    for name in ("q", "qd", "previous_q", "previous_qd"):
-        saved[name] = saved[name][:-1]
-
-
 CHECKPOINTS = {
-    "a body short": _short,
+    "a body short": lambda saved: saved.update({name: saved[name][:-1] for name in ("q", "qd", "previous_q", "previous_qd")}),
     "not finite": lambda saved: saved["previous_qd"].__setitem__((0, 0), np.nan),
     "beyond all bounds": lambda saved: saved["qd"].__setitem__((0, 0), 1e300),
     "of an energy in words": lambda saved: saved.update(energy="much"),

@@ -13,19 +13,11 @@ from abd.export.whole import WholeMesh
 from abd.io.trajectory import Trajectory
 
 
-@pytest.fixture(scope="module")
-def folder(exported_run):
-    return exported_run
-
-
 def box_corners(folder, name: str, frame: int) -> np.ndarray:
     """(8, 3) corners of a box in the world, sorted."""
     with Trajectory(folder) as trajectory:
         corners = trajectory.vertices(frame, trajectory.names.index(name))
     return corners[np.lexsort(np.round(corners, 5).T)]
-
-
-# OBJ ----------------------------------------------------------------------------------------------------------------
 
 
 def test_obj_frames_read_back_in_trimesh(folder):
@@ -67,9 +59,6 @@ def test_vertices_far_beyond_the_digits_are_an_error():
     assert obj.vertex_lines(np.zeros((0, 3)), 6) == b""
 
 
-# VTK ----------------------------------------------------------------------------------------------------------------
-
-
 def test_vtk_reader_finds_every_step(folder):
     vtk = pytest.importorskip("vtk", reason="needs vtk: pip install vtk")
     from vtk.util.numpy_support import vtk_to_numpy
@@ -107,9 +96,6 @@ def test_vtk_file_names_its_bodies(folder):
         assert file["names"].asstr()[...].tolist()[:9] == [*poses(folder)[0], "rope"]
 
 
-# rerun --------------------------------------------------------------------------------------------------------------
-
-
 def test_rerun_recording_holds_the_maps(folder):
     pytest.importorskip("rerun", reason="needs rerun-sdk: pip install 'abd-solver[rerun]'")
     done = export(folder, "rrd")
@@ -143,9 +129,6 @@ def recording_of(path) -> dict[str, dict[str, np.ndarray]]:
     return {path: {key: np.concatenate(parts) for key, parts in rows.items()} for path, rows in found.items()}
 
 
-# what all of them draw ----------------------------------------------------------------------------------------------
-
-
 def test_one_mesh_of_few_triangles_where_balls_are_many(folder):
     with Trajectory(folder) as trajectory:
         scenery = Scenery(trajectory)
@@ -153,7 +136,5 @@ def test_one_mesh_of_few_triangles_where_balls_are_many(folder):
         ball = scenery.names.index("ball")
         assert np.diff(fine.vertex_starts)[ball] == 642 and np.diff(coarse.vertex_starts)[ball] == 12
         poses = scenery.poses(3, 4)[0]
-        radius = np.linalg.norm(
-            coarse.mapped(poses)[slice(*coarse.vertex_starts[ball : ball + 2])] - poses[ball, :3, 3], axis=1
-        )
+        radius = np.linalg.norm(coarse.mapped(poses)[slice(*coarse.vertex_starts[ball : ball + 2])] - poses[ball, :3, 3], axis=1)
         np.testing.assert_allclose(radius, 0.1, rtol=1e-4)

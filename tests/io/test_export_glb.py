@@ -17,11 +17,6 @@ Y_UP = np.array([[1.0, 0, 0, 0], [0, 0, 1, 0], [0, -1, 0, 0], [0, 0, 0, 1]])
 
 
 @pytest.fixture(scope="module")
-def folder(exported_run):
-    return exported_run
-
-
-@pytest.fixture(scope="module")
 def done(folder):
     return export(folder, "glb")
 
@@ -142,8 +137,6 @@ def test_khronos_validator_finds_nothing(done, tmp_path):
         "require('gltf-validator').validateBytes(new Uint8Array(require('fs').readFileSync(process.argv[1])))"
         ".then(report => console.log(JSON.stringify(report.issues)))"
     )
-    told = subprocess.run(
-        ["node", "-e", script, str(done.path)], cwd=tmp_path, capture_output=True, text=True, check=True
-    )
+    told = subprocess.run(["node", "-e", script, str(done.path)], cwd=tmp_path, capture_output=True, text=True, check=True)
     issues = json.loads(told.stdout)
     assert issues["messages"] == [] and issues["numErrors"] == 0

@@ -16,11 +16,6 @@ from pxr import Usd, UsdGeom, UsdValidation  # noqa: E402
 
 
 @pytest.fixture(scope="module")
-def folder(exported_run):
-    return exported_run
-
-
-@pytest.fixture(scope="module")
 def stage(folder):
     return Usd.Stage.Open(str(export(folder, "usd").path))
 
@@ -50,9 +45,7 @@ def test_times_units_and_axes(stage):
 
 
 def test_shapes_are_instances_and_round_ones_exact(stage):
-    shapes = {
-        name: stage.GetPrimAtPath(f"/World/Bodies/{name}/shape") for name in ("box_one", "box_one_1", "ball", "rod")
-    }
+    shapes = {name: stage.GetPrimAtPath(f"/World/Bodies/{name}/shape") for name in ("box_one", "box_one_1", "ball", "rod")}
     assert all(prim.IsInstance() for prim in shapes.values())
     assert shapes["box_one"].GetPrototype() == shapes["box_one_1"].GetPrototype()
     ball, rod = (shapes[name].GetPrototype().GetChildren()[0] for name in ("ball", "rod"))

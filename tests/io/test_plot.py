@@ -15,11 +15,6 @@ from abd.io.trajectory import Trajectory
 
 
 @pytest.fixture(scope="module")
-def folder(tmp_path_factory):
-    return exported_run.make(tmp_path_factory.mktemp("plot"))
-
-
-@pytest.fixture(scope="module")
 def standing(tmp_path_factory):
     """A box on the ground, whose contacts and sensors are written."""
     scene = abd.Scene("standing", solver={"dt": 0.01}, output={"frames": 8, "contacts": True})

@@ -21,11 +21,6 @@ from abd.pictures.symbols import Symbols, symbols
 SIZE = (160, 90)
 
 
-@pytest.fixture(scope="module")
-def folder(tmp_path_factory):
-    return exported_run.make(tmp_path_factory.mktemp("render"))
-
-
 def staged(*bodies: dict, joints=(), **camera) -> tuple[Cast, Moment]:
     """The cast of a scene of a few bodies, and its start."""
     scene = abd.Scene(gravity=(0, 0, 0))
@@ -48,9 +43,7 @@ def items(rasterizer: Rasterizer) -> np.ndarray:
 
 
 def test_box_is_in_the_middle_above_its_shadow():
-    cast, moment = staged(
-        {"name": "ground", "half_space": {}}, {"box": (1, 1, 1), "position": (0, 0, 1), "color": (0, 0.6, 0)}
-    )
+    cast, moment = staged({"name": "ground", "half_space": {}}, {"box": (1, 1, 1), "position": (0, 0, 1), "color": (0, 0.6, 0)})
     pixels, _ = taken(cast, moment, elevation=10.0, zoom=0.4)
     box = pixels[..., 1] > pixels[..., 0] + 25
     rows, columns = np.nonzero(box)
@@ -63,9 +56,7 @@ def test_box_is_in_the_middle_above_its_shadow():
 
 
 def test_balls_and_capsules_are_round_at_any_size():
-    cast, moment = staged(
-        {"sphere": {"radius": 0.5}}, {"capsule": {"radius": 0.2, "length": 1.0}, "position": (2, 0, 0)}
-    )
+    cast, moment = staged({"sphere": {"radius": 0.5}}, {"capsule": {"radius": 0.2, "length": 1.0}, "position": (2, 0, 0)})
     assert all(len(shape.corners) == 0 for shape in cast.shapes), "no triangles: rays meet the surfaces themselves"
     _, rasterizer = taken(cast, moment, (320, 180), azimuth=-90.0, elevation=0.0)
     lens = rasterizer.camera.lens(moment)
@@ -109,17 +100,13 @@ def test_translucent_bodies_let_a_share_of_what_is_behind_through():
 @pytest.mark.parametrize("elevation", [5.0, 60.0, -89.99])
 def test_the_camera_has_everything_in_view(azimuth, elevation):
     cast, moment = staged(
-        {"box": (1, 1, 4)},
-        {"sphere": {"radius": 0.4}, "position": (6, -2, 1)},
-        {"box": (1, 1, 1), "position": (3, 9, 0)},
+        {"box": (1, 1, 4)}, {"sphere": {"radius": 0.4}, "position": (6, -2, 1)}, {"box": (1, 1, 1), "position": (3, 9, 0)},
     )
     lens = Camera(View(azimuth=azimuth, elevation=elevation), cast, [moment], SIZE).lens(moment)
     corners = np.array([(x, y, z) for x in (0, 1) for y in (0, 1) for z in (0, 1)])
     for body, shape in enumerate(cast.shape):
         low, high = cast.shapes[shape].box
-        seen = lens.seen(
-            (low + corners * (high - low)) @ moment.transform[body, :3, :3].T + moment.transform[body, :3, 3]
-        )
+        seen = lens.seen((low + corners * (high - low)) @ moment.transform[body, :3, :3].T + moment.transform[body, :3, 3])
         assert (seen[:, 2] > 0).all() and (seen[:, :2] > 0).all() and (seen[:, :2] < SIZE).all()
 
 
@@ -156,9 +143,7 @@ def test_joints_ropes_and_springs_are_drawn_between_their_points(folder):
                 assert length == pytest.approx(2.0, rel=0.02), "it hangs through by what it is too long"
             hidden = replace(groups[name], drawing={"show": False})
             assert len(symbols(replace(cast, joints=[hidden]), replace(moment, active=[np.ones(1, bool)])).rods) == 0
-            assert len(symbols(cast, replace(moment, active=[np.zeros(1, bool)])).rods) == 0, (
-                "not where it is switched off"
-            )
+            assert len(symbols(cast, replace(moment, active=[np.zeros(1, bool)])).rods) == 0, ("not where it is switched off")
 
 
 def test_contacts_are_arrows_along_their_forces():

@@ -4,33 +4,26 @@ import json
 import os
 import signal
 from dataclasses import replace
-from types import SimpleNamespace
 
 import h5py
 import numpy as np
 import pytest
-from fake_simulation import FakeSimulation
-from fake_simulation import two_boxes_over_a_plane as two_boxes
+from two_bodies import Failing, scene
 
 from abd.errors import StepFailure
+from abd.io import run as runs
+from abd.io.checkpoint import to_bytes
 from abd.io.directory import DirectoryError, RunDirectory, latest_directory, new_directory
 from abd.io.fingerprint import model_digest
+from abd.io.frame_queue import FrameQueue
 from abd.io.run import Observer, ResumeError, Status, run
 from abd.io.trajectory import Trajectory
 from abd.model import CoordinateSettings, Coupling, CouplingTerm, Drive
 
-
-class FakeScene:
-    """What `run` needs of a scene."""
-
-    def __init__(self, every: int = 1):
-        self.output = SimpleNamespace(every=every, contacts=False)
-
-    def resolved(self, settings):
-        return self
-
-    def save(self, path, explicit):
-        path.write_text(f"# explicit = {explicit}\n")
+SERIES = (
+    *("/time", "/step", "/bodies/transform", "/bodies/velocity", "/joints/elbow|left/wrench", "/energy/kinetic"),
+    *("/momentum/linear", "/solver/newton_iterations", "/solver/min_gap", "/solver/converged"),
+)
 
 
 class At(Observer):
@@ -48,23 +41,30 @@ class At(Observer):
         self.closed = True
 
 
-def start(directory, steps, *, every=1, fail_at=None, model=None, **options):
-    def simulate(model, device):
-        return FakeSimulation(model, device, fail_at)
+def start(directory, steps, *, every=1, fail_at=-1, solver=None, frames=10, **options):
+    made = scene(every, frames, **(solver or {}))
 
-    return run(FakeScene(every), model or two_boxes(), directory, steps=steps, simulate=simulate, **options)
+    def simulate(model, device):
+        simulation = Failing(model, device)
+        simulation.fail_at = fail_at
+        return simulation
+
+    return run(made, made.compile(), directory, device="numpy", steps=steps, simulate=simulate, **options)
 
 
 def contents(directory):
-    """All series of a trajectory, times of the clock aside, as bytes."""
+    """Series of a trajectory and its checkpoint, as bytes."""
     with Trajectory(directory) as trajectory:
-        names = trajectory._series_names()
-        checkpoint = trajectory.checkpoint()["simulation"]
-        series = {name: trajectory.series(name).tobytes() for name in names if name != "/solver/wall_seconds"}
-        return series, {name: np.asarray(value).tobytes() for name, value in checkpoint.items()}
+        return {name: trajectory.series(name).tobytes() for name in SERIES}, to_bytes(trajectory.checkpoint()["simulation"])
 
 
-def test_a_whole_run(tmp_path):
+@pytest.fixture(params=[False, True], ids=["", "in a thread"])
+def in_thread(request, monkeypatch):
+    """Runs write in a thread of their own, or not."""
+    monkeypatch.setattr(runs, "FrameQueue", lambda writer, in_thread: FrameQueue(writer, request.param))
+
+
+def test_a_whole_run(tmp_path, in_thread):
     observer = At()
     outcome = start(tmp_path / "a" / "run", 6, observers=[observer])
     assert outcome.status is Status.DONE and observer.steps == [1, 2, 3, 4, 5, 6] and observer.closed
@@ -72,13 +72,19 @@ def test_a_whole_run(tmp_path):
     assert names == {"trajectory.h5", "report.json", "scene.toml"}
     report = json.loads((outcome.directory / "report.json").read_text())
     assert report == outcome.report and report["steps"] == 6
+    simulation = Failing(scene(), "numpy")
+    states = [simulation.model.user_transform(simulation.host_state().q)]
+    for _ in range(6):
+        simulation.step()
+        states.append(simulation.model.user_transform(simulation.host_state().q))
     with Trajectory(outcome.directory) as trajectory:
         assert trajectory.series("/step").tolist() == [0, 1, 2, 3, 4, 5, 6]
+        np.testing.assert_array_equal(trajectory.series("/bodies/transform"), states)
 
 
 @pytest.mark.parametrize("every", [1, 3])
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_interrupted_and_resumed_equals_never_stopped(tmp_path, every, number):
+def test_interrupted_and_resumed_equals_never_stopped(tmp_path, every, number, in_thread):
     start(tmp_path / "whole", 11, every=every)
     stop = At(5, lambda: os.kill(os.getpid(), number))
     before = signal.getsignal(number)
@@ -93,7 +99,7 @@ def test_interrupted_and_resumed_equals_never_stopped(tmp_path, every, number):
     assert contents(tmp_path / "parts") == contents(tmp_path / "whole")
     reports = [json.loads((tmp_path / name / "report.json").read_text()) for name in ("whole", "parts")]
     for report in reports:
-        del report["wall_seconds"], report["steps_per_second"]
+        del report["wall_seconds"], report["steps_per_second"], report["stages"]
     assert reports[0] == reports[1]
 
 
@@ -120,7 +126,7 @@ def test_a_killed_run_is_resumed_from_its_checkpoint(tmp_path):
     assert contents(tmp_path / "parts") == contents(tmp_path / "whole")
 
 
-def test_failure_keeps_what_was_computed(tmp_path):
+def test_failure_keeps_what_was_computed(tmp_path, in_thread):
     outcome = start(tmp_path, 9, fail_at=4)
     assert outcome.status is Status.FAILED and isinstance(outcome.failure, StepFailure)
     report = json.loads((tmp_path / "report.json").read_text())
@@ -132,42 +138,36 @@ def test_failure_keeps_what_was_computed(tmp_path):
 def test_another_scene_is_refused(tmp_path):
     start(tmp_path, 3)
     with pytest.raises(ResumeError, match="another scene"):
-        start(tmp_path, 5, resume=True, model=two_boxes(tolerance=1e-5))
+        start(tmp_path, 5, resume=True, solver={"tolerance": 1e-5})
     with pytest.raises(ResumeError):
         start(tmp_path, 5, resume=True, every=2)
-    assert start(tmp_path, 5, resume=True, model=two_boxes(frames=7)).report["steps"] == 5
+    assert start(tmp_path, 5, resume=True, frames=7).report["steps"] == 5
 
 
-def test_digest_sees_every_part_of_the_model():
-    model = two_boxes()
-    seen = {model_digest(model), model_digest(two_boxes(frames=3))}
+CHANGES = {
+    "kappa": lambda made: setattr(made.body("body1"), "kappa", 1e8),
+    "mesh": lambda made: setattr(made.body("body0"), "scale", (1.0, 1.0, 1.1)),
+    "joint": lambda made: setattr(made.joint("elbow/left"), "anchor", (3.6, 0, 2)),
+    "material": lambda made: made.add_material("default", mu=0.3),
+    "gravity": lambda made: setattr(made, "gravity", (0, 0, -1.62)),
+}
+
+
+def test_the_digest_depends_on_every_part_of_the_model():
+    seen = {model_digest(scene().compile()), model_digest(scene(frames=3).compile())}
     assert len(seen) == 1
-    for change in (
-        lambda m: m.bodies.kappa.__setitem__(1, 1e8),
-        lambda m: m.meshes[0].vertices.__setitem__((0, 0), 7.0),
-        lambda m: m.joints[0].child_frame.__setitem__((0, 3), -0.5),
-        lambda m: m.materials.mu.__setitem__((0, 0), 0.3),
-        lambda m: m.settings.gravity.__setitem__(2, -1.62),
-        lambda m: m.motions.__setitem__(0, lambda t: np.eye(4) * t),
-    ):
-        model = two_boxes()
-        change(model)
-        seen.add(model_digest(model))
-    assert len(seen) == 7
+    for change in CHANGES.values():
+        made = scene()
+        change(made)
+        seen.add(model_digest(made.compile()))
+    model = scene().compile()
+    model.motions[0] = lambda t: np.eye(4) * t
+    assert len({*seen, model_digest(model)}) == 2 + len(CHANGES)
 
 
-def test_digest_sees_what_acts_on_joints():
+def test_the_digest_depends_on_drives_couplings_and_functions():
     """Drives count by what they do, custom functions by their text: the same scene read twice has one digest."""
-
-    def driven(target, table, **keys):
-        model = two_boxes()
-        drive = Drive("position", target, rate=None)
-        settings = (CoordinateSettings("roll", upper=1.0, drive=drive),)
-        joint = replace(model.joints[0], coordinates=settings, drawing={"color": (1.0, 0.0, 0.0)}, **keys)
-        term = CouplingTerm(0, "roll", table=table)
-        return replace(model, joints=[joint], couplings=[Coupling("gear", 0, "roll", (term,))])
-
-    table = np.array([[0.0, 0.0], [1.0, 2.0]])
+    model, table = scene().compile(), np.array([[0.0, 0.0], [1.0, 2.0]])
 
     def residual(z):
         return z[0]
@@ -175,15 +175,21 @@ def test_digest_sees_what_acts_on_joints():
     def other(z):
         return z[1]
 
-    first = model_digest(driven(lambda t: 2.0 * t, table, parameters={"f": residual}))
-    assert first == model_digest(driven(lambda t: t + t, table.copy(), parameters={"f": residual}))
+    def driven(target, table=table, function=residual, **keys):
+        settings = (CoordinateSettings("roll", upper=1.0, drive=Drive("position", target, rate=None)),)
+        keys = {"coordinates": settings, "drawing": {"color": (1.0, 0.0, 0.0)}, "parameters": {"f": function}} | keys
+        coupling = Coupling("gear", 0, "roll", (CouplingTerm(0, "roll", table=table),))
+        return model_digest(replace(model, joints=[replace(model.joints[0], **keys)], couplings=[coupling]))
+
+    first = driven(lambda t: 2.0 * t)
+    assert first == driven(lambda t: t + t, table.copy())
     others = [
-        driven(lambda t: 2.5 * t, table, parameters={"f": residual}),
-        driven(lambda t: 2.0 * t, 2.0 * table, parameters={"f": residual}),
-        driven(lambda t: 2.0 * t, table, parameters={"f": other}),
-        driven(lambda t: 2.0 * t, table, parameters={"f": residual}, active=False),
+        driven(lambda t: 2.5 * t),
+        driven(lambda t: 2.0 * t, 2.0 * table),
+        driven(lambda t: 2.0 * t, function=other),
+        driven(lambda t: 2.0 * t, active=False),
     ]
-    assert len({first, *map(model_digest, others)}) == 5
+    assert len({first, *others}) == 5
 
 
 def test_directories(tmp_path, monkeypatch):

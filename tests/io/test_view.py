@@ -21,11 +21,6 @@ from abd.pictures.shapes import turned_from_z, unit
 viser = pytest.importorskip("viser", reason="needs viser: pip install 'abd-solver[view]'")
 
 
-@pytest.fixture(scope="module")
-def folder(tmp_path_factory):
-    return exported_run.make(tmp_path_factory.mktemp("view"))
-
-
 @pytest.fixture
 def server():
     from abd.commands.view import serve
@@ -96,9 +91,7 @@ def test_the_player_seeks_follows_and_fills_its_tables(server, folder):
             k = run.cast.index("ball")
             handle, members = next(one for one in player.stage.batches.values() if k in one[1])
             place = run.moment(4).transform[k, :3, 3]
-            wait_for(
-                lambda: np.allclose(np.asarray(handle.batched_positions)[list(members).index(k)], place, atol=1e-6)
-            )
+            wait_for(lambda: np.allclose(np.asarray(handle.batched_positions)[list(members).index(k)], place, atol=1e-6))
             wait_for(lambda: player.slider.value == 4 and "0.04 s" in player.clock.content)
             player.tables.filter.value = "ball"
             wait_for(lambda: "<td" in player.tables._bodies.content and "box one" not in player.tables._bodies.content)

@@ -1,7 +1,5 @@
 """Joint types as users define them, for tests: the slotted hinge in four forms, and cubes."""
 
-from __future__ import annotations
-
 import numpy as np
 import warp as wp
 

@@ -1,7 +1,5 @@
 """Setting joint coordinates: exact walks along open chains, projection through loops, and what is said about each."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np
@@ -77,9 +75,6 @@ def turned(angle: float) -> float:
     return float(np.angle(np.exp(1j * angle)))
 
 
-# rows by twists -------------------------------------------------------------------------------------------------------
-
-
 def test_rows_by_twists_equal_finite_differences():
     model = four_bar(2).compile()
     rows, rng = rigid_rows(model, model.bodies.q), np.random.default_rng(5)
@@ -104,9 +99,6 @@ def test_projection_closes_poses_that_were_disturbed():
     result = project(rows, q, chosen, rows.target[chosen], clusters, 1e-12)
     assert result.converged and np.abs(result.residual).max() <= 1e-12
     assert result.iterations <= 8, "convergence is quadratic in spite of three redundant rows"
-
-
-# open chains ----------------------------------------------------------------------------------------------------------
 
 
 def test_angles_of_an_open_chain_round_trip():
@@ -170,9 +162,6 @@ def test_strain_is_dropped_and_open_joints_are_closed():
     A = outcome.q[:, 3:].reshape(-1, 3, 3)
     np.testing.assert_allclose(A @ A.transpose(0, 2, 1), np.broadcast_to(np.eye(3), A.shape), atol=1e-14)
     assert outcome.converged and outcome.residual.max() <= 1e-12
-
-
-# loops ----------------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("theta", [THETA + 1e-3, 0.3, 2.9, -2.0, THETA + 4.0 * np.pi])
@@ -300,9 +289,6 @@ def test_reversed_axes_are_found_and_put_right():
         assert present_transform(joint, outcome.q)[2, 2] == pytest.approx(1.0, abs=1e-12)
 
 
-# couplings and bodies with fewer freedoms -----------------------------------------------------------------------------
-
-
 def test_a_gear_turns_with_the_wheel_that_is_set():
     scene = abd.Scene()
     for k in range(2):
@@ -328,9 +314,6 @@ def test_a_body_that_only_turns_about_its_axis_still_turns():
     outcome = assemble(model, bodies.q, {(0, "theta"): 1.2})
     assert outcome.converged and outcome.values[0] == pytest.approx(1.2, abs=1e-12)
     np.testing.assert_allclose(outcome.q[0, :3], bodies.q[0, :3], atol=1e-15)
-
-
-# the setter -----------------------------------------------------------------------------------------------------------
 
 
 def test_the_setter_takes_degrees_and_forgets_on_request():

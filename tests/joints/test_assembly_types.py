@@ -1,11 +1,10 @@
 """Assembly of every joint type, and of loops whose closed forms are known."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np
 import pytest
+from joint_samples import frame, joint_of
 
 import abd
 from abd.joints.closure.assembly import assemble
@@ -17,27 +16,6 @@ from abd.joints.types import TYPES
 from abd.model import WORLD, Joint, affine_matrices
 
 BODY = {"proxy": True, "mass": 1.0, "density": 1.0, "center_of_mass": (0.0, 0.0, 0.0), "inertia": (0.1, 0.1, 0.1)}
-PARAMETERS = {
-    "screw": {"lead": 0.1},
-    "skewed_universal": {"skew": 0.3},
-    "ellipsoid": {"radii": (1.0, 2.0, 1.5), "alpha": 0.2},
-    "ellipsoid3": {"radii": (1.0, 2.0, 1.5)},
-    "distance": {"distance": 0.7},
-    "rope": {"distance": 0.7},
-    "spring": {"stiffness": 3.0},
-    "bushing": {"stiffness": 3.0},
-    "general": {"constrained": ("x", "y", "rx")},
-    "segmented_planar_connector": {"segments": ((-1.0, 0.0), (0.0, 0.0), (1.0, 1.0))},
-}
-
-
-def random_frame(rng: np.random.Generator) -> np.ndarray:
-    frame = np.eye(4)
-    Q = np.linalg.qr(rng.standard_normal((3, 3)))[0]
-    frame[:3, :3], frame[:3, 3] = Q * np.linalg.det(Q), rng.standard_normal(3)
-    return frame
-
-
 def bodies_with(joints: list[Joint], count: int = 2) -> abd.model.Model:
     scene = abd.Scene()
     for k in range(count):
@@ -45,14 +23,10 @@ def bodies_with(joints: list[Joint], count: int = 2) -> abd.model.Model:
     return replace(scene.compile(), joints=joints)
 
 
-def two_of(kind: str, **keys) -> abd.model.Model:
+def two_of(kind: str) -> abd.model.Model:
     """Two bodies on a chain of two joints of a type, with frames at random."""
     rng = np.random.default_rng(11)
-    keys = {"parameters": PARAMETERS.get(kind, {}), **keys}
-    ends = [("first", WORLD, 0), ("second", 0, 1)]
-    return bodies_with(
-        [Joint(name, kind, 0, a, b, random_frame(rng), random_frame(rng), **keys) for name, a, b in ends]
-    )
+    return bodies_with([joint_of(kind, rng, ends, name) for name, ends in (("first", (WORLD, 0)), ("second", (0, 1)))])
 
 
 @pytest.mark.parametrize("kind", sorted(TYPES))
@@ -87,15 +61,12 @@ def test_every_type_has_independent_rows_and_its_freedoms(kind):
 def test_axes_of_the_world_may_be_held_while_the_parent_moves(held):
     """Exudyn's constrainedAxes: no function of the two frames, but a component of a vector row."""
     rng = np.random.default_rng(5)
-    ball = Joint("ball", "spherical", 0, 0, 1, random_frame(rng), random_frame(rng), parameters={"constrained": held})
-    hinge = Joint("hinge", "hinge", 0, WORLD, 0, random_frame(rng), random_frame(rng))
+    ball = Joint("ball", "spherical", 0, 0, 1, frame(rng), frame(rng), parameters={"constrained": held})
+    hinge = Joint("hinge", "hinge", 0, WORLD, 0, frame(rng), frame(rng))
     model = bodies_with([ball, hinge])
     outcome = assemble(model, model.bodies.q)
-    frames = [
-        outcome.q[b, :3] + outcome.q[b, 3:].reshape(3, 3) @ f[:3, 3]
-        for b, f in enumerate((ball.parent_frame, ball.child_frame))
-    ]
-    apart = (frames[1] - frames[0])[["xyz".index(axis) for axis in held]]
+    ends = affine_matrices(outcome.q) @ [ball.parent_frame, ball.child_frame]
+    apart = (ends[1] - ends[0])[:3, 3][["xyz".index(axis) for axis in held]]
     assert outcome.converged and np.abs(apart).max() <= 1e-12
     (found,) = analyse(model, outcome.q)
     assert found.rank == 5 + len(held)
@@ -107,9 +78,6 @@ def test_axes_of_the_world_may_be_held_while_the_parent_moves(held):
         step[k] = 1e-6
         ends = [rows.values(clusters.move(q, s * step.reshape(2, 6), rows.length))[0] for s in (1.0, -1.0)]
         np.testing.assert_allclose(J[:, k], rows.scale * (ends[0] - ends[1]) / 2e-6, atol=1e-8)
-
-
-# loops of several types -----------------------------------------------------------------------------------------------
 
 
 def slider_crank() -> abd.Scene:
@@ -169,9 +137,6 @@ def test_a_cardan_joint_turns_unevenly(angle):
     assert (found.rows, found.rank, found.mobility) == (14, 11, 1)
 
 
-# gaps -----------------------------------------------------------------------------------------------------------------
-
-
 def arm_on_a_rope(length: float) -> abd.model.Model:
     """An arm of 1 m on a hinge, its tip on a rope from 1 m above the hinge."""
     scene = abd.Scene()
@@ -202,9 +167,7 @@ def test_a_taut_rope_stops_an_angle():
 def test_a_profile_is_taken_at_the_pose_that_is_found():
     """A point that starts beyond the corner of a step is put onto the piece that it is nearest to."""
     profile = ((-1.0, 0.0), (0.0, 0.0), (1.0, 1.0))
-    joint = Joint(
-        "ramp", "segmented_planar_connector", 0, WORLD, 0, np.eye(4), np.eye(4), parameters={"segments": profile}
-    )
+    joint = Joint("ramp", "segmented_planar_connector", 0, WORLD, 0, np.eye(4), np.eye(4), parameters={"segments": profile})
     model = bodies_with([joint], 1)
     for start, end in (((0.8, 0.0, 0.0), (0.4, 0.0, 0.4)), ((-0.5, 0.3, 0.2), (-0.5, 0.3, 0.0))):
         q = model.bodies.q.copy()

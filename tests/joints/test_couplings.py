@@ -1,7 +1,5 @@
 """Couplings by a function of several coordinates, and couplings that are switched while a simulation runs."""
 
-from __future__ import annotations
-
 import copy
 
 import numpy as np
@@ -36,8 +34,7 @@ def test_a_formula_of_two_coordinates_holds(device, enforcement):
     """q0 = 0.3 sin(q1) (1 + q2) while q1 and q2 are driven."""
     drives = [None, {"mode": "position", "target": "2 * t"}, {"mode": "position", "target": "3 * t"}]
     simulation = wheels(device, drives=drives, enforcement=enforcement, **FORM)
-    for _ in range(15):
-        simulation.step()
+    simulation.run(steps=15)
     a, b, c = (simulation.joints[f"j{k}"].coordinates[0] for k in range(3))
     assert (b, c) == pytest.approx((0.3, 0.45), abs=1e-6)
     assert a == pytest.approx(0.3 * np.sin(b) * (1 + c), abs=1e-3 if enforcement == "penalty" else 1e-8)
@@ -49,8 +46,7 @@ def test_it_does_no_work_of_its_own():
     """Virtual work: a torque on q0 that drives hold at q1 and q2 is felt there by f's derivatives."""
     held = [None, {"mode": "position", "target": 0.0}, {"mode": "position", "target": 0.0}]
     simulation = wheels(drives=held, torque=0.5, enforcement="exact", **FORM)
-    for _ in range(5):
-        simulation.step()
+    simulation.run(steps=5)
     efforts = [simulation.joints[f"j{k}"].wrench()[1][2] for k in range(3)]
     assert efforts[0] == pytest.approx(-0.5, abs=1e-6)
     drive = simulation.joints["j1"].coordinate("theta").drive_force
@@ -65,8 +61,7 @@ def test_a_function_of_python_is_named(tmp_path):
         drives = [None, {"mode": "position", "target": "4 * t"}, {"mode": "position", "target": "4 * t"}]
         keys = {"function": "half product", "variables": {"a": "j1", "b": "j2"}, "enforcement": "exact"}
         simulation = wheels(drives=drives, **keys)
-        for _ in range(10):
-            simulation.step()
+        simulation.run(steps=10)
         assert simulation.joints["j0"].coordinates[0] == pytest.approx(0.5 * 0.16 + 0.04, abs=1e-8)
         simulation.scene.save(tmp_path / "scene.toml")
         assert abd.load(tmp_path / "scene.toml") == simulation.scene
@@ -113,8 +108,7 @@ def test_a_coupling_is_switched_while_running_and_checkpoints_keep_it():
     spin = [None, {"mode": "velocity", "target": 2.0}]
     gear = {"terms": [{"coordinate": "j1", "factor": 0.5}], "enforcement": "exact"}
     simulation = wheels(count=2, drives=spin, integrator="bdf1", **gear)
-    for _ in range(5):
-        simulation.step()
+    simulation.run(steps=5)
     assert simulation.joints["j0"].rates[0] == pytest.approx(1.0, abs=1e-6)
     coupling = simulation.couplings["c"]
     coupling.active = False
@@ -124,8 +118,7 @@ def test_a_coupling_is_switched_while_running_and_checkpoints_keep_it():
     angles = []
     for one in (simulation, fresh):
         one.joints["j1"].coordinate("theta").set_rate(-2.0)
-        for _ in range(5):
-            one.step()
+        one.run(steps=5)
         angles.append(one.joints["j0"].coordinates[0])
     assert angles[0] == angles[1] == pytest.approx(0.05 + 0.05, abs=2e-3), "the wheel spins on"
     simulation.restore(saved)
@@ -172,8 +165,7 @@ def test_a_cubic_spring_keeps_its_energy_and_functions_know_the_time():
         scene.joint("j").coordinate["z"].force_formula = None
         scene.joint("j").coordinate["z"].force_function = "ramp"
         simulation = abd.Simulation(scene, device=NAME)
-        for _ in range(100):
-            simulation.step()
+        simulation.run(steps=100)
         assert simulation.joints["j"].rates[0] == pytest.approx(1.5 * 0.5**2, rel=1e-2)
     finally:
         del FUNCTIONS["ramp"]

@@ -1,19 +1,9 @@
 """Joint types that users define: what is refused, and types of scene files."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 import warp as wp
-from custom_types import (
-    LENGTH,
-    THREE,
-    by_hand,
-    cubes,
-    define_slotted,
-    joint_of,
-    slotted_row,
-)
+from custom_types import LENGTH, THREE, by_hand, cubes, define_slotted, joint_of, slotted_row
 
 import abd
 from abd import RowFlags
@@ -23,9 +13,6 @@ from abd.joints.measures.custom_rows import group_custom_rows
 from abd.joints.types import TYPES
 
 pytestmark = pytest.mark.device
-
-
-# errors -----------------------------------------------------------------------------------------------------------
 
 
 def assert_refused(define, message, *arguments, name="mine", **keys):
@@ -74,8 +61,6 @@ def test_the_kernel_of_a_warp_function_and_its_adjoint_compile_for_cuda(tmp_path
     entries = [line for line in code.read_text().splitlines() if ".entry" in line]
     assert [any(way in entry for entry in entries) for way in ("forward", "backward")] == [True, True]
 
-
-# types of scene files ---------------------------------------------------------------------------------------------
 
 CODE = """
 import numpy as np

@@ -1,7 +1,5 @@
 """Joint types that users define: the slotted hinge in three forms against the built-in one, derivatives, gaps, errors."""
 
-from __future__ import annotations
-
 import functools
 import math
 import warnings
@@ -43,9 +41,6 @@ pytestmark = pytest.mark.device
 devices = pytest.mark.parametrize("device", ["numpy", NAME])
 
 
-# the slotted hinge in three forms ---------------------------------------------------------------------------------
-
-
 def cart(kind, device, enforcement):
     """A bar that slides along x between two stops, swings about y and is pushed across; its simulation at the end."""
     scene = abd.Scene(solver={"dt": 0.02, "tolerance": 1e-8, "joint_tolerance": 1e-11, "integrator": "bdf2"})
@@ -59,8 +54,7 @@ def cart(kind, device, enforcement):
         **({"compliance": 1e-5} if enforcement == "compliant" else {}),
     )  # fmt: skip
     simulation = abd.Simulation(scene.compile(), device=device)
-    for _ in range(10 if device == "numpy" else 25):
-        simulation.step()
+    simulation.run(steps=10 if device == "numpy" else 25)
     return simulation
 
 
@@ -101,8 +95,7 @@ def chain(kinds, device):
         )  # fmt: skip
         parent = name
     simulation = abd.Simulation(scene.compile(), device=device)
-    for _ in range(15):
-        simulation.step()
+    simulation.run(steps=15)
     return simulation.stepper.q
 
 
@@ -113,9 +106,6 @@ def test_types_of_all_kinds_work_side_by_side(define):
     assert np.abs(built_in[1, 2]) > 1e-2
     for device in ("numpy",) if DEVICE.wide else ("numpy", NAME):
         assert np.abs(chain(["slotted_warp", "slotted_numpy"], device) - built_in).max() < 1e-9
-
-
-# derivatives ------------------------------------------------------------------------------------------------------
 
 
 def test_differences_and_the_adjoint_agree(define):
@@ -161,8 +151,6 @@ def test_rows_between_two_bodies_have_the_gradients_of_their_values(define, devi
     assert slope == pytest.approx((ends[0] - ends[1]) / 2e-5, abs=1e-8)
 
 
-# the form of wrenches ---------------------------------------------------------------------------------------------
-
 CYLINDRICAL = np.eye(6)[[0, 1, 3, 4]]
 """v_x = v_y = w_x = w_y = 0, the example of ArtiSynth's guide."""
 
@@ -188,9 +176,6 @@ def test_wrenches_give_the_error_of_the_projection_and_its_rate(define):
     assert value_at(kind.constraints(joint), G) == pytest.approx(0.0, abs=1e-15)
     to_C = np.kron(np.eye(2), G[:3, :3])
     assert twist_gradient(kind.constraints(joint), G) @ to_C == pytest.approx(CYLINDRICAL, abs=1e-13)
-
-
-# coordinates, gaps, parameters ------------------------------------------------------------------------------------
 
 
 def test_coordinates_count_turns_and_come_back_from_their_transform(define):
@@ -314,8 +299,6 @@ def test_a_coordinate_of_the_function_has_a_range_that_is_never_passed(define, d
     assert 0.0 < heights.min() < 2e-3
 
 
-# wrenches with ranges and gaps: the hinge of ArtiSynth's guide ---------------------------------------------------------
-
 SIX = {"x": LENGTH, "y": LENGTH, "z": LENGTH, "rx": ANGLE, "ry": ANGLE, "limit": RowFlags.ROTARY}
 
 
@@ -339,8 +322,7 @@ def swung(kind, device, **keys):
     scene.add_body("bar", box=(0.4, 0.1, 0.1), mass=1.0, position=(0.2, 0, 0), torque=(0, 0, 0.3), kappa=1e11)
     scene.add_joint(kind, "j", abd.WORLD, "bar", anchor=(0, 0, 0), axis=(0, 0, 1), length=0.5, enforcement="exact", **keys)
     simulation = abd.Simulation(scene, device=device)
-    for _ in range(30):
-        simulation.step()
+    simulation.run(steps=30)
     return simulation
 
 
@@ -404,8 +386,7 @@ def test_a_unilateral_wrench_that_the_projection_closes_pushes_only_when_it_is_o
     joint = simulation.joints["j"]
     simulation.step()
     assert joint.gaps["limit"].engaged == 0 and joint.gaps["limit"].value == pytest.approx(0.0, abs=1e-12)
-    for _ in range(60):
-        simulation.step()
+    simulation.run(steps=60)
     gap = joint.gaps["limit"]
     assert joint.coordinates[0] == pytest.approx(-0.2, abs=1e-4)
     assert gap.engaged == 1 and -1e-4 < gap.value < 0.0

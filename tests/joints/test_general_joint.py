@@ -1,7 +1,5 @@
 """General joints between moving bodies: offsets of held axes that follow time, springs by functions of their coordinates."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from on_device import DEVICE, NAME

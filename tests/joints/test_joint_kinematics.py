@@ -181,17 +181,12 @@ PRODUCTS = {
     "gimbal": [rotation("roll", Z), rotation("pitch", Y), rotation("yaw", X)],
     "planar": [translation("x", X), translation("y", Y), rotation("theta", Z)],
     "screw": [screw("theta", Z, 0.2), translation("x", X)],
-    "free": [
-        *(translation(n, a) for n, a in zip("xyz", (X, Y, Z))),
-        *(rotation(n, a) for n, a in zip("rpy", (Z, Y, X))),
-    ],
+    "free": [*(translation(n, a) for n, a in zip("xyz", (X, Y, Z))), *(rotation(n, a) for n, a in zip("rpy", (Z, Y, X)))],
 }
 
 
 def test_planar_velocities_are_rates_in_axes_of_the_child():
-    plain, turned = (
-        JointKinematics(joint_of("planar", np.random.default_rng(0)), f) for f in ("coordinates", "planar")
-    )
+    plain, turned = (JointKinematics(joint_of("planar", np.random.default_rng(0)), f) for f in ("coordinates", "planar"))
     q, rate = np.array([0.3, -0.2, 0.7]), np.array([1.0, 2.0, 0.5])
     c, s = np.cos(0.7), np.sin(0.7)
     v = turned.configuration_derivative_to_velocity(q, rate)

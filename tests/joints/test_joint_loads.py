@@ -5,8 +5,6 @@ gradients of the constraints, ``w = G^T lambda``, must be carried whole; a load 
 felt by the joint.
 """
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np
@@ -51,8 +49,7 @@ class Loaded:
     def run(self, load: np.ndarray, steps: int) -> abd.Simulation:
         bodies = replace(self.model.bodies, force=load[None, :3], torque=load[None, 3:])
         simulation = abd.Simulation(replace(self.model, bodies=bodies), device=self.device)
-        for _ in range(steps):
-            simulation.step()
+        simulation.run(steps=steps)
         return simulation
 
     @property
@@ -85,11 +82,6 @@ class Loaded:
         return out
 
 
-def pose_in_D(simulation: abd.Simulation) -> np.ndarray:
-    """T_CD (4, 4) of the only joint."""
-    return simulation.joints["j"].T_CD
-
-
 @pytest.mark.parametrize("case", HELD)
 @pytest.mark.parametrize("enforcement", ["penalty", "exact", "compliant"])
 def test_constraints_carry_their_loads(case, enforcement):
@@ -101,7 +93,7 @@ def test_constraints_carry_their_loads(case, enforcement):
     view = simulation.joints["j"]
     force, torque = view.wrench()
     assert np.concatenate([force, torque]) == pytest.approx(-load, rel=1e-4, abs=1e-4)
-    residuals = value_at(loaded.constraints(), pose_in_D(simulation))
+    residuals = value_at(loaded.constraints(), view.T_CD)
     combined = len(G) - len(residuals)
     if enforcement == "exact":
         assert np.abs(residuals).max() < 2e-8
@@ -184,8 +176,7 @@ def test_dampings_of_bodies_slow_them_exponentially(kind):
     damping = {"linear": 3.0, "rotary": 0.05, "inertial": 1.5}[kind]
     scene.add_body("a", box=box, mass=2.0, kappa=1e11, **{f"{kind}_damping": damping}, **motion)
     simulation = abd.Simulation(scene, device=NAME)
-    for _ in range(100):
-        simulation.step()
+    simulation.run(steps=100)
     body, inertia = simulation.bodies["a"], 2.0 * (0.3**2 + 0.2**2) / 12.0
     linear = {"linear": damping / 2.0, "rotary": 0.0, "inertial": damping}[kind]
     rotary = {"linear": 0.0, "rotary": damping / inertia, "inertial": damping}[kind]
@@ -203,8 +194,7 @@ def test_a_damper_between_bodies_acts_on_their_relative_motion():
     scene.add_joint("damper", "d", "a0", "a1", anchor=(0, 0, 0), rotary_damping=1.0)
     scene.add_joint("damper", "e", "a0", "a1", parent_anchor=(0, 0, 0), child_anchor=(0, 0, 0), linear_damping=2.0)
     simulation = abd.Simulation(scene, device=NAME)
-    for _ in range(50):
-        simulation.step()
+    simulation.run(steps=50)
     speeds = [simulation.bodies[f"a{k}"].linear_velocity[0] for k in range(2)]
     assert sum(speeds) == pytest.approx(1.0, abs=1e-9)
     assert speeds[0] - speeds[1] == pytest.approx(2.0 * np.exp(-0.1 * 4.0), rel=5e-3)

@@ -14,16 +14,7 @@ from abd.joints.types.ellipsoid import nearest_point
 from abd.rotations import pose, quaternion_matrix, rotation_vector
 
 NEAREST = (
-    "hinge",
-    "universal",
-    "skewed_universal",
-    "ellipsoid",
-    "ellipsoid3",
-    "cylindrical",
-    "planar",
-    "slider",
-    "fixed",
-    "fixed_axis",
+    "hinge", "universal", "skewed_universal", "ellipsoid", "ellipsoid3", "cylindrical", "planar", "slider", "fixed", "fixed_axis",
 )
 
 
@@ -53,10 +44,8 @@ def test_the_projection_is_the_nearest_admissible_pose(kind):
             for _ in range(12):
                 other = kinematics.project(
                     joint,
-                    G
-                    @ pose(
-                        quaternion_matrix(np.array([1.0, *(scale * rng.standard_normal(3))])),
-                        scale * rng.standard_normal(3),
+                    G @ pose(
+                        quaternion_matrix(np.array([1.0, *(scale * rng.standard_normal(3))])), scale * rng.standard_normal(3),
                     ),
                 )
                 near, angle = far(other, T)
@@ -77,36 +66,23 @@ def test_the_nearest_point_of_an_ellipsoid():
 
 def test_balls_have_bounds_of_their_positions_velocities_and_efforts():
     ball = joint_of("spherical", np.random.default_rng(0))
-    bounds = [
-        function(ball)
-        for function in (kinematics.position_bounds, kinematics.velocity_bounds, kinematics.effort_bounds)
-    ]
+    bounds = [function(ball) for function in (kinematics.position_bounds, kinematics.velocity_bounds, kinematics.effort_bounds)]
     assert [len(one) for one in bounds] == [4, 3, 3]
     assert all(one == kinematics.Bounds() for each in bounds for one in each.values())
 
 
 @pytest.mark.parametrize(
-    ("kind", "enforcement"),
-    [("slider", "exact"), ("prismatic", "compliant"), ("hinge", "compliant"), ("hinge", "exact")],
+    ("kind", "enforcement"), [("slider", "exact"), ("prismatic", "compliant"), ("hinge", "compliant"), ("hinge", "exact")],
 )
 def test_a_limit_is_never_passed_in_what_is_read(kind, enforcement):
     """Hit so hard that bodies strain and joints open: coordinate, gap and row are one number, within the range."""
     scene = abd.Scene(gravity=(0, 0, 0), solver={"dt": 0.01, "integrator": "bdf1"})
     scene.add_body("base", box=(0.4, 0.3, 0.2), mass=1.0, angular_velocity=(60.0, -40.0, 30.0), kappa=1e5)
-    scene.add_body(
-        "tip", box=(0.2, 0.4, 0.3), mass=2.0, position=(0.6, 0.2, 0.1), velocity=(30.0, -60.0, 40.0), kappa=1e5
-    )
+    scene.add_body("tip", box=(0.2, 0.4, 0.3), mass=2.0, position=(0.6, 0.2, 0.1), velocity=(30.0, -60.0, 40.0), kappa=1e5)
     name = "theta" if kind == "hinge" else "z"
     soft = {"compliance": 1e-3} if enforcement == "compliant" else {}
     scene.add_joint(
-        kind,
-        "j",
-        "base",
-        "tip",
-        anchor=(0.3, 0.1, 0.0),
-        axis=(0.3, 0.2, 1.0),
-        enforcement=enforcement,
-        **soft,
+        kind, "j", "base", "tip", anchor=(0.3, 0.1, 0.0), axis=(0.3, 0.2, 1.0), enforcement=enforcement, **soft,
         coordinate={name: {"range": [-0.1, 0.08]}},
     )
     sim = Simulation(scene, "cpu")
@@ -132,8 +108,7 @@ MISCOUNTED = pytest.mark.xfail(strict=True, reason="an angle is read a turn beyo
 
 
 @pytest.mark.parametrize(
-    "seed",
-    [*range(6), *(pytest.param(k, marks=[pytest.mark.slow, *[MISCOUNTED] * (k == 13)]) for k in range(6, 40))],
+    "seed", [*range(6), *(pytest.param(k, marks=[pytest.mark.slow, *[MISCOUNTED] * (k == 13)]) for k in range(6, 40))],
 )
 def test_no_coordinate_that_is_read_leaves_its_range_in_random_trials(seed):
     """Bodies of random shape and stiffness on a random joint, thrown against the ends of its ranges until a step is refused."""

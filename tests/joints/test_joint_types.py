@@ -3,10 +3,9 @@
 A type added to the list is tested here without a line; one that needs parameters gets them in `PARAMETERS`.
 """
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
+from joint_samples import PARAMETERS, RADII, SYMMETRIC
 
 from abd.errors import SceneError
 from abd.joints.coordinates.transform import project, transform, twist_gradient
@@ -16,22 +15,6 @@ from abd.joints.rows.table import linearize, tabulate, value_at, values
 from abd.joints.types import TYPES
 from abd.model import WORLD, Joint, affine_state
 
-RADII = np.array([0.7, 0.9, 1.3])
-PROFILE = ((-1.0, 0.5), (0.0, 0.0), (1.0, 0.0), (2.0, 1.0))
-SYMMETRIC = np.diag([4.0, 5.0, 6.0, 0.4, 0.5, 0.6]) + 0.3 * np.eye(6)[[1, 0, 2, 4, 3, 5]] * 0.2
-PARAMETERS = {
-    "skewed_universal": {"skew": 0.4},
-    "ellipsoid": {"radii": RADII, "alpha": 0.3},
-    "ellipsoid3": {"radii": RADII},
-    "screw": {"lead": 0.05},
-    "general": {"constrained": ("x", "z", "ry")},
-    "distance": {"distance": 0.6},
-    "rope": {"distance": 0.6},
-    "segmented_planar_connector": {"segments": PROFILE},
-    "bushing": {"stiffness": SYMMETRIC, "damping": 2.0},
-    "spring": {"stiffness": 10.0, "rest_length": 0.2},
-    "damper": {"linear_damping": 2.0, "rotary_damping": 0.3},
-}
 VARIANTS = {
     "universal xy": ("universal", {"axes": "xy"}),
     "skewed_universal xy": ("universal", {"axes": "xy", "skew": -0.6}),
@@ -229,9 +212,6 @@ def test_projection_ends_in_an_admissible_pose_and_keeps_one(case):
     G = project(joint, near)
     assert np.abs(value_at(bilateral(joint, G), G)).max(initial=0.0) < 1e-12
     assert np.abs(G - near).max() < 0.5
-
-
-# single types ----------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("skew", [0.0, 0.4, -0.7])

@@ -1,11 +1,10 @@
 """Redundant rows, mobility, and loops that no rigid bodies can close."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np
 import pytest
+from reference_cases import windows
 
 import abd
 from abd.errors import SceneError
@@ -14,19 +13,6 @@ from abd.model import Coupling, CouplingTerm
 
 BODY = {"proxy": True, "mass": 1.0, "density": 1.0, "center_of_mass": (0.0, 0.0, 0.0), "inertia": (0.1, 0.1, 0.1)}
 Z = (0.0, 0.0, 1.0)
-
-
-def ladder(windows: int, **hinge) -> abd.Scene:
-    """IFToMM A02: posts and beams of 1 m with hinges about z."""
-    scene = abd.Scene()
-    for i in range(windows + 1):
-        scene.add_body(f"post{i}", position=(i, 0.5, 0.0), **BODY)
-        scene.add_hinge(f"foot{i}", abd.WORLD, f"post{i}", anchor=(i, 0.0, 0.0), axis=Z, **hinge)
-    for i in range(windows):
-        scene.add_body(f"beam{i}", position=(i + 0.5, 1.0, 0.0), **BODY)
-        scene.add_hinge(f"left{i}", f"post{i}", f"beam{i}", anchor=(i, 1.0, 0.0), axis=Z, **hinge)
-        scene.add_hinge(f"right{i}", f"post{i + 1}", f"beam{i}", anchor=(i + 1, 1.0, 0.0), axis=Z, **hinge)
-    return scene
 
 
 def stretched(model: abd.model.Model, name: str, by) -> abd.model.Model:
@@ -39,11 +25,8 @@ def stretched(model: abd.model.Model, name: str, by) -> abd.model.Model:
     return replace(model, joints=joints)
 
 
-# rank -----------------------------------------------------------------------------------------------------------------
-
-
 def test_a_four_bar_has_rank_17_of_20():
-    model = ladder(1).compile()
+    model = windows(0.01, 1).compile()
     (found,) = analyse(model, model.bodies.q)
     assert (found.rows, found.rank, found.mobility) == (20, 17, 1)
     assert len(found.redundant) == 3 and all(row in ("z", "rx", "ry") for _, row in found.redundant)
@@ -51,7 +34,7 @@ def test_a_four_bar_has_rank_17_of_20():
 
 
 def test_a_ladder_of_forty_four_bars_has_one_freedom():
-    model = ladder(40).compile()
+    model = windows(0.01, 40).compile()
     (found,) = analyse(model, model.bodies.q)
     assert (len(found.bodies), found.rows, found.rank, found.mobility) == (81, 605, 485, 1)
     assert len(found.redundant) == 3 * 40
@@ -110,11 +93,8 @@ def test_couplings_take_freedoms_and_can_be_redundant():
     assert redundant[0] == redundant[1] and redundant[0].startswith("gear")
 
 
-# contradictions -------------------------------------------------------------------------------------------------------
-
-
 def test_a_loop_whose_link_is_too_short_names_its_joints():
-    scene = ladder(2)
+    scene = windows(0.01, 2)
     scene.add_body("aside", position=(9.0, 0.0, 0.0), **BODY)
     scene.add_hinge("elsewhere", abd.WORLD, "aside", anchor=(9.0, 0.0, 0.0), axis=Z)
     model = stretched(scene.compile(), "foot2", (9.0, 0.0, 0.0))
@@ -151,7 +131,7 @@ def test_contradictory_gears_are_an_error():
 
 
 def test_a_joint_that_yields_lets_a_loop_close():
-    model = stretched(ladder(1).compile(), "foot1", (9.0, 0.0, 0.0))
+    model = stretched(windows(0.01, 1).compile(), "foot1", (9.0, 0.0, 0.0))
     with pytest.raises(SceneError):
         check_closure(model, model.bodies.q)
     joints = list(model.joints)
@@ -163,14 +143,14 @@ def test_a_joint_that_yields_lets_a_loop_close():
 
 
 def test_poses_that_start_open_but_fit_are_closed():
-    model = ladder(3).compile()
+    model = windows(0.01, 3).compile()
     q = model.bodies.q.copy()
     q[:, :3] += np.random.default_rng(1).uniform(-0.2, 0.2, (len(q), 3))
     assert check_closure(model, q).residual.max() <= 1e-12
 
 
 def test_how_far_joints_are_open_at_first():
-    model = stretched(ladder(1).compile(), "foot1", (0.0, 3.0, 0.0))
+    model = stretched(windows(0.01, 1).compile(), "foot1", (0.0, 3.0, 0.0))
     joints = list(model.joints)
     joints[1] = replace(joints[1], active=False)
     for one in (model, replace(model, joints=joints)):

@@ -1,7 +1,5 @@
 """Velocities at t = 0: rates of coordinates that are asked for, and velocities that joints do not allow."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 
@@ -42,14 +40,9 @@ def test_a_coordinate_begins_with_the_rate_that_is_asked_for(key):
 def test_a_joint_through_the_centre_of_its_body_begins_with_its_rate(kind, coordinate, center, enforcement):
     scene = abd.Scene(gravity=(0, 0, 0))
     scene.add_body(
-        "wheel",
-        cylinder={"radius": 0.2, "length": 0.05},
-        position=center,
-        euler={"order": "xyz", "degrees": (20, 30, 40)},
+        "wheel", cylinder={"radius": 0.2, "length": 0.05}, position=center, euler={"order": "xyz", "degrees": (20, 30, 40)},
     )
-    rate = {"coordinate": {coordinate: {"initial_rate": 5.0}}} | (
-        {} if kind == "universal" else {"axis": (0.3, -0.2, 0.8)}
-    )
+    rate = {"coordinate": {coordinate: {"initial_rate": 5.0}}} | ({} if kind == "universal" else {"axis": (0.3, -0.2, 0.8)})
     scene.add_joint(kind, "axle", abd.WORLD, "wheel", anchor=center, enforcement=enforcement, **rate)
     sim = abd.Simulation(scene, device="numpy")
     assert sim.joints["axle"].coordinate(coordinate).speed == pytest.approx(5.0, abs=1e-9)

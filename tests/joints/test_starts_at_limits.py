@@ -1,7 +1,5 @@
 """Joints that start exactly at an end of what they may do are accepted, and the end holds from the first step."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 
@@ -74,16 +72,12 @@ def test_a_gap_may_be_closed_at_the_start(name, dt):
     scene.solver.dt = dt
     scene.add_body("body", box=(0.1, 0.1, 0.1), position=place)
     if name == "rotation":
-        keys = keys | {
-            "parent_frame": {"position": place},
-            "child_frame": {"axis_angle": {"axis": (1, 2, 3), "degrees": 30}},
-        }
+        keys = keys | {"parent_frame": {"position": place}, "child_frame": {"axis_angle": {"axis": (1, 2, 3), "degrees": 30}}}
     elif name == "tilt":
         keys = keys | {"anchor": (0, 0, 0)}
     scene.add_joint(kind, "joint", abd.WORLD, "body", enforcement="exact", **keys)
     simulation = abd.Simulation(scene, device="cpu")
-    for _ in range(5):
-        simulation.step()
+    simulation.run(steps=5)
     assert all(gap.value > -3e-6 for gap in simulation.joints["joint"].gaps.values())
 
 

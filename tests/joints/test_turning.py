@@ -1,7 +1,5 @@
 """Springs, dampers, friction and rotors of ball joints act on the relative rotation and angular velocity: closed forms."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from scipy.spatial.transform import Rotation
@@ -16,8 +14,7 @@ INERTIA, AXIS = 0.02, np.array([2.0, -3.0, 6.0]) / 7.0
 
 
 def ball(dt: float, start: np.ndarray, spin: np.ndarray, carried: bool = False, **keys) -> abd.Simulation:
-    """A body of equal inertias that turns about its centre, by a rotation vector `start` away from the joint's frame; `carried`:
-    on a second one ten times as heavy."""
+    """A body of equal inertias that starts turned by a rotation vector from the joint's frame, or carried by a heavy body."""
     scene = abd.Scene(gravity=(0, 0, 0))
     scene.solver.dt = dt
     x, y, z, w = Rotation.from_rotvec(start).as_quat()

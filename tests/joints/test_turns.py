@@ -1,7 +1,5 @@
 """Angles over many turns: drives to targets far away, turns within a step, friction and drives at their limit."""
 
-from __future__ import annotations
-
 import logging
 
 import numpy as np
@@ -48,8 +46,7 @@ def test_a_free_spin_of_more_than_a_turn_per_frame_is_counted():
     scene.add_body("wheel", box=(0.2, 0.2, 0.2), angular_velocity=(0, 0, 400.0), kappa=1e12)
     scene.add_hinge("j", abd.WORLD, "wheel", anchor=(0, 0, 0), axis=(0, 0, 1))
     simulation = abd.Simulation(scene, device=NAME)
-    for _ in range(5):
-        simulation.step()
+    simulation.run(steps=5)
     assert simulation.joints["j"].coordinates[0] == pytest.approx(40.0, abs=0.5)
 
 
@@ -65,8 +62,7 @@ def test_an_angle_that_nothing_acts_on_turns_on(device, small, monkeypatch):
 
 def test_a_target_that_moves_by_more_than_pi_in_a_step_is_followed():
     simulation = arm(enforcement="exact", drive={"mode": "position", "target": "350 * t"})
-    for _ in range(3):
-        simulation.step()
+    simulation.run(steps=3)
     assert simulation.joints["j"].coordinates[0] == pytest.approx(350 * 0.03, abs=1e-6)
 
 
@@ -78,8 +74,7 @@ def test_a_gear_of_a_hundred_counts_all_turns():
         scene.add_hinge(f"j{k}", abd.WORLD, f"wheel{k}", anchor=(0, 0, k), axis=(0, 0, 1), enforcement="exact", **drive)
     scene.add_gear("gear", "j0", "j1", ratio=100.0, enforcement="exact")
     simulation = abd.Simulation(scene, device=NAME)
-    for _ in range(4):
-        simulation.step()
+    simulation.run(steps=4)
     assert simulation.joints["j0"].coordinates[0] == pytest.approx(0.2, abs=1e-6)
     assert simulation.joints["j1"].coordinates[0] == pytest.approx(20.0, abs=1e-4)
 
@@ -127,8 +122,7 @@ def test_friction_goes_on_as_in_the_step_before(device, friction):
 
 
 def test_a_chain_held_by_friction_and_drives_takes_few_iterations():
-    """Three bars, each near the edge of what its joint holds: by friction, by a drive at its effort limit and friction, by
-    friction that slips."""
+    """Three bars near the edge of what friction holds, what a drive at its limit holds, and friction that slips."""
     scene = abd.Scene(gravity=(0, 0, -9.81), solver={"dt": 0.01, "integrator": "bdf1"})
     keys = (
         {"friction": 58.0},
@@ -167,8 +161,7 @@ def test_a_soft_tilt_limit_gives_way_by_its_compliance():
     limits = {"max_tilt": 0.1, "limit_compliance": 0.05, "limit_damping": -1.0}
     scene.add_spherical("j", abd.WORLD, "a", anchor=(0, 0, 0), **limits)
     simulation = abd.Simulation(scene, device=NAME)
-    for _ in range(60):
-        simulation.step()
+    simulation.run(steps=60)
     assert simulation.joints["j"].gaps["tilt"].value == pytest.approx(-0.2 * 0.05, rel=1e-3)
     assert simulation.joints["j"].gaps["tilt"].force == pytest.approx(0.2, rel=1e-3)
 

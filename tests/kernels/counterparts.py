@@ -1,7 +1,5 @@
 """Raw kernels compared with their Warp kernels, launch by launch: the hand-written CUDA kernels, on a GPU or emulated."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Runs the hand-written CUDA kernels on the processor: the same sources, compiled with `cuda_on_cpu.h` in CUDA's place."""
 
-from __future__ import annotations
-
 import ctypes
 import functools
 import re

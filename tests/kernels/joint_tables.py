@@ -1,7 +1,5 @@
 """Measures of every kind between random bodies, and rows over them, for tests of the joint kernels."""
 
-from __future__ import annotations
-
 from dataclasses import fields
 from types import SimpleNamespace
 
@@ -51,9 +49,7 @@ def some_table(seed: int) -> MeasureTable:
 
 def kept(table: MeasureTable, mask: np.ndarray) -> MeasureTable:
     """The measures of a mask."""
-    return MeasureTable(
-        **{field.name: getattr(table, field.name)[mask] for field in fields(table) if field.name != "custom"}
-    )
+    return MeasureTable(**{field.name: getattr(table, field.name)[mask] for field in fields(table) if field.name != "custom"})
 
 
 def system_of(table: MeasureTable, rows: MeasuredRows, linear: Rows | None = None) -> JointSystem:

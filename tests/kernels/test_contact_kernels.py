@@ -1,24 +1,18 @@
 """Contact kernels against the definitions: candidates, energies, blocks, friction, times of impact."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np
 import pytest
 import warp as wp
-from contact_models import ARRANGEMENTS, D_HAT, as_model, bodies_over_a_plane, random_path, scene, states
+from contact_models import ARRANGEMENTS, as_model, bodies_over_a_plane, near_on, random_path, scene, states
 from contact_on_device import Kernels, assembled, clear_of_the_plane, heavy, law
-from on_device import DEVICE, assert_close, pose_of
+from on_device import DEVICE, assert_close, assert_no_net_wrench, pose_of
 
 from abd.backends.reference.numpy_contacts import NumpyContacts
 from abd.backends.warp.iterate import Iterate
-from abd.contact.candidates import contacts, find_candidates
 from abd.contact.ccd import WITHIN, time_of_impact
-from abd.contact.pairs import body_pairs
 from abd.contact.path import standing
-from abd.contact.surfaces import Surfaces
-from abd.model import Model
 from abd.potentials import contact, friction
 from abd.potentials.barrier import BARRIERS
 from abd.potentials.rolling import Resistances
@@ -63,17 +57,11 @@ def test_energies_gradients_and_blocks_equal_the_definition(name, per_item):
 def test_nothing_active_is_missed_at_rest(name):
     model, q = SCENES[name], SCENES[name].bodies.q
     kernels = Kernels(model, standing(q))
-    everything = contacts_of(model, model.settings.d_hat)
+    everything = NumpyContacts(model).candidates
     total = contact.energy(everything.positions(q), everything, law(model))
     energy, _ = kernels.energies(q)
     assert energy[energy < 1e300].sum() == pytest.approx(total[np.isfinite(total)].sum(), rel=1e-10)
     assert np.count_nonzero(energy >= 1e300) == np.count_nonzero(~np.isfinite(total))
-
-
-def contacts_of(model: Model, reach: float) -> contact.Contacts:
-    """All candidates within `reach` [m] of one another at the model's state."""
-    touching = NumpyContacts(replace(model, settings=replace(model.settings, d_hat=reach)))
-    return touching.candidates
 
 
 @pytest.mark.parametrize("name", ["boxes shifted both ways", "boxes turned by 0.01", "rods and points", "crowd 1"])
@@ -99,21 +87,7 @@ def test_internal_forces_and_torques_sum_to_zero(name):
         plane[3, 3] = -1e3
         model = replace(model, bodies=replace(model.bodies, plane=plane))
     gradient, _ = Kernels(model, standing(q)).linearized(q)
-    assert np.abs(gradient).max() > 0.0
-    assert np.abs(net_force(gradient)).max() <= 1e-9 * np.abs(gradient).max()
-    assert np.abs(net_torque(q, gradient)).max() <= 1e-9 * np.abs(gradient).max()
-
-
-def net_force(gradient: np.ndarray) -> np.ndarray:
-    """(3,) sum of all forces."""
-    return gradient[:, :3].sum(axis=0)
-
-
-def net_torque(q: np.ndarray, gradient: np.ndarray) -> np.ndarray:
-    """(3,) moment of all generalised forces about the origin: change of the energy under a common rotation."""
-    A, G = q[:, 3:].reshape(-1, 3, 3), gradient[:, 3:].reshape(-1, 3, 3)
-    spin = np.cross(A.transpose(0, 2, 1), G.transpose(0, 2, 1)).sum(axis=(0, 1))
-    return np.cross(q[:, :3], gradient[:, :3]).sum(axis=0) + spin
+    assert_no_net_wrench(q, gradient)
 
 
 @PER_ITEM
@@ -152,21 +126,6 @@ def test_friction_equals_its_definition(name, slide, per_item):
     assert works.sum() == pytest.approx(2.0 * work, rel=1e-10)
 
 
-def test_friction_between_bodies_makes_no_net_force():
-    """The two contact points of a pair lie a gap apart, so a moment of force times gap remains; no force does."""
-    model, q = SCENES["boxes shifted both ways"], SCENES["boxes shifted both ways"].bodies.q
-    kernels = Kernels(model, standing(q))
-    kernels.energies(q)
-    kernels.friction.lag(Iterate(pose_of(q), rest=pose_of(q)), pose_of(q))
-    rest = q + EPS * np.random.default_rng(1).normal(size=q.shape)
-    kernels.friction.set_eps(EPS)
-    kernels.friction.linearize(Iterate(pose_of(q), rest=pose_of(rest)))
-    gradient, _ = kernels.assembled(kernels.friction.reduction)
-    force = np.abs(gradient[0, :3]).max()
-    assert force > 0.0 and np.abs(net_force(gradient)).max() <= 1e-9 * force
-    assert np.abs(net_torque(q, gradient)).max() <= D_HAT * 2.0 * np.linalg.norm(gradient[0, :3])
-
-
 MOTIONS = {"slow": (0.05, 0.05), "turning": (0.1, 1.0), "fast": (1.0, 0.5), "spinning": (0.05, 4.0)}
 
 
@@ -197,14 +156,7 @@ def test_nothing_near_is_missed_on_arcs(motion):
         found = Kernels(model, path).candidates()
         names = set(zip(found.pair.tolist(), found.kind.tolist(), found.a.tolist(), found.b.tolist(), strict=True))
         assert len(names) == len(found)
-        surfaces, pairs = Surfaces.of(model), body_pairs(model)
-        everything = find_candidates(model, surfaces, pairs, standing(model.bodies.q), 1e6)
-        complete = contacts(model, surfaces, pairs, everything)
-        near = np.zeros(len(everything), bool)
-        for alpha in np.linspace(0.0, 1.0, 40):
-            D = contact.closest(complete.positions(path.state(alpha)), complete).D
-            near |= np.sqrt(D) < complete.xi + D_HAT
-        rows = np.column_stack([everything.pair, everything.kind, everything.a, everything.b])[near]
+        rows = near_on(model, path, 40)
         assert {tuple(row) for row in rows.tolist()} <= names
         count += len(rows)
     assert count > 20

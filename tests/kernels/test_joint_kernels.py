@@ -1,7 +1,5 @@
 """Kernels of joint rows against their definition and against finite differences."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

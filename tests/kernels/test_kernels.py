@@ -1,7 +1,5 @@
 """Kernels of single bodies, barriers and arcs against their definitions and against finite differences."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np
@@ -34,20 +32,10 @@ def body_constants(seed: int, **changes) -> body_data.BodyData:
     axis = rng.normal(size=(N, 3))
     axis /= np.linalg.norm(axis, axis=1)[:, None]
     data = body_data.BodyData(
-        kind=np.full(N, Kind.DYNAMIC, np.int32),
-        mass=rng.uniform(1, 2, N),
-        moment=rng.uniform(0.1, 1, (N, 3)),
-        stiffness=rng.uniform(1e3, 1e4, N),
-        arap=np.zeros(N, np.int32),
-        force=rng.normal(size=(N, 3)),
-        torque=rng.normal(size=(N, 3)),
-        weight=rng.uniform(1, 2, N),
-        spread=rng.uniform(0.1, 1, N),
-        translation=np.ones((N, 3)),
-        rotation=np.zeros(N, np.int32),
-        axis=axis,
-        rest_axis=axis,
-        surface=np.zeros((N, 3)),
+        kind=np.full(N, Kind.DYNAMIC, np.int32), mass=rng.uniform(1, 2, N), moment=rng.uniform(0.1, 1, (N, 3)),
+        stiffness=rng.uniform(1e3, 1e4, N), arap=np.zeros(N, np.int32), force=rng.normal(size=(N, 3)),
+        torque=rng.normal(size=(N, 3)), weight=rng.uniform(1, 2, N), spread=rng.uniform(0.1, 1, N), translation=np.ones((N, 3)),
+        rotation=np.zeros(N, np.int32), axis=axis, rest_axis=axis, surface=np.zeros((N, 3)),
     )
     return replace(data, **changes)
 
@@ -57,17 +45,9 @@ def step_data(seed: int) -> numpy_bodies.StepData:
     rng = np.random.default_rng(seed)
     target, goal = random_states(N, seed + 1), random_states(N, seed + 2)
     return numpy_bodies.StepData(
-        pt=target[:, :3],
-        At=maps(target),
-        pk=goal[:, :3],
-        Ak=maps(goal),
-        lp=rng.normal(size=(N, 3)),
-        lA=rng.normal(size=(N, 3, 3)),
-        held=np.zeros(N, bool),
-        gravity=np.array([0.3, -0.2, -9.81]),
-        scale=rng.uniform(0.2, 1.0, size=N),
-        pull=3.0,
-        ch2=CH2,
+        pt=target[:, :3], At=maps(target), pk=goal[:, :3], Ak=maps(goal), lp=rng.normal(size=(N, 3)),
+        lA=rng.normal(size=(N, 3, 3)), held=np.zeros(N, bool), gravity=np.array([0.3, -0.2, -9.81]),
+        scale=rng.uniform(0.2, 1.0, size=N), pull=3.0, ch2=CH2,
     )
 
 
@@ -98,9 +78,7 @@ class BodyKernels:
     def linearized(self, step, q: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         zero, gradient = DEVICE.zeros((N, 12, 12), wp.float64), DEVICE.zeros((N, 12), wp.float64)
         blocks = DEVICE.zeros((N, 12, 12), wp.float64)
-        DEVICE.launch(
-            bodies.linearize_bodies, N, self.data, self.step(step), pose_of(q), NOT_DONE, zero, gradient, blocks
-        )
+        DEVICE.launch(bodies.linearize_bodies, N, self.data, self.step(step), pose_of(q), NOT_DONE, zero, gradient, blocks)
         return DEVICE.read(gradient), DEVICE.read(blocks)
 
 
@@ -123,8 +101,7 @@ def of_inertia(data, step, q, reference):
     weight = -(CH2 * data.mass)[:, None] * step.gravity
     force = np.pad(weight, ((0, 0), (0, 9)))
     return (
-        inertia.energy(mass, q, target) + np.sum(force * (q - reference), axis=1),
-        inertia.gradient(mass, q, target) + force,
+        inertia.energy(mass, q, target) + np.sum(force * (q - reference), axis=1), inertia.gradient(mass, q, target) + force,
         inertia.hessian(mass),
     )
 
@@ -217,8 +194,7 @@ def test_projection_equals_its_definition():
         B = rng.normal(size=(N, 12, 12))
         blocks, scratch = DEVICE.upload(B, wp.float64), DEVICE.zeros((N, 12, 12), wp.float64)
         DEVICE.launch(
-            fixed.project_blocks,
-            *(N, DEVICE.upload(np.array([N]), wp.int32), kernels.data, kernels.step(step)),
+            fixed.project_blocks, *(N, DEVICE.upload(np.array([N]), wp.int32), kernels.data, kernels.step(step)),
             *(DEVICE.upload(row, wp.int32), DEVICE.upload(other, wp.int32), scratch, blocks, diagonal),
         )
         assert_close(DEVICE.read(blocks), P @ B @ P[other] + diagonal * (np.eye(12) - P))
@@ -226,11 +202,7 @@ def test_projection_equals_its_definition():
 
 @wp.kernel
 def evaluate_barriers(
-    first: wp.int32,
-    kind: wp.int32,
-    D: wp.array(dtype=wp.float64),
-    d_hat: wp.float64,
-    xi: wp.float64,
+    first: wp.int32, kind: wp.int32, D: wp.array(dtype=wp.float64), d_hat: wp.float64, xi: wp.float64,
     out: wp.array(dtype=wp.vec3d),
 ):
     k = wp.tid() + first
@@ -254,10 +226,7 @@ def test_arcs_equal_their_definition(turn):
     """Positions on the arc, and the kernel that lays an arc along a direction with its bounds."""
     data = body_constants(1, rotation=np.arange(N, dtype=np.int32) % 3)
     rng = np.random.default_rng(2)
-    q, direction = (
-        random_states(N, 3),
-        np.concatenate([rng.normal(size=(N, 3)), turn * rng.normal(size=(N, 9))], axis=1),
-    )
+    q, direction = (random_states(N, 3), np.concatenate([rng.normal(size=(N, 3)), turn * rng.normal(size=(N, 9))], axis=1))
     half = rng.uniform(0.5, 1.0, (N, 3))
     path, speed, limit = new_path(DEVICE, N), DEVICE.zeros(N, wp.float64), DEVICE.zeros(N, wp.float64)
     boxes = DEVICE.upload(-half, wp.vec3d), DEVICE.upload(half, wp.vec3d)

@@ -1,7 +1,5 @@
 """Kernels of laws and measured rows against their definitions, and the definitions against finite differences."""
 
-from __future__ import annotations
-
 from dataclasses import fields
 
 import numpy as np

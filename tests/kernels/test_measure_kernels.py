@@ -1,7 +1,5 @@
 """Kernels of measures against their definition, and the definition against finite differences."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 import warp as wp

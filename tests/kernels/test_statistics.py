@@ -1,7 +1,5 @@
 """Figures of a step, laws and memories of joint rows: the kernels against the definitions."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 import warp as wp
@@ -38,9 +36,7 @@ def everything(**solver) -> abd.Scene:
 
     pd = {"mode": "pd", "target": "0.2*sin(5*t)", "stiffness": 50.0, "damping": 2.0, "effort": 0.4}
     joint("hinge", 1, {"theta": {"range": (-0.02, 0.5), "friction": 0.1, "drive": pd, "armature": 0.02}})
-    joint(
-        "hinge", 2, {"theta": {"drive": {"mode": "velocity", "target": 0.7}, "stiffness": 3.0, "damping": 0.2}}, "exact"
-    )
+    joint("hinge", 2, {"theta": {"drive": {"mode": "velocity", "target": 0.7}, "stiffness": 3.0, "damping": 0.2}}, "exact")
     compliant = {"limit": "compliant", "limit_compliance": 1e-2, "limit_damping": 4.0}
     joint("hinge", 3, {"theta": {"range": (-0.001, 0.001), **compliant, "drive": {"mode": "force", "target": 0.3}}})
     joint("slider", 4, {"z": {"range": (-0.3, 0.4), "friction": 1.0}}, "exact")
@@ -52,8 +48,7 @@ def everything(**solver) -> abd.Scene:
 @pytest.fixture(scope="module", params=["bdf1", "bdf2"])
 def simulation(request) -> abd.Simulation:
     made = abd.Simulation(everything(integrator=request.param), device=NAME)
-    for _ in range(6):
-        made.step()
+    made.run(steps=6)
     return made
 
 
@@ -110,8 +105,7 @@ def test_figures_of_contacts_are_those_of_the_definitions():
         scene.add_body(f"box{k}", box=(0.1,) * 3, position=(0.3 * k, 0, 0.051), velocity=(0.5, 0, 0))
     scene.add_body("above", box=(0.1,) * 3, position=(0, 0, 3.0))
     simulation = abd.Simulation(scene, device=NAME)
-    for _ in range(8):
-        simulation.step()
+    simulation.run(steps=8)
     stepper = simulation.stepper
     found, q = stepper.statistics, stepper.q
     definition = NumpyBackend(simulation.model)

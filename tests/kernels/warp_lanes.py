@@ -1,8 +1,6 @@
 """Runs Warp's kernels with the lanes that they have on CUDA: the CUDA source that Warp generates, compiled for this processor
 with `cuda_on_cpu.h`, which knows shuffles and masks. Warp's own processor code gives every item one lane."""
 
-from __future__ import annotations
-
 import ctypes
 import functools
 import importlib
@@ -50,24 +48,13 @@ CHANGES = (
 """In Warp's source."""
 ENTRY = re.compile(r'extern "C" __global__ void ((\w+)_[0-9a-f]{8}_cuda_kernel_forward)\(')
 
-Fault = tuple[str, str]
-"""What stands in the source, and what a fault has in its place."""
-
 
 @functools.cache
-def source_of(module: str) -> str:
-    """The CUDA source that Warp generates for a module."""
+def kernels_of(module: str) -> dict[str, Callable[..., bytes]]:
+    """The kernels of a module by name, compiled for the processor."""
     with tempfile.TemporaryDirectory() as folder:
         wp.compile_aot_module(importlib.import_module(module), arch=90, module_dir=folder, use_ptx=True)
-        return next(Path(folder).glob("*.cu")).read_text()
-
-
-@functools.cache
-def kernels_of(module: str, fault: Fault | None = None) -> dict[str, Callable[..., bytes]]:
-    """The kernels of a module by name, compiled for the processor, with a fault if one is planted."""
-    text = source_of(module)
-    if fault and fault[0] in text:
-        text = text.replace(*fault)
+        text = next(Path(folder).glob("*.cu")).read_text()
     for old, new in CHANGES:
         text = text.replace(old, new)
     entries = "".join(
@@ -90,7 +77,7 @@ def kernels_of(module: str, fault: Fault | None = None) -> dict[str, Callable[..
 
 
 @contextmanager
-def lanes(order: int = 0, fault: Fault | None = None) -> Iterator[Device]:
+def lanes(order: int = 0) -> Iterator[Device]:
     """A device whose kernels in `MODULES` have lanes, which take turns in an order; launches are not recorded meanwhile.
 
     Attributes of the device: `laned`, how many launches had lanes.
@@ -106,7 +93,7 @@ def lanes(order: int = 0, fault: Fault | None = None) -> Iterator[Device]:
             return
         packed = wp.launch(kernel, dim=count, inputs=(begin, *inputs), device=self.warp, record_cmd=True).params
         values = (ctypes.c_void_p * len(packed))(*map(ctypes.addressof, packed))
-        entry = kernels_of(kernel.module.name, fault)[kernel.key]
+        entry = kernels_of(kernel.module.name)[kernel.key]
         said = entry(values, len(packed), -(-count // BLOCK), BLOCK, order)
         assert said == b"", f"{kernel.key}: {said.decode()}"
         device.laned += 1

@@ -1,10 +1,12 @@
-"""Recorded steps have the bits and counts of steps that are launched kernel by kernel."""
+"""Recorded steps have the states and counts of steps that are launched kernel by kernel."""
 
+import threading
+from functools import partial
 from pathlib import Path
 
 import numpy as np
 import pytest
-from executors import COUNTS, assert_same_state, assert_same_step, assert_same_steps, pair, simulation
+from executors import COUNTS, assert_same_step, assert_same_steps, pair, pinched
 
 import abd
 from abd.errors import StepFailure
@@ -17,18 +19,8 @@ ROUNDING = 1e-9
 """Where a factor takes in pairs that are near but do not touch, its sums run in another order."""
 
 
-@pytest.mark.parametrize(
-    ("name", "steps"),
-    [("box_stack", 4), ("chain_net", 2), ("falling_box", 30), ("gear_train", 6), ("incline", 6), ("ragdoll", 6)],
-)
-def test_shipped_scenes(name, steps):
-    direct, recorded = pair(abd.load(SCENES / f"{name}.toml"))
-    for _ in range(steps):
-        assert_same_step(direct, recorded, ROUNDING)
-
-
-def links(count: int = 4, enforcement: str = "penalty", solver=None, **keys) -> abd.Scene:
-    """Bars of 1 m on hinges about y, hanging from the world, horizontal at the start; keys of all hinges."""
+def links(count: int = 4, enforcement: str = "penalty", solver=None, floor: float | None = None, **keys) -> abd.Scene:
+    """Bars of 1 m on hinges about y, horizontal at the start; keys of all hinges; height [m] of a floor."""
     scene = abd.Scene(solver={"dt": 0.01, **(solver or {})})
     compliance = {"linear_compliance": 1e-6, "rotary_compliance": 1e-6} if enforcement == "compliant" else {}
     for k in range(count):
@@ -37,31 +29,12 @@ def links(count: int = 4, enforcement: str = "penalty", solver=None, **keys) -> 
             f"hinge{k}", f"bar{k - 1}" if k else "world", f"bar{k}", anchor=(k, 0, 0), axis=(0, 1, 0),
             enforcement=enforcement, **compliance, **keys,
         )  # fmt: skip
+    if floor is not None:
+        scene.add_body("floor", half_space={"offset": floor})
     return scene
 
 
 PD = {"mode": "pd", "target": 0.5, "stiffness": 200.0, "damping": 5.0, "effort": 3.0}
-
-
-@pytest.mark.parametrize("enforcement", ["penalty", "exact", "compliant"])
-@pytest.mark.parametrize("integrator", ["bdf1", "bdf2"])
-def test_chains(enforcement, integrator):
-    assert_same_steps(links(4, enforcement, {"integrator": integrator}), 12)
-
-
-@pytest.mark.parametrize(
-    "keys",
-    [
-        {"range": (-0.2, 0.1)},
-        {"friction": 2.0},
-        {"drive": PD},
-        {"drive": {"mode": "velocity", "target": 1.0, "effort": 4.0}, "friction": 0.5},
-        {"drive": PD, "friction": 0.5, "range": (-0.2, 0.1), "armature": 0.1, "damping": 0.2, "stiffness": 1.0},
-    ],
-)
-@pytest.mark.parametrize("enforcement", ["penalty", "exact"])
-def test_laws_of_coordinates(keys, enforcement):
-    assert_same_steps(links(3, enforcement, coordinate={"theta": keys}), 20)
 
 
 def pile(solver=None, boxes: int = 8, mu: float = 0.4) -> abd.Scene:
@@ -73,59 +46,37 @@ def pile(solver=None, boxes: int = 8, mu: float = 0.4) -> abd.Scene:
     for k in range(boxes):
         place = [0.3 * (k % 2), 0.3 * (k // 2 % 2), 0.2 + 0.3 * (k // 4)]
         turn = {"axis": random.normal(size=3).tolist(), "degrees": float(random.uniform(0, 60))}
-        scene.add_body(
-            f"box {k}", box=[0.2, 0.2, 0.2], position=place, axis_angle=turn, material="stone", velocity=(0, 0, -1)
-        )
+        scene.add_body(f"box {k}", box=[0.2, 0.2, 0.2], position=place, axis_angle=turn, material="stone", velocity=(0, 0, -1))
     return scene
 
 
-@pytest.mark.parametrize(
-    "solver",
-    [
-        {"linear_solver": "direct"},
-        {"linear_solver": "direct", "friction_iterations": 3},
-        {"linear_solver": "direct", "friction_iterations": -1, "tolerance": 1e-2},
-        {"linear_solver": "direct", "integrator": "bdf2"},
-    ],
-)
-def test_piles(solver):
-    direct, recorded = pair(pile(solver))
-    for _ in range(12):
-        assert_same_step(direct, recorded, ROUNDING)
-    assert recorded.backend.contacts.candidates.builds > 12
+ALL_LAWS = {"drive": PD, "friction": 0.5, "range": (-0.2, 0.1), "armature": 0.1, "damping": 0.2, "stiffness": 1.0}
+SPEED = {"drive": {"mode": "velocity", "target": 1.0, "effort": 4.0}, "friction": 0.5}
+SHIPPED = {"box_stack": 4, "chain_net": 2, "falling_box": 30, "gear_train": 6, "incline": 6, "ragdoll": 6}
+CASES = {
+    # name: scene, steps, largest relative difference
+    **{name: (partial(abd.load, SCENES / f"{name}.toml"), steps, ROUNDING) for name, steps in SHIPPED.items()},
+    **{
+        f"chain, {mode}, {rule}": (partial(links, 4, mode, {"integrator": rule}), 12, 0.0)
+        for mode in ("penalty", "exact", "compliant") for rule in ("bdf1", "bdf2")
+    },
+    **{
+        f"{name}, {mode}": (partial(links, 3, mode, coordinate={"theta": keys}), 20, 0.0)
+        for mode in ("penalty", "exact") for name, keys in (("all laws", ALL_LAWS), ("velocity drive", SPEED))
+    },
+    "pile": (partial(pile, DIRECT), 12, ROUNDING),
+    "pile, friction iterations": (partial(pile, {**DIRECT, "friction_iterations": 3}), 12, ROUNDING),
+    "pile, friction in balance": (partial(pile, {**DIRECT, "friction_iterations": -1, "tolerance": 1e-2}), 12, ROUNDING),
+    "pile, bdf2": (partial(pile, {**DIRECT, "integrator": "bdf2"}), 12, ROUNDING),
+    "chain on the floor, penalty": (partial(links, 4, "penalty", PCG, floor=-0.3), 40, 0.0),
+    "chain on the floor, exact": (partial(links, 4, "exact", PCG, floor=-0.3), 40, 0.0),
+}  # fmt: skip
 
 
-@pytest.mark.parametrize("enforcement", ["penalty", "exact"])
-def test_conjugate_gradients_behind_a_factor_of_the_joints(enforcement):
-    """Bars that fall onto the floor: contacts come, which the factor does not hold."""
-    scene = links(4, enforcement, PCG)
-    scene.add_body("floor", half_space={"offset": -0.3})
-    direct, _ = assert_same_steps(scene, 40)
-    assert direct.linear_solver["name"] == "pcg, block Cholesky of bodies and joints"
-
-
-def pinched(mode: str, **solver) -> abd.Scene:
-    """A kinematic ram drives a loose box against a wall."""
-    scene = abd.Scene(gravity=(0.0, 0.0, 0.0), solver={"kinematic_block": mode, **solver})
-    scene.add_body("wall", kind="static", box=(0.1, 1.0, 1.0), position=(0.5, 0.0, 0.0))
-    scene.add_body("box", box=(0.1, 0.1, 0.1), position=(0.3, 0.0, 0.0))
-    scene.add_body("ram", kind="kinematic", box=(0.2, 0.2, 0.2), motion={"velocity": (1.0, 0.0, 0.0)})
-    return scene
-
-
-def apart(**solver) -> abd.Scene:
-    """Islands that converge at different iterations: falling, hitting, sliding, hanging, and one that stands still."""
-    scene = abd.Scene(solver={"dt": 0.01, "d_hat": 1e-3, **solver})
-    scene.add_material("stone", mu=0.5)
-    scene.add_body("floor", half_space={}, material="stone")
-    turn = {"axis": [1, 0.3, 0], "degrees": 20}
-    scene.add_body("hitting", box=[0.4, 0.4, 0.4], position=[0, 0, 0.35], axis_angle=turn, velocity=[0, 0, -8])
-    scene.add_body("falling", box=[0.4, 0.4, 0.4], position=[50, 0, 5], angular_velocity=[0, 0, 1])
-    scene.add_body("still", box=[0.4, 0.4, 0.4], position=[20, 0, 0.2006], material="stone")
-    scene.add_body("sliding", box=[0.4, 0.4, 0.4], position=[30, 0, 0.2006], velocity=[2, 0, 0], material="stone")
-    scene.add_body("hanging", box=[0.4, 0.1, 0.1], position=[40.2, 0, 3])
-    scene.add_hinge("pivot", "world", "hanging", anchor=(40, 0, 3), axis=(0, 1, 0), enforcement="exact")
-    return scene
+@pytest.mark.parametrize("name", CASES)
+def test_states_and_counts_are_the_same(name):
+    make, steps, within = CASES[name]
+    assert_same_steps(make(), steps, within)
 
 
 @pytest.mark.parametrize("friction_iterations", [1, 2])
@@ -176,47 +127,56 @@ def test_failures_and_retries(scene, steps, reason):
     assert max(substeps) > 1 or direct.backend.friction.enabled
 
 
-@pytest.mark.parametrize(
-    "scene",
-    [lambda: pile(PCG), lambda: pile(DIRECT), lambda: links(3, "exact", coordinate={"theta": {"drive": PD}}), apart],
-)
-def test_a_checkpoint_continues_bit_for_bit(scene):
-    first = simulation(scene(), True)
-    for _ in range(9):
-        first.step()
-    second = simulation(scene(), True)
-    second.restore(first.checkpoint())
-    for _ in range(5):
-        first.step()
-        second.step()
-        assert_same_state(first, second)
+def lock_and_drive(sim: abd.Simulation) -> None:
+    sim.joints["hinge1"].coordinate().lock()
+    sim.joints["hinge2"].coordinate().set_target(0.3)
+    sim.joints["hinge0"].coordinate().apply_force(0.5)
+
+
+def release(sim: abd.Simulation) -> None:
+    sim.joints["hinge1"].coordinate().unlock()
+    sim.joints["hinge2"].active = False
+    sim.joints["hinge0"].coordinate().set_range(-1.0, 1.0)
+
+
+def lift(sim: abd.Simulation) -> None:
+    q = sim.stepper.q.copy()
+    q[:, 2] += 0.5
+    sim.joints["hinge0"].active = False
+    sim.move_to(q)
 
 
 def test_joints_change_while_running():
-    def changed(each) -> None:
-        theta = [joint.coordinate() for joint in each.joints.values()]
-        theta[1].lock()
-        theta[2].set_target(0.3)
-        theta[0].apply_force(0.5)
+    both = pair(links(3, "exact"))
+    for change in (lambda sim: None, lock_and_drive, release, lift):
+        for each in both:
+            change(each)
+        for _ in range(4):
+            assert_same_step(*both)
+    assert [joint.active for joint in both[1].joints.values()] == [False, True, False]
 
-    direct, recorded = pair(links(3, "exact"))
-    for _ in range(4):
-        assert_same_step(direct, recorded)
-    for each in (direct, recorded):
-        changed(each)
-    for _ in range(4):
-        assert_same_step(direct, recorded)
-    for each in (direct, recorded):
-        each.joints["hinge1"].coordinate().unlock()
-        each.joints["hinge2"].active = False
-        each.joints["hinge0"].coordinate().set_range(-1.0, 1.0)
-    for _ in range(4):
-        assert_same_step(direct, recorded)
-    q = direct.stepper.q.copy()
-    q[:, 2] += 0.5
-    for each in (direct, recorded):
-        each.joints["hinge0"].active = False
-        each.move_to(q)
-    for _ in range(4):
-        assert_same_step(direct, recorded)
-    np.testing.assert_array_equal([joint.active for joint in recorded.joints.values()], [False, True, False])
+
+AT_ONCE = (lambda: pile({"linear_solver": "direct"}), lambda: links(6, "exact"), lambda: pile(PCG, boxes=7))
+
+
+def end_of(number: int, ends: list, device: str, steps: int) -> None:
+    """Where a scene is after so many steps that it is recorded."""
+    sim = abd.Simulation(AT_ONCE[number](), device=device)
+    sim.run(steps=steps)
+    ends[number] = sim.stepper.q.copy(), sim.backend.graphs.recorded + sim.backend.whole.taken
+
+
+@pytest.mark.parametrize(("device", "steps"), [("cpu", 30), ("emulated", 12)])
+def test_threads_that_record_at_once_do_not_meet(device, steps):
+    """On CUDA they share a stream, in which one that records has to be the only one."""
+    alone, together = [None] * len(AT_ONCE), [None] * len(AT_ONCE)
+    for number in range(len(AT_ONCE)):
+        end_of(number, alone, device, steps)
+    threads = [threading.Thread(target=end_of, args=(number, together, device, steps)) for number in range(len(AT_ONCE))]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    for (q, recorded), (other, also) in zip(alone, together, strict=True):
+        assert recorded > 0 and also == recorded
+        np.testing.assert_array_equal(q, other)

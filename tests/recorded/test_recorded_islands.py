@@ -1,4 +1,4 @@
-"""Islands formed, and reduced over, by launches alone: the same as on the host, bit for bit."""
+"""Islands and exclusive sums formed on the device equal those formed on the host."""
 
 from types import SimpleNamespace
 
@@ -8,6 +8,7 @@ import warp as wp
 from on_device import NAME
 
 from abd.backends.device.device import Device
+from abd.backends.device.scan import Scan
 from abd.backends.numbering import Numbering
 from abd.backends.warp.islands import Islands
 
@@ -96,3 +97,12 @@ def test_long_chains(order):
     cut = np.delete(links, 1234, axis=0)
     assert_same(*formed(n, pairs_of([]), np.ones(n, bool), cut))
     assert_same(*formed(n, cut, np.ones(n, bool)))
+
+
+@pytest.mark.parametrize("count, capacity", [(0, 1), (1, 1), (31, 40), (32, 32), (33, 64), (5000, 5000), (70001, 90000)])
+def test_exclusive_sums(count, capacity):
+    counts = np.random.default_rng(count).integers(0, 9, capacity).astype(np.int32)
+    sizes, offsets = DEVICE.upload(np.array([7, count]), wp.int32), DEVICE.upload(np.full(capacity + 1, -1), wp.int32)
+    Scan(DEVICE).run(DEVICE.upload(counts, wp.int32), offsets, sizes, 1, capacity)
+    expected = np.concatenate([[0], np.cumsum(counts[:count])])
+    np.testing.assert_array_equal(DEVICE.read(offsets, count + 1), expected)

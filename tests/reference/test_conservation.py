@@ -11,13 +11,11 @@ The near-rigidity energy makes no torque, hence ``Im(conj(z_{n+1}) zt) = -c h^2 
 of the scheme and |z| = 1: a recursion for the angle. The target of bdf2 is a chord, that of the others a rotation.
 """
 
-from __future__ import annotations
-
 from math import asin
 
 import numpy as np
 import pytest
-from on_device import NAME
+from on_device import NAME, assert_no_net_wrench
 from scipy.spatial.transform import Rotation
 
 import abd
@@ -187,8 +185,7 @@ def test_a_torque_about_a_principal_axis_follows_the_discrete_rotation(integrato
 
 @pytest.mark.parametrize("integrator", INTEGRATORS)
 def test_torque_and_force_work_equals_the_gain_of_energy(integrator):
-    """external_work follows the kinetic energy as h falls (what is missing is the scheme's own loss; generalized alpha has
-    none, and the work of a couple counts chords)."""
+    """What is missing is the scheme's own loss, and falls with h."""
     missing = []
     for h in (0.01, 0.005):
         loads = {"force": (5.0, 0.0, -3.0), "torque": (0.0, 0.0, 1.0)}
@@ -204,13 +201,8 @@ def two_boxes(integrator: str, mu: float, tolerance: float = 1e-3) -> abd.Scene:
     scene.add_material("rough", mu=mu)
     scene.add_body("heavy", box=(0.4, 0.4, 0.4), material="rough")
     scene.add_body(
-        "light",
-        box=(0.2, 0.3, 0.1),
-        position=(-0.6, 0.12, 0.07),
-        axis_angle={"axis": (1.0, 2.0, 3.0), "degrees": 40.0},
-        velocity=(3.0, 0.0, 0.0),
-        angular_velocity=(0.0, 2.0, 1.0),
-        material="rough",
+        "light", box=(0.2, 0.3, 0.1), position=(-0.6, 0.12, 0.07), axis_angle={"axis": (1.0, 2.0, 3.0), "degrees": 40.0},
+        velocity=(3.0, 0.0, 0.0), angular_velocity=(0.0, 2.0, 1.0), material="rough",
     )
     return scene
 
@@ -240,18 +232,6 @@ def random_states(n: int, seed: int = 0) -> np.ndarray:
     rng = np.random.default_rng(seed)
     A = Rotation.random(n, random_state=seed).as_matrix() + 0.05 * rng.normal(size=(n, 3, 3))
     return np.concatenate([rng.normal(size=(n, 3)), A.reshape(n, 9)], axis=1)
-
-
-def assert_no_net_wrench(q: np.ndarray, gradient: np.ndarray) -> None:
-    """Sum of forces, and of their torques about the origin: p x g_p and the axial vector of g_A A^T."""
-    A, g_A = q[:, 3:].reshape(-1, 3, 3), gradient[:, 3:].reshape(-1, 3, 3)
-    turning = g_A @ A.transpose(0, 2, 1)
-    axial = np.stack([turning[:, k - 1, k - 2] - turning[:, k - 2, k - 1] for k in range(3)], axis=1)
-    torque = np.cross(q[:, :3], gradient[:, :3]) + axial
-    scale = np.abs(gradient).sum()
-    assert scale > 0.0
-    np.testing.assert_allclose(gradient[:, :3].sum(axis=0), 0.0, atol=1e-9 * scale)
-    np.testing.assert_allclose(torque.sum(axis=0), 0.0, atol=1e-9 * scale)
 
 
 @pytest.mark.parametrize("energy", [orthogonality, arap])

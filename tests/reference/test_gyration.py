@@ -1,10 +1,7 @@
 """Generalized alpha on bodies that spin in joints (`abd.potentials.gyration`)."""
 
-from __future__ import annotations
-
+import mechanisms
 import numpy as np
-import peer_mechanisms as mechanisms
-import peer_programs as programs
 import pytest
 from on_device import NAME
 
@@ -17,8 +14,7 @@ pytestmark = pytest.mark.device
 
 
 def eigenvalues(turn: float, radius: float, ratio: float, mode: Mode = Mode.SMOOTH) -> np.ndarray:
-    """Of one step of a linear symmetric top of moment 1 on its tip, of mass `ratio` at 1, h = 1: axis, momentum, velocity,
-    and what is remembered, all complex."""
+    """Of a step of a top of moment 1 on its tip, of mass `ratio` at 1, h = 1: axis, momentum, velocity, memory."""
     row = scheme("generalized_alpha", 1.0, 1.0, radius).motion[mode]
     (new,), (old,) = gyration.shares(np.array([turn]), np.array([radius]))
     (fresh, last, mean), (gain, *gains) = row[5:8], row[8:11]
@@ -51,17 +47,15 @@ def energies(simulation: abd.Simulation, steps: int) -> np.ndarray:
 @pytest.mark.parametrize("radius", [0.8, 0.9])
 def test_a_top_in_coarse_steps_keeps_its_energy(radius):
     """0.48 rad per step."""
-    scene = programs.our_scene(mechanisms.top(150.0, 8e-3), 8e-3, spectral_radius=radius)
-    simulation = abd.Simulation(scene, device=NAME)
+    simulation = abd.Simulation(mechanisms.top(8e-3, spectral_radius=radius), device=NAME)
     energy = energies(simulation, 1000)
     assert abs(energy[-1] - energy[0]) < 1e-4 * 0.5 * 0.02 * 150.0**2
 
 
 def test_a_rod_on_two_balls_keeps_the_spin_about_itself():
     """Of a spatial slider-crank in steps of 10 ms: no force turns the rod about its own axis."""
-    scene = programs.our_scene(mechanisms.slider_crank(), 0.01)
-    simulation = abd.Simulation(scene, device=NAME)
-    rod, spins = simulation.model.bodies.names.index("b1"), []
+    simulation = abd.Simulation(mechanisms.slider_crank(0.01), device=NAME)
+    rod, spins = simulation.model.bodies.names.index("rod"), []
     thin = gyration.thin_axis(simulation.model.bodies.moment)[rod]
     for _ in range(100):
         simulation.step()
@@ -71,12 +65,10 @@ def test_a_rod_on_two_balls_keeps_the_spin_about_itself():
 
 
 def test_the_definition_and_the_kernels_agree():
-    scene = programs.our_scene(mechanisms.slider_crank(), 0.01)
     states = []
     for device in ("numpy", NAME):
-        simulation = abd.Simulation(scene, device=device)
-        for _ in range(12):
-            simulation.step()
+        simulation = abd.Simulation(mechanisms.slider_crank(0.01), device=device)
+        simulation.run(steps=12)
         states.append((simulation.stepper.q, simulation.stepper.qd))
     np.testing.assert_allclose(states[0][0], states[1][0], atol=1e-9)
     np.testing.assert_allclose(states[0][1], states[1][1], atol=1e-6)

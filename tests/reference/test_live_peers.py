@@ -1,7 +1,5 @@
 """Exact joints beside Exudyn and MuJoCo, run live: motion, joint forces, and laws of coordinates."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 import reference_cases as cases
@@ -15,9 +13,6 @@ def richardson(coarse, fine):
     return [(4.0 * b - a) / 3.0 for a, b in zip(coarse, fine)]
 
 
-# Exudyn -------------------------------------------------------------------------------------------------------------
-
-
 def exudyn_slider_chain(steps: int, duration: float = 0.25) -> list[np.ndarray]:
     """Centres of mass (5, 3), angles of the last body (3,) and forces on the children (5, 3) of the hinges and slider."""
     exudyn = pytest.importorskip("exudyn")
@@ -26,13 +21,7 @@ def exudyn_slider_chain(steps: int, duration: float = 0.25) -> list[np.ndarray]:
     system = exudyn.SystemContainer().AddSystem()
     previous, nodes, joints = system.AddObject(items.ObjectGround()), [], []
     right = np.pi / 2.0
-    turned = [
-        np.eye(3),
-        items.RotationMatrixY(right),
-        items.RotationMatrixZ(right),
-        items.RotationMatrixX(-right),
-        np.eye(3),
-    ]
+    turned = [np.eye(3), items.RotationMatrixY(right), items.RotationMatrixZ(right), items.RotationMatrixX(-right), np.eye(3)]
     cross, along = 4.0 * (0.4**2 + 0.1**2) / 12.0, 4.0 * (0.1**2 + 0.1**2) / 12.0
     for i in range(5):
         node = system.AddNode(
@@ -71,8 +60,7 @@ def exudyn_slider_chain(steps: int, duration: float = 0.25) -> list[np.ndarray]:
 def our_slider_chain(h: float) -> list[np.ndarray]:
     """The same of ours."""
     simulation = abd.Simulation(cases.slider_chain(h, tolerance=1e-8), device="cpu")
-    for _ in range(round(0.25 / h)):
-        simulation.step()
+    simulation.run(steps=round(0.25 / h))
     values = cases.slider_chain_values(simulation)
     return [
         np.array([values[f"position {i}"] for i in range(5)]),
@@ -94,8 +82,7 @@ def test_hinges_and_a_slider_converge_to_exudyn():
 
 
 def exudyn_masked_ball(steps: int, duration: float) -> list[np.ndarray]:
-    """Outputs of a spherical joint that holds x and z between two turning bodies: displacement, velocity of m0, force on it,
-    and its torque about the parent's centre."""
+    """Displacement, velocity of m0, force, and torque about the parent's centre, of a ball joint that holds x and z."""
     exudyn = pytest.importorskip("exudyn")
     from exudyn import utilities as items
 
@@ -142,8 +129,7 @@ def our_masked_ball(h: float, duration: float) -> list[np.ndarray]:
     ends = {key: one[5] for key, one in zip(("parent_anchor", "child_anchor"), MASKED, strict=True)}
     scene.add_spherical("ball", "m0", "m1", constrainedAxes=[1, 0, 1], enforcement="exact", **ends)
     simulation = abd.Simulation(scene, device="cpu")
-    for _ in range(round(duration / h)):
-        simulation.step()
+    simulation.run(steps=round(duration / h))
     ball = simulation.joints["ball"]
     return [ball.displacement, ball.velocity, ball.exudyn_force()[0], ball.wrench(on="parent", point="center")[1]]
 
@@ -154,7 +140,6 @@ def test_a_ball_that_holds_two_axes_of_the_world_is_exudyn_s():
     for peer, ours in zip(exudyn_masked_ball(400, 0.1), our_masked_ball(1e-3, 0.1), strict=True):
         assert np.abs(ours - peer).max() < 1e-6, (ours, peer)
 
-# MuJoCo -------------------------------------------------------------------------------------------------------------
 
 ARM = """
 <mujoco>
@@ -208,17 +193,14 @@ def arm(h: float) -> abd.Scene:
         ("hinge", "elbow", "base", "upper", 0.6, (0, 1, 0), elbow),
         ("slider", "slide", "upper", "hand", 1.0, (1, 0, 0), slide),
     ):
-        scene.add_joint(
-            kind, name, parent, child, anchor=(x, 0, 0), axis=axis, coordinate=settings, enforcement="exact"
-        )
+        scene.add_joint(kind, name, parent, child, anchor=(x, 0, 0), axis=axis, coordinate=settings, enforcement="exact")
     return scene
 
 
 def our_arm(h: float, duration: float) -> list[np.ndarray]:
     """What `mujoco_arm` returns, of ours; forces and torques count all that a joint does, as there."""
     simulation = abd.Simulation(arm(h), device="cpu")
-    for _ in range(round(duration / h)):
-        simulation.step()
+    simulation.run(steps=round(duration / h))
     joints = [simulation.joints[name] for name in ("turn", "elbow", "slide")]
     wrenches = np.array([joint.wrench() for joint in joints])
     coordinates = np.array([joint.coordinates[0] for joint in joints])

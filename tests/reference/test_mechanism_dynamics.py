@@ -4,14 +4,15 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from fake_simulation import model_of, pose
+from contact_models import NO_MESH, scene
 from joint_samples import CASES, frame, joint_of
+from reference_values import FOUR_BAR, LOOP_FORCE
 from scipy.integrate import solve_ivp
 
 from abd.joints.coordinates.kinematics import JointKinematics, flip_direction
 from abd.joints.coordinates.mechanism import Mechanism
-from abd.model import WORLD, Joint, Kind
-from abd.rotations import adjoint, axial, inverse, log, quaternion_matrix
+from abd.model import WORLD, Joint, Kind, affine_state
+from abd.rotations import adjoint, axial, inverse, log, pose, quaternion_matrix
 
 GRAVITY = np.array([1.0, -2.0, -9.81])
 
@@ -19,9 +20,11 @@ GRAVITY = np.array([1.0, -2.0, -9.81])
 def model(masses, moments, joints, kind=None, q=None, gravity=GRAVITY):
     """Bodies without surfaces: masses (n,), moments of S (n, 3)."""
     count = len(masses)
-    made = model_of([pose()] * count, [], [-1] * count, joints=joints, kind=kind, gravity=gravity)
-    bodies = replace(made.bodies, mass=np.array(masses, dtype=float), moment=np.array(moments, dtype=float))
-    return replace(made, bodies=bodies if q is None else replace(bodies, q=q))
+    q = np.tile(affine_state(np.eye(4)[None]), (count, 1)) if q is None else q
+    changes = {"mass": np.array(masses, dtype=float), "moment": np.array(moments, dtype=float)}
+    changes |= {} if kind is None else {"kind": np.array(kind, np.int32)}
+    made = scene([NO_MESH] * count, q, **changes)
+    return replace(made, joints=joints, settings=replace(made.settings, gravity=np.array(gravity, dtype=float)))
 
 
 def random_tree(seed, cases=CASES, bodies=5):
@@ -125,8 +128,7 @@ def test_power_flow(seed):
 
 @SEEDS
 def test_joint_wrenches_move_every_body(seed):
-    """Newton and Euler hold for each body, the torques are the wrenches along the motions, and the momentum's rate is
-    the wrench from outside."""
+    """Newton and Euler hold for each body; torques are wrenches along motions."""
     made, mechanism, rng = random_tree(seed)
     q, v = state(mechanism, rng)
     acceleration, rate = rng.standard_normal(len(v)), mechanism.rate(q, v)
@@ -134,23 +136,11 @@ def test_joint_wrenches_move_every_body(seed):
     floating = mechanism.branches[-1]
     assert floating.joint == -1
 
-    def motion(t):
-        return mechanism.affine_state(q + t * rate, v + t * acceleration)
-
     def momenta(t):
-        states, velocities = motion(t)
-        masks = np.eye(len(states))
-        rows = [
-            affine_momentum(
-                replace(
-                    made, bodies=replace(made.bodies, mass=m * made.bodies.mass, moment=m[:, None] * made.bodies.moment)
-                ),
-                states,
-                velocities,
-            )
-            for m in masks
-        ]
-        return np.array(rows)
+        states, velocities = mechanism.affine_state(q + t * rate, v + t * acceleration)
+        of = made.bodies
+        parts = [replace(of, mass=one * of.mass, moment=one[:, None] * of.moment) for one in np.eye(len(states))]
+        return np.array([affine_momentum(replace(made, bodies=part), states, velocities) for part in parts])
 
     needed = derivative(momenta)
     poses = np.concatenate([mechanism.poses(q), np.eye(4)[None]])
@@ -192,7 +182,7 @@ def test_loops_and_bodies_at_rest():
     rng = np.random.default_rng(8)
     ends = [(0, 1), (1, 2), (WORLD, 2), (2, 1)]
     joints = [joint_of("hinge", rng, pair, f"j{k}") for k, pair in enumerate(ends)]
-    states = model_of([frame(rng) for _ in range(3)], [], [-1] * 3).bodies.q
+    states = affine_state(np.array([frame(rng) for _ in range(3)]))
     kinds = [Kind.STATIC, Kind.DYNAMIC, Kind.DYNAMIC]
     made = model([0.0, 1.0, 1.0], np.full((3, 3), 0.2), joints, kinds, states)
     mechanism = Mechanism(made)
@@ -219,9 +209,7 @@ def test_four_bar_swings_as_known():
     down_y = np.array([[1.0, 0.0, 0.0], [0.0, 0.0, -1.0], [0.0, 1.0, 0.0]])  # its z is -y
 
     def at(x):
-        T = pose(x=x)
-        T[:3, :3] = down_y
-        return T
+        return pose(down_y, np.array([x, 0.0, 0.0]))
 
     c1, c2, c3 = centres
     joints = [
@@ -240,22 +228,16 @@ def test_four_bar_swings_as_known():
         return (poses[2] @ joints[3].child_frame - poses[1] @ joints[3].parent_frame)[:3, 3]
 
     assert_close(apart(start), 0.0, 1e-15)
-    times = (0.1, 0.25, 0.5, 1.0)
+    times = [time for time in FOUR_BAR if time <= 1.0]
     path = solve_ivp(
         lambda t, y: np.concatenate([y[3:], mechanism.forward_dynamics(y[:3], y[3:])]),
         (0.0, 1.0), [*start, 0.0, 0.0, 0.0], method="DOP853", rtol=1e-10, atol=1e-11, t_eval=times,
     )  # fmt: skip
-    known = [
-        (1.67215267475, 1.54065607065),
-        (1.67956657438, 1.54571494566),
-        (1.71033445214, 1.56668663776),
-        (1.91988759065, 1.70791363648),
-    ]
-    assert_close(path.y[:2].T, known, 1e-9)
+    assert_close(path.y[:2].T, [FOUR_BAR[time] for time in times], 1e-9)
     assert_close(path.y[3:5, 3], (0.7888582651, 0.5243977304), 1e-8)
     q, v = path.y[:3, 2], path.y[3:, 2]
     force = mechanism.with_loops(q, v)[1][0, :3]
-    assert_close(force, (-0.3001246873, 0.0, -5.0029612805), 1e-8)
+    assert_close(force, LOOP_FORCE, 1e-8)
     energies = [mechanism.kinetic_energy(y[:3], y[3:]) + mechanism.potential_energy(y[:3]) for y in path.y.T]
     assert np.ptp([*energies, mechanism.potential_energy(start)]) < 1e-8
     assert_close(apart(path.y[:3, 3]), 0.0, 1e-9)
@@ -308,8 +290,7 @@ def test_mass_matrix_equals_mujocos():
         C = frame(rng)
         if kind == "ball":
             C[:3, :3] = np.eye(3)  # its velocities are in axes of the body there
-        rest_pose = pose(*rest)
-        rest_pose[:3, :3] = quaternion_matrix(four)
+        rest_pose = pose(quaternion_matrix(four), rest)
         joints.append(Joint(f"j{body}", kinds[kind], 0, parent, body, rest_pose @ C, C))
 
         def text(values):

@@ -1,7 +1,5 @@
 """Two boxes and a joint between them, for tests of joints in scenes."""
 
-from __future__ import annotations
-
 import numpy as np
 
 import abd

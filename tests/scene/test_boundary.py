@@ -1,7 +1,5 @@
 """Meshes of files: what is closed although its edges do not match, where it is open, and which parts count twice."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

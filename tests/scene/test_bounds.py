@@ -1,7 +1,5 @@
 """Files that ask for more than there is are refused at once, with the way to raise the bound."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 
@@ -93,6 +91,5 @@ def test_two_threads_step_one_simulation_in_turn():
     shared, alone = made(), made()
     with ThreadPoolExecutor(2) as pool:
         list(pool.map(lambda _: shared.step(), range(20)))
-    for _ in range(20):
-        alone.step()
+    alone.run(steps=20)
     np.testing.assert_array_equal(shared.stepper.q, alone.stepper.q)

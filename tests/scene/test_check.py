@@ -10,10 +10,8 @@ SCENE = """\
 gravty = [0, 0, -9.81]                                  #! unknown key
 [solver]
 dt = -0.01                                              #! greater than 0
-integrator = "bdf3"                                     #! 'bdf2'
 tolerance = 1e-3
 tolerance_relative = 1e-3                               #! tolerance is given as well
-d_hat = "thin"                                          #! without quotes
 [output]
 frames = 10
 duration = 1.0                                          #! frames is given as well
@@ -23,8 +21,6 @@ elevation_deg = 100                                     #! at most 90
 [[material]]
 name = "ice"
 mu = -0.1                                               #! at least 0
-[[material]]
-name = "ice"                                            #! earlier material
 [[material_pair]]
 between = ["ice", "tar"]                                #! no material 'tar'
 [[body]]
@@ -49,57 +45,17 @@ mesh = "nowhere.obj"                                    #! not found
 [[body]]                                                #! no surface
 name = "bare"
 [[body]]
-name = "both"
-box = [1, 1, 1]
-sphere = { radius = 1 }                                 #! 'box' and 'sphere' are given
-[[body]]
-name = "flat"
-box = [1, 0, 1]                                         #! extents
-[[body]]
-name = "tall"
-cylinder = { radius = 0.1, length = -1 }                #! greater than 0
-[[body]]
 name = "skewed"
 box = [1, 1, 1]
 position = [0, 0, 30]
 mass = 1
 inertia = [1, 1, 5]                                     #! no body has these
 [[body]]
-name = "turned"
-box = [1, 1, 1]
-position = [0, 0, 40]
-quaternion = [0, 0, 0, 0]                               #! is zero
-[[body]]
-name = "short"
-box = [1, 1, 1]
-position = [0, 0]                                       #! three numbers
-[[body]]
-name = "fixed"
-box = [1, 1, 1]
-position = [0, 0, 50]
-fix = ["rx"]                                            #! none, two or three
-[[body]]
-name = "rail"
-box = [1, 1, 1]
-position = [0, 0, 60]
-kind = "static"
-velocity = [1, 0, 0]                                    #! no effect on a static
-[[body]]
 name = "cam"
 box = [1, 1, 1]
 position = [0, 0, 70]
 kind = "kinematic"
 motion = { formulas = { x = "sinn(t)" } }               #! unknown name 'sinn'
-[[body]]
-name = "lift"
-box = [1, 1, 1]
-position = [0, 0, 80]
-kind = "kinematic"                                      #! needs a motion
-[[body]]
-name = "oaken"
-box = [1, 1, 1]
-position = [0, 0, 90]
-material = "oak"                                        #! no material 'oak'
 [[body]]
 name = "row"
 box = [1, 1, 1]
@@ -117,21 +73,9 @@ name = "rod"
 box = [1, 0.1, 0.1]
 position = [1.4, 0, 100]
 [[body]]
-name = "lever"
-box = [1, 0.1, 0.1]
-position = [0.5, 0, 110]
-[[body]]
 name = "crank"
 box = [1, 0.1, 0.1]
 position = [0.5, 0, 120]
-[[body]]
-name = "bob"
-sphere = { radius = 0.1 }
-position = [0, 0, 130]
-[[body]]
-name = "rim"
-sphere = { radius = 0.1 }
-position = [0, 5, 130]
 [[contact_filter]]
 bodies = ["arm", "nobody"]                              #! no body 'nobody'
 [[joint]]
@@ -139,28 +83,17 @@ name = "pivot"
 type = "hing"                                           #! 'hinge'
 child = "arm"
 [[joint]]
-name = "elbow"
-type = "hinge"
-parent = "arm"
-child = "rood"                                          #! no body 'rood'
-anchor = [1, 0, 100]
-axis = [0, 1, 0]
-[[joint]]
 name = "wrist"
 type = "hinge"
 parent = "arm"
 child = "rod"                                           # overlap as they should, but for the mistake below
 anchor = [1, 0, 100]
 axis = [0, 0, 0]                                        #! is zero
-[[joint]]                                               #! no anchor
-name = "loose"
-type = "spherical"
-child = "lever"
 [[joint]]
 name = "range"
 type = "hinge"
-child = "lever"
-anchor = [0, 0, 110]
+child = "crank"
+anchor = [0, 0, 120]
 axis = [0, 1, 0]
 range = [1, 2]                                          #! outside its range
 [[joint]]
@@ -170,40 +103,19 @@ parent_anchor = [0, 9, 120]
 child_anchor = [0, 0, 0]                                #! m open
 child = "crank"
 [[joint]]
-name = "self"
-type = "fixed"
-parent = "bob"
-child = "bob"                                           #! same body
-anchor = [0, 0, 130]
-[[joint]]
 name = "wheel"
 type = "hinge"
-child = "rim"
-anchor = [0, 5, 130]
+child = "crank"
+anchor = [0, 0, 120]
 axis = [0, 1, 0]
 drive = { mode = "pdd", target = 1 }                    #! 'pd'
-[[joint]]
-name = "wheel"                                          #! earlier joint
-type = "fixed"
-child = "rim"
-anchor = [0, 5, 130]
-[[joint]]
-name = "slide"
-type = "slider"
-child = "bob"
-anchor = [0, 0, 130]
-axis = [0, 0, 1]
-stiffnes = 3                                            #! unknown key
 [[coupling]]
 name = "gear"
 coordinate = "wheel.theta"
 terms = [{ coordinate = "nothing.theta", factor = 2 }]  #! no joint 'nothing'
-[[coupling]]
-name = "rack"
-coordinate = "slide.phi"                                #! no coordinate 'phi'
-terms = [{ coordinate = "wheel.theta" }]
 [recorder]                                              #! unknown key
 """
+"""Mistakes in every table and found at every stage; each kind of mistake is in `test_scene_errors.py`."""
 
 
 @pytest.fixture
@@ -222,7 +134,7 @@ def expected():
 
 def test_a_scene_with_many_different_mistakes(scene, capsys):
     """Mistakes of all tables and all stages, from misspelt keys to overlap at the start, in one pass and no other ones."""
-    assert len(expected()) >= 43
+    assert len(expected()) >= 25
     assert main(["check", str(scene), "--json"]) == 2
     found = json.loads(capsys.readouterr().out)
     assert found["summary"] == [] and all(one["key"] for one in found["problems"])
@@ -242,14 +154,6 @@ def test_sound_scenes_have_a_summary(capsys):
     assert main(["check", "falling_box", "-o", "solver.dt=0", "--json"]) == 2
     (one,) = json.loads(capsys.readouterr().out)["problems"]
     assert one["file"] == "-o" and one["key"] == "solver.dt" and one["value"] == 0
-
-
-def test_files_that_cannot_be_read(tmp_path, capsys):
-    path = tmp_path / "broken.toml"
-    path.write_text("gravity = [")
-    assert main(["check", str(path), "--json"]) == 2
-    (one,) = json.loads(capsys.readouterr().out)["problems"]
-    assert "TOML" in one["message"] and one["file"] == str(path)
 
 
 def test_overrides_of_a_wrong_file_are_told_too(scene, capsys):

@@ -50,9 +50,6 @@ def listed(links: int, **keys) -> abd.Scene:
     return scene
 
 
-# names ----------------------------------------------------------------------------------------------------------------
-
-
 def test_names_of_copies():
     names = Names(["a", CopyNames("b", (2, 1, 3)), "b_0_0", "c"])
     assert list(names) == ["a", "b_0_0_0", "b_0_0_1", "b_0_0_2", "b_1_0_0", "b_1_0_1", "b_1_0_2", "b_0_0", "c"]
@@ -74,9 +71,6 @@ def test_a_list_of_joints_holds_copies():
     other[3] = joints[2]
     assert other[3].name == "hinge_1_0_0" and other.column("child").tolist() == [0, 1, 2, 2, 4]
     assert joints[3].name == "hinge_2_0_0" and other.changed_since(joints) == [3]
-
-
-# compiled -------------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -118,10 +112,7 @@ def test_what_many_joints_have_is_what_each_has(kind):
     masses = 1.0 + rng.random(6)
     for enforcement in ("penalty", "exact", "compliant"):
         alike = [replace(joint, enforcement=enforcement) for joint in joints]
-        together, alone = (
-            compile_rows(alike, masses),
-            [compile_rows([j], masses[k : k + 1]) for k, j in enumerate(alike)],
-        )
+        together, alone = (compile_rows(alike, masses), [compile_rows([j], masses[k : k + 1]) for k, j in enumerate(alike)])
         assert together.joint.tolist() == [k for k, rows in enumerate(alone) for _ in range(len(rows))]
         for name in ROWS[1:]:
             its = np.concatenate([getattr(rows, name) for rows in alone])
@@ -169,9 +160,6 @@ def test_copies_that_do_not_move_along_are_compiled_one_by_one():
     assert model.joints[4].parent == model.bodies.names.find("driver_1_0_0")
 
 
-# wrong scenes ---------------------------------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize(
     ("keys", "words"),
     [
@@ -208,9 +196,6 @@ def test_copies_survive_a_file(tmp_path):
     text = (tmp_path / "chain.toml").read_text()
     assert "repeat = { count = [3, 1, 1] }" in text and abd.load(tmp_path / "chain.toml") == scene
     assert len(text.splitlines()) < 40
-
-
-# running --------------------------------------------------------------------------------------------------------------
 
 
 def test_a_run_of_copies(tmp_path, device):

@@ -1,5 +1,4 @@
-"""Initial intersections: exact predicates, filters, containment, thickness, depths, and ipctk as referee."""
-
+"""Initial intersections: exact predicates, filters, containment, thickness, depths, and ipctk."""
 
 import numpy as np
 import pytest
@@ -23,53 +22,72 @@ def box(name, *position, **rest):
     return {"name": name, "box": BOX, "position": position, **rest}
 
 
-def test_boxes_that_are_apart():
-    assert found(box("a", 0, 0, 0), box("b", 1.001, 0, 0), box("c", 0, 0, 1.5)) == []
+def bar(name, size, height):
+    return {"name": name, "box": size, "position": (0, 0, height)}
 
 
-def test_boxes_that_overlap_are_named_with_the_depth():
-    ((message, depth),) = found(box("a", 0, 0, 0), box("b", 0.9, 0.2, 0.1), box("c", 0, 0, 5))
-    assert message == "a intersects b"
-    assert depth == pytest.approx(0.1, rel=1e-9)
+SMALL = {"name": "small", "sphere": {"radius": 0.1}}
+CARD = {"surface": SQUARE, "thickness": 0.02}
+SHEET = {"surface": SQUARE, "thickness": 0.0, "mass": 1}
+UPRIGHT = {**SHEET, "name": "b", "axis_angle": {"axis": (1, 0, 0), "degrees": 90}}
+FLOOR = {"name": "floor", "half_space": {"normal": (0, 0, 1), "offset": 1}}
+CLOUD = {"name": "p", "surface": {"vertices": [[0, 0, 0], [9, 0, 0], [0, 9, 0]], "points": [0, 1, 2]}, "radius": 0.1}
+ROD = {"name": "r", "surface": {"vertices": [[0, 0, 1], [0, 0, 2]], "edges": [[0, 1]]}, "radius": 0.1}
 
 
-def test_coincident_boxes_are_as_deep_as_they_are_wide():
-    ((message, depth),) = found(box("a", 0, 0, 0), box("b", 0, 0, 0))
-    assert message == "a intersects b" and depth == pytest.approx(1.0, rel=1e-6)
-
-
-def test_crossed_bars_without_a_vertex_inside():
-    bars = [
-        {"name": n, "box": size, "position": (0, 0, z)}
-        for n, size, z in (("a", (2, 0.2, 0.2), 0), ("b", (0.2, 2, 0.2), 0.15))
-    ]
-    ((message, depth),) = found(*bars)
-    assert message == "a intersects b" and depth == pytest.approx(0.05, rel=1e-6)
-
-
-def test_containment_both_ways_and_depth():
-    small = {"name": "small", "sphere": {"radius": 0.1}}
-    assert found(box("big", 0, 0, 0), small)[0][0] == "big contains small"
-    ((message, depth),) = found(small, box("big", 0, 0, 0))
-    assert message == "small lies inside big" and depth == pytest.approx(0.6, rel=1e-3)
-
-
-def test_one_component_inside_is_enough():
+def two_components():
     inner, triangles = shapes.box((0.1, 0.1, 0.1))
-    two = {
-        "vertices": np.concatenate([inner, inner + np.array([9.0, 0, 0])]).tolist(),
-        "triangles": np.concatenate([triangles, triangles + 8]).tolist(),
-    }
-    assert found(box("big", 9, 0, 0), {"name": "two", "surface": two})[0][0] == "big contains two"
+    vertices = np.concatenate([inner, inner + np.array([9.0, 0, 0])])
+    surface = {"vertices": vertices.tolist(), "triangles": np.concatenate([triangles, triangles + 8]).tolist()}
+    return {"name": "two", "surface": surface}
+
+
+CASES = {
+    # name: bodies, message or None, depth [m], relative tolerance
+    "boxes apart": ([box("a", 0, 0, 0), box("b", 1.001, 0, 0), box("c", 0, 0, 1.5)], None, 0, 0),
+    "boxes": ([box("a", 0, 0, 0), box("b", 0.9, 0.2, 0.1), box("c", 0, 0, 5)], "a intersects b", 0.1, 1e-9),
+    "coincident boxes": ([box("a", 0, 0, 0), box("b", 0, 0, 0)], "a intersects b", 1.0, 1e-6),
+    "crossed bars": ([bar("a", (2, 0.2, 0.2), 0), bar("b", (0.2, 2, 0.2), 0.15)], "a intersects b", 0.05, 1e-6),
+    "contained": ([SMALL, box("big", 0, 0, 0)], "small lies inside big", 0.6, 1e-3),
+    "containing": ([box("big", 0, 0, 0), SMALL], "big contains small", 0.6, 1e-3),
+    "one component inside": ([box("big", 9, 0, 0), two_components()], "big contains two", None, 0),
+    "sheets apart": ([{**SHEET, "name": "a"}, {**UPRIGHT, "position": (0, 0, 1.01)}], None, 0, 0),
+    "sheets": ([{**SHEET, "name": "a"}, {**UPRIGHT, "position": (0, 0, 0.9)}], "a intersects b", 0.1, 1e-9),
+    "cards apart": ([{**CARD, "name": "a"}, {**CARD, "name": "b", "position": (0, 0, 0.0201)}], None, 0, 0),
+    "cards that touch": ([{**CARD, "name": "a"}, {**CARD, "name": "b", "position": (0, 0, 0.02)}], None, 0, 0),
+    "cards": ([{**CARD, "name": "a"}, {**CARD, "name": "b", "position": (0, 0, 0.015)}], "a is too close to b", 0.005, 1e-6),
+    "point inside": ([CLOUD, box("a", 9.4, 0, 0)], "p lies inside a", None, 0),
+    "point near": ([CLOUD, box("a", 9.55, 0, 0)], "p is too close to a", None, 0),
+    "point apart": ([CLOUD, box("a", 9.7, 0, 0)], None, 0, 0),
+    "rod near a point": ([CLOUD, {**ROD, "position": (9, 0, -0.85)}], "p is too close to r", 0.05, 1e-6),
+    "rod and point apart": ([CLOUD, {**ROD, "position": (9, 0, -0.75)}], None, 0, 0),
+    "half-space": (
+        [FLOOR, box("a", 0, 0, 1.2), box("b", 3, 0, 1.6), box("wall", 0, 5, 0, kind="static")],
+        *("a lies partly below floor", 0.3, 1e-6),
+    ),
+}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_one_pair_is_named_with_its_depth(name):
+    bodies, message, depth, tolerance = CASES[name]
+    problems = found(*bodies)
+    if message is None:
+        assert problems == []
+    else:
+        ((words, value),) = problems
+        assert words == message and (depth is None or value == pytest.approx(depth, rel=tolerance))
+
+
+@pytest.mark.parametrize("x, count", [(1.4, 1), (1.6, 0)])
+def test_minimum_separation_counts(x, count):
+    assert len(found(box("a", 0, 0, 0), box("b", x, 0, 0), solver={"minimum_separation": 0.5})) == count
 
 
 def test_a_hollow_body_may_hold_another():
     outer, triangles = shapes.box((2, 2, 2))
-    inner = outer / 2 * 1.5
-    shell = {
-        "vertices": np.concatenate([outer, inner]).tolist(),
-        "triangles": np.concatenate([triangles, triangles[:, ::-1] + 8]).tolist(),
-    }
+    both = np.concatenate([triangles, triangles[:, ::-1] + 8])
+    shell = {"vertices": np.concatenate([outer, 0.75 * outer]).tolist(), "triangles": both.tolist()}
     assert found({"name": "shell", "surface": shell}, box("a", 0, 0, 0)) == []
 
 
@@ -86,61 +104,30 @@ def test_linked_rings_are_free():
     assert message == "a is too close to b" and depth == pytest.approx(0.05, abs=0.01)
 
 
-def test_open_surfaces():
-    card = {"surface": SQUARE, "thickness": 0.0, "mass": 1}
-    upright = {**card, "name": "b", "axis_angle": {"axis": (1, 0, 0), "degrees": 90}}
-    assert found({**card, "name": "a"}, {**upright, "position": (0, 0, 1.01)}) == []
-    ((message, depth),) = found({**card, "name": "a"}, {**upright, "position": (0, 0, 0.9)})
-    assert message == "a intersects b" and depth == pytest.approx(0.1, rel=1e-9)
+PIN = {"name": "j", "type": "spherical", "parent": "a", "child": "b", "anchor": (0, 0, 0)}
+MOVING = {"kind": "kinematic", "motion": {"velocity": (1, 0, 0)}}
+PAIRS = {
+    # name: keys of both bodies, the rest of the scene, whether the pair counts
+    "plain": ({}, {}, {}, True),
+    "one group": ({"group": 3}, {"group": 3}, {}, False),
+    "two groups": ({"group": 3}, {"group": 2}, {}, True),
+    "two worlds": ({"world": 1}, {}, {}, False),
+    "static and kinematic": ({"kind": "static"}, MOVING, {}, False),
+    "static": ({"kind": "static"}, {}, {}, True),
+    "kinematic": (MOVING, {}, {}, True),
+    "joint": ({}, {}, {"joint": [PIN]}, False),
+    "joint that collides": ({}, {}, {"joint": [{**PIN, "collide": True}]}, True),
+    "material pair": ({}, {}, {"material_pair": [{"between": ("default", "default"), "enabled": False}]}, False),
+}
 
 
-def test_thickness_counts():
-    card = {"surface": SQUARE, "thickness": 0.02}
-    assert found({**card, "name": "a"}, {**card, "name": "b", "position": (0, 0, 0.0201)}) == []
-    assert found({**card, "name": "a"}, {**card, "name": "b", "position": (0, 0, 0.02)}) == []
-    ((message, depth),) = found({**card, "name": "a"}, {**card, "name": "b", "position": (0, 0, 0.015)})
-    assert message == "a is too close to b" and depth == pytest.approx(0.005)
-    solver = {"minimum_separation": 0.5}
-    assert len(found(box("a", 0, 0, 0), box("b", 1.4, 0, 0), solver=solver)) == 1
-    assert len(found(box("a", 0, 0, 0), box("b", 1.6, 0, 0), solver=solver)) == 0
+@pytest.mark.parametrize("name", PAIRS)
+def test_pairs_that_never_collide(name):
+    first, second, rest, counts = PAIRS[name]
+    assert len(found(box("a", 0, 0, 0, **first), box("b", 0.5, 0, 0, **second), **rest)) == counts
 
 
-def test_points_and_rods():
-    cloud = {
-        "name": "p",
-        "surface": {"vertices": [[0, 0, 0], [9, 0, 0], [0, 9, 0]], "points": [0, 1, 2]},
-        "radius": 0.1,
-    }
-    assert found(cloud, box("a", 9.4, 0, 0))[0][0] == "p lies inside a"
-    assert found(cloud, box("a", 9.55, 0, 0))[0][0] == "p is too close to a"
-    assert found(cloud, box("a", 9.7, 0, 0)) == []
-    rod = {"name": "r", "surface": {"vertices": [[0, 0, 1], [0, 0, 2]], "edges": [[0, 1]]}, "radius": 0.1}
-    assert found(cloud, {**rod, "position": (9, 0, -0.85)}) == [("p is too close to r", pytest.approx(0.05))]
-    assert found(cloud, {**rod, "position": (9, 0, -0.75)}) == []
-
-
-def test_half_space():
-    floor = {"name": "floor", "half_space": {"normal": (0, 0, 1), "offset": 1}}
-    ((message, depth),) = found(floor, box("a", 0, 0, 1.2), box("b", 3, 0, 1.6), box("wall", 0, 5, 0, kind="static"))
-    assert message == "a lies partly below floor" and depth == pytest.approx(0.3)
-
-
-def test_pairs_that_never_collide():
-    def pair(first=None, second=None, **rest):
-        return found(box("a", 0, 0, 0, **(first or {})), box("b", 0.5, 0, 0, **(second or {})), **rest)
-
-    joint = {"name": "j", "type": "spherical", "parent": "a", "child": "b", "anchor": (0, 0, 0)}
-    moving = {"kind": "kinematic", "motion": {"velocity": (1, 0, 0)}}
-    assert len(pair()) == 1
-    assert pair({"group": 3}, {"group": 3}) == []
-    assert len(pair({"group": 3}, {"group": 2})) == 1
-    assert pair({"world": 1}) == []
-    assert pair({"kind": "static"}, moving) == []
-    assert len(pair({"kind": "static"})) == 1 and len(pair(moving)) == 1
-    assert pair(joint=[joint]) == []
-    assert len(pair(joint=[{**joint, "collide": True}])) == 1
-    off = [{"between": ("default", "default"), "enabled": False}]
-    assert pair(material_pair=off) == []
+RANDOM = ({"box": (1, 0.5, 0.8)}, {"sphere": {"radius": 0.4, "subdivisions": 1}}, {"surface": SQUARE, "mass": 1})
 
 
 @pytest.mark.parametrize("seed", range(3))
@@ -150,10 +137,8 @@ def test_random_scenes_agree_with_ipctk(seed):
     bodies = []
     for k in range(14):
         euler = {"order": "xyz", "degrees": tuple(rng.uniform(0, 360, 3))}
-        kind = [{"box": (1, 0.5, 0.8)}, {"sphere": {"radius": 0.4, "subdivisions": 1}}, {"surface": SQUARE, "mass": 1}][
-            k % 3
-        ]
-        bodies.append({"name": f"b{k}", **kind, "position": tuple(rng.uniform(-1.3, 1.3, 3)), "euler": euler})
+        place = {"position": tuple(rng.uniform(-1.3, 1.3, 3)), "euler": euler}
+        bodies.append({"name": f"b{k}", **RANDOM[k % 3], **place})
     model = compile_scene(SceneSpec(body=bodies))
     surveyor = Surveyor(model)
     named = set()
@@ -171,8 +156,7 @@ def test_random_scenes_agree_with_ipctk(seed):
             first, second = model.meshes[model.bodies.mesh[j]], model.meshes[model.bodies.mesh[i]]
             shift = len(first.vertices)
             mesh = ipctk.CollisionMesh(
-                np.concatenate([first.vertices, second.vertices]),
-                np.concatenate([first.edges, second.edges + shift]),
+                np.concatenate([first.vertices, second.vertices]), np.concatenate([first.edges, second.edges + shift]),
                 np.concatenate([first.triangles, second.triangles + shift]),
             )
             expected = ipctk.has_intersections(mesh, np.concatenate([world[j], world[i]]))

@@ -15,10 +15,8 @@ BOX = shapes.box((1.0, 2.0, 3.0))
 
 def raw(vertices, triangles=(), edges=(), points=()):
     return RawMesh(
-        np.array(vertices, dtype=float).reshape(-1, 3),
-        np.array(triangles, dtype=int).reshape(-1, 3),
-        np.array(edges, dtype=int).reshape(-1, 2),
-        np.array(points, dtype=int),
+        np.array(vertices, dtype=float).reshape(-1, 3), np.array(triangles, dtype=int).reshape(-1, 3),
+        np.array(edges, dtype=int).reshape(-1, 2), np.array(points, dtype=int),
     )
 
 
@@ -68,17 +66,8 @@ def test_obj_keeps_polylines_points_and_polygons(tmp_path):
     assert len(surface.edges) == 5 + 2
     assert surface.edges[-2:].tolist() == surface.codim_edges.tolist()
     assert surface.notes == ("1 vertices that no element uses were left out",)
-
-
-def test_hollow_polygon_is_noted(tmp_path):
-    path = tmp_path / "arrow.obj"
     path.write_text("v 0 0 0\nv 2 -1 0\nv 0.5 0 0\nv 2 1 0\nf 2 3 4 1\n")
     assert "not convex" in load_surface(path).notes[0]
-
-
-def test_vertices_alone_are_points():
-    surface = make_surface("cloud", raw([[0, 0, 0], [1, 0, 0]]))
-    assert surface.points.tolist() == [0, 1] and len(surface.edges) == 0
 
 
 def test_a_file_is_read_once(tmp_path):
@@ -129,61 +118,46 @@ def test_unusable_files(tmp_path, name, text, words):
         load_surface(path)
 
 
-def test_error_names_file_and_line(tmp_path):
-    path = tmp_path / "bad.obj"
+def test_errors_name_file_and_line_or_a_neighbour(tmp_path):
+    path = tmp_path / "torus.obj"
     path.write_text("v 0 0 0\nv 1 0 0\nf 1 2 x\n")
     with pytest.raises(SceneError) as error:
         read_mesh_file(path)
     assert (error.value.problems[0].file, error.value.problems[0].line) == (str(path), 3)
-
-
-def test_missing_file_suggests_a_neighbour(tmp_path):
-    (tmp_path / "torus.obj").write_text("")
     with pytest.raises(SceneError, match=r"not found .*did you mean 'torus\.obj'"):
         read_mesh_file(tmp_path / "tours.obj")
 
 
-def test_unwelded_box_is_closed_and_keeps_its_vertices():
-    corners = BOX[0][BOX[1]].reshape(-1, 3)
-    surface = make_surface("soup", raw(corners, np.arange(36)))
-    assert surface.closed
-    assert len(surface.vertices) == 36
-    assert component_of_vertices(surface).max() == 0
+SQUARE = [[0, 0, 0], [1, 0, 0], [1, 1, 0], [0, 1, 0]]
+FLIPPED = np.where(np.isin(np.arange(12), (2, 5, 7))[:, None], BOX[1][:, ::-1], BOX[1])
+SLIVER = [[0, 2, 1], [0, 4, 3], [4, 1, 3], [0, 3, 2], [1, 2, 3], [0, 1, 4]]
+"""Vertex 4 splits the edge 0-1 on one side only; a triangle without area closes the gap."""
+SURFACES = {
+    # name: mesh, whether it is closed, vertices, triangles, words of the notes
+    "unwelded box": (raw(BOX[0][BOX[1]].reshape(-1, 3), np.arange(36)), True, 36, 12, ()),
+    "open box": (raw(BOX[0], BOX[1][1:]), False, 8, 11, ()),
+    "repeated triangle, one without area": (
+        raw(BOX[0], [*BOX[1].tolist(), BOX[1][0][[1, 2, 0]].tolist(), [0, 1, 1]]),
+        *(True, 8, 12, ("1 repeated", "1 triangles without area")),
+    ),
+    "sliver": (raw([[0, 0, 0], [2, 0, 0], [0, 1, 0], [0, 0, 1], [1, 0, 0]], SLIVER), True, 5, 5, None),
+    "sheet with two sides": (raw(SQUARE, [[0, 1, 2], [0, 2, 3], [2, 1, 0], [3, 2, 0]]), False, 4, 2, None),
+    "mixed orientation": (raw(BOX[0], FLIPPED), True, 8, 12, ("turned around",)),
+}
 
 
-def test_open_box_is_open():
-    assert not make_surface("open", raw(BOX[0], BOX[1][1:])).closed
+@pytest.mark.parametrize("name", SURFACES)
+def test_surfaces_are_repaired_and_noted(name):
+    mesh, closed, vertices, triangles, notes = SURFACES[name]
+    surface = make_surface("mesh", mesh)
+    assert (surface.closed, len(surface.vertices), len(surface.triangles)) == (closed, vertices, triangles)
+    assert notes is None or all(words in note for words, note in zip(notes, surface.notes, strict=True))
+
+
+def test_unwelded_box_is_one_component():
+    assert component_of_vertices(make_surface("soup", SURFACES["unwelded box"][0])).max() == 0
     assert is_closed(*BOX) and not is_closed(BOX[0], BOX[1][1:])
-
-
-def test_degenerate_and_repeated_triangles_are_left_out():
-    triangles = [*BOX[1].tolist(), BOX[1][0][[1, 2, 0]].tolist(), [0, 1, 1]]
-    surface = make_surface("box", raw(BOX[0], triangles))
-    assert surface.closed and len(surface.triangles) == 12
-    assert "1 repeated" in surface.notes[0] and "1 triangles without area" in surface.notes[1]
-
-
-def test_sliver_keeps_the_surface_closed():
-    # vertex 4 splits the edge 0-1 on one side only; a triangle without area closes the gap
-    vertices = [[0, 0, 0], [2, 0, 0], [0, 1, 0], [0, 0, 1], [1, 0, 0]]
-    triangles = [[0, 2, 1], [0, 4, 3], [4, 1, 3], [0, 3, 2], [1, 2, 3], [0, 1, 4]]
-    surface = make_surface("tetrahedron", raw(vertices, triangles))
-    assert surface.closed and len(surface.triangles) == 5
-
-
-def test_sheet_with_two_sides_is_one_sheet():
-    surface = make_surface(
-        "card", raw([[0, 0, 0], [1, 0, 0], [1, 1, 0], [0, 1, 0]], [[0, 1, 2], [0, 2, 3], [2, 1, 0], [3, 2, 0]])
-    )
-    assert len(surface.triangles) == 2 and not surface.closed
-
-
-def test_mixed_orientation_is_mended():
-    triangles = BOX[1].copy()
-    triangles[[2, 5, 7]] = triangles[[2, 5, 7]][:, ::-1]
-    surface = make_surface("box", raw(BOX[0], triangles))
-    assert surface.closed
-    assert "turned around" in surface.notes[0]
+    assert make_surface("cloud", raw(SQUARE)).points.tolist() == [0, 1, 2, 3], "vertices alone are points"
 
 
 def test_components_in_order_of_first_vertex():

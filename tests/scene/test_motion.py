@@ -104,9 +104,7 @@ def test_velocities_of_the_centre_of_mass_move_it_straight():
     pose = motion(center=center, velocity=(0, 3, 0), angular_velocity=(0, 0, 5), frame="center_of_mass")
     start = START[:3, :3] @ center + START[:3, 3]
     for t in (0.0, 0.4, 2.0):
-        np.testing.assert_allclose(
-            pose(t)[:3, :3] @ center + pose(t)[:3, 3], start + np.array([0, 3 * t, 0]), atol=1e-14
-        )
+        np.testing.assert_allclose(pose(t)[:3, :3] @ center + pose(t)[:3, 3], start + np.array([0, 3 * t, 0]), atol=1e-14)
         np.testing.assert_allclose(pose(t)[:3, :3], turned((0, 0, 5 * t)) @ START[:3, :3], atol=1e-14)
     with pytest.raises(ValueError, match="centre of mass"):
         motion(frame="center_of_mass", velocity=(1, 0, 0))
@@ -167,9 +165,7 @@ def test_files_of_poses(tmp_path, kind):
     names = ["time", "x", "y", "z", "qw", "qx", "qy", "qz"]
     if kind == "csv":
         rows = [",".join(repr(float(value)) for value in row) for row in table]
-        path.write_text(
-            "\ufeff# made by hand\n" + ", ".join(names) + "\n\n" + "\r\n".join(rows) + "\n", encoding="utf-8"
-        )
+        path.write_text("\ufeff# made by hand\n" + ", ".join(names) + "\n\n" + "\r\n".join(rows) + "\n", encoding="utf-8")
     else:
         np.savez(path, **dict(zip(names, table.T)))
     pose = motion(file=str(path))

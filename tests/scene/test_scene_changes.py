@@ -15,62 +15,31 @@ def machine() -> abd.Scene:
     scene.add_material("default", mu=0.2)
     scene.add_body("floor", half_space={"normal": (0.1, 0.0, 1.0), "offset": -1.0})
     scene.add_body("crank", box=(0.6, 0.1, 0.1), kappa=1e9, density=800.0, position=(0.3, 0, 0))
-    scene.add_body(
-        "sled", box=(0.2, 0.2, 0.2), kappa=1e9, mass=2.0, position=(0, 1, 0), force=(0, 0, 3.0), torque=(0.1, 0, 0)
-    )
+    scene.add_body("sled", box=(0.2, 0.2, 0.2), kappa=1e9, mass=2.0, position=(0, 1, 0), force=(0, 0, 3.0), torque=(0.1, 0, 0))
     scene.add_body("arm", box=(0.1, 0.1, 0.5), kappa=1e9, mass=1.0, position=(0.6, 0, -0.25))
     scene.add_body(
-        "box",
-        box=(0.2, 0.2, 0.2),
-        kappa=1e9,
-        mass=1.0,
-        position=(2, 0, -1.05),
-        quaternion=(1, 0, -0.04, 0),
+        "box", box=(0.2, 0.2, 0.2), kappa=1e9, mass=1.0, position=(2, 0, -1.05), quaternion=(1, 0, -0.04, 0),
         velocity=(0.5, 0, 0),
     )
-    scene.add_hinge(
-        "crank",
-        "world",
-        "crank",
-        anchor=(0, 0, 0),
-        axis=(0, 1, 0),
-        enforcement="exact",
-        coordinate={
-            "theta": {
-                "stiffness": 20.0,
-                "damping": 0.5,
-                "range": [-1, 1],
-                "limit": "compliant",
-                "limit_compliance": 1e-2,
-            }
-        },
-    )
+    theta = {"stiffness": 20.0, "damping": 0.5, "range": [-1, 1], "limit": "compliant", "limit_compliance": 1e-2}
+    about_y = {"anchor": (0, 0, 0), "axis": (0, 1, 0), "enforcement": "exact"}
+    scene.add_hinge("crank", "world", "crank", coordinate={"theta": theta}, **about_y)
     scene.add_joint(
-        "slider",
-        "sled",
-        "world",
-        "sled",
-        anchor=(0, 1, 0),
-        axis=(0, 0, 1),
-        enforcement="compliant",
-        compliance=(1e-5, 1e-5, 1e-4, 1e-4, 1e-4),
-        damping=5.0,
+        "slider", "sled", "world", "sled", anchor=(0, 1, 0), axis=(0, 0, 1), enforcement="compliant",
+        compliance=(1e-5, 1e-5, 1e-4, 1e-4, 1e-4), damping=5.0,
         coordinate={"z": {"friction": 0.5, "armature": 0.1, "range": [-0.5, 0.4]}},
     )
     scene.add_joint(
         "bushing", "rubber", "crank", "arm", anchor=(0.6, 0, 0), stiffness=(2e3, 2e3, 2e3, 5.0, 5.0, 5.0), damping=2.0
     )
-    scene.add_coupling(
-        "gear", "sled.z", [{"coordinate": "crank.theta", "polynomial": [0.0, 0.2, 0.1]}], enforcement="exact"
-    )
+    scene.add_coupling("gear", "sled.z", [{"coordinate": "crank.theta", "polynomial": [0.0, 0.2, 0.1]}], enforcement="exact")
     return scene
 
 
 def run(scene: abd.Scene, steps: int = 12) -> Simulation:
     """After some steps."""
     sim = Simulation(scene, "cpu")
-    for _ in range(steps):
-        sim.step()
+    sim.run(steps=steps)
     return sim
 
 
@@ -78,9 +47,7 @@ def test_millimetres_and_metres_are_one_motion():
     factor = 1e-3
     scene = machine()
     other = scene.scaled(factor)
-    assert other.gravity == pytest.approx((0, 0, -9.81e-3)) and other.body("crank").box == pytest.approx(
-        (6e-4, 1e-4, 1e-4)
-    )
+    assert other.gravity == pytest.approx((0, 0, -9.81e-3)) and other.body("crank").box == pytest.approx((6e-4, 1e-4, 1e-4))
     assert other.joint("rubber").stiffness == pytest.approx((2e3, 2e3, 2e3, 5e-6, 5e-6, 5e-6))
     assert other.joint("rubber").damping == pytest.approx((2, 2, 2, 2e-6, 2e-6, 2e-6))
     assert other.coupling("gear").terms[0].polynomial == pytest.approx((0, 2e-4, 1e-4))
@@ -126,20 +93,11 @@ def test_prescribed_motions_and_local_axes_are_moved_too():
     scene = abd.Scene(gravity=(0, 0, 0))
     moving = {"formulas": {"x": "0.1 * t", "ry": "0.2 * t"}}
     scene.add_body("hand", box=(0.1, 0.1, 0.1), kind="kinematic", motion=moving)
-    keyframes = [
-        {"time": 0.0, "position": (0, 2, 0)},
-        {"time": 1.0, "position": (0, 3, 0), "quaternion": (0.8, 0.6, 0, 0)},
-    ]
+    keyframes = [{"time": 0.0, "position": (0, 2, 0)}, {"time": 1.0, "position": (0, 3, 0), "quaternion": (0.8, 0.6, 0, 0)}]
     scene.add_body("foot", box=(0.1, 0.1, 0.1), kind="kinematic", position=(0, 2, 0), motion={"keyframes": keyframes})
     scene.add_body("rod", box=(0.1, 0.1, 0.5), mass=1.0, position=(0, 0, 0.5), quaternion=(0.9, 0.0, 0.3, 0.0))
     scene.add_hinge(
-        "wrist",
-        "hand",
-        "rod",
-        parent_anchor=(0, 0, 0.5),
-        parent_axis=(0, 1, 0),
-        child_anchor=(0, 0, 0),
-        child_axis=(0, 1, 0),
+        "wrist", "hand", "rod", parent_anchor=(0, 0, 0.5), parent_axis=(0, 1, 0), child_anchor=(0, 0, 0), child_axis=(0, 1, 0),
     )
     one, two = run(scene, 5), run(scene.transformed(T), 5)
     for name in ("hand", "foot", "rod"):
@@ -173,15 +131,8 @@ def test_keys_of_other_programs_are_read_as_ours(caplog, color):
     scene.add_body("b", box=(0.1, 0.1, 0.1), position=(1, 0, 0))
     with caplog.at_level("INFO", logger="abd"):
         scene.add_spherical(
-            "exudyn",
-            "a",
-            "b",
-            anchor=(0.5, 0, 0),
-            constrainedAxes=[1, 0, 1],
-            activeConnector=True,
-            jointRadius=0.1,
-            color=color,
-            show=1,
+            "exudyn", "a", "b", anchor=(0.5, 0, 0), constrainedAxes=[1, 0, 1], activeConnector=True, jointRadius=0.1,
+            color=color, show=1,
         )
     assert "joint 'exudyn': constrainedAxes is read as constrained" in caplog.text
     joint = scene.joint("exudyn")
@@ -189,20 +140,11 @@ def test_keys_of_other_programs_are_read_as_ours(caplog, color):
     scene.add_joint("general", "six", "a", "b", anchor=(0.5, 0, 0), constrained=[1, 1, 1, 0, 0, 0])
     assert scene.joint("six").constrained == ("x", "y", "z")
     scene.add_hinge(
-        "artisynth",
-        "a",
-        "b",
-        anchor=(0.5, 0, 0),
-        axis=(0, 0, 1),
-        shaftLength=0.4,
-        drawFrameC="ARROW",
-        faceColor=[1, 0, 0],
+        "artisynth", "a", "b", anchor=(0.5, 0, 0), axis=(0, 0, 1), shaftLength=0.4, drawFrameC="ARROW", faceColor=[1, 0, 0],
     )
     joint = scene.joint("artisynth")
     assert joint.shaft_length == 0.4 and joint.draw_frame_c == "arrow" and joint.color == (1, 0, 0)
-    scene.add_spherical(
-        "uipc", "a", "b", l_position=(0.5, 0, 0), r_position=(-0.5, 0, 0), strength_ratio=50.0, maxTilt=60.0
-    )
+    scene.add_spherical("uipc", "a", "b", l_position=(0.5, 0, 0), r_position=(-0.5, 0, 0), strength_ratio=50.0, maxTilt=60.0)
     joint = scene.joint("uipc")
     assert joint.parent_anchor == (0.5, 0, 0) and joint.child_anchor == (-0.5, 0, 0) and joint.max_tilt_deg == 60.0
     assert len(scene.compile().joints) == 4

@@ -18,9 +18,7 @@ from abd.scene.schema.joint_types import EXAMPLES, traits
 def test_every_type_compiles_from_what_it_needs_and_not_without(name, tmp_path):
     demands = traits(name)
     scene = box_scene()
-    place = (
-        {"parent_anchor": (0, 0, 0), "child_anchor": (0, 0, 0)} if demands.points == "apart" else {"anchor": (1, 0, 0)}
-    )
+    place = ({"parent_anchor": (0, 0, 0), "child_anchor": (0, 0, 0)} if demands.points == "apart" else {"anchor": (1, 0, 0)})
     if demands.axis == "needed":
         place["axis"] = (0, 0, 1)
     given = {key: EXAMPLES[key] for key in demands.needs}
@@ -50,9 +48,7 @@ def test_every_type_starts_at_the_initial_values_of_its_coordinates(name):
     names = [measure.name for measure in TYPES[joint.type].coordinates(joint)]
     values = {one: 0.1 + 0.05 * k for k, one in enumerate(names)}
     scene = box_scene()
-    scene.add_joint(
-        name, "j", "a", "b", coordinate={one: {"initial": v} for one, v in values.items()}, **place, **given
-    )
+    scene.add_joint(name, "j", "a", "b", coordinate={one: {"initial": v} for one, v in values.items()}, **place, **given)
     model, joint = compiled(scene)
     assert read(model, joint) == pytest.approx(values, abs=1e-12)
     assert {one.name: one.initial for one in joint.coordinates} == values
@@ -133,12 +129,7 @@ def test_starts_that_cannot_be_are_told(type, keys, words):
 
 def test_a_slider_may_start_along_its_axis():
     scene = box_scene()
-    local = {
-        "parent_anchor": (0, 0, 0),
-        "child_anchor": (0, 0, 0),
-        "parent_x_axis": (0, 0, 1),
-        "child_x_axis": (0, 0, 1),
-    }
+    local = {"parent_anchor": (0, 0, 0), "child_anchor": (0, 0, 0), "parent_x_axis": (0, 0, 1), "child_x_axis": (0, 0, 1)}
     scene.body("b").euler = None
     scene.add_slider("j", "a", "b", parent_axis=(1, 0, 0), child_axis=(1, 0, 0), range=(1, 3), **local)
     (z,) = compiled(scene)[1].coordinates

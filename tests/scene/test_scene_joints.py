@@ -148,18 +148,14 @@ def test_all_forms_of_a_place_give_the_same_frames():
     forms = {
         "features": {"anchor": D[:3, 3], "axis": 3 * D[:3, 2], "x_axis": D[:3, 0] + 5 * D[:3, 2]},
         "locals": {
-            "parent_anchor": D[:3, 3],
-            "child_anchor": in_b[:3, 3],
-            "parent_axis": D[:3, 2],
-            "child_axis": in_b[:3, 2],
-            "parent_x_axis": D[:3, 0],
-            "child_x_axis": in_b[:3, 0],
+            f"{end}_{what}": frame[:3, column]
+            for end, frame in (("parent", D), ("child", in_b)) for what, column in (("anchor", 3), ("axis", 2), ("x_axis", 0))
         },
         "world": {"world_frame": D},
         "both in the world": {"world_frame": table, "child_world_frame": D},
         "in the bodies": {"parent_frame": table, "child_frame": in_b},
         "in the parent": {"parent_frame": D},
-    }
+    }  # fmt: skip
     for name, keys in forms.items():
         scene = box_scene()
         scene.add_hinge("j", "a", "b", **keys)
@@ -244,13 +240,7 @@ WRONG = {
     "half an x": (f"{HINGE}{PLACE}child_x_axis = [1, 0, 0]\n", 8, "joint.j.child_x_axis", "is missing", "both"),
     "frame and anchor": (f"{HINGE}{PLACE}parent_frame = {{}}\n", 6, "joint.j.anchor", "given as well", "keep one"),
     "child's frame alone": (f"{HINGE}child_frame = {{}}\n", 6, "joint.j.child_frame", "parent", "'world_frame'"),
-    "foreign parameter": (
-        f"{HINGE}{PLACE}unilateral = true\n",
-        8,
-        "joint.j.unilateral",
-        "has no unilateral",
-        "drop it",
-    ),
+    "foreign parameter": (f"{HINGE}{PLACE}unilateral = true\n", 8, "joint.j.unilateral", "has no unilateral", "drop it"),
     "misspelt coordinate": (
         f"{HINGE}{PLACE}[joint.coordinate.thea]\nlocked = true\n",
         *(8, "joint.j.coordinate.thea", "no coordinate 'thea'", "'theta'"),
@@ -260,13 +250,7 @@ WRONG = {
         *(9, "joint.j.coordinate.theta.rnge", "unknown key", "'range'"),
     ),
     "turned range": (f"{HINGE}{PLACE}range_deg = [9, -9]\n", 8, "joint.j.range_deg", "not below", "lower"),
-    "both units": (
-        f"{HINGE}{PLACE}range = [0, 1]\nrange_deg = [0, 1]\n",
-        9,
-        "joint.j.range_deg",
-        "as well",
-        "keep one",
-    ),
+    "both units": (f"{HINGE}{PLACE}range = [0, 1]\nrange_deg = [0, 1]\n", 9, "joint.j.range_deg", "as well", "keep one"),
     "start outside": (f"{HINGE}{PLACE}range = [0, 1]\ninitial = 2\n", 9, "joint.j.initial", "outside", "compliant"),
     "default start outside": (f"{HINGE}{PLACE}range = [1, 2]\n", 8, "joint.j.range", "starts at 0, outside", "widen"),
     "lock outside": (
@@ -285,13 +269,7 @@ WRONG = {
         f'{HINGE}{PLACE}[joint.coordinate.theta]\nrange = [-1, 1]\nlimit = "compliant"\n',
         *(10, "joint.j.coordinate.theta.limit", "no compliance", "limit_compliance"),
     ),
-    "drive without gains": (
-        f'{HINGE}{PLACE}drive = {{ mode = "pd" }}\n',
-        8,
-        "joint.j.drive.mode",
-        "no gains",
-        "stiffness",
-    ),
+    "drive without gains": (f'{HINGE}{PLACE}drive = {{ mode = "pd" }}\n', 8, "joint.j.drive.mode", "no gains", "stiffness"),
     "formula": (
         f'{HINGE}{PLACE}drive = {{ mode = "position", target = "sim(t)" }}\n',
         *(8, "joint.j.drive.target", "unknown name 'sim' (column 1); did you mean 'sin'?", ""),

@@ -149,12 +149,8 @@ def test_building_in_code_equals_reading(tmp_path):
     scene.add_material_pair("rubber", "default", mu=0.5)
     base = scene.add_body("base", half_space={}, material="rubber")
     crank = scene.add_body(
-        "crank",
-        surface={"vertices": np.eye(4)[:, :3], "triangles": np.array([[0, 1, 2], [3, 1, 0]])},
-        thickness=0.1,
-        inertia=None,
-        group=np.int64(2),
-        velocity=np.ones(3),
+        "crank", surface={"vertices": np.eye(4)[:, :3], "triangles": np.array([[0, 1, 2], [3, 1, 0]])}, thickness=0.1,
+        inertia=None, group=np.int64(2), velocity=np.ones(3),
     )
     (tmp_path / "rod.obj").write_text("v 0 0 0\n")
     rod = scene.add_body("rod", mesh=tmp_path / "rod.obj")
@@ -213,13 +209,7 @@ def test_resolved_scene_names_what_follows_from_the_geometry(tmp_path):
 def test_overrides(everything):
     scene = abd.load(everything)
     before = scene.spec.model_copy(deep=True)
-    texts = [
-        "solver.dt = 0.1",
-        "solver.integrator=bdf1",
-        "solver.tolerance=1e-4",
-        "output.frames=7",
-        "gravity=[0, 0, 1]",
-    ]
+    texts = ["solver.dt = 0.1", "solver.integrator=bdf1", "solver.tolerance=1e-4", "output.frames=7", "gravity=[0, 0, 1]"]
     texts += ["body.link.force=[0, 0, 0]", "body.shaker.capsule.radius=0.7", "material.default.mu=0.3", "name=other"]
     spec = scene.override(texts).spec
     assert scene.spec == before
@@ -320,9 +310,7 @@ def test_every_key_has_a_line(everything):
     lines = TomlLines(text).lines
     assert set(_paths(data)) <= set(lines)
     rows = text.splitlines()
-    assert all(
-        f"{path[-1]} =" in rows[line - 1] for path, line in lines.items() if path[-1] in ("dt", "radius", "axis")
-    )
+    assert all(f"{path[-1]} =" in rows[line - 1] for path, line in lines.items() if path[-1] in ("dt", "radius", "axis"))
     text = json.dumps(data, indent=1)
     lines = JsonLines(text).lines
     assert list(lines) == list(_paths(data))

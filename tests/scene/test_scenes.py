@@ -22,27 +22,11 @@ from abd.scene.overlaps.intersections import find_initial_intersections
 
 G = 9.81
 STEPS = {
-    "box_stack": 60,
-    "card_house": 120,
-    "chain": 120,
-    "chain_net": 12,
-    "double_pendulum": 500,
-    "dzhanibekov": 800,
-    "falling_box": 60,
-    "four_bar": 400,
-    "gear_train": 100,
-    "gears": 150,
-    "incline": 100,
-    "masonry_arch": 120,
-    "peg": 220,
-    "pendulum": 400,
-    "ragdoll": 60,
-    "ramp_frictions": 100,
-    "robot_arm": 260,
-    "rope_bridge": 60,
-    "slider_crank": 150,
-    "wrecking_ball": 3,
-}
+    "box_stack": 60, "card_house": 120, "chain": 120, "chain_net": 12, "double_pendulum": 500, "dzhanibekov": 800,
+    "falling_box": 60, "four_bar": 400, "gear_train": 100, "gears": 150, "incline": 100, "masonry_arch": 120,
+    "peg": 220, "pendulum": 400, "ragdoll": 60, "ramp_frictions": 100, "robot_arm": 260, "rope_bridge": 60,
+    "slider_crank": 150, "wrecking_ball": 3,
+}  # fmt: skip
 """Steps that the tests run of each scene; enough for its number."""
 
 
@@ -71,8 +55,7 @@ class Played:
         return self.X[name][:, :3, :3] @ np.array(point) + self.X[name][:, :3, 3]
 
     def barrier_force(self, scene: str, gap: float) -> float:
-        """Force [N] of one contact of the first two bodies of a scene at a distance [m]: ``-kappa db/dd`` with
-        b = -(d^2 - D)^2 ln(d^2/D), D their activation squared."""
+        """Force [N] of a contact at a distance [m]: ``-kappa db/dd``, b = -(d^2 - D)^2 ln(d^2/D), D the activation squared."""
         law, pair = PairLaw(abd.load(scene).compile()), (np.array([0]), np.array([1]))
         saved = self.trajectory.checkpoint()["simulation"]["tables"]["pairs"]
         law.own = PairParameters(saved["key"], saved["activation"], saved["factor"])
@@ -217,10 +200,7 @@ def test_double_pendulum_follows_its_differential_equation(played):
         """Angles of both bars below the horizontal, and their rates; masses cancel."""
         a, b, wa, wb = y
         coupling = 0.5 * length**2
-        M = [
-            [inertia + 1.25 * length**2, coupling * np.cos(a - b)],
-            [coupling * np.cos(a - b), inertia + length**2 / 4],
-        ]
+        M = [[inertia + 1.25 * length**2, coupling * np.cos(a - b)], [coupling * np.cos(a - b), inertia + length**2 / 4]]
         load = [
             -coupling * np.sin(a - b) * wb**2 + 1.5 * G * length * np.cos(a),
             coupling * np.sin(a - b) * wa**2 + 0.5 * G * length * np.cos(b),
@@ -256,9 +236,7 @@ def test_t_handle_turns_over_when_eulers_equations_say(played):
     turn, rate = run.X["handle"][:, :3, :3], run.V["handle"][:, :3, :3]
     W = np.linalg.inv(turn) @ rate
     about_stem = 0.5 * (W[:, 0, 2] - W[:, 2, 0])
-    euler = solve_ivp(
-        lambda _, w: np.cross(inertia * w, w) / inertia, (0.0, 2.1), [0.1, 10.0, 0.0], t_eval=run.time, rtol=1e-10
-    )
+    euler = solve_ivp(lambda _, w: np.cross(inertia * w, w) / inertia, (0.0, 2.1), [0.1, 10.0, 0.0], t_eval=run.time, rtol=1e-10)
     assert crossings(run.time, about_stem)[0] == pytest.approx(crossings(run.time, euler.y[1])[0], rel=5e-3)
     momentum = run.series("/momentum/angular")
     assert np.linalg.norm(momentum - momentum[0], axis=1).max() < 3e-3 * np.linalg.norm(momentum[0])
@@ -379,9 +357,7 @@ def test_gear_train_speeds_up_as_its_motor_can(played):
     np.testing.assert_allclose(rack, radius * ratio * motor, atol=3e-7)
     speed = np.diff(motor) / 0.005
     early = slice(5, 25)
-    assert np.polyfit(run.time[1:][early], speed[early], 1)[0] == pytest.approx(
-        (effort - load - resistance) / turning, rel=2e-3
-    )
+    assert np.polyfit(run.time[1:][early], speed[early], 1)[0] == pytest.approx((effort - load - resistance) / turning, rel=2e-3)
     assert speed[-1] == pytest.approx(6.0, rel=1e-3)
     lift = run.series("/joints/guide/wrench")[-1, 2]
     assert lift == pytest.approx(masses["rack"] * G, rel=1e-3)

@@ -10,10 +10,6 @@ from pathlib import Path
 import pytest
 from tool import load_tool
 
-from abd.scene.schema import keys
-from abd.scene.schema.joint_schema import JointSpec
-from abd.scene.schema.schema import BodySpec
-
 typed_keys = load_tool("make/typed_keys")
 ROOT = Path(__file__).parents[2]
 EXAMPLES = sorted((ROOT / "docs" / "examples").glob("*.py"))
@@ -23,16 +19,8 @@ USER = ROOT / "tests" / "typed" / "user.py"
 
 
 def test_the_types_are_those_of_the_schema():
-    """`python tools/make/typed_keys.py` writes them anew."""
+    """`python tools/make/typed_keys.py` writes them."""
     assert typed_keys.FILE.read_text(encoding="utf-8") == typed_keys.text()
-
-
-def test_every_key_of_a_body_and_a_joint_is_completed():
-    assert set(keys.BodyKeys.__annotations__) == set(BodySpec.model_fields) - {"name"} | {"transform"}
-    joint = set(JointSpec.model_fields) - {"name", "type", "parent", "child"}
-    assert set(keys.JointKeys.__annotations__) == joint
-    assert set(keys.DistanceKeys.__annotations__) == joint - {"distance"}
-    assert set(keys.SpringKeys.__annotations__) == joint - {"stiffness"}
 
 
 @pytest.mark.slow
@@ -46,8 +34,7 @@ def test_mypy():
 
 @pytest.mark.slow
 def test_pyright(tmp_path):
-    """Strictly for the user's file, in which everything is ours: nothing of unknown type. Libraries without types, which the
-    examples use besides, are not looked into."""
+    """Strictly for the user's file; libraries without types are not checked."""
     if importlib.util.find_spec("pyright") is None:
         pytest.skip("pyright is not installed")
     settings = {

@@ -1,12 +1,10 @@
 """Springs of contacts begin as far stretched as what they hold asks."""
 
-from __future__ import annotations
-
 from math import cos, sin, tan
 
 import numpy as np
 import pytest
-from on_device import NAME
+from on_device import NAME, follow
 
 import abd
 
@@ -37,16 +35,12 @@ def test_a_box_on_a_slope_is_held_from_the_start(device, floor):
     """It settles by 1.2e-5 m, until the springs of sticking friction carry its weight, and stays there."""
     simulation = abd.Simulation(on_slope(tan(SLOPE) / 0.95, floor), device=device)
     place = simulation.bodies["body"].position @ DOWNHILL
-    moved = []
-    for _ in range(20):
-        simulation.step()
-        moved.append(float(simulation.bodies["body"].position @ DOWNHILL - place))
+    moved = follow(simulation, 20, lambda _: float(simulation.bodies["body"].position @ DOWNHILL - place))
     assert max(np.abs(moved)) < 2e-5 and np.ptp(moved[10:]) < 5e-7
 
 
 def test_a_ball_on_a_slope_rolls_from_the_start():
     simulation = abd.Simulation(on_slope(0.8, sphere={"radius": 0.1}), device=NAME)
-    for _ in range(10):
-        simulation.step()
+    simulation.run(steps=10)
     speed = float(simulation.bodies["body"].linear_velocity @ DOWNHILL)
     assert speed == pytest.approx(5.0 / 7.0 * G * sin(SLOPE) * 0.1, rel=2e-3)

@@ -1,11 +1,10 @@
 """The Newton step: its iterations whatever the stiffness, its failures, and what it holds exactly."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import numpy as np
 import pytest
+from executors import pinched
 from on_device import NAME
 
 import abd
@@ -25,8 +24,7 @@ def advance(scene, steps: int) -> tuple[abd.Simulation, list]:
 
 
 def chain(links: int, kappa: float = 1e9, hung: bool = True, joint: str = "hinge", **solver) -> abd.Scene:
-    """Box links of 10 kg and 1 m, 2 kN upwards on the last one (a narrow curved valley). They do not collide:
-    one that keeps its spin folds up on itself."""
+    """Links of 10 kg and 1 m that do not collide, 2 kN upwards on the last one (a narrow curved valley)."""
     scene = abd.Scene(solver=solver)
     for i in range(links):
         load = (0.0, 0.0, 2000.0) if i == links - 1 else (0.0, 0.0, 0.0)
@@ -66,9 +64,7 @@ def test_simple_joint_of_the_affine_body_code():
     assert np.mean([report.newton_iterations for report in reports]) <= 6.0
 
 
-@pytest.mark.parametrize(
-    ("name", "limit"), [("mechanisms/507-movements/092-piston", 25.0), ("pendulum/pendulum", 20.0)]
-)
+@pytest.mark.parametrize(("name", "limit"), [("mechanisms/507-movements/092-piston", 25.0), ("pendulum/pendulum", 20.0)])
 def test_mechanisms_held_by_contact_alone(name, limit, record_property):
     """Pins in holes, where the curvature of the contacts along a rotation decides: seconds per step in rigid-ipc."""
     scene = FIXTURES / "rigid-ipc" / "scenes" / f"{name}.json"
@@ -118,20 +114,10 @@ def test_a_line_search_without_decrease_names_a_body(device, monkeypatch):
     assert caught.value.reason == "line_search"
 
 
-def pinched(mode: str) -> abd.Scene:
-    """A kinematic ram drives a loose box against a wall."""
-    scene = abd.Scene(gravity=(0.0, 0.0, 0.0), solver={"kinematic_block": mode})
-    scene.add_body("wall", kind="static", box=(0.1, 1.0, 1.0), position=(0.5, 0.0, 0.0))
-    scene.add_body("box", box=(0.1, 0.1, 0.1), position=(0.3, 0.0, 0.0))
-    scene.add_body("ram", kind="kinematic", box=(0.2, 0.2, 0.2), motion={"velocity": (1.0, 0.0, 0.0)})
-    return scene
-
-
 def test_a_blocked_kinematic_body_is_named():
     simulation = abd.Simulation(pinched("fail"), device=NAME)
     with pytest.raises(StepFailure) as failure:
-        for _ in range(60):
-            simulation.step()
+        simulation.run(steps=60)
     assert failure.value.reason == "blocked" and failure.value.bodies == ("ram",)
     assert "kinematic_block" in str(failure.value)
     # 0.25 m lie between ram and wall minus the box
@@ -173,14 +159,8 @@ def test_fixed_degrees_of_freedom_stay(fix, integrator):
     scene = abd.Scene(solver={"integrator": integrator})
     scene.add_body("ground", half_space={"normal": (0.1, 0.2, 1.0), "offset": -0.5})
     scene.add_body(
-        "box",
-        box=(0.4, 0.3, 0.2),
-        fix=fix,
-        force=(30.0, 20.0, 10.0),
-        torque=(1.0, 2.0, 3.0),
-        velocity=(1.0, 0.5, -3.0),
-        angular_velocity=(1.0, 2.0, 3.0),
-        axis_angle={"axis": (1.0, 2.0, 3.0), "degrees": 30.0},
+        "box", box=(0.4, 0.3, 0.2), fix=fix, force=(30.0, 20.0, 10.0), torque=(1.0, 2.0, 3.0), velocity=(1.0, 0.5, -3.0),
+        angular_velocity=(1.0, 2.0, 3.0), axis_angle={"axis": (1.0, 2.0, 3.0), "degrees": 30.0},
     )
     simulation = abd.Simulation(scene, device=NAME)
     body = simulation.model.bodies.names.index("box")

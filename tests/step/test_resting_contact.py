@@ -1,17 +1,16 @@
 """Contacts at rest: what they do to the bodies they carry, and that they give nothing back."""
 
-from __future__ import annotations
-
 from math import cos, radians, sin
 
 import numpy as np
 import pytest
-from checkpoints import assert_same
-from on_device import NAME
+from checkpoints import assert_goes_on
+from on_device import NAME, follow
 
 import abd
 
 G = 9.81
+pytestmark = pytest.mark.device
 
 
 def ground(dt: float, mu: float, **solver) -> abd.Scene:
@@ -21,24 +20,17 @@ def ground(dt: float, mu: float, **solver) -> abd.Scene:
     return scene
 
 
-def sliding(dt: float, device: str = NAME, **solver) -> abd.Simulation:
-    scene = ground(dt, 0.5, **solver)
-    scene.add_body("box", box=(0.2, 0.2, 0.05), position=(0.0, 0.0, 0.025), velocity=(2.0, 0.0, 0.0))
-    return abd.Simulation(scene, device=device)
-
-
-def rocking(dt: float, device: str = NAME) -> abd.Simulation:
+def rocking() -> abd.Simulation:
     """A box that was let go on one of its edges."""
     turn, (width, height) = radians(10.0), (0.1, 0.3)
-    scene = ground(dt, 0.8)
+    scene = ground(0.01, 0.8)
     scene.add_body(
         "box", box=(width, 0.2, height), axis_angle={"axis": (0.0, 1.0, 0.0), "degrees": 10.0},
         position=(0.0, 0.0, 0.5 * (width * sin(turn) + height * cos(turn))),
     )  # fmt: skip
-    return abd.Simulation(scene, device=device)
+    return abd.Simulation(scene, device=NAME)
 
 
-@pytest.mark.device
 @pytest.mark.parametrize("speed", [0.02, 0.1, 0.5, 2.0])
 def test_what_falls_on_a_resting_box_does_not_come_back(speed):
     """Whether the impact is more than the load or not: less leaves half of what gravity gives in a step at most."""
@@ -57,7 +49,6 @@ def test_what_falls_on_a_resting_box_does_not_come_back(speed):
     assert np.abs(upward[-1]).max() < 1e-3
 
 
-@pytest.mark.device
 @pytest.mark.parametrize("speed", [0.02, 0.05, 0.08])
 def test_boxes_on_the_ground_that_meet_slowly_stay_together(speed):
     """They touch the ground all the time, and their impact is less than what ends second order by its force."""
@@ -67,15 +58,11 @@ def test_boxes_on_the_ground_that_meet_slowly_stay_together(speed):
     scene.add_body("other", box=(0.1, 0.1, 0.1), position=(0.4 - 13.0 * speed * h, 0.0, 0.05), velocity=(speed, 0.0, 0.0))
     simulation = abd.Simulation(scene, device=NAME)
     bodies = [simulation.bodies[name] for name in ("other", "box")]
-    for _ in range(10):
-        simulation.step()
-    for _ in range(10):
-        simulation.step()
+    simulation.run(steps=20)
     speeds = [body.linear_velocity[0] for body in bodies]
     np.testing.assert_allclose(speeds, 0.5 * speed, atol=0.03 * speed)
 
 
-@pytest.mark.device
 @pytest.mark.parametrize("speed", [0.01, 0.05])
 def test_a_rope_that_gets_taut_gives_nothing_back(speed):
     """To a box that slides on the ground without friction, which it touches all the time."""
@@ -92,7 +79,6 @@ def test_a_rope_that_gets_taut_gives_nothing_back(speed):
     assert slowest > -0.05 * speed and box.linear_velocity[0] < 0.05 * speed
 
 
-@pytest.mark.device
 def test_an_impact_elsewhere_is_not_felt():
     """A box slides as it does alone while others fall beside it."""
     def run(others: int) -> np.ndarray:
@@ -101,17 +87,12 @@ def test_an_impact_elsewhere_is_not_felt():
         for k in range(others):
             scene.add_body(f"other{k}", box=(0.1, 0.1, 0.1), position=(0.0, 3.0 + k, 0.3))
         simulation = abd.Simulation(scene, device=NAME)
-        places = []
-        for _ in range(40):
-            simulation.step()
-            places.append(simulation.bodies["box"].position.copy())
-        return np.array(places)
+        return np.array(follow(simulation, 40, lambda _: simulation.bodies["box"].position.copy()))
 
     alone, beside = run(0), run(3)
     np.testing.assert_allclose(beside, alone, atol=1e-9)
 
 
-@pytest.mark.device
 def test_a_force_that_is_put_on_acts_from_its_step_on():
     """All of it, on a box that slides without friction: it has no half step to wait for."""
     h = 0.01
@@ -119,25 +100,14 @@ def test_a_force_that_is_put_on_acts_from_its_step_on():
     scene.add_body("box", box=(0.2, 0.2, 0.05), position=(0.0, 0.0, 0.025), velocity=(1.0, 0.0, 0.0))
     simulation = abd.Simulation(scene, device=NAME)
     box = simulation.bodies["box"]
-    for _ in range(10):
-        simulation.step()
+    simulation.run(steps=10)
     push = 0.3 * box.mass * G
     box.apply_force((push, 0.0, 0.0))
-    for _ in range(10):
-        simulation.step()
+    simulation.run(steps=10)
     assert box.linear_velocity[0] - 1.0 == pytest.approx(10 * h * push / box.mass, rel=1e-9)
 
 
-@pytest.mark.device
 def test_a_run_goes_on_with_the_same_bits():
-    one = rocking(0.01)
-    for _ in range(10):
-        one.step()
-    kept = one.checkpoint()
-    for _ in range(20):
-        one.step()
-    other = rocking(0.01)
-    other.restore(kept)
-    for _ in range(20):
-        other.step()
-    assert_same(one, other)
+    one = rocking()
+    one.run(steps=10)
+    assert_goes_on(one, rocking(), 20)

@@ -1,7 +1,5 @@
 """Springs that a step resolves follow the trapezoidal rule (`abd.joints.rows.springs`)."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from on_device import NAME
@@ -107,8 +105,7 @@ def test_the_definition_and_the_kernels_pull_alike():
     for device in ("numpy", NAME):
         simulation = pendulums(device)
         assert resolved(simulation.model, simulation.backend.system).sum() == 5
-        for _ in range(10):
-            report = simulation.step()
+        report = simulation.run(steps=10)
         stepper = simulation.stepper
         found.append((stepper.q, stepper.qd, stepper.applied.p, stepper.backend.states.read_forces()))
         found[-1] += (np.array([report.energy[name] for name in sorted(report.energy)]),)

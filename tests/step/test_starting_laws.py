@@ -1,7 +1,5 @@
 """Bodies that start within the activation of contact: nothing moves that would have stayed."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from on_device import NAME
@@ -56,8 +54,7 @@ def test_contacts_of_the_initial_state_exert_no_force(device):
 
 @pytest.mark.parametrize("neighbour", [False, True])
 def test_a_pile_settles_within_a_thousandth_of_its_boxes(neighbour):
-    """Nothing is pushed up by more than 2 cm/s, and a box beside it, a hundredth of its activation distance
-    away, drifts by less than that distance."""
+    """Nothing rises by more than 2 cm/s; a box beside it drifts by less than its activation distance."""
     scene = abd.Scene(solver={"dt": 1e-3})
     scene.add_body("floor", half_space={})
     gap = 0.3 * D_HAT_SHARE * SIZE
@@ -84,8 +81,7 @@ def test_what_stands_far_away_does_not_matter():
         if wall:
             scene.add_body("wall", box=(1.0, 40.0, 40.0), kind="static", position=(20.5, 0, 0))
         simulation = abd.Simulation(scene, device=NAME)
-        for _ in range(20):
-            simulation.step()
+        simulation.run(steps=20)
         return simulation.stepper.qd[1:4]
 
     np.testing.assert_allclose(paths(True), paths(False), atol=1e-9)

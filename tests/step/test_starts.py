@@ -30,12 +30,7 @@ def compiled(*bodies, **rest):
     return compile_scene(SceneSpec(body=list(bodies), **rest))
 
 
-LETTERS = {
-    "L": ("X..", "X..", "XXX"),
-    "T": ("XXX", ".X.", ".X."),
-    "U": ("X.X", "X.X", "XXX"),
-    "H": ("X.X", "XXX", "X.X"),
-}
+LETTERS = {"L": ("X..", "X..", "XXX"), "T": ("XXX", ".X.", ".X."), "U": ("X.X", "X.X", "XXX"), "H": ("X.X", "XXX", "X.X")}
 """Cells of a letter, its top row first."""
 
 
@@ -154,11 +149,7 @@ def freed(model, problem):
 @pytest.mark.parametrize("seed", range(4))
 def test_the_displacement_frees_the_pair(seed):
     rng = np.random.default_rng(seed)
-    kinds = [
-        {"box": (1, 0.5, 0.8)},
-        {"sphere": {"radius": 0.4, "subdivisions": 1}},
-        {"surface": letter_surface("U")},
-    ]
+    kinds = [{"box": (1, 0.5, 0.8)}, {"sphere": {"radius": 0.4, "subdivisions": 1}}, {"surface": letter_surface("U")}]
     bodies = [
         {
             "name": f"b{k}",
