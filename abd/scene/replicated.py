@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from copy import deepcopy
+from itertools import chain
 
 from pydantic import BaseModel
 
 from abd.scene.schema.joint_schema import WORLD_NAME
-from abd.scene.schema.schema import SceneSpec
+from abd.scene.schema.schema import SceneSpec, Surface
 
 NAMES = "w{world}_{name}"
 """Name of what is in a world: of a body, joint, coupling or sensor."""
@@ -22,7 +24,7 @@ NAMING = {
 
 
 def replicated(spec: SceneSpec, count: int, dt: Sequence[float] | None = None) -> SceneSpec:
-    """`count` copies of a scene in one place. Materials, joint types and settings are shared.
+    """`count` copies of a scene in one place. Materials, joint types and settings are shared, and surfaces that it writes out.
 
     Args:
         dt: time steps of the copies [s], as many as there are; those of the scene by default.
@@ -32,12 +34,10 @@ def replicated(spec: SceneSpec, count: int, dt: Sequence[float] | None = None) -
     """
     if count < 1:
         raise ValueError(f"a scene is replicated 1 time or more, not {count}")
-    out = spec.model_copy(deep=True)
     worlds = 1 + max((body.world for body in spec.body), default=0)
-    for kind in NAMING:
-        setattr(out, kind, [_copy(kind, one, k) for k in range(count) for one in getattr(spec, kind)])
-    for number, body in enumerate(out.body):
-        body.world += worlds * (number // len(spec.body))
+    tables = {kind: [_copies(kind, one, count, worlds) for one in getattr(spec, kind)] for kind in NAMING}
+    out = spec.model_copy(update={kind: [] for kind in NAMING}).model_copy(deep=True)
+    out = out.model_copy(update={kind: list(chain.from_iterable(zip(*each, strict=True))) for kind, each in tables.items()})
     out.solver.world_dt = spec.solver.world_dt * count
     if dt is not None:
         if len(dt) != count:
@@ -52,17 +52,25 @@ def _name(name: str, world: int) -> str:
     return NAMES.format(world=world, name=name)
 
 
-def _copy(kind: str, one: BaseModel, world: int) -> BaseModel:
-    """One table of a scene, whose names, its own and those of others, are those of a world."""
-    copy = one.model_copy(deep=True)
-    for key in NAMING[kind]:
-        value = getattr(copy, key)
-        if value is not None and (key, value) != ("parent", WORLD_NAME):
-            setattr(copy, key, _name(value, world))
-    if kind == "contact_filter":
-        copy.bodies = [_name(body, world) for body in copy.bodies]
-    elif kind == "coupling":
-        for term in copy.terms:
-            term.coordinate = _name(term.coordinate, world)
-        copy.variables = {variable: _name(value, world) for variable, value in copy.variables.items()}
-    return copy
+def _copies(kind: str, one: BaseModel, count: int, worlds: int) -> list[BaseModel]:
+    """The tables of all worlds that come of one table: names, its own and those of others, are those of a world.
+
+    Args:
+        worlds: number of worlds of the scene that is replicated.
+    """
+    named = [key for key in NAMING[kind] if (value := getattr(one, key)) is not None and (key, value) != ("parent", WORLD_NAME)]
+    own = {key: value for key, value in one if isinstance(value, list | dict | BaseModel) and not isinstance(value, Surface)}
+    out = []
+    for world in range(count):
+        changes = {key: deepcopy(value) for key, value in own.items()}
+        changes |= {key: _name(getattr(one, key), world) for key in named}
+        if kind == "body":
+            changes["world"] = one.world + worlds * world
+        elif kind == "contact_filter":
+            changes["bodies"] = [_name(body, world) for body in one.bodies]
+        elif kind == "coupling":
+            for term in changes["terms"]:
+                term.coordinate = _name(term.coordinate, world)
+            changes["variables"] = {variable: _name(value, world) for variable, value in one.variables.items()}
+        out.append(one.model_copy(update=changes))
+    return out

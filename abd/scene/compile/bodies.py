@@ -1,18 +1,17 @@
-"""Bodies: from their specs and surfaces to the numbers of `abd.model.Bodies`, singly and in copies."""
+"""Bodies: from their specs and surfaces to the numbers of `abd.model.Bodies`; equal ones are compiled once."""
 
 from __future__ import annotations
 
-from bisect import bisect_right
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import accumulate
+from functools import cached_property
 
 import numpy as np
 
 from abd import rotations
 from abd.errors import SceneError
 from abd.model import Elasticity, Kind, affine_state
-from abd.names import CopyNames, Names
+from abd.names import Names
 from abd.scene.compile.motion import Motion, prescribed_motion
 from abd.scene.geometry.frames import body_pose
 from abd.scene.geometry.matter import Matter, MatterSource
@@ -49,6 +48,8 @@ class BodyRecord:
     """From the origin of the mesh frame to that of the internal frame at the start, world axes [m]."""
     motion: Motion | None = None
     notes: list[str] = field(default_factory=list)
+    lost: list[str] = field(default_factory=list)
+    """Keys whose part along fixed axes has no effect."""
 
     @property
     def elasticity(self) -> Elasticity:
@@ -137,7 +138,7 @@ def _set_free(
 
 def _note_lost(record: BodyRecord, key: str, value: np.ndarray, fixed: np.ndarray) -> None:
     if value[fixed].any():
-        record.notes.append(f"body '{record.name}': the part of its {key} along fixed axes has no effect")
+        record.lost.append(key)
 
 
 def _fixed(spec: BodySpec) -> tuple[np.ndarray, np.ndarray]:
@@ -177,65 +178,47 @@ def _motion(spec: BodySpec, pose: np.ndarray, matter: Matter | None) -> Motion:
     return prescribed_motion(motion, pose, None if center is None else np.array(center))
 
 
-@dataclass(frozen=True)
-class RecordCopies:
-    """Copies of a body, which differ in their names and places alone.
+@dataclass(frozen=True, eq=False)
+class Records(Sequence):
+    """All bodies in order; those that differ in their names, worlds and places alone share a record.
 
     Attributes:
-        record: the first one; names: of all; position: (k, 3) of their mesh frames [m].
+        firsts: the records, in the order of the first body of each.
+        first: (n,) index of the record of every body; names: of all bodies.
+        world: (n,) int32, their worlds; position: (n, 3) of their mesh frames [m].
     """
 
-    record: BodyRecord
-    names: CopyNames
+    firsts: list[BodyRecord]
+    first: np.ndarray
+    names: Names
+    world: np.ndarray
     position: np.ndarray
 
     def __len__(self) -> int:
-        return len(self.names)
-
-    def copy(self, k: int) -> BodyRecord:
-        """One of the copies."""
-        q = self.record.q.copy()
-        q[:3] = self.record.center + self.position[k]
-        return replace(self.record, name=self.names[k], q=q)
-
-
-class Records(Sequence):
-    """All bodies in order; copies are made when asked for."""
-
-    def __init__(self, parts: Sequence[BodyRecord | RecordCopies] = ()):
-        self.parts = tuple(parts)
-        self.counts = np.array([1 if isinstance(part, BodyRecord) else len(part) for part in self.parts], dtype=int)
-        self.starts = list(accumulate(self.counts.tolist(), initial=0))
-        self.names = Names([part.name if isinstance(part, BodyRecord) else part.names for part in self.parts])
-
-    def __len__(self) -> int:
-        return self.starts[-1]
+        return len(self.first)
 
     def __getitem__(self, k: int) -> BodyRecord:
-        place = self.part_of(k)
-        part = self.parts[place]
-        return part if isinstance(part, BodyRecord) else part.copy(k - self.starts[place])
-
-    def part_of(self, k: int) -> int:
-        """Index of the part that a body is in."""
-        if not 0 <= k < len(self):
-            raise IndexError(k)
-        return bisect_right(self.starts, k) - 1
+        return replace(self.firsts[self.first[k]], name=self.names[k], q=self.q[k])
 
     @property
-    def firsts(self) -> list[BodyRecord]:
-        """The single bodies, and the first one of all copies."""
-        return [part if isinstance(part, BodyRecord) else part.record for part in self.parts]
+    def counts(self) -> np.ndarray:
+        """Numbers of the bodies of the records."""
+        return np.bincount(self.first, minlength=len(self.firsts))
 
     def spread(self, values: np.ndarray) -> np.ndarray:
-        """(n, ...) of all bodies from values (parts, ...) that copies share."""
-        return np.repeat(values, self.counts, axis=0)
+        """(n, ...) of all bodies from values of the records."""
+        return values[self.first]
 
-    @property
+    def chosen(self, records: Iterable[bool]) -> np.ndarray:
+        """Indices of the bodies of some records, given as one bool for each."""
+        return np.flatnonzero(np.fromiter(records, dtype=bool, count=len(self.firsts))[self.first])
+
+    @cached_property
     def q(self) -> np.ndarray:
         """(n, 12) initial states."""
         q = self.spread(np.array([record.q for record in self.firsts]).reshape(-1, 12))
-        for start, part in zip(self.starts, self.parts, strict=False):
-            if isinstance(part, RecordCopies):
-                q[start : start + len(part), :3] = part.record.center + part.position
+        center = self.spread(np.array([record.center for record in self.firsts]).reshape(-1, 3))
+        dynamic, still = (self.chosen(one.kind is kind for one in self.firsts) for kind in (Kind.DYNAMIC, Kind.STATIC))
+        q[dynamic, :3] = center[dynamic] + self.position[dynamic]
+        q[still, :3] = self.position[still]
         return q

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Hashable
-from dataclasses import replace
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -15,8 +15,9 @@ from abd.joints.closure.redundancy import CLOSED, check_closure, open_by
 from abd.joints.closure.start_rates import fitting_velocities
 from abd.joints.types import TYPES
 from abd.model import WORLD, Bodies, Coupling, Joint, Kind, Materials, Mesh, Model, affine_matrices
+from abd.names import CopyNames, Names
 from abd.scene.checks.checks import check_scene
-from abd.scene.compile.bodies import BodyRecord, RecordCopies, Records, compile_body
+from abd.scene.compile.bodies import BodyRecord, Records, compile_body
 from abd.scene.compile.copies import compile_joint_copies, copies, copy_names, copy_of, copy_positions
 from abd.scene.compile.couplings import compile_coupling, start_notes
 from abd.scene.compile.joints import compile_joint
@@ -56,7 +57,8 @@ def compile_scene(scene, base_directory: str | Path = ".") -> Model:
 
     materials = materials_of(spec)
     meshes, mesh_index = _shared_meshes(records)
-    notes = [note for record in records.firsts for note in record.notes]
+    motion_of = [record.motion for record in records.firsts]
+    notes = [note for record, count in zip(records.firsts, records.counts, strict=True) for note in _notes(record, count)]
     notes += [
         f"surface '{r.piece.surface.name}': {n}" for r in records.firsts if r.piece for n in r.piece.surface.notes
     ]
@@ -70,11 +72,7 @@ def compile_scene(scene, base_directory: str | Path = ".") -> Model:
         camera=spec.camera.model_dump(exclude_defaults=True),
         materials=materials,
         settings=settings_of(spec, records),
-        motions={
-            k: record.motion
-            for k, record in zip(records.starts, records.firsts, strict=False)
-            if record.motion is not None
-        },
+        motions={k: motion_of[records.first[k]] for k in records.chosen(one is not None for one in motion_of).tolist()},
     )
     model, moved = _closed(with_tolerances(_rigid(model), spec))
     model, fitted = fitting_velocities(model)
@@ -107,48 +105,112 @@ def _closed(model: Model) -> tuple[Model, list[str]]:
 
 def _records(spec: SceneSpec, wrong: set[int], problems: list[Problem]) -> Records:
     """All bodies but the `wrong` ones; faults are added to `problems`, once where many bodies share one."""
-    source, matter = SurfaceSource(), MatterSource()
-    lengths = spec.solver.world_dt or defaultdict(lambda: spec.solver.dt)
-    parts: list[BodyRecord | RecordCopies] = []
-    faults: dict[tuple[Hashable, str], list[tuple[str, int, Problem]]] = {}
+    compiler, lengths = _Compiler(), spec.solver.world_dt or defaultdict(lambda: spec.solver.dt)
+    names: list[str | CopyNames] = []
+    numbers, counts, worlds, places = list[int](), list[int](), list[int](), list[Sequence[float]]()
+    grids: dict[int, np.ndarray] = {}
     for table, body in enumerate(spec.body):
         if table in wrong or not body.enabled:
             continue
-        where = f"body.{body.name}"
-        for one, count in _compiled_alone(body):
+        for one, named in _compiled_alone(body):
+            for suffix, number in compiler.records(one, body.name, lengths[one.world], len(named)):
+                names.append(f"{one.name}{suffix}" if len(named) == 1 else named)
+                if len(named) > 1:
+                    grids[len(numbers)] = copy_positions(body)
+                numbers.append(number)
+                counts.append(len(named))
+                worlds.append(one.world)
+                places.append(one.position)
+    for fault in compiler.faults.values():
+        text = f"body '{fault.name}'{_and_more(fault.count)}: {fault.problem.message}"
+        problems.append(replace(fault.problem, message=text))
+    position = np.repeat(np.reshape(places, (-1, 3)), counts, axis=0)
+    starts = np.cumsum([0, *counts])
+    for k, grid in grids.items():
+        position[starts[k] : starts[k + 1]] = grid
+    first, world = (np.repeat(np.array(values, dtype=np.int32), counts) for values in (numbers, worlds))
+    return Records(compiler.firsts, first, Names(names), world, position)
+
+
+@dataclass
+class _Fault:
+    """A problem of `count` bodies; name: of the first one."""
+
+    name: str
+    problem: Problem
+    count: int = 0
+
+
+class _Compiler:
+    """Compiles bodies, those once that differ in their names, worlds and places alone.
+
+    Attributes:
+        firsts: the records; faults: by the table or the mesh file that has it, and its message.
+    """
+
+    def __init__(self) -> None:
+        self.firsts: list[BodyRecord] = []
+        self.faults: dict[tuple[Hashable, str], _Fault] = {}
+        self._source, self._matter = SurfaceSource(), MatterSource()
+        self._known: dict[Hashable, tuple[list[tuple[str, int]], list[_Fault]]] = {}
+
+    def records(self, one: BodySpec, table: str, dt: float, count: int) -> list[tuple[str, int]]:
+        """What a body adds to its name, and the number of its record; of split bodies for every component.
+
+        Args:
+            table: name of the table that the body comes from; dt: time step [s]; count: number of bodies that it stands for.
+        """
+        # the record of a prescribed motion holds the place and the time step
+        key = one.content(*UNSHARED) if one.motion is None else (one.content("name", "world"), dt)
+        if key not in self._known:
+            self._known[key] = self._compiled(one, f"body.{table}", dt)
+        found, faults = self._known[key]
+        for fault in faults:
+            fault.count += count
+        return found
+
+    def _compiled(self, one: BodySpec, where: str, dt: float) -> tuple[list[tuple[str, int]], list[_Fault]]:
+        try:
+            pieces = self._source.pieces(one)
+        except SceneError as error:
+            located = [_located(problem, f"{where}.{'surface' if one.mesh is None else 'mesh'}") for problem in error.problems]
+            return [], [self._fault(one.mesh or where, one.name, problem) for problem in located]
+        found, faults = list[tuple[str, int]](), list[_Fault]()
+        for suffix, piece in _suffixes(one, pieces):
+            name = f"{one.name}{suffix}"
             try:
-                pieces = source.pieces(one)
+                self.firsts.append(compile_body(name, one, piece, self._matter, dt))
+                found.append((suffix, len(self.firsts) - 1))
             except SceneError as error:
-                for problem in error.problems:
-                    located = _located(problem, f"{where}.{'surface' if one.mesh is None else 'mesh'}")
-                    faults.setdefault((one.mesh or where, problem.message), []).append((one.name, count, located))
-                continue
-            for name, piece in _named_pieces(one, pieces):
-                try:
-                    record = compile_body(name, one, piece, matter, lengths[one.world])
-                except SceneError as error:
-                    for problem in error.problems:
-                        told = (name, count, _located(problem, where))
-                        faults.setdefault((where, problem.message), []).append(told)
-                    continue
-                alone = count == 1
-                names = copy_names(body.name, body.repeat)
-                parts.append(record if alone else RecordCopies(record, names, copy_positions(body)))
-    for told in faults.values():
-        name, _, problem = told[0]
-        more = sum(count for _, count, _ in told) - 1
-        others = f" (and {more} more)" if more else ""
-        problems.append(replace(problem, message=f"body '{name}'{others}: {problem.message}"))
-    return Records(parts)
+                faults += [self._fault(where, name, _located(problem, where)) for problem in error.problems]
+        return found, faults
+
+    def _fault(self, owner: Hashable, name: str, problem: Problem) -> _Fault:
+        return self.faults.setdefault((owner, problem.message), _Fault(name, problem))
 
 
-def _compiled_alone(body: BodySpec) -> list[tuple[BodySpec, int]]:
-    """The bodies of a table that are compiled, each with the number of bodies it stands for: of copies the first one
+UNSHARED = ("name", "world", "position")
+"""Keys in which bodies of one record differ."""
+
+
+def _and_more(count: int) -> str:
+    """How many bodies share what is said of one of them."""
+    return f" (and {count - 1} more)" if count > 1 else ""
+
+
+def _notes(record: BodyRecord, count: int) -> list[str]:
+    """What the user should know of the bodies of a record."""
+    body = f"body '{record.name}'{_and_more(count)}"
+    return [*record.notes, *(f"{body}: the part of its {key} along fixed axes has no effect" for key in record.lost)]
+
+
+def _compiled_alone(body: BodySpec) -> list[tuple[BodySpec, Sequence[str]]]:
+    """The bodies of a table that are compiled, each with the names of the bodies it stands for: of copies the first one
     will do, unless they fall into components or follow motions of their own."""
     if body.repeat is None or body.split_components or body.motion is not None:
-        return [(one, 1) for one in copies(body)]
+        return [(one, [one.name]) for one in copies(body)]
     names = copy_names(body.name, body.repeat)
-    return [(copy_of(body, names[0], copy_positions(body)[0].tolist()), len(names))]
+    return [(copy_of(body, names[0], copy_positions(body)[0].tolist()), names)]
 
 
 def _located(problem: Problem, key: str) -> Problem:
@@ -156,13 +218,13 @@ def _located(problem: Problem, key: str) -> Problem:
     return replace(problem, key=f"{key}.{problem.key}" if problem.key else key)
 
 
-def _named_pieces(body: BodySpec, pieces: list[Piece]) -> list[tuple[str, Piece | None]]:
-    """Names and surfaces of the bodies that one spec stands for."""
+def _suffixes(body: BodySpec, pieces: list[Piece]) -> list[tuple[str, Piece | None]]:
+    """What the bodies that one spec stands for add to its name, and their surfaces."""
     if not pieces:
-        return [(body.name, None)]
+        return [("", None)]
     if not body.split_components:
-        return [(body.name, pieces[0])]
-    return [(f"{body.name}_{k}", piece) for k, piece in enumerate(pieces)]
+        return [("", pieces[0])]
+    return [(f"_{k}", piece) for k, piece in enumerate(pieces)]
 
 
 def _shared_meshes(records: Records) -> tuple[list[Mesh], np.ndarray]:
@@ -170,7 +232,7 @@ def _shared_meshes(records: Records) -> tuple[list[Mesh], np.ndarray]:
     looks, and the index (n,) of every body's."""
     meshes: list[Mesh] = []
     known: dict[Hashable, int] = {}
-    index = np.full(len(records.parts), -1, dtype=np.int32)
+    index = np.full(len(records.firsts), -1, dtype=np.int32)
     for k, record in enumerate(records.firsts):
         if record.piece is None:
             continue
@@ -229,7 +291,7 @@ def _bodies(records: Records, mesh: np.ndarray, materials: Materials, spec: Scen
         free_rotation=rows("free_rotation", dtype=np.int32),
         material=records.spread(material),
         group=of_spec("group", np.int32),
-        world=of_spec("world", np.int32),
+        world=records.world,
         radius=rows("radius"),
         surface_velocity=np.einsum("nij,nj->ni", rows("body_frame", 4, 4)[:, :3, :3], of_spec("surface_velocity", float)),
         color=records.spread(_colors(firsts, spec)),
@@ -279,26 +341,27 @@ def _joints(spec: SceneSpec, records: Records, problems: list[Problem]) -> Joint
 def _body_dampers(records: Records) -> list[Joint]:
     """Dampers between the world and the bodies that have any damping, at their centres of mass."""
     found = []
-    for start, count, first in zip(records.starts, records.counts, records.firsts, strict=False):
-        spec = first.spec
-        if first.kind is not Kind.DYNAMIC or not (spec.linear_damping or spec.rotary_damping or spec.inertial_damping):
-            continue
-        for k in range(start, start + count):
-            record = records[k]
-            pose = affine_matrices(record.q[None])[0]
-            parameters = {
-                "linear_damping": spec.linear_damping + spec.inertial_damping * record.mass,
-                "rotary_damping": spec.rotary_damping,
-                "direction_damping": tuple((spec.inertial_damping * record.moment).tolist()),
-            }
-            found.append(
-                Joint(
-                    name=f"damping of {records.names[k]}", type="damper", uid=TYPES["damper"].UID, parent=WORLD, child=k,
-                    parent_frame=pose, child_frame=np.eye(4), stiffness_mass=record.mass, parameters=parameters,
-                    collide=True,
-                )
-            )  # fmt: skip
+    for k in records.chosen(_is_damped(record) for record in records.firsts).tolist():
+        record = records[k]
+        spec = record.spec
+        pose = affine_matrices(record.q[None])[0]
+        parameters = {
+            "linear_damping": spec.linear_damping + spec.inertial_damping * record.mass,
+            "rotary_damping": spec.rotary_damping,
+            "direction_damping": tuple((spec.inertial_damping * record.moment).tolist()),
+        }
+        found.append(
+            Joint(
+                name=f"damping of {record.name}", type="damper", uid=TYPES["damper"].UID, parent=WORLD, child=k,
+                parent_frame=pose, child_frame=np.eye(4), stiffness_mass=record.mass, parameters=parameters, collide=True,
+            )
+        )  # fmt: skip
     return found
+
+
+def _is_damped(record: BodyRecord) -> bool:
+    spec = record.spec
+    return record.kind is Kind.DYNAMIC and bool(spec.linear_damping or spec.rotary_damping or spec.inertial_damping)
 
 
 def _couplings(spec: SceneSpec, joints: JointList) -> list[Coupling]:

@@ -14,7 +14,7 @@ import numpy as np
 from abd.joint_list import JointCopies
 from abd.model import WORLD, Joint
 from abd.names import CopyNames, copy_place
-from abd.scene.compile.bodies import RecordCopies, Records
+from abd.scene.compile.bodies import Records
 from abd.scene.compile.joints import compile_joint
 from abd.scene.schema.joint_schema import WORLD_NAME, FrameSpec, JointSpec
 from abd.scene.schema.schema import BodySpec, RepeatSpec
@@ -200,10 +200,8 @@ def _move_along(bodies: np.ndarray, shifts: np.ndarray, records: Records) -> boo
     """Whether the bodies (k,) of all copies are as the first one's, moved by `shifts` (k, 3)."""
     if bodies[0] == WORLD:
         return True
-    place = records.part_of(int(bodies[0]))
-    part, start = records.parts[place], records.starts[place]
-    if not isinstance(part, RecordCopies):
-        return not shifts.any() and bool((bodies == bodies[0]).all())
-    position = part.position[bodies - start]
+    if (records.first[bodies] != records.first[bodies[0]]).any():
+        return False
+    position = records.position[bodies]
     tolerance = SAME_PLACE * max(1.0, float(np.abs(position).max()))
     return bool(np.abs(position - position[0] - shifts).max() <= tolerance)

@@ -68,14 +68,16 @@ def _limit_reach(solver: SolverSpec, diagonal: float, body_size: float) -> float
 def _diagonal(records: Records) -> float:
     """Diagonal [m] of the box around all surfaces at t = 0, half-spaces aside; 1 where there is none."""
     low, high = np.full(3, np.inf), np.full(3, -np.inf)
-    q = records.q
-    for start, count, record in zip(records.starts, records.counts, records.firsts, strict=False):
+    least, most = (np.full((len(records.firsts), 3), end) for end in (np.inf, -np.inf))
+    np.minimum.at(least, records.first, records.q[:, :3])
+    np.maximum.at(most, records.first, records.q[:, :3])
+    for record, first, last in zip(records.firsts, least, most, strict=True):
         if record.piece is not None:
             rotation = record.q[3:].reshape(3, 3)
             relative = record.piece.surface.vertices @ (rotation @ record.body_frame[:3, :3]).T
-            shift = rotation @ record.body_frame[:3, 3] + q[start : start + count, :3]
-            low = np.minimum(low, relative.min(axis=0) + shift.min(axis=0) - record.radius)
-            high = np.maximum(high, relative.max(axis=0) + shift.max(axis=0) + record.radius)
+            shift = rotation @ record.body_frame[:3, 3]
+            low = np.minimum(low, relative.min(axis=0) + (shift + first) - record.radius)
+            high = np.maximum(high, relative.max(axis=0) + (shift + last) + record.radius)
     diagonal = float(np.linalg.norm(high - low)) if np.isfinite(low).all() else 0.0
     return diagonal if diagonal > 0.0 else 1.0
 

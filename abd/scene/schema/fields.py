@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Hashable
 from dataclasses import dataclass, field
 from functools import cache
 from typing import Annotated, Any, Literal
@@ -58,6 +59,10 @@ class Spec(BaseModel):
         own = [key for key in cls.model_fields if key in cls.__annotations__]
         return {key: cls.model_fields[key] for key in dict.fromkeys([*own, *cls.model_fields])}
 
+    def content(self, *without: str) -> Hashable:
+        """What the table says but for some keys: equal for equal tables."""
+        return tuple([_hashable(value) for key, value in self.__dict__.items() if key not in without])
+
     def __setattr__(self, key: str, value: Any) -> None:
         """Set a field; `SceneError` where the schema does not allow it."""
         if key not in type(self).model_fields:
@@ -67,6 +72,16 @@ class Spec(BaseModel):
         except ValidationError as error:
             findings = schema_findings(error, type(self), {key: value})
             raise SceneError([as_problem(finding, {}) for finding in findings]) from error
+
+
+def _hashable(value: Any) -> Hashable:
+    if isinstance(value, Spec):
+        return value.content()
+    if isinstance(value, list):
+        return tuple([_hashable(one) for one in value])
+    if isinstance(value, dict):
+        return tuple([(key, _hashable(one)) for key, one in value.items()])
+    return value
 
 
 class AxisAngle(Spec):

@@ -8,6 +8,7 @@ degrees. These models check values one by one; what concerns several keys at onc
 from __future__ import annotations
 
 import os
+from collections.abc import Hashable
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -95,6 +96,10 @@ class Surface(Spec):
     triangles: list[Triple] = entry([], "vertex numbers from 0, counter-clockwise from outside")
     edges: list[Pair] = entry([], "segments beyond those of the triangles (rods)")
     points: list[Count] = entry([], "single points: vertices that belong to no triangle and no edge")
+
+    def content(self, *without: str) -> Hashable:
+        """The table itself: it may be long, and copies of a body share it."""
+        return id(self)
 
 
 class Keyframe(Orientation):
