@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Hashable, Iterable, Iterator
+from dataclasses import replace
 from itertools import chain
+from typing import Any
 
 from abd.names import CopyNames, copy_place
 from abd.scene.checks.body_checks import check_body
@@ -12,6 +14,7 @@ from abd.scene.checks.joint_checks import check_joined_bodies, check_joint, chec
 from abd.scene.compile.copies import BodyNames, copy_names
 from abd.scene.compile.joint_settings import joint_coordinates
 from abd.scene.compile.settings import check_filter
+from abd.scene.schema.fields import Spec
 from abd.scene.schema.findings import Finding, did_you_mean, within
 from abd.scene.schema.joint_schema import WORLD_NAME, JointRepeatSpec
 from abd.scene.schema.schema import DEFAULT_MATERIAL, RepeatSpec, SceneSpec
@@ -54,6 +57,25 @@ class TakenNames:
         return None
 
 
+class Checked:
+    """Findings of tables, those of equal ones found once.
+
+    Args:
+        check: function of a table; without: keys whose values do not matter to it.
+    """
+
+    def __init__(self, check: Callable[[Any], Iterable[Finding]], *without: str):
+        self._check, self._without = check, without
+        self._known: dict[Hashable, list[Finding]] = {}
+
+    def findings(self, table: Spec) -> Iterator[Finding]:
+        """Findings of a table, which may be changed."""
+        key = table.content(*self._without)
+        if key not in self._known:
+            self._known[key] = list(self._check(table))
+        return map(replace, self._known[key])
+
+
 SHORTEST, LONGEST = 1e-12, 1e12
 """Time steps [s]."""
 
@@ -72,14 +94,15 @@ def check_scene(spec: SceneSpec, unreadable: dict[str, list[str]] | None = None)
     findings = list(chain(_check_settings(spec), _check_names(spec), _check_materials(spec, materials)))
     if not spec.body and not unreadable.get("body"):
         findings.append(Finding(("body",), "the scene has no bodies", remedy="add a [[body]]", is_absence=True))
+    bodies, joints = Checked(check_body, "name", "world", "position"), Checked(check_joint, "name", "parent", "child")
     for index, body in enumerate(spec.body):
-        findings += within(check_body(body), "body", index)
+        findings += within(bodies.findings(body), "body", index)
         if body.material not in materials:
             findings.append(_unknown_material(("body", index, "material"), body.material, materials))
     for index, one in enumerate(spec.contact_filter):
         findings += within(check_filter(one, names), "contact_filter", index)
     for index, joint in enumerate(spec.joint):
-        findings += within(chain(check_joined_bodies(joint, names), check_joint(joint)), "joint", index)
+        findings += within(chain(check_joined_bodies(joint, names), joints.findings(joint)), "joint", index)
     findings += _check_couplings(spec, unreadable.get("joint", []))
     for index, one in enumerate(spec.sensor):
         findings += within(check_sensor(one), "sensor", index)

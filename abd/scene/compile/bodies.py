@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
@@ -10,7 +10,7 @@ import numpy as np
 
 from abd import rotations
 from abd.errors import SceneError
-from abd.model import Elasticity, Kind, affine_state
+from abd.model import WORLD, Elasticity, Kind, affine_state
 from abd.names import Names
 from abd.scene.compile.motion import Motion, prescribed_motion
 from abd.scene.geometry.frames import body_pose
@@ -204,6 +204,10 @@ class Records(Sequence):
     def counts(self) -> np.ndarray:
         """Numbers of the bodies of the records."""
         return np.bincount(self.first, minlength=len(self.firsts))
+
+    def identity(self, k: int) -> Hashable:
+        """What is equal of bodies that differ in their names and worlds alone; k may be `WORLD`."""
+        return None if k == WORLD else (int(self.first[k]), *self.position[k].tolist())
 
     def spread(self, values: np.ndarray) -> np.ndarray:
         """(n, ...) of all bodies from values of the records."""

@@ -20,7 +20,7 @@ from abd.scene.checks.checks import check_scene
 from abd.scene.compile.bodies import BodyRecord, Records, compile_body
 from abd.scene.compile.copies import compile_joint_copies, copies, copy_names, copy_of, copy_positions
 from abd.scene.compile.couplings import compile_coupling, start_notes
-from abd.scene.compile.joints import compile_joint
+from abd.scene.compile.joints import compile_joint, joint_ends
 from abd.scene.compile.scales import default_kappa
 from abd.scene.compile.settings import filtered_pairs, materials_of, settings_of, with_tolerances
 from abd.scene.geometry.matter import MatterSource
@@ -324,13 +324,19 @@ def _rigid(model: Model) -> Model:
 
 
 def _joints(spec: SceneSpec, records: Records, problems: list[Problem]) -> JointList:
+    """All joints; of those that differ in their names and bodies alone, between equal bodies in one place, one is compiled."""
     parts: list[Joint | JointCopies] = []
+    known: dict[Hashable, Joint] = {}
     for joint in spec.joint:
         try:
-            if joint.repeat is None:
-                parts.append(compile_joint(joint, records))
-            else:
+            if joint.repeat is not None:
                 parts += compile_joint_copies(joint, spec.body, records)
+                continue
+            parent, child = joint_ends(joint, records.names)
+            key = (joint.content("name", "parent", "child"), records.identity(parent), records.identity(child))
+            if key not in known:
+                known[key] = compile_joint(joint, records)
+            parts.append(replace(known[key], name=joint.name, parent=parent, child=child))
         except SceneError as error:
             for problem in error.problems:
                 located = _located(problem, f"joint.{joint.name}")
