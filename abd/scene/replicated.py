@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from copy import deepcopy
 from itertools import chain
 
-from pydantic import BaseModel
-
+from abd.scene.schema.fields import Spec
 from abd.scene.schema.joint_schema import WORLD_NAME
-from abd.scene.schema.schema import SceneSpec, Surface
+from abd.scene.schema.schema import SceneSpec
 
 NAMES = "w{world}_{name}"
 """Name of what is in a world: of a body, joint, coupling or sensor."""
@@ -52,25 +50,23 @@ def _name(name: str, world: int) -> str:
     return NAMES.format(world=world, name=name)
 
 
-def _copies(kind: str, one: BaseModel, count: int, worlds: int) -> list[BaseModel]:
+def _copies(kind: str, one: Spec, count: int, worlds: int) -> list[Spec]:
     """The tables of all worlds that come of one table: names, its own and those of others, are those of a world.
 
     Args:
         worlds: number of worlds of the scene that is replicated.
     """
     named = [key for key in NAMING[kind] if (value := getattr(one, key)) is not None and (key, value) != ("parent", WORLD_NAME)]
-    own = {key: value for key, value in one if isinstance(value, list | dict | BaseModel) and not isinstance(value, Surface)}
-    out = []
-    for world in range(count):
-        changes = {key: deepcopy(value) for key, value in own.items()}
-        changes |= {key: _name(getattr(one, key), world) for key in named}
+    out = [one.independent() for _ in range(count)]
+    for world, copy in enumerate(out):
+        changes = {key: _name(getattr(one, key), world) for key in named}
         if kind == "body":
             changes["world"] = one.world + worlds * world
         elif kind == "contact_filter":
             changes["bodies"] = [_name(body, world) for body in one.bodies]
         elif kind == "coupling":
-            for term in changes["terms"]:
+            for term in copy.terms:
                 term.coordinate = _name(term.coordinate, world)
             changes["variables"] = {variable: _name(value, world) for variable, value in one.variables.items()}
-        out.append(one.model_copy(update=changes))
+        out[world] = copy.model_copy(update=changes)
     return out

@@ -210,7 +210,7 @@ class Surveyor:
 
     def _planes(self, out: Survey, q, low, high, margin: float, moved: np.ndarray | None, digits: float) -> None:
         """Judge all bodies against all half-spaces; gaps up to `digits` [m] are rounding."""
-        bodies = self.model.bodies
+        bodies, near = self.model.bodies, [np.zeros((0, 2), dtype=np.int64)]
         for plane in self.planes.tolist():
             normal, offset = bodies.plane[plane, :3], bodies.plane[plane, 3]
             others = self.worlds.get(int(bodies.world[plane]), self.meshed[:0])
@@ -221,20 +221,22 @@ class Surveyor:
                 4.0 * np.finfo(float).eps * np.maximum(np.abs(low[others]), np.abs(high[others])).max(axis=1, initial=0)
             )
             others = others[corner - offset <= reach + slack]
-            others = others[may_collide(self.model, np.full(len(others), plane), others)]
-            for k in others.tolist():
-                vertices = self.model.meshes[bodies.mesh[k]].vertices
-                heights = vertices @ (normal @ q[k, 3:].reshape(3, 3)) + normal @ q[k, :3] - offset
-                gap = float(heights.min() - self.separation(k, plane))
-                touch = max(digits, TOUCH * float(self.rounding(k, plane)))
-                if gap >= max(margin, touch):
-                    continue
-                if gap > touch:
-                    out.near.append(Way(k, plane, normal, gap))
-                elif gap >= -self.rounding(k, plane):
-                    out.touching.append(Way(k, plane, normal, min(gap, 0.0)))
-                else:
-                    out.deep.append((k, plane, -gap))
+            near.append(np.stack([np.full(len(others), plane), others], axis=1))
+        pairs = np.concatenate(near)
+        for plane, k in pairs[may_collide(self.model, *pairs.T)].tolist():
+            normal, offset = bodies.plane[plane, :3], bodies.plane[plane, 3]
+            vertices = self.model.meshes[bodies.mesh[k]].vertices
+            heights = vertices @ (normal @ q[k, 3:].reshape(3, 3)) + normal @ q[k, :3] - offset
+            gap = float(heights.min() - self.separation(k, plane))
+            touch = max(digits, TOUCH * float(self.rounding(k, plane)))
+            if gap >= max(margin, touch):
+                continue
+            if gap > touch:
+                out.near.append(Way(k, plane, normal, gap))
+            elif gap >= -self.rounding(k, plane):
+                out.touching.append(Way(k, plane, normal, min(gap, 0.0)))
+            else:
+                out.deep.append((k, plane, -gap))
 
     def placed(self, q: np.ndarray, body: int) -> Placed:
         """World coordinates of a body's surface."""

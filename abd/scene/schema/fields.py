@@ -6,7 +6,7 @@ import math
 from collections.abc import Hashable
 from dataclasses import dataclass, field
 from functools import cache
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, Self
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 from pydantic.fields import FieldInfo
@@ -41,6 +41,8 @@ ROTATION_KEYS = ("quaternion", "matrix", "axis_angle", "euler")
 """How a rotation is given, one of them."""
 
 LARGEST = 2**31 - 1
+ATOMS = frozenset((float, int, bool, str, tuple, type(None)))
+"""Types of values that cannot change."""
 
 
 def entry(default: Any, description: str, *, unit: str = "", **constraints: Any) -> Any:
@@ -61,7 +63,13 @@ class Spec(BaseModel):
 
     def content(self, *without: str) -> Hashable:
         """What the table says but for some keys: equal for equal tables."""
-        return tuple([_hashable(value) for key, value in self.__dict__.items() if key not in without])
+        return tuple(
+            [value if type(value) in ATOMS else _hashable(value) for key, value in self.__dict__.items() if key not in without]
+        )
+
+    def independent(self) -> Self:
+        """A copy that shares no list and no table with this one."""
+        return self.model_copy(update={key: _independent(value) for key, value in self if type(value) not in ATOMS})
 
     def __setattr__(self, key: str, value: Any) -> None:
         """Set a field; `SceneError` where the schema does not allow it."""
@@ -81,6 +89,16 @@ def _hashable(value: Any) -> Hashable:
         return tuple([_hashable(one) for one in value])
     if isinstance(value, dict):
         return tuple([(key, _hashable(one)) for key, one in value.items()])
+    return value
+
+
+def _independent(value: Any) -> Any:
+    if isinstance(value, Spec):
+        return value.independent()
+    if isinstance(value, list):
+        return [_independent(one) for one in value]
+    if isinstance(value, dict):
+        return {key: _independent(one) for key, one in value.items()}
     return value
 
 

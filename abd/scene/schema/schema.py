@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 from collections.abc import Hashable
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, Self
 
 from pydantic import BeforeValidator, model_validator
 from pydantic_core import PydanticCustomError
@@ -100,6 +100,10 @@ class Surface(Spec):
     def content(self, *without: str) -> Hashable:
         """The table itself: it may be long, and copies of a body share it."""
         return id(self)
+
+    def independent(self) -> Self:
+        """The table itself."""
+        return self
 
 
 class Keyframe(Orientation):
