@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import chain
+from typing import Any
 
 from abd.scene.schema.fields import Spec
 from abd.scene.schema.joint_schema import WORLD_NAME
@@ -57,16 +58,15 @@ def _copies(kind: str, one: Spec, count: int, worlds: int) -> list[Spec]:
         worlds: number of worlds of the scene that is replicated.
     """
     named = [key for key in NAMING[kind] if (value := getattr(one, key)) is not None and (key, value) != ("parent", WORLD_NAME)]
-    out = [one.independent() for _ in range(count)]
-    for world, copy in enumerate(out):
-        changes = {key: _name(getattr(one, key), world) for key in named}
+    out = []
+    for world in range(count):
+        changes: dict[str, Any] = {key: _name(getattr(one, key), world) for key in named}
         if kind == "body":
             changes["world"] = one.world + worlds * world
         elif kind == "contact_filter":
             changes["bodies"] = [_name(body, world) for body in one.bodies]
         elif kind == "coupling":
-            for term in copy.terms:
-                term.coordinate = _name(term.coordinate, world)
+            changes["terms"] = [term.independent(coordinate=_name(term.coordinate, world)) for term in one.terms]
             changes["variables"] = {variable: _name(value, world) for variable, value in one.variables.items()}
-        out[world] = copy.model_copy(update=changes)
+        out.append(one.independent(**changes))
     return out

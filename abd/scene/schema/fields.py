@@ -67,9 +67,10 @@ class Spec(BaseModel):
             [value if type(value) in ATOMS else _hashable(value) for key, value in self.__dict__.items() if key not in without]
         )
 
-    def independent(self) -> Self:
-        """A copy that shares no list and no table with this one."""
-        return self.model_copy(update={key: _independent(value) for key, value in self if type(value) not in ATOMS})
+    def independent(self, **changes: Any) -> Self:
+        """A copy with other values, not checked, of some keys that shares no list and no table with this one."""
+        own = {key: _independent(value) for key, value in self.__dict__.items() if type(value) not in ATOMS}
+        return self.model_copy(update={**own, **changes})
 
     def __setattr__(self, key: str, value: Any) -> None:
         """Set a field; `SceneError` where the schema does not allow it."""

@@ -101,9 +101,9 @@ class Surface(Spec):
         """The table itself: it may be long, and copies of a body share it."""
         return id(self)
 
-    def independent(self) -> Self:
-        """The table itself."""
-        return self
+    def independent(self, **changes: Any) -> Self:
+        """The table itself, or a copy that shares its lists."""
+        return self.model_copy(update=changes) if changes else self
 
 
 class Keyframe(Orientation):
