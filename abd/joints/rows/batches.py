@@ -35,11 +35,11 @@ def batches(joints: JointList) -> list[Batch]:
     for start, part in zip(joints.starts, joints.parts, strict=False):
         if isinstance(part, Joint):
             joint = joints.replaced.get(start, part)
-            alike.setdefault(_kind(joint, start), []).append((start, joint))
+            alike.setdefault(_kind(joint), []).append((start, joint))
             continue
         own = changed[bisect_left(changed, start) : bisect_left(changed, start + len(part))]
         for k in own:
-            alike.setdefault(_kind(joints.replaced[k], k), []).append((k, joints.replaced[k]))
+            alike.setdefault(_kind(joints.replaced[k]), []).append((k, joints.replaced[k]))
         unchanged = np.delete(np.arange(len(part)), np.array(own, dtype=int) - start)
         if len(unchanged):
             first = merged = part.joint(int(unchanged[0]))
@@ -56,11 +56,10 @@ def batches(joints: JointList) -> list[Batch]:
     return sorted(found, key=lambda batch: batch.index[0])
 
 
-def _kind(joint: Joint, place: int) -> Hashable:
-    """Key of the batch of a joint; joints with parameters or coordinate settings have a batch of their own."""
-    if joint.parameters or joint.coordinates:
-        return place
-    return joint.type, joint.uid, joint.enforcement, joint.active, joint.parent == WORLD
+def _kind(joint: Joint) -> Hashable:
+    """Key of the batch of a joint; joints with parameters or coordinate settings are in one batch if they share the objects."""
+    shared = [id(one) if one else None for one in (joint.parameters, joint.coordinates)]
+    return joint.type, joint.uid, joint.enforcement, joint.active, joint.parent == WORLD, *shared
 
 
 class PerJoint:
