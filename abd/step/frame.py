@@ -126,7 +126,7 @@ class Frame:
         stepper, self.stopped, self.begin = self.stepper, [], None
         lengths, failure = stepper.worlds.lengths, None
         whole = isinstance(lengths, float) and not stepper.starts_short and stepper.excluded is stepper.none
-        if whole and stepper.off is stepper.none and not isinstance(stepper.time, np.ndarray):
+        if whole and stepper.off is stepper.none and (not isinstance(stepper.time, np.ndarray) or self._lengths_may_differ()):
             failure = stepper.substeps.attempt(lengths, progress)
             if failure is None:
                 stepper.after_substep()

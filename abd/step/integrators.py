@@ -45,6 +45,9 @@ class Modes:
         self.history = np.zeros(len(model.bodies), dtype=np.int32)
         self._smooth_scheme = self.settings.integrator == "generalized_alpha"
         self._may_turn_fast = self._smooth_scheme and bool(articulations.tumbling.any())
+        S = model.bodies.moment[articulations.tumbling]
+        J = np.sort(S.sum(axis=1, keepdims=True) - S, axis=1)
+        self._slenderness = (J[:, 2] / np.maximum(J[:, 1], np.finfo(float).tiny)) ** 2
         self._schemes = self._modes = self._last_mode = self._next_history = None  # cached from the last step
 
     @property
@@ -90,7 +93,10 @@ class Modes:
         ):
             return out
         tumbling = self.articulations.tumbling
-        A, Ad = (one[tumbling, 3:].reshape(-1, 3, 3) for one in state())
+        q, qd = state()
+        if longest(h) * np.sqrt(np.max(self._slenderness * np.sum(qd[tumbling, 3:] ** 2, axis=1))) < FAST_TURN:
+            return out  # |L| / J_mid <= J_max / J_mid |omega|, and |omega| is |dA/dt|_F / sqrt 2 at most
+        A, Ad = (one[tumbling, 3:].reshape(-1, 3, 3) for one in (q, qd))
         inertia = free_motion.inertia(A, self.model.bodies.moment[tumbling])
         L = np.einsum("nij,nj->ni", inertia, axial(Ad @ np.linalg.inv(A)))
         middle = np.linalg.eigvalsh(inertia)[:, 1]

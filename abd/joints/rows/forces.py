@@ -12,7 +12,7 @@ import numpy as np
 
 from abd.by_bodies import OfBodies
 from abd.joints.rows import laws, slots
-from abd.joints.rows.laws import LIMITS, Law, Role
+from abd.joints.rows.laws import Law, Role
 from abd.joints.rows.system import JointMemory, JointSystem
 from abd.model import Settings
 
@@ -129,5 +129,5 @@ def _undamped_limits(system: JointSystem, applied: Applied) -> Applied:
     """Laws with only the inexact barriers and limits, undamped; all other rows off."""
     p = applied.p.copy()
     p[:, slots.DAMPING] = 0.0
-    chosen = np.isin(applied.law, LIMITS) & ~system.row_laws.exact
+    chosen = system.limits & (applied.law != Law.OFF) & ~system.row_laws.exact
     return replace(applied, law=np.where(chosen, applied.law, Law.OFF), p=p)

@@ -146,10 +146,10 @@ def evaluate(
         three arrays (R,).
     """
     energy, slope, curvature = np.zeros(len(x)), np.zeros(len(x)), np.zeros(len(x))
-    for kind, function in _FUNCTIONS.items():
-        k = law == kind
-        if k.any():
-            energy[k], slope[k], curvature[k] = function(p[k].T, x[k])
+    for kind in np.flatnonzero(np.bincount(law)).tolist():
+        if kind != Law.OFF:
+            k = law == kind
+            energy[k], slope[k], curvature[k] = _FUNCTIONS[kind](p[k].T, x[k])
     k = law == Law.SATURATED
     if k.any():
         K, e, T = p[k, slots.STRENGTH], x[k] - p[k, slots.CENTRE], p[k, slots.EFFORT]

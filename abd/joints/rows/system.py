@@ -164,12 +164,17 @@ class JointSystem:
     has_edges = has_friction
     """Whether the force of any row has kinks."""
 
-    @property
+    @cached_property
     def turning(self) -> np.ndarray:
         """(R,) bool, angles whose target a drive without a gain prescribes."""
         a = self.row_laws
         stiff = np.isin(a.law, (Law.QUADRATIC, Law.SATURATED)) & (a.mass_stiffness > 0.0)
         return stiff & (a.role == Role.DRIVE) & a.rotary & ~a.follows
+
+    @cached_property
+    def limits(self) -> np.ndarray:
+        """(R,) bool, range ends and gaps."""
+        return np.isin(self.row_laws.law, LIMITS)
 
     @cached_property
     def counts_turns(self) -> bool:
@@ -221,8 +226,7 @@ class JointSystem:
 
     def fresh_memory(self, q: np.ndarray, qd: np.ndarray) -> JointMemory:
         """Memory of an initial state q, qd (n, 12)."""
-        reference = values(self.table, q, self.initial)
-        x, rate = self._motion(reference, q, qd)
+        reference, x, rate = self._motion(self.initial, q, qd)
         a = self.row_laws
         gap = a.sign * (x - a.bound)
         returns = a.follows & (a.restitution == 0.0)  # barriers that push a value back into its range
@@ -310,7 +314,7 @@ class JointSystem:
         p[held, slots.CENTRE] -= (ch2 * memory.multiplier)[held] / K[held]
         p[:, slots.EFFORT] = np.where(a.law == Law.SATURATED, ch2 * np.where(np.isfinite(a.effort), a.effort, 1e300), 0.0)
 
-        limit = np.isin(a.law, LIMITS)
+        limit = self.limits
         p[limit, slots.STRENGTH] = (a.mass_stiffness + ch2 * a.stiffness)[limit]
         p[limit, slots.CENTRE], p[limit, slots.SIGN], p[limit, slots.WIDTH] = a.bound[limit], a.sign[limit], a.distance[limit]
         # damping acts on the displacement since the last state, whose rate is 1 / h
@@ -371,18 +375,18 @@ class JointSystem:
     def after_impacts(self, memory: JointMemory, q: np.ndarray, change: np.ndarray) -> JointMemory:
         """Memory in the state q (n, 12) after impacts that change the velocities by `change` (n, 12)."""
         history = memory.history.copy()
-        history[2] += self._motion(memory.reference, q, change)[1]
+        history[2] += self._motion(memory.reference, q, change)[2]
         return replace(memory, history=history)
 
-    def _motion(self, reference: np.ndarray, q: np.ndarray, qd: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Values and rates (R,) of the rows."""
+    def _motion(self, reference: np.ndarray, q: np.ndarray, qd: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Values (m,) of the measures near `reference` (m,), values and rates (R,) of the rows."""
         t = self.table
         measured, child, parent = linearize(t, q, reference)
         speeds = np.sum(child * qd[t.child], axis=1) + np.sum(parent * qd[t.parent], axis=1)
         x, slope = row_values(self.rows, measured)
         rate = np.zeros(len(x))
         np.add.at(rate, self.rows.term_row, slope * speeds[self.rows.term_measure])
-        return x, rate
+        return measured, x, rate
 
     def _targets(self, time: np.ndarray, now: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         a = self.row_laws
