@@ -10,8 +10,7 @@ from abd.backends.answers import NO_PAIRS
 from abd.by_bodies import OfBodies
 from abd.joints.measures.measures import MeasureKind
 from abd.joints.rows import laws, measured_rows, rows, slots, table
-from abd.joints.rows.forces import LIMITS
-from abd.joints.rows.laws import Law
+from abd.joints.rows.laws import LIMITS, Law
 from abd.joints.rows.system import KEPT, SETTLED, JointSystem
 from abd.model import WORLD
 from abd.potentials.elements import body_block
