@@ -11,6 +11,7 @@ import numpy as np
 
 from abd.backends.device.exchange import host_rows
 from abd.contact.pair_law import PairParameters
+from abd.joints.rows.table import values
 from abd.model import Kind
 from abd.scene.overlaps.starts import free_states
 from abd.state import BodyHistory, State, merged
@@ -75,7 +76,7 @@ def reset_worlds(
     collides = sim.backend.touch.may_collide
     if collides and (start_q is not bodies.q or sim.switches.present(sim.model) is not sim.model):
         q = set_apart(sim, q, chosen)
-    fresh = stepper.fresh(q, qd)
+    fresh = stepper.fresh(q, qd, chosen)
     sim.moves.remove(chosen)
     both = merged(stepper.joints, now, fresh, chosen)
     time, previous_h = (np.where(chosen, 0.0, one) for one in (now.time, now.previous_h))
@@ -85,9 +86,10 @@ def reset_worlds(
     if collides:
         stepper.meet(np.flatnonzero(chosen))
     stepper.work, stepper.initial_contacts = kept
-    table = sim.reader.table
-    again = np.where(table.child >= 0, chosen[table.child], chosen[table.parent])
-    sim.coordinates = np.where(again, sim.reader.coordinates(stepper.q), coordinates)
+    again, table = sim.reader.table.of_bodies(chosen)
+    coordinates = coordinates.copy()
+    coordinates[again] = values(table, stepper.q, sim.reader.initial[again])
+    sim.coordinates = coordinates
     sim.forget_readings()
 
 

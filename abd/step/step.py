@@ -192,11 +192,12 @@ class Stepper:
         in_worlds = np.isin(self.model.bodies.world, self.model.bodies.world[bodies])
         self.touching = self.touching | self.articulations.containing((touching != 0) & in_worlds)
 
-    def fresh(self, q: np.ndarray, qd: np.ndarray) -> State:
-        """Return an initial state q, qd (n, 12) at time zero, without parameters of its contacts (`meet`)."""
+    def fresh(self, q: np.ndarray, qd: np.ndarray, bodies: np.ndarray) -> State:
+        """Return an initial state q, qd (n, 12) at time zero, without parameters of its contacts (`meet`), of bodies (n,) bool of
+        whole worlds."""
         n = len(q)
         self.joints.face(q)
-        memory = self.joints.fresh_memory(q, qd)
+        memory = self.joints.fresh_memory(q, qd, self.memory, bodies)
         history = np.where(self.articulations.containing(self.rows.open_couplings(memory)), CHANGED, 0).astype(np.int32)
         laws = initial_laws(self.joints, memory, self.settings, 0.0)
         bodies = replace(BodyHistory.none(n), history=history)

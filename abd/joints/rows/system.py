@@ -20,7 +20,7 @@ from abd.joints.rows.laws import LIMITS, Law, Role, RowLaws
 from abd.joints.rows.measured_rows import ForceLaw, MeasuredRows
 from abd.joints.rows.measured_rows import evaluate as row_values
 from abd.joints.rows.rows import Rows
-from abd.joints.rows.table import MeasureTable, frames, linearize, rates, values
+from abd.joints.rows.table import MeasureTable, frames, motion, rates, values
 from abd.rotations import pose
 
 KEPT = 0.1
@@ -224,9 +224,20 @@ class JointSystem:
         """
         return np.where(self.table.counts_turns, rates(self.table, q, qd, near), 0.0)
 
-    def fresh_memory(self, q: np.ndarray, qd: np.ndarray) -> JointMemory:
-        """Memory of an initial state q, qd (n, 12)."""
-        reference, x, rate = self._motion(self.initial, q, qd)
+    def fresh_memory(self, q: np.ndarray, qd: np.ndarray, present: JointMemory | None = None, bodies=None) -> JointMemory:
+        """Memory of an initial state q, qd (n, 12).
+
+        Args:
+            present, bodies: where the state is initial for some bodies only, (n,) bool of whole worlds, the present memory; the
+                result is of use for their rows.
+        """
+        if present is None:
+            reference, speeds = motion(self.table, q, qd, self.initial)
+        else:
+            chosen, table = self.table.of_bodies(bodies)
+            reference, speeds = present.reference.copy(), np.zeros(len(self.table))
+            reference[chosen], speeds[chosen] = motion(table, q, qd, self.initial[chosen])
+        x, rate = self._along_rows(reference, speeds)
         a = self.row_laws
         gap = a.sign * (x - a.bound)
         returns = a.follows & (a.restitution == 0.0)  # barriers that push a value back into its range
@@ -375,18 +386,15 @@ class JointSystem:
     def after_impacts(self, memory: JointMemory, q: np.ndarray, change: np.ndarray) -> JointMemory:
         """Memory in the state q (n, 12) after impacts that change the velocities by `change` (n, 12)."""
         history = memory.history.copy()
-        history[2] += self._motion(memory.reference, q, change)[2]
+        history[2] += self._along_rows(*motion(self.table, q, change, memory.reference))[1]
         return replace(memory, history=history)
 
-    def _motion(self, reference: np.ndarray, q: np.ndarray, qd: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Values (m,) of the measures near `reference` (m,), values and rates (R,) of the rows."""
-        t = self.table
-        measured, child, parent = linearize(t, q, reference)
-        speeds = np.sum(child * qd[t.child], axis=1) + np.sum(parent * qd[t.parent], axis=1)
+    def _along_rows(self, measured: np.ndarray, speeds: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Values and rates (R,) of the rows from those of the measures (m,)."""
         x, slope = row_values(self.rows, measured)
         rate = np.zeros(len(x))
         np.add.at(rate, self.rows.term_row, slope * speeds[self.rows.term_measure])
-        return measured, x, rate
+        return x, rate
 
     def _targets(self, time: np.ndarray, now: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         a = self.row_laws

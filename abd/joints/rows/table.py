@@ -53,6 +53,14 @@ class MeasureTable:
         """Subset of the measures; the table must not contain custom measures."""
         return MeasureTable(**{e.name: getattr(self, e.name)[chosen] for e in fields(self) if e.name != "custom"})
 
+    def of_bodies(self, bodies: np.ndarray) -> tuple[np.ndarray, MeasureTable]:
+        """Indices and table of the measures between bodies (n,) bool; of all measures where some are custom."""
+        if self.custom:
+            return np.arange(len(self)), self
+        ground = np.append(bodies, False)  # the last one stands for the world
+        chosen = np.flatnonzero(ground[self.child] | ground[self.parent])
+        return chosen, self.part(chosen)
+
     @cached_property
     def counts_turns(self) -> np.ndarray:
         """(m,) bool: angles that count turns."""
@@ -150,8 +158,13 @@ def linearize(
 
 def rates(table: MeasureTable, q: np.ndarray, qd: np.ndarray, near: np.ndarray) -> np.ndarray:
     """(m,) rates of measures at states q and velocities qd (n, 12), near the values `near` (m,)."""
-    _, child, parent = linearize(table, q, near)
-    return np.sum(child * qd[table.child], axis=1) + np.sum(parent * qd[table.parent], axis=1)
+    return motion(table, q, qd, near)[1]
+
+
+def motion(table: MeasureTable, q: np.ndarray, qd: np.ndarray, near: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Values and rates (m,) of measures at states q and velocities qd (n, 12), near the values `near` (m,)."""
+    x, child, parent = linearize(table, q, near)
+    return x, np.sum(child * qd[table.child], axis=1) + np.sum(parent * qd[table.parent], axis=1)
 
 
 def _by_state(g_o: np.ndarray, g_axes: np.ndarray, point: np.ndarray, axes: np.ndarray) -> np.ndarray:
