@@ -74,9 +74,7 @@ class JointReader:
 
     def rates(self, q: np.ndarray, qd: np.ndarray, near: np.ndarray) -> np.ndarray:
         """(c,) rates of the coordinates near the values `near` (c,)."""
-        if not len(self.table):
-            return np.zeros(0)
-        if self.table.custom:
+        if self.table.custom or len(self.table) <= PORTION:
             return rates(self.table, q, qd, near)
         parts = [slice(first, first + PORTION) for first in range(0, len(self.table), PORTION)]
         return np.concatenate([rates(self.table.part(part), q, qd, near[part]) for part in parts])

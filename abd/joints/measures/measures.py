@@ -317,11 +317,12 @@ SPECIAL = {
 
 TURNING = (MeasureKind.ANGLE, MeasureKind.SURFACE_ROLL, MeasureKind.SURFACE_TILT, MeasureKind.CUSTOM_ANGLE)
 """Kinds whose values count turns."""
+_IS_TURNING = np.isin(np.arange(len(MeasureKind)), TURNING)
 
 
 def is_angle(kind: np.ndarray) -> np.ndarray:
     """(m,) whether measures of these kinds count turns."""
-    return np.isin(kind, TURNING)
+    return _IS_TURNING[kind]
 
 
 def is_custom(kind: np.ndarray) -> np.ndarray:

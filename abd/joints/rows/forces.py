@@ -16,8 +16,6 @@ from abd.joints.rows.laws import Law, Role
 from abd.joints.rows.system import JointMemory, JointSystem
 from abd.model import Settings
 
-SPRINGS = (Role.CONSTRAINT, Role.LOCK, Role.SPRING, Role.COUPLING)
-"""Roles whose quadratic rows store energy; the effect of a drive counts as work."""
 DOING = (Role.DRIVE, Role.FORCE, Role.APPLIED)
 """Roles whose work counts as work of drives and forces."""
 
@@ -80,7 +78,7 @@ def row_energies(system: JointSystem, applied: Applied, x: np.ndarray, rate: np.
     """(R,) stored energies [J] of springs, penalties, limits and rotors at values x and speeds `rate` (R,)."""
     a = system.row_laws
     on = applied.law != Law.OFF
-    energy = np.where(_stores_energy(system) & on, 0.5 * _elastic_stiffness(system, applied) * (x - a.target) ** 2, 0.0)
+    energy = np.where(system.springs & on, 0.5 * _elastic_stiffness(system, applied) * (x - a.target) ** 2, 0.0)
     limits = _undamped_limits(system, applied)
     potential, _, _ = laws.evaluate(limits.law, limits.p, x)
     energy += potential / applied.ch2
@@ -90,7 +88,7 @@ def row_energies(system: JointSystem, applied: Applied, x: np.ndarray, rate: np.
 def working_forces(system: JointSystem, applied: Applied, x: np.ndarray) -> np.ndarray:
     """(R,) non-conservative forces of the rows along their values x (R,) [N or N m]."""
     a = system.row_laws
-    conservative = np.where(_stores_energy(system), -_elastic_stiffness(system, applied) * (x - a.target), 0.0)
+    conservative = np.where(system.springs, -_elastic_stiffness(system, applied) * (x - a.target), 0.0)
     conservative = np.where(applied.law == Law.OFF, 0.0, conservative) + row_forces(
         _undamped_limits(system, applied), x
     )
@@ -112,12 +110,6 @@ def row_work(
     driven = np.isin(a.role, DOING)
     dissipated = ~driven & (a.role != Role.ARMATURE) & ~(a.exact & ~a.follows)
     return float(work[driven].sum()), float(work[dissipated].sum())
-
-
-def _stores_energy(system: JointSystem) -> np.ndarray:
-    """(R,) whether a row stores spring energy."""
-    a = system.row_laws
-    return np.isin(a.role, SPRINGS) & (a.law == Law.QUADRATIC) & ~a.exact & ~a.follows
 
 
 def _elastic_stiffness(system: JointSystem, applied: Applied) -> np.ndarray:

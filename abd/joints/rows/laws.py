@@ -77,6 +77,10 @@ class Role(IntEnum):
     """Read-out only (`abd.joints.rows.rigid_rows`)."""
 
 
+SPRINGS = (Role.CONSTRAINT, Role.LOCK, Role.SPRING, Role.COUPLING)
+"""Roles whose quadratic rows store energy; the effect of a drive counts as work."""
+
+
 @dataclass
 class RowLaws:
     """Law of every measured row (R,) and its parameters in SI units, m or rad.

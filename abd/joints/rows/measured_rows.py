@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 
@@ -64,7 +65,7 @@ class MeasuredRows:
     def __len__(self) -> int:
         return len(self.starts) - 1
 
-    @property
+    @cached_property
     def term_row(self) -> np.ndarray:
         """(T,) row of every term."""
         return np.repeat(np.arange(len(self)), np.diff(self.starts))
@@ -148,6 +149,8 @@ def evaluate(rows: MeasuredRows, measured: np.ndarray) -> tuple[np.ndarray, np.n
 
 def _pieces_at(rows: MeasuredRows, v: np.ndarray) -> np.ndarray:
     """(T,) last piece of every term that starts at or below v (T,)."""
+    if len(rows.starts_at) == len(v):
+        return np.arange(len(v))
     owner = np.repeat(np.arange(len(v)), np.diff(rows.piece_starts))
     below = rows.starts_at <= v[owner]
     return rows.piece_starts[:-1] + np.bincount(owner, below, minlength=len(v)).astype(int) - 1

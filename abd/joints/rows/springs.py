@@ -16,8 +16,7 @@ from __future__ import annotations
 import numpy as np
 
 from abd.joints.rows import slots
-from abd.joints.rows.forces import SPRINGS
-from abd.joints.rows.laws import Law, Role
+from abd.joints.rows.laws import SPRINGS, Law, Role
 from abd.joints.rows.measured_rows import evaluate
 from abd.joints.rows.rows import Rows, by_states
 from abd.joints.rows.system import JointSystem

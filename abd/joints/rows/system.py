@@ -16,7 +16,7 @@ import numpy as np
 from abd.by_bodies import OfBodies
 from abd.joints.measures.measures import Measure
 from abd.joints.rows import slots
-from abd.joints.rows.laws import LIMITS, Law, Role, RowLaws
+from abd.joints.rows.laws import LIMITS, SPRINGS, Law, Role, RowLaws
 from abd.joints.rows.measured_rows import ForceLaw, MeasuredRows
 from abd.joints.rows.measured_rows import evaluate as row_values
 from abd.joints.rows.rows import Rows
@@ -175,6 +175,12 @@ class JointSystem:
     def limits(self) -> np.ndarray:
         """(R,) bool, range ends and gaps."""
         return np.isin(self.row_laws.law, LIMITS)
+
+    @cached_property
+    def springs(self) -> np.ndarray:
+        """(R,) bool, rows that store spring energy; the effect of a drive counts as work."""
+        a = self.row_laws
+        return np.isin(a.role, SPRINGS) & (a.law == Law.QUADRATIC) & ~a.exact & ~a.follows
 
     @cached_property
     def counts_turns(self) -> bool:

@@ -99,11 +99,12 @@ def frames(table: MeasureTable, q: np.ndarray, rigid: bool = False) -> tuple[np.
     A = q[:, 3:].reshape(-1, 3, 3)
     if rigid and len(A):
         A = polar(A)
-    C = A[table.child] @ table.child_axes
-    o_C = q[table.child, :3] + np.einsum("mij,mj->mi", A[table.child], table.child_point)
+    A_C, A_D = A.take(table.child, axis=0), A.take(table.parent, axis=0)
+    C = A_C @ table.child_axes
+    o_C = q[table.child, :3] + np.einsum("mij,mj->mi", A_C, table.child_point)
     world = table.parent == WORLD
-    D = np.where(world[:, None, None], table.parent_axes, A[table.parent] @ table.parent_axes)
-    inner = q[table.parent, :3] + np.einsum("mij,mj->mi", A[table.parent], table.parent_point)
+    D = np.where(world[:, None, None], table.parent_axes, A_D @ table.parent_axes)
+    inner = q[table.parent, :3] + np.einsum("mij,mj->mi", A_D, table.parent_point)
     return D, C, o_C - np.where(world[:, None], table.parent_point, inner)
 
 

@@ -19,8 +19,8 @@ from abd.backends.warp.terms.joints import Joints
 from abd.by_bodies import OfBodies
 from abd.joints.coordinates.readings import HOLDING
 from abd.joints.rows import slots
-from abd.joints.rows.forces import DOING, SPRINGS, Applied
-from abd.joints.rows.laws import LIMITS, Law, Role
+from abd.joints.rows.forces import DOING, Applied
+from abd.joints.rows.laws import Role
 from abd.joints.rows.system import HISTORY, JointMemory, JointSystem
 from cuda_kernels.joints import row_laws, row_memory
 from cuda_kernels.step import statistics
@@ -84,7 +84,7 @@ class RowMemory:
         self.memory.target, self.memory.rate = device.zeros(rows, wp.float64), device.zeros(rows, wp.float64)
         parent, child = system.row_bodies
         self.row_laws.parent, self.row_laws.child = device.upload(parent, wp.int32), device.upload(child, wp.int32)
-        self.has_limits = bool(np.isin(system.row_laws.law, LIMITS).any())
+        self.has_limits = bool(system.limits.any())
         self.code = device.upload(codes(system, active), wp.int32)
         self.has_exact_linear = bool(system.linear.exact.any())
         self.linear = device.zeros(joints.linear_count if self.has_exact_linear else 0, wp.vec3d)
@@ -257,15 +257,14 @@ def flags(system: JointSystem, active: np.ndarray, resolved: np.ndarray) -> np.n
     drive, armature = a.role == Role.DRIVE, a.role == Role.ARMATURE
     driven, held = np.isin(a.role, DOING), np.isin(a.role, HOLDING)
     counts = np.where(held, active[a.joint] if len(a.joint) else False, (a.role == Role.COUPLING) & a.active)
-    elastic = np.isin(a.role, SPRINGS) & (a.law == Law.QUADRATIC) & ~a.exact & ~a.follows
     chosen = (
         (k.ACTIVE, a.active),
         (k.EXACT, a.exact),
         (k.FOLLOWS, a.follows),
         (k.MOVING, a.follows & drive),
         (k.ARMATURE, armature),
-        (k.ELASTIC, elastic),
-        (k.LIMIT, np.isin(a.law, LIMITS) & ~a.exact),
+        (k.ELASTIC, system.springs),
+        (k.LIMIT, system.limits & ~a.exact),
         (k.DRIVEN, driven),
         (k.LOSING, ~driven & ~armature & ~(a.exact & ~a.follows)),
         (k.METRES, counts & ~a.rotary),
