@@ -229,7 +229,10 @@ class Substeps:
     def _prepare_rows(self, h: OfBodies) -> StepFailure | None:
         """Set the friction of joint rows; return the verdict on joints that would turn too far."""
         stepper = self.stepper
-        fastest = np.inf if stepper.statistics is None else stepper.statistics.fastest
+        if stepper.statistics is None:
+            fastest = float(np.linalg.norm(stepper.qd[:, 3:], axis=1).max(initial=0.0))
+        else:
+            fastest = stepper.statistics.fastest
         failure = stepper.rows.turns_ahead(stepper.time, h, fastest, stepper.excluded)
         stepper.rows.load_friction()
         return failure

@@ -144,36 +144,57 @@ def evaluate(
     N = numbers.reshape(m, 3, FEATURES)
     u = np.einsum("mkz,mz->mk", N, z)
     weight = np.zeros((m, 3))
-
-    k = kind == MeasureKind.AFFINE
-    f[k], weight[k, 0] = u[k, 0], 1.0
-    k = kind == MeasureKind.ANGLE
-    f[k] = np.arctan2(u[k, 0], u[k, 1])
-    if with_slopes and k.any():
-        square = u[k, 0] ** 2 + u[k, 1] ** 2
-        weight[k, 0], weight[k, 1] = u[k, 1] / square, -u[k, 0] / square
-    k = kind == MeasureKind.ELEVATION
-    if k.any():
-        flat = np.hypot(u[k, 1], u[k, 2])
-        square = flat**2 + u[k, 0] ** 2
-        f[k] = np.arctan2(u[k, 0], flat)
-        weight[k, 0] = flat / square
-        slope = -u[k, 0] / (square * np.maximum(flat, TINY))
-        weight[k, 1], weight[k, 2] = slope * u[k, 1], slope * u[k, 2]
-    k = kind == MeasureKind.NORM
-    if k.any():
-        f[k] = np.sqrt(np.sum(u[k] ** 2, axis=1))
-        weight[k] = u[k] / np.maximum(f[k], TINY)[:, None]
+    present = np.bincount(kind, minlength=len(MeasureKind)).tolist()
+    for of_functionals, function in OF_FUNCTIONALS.items():
+        if present[of_functionals]:
+            k = np.flatnonzero(kind == of_functionals)
+            f[k] = function(u[k], weight, k, with_slopes)
     if with_slopes:
         gz += np.einsum("mk,mkz->mz", weight, np.where(weight[:, :, None] != 0.0, N, 0.0))
 
-    k = kind == MeasureKind.LENGTH
-    if k.any():
+    if present[MeasureKind.LENGTH]:
+        k = kind == MeasureKind.LENGTH
         f[k] = np.linalg.norm(d[k], axis=1)
         gd[k] = d[k] / np.maximum(f[k], TINY)[:, None]
-    if m and kind.max() > MeasureKind.LENGTH:
+    if any(present[MeasureKind.LENGTH + 1 :]):
         _evaluate_special(kind, numbers, z, supplied, f, gz)
     return f, gz[:, :15], gd
+
+
+def _affine(u: np.ndarray, weight: np.ndarray, k: np.ndarray, with_slopes: bool) -> np.ndarray:
+    """Functions (k,) of functionals u (k, 3); their slopes go to rows k of `weight`."""
+    weight[k, 0] = 1.0
+    return u[:, 0]
+
+
+def _angle(u: np.ndarray, weight: np.ndarray, k: np.ndarray, with_slopes: bool) -> np.ndarray:
+    if with_slopes:
+        square = u[:, 0] ** 2 + u[:, 1] ** 2
+        weight[k, 0], weight[k, 1] = u[:, 1] / square, -u[:, 0] / square
+    return np.arctan2(u[:, 0], u[:, 1])
+
+
+def _elevation(u: np.ndarray, weight: np.ndarray, k: np.ndarray, with_slopes: bool) -> np.ndarray:
+    flat = np.hypot(u[:, 1], u[:, 2])
+    square = flat**2 + u[:, 0] ** 2
+    weight[k, 0] = flat / square
+    slope = -u[:, 0] / (square * np.maximum(flat, TINY))
+    weight[k, 1], weight[k, 2] = slope * u[:, 1], slope * u[:, 2]
+    return np.arctan2(u[:, 0], flat)
+
+
+def _norm(u: np.ndarray, weight: np.ndarray, k: np.ndarray, with_slopes: bool) -> np.ndarray:
+    value = np.sqrt(np.sum(u**2, axis=1))
+    weight[k] = u / np.maximum(value, TINY)[:, None]
+    return value
+
+
+OF_FUNCTIONALS = {
+    int(MeasureKind.AFFINE): _affine,
+    int(MeasureKind.ANGLE): _angle,
+    int(MeasureKind.ELEVATION): _elevation,
+    int(MeasureKind.NORM): _norm,
+}
 
 
 def _evaluate_special(

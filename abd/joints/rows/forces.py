@@ -40,7 +40,7 @@ class Applied:
     @classmethod
     def of_step(cls, system: JointSystem, law: np.ndarray, p: np.ndarray, shift: np.ndarray, ch2: OfBodies) -> Applied:
         """Laws of a substep of c h^2 [s^2], scalar or (n,)."""
-        return cls(law, p, system.linear.K, shift, system.of_rows(ch2).copy(), system.of_linear(ch2).copy())
+        return cls(law, p, system.linear.K, shift, system.of_rows(ch2), system.of_linear(ch2))
 
 
 def initial_laws(

@@ -276,11 +276,11 @@ class JointSystem:
     def of_rows(self, values: OfBodies) -> np.ndarray:
         """(R,) values per measured row from values per body, scalar or (n,); both bodies of a row have the same value.
         """
-        return np.broadcast_to(values, len(self.rows)) if np.ndim(values) == 0 else values[self.row_bodies[1]]
+        return np.full(len(self.rows), values) if np.ndim(values) == 0 else values[self.row_bodies[1]]
 
     def of_linear(self, values: OfBodies) -> np.ndarray:
         """(l,) values per linear row from values per body, scalar or (n,)."""
-        return np.broadcast_to(values, len(self.linear)) if np.ndim(values) == 0 else values[self.linear.child]
+        return np.full(len(self.linear), values) if np.ndim(values) == 0 else values[self.linear.child]
 
     def shifts(self, memory: JointMemory, ch2: OfBodies) -> np.ndarray:
         """(l, 3) shifts a = -lambda / K of the linear rows in a step of c h^2 [s^2], scalar or (n,)."""
