@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import fields
+
 import numpy as np
 import pytest
 from world_scenes import armed, assert_same_state, heap, pile, side_by_side, swinging, tumbling
 
 import abd
 from abd import backends
-from abd.errors import StepFailure
+from abd.errors import SceneError, StepFailure
 from abd.step import verdict
 
 
@@ -215,3 +217,60 @@ def test_copies_keep_what_belongs_together():
     assert twice.replicate(2).body("w1_w1_box2").world == 3
     with pytest.raises(ValueError, match="1 time or more, not 0"):
         scene.replicate(0)
+
+
+def kinds() -> abd.Scene:
+    """Bodies of every kind, and joints with settings."""
+    scene = abd.Scene("kinds", solver={"dt": 0.01})
+    scene.add_body("ground", half_space={})
+    scene.add_body("ball", sphere={"radius": 0.1}, position=(0, 0, 2), velocity=(1, 0, 0), fix=["x"])
+    scene.add_body("twin", sphere={"radius": 0.1}, position=(1, 0, 2), velocity=(1, 0, 0), fix=["x"])
+    scene.add_body("row", box=(0.1,) * 3, position=(5, 0, 1), repeat={"count": (2, 1, 2), "step": (0.3, 0, 0.4)})
+    scene.add_body("wall", box=(0.1, 3, 0.1), kind="static", position=(-3, 0, 3))
+    scene.add_body("piston", box=(0.1,) * 3, kind="kinematic", position=(3, 3, 3), motion={"velocity": (1, 0, 0)})
+    scene.add_body("bar", box=(1, 0.1, 0.1), position=(9, 9, 9), linear_damping=2.0, inertial_damping=0.1)
+    scene.add_hinge("pivot", abd.WORLD, "bar", anchor=(8.5, 9, 9), axis=(0, 1, 0), range=(-1, 1), friction=0.1)
+    scene.add_hinge("link", "row_0_0_0", "row_0_0_1", anchor=(5, 0, 1.2), axis=(0, 1, 0))
+    return scene
+
+
+def test_every_copy_is_compiled_as_the_scene_on_its_own():
+    scene = kinds()
+    single, many = scene.compile(), scene.replicate(3).compile()
+    for column in fields(single.bodies):
+        own, all_own = (getattr(model.bodies, column.name) for model in (single, many))
+        for world in range(3 if column.name not in ("names", "world") else 0):
+            np.testing.assert_array_equal(all_own[world * len(single.bodies) :][: len(single.bodies)], own, err_msg=column.name)
+    assert sorted(many.motions) == [body + len(single.bodies) * world for world in range(3) for body in single.motions]
+    joints = [[one for one in many.joints if one.name.removeprefix("damping of ").startswith(f"w{k}_")] for k in range(3)]
+    for world, theirs in enumerate(joints):
+        for one, own in zip(theirs, single.joints, strict=True):
+            shift = len(single.bodies) * world
+            assert (one.child, one.parent) == (own.child + shift, own.parent + shift if own.parent >= 0 else own.parent)
+            assert one.coordinates == own.coordinates and one.parameters == own.parameters
+            np.testing.assert_array_equal(one.child_frame, own.child_frame)
+    assert any("body 'w0_ball' (and 5 more): the part of its velocity" in note for note in many.notes)
+
+
+def test_a_copy_that_is_changed_differs_from_the_others():
+    scene = kinds()
+    scene.replicate(2).body("w1_ball").sphere.radius = 0.3
+    many = scene.replicate(3)
+    many.body("w1_ball").sphere.radius, many.body("w1_ball").position = 0.2, (0, 1, 2)
+    many.body("w2_twin").fix.append("y")
+    many.joint("w1_pivot").friction = 0.2
+    model = many.compile()
+    columns = model.bodies.radius, model.bodies.free_translation
+    radius, free = (dict(zip(model.bodies.names, values, strict=True)) for values in columns)
+    assert [radius[f"w{k}_ball"] for k in range(3)] == [0.1, 0.2, 0.1] and scene.body("ball").sphere.radius == 0.1
+    assert [free[f"w{k}_twin"].tolist() for k in (1, 2)] == [[False, True, True], [False, False, True]]
+    friction = {one.name: one.coordinates[0].friction for one in model.joints if one.name.endswith("pivot")}
+    assert friction == {"w0_pivot": 0.1, "w1_pivot": 0.2, "w2_pivot": 0.1}
+
+
+def test_equal_faults_of_copies_are_told_once():
+    scene = kinds()
+    scene.add_body("thread", surface={"vertices": [(0, 0, 0), (1, 0, 0)], "edges": [(0, 1)]}, position=(0, 0, 20), mass=1.0)
+    with pytest.raises(SceneError, match=r"body 'w0_thread' \(and 2 more\): it is an ideal line") as caught:
+        scene.replicate(3).compile()
+    assert len(caught.value.problems) == 1
