@@ -122,11 +122,7 @@ class JointRows:
         joints, copies = self.backend.system, self.copies
         if not joints.counts_turns:
             return None
-
-        def state() -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-            return *copies.state, copies.memory.reference
-
-        return self._turn_verdict(self.turning.ahead(joints, time, h, fastest, state), excluded)
+        return self._turn_verdict(self.turning.ahead(joints, time, h, fastest, lambda: copies.state), excluded)
 
     def turned(self, excluded: np.ndarray) -> StepFailure | None:
         """Return the verdict on an iterate in which angles of joint rows have turned too far."""

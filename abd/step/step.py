@@ -200,9 +200,9 @@ class Stepper:
         memory = self.joints.fresh_memory(q, qd, self.memory, bodies)
         history = np.where(self.articulations.containing(self.rows.open_couplings(memory)), CHANGED, 0).astype(np.int32)
         laws = initial_laws(self.joints, memory, self.settings, 0.0)
-        bodies = replace(BodyHistory.none(n), history=history)
+        stored = replace(BodyHistory.none(n), history=history)
         return State(
-            q=q, qd=qd, previous_q=q, previous_qd=qd, bodies=bodies, pairs=PairParameters(), joints=memory, laws=laws,
+            q=q, qd=qd, previous_q=q, previous_qd=qd, bodies=stored, pairs=PairParameters(), joints=memory, laws=laws,
         )  # fmt: skip
 
     @property

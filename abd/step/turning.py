@@ -33,14 +33,13 @@ class Turning:
         time: OfBodies,
         h: OfBodies,
         fastest: float,
-        state: Callable[[], tuple[np.ndarray, np.ndarray, np.ndarray]],
+        state: Callable[[], tuple[np.ndarray, np.ndarray]],
     ) -> np.ndarray:
         """Return (n,) bool, bodies of angles of joint rows that turn by more than `TURN` in a substep, by drives or by speeds.
 
         Args:
             time, h: start and length of the substep [s], scalars or (n,); fastest: largest |dA/dt| of a body [1/s].
-            state: returns positions and velocities (n, 12), and the reference value of every measure, near which angles are
-                counted.
+            state: returns positions and velocities (n, 12).
         """
         is_driven = np.abs(joints.asked_turns(time, h)) > TURN
         turned = np.zeros(len(self.names) + 1, dtype=bool)  # the last entry is the world

@@ -77,8 +77,7 @@ class Coordinates:
         turning = turning & ~stepper.excluded[ends]
         if isinstance(h, np.ndarray):
             h = h[ends]
-        near = self._turns.near()
-        rates = [reader.rates(*state, near) for state in ((stepper.previous_q, stepper.previous_qd), (stepper.q, stepper.qd))]
+        rates = [reader.rates(*state) for state in ((stepper.previous_q, stepper.previous_qd), (stepper.q, stepper.qd))]
         return np.where(turning, 0.5 * h * (rates[0] + rates[1]), 0.0)
 
     def readings(self) -> Readings:

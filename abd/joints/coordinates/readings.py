@@ -72,12 +72,12 @@ class JointReader:
         """(c,) coordinates of a state q (n, 12); angles nearest to `last` (c,), by default to the initial values."""
         return values(self.table, q, self.initial if last is None else last)
 
-    def rates(self, q: np.ndarray, qd: np.ndarray, near: np.ndarray) -> np.ndarray:
-        """(c,) rates of the coordinates near the values `near` (c,)."""
+    def rates(self, q: np.ndarray, qd: np.ndarray) -> np.ndarray:
+        """(c,) rates of the coordinates."""
         if self.table.custom or len(self.table) <= PORTION:
-            return rates(self.table, q, qd, near)
+            return rates(self.table, q, qd)
         parts = [slice(first, first + PORTION) for first in range(0, len(self.table), PORTION)]
-        return np.concatenate([rates(self.table.part(part), q, qd, near[part]) for part in parts])
+        return np.concatenate([rates(self.table.part(part), q, qd) for part in parts])
 
     def of(self, joint: int) -> slice:
         """Slice of the coordinates of a joint."""
@@ -104,7 +104,7 @@ class Readings:
     @cached_property
     def rates(self) -> np.ndarray:
         """(c,) rates of the coordinates [m/s or rad/s]."""
-        return self.reader.rates(self.q, self.qd, self.coordinates)
+        return self.reader.rates(self.q, self.qd)
 
     @cached_property
     def row_value(self) -> np.ndarray:

@@ -225,12 +225,13 @@ class JointSystem:
             out[row] = np.abs(np.where(self.table.counts_turns[measures], turn[measures], 0.0)).max()
         return out
 
-    def turn_rates(self, q: np.ndarray, qd: np.ndarray, near: np.ndarray) -> np.ndarray:
-        """(m,) rates [rad/s] of the measures that count turns at q, qd (n, 12) near values `near` (m,); 0 for others.
-        """
-        return np.where(self.table.counts_turns, rates(self.table, q, qd, near), 0.0)
+    def turn_rates(self, q: np.ndarray, qd: np.ndarray) -> np.ndarray:
+        """(m,) rates [rad/s] of the measures that count turns at q, qd (n, 12); 0 for others."""
+        return np.where(self.table.counts_turns, rates(self.table, q, qd), 0.0)
 
-    def fresh_memory(self, q: np.ndarray, qd: np.ndarray, present: JointMemory | None = None, bodies=None) -> JointMemory:
+    def fresh_memory(
+        self, q: np.ndarray, qd: np.ndarray, present: JointMemory | None = None, bodies: np.ndarray | None = None
+    ) -> JointMemory:
         """Memory of an initial state q, qd (n, 12).
 
         Args:

@@ -157,14 +157,16 @@ def linearize(
     return nearest(table, table.scale * f + table.offset, reference), child, parent
 
 
-def rates(table: MeasureTable, q: np.ndarray, qd: np.ndarray, near: np.ndarray) -> np.ndarray:
-    """(m,) rates of measures at states q and velocities qd (n, 12), near the values `near` (m,)."""
-    return motion(table, q, qd, near)[1]
+def rates(table: MeasureTable, q: np.ndarray, qd: np.ndarray) -> np.ndarray:
+    """(m,) rates of measures at states q and velocities qd (n, 12)."""
+    return motion(table, q, qd)[1]
 
 
-def motion(table: MeasureTable, q: np.ndarray, qd: np.ndarray, near: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Values and rates (m,) of measures at states q and velocities qd (n, 12), near the values `near` (m,)."""
-    x, child, parent = linearize(table, q, near)
+def motion(
+    table: MeasureTable, q: np.ndarray, qd: np.ndarray, reference: np.ndarray | None = None
+) -> tuple[np.ndarray, np.ndarray]:
+    """Values, nearest to `reference` (m,) if given, and rates (m,) of measures at states q and velocities qd (n, 12)."""
+    x, child, parent = linearize(table, q, reference)
     return x, np.sum(child * qd[table.child], axis=1) + np.sum(parent * qd[table.parent], axis=1)
 
 
