@@ -23,7 +23,7 @@ NAMING = {
 
 
 def replicated(spec: SceneSpec, count: int, dt: Sequence[float] | None = None) -> SceneSpec:
-    """`count` copies of a scene in one place. Materials, joint types and settings are shared, and surfaces that it writes out.
+    """`count` copies of a scene in one place. Materials, joint types, settings and written-out surfaces are shared.
 
     Args:
         dt: time steps of the copies [s], as many as there are; those of the scene by default.
