@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Hashable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Hashable
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -15,18 +14,16 @@ from abd.joints.closure.redundancy import CLOSED, check_closure, open_by
 from abd.joints.closure.start_rates import fitting_velocities
 from abd.joints.types import TYPES
 from abd.model import WORLD, Bodies, Coupling, Joint, Kind, Materials, Mesh, Model, affine_matrices
-from abd.names import CopyNames, Names
 from abd.scene.checks.checks import check_scene
-from abd.scene.compile.bodies import BodyRecord, Records, compile_body
-from abd.scene.compile.copies import compile_joint_copies, copies, copy_names, copy_of, copy_positions
+from abd.scene.compile.bodies import BodyRecord, Records
+from abd.scene.compile.copies import compile_joint_copies
 from abd.scene.compile.couplings import compile_coupling, start_notes
 from abd.scene.compile.joints import compile_joint, joint_ends
+from abd.scene.compile.records import compile_bodies, located, notes_of
 from abd.scene.compile.scales import default_kappa
 from abd.scene.compile.settings import filtered_pairs, materials_of, settings_of, with_tolerances
-from abd.scene.geometry.matter import MatterSource
-from abd.scene.geometry.surfaces import Piece, SurfaceSource
 from abd.scene.schema.findings import as_problem, did_you_mean
-from abd.scene.schema.schema import BodySpec, SceneSpec, with_absolute_paths
+from abd.scene.schema.schema import SceneSpec, with_absolute_paths
 
 
 def compile_scene(scene, base_directory: str | Path = ".") -> Model:
@@ -45,7 +42,7 @@ def compile_scene(scene, base_directory: str | Path = ".") -> Model:
     findings = check_scene(spec)
     problems = [as_problem(finding, spec) for finding in findings]
     wrong = {finding.path[1] for finding in findings if finding.path[0] == "body" and len(finding.path) > 1}
-    records = _records(spec, wrong, problems)
+    records = compile_bodies(spec, wrong, problems)
     joints = JointList() if problems else _joints(spec, records, problems)
     filtered = np.zeros((0, 2), dtype=np.int64) if problems else filtered_pairs(spec, records.names, problems)
     followed = spec.camera.follow
@@ -58,7 +55,7 @@ def compile_scene(scene, base_directory: str | Path = ".") -> Model:
     materials = materials_of(spec)
     meshes, mesh_index = _shared_meshes(records)
     motion_of = [record.motion for record in records.firsts]
-    notes = [note for record, count in zip(records.firsts, records.counts, strict=True) for note in _notes(record, count)]
+    notes = [note for record, count in zip(records.firsts, records.counts, strict=True) for note in notes_of(record, count)]
     notes += [
         f"surface '{r.piece.surface.name}': {n}" for r in records.firsts if r.piece for n in r.piece.surface.notes
     ]
@@ -101,130 +98,6 @@ def _closed(model: Model) -> tuple[Model, list[str]]:
         f"bodies were moved to close it, '{model.bodies.names[moved]}' by {distance:.3g} m"
     )
     return replace(model, bodies=replace(model.bodies, q=q)), [note]
-
-
-def _records(spec: SceneSpec, wrong: set[int], problems: list[Problem]) -> Records:
-    """All bodies but the `wrong` ones; faults are added to `problems`, once where many bodies share one."""
-    compiler, lengths = _Compiler(), spec.solver.world_dt or defaultdict(lambda: spec.solver.dt)
-    names: list[str | CopyNames] = []
-    numbers, counts, worlds, places = list[int](), list[int](), list[int](), list[Sequence[float]]()
-    grids: dict[int, np.ndarray] = {}
-    for table, body in enumerate(spec.body):
-        if table in wrong or not body.enabled:
-            continue
-        for one, named in _compiled_alone(body):
-            for suffix, number in compiler.records(one, body.name, lengths[one.world], len(named)):
-                names.append(f"{one.name}{suffix}" if len(named) == 1 else named)
-                if len(named) > 1:
-                    grids[len(numbers)] = copy_positions(body)
-                numbers.append(number)
-                counts.append(len(named))
-                worlds.append(one.world)
-                places.append(one.position)
-    for fault in compiler.faults.values():
-        text = f"body '{fault.name}'{_and_more(fault.count)}: {fault.problem.message}"
-        problems.append(replace(fault.problem, message=text))
-    position = np.repeat(np.reshape(places, (-1, 3)), counts, axis=0)
-    starts = np.cumsum([0, *counts])
-    for k, grid in grids.items():
-        position[starts[k] : starts[k + 1]] = grid
-    first, world = (np.repeat(np.array(values, dtype=np.int32), counts) for values in (numbers, worlds))
-    return Records(compiler.firsts, first, Names(names), world, position)
-
-
-@dataclass
-class _Fault:
-    """A problem of `count` bodies; name: of the first one."""
-
-    name: str
-    problem: Problem
-    count: int = 0
-
-
-class _Compiler:
-    """Compiles bodies, those once that differ in their names, worlds and places alone.
-
-    Attributes:
-        firsts: the records; faults: by the table or the mesh file that has it, and its message.
-    """
-
-    def __init__(self) -> None:
-        self.firsts: list[BodyRecord] = []
-        self.faults: dict[tuple[Hashable, str], _Fault] = {}
-        self._source, self._matter = SurfaceSource(), MatterSource()
-        self._known: dict[Hashable, tuple[list[tuple[str, int]], list[_Fault]]] = {}
-
-    def records(self, one: BodySpec, table: str, dt: float, count: int) -> list[tuple[str, int]]:
-        """What a body adds to its name, and the number of its record; of split bodies for every component.
-
-        Args:
-            table: name of the table that the body comes from; dt: time step [s]; count: number of bodies that it stands for.
-        """
-        # the record of a prescribed motion holds the place and the time step
-        key = one.content(*UNSHARED) if one.motion is None else (one.content("name", "world"), dt)
-        if key not in self._known:
-            self._known[key] = self._compiled(one, f"body.{table}", dt)
-        found, faults = self._known[key]
-        for fault in faults:
-            fault.count += count
-        return found
-
-    def _compiled(self, one: BodySpec, where: str, dt: float) -> tuple[list[tuple[str, int]], list[_Fault]]:
-        try:
-            pieces = self._source.pieces(one)
-        except SceneError as error:
-            located = [_located(problem, f"{where}.{'surface' if one.mesh is None else 'mesh'}") for problem in error.problems]
-            return [], [self._fault(one.mesh or where, one.name, problem) for problem in located]
-        found, faults = list[tuple[str, int]](), list[_Fault]()
-        for suffix, piece in _suffixes(one, pieces):
-            name = f"{one.name}{suffix}"
-            try:
-                self.firsts.append(compile_body(name, one, piece, self._matter, dt))
-                found.append((suffix, len(self.firsts) - 1))
-            except SceneError as error:
-                faults += [self._fault(where, name, _located(problem, where)) for problem in error.problems]
-        return found, faults
-
-    def _fault(self, owner: Hashable, name: str, problem: Problem) -> _Fault:
-        return self.faults.setdefault((owner, problem.message), _Fault(name, problem))
-
-
-UNSHARED = ("name", "world", "position")
-"""Keys in which bodies of one record differ."""
-
-
-def _and_more(count: int) -> str:
-    """How many bodies share what is said of one of them."""
-    return f" (and {count - 1} more)" if count > 1 else ""
-
-
-def _notes(record: BodyRecord, count: int) -> list[str]:
-    """What the user should know of the bodies of a record."""
-    body = f"body '{record.name}'{_and_more(count)}"
-    return [*record.notes, *(f"{body}: the part of its {key} along fixed axes has no effect" for key in record.lost)]
-
-
-def _compiled_alone(body: BodySpec) -> list[tuple[BodySpec, Sequence[str]]]:
-    """The bodies of a table that are compiled, each with the names of the bodies it stands for: of copies the first one
-    will do, unless they fall into components or follow motions of their own."""
-    if body.repeat is None or body.split_components or body.motion is not None:
-        return [(one, [one.name]) for one in copies(body)]
-    names = copy_names(body.name, body.repeat)
-    return [(copy_of(body, names[0], copy_positions(body)[0].tolist()), names)]
-
-
-def _located(problem: Problem, key: str) -> Problem:
-    """The problem with its key below `key`."""
-    return replace(problem, key=f"{key}.{problem.key}" if problem.key else key)
-
-
-def _suffixes(body: BodySpec, pieces: list[Piece]) -> list[tuple[str, Piece | None]]:
-    """What the bodies that one spec stands for add to its name, and their surfaces."""
-    if not pieces:
-        return [("", None)]
-    if not body.split_components:
-        return [("", pieces[0])]
-    return [(f"_{k}", piece) for k, piece in enumerate(pieces)]
 
 
 def _shared_meshes(records: Records) -> tuple[list[Mesh], np.ndarray]:
@@ -339,8 +212,8 @@ def _joints(spec: SceneSpec, records: Records, problems: list[Problem]) -> Joint
             parts.append(replace(known[key], name=joint.name, parent=parent, child=child))
         except SceneError as error:
             for problem in error.problems:
-                located = _located(problem, f"joint.{joint.name}")
-                problems.append(replace(located, message=f"joint '{joint.name}': {problem.message}"))
+                at = located(problem, f"joint.{joint.name}")
+                problems.append(replace(at, message=f"joint '{joint.name}': {problem.message}"))
     return JointList(parts + _body_dampers(records))
 
 

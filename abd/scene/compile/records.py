@@ -1,0 +1,140 @@
+"""All bodies of a scene compiled: every table that differs from others in more than name, world and place, once."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from abd.errors import Problem, SceneError
+from abd.names import CopyNames, Names
+from abd.scene.compile.bodies import BodyRecord, Records, compile_body
+from abd.scene.compile.copies import copies, copy_names, copy_of, copy_positions
+from abd.scene.geometry.matter import MatterSource
+from abd.scene.geometry.surfaces import Piece, SurfaceSource
+from abd.scene.schema.schema import BodySpec, SceneSpec
+
+UNSHARED = ("name", "world", "position")
+"""Keys in which bodies of one record differ."""
+
+
+def compile_bodies(spec: SceneSpec, wrong: set[int], problems: list[Problem]) -> Records:
+    """All bodies but the `wrong` ones; faults are added to `problems`, once where many bodies share one."""
+    compiler, lengths = _Compiler(), spec.solver.world_dt or defaultdict(lambda: spec.solver.dt)
+    names: list[str | CopyNames] = []
+    numbers, counts, worlds, places = list[int](), list[int](), list[int](), list[Sequence[float]]()
+    grids: dict[int, np.ndarray] = {}
+    for table, body in enumerate(spec.body):
+        if table in wrong or not body.enabled:
+            continue
+        for one, named in _compiled_alone(body):
+            for suffix, number in compiler.records(one, body.name, lengths[one.world], len(named)):
+                names.append(f"{one.name}{suffix}" if len(named) == 1 else named)
+                if len(named) > 1:
+                    grids[len(numbers)] = copy_positions(body)
+                numbers.append(number)
+                counts.append(len(named))
+                worlds.append(one.world)
+                places.append(one.position)
+    for fault in compiler.faults.values():
+        text = f"body '{fault.name}'{_and_more(fault.count)}: {fault.problem.message}"
+        problems.append(replace(fault.problem, message=text))
+    position = np.repeat(np.reshape(places, (-1, 3)), counts, axis=0)
+    starts = np.cumsum([0, *counts])
+    for k, grid in grids.items():
+        position[starts[k] : starts[k + 1]] = grid
+    first, world = (np.repeat(np.array(values, dtype=np.int32), counts) for values in (numbers, worlds))
+    return Records(compiler.firsts, first, Names(names), world, position)
+
+
+@dataclass
+class _Fault:
+    """A problem of `count` bodies; name: of the first one."""
+
+    name: str
+    problem: Problem
+    count: int = 0
+
+
+class _Compiler:
+    """Compiles bodies, those once that differ in their names, worlds and places alone.
+
+    Attributes:
+        firsts: the records; faults: by the table or the mesh file that has it, and its message.
+    """
+
+    def __init__(self) -> None:
+        self.firsts: list[BodyRecord] = []
+        self.faults: dict[tuple[Hashable, str], _Fault] = {}
+        self._source, self._matter = SurfaceSource(), MatterSource()
+        self._known: dict[Hashable, tuple[list[tuple[str, int]], list[_Fault]]] = {}
+
+    def records(self, one: BodySpec, table: str, dt: float, count: int) -> list[tuple[str, int]]:
+        """What a body adds to its name, and the number of its record; of split bodies for every component.
+
+        Args:
+            table: name of the table that the body comes from; dt: time step [s]; count: number of bodies that it stands for.
+        """
+        # the record of a prescribed motion holds the place and the time step
+        key = one.content(*UNSHARED) if one.motion is None else (one.content("name", "world"), dt)
+        if key not in self._known:
+            self._known[key] = self._compiled(one, f"body.{table}", dt)
+        found, faults = self._known[key]
+        for fault in faults:
+            fault.count += count
+        return found
+
+    def _compiled(self, one: BodySpec, where: str, dt: float) -> tuple[list[tuple[str, int]], list[_Fault]]:
+        try:
+            pieces = self._source.pieces(one)
+        except SceneError as error:
+            key = f"{where}.{'surface' if one.mesh is None else 'mesh'}"
+            return [], [self._fault(one.mesh or where, one.name, located(problem, key)) for problem in error.problems]
+        found, faults = list[tuple[str, int]](), list[_Fault]()
+        for suffix, piece in _suffixes(one, pieces):
+            name = f"{one.name}{suffix}"
+            try:
+                self.firsts.append(compile_body(name, one, piece, self._matter, dt))
+                found.append((suffix, len(self.firsts) - 1))
+            except SceneError as error:
+                faults += [self._fault(where, name, located(problem, where)) for problem in error.problems]
+        return found, faults
+
+    def _fault(self, owner: Hashable, name: str, problem: Problem) -> _Fault:
+        return self.faults.setdefault((owner, problem.message), _Fault(name, problem))
+
+
+def _and_more(count: int) -> str:
+    """How many bodies share what is said of one of them."""
+    return f" (and {count - 1} more)" if count > 1 else ""
+
+
+def notes_of(record: BodyRecord, count: int) -> list[str]:
+    """What the user should know of the bodies of a record."""
+    body = f"body '{record.name}'{_and_more(count)}"
+    return [*record.notes, *(f"{body}: the part of its {key} along fixed axes has no effect" for key in record.lost)]
+
+
+def _compiled_alone(body: BodySpec) -> list[tuple[BodySpec, Sequence[str]]]:
+    """The bodies of a table that are compiled, each with the names of the bodies it stands for: of copies the first one
+    will do, unless they fall into components or follow motions of their own."""
+    if body.repeat is None or body.split_components or body.motion is not None:
+        return [(one, [one.name]) for one in copies(body)]
+    names = copy_names(body.name, body.repeat)
+    return [(copy_of(body, names[0], copy_positions(body)[0].tolist()), names)]
+
+
+def located(problem: Problem, key: str) -> Problem:
+    """The problem with its key below `key`."""
+    return replace(problem, key=f"{key}.{problem.key}" if problem.key else key)
+
+
+def _suffixes(body: BodySpec, pieces: list[Piece]) -> list[tuple[str, Piece | None]]:
+    """What the bodies that one spec stands for add to its name, and their surfaces."""
+    if not pieces:
+        return [("", None)]
+    if not body.split_components:
+        return [("", pieces[0])]
+    return [(f"_{k}", piece) for k, piece in enumerate(pieces)]
