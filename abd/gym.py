@@ -72,6 +72,7 @@ class VectorEnv(gymnasium.vector.VectorEnv):
         self.num_envs, self.max_steps, self.frames = num_envs, max_steps, frames
         self._observe, self._reward, self._terminate, self._start = observe, reward, terminate, start
         self._columns = self._columns_of(list(actions))
+        self._generators: list[np.random.Generator] | None = None
         self._ended, self._steps = np.zeros(num_envs, dtype=bool), np.zeros(num_envs, dtype=int)
         limits = np.array(list(actions.values()), dtype=np.float32)
         self.single_action_space = gymnasium.spaces.Box(-limits, limits)
@@ -81,19 +82,32 @@ class VectorEnv(gymnasium.vector.VectorEnv):
         self.action_space = batch(self.single_action_space, num_envs)
         self.observation_space = batch(self.single_observation_space, num_envs)
 
-    def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[np.ndarray, dict[str, Any]]:
+    def reset(
+        self, *, seed: int | Sequence[int | None] | None = None, options: dict[str, Any] | None = None
+    ) -> tuple[np.ndarray, dict[str, Any]]:
         """Start all episodes, or those of a mask (w,) in ``options["reset_mask"]``.
 
         Args:
-            seed: of the random generator that `start` takes.
+            seed: of the random generator that `start` takes for all worlds; or (w,) seeds, which give every world a generator of
+                its own, so that its episodes do not depend on the other worlds. None keeps a generator.
 
         Returns:
             observations (w, o), and no further information.
 
         Raises:
-            ValueError: a mask that is not (w,) booleans, or chooses no world.
+            ValueError: a mask that is not (w,) booleans, or chooses no world; another number of seeds.
         """
-        super().reset(seed=seed)
+        if seed is None or isinstance(seed, int | np.integer):
+            super().reset(seed=seed)
+            self._generators = self._generators if seed is None else None
+        elif len(seed) != self.num_envs:
+            raise ValueError(f"{len(seed)} seeds are given for {self.num_envs} worlds")
+        else:
+            kept = self._generators or [None] * self.num_envs
+            self._generators = [
+                old if old is not None and one is None else np.random.default_rng(one)
+                for old, one in zip(kept, seed, strict=True)
+            ]
         mask = (options or {}).get("reset_mask")
         if mask is None:
             mask = np.ones(self.num_envs, dtype=bool)
@@ -144,7 +158,13 @@ class VectorEnv(gymnasium.vector.VectorEnv):
 
     def _begin(self, mask: np.ndarray) -> None:
         """Start episodes of the worlds of a mask (w,)."""
-        state = (None, None) if self._start is None else self._start(self.np_random, int(mask.sum()))
+        if self._start is None:
+            state = None, None
+        elif self._generators is None:
+            state = self._start(self.np_random, int(mask.sum()))
+        else:
+            each = [self._start(self._generators[k], 1) for k in np.flatnonzero(mask)]
+            state = tuple(np.concatenate(one) for one in zip(*each, strict=True))
         self.sim.worlds.reset(mask, *state)
         self._steps[mask], self._ended[mask] = 0, False
 

@@ -187,3 +187,23 @@ def test_wrappers_and_seeds():
         runs.append(np.array([one[0] for one in steps]))
         assert any("episode" in one[4] for one in steps)
     np.testing.assert_array_equal(*runs)
+
+
+def test_seeds_of_worlds_start_each_as_in_any_company():
+    """A seed for every world: its episodes are the same in another place, and with other worlds beside it."""
+    gymnasium = pytest.importorskip("gymnasium", reason="needs Gymnasium: pip install gymnasium")
+    mechanism = abd.Mechanism(arm(box=False).compile())
+
+    def start(random, count):
+        states = [mechanism.affine_state(*random.uniform(-0.04, 0.04, (2, 1))) for _ in range(count)]
+        return tuple(np.array(one) for one in zip(*states, strict=True))
+
+    runs = []
+    for seeds in ([5, 6], [6, 7]):
+        env = environment(gymnasium.vector.AutoresetMode.SAME_STEP, max_steps=3, start=start)
+        first = env.reset(seed=seeds)[0]
+        runs.append(np.array([first, *(env.step(np.zeros((2, 1)))[0] for _ in range(7))]))
+    np.testing.assert_array_equal(runs[0][:, 1], runs[1][:, 0])
+    assert (runs[0][0] != runs[1][0]).all() and len(np.unique(runs[0][[0, 3, 6], 1, 0])) == 3
+    with pytest.raises(ValueError, match="1 seeds are given for 2 worlds"):
+        env.reset(seed=[5])
