@@ -170,9 +170,9 @@ class Restitution:
         self._update_rows(system, q)
         # the factor of joints must cover all connected pairs, hence one world at a time with joints
         groups = [of == world for world in np.unique(of)] if len(self._constraints) else [np.ones(len(of), dtype=bool)]
-        out, changed, work = qd.copy(), [], 0.0
+        out, changed, work, J = qd.copy(), [], 0.0, self._jacobian(q, self._constraints)
         for group in groups:
-            found = self._rebound_of(impacts[group], is_seed[group], step, sweep)
+            found = self._rebound_of(impacts[group], is_seed[group], step, sweep, J)
             if found is not None:
                 twists, friction = found
                 moved = np.flatnonzero((twists != 0.0).any(axis=1))
@@ -213,13 +213,13 @@ class Restitution:
         return qd + np.concatenate([twists[:, :3], turned.reshape(-1, 9)], axis=1)
 
     def _rebound_of(
-        self, impacts: Impacts, is_seed: np.ndarray, step: Step, sweep: Sweep
+        self, impacts: Impacts, is_seed: np.ndarray, step: Step, sweep: Sweep, J: sparse.csr_matrix
     ) -> tuple[np.ndarray, float] | None:
         """Return the twists (n, 6) that impacts of sorted worlds add, and the work of friction [J]; None if they are too many.
 
-        is_seed: (k,) bool, pairs with an impact or pushed apart."""
+        is_seed: (k,) bool, pairs with an impact or pushed apart; J: (R, 6 n) of the constraints."""
         q, now = step.after[0], step.now.ravel()
-        mobility = self._mobility(q, np.flatnonzero(is_seed), impacts.impact_pairs.pairs)
+        mobility = self._mobility(q, np.flatnonzero(is_seed), impacts.impact_pairs.pairs, J, self._slack)
         impacts = impacts[mobility.chosen]
         part, left, opens, size = impacts.impact_pairs, impacts.left, impacts.opens, impacts.impact_pairs.size
         P = part.rows(len(q))
@@ -339,13 +339,9 @@ class Restitution:
         self._slack = np.where(locked, 0.0, slack)[self._constraints]
 
     def _mobility(
-        self, q: np.ndarray, seeds: np.ndarray, pairs: np.ndarray, J: sparse.csr_matrix | None = None,
-        slack: np.ndarray | None = None,
-    ) -> Mobility:  # fmt: skip
-        """Return the mobility of all bodies connected with the pairs `seeds`, by default with the present constraints.
-
-        J: (R, 6 n) other constraints, with their slack (R,)."""
-        J, slack = (self._jacobian(q, self._constraints), self._slack) if J is None else (J, slack)
+        self, q: np.ndarray, seeds: np.ndarray, pairs: np.ndarray, J: sparse.csr_matrix, slack: np.ndarray
+    ) -> Mobility:
+        """Return the mobility of all bodies connected with the pairs `seeds` under constraints J (R, 6 n) with a slack (R,)."""
         return Mobility.of(self.model.bodies.mass, self._inertia(q), self._rows, J, slack, pairs, seeds)
 
     def _jacobian(self, q: np.ndarray, rows: np.ndarray) -> sparse.csr_matrix:
