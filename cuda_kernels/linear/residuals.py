@@ -9,8 +9,8 @@ from cuda_kernels.step.control import (
     NO_CONVERGENCE,
     NO_CURVATURE,
     NOT_FINITE_GRADIENT,
-    PASSED,
     RUNNING,
+    SOLVE_ITERATIONS,
     Control,
     fail,
 )
@@ -59,7 +59,7 @@ def resume_residuals(
 def count_product(first: wp.int32, c: Control, counts: wp.int32):
     """Start an iteration of conjugate gradients; `counts`: 1 to count it in the Newton iteration; one item."""
     c.flags[RUNNING] = 0
-    c.flags[PASSED] = c.flags[PASSED] + 1
+    c.flags[SOLVE_ITERATIONS] = c.flags[SOLVE_ITERATIONS] + 1
     c.flags[LINEAR] = c.flags[LINEAR] + counts
 
 
@@ -83,9 +83,9 @@ def judge_residuals(
         return
     if not wp.isfinite(current[w]):
         fail(c, NOT_FINITE_GRADIENT)
-    elif c.flags[PASSED] % check_every == 0 and not (curvature[w] > ZERO):
+    elif c.flags[SOLVE_ITERATIONS] % check_every == 0 and not (curvature[w] > ZERO):
         fail(c, NO_CURVATURE)
-    elif c.flags[PASSED] >= most:
+    elif c.flags[SOLVE_ITERATIONS] >= most:
         fail(c, NO_CONVERGENCE)
     else:
         c.flags[RUNNING] = 1

@@ -47,13 +47,13 @@ STALE = 2
 """Whether the iterate has to be linearised."""
 COVERED = 3
 """Whether the candidate list covers the path."""
-AGAIN = 4
+REPEAT = 4
 """Whether a loop continues: of the line search, of closings, of cuts at limits."""
-ASKED = 5
+PENDING = 5
 """Whether any island needs a branch or another pass."""
-CLEAR = 6
+CLEAR_RISE = 6
 """Whether energies rise by more than rounding."""
-ROUND = 7
+PASS = 7
 """Passes of the present loop."""
 TRIALS = 8
 """Energy evaluations in this iteration."""
@@ -63,15 +63,15 @@ RUNNING = 10
 """Whether conjugate gradients continue."""
 TIGHTEN = 11
 """Whether the linear solve must continue to the tightest tolerance."""
-PASSED = 12
+SOLVE_ITERATIONS = 12
 """Iterations of conjugate gradients in the present solve."""
 SOUND = 13
 """Whether there was no failure so far."""
-EVERYBODY = 14
+ALL_BODIES = 14
 """Whether the next linearisation includes all bodies, also those of converged islands."""
-ANEW = 15
+RESTART = 15
 """Whether the iteration restarts, with full regularisation if its model was not convex."""
-CAREFUL = 16
+RESTARTED = 16
 """Whether the iteration has restarted."""
 FLAGS = 17
 STATUS = NUMBERS + FLAGS + 5
@@ -145,8 +145,8 @@ def begin_iteration(first: wp.int32, c: Control):
     """Reset the counts of an iteration; one item."""
     c.flags[FAILURE] = 0
     c.flags[SOUND] = 1
-    c.flags[ANEW] = 1
-    c.flags[CAREFUL] = 0
+    c.flags[RESTART] = 1
+    c.flags[RESTARTED] = 0
     c.flags[COVERED] = 0
     c.flags[MOVING] = 0
     c.flags[TRIALS] = 0
@@ -167,17 +167,17 @@ def end_assembly(first: wp.int32, c: Control):
     """Mark the iterate as linearised, unless the linearisation of all bodies failed; one item."""
     c.flags[STALE] = 0
     if c.flags[SOUND] != 0:
-        c.flags[EVERYBODY] = 0
+        c.flags[ALL_BODIES] = 0
 
 
 @wp.kernel
 def judge_model(first: wp.int32, c: Control):
-    """Set `ANEW` if the model was not convex for the first time in this iteration; one item."""
-    c.flags[ANEW] = 0
+    """Set `RESTART` if the model was not convex for the first time in this iteration; one item."""
+    c.flags[RESTART] = 0
     bent = c.flags[FAILURE] == NOT_POSITIVE or c.flags[FAILURE] == NO_CURVATURE
-    if bent and c.flags[CAREFUL] == 0:
-        c.flags[ANEW] = 1
-        c.flags[CAREFUL] = 1
+    if bent and c.flags[RESTARTED] == 0:
+        c.flags[RESTART] = 1
+        c.flags[RESTARTED] = 1
 
 
 @wp.kernel
@@ -214,10 +214,10 @@ def begin_anew(first: wp.int32, c: Control):
 @wp.kernel
 def begin_loop(first: wp.int32, c: Control):
     """Reset the flags of a loop; one item."""
-    c.flags[AGAIN] = 0
-    c.flags[ASKED] = 0
-    c.flags[CLEAR] = 0
-    c.flags[ROUND] = 0
+    c.flags[REPEAT] = 0
+    c.flags[PENDING] = 0
+    c.flags[CLEAR_RISE] = 0
+    c.flags[PASS] = 0
 
 
 @wp.kernel
@@ -248,15 +248,15 @@ def check_pivots(first: wp.int32, c: Control, any_failed: wp.array(dtype=wp.int3
 
 @wp.kernel
 def go_round(first: wp.int32, c: Control, most: wp.int32, failure: wp.int32):
-    """Count a pass of a loop, which continues while `ASKED` is set; record `failure` if it is set after `most` passes."""
-    c.flags[ROUND] = c.flags[ROUND] + 1
-    c.flags[AGAIN] = 0
-    if c.flags[ASKED] != 0:
-        if c.flags[ROUND] < most:
-            c.flags[AGAIN] = 1
+    """Count a pass of a loop, which continues while `PENDING` is set; record `failure` if it is set after `most` passes."""
+    c.flags[PASS] = c.flags[PASS] + 1
+    c.flags[REPEAT] = 0
+    if c.flags[PENDING] != 0:
+        if c.flags[PASS] < most:
+            c.flags[REPEAT] = 1
         elif failure != 0:
             fail(c, failure)
-    c.flags[ASKED] = 0
+    c.flags[PENDING] = 0
 
 
 @wp.kernel

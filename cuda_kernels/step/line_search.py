@@ -6,11 +6,11 @@ import warp as wp
 from cuda_kernels.bodies.affine import ONE, ZERO
 from cuda_kernels.options import OPTIONS
 from cuda_kernels.step.control import (
-    AGAIN,
-    ASKED,
-    CLEAR,
+    CLEAR_RISE,
     FAILURE,
     NO_DECREASE,
+    PENDING,
+    REPEAT,
     SOUND,
     TRIALS,
     Control,
@@ -37,7 +37,7 @@ def cut(first: wp.int32, c: Control, share: wp.array(dtype=wp.float64)):
         c.alpha[w] = c.alpha[w] * share[w]
         c.limit[w] = c.alpha[w]
         if share[w] != ONE:
-            c.flags[ASKED] = 1
+            c.flags[PENDING] = 1
 
 
 ROUNDING = wp.constant(wp.float64(1.0e-15))
@@ -84,7 +84,7 @@ def reach_of_trial(first: wp.int32, c: Control):
 
 @wp.kernel
 def judge_trial(first: wp.int32, c: Control):
-    """Mark islands whose energy rises, by possible rounding (`waits`, `AGAIN`) or clearly (`CLEAR`)."""
+    """Mark islands whose energy rises, by possible rounding (`waits`, `REPEAT`) or clearly (`CLEAR_RISE`)."""
     w = wp.tid() + first
     if w >= c.counts[0]:
         return
@@ -94,21 +94,21 @@ def judge_trial(first: wp.int32, c: Control):
     c.rising[w] = wp.where(rising, ONE, ZERO)
     c.waits[w] = wp.where(rising and doubtful, ONE, ZERO)
     if rising:
-        c.flags[AGAIN] = 1
+        c.flags[REPEAT] = 1
         if not doubtful:
-            c.flags[CLEAR] = 1
+            c.flags[CLEAR_RISE] = 1
 
 
 @wp.kernel
 def count_trial(first: wp.int32, c: Control):
-    """Count a trial; set `ASKED` if all rises may be rounding, so that slopes decide. Until then those islands wait with the same
+    """Count a trial; set `PENDING` if all rises may be rounding, so that slopes decide. Until then those islands wait with the same
     trial; one item."""
     c.flags[TRIALS] = c.flags[TRIALS] + 1
-    c.flags[ASKED] = 0
-    if c.flags[AGAIN] != 0 and c.flags[CLEAR] == 0:
-        c.flags[ASKED] = 1
-        c.flags[AGAIN] = 0
-    c.flags[CLEAR] = 0
+    c.flags[PENDING] = 0
+    if c.flags[REPEAT] != 0 and c.flags[CLEAR_RISE] == 0:
+        c.flags[PENDING] = 1
+        c.flags[REPEAT] = 0
+    c.flags[CLEAR_RISE] = 0
 
 
 @wp.kernel
@@ -125,7 +125,7 @@ def judge_slopes(first: wp.int32, c: Control, errors: wp.array(dtype=wp.float64)
     c.rising[w] = wp.where(steeper, ONE, ZERO)
     c.waits[w] = ZERO
     if steeper:
-        c.flags[AGAIN] = 1
+        c.flags[REPEAT] = 1
     else:
         c.taken[w] = ONE
 
@@ -134,7 +134,7 @@ def judge_slopes(first: wp.int32, c: Control, errors: wp.array(dtype=wp.float64)
 def end_comparison(first: wp.int32, c: Control):
     """End the trials if there was no capacity to compare slopes; one item."""
     if c.flags[SOUND] == 0:
-        c.flags[AGAIN] = 0
+        c.flags[REPEAT] = 0
 
 
 @wp.kernel

@@ -6,8 +6,6 @@ import warp as wp
 from cuda_kernels.bodies.affine import HALF, ONE, TWO, ZERO
 from cuda_kernels.options import OPTIONS
 from cuda_kernels.step.control import (
-    AGAIN,
-    ASKED,
     FORCING,
     FRICTION_TOLERANCE,
     GAP,
@@ -15,6 +13,8 @@ from cuda_kernels.step.control import (
     MOVING,
     NOT_FINITE,
     OPEN,
+    PENDING,
+    REPEAT,
     SOUND,
     SPEED,
     TIGHTEN,
@@ -160,7 +160,7 @@ def choose_closing(first: wp.int32, c: Control):
     closing = c.flags[SOUND] != 0 and c.converged[w] == 0 and c.moved[w] <= c.tolerance[w] * c.length[w]
     c.each[w] = wp.where(closing, ONE, ZERO)
     if closing:
-        c.flags[AGAIN] = 1
+        c.flags[REPEAT] = 1
 
 
 @wp.kernel
@@ -177,21 +177,21 @@ def judge_closing(first: wp.int32, c: Control, errors: wp.array(dtype=wp.float64
     if w >= c.counts[0] or c.each[w] == ZERO:
         return
     if errors[w] > closed:
-        c.flags[ASKED] = 1
+        c.flags[PENDING] = 1
     else:
         c.each[w] = ZERO
 
 
 @wp.kernel
 def choose_stretch(first: wp.int32, c: Control):
-    """Set `AGAIN` if any direction is stretched: of islands that cannot converge with it."""
+    """Set `REPEAT` if any direction is stretched: of islands that cannot converge with it."""
     w = wp.tid() + first
     if w >= c.counts[0]:
         return
     if c.converged[w] != 0 or c.moved[w] <= c.tolerance[w] * c.length[w]:
         c.stretch[w] = ONE
     if c.stretch[w] > ONE:
-        c.flags[AGAIN] = 1
+        c.flags[REPEAT] = 1
 
 
 @wp.kernel

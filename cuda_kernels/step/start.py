@@ -4,7 +4,7 @@ import warp as wp
 
 from cuda_kernels.bodies.affine import ONE, ZERO
 from cuda_kernels.options import OPTIONS
-from cuda_kernels.step.control import ASKED, COVERED, FAILURE, NO_CAPACITY, Control, fail
+from cuda_kernels.step.control import COVERED, FAILURE, NO_CAPACITY, PENDING, Control, fail
 
 wp.set_module_options(OPTIONS)
 
@@ -18,14 +18,14 @@ STATUS = 3
 
 @wp.kernel
 def judge_falls(first: wp.int32, c: Control):
-    """Set `small` if an island's energy at the trial is no higher than at q_n; set `ASKED` if any is higher."""
+    """Set `small` if an island's energy at the trial is no higher than at q_n; set `PENDING` if any is higher."""
     w = wp.tid() + first
     if w >= c.counts[0]:
         return
     decreases = c.change[w] <= ROUNDING * c.size[w]
     c.small[w] = wp.where(decreases, ONE, ZERO)
     if not decreases:
-        c.flags[ASKED] = 1
+        c.flags[PENDING] = 1
 
 
 @wp.kernel

@@ -5,7 +5,7 @@ import warp as wp
 from cuda_kernels.contact.broad_phase import Filters, half_reach, may_touch, meets_plane
 from cuda_kernels.contact.surfaces import Surfaces
 from cuda_kernels.options import OPTIONS
-from cuda_kernels.step.control import COVERED, EVERYBODY, MOVING, SOUND, TRIALS, WORST, Control
+from cuda_kernels.step.control import ALL_BODIES, COVERED, MOVING, SOUND, TRIALS, WORST, Control
 
 wp.set_module_options(OPTIONS)
 
@@ -24,7 +24,7 @@ LIMITED = 5
 NEAR = 6
 """Whether two bodies come close."""
 NUMBERS = 7
-TOLD = NUMBERS + 1
+RESULT_SIZE = NUMBERS + 1
 """Number of entries for the host: these, and the largest speed at which islands converged [m/s]."""
 FRESH = wp.constant(wp.int32(1))
 """Lowest `abd.potentials.integrators.Mode` that active limits reject."""
@@ -39,7 +39,7 @@ def begin_step(first: wp.int32, c: Control, numbers: wp.array(dtype=wp.float64),
     for k in range(numbers.shape[0]):
         c.at[k] = numbers[k]
     c.flags[SOUND] = 1
-    c.flags[EVERYBODY] = 0
+    c.flags[ALL_BODIES] = 0
 
 
 @wp.kernel
@@ -142,7 +142,7 @@ def end_step(first: wp.int32, motion: wp.array(dtype=wp.float64), state: wp.arra
 
 @wp.kernel
 def gather(first: wp.int32, c: Control, state: wp.array(dtype=wp.int32), out: wp.array(dtype=wp.float64)):
-    """Write the result of the step for the host (`TOLD`); one item."""
+    """Write the result of the step for the host (`RESULT_SIZE`); one item."""
     for k in range(NUMBERS):
         out[k] = wp.float64(state[k])
     out[NUMBERS] = c.at[WORST]

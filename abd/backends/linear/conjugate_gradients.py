@@ -59,7 +59,7 @@ class ConjugateGradients:
 
     def launch_tighten(self, x: wp.array) -> None:
         launch, n = self.device.launch, self.linear.n
-        launch(control.set_flag, 1, self.control, control.PASSED, 0)
+        launch(control.set_flag, 1, self.control, control.SOLVE_ITERATIONS, 0)
         launch(residuals.resume_residuals, n, self.control, self.start, self.rho, self.target, control.TIGHTEST, grain=ALONE)
         self._iterate(x)
 
@@ -80,7 +80,7 @@ class ConjugateGradients:
         launch(krylov.aim, n, islands.done, rows(self.z), rows(self.p), grain=1024)
         islands.reduce(self.product, sums.SUM, self.start)
         device.copy(self.rho, self.start)
-        launch(control.set_flag, 1, c, control.PASSED, 0)
+        launch(control.set_flag, 1, c, control.SOLVE_ITERATIONS, 0)
         launch(residuals.begin_residuals, n, c, self.start, self.target, tolerance, grain=ALONE)
         # corrections do not count: the choice of the solver is about the Newton system
         self._iterate(x, counts=tolerance == control.FORCING)

@@ -31,7 +31,7 @@ class Direction:
     ):
         self.backend, self.device, self.graphs, self.control = backend, backend.device, graphs, numbers
         self.linear, self.path, self.scratch = linear, path, scratch
-        self._flag = flags_of(numbers, "SOUND", "AGAIN", "TIGHTEN")
+        self._flag = flags_of(numbers, "SOUND", "REPEAT", "TIGHTEN")
 
     def launch(self) -> None:
         """Compute the direction from the assembled blocks."""
@@ -53,7 +53,7 @@ class Direction:
         else:
             launch(control.begin_loop, 1, c)
             launch(newton.choose_stretch, n, c)
-            self.graphs.when(self._flag["AGAIN"], self._stretch)
+            self.graphs.when(self._flag["REPEAT"], self._stretch)
 
     def _update_forcing(self) -> None:
         """Set the tolerance of the next solve, and the predicted ends of law edges."""
@@ -113,9 +113,9 @@ class Direction:
         def close_all() -> None:
             check()
             launch(control.go_round, 1, c, CLOSINGS + 1, 0)
-            self.graphs.repeat(self._flag["AGAIN"], close)
+            self.graphs.repeat(self._flag["REPEAT"], close)
             b.joints.evaluate(b.at, "current")
             self.path.aim(c.moved, c.limit)
 
         if b.linear.known and self.linear.solver.sees_joints:
-            self.graphs.when(self._flag["AGAIN"], close_all)
+            self.graphs.when(self._flag["REPEAT"], close_all)

@@ -58,7 +58,7 @@ class Iteration:
         self._large = sizes[2][sizes[1]] > SMALL_WORLD
         self.frictional, self._friction_of = d.zeros(capacity, wp.int32), None
         self.enough, self.forces_off, self._apart = OfBodies(d, capacity), OfBodies(d, capacity), False
-        self._flag = flags_of(c, "STALE", "SOUND", "COVERED", "EVERYBODY", "ANEW")
+        self._flag = flags_of(c, "STALE", "SOUND", "COVERED", "ALL_BODIES", "RESTART")
 
     # from the host --------------------------------------------------------------------------------------------------
 
@@ -87,7 +87,7 @@ class Iteration:
                 return False
             write(self.all, asleep.astype(np.int32))
             # one assembly with all bodies: bodies at rest need blocks that can be factorised
-            flags[control.EVERYBODY] = 1
+            flags[control.ALL_BODIES] = 1
         write(c.flags, flags)
         self.follow_rows()
         by_island = bool(np.any(balanced) or b.friction.count or b.system.has_friction)
@@ -315,7 +315,7 @@ class Iteration:
         b, c, launch = self.backend, self.control, self.device.launch
         launch(control.begin_iteration, 1, c)
         b.potential.launch_settle(c.converged)
-        self.graphs.repeat(self._flag["ANEW"], self._direct)
+        self.graphs.repeat(self._flag["RESTART"], self._direct)
         self.graphs.when(self._flag["SOUND"], self.path.follow)
         self.graphs.when(self._flag["COVERED"], self._search)
 
@@ -333,7 +333,7 @@ class Iteration:
             launch(control.begin_anew, 1, c)
 
         if linear.known and len(linear.bodies):
-            self.graphs.when(self._flag["ANEW"], regularise)
+            self.graphs.when(self._flag["RESTART"], regularise)
 
     def _iterate(self) -> None:
         self.iterate()
@@ -360,10 +360,10 @@ class Iteration:
     def _assemble(self) -> None:
         b, c = self.backend, self.control
         self._spread_regularisation()
-        self.graphs.when(self._flag["EVERYBODY"], b.islands.unsettle)
+        self.graphs.when(self._flag["ALL_BODIES"], b.islands.unsettle)
         b.potential.linearize()
         self.search.check_capacity()
-        self.graphs.when(self._flag["EVERYBODY"], lambda: b.islands.launch_settle(c.converged))
+        self.graphs.when(self._flag["ALL_BODIES"], lambda: b.islands.launch_settle(c.converged))
         self.device.launch(control.end_assembly, 1, c)
 
     def _search(self) -> None:

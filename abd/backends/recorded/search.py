@@ -26,7 +26,7 @@ class Search:
     def __init__(self, backend, graphs: Graphs, numbers: control.Control):
         self.backend, self.device, self.graphs, self.control = backend, backend.device, graphs, numbers
         self.scratch = self.device.zeros(max(backend.n, 1), wp.float64)
-        self._flag = flags_of(numbers, "SOUND", "AGAIN", "ASKED")
+        self._flag = flags_of(numbers, "SOUND", "REPEAT", "PENDING")
 
     def launch(self) -> None:
         b, c, launch, n = self.backend, self.control, self.device.launch, self.backend.n
@@ -61,8 +61,8 @@ class Search:
             launch(control.go_round, 1, c, LIMIT_CUTS, control.NO_CUT)
 
         launch(control.begin_loop, 1, c)
-        self._set_flag(control.AGAIN)
-        self.graphs.repeat(self._flag["AGAIN"], cut)
+        self._set_flag(control.REPEAT)
+        self.graphs.repeat(self._flag["REPEAT"], cut)
 
     def check_capacity(self) -> None:
         """Fail if the last linearisation lacked capacity for its sums."""
@@ -83,9 +83,9 @@ class Search:
 
     def _try_all(self) -> None:
         self.device.launch(control.begin_loop, 1, self.control)
-        self._set_flag(control.AGAIN)
+        self._set_flag(control.REPEAT)
         self._set_flag(control.STALE)
-        self.graphs.repeat(self._flag["AGAIN"], self._try)
+        self.graphs.repeat(self._flag["REPEAT"], self._try)
 
     def _try(self) -> None:
         """Evaluate a trial; accept or halve it, or accept it to compare slopes."""
@@ -95,8 +95,8 @@ class Search:
         launch(control.begin_loop, 1, c)
         launch(line_search.judge_trial, n, c)
         launch(line_search.count_trial, 1, c)
-        self.graphs.when(self._flag["AGAIN"], lambda: launch(line_search.halve, n, c, HALVINGS, 0, grain=ALONE))
-        self.graphs.when(self._flag["ASKED"], self._compare_slopes)
+        self.graphs.when(self._flag["REPEAT"], lambda: launch(line_search.halve, n, c, HALVINGS, 0, grain=ALONE))
+        self.graphs.when(self._flag["PENDING"], self._compare_slopes)
 
     def _compare_slopes(self) -> None:
         b, c, launch = self.backend, self.control, self.device.launch

@@ -41,7 +41,7 @@ class Start:
         self.control, self.path = c, self.iteration.path
         self.status = self.device.zeros(kernels.STATUS, wp.float64)
         self._sound, self._covered, self._asked = (
-            c.flags[flag : flag + 1] for flag in (control.SOUND, control.COVERED, control.ASKED)
+            c.flags[flag : flag + 1] for flag in (control.SOUND, control.COVERED, control.PENDING)
         )
 
     def run(self, moving: np.ndarray, touching: bool, may_sleep: np.ndarray) -> None:

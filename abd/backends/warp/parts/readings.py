@@ -31,7 +31,7 @@ SECTIONS = {
 
 def new_totals(device: Device, n: int) -> Totals:
     """Allocate the sums of a step of n bodies."""
-    return Totals(device, SECTIONS, flags=n, numbers=whole_step.TOLD)
+    return Totals(device, SECTIONS, flags=n, numbers=whole_step.RESULT_SIZE)
 
 
 class Readings:
