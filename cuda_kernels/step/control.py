@@ -181,7 +181,7 @@ def judge_model(first: wp.int32, c: Control):
 
 
 @wp.kernel
-def take_care(
+def set_full_regularisation(
     first: wp.int32,
     c: Control,
     rows: wp.int32,
@@ -203,7 +203,7 @@ def take_care(
 
 
 @wp.kernel
-def begin_anew(first: wp.int32, c: Control):
+def request_linearisation(first: wp.int32, c: Control):
     """Request another linearisation of the iterate; one item."""
     c.flags[FAILURE] = 0
     c.flags[SOUND] = 1
@@ -247,7 +247,7 @@ def check_pivots(first: wp.int32, c: Control, any_failed: wp.array(dtype=wp.int3
 
 
 @wp.kernel
-def go_round(first: wp.int32, c: Control, most: wp.int32, failure: wp.int32):
+def count_pass(first: wp.int32, c: Control, most: wp.int32, failure: wp.int32):
     """Count a pass of a loop, which continues while `PENDING` is set; record `failure` if it is set after `most` passes."""
     c.flags[PASS] = c.flags[PASS] + 1
     c.flags[REPEAT] = 0

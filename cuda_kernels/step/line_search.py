@@ -57,7 +57,7 @@ def begin_search(first: wp.int32, c: Control):
 
 
 @wp.kernel
-def begin_again(first: wp.int32, c: Control):
+def reset_search_flags(first: wp.int32, c: Control):
     """Reset the flags for a repeated search; one item."""
     c.flags[FAILURE] = 0
     c.flags[SOUND] = 1
@@ -65,7 +65,7 @@ def begin_again(first: wp.int32, c: Control):
 
 
 @wp.kernel
-def begin_anew(first: wp.int32, c: Control):
+def restart_search(first: wp.int32, c: Control):
     """Restart the search from the largest safe alpha."""
     w = wp.tid() + first
     if w < c.counts[0]:

@@ -99,7 +99,7 @@ class Direction:
             potential.hold_back(direction)
             launch(poses.add_rows, n, missing, potential.gradient)
             check()
-            launch(control.go_round, 1, c, CLOSINGS + 1, 0)
+            launch(control.count_pass, 1, c, CLOSINGS + 1, 0)
 
         def check() -> None:
             a = b.scratch.a
@@ -108,11 +108,11 @@ class Direction:
             b.joints.predicted_errors(b.scratch.straight, direction, a)
             b.islands.reduce(a, sums.MAX, self.scratch)
             launch(newton.judge_closing, n, c, self.scratch, CLOSED)
-            launch(newton.leave_aside, n, c, b.islands.island, b.scratch.aside)
+            launch(newton.mark_skipped, n, c, b.islands.island, b.scratch.aside)
 
         def close_all() -> None:
             check()
-            launch(control.go_round, 1, c, CLOSINGS + 1, 0)
+            launch(control.count_pass, 1, c, CLOSINGS + 1, 0)
             self.graphs.repeat(self._flag["REPEAT"], close)
             b.joints.evaluate(b.at, "current")
             self.path.aim(c.moved, c.limit)

@@ -329,8 +329,8 @@ class Iteration:
         def regularise() -> None:
             known, factor = (len(linear.bodies), linear.factor) if linear.choice.direct else (0, linear.static)
             rows = factor.pattern.body, self.backend.islands.island, factor.factor.failed
-            launch(control.take_care, self.backend.n, c, known, *rows)
-            launch(control.begin_anew, 1, c)
+            launch(control.set_full_regularisation, self.backend.n, c, known, *rows)
+            launch(control.request_linearisation, 1, c)
 
         if linear.known and len(linear.bodies):
             self.graphs.when(self._flag["RESTART"], regularise)

@@ -42,8 +42,8 @@ class Search:
 
     def launch_again(self) -> None:
         """Repeat the search from the first trial after a lack of capacity to compare slopes."""
-        self.device.launch(line_search.begin_again, 1, self.control)
-        self.device.launch(line_search.begin_anew, self.backend.n, self.control)
+        self.device.launch(line_search.reset_search_flags, 1, self.control)
+        self.device.launch(line_search.restart_search, self.backend.n, self.control)
         self._try_all()
 
     def keep_limits(self) -> None:
@@ -58,7 +58,7 @@ class Search:
             b.joints.open_shares(b.at.trial, fractions)
             b.islands.reduce(fractions, sums.MIN, self.scratch)
             launch(line_search.cut, n, c, self.scratch)
-            launch(control.go_round, 1, c, LIMIT_CUTS, control.NO_CUT)
+            launch(control.count_pass, 1, c, LIMIT_CUTS, control.NO_CUT)
 
         launch(control.begin_loop, 1, c)
         self._set_flag(control.REPEAT)
