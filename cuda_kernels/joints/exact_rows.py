@@ -85,7 +85,7 @@ def update_multipliers(
     first: wp.int32,
     rows: MeasuredRows,
     owner: wp.array(dtype=wp.int32),
-    aside: wp.array(dtype=wp.int32),
+    skipped: wp.array(dtype=wp.int32),
     x: wp.array(dtype=wp.float64),
     predicted: wp.array(dtype=wp.float64),
     whole: wp.int32,
@@ -94,10 +94,10 @@ def update_multipliers(
 
     The shift of the law's centre is ``a -= C``. If `whole` is 1, one-sided rows and drives with an effort limit count as
     well, those as far as it allows; one-sided rows pull in one sense alone, and not at all if they did not in the model.
-    Rows whose owner (R,) is left aside (n,) keep theirs.
+    Rows whose owner (R,) is skipped (n,) keep theirs.
     """
     e = wp.tid() + first
-    if aside[owner[e]] != 0:
+    if skipped[owner[e]] != 0:
         return
     if is_closed(rows, e) or (whole == 1 and is_held(rows, e)):
         a = rows.p[e, slots.CENTRE] - residual(rows, e, predicted[e])
@@ -132,12 +132,12 @@ def forces_to_bodies(
     ends: Ends,
     slope: wp.array(dtype=wp.float64),
     u: wp.array2d(dtype=wp.float64),
-    aside: wp.array(dtype=wp.int32),
+    skipped: wp.array(dtype=wp.int32),
     gradient: wp.array2d(dtype=wp.float64),
 ):
-    """Add slope u of all ends of a body, entries[starts[b] .. starts[b + 1]], to its gradient, unless it is left aside."""
+    """Add slope u of all ends of a body, entries[starts[b] .. starts[b + 1]], to its gradient, unless it is skipped."""
     b = wp.tid() + first
-    if aside[b] != 0:
+    if skipped[b] != 0:
         return
     for k in range(starts[b], starts[b + 1]):
         end = entries[k]

@@ -308,7 +308,7 @@ def effort_changes(
     first: wp.int32,
     rows: MeasuredRows,
     owner: wp.array(dtype=wp.int32),
-    aside: wp.array(dtype=wp.int32),
+    skipped: wp.array(dtype=wp.int32),
     x: wp.array(dtype=wp.float64),
     predicted: wp.array(dtype=wp.float64),
     curvature: wp.array(dtype=wp.float64),
@@ -316,11 +316,11 @@ def effort_changes(
     changes: wp.array(dtype=wp.float64),
 ):
     """Change (R,) of the force of friction and of drives with an effort limit from x to the values that a model of this
-    curvature predicts, over a share of the largest force; 0 for all other rows, and where the owner (R,) is left aside (n,).
+    curvature predicts, over a share of the largest force; 0 for all other rows, and where the owner (R,) is skipped (n,).
     The next aims of friction follow from it."""
     e = wp.tid() + first
     changes[e] = ZERO
-    if aside[owner[e]] != 0:
+    if skipped[owner[e]] != 0:
         return
     largest = ZERO
     if rows.law[e] == FRICTION:

@@ -57,15 +57,15 @@ def row_gradients(
     first: wp.int32,
     rows: Rows,
     pose: Pose,
-    aside: wp.array(dtype=wp.int32),
+    skipped: wp.array(dtype=wp.int32),
     starts: wp.array(dtype=wp.int32),
     entries: wp.array(dtype=wp.int32),
     gradient: wp.array2d(dtype=wp.float64),
 ):
-    """Add K (F - a) Y^T of all its rows to the gradient of every body that is not left aside (n,); entry 2e is row e's
+    """Add K (F - a) Y^T of all its rows to the gradient of every body that is not skipped (n,); entry 2e is row e's
     child, 2e + 1 its parent."""
     b = wp.tid() + first
-    if aside[b] != 0:
+    if skipped[b] != 0:
         return
     for k in range(starts[b], starts[b + 1]):
         e = entries[k] // 2
@@ -99,11 +99,11 @@ def row_errors(first: wp.int32, rows: Rows, pose: Pose, out: wp.array(dtype=wp.f
 
 
 @wp.kernel
-def shift_rows(first: wp.int32, rows: Rows, pose: Pose, aside: wp.array(dtype=wp.int32)):
+def shift_rows(first: wp.int32, rows: Rows, pose: Pose, skipped: wp.array(dtype=wp.int32)):
     """a -= F of the exact rows: their multipliers take over what the stiffness carries at the pose.
 
-    Rows of children that are left aside (n,) keep theirs.
+    Rows of children that are skipped (n,) keep theirs.
     """
     e = wp.tid() + first
-    if rows.exact[e] == 1 and aside[rows.child[e]] == 0:
+    if rows.exact[e] == 1 and skipped[rows.child[e]] == 0:
         rows.shift[e] = rows.shift[e] - counted(rows.K[e], residual(rows, e, pose))

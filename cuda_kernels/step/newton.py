@@ -164,10 +164,10 @@ def choose_closing(first: wp.int32, c: Control):
 
 
 @wp.kernel
-def mark_skipped(first: wp.int32, c: Control, island: wp.array(dtype=wp.int32), aside: wp.array(dtype=wp.int32)):
+def mark_skipped(first: wp.int32, c: Control, island: wp.array(dtype=wp.int32), skipped: wp.array(dtype=wp.int32)):
     """Set 1 for bodies of islands that are not chosen (`each`)."""
     b = wp.tid() + first
-    aside[b] = wp.where(c.each[island[b]] != ZERO, 0, 1)
+    skipped[b] = wp.where(c.each[island[b]] != ZERO, 0, 1)
 
 
 @wp.kernel

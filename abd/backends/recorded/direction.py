@@ -92,8 +92,8 @@ class Direction:
         def close() -> None:
             # missing forces of exact rows at the end of the direction, then added to their multipliers
             self.device.fill(missing)
-            b.joints.add_missing(b.scratch.straight, b.scratch.aside, missing)
-            b.joints.take_over(b.scratch.straight, False, b.scratch.aside)
+            b.joints.add_missing(b.scratch.straight, b.scratch.skipped, missing)
+            b.joints.take_over(b.scratch.straight, False, b.scratch.skipped)
             potential.hold_back(missing)
             self.linear.launch_correct(missing)
             potential.hold_back(direction)
@@ -108,7 +108,7 @@ class Direction:
             b.joints.predicted_errors(b.scratch.straight, direction, a)
             b.islands.reduce(a, sums.MAX, self.scratch)
             launch(newton.judge_closing, n, c, self.scratch, CLOSED)
-            launch(newton.mark_skipped, n, c, b.islands.island, b.scratch.aside)
+            launch(newton.mark_skipped, n, c, b.islands.island, b.scratch.skipped)
 
         def close_all() -> None:
             check()

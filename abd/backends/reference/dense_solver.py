@@ -88,8 +88,8 @@ class DenseSolver:
         """Return (islands,) changes of joint friction and of drives with an effort limit along the direction.
 
         They are relative to `abd.joints.rows.system.SETTLED` of the largest force; 0 for `converged` islands (islands,)."""
-        aside = converged[self.islands.host]
-        changes = self.potential.joints.effort_changes(self.at.q, self.direction, aside)
+        skipped = converged[self.islands.host]
+        changes = self.potential.joints.effort_changes(self.at.q, self.direction, skipped)
         return -self.islands.minima(-changes, self.potential.joints.owners, np.zeros(self.islands.count))
 
     def close_joints(self, chosen: np.ndarray) -> np.ndarray:
@@ -104,10 +104,10 @@ class DenseSolver:
             chosen = chosen & (open_by > CLOSED)
             if not chosen.any():
                 break
-            aside = ~chosen[islands.host]
+            skipped = ~chosen[islands.host]
             missing = np.einsum("nij,nj->ni", self.inactive.projectors, joints.missing(linear, measured, J))
-            missing[aside] = 0.0
-            joints.take_over(linear, measured, whole=False, aside=aside)
+            missing[skipped] = 0.0
+            joints.take_over(linear, measured, whole=False, skipped=skipped)
             self.direction += self._solve(missing)
             self.potential.gradient += missing
         self.potential.evaluate()

@@ -212,7 +212,7 @@ class NumpyJoints:
         c = np.where(self.law == Law.QUADRATIC, measured, 0.0)
         return rows.pull_back(s.linear, s.linear.K * linear, self.n) + ((self.p[:, slots.STRENGTH] * c) @ J).reshape(self.n, 12)
 
-    def effort_changes(self, q: np.ndarray, direction: np.ndarray, aside: np.ndarray) -> np.ndarray:
+    def effort_changes(self, q: np.ndarray, direction: np.ndarray, skipped: np.ndarray) -> np.ndarray:
         """Return (l + R,) changes of friction and of drives with an effort limit along a direction (n, 12) from q.
 
         They are relative to `SETTLED` of the largest force, 0 for other rows. Friction's aim is updated, except for inactive
@@ -220,19 +220,19 @@ class NumpyJoints:
         J, x = self._jacobian(q)
         end = x + J @ direction.ravel()
         (_, slope, curvature), (_, ahead, _) = (laws.evaluate(self.law, self.p, at, self._regularisations()) for at in (x, end))
-        is_included = ~aside[self.owners[len(self.system.linear) :]]
+        is_included = ~skipped[self.owners[len(self.system.linear) :]]
         friction, limited = (self.law == Law.FRICTION) & is_included, (self.law == Law.SATURATED) & is_included
         largest = np.where(friction, self.p[:, slots.STRENGTH], np.where(limited, self.p[:, slots.EFFORT], 0.0))
         self.p[friction, slots.AIM] = laws.aimed(self.p[friction], x[friction], end[friction], curvature[friction])
         share = np.divide(np.abs(ahead - slope), SETTLED * largest, out=np.zeros(len(x)), where=largest > 0.0)
         return np.concatenate([np.zeros(len(self.system.linear)), share])
 
-    def take_over(self, linear: np.ndarray, measured: np.ndarray, whole: bool, aside: np.ndarray) -> None:
+    def take_over(self, linear: np.ndarray, measured: np.ndarray, whole: bool, skipped: np.ndarray) -> None:
         """Update the multipliers of the exact rows, lambda += K c, except those of inactive bodies (n,).
 
         whole: include one-sided rows, and drives up to their effort limit."""
         p = self.p
-        kept = aside[self.owners]
+        kept = skipped[self.owners]
         self.shift -= np.where(kept[: len(linear), None], 0.0, linear)
         held = self._active_exact() & (whole | (self.law == Law.QUADRATIC)) & ~kept[len(linear) :]
         reach = np.where(self.law == Law.SATURATED, p[:, slots.EFFORT] / np.where(held, p[:, slots.STRENGTH], 1.0), np.inf)

@@ -118,5 +118,5 @@ class Rows:
         """
         joints = self.potential.joints
         linear, measured, _ = joints.predicted(self.at.trial, direction)
-        joints.take_over(linear, measured, whole=True, aside=settled[self.islands.host])
+        joints.take_over(linear, measured, whole=True, skipped=settled[self.islands.host])
         self.potential.evaluate()

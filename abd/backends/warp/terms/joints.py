@@ -297,35 +297,35 @@ class Joints:
             self.device.launch(exact_rows.predicted_errors, self.row_count, self.rows, self.x_ahead, self.per_row)
             self._fold(self.row_count, self.owned_starts, self.owned_rows, self.per_row, sums.MAX, out)
 
-    def add_missing(self, straight, aside, gradient) -> None:
+    def add_missing(self, straight, skipped, gradient) -> None:
         """Add ``C^T K c`` to gradient (n, 12), where c are the residuals of the exact rows from `predicted_errors`.
 
-        Bodies with `aside` (n,) = 1 are skipped."""
+        Bodies with `skipped` (n,) = 1 are skipped."""
         launch = self.device.launch
         if self.linear_count:
             launch(
                 rows.row_gradients,
-                self.n, self.held, straight, aside, self.linear_starts, self.linear_entries, gradient,
+                self.n, self.held, straight, skipped, self.linear_starts, self.linear_entries, gradient,
             )  # fmt: skip
         if self.has_exact_measured:
             launch(exact_rows.held_forces, self.row_count, self.rows, self.x_ahead, self.missing)
             launch(
                 exact_rows.forces_to_bodies,
-                self.n, self.body_starts, self.body_ends, self.ends, self.missing, self.u, aside, gradient,
+                self.n, self.body_starts, self.body_ends, self.ends, self.missing, self.u, skipped, gradient,
             )  # fmt: skip
 
-    def take_over(self, straight, whole: bool, aside) -> None:
+    def take_over(self, straight, whole: bool, skipped) -> None:
         """Update the multipliers of exact rows: lambda += K c, where c are the residuals from `predicted_errors`.
 
         Args:
             whole: also update one-sided rows and drives with an effort limit, within their bounds.
-            aside: (n,) 1 for bodies whose rows keep their multipliers.
+            skipped: (n,) 1 for bodies whose rows keep their multipliers.
         """
-        self.device.launch(rows.shift_rows, self.linear_count, self.linear, straight, aside)
+        self.device.launch(rows.shift_rows, self.linear_count, self.linear, straight, skipped)
         if self.has_exact_measured:
             self.device.launch(
                 exact_rows.update_multipliers,
-                self.row_count, self.rows, self.owner, aside, self.x, self.x_ahead, int(whole),
+                self.row_count, self.rows, self.owner, skipped, self.x, self.x_ahead, int(whole),
             )  # fmt: skip
 
     def relinearize(self, pose, direction, done) -> None:
@@ -334,16 +334,16 @@ class Joints:
             self._linearize(pose, done)
             self._predict(direction)
 
-    def effort_changes(self, direction, aside, out: wp.array) -> None:
+    def effort_changes(self, direction, skipped, out: wp.array) -> None:
         """Raise `out` (n,) to the force change of joint friction and limited drives along a direction, relative to `SETTLED`
         times their largest force.
 
-        Uses the rows of the last linearisation and updates the predicted friction force. Rows of bodies with `aside`
+        Uses the rows of the last linearisation and updates the predicted friction force. Rows of bodies with `skipped`
         (n,) = 1 are skipped."""
         self._predict(direction)
         self.device.launch(
             measured_rows.effort_changes,
-            self.row_count, self.rows, self.owner, aside, self.x, self.x_ahead, self.curvature, SETTLED, self.per_row,
+            self.row_count, self.rows, self.owner, skipped, self.x, self.x_ahead, self.curvature, SETTLED, self.per_row,
         )  # fmt: skip
         self._fold(self.row_count, self.owned_starts, self.owned_rows, self.per_row, sums.MAX, out)
 
