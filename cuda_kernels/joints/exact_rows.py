@@ -94,7 +94,7 @@ def update_multipliers(
 
     The shift of the law's centre is ``a -= C``. If `whole` is 1, one-sided rows and drives with an effort limit count as
     well, those as far as it allows; one-sided rows pull in one sense alone, and not at all if they did not in the model.
-    Rows whose owner (R,) is skipped (n,) keep theirs.
+    Rows of skipped owners (R,) keep theirs.
     """
     e = wp.tid() + first
     if skipped[owner[e]] != 0:

@@ -102,7 +102,7 @@ def row_errors(first: wp.int32, rows: Rows, pose: Pose, out: wp.array(dtype=wp.f
 def shift_rows(first: wp.int32, rows: Rows, pose: Pose, skipped: wp.array(dtype=wp.int32)):
     """a -= F of the exact rows: their multipliers take over what the stiffness carries at the pose.
 
-    Rows of children that are skipped (n,) keep theirs.
+    Rows of skipped children (n,) keep theirs.
     """
     e = wp.tid() + first
     if rows.exact[e] == 1 and skipped[rows.child[e]] == 0:

@@ -101,8 +101,9 @@ def judge_trial(first: wp.int32, c: Control):
 
 @wp.kernel
 def count_trial(first: wp.int32, c: Control):
-    """Count a trial; set `PENDING` if all rises may be rounding, so that slopes decide. Until then those islands wait with the same
-    trial; one item."""
+    """Count a trial; set `PENDING` if all rises may be rounding, so that slopes decide.
+
+    Until then those islands wait with the same trial; one item."""
     c.flags[TRIALS] = c.flags[TRIALS] + 1
     c.flags[PENDING] = 0
     if c.flags[REPEAT] != 0 and c.flags[CLEAR_RISE] == 0:
