@@ -107,7 +107,7 @@ def contact_blocks(
     a = activation(s.between, i, j)
     kappa = stiffness(law, s, i, j, a, xi)
     least = wp.min(law.inertia[i], law.inertia[j])
-    share = law.regularisation[i]  # body i is dynamic; the weight of an immobile body is undefined
+    regularisation = law.regularisation[i]  # body i is dynamic; the weight of an immobile body is undefined
     # consecutive candidates with the same two closest points, as around two vertices, are added as one
     f = wp.vec3d()
     K = wp.mat33d()
@@ -126,7 +126,7 @@ def contact_blocks(
                         one = part(c[1], prim, k)
                         near = proximity(one.kind, one.c, pi, Ai, pj, Aj, s.plane[j])
                     n = wp.normalize(near.r)
-                    along = radial(law, kappa, counts, k, m, near.r, a, xi, share)
+                    along = radial(law, kappa, counts, k, m, near.r, a, xi, regularisation)
                     Z_i = homogeneous(near.Xi, ONE)
                     Z_j = homogeneous(near.Xj, wp.where(c[1] == VERTEX_PLANE, ZERO, ONE))
                     if not (Z_i == Y_i and Z_j == Y_j):
@@ -143,8 +143,8 @@ def contact_blocks(
                     if m.active == 0:
                         turn = turning(near, -along[0], least, n, Ai, Aj)
                         if turn.count > 0:
-                            K = K + share * turn.tangential
-                            turn.normal = share * turn.normal
+                            K = K + regularisation * turn.tangential
+                            turn.normal = regularisation * turn.normal
                             add_turning(out, t, near.feature, turn, n)
                     elif k == 0:
                         add_mollifier(out, t, m, along[2])

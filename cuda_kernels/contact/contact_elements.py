@@ -92,12 +92,12 @@ def contact_elements(
     elif m.active == 0:
         turn = turning(near, -along[0], wp.min(law.inertia[i], law.inertia[j]), n, Ai, Aj)
         if turn.count > 0:
-            share = law.regularisation[i]
+            regularisation = law.regularisation[i]
             kind = wp.vec3i(TURNING, near.feature, turn.count)
-            K = K + share * turn.tangential
+            K = K + regularisation * turn.tangential
             out.vectors[place] = vec12(
                 n[0], n[1], n[2], turn.E0[0], turn.E0[1], turn.E0[2], turn.E1[0], turn.E1[1], turn.E1[2], ZERO, ZERO, ZERO
             )  # fmt: skip
-            out.numbers[place] = wp.vec2d(share * turn.normal, turn.cosine)
+            out.numbers[place] = wp.vec2d(regularisation * turn.normal, turn.cosine)
     out.K[place] = K
     out.kind[place] = kind

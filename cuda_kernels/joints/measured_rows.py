@@ -133,12 +133,12 @@ def row_slopes(
     x[e] = row_value(rows, e, values)
     p = parameters(rows, e)
     psi = evaluate(rows.law[e], p, x[e])
-    share = ZERO
+    bound_weight = ZERO
     for end in range(ends.of_row[e], ends.of_row[e + 1]):
-        share = wp.max(share, regularisation[ends.body[end]])
+        bound_weight = wp.max(share, regularisation[ends.body[end]])
     own = bend(rows.law[e], p, x[e], psi[2])
     slope[e] = psi[1]
-    curvature[e] = own + share * (psi[2] - own)
+    curvature[e] = own + bound_weight * (psi[2] - own)
     for t in range(rows.starts[e], rows.starts[e + 1]):
         weight[t] = term(rows, t, values)[1]
 

@@ -94,10 +94,10 @@ class Control:
     """Decisions of the iterations of a step, (islands,) by default.
 
     converged; length: of the step [s]; settled: whether efforts in joints are constant; tolerance: of Newton's method [m/s];
-    small: whether the step is within it; farther, stretch: see `abd.backends.reference.regularisation`; share: weight of the
-    bounds of curvature; reached: speed at convergence [m/s]; residual: largest residual force as a velocity [m/s]; loose:
-    sufficient speed and residual with friction, balanced: bound of the residual with friction, 0 without a bound [m/s]; moved:
-    largest displacement of the full step [m]; speed: of the path per unit of alpha [m]; limit: largest safe alpha, alpha: the
+    small: whether the step is within it; distance_ratio, stretch: see `abd.backends.reference.regularisation`;
+    regularisation: weight of the bounds of curvature; reached: speed at convergence [m/s]; residual: largest residual force as
+    a velocity [m/s]; loose: sufficient speed and residual with friction, balanced: bound of the residual with friction, 0
+    without a bound [m/s]; moved: largest displacement of the full step [m]; speed: of the path per unit of alpha [m]; limit: largest safe alpha, alpha: the
     present one; slope: g.d; change, size: of the energy. Line search: rising: whether the energy rises at the trial; waits:
     whether the rise may be rounding, so that slopes decide; taken: whether a step is accepted; halvings: their number.
     counts (2,): islands and chunks; at (NUMBERS,), flags (FLAGS,), for all islands.
@@ -115,8 +115,8 @@ class Control:
     waits: wp.array(dtype=wp.float64)
     taken: wp.array(dtype=wp.float64)
     halvings: wp.array(dtype=wp.float64)
-    farther: wp.array(dtype=wp.float64)
-    share: wp.array(dtype=wp.float64)
+    distance_ratio: wp.array(dtype=wp.float64)
+    regularisation: wp.array(dtype=wp.float64)
     stretch: wp.array(dtype=wp.float64)
     reached: wp.array(dtype=wp.float64)
     residual: wp.array(dtype=wp.float64)
@@ -195,10 +195,10 @@ def set_full_regularisation(
     k = wp.tid() + first
     if c.flags[FAILURE] != NOT_POSITIVE or rows == 0:
         if k < c.counts[0]:
-            c.share[k] = ONE
+            c.regularisation[k] = ONE
     elif k < rows:
         if failed[k] != 0:
-            c.share[island[body[k]]] = ONE
+            c.regularisation[island[body[k]]] = ONE
         failed[k] = 0
 
 

@@ -36,9 +36,9 @@ def begin_islands(first: wp.int32, c: Control, asleep: wp.array(dtype=wp.int32))
     if w >= c.counts[0]:
         return
     c.converged[w] = asleep[w]
-    c.share[w] = ZERO
+    c.regularisation[w] = ZERO
     c.stretch[w] = ONE
-    c.farther[w] = ONE
+    c.distance_ratio[w] = ONE
     c.settled[w] = ONE
     c.reached[w] = ZERO
     c.loose[w] = ZERO
@@ -246,24 +246,24 @@ def end_iteration(first: wp.int32, c: Control, errors: wp.array(dtype=wp.float64
     is_predicted = predicted < ZERO
     too_soft = is_predicted and (alpha < free or free < BLOCKED or c.change[w] > TOO_SOFT * predicted)
     too_stiff = is_predicted and not too_soft and c.change[w] < TOO_STIFF * predicted
-    is_conclusive = not too_stiff or c.share[w] <= NEGLIGIBLE
+    is_conclusive = not too_stiff or c.regularisation[w] <= NEGLIGIBLE
     if too_soft:
-        c.share[w] = ONE
+        c.regularisation[w] = ONE
     elif too_stiff:
-        c.share[w] = REDUCTION * c.share[w]
+        c.regularisation[w] = REDUCTION * c.regularisation[w]
     c.stretch[w] = ONE
-    c.farther[w] = wp.where(is_conclusive, ONE, wp.float64(wp.inf))
+    c.distance_ratio[w] = wp.where(is_conclusive, ONE, wp.float64(wp.inf))
     if is_predicted and alpha >= ONE:
         curvature = TWO * (alpha * slope - c.change[w]) / (alpha * alpha * slope)
         longer = ONE / wp.max(curvature, ONE / LARGEST_STRETCH)
         if longer > TOO_STIFF and has_exact == 0:
             c.stretch[w] = longer
         if not is_conclusive and curvature >= ONE / LARGEST_STRETCH:
-            c.farther[w] = wp.max(longer, ONE)
+            c.distance_ratio[w] = wp.max(longer, ONE)
     if c.converged[w] != 0:
         return
     in_tolerance = c.small[w] != ZERO and c.limit[w] == ONE
-    reached = in_tolerance and within(c, w, c.farther[w] * c.moved[w] / c.length[w])
+    reached = in_tolerance and within(c, w, c.distance_ratio[w] * c.moved[w] / c.length[w])
     if has_exact != 0 and not (errors[w] <= ONE):
         reached = False
     if reached:

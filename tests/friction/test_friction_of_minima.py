@@ -1,4 +1,4 @@
-"""Friction in the contact set of local minima: edges share friction, and what takes away from others leaves the model convex."""
+"""Friction in the contact set of local minima: edges regularisation friction, and what takes away from others leaves the model convex."""
 
 import numpy as np
 import pytest
@@ -84,23 +84,23 @@ def test_the_load_fades_towards_the_end_of_an_edge():
     assert (np.diff(sums) < 0.0).all() and sums[-1] < 0.01 * sums[0]
 
 
-@pytest.mark.parametrize("share", [0.0, 0.4, 1.0])
-def test_what_is_negative_leaves_the_model_convex_with_full_regularisation(share):
+@pytest.mark.parametrize("regularisation", [0.0, 0.4, 1.0])
+def test_what_is_negative_leaves_the_model_convex_with_full_regularisation(regularisation):
     model = valley()
     lagged, points, _, _ = frozen(model)
     assert (lagged.load < 0.0).any() and lagged.load.sum() > 0.0
     q = model.bodies.q
     moved = points.positions(1e-6 * np.random.default_rng(0).normal(size=q.shape))
-    _, blocks = assembled(len(q), points, friction.friction_elements(lagged, moved, EPS, share))
+    _, blocks = assembled(len(q), points, friction.friction_elements(lagged, moved, EPS, regularisation))
     matrix = blocks.transpose(0, 2, 1, 3).reshape(12 * len(q), -1)
     least = np.linalg.eigvalsh(matrix)[0] / np.abs(matrix).max()
-    assert least >= -1e-12 if share == 1.0 else np.isfinite(least)
+    assert least >= -1e-12 if regularisation == 1.0 else np.isfinite(least)
 
 
 @pytest.mark.device
 @pytest.mark.parametrize("make", [lambda: crossed(0.6), lambda: crossed(0.05), valley], ids=["crossing", "end", "valley"])
-@pytest.mark.parametrize("share", [0.0, 0.3, 1.0])
-def test_kernels_equal_the_definition(make, share):
+@pytest.mark.parametrize("regularisation", [0.0, 0.3, 1.0])
+def test_kernels_equal_the_definition(make, regularisation):
     model = make()
     q = model.bodies.q
     kernels = Kernels(model, standing(q))
@@ -111,8 +111,8 @@ def test_kernels_equal_the_definition(make, share):
     rest = q + 0.5 * EPS * np.random.default_rng(1).normal(size=q.shape)
     at = Iterate(pose_of(q), rest=pose_of(rest))
     kernels.friction.set_eps(EPS)
-    DEVICE.write(kernels.contacts.law.regularisation, np.full(len(q), share))
+    DEVICE.write(kernels.contacts.law.regularisation, np.full(len(q), regularisation))
     kernels.friction.linearize(at)
-    elements = friction.friction_elements(lagged, points.positions(q - rest), EPS, share)
+    elements = friction.friction_elements(lagged, points.positions(q - rest), EPS, regularisation)
     for value, expected in zip(kernels.assembled(kernels.friction.reduction), assembled(len(q), points, elements), strict=True):
         assert_close(value, expected)

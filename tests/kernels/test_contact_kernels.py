@@ -112,11 +112,11 @@ def test_friction_equals_its_definition(name, slide, per_item):
     kernels.friction.evaluate(at, "current")
     energy = kernels.friction.pool.get("energy_current", 1, wp.float64)
     assert_close(DEVICE.read(energy, len(lagged)), friction.energy(lagged, moved, EPS))
-    for share in (0.0, 0.3, 1.0):
-        DEVICE.write(kernels.contacts.law.regularisation, np.full(len(q), share))
+    for regularisation in (0.0, 0.3, 1.0):
+        DEVICE.write(kernels.contacts.law.regularisation, np.full(len(q), regularisation))
         kernels.friction.linearize(at)
         gradient, blocks = kernels.assembled(kernels.friction.reduction)
-        definition = assembled(len(q), frozen, friction.friction_elements(lagged, moved, EPS, share))
+        definition = assembled(len(q), frozen, friction.friction_elements(lagged, moved, EPS, regularisation))
         assert_close(gradient, definition[0])
         assert_close(blocks, definition[1])
     step = frozen.positions(q - now).reshape(-1, 12)

@@ -289,10 +289,10 @@ class Iteration:
             (c.converged, sums.MAX, self.some),
             (c.settled, sums.MIN, self.settled),
             (c.moved, sums.MAX, c.moved),
-            (c.share, sums.MAX, c.share),
+            (c.regularisation, sums.MAX, c.regularisation),
             (c.stretch, sums.MIN, c.stretch),
             (c.reached, sums.MAX, c.reached),
-            (c.farther, sums.MAX, c.farther),
+            (c.distance_ratio, sums.MAX, c.distance_ratio),
             (c.speed, sums.MAX, c.speed),
             (c.limit, sums.MIN, c.limit),
             (c.tolerance, sums.MIN, c.tolerance),
@@ -351,11 +351,10 @@ class Iteration:
         self.device.launch(control.gather_status, 1, self.control, self.path.largest, *needed, self.status)
 
     def _spread_regularisation(self) -> None:
-        b = self.backend
-        weight = b.contacts.law.regularisation
-        self.device.launch(islands.to_bodies[wp.float64], b.n, b.islands.island, self.control.share, weight)
+        b, weight = self.backend, self.control.regularisation
+        self.device.launch(islands.to_bodies[wp.float64], b.n, b.islands.island, weight, b.contacts.law.regularisation)
         if b.system.has_friction:
-            self.device.launch(control.most_to_bodies, b.n, b.islands.island, self.control.share, b.joints.regularisation)
+            self.device.launch(control.most_to_bodies, b.n, b.islands.island, weight, b.joints.regularisation)
 
     def _assemble(self) -> None:
         b, c = self.backend, self.control

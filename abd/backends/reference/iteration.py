@@ -85,7 +85,7 @@ class Iteration:
         progress.trials += tried
         # rounding of energies may shorten the search of a step within the tolerance
         in_tolerance = ~self.converged & small & (limit == 1.0)
-        reached = in_tolerance & self._within(speed * regularisation.farther, residual)
+        reached = in_tolerance & self._within(speed * regularisation.distance_ratio, residual)
         still_open = 0.0
         if exact:
             error = b.rows.errors() if in_tolerance.any() else np.full(b.islands.count, np.inf)
@@ -142,8 +142,8 @@ class Iteration:
     def _form_model(self, progress: Progress) -> None:
         """Compute gradient and blocks at the iterate with the present regularisation."""
         regularisation = self.regularisation
-        self.backend.potential.set_regularisation(regularisation.share)
-        regularisation.formed = regularisation.share
+        self.backend.potential.set_regularisation(regularisation.weight)
+        regularisation.current_weight = regularisation.weight
         with progress.time("assembly"):
             self.backend.linear.linearize()
         self._linearized = True
@@ -175,10 +175,10 @@ class Iteration:
             if failure.reason != "not_positive_definite":
                 raise
             failed = np.unique(self.backend.islands.host[failure.islands])
-            if (self.regularisation.formed[failed] == 1.0).all():
+            if (self.regularisation.current_weight[failed] == 1.0).all():
                 raise
-        self.regularisation.share = self.regularisation.share.copy()
-        self.regularisation.share[failed] = 1.0
+        self.regularisation.weight = self.regularisation.weight.copy()
+        self.regularisation.weight[failed] = 1.0
         self._form_model(progress)
         with progress.time("linear solve"):
             return self._solve(progress)
@@ -207,7 +207,7 @@ class Iteration:
             # bodies at rest that a moving island has reached do not move in this direction
             settled = islands.carry(before, settled, np.logical_and) & (self.converged | ~some)
             moved = islands.carry(before, moved, np.maximum)
-            regularisation.share = islands.carry(before, regularisation.share, np.maximum)
+            regularisation.weight = islands.carry(before, regularisation.weight, np.maximum)
             self.tolerance = islands.carry(before, self.tolerance, np.minimum)
             self.at_end = islands.carry(before, self.at_end, np.maximum)
             self.loose = islands.carry(before, self.loose, np.minimum)

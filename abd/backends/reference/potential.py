@@ -78,9 +78,9 @@ class Potential:
         self.terms: list[Term] = [self.bodies, self.joints, *self.further, self.friction, self.contacts]
         self.ties = np.concatenate([term.ties for term in self.terms])
 
-    def set_regularisation(self, share: np.ndarray) -> None:
+    def set_regularisation(self, weight: np.ndarray) -> None:
         """Set weights (islands,) of the bounds of curvature in the next models (`abd.backends.reference.regularisation`)."""
-        self.contacts.regularisation = share[self.islands.host]
+        self.contacts.regularisation = weight[self.islands.host]
         self.joints.regularisation = np.maximum(self.joints.regularisation, self.contacts.regularisation)
 
     def evaluate(self) -> None:

@@ -3,7 +3,7 @@
 A positive definite quadratic model cannot represent two energies. Friction is straight along a slip with an edge where the slip
 reverses; the distance of a contact has curvature of both signs when its bodies turn. Both have a bound of their curvature
 (`abd.potentials.friction`, `abd.potentials.curvature`). Where contacts have negative parts (`abd.contact.minima`), the model may
-have no minimum: the same weight reduces these parts, and a system that cannot be factorised is formed again with weight 1.
+have no minimum: the same weight reduces these parts, and a system that cannot be factorised is assembled again with weight 1.
 With weight 1 full steps decrease the energy, but only slowly where the true curvature is far below the bound. With weight 0
 Newton's method is quadratic near a smooth minimum, but oscillates across edges with many halvings.
 Drives at their effort limits use the largest weight of their bodies in the step, because their multipliers move the edges between
@@ -40,14 +40,14 @@ class Regularisation:
     """Weights of the bounds in the next models of one minimisation, initially 0.
 
     Attributes:
-        share: (islands,) in [0, 1], of the next model; formed: of the present model.
-        farther: (islands,) distance of the minimum over the length of the last direction, infinite if unknown.
+        weight: (islands,) in [0, 1], of the next model; current_weight: of the present model.
+        distance_ratio: (islands,) distance of the minimum over the length of the last direction, infinite if unknown.
         stretch: (islands,) factor for the next direction, at least 1; callers that do not apply it set it to 1.
     """
 
     def __init__(self, islands: int):
-        self.share = self.formed = np.zeros(islands)
-        self.farther = np.ones(islands)
+        self.weight = self.current_weight = np.zeros(islands)
+        self.distance_ratio = np.ones(islands)
         self.stretch = np.ones(islands)
 
     def advance(self, change: np.ndarray, slope: np.ndarray, alpha: np.ndarray, free: np.ndarray) -> None:
@@ -59,11 +59,11 @@ class Regularisation:
         is_predicted = predicted < 0.0
         too_soft = is_predicted & ((alpha < free) | (free < BLOCKED) | (change > TOO_SOFT * predicted))
         too_stiff = is_predicted & ~too_soft & (change < TOO_STIFF * predicted)
-        is_conclusive = ~too_stiff | (self.share <= NEGLIGIBLE)
-        self.share = np.where(too_soft, 1.0, np.where(too_stiff, REDUCTION * self.share, self.share))
+        is_conclusive = ~too_stiff | (self.weight <= NEGLIGIBLE)
+        self.weight = np.where(too_soft, 1.0, np.where(too_stiff, REDUCTION * self.weight, self.weight))
         whole = is_predicted & (alpha >= 1.0)
         curvature = 2.0 * (alpha * slope - change) / np.where(whole, alpha * alpha * slope, 1.0)
         longer = 1.0 / np.maximum(curvature, 1.0 / LARGEST_STRETCH)
         known = np.where(whole & (curvature >= 1.0 / LARGEST_STRETCH), np.maximum(longer, 1.0), np.inf)
-        self.farther = np.where(is_conclusive, 1.0, known)
+        self.distance_ratio = np.where(is_conclusive, 1.0, known)
         self.stretch = np.where(whole & (longer > TOO_STIFF), longer, 1.0)
