@@ -71,11 +71,11 @@ class PairLoads:
 
 @dataclass(frozen=True)
 class UnprovenPaths:
-    """Pairs of bodies (k, 2) whose swept path is proven collision-free only up to a fraction `share` (k,) of it.
+    """Pairs of bodies (k, 2) whose swept path is proven collision-free only up to a fraction `fraction` (k,) of it.
 
     A body whose own path bends too much for a proof is a pair with itself."""
 
-    share: np.ndarray
+    fraction: np.ndarray
     pairs: np.ndarray
 
     @classmethod
@@ -84,4 +84,4 @@ class UnprovenPaths:
         return cls(np.zeros(0), np.zeros((0, 2), dtype=int))
 
     def __len__(self) -> int:
-        return len(self.share)
+        return len(self.fraction)

@@ -215,8 +215,8 @@ class Touch(Protocol):
 
         `chosen`: (n,) bool, all bodies of the islands concerned; other islands keep their lagged contacts. All by default."""
 
-    def weigh_friction(self, share: PairLoads) -> None:
-        """Multiply the lagged loads of body pairs by the factors `share.load`; other pairs keep theirs."""
+    def scale_friction(self, factors: PairLoads) -> None:
+        """Multiply the lagged loads of body pairs by the factors `factors.load`; other pairs keep theirs."""
 
     def friction_loads(self) -> tuple[PairLoads, PairLoads]:
         """Normal forces times mu by body pair: lagged, and at the current iterate."""

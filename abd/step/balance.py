@@ -99,7 +99,7 @@ class Relaxation:
         if whole or (factor == 1.0).all():
             return True
         before, pairs, after = frozen.of(current.pairs)[is_loaded], current.pairs[is_loaded], current.load[is_loaded]
-        backend.touch.weigh_friction(PairLoads(pairs, (before + factor[is_loaded] * (after - before)) / after))
+        backend.touch.scale_friction(PairLoads(pairs, (before + factor[is_loaded] * (after - before)) / after))
         return False
 
     def next(self, frozen: PairLoads, current: PairLoads) -> np.ndarray:

@@ -242,7 +242,7 @@ class Frame:
             if isinstance(failure, PathNotFree):
                 progress.rejected_paths += 1
                 size.path_rejected |= not failure.fast
-                is_shorter = size.shorten(float(why.found.share.min(initial=1.0)))
+                is_shorter = size.shorten(float(why.found.fraction.min(initial=1.0)))
             else:
                 is_shorter = failure.reason not in FINAL and size.halve(self.stepper.settings.retries)
             if not is_shorter:

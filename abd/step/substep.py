@@ -189,7 +189,7 @@ class Substeps:
         stepper = self.stepper
         indirect = self.iterates.follows_arc(found.pairs.astype(int), stepper.q, stepper.qd, h)
         self.indirect = self.indirect or bool(indirect.any())
-        return path_verdict(UnprovenPaths(found.share[~indirect], found.pairs[~indirect]), self.model.bodies.names, h)
+        return path_verdict(UnprovenPaths(found.fraction[~indirect], found.pairs[~indirect]), self.model.bodies.names, h)
 
     def _targets(self, h: float) -> np.ndarray:
         """Return (k, 12) states prescribed for the end of a substep; inactive bodies stay."""

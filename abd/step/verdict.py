@@ -45,7 +45,7 @@ class PathNotFree(StepFailure):
     """The swept path of a substep of h [s], scalar or (n,), is not free for some pairs; `fast`: because of a new contact."""
 
     def __init__(self, found: UnprovenPaths, names: list[str], h: float | np.ndarray, fast: bool = False):
-        first = found.pairs[int(found.share.argmin())] if len(found) else np.zeros(1, dtype=int)
+        first = found.pairs[int(found.fraction.argmin())] if len(found) else np.zeros(1, dtype=int)
         bodies = tuple(names[body] for body in dict.fromkeys(first.tolist()))
         subject = " and ".join(f"'{name}'" for name in bodies)
         subject = subject if len(bodies) > 1 else f"{subject}, which is strained by more than half"
@@ -67,7 +67,7 @@ class PathNotFree(StepFailure):
     def within(self, chosen: np.ndarray) -> PathNotFree:
         """Return the failure restricted to pairs with chosen bodies (n,) bool."""
         some = chosen[self.found.pairs.astype(int)].any(axis=1)
-        return PathNotFree(UnprovenPaths(self.found.share[some], self.found.pairs[some]), self.names, self.h, self.fast)
+        return PathNotFree(UnprovenPaths(self.found.fraction[some], self.found.pairs[some]), self.names, self.h, self.fast)
 
 
 def is_checked(iterations: int) -> bool:

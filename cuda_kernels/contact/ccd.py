@@ -324,7 +324,7 @@ def march(
                         if advances > 0:
                             A = arc(path, f, t)
                             p = p + t * path.dp[f]
-                        X = (ONE - near.share) * s.vertices[opaque(at[0])] + near.share * s.vertices[opaque(at[1])]
+                        X = (ONE - near.parameter) * s.vertices[opaque(at[0])] + near.parameter * s.vertices[opaque(at[1])]
                         c0 = x.x1 - x.x0
                         along = wp.dot(p + A * X - x.x0, c0) / wp.dot(c0, c0)
                         tau = wp.max(tau, lines_advance(floor, x, u0, u1, near.r, along, ONE - t, frame))

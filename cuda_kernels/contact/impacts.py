@@ -72,7 +72,7 @@ def proven_fractions(
     known: wp.array(dtype=wp.float64),
     back: wp.int32,
     batch: wp.int32,
-    share: wp.array(dtype=wp.float64),
+    fraction: wp.array(dtype=wp.float64),
 ):
     """Compute fractions of the swept paths of a batch of candidates by `proven_fraction`; listed = [pairs, candidates].
 
@@ -80,7 +80,7 @@ def proven_fractions(
     """
     t = wp.tid() + first
     for k in range(batch * t, wp.min(batch * (t + 1), listed[1])):
-        if back == 0 and share[k] == ONE:
+        if back == 0 and fraction[k] == ONE:
             continue
         c = candidates[k]
         pair = pairs[c[0]]
@@ -94,4 +94,4 @@ def proven_fractions(
                 if alpha < ONE:
                     alpha = proven_fraction(s, path, pair, c, minimum, closer, known[k], back, again)
                 again = again + 1
-        share[k] = alpha
+        fraction[k] = alpha

@@ -88,14 +88,14 @@ def try_ways(
     known: wp.array(dtype=wp.float64),
     back: wp.int32,
     marches: Marches,
-    share: wp.array(dtype=wp.float64),
+    fraction: wp.array(dtype=wp.float64),
 ):
     """Set fractions to 1, and mark candidates not proven free on the whole path; arguments as in
     `cuda_kernels.contact.impacts.proven_fractions`."""
     k = wp.tid() + first
     if k >= listed[1]:
         return
-    if back == 0 and share[k] == ONE:
+    if back == 0 and fraction[k] == ONE:
         marches.open[k] = 0
         return
     c = candidates[k]
@@ -107,7 +107,7 @@ def try_ways(
         if not barely_moves(s, path, pair[0], pair[1], c, gap, ONE):
             is_open = 1
     marches.open[k] = is_open
-    share[k] = ONE
+    fraction[k] = ONE
 
 
 @wp.kernel
@@ -170,14 +170,14 @@ def march_ways(
     back: wp.int32,
     again: wp.int32,
     marches: Marches,
-    share: wp.array(dtype=wp.float64),
+    fraction: wp.array(dtype=wp.float64),
 ):
     """Compute the fractions of the listed candidates; if `again`, only of those whose path is not proven free yet."""
     t = wp.tid() + first
     if t >= marches.slot[listed[1]]:
         return
     k = marches.item[t]
-    if again != 0 and share[k] == ONE:
+    if again != 0 and fraction[k] == ONE:
         return
     c = candidates[k]
-    share[k] = proven_fraction(s, path, pairs[c[0]], c, minimum, approach[c[0]], known[k], back, again)
+    fraction[k] = proven_fraction(s, path, pairs[c[0]], c, minimum, approach[c[0]], known[k], back, again)

@@ -98,7 +98,7 @@ class Proximity:
 
     `side` is -1 below the surface of a half-space, 1 otherwise. `feature` is the location of the closest points: two vertices
     (0), a vertex and an edge of i (1) or of j (2), two edges (3), a vertex and a face of i (4) or of j (5). E0, E1 are the rest
-    vectors of that edge, of both edges (i, j), or of two edges of the face. `share` is the parameter on an edge of i.
+    vectors of that edge, of both edges (i, j), or of two edges of the face. `parameter` is that on an edge of i.
     """
 
     Xi: wp.vec3d
@@ -108,7 +108,7 @@ class Proximity:
     feature: wp.int32
     E0: wp.vec3d
     E1: wp.vec3d
-    share: wp.float64
+    parameter: wp.float64
 
 
 @wp.func
@@ -199,7 +199,7 @@ def proximity_at(kind: wp.int32, c: Primitives, x: Primitives, plane: wp.vec4d) 
         return out
     if kind == EDGE_EDGE:
         st = edge_edge(x.x0, x.x1, x.x2, x.x3)
-        out.share = st[0]
+        out.parameter = st[0]
         # exact at the ends: candidates with the same two closest vertices have the same closest points
         out.Xi = (ONE - st[0]) * c.x0 + st[0] * c.x1
         out.Xj = (ONE - st[1]) * c.x2 + st[1] * c.x3

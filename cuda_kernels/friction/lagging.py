@@ -264,16 +264,16 @@ def lagged_loads(first: wp.int32, l: Lagged, segment: wp.array(dtype=wp.int32), 
 
 
 @wp.kernel
-def weigh_loads(
+def scale_loads(
     first: wp.int32,
-    share: wp.array(dtype=wp.float64),
+    factors: wp.array(dtype=wp.float64),
     segment: wp.array(dtype=wp.int32),
     load: wp.array(dtype=wp.float64),
 ):
     """Multiply the loads of the lagged contacts of every body pair by its factor."""
     k = wp.tid() + first
     for e in range(segment[k], segment[k + 1]):
-        load[e] = share[k] * load[e]
+        load[e] = factors[k] * load[e]
 
 
 @wp.kernel

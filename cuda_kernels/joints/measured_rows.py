@@ -135,7 +135,7 @@ def row_slopes(
     psi = evaluate(rows.law[e], p, x[e])
     bound_weight = ZERO
     for end in range(ends.of_row[e], ends.of_row[e + 1]):
-        bound_weight = wp.max(share, regularisation[ends.body[end]])
+        bound_weight = wp.max(bound_weight, regularisation[ends.body[end]])
     own = bend(rows.law[e], p, x[e], psi[2])
     slope[e] = psi[1]
     curvature[e] = own + bound_weight * (psi[2] - own)

@@ -30,13 +30,13 @@ def begin_alpha(first: wp.int32, c: Control):
 
 
 @wp.kernel
-def cut(first: wp.int32, c: Control, share: wp.array(dtype=wp.float64)):
+def cut(first: wp.int32, c: Control, fraction: wp.array(dtype=wp.float64)):
     """Cut alpha to the fraction that keeps the limits open."""
     w = wp.tid() + first
     if w < c.counts[0]:
-        c.alpha[w] = c.alpha[w] * share[w]
+        c.alpha[w] = c.alpha[w] * fraction[w]
         c.limit[w] = c.alpha[w]
-        if share[w] != ONE:
+        if fraction[w] != ONE:
             c.flags[PENDING] = 1
 
 

@@ -60,14 +60,14 @@ def swept_paths(stencil: Stencil, turn: float, count: int = 200):
 @pytest.mark.parametrize("stencil", STENCILS[:2])
 def test_a_way_is_free_as_far_as_it_is_said_to_be_and_no_less(stencil, turn):
     path, contacts = swept_paths(stencil, turn)
-    share = proven_fractions(path, contacts)
-    lowest = np.min([gaps_at(path, contacts, at * share) for at in np.linspace(0.0, 1.0, 300)], axis=0)
+    fraction = proven_fractions(path, contacts)
+    lowest = np.min([gaps_at(path, contacts, at * fraction) for at in np.linspace(0.0, 1.0, 300)], axis=0)
     assert np.all(lowest > 0.0)
     keeps = ENOUGH * np.minimum(gaps(path, contacts, 0.0), gaps(path, contacts, 1.0))
     nearest = np.min([gaps(path, contacts, at) for at in np.linspace(0.0, 1.0, 600)], axis=0)
-    assert np.all(share[nearest > 1.5 * keeps] == 1.0)
+    assert np.all(fraction[nearest > 1.5 * keeps] == 1.0)
     blocked = nearest < 0.9 * keeps
-    assert np.all(share[blocked] < 1.0) and 3 < np.count_nonzero(blocked) < len(blocked)
+    assert np.all(fraction[blocked] < 1.0) and 3 < np.count_nonzero(blocked) < len(blocked)
 
 
 def test_a_gap_may_open_from_very_little_and_close_to_very_little():

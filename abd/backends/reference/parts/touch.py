@@ -53,8 +53,8 @@ class Touch:
         self.friction.lag(at.q, Course(at.rest, end, at.turn), chosen)
         self.potential.evaluate()
 
-    def weigh_friction(self, share: PairLoads) -> None:
-        self.friction.weigh(share)
+    def scale_friction(self, factors: PairLoads) -> None:
+        self.friction.scale(factors)
         self.potential.evaluate()
 
     def friction_loads(self) -> tuple[PairLoads, PairLoads]:

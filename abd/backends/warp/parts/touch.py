@@ -113,8 +113,8 @@ class Touch:
             # islands follow the current lists
             self.launch_renumber()
 
-    def weigh_friction(self, share: PairLoads) -> None:
-        self.friction.weigh(share)
+    def scale_friction(self, factors: PairLoads) -> None:
+        self.friction.scale(factors)
         self.friction.evaluate(self.at, "current")
 
     def friction_loads(self) -> tuple[PairLoads, PairLoads]:

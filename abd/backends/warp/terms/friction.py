@@ -385,10 +385,10 @@ class Friction:
         if self.enabled and not self.contacts.candidates.is_empty:
             self.reduction.reduce(self.contacts.done, gradient, diagonal)
 
-    def weigh(self, share: PairLoads) -> None:
+    def scale(self, factors: PairLoads) -> None:
         """Multiply the frozen loads of body pairs with a weight; loads of other pairs do not change."""
-        shares = self.device.upload(share.of(self.pair_list(), 1.0), wp.float64)
-        self.device.launch(lagging.weigh_loads, len(shares), shares, self.segment, self.lagged.load)
+        values = self.device.upload(factors.of(self.pair_list(), 1.0), wp.float64)
+        self.device.launch(lagging.scale_loads, len(values), values, self.segment, self.lagged.load)
 
     def loads(self, pose: Pose) -> tuple[PairLoads, PairLoads]:
         """Return the nonzero loads by body pair: frozen, and at a pose whose gaps are in slot "current"."""
