@@ -13,8 +13,8 @@ SMALL = 0.05
 """Angle [rad] below which series replace quotients that lose digits; their error there is below 1e-16."""
 STRAIGHT = 1e-9
 """Sine of an angle below which it is the angle, and its axis is not to be had from it."""
-MANY = 64
-"""Matrices from which on it pays to treat those that are nearly rotations by themselves."""
+NEWTON_COUNT = 64
+"""Smallest number of matrices for which those near rotations are treated separately."""
 PORTION = 4096
 """Matrices that are treated at a time: they stay in the cache."""
 NEAR = 0.1
@@ -169,7 +169,7 @@ def least_turn(u: np.ndarray, v: np.ndarray) -> np.ndarray:
 
 def polar(A: np.ndarray) -> np.ndarray:
     """Rotations (n, 3, 3) closest to A (n, 3, 3), by singular values; by Newton's iteration where many are near."""
-    if len(A) < MANY:
+    if len(A) < NEWTON_COUNT:
         return _by_singular_values(A)
     out = np.empty_like(A)
     for first in range(0, len(A), PORTION):

@@ -27,21 +27,21 @@ from abd.contact.path import Path
 from abd.potentials.contact import FIRST, Contacts, Stencil, closest, heights
 from abd.potentials.distance import dot
 
-ENOUGH = 0.2
+FINAL_FRACTION = 0.2
 """Fraction of the initial gap at which the advancement ends."""
-LEFT = 0.19
-"""Fraction of the current gap after an advance; below `ENOUGH`, so that rounding does not cause another advance."""
+REMAINING_FRACTION = 0.19
+"""Fraction of the current gap after an advance; below `FINAL_FRACTION`, so that rounding does not cause another advance."""
 WITHIN = 0.9
 """Gap, over the activation distance, at which the advancement of a Newton step ends: an active contact stops the
 bodies.
 """
 STRAINED = 0.75
 """Strain along the path beyond which the frame of the second body is not used."""
-MANY = 4096
+MAX_REPEATED_ADVANCES = 4096
 """Largest number of advances between two states; small gaps and rotating bodies take hundreds."""
 ROUNDING = 16.0 * np.finfo(float).eps
 """Relative error bound of terms with cancellation."""
-NEVER = 1e100
+UNBOUNDED_BEND = 1e100
 """Bend in such a frame [m]."""
 
 
@@ -77,8 +77,8 @@ def time_of_impact(
         gap = np.sqrt(near.D) - here.xi
         if advance == 0:
             bent, stretch = _frames(path, contacts, x)
-            stop = np.maximum(np.minimum(ENOUGH * gap, least), 0.0)
-            approach, room = path.approach(contacts.first, contacts.second), (1.0 - LEFT) * np.maximum(gap, 0.0)
+            stop = np.maximum(np.minimum(FINAL_FRACTION * gap, least), 0.0)
+            approach, room = path.approach(contacts.first, contacts.second), (1.0 - REMAINING_FRACTION) * np.maximum(gap, 0.0)
             free = (approach * end <= room) & (gap > 0.0)
             by_bodies = np.where(free, end, np.minimum(room / np.where(approach > 0.0, approach, np.inf), end))
             t[free] = end[free]
@@ -87,18 +87,18 @@ def time_of_impact(
             break
         rows, here, x, v, gap, r = rows[going], here[going], x[going], v[going], gap[going], near.r[going]
         floor, frame, u = (
-            here.xi + LEFT * gap,
+            here.xi + REMAINING_FRACTION * gap,
             (bent[rows], stretch[rows]),
             _relative_velocities(path, here, t[rows], x, v),
         )
         tau = np.maximum(
             _plane(x, u, r, here, floor, *frame),
-            _root((1.0 - LEFT) * gap, _relative_speed(v, here), bends[rows]),
+            _root((1.0 - REMAINING_FRACTION) * gap, _relative_speed(v, here), bends[rows]),
         )
         points = _is_point_pair(here)
         n = r[points] / _norm(r[points])[:, None]
         closing = dot(n, v[points, 1] - v[points, 0])
-        tau[points] = np.maximum(tau[points], _root((1.0 - LEFT) * gap[points], closing, bends[rows][points]))
+        tau[points] = np.maximum(tau[points], _root((1.0 - REMAINING_FRACTION) * gap[points], closing, bends[rows][points]))
         edges = here.stencil == Stencil.EDGE_EDGE
         left, ends = 1.0 - t[rows][edges], near.w[going][edges]
         lines = _lines(x[edges], u[edges], r[edges], ends[:, 1], floor[edges], left, *(part[edges] for part in frame))
@@ -116,7 +116,7 @@ def proven_fractions(path: Path, contacts: Contacts, least: np.ndarray | float =
     """
     x, _ = _motion(path, contacts, np.ones(len(contacts)))
     end = np.maximum(np.sqrt(closest(x, contacts).D) - contacts.xi, 0.0)
-    return time_of_impact(path, contacts, iterations=MANY, least=np.minimum(ENOUGH * end, least))
+    return time_of_impact(path, contacts, iterations=MAX_REPEATED_ADVANCES, least=np.minimum(FINAL_FRACTION * end, least))
 
 
 def _motion(path: Path, contacts: Contacts, t: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -164,7 +164,7 @@ def _frames(path: Path, contacts: Contacts, x: np.ndarray) -> tuple[np.ndarray, 
     spin = turn + stretch
     relative = (turn**2 + 2.0 * turn * stretch) * far + 2.0 * spin * (travel + spin * far)
     bent = (1.0 + stretch) * (bend + np.where(spin > 0.0, relative, 0.0))
-    return np.where(strain > STRAINED, NEVER, bent), stretch
+    return np.where(strain > STRAINED, UNBOUNDED_BEND, bent), stretch
 
 
 def _relative_velocities(path: Path, contacts: Contacts, t: np.ndarray, x: np.ndarray, v: np.ndarray) -> np.ndarray:

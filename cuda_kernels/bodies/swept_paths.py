@@ -127,12 +127,12 @@ def stand(
 
 
 @wp.kernel
-def tell(
+def gather_motion(
     first: wp.int32,
     largest: wp.array(dtype=wp.float64),
     covered: wp.array(dtype=wp.int32),
     out: wp.array(dtype=wp.float64),
 ):
-    """What the host asks of swept paths: the largest motion, and whether the list covers it; one item."""
+    """Write the largest motion, and whether the list covers it, for the host; one item."""
     out[0] = largest[0]
     out[1] = wp.float64(covered[0])

@@ -31,22 +31,22 @@ from cuda_kernels.options import OPTIONS
 wp.set_module_options(OPTIONS)
 
 MAX_ADVANCES = wp.constant(wp.int32(256))
-MANY = wp.constant(wp.int32(4096))
+MAX_REPEATED_ADVANCES = wp.constant(wp.int32(4096))
 """Advances on a repeated march: small gaps and turning bodies need hundreds, but few candidates do."""
 ANY_GAP = wp.constant(wp.float64(1.0e300))
 """No bound on the remaining gap of a march [m]."""
 STRAINED = wp.constant(wp.float64(0.75))
 """Strain along the path above which the second body is not used as a frame."""
 ROUNDING = wp.constant(wp.float64(16.0 * 2.220446049250313e-16))
-NEVER = wp.constant(wp.float64(1.0e100))
+UNBOUNDED_BEND = wp.constant(wp.float64(1.0e100))
 """Bend of an unusable frame [m]."""
-ENOUGH = wp.constant(wp.float64(0.2))
+FINAL_FRACTION = wp.constant(wp.float64(0.2))
 """Fraction of the initial gap at which the march ends."""
-LEFT = wp.constant(wp.float64(0.19))
-"""Fraction of the current gap that remains after an advance; below `ENOUGH`, so that rounding causes no further advance."""
+REMAINING_FRACTION = wp.constant(wp.float64(0.19))
+"""Fraction of the current gap that remains after an advance; less than `FINAL_FRACTION` because of rounding."""
 WITHIN = wp.constant(wp.float64(0.9))
 """Gap [activations] at which a march in Newton's method ends, if smaller: contact acts there."""
-BEYOND = wp.constant(wp.float64(1.0 + 1.0e-6))
+IMPACT_MARGIN = wp.constant(wp.float64(1.0 + 1.0e-6))
 """Factor on an impact that bounds other marches: rounding near their end must not affect the smallest one."""
 
 
@@ -106,7 +106,7 @@ def frame_of(path: Path, i: wp.int32, j: wp.int32, radius: wp.float64) -> Frame:
     S = path.strain[j]
     W = wp.length(path.w[j])
     if S > STRAINED:
-        out.bend = NEVER
+        out.bend = UNBOUNDED_BEND
         return out
     out.stretch = S / (ONE - S)
     spin = W + out.stretch
@@ -189,7 +189,7 @@ def lines_advance(
 @wp.func
 def is_far(approach: wp.float64, known: wp.float64, end: wp.float64) -> bool:
     """Return whether the motion of the bodies proves a candidate safe up to `end`: most candidates need no march."""
-    return approach < ZERO or (known > ZERO and approach * end <= (ONE - LEFT) * known)
+    return approach < ZERO or (known > ZERO and approach * end <= (ONE - REMAINING_FRACTION) * known)
 
 
 @wp.func
@@ -203,7 +203,7 @@ def barely_moves(
     prim = primitives(s, i, j, kind, c[2], c[3])
     speeds = corners(kind, prim, path.dp[i], path.rate[i], path.dp[j], path.rate[j])
     bend = path.bend[i] + path.bend[j]
-    return advance_within((ONE - LEFT) * known, relative_speed(kind, speeds), bend) >= end
+    return advance_within((ONE - REMAINING_FRACTION) * known, relative_speed(kind, speeds), bend) >= end
 
 
 @wp.func
@@ -248,7 +248,7 @@ def march(
         f = j
         g = i
     edges = kind == EDGE_EDGE
-    by_bodies = (ONE - LEFT) * known / approach
+    by_bodies = (ONE - REMAINING_FRACTION) * known / approach
     at = points(s, i, j, c[1], c[2], c[3])
     frame = Frame()
     if kind != VERTEX_PLANE:
@@ -298,12 +298,12 @@ def march(
         xi = separation(s, f, g, minimum)
         gap = near.side * distance - xi
         if advances == 0:
-            final_gap = wp.min(ENOUGH * gap, final_gap)
+            final_gap = wp.min(FINAL_FRACTION * gap, final_gap)
             continues = gap > ZERO
         elif gap <= final_gap or advances >= cap:
             continues = False
         if continues:
-            capacity = (ONE - LEFT) * gap
+            capacity = (ONE - REMAINING_FRACTION) * gap
             bend = path.bend[f] + path.bend[g]
             tau = advance_within(capacity, speed, bend)
             if t + tau < end:
@@ -316,7 +316,7 @@ def march(
                         and s.vertices[opaque(at[2])] == s.vertices[opaque(at[3])]
                     ):
                         tau = wp.max(tau, advance_within(capacity, wp.dot(n, v.x1 - v.x0), bend))
-                    floor = xi + LEFT * gap
+                    floor = xi + REMAINING_FRACTION * gap
                     tau = wp.max(tau, plane_advance(n, floor, x, u0, u1, edges, frame))
                     if edges and t + tau < end:
                         A = path.A[f]
@@ -342,8 +342,8 @@ def march(
 
 
 @wp.func
-def tell(alpha: wp.float64, island: wp.int32, first_found: wp.array(dtype=wp.float64)):
-    """Publish an impact of an island: other candidates march no further than `BEYOND` times it.
+def publish_impact(alpha: wp.float64, island: wp.int32, first_found: wp.array(dtype=wp.float64)):
+    """Publish an impact of an island: other candidates march no further than `IMPACT_MARGIN` times it.
 
     Only the smallest alpha of an island is used. `first_found` (islands,), initially the limits, is the smallest one found so
     far. Threads write this hint without synchronisation; a stale value only lengthens a march. The smallest alpha has the same
@@ -393,7 +393,7 @@ def proven_fraction(
             c[1], prim,
             path.p[i] + path.dp[i], arc(path, i, ONE), path.p[j] + path.dp[j], arc(path, j, ONE), s.plane[j],
         )  # fmt: skip
-        floor = wp.min(floor, ENOUGH * wp.max(end.side * wp.length(end.r) - separation(s, i, j, minimum), ZERO))
-        cap = MANY
+        floor = wp.min(floor, FINAL_FRACTION * wp.max(end.side * wp.length(end.r) - separation(s, i, j, minimum), ZERO))
+        cap = MAX_REPEATED_ADVANCES
     gap = gap_on_path(known, least, closer, back)
     return march(s, path, i, j, c, minimum, ONE, gap, closer, floor, cap)

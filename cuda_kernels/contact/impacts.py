@@ -3,7 +3,16 @@
 import warp as wp
 
 from cuda_kernels.bodies.affine import ONE, ZERO, Path
-from cuda_kernels.contact.ccd import BEYOND, MAX_ADVANCES, WITHIN, gap_on_path, is_far, march, proven_fraction, tell
+from cuda_kernels.contact.ccd import (
+    IMPACT_MARGIN,
+    MAX_ADVANCES,
+    WITHIN,
+    gap_on_path,
+    is_far,
+    march,
+    proven_fraction,
+    publish_impact,
+)
 from cuda_kernels.contact.pair_law import activation
 from cuda_kernels.contact.surfaces import Surfaces
 from cuda_kernels.options import OPTIONS
@@ -32,7 +41,7 @@ def times_of_impact(
     toi: wp.array(dtype=wp.float64),
 ):
     """Compute proven-safe alphas of a batch of candidates up to the limits of their islands; only the smallest one of an island
-    is used (`tell`).
+    is used (`publish_impact`).
 
     `approach` bounds the approach of the bodies of every pair, `known` are the candidates' gaps at alpha = 0 [activations], or
     lower bounds of them. If `proven`, the limits are safe for pairs that are `kept` (not -1). listed = [pairs, candidates].
@@ -49,13 +58,13 @@ def times_of_impact(
         of_island = island[pair[0]]
         alpha = limit[of_island]
         if proven == 0 or kept[c[0]] < 0:
-            alpha = wp.min(alpha, BEYOND * first_found[of_island])
+            alpha = wp.min(alpha, IMPACT_MARGIN * first_found[of_island])
             closer = approach[c[0]]
             gap = known[k] * reach
             # tested before the call, whose arguments are copied: most candidates are far
             if not is_far(closer, gap, alpha):
                 alpha = march(s, path, pair[0], pair[1], c, minimum, alpha, gap, closer, WITHIN * reach, MAX_ADVANCES)
-                tell(alpha, of_island, first_found)
+                publish_impact(alpha, of_island, first_found)
         toi[k] = alpha
 
 

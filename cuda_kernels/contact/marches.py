@@ -10,7 +10,7 @@ import warp as wp
 from cuda_kernels.bodies.affine import ONE, Path
 from cuda_kernels.bodies.opaque import opaque
 from cuda_kernels.contact.ccd import (
-    BEYOND,
+    IMPACT_MARGIN,
     MAX_ADVANCES,
     WITHIN,
     barely_moves,
@@ -18,7 +18,7 @@ from cuda_kernels.contact.ccd import (
     is_far,
     march,
     proven_fraction,
-    tell,
+    publish_impact,
 )
 from cuda_kernels.contact.pair_law import activation
 from cuda_kernels.contact.surfaces import Surfaces
@@ -145,7 +145,7 @@ def march_impacts(
     c = candidates[k]
     pair = pairs[c[0]]
     b = island[pair[0]]
-    alpha = wp.min(limit[b], BEYOND * first_found[b])
+    alpha = wp.min(limit[b], IMPACT_MARGIN * first_found[b])
     closer = approach[c[0]]
     reach = activation(s.between, pair[0], pair[1])
     gap = known[k] * reach
@@ -153,7 +153,7 @@ def march_impacts(
         alpha = march(s, path, pair[0], pair[1], c, minimum, alpha, gap, closer, WITHIN * reach, MAX_ADVANCES)
     k = opaque(k)
     toi[k] = alpha
-    tell(alpha, island[pairs[candidates[k][0]][0]], first_found)
+    publish_impact(alpha, island[pairs[candidates[k][0]][0]], first_found)
 
 
 @wp.kernel(grid_stride=False, cuda_max_registers=200)

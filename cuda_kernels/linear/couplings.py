@@ -13,7 +13,7 @@ wp.set_module_options(OPTIONS)
 STARTS, ENTRIES, ROW, COLUMN, BLOCKS, MERGED = (wp.constant(k) for k in range(6))
 """Columns of a table of addresses: arrays of a `Coupling`, and flags (k,) of blocks merged into another coupling, or 0."""
 COLUMNS = 6
-ENDLESS = wp.constant(1 << 30)
+UNBOUNDED = wp.constant(1 << 30)
 """Length of an array from an address."""
 
 

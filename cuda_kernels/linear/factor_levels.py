@@ -13,7 +13,7 @@ import warp as wp
 
 from cuda_kernels.bodies.affine import ONE, ZERO
 from cuda_kernels.bodies.vector12 import vec12
-from cuda_kernels.linear.couplings import BLOCKS, ENDLESS
+from cuda_kernels.linear.couplings import BLOCKS, UNBOUNDED
 from cuda_kernels.linear.factor_rows import Factor, Pattern, Sources
 from cuda_kernels.options import OPTIONS
 
@@ -138,7 +138,7 @@ def source_row(p: Pattern, a: Sources, slot: wp.int32, r: wp.int32) -> vec12:
         v = a.diagonal[p.body[j], r]
     else:
         for c in range(a.number):
-            blocks = wp.array(ptr=a.addresses[c, BLOCKS], shape=(ENDLESS, 12), dtype=vec12)
+            blocks = wp.array(ptr=a.addresses[c, BLOCKS], shape=(UNBOUNDED, 12), dtype=vec12)
             v = with_source(v, blocks, a.slot[c * a.stride + slot], r)
     return v
 

@@ -10,7 +10,7 @@ import warp as wp
 
 from cuda_kernels.bodies.affine import ONE, ZERO
 from cuda_kernels.bodies.vector12 import vec12
-from cuda_kernels.linear.couplings import BLOCKS, ENDLESS
+from cuda_kernels.linear.couplings import BLOCKS, UNBOUNDED
 from cuda_kernels.options import OPTIONS
 
 wp.set_module_options(OPTIONS)
@@ -85,7 +85,7 @@ def load_slot(p: Pattern, a: Sources, f: Factor, slot: wp.int32):
     for c in range(a.number):
         entry = a.slot[c * a.stride + slot]
         if entry >= 0:
-            add_source(f, slot, wp.array(ptr=a.addresses[c, BLOCKS], shape=(ENDLESS, 12), dtype=vec12), entry)
+            add_source(f, slot, wp.array(ptr=a.addresses[c, BLOCKS], shape=(UNBOUNDED, 12), dtype=vec12), entry)
 
 
 @wp.func

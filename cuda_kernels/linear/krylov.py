@@ -4,7 +4,7 @@ import warp as wp
 
 from cuda_kernels.bodies.affine import ZERO
 from cuda_kernels.bodies.vector12 import vec12
-from cuda_kernels.linear.couplings import BLOCKS, COLUMN, ENDLESS, ENTRIES, MERGED, ROW, STARTS, Coupling
+from cuda_kernels.linear.couplings import BLOCKS, COLUMN, ENTRIES, MERGED, ROW, STARTS, UNBOUNDED, Coupling
 from cuda_kernels.options import OPTIONS
 
 wp.set_module_options(OPTIONS)
@@ -29,12 +29,12 @@ def multiply(
     for m in range(12):
         v = v + x[i][m] * diagonal[i, m]
     for c in range(number):
-        starts = wp.array(ptr=addresses[c, STARTS], shape=(ENDLESS,), dtype=wp.int32)
-        entries = wp.array(ptr=addresses[c, ENTRIES], shape=(ENDLESS,), dtype=wp.int32)
-        row = wp.array(ptr=addresses[c, ROW], shape=(ENDLESS,), dtype=wp.int32)
-        column = wp.array(ptr=addresses[c, COLUMN], shape=(ENDLESS,), dtype=wp.int32)
-        blocks = wp.array(ptr=addresses[c, BLOCKS], shape=(ENDLESS, 12), dtype=vec12)
-        merged = wp.array(ptr=addresses[c, MERGED], shape=(ENDLESS,), dtype=wp.int32)
+        starts = wp.array(ptr=addresses[c, STARTS], shape=(UNBOUNDED,), dtype=wp.int32)
+        entries = wp.array(ptr=addresses[c, ENTRIES], shape=(UNBOUNDED,), dtype=wp.int32)
+        row = wp.array(ptr=addresses[c, ROW], shape=(UNBOUNDED,), dtype=wp.int32)
+        column = wp.array(ptr=addresses[c, COLUMN], shape=(UNBOUNDED,), dtype=wp.int32)
+        blocks = wp.array(ptr=addresses[c, BLOCKS], shape=(UNBOUNDED, 12), dtype=vec12)
+        merged = wp.array(ptr=addresses[c, MERGED], shape=(UNBOUNDED,), dtype=wp.int32)
         has_merged = addresses[c, MERGED] != wp.uint64(0)
         for e in range(starts[i], starts[i + 1]):
             entry = entries[e]

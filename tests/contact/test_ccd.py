@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from abd.contact.ccd import ENOUGH, time_of_impact
+from abd.contact.ccd import FINAL_FRACTION, time_of_impact
 from abd.contact.path import Path, follow, standing
 from abd.potentials.contact import Contacts, Stencil, closest
 from abd.rotations import axial, skew
@@ -94,7 +94,7 @@ def test_straight_paths_never_exceed_the_exact_time(stencil, xi):
     assert np.all(lowest > 0.0)
     initial, left = gaps(path, contacts, 0.0), gaps_at(path, contacts, toi)
     early = toi < 1.0
-    assert np.all(left[early] <= ENOUGH * initial[early] * (1 + 1e-9))
+    assert np.all(left[early] <= FINAL_FRACTION * initial[early] * (1 + 1e-9))
 
 
 @pytest.mark.parametrize("turn", [0.3, 1.5])
@@ -107,7 +107,7 @@ def test_arcs_against_dense_sampling(stencil, turn):
     assert np.all(lowest > 0.0)
     early = toi < 1.0
     assert 10 < np.count_nonzero(early) < len(contacts)
-    assert np.all(left[early] <= ENOUGH * initial[early] * (1 + 1e-9))
+    assert np.all(left[early] <= FINAL_FRACTION * initial[early] * (1 + 1e-9))
 
 
 def test_half_space_is_closed_form_on_straight_paths():
@@ -116,10 +116,10 @@ def test_half_space_is_closed_form_on_straight_paths():
     before, after = gaps(path, contacts, 0.0), contacts.positions(path.state(1.0))[:, 0]
     height = np.einsum("mi,mi->m", after, contacts.plane[:, :3]) - contacts.plane[:, 3]
     exact = np.where(height < before, before / np.where(height < before, before - height, 1.0), np.inf)
-    assert np.all(toi[exact > 1.0 / (1.0 - ENOUGH)] == 1.0)
+    assert np.all(toi[exact > 1.0 / (1.0 - FINAL_FRACTION)] == 1.0)
     cut = exact < 1.0
     assert np.count_nonzero(cut) > 20
-    assert np.all(toi[cut] >= (1.0 - ENOUGH) * exact[cut] * (1 - 1e-9)) and np.all(toi[cut] < exact[cut])
+    assert np.all(toi[cut] >= (1.0 - FINAL_FRACTION) * exact[cut] * (1 - 1e-9)) and np.all(toi[cut] < exact[cut])
 
 
 @pytest.mark.parametrize("turning", ["together", "on one another"])

@@ -7,7 +7,7 @@ from on_device import NAME, random_states
 from test_ccd import gaps, gaps_at, one_body_each, radii
 
 import abd
-from abd.contact.ccd import ENOUGH, proven_fractions
+from abd.contact.ccd import FINAL_FRACTION, proven_fractions
 from abd.contact.path import between
 from abd.potentials.contact import Stencil
 from abd.rotations import rotations
@@ -63,7 +63,7 @@ def test_a_way_is_free_as_far_as_it_is_said_to_be_and_no_less(stencil, turn):
     fraction = proven_fractions(path, contacts)
     lowest = np.min([gaps_at(path, contacts, at * fraction) for at in np.linspace(0.0, 1.0, 300)], axis=0)
     assert np.all(lowest > 0.0)
-    keeps = ENOUGH * np.minimum(gaps(path, contacts, 0.0), gaps(path, contacts, 1.0))
+    keeps = FINAL_FRACTION * np.minimum(gaps(path, contacts, 0.0), gaps(path, contacts, 1.0))
     nearest = np.min([gaps(path, contacts, at) for at in np.linspace(0.0, 1.0, 600)], axis=0)
     assert np.all(fraction[nearest > 1.5 * keeps] == 1.0)
     blocked = nearest < 0.9 * keeps

@@ -1,7 +1,7 @@
 """Device for arrays and kernels, the CPU or CUDA.
 
 On the CPU a large launch is divided into slices, one per thread. Results do not depend on the division: every sum runs in a fixed
-order within one item, and the only shared number (`cuda_kernels.contact.ccd.tell`) is a hint.
+order within one item, and the only shared number (`cuda_kernels.contact.ccd.publish_impact`) is a hint.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from abd.backends.device.raw_kernels import raw_kernels
 from abd.errors import DeviceError
 from cuda_kernels.bodies.vector12 import vec12
 
-ALONE = 1 << 62
+ONE_THREAD = 1 << 62
 """Grain of a launch that must run on one CPU thread, because its atomic operations are not atomic on the CPU."""
 
 EMULATED = "emulated"

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import warp as wp
 
-from abd.backends.device.device import ALONE
+from abd.backends.device.device import ONE_THREAD
 from abd.backends.device.graphs import Graphs
 from abd.backends.linear.linear import LinearSolver
 from cuda_kernels.linear import krylov, residuals
@@ -60,7 +60,7 @@ class ConjugateGradients:
     def launch_tighten(self, x: wp.array) -> None:
         launch, n = self.device.launch, self.linear.n
         launch(control.set_flag, 1, self.control, control.SOLVE_ITERATIONS, 0)
-        launch(residuals.resume_residuals, n, self.control, self.start, self.rho, self.target, control.TIGHTEST, grain=ALONE)
+        launch(residuals.resume_residuals, n, self.control, self.start, self.rho, self.target, control.TIGHTEST, grain=ONE_THREAD)
         self._iterate(x)
 
     def launch_correct(self, gradient: wp.array, x: wp.array) -> None:
@@ -81,7 +81,7 @@ class ConjugateGradients:
         islands.reduce(self.product, sums.SUM, self.start)
         device.copy(self.rho, self.start)
         launch(control.set_flag, 1, c, control.SOLVE_ITERATIONS, 0)
-        launch(residuals.begin_residuals, n, c, self.start, self.target, tolerance, grain=ALONE)
+        launch(residuals.begin_residuals, n, c, self.start, self.target, tolerance, grain=ONE_THREAD)
         # corrections do not count: the choice of the solver is about the Newton system
         self._iterate(x, counts=tolerance == control.FORCING)
 
@@ -107,7 +107,7 @@ class ConjugateGradients:
             launch(krylov.turn, n, done, island, self.rho_next, self.rho, z, p, grain=2048)
             launch(
                 residuals.judge_residuals,
-                n, c, self.rho, self.rho_next, self.curvature, self.target, CHECK_EVERY, self.max_iterations, grain=ALONE,
+                n, c, self.rho, self.rho_next, self.curvature, self.target, CHECK_EVERY, self.max_iterations, grain=ONE_THREAD,
             )  # fmt: skip
 
         self.graphs.repeat(self.running, iterate)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import warp as wp
 
-from abd.backends.device.device import ALONE
+from abd.backends.device.device import ONE_THREAD
 from abd.backends.device.graphs import Graphs
 from abd.backends.linear.solvers import Solves
 from abd.backends.recorded.numbers import flags_of
@@ -43,7 +43,7 @@ class Direction:
         self._aim()
         launch(control.set_flag, 1, c, control.TIGHTEN, 0)
         exact = self.linear.solver.exact
-        launch(newton.judge_direction, n, c, int(exact), grain=ALONE)
+        launch(newton.judge_direction, n, c, int(exact), grain=ONE_THREAD)
         if not exact:
             self.graphs.when(self._flag["TIGHTEN"], self._tighten)
         # a failed solve must not change the forcing
@@ -75,7 +75,7 @@ class Direction:
     def _tighten(self) -> None:
         self.linear.launch_tighten()
         self._aim()
-        self.device.launch(newton.judge_direction, self.backend.n, self.control, 1, grain=ALONE)
+        self.device.launch(newton.judge_direction, self.backend.n, self.control, 1, grain=ONE_THREAD)
 
     def _aim(self) -> None:
         # keep rounding of an ill-conditioned system out of fixed degrees of freedom

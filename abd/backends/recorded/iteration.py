@@ -13,7 +13,7 @@ import numpy as np
 import warp as wp
 
 from abd.backends.answers import Status, UnprovenPaths
-from abd.backends.device.device import ALONE
+from abd.backends.device.device import ONE_THREAD
 from abd.backends.device.graphs import Graphs
 from abd.backends.linear.solvers import Solves
 from abd.backends.progress import no_decrease
@@ -383,12 +383,12 @@ class Iteration:
         exact = b.system.has_exact
         if exact:
             b.rows.launch_errors(self.scratch)
-        launch(newton.end_iteration, n, c, self.scratch, int(exact), grain=ALONE)
+        launch(newton.end_iteration, n, c, self.scratch, int(exact), grain=ONE_THREAD)
         if exact:
             self.graphs.when(c.flags[control.MOVING : control.MOVING + 1], self._update_multipliers)
         if not (b.fixed_stiffness or b.contacts.candidates.is_empty):
             b.islands.reduce(b.contacts.body_gaps(), sums.MIN, self.scratch)
-            launch(newton.fold_gaps, n, c, self.scratch, grain=ALONE)
+            launch(newton.fold_gaps, n, c, self.scratch, grain=ONE_THREAD)
 
     def _update_multipliers(self) -> None:
         b = self.backend

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import warp as wp
 
-from abd.backends.device.device import ALONE
+from abd.backends.device.device import ONE_THREAD
 from abd.backends.device.graphs import Graphs
 from abd.backends.recorded.numbers import flags_of
 from abd.joints.rows.system import LIMIT_CUTS
@@ -95,7 +95,7 @@ class Search:
         launch(control.begin_loop, 1, c)
         launch(line_search.judge_trial, n, c)
         launch(line_search.count_trial, 1, c)
-        self.graphs.when(self._flag["REPEAT"], lambda: launch(line_search.halve, n, c, HALVINGS, 0, grain=ALONE))
+        self.graphs.when(self._flag["REPEAT"], lambda: launch(line_search.halve, n, c, HALVINGS, 0, grain=ONE_THREAD))
         self.graphs.when(self._flag["PENDING"], self._compare_slopes)
 
     def _compare_slopes(self) -> None:
@@ -109,6 +109,6 @@ class Search:
         self.measure_slope(c.steepness)
         launch(line_search.judge_slopes, b.n, c, self.scratch, int(exact))
         launch(line_search.end_comparison, 1, c)
-        launch(line_search.halve, b.n, c, HALVINGS, 1, grain=ALONE)
+        launch(line_search.halve, b.n, c, HALVINGS, 1, grain=ONE_THREAD)
         # undo the trial; the caller repeats `exchange` to accept it
         b.potential.exchange()

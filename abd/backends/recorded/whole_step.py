@@ -32,7 +32,7 @@ WIDE = 4.0
 """Margin of the empty list over that of a candidate list; all iterations of the step must stay within it."""
 MAX_SKIPPED = 32
 """Largest number of steps without an attempt after failed ones; the number doubles with each failure."""
-ENDLESS = 1e300
+UNBOUNDED_MARGIN = 1e300
 """Margin [m] of the empty list if no bodies may collide."""
 
 
@@ -215,7 +215,7 @@ class WholeStep:
         """Test whether bodies come near each other on the path from the state, and set the margin of the empty list."""
         c = self.backend.contacts.candidates
         if not c.may_collide:
-            c.begin_slack(ENDLESS)
+            c.begin_slack(UNBOUNDED_MARGIN)
             return
         self._find_near(self._wide)
         c.begin_slack(WIDE * c.margin)

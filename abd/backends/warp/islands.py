@@ -13,7 +13,7 @@ from functools import partial
 import numpy as np
 import warp as wp
 
-from abd.backends.device.device import ALONE, Device
+from abd.backends.device.device import ONE_THREAD, Device
 from abd.backends.device.graphs import Graphs
 from abd.backends.device.scan import Scan
 from abd.backends.numbering import Division, Numbering
@@ -139,8 +139,8 @@ class Islands(Numbering):
         n, launch, present, lowest, number = self.n, self.device.launch, self._present, self._lowest, self._number
         launch(kernels.begin, n, self._joined, self._root, present, lowest, n)
         for pairs, counts, capacity in lists:
-            launch(kernels.unite, capacity, pairs, counts, held, self._root, grain=ALONE)
-        launch(kernels.find_parts, n, held, self._tied, self._root, present, lowest, grain=ALONE)
+            launch(kernels.unite, capacity, pairs, counts, held, self._root, grain=ONE_THREAD)
+        launch(kernels.find_parts, n, held, self._tied, self._root, present, lowest, grain=ONE_THREAD)
         self._scan.run(present, number, self._every, 0, n)
         launch(
             kernels.number_bodies,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import warp as wp
 
-from abd.backends.device.device import ALONE, Device
+from abd.backends.device.device import ONE_THREAD, Device
 from abd.joints.closure.link_graph import joined_components
 from abd.joints.rows.sizes import turning_arms
 from abd.model import Model
@@ -65,7 +65,7 @@ class DeviceScheme:
             return
         self.device.fill(self.level)
         launch(integrators.ask_levels, count, body, self.armed, self.arms, now, velocity, self.of, self.motion, self.requests)
-        launch(integrators.choose_levels, count, self.armed, self.mechanism, self.requests, self.level, grain=ALONE)
+        launch(integrators.choose_levels, count, self.armed, self.mechanism, self.requests, self.level, grain=ONE_THREAD)
 
     @property
     def of_rows(self) -> tuple[wp.array, wp.array, wp.array]:

@@ -93,7 +93,7 @@ class SweptPaths:
         islands.fold(each, sums.MAX, self.largest)
         self.device.fill(alpha, 1.0)
         self.contacts.candidates.test_cover(path, self.largest, each, islands.island, alpha, self.covered)
-        self.device.launch(swept_paths.tell, 1, self.largest, self.covered, self.found)
+        self.device.launch(swept_paths.gather_motion, 1, self.largest, self.covered, self.found)
 
     def _launch_fractions(self, back: bool, has_stationary: bool) -> None:
         """Compute the proven fractions of the candidates and their minimum."""

@@ -13,7 +13,7 @@ from collections.abc import Callable
 import numpy as np
 import warp as wp
 
-from abd.backends.device.device import ALONE, Device
+from abd.backends.device.device import ONE_THREAD, Device
 from abd.backends.device.graphs import Graphs
 from abd.backends.device.scan import WARP, chunk_length
 from abd.backends.device.upload import EMPTY, upload_filters, upload_surfaces
@@ -145,7 +145,7 @@ class Candidates(ListCapacities):
         if self.worlds > 1:
             self.device.fill(self.motion)
             self.device.launch(
-                kept_pairs.world_motions, self.n, self.filters.world, self.held, island, each, self.motion, grain=ALONE
+                kept_pairs.world_motions, self.n, self.filters.world, self.held, island, each, self.motion, grain=ONE_THREAD
             )
 
     def test_cover(self, path: Path, reach: wp.array, each: wp.array, island, limit, covered: wp.array) -> None:

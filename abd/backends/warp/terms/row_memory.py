@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 import warp as wp
 
-from abd.backends.device.device import ALONE, Device
+from abd.backends.device.device import ONE_THREAD, Device
 from abd.backends.device.pool import Pool
 from abd.backends.device.totals import Totals
 from abd.backends.warp.terms.joints import Joints
@@ -210,7 +210,7 @@ class RowMemory:
         rows = self.joints.row_count
         self.device.fill(self.closed, rows)
         find = self.joints.rows, self.memory.history, self.closed
-        self.device.launch(row_memory.find_closed, rows, *find, grain=ALONE)
+        self.device.launch(row_memory.find_closed, rows, *find, grain=ONE_THREAD)
 
     def mark_limited(self, pose, flags: wp.array) -> None:
         """Set flags (n,) to 1 for bodies of rows whose limits are active at a pose."""
