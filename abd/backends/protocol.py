@@ -196,7 +196,7 @@ class Touch(Protocol):
     near: bool
     may_collide: bool
 
-    def list_standing(self, scale: float | np.ndarray = 1.0) -> None:
+    def list_contacts(self, scale: float | np.ndarray = 1.0) -> None:
         """List the contacts of the present state and evaluate them, with energies in J times a scale, scalar or (n,).
 
         The list is valid until `load_state` or `abandon`."""
@@ -207,7 +207,7 @@ class Touch(Protocol):
     def set_apart(self, pairs: np.ndarray) -> None:
         """Set the pairs of bodies (k, 2) that do not collide."""
 
-    def lag_at_begin(self) -> None:
+    def lag_at_start(self) -> None:
         """Lag friction at the beginning of the step, with slips towards the inertial targets and target poses."""
 
     def lag_friction(self, chosen: np.ndarray | None = None) -> None:
@@ -227,7 +227,7 @@ class Touch(Protocol):
     def candidate_pairs(self) -> np.ndarray:
         """(k, 2) pairs of bodies of the candidates and of lagged friction, the owner first.
 
-        The pairs with active contacts are `Readings.acting_pairs`."""
+        The pairs with active contacts are `Readings.active_pairs`."""
 
     def pair_gaps(self, exact: bool = False) -> tuple[np.ndarray, np.ndarray]:
         """(k, 2) pairs of bodies of the candidates, and their smallest gaps (k,) at the iterate, in activation distances.
@@ -271,11 +271,11 @@ class Readings(Protocol):
 
         Without `exact`, the gap of an inactive contact may be a lower bound."""
 
-    def acting_pairs(self) -> np.ndarray:
+    def active_pairs(self) -> np.ndarray:
         """(k, 2) pairs of bodies with an active contact at the current iterate, possibly repeated."""
 
     def contact_statistics(self) -> tuple[float, int, float]:
-        """Energy [J], number of active contacts, and smallest gap [m] of the contacts of `Touch.list_standing`."""
+        """Energy [J], number of active contacts, and smallest gap [m] of the contacts of `Touch.list_contacts`."""
 
     def contact_impulses(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Body pairs (k, 2) in contact at the end of the step, and the affine impulses (k, 12) of their contacts on both."""

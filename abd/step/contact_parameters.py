@@ -59,14 +59,14 @@ def find_parameters(backend, bodies: np.ndarray | None = None) -> tuple[InitialC
     touch, law = backend.touch, backend.pair_law
     kept = PairParameters() if bodies is None else law.own[~np.isin(law.bodies_of(law.own.key), bodies).any(axis=0)]
     touch.set_pair_parameters(kept)
-    touch.list_standing()
+    touch.list_contacts()
     touching = touch.touching()
     found = starting_parameters(law, *touch.pair_gaps(exact=True))
     if bodies is not None:
         found = found[np.isin(law.bodies_of(found.key), bodies).any(axis=0)]
     if len(found):
         touch.set_pair_parameters(merged(kept, found))
-        touch.list_standing()
+        touch.list_contacts()
     initial_contacts = InitialContacts(*backend.readings.contact_statistics())
     backend.states.abandon()
     return initial_contacts, touching

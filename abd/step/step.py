@@ -221,7 +221,7 @@ class Stepper:
         if self.stepped:
             yield True
             return
-        self.backend.touch.list_standing()
+        self.backend.touch.list_contacts()
         try:
             yield False
         finally:
@@ -311,7 +311,7 @@ class Stepper:
     def standing_statistics(self) -> StepStatistics:
         """Return statistics of a state that worlds reached by separate substeps, without work, which is counted already."""
         backend, model = self.backend, self.model
-        backend.touch.list_standing(backend.at.ch2)
+        backend.touch.list_contacts(backend.at.ch2)
         statistics = replace(backend.readings.statistics(), external_work=0.0, drive_work=0.0, friction_work=0.0)
         if not len(model.joints):
             return statistics

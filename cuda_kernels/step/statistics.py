@@ -272,19 +272,19 @@ def mark_touching(
 
 
 @wp.kernel
-def list_acting(
+def list_active(
     first: wp.int32,
     pairs: wp.array(dtype=wp.vec2i),
     segment: wp.array(dtype=wp.int32),
     gap: wp.array(dtype=wp.float64),
-    acting: wp.array(dtype=wp.vec2i),
+    active: wp.array(dtype=wp.vec2i),
 ):
     """List every pair with an active candidate; (-1, -1) for others."""
     k = wp.tid() + first
-    acting[k] = wp.vec2i(-1, -1)
+    active[k] = wp.vec2i(-1, -1)
     for e in range(segment[k], segment[k + 1]):
         if gap[e] < ONE:
-            acting[k] = pairs[k]
+            active[k] = pairs[k]
             return
 
 

@@ -195,7 +195,7 @@ def test_points_of_the_kernels_are_those_of_the_definitions(contact_set):
     sim.run(steps=4)
     found, c = sim.backend.readings.pressing(), sim.backend.contacts
     topology = None if contact_set == "ipc" else Topology.of(sim.model, Surfaces.of(sim.model))
-    expected = pressing(sim.model, Surfaces.of(sim.model), topology, c.pair_law, *c.acting(sim.model), sim.stepper.q)
+    expected = pressing(sim.model, Surfaces.of(sim.model), topology, c.pair_law, *c.active(sim.model), sim.stepper.q)
     assert len(found.pair) == len(expected.pair) > 9
     order = [np.lexsort(np.round(np.column_stack([one.point, one.pair]), 9).T) for one in (found, expected)]
     scale, forces = np.abs(expected.force).max(), ("force", "torque_i", "torque_j")

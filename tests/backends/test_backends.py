@@ -149,7 +149,7 @@ def test_gradient_hessian_direction_and_energies_are_the_same(make, integrator):
     (change, size), (expected_change, expected_size) = kernels.arcs.try_step(0.5 * alpha), definition.arcs.try_step(0.5 * alpha)
     np.testing.assert_allclose(change, expected_change, atol=1e-9 * expected_size.max())
     np.testing.assert_allclose(size, expected_size, rtol=1e-8)
-    kernels.potential.know_contacts()
+    kernels.potential.evaluate_contacts()
     assert kernels.readings.contact_statistics()[1] == definition.readings.contact_statistics()[1]
     np.testing.assert_array_equal(kernels.touch.touching(), definition.touch.touching())
 

@@ -79,7 +79,7 @@ class Direction:
 
     def _aim(self) -> None:
         # keep rounding of an ill-conditioned system out of fixed degrees of freedom
-        self.backend.potential.hold_back(self.backend.linear.direction)
+        self.backend.potential.project_vectors(self.backend.linear.direction)
         self.path.aim(self.control.moved, self.control.limit)
 
     def _close_joints(self) -> None:
@@ -94,9 +94,9 @@ class Direction:
             self.device.fill(missing)
             b.joints.add_missing(b.scratch.straight, b.scratch.skipped, missing)
             b.joints.take_over(b.scratch.straight, False, b.scratch.skipped)
-            potential.hold_back(missing)
+            potential.project_vectors(missing)
             self.linear.launch_correct(missing)
-            potential.hold_back(direction)
+            potential.project_vectors(direction)
             launch(poses.add_rows, n, missing, potential.gradient)
             check()
             launch(control.count_pass, 1, c, CLOSINGS + 1, 0)

@@ -145,7 +145,7 @@ class Iteration:
 
     def _run(self, progress) -> Status:
         b = self.backend
-        b.potential.know_contacts()
+        b.potential.evaluate_contacts()
         status = self._run_record("iteration", self._iterate)
         while status.failure == control.NO_CAPACITY and not status.covered:
             self._grow()
@@ -178,7 +178,7 @@ class Iteration:
     def _run_record(self, name: str, body: Callable[[], None]) -> Status:
         """Run the record of this name and read its status."""
         self.graphs.run((name, *self._key()), body)
-        self.backend.touch.look_again()
+        self.backend.touch.clear_touching()
         return self._read_status()
 
     def reached(self) -> np.ndarray:

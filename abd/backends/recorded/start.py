@@ -62,7 +62,7 @@ class Start:
         self._renew()
         b.inactive.sleep(may_sleep)
         # the record evaluates them
-        b.potential.contacts_known = True
+        b.potential.has_contact_energies = True
         status = self._run_record(("start", *key), lambda: self._follow_first(touching))
         while status.failure == control.NO_CAPACITY and not status.covered:
             b.friction.grow(status.frozen)
@@ -89,7 +89,7 @@ class Start:
             self.device.launch(kernels.gather_start, 1, self.control, b.friction.wanted, self.status)
 
         self.graphs.run(key, gathered)
-        self.backend.touch.look_again()
+        self.backend.touch.clear_touching()
         failure, covered, frozen = self.device.read(self.status).tolist()
         return Status(int(failure), bool(covered), int(frozen))
 

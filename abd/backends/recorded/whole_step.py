@@ -178,7 +178,7 @@ class WholeStep:
         if c.pair_count or c.count or b.friction.count or b.friction.pair_count:
             c.clear()
             b.friction.let_go()
-        b.potential.contacts_known, b.touch.touched = True, self._untouched
+        b.potential.has_contact_energies, b.touch.touched = True, self._untouched
         if self._pairs_are_current and b.islands.formed == self._formed and b.linear.recalls == self._recalls:
             return
         self._pairs_are_current, self._recalls = True, b.linear.recalls

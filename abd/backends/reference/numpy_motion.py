@@ -150,7 +150,7 @@ class Motion:
 
         velocity: before the step; pulled, pulls: (n, 12) spring forces before and after it (`abd.joints.rows.springs.pulls`)."""
         k, A = rule.rows(mode), maps(q)
-        fresh = self.acting(k, target, q) - pulls[:, 6:]
+        fresh = self.end_wrenches(k, target, q) - pulls[:, 6:]
         known = memory.reshape(-1, 2, 6)
         along, thin_now = self.thin_axes(k, maps(now)), self.thin_axes(k, A)
         impulse, mean = (blended(k, column, known) for column in (9, 6))
@@ -175,7 +175,7 @@ class Motion:
         moves = self.dynamic[:, None]
         return np.where(moves, rigid, other), np.where(moves, kept, memory)
 
-    def acting(self, k: np.ndarray, target: Target, q: np.ndarray) -> np.ndarray:
+    def end_wrenches(self, k: np.ndarray, target: Target, q: np.ndarray) -> np.ndarray:
         """Return (n, 6) net forces and torques at the end of a step to q, by rows k (n, 18) of `Scheme.motion`."""
         stiffness = k[:, 4] * (target.scale / np.where(self.dynamic, k[:, 1], 1.0))
         pushed = stiffness[:, None] * self.mass_matrix * (q - target.q)

@@ -31,7 +31,7 @@ class Start:
         alpha = b.arcs.follow_velocity(moving)
         b.inactive.sleep(may_sleep)
         b.arcs.evaluate()
-        b.touch.lag_at_begin()
+        b.touch.lag_at_start()
         decreases = self._decreases(alpha)
         if not decreases.all() and touching:
             moving = np.where((moving == WITHOUT_FORCES) & ~decreases[b.islands.host], STAY, moving)

@@ -28,7 +28,7 @@ class Potential:
         gradient: (n, 12); diagonal: (n, 12, 12) diagonal blocks of the Hessian.
         has_constraints: whether some degrees of freedom are fixed and projected out.
         ties: (k, 2) pairs of bodies that terms couple permanently, without the pairs of joints.
-        contacts_known: whether slot "current" of the contacts holds the energies of the iterate for the current candidate list.
+        has_contact_energies: whether slot "current" of the contacts holds energies of the iterate for the current candidates.
     """
 
     def __init__(self, model: Model, device: Device, islands: Islands, at: Iterate, system: JointSystem):
@@ -44,7 +44,7 @@ class Potential:
         self._difference, self._size = (device.zeros(n, wp.float64) for _ in range(2))
         self._all_bodies, self._count = device.upload(np.arange(n), wp.int32), device.upload([n], wp.int32)
         self._scratch: wp.array | None = None
-        self.has_constraints = self.contacts_known = False
+        self.has_constraints = self.has_contact_energies = False
 
     def set_joints(self, system: JointSystem) -> None:
         self.joints = Joints(system, self.n, self.device)
@@ -62,12 +62,12 @@ class Potential:
 
     # energies ----------------------------------------------------------------------------------------------------
 
-    def know_contacts(self) -> None:
+    def evaluate_contacts(self) -> None:
         """Evaluate contact energies of the iterate on the current candidate list, unless they are valid already."""
-        if not self.contacts_known:
+        if not self.has_contact_energies:
             if self.contacts.candidates.count:
                 self.contacts.evaluate(self.at, "current")
-            self.contacts_known = True
+            self.has_contact_energies = True
 
     def update_contacts(self, before: tuple[wp.array, ...]) -> None:
         """Update the contact energies of the iterate after its candidate list was rebuilt.
@@ -76,7 +76,7 @@ class Potential:
         evaluated. Settled islands become active again."""
         self.islands.unsettle()
         self.contacts.carry(self.at.current, before)
-        self.contacts_known = True
+        self.has_contact_energies = True
 
     def evaluate(self) -> None:
         """Evaluate all energies except contact at the iterate."""
@@ -123,16 +123,16 @@ class Potential:
     def linearize(self) -> None:
         """Compute gradient and Hessian blocks at the iterate, whose energies have been evaluated."""
         at = self.at
-        self.know_contacts()
+        self.evaluate_contacts()
         for term in self.terms:
             term.add_to(at, self.gradient, self.diagonal)
         self.device.launch(
             bodies.stiffen_rotations,
             self.n, at.body, at.step, at.current, at.done, self.contacts.without, self.gradient, self.diagonal, grain=256,
         )  # fmt: skip
-        self.hold_back(self.gradient)
+        self.project_vectors(self.gradient)
 
-    def hold_back(self, vectors: wp.array) -> None:
+    def project_vectors(self, vectors: wp.array) -> None:
         """Project fixed degrees of freedom out of vectors (n, 12)."""
         if self.has_constraints:
             self.device.launch(fixed.project_vectors, self.n, self.at.body, self.at.step, vectors)

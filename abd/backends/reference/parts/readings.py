@@ -42,7 +42,7 @@ class Readings:
     def smallest_gap(self, exact: bool = True) -> float:
         return float(self.contacts.gaps(self.at.q).min(initial=np.inf))
 
-    def acting_pairs(self) -> np.ndarray:
+    def active_pairs(self) -> np.ndarray:
         active, candidates = self.touch.relative_gaps() < 1.0, self.contacts.candidates
         return np.stack([candidates.first[active], candidates.second[active]], axis=1)
 

@@ -30,7 +30,7 @@ class Touch:
     def may_collide(self) -> bool:
         return len(self.contacts.pairs) > 0
 
-    def list_standing(self, scale: float = 1.0) -> None:
+    def list_contacts(self, scale: float = 1.0) -> None:
         self.contacts.set_scale(scale)
         self.contacts.search(standing(self.at.q))
 
@@ -42,7 +42,7 @@ class Touch:
     def set_pair_parameters(self, own: PairParameters) -> None:
         self.contacts.set_pair_parameters(own)
 
-    def lag_at_begin(self) -> None:
+    def lag_at_start(self) -> None:
         self._lag(self.at.target, None)
 
     def lag_friction(self, chosen: np.ndarray | None = None) -> None:

@@ -57,7 +57,7 @@ class Arcs:
 
         `alpha` holds the limits on the device; `proven` as in `Contacts.times_of_impact`."""
         a = self.scratch.a
-        self.potential.know_contacts()
+        self.potential.evaluate_contacts()
         self.contacts.times_of_impact(self.trial_path.path, self.islands.island, alpha, a, proven)
         return np.minimum(limit, self.islands.reduced(a, sums.MIN))
 
@@ -86,13 +86,13 @@ class Arcs:
         self.device.write(scalars, alpha)
         self._motion = alpha * self._speed
         self.trial_path.advance(scalars)
-        self.potential.know_contacts()
+        self.potential.evaluate_contacts()
         self.potential.evaluate_trial(scalars, islands.scalars("change"), islands.scalars("size"))
         return islands.read("change"), islands.read("size")
 
     def accept(self) -> None:
         self.potential.exchange()
-        self.touch.look_again()
+        self.touch.clear_touching()
         islands = self.islands
         self.contacts.candidates.moved(self.trial_path.path, self._motion, islands.island, islands.scalars("alpha"))
 

@@ -47,7 +47,7 @@ class Readings:
         self.contacts, self.friction = potential.contacts, potential.friction
 
     def smallest_gap(self, exact: bool = True) -> float:
-        self.potential.know_contacts()
+        self.potential.evaluate_contacts()
         gap, bound = self.contacts.smallest_gap()
         return self._exact_gap() if exact and bound else gap
 
@@ -56,24 +56,24 @@ class Readings:
         self.contacts.evaluate(self.at, "current")
         return self.contacts.smallest_gap()[0]
 
-    def acting_pairs(self) -> np.ndarray:
-        if self.touch.acting is None:
-            self.potential.know_contacts()
-            self.touch.acting = self.contacts.acting_pairs()
-        return self.touch.acting
+    def active_pairs(self) -> np.ndarray:
+        if self.touch.active_pairs is None:
+            self.potential.evaluate_contacts()
+            self.touch.active_pairs = self.contacts.active_pairs()
+        return self.touch.active_pairs
 
     def contact_statistics(self) -> tuple[float, int, float]:
         energy, gap = (self.device.read(one, self.contacts.candidates.count) for one in self.contacts.arrays("current")[:2])
         return float(energy.sum()), int(np.count_nonzero(gap < 1.0)), self.contacts.smallest_gap()[0]
 
     def contact_impulses(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        self.potential.know_contacts()
+        self.potential.evaluate_contacts()
         self.islands.unsettle()
         pairs, *gradients = self.contacts.pair_gradients(self.at.current)
         return pairs, *(-self.scheme.rule.impulse_of(pairs) * gradient for gradient in gradients)
 
     def pressing(self) -> Pressing:
-        self.potential.know_contacts()
+        self.potential.evaluate_contacts()
         return self.contacts.pressing(self.at.current)
 
     def frozen_friction(self) -> tuple[np.ndarray, ...]:
@@ -92,7 +92,7 @@ class Readings:
         return self.device.read(out)
 
     def statistics(self) -> StepStatistics:
-        self.potential.know_contacts()
+        self.potential.evaluate_contacts()
         c = self.contacts.candidates
         has_contacts = c.count > 0
         (self.totals.fill if has_contacts else self.totals.leave_empty)("contact")

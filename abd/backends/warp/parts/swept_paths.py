@@ -49,7 +49,7 @@ class SweptPaths:
         """
         islands, path = self.islands, self.trial_path.path
         contacts, candidates = self.contacts.arrays("current"), self.contacts.candidates
-        self.potential.know_contacts()
+        self.potential.evaluate_contacts()
         if not isinstance(h, float) or self._configured != h:
             self._configured = None  # not valid until all is written
             self.device.write(self.length, np.full(len(self.length), h))

@@ -25,7 +25,7 @@ class Touch:
     """Implementation of `abd.backends.protocol.Touch`.
 
     Attributes:
-        touched: (n,) flags of bodies in contact at the iterate, None if not read; acting: (k, 2) active pairs, likewise.
+        touched: (n,) flags of bodies in contact at the iterate, None if not read; active_pairs: (k, 2) active pairs, likewise.
     """
 
     def __init__(self, model: Model, potential: Potential, inactive: Inactive, trial_path: TrialPath, totals: Totals):
@@ -33,7 +33,7 @@ class Touch:
         self.device, self.islands, self.at, self.n = potential.device, potential.islands, potential.at, potential.n
         self.contacts, self.friction = potential.contacts, potential.friction
         self.touched: np.ndarray | None = None
-        self.acting: np.ndarray | None = None
+        self.active_pairs: np.ndarray | None = None
 
     @property
     def near(self) -> bool:
@@ -45,7 +45,7 @@ class Touch:
     def may_collide(self) -> bool:
         return self.contacts.candidates.may_collide
 
-    def list_standing(self, scale: float = 1.0) -> None:
+    def list_contacts(self, scale: float = 1.0) -> None:
         islands, trial_path, alpha = self.islands, self.trial_path, self.islands.scalars("limit")
         self.device.fill(trial_path.moving)
         trial_path.launch_start()
@@ -54,7 +54,7 @@ class Touch:
         self.contacts.candidates.search_all()
         self.contacts.candidates.renew(trial_path.path, 0.0, islands.island, alpha)
         self.invalidate()
-        self.potential.know_contacts()
+        self.potential.evaluate_contacts()
 
     def set_apart(self, pairs: np.ndarray) -> None:
         """Set the pairs of bodies (k, 2) that do not collide and invalidate recorded launches."""
@@ -66,13 +66,13 @@ class Touch:
 
     def invalidate(self) -> None:
         """Mark contact energies of the iterate as not evaluated, in settled islands too."""
-        self.potential.contacts_known = False
-        self.look_again()
+        self.potential.has_contact_energies = False
+        self.clear_touching()
         self.islands.unsettle()
 
-    def look_again(self) -> None:
+    def clear_touching(self) -> None:
         """Discard the bodies and pairs in contact that were read at the iterate."""
-        self.touched = self.acting = None
+        self.touched = self.active_pairs = None
 
     def clear(self) -> None:
         """Empty the candidate list and invalidate contact energies."""
@@ -81,7 +81,7 @@ class Touch:
 
     def carry(self, before: tuple[wp.array, ...]) -> None:
         """See `Potential.update_contacts`; also discards the bodies and pairs in contact."""
-        self.look_again()
+        self.clear_touching()
         self.potential.update_contacts(before)
 
     def launch_renumber(self) -> None:
@@ -98,7 +98,7 @@ class Touch:
         self.contacts.set_pair_parameters(own)
         self.invalidate()
 
-    def lag_at_begin(self) -> None:
+    def lag_at_start(self) -> None:
         self._lag(self.at.target, None)
 
     def lag_friction(self, chosen: np.ndarray | None = None) -> None:
@@ -106,7 +106,7 @@ class Touch:
         self._lag(self.at.current, None if is_all else chosen)
 
     def _lag(self, heading: Pose, chosen: np.ndarray | None) -> None:
-        self.potential.know_contacts()
+        self.potential.evaluate_contacts()
         known = self.friction.follows_list
         self.friction.lag(self.at, heading, chosen)
         if not known:
@@ -118,7 +118,7 @@ class Touch:
         self.friction.evaluate(self.at, "current")
 
     def friction_loads(self) -> tuple[PairLoads, PairLoads]:
-        self.potential.know_contacts()
+        self.potential.evaluate_contacts()
         return self.friction.loads(self.at.current)
 
     # bodies in contact -------------------------------------------------------------------------------------------
@@ -128,7 +128,7 @@ class Touch:
             return self.touched
         if self.contacts.candidates.count == 0:
             return np.zeros(self.n, dtype=np.int32)
-        self.potential.know_contacts()
+        self.potential.evaluate_contacts()
         self.contacts.candidates.graphs.run("touching", self.mark_touching)
         self.touched = self.device.read(self.totals.flags)
         return self.touched
@@ -146,13 +146,13 @@ class Touch:
         return np.concatenate([self.contacts.candidates.pair_list(), self.friction.pair_list()])
 
     def pair_gaps(self, exact: bool = False) -> tuple[np.ndarray, np.ndarray]:
-        self.potential.know_contacts()
+        self.potential.evaluate_contacts()
         if exact:
             self.contacts.evaluate(self.at, "current")
         return self.contacts.pair_gaps()
 
     def island_gaps(self) -> np.ndarray:
-        self.potential.know_contacts()
+        self.potential.evaluate_contacts()
         if self.contacts.candidates.count == 0:
             return np.full(self.islands.count, np.inf)
         self.contacts.candidates.graphs.run("gaps", self._launch_gaps)

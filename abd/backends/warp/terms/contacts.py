@@ -287,7 +287,7 @@ class Contacts:
         pair, gap = read(points.pair, total).astype(np.int64), read(points.gap, total)
         return Pressing(pair=pair, gap=gap, point=found.pop("place"), **found)
 
-    def acting(self, model: Model) -> tuple[Pairs, Listed]:
+    def active(self, model: Model) -> tuple[Pairs, Listed]:
         """Return pairs of bodies and their active candidates in slot "current", in the types of `abd.contact`."""
         c, read = self.candidates, self.device.read
         items = np.zeros((0, 4), dtype=np.int64)
@@ -315,13 +315,13 @@ class Contacts:
         self.device.launch(sums.segment_minima, self.n, c.segment, c.group, self.arrays(slot)[1], out, float("inf"))
         return out
 
-    def acting_pairs(self) -> np.ndarray:
+    def active_pairs(self) -> np.ndarray:
         """Return the pairs of bodies (k, 2) with an active contact in slot "current", on the host."""
         c = self.candidates
         if c.count == 0:
             return np.zeros((0, 2), dtype=np.int32)
-        found = self.pool.get("acting", c.pair_capacity, wp.vec2i)
-        self.device.launch(statistics.list_acting, c.pair_count, c.pairs, c.segment, self.arrays("current")[1], found, grain=512)
+        found = self.pool.get("active", c.pair_capacity, wp.vec2i)
+        self.device.launch(statistics.list_active, c.pair_count, c.pairs, c.segment, self.arrays("current")[1], found, grain=512)
         pairs = self.device.read(found, c.pair_count).reshape(-1, 2)
         return pairs[pairs[:, 0] >= 0]
 

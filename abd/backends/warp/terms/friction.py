@@ -400,14 +400,14 @@ class Friction:
             listed = read(pairs, count)[loaded] if len(loaded) else np.zeros((0, 2), dtype=np.int32)
             return PairLoads(listed, load[loaded])
 
-        frozen = acting = PairLoads(np.zeros((0, 2), dtype=np.int32), np.zeros(0))
+        frozen = active = PairLoads(np.zeros((0, 2), dtype=np.int32), np.zeros(0))
         frictional, listed = self.count > 0, c.count > 0
         c.graphs.run(("loads", pose.p.ptr, frictional, listed), lambda: self._launch_loads(pose, frictional, listed))
         if frictional:
             frozen = kept("frozen", self.pairs, self.pair_count)
         if listed:
-            acting = kept("acting", c.pairs, c.pair_count)
-        return frozen, acting
+            active = kept("active", c.pairs, c.pair_count)
+        return frozen, active
 
     def _launch_loads(self, pose: Pose, frictional: bool, listed: bool) -> None:
         """Compute frozen loads per pair if contacts are frozen (`frictional`), and current loads if candidates are `listed`."""
@@ -416,7 +416,7 @@ class Friction:
             out = self.pool.get("frozen", self.pair_capacity, wp.float64)
             launch(lagging.lagged_loads, extent(self.pair_count, self.pair_capacity), self.lagged, self.segment, out)
         if listed:
-            out = self.pool.get("acting", c.pair_capacity, wp.float64)
+            out = self.pool.get("active", c.pair_capacity, wp.float64)
             launch(
                 lagging.pair_loads, extent(c.pair_count, c.pair_capacity),
                 contacts.surfaces, contacts.law, self.resists, pose, c.pairs, c.items, c.counts, c.segment,
