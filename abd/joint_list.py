@@ -142,7 +142,7 @@ class JointList(Sequence):
         return np.stack([self.column("parent"), self.column("child")], axis=1)
 
     @property
-    def apart(self) -> np.ndarray:
+    def excluded_pairs(self) -> np.ndarray:
         """(k, 2) pairs of bodies that cannot touch because a joint joins them."""
         bodies, collide = self.bodies, self.column("collide").astype(bool)
         return bodies[~collide & (bodies[:, 0] != WORLD)]
@@ -158,9 +158,9 @@ class JointList(Sequence):
         return sorted(self.replaced.keys() | start.replaced.keys())
 
 
-def apart(model: Model) -> np.ndarray:
+def excluded_pairs(model: Model) -> np.ndarray:
     """(k, 2) pairs of bodies that cannot touch because a joint joins them, a contact filter names them, or they were switched
     off."""
-    if model.apart is not None:
-        return model.apart
-    return np.concatenate([JointList.of(model.joints).apart.astype(np.int64), model.filtered])
+    if model.excluded_pairs is not None:
+        return model.excluded_pairs
+    return np.concatenate([JointList.of(model.joints).excluded_pairs.astype(np.int64), model.filtered])

@@ -385,10 +385,10 @@ class Model:
     notes: list[str] = field(default_factory=list)
     """What the user should know (shells, defaults followed, unknown keys of imported formats)."""
     filtered: np.ndarray = field(default_factory=lambda: np.zeros((0, 2), dtype=np.int64))
-    """(k, 2) bodies that never collide, by the scene's contact filters; see `abd.joint_list.apart`."""
+    """(k, 2) bodies that never collide, by the scene's contact filters; see `abd.joint_list.excluded_pairs`."""
     camera: dict[str, object] = field(default_factory=dict)
     """What the scene says of the camera, by the keys of its table; for pictures."""
-    apart: np.ndarray | None = None
+    excluded_pairs: np.ndarray | None = None
     """(k, 2) bodies that do not collide at present, where that was changed while it runs; None as joints and filters say."""
     free_start: np.ndarray | None = None
     """States (n, 12) that were found free of intersections (`abd.scene.overlaps.starts`)."""

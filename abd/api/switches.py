@@ -19,7 +19,7 @@ import numpy as np
 
 from abd.by_bodies import of_body
 from abd.errors import Problem, SceneError
-from abd.joint_list import JointList, apart
+from abd.joint_list import JointList, excluded_pairs
 from abd.model import Kind, Model, affine_state
 from abd.scene.overlaps.intersections import MOST_DEEP, Surveyor
 
@@ -54,7 +54,7 @@ class PairView:
             ValueError: the pair can never collide: no dynamic body, one group, different worlds, disabled material pair or no
                 surface. SceneError: the bodies overlap; the pair is unchanged.
         """
-        return not self._why() and not self._simulation.switches.are_apart(*self._pair)
+        return not self._why() and not self._simulation.switches.are_excluded(*self._pair)
 
     @enabled.setter
     def enabled(self, enabled: bool) -> None:
@@ -95,19 +95,19 @@ class Switches:
         self.suspended: set[int] = set()
         self.parting = np.zeros(0, dtype=np.int64)
         self._told: set[int] = set()
-        self._apart: np.ndarray | None = None  # as the scene has it
+        self._excluded: np.ndarray | None = None  # as the scene has it
 
     @cached_property
     def _joined(self) -> np.ndarray:
         """(k,) keys of the pairs that do not collide in the scene (up to millions)."""
-        return _keys(apart(self._simulation.model), len(self.off))
+        return _keys(excluded_pairs(self._simulation.model), len(self.off))
 
     @property
     def _now(self) -> np.ndarray:
         """(k,) keys of the pairs that do not collide now."""
-        return self._joined if self._apart is None else self._apart
+        return self._joined if self._excluded is None else self._excluded
 
-    def are_apart(self, first: int, second: int) -> bool:
+    def are_excluded(self, first: int, second: int) -> bool:
         """Whether the pair first < second is excluded from contact."""
         key = first * len(self.off) + second
         at = np.searchsorted(self._now, key)
@@ -115,11 +115,11 @@ class Switches:
 
     def present(self, model: Model) -> Model:
         """Return the model for overlap tests: disabled bodies have no surface."""
-        if not self.off.any() and self._apart is None:
+        if not self.off.any() and self._excluded is None:
             return model
         bodies, pairs = model.bodies, _pairs(self._now, len(self.off))
         mesh, plane = np.where(self.off, -1, bodies.mesh), np.where(self.off[:, None], np.nan, bodies.plane)
-        return replace(model, apart=pairs, bodies=replace(bodies, mesh=mesh, plane=plane))
+        return replace(model, excluded_pairs=pairs, bodies=replace(bodies, mesh=mesh, plane=plane))
 
     # changes --------------------------------------------------------------------------------------------------------
 
@@ -157,19 +157,19 @@ class Switches:
         Raises:
             SceneError: the bodies overlap; the pair is unchanged.
         """
-        key, before = first * len(self.off) + second, self._apart
+        key, before = first * len(self.off) + second, self._excluded
         self.parting = np.setdiff1d(self.parting, key)
-        if enabled != self.are_apart(first, second):
+        if enabled != self.are_excluded(first, second):
             return
         if enabled:
-            self._apart = self._now[self._now != key]
+            self._excluded = self._now[self._now != key]
             try:
                 self._refuse_overlap(self._simulation.stepper.q, [first, second])
             except SceneError:
-                self._apart = before
+                self._excluded = before
                 raise
         else:
-            self._apart = np.sort(np.append(self._now, key))
+            self._excluded = np.sort(np.append(self._now, key))
         self._go_on(self._simulation.stepper.state(), [first, second] if enabled else [])
 
     def part(self, joints: list[int]) -> None:
@@ -195,11 +195,11 @@ class Switches:
         if not len(self.parting):
             return
         sim, n = self._simulation, len(self.off)
-        before, self._apart = self._apart, np.setdiff1d(self._now, self.parting)
+        before, self._excluded = self._excluded, np.setdiff1d(self._now, self.parting)
         moved = np.zeros(n, dtype=bool)
         moved[_pairs(self.parting, n)] = True
         found = Surveyor(self.present(sim.model)).survey(sim.stepper.q, moved=moved)
-        self._apart = before
+        self._excluded = before
         meeting = [(way.first, way.second) for way in found.touching] + [pair[:2] for pair in found.deep]
         overlap = _keys(np.array(meeting, dtype=np.int64).reshape(-1, 2), n)
         if len(found.deep) >= MOST_DEEP:
@@ -208,7 +208,7 @@ class Switches:
         parted = np.setdiff1d(self.parting, overlap)
         if len(parted):
             self.parting = np.intersect1d(self.parting, overlap)
-            self._apart = np.setdiff1d(self._now, parted)
+            self._excluded = np.setdiff1d(self._now, parted)
             self._go_on(sim.stepper.state(), np.unique(_pairs(parted, n)).tolist())
 
     def _tell_of_overlap(self, keys: np.ndarray) -> None:
@@ -263,19 +263,19 @@ class Switches:
         stepper = self._simulation.stepper
         stepper.off = self.off.copy()
         stepper.exclude(stepper.off)
-        stepper.backend.touch.set_apart(_pairs(self._now, len(self.off)))
+        stepper.backend.touch.exclude_pairs(_pairs(self._now, len(self.off)))
 
     # checkpoints ----------------------------------------------------------------------------------------------------
 
     def saved(self) -> dict:
         """Return the differences from the scene, for a checkpoint."""
-        changed = self._apart is not None
+        changed = self._excluded is not None
         nothing = np.zeros(0, dtype=np.int64)
         return {
             "off": np.flatnonzero(self.off),
             "suspended": np.array(sorted(self.suspended), dtype=np.int64),
-            "passing": np.setdiff1d(self._apart, self._joined) if changed else nothing,
-            "colliding": np.setdiff1d(self._joined, self._apart) if changed else nothing,
+            "passing": np.setdiff1d(self._excluded, self._joined) if changed else nothing,
+            "colliding": np.setdiff1d(self._joined, self._excluded) if changed else nothing,
             "parting": self.parting,
         }
 
@@ -288,9 +288,9 @@ class Switches:
         if len(saved["colliding"]) or len(saved["passing"]):
             keys = np.union1d(np.setdiff1d(self._joined, saved["colliding"]), np.asarray(saved["passing"], dtype=np.int64))
         self.suspended = set(np.asarray(saved["suspended"]).tolist())
-        same = keys is self._apart if keys is None or self._apart is None else np.array_equal(keys, self._apart)
+        same = keys is self._excluded if keys is None or self._excluded is None else np.array_equal(keys, self._excluded)
         if not same or not np.array_equal(off, self.off):
-            self.off, self._apart = off, keys
+            self.off, self._excluded = off, keys
             self.apply()
 
     def reset(self) -> None:

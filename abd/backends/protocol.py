@@ -204,7 +204,7 @@ class Touch(Protocol):
     def set_pair_parameters(self, own: PairParameters) -> None:
         """Set the contact parameters of single pairs of bodies."""
 
-    def set_apart(self, pairs: np.ndarray) -> None:
+    def exclude_pairs(self, pairs: np.ndarray) -> None:
         """Set the pairs of bodies (k, 2) that do not collide."""
 
     def lag_at_start(self) -> None:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from abd.joint_list import apart
+from abd.joint_list import excluded_pairs
 from abd.model import Kind, Model
 
 MOST_TESTED = 64
@@ -47,7 +47,7 @@ def may_collide(model: Model, first: np.ndarray, second: np.ndarray) -> np.ndarr
     allowed &= (responds[first] & surface[second]) | (surface[first] & responds[second])
     allowed &= (bodies.group[first] != bodies.group[second]) | (bodies.group[first] < 0)
     allowed &= model.materials.enabled[bodies.material[first], bodies.material[second]]
-    joined = apart(model)
+    joined = excluded_pairs(model)
     if len(joined):
         count = len(bodies)
         keys = np.sort(joined, axis=1) @ [count, 1]

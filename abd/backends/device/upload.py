@@ -13,7 +13,7 @@ from abd.contact import surfaces as contact_surfaces
 from abd.contact import topology as contact_topology
 from abd.contact.pair_law import PairLaw
 from abd.contact.surfaces import least_dimension
-from abd.joint_list import apart
+from abd.joint_list import excluded_pairs
 from abd.joints.rows.table import MeasureTable
 from abd.model import Model
 from cuda_kernels.bodies import bodies as body_kernels
@@ -191,7 +191,7 @@ def upload_filters(model: Model, device: Device) -> Filters:
     filters.excluded = device.zeros(max(n, 1), wp.int32)
     filters.material = device.upload(bodies.material, wp.int32)
     filters.enabled = device.upload(model.materials.enabled.astype(np.int32), wp.int32)
-    exclude(filters, apart(model), n, device)
+    exclude(filters, excluded_pairs(model), n, device)
     filters.planes = device.upload(planes if len(planes) else np.zeros(1), wp.int32)
     filters.near_planes = device.upload(np.stack(ends, axis=1) if n else np.zeros((1, 2)), wp.vec2i)
     filters.bodies = n

@@ -57,7 +57,7 @@ class Iteration:
         sizes = np.unique(backend.model.bodies.world, return_inverse=True, return_counts=True)
         self._large = sizes[2][sizes[1]] > SMALL_WORLD
         self.frictional, self._friction_of = d.zeros(capacity, wp.int32), None
-        self.enough, self.forces_off, self._apart = OfBodies(d, capacity), OfBodies(d, capacity), False
+        self.enough, self.forces_off, self._has_lengths = OfBodies(d, capacity), OfBodies(d, capacity), False
         self._flag = flags_of(c, "STALE", "SOUND", "COVERED", "ALL_BODIES", "RESTART")
 
     # from the host --------------------------------------------------------------------------------------------------
@@ -91,22 +91,22 @@ class Iteration:
         write(c.flags, flags)
         self.follow_rows()
         by_island = bool(np.any(balanced) or b.friction.count or b.system.has_friction)
-        apart = not isinstance(h, float)
+        has_lengths = not isinstance(h, float)
         if by_island:
             # immobile bodies belong to an island of another world
             self.enough.set(loose)
             self.forces_off.set(np.where(b.inactive.mobile, balanced, 0.0) if isinstance(balanced, np.ndarray) else balanced)
-        self._apart = apart
-        self.graphs.run(("begin", by_island, apart, b.friction.segment.ptr), lambda: self._begin(by_island, apart))
+        self._has_lengths = has_lengths
+        self.graphs.run(("begin", by_island, has_lengths, b.friction.segment.ptr), lambda: self._begin(by_island, has_lengths))
         self._follow_pairs()
         return True
 
-    def _begin(self, by_island: bool, apart: bool) -> None:
+    def _begin(self, by_island: bool, has_lengths: bool) -> None:
         """Start all islands except inactive ones; launches only.
 
-        by_island: with tolerances by island; apart: with lengths of the step by island."""
+        by_island: with tolerances by island; has_lengths: with lengths of the step by island."""
         self.device.launch(newton.begin_islands, self.backend.n, self.control, self.all)
-        if apart:
+        if has_lengths:
             self._launch_lengths()
         if by_island:
             self.launch_tolerances()
@@ -209,7 +209,7 @@ class Iteration:
         b = self.backend
         b.islands.keep_numbering()
         b.touch.launch_renumber()
-        b.contacts.candidates.index(lambda: self.graphs.run(("carry", self._apart, stale), lambda: self._carry(stale)))
+        b.contacts.candidates.index(lambda: self.graphs.run(("carry", self._has_lengths, stale), lambda: self._carry(stale)))
         self._follow_pairs()
 
     def unproven(self, h: float | np.ndarray) -> UnprovenPaths:
@@ -300,7 +300,7 @@ class Iteration:
             (c.balanced, sums.MAX, c.balanced),
         ):
             b.islands.launch_carry(values, operation, out)
-        if self._apart:
+        if self._has_lengths:
             self._launch_lengths()
         self.device.launch(newton.merge_flags, b.n, c, self.all, self.some, self.settled)
         b.potential.launch_settle(c.converged)

@@ -34,8 +34,8 @@ class Touch:
         self.contacts.set_scale(scale)
         self.contacts.search(standing(self.at.q))
 
-    def set_apart(self, pairs: np.ndarray) -> None:
-        self.contacts.pairs = body_pairs(replace(self.model, apart=pairs))
+    def exclude_pairs(self, pairs: np.ndarray) -> None:
+        self.contacts.pairs = body_pairs(replace(self.model, excluded_pairs=pairs))
         self.contacts.search(standing(self.at.q))
         self.friction.forget()
 

@@ -56,11 +56,11 @@ class Touch:
         self.invalidate()
         self.potential.evaluate_contacts()
 
-    def set_apart(self, pairs: np.ndarray) -> None:
+    def exclude_pairs(self, pairs: np.ndarray) -> None:
         """Set the pairs of bodies (k, 2) that do not collide and invalidate recorded launches."""
         candidates = self.contacts.candidates
         exclude(candidates.filters, pairs, self.n, self.device)
-        candidates.may_collide = candidates.may_touch and some_may_collide(replace(self.model, apart=pairs))
+        candidates.may_collide = candidates.may_touch and some_may_collide(replace(self.model, excluded_pairs=pairs))
         self.device.generation += 1
         self.clear()
 
