@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from abd.api.restarts import set_apart, without_contacts
+from abd.api.restarts import separate, without_contacts
 from abd.by_bodies import OfBodies
 from abd.io.checkpoint import CheckpointError
 from abd.model import Model
@@ -89,7 +89,7 @@ def _check(sim: Simulation, saved: dict[str, Any]) -> None:
 def _restore(sim: Simulation, saved: dict[str, Any]) -> None:
     arrays = {name: np.asarray(saved[name]) for name in ("q", "qd", "previous_q", "previous_qd")}
     sim.switches.restore(saved["switches"])
-    apart = set_apart(sim, arrays["q"])
+    apart = separate(sim, arrays["q"])
     energy = saved["energy"] if apart is arrays["q"] else None
     energy = None if energy is None else float(energy)
     if apart is not arrays["q"]:

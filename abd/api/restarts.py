@@ -45,13 +45,13 @@ def reset(sim: Simulation) -> None:
 
 def move_to(sim: Simulation, q: np.ndarray, coordinates: np.ndarray | None) -> None:
     """See `Simulation.move_to`."""
-    q = set_apart(sim, q)
+    q = separate(sim, q)
     state = sim.stepper.state()
     old, new = (one[:, 3:].reshape(-1, 3, 3) for one in (state.q, q))
     turning = state.qd[:, 3:].reshape(-1, 3, 3) @ np.linalg.inv(old)
     qd = np.concatenate([state.qd[:, :3], (turning @ new).reshape(-1, 9)], axis=1)
     sim.coordinates = sim.reader.coordinates(q, sim.coordinates if coordinates is None else coordinates)
-    begin_anew(sim, state, q.copy(), qd)
+    restart(sim, state, q.copy(), qd)
 
 
 def set_velocities(sim: Simulation, qd: Any) -> None:
@@ -59,7 +59,7 @@ def set_velocities(sim: Simulation, qd: Any) -> None:
     state = sim.stepper.state()
     given = host_rows(qd, state.qd.shape, "velocities", sim.device)
     dynamic = sim.model.bodies.kind == Kind.DYNAMIC
-    begin_anew(sim, state, state.q, np.where(dynamic[:, None], given, state.qd))
+    restart(sim, state, state.q, np.where(dynamic[:, None], given, state.qd))
 
 
 def reset_worlds(
@@ -75,7 +75,7 @@ def reset_worlds(
     q, qd = (np.where(chosen[:, None], first, last) for first, last in ((start_q, now.q), (start_qd, now.qd)))
     collides = sim.backend.touch.may_collide
     if collides and (start_q is not bodies.q or sim.switches.present(sim.model) is not sim.model):
-        q = set_apart(sim, q, chosen)
+        q = separate(sim, q, chosen)
     fresh = stepper.fresh(q, qd, chosen)
     sim.moves.remove(chosen)
     both = merged(stepper.joints, now, fresh, chosen)
@@ -109,7 +109,7 @@ def worlds_asked(worlds: int | Iterable[int], known: np.ndarray) -> np.ndarray:
     return asked
 
 
-def set_apart(sim: Simulation, q: np.ndarray, among: np.ndarray | None = None) -> np.ndarray:
+def separate(sim: Simulation, q: np.ndarray, among: np.ndarray | None = None) -> np.ndarray:
     """The states (n, 12), or with bodies that touch set apart; `among` (n,) bool, those that are looked at, by default all.
 
     Raises:
@@ -125,7 +125,7 @@ def set_apart(sim: Simulation, q: np.ndarray, among: np.ndarray | None = None) -
     return apart
 
 
-def begin_anew(sim: Simulation, state: State, q: np.ndarray, qd: np.ndarray) -> None:
+def restart(sim: Simulation, state: State, q: np.ndarray, qd: np.ndarray) -> None:
     """Go on from q, qd (n, 12), to which no step led."""
     kept = {name: getattr(state.bodies, name) for name in ("touching", "constrained", "stopped", "stride")}
     changed = State(q=q, qd=qd, time=state.time, step=state.step, bodies=replace(BodyHistory.none(len(q)), **kept))

@@ -13,12 +13,12 @@ from abd.model import Kind
 from abd.scene.compile.compile import compile_scene
 from abd.scene.overlaps.intersections import Surveyor
 from abd.scene.overlaps.overlap import overlap
-from abd.scene.overlaps.set_apart import APART
+from abd.scene.overlaps.separation import FINAL_GAP
 from abd.scene.overlaps.starts import free_start
 from abd.scene.schema.schema import SceneSpec
 
 FLOOR = {"name": "floor", "half_space": {"normal": (0, 0, 1), "offset": 0}}
-GAP = APART * D_HAT_SHARE
+GAP = FINAL_GAP * D_HAT_SHARE
 """Gap of boxes of a metre that touched [m]."""
 
 

@@ -5,7 +5,7 @@ A barrier needs a start without intersections. Boxes around the bodies cull, the
 thickness must be further apart than the sum of their radii and the scene's minimum separation.
 
 Bodies that touch, or overlap by no more than `ROUNDING` of the smaller one, are *touching*: they can be set apart
-(`abd.scene.overlaps.set_apart`). Those that overlap by more are *deep*; their depth is the length of the shortest displacement
+(`abd.scene.overlaps.separation`). Those that overlap by more are *deep*; their depth is the length of the shortest displacement
 found that frees the pair (`abd.scene.overlaps.escape`).
 """
 

@@ -9,7 +9,7 @@ import numpy as np
 from abd.errors import Problem, SceneError
 from abd.model import Model
 from abd.scene.overlaps.intersections import Surveyor
-from abd.scene.overlaps.set_apart import set_apart
+from abd.scene.overlaps.separation import separate
 from abd.scene.schema.schema import ContactFilterSpec, SceneSpec
 
 NAMED = 3
@@ -45,7 +45,7 @@ def free_states(model: Model, q: np.ndarray, when: str) -> tuple[np.ndarray, lis
         raise SceneError(surveyor.problems(found, q, when))
     if not found.touching:
         return q, []
-    apart, stuck = set_apart(surveyor, q, found)
+    apart, stuck = separate(surveyor, q, found)
     if stuck:
         raise SceneError(_no_room(model, stuck, when))
     return apart, [_note(model, q, apart, when)]
@@ -116,7 +116,7 @@ def _stuck(model: Model) -> dict[tuple[str, str], float]:
     """Names of bodies that touch and cannot be set apart, with the depth 0."""
     surveyor, q = Surveyor(model), model.bodies.q
     found = surveyor.survey(q)
-    stuck = set_apart(surveyor, q, found)[1] if found.touching else []
+    stuck = separate(surveyor, q, found)[1] if found.touching else []
     return _named(model, [(way.first, way.second, 0.0) for way in stuck])
 
 

@@ -8,7 +8,7 @@ translations x of all groups of a cluster solve one linear program,
     u . (x_a - x_b) >= (1 + s) / 2 min(gap_k, g) - g   for pairs near one another, which keep half of what they have, and all
                                                         of it where there is room
 
-where gap_k is `APART` of the pair's activation, so that its contact is not much stiffer than others: all get the whole of
+where gap_k is `FINAL_GAP` of the pair's activation, so that its contact is not much stiffer than others: all get the whole of
 their gap where there is room, and else the same share of it. The result is looked at again, until no pair touches.
 """
 
@@ -21,16 +21,16 @@ from abd.joints.closure.link_graph import connected_labels, joined_components, m
 from abd.model import WORLD, Kind, Model
 from abd.scene.overlaps.intersections import DIGITS, Survey, Surveyor, Way
 
-ROUNDS = 12
-APART = 0.01
+MAX_PASSES = 12
+FINAL_GAP = 0.01
 """Gap of bodies that touched over the activation of the pair."""
-LEAST_SHARE = 5e-3
+SMALLEST_FRACTION = 5e-3
 """Gap, over the overlap that counts as touching, below which there counts as no room."""
 PREFERENCE = 1e3
 """Worth of the whole share s over the displacement of one group by one gap."""
 
 
-def set_apart(surveyor: Surveyor, q: np.ndarray, found: Survey) -> tuple[np.ndarray, list[Way]]:
+def separate(surveyor: Surveyor, q: np.ndarray, found: Survey) -> tuple[np.ndarray, list[Way]]:
     """States at which no pair touches any more.
 
     Args:
@@ -42,7 +42,7 @@ def set_apart(surveyor: Surveyor, q: np.ndarray, found: Survey) -> tuple[np.ndar
     groups = _Groups(surveyor.model, q)
     touching = {_key(way, k): way for k, way in enumerate(found.touching)}
     x = np.zeros((groups.count, 3))
-    for _ in range(ROUNDS):
+    for _ in range(MAX_PASSES):
         stuck = [way for way in touching.values() if groups.fixed_together(way)]
         if stuck:
             return q, stuck
@@ -130,7 +130,7 @@ def _solve(
     u[np.abs(u) < 1e-9] = 0.0
     rounding = surveyor.rounding(first, second)
     wanted = np.maximum.reduce(
-        [rounding, np.full(len(ways), DIGITS * extent), APART * surveyor.activation(first, second)]
+        [rounding, np.full(len(ways), DIGITS * extent), FINAL_GAP * surveyor.activation(first, second)]
     )
     matrix = _matrix(u, groups.label[first], groups.label[second], groups.free)
     # unknowns that no row ties together, such as the axes of a lattice, are found by themselves
@@ -145,7 +145,7 @@ def _solve(
             continue  # nothing touches here
         mine = np.flatnonzero(cluster == of_way[some[0]])
         x[mine], share = _program(matrix[some][:, mine], gap[some], wanted[some])
-        if share * wanted[some].min() < LEAST_SHARE * rounding[some].min():
+        if share * wanted[some].min() < SMALLEST_FRACTION * rounding[some].min():
             stuck += [ways[k] for k in some if k < len(touching)]
     return x.reshape(-1, 3), stuck
 
