@@ -201,7 +201,7 @@ def to_bodies(
 
 
 @wp.kernel
-def settle(
+def mark_done(
     first: wp.int32,
     island: wp.array(dtype=wp.int32),
     converged: wp.array(dtype=wp.int32),

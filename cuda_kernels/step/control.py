@@ -93,7 +93,7 @@ NO_CAPACITY = 8
 class Control:
     """Decisions of the iterations of a step, (islands,) by default.
 
-    converged; length: of the step [s]; settled: whether efforts in joints are constant; tolerance: of Newton's method [m/s];
+    converged; length: of the step [s]; has_constant_efforts: whether efforts in joints are constant; tolerance: of Newton's method [m/s];
     small: whether the step is within it; distance_ratio, stretch: see `abd.backends.reference.regularisation`;
     regularisation: weight of the bounds of curvature; reached: speed at convergence [m/s]; residual: largest residual force as
     a velocity [m/s]; loose: sufficient speed and residual with friction, balanced: bound of the residual with friction, 0
@@ -109,7 +109,7 @@ class Control:
     flags: wp.array(dtype=wp.int32)
     converged: wp.array(dtype=wp.int32)
     length: wp.array(dtype=wp.float64)
-    settled: wp.array(dtype=wp.float64)
+    has_constant_efforts: wp.array(dtype=wp.float64)
     tolerance: wp.array(dtype=wp.float64)
     small: wp.array(dtype=wp.float64)
     rising: wp.array(dtype=wp.float64)

@@ -51,7 +51,7 @@ def begin_search(first: wp.int32, c: Control):
     if w >= c.counts[0]:
         return
     speed = wp.where(c.converged[w] != 0, ZERO, c.moved[w] / c.length[w])
-    c.small[w] = wp.where(within(c, w, speed) and c.settled[w] != ZERO, ONE, ZERO)
+    c.small[w] = wp.where(within(c, w, speed) and c.has_constant_efforts[w] != ZERO, ONE, ZERO)
     c.taken[w] = ZERO
     c.halvings[w] = ZERO
 

@@ -39,7 +39,7 @@ def begin_islands(first: wp.int32, c: Control, asleep: wp.array(dtype=wp.int32))
     c.regularisation[w] = ZERO
     c.stretch[w] = ONE
     c.distance_ratio[w] = ONE
-    c.settled[w] = ONE
+    c.has_constant_efforts[w] = ONE
     c.reached[w] = ZERO
     c.loose[w] = ZERO
     c.balanced[w] = ZERO
@@ -108,7 +108,7 @@ def judge_direction(first: wp.int32, c: Control, tightest: wp.int32):
     if w >= c.counts[0]:
         return
     # until `judge_efforts` sets it
-    c.settled[w] = ONE
+    c.has_constant_efforts[w] = ONE
     c.each[w] = ZERO
     if c.converged[w] != 0:
         return
@@ -147,7 +147,7 @@ def judge_efforts(first: wp.int32, c: Control, changes: wp.array(dtype=wp.float6
     """Mark islands whose friction and limited drives in joints hardly change in the direction."""
     w = wp.tid() + first
     if w < c.counts[0]:
-        c.settled[w] = wp.where(changes[w] <= ONE, ONE, ZERO)
+        c.has_constant_efforts[w] = wp.where(changes[w] <= ONE, ONE, ZERO)
 
 
 @wp.kernel
@@ -303,7 +303,7 @@ def merge_flags(
     c: Control,
     all_converged: wp.array(dtype=wp.int32),
     some_converged: wp.array(dtype=wp.int32),
-    all_settled: wp.array(dtype=wp.float64),
+    all_constant: wp.array(dtype=wp.float64),
 ):
     """Merge flags of renumbered islands; bodies at rest that a moving island has reached do not move in this direction."""
     w = wp.tid() + first
@@ -311,4 +311,4 @@ def merge_flags(
         return
     c.converged[w] = all_converged[w]
     whole = all_converged[w] != 0 or some_converged[w] == 0
-    c.settled[w] = wp.where(whole, all_settled[w], ZERO)
+    c.has_constant_efforts[w] = wp.where(whole, all_constant[w], ZERO)

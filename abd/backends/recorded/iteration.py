@@ -49,7 +49,7 @@ class Iteration:
         self.linear = Solves(backend.linear, self.graphs, c)
         self.search, self.path = Search(backend, self.graphs, c), Reach(backend, c)
         self.status = d.zeros(control.STATUS, wp.float64)
-        self.scratch, self.settled = (d.zeros(capacity, wp.float64) for _ in range(2))
+        self.scratch, self.has_constant_efforts = (d.zeros(capacity, wp.float64) for _ in range(2))
         self.direction = Direction(backend, self.graphs, c, self.linear, self.path, self.scratch)
         self.all, self.some = (d.zeros(capacity, wp.int32) for _ in range(2))
         self.reads = 0
@@ -172,7 +172,7 @@ class Iteration:
         progress.trials += status.trials
         progress.tolerance = max(progress.tolerance, status.worst)
         if not status.moving:
-            b.islands.unsettle()
+            b.islands.clear_done()
         return status
 
     def _run_record(self, name: str, body: Callable[[], None]) -> Status:
@@ -287,7 +287,7 @@ class Iteration:
         for values, operation, out in (
             (c.converged, sums.MIN, self.all),
             (c.converged, sums.MAX, self.some),
-            (c.settled, sums.MIN, self.settled),
+            (c.has_constant_efforts, sums.MIN, self.has_constant_efforts),
             (c.moved, sums.MAX, c.moved),
             (c.regularisation, sums.MAX, c.regularisation),
             (c.stretch, sums.MIN, c.stretch),
@@ -302,8 +302,8 @@ class Iteration:
             b.islands.launch_carry(values, operation, out)
         if self._has_lengths:
             self._launch_lengths()
-        self.device.launch(newton.merge_flags, b.n, c, self.all, self.some, self.settled)
-        b.potential.launch_settle(c.converged)
+        self.device.launch(newton.merge_flags, b.n, c, self.all, self.some, self.has_constant_efforts)
+        b.potential.launch_mark_done(c.converged)
         b.contacts.candidates.launch_columns()
         if stale:
             self._set_flag(control.STALE)
@@ -314,7 +314,7 @@ class Iteration:
         """Run an iteration on the present list."""
         b, c, launch = self.backend, self.control, self.device.launch
         launch(control.begin_iteration, 1, c)
-        b.potential.launch_settle(c.converged)
+        b.potential.launch_mark_done(c.converged)
         self.graphs.repeat(self._flag["RESTART"], self._direct)
         self.graphs.when(self._flag["SOUND"], self.path.follow)
         self.graphs.when(self._flag["COVERED"], self._search)
@@ -359,10 +359,10 @@ class Iteration:
     def _assemble(self) -> None:
         b, c = self.backend, self.control
         self._spread_regularisation()
-        self.graphs.when(self._flag["ALL_BODIES"], b.islands.unsettle)
+        self.graphs.when(self._flag["ALL_BODIES"], b.islands.clear_done)
         b.potential.linearize()
         self.search.check_capacity()
-        self.graphs.when(self._flag["ALL_BODIES"], lambda: b.islands.launch_settle(c.converged))
+        self.graphs.when(self._flag["ALL_BODIES"], lambda: b.islands.launch_mark_done(c.converged))
         self.device.launch(control.end_assembly, 1, c)
 
     def _search(self) -> None:
@@ -392,6 +392,6 @@ class Iteration:
 
     def _update_multipliers(self) -> None:
         b = self.backend
-        b.potential.launch_settle(self.control.converged)
+        b.potential.launch_mark_done(self.control.converged)
         b.rows.update_multipliers(b.linear.direction)
         self._set_flag(control.STALE)

@@ -109,7 +109,7 @@ class Start:
         c, islands = self.control, self.backend.islands
         islands.launch_carry(c.speed, sums.MAX, c.speed)
         islands.launch_carry(c.limit, sums.MIN, c.limit)
-        islands.unsettle()
+        islands.clear_done()
         self.backend.contacts.candidates.launch_columns()
 
     # recorded -------------------------------------------------------------------------------------------------------

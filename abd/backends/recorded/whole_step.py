@@ -142,7 +142,7 @@ class WholeStep:
             return self._give_up()
         self._wait = self._skipped = 0
         self.taken += 1
-        b.rows.memory.settle()
+        b.rows.memory.finish_step()
         limited = self.device.read(b.scratch.marks) != 0 if values[kernels.LIMITED] else None
         newton_, trials = int(values[kernels.NEWTON]), int(values[kernels.TRIED])
         return Outcome(b.readings.statistics_of(found), limited, newton_, trials, values[kernels.NUMBERS])

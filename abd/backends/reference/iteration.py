@@ -67,7 +67,7 @@ class Iteration:
             # one model of all bodies: sleeping bodies need blocks that can be factorised
             self._form_model(progress)
             self._started = True
-        b.inactive.settle(self.converged)
+        b.inactive.mark_done(self.converged)
         if not self._linearized:
             self._form_model(progress)
         progress.newton += 1
@@ -98,11 +98,11 @@ class Iteration:
         self.converged, self.at_end = self.converged | reached, np.where(reached, speed, self.at_end)
         gap = least = np.inf
         if not moving.any():
-            b.inactive.settle(np.zeros(b.islands.count, dtype=bool))
+            b.inactive.mark_done(np.zeros(b.islands.count, dtype=bool))
         else:
             if exact:
-                b.inactive.settle(self.converged)
-                b.rows.update_multipliers(b.linear.direction, b.inactive.settled)
+                b.inactive.mark_done(self.converged)
+                b.rows.update_multipliers(b.linear.direction, b.inactive.done)
             gap, least = float(b.touch.island_gaps()[moving].min()), float(limit[moving].min())
         return Status(
             failure=0, covered=True, reach=0.0, moving=bool(moving.any()), worst=worst, gap=gap, least=least,
@@ -213,5 +213,5 @@ class Iteration:
             self.loose = islands.carry(before, self.loose, np.minimum)
             self.balanced = islands.carry(before, self.balanced, np.minimum)
             regularisation.stretch = islands.carry(before, regularisation.stretch, np.minimum)
-        b.inactive.settle(self.converged)
+        b.inactive.mark_done(self.converged)
         return limit, moved, settled

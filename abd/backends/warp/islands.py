@@ -160,11 +160,11 @@ class Islands(Numbering):
 
     # converged islands -------------------------------------------------------------------------------------------
 
-    def launch_settle(self, converged: wp.array) -> None:
+    def launch_mark_done(self, converged: wp.array) -> None:
         """Mark excluded bodies and bodies of islands with `converged` (islands,) int32 = 1, and no others, as done."""
-        self.device.launch(kernels.settle, self.n, self.island, converged, self.excluded, self.done)
+        self.device.launch(kernels.mark_done, self.n, self.island, converged, self.excluded, self.done)
 
-    def unsettle(self) -> None:
+    def clear_done(self) -> None:
         self.device.fill(self.done)
 
     # numbers per island ------------------------------------------------------------------------------------------

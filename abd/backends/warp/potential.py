@@ -74,7 +74,7 @@ class Potential:
 
         Pairs of both lists take their values from `before`, the arrays of slot "current" for the previous list; new pairs are
         evaluated. Settled islands become active again."""
-        self.islands.unsettle()
+        self.islands.clear_done()
         self.contacts.carry(self.at.current, before)
         self.has_contact_energies = True
 
@@ -108,11 +108,11 @@ class Potential:
         for term in self.terms:
             term.exchange(self.at)
 
-    def launch_settle(self, converged: wp.array) -> None:
+    def launch_mark_done(self, converged: wp.array) -> None:
         """Mark the bodies of islands with `converged` (islands,) int32 = 1, and no others, as done; launches only.
 
         Kernels may skip these bodies until the islands change or everything is evaluated again."""
-        self.islands.launch_settle(converged)
+        self.islands.launch_mark_done(converged)
         # kernels skip settled bodies: their pose must be equal in the iterate and in the trial
         self.device.launch(poses.snap, self.n, self.at.current, self.islands.done, self.at.trial)
         energy = self.bodies.energy

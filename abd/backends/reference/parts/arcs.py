@@ -62,7 +62,7 @@ class Arcs:
 
         Bodies of settled islands do not move. The islands may change (`Numbering.host`); the result is for the new ones.
         """
-        linear.direction = np.where(self.inactive.settled[self.islands.host, None], 0.0, linear.direction)
+        linear.direction = np.where(self.inactive.done[self.islands.host, None], 0.0, linear.direction)
         path = follow(self.at.q, linear.direction, self.turning, self.boxes.radii(self.at.q))
         strain = path.strain
         limits = np.where(strain > STRAIN, STRAIN / np.maximum(strain, STRAIN), 1.0)
@@ -75,7 +75,7 @@ class Arcs:
         before = self.islands.host
         if self.islands.renumber(self.inactive.mobile, self.touch.candidate_pairs()):
             limit = self.islands.carry(before, limit, np.minimum)
-            self.inactive.settled = self.islands.carry(before, self.inactive.settled, np.logical_and)
+            self.inactive.done = self.islands.carry(before, self.inactive.done, np.logical_and)
         times = self.contacts.times_of_impact(path, limit[self.islands.host])
         return self._within_limits(self.islands.minima(times, self.contacts.owners, limit))
 

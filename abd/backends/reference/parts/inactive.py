@@ -16,7 +16,7 @@ class Inactive:
     Attributes:
         immobile: (n,) bool, static bodies; mobile: (n,) bool, bodies that may move in this step.
         projectors: (n, 12, 12) on the allowed motions of mobile bodies.
-        settled: (islands,) bool, islands whose bodies do not move.
+        done: (islands,) bool, islands whose bodies do not move.
     """
 
     def __init__(self, model: Model, constants: BodyData, potential: Potential):
@@ -24,7 +24,7 @@ class Inactive:
         n = len(model.bodies)
         self.immobile, self.excluded = model.bodies.kind == Kind.STATIC, np.zeros(n, dtype=bool)
         self.mobile, self.sleeping = ~self.immobile, np.zeros(n, dtype=bool)
-        self.settled = np.zeros(self.islands.count, dtype=bool)
+        self.done = np.zeros(self.islands.count, dtype=bool)
 
     def hold(self, held: np.ndarray) -> None:
         step = self.potential.at.step
@@ -46,6 +46,6 @@ class Inactive:
         self.excluded = excluded.copy()
         self.potential.contacts.excluded = self.excluded
 
-    def settle(self, islands: np.ndarray) -> None:
+    def mark_done(self, islands: np.ndarray) -> None:
         """Stop the bodies of these islands (count,) bool, and no others, until the islands change."""
-        self.settled = islands.copy()
+        self.done = islands.copy()

@@ -111,12 +111,12 @@ class Rows:
         joints = self.potential.joints
         return -self.islands.minima(-joints.errors(self.at.q), joints.owners, np.zeros(self.islands.count))
 
-    def update_multipliers(self, direction: np.ndarray, settled: np.ndarray) -> None:
-        """Add stiffness forces of exact rows at the end of a direction (n, 12) to their multipliers, except in settled islands.
+    def update_multipliers(self, direction: np.ndarray, done: np.ndarray) -> None:
+        """Add stiffness forces of exact rows at the end of a direction (n, 12) to their multipliers, except in done islands.
 
         Call it after the trial became the iterate, while the trial holds the previous iterate.
         """
         joints = self.potential.joints
         linear, measured, _ = joints.predicted(self.at.trial, direction)
-        joints.take_over(linear, measured, whole=True, skipped=settled[self.islands.host])
+        joints.take_over(linear, measured, whole=True, skipped=done[self.islands.host])
         self.potential.evaluate()

@@ -97,5 +97,5 @@ class Arcs:
         self.contacts.candidates.moved(self.trial_path.path, self._motion, islands.island, islands.scalars("alpha"))
 
     def evaluate(self) -> None:
-        self.islands.unsettle()
+        self.islands.clear_done()
         self.potential.evaluate()

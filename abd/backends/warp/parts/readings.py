@@ -68,7 +68,7 @@ class Readings:
 
     def contact_impulses(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         self.potential.evaluate_contacts()
-        self.islands.unsettle()
+        self.islands.clear_done()
         pairs, *gradients = self.contacts.pair_gradients(self.at.current)
         return pairs, *(-self.scheme.rule.impulse_of(pairs) * gradient for gradient in gradients)
 

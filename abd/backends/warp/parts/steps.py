@@ -109,7 +109,7 @@ class Steps:
         has_friction = self.potential.friction.count > 0
         (self.totals.fill if has_friction else self.totals.leave_empty)("friction")
         self.graphs.run(("finish", self.scheme.rule.chord, has_friction), lambda: self._launch_end(has_friction))
-        self.rows.memory.settle()
+        self.rows.memory.finish_step()
 
     def _launch_end(self, has_friction: bool) -> None:
         """Compute friction work, if any contact `has_friction`, anchors and the new state; launches only."""
@@ -121,7 +121,7 @@ class Steps:
         self.launch_finish()
 
     def launch_finish(self) -> None:
-        """Compute the new state without friction; launches only, call `RowMemory.settle` afterwards."""
+        """Compute the new state without friction; launches only, call `RowMemory.finish_step` afterwards."""
         launch, n, at, states, scheme = self.device.launch, self.n, self.at, self.states, self.scheme
         self.device.copy(states.earlier, states.velocity)
         ends = at.current, states.now, states.before

@@ -85,7 +85,7 @@ class SweptPaths:
     def _launch_back(self, converged: wp.array | None) -> None:
         """Set the backward paths and compute their largest motion and whether the list covers them."""
         islands, path, each, alpha = self.islands, self.trial_path.path, self._each, self.islands.scalars("limit")
-        islands.unsettle()
+        islands.clear_done()
         if converged is not None:
             self.device.launch(to_bodies[wp.int32], self.trial_path.n, islands.island, converged, self.stationary)
         self._set_paths(True, converged is not None)

@@ -68,7 +68,7 @@ class Touch:
         """Mark contact energies of the iterate as not evaluated, in settled islands too."""
         self.potential.has_contact_energies = False
         self.clear_touching()
-        self.islands.unsettle()
+        self.islands.clear_done()
 
     def clear_touching(self) -> None:
         """Discard the bodies and pairs in contact that were read at the iterate."""

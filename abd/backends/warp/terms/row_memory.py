@@ -229,12 +229,12 @@ class RowMemory:
             row_memory.mark_turned, joints.measure_count, joints.measures, joints.values, float(limit), flags, grain=512
         )
 
-    def settle(self) -> None:
+    def finish_step(self) -> None:
         """Make the current step the last one."""
         self.ch2 = self.ch2_now
 
     def launch_finish(self, scheme: tuple[wp.array, ...], pose, ch2: wp.array, totals: Totals) -> None:
-        """Store the results of the rows for the step that ended at a pose; launches only, call `settle` afterwards.
+        """Store the results of the rows for the step that ended at a pose; launches only, call `finish_step` afterwards.
 
         Statistics go to totals "linear" and "measured"; `ch2` (n,) is c h^2 of the bodies [s^2]."""
         joints, scale = self.joints, self.scale
