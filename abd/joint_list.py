@@ -147,7 +147,7 @@ class JointList(Sequence):
         bodies, collide = self.bodies, self.column("collide").astype(bool)
         return bodies[~collide & (bodies[:, 0] != WORLD)]
 
-    def take_over(self, other: JointList) -> None:
+    def assign(self, other: JointList) -> None:
         """Become equal to a list that was copied from this one, or that this one was copied from."""
         self.replaced = dict(other.replaced)
 

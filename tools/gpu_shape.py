@@ -93,7 +93,7 @@ class Watch:
         self.plain, self.renewed = [], []
         self.patterns = self.outdating = 0
         for factor in (self.backend.linear.static, self.backend.linear._whole):
-            factor.adopt = partial(self.adopt, factor, factor.adopt)
+            factor.set_elimination = partial(self.count_pattern, factor, factor.set_elimination)
         self._run = self.backend.iteration.run
         self.backend.iteration.run = self.iterate
 
@@ -111,10 +111,10 @@ class Watch:
         found.append(self.reads - before)
         return status
 
-    def adopt(self, factor: Cholesky, take_over: Callable[[Elimination], None], elimination: Elimination) -> None:
+    def count_pattern(self, factor: Cholesky, set_elimination: Callable[[Elimination], None], elimination: Elimination) -> None:
         """A new pattern of contacts, and whether it made records useless; the first one makes the arrays of all."""
         generation, first = self.backend.device.generation, not hasattr(factor, "elimination")
-        take_over(elimination)
+        set_elimination(elimination)
         self.patterns += 1
         self.outdating += not first and self.backend.device.generation != generation
 

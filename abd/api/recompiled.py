@@ -242,7 +242,7 @@ def carry_over(old: Simulation, new: Simulation) -> None:
     new.loads.take_functions(old.loads, {int(k): place for place, k in enumerate(match.body) if k >= 0})
     fresh = np.flatnonzero(match.body < 0).tolist()
     if fresh:
-        new.stepper.meet(fresh)
+        new.stepper.start_contacts(fresh)
     new.stepper.modes.jump(match.jumping(), constraints=True)
     new.stepper.sleep.disturb()
 

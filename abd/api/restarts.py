@@ -84,7 +84,7 @@ def reset_worlds(
     stepper.stop(stepper.stopped & ~chosen)
     stepper.restore(replace(both, bodies=replace(both.bodies, stopped=stepper.stopped)))
     if collides:
-        stepper.meet(np.flatnonzero(chosen))
+        stepper.start_contacts(np.flatnonzero(chosen))
     stepper.work, stepper.initial_contacts = kept
     again, table = sim.reader.table.of_bodies(chosen)
     coordinates = coordinates.copy()

@@ -200,8 +200,8 @@ class Switches:
         moved[_pairs(self.parting, n)] = True
         found = Surveyor(self.present(sim.model)).survey(sim.stepper.q, moved=moved)
         self._excluded = before
-        meeting = [(way.first, way.second) for way in found.touching] + [pair[:2] for pair in found.deep]
-        overlap = _keys(np.array(meeting, dtype=np.int64).reshape(-1, 2), n)
+        touching = [(way.first, way.second) for way in found.touching] + [pair[:2] for pair in found.deep]
+        overlap = _keys(np.array(touching, dtype=np.int64).reshape(-1, 2), n)
         if len(found.deep) >= MOST_DEEP:
             overlap = self.parting  # the survey stops at MOST_DEEP pairs
         self._tell_of_overlap(np.intersect1d(overlap, self.parting))
@@ -247,13 +247,13 @@ class Switches:
                 self.suspended.discard(k)
                 control.set_active(k, True)
 
-    def _go_on(self, state, meeting: list[int]) -> None:
-        """Continue from a state with the present switches; contacts of the bodies `meeting` start in balance."""
+    def _go_on(self, state, bodies: list[int]) -> None:
+        """Continue from a state with the present switches; contacts of the bodies `bodies` start in balance."""
         sim = self._simulation
         self.apply()
         sim.stepper.restore(state)
-        if meeting:
-            sim.stepper.meet(meeting)
+        if bodies:
+            sim.stepper.start_contacts(bodies)
         sim.stepper.sleep.disturb()
         sim.coordinates = sim.reader.coordinates(state.q, sim.coordinates)
         sim.forget_readings()

@@ -186,15 +186,16 @@ class Stepper:
         if touching.any():
             self.touching = self.articulations.containing(touching != 0)
 
-    def meet(self, bodies: np.ndarray) -> None:
+    def start_contacts(self, bodies: np.ndarray) -> None:
         """Start collisions of pairs with some bodies (indices): set the contact parameters of close pairs."""
         _, touching = find_parameters(self.backend, bodies)
         in_worlds = np.isin(self.model.bodies.world, self.model.bodies.world[bodies])
         self.touching = self.touching | self.articulations.containing((touching != 0) & in_worlds)
 
     def fresh(self, q: np.ndarray, qd: np.ndarray, bodies: np.ndarray) -> State:
-        """Return an initial state q, qd (n, 12) at time zero, without parameters of its contacts (`meet`), of bodies (n,) bool of
-        whole worlds."""
+        """Return an initial state q, qd (n, 12) at time zero, without parameters of its contacts (`start_contacts`).
+
+        bodies: (n,) bool of whole worlds."""
         n = len(q)
         self.joints.face(q)
         memory = self.joints.fresh_memory(q, qd, self.memory, bodies)

@@ -37,7 +37,7 @@ class StrainWatch:
         self._checked, self._steps = 0.0, 0
         self._smallest_limit = float(self._limits.min(initial=FREE_STRAIN))
 
-    def look(self, largest: float, state: Callable[[], np.ndarray]) -> str | None:
+    def check(self, largest: float, state: Callable[[], np.ndarray]) -> str | None:
         """Return a warning about a state (n, 12) with the largest strain `largest`, or None."""
         self._steps += 1
         if not largest > self._factor * self._smallest_limit or (self._steps < CHECK_INTERVAL and not largest > self._checked):

@@ -245,7 +245,7 @@ class Substeps:
         stepper.previous_h = h
         stepper.sleep.observe(backend, h)
         stepper.rows.turning.warn(h, stepper.statistics.fastest, lambda: (stepper.q, stepper.qd, stepper.previous_q))
-        if (warning := stepper.strain.look(stepper.statistics.orthogonality_error, lambda: stepper.q)) is not None:
+        if (warning := stepper.strain.check(stepper.statistics.orthogonality_error, lambda: stepper.q)) is not None:
             _log.warning("%s", warning)
         touching = stepper.statistics.contacts > 0
         stepper.touching = articulations.containing(backend.touch.touching() != 0) if touching else stepper.none

@@ -131,7 +131,7 @@ def test_margins(
 
 
 @wp.kernel
-def spend_margins(
+def subtract_motion(
     first: wp.int32,
     counts: wp.array(dtype=wp.int32),
     pairs: wp.array(dtype=wp.vec2i),

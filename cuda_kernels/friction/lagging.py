@@ -282,13 +282,13 @@ def count_lagged(
     listed: wp.array(dtype=wp.int32),
     offset: wp.array(dtype=wp.int32),
     capacity: wp.int32,
-    wanted: wp.array(dtype=wp.int32),
+    needed: wp.array(dtype=wp.int32),
     counts: wp.array(dtype=wp.int32),
 ):
     """Set the number of contacts to lag, and counts = [pairs, contacts] of lagged ones, 0 if the capacity is too small; one
     thread. listed = [pairs, candidates]"""
     total = offset[listed[1]]
-    wanted[0] = total
+    needed[0] = total
     counts[0] = listed[0]
     counts[1] = wp.where(total <= capacity, total, 0)
 

@@ -93,8 +93,8 @@ NO_CAPACITY = 8
 class Control:
     """Decisions of the iterations of a step, (islands,) by default.
 
-    converged; length: of the step [s]; has_constant_efforts: whether efforts in joints are constant; tolerance: of Newton's method [m/s];
-    small: whether the step is within it; distance_ratio, stretch: see `abd.backends.reference.regularisation`;
+    converged; length: of the step [s]; has_constant_efforts: of limited drives and friction in joints; tolerance: of Newton's
+    method [m/s]; small: whether the step is within it; distance_ratio, stretch: see `abd.backends.reference.regularisation`;
     regularisation: weight of the bounds of curvature; reached: speed at convergence [m/s]; residual: largest residual force as
     a velocity [m/s]; loose: sufficient speed and residual with friction, balanced: bound of the residual with friction, 0
     without a bound [m/s]; moved: largest displacement of the full step [m]; speed: of the path per unit of alpha [m];

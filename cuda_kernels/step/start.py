@@ -58,7 +58,7 @@ def gather_start(
 
 
 @wp.kernel
-def check_frozen(first: wp.int32, c: Control, wanted: wp.array(dtype=wp.int32), capacity: wp.int32):
+def check_frozen(first: wp.int32, c: Control, needed: wp.array(dtype=wp.int32), capacity: wp.int32):
     """Record a failure if the capacity for lagged contacts was too small; one item."""
-    if wanted[0] > capacity:
+    if needed[0] > capacity:
         fail(c, NO_CAPACITY)

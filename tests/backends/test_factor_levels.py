@@ -62,7 +62,8 @@ def test_a_record_serves_any_pattern(wide):
 
     def solve() -> None:
         cholesky.launch_find(1, coupling, capacity)
-        cholesky.take(diagonal, [(systems[0].couplings[0][0], 0), (coupling, capacity), (systems[0].couplings[2][0], 0)], done)
+        first, _, last = (one for one, _ in systems[0].couplings)
+        cholesky.set_sources(diagonal, [(first, 0), (coupling, capacity), (last, 0)], done)
         cholesky.compute_and_solve(-1.0, rhs, x, dots)
 
     levels = set()
@@ -73,7 +74,7 @@ def test_a_record_serves_any_pattern(wide):
         wide.write(coupling.row, pairs[:, 0].astype(np.int32))
         wide.write(coupling.column, pairs[:, 1].astype(np.int32))
         wide.write(coupling.count, np.array([len(pairs)], dtype=np.int32))
-        cholesky.adopt(Elimination(n, *pairs.T, in_ranges=False))
+        cholesky.set_elimination(Elimination(n, *pairs.T, in_ranges=False))
         levels.add(cholesky.levels)
         graphs.run("solve", solve)
         assert wide.read(cholesky.missed)[0] == 0

@@ -227,8 +227,8 @@ def test_multipliers_take_over_what_the_linear_model_leaves():
     assert DEVICE.read(worst)[~left].max() == pytest.approx(open_by, rel=1e-10)
     assert_close(DEVICE.read(missing)[~left], both.defined.missing(linear, measured, J)[~left], 1e-11)
     assert not DEVICE.read(missing)[left].any()
-    both.defined.take_over(linear, measured, whole=True, skipped=left)
-    both.device.take_over(pose_of(both.q + direction), True, skipped)
+    both.defined.update_multipliers(linear, measured, whole=True, skipped=left)
+    both.device.update_multipliers(pose_of(both.q + direction), True, skipped)
     moved = both.defined.p[:, slots.CENTRE] != both.p[:, slots.CENTRE]
     assert moved.sum() > 15
     reached = DEVICE.read(both.device.rows.p)

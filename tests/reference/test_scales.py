@@ -200,7 +200,7 @@ def test_a_body_that_may_strain_hides_no_other_one():
     def look(block: float, flap: float) -> str | None:
         for name, strain in (("block", block), ("flap", flap)):
             q[model.bodies.names.index(name), 3] = 1.0 + 0.5 * strain
-        return watch.look(max(block, flap), lambda: q)
+        return watch.check(max(block, flap), lambda: q)
 
     assert look(3e-4, 1e-7) is None
     said = [look(3e-4, 5e-5) for _ in range(10)]

@@ -401,7 +401,7 @@ class JointControl:
         for k in switched:
             couplings[k] = replace(couplings[k], active=not couplings[k].active)
         if switched or any(changes_of(joints[k], sim.model.joints[k]) for k in joints.changed_since(sim.model.joints)):
-            sim.model.joints.take_over(joints)
+            sim.model.joints.assign(joints)
             self._read_anew()
             sim.backend.rows.set_joints(build_system(sim.model))
             self._returning = self._find_returning()

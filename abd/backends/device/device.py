@@ -203,7 +203,7 @@ class Device:
             weakref.finalize(values, self._views.pop, id(values), None)
         return view
 
-    def adopt(self, values: np.ndarray, dtype) -> wp.array:
+    def wrap(self, values: np.ndarray, dtype) -> wp.array:
         """Array from host values that the caller no longer uses; on the CPU without a copy."""
         with self.turn:
             return wp.array(np.ascontiguousarray(values), dtype=dtype, device=self.warp, copy=not self.is_cpu)

@@ -37,7 +37,7 @@ class Cholesky:
         self._addresses = Addresses(device, couplings)
         self._schedule: RangesOfPanels | LevelsOfRows | None = None
 
-    def adopt(self, elimination: Elimination) -> None:
+    def set_elimination(self, elimination: Elimination) -> None:
         """Set the elimination; call `find` for every coupling afterwards."""
         self.elimination = elimination
         get, write = self._pool.get, self.device.write
@@ -67,10 +67,10 @@ class Cholesky:
         kind = RangesOfPanels if elimination.in_ranges else LevelsOfRows
         if not isinstance(self._schedule, kind):
             self._schedule = kind(self.device)
-        self._schedule.follow(elimination, pattern, rest)
+        self._schedule.set_elimination(elimination, pattern, rest)
         self.ranges, self.levels = self._schedule.ranges, self._schedule.count
 
-    def take(self, diagonal, couplings: list[tuple[Coupling, int]], done) -> None:
+    def set_sources(self, diagonal, couplings: list[tuple[Coupling, int]], done) -> None:
         """Set the sources: diagonal blocks (n, 12, 12), couplings with their pair counts, and `done` (n,).
 
         Recorded launches hold these arrays.

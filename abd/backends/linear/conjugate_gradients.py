@@ -50,7 +50,7 @@ class ConjugateGradients:
     def launch_factor(self, diagonal: wp.array, couplings: list[tuple[Coupling, int]]) -> None:
         """Factor the preconditioner and gather the blocks of the matrix."""
         static = self.linear.static
-        static.take(diagonal, couplings, self.linear.islands.done)
+        static.set_sources(diagonal, couplings, self.linear.islands.done)
         static.compute()
         self._matrix = self.linear.gathered(diagonal, couplings)
 

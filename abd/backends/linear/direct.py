@@ -26,7 +26,7 @@ class Direct:
         linear = self.linear
         for which in range(1, len(couplings)) if linear.uses_loose_pairs else ():
             linear.factor.launch_find(which, *couplings[which])
-        linear.factor.take(diagonal, couplings, linear.islands.done)
+        linear.factor.set_sources(diagonal, couplings, linear.islands.done)
 
     def launch_solve(self, gradient: wp.array, x: wp.array) -> None:
         """Factor and solve; a pivot that is not positive is a failure."""

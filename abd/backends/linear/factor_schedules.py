@@ -54,7 +54,7 @@ class RangesOfPanels:
         self._pool, self._none = Pool(device), device.empty(0, vec12)
         self.levels: list[tuple[int, int, int, int, int]] = []
 
-    def follow(self, elimination: Elimination, pattern: Arrays, panels: Arrays) -> None:
+    def set_elimination(self, elimination: Elimination, pattern: Arrays, panels: Arrays) -> None:
         """Set the elimination and its arrays from `Elimination.fill`.
 
         Recorded launches stay valid if the launches are the same, as they are for one range and any pattern."""
@@ -128,7 +128,7 @@ class LevelsOfRows:
         if self._threads % WARP:
             raise ValueError(f"lanes of one row take {self._threads} threads in turns of {WARP}, which does not divide them")
 
-    def follow(self, elimination: Elimination, pattern: Arrays, products: Arrays) -> None:
+    def set_elimination(self, elimination: Elimination, pattern: Arrays, products: Arrays) -> None:
         """Set the elimination and its arrays from `Elimination.fill`."""
         levels, write = self.levels, self.device.write
         arrays = {"rows": elimination.levels, **products, **lanes_of(elimination)}

@@ -44,7 +44,7 @@ class LinearSolver:
     Pairs of bodies are static (joints) or changing (contacts, friction).
 
     Args:
-        wanted: "auto", or the name of a solver (`abd.backends.linear.solvers`).
+        requested: "auto", or the name of a solver (`abd.backends.linear.solvers`).
         moving: (n,) bool, bodies with block rows; directions of other bodies stay zero. names: (n,) names for failures.
         couplings: number of couplings, joints first.
         worlds: (n,) world of every body, by default one. The pattern of a world does not depend on other worlds.
@@ -59,7 +59,7 @@ class LinearSolver:
     def __init__(
         self,
         device: Device,
-        wanted: str,
+        requested: str,
         moving: np.ndarray,
         names: list[str],
         islands: Islands,
@@ -67,7 +67,7 @@ class LinearSolver:
         worlds: np.ndarray | None = None,
     ):
         self.names = names
-        self.device, self.wanted, self.islands = device, wanted, islands
+        self.device, self.requested, self.islands = device, requested, islands
         self.n, self.bodies, self.couplings = len(moving), np.flatnonzero(moving), couplings
         worlds = np.zeros(self.n, dtype=int) if worlds is None else worlds
         self.worlds = np.unique(worlds[self.bodies], return_inverse=True)[1]
@@ -137,7 +137,7 @@ class LinearSolver:
         if not direct:
             self._whole_keys = None
             if self._refused:
-                solver = "pcg" if self.wanted in ("auto", "direct") else self.wanted
+                solver = "pcg" if self.requested in ("auto", "direct") else self.requested
                 self._whole_choice = Choice(solver, "as before the checkpoint")
         elif self._whole_keys is None or not np.array_equal(keys, self._whole_keys):
             self._set_pattern(keys)
@@ -248,11 +248,11 @@ class LinearSolver:
         self._reset()
         elimination = self._elimination(self._joint_keys)
         query = elimination, len(self._joint_keys), None
-        self._static_choice = choose(self.wanted, *query)
+        self._static_choice = choose(self.requested, *query)
         self.joined = self._static_choice.direct or choose("auto", *query).direct
         if not self.joined:
             elimination = self._elimination(self._joint_keys[:0])
-        self.static.adopt(elimination)
+        self.static.set_elimination(elimination)
         # records may hold a factor of another kind
         self.device.generation += 1
         self.static.find(0, joints, pairs)
@@ -300,7 +300,7 @@ class LinearSolver:
 
     def _adopt_whole(self, elimination: Elimination, keys: np.ndarray) -> None:
         """Make the elimination of changing pairs `keys` and joints the pattern of the factor."""
-        self._whole.adopt(elimination)
+        self._whole.set_elimination(elimination)
         self._fresh, self._factored = True, keys
 
     def _set_pattern(self, keys: np.ndarray) -> bool:
@@ -308,7 +308,7 @@ class LinearSolver:
         elimination = self._elimination(np.union1d(keys, self._joint_keys))
         pairs = self._loose + len(self._joint_keys)
         query = elimination, pairs, self.static.elimination, self._assumed
-        self._whole_choice = choose(self.wanted, *query)
+        self._whole_choice = choose(self.requested, *query)
         if not self._whole_choice.direct:
             self._whole_keys, self._refused = None, self._loose
             return False

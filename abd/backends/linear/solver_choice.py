@@ -62,20 +62,20 @@ def _levels_cost(elimination: Elimination, launches: int) -> float:
     return 0.0 if elimination.in_ranges else float(WIDE_LAUNCH * launches * (len(elimination.levels) - 1))
 
 
-def choose(wanted: str, whole: Elimination, pairs: int, static: Elimination | None, iterations: int = ITERATIONS) -> Choice:
+def choose(requested: str, whole: Elimination, pairs: int, static: Elimination | None, iterations: int = ITERATIONS) -> Choice:
     """Choose the solver of a system with `pairs` coupled pairs.
 
     Args:
-        wanted: "auto" or the name of a solver.
+        requested: "auto" or the name of a solver.
         whole: elimination of all blocks; static: elimination of the static blocks, None if all are static.
         iterations: expected number of pcg iterations.
     """
-    if wanted not in ("auto", "direct"):
-        return Choice(wanted, "asked for")
+    if requested not in ("auto", "direct"):
+        return Choice(requested, "asked for")
     size = whole.slots * BLOCK_BYTES + (0 if whole.in_ranges else PRODUCT_BYTES * whole.products)
     if size > MOST_BYTES:
         return Choice("pcg", f"the factor would take {size / 2**30:.1f} GiB (limit {MOST_BYTES >> 30})")
-    if wanted == "direct":
+    if requested == "direct":
         return Choice("direct", "asked for")
     iterations = JOINTED_ITERATIONS if static is None else iterations
     limit = iterations * iteration_cost(whole, pairs, static)

@@ -93,7 +93,7 @@ class Direction:
             # missing forces of exact rows at the end of the direction, then added to their multipliers
             self.device.fill(missing)
             b.joints.add_missing(b.scratch.straight, b.scratch.skipped, missing)
-            b.joints.take_over(b.scratch.straight, False, b.scratch.skipped)
+            b.joints.update_multipliers(b.scratch.straight, False, b.scratch.skipped)
             potential.project_vectors(missing)
             self.linear.launch_correct(missing)
             potential.project_vectors(direction)

@@ -379,7 +379,7 @@ class Iteration:
         """Accept the last trial, update stiffness and multipliers, and test convergence."""
         b, c, launch, n = self.backend, self.control, self.device.launch, self.backend.n
         b.potential.exchange()
-        self.path.spend()
+        self.path.subtract_motion()
         exact = b.system.has_exact
         if exact:
             b.rows.launch_errors(self.scratch)

@@ -60,9 +60,9 @@ class Reach:
         self.device.launch(newton.shorten, b.n, c, self._scratch)
         b.islands.fold(c.each, sums.MAX, self.largest)
 
-    def spend(self) -> None:
+    def subtract_motion(self) -> None:
         """Subtract the accepted path, up to `alpha`, from the motion that the list covers."""
         b, c = self.backend, self.control
         self.device.launch(line_search.reach_of_trial, b.n, c)
         b.islands.fold(c.each, sums.MAX, self.largest)
-        b.contacts.candidates.spend(b.trial_path.path, self.largest, c.each, b.islands.island, c.alpha)
+        b.contacts.candidates.subtract_motion(b.trial_path.path, self.largest, c.each, b.islands.island, c.alpha)

@@ -68,7 +68,7 @@ class Start:
             b.friction.grow(status.frozen)
             self._grow(b.friction.reduction)
             status = self._run_record(("start", *key), lambda: self._follow_first(touching))
-        b.friction.take(status.frozen)
+        b.friction.set_count(status.frozen)
         if not (status.failure or status.covered):
             contacts = b.contacts.arrays("current")
             self._renew()
@@ -86,7 +86,7 @@ class Start:
         def gathered() -> None:
             body()
             b = self.backend
-            self.device.launch(kernels.gather_start, 1, self.control, b.friction.wanted, self.status)
+            self.device.launch(kernels.gather_start, 1, self.control, b.friction.needed, self.status)
 
         self.graphs.run(key, gathered)
         self.backend.touch.clear_touching()
@@ -145,7 +145,7 @@ class Start:
         b.friction.launch_lag(b.at.current, b.at.target)
         b.potential.evaluate()
         friction, reduction = b.friction, b.friction.reduction
-        launch(kernels.check_frozen, 1, c, friction.wanted, friction.capacity)
+        launch(kernels.check_frozen, 1, c, friction.needed, friction.capacity)
         launch(control.check_capacity, 1, c, reduction.needed, reduction.pair_capacity, reduction.run_capacity)
         self.graphs.when(self._sound, lambda: self._try_paths(touching))
 
@@ -196,7 +196,7 @@ class Start:
         b = self.backend
         self.graphs.when(self._asked, self._hold_bodies)
         b.potential.exchange()
-        self.path.spend()
+        self.path.subtract_motion()
 
     def _hold_bodies(self) -> None:
         self.device.launch(kernels.hold_rising, self.backend.n, self.control)

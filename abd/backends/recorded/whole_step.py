@@ -177,7 +177,7 @@ class WholeStep:
         c = b.contacts.candidates
         if c.pair_count or c.count or b.friction.count or b.friction.pair_count:
             c.clear()
-            b.friction.let_go()
+            b.friction.discard()
         b.potential.has_contact_energies, b.touch.touched = True, self._untouched
         if self._pairs_are_current and b.islands.formed == self._formed and b.linear.recalls == self._recalls:
             return

@@ -107,7 +107,7 @@ class DenseSolver:
             skipped = ~chosen[islands.host]
             missing = np.einsum("nij,nj->ni", self.inactive.projectors, joints.missing(linear, measured, J))
             missing[skipped] = 0.0
-            joints.take_over(linear, measured, whole=False, skipped=skipped)
+            joints.update_multipliers(linear, measured, whole=False, skipped=skipped)
             self.direction += self._solve(missing)
             self.potential.gradient += missing
         self.potential.evaluate()

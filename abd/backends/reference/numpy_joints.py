@@ -227,7 +227,7 @@ class NumpyJoints:
         share = np.divide(np.abs(ahead - slope), SETTLED * largest, out=np.zeros(len(x)), where=largest > 0.0)
         return np.concatenate([np.zeros(len(self.system.linear)), share])
 
-    def take_over(self, linear: np.ndarray, measured: np.ndarray, whole: bool, skipped: np.ndarray) -> None:
+    def update_multipliers(self, linear: np.ndarray, measured: np.ndarray, whole: bool, skipped: np.ndarray) -> None:
         """Update the multipliers of the exact rows, lambda += K c, except those of inactive bodies (n,).
 
         whole: include one-sided rows, and drives up to their effort limit."""

@@ -118,5 +118,5 @@ class Rows:
         """
         joints = self.potential.joints
         linear, measured, _ = joints.predicted(self.at.trial, direction)
-        joints.take_over(linear, measured, whole=True, skipped=done[self.islands.host])
+        joints.update_multipliers(linear, measured, whole=True, skipped=done[self.islands.host])
         self.potential.evaluate()

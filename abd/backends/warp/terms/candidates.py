@@ -166,7 +166,7 @@ class Candidates(ListCapacities):
             extent, self.counts, self.pairs, worlds, path, island, limit, self.left, covered, self.searched, self.lacks,
         )  # fmt: skip
 
-    def spend(self, path: Path, reach: wp.array, each: wp.array, island, alpha) -> None:
+    def subtract_motion(self, path: Path, reach: wp.array, each: wp.array, island, alpha) -> None:
         """Reduce the margins after bodies have moved along the last covered path up to alpha (islands,).
 
         `reach` (1,) and `each` (islands,) are the largest vertex motions [m]."""
@@ -174,7 +174,7 @@ class Candidates(ListCapacities):
         self.launch_motions(each, island)
         motion = reach if self.worlds == 1 else self.motion
         self.device.launch(
-            kept_pairs.spend_margins,
+            kept_pairs.subtract_motion,
             extent, self.counts, self.pairs, self.filters.world, path, motion, island, alpha, self.searched, self.kept,
             self.slack, self.left, grain=4096,
         )  # fmt: skip
@@ -204,8 +204,8 @@ class Candidates(ListCapacities):
         return True
 
     def moved(self, path: Path, each: np.ndarray, island, alpha) -> None:
-        """`spend` with motions (islands,) [m] on the host."""
-        self.spend(path, *self._upload_motions(each), island, alpha)
+        """`subtract_motion` with motions (islands,) [m] on the host."""
+        self.subtract_motion(path, *self._upload_motions(each), island, alpha)
 
     # rebuild -----------------------------------------------------------------------------------------------------
 
@@ -340,11 +340,11 @@ class Candidates(ListCapacities):
         """Find pairs, and the candidates of pairs that are not kept; False if arrays were too short and have grown."""
         places = path.p.ptr, island.ptr, limit.ptr
         self.graphs.run(("search", places, reserve), lambda: self._launch_search(path, island, limit, reserve))
-        wanted = self.device.read(self.totals)
+        needed = self.device.read(self.totals)
         # check every kind, so that all short arrays grow in one pass
-        fits = False not in [self.grow(kind, wanted) for kind in ORDER]
+        fits = False not in [self.grow(kind, needed) for kind in ORDER]
         if fits:
-            self.pair_count, self.count = int(wanted[PAIRS]), int(wanted[CANDIDATES])
+            self.pair_count, self.count = int(needed[PAIRS]), int(needed[CANDIDATES])
         return fits
 
     def _launch_search(self, path: Path, island, limit, reserve: float) -> None:

@@ -98,7 +98,7 @@ class Contacts:
         self._sizes()
         if self.candidates.may_touch:
             self.candidates.index()
-            self.reduction.follow(self._listed())
+            self.reduction.reserve(self._listed())
 
     def _listed(self) -> PairList:
         c = self.candidates
@@ -360,7 +360,7 @@ class Contacts:
         if self.candidates.count == 0:
             return empty
         r, read, c = self.reduction, self.device.read, self.candidates
-        r.follow(self._listed())
+        r.reserve(self._listed())
 
         def linearize() -> None:
             c.launch_columns()

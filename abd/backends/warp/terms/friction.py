@@ -68,7 +68,7 @@ class Friction:
         self.follows_arcs = counts(model)
         self.begin: Pose | None = None
         self.turn: wp.array | None = None
-        self.wanted, self.scan, self._builds = device.zeros(1, wp.int32), Scan(device), -1
+        self.needed, self.scan, self._builds = device.zeros(1, wp.int32), Scan(device), -1
         self.merge = FrictionMerge(device, n)
 
     def set_eps(self, eps: float | np.ndarray) -> None:
@@ -86,13 +86,13 @@ class Friction:
         self.device.write(self.resists.mu, self.defined.mu)
         self.enabled = self._may_act()
         if self.contacts.candidates.may_touch:
-            self.let_go()
+            self.discard()
             self._index(self.contacts.candidates.pair_capacity)
 
     def _may_act(self) -> bool:
         return self.defined.any and self.lags and self.contacts.candidates.may_touch
 
-    def let_go(self) -> None:
+    def discard(self) -> None:
         """Discard the frozen contacts on the host and on the device."""
         self.device.write(self.lagged.counts, np.zeros(2, dtype=np.int32))
         self.untie()
@@ -132,7 +132,7 @@ class Friction:
         self.count, self.pair_count, self._builds = contacts, pairs, -1
         run(("take both",), self._launch_merge)
         self.columns.sort(pairs)
-        self.reduction.follow(self._listed(self.pair_capacity))
+        self.reduction.reserve(self._listed(self.pair_capacity))
         run(("both", at.current.p.ptr), lambda: self._follow_merge(at))
         if self.reduction.lacks_capacity():
             run(("both", at.current.p.ptr), lambda: self._follow_merge(at))
@@ -150,12 +150,12 @@ class Friction:
     def _lag_all(self, at: Iterate, heading: Pose) -> None:
         self.follow_list()
         self._run_lag(at, heading)
-        wanted = int(self.device.read(self.wanted)[0])
-        if self.grow(wanted):
+        needed = int(self.device.read(self.needed)[0])
+        if self.grow(needed):
             self._run_lag(at, heading)
         if self.reduction.lacks_capacity():
             self._run_lag(at, heading)
-        self.take(wanted)
+        self.set_count(needed)
 
     def _run_lag(self, at: Iterate, heading: Pose) -> None:
         def lag() -> None:
@@ -176,10 +176,10 @@ class Friction:
         self.columns.reserve(c.pair_capacity)
         c.index()
         # the number of pairs is known; the number of frozen candidates is not
-        self.reduction.follow(PairList(c.pairs, c.segment, c.group, c.columns, c.counts, c.pair_count, 0, c.pair_capacity))
+        self.reduction.reserve(PairList(c.pairs, c.segment, c.group, c.columns, c.counts, c.pair_count, 0, c.pair_capacity))
 
     def launch_lag(self, pose: Pose, heading: Pose) -> None:
-        """Launches of `lag`, which can be recorded after `follow_list`; call `take` with the number `wanted` afterwards.
+        """Launches of `lag`, which can be recorded after `follow_list`; call `set_count` with the number `needed` afterwards.
 
         If the capacity does not suffice for all contacts, none is frozen."""
         if self.enabled:
@@ -190,9 +190,9 @@ class Friction:
         """Whether the current candidate list contains the pairs of all frozen contacts."""
         return self._builds == self.contacts.candidates.builds
 
-    def take(self, wanted: int) -> None:
+    def set_count(self, count: int) -> None:
         """Set the number of contacts that the last `launch_lag` has frozen."""
-        self.count = wanted
+        self.count = count
         self.pair_count = self.contacts.candidates.pair_count if self.enabled else 0
         self._builds = self.contacts.candidates.builds
 
@@ -256,7 +256,7 @@ class Friction:
         self.pairs, self.segment = self.pool.get("pairs", capacity, wp.vec2i), self.pool.get("segment", capacity + 1, wp.int32)
 
     def _mark(self, pose: Pose) -> wp.array:
-        """Compute the output index of every candidate to freeze, an exclusive sum of 0 and 1, and their number `wanted`."""
+        """Compute the output index of every candidate to freeze, an exclusive sum of 0 and 1, and their number `needed`."""
         c, device, get, surfaces = self.contacts.candidates, self.device, self.pool.get, self.contacts.surfaces
         extent, (_, _, parts) = c.capacity, self.contacts.arrays("current")
         marks, offset = get("marks", extent + 1, wp.int32), get("offset", extent + 1, wp.int32)
@@ -265,7 +265,7 @@ class Friction:
             extent, self.resists, surfaces.material, c.pairs, c.items, c.counts, surfaces, pose, parts, marks,
         )  # fmt: skip
         self.scan.run(marks, offset, c.counts, 1, extent)
-        device.launch(lagging.count_lagged, 1, c.counts, offset, self.capacity, self.wanted, self.lagged.counts)
+        device.launch(lagging.count_lagged, 1, c.counts, offset, self.capacity, self.needed, self.lagged.counts)
         return offset
 
     def _freeze(self, pose: Pose, heading: Pose, offset: wp.array) -> None:

@@ -62,15 +62,15 @@ class ListCapacities:
         """Capacity for candidates."""
         return self.capacities[CANDIDATES]
 
-    def grow(self, kind: int, wanted) -> bool:
-        """Ensure capacity for `wanted` (3,) entries of a kind; True if the capacity was sufficient.
+    def grow(self, kind: int, needed) -> bool:
+        """Ensure capacity for `needed` (3,) entries of a kind; True if the capacity was sufficient.
 
         Arrays that grow lose their contents. Call it in `ORDER`.
 
         Raises:
             StepFailure: the list would exceed `most_bytes`.
         """
-        taken = GROWTH * sum(int(wanted[k]) * BYTES[k] for k in ORDER[: ORDER.index(kind) + 1])
+        taken = GROWTH * sum(int(needed[k]) * BYTES[k] for k in ORDER[: ORDER.index(kind) + 1])
         if taken > self.most_bytes:
             raise StepFailure(
                 "candidates",
@@ -79,9 +79,9 @@ class ListCapacities:
                 "lower solver.d_hat, use coarser meshes, or switch contact off between bodies that overlap by design "
                 "(body.group)",
             )
-        if wanted[kind] <= self.capacities[kind]:
+        if needed[kind] <= self.capacities[kind]:
             return True
-        self._grow(kind, int(wanted[kind]))
+        self._grow(kind, int(needed[kind]))
         return False
 
     def _grow(self, kind: int, count: int) -> None:

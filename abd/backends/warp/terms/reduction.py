@@ -46,7 +46,7 @@ class Reduction:
     """Gradients and blocks of the body pairs with active items.
 
     `prepare` finds the pairs and divides their items into runs. A kernel then fills `sums` per run. `reduce` adds the runs of
-    each pair and the pairs of each body. All can be recorded after `follow`. Launches cover `pair_capacity` pairs or
+    each pair and the pairs of each body. All can be recorded after `reserve`. Launches cover `pair_capacity` pairs or
     `run_capacity` runs; kernels return beyond `counts`.
 
     On CUDA a kernel fills `elements` per item, ``run`` entries for every run, and `sum_elements` fills `sums`.
@@ -79,7 +79,7 @@ class Reduction:
         self.scan.reserve(n)
         self._reserve(1, 1)
 
-    def follow(self, listed: PairList) -> None:
+    def reserve(self, listed: PairList) -> None:
         """Reserve capacity for a list, before `prepare` is recorded or a record is replayed for it."""
         size = listed.capacity
         most = listed.count + listed.items // self.run
@@ -107,7 +107,7 @@ class Reduction:
         else:
             device.launch(active_pairs.count_runs, size, *query, self.run, active, further, grain=512)
         if not recording:
-            self.follow(listed)
+            self.reserve(listed)
         for counts, offsets in ((active, slot), (further, behind)):
             self.scan.run(counts, offsets, listed.counts, 0, size)
         device.launch(active_pairs.tally, 1, listed.counts, slot, behind, self.needed)
