@@ -54,7 +54,7 @@ def upload_path(path: Path):
     """A path as the kernels take it."""
     n = len(path.p)
     uploaded = new_path(DEVICE, n)
-    for name in ("p", "A", "dp", "w", "S", "bend", "reach", "strain"):
+    for name in ("p", "A", "dp", "w", "S", "bend", "affine_speed", "strain"):
         DEVICE.write(getattr(uploaded, name), np.ascontiguousarray(getattr(path, name)))
     DEVICE.write(uploaded.rate, path.rates(np.arange(n), np.zeros(n)))
     return uploaded

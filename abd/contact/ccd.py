@@ -159,7 +159,7 @@ def _frames(path: Path, contacts: Contacts, x: np.ndarray) -> tuple[np.ndarray, 
     turn, strain, bend = path.turn[second], path.strain[second], path.bend[first]
     stretch = strain / np.maximum(1.0 - strain, 1.0 - STRAINED)
     arms = np.linalg.norm(x - path.p[second][:, None], axis=2)
-    travel = np.linalg.norm(path.dp[first] - path.dp[second], axis=1) + path.reach[first]
+    travel = np.linalg.norm(path.dp[first] - path.dp[second], axis=1) + path.affine_speed[first]
     far = np.where(_sides(contacts), arms, 0.0).max(axis=1) + travel
     spin = turn + stretch
     relative = (turn**2 + 2.0 * turn * stretch) * far + 2.0 * spin * (travel + spin * far)

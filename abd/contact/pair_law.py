@@ -91,7 +91,7 @@ class PairLaw:
         """(m,) activations [m] without parameters of single pairs."""
         return np.minimum(self.d_hat[i], self.d_hat[j])
 
-    def reach(self, i: np.ndarray, j: np.ndarray) -> np.ndarray:
+    def max_activation(self, i: np.ndarray, j: np.ndarray) -> np.ndarray:
         """(m,) upper bounds of the activations of pairs [m]."""
         return self.largest * self.regular(i, j)
 

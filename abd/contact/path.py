@@ -49,15 +49,15 @@ class Path:
         return self.radius * (turn**2 * (1.0 + strain) + 2.0 * turn * strain)
 
     @property
-    def reach(self) -> np.ndarray:
+    def affine_speed(self) -> np.ndarray:
         """(n,) bounds ``r (|W| (1 + |S|) + |S|)`` of the first derivative of every point relative to the origin [m]."""
         turn, strain = self.turn, self.strain
         return self.radius * (turn * (1.0 + strain) + strain)
 
     def approach(self, first: np.ndarray, second: np.ndarray) -> np.ndarray:
         """(m,) bounds of the decrease of the distance of two bodies (m,) along their arcs [m]."""
-        reach = self.reach
-        return np.linalg.norm(self.dp[first] - self.dp[second], axis=1) + reach[first] + reach[second]
+        speed = self.affine_speed
+        return np.linalg.norm(self.dp[first] - self.dp[second], axis=1) + speed[first] + speed[second]
 
     def origins(self, bodies: np.ndarray, alpha: np.ndarray) -> np.ndarray:
         """(m, 3) origins of bodies (m,) at alpha (m,) [m]."""

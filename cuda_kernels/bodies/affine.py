@@ -30,7 +30,7 @@ class Path:
     """Arcs of all bodies, from `origin` (alpha = 0).
 
     dp [m], w the axial vector of W [rad], S; `rate` is dA/dalpha at alpha = 0; over [0, 1] `bend` bounds the second
-    derivative of every vertex [m], `reach` the first derivative of its affine part A(alpha) X [m]; `strain` bounds |S|.
+    derivative of every vertex [m], `affine_speed` the first derivative of its affine part A(alpha) X [m]; `strain` bounds |S|.
     """
 
     p: wp.array(dtype=wp.vec3d)
@@ -40,7 +40,7 @@ class Path:
     S: wp.array(dtype=wp.mat33d)
     rate: wp.array(dtype=wp.mat33d)
     bend: wp.array(dtype=wp.float64)
-    reach: wp.array(dtype=wp.float64)
+    affine_speed: wp.array(dtype=wp.float64)
     strain: wp.array(dtype=wp.float64)
 
 
@@ -149,7 +149,7 @@ def arc_and_rate(path: Path, body: wp.int32, alpha: wp.float64):
 @wp.func
 def approach(path: Path, i: wp.int32, j: wp.int32) -> wp.float64:
     """Bound on how much closer two bodies come along the whole of their arcs [m]."""
-    return wp.length(path.dp[i] - path.dp[j]) + path.reach[i] + path.reach[j]
+    return wp.length(path.dp[i] - path.dp[j]) + path.affine_speed[i] + path.affine_speed[j]
 
 
 @wp.kernel

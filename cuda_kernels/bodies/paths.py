@@ -52,7 +52,7 @@ def bound_arc(path: Path, b: wp.int32, r: wp.float64):
     S = spectral_bound(path.S[b])
     W = wp.length(path.w[b])
     path.bend[b] = r * (W * W * (ONE + S) + TWO * W * S)
-    path.reach[b] = r * (W * (ONE + S) + S)
+    path.affine_speed[b] = r * (W * (ONE + S) + S)
     path.strain[b] = S
 
 
@@ -118,7 +118,7 @@ def direction_paths(
     limit[b] = ONE
     if done[b] != 0:
         path.bend[b] = ZERO
-        path.reach[b] = ZERO
+        path.affine_speed[b] = ZERO
         path.strain[b] = ZERO
         for r in range(12):
             direction[b, r] = ZERO
@@ -219,4 +219,4 @@ def displacements(
     """Bound on how far any vertex of a body moves when its arc is followed up to alpha [m]."""
     b = wp.tid() + first
     a = alpha[island[b]]
-    out[b] = a * (wp.length(path.dp[b]) + path.reach[b])
+    out[b] = a * (wp.length(path.dp[b]) + path.affine_speed[b])

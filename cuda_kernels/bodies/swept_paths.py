@@ -95,7 +95,7 @@ def swept_path_boxes(
     path.w[b] = w
     path.S[b] = S
     bound_arc(path, b, deformed_radius(box_lower[b], box_upper[b], A0))
-    motion[b] = wp.length(dp) + path.reach[b]
+    motion[b] = wp.length(dp) + path.affine_speed[b]
     if not (path.strain[b] <= HALF):
         motion[b] = wp.float64(wp.inf)
 
@@ -121,7 +121,7 @@ def stand(
     path.S[b] = wp.mat33d()
     path.rate[b] = wp.mat33d()
     path.bend[b] = ZERO
-    path.reach[b] = ZERO
+    path.affine_speed[b] = ZERO
     path.strain[b] = ZERO
     motion[b] = ZERO
 

@@ -110,7 +110,7 @@ def frame_of(path: Path, i: wp.int32, j: wp.int32, radius: wp.float64) -> Frame:
         return out
     out.stretch = S / (ONE - S)
     spin = W + out.stretch
-    travel = wp.length(path.dp[i] - path.dp[j]) + path.reach[i]
+    travel = wp.length(path.dp[i] - path.dp[j]) + path.affine_speed[i]
     distance_bound = radius + travel
     out.bend = path.bend[i]
     if spin > ZERO:

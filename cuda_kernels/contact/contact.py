@@ -59,7 +59,7 @@ def stiffness_at(
 
 
 @wp.struct
-class Reach:
+class TrialData:
     """Data of the candidates before a trial: if `known`, their values in slots at the start of the path, the approach of the
     bodies of every pair on the whole path [m], negative for pairs at rest, and the position of the trial on it."""
 
@@ -273,7 +273,7 @@ def contact_energies(
     candidates: wp.array(dtype=wp.vec4i),
     listed: wp.array(dtype=wp.int32),
     batch: wp.int32,
-    reach: Reach,
+    trial: TrialData,
     energy: wp.array(dtype=wp.float64),
     gap: wp.array(dtype=wp.float64),
     parts: wp.array(dtype=wp.int32),
@@ -299,16 +299,16 @@ def contact_energies(
             j = pairs[pair][1]
             place = pair_parameters(s.between.own, s.between.bodies, i, j)
             a = activation_at(s.between, place, i, j)
-            if reach.known != 0:
-                closing = reach.approach[pair]
-                closer = reach.alpha[reach.island[i]] * closing / a
+            if trial.known != 0:
+                closing = trial.approach[pair]
+                closer = trial.alpha[trial.island[i]] * closing / a
         bound = -ONE
-        if reach.known != 0:
-            bound = reach.gap[k] - closer
+        if trial.known != 0:
+            bound = trial.gap[k] - closer
         if closing < ZERO:
-            energy[k] = reach.energy[k]
-            gap[k] = reach.gap[k]
-            parts[k] = reach.parts[k]
+            energy[k] = trial.energy[k]
+            gap[k] = trial.gap[k]
+            parts[k] = trial.parts[k]
         elif bound >= ONE:
             energy[k] = ZERO
             gap[k] = bound

@@ -1,6 +1,6 @@
 """Candidate primitive pairs of body pairs, found in the rest space of one of the two bodies.
 
-Every item of a body pair (`items`) queries the tree of the other mesh; primitives within reach are candidates.
+Every item of a body pair (`items`) queries the tree of the other mesh; primitives within the largest activation are candidates.
 """
 
 import warp as wp
@@ -8,7 +8,7 @@ import warp as wp
 from cuda_kernels.bodies.affine import ZERO, Path
 from cuda_kernels.contact.ccd import relative_speed
 from cuda_kernels.contact.items import Item, carry, rounded_down, rounded_up
-from cuda_kernels.contact.pair_law import reach
+from cuda_kernels.contact.pair_law import max_activation
 from cuda_kernels.contact.relative_frames import Frames
 from cuda_kernels.contact.surfaces import (
     EDGE_EDGE,
@@ -55,10 +55,10 @@ def near_enough(
     slack: wp.float64,
     minimum: wp.float64,
 ) -> bool:
-    """Return whether a candidate can come within the reach of its bodies and `slack` [m] (beyond its separation) in the step."""
+    """Return whether a candidate can come within the largest activation and `slack` [m], beyond its separation, in the step."""
     prim = primitives(s, i, j, kind, a, b)
     near = proximity(kind, prim, path.p[i], path.A[i], path.p[j], path.A[j], s.plane[j])
-    gap = wp.length(near.r) - separation(s, i, j, minimum) - reach(s.between, i, j) - slack
+    gap = wp.length(near.r) - separation(s, i, j, minimum) - max_activation(s.between, i, j) - slack
     if gap <= ZERO:
         return True
     v = corners(kind, prim, path.dp[i], path.rate[i], path.dp[j], path.rate[j])

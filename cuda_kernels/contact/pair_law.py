@@ -75,7 +75,7 @@ def activation_at(p: PairLaw, k: wp.int32, i: wp.int32, j: wp.int32) -> wp.float
 
 
 @wp.func
-def reach(p: PairLaw, i: wp.int32, j: wp.int32) -> wp.float64:
+def max_activation(p: PairLaw, i: wp.int32, j: wp.int32) -> wp.float64:
     """Return a bound of the activation of bodies i and j at any time [m]."""
     return p.largest * wp.min(p.d_hat[i], p.d_hat[j])
 

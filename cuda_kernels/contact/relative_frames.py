@@ -5,7 +5,7 @@ points from the chord between.
 import warp as wp
 
 from cuda_kernels.bodies.affine import ONE, TWO, ZERO, Path, arc, spectral_bound
-from cuda_kernels.contact.pair_law import reach
+from cuda_kernels.contact.pair_law import max_activation
 from cuda_kernels.contact.surfaces import Surfaces, separation
 from cuda_kernels.options import OPTIONS
 
@@ -96,9 +96,9 @@ def relative_frames(
     bend_i = end * end * path.bend[i]
     distance = wp.max(wp.length(d0) + extent0, wp.length(d1) + extent1) + bend_i / wp.float64(8.0)
     curve = W * W + TWO * W * stretch
-    travel = end * (wp.length(path.dp[i] - path.dp[j]) + path.reach[i])
+    travel = end * (wp.length(path.dp[i] - path.dp[j]) + path.affine_speed[i])
     slope = inverse * (travel + rate * distance)
     second = inverse * (bend_i + curve * distance + TWO * rate * slope)
     if W == ZERO and S == ZERO:
         second = inverse * bend_i
-    frames.grow[e] = inverse * (reach(s.between, i, j) + margin[world[i]] + xi) + second / wp.float64(8.0)
+    frames.grow[e] = inverse * (max_activation(s.between, i, j) + margin[world[i]] + xi) + second / wp.float64(8.0)

@@ -31,7 +31,7 @@ def rows(found: Candidates) -> np.ndarray:
 
 def largest_motion(path) -> float:
     """Bound on how far any point moves along a path [m]."""
-    return float((np.linalg.norm(path.dp, axis=1) + path.reach).max())
+    return float((np.linalg.norm(path.dp, axis=1) + path.affine_speed).max())
 
 
 def moved(model, q: np.ndarray):

@@ -247,7 +247,7 @@ def test_paths():
         np.testing.assert_allclose(rate, (points(alpha + step) - points(alpha - step)) / (2 * step), atol=1e-6)
         second = (points(alpha + step) - 2 * points(alpha) + points(alpha - step)) / step**2
         assert np.all(np.linalg.norm(second, axis=1) <= path.bend * (1 + 1e-3) + 1e-5)
-        assert np.all(np.linalg.norm(rate - path.dp, axis=1) <= path.reach * (1 + 1e-12))
+        assert np.all(np.linalg.norm(rate - path.dp, axis=1) <= path.affine_speed * (1 + 1e-12))
     D = path.rates(everybody, np.zeros(len(path.p))) @ np.linalg.inv(path.A)
     np.testing.assert_allclose(D, skew(path.w) + path.S, atol=1e-12)
     np.testing.assert_allclose(axial(D), path.w, atol=1e-12)

@@ -242,7 +242,7 @@ def test_arcs_equal_their_definition(turn):
         assert_close(DEVICE.read(getattr(path, name)), getattr(expected, name))
     moved = direction[:, None, :3] + np.einsum("nij,nkj->nki", maps(direction), 1.2 * corners)
     assert_close(DEVICE.read(speed), np.linalg.norm(moved, axis=2).max(axis=1))
-    for name in ("bend", "reach", "strain"):
+    for name in ("bend", "affine_speed", "strain"):
         bound, exact = DEVICE.read(getattr(path, name)), getattr(expected, name)
         assert (bound >= exact * (1 - 1e-12)).all() and (bound <= 3.0 * exact + 1e-12).all()
     strain = np.linalg.norm(expected.S, 2, axis=(1, 2))

@@ -54,7 +54,7 @@ def new_path(device: Device, n: int) -> Path:
     path.S = device.zeros(n, wp.mat33d)
     path.rate = device.zeros(n, wp.mat33d)
     path.bend = device.zeros(n, wp.float64)
-    path.reach = device.zeros(n, wp.float64)
+    path.affine_speed = device.zeros(n, wp.float64)
     path.strain = device.zeros(n, wp.float64)
     return path
 

@@ -67,8 +67,8 @@ class Contacts:
         self._body_minima, self._first_impacts = (device.zeros(max(self.n, 1), wp.float64) for _ in range(2))
         self._capacity, self._exchanged = (-1, -1), False
         self.batch = 1 if device.wide else BATCH
-        self._no_reach, self.reach = kernels.Reach(), kernels.Reach()
-        self.reach.known = 1
+        self._no_trial, self.trial = kernels.TrialData(), kernels.TrialData()
+        self.trial.known = 1
 
     @property
     def surfaces(self):
@@ -222,14 +222,14 @@ class Contacts:
         c, pose = self.candidates, at.pose(slot)
         if c.is_empty:
             return
-        reach, (_, batches) = self._no_reach if at.along is None else self.reach, self._sizes()
+        trial, (_, batches) = self._no_trial if at.along is None else self.trial, self._sizes()
         if at.along is not None:
-            reach.island, reach.alpha = at.along
-            reach.approach = self.pool.get("approach", 1, wp.float64)
-            reach.energy, reach.gap, reach.parts = self.arrays("current")
+            trial.island, trial.alpha = at.along
+            trial.approach = self.pool.get("approach", 1, wp.float64)
+            trial.energy, trial.gap, trial.parts = self.arrays("current")
         self.device.launch(
             kernels.contact_energies,
-            batches, self.surfaces, self.law, pose, c.pairs, c.items, c.counts, self.batch, reach,
+            batches, self.surfaces, self.law, pose, c.pairs, c.items, c.counts, self.batch, trial,
             *self.arrays(slot), grain=512 // self.batch,
         )  # fmt: skip
 
