@@ -7,7 +7,7 @@ from ipctk_scene import BOX, BOX_TRIANGLES, TETRAHEDRON, TETRAHEDRON_TRIANGLES, 
 
 from abd.contact.candidates import contacts, find_candidates
 from abd.contact.pairs import body_pairs
-from abd.contact.path import Path, follow, standing
+from abd.contact.path import Path, direction_path, standing
 from abd.contact.surfaces import Surfaces
 from abd.model import Bodies, Kind, Materials, Mesh, Model, Settings
 from abd.potentials.contact import closest
@@ -119,4 +119,4 @@ def random_path(model: Model, seed: int, shift: float, turn: float) -> Path:
     direction = np.concatenate([shift * rng.normal(size=(n, 3)), turn * rng.normal(size=(n, 9))], axis=1)
     direction[model.bodies.kind != Kind.DYNAMIC] = 0.0
     q = model.bodies.q
-    return follow(q, direction, np.tile(np.eye(3), (n, 1, 1)), Surfaces.of(model).radii(q))
+    return direction_path(q, direction, np.tile(np.eye(3), (n, 1, 1)), Surfaces.of(model).radii(q))

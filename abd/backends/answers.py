@@ -27,7 +27,7 @@ class Status:
 
     Attributes:
         failure: one of `cuda_kernels.step.control`, 0 without.
-        covered: whether the candidate list covers the path; reach: largest motion along it [m] if not.
+        covered: whether the candidate list covers the path; motion: the largest along it [m] if not.
         moving: whether an island has not converged; worst: largest speed with which islands converged [m/s].
         gap: smallest gap of the moving islands [m]; least: their smallest collision-free step.
         open: largest residual, over its tolerance, of exact joints in islands that have converged otherwise.
@@ -36,7 +36,7 @@ class Status:
 
     failure: int
     covered: bool
-    reach: float
+    motion: float
     moving: bool
     worst: float
     gap: float

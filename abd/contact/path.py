@@ -86,7 +86,7 @@ class Path:
         return np.concatenate(states, axis=1).reshape(-1, n, 12)
 
 
-def follow(q: np.ndarray, direction: np.ndarray, turning: np.ndarray, radius: np.ndarray) -> Path:
+def direction_path(q: np.ndarray, direction: np.ndarray, turning: np.ndarray, radius: np.ndarray) -> Path:
     """Path that starts at q in a direction.
 
     Args:

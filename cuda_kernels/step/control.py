@@ -264,18 +264,18 @@ def count_pass(first: wp.int32, c: Control, most: wp.int32, failure: wp.int32):
 def gather_status(
     first: wp.int32,
     c: Control,
-    reach: wp.array(dtype=wp.float64),
+    motion: wp.array(dtype=wp.float64),
     contacts: wp.array(dtype=wp.int32),
     friction: wp.array(dtype=wp.int32),
     out: wp.array(dtype=wp.float64),
 ):
-    """Write the status of an iteration for the host: numbers, flags, reach[0], and two needed capacities each of the sums of
+    """Write the status of an iteration for the host: numbers, flags, motion[0], and two needed capacities each of the sums of
     contacts and of friction; one item."""
     for k in range(NUMBERS):
         out[k] = c.at[k]
     for k in range(FLAGS):
         out[NUMBERS + k] = wp.float64(c.flags[k])
-    out[NUMBERS + FLAGS] = reach[0]
+    out[NUMBERS + FLAGS] = motion[0]
     for k in range(2):
         out[NUMBERS + FLAGS + 1 + k] = wp.float64(contacts[k])
         out[NUMBERS + FLAGS + 3 + k] = wp.float64(friction[k])

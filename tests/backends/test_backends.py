@@ -142,7 +142,7 @@ def test_gradient_hessian_direction_and_energies_are_the_same(make, integrator):
     np.testing.assert_allclose(speed, expected_speed, rtol=1e-7)
     iteration.search.measure_slope(iteration.control.slope)
     np.testing.assert_allclose(read(iteration.control.slope, count), definition.linear.descent(), rtol=1e-7)
-    iteration.path.follow()
+    iteration.path.shorten()
     assert read(iteration.control.flags)[control.COVERED]
     alpha, expected = read(iteration.control.limit, count), definition.arcs.follow_direction(definition.linear)
     np.testing.assert_allclose(alpha, expected, rtol=1e-5)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from abd.contact.ccd import FINAL_FRACTION, time_of_impact
-from abd.contact.path import Path, follow, standing
+from abd.contact.path import Path, direction_path, standing
 from abd.potentials.contact import Contacts, Stencil, closest
 from abd.rotations import axial, skew
 
@@ -56,7 +56,7 @@ def approaching(seed: int, count: int, stencil: Stencil, turn: float, strain: fl
     if stencil == Stencil.POINT_PLANE:
         direction[1::2] = 0.0
     turning = np.broadcast_to(np.eye(3) * (turn > 0.0), (2 * count, 3, 3))
-    path = follow(q, direction, turning, radii(q, contacts))
+    path = direction_path(q, direction, turning, radii(q, contacts))
     keep = np.sqrt(near.D) > xi
     return path, contacts[keep]
 
@@ -139,7 +139,7 @@ def test_tight_gaps_pass_bodies_that_turn(stencil, turning):
     direction = np.zeros_like(q)
     for side in (0, 1) if turning == "together" else (0,):
         direction[side::2, 3:] = (skew(w) @ q[side::2, 3:].reshape(-1, 3, 3)).reshape(-1, 9)
-    path = follow(q, direction, np.broadcast_to(np.eye(3), (len(q), 3, 3)), radii(q, contacts))
+    path = direction_path(q, direction, np.broadcast_to(np.eye(3), (len(q), 3, 3)), radii(q, contacts))
     lowest = np.min([gaps(path, contacts, share) for share in np.linspace(0, 1, 100)], axis=0)
     stays = lowest > 0.9 * gap
     assert np.count_nonzero(stays) > 100
@@ -171,7 +171,7 @@ def test_edges_almost_parallel_or_very_unequal_stop_before_they_meet(first, seco
     direction[0::2, :3] = -4.0 * gap * frames[:, :, 2]
     w = turn * np.repeat(rng.normal(size=(count, 3)), 2, axis=0)
     direction[:, 3:] = skew(w).reshape(-1, 9)
-    path = follow(q, direction, np.broadcast_to(np.eye(3), (2 * count, 3, 3)), radii(q, contacts))
+    path = direction_path(q, direction, np.broadcast_to(np.eye(3), (2 * count, 3, 3)), radii(q, contacts))
     toi = time_of_impact(path, contacts)
     assert np.all(toi < 0.25 * (1 + 1e-3 + 100.0 * turn))
     assert np.all(gaps_at(path, contacts, toi) > 0.0)
@@ -189,7 +189,7 @@ def sliding() -> tuple[Path, Contacts]:
     q = np.tile(np.concatenate([np.zeros(3), np.eye(3).ravel()]), (2, 1))
     direction = np.zeros((2, 12))
     direction[0, :3] = 0.1, 1.0, 0.0
-    return follow(q, direction, np.zeros((2, 3, 3)), radii(q, contacts)), contacts
+    return direction_path(q, direction, np.zeros((2, 3, 3)), radii(q, contacts)), contacts
 
 
 def test_sliding_passes_at_once():

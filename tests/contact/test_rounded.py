@@ -14,7 +14,7 @@ from abd.contact import ccd
 from abd.contact.candidates import contacts, find_candidates
 from abd.contact.pair_law import widest_activation
 from abd.contact.pairs import body_pairs
-from abd.contact.path import follow, standing
+from abd.contact.path import direction_path, standing
 from abd.contact.surfaces import Surfaces
 from abd.io.run import run
 from abd.io.skin import skin
@@ -158,7 +158,7 @@ def test_advancement_comes_close_to_the_surface(other, spin):
         direction = np.zeros_like(q)
         direction[1, :3] = velocity
         direction[1, 3:] = spin * np.array([[0, 0, 1], [0, 0, 0], [-1, 0, 0]], dtype=float).ravel()
-        path = follow(q, direction, np.tile(np.eye(3), (2, 1, 1)), surfaces.radii(q))
+        path = direction_path(q, direction, np.tile(np.eye(3), (2, 1, 1)), surfaces.radii(q))
         listed = contacts(model, surfaces, pairs, find_candidates(model, surfaces, pairs, path, 1e-3))
         toi = ccd.time_of_impact(path, listed).min()
         x = listed.positions(path.state(toi))

@@ -237,7 +237,7 @@ def test_arcs_equal_their_definition(turn):
     signs = np.array([[x, y, z] for x in (-1, 1) for y in (-1, 1) for z in (-1, 1)])
     corners = signs * half[:, None]
     radius = np.linalg.norm(np.einsum("nij,nkj->nki", maps(q), corners), axis=2).max(axis=1)
-    expected = paths_definition.follow(q, direction, numpy_bodies.turning(data), radius)
+    expected = paths_definition.direction_path(q, direction, numpy_bodies.turning(data), radius)
     for name in ("p", "A", "dp", "w", "S"):
         assert_close(DEVICE.read(getattr(path, name)), getattr(expected, name))
     moved = direction[:, None, :3] + np.einsum("nij,nkj->nki", maps(direction), 1.2 * corners)

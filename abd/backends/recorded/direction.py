@@ -11,7 +11,7 @@ from abd.backends.device.device import ONE_THREAD
 from abd.backends.device.graphs import Graphs
 from abd.backends.linear.solvers import Solves
 from abd.backends.recorded.numbers import flags_of
-from abd.backends.recorded.reach import Reach
+from abd.backends.recorded.safe_path import SafePath
 from abd.joints.rows.system import CLOSED, CLOSINGS
 from cuda_kernels.bodies import paths, poses
 from cuda_kernels.parallel import sums
@@ -27,7 +27,7 @@ class Direction:
     """
 
     def __init__(
-        self, backend, graphs: Graphs, numbers: control.Control, linear: Solves, path: Reach, scratch: wp.array
+        self, backend, graphs: Graphs, numbers: control.Control, linear: Solves, path: SafePath, scratch: wp.array
     ):
         self.backend, self.device, self.graphs, self.control = backend, backend.device, graphs, numbers
         self.linear, self.path, self.scratch = linear, path, scratch

@@ -19,7 +19,7 @@ from abd.backends.linear.solvers import Solves
 from abd.backends.progress import no_decrease
 from abd.backends.recorded.direction import Direction
 from abd.backends.recorded.numbers import FAILURES, OfBodies, flags_of, new_control, numbers
-from abd.backends.recorded.reach import Reach
+from abd.backends.recorded.safe_path import SafePath
 from abd.backends.recorded.search import HALVINGS, Search
 from abd.errors import StepFailure
 from abd.potentials.integrators import longest
@@ -47,7 +47,7 @@ class Iteration:
         self.graphs: Graphs = backend.graphs
         c = self.control = new_control(d, capacity, backend.islands.counts)
         self.linear = Solves(backend.linear, self.graphs, c)
-        self.search, self.path = Search(backend, self.graphs, c), Reach(backend, c)
+        self.search, self.path = Search(backend, self.graphs, c), SafePath(backend, c)
         self.status = d.zeros(control.STATUS, wp.float64)
         self.scratch, self.has_constant_efforts = (d.zeros(capacity, wp.float64) for _ in range(2))
         self.direction = Direction(backend, self.graphs, c, self.linear, self.path, self.scratch)
@@ -155,7 +155,7 @@ class Iteration:
         progress.linear += status.linear
         b.linear.record_iterations(status.linear)
         if not (status.failure or status.covered):
-            self._renew(status.reach)
+            self._renew(status.motion)
             status = self._run_record("end", self._end_renewed)
         while status.failure == control.NO_CAPACITY:
             self._grow()
@@ -195,11 +195,11 @@ class Iteration:
         moved, length, converged = read(c.moved, count), read(c.length, count), read(c.converged, count)
         return np.where(converged == 0, moved / length, -1.0)
 
-    def _renew(self, reach: float) -> None:
-        """Renew the candidate list for the path of the last direction; reach: its largest motion of a vertex [m]."""
+    def _renew(self, motion: float) -> None:
+        """Renew the candidate list for the path of the last direction; motion: its largest motion of a vertex [m]."""
         b, c = self.backend, self.control
         contacts = b.contacts.arrays("current")
-        b.contacts.candidates.renew(b.trial_path.path, reach, b.islands.island, c.limit)
+        b.contacts.candidates.renew(b.trial_path.path, motion, b.islands.island, c.limit)
         b.touch.carry(contacts)
         self._follow_list()
 
@@ -236,12 +236,12 @@ class Iteration:
     def _read_status(self) -> Status:
         values = self.device.read(self.status)
         self.reads += 1
-        at, flags, reach = np.split(values, (control.NUMBERS, control.NUMBERS + control.FLAGS))
-        flags, self._needed = flags.astype(int), reach[1:]
+        at, flags, rest = np.split(values, (control.NUMBERS, control.NUMBERS + control.FLAGS))
+        flags, self._needed = flags.astype(int), rest[1:]
         return Status(
             failure=int(flags[control.FAILURE]),
             covered=bool(flags[control.COVERED]),
-            reach=float(reach[0]),
+            motion=float(rest[0]),
             moving=bool(flags[control.MOVING]),
             worst=float(at[control.WORST]),
             gap=float(at[control.GAP]),
@@ -316,7 +316,7 @@ class Iteration:
         launch(control.begin_iteration, 1, c)
         b.potential.launch_mark_done(c.converged)
         self.graphs.repeat(self._flag["RESTART"], self._direct)
-        self.graphs.when(self._flag["SOUND"], self.path.follow)
+        self.graphs.when(self._flag["SOUND"], self.path.shorten)
         self.graphs.when(self._flag["COVERED"], self._search)
 
     def _direct(self) -> None:

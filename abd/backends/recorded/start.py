@@ -167,7 +167,7 @@ class Start:
         b, c = self.backend, self.control
         self.device.launch(kernels.leave_in_place, b.n, c, b.islands.island, b.trial_path.moving)
         self._set_path()
-        self.path.follow()
+        self.path.shorten()
         self.graphs.when(self._covered, self._try_second)
 
     def _try_second(self) -> None:

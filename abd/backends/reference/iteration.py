@@ -105,7 +105,7 @@ class Iteration:
                 b.rows.update_multipliers(b.linear.direction, b.inactive.done)
             gap, least = float(b.touch.island_gaps()[moving].min()), float(limit[moving].min())
         return Status(
-            failure=0, covered=True, reach=0.0, moving=bool(moving.any()), worst=worst, gap=gap, least=least,
+            failure=0, covered=True, motion=0.0, moving=bool(moving.any()), worst=worst, gap=gap, least=least,
             open=still_open, trials=progress.trials - trials, linear=progress.linear - linear,
         )  # fmt: skip
 

@@ -252,7 +252,7 @@ class JointSystem:
         history = np.stack([x, x, rate, rate, np.zeros(len(x)), width])
         return JointMemory(reference, history, np.zeros(len(self.rows)), np.zeros((len(self.linear), 3)))
 
-    def follow(self, memory: JointMemory, q: np.ndarray) -> None:
+    def update_measures(self, memory: JointMemory, q: np.ndarray) -> None:
         """Update the pose-dependent measures, and the values of their rows, for a step that starts at q (n, 12)."""
         if not self.followers:
             return

@@ -11,7 +11,7 @@ from abd.backends.reference.parts.inactive import Inactive
 from abd.backends.reference.parts.touch import Touch
 from abd.backends.reference.potential import Potential
 from abd.backends.reference.scheme import HostScheme
-from abd.contact.path import Path, follow
+from abd.contact.path import Path, direction_path
 from abd.errors import StepFailure
 from abd.joints.rows.system import LIMIT_CUTS
 from abd.model import Kind
@@ -63,7 +63,7 @@ class Arcs:
         Bodies of settled islands do not move. The islands may change (`Numbering.host`); the result is for the new ones.
         """
         linear.direction = np.where(self.inactive.done[self.islands.host, None], 0.0, linear.direction)
-        path = follow(self.at.q, linear.direction, self.turning, self.boxes.radii(self.at.q))
+        path = direction_path(self.at.q, linear.direction, self.turning, self.boxes.radii(self.at.q))
         strain = path.strain
         limits = np.where(strain > STRAIN, STRAIN / np.maximum(strain, STRAIN), 1.0)
         return self._collision_free(path, self.islands.minima(limits, self.all_bodies, np.ones(self.islands.count)))

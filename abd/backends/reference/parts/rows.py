@@ -53,7 +53,7 @@ class Rows:
     def begin_joints(self, ch2: OfBodies, time: OfBodies, speed: float) -> int | None:
         system, memory = self.system, self.memory
         self.row_weights = row_weights(self.rule, self.scheme.mode, *system.row_bodies)
-        system.follow(memory, self.states.now)
+        system.update_measures(memory, self.states.now)
         law, p = system.laws(memory, self.row_weights, ch2, time, speed, self.shares())
         self.potential.joints.begin(law, p, memory.reference, system.shifts(memory, ch2), ch2, time)
         return system.closed_gap(law, p, memory.history[0])

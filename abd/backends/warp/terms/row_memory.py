@@ -1,7 +1,7 @@
 """History of joint rows on the device: it sets the laws of a step and stores their results for the next step.
 
-The definitions are `JointSystem.laws`, `remember` and `follow` and `abd.joints.rows.forces`. The host reads and writes the whole
-history if something other than a step changes it.
+The definitions are `JointSystem.laws`, `remember` and `update_measures` and `abd.joints.rows.forces`. The host reads and writes
+the whole history if something other than a step changes it.
 """
 
 from __future__ import annotations

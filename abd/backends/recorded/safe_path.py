@@ -9,7 +9,7 @@ from cuda_kernels.parallel import sums
 from cuda_kernels.step import control, line_search, newton
 
 
-class Reach:
+class SafePath:
     """The path of one `WarpBackend`, up to `Control.limit` of every island.
 
     Attributes:
@@ -42,7 +42,7 @@ class Reach:
         b.islands.reduce(b.trial_path.displacements(c.limit, b.scratch.a), sums.MAX, self._scratch)
         self.device.launch(newton.measure_path, b.n, c, self._scratch)
 
-    def follow(self) -> None:
+    def shorten(self) -> None:
         """Shorten the path to the first contacts of the list; set `COVERED` if the list covers it."""
         b, c = self.backend, self.control
         self.measure()
