@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from abd.api.restarts import separate, without_contacts
-from abd.by_bodies import OfBodies
+from abd.by_bodies import PerBody
 from abd.io.checkpoint import CheckpointError
 from abd.model import Model
 from abd.scene.schema.values import LARGEST
@@ -31,7 +31,7 @@ def saved(sim: Simulation) -> dict[str, Any]:
         "previous_qd": state.previous_qd,
         "time": worlds.clock,
         "step": state.step,
-        "worlds": {name: worlds.of_each(one) for name, one in of_worlds.items()} | {"number": worlds.numbers},
+        "worlds": {name: worlds.world_values(one) for name, one in of_worlds.items()} | {"number": worlds.numbers},
         "tables": saved_tables(state),
         "coordinates": sim.coordinates.copy(),
         "joints": sim.control.saved(),
@@ -112,10 +112,10 @@ def _restore(sim: Simulation, saved: dict[str, Any]) -> None:
     sim.loads.restore(saved["loads"])
 
 
-def _times(sim: Simulation, saved: dict[str, Any]) -> dict[str, OfBodies]:
+def _times(sim: Simulation, saved: dict[str, Any]) -> dict[str, PerBody]:
     """Time steps, times and lengths of the last step [s], by bodies; worlds that are new have the scene's, and its time."""
     worlds, clock = sim.stepper.worlds, float(saved["time"])
-    out = {"dt": worlds.of_each(worlds.lengths), "time": np.full(len(worlds.numbers), clock)}
+    out = {"dt": worlds.world_values(worlds.lengths), "time": np.full(len(worlds.numbers), clock)}
     known = saved["worlds"]
     out["previous_h"] = np.full(len(worlds.numbers), float(np.max(known["previous_h"])))
     _, mine, theirs = np.intersect1d(worlds.numbers, known["number"], return_indices=True)

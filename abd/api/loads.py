@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from abd.by_bodies import OfBodies, of_body
+from abd.by_bodies import PerBody, of_body
 from abd.rotations import axial, rotations
 from abd.scene.schema.values import LARGEST
 
@@ -100,7 +100,7 @@ class Loads:
         """Remove all loads of a body, or of all bodies."""
         self._entries = [one for one in self._entries if body is not None and one.body != body]
 
-    def at_work(self, time: OfBodies, h: float) -> tuple[np.ndarray, np.ndarray] | None:
+    def at_work(self, time: PerBody, h: float) -> tuple[np.ndarray, np.ndarray] | None:
         """Return forces and torques (n, 3) of a substep, or None if no load changed.
 
         The integrator restarts for bodies whose load jumps (`abd.step.integrators.Modes.jump`).

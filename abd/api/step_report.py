@@ -70,7 +70,7 @@ class StepReport:
             step=stepper.frame,
             time=stepper.worlds.clock,
             dt=longest(stepper.worlds.lengths),
-            world_time=stepper.worlds.of_each(stepper.time),
+            world_time=stepper.worlds.world_values(stepper.time),
             converged=progress.tolerance <= max(settings.tolerance, settings.friction_tolerance),
             substeps=substeps,
             newton_iterations=progress.newton,

@@ -49,7 +49,7 @@ class Worlds:
             ValueError: not one number, or one of each world, or not positive.
         """
         worlds = self._simulation.stepper.worlds
-        return worlds.of_each(worlds.lengths)
+        return worlds.world_values(worlds.lengths)
 
     @dt.setter
     def dt(self, dt: ArrayLike) -> None:
@@ -65,7 +65,7 @@ class Worlds:
     def time(self) -> np.ndarray:
         """(w,) time of each world [s], a copy: since its start, or since `reset` took it back there."""
         stepper = self._simulation.stepper
-        return stepper.worlds.of_each(stepper.time)
+        return stepper.worlds.world_values(stepper.time)
 
     # names ----------------------------------------------------------------------------------------------------------
 

@@ -12,7 +12,7 @@ import numpy as np
 
 from abd.backends.answers import PairLoads, Status, UnprovenPaths
 from abd.backends.progress import Progress
-from abd.by_bodies import OfBodies
+from abd.by_bodies import PerBody
 from abd.contact.forces import Pressing
 from abd.contact.pair_law import PairLaw, PairParameters
 from abd.energies import StepStatistics
@@ -160,7 +160,7 @@ class Rows(Protocol):
     def load(self, memory: JointMemory) -> None:
         """Load the memory of the joints from the host."""
 
-    def begin_joints(self, ch2: OfBodies, time: OfBodies, speed: float) -> int | None:
+    def begin_joints(self, ch2: PerBody, time: PerBody, speed: float) -> int | None:
         """Set the laws of a substep of c h^2 [s^2] that ends at `time` [s], scalars or (n,) (`JointSystem.laws`).
 
         Returns:

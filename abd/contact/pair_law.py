@@ -55,7 +55,7 @@ class PairLaw:
 
     Attributes:
         d_hat: (n,) activation of every body [m].
-        share, acceleration (n,) [m/s^2], lightness (n,) [1/kg]: factor, reference acceleration and inverse mass, for F.
+        force_fraction, acceleration (n,) [m/s^2], lightness (n,) [1/kg]: factor, reference acceleration and inverse mass, for F.
         given: kappa_c of all pairs, 0 if not given; largest: upper bound of a pair's activation over that of its
             bodies.
         own: parameters of single pairs.
@@ -67,7 +67,7 @@ class PairLaw:
         self.n, self.barrier = len(bodies), settings.barrier
         self.d_hat = activations(model, extents)
         self.given = settings.contact_stiffness or 0.0
-        self.share, self.largest = FORCE_SHARE, 1.0
+        self.force_fraction, self.largest = FORCE_SHARE, 1.0
         dynamic = (bodies.kind == Kind.DYNAMIC) & (bodies.mass > 0.0)
         self.lightness = np.where(dynamic, 1.0 / np.where(dynamic, bodies.mass, 1.0), 0.0)
         gravity, speed = np.linalg.norm(settings.gravity), np.linalg.norm(bodies.qd[:, :3], axis=1)
@@ -112,7 +112,7 @@ class PairLaw:
         if self.given:
             return self.given * self.force_scale(self.regular(i, j), xi)
         acceleration = np.maximum(self.acceleration[i], self.acceleration[j])
-        return self.share * acceleration / (self.lightness[i] + self.lightness[j])
+        return self.force_fraction * acceleration / (self.lightness[i] + self.lightness[j])
 
     def force_scale(self, a: np.ndarray, xi: np.ndarray) -> np.ndarray:
         """Ratio of the force of a barrier of stiffness 1 to a function of gap / a."""

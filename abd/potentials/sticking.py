@@ -62,7 +62,7 @@ def tangential(share: np.ndarray, n: np.ndarray) -> np.ndarray:
     return flat * (size / left) if left > STEEP * size else flat
 
 
-def kept(stretch: np.ndarray, eps: float, n: np.ndarray, spin: np.ndarray) -> np.ndarray:
+def final_shares(stretch: np.ndarray, eps: float, n: np.ndarray, spin: np.ndarray) -> np.ndarray:
     """(l, 3) shares after a step with the final stretches e (l, 3) [m].
 
     Args:

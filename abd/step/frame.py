@@ -17,7 +17,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from abd.backends.progress import Progress
-from abd.by_bodies import OfBodies, among
+from abd.by_bodies import PerBody, among
 from abd.errors import StepFailure
 from abd.model import Kind
 from abd.state import merged
@@ -149,7 +149,7 @@ class Frame:
     def _start(self) -> None:
         stepper = self.stepper
         moving = self.movers & ~stepper.off
-        lengths, first = stepper.worlds.of_each(stepper.worlds.lengths), stepper.worlds.of_each(stepper.first_substep)
+        lengths, first = stepper.worlds.world_values(stepper.worlds.lengths), stepper.worlds.world_values(stepper.first_substep)
         has_movers = np.isin(stepper.worlds.numbers, self.worlds[moving]) if moving.any() else np.ones(len(lengths), dtype=bool)
         each = zip(stepper.worlds.numbers[has_movers], lengths[has_movers], first[has_movers], strict=True)
         self.sizes = {int(number): SubstepSizes(float(length), float(one)) for number, length, one in each}
@@ -170,7 +170,7 @@ class Frame:
             return [next(iter(pending))]
         if len(pending) == 1 or self._lengths_may_differ():
             return list(pending)
-        times, previous = (stepper.worlds.of_each(one) for one in (stepper.time, stepper.previous_h))
+        times, previous = (stepper.worlds.world_values(one) for one in (stepper.time, stepper.previous_h))
         place = {int(number): k for k, number in enumerate(stepper.worlds.numbers)}
         kinds = {number: (times[place[number]], previous[place[number]], one.length) for number, one in pending.items()}
         first = next(iter(kinds.values()))
@@ -203,7 +203,7 @@ class Frame:
             self._merge_worlds(before, mask)
         return None
 
-    def _lengths(self, group: list[int], mask: np.ndarray) -> OfBodies:
+    def _lengths(self, group: list[int], mask: np.ndarray) -> PerBody:
         """Return the lengths of the next substeps [s]."""
         lengths = {self.sizes[number].length for number in group}
         if len(lengths) == 1:

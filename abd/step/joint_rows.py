@@ -8,7 +8,7 @@ from collections.abc import Callable
 import numpy as np
 
 from abd.backends.protocol import Backend
-from abd.by_bodies import OfBodies, of_body
+from abd.by_bodies import PerBody, of_body
 from abd.errors import StepFailure
 from abd.joint_list import JointList
 from abd.joints.closure.redundancy import open_by
@@ -39,7 +39,7 @@ class JointRows:
         self.model, self.backend, self.articulations, self.copies = model, backend, articulations, copies
         self.turning = Turning(model)
 
-    def begin(self, ch2: OfBodies, time: OfBodies) -> StepFailure | None:
+    def begin(self, ch2: PerBody, time: PerBody) -> StepFailure | None:
         """Set the laws of all joint rows in a substep; return the verdict on a range that was left.
 
         ch2: c h^2 [s^2]; time: end of the substep [s]; scalars or (n,)."""
@@ -69,7 +69,7 @@ class JointRows:
             )  # fmt: skip
         return out[:-1]
 
-    def jumping_drives(self, time: OfBodies, h: OfBodies, previous_h: OfBodies) -> np.ndarray:
+    def jumping_drives(self, time: PerBody, h: PerBody, previous_h: PerBody) -> np.ndarray:
         """Return (b,) bodies of position and velocity drives whose speed jumps in a substep of h [s] from `time` [s].
 
         previous_h: length of the substep before [s], 0 at the start; all scalars or (n,)."""
@@ -87,7 +87,7 @@ class JointRows:
                 bodies += (int(ends[row]) for ends in system.row_bodies)
         return np.array([body for body in bodies if body != WORLD], dtype=int)
 
-    def drive_rates(self, time: OfBodies, h: OfBodies) -> dict[tuple[int, str], float]:
+    def drive_rates(self, time: PerBody, h: PerBody) -> dict[tuple[int, str], float]:
         """Return speeds [m/s or rad/s] at `time` [s] of coordinates with drives without effort limit, by joint and name.
 
         Drives to constant positions are not included: users may set those from step to step. h: of a substep [s]; scalars or
@@ -115,7 +115,7 @@ class JointRows:
         joints.load(np.linalg.norm(carried[:, :3], axis=1))
         self.backend.rows.take_efforts()
 
-    def turns_ahead(self, time: OfBodies, h: OfBodies, fastest: float, excluded: np.ndarray) -> StepFailure | None:
+    def turns_ahead(self, time: PerBody, h: PerBody, fastest: float, excluded: np.ndarray) -> StepFailure | None:
         """Return the verdict on a substep of h [s] from `time` [s], scalars or (n,), in which angles would turn too far.
 
         fastest: bound of the speeds [1/s]; excluded: (n,) bool, bodies without a verdict."""

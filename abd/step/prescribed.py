@@ -11,7 +11,7 @@ import logging
 
 import numpy as np
 
-from abd.by_bodies import OfBodies, of_body
+from abd.by_bodies import PerBody, of_body
 from abd.errors import StepFailure
 from abd.model import Kind, Model, affine_state
 
@@ -50,7 +50,7 @@ class Prescribed:
     def any(self) -> bool:
         return bool(len(self.bodies))
 
-    def target_poses(self, time: OfBodies) -> np.ndarray:
+    def target_poses(self, time: PerBody) -> np.ndarray:
         """Return (k, 12) states prescribed for `time` [s], scalar or (n,)."""
         motions = self.model.motions
         return np.array([affine_state(motions[int(body)](of_body(time, body))) for body in self.bodies]).reshape(-1, 12)
@@ -124,7 +124,7 @@ class Prescribed:
             )
         return None
 
-    def nominal(self, time: OfBodies, h: float) -> np.ndarray:
+    def nominal(self, time: PerBody, h: float) -> np.ndarray:
         """Return (k,) distances between the targets for `time` and for `time` + h."""
         return _missing(self.target_poses(time + h), self.target_poses(time))
 

@@ -19,7 +19,7 @@ import numpy as np
 from abd.backends.answers import STAY, WITH_FORCES, WITHOUT_FORCES, UnprovenPaths
 from abd.backends.device.memory import memory_watched
 from abd.backends.progress import Progress
-from abd.by_bodies import OfBodies
+from abd.by_bodies import PerBody
 from abd.errors import OutOfMemory, StepFailure
 from abd.potentials.integrators import Scheme, Schemes, longest
 from abd.step.iterate_path import IteratePath
@@ -40,7 +40,7 @@ class Substeps:
         self.model, self.settings, self.backend = stepper.model, stepper.settings, stepper.backend
         self.iterates, self.indirect = IteratePath(stepper.model), False
 
-    def attempt(self, h: OfBodies, progress: Progress) -> StepFailure | None:
+    def attempt(self, h: PerBody, progress: Progress) -> StepFailure | None:
         """Take one substep of h [s], scalar or (n,) by worlds; return None, or why it was rejected, with the state as before."""
         stepper, reached = self.stepper, progress.tolerance
         stored = stepper.before_trying()
@@ -56,7 +56,7 @@ class Substeps:
             progress.tolerance = reached
         return failure
 
-    def _take(self, h: OfBodies, progress: Progress) -> StepFailure | None:
+    def _take(self, h: PerBody, progress: Progress) -> StepFailure | None:
         stepper = self.stepper
         if stepper.loads is not None:
             length = longest(h)
@@ -177,12 +177,12 @@ class Substeps:
         moving = np.select([may_sleep, stepper.constrained], [STAY, WITHOUT_FORCES], WITH_FORCES)
         self.backend.start.run(moving, bool(stepper.touching.any()), may_sleep)
 
-    def _fast_contact(self, h: OfBodies) -> StepFailure | None:
+    def _fast_contact(self, h: PerBody) -> StepFailure | None:
         stepper = self.stepper
         state = lambda: (stepper.q, stepper.qd)  # noqa: E731
         return stepper.fast_contacts.verdict(self.backend, state, stepper.touching, stepper.statistics, h)
 
-    def _path(self, found: UnprovenPaths, h: OfBodies) -> StepFailure | None:
+    def _path(self, found: UnprovenPaths, h: PerBody) -> StepFailure | None:
         """Return the verdict on pairs whose direct arc is not proven free."""
         if not len(found):
             return None
@@ -197,7 +197,7 @@ class Substeps:
         bodies = stepper.prescribed.bodies
         return np.where(stepper.excluded[bodies, None], stepper.q[bodies], stepper.prescribed.target_poses(stepper.time + h))
 
-    def _finish(self, h: OfBodies, mode: np.ndarray) -> None:
+    def _finish(self, h: PerBody, mode: np.ndarray) -> None:
         """Store the iterate as the new state and apply its impacts."""
         stepper, backend = self.stepper, self.backend
         limited = backend.rows.limited()
@@ -220,13 +220,13 @@ class Substeps:
         stepper.stepped = True
         stepper.rebounds.forget()
 
-    def _record_rebound(self, bodies: np.ndarray, friction: float, h: OfBodies) -> None:
+    def _record_rebound(self, bodies: np.ndarray, friction: float, h: PerBody) -> None:
         """Record the rebound of bodies (b,) and the work of friction in it [J]."""
         stepper = self.stepper
         stepper.statistics = replace(stepper.statistics, friction_work=stepper.statistics.friction_work + friction)
         stepper.rebounds.begin_from(bodies, h)
 
-    def _prepare_rows(self, h: OfBodies) -> StepFailure | None:
+    def _prepare_rows(self, h: PerBody) -> StepFailure | None:
         """Set the friction of joint rows; return the verdict on joints that would turn too far."""
         stepper = self.stepper
         if stepper.statistics is None:
@@ -237,7 +237,7 @@ class Substeps:
         stepper.rows.load_friction()
         return failure
 
-    def _conclude(self, h: OfBodies, limited: np.ndarray | None) -> None:
+    def _conclude(self, h: PerBody, limited: np.ndarray | None) -> None:
         """Update times, work and masks after a step; `limited`: (n,) bodies with active limits at its end, or None."""
         stepper, backend, articulations = self.stepper, self.backend, self.stepper.articulations
         stepper.work = stepper.work.after(stepper.statistics)

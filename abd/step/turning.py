@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from abd.by_bodies import OfBodies
+from abd.by_bodies import PerBody
 from abd.errors import StepFailure
 from abd.joints.rows.system import TURN, JointSystem
 from abd.model import Model
@@ -30,8 +30,8 @@ class Turning:
     def ahead(
         self,
         joints: JointSystem,
-        time: OfBodies,
-        h: OfBodies,
+        time: PerBody,
+        h: PerBody,
         fastest: float,
         state: Callable[[], tuple[np.ndarray, np.ndarray]],
     ) -> np.ndarray:

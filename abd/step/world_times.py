@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from abd.by_bodies import OfBodies, common
+from abd.by_bodies import PerBody, common
 from abd.model import Model
 from abd.potentials.integrators import longest
 
@@ -34,10 +34,10 @@ class WorldTimes:
     def advance(self) -> None:
         self.clock += longest(self.lengths)
 
-    def of_each(self, values: OfBodies) -> np.ndarray:
+    def world_values(self, values: PerBody) -> np.ndarray:
         """Return (w,) values of the worlds."""
         return values[self._first] if isinstance(values, np.ndarray) else values * self._ones
 
-    def of_bodies(self, values: np.ndarray) -> OfBodies:
+    def of_bodies(self, values: np.ndarray) -> PerBody:
         """Return the values (w,) of worlds by bodies."""
         return common(np.asarray(values, dtype=float)[self._place])

@@ -25,15 +25,15 @@ class PairParameters:
 
 @wp.struct
 class PairLaw:
-    """Per body: activation distance [m], 1/m [1/kg] (0 if immobile), acceleration to resist [m/s^2]; share: force of a pair over
-    that times the reduced mass; given: kappa_c instead of all this, 0 without; largest: largest ratio of a pair's activation to
-    the smaller one of its bodies; own: pairs with their own parameters."""
+    """Per body: activation distance [m], 1/m [1/kg] (0 if immobile), acceleration to resist [m/s^2]; force_fraction: force of a
+    pair over that times the reduced mass; given: kappa_c instead of all this, 0 without; largest: largest ratio of a pair's
+    activation to the smaller one of its bodies; own: pairs with their own parameters."""
 
     bodies: wp.int32
     d_hat: wp.array(dtype=wp.float64)
     lightness: wp.array(dtype=wp.float64)
     acceleration: wp.array(dtype=wp.float64)
-    share: wp.float64
+    force_fraction: wp.float64
     given: wp.float64
     largest: wp.float64
     own: PairParameters
@@ -95,7 +95,7 @@ def pair_stiffness(
     """Return kappa_c of bodies i and j with activation a [m] and parameters at k: the force of the pair over `force_scale`."""
     force = p.given * force_scale(kind, wp.min(p.d_hat[i], p.d_hat[j]), xi)
     if p.given == ZERO:
-        force = p.share * wp.max(p.acceleration[i], p.acceleration[j]) / (p.lightness[i] + p.lightness[j])
+        force = p.force_fraction * wp.max(p.acceleration[i], p.acceleration[j]) / (p.lightness[i] + p.lightness[j])
     if k < 0 and p.given > ZERO:
         return p.given
     factor = ONE

@@ -98,7 +98,7 @@ def upload_law(law: PairLaw, device: Device) -> DeviceLaw:
     data.bodies = law.n
     for name in ("d_hat", "lightness", "acceleration"):
         setattr(data, name, device.upload(getattr(law, name), wp.float64))
-    data.share, data.given, data.largest = law.share, law.given, law.largest
+    data.force_fraction, data.given, data.largest = law.force_fraction, law.given, law.largest
     own = data.own
     own.count, own.key = device.zeros(1, wp.int32), device.zeros(1, wp.int64)
     own.activation, own.factor = device.zeros(1, wp.float64), device.zeros(1, wp.float64)

@@ -18,7 +18,7 @@ from abd.backends.device.graphs import Graphs
 from abd.backends.linear.solvers import Solves
 from abd.backends.progress import no_decrease
 from abd.backends.recorded.direction import Direction
-from abd.backends.recorded.numbers import FAILURES, OfBodies, flags_of, new_control, numbers
+from abd.backends.recorded.numbers import FAILURES, BodyNumbers, flags_of, new_control, numbers
 from abd.backends.recorded.safe_path import SafePath
 from abd.backends.recorded.search import HALVINGS, Search
 from abd.errors import StepFailure
@@ -57,7 +57,7 @@ class Iteration:
         sizes = np.unique(backend.model.bodies.world, return_inverse=True, return_counts=True)
         self._large = sizes[2][sizes[1]] > SMALL_WORLD
         self.frictional, self._friction_of = d.zeros(capacity, wp.int32), None
-        self.enough, self.forces_off, self._has_lengths = OfBodies(d, capacity), OfBodies(d, capacity), False
+        self.enough, self.forces_off, self._has_lengths = BodyNumbers(d, capacity), BodyNumbers(d, capacity), False
         self._flag = flags_of(c, "STALE", "SOUND", "COVERED", "ALL_BODIES", "RESTART")
 
     # from the host --------------------------------------------------------------------------------------------------

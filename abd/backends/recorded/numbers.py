@@ -48,7 +48,7 @@ def flags_of(c: control.Control, *names: str) -> dict[str, wp.array]:
     return {name: c.flags[getattr(control, name) : getattr(control, name) + 1] for name in names}
 
 
-class OfBodies:
+class BodyNumbers:
     """A number of every body on the device, in `array` (capacity,); equal numbers are not written again."""
 
     def __init__(self, device, capacity: int):

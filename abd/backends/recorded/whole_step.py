@@ -18,7 +18,7 @@ import warp as wp
 
 from abd.backends.answers import WITH_FORCES, WITHOUT_FORCES
 from abd.backends.recorded.numbers import numbers
-from abd.by_bodies import OfBodies
+from abd.by_bodies import PerBody
 from abd.energies import StepStatistics
 from abd.joints.rows.system import TURN
 from abd.potentials.integrators import Scheme
@@ -98,7 +98,7 @@ class WholeStep:
         return True
 
     def run(
-        self, rule: Scheme, mode: np.ndarray, eps: float, time: OfBodies, speed: float, tolerance: float,
+        self, rule: Scheme, mode: np.ndarray, eps: float, time: PerBody, speed: float, tolerance: float,
         friction_tolerance: float, strict: bool, constrained: np.ndarray,
     ) -> Outcome | None:
         """Take a step whose loads and joint memory are on the device; None if it is left to the host.

@@ -15,7 +15,7 @@ from abd.potentials.contact import ContactParameters
 from abd.potentials.elements import Elements
 from abd.potentials.friction import Lagged
 from abd.potentials.rolling import SLIDE, Resistances
-from abd.potentials.sticking import Anchors, kept
+from abd.potentials.sticking import Anchors, final_shares
 from abd.rotations import axial
 
 if TYPE_CHECKING:
@@ -128,7 +128,7 @@ class NumpyFriction:
         spin = 0.5 * np.einsum("li,li->l", turned[frozen.first] + turned[frozen.second], lagged.n)
         eps = eps[self.owners, None]
         e = friction.stretch(lagged, frozen.positions(moved), eps)
-        self.anchors = Anchors(*self._places(), _signs(lagged) * kept(e, eps, lagged.n, spin))
+        self.anchors = Anchors(*self._places(), _signs(lagged) * final_shares(e, eps, lagged.n, spin))
 
     def read_anchors(self) -> Anchors:
         return self.anchors

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from abd.backends.answers import NO_PAIRS
-from abd.by_bodies import OfBodies
+from abd.by_bodies import PerBody
 from abd.joints.measures.measures import MeasureKind
 from abd.joints.rows import laws, measured_rows, rows, slots, table
 from abd.joints.rows.laws import LIMITS, Law
@@ -42,7 +42,7 @@ class NumpyJoints:
         self.ch2, self.time = system.of_rows(1.0), system.of_rows(0.0)
 
     def begin(
-        self, law: np.ndarray, p: np.ndarray, reference: np.ndarray, shift: np.ndarray, ch2: OfBodies = 1.0, time: OfBodies = 0.0
+        self, law: np.ndarray, p: np.ndarray, reference: np.ndarray, shift: np.ndarray, ch2: PerBody = 1.0, time: PerBody = 0.0
     ) -> None:
         """Set laws and parameters of a substep of c h^2 [s^2] that ends at `time` [s], scalars or (n,)."""
         self.law, self.p, self.reference, self.shift = law, p.copy(), reference, shift.copy()
@@ -232,9 +232,9 @@ class NumpyJoints:
 
         whole: include one-sided rows, and drives up to their effort limit."""
         p = self.p
-        kept = skipped[self.owners]
-        self.shift -= np.where(kept[: len(linear), None], 0.0, linear)
-        held = self._active_exact() & (whole | (self.law == Law.QUADRATIC)) & ~kept[len(linear) :]
+        is_skipped = skipped[self.owners]
+        self.shift -= np.where(is_skipped[: len(linear), None], 0.0, linear)
+        held = self._active_exact() & (whole | (self.law == Law.QUADRATIC)) & ~is_skipped[len(linear) :]
         reach = np.where(self.law == Law.SATURATED, p[:, slots.EFFORT] / np.where(held, p[:, slots.STRENGTH], 1.0), np.inf)
         centre, target = p[:, slots.CENTRE] - measured, p[:, slots.TARGET]
         centre = np.where(self.law == Law.SATURATED, np.clip(centre, target - reach, target + reach), centre)

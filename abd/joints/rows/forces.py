@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from abd.by_bodies import OfBodies
+from abd.by_bodies import PerBody
 from abd.joints.rows import laws, slots
 from abd.joints.rows.laws import Law, Role
 from abd.joints.rows.system import JointMemory, JointSystem
@@ -38,13 +38,13 @@ class Applied:
     linear_ch2: np.ndarray
 
     @classmethod
-    def of_step(cls, system: JointSystem, law: np.ndarray, p: np.ndarray, shift: np.ndarray, ch2: OfBodies) -> Applied:
+    def of_step(cls, system: JointSystem, law: np.ndarray, p: np.ndarray, shift: np.ndarray, ch2: PerBody) -> Applied:
         """Laws of a substep of c h^2 [s^2], scalar or (n,)."""
         return cls(law, p, system.linear.K, shift, system.of_rows(ch2), system.of_linear(ch2))
 
 
 def initial_laws(
-    system: JointSystem, memory: JointMemory, settings: Settings, time: OfBodies, ch2: float | None = None
+    system: JointSystem, memory: JointMemory, settings: Settings, time: PerBody, ch2: float | None = None
 ) -> Applied:
     """Laws of the joint rows in an initial state.
 

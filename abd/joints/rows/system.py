@@ -13,7 +13,7 @@ from functools import cached_property
 
 import numpy as np
 
-from abd.by_bodies import OfBodies
+from abd.by_bodies import PerBody
 from abd.joints.measures.measures import Measure
 from abd.joints.rows import slots
 from abd.joints.rows.laws import LIMITS, SPRINGS, Law, Role, RowLaws
@@ -187,7 +187,7 @@ class JointSystem:
         """Whether any measure is an angle that counts turns."""
         return bool(self.table.counts_turns.any())
 
-    def asked_turns(self, time: OfBodies, h: OfBodies) -> np.ndarray:
+    def asked_turns(self, time: PerBody, h: PerBody) -> np.ndarray:
         """(R,) absolute rotation [rad] that drives without a gain, and couplings, request in a substep.
 
         It is the speed of a velocity drive times h, or the change of the target of a position drive unless the target
@@ -274,16 +274,16 @@ class JointSystem:
         closed = np.flatnonzero((law == Law.BARRIER) & (p[:, slots.SIGN] * (x - p[:, slots.CENTRE]) <= 0.0))
         return int(closed[0]) if len(closed) else None
 
-    def of_rows(self, values: OfBodies) -> np.ndarray:
+    def of_rows(self, values: PerBody) -> np.ndarray:
         """(R,) values per measured row from values per body, scalar or (n,); both bodies of a row have the same value.
         """
         return np.full(len(self.rows), values) if np.ndim(values) == 0 else values[self.row_bodies[1]]
 
-    def of_linear(self, values: OfBodies) -> np.ndarray:
+    def of_linear(self, values: PerBody) -> np.ndarray:
         """(l,) values per linear row from values per body, scalar or (n,)."""
         return np.full(len(self.linear), values) if np.ndim(values) == 0 else values[self.linear.child]
 
-    def shifts(self, memory: JointMemory, ch2: OfBodies) -> np.ndarray:
+    def shifts(self, memory: JointMemory, ch2: PerBody) -> np.ndarray:
         """(l, 3) shifts a = -lambda / K of the linear rows in a step of c h^2 [s^2], scalar or (n,)."""
         K, exact = self.linear.K, self.linear.exact
         out = np.zeros(K.shape)
@@ -295,8 +295,8 @@ class JointSystem:
         self,
         memory: JointMemory,
         weights: np.ndarray,
-        ch2: OfBodies,
-        time: OfBodies,
+        ch2: PerBody,
+        time: PerBody,
         speed: float,
         share: np.ndarray | float = 1.0,
     ) -> tuple[np.ndarray, np.ndarray]:
@@ -365,7 +365,7 @@ class JointSystem:
 
     def remember(
         self, memory: JointMemory, q: np.ndarray, weights: np.ndarray, p: np.ndarray, shifts: np.ndarray,
-        ch2: OfBodies,
+        ch2: PerBody,
     ) -> JointMemory:
         """Memory after a step that ends in q; the non-conservative forces are 0.
 

@@ -9,7 +9,7 @@ from abd.backends.reference.parts.states import States
 from abd.backends.reference.potential import Potential
 from abd.backends.reference.scheme import HostScheme
 from abd.backends.turns import Turns
-from abd.by_bodies import OfBodies
+from abd.by_bodies import PerBody
 from abd.joints.rows.forces import Applied, working_forces
 from abd.joints.rows.springs import pulls, resolved, whole
 from abd.joints.rows.system import JointMemory, JointSystem
@@ -50,7 +50,7 @@ class Rows:
     def load(self, memory: JointMemory) -> None:
         self.memory = memory.copy()
 
-    def begin_joints(self, ch2: OfBodies, time: OfBodies, speed: float) -> int | None:
+    def begin_joints(self, ch2: PerBody, time: PerBody, speed: float) -> int | None:
         system, memory = self.system, self.memory
         self.row_weights = row_weights(self.rule, self.scheme.mode, *system.row_bodies)
         system.update_measures(memory, self.states.now)

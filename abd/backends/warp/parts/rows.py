@@ -14,7 +14,7 @@ from abd.backends.warp.scratch import Scratch
 from abd.backends.warp.springs import Springs
 from abd.backends.warp.terms.row_memory import RowMemory
 from abd.backends.warp.turns import CountedTurns
-from abd.by_bodies import OfBodies
+from abd.by_bodies import PerBody
 from abd.joint_list import JointList
 from abd.joints.rows.forces import Applied
 from abd.joints.rows.springs import resolved
@@ -60,7 +60,7 @@ class Rows:
     def load(self, memory: JointMemory) -> None:
         self.memory.load(memory)
 
-    def begin_joints(self, ch2: OfBodies, time: OfBodies, speed: float) -> int | None:
+    def begin_joints(self, ch2: PerBody, time: PerBody, speed: float) -> int | None:
         states = self.states
         return self.memory.begin(self.scheme.of_rows, ch2, time, speed, states.now, lambda: states.read_state()[0])
 

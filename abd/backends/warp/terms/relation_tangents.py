@@ -7,7 +7,7 @@ import numpy as np
 import warp as wp
 
 from abd.backends.device.device import Device
-from abd.by_bodies import OfBodies
+from abd.by_bodies import PerBody
 from abd.errors import DeviceError
 from abd.joints.rows.measured_rows import set_tangents
 from abd.joints.rows.system import JointSystem
@@ -38,7 +38,7 @@ class RelationTangents:
         self.chosen = np.concatenate(self.terms) if self.terms else np.zeros(0, dtype=int)
         self.piece = host.piece_starts[self.chosen]
 
-    def begin(self, ch2: OfBodies, time: OfBodies) -> None:
+    def begin(self, ch2: PerBody, time: PerBody) -> None:
         """Begin a substep with c h^2 [s^2] that ends at `time` [s], both scalar or (n,)."""
         self.ch2, self.time = self.system.of_rows(ch2), self.system.of_rows(time)
 

@@ -16,7 +16,7 @@ from abd.backends.device.device import ONE_THREAD, Device
 from abd.backends.device.pool import Pool
 from abd.backends.device.totals import Totals
 from abd.backends.warp.terms.joints import Joints
-from abd.by_bodies import OfBodies
+from abd.by_bodies import PerBody
 from abd.joints.coordinates.readings import HOLDING
 from abd.joints.rows import slots
 from abd.joints.rows.forces import DOING, Applied
@@ -46,7 +46,7 @@ class _Timed:
     functions: list[Callable[[float], float]]
     which: np.ndarray
 
-    def at(self, time: OfBodies) -> np.ndarray:
+    def at(self, time: PerBody) -> np.ndarray:
         """Evaluate the functions (k,) at a time [s], scalar or (n,); each function once per distinct time."""
         if not isinstance(time, np.ndarray):
             return np.array([function(time) for function in self.functions])[self.which]
@@ -92,8 +92,8 @@ class RowMemory:
         self.functions: list[_Timed] = []
         self._pool = Pool(device)
         self.revision = -1
-        self.ch2: OfBodies = 1.0
-        self.ch2_now: OfBodies = 1.0
+        self.ch2: PerBody = 1.0
+        self.ch2_now: PerBody = 1.0
         self.scale = device.upload(np.ones(joints.n), wp.float64)
 
     # host copies -------------------------------------------------------------------------------------------------
@@ -126,7 +126,7 @@ class RowMemory:
 
     # one step -----------------------------------------------------------------------------------------------------
 
-    def begin(self, scheme: tuple[wp.array, ...], ch2: OfBodies, time: OfBodies, speed: float, pose, q) -> int | None:
+    def begin(self, scheme: tuple[wp.array, ...], ch2: PerBody, time: PerBody, speed: float, pose, q) -> int | None:
         """Set the laws of a substep with c h^2 [s^2] that ends at `time` [s], both scalar or (n,); see `JointSystem.laws`.
 
         Args:
@@ -146,7 +146,7 @@ class RowMemory:
         self.launch_laws(scheme, speed)
         return self._closed_gap() if rows and self.system.has_barriers else None
 
-    def aim(self, ch2: OfBodies, time: OfBodies) -> None:
+    def aim(self, ch2: PerBody, time: PerBody) -> None:
         """Write the host data of a substep with c h^2 [s^2] that ends at `time` [s], both scalar or (n,)."""
         if isinstance(ch2, np.ndarray) or isinstance(self.ch2_now, np.ndarray) or ch2 != self.ch2_now:
             self.ch2_now = float("nan")  # not valid until it is written
@@ -167,7 +167,7 @@ class RowMemory:
         """Upload the efforts of the rows."""
         self.device.write(self.row_laws.effort, self.system.row_laws.effort)
 
-    def _place_targets(self, time: OfBodies) -> None:
+    def _place_targets(self, time: PerBody) -> None:
         """Set the targets and rates at a time [s]."""
         host = self.system.row_laws
         if self.revision != host.revision:
