@@ -174,7 +174,7 @@ class Substeps:
         """Move the iterate from q_n to the start of Newton's method (`abd.backends.reference.start`)."""
         stepper = self.stepper
         may_sleep = stepper.sleep.may_sleep(stepper.joints)
-        moving = np.select([may_sleep, stepper.constrained], [STAY, WITHOUT_FORCES], WITH_FORCES)
+        moving = np.select([may_sleep, stepper.constrained | stepper.touching], [STAY, WITHOUT_FORCES], WITH_FORCES)
         self.backend.start.run(moving, bool(stepper.touching.any()), may_sleep)
 
     def _fast_contact(self, h: PerBody) -> StepFailure | None:
