@@ -258,7 +258,7 @@ def test_the_twist_of_the_admissible_frame():
         ({"body": "bar"}, "exactly one of joint and body"),
         ({"point": (0, 0, 1)}, "means nothing"),
         ({"name": "a "}, "cannot be a name"),
-        ({"joint": "hinge"}, r"sensor\.s: there is no joint 'hinge'"),
+        ({"joint": "hinge"}, r"sensor\.s: the scene has no joint 'hinge'"),
     ],
 )
 def test_sensors_without_meaning_are_refused(change, message):
