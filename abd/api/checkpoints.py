@@ -1,4 +1,4 @@
-"""Checkpoints of a simulation: what a bitwise continuation needs, as arrays and numbers."""
+"""Checkpoints of a simulation: arrays and numbers for a bitwise continuation."""
 
 from __future__ import annotations
 
@@ -55,17 +55,17 @@ def restore(sim: Simulation, saved: dict[str, Any]) -> None:
         _check(sim, saved)
         _restore(sim, saved)
     except (KeyError, IndexError, ValueError, TypeError, AttributeError) as error:
-        told = f"{type(error).__name__}: {' '.join(str(error).split())}"
-        raise CheckpointError(f"the checkpoint does not fit this scene, or is damaged ({told})") from error
+        reason = f"{type(error).__name__}: {' '.join(str(error).split())}"
+        raise CheckpointError(f"the checkpoint does not fit this scene, or is damaged ({reason})") from error
 
 
 def _check(sim: Simulation, saved: dict[str, Any]) -> None:
-    """`ValueError` for arrays of other shapes than the scene's, and for numbers that no state has."""
+    """Raise `ValueError` if shapes do not match the scene, or numbers are not finite or out of range."""
     if "tables" not in saved:
         raise ValueError("it was written by another release: run the scene from its start")
     n = len(sim.model.bodies)
     shapes = dict.fromkeys(("q", "qd", "previous_q", "previous_qd"), (n, 12))
-    # before the joints are restored, that of the present ones does not count
+    # the checkpoint defines the number of coordinates, since its joints are restored later
     shapes |= {"coordinates": np.shape(saved["coordinates"])[:1], "gravity": (3,), "friction": sim.model.materials.mu.shape}
     shapes |= dict.fromkeys(("time", "step"), ())
     for name, shape in shapes.items():
@@ -78,7 +78,7 @@ def _check(sim: Simulation, saved: dict[str, Any]) -> None:
         raise ValueError(f"time {saved['time']} or step {saved['step']} is negative")
     for table, columns in saved["tables"].items():
         for name, value in columns.items():
-            bound = np.inf if name == "first_substep" else LARGEST  # there may have been none
+            bound = np.inf if name == "first_substep" else LARGEST  # infinite without a substep
             if np.asarray(value).dtype.kind == "f" and not (np.abs(value) <= bound).all():
                 raise ValueError(f"{name} of {table} has numbers that are not finite, or beyond {LARGEST:g}")
     for name, value in arrays_of(BodyHistory.none(n)).items():
@@ -89,12 +89,12 @@ def _check(sim: Simulation, saved: dict[str, Any]) -> None:
 def _restore(sim: Simulation, saved: dict[str, Any]) -> None:
     arrays = {name: np.asarray(saved[name]) for name in ("q", "qd", "previous_q", "previous_qd")}
     sim.switches.restore(saved["switches"])
-    apart = separate(sim, arrays["q"])
-    energy = saved["energy"] if apart is arrays["q"] else None
+    free_q = separate(sim, arrays["q"])
+    energy = saved["energy"] if free_q is arrays["q"] else None
     energy = None if energy is None else float(energy)
-    if apart is not arrays["q"]:
-        arrays["previous_q"] = arrays["previous_q"] + (apart - arrays["q"])
-        arrays["q"] = apart
+    if free_q is not arrays["q"]:
+        arrays["previous_q"] = arrays["previous_q"] + (free_q - arrays["q"])
+        arrays["q"] = free_q
     sim.moves.restore(saved["moves"])
     sim.springs.restore(saved["springs"])
     sim.control.restore(saved["joints"])
@@ -113,7 +113,7 @@ def _restore(sim: Simulation, saved: dict[str, Any]) -> None:
 
 
 def _times(sim: Simulation, saved: dict[str, Any]) -> dict[str, PerBody]:
-    """Time steps, times and lengths of the last step [s], by bodies; worlds that are new have the scene's, and its time."""
+    """Return time steps, times and previous substep lengths [s] by body; new worlds get the scene's step and the saved clock."""
     worlds, clock = sim.stepper.worlds, float(saved["time"])
     out = {"dt": worlds.world_values(worlds.lengths), "time": np.full(len(worlds.numbers), clock)}
     known = saved["worlds"]
@@ -122,7 +122,7 @@ def _times(sim: Simulation, saved: dict[str, Any]) -> dict[str, PerBody]:
     for name, values in out.items():
         values[mine] = np.asarray(known[name])[theirs]
         if not ((values >= 0.0) & (values <= LARGEST)).all() or (name == "dt" and not values.all()):
-            raise ValueError(f"{name} of a world is {values.tolist()} s")
+            raise ValueError(f"{name} of the worlds must be {'positive' if name == 'dt' else 'not negative'}, not {values} s")
     return {name: worlds.of_bodies(values) for name, values in out.items()}
 
 
@@ -132,11 +132,15 @@ def resumed(
     model: Model,
     device: str,
     saved: dict[str, Any],
-    began: dict[str, Any] | None,
+    reset_checkpoint: dict[str, Any] | None,
 ) -> Simulation:
-    """A simulation of a compiled scene that goes on from a checkpoint; `began`: where a reset leads, None for its start."""
+    """Return a simulation of a compiled scene that continues from a checkpoint.
+
+    Args:
+        reset_checkpoint: target of `Simulation.reset`; None for the start of the scene.
+    """
     out = kind.__new__(kind)
     out._open(scene, model, device, without_contacts(saved["q"], saved["qd"]))
     out.restore(saved)
-    out._began = began
+    out._reset_checkpoint = reset_checkpoint
     return out

@@ -1,4 +1,4 @@
-"""`Patches`: all contact of every pair of bodies, one row per pair.
+"""`Patches`: contact of every pair of bodies, one row per pair.
 
     patches = sim.contacts().patches()
     patches.pair, patches.force, patches.center     # (k, 2), (k, 3), (k, 3) arrays
@@ -22,14 +22,14 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class ContactPatch:
-    """All contact of two bodies.
+    """Contact between two bodies.
 
     Attributes:
         bodies: names of the first and the second body; points: rows of `Contacts`.
-        force, torque: (3,) on the first body, the torque about `center` [N, N m]; normal_force: (3,), friction: (3,) shares
-            of the force [N]. On the second body act their negatives, and the couple of friction across the gap.
-        center: (3,) mean of the points, weighted by the sizes of their normal forces [m]; gap: the smallest [m].
-        sticks: no point that carries friction slides.
+        force, torque: (3,) on the first body, the torque about `center` [N, N m]; normal_force, friction: (3,) parts of the
+            force [N]. The second body is loaded by their negatives and by the couple of friction across the gap.
+        center: (3,) mean of the points, weighted by the magnitude of their normal forces [m]; gap: smallest gap [m].
+        sticks: whether no point with friction slides.
     """
 
     bodies: tuple[str, str]
@@ -45,12 +45,12 @@ class ContactPatch:
 
 @dataclass(frozen=True, repr=False)
 class Patches:
-    """Patches of contact, as arrays of one row per pair of bodies; as objects by their number, or in turn.
+    """Contact patches as arrays with one row per pair of bodies; indexing and iteration return `ContactPatch` objects.
 
     Attributes:
-        names: of all bodies; pair: (k, 2) indices of the first and the second body.
-        force, torque, normal_force, friction, center, gap, sticks: (k, ...) as those of `ContactPatch`.
-        count: (k,) points of each; order: (c,) rows of `Contacts`, those of the first patch, then of the second.
+        names: names of all bodies; pair: (k, 2) indices of the first and the second body.
+        force, torque, normal_force, friction, center, gap, sticks: (k, ...) as in `ContactPatch`.
+        count: (k,) number of points of each patch; order: (c,) rows of `Contacts`, sorted by patch.
     """
 
     names: Sequence[str]
@@ -69,11 +69,11 @@ class Patches:
         return len(self.pair)
 
     def __repr__(self) -> str:
-        return f"<{len(self)} patches of contact, {len(self.order)} points>"
+        return f"<{len(self)} contact patches, {len(self.order)} points>"
 
     def __getitem__(self, k: int) -> ContactPatch:
         if not -len(self) <= k < len(self):
-            raise IndexError(f"there are {len(self)} patches, and none {k}")
+            raise IndexError(f"patch {k} is out of range; there are {len(self)} patches")
         k %= len(self)
         return ContactPatch(
             bodies=(self.names[self.pair[k, 0]], self.names[self.pair[k, 1]]),
@@ -97,11 +97,11 @@ class Patches:
 
     @cached_property
     def _ends(self) -> np.ndarray:
-        """(k + 1,) where the points of every patch begin in `order`."""
+        """(k + 1,) offsets of the patches in `order`."""
         return np.concatenate([[0], np.cumsum(self.count)])
 
     def to_pandas(self) -> pandas.DataFrame:
-        """A table with one row per patch and the columns first, second (names), force.x and so on.
+        """Return a table with one row per patch and the columns first, second (names), force.x and so on.
 
         Raises:
             MissingLibrary: pandas is not installed.

@@ -1,14 +1,14 @@
-"""`Contacts`: where bodies touch in the present state, and with what forces.
+"""`Contacts`: contact points and contact forces in the current state.
 
-    contacts = sim.contacts()                       # all, or of one body, or between two
+    contacts = sim.contacts()                       # all contacts, of one body, or between two
     contacts.point, contacts.force                  # (c, 3) arrays, one row per point
     for patch in contacts.patches(): ...            # one per pair of bodies in contact; arrays too: .pair, .force, .center
 
-Forces are the gradients by which the last step converged: normal forces of the contact potential at its end, and the
-friction of the normal forces that the step lagged. Those on both bodies cancel; with gravity, joints and inertia they
-balance to the solver's tolerance. Where bodies went through a frame in substeps by themselves, they are those of the last
-substep of each. In a state that no step led to (the start, a state set by hand, a checkpoint), normal forces are those of
-the gaps, and there is no friction. What an impact gave back (restitution) is an impulse besides, and no force.
+Normal forces are the gradients of the contact potential at the end of the last step. Friction uses the lagged normal forces
+of that step. Forces on both bodies cancel, and balance gravity, joints and inertia to the solver's tolerance. If a frame
+has substeps per body, the forces are those of the last substep of each body. In a state without a previous step (the start,
+a state that was set, a checkpoint), normal forces follow from the gaps, and friction is zero. Restitution is an impulse,
+which these forces do not include.
 """
 
 from __future__ import annotations
@@ -37,12 +37,12 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class ContactPoint:
-    """One point of contact.
+    """One contact point.
 
     Attributes:
         bodies: names of the first and the second body; point: (3,) [m]; normal: (3,) from the second to the first.
-        gap: [m]; normal_force: [N], negative in the crease of a valley alone; friction: (3,) on the first body [N].
-        slip: (3,) velocity of the first body's surface against the second's [m/s]; sticks: slower than `solver.eps_v`.
+        gap: [m]; normal_force: [N], negative only in the crease of a valley; friction: (3,) on the first body [N].
+        slip: (3,) surface velocity of the first body relative to the second [m/s]; sticks: slip below `solver.eps_v`.
     """
 
     bodies: tuple[str, str]
@@ -56,12 +56,12 @@ class ContactPoint:
 
     @property
     def force(self) -> np.ndarray:
-        """(3,) on the first body [N]."""
+        """(3,) force on the first body [N]."""
         return self.normal_force * self.normal + self.friction
 
 
 class Contacts:
-    """Points of contact, as arrays of one row per point.
+    """Contact points as arrays with one row per point.
 
     Attributes:
         pair: (c, 2) indices of the first and the second body; point: (c, 3) midway between the surfaces [m].
@@ -76,34 +76,34 @@ class Contacts:
 
     @property
     def friction(self) -> np.ndarray:
-        """(c, 3) on the first body [N]."""
-        return self._shared[0]
+        """(c, 3) friction on the first body [N]."""
+        return self._friction_and_slip[0]
 
     @property
     def slip(self) -> np.ndarray:
-        """(c, 3) velocity of the first body's surface against the second's [m/s]."""
-        return self._shared[1]
+        """(c, 3) surface velocity of the first body relative to the second [m/s]."""
+        return self._friction_and_slip[1]
 
     @cached_property
     def sticks(self) -> np.ndarray:
-        """(c,) bool, slower than `solver.eps_v`."""
+        """(c,) bool, whether the slip is below `solver.eps_v`."""
         return np.linalg.norm(self.slip, axis=1) < self._simulation.model.settings.eps_v
 
     @cached_property
-    def _shared(self) -> tuple[np.ndarray, np.ndarray]:
-        """Friction and slip: every force of friction belongs to the nearest point of its pair."""
+    def _friction_and_slip(self) -> tuple[np.ndarray, np.ndarray]:
+        """Friction and slip (c, 3); each friction force is assigned to the nearest point of its pair."""
         return self._lagged.reader.shared(self.pair, self.point, self._rows, self._lagged.points, self._lagged.rows)
 
     @cached_property
     def _rows(self) -> PairRows:
-        """The points by pair."""
+        """Rows of the points by pair."""
         return PairRows(self.pair, len(self._lagged.q))
 
     def __len__(self) -> int:
         return len(self.pair)
 
     def __repr__(self) -> str:
-        return f"<{len(self)} points of contact of {len(self._pairs)} pairs of bodies>"
+        return f"<{len(self)} contact points of {len(self._pairs)} pairs of bodies>"
 
     def __getitem__(self, k: int) -> ContactPoint:
         return ContactPoint(
@@ -116,7 +116,7 @@ class Contacts:
 
     @property
     def force(self) -> np.ndarray:
-        """(c, 3) on the first body [N]."""
+        """(c, 3) force on the first body [N]."""
         return self.normal_force[:, None] * self.normal + self.friction
 
     @property
@@ -125,7 +125,7 @@ class Contacts:
         return [self._names(pair) for pair in self.pair]
 
     def to_pandas(self) -> pandas.DataFrame:
-        """A table with one row per point and the columns first, second (names), point.x and so on.
+        """Return a table with one row per point and the columns first, second (names), point.x and so on.
 
         Raises:
             MissingLibrary: pandas is not installed.
@@ -140,7 +140,7 @@ class Contacts:
 
     @cached_property
     def _keys(self) -> np.ndarray:
-        """(k,) numbers of the pairs with normal or friction forces, rising."""
+        """(k,) sorted keys of the pairs with normal or friction forces."""
         return np.union1d(self._rows.key, self._lagged.rows.key)
 
     @property
@@ -149,19 +149,19 @@ class Contacts:
         return bodies_of(self._keys, len(self._lagged.q))
 
     def _by_pair(self, rows: PairRows, sums: np.ndarray) -> np.ndarray:
-        """(k, d) sums over those of the pairs that have rows, 0 for others."""
+        """Scatter sums of the pairs of `rows` to all pairs (k, d); 0 for pairs without rows."""
         out = np.zeros((len(self._keys), *sums.shape[1:]))
         out[np.searchsorted(self._keys, rows.key)] = sums
         return out
 
     @cached_property
     def _wrenches(self) -> np.ndarray:
-        """(k, 9) of every pair the force on the first body, and the torques on both about their centres of mass."""
+        """(k, 9) force on the first body and torques on both bodies about their centres of mass, by pair."""
         parts = (self._rows, self._pressing), (self._lagged.rows, self._lagged.points)
         total = np.zeros((len(self._keys), 9))
         for rows, one in parts:
             total += self._by_pair(rows, rows.sums(np.column_stack([one.force, one.torque_i, one.torque_j])))
-        # what a half-space feels is what it does to others, seen from its own origin
+        # a half-space gets the opposite wrench about its own origin
         q, (i, j) = self._lagged.q, self._pairs.T
         k = np.flatnonzero(np.isfinite(self._simulation.model.bodies.plane[j]).all(axis=1))
         total[k, 6:] = -total[k, 3:6] - np.cross(q[i[k], :3] - q[j[k], :3], total[k, :3])
@@ -169,7 +169,7 @@ class Contacts:
 
     @cached_property
     def on_bodies(self) -> np.ndarray:
-        """(n, 6) force and torque about the centre of mass of all contacts on every body."""
+        """(n, 6) force and torque about the centre of mass of all contacts on each body [N, N m]."""
         n, wrench = len(self._lagged.q), self._wrenches
         i, j = self._pairs.T
         first, second = wrench[:, :6], np.column_stack([-wrench[:, :3], wrench[:, 6:]])
@@ -178,20 +178,20 @@ class Contacts:
         )
 
     def between(self, body: int, other: int | None = None) -> Contacts:
-        """Those of one body, or of two."""
+        """Return the contacts of one body, or between two bodies."""
 
         def rows(pair: np.ndarray) -> np.ndarray:
-            mine = (pair == body).any(axis=1)
-            return np.flatnonzero(mine if other is None else mine & (pair == other).any(axis=1))
+            of_body = (pair == body).any(axis=1)
+            return np.flatnonzero(of_body if other is None else of_body & (pair == other).any(axis=1))
 
         return Contacts(self._simulation, part_of(self._pressing, rows(self.pair)), self._lagged.part(rows))
 
     def on(self, body: int) -> np.ndarray:
-        """(6,) force [N] and torque about the centre of mass [N m] of these contacts on a body, world axes."""
+        """Return force [N] and torque about the centre of mass [N m] (6,) of these contacts on a body, in world axes."""
         return self.on_bodies[body]
 
     def patches(self) -> Patches:
-        """One row for every pair of bodies, as arrays and as `ContactPatch` objects."""
+        """Return one patch per pair of bodies, as arrays and as `ContactPatch` objects."""
         return self._patches
 
     @cached_property
@@ -202,7 +202,7 @@ class Contacts:
         slides = (points.kind == SLIDE).astype(float)
         sums = friction_rows.sums(np.column_stack([slides, slides[:, None] * points.point, points.force]))
         frictional = self._by_pair(friction_rows, sums)
-        # where nothing presses, the middle of the sliding points
+        # pairs without normal forces: mean of the sliding points
         mean = np.where(pressed[:, :1] > 0.0, pressed[:, :4], frictional[:, :4])
         center = mean[:, 1:] / mean[:, :1]
         force, friction = self._wrenches[:, :3], frictional[:, 4:7]
@@ -227,25 +227,25 @@ class Contacts:
 
 
 class LaggedFriction:
-    """Lagged friction of the last substeps that led to a state, evaluated when it is read.
+    """Lagged friction of the last substeps before a state; evaluated on first access.
 
     Args:
-        reader: works it out (`abd.backends.warp.terms.friction_points`, `abd.contact.sharing`).
-        frozen: lagged contacts of each of the steps, as `friction_points` takes them, and eps (n,) [m] of the bodies.
-        q: (n, 12) the state; eps_v: speed below which friction counts as static [m/s].
-        chosen: pairs (l, 2) -> the rows that count; None for all.
+        reader: evaluates friction (`abd.backends.warp.terms.friction_points`, `abd.contact.sharing`).
+        frozen: lagged contacts of each substep, as arguments of `friction_points`, and eps (n,) [m] of the bodies.
+        q: (n, 12) state; eps_v: speed below which friction counts as static [m/s].
+        chosen: function from pairs (l, 2) to the selected rows; None for all.
     """
 
     def __init__(self, reader, frozen: tuple[Frozen, ...], q: np.ndarray, eps_v: float, chosen: Chosen | None = None):
         self.reader, self.q, self._frozen, self._eps_v, self._chosen = reader, q, frozen, eps_v, chosen
 
     def part(self, chosen: Chosen) -> LaggedFriction:
-        """Those of some pairs."""
+        """Return the friction of selected pairs."""
         return LaggedFriction(self.reader, self._frozen, self.q, self._eps_v, chosen)
 
     @cached_property
     def points(self) -> FrictionPoints:
-        """Where, with what forces and at what speeds."""
+        """Friction points with forces and velocities."""
         steps = []
         for contacts, eps in self._frozen:
             rows = slice(None) if self._chosen is None else self._chosen(contacts[0])
@@ -256,17 +256,17 @@ class LaggedFriction:
 
     @cached_property
     def rows(self) -> PairRows:
-        """The same by pair."""
+        """Rows of the friction points by pair."""
         return PairRows(self.points.pair, len(self.q))
 
 
 def part_of(one: Pressing, which: np.ndarray) -> Pressing:
-    """Some of the points."""
+    """Select points."""
     return type(one)(**{name: value[which] for name, value in vars(one).items()})
 
 
 def read_contacts(simulation: Simulation) -> tuple[Pressing, LaggedFriction]:
-    """Normal and friction forces of the present state."""
+    """Return normal and friction forces of the current state."""
     stepper = simulation.stepper
     with stepper.listed():
         reader, eps_v = simulation.backend.readings.friction_points, simulation.model.settings.eps_v

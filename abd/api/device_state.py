@@ -1,4 +1,4 @@
-"""The state of a simulation where it lives, for other programs to read without a copy."""
+"""`DeviceState`: the state of a simulation in device memory, readable without a copy."""
 
 from __future__ import annotations
 
@@ -11,23 +11,23 @@ if TYPE_CHECKING:
 
 
 class OnHost:
-    """Arrays that need no copy to be on the host; as `abd.backends.device.read_back.Arriving`."""
+    """Host arrays with the interface of `abd.backends.device.read_back.Arriving`."""
 
     def __init__(self, *arrays: np.ndarray):
         self._arrays = list(arrays)
 
     def wait(self) -> list[np.ndarray]:
-        """The arrays."""
+        """Return the arrays."""
         return self._arrays
 
 
 class DeviceState:
-    """Arrays of a simulation's present state, on its device: Warp arrays, on `numpy` NumPy arrays.
+    """Arrays of the current state on the device of the simulation: Warp arrays, or NumPy arrays on `numpy`.
 
-    They exchange without a copy: `numpy.from_dlpack`, `cupy.from_dlpack`, `torch.from_dlpack`, `jax.dlpack.from_dlpack`,
-    and `__cuda_array_interface__` or `__array_interface__`. Each is valid until the next step, restart or change of the
-    state, which may write into the same memory: ask for it anew, or copy it. They are for reading; what is written into
-    them is lost, or spoils a step: use `Simulation.set_velocities` and `Simulation.move_to`.
+    Zero-copy exchange: `numpy.from_dlpack`, `cupy.from_dlpack`, `torch.from_dlpack`, `jax.dlpack.from_dlpack`,
+    `__cuda_array_interface__` or `__array_interface__`. An array is valid until the next step, restart or change of the
+    state, which may overwrite its memory: read the property again, or copy the array. Do not write to the arrays; use
+    `Simulation.set_velocities` and `Simulation.move_to`.
     """
 
     def __init__(self, simulation):
@@ -45,9 +45,9 @@ class DeviceState:
         return self._simulation.backend.states.velocity
 
     def to_host(self) -> Arriving | OnHost:
-        """Begin to copy `q` and `qd` to the host; `wait()` returns them, as arrays of their own.
+        """Start a copy of `q` and `qd` to the host; `wait()` of the result returns independent arrays.
 
-        On CUDA the copy is made while the next step runs; two may be under way.
+        On CUDA the copy overlaps with the next step; two copies may be in flight.
         """
         simulation = self._simulation
         if not simulation.device.startswith("cuda"):
@@ -60,5 +60,5 @@ class DeviceState:
 
     @property
     def body_frame(self) -> np.ndarray:
-        """(n, 4, 4) maps from the user's mesh frames to the internal frames, on the host; they do not change."""
+        """(n, 4, 4) constant maps from the mesh frames to the internal frames, on the host."""
         return self._simulation.model.bodies.body_frame

@@ -33,8 +33,8 @@ class Load:
 
     Attributes:
         body: index; couple: whether it is a torque [N m] instead of a force [N].
-        at: (3,) where it acts, in the mesh frame [m]; None for the centre of mass.
-        frame: "world", or "body" for a vector that turns with the body.
+        at: (3,) point of application in the mesh frame [m]; None for the centre of mass.
+        frame: "world", or "body" for a vector that rotates with the body.
         left: remaining steps; None for a load that acts until it is removed.
     """
 
@@ -51,7 +51,7 @@ class Load:
         self.vector = given if callable(given) else three_numbers(given, f"the load on body '{view.name}'")
 
     def value(self, time: float) -> np.ndarray:
-        """(3,) the vector in `frame` at a time [s]."""
+        """Return the vector (3,) in `frame` at a time [s]."""
         if callable(self.vector):
             return three_numbers(self.vector(time, self._view), lambda: f"the load on body '{self._view.name}' at {time:g} s")
         return self.vector
@@ -73,9 +73,9 @@ class Loads:
         self._simulation = simulation
         self._constant = bodies.force.copy(), bodies.torque.copy()
         self.force, self.torque = bodies.force.base, bodies.torque.base
-        self._before = self.force.copy(), self.torque.copy()  # in the last frame that is done
+        self._before = self.force.copy(), self.torque.copy()  # in the last completed frame
         self._entries: list[Load] = []
-        self._none_given = self._settled = True
+        self._is_empty = self._is_settled = True
 
     def add(self, view: BodyView, given: Given, couple: bool, at: Vector | None, frame: str, steps: int | None) -> Load:
         """Add a load to a body.
@@ -88,7 +88,7 @@ class Loads:
         load = Load(self, view, given, couple, at, frame, steps)
         self._entries.append(load)
         self._simulation.stepper.sleep.disturb()
-        self._none_given = self._settled = False
+        self._is_empty = self._is_settled = False
         return load
 
     def remove(self, load: Load) -> None:
@@ -100,7 +100,7 @@ class Loads:
         """Remove all loads of a body, or of all bodies."""
         self._entries = [one for one in self._entries if body is not None and one.body != body]
 
-    def at_work(self, time: PerBody, h: float) -> tuple[np.ndarray, np.ndarray] | None:
+    def of_substep(self, time: PerBody, h: float) -> tuple[np.ndarray, np.ndarray] | None:
         """Return forces and torques (n, 3) of a substep, or None if no load changed.
 
         The integrator restarts for bodies whose load jumps (`abd.step.integrators.Modes.jump`).
@@ -108,7 +108,7 @@ class Loads:
         Args:
             time: end of the substep [s], scalar or (n,); h: length of the substep [s].
         """
-        if self._none_given:
+        if self._is_empty:
             return None
         force, torque = (values.copy() for values in self._constant)
         for one in self._entries:
@@ -117,10 +117,10 @@ class Loads:
         jumping &= ~stepper.excluded  # excluded bodies have another time
         if jumping.any() and np.any(stepper.previous_h != 0.0):
             stepper.modes.jump(jumping)
-        there = ~stepper.excluded[:, None]
-        np.copyto(self.force, force, where=there)
-        np.copyto(self.torque, torque, where=there)
-        self._none_given, self._settled = not self._entries, False
+        included = ~stepper.excluded[:, None]
+        np.copyto(self.force, force, where=included)
+        np.copyto(self.torque, torque, where=included)
+        self._is_empty, self._is_settled = not self._entries, False
         return force, torque
 
     @property
@@ -130,9 +130,9 @@ class Loads:
 
     def after_step(self) -> None:
         """Count down the remaining steps after a frame and remove expired loads."""
-        if self._settled:
+        if self._is_settled:
             return
-        self._settled = self._none_given
+        self._is_settled = self._is_empty
         self._before = self.force.copy(), self.torque.copy()
         for one in [one for one in self._entries if one.left is not None]:
             one.left -= 1
@@ -156,7 +156,7 @@ class Loads:
     def restore(self, saved: dict) -> None:
         """Restore the vector loads of a checkpoint; function loads stay."""
         self._entries = [one for one in self._entries if callable(one.vector)]
-        self._none_given = self._settled = False
+        self._is_empty = self._is_settled = False
         self.force[:], self.torque[:] = (np.reshape(saved[name], (-1, 3)) for name in ("force", "torque"))
         self._before = self.force.copy(), self.torque.copy()
         views, names = self._simulation.bodies, self._simulation.model.bodies.names

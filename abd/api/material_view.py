@@ -1,4 +1,4 @@
-"""`MaterialView`: the friction of materials, read and changed while a simulation runs."""
+"""`MaterialView`: friction and restitution of materials of a running simulation."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 
 class MaterialView:
-    """A material with itself, or a pair of materials."""
+    """A material paired with itself, or a pair of two materials."""
 
     def __init__(self, simulation: Simulation, one: int, other: int | None = None):
         self._simulation, self._one, self._other = simulation, one, other
@@ -22,22 +22,22 @@ class MaterialView:
         return f"<material '{pair}': mu = {self.mu:.6g}>"
 
     def against(self, other: str) -> MaterialView:
-        """The pair with another material.
+        """Return the pair with another material.
 
         Raises:
-            UnknownName: there is no such material.
+            UnknownName: the material is unknown.
         """
         return MaterialView(self._simulation, self._one, self._simulation.materials[other]._one)
 
     @property
     def mu(self) -> float:
-        """Coefficient of friction [-]: of bodies of the material on one another, or of the pair. Can be set between steps.
+        """Coefficient of friction between two bodies of the material, or of the pair [-]; can be set between steps.
 
-        Set for a material alone, it changes its friction with all others by the scene's rule, ``sqrt(mu_a mu_b)``, also
-        where the scene gave pairs a number of their own.
+        Setting it for a single material changes the friction with all materials to ``sqrt(mu_a mu_b)``. This replaces
+        coefficients that the scene defines for pairs.
 
         Raises:
-            ValueError: negative, or no finite number.
+            ValueError: the number is negative or not finite.
         """
         other = self._one if self._other is None else self._other
         return float(self._simulation.model.materials.mu[self._one, other])
@@ -45,7 +45,7 @@ class MaterialView:
     @mu.setter
     def mu(self, mu: float) -> None:
         if not (isinstance(mu, int | float | np.number) and np.isfinite(mu) and mu >= 0.0):
-            raise ValueError(f"the friction of {self!r} cannot be {mu!r}: a finite number, not negative, is needed")
+            raise ValueError(f"the friction of {self!r} must be finite and not negative, not {mu!r}")
         table = self._simulation.model.materials.mu.copy()
         if self._other is None:
             own = np.diag(table).copy()
@@ -58,6 +58,7 @@ class MaterialView:
 
     @property
     def restitution(self) -> float:
-        """Normal speed after an impact over that before [-]; NaN where none is given."""
+        """Ratio of the normal speeds after and before an impact [-]; NaN if not defined."""
+
         other = self._one if self._other is None else self._other
         return float(self._simulation.model.materials.restitution[self._one, other])

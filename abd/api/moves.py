@@ -1,4 +1,4 @@
-"""Motions of kinematic bodies that are set while a simulation runs: teleoperation, motion capture, co-simulation."""
+"""Motions of kinematic bodies set while a simulation runs: teleoperation, motion capture, co-simulation."""
 
 from __future__ import annotations
 
@@ -18,8 +18,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Move:
-    """Motion between two poses (4, 4) from time begin to end [s], at constant velocity and angular velocity; at rest before and
-    after."""
+    """Motion between two poses (4, 4) from time `begin` to `end` [s] at constant velocity and angular velocity.
+
+    The body rests before and after.
+    """
 
     begin: float
     end: float
@@ -41,14 +43,14 @@ class Move:
 
 
 class Moves:
-    """The moves of one simulation; they replace the scene's motions of their bodies."""
+    """Moves of one simulation; they replace the scene's motions of their bodies."""
 
     def __init__(self, simulation: Simulation):
         self._simulation = simulation
         self._of_scene = dict(simulation.model.motions)
 
     def add(self, body: int, last: np.ndarray, duration: float) -> None:
-        """Move a kinematic body from where it is to an internal pose (4, 4), which it reaches after `duration` [s]."""
+        """Move a kinematic body from its current pose to the internal pose `last` (4, 4) within `duration` [s]."""
         sim = self._simulation
         stepper = sim.stepper
         begin = float(of_body(stepper.time, body))
@@ -61,11 +63,11 @@ class Moves:
         stepper.sleep.disturb()
 
     def remove(self, bodies: np.ndarray) -> None:
-        """Return to the scene's motions of bodies (n,) bool."""
+        """Restore the scene's motions of the bodies of a mask (n,)."""
         self._simulation.model.motions.update({body: own for body, own in self._of_scene.items() if bodies[body]})
 
     def saved(self) -> dict:
-        """The moves by the names of their bodies: times, and poses without their last rows (26,)."""
+        """Return the moves by body name, each (26,): two times, then both poses without their last rows."""
         names, motions = self._simulation.model.bodies.names, self._simulation.model.motions
         return {
             names[body]: np.concatenate([[move.begin, move.end], move.first[:3].ravel(), move.last[:3].ravel()])
@@ -74,7 +76,7 @@ class Moves:
         }
 
     def restore(self, saved: dict) -> None:
-        """Take over the moves of a checkpoint, without those of unknown bodies, and drop all others."""
+        """Replace all moves by those of a checkpoint; unknown bodies are ignored."""
         motions = self._simulation.model.motions
         motions.clear()
         motions.update(self._of_scene)

@@ -1,4 +1,4 @@
-"""Read-outs as pandas tables. pandas is imported when a table is requested."""
+"""Conversion of results to pandas tables; pandas is imported on the first call."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ _XYZ = ("x", "y", "z")
 
 
 def table_of(columns: Mapping[str, Any], index: np.ndarray | None = None, name: str | None = None) -> pandas.DataFrame:
-    """A table of columns of equal length.
+    """Return a table of columns of equal length.
 
     Args:
         columns: name -> (k,), or (k, 3) for three columns ``name.x``, ``name.y``, ``name.z``.
-        index: (k,) of the rows, called `name`; numbers from 0 by default.
+        index: (k,) index of the rows with the name `name`; by default numbers from 0.
 
     Raises:
         MissingLibrary: pandas is not installed.
@@ -37,7 +37,7 @@ def table_of(columns: Mapping[str, Any], index: np.ndarray | None = None, name: 
 
 
 def row_of(report: Any) -> dict[str, float]:
-    """The numbers of a step's report by name: ``energy.kinetic``, ``momentum.linear.x``, ``max_joint_residual.m``."""
+    """Return the numbers of a step report by name: ``energy.kinetic``, ``momentum.linear.x``, ``max_joint_residual.m``."""
     row: dict[str, float] = {}
     for key, value in vars(report).items():
         if key == "energy" or key == "stages":

@@ -1,12 +1,12 @@
-"""What a simulation takes over from another one whose scene was another: `Simulation.recompiled`.
+"""Transfer of the state of a simulation to a changed scene: `Simulation.recompiled`.
 
-Bodies, joints, couplings and materials are matched by their names, joints by their bodies too: one that was moved to another
-body is a new one. What both have keeps its state: poses and velocities, what contacts, friction, joints and the integrator
-remember, changes made while running, loads, switches, time, and the work done so far. What is new stands where the scene puts
-it, moving bodies where their motions say now.
+Bodies, joints, couplings and materials are matched by name; joints must also connect the same bodies. Matched objects keep
+their state: poses, velocities, histories of contacts, friction, joints and integrator, changes made while running, loads and
+switches. Time and work continue. New bodies start in their pose of the scene; new prescribed bodies start in the pose of
+their motion at the current time.
 
-Scales that follow from all bodies of a scene (tolerances, reach of limits, kappa of bodies without joints) stay as they were
-unless the new scene names them, so that bodies far away change nothing for the others.
+Scales that depend on all bodies (tolerances, reach of limits, kappa of bodies without joints) keep their values unless the
+new scene defines them. Distant bodies therefore do not affect the others.
 """
 
 from __future__ import annotations
@@ -40,13 +40,13 @@ def recompiled(old: Simulation, scene: Scene) -> Simulation:
     match, out = Matches(old.model, model), type(old).__new__(type(old))
     q, qd = model.bodies.q, model.bodies.qd
     out._open(scene, model, old.device, without_contacts(match.states(old.stepper.q, q), qd))
-    carry_over(old, out)
-    out._began = out.checkpoint()
+    transfer(old, out)
+    out._reset_checkpoint = out.checkpoint()
     return out
 
 
 def with_scales_of(model: Model, scene: Scene, before: Model) -> Model:
-    """The model of a scene with the scales of the one before, where the scene names none."""
+    """Return the model with the scales of the model `before`, unless the scene defines them."""
     given, old = scene.spec.solver, before.settings
     settings = model.settings
     if given.tolerance is None and given.tolerance_relative is None:
@@ -60,24 +60,24 @@ def with_scales_of(model: Model, scene: Scene, before: Model) -> Model:
 
 
 def _kappa(model: Model, scene: Scene, before: Model) -> np.ndarray:
-    """(n,) kappa of the bodies [Pa]: what it was of those that give none, have no joints, and are of the same matter."""
-    mine, theirs = _pairs(_places(before.bodies.names, model.bodies.names))
+    """Return kappa (n,) [Pa]: the previous value for bodies with automatic kappa, without joints, of equal mass and volume."""
+    new, old = _pairs(_places(before.bodies.names, model.bodies.names))
     given = {spec.name for spec in scene.spec.body if spec.kappa != "auto"}
-    kept = np.array([model.bodies.names[body] not in given for body in mine], dtype=bool)
-    for one, chosen in ((model, mine), (before, theirs)):
+    kept = np.array([model.bodies.names[body] not in given for body in new], dtype=bool)
+    for one, chosen in ((model, new), (before, old)):
         kept &= ~at_joints(one)[chosen]
     for values in ("mass", "volume"):
-        kept &= getattr(model.bodies, values)[mine] == getattr(before.bodies, values)[theirs]
+        kept &= getattr(model.bodies, values)[new] == getattr(before.bodies, values)[old]
     out = model.bodies.kappa.copy()
-    out[mine[kept]] = before.bodies.kappa[theirs[kept]]
+    out[new[kept]] = before.bodies.kappa[old[kept]]
     return out
 
 
 class Matches:
-    """What two models share.
+    """Correspondence of the objects of two models.
 
     Attributes:
-        body, joint, coupling: (k,) index in the old model of every one in the new, -1 for what is new.
+        body, joint, coupling: (k,) index in the old model of every object of the new model, -1 for new objects.
     """
 
     def __init__(self, old: Model, new: Model):
@@ -85,49 +85,51 @@ class Matches:
         self.body = _places(old.bodies.names, new.bodies.names)
         self.joint = self._same_joints()
         self.coupling = _places([one.name for one in old.couplings], [one.name for one in new.couplings])
-        mine, theirs = _pairs(self.body)
-        self._place = np.full(len(old.bodies) + 1, -1)  # of every old body in the new model; the last one stands for the world
-        self._place[theirs] = mine
+        new_body, old_body = _pairs(self.body)
+        self._place = np.full(len(old.bodies) + 1, -1)  # new index of every old body; the last element is the world
+        self._place[old_body] = new_body
 
     def _same_joints(self) -> np.ndarray:
-        """Joints of one name that join the same bodies: one that was moved to another body begins anew."""
+        """Match joints of equal name that connect the same bodies."""
         before, now = JointList.of(self.old.joints), JointList.of(self.new.joints)
         found = _places(before.names, now.names)
-        place = np.append(np.where(self.body < 0, -2, self.body), -1)  # the last one stands for the world
+        place = np.append(np.where(self.body < 0, -2, self.body), -1)  # the last element is the world
         same = (before.bodies[found] == place[now.bodies]).all(axis=1) if len(before.names) else found >= 0
         return np.where(same, found, -1)
 
     def jumping(self) -> np.ndarray:
-        """(n,) bool, new bodies that joints hold which are not there in the other model."""
-        out = np.zeros(len(self.body) + 1, dtype=bool)  # the last one stands for the world
+        """Return a mask (n,) of the new bodies with an added or a removed joint."""
+        out = np.zeros(len(self.body) + 1, dtype=bool)  # the last element is the world
         out[JointList.of(self.new.joints).bodies[self.joint < 0]] = True
-        gone = np.setdiff1d(np.arange(len(self.old.joints)), self.joint)
-        out[self._place[JointList.of(self.old.joints).bodies[gone]]] = True
+        removed = np.setdiff1d(np.arange(len(self.old.joints)), self.joint)
+        out[self._place[JointList.of(self.old.joints).bodies[removed]]] = True
         return out[:-1]
 
     def states(self, q: np.ndarray, fresh: np.ndarray) -> np.ndarray:
-        """(n, 12) states, or velocities, of the new bodies from those of the old ones; `fresh` (n, 12) for what is new. A body
-        whose matter has changed keeps its mesh frame."""
-        out, (mine, theirs) = fresh.copy(), _pairs(self.body)
-        frames, before = self.new.bodies.body_frame[mine], self.old.bodies.body_frame[theirs]
-        out[mine] = q[theirs]
-        other = np.flatnonzero((frames != before).any(axis=(1, 2)))
-        if len(other):
-            matrix = np.zeros((len(other), 4, 4))
-            rows = q[theirs[other]]
+        """Map states or velocities q of the old bodies to the new ones (n, 12); `fresh` (n, 12) are values of new bodies.
+
+        A body with a changed internal frame keeps its mesh frame.
+        """
+        out, (new, old) = fresh.copy(), _pairs(self.body)
+        frames, before = self.new.bodies.body_frame[new], self.old.bodies.body_frame[old]
+        out[new] = q[old]
+        changed = np.flatnonzero((frames != before).any(axis=(1, 2)))
+        if len(changed):
+            matrix = np.zeros((len(changed), 4, 4))
+            rows = q[old[changed]]
             matrix[:, :3, :3], matrix[:, :3, 3] = rows[:, 3:].reshape(-1, 3, 3), rows[:, :3]
-            out[mine[other]] = affine_state(matrix @ before[other] @ np.linalg.inv(frames[other]))
+            out[new[changed]] = affine_state(matrix @ before[changed] @ np.linalg.inv(frames[changed]))
         return out
 
     def rows(self, values: np.ndarray, fresh: Any = 0) -> np.ndarray:
-        """Rows (n, ...) of the new bodies from those of the old ones."""
+        """Map rows of the old bodies to the new bodies (n, ...)."""
         out = np.full((len(self.body), *values.shape[1:]), fresh, dtype=values.dtype)
-        mine, theirs = _pairs(self.body)
-        out[mine] = values[theirs]
+        new, old = _pairs(self.body)
+        out[new] = values[old]
         return out
 
     def keys(self, key: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Keys ``min n + max`` of pairs of the new bodies, sorted, and the places of the old ones they were."""
+        """Map keys of old pairs to sorted keys ``min n + max`` of the new bodies; also return their indices in `key`."""
         ends = self._place[np.stack(np.divmod(key, len(self.old.bodies)))]
         kept = np.flatnonzero((ends >= 0).all(axis=0))
         fresh = ends[:, kept].min(axis=0) * len(self.body) + ends[:, kept].max(axis=0)
@@ -135,8 +137,10 @@ class Matches:
         return fresh[order], kept[order]
 
     def anchors(self, anchors: Anchors, before: np.ndarray, now: np.ndarray) -> Anchors:
-        """What contacts remember that stick, in states of the old bodies (m, 12) and of the new ones (n, 12): of every pair as
-        seen from the body that comes first in the new model (`abd.contact.pairs.Pairs`)."""
+        """Map friction anchors from states of the old bodies (m, 12) to states of the new bodies (n, 12).
+
+        The first body of a pair in the new model carries the anchor (`abd.contact.pairs.Pairs`).
+        """
         i, j = np.divmod(anchors.key, len(self.old.bodies))
         a, b = self._place[i], self._place[j]
         dynamic = self.new.bodies.kind == Kind.DYNAMIC
@@ -144,7 +148,7 @@ class Matches:
         i, a, b, kind = i[kept], a[kept], b[kept], anchors.kind[kept]
         point, share = anchors.point[kept], anchors.share[kept]
         turned = dynamic[b] & (~dynamic[a] | (b < a))
-        # what resists turning does so against the same arms from either side
+        # the arms of rolling and spinning friction do not depend on the order of the bodies
         share = np.where((turned & (kind == SLIDE))[:, None], -share, share)
         first, second = np.where(turned, b, a), np.where(turned, a, b)
         frames = (self.new.bodies.body_frame[a] != self.old.bodies.body_frame[i]).any(axis=(1, 2))
@@ -157,7 +161,7 @@ class Matches:
         return Anchors(key[order], kind[order], point[order], share[order])
 
     def system(self, system: JointSystem) -> JointSystem:
-        """The old joint system with the numbers of the new joints and couplings."""
+        """Renumber the joints and couplings of the old joint system."""
         joint, coupling = (_renumbered(one, found) for one, found in (
             (system.row_laws.joint, self.joint), (system.row_laws.coupling, self.coupling),
         ))  # fmt: skip
@@ -166,41 +170,44 @@ class Matches:
         return replace(system, row_laws=row_laws, linear=linear, table=self.table(system.table))
 
     def table(self, table: MeasureTable) -> MeasureTable:
-        """A table of measures with the numbers of the new joints."""
+        """Renumber the joints of a table of measures."""
         return replace(table, joint=_renumbered(table.joint, self.joint))
 
 
 def _maps(q: np.ndarray) -> np.ndarray:
-    """(k, 3, 3) affine maps of states (k, 12)."""
+    """Return the affine maps (k, 3, 3) of states (k, 12)."""
     return q[:, 3:].reshape(-1, 3, 3)
 
 
 def _renumbered(index: np.ndarray, found: np.ndarray) -> np.ndarray:
-    """New numbers of old ones; `found` (k,) the old number of every new one, -1 for none. What is gone gets one that no new
-    one has; -1 stays."""
+    """Map old numbers to new ones; `found` (k,) has the old number of every new object, -1 for none.
+
+    Removed objects get unused numbers; -1 stays.
+    """
     place = len(found) + np.arange(max(int(index.max(initial=-1)), int(found.max(initial=-1))) + 2)
-    mine = np.flatnonzero(found >= 0)
-    place[found[mine]] = mine
+    new, old = _pairs(found)
+    place[old] = new
     return np.where(index >= 0, place[np.maximum(index, 0)], -1).astype(index.dtype)
 
 
 def _pairs(found: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Numbers of what was there before, and those that it had."""
-    mine = np.flatnonzero(found >= 0)
-    return mine, found[mine]
+    """Return new and old numbers of the matched objects."""
+    new = np.flatnonzero(found >= 0)
+    return new, found[new]
 
 
 def _places(old: Sequence[str], new: Sequence[str]) -> np.ndarray:
+    """Return the index in `old` of every name of `new`, -1 for none."""
     names = Names.of(old)
     found = (names.find(name) for name in new)
     return np.array([-1 if k is None else k for k in found], dtype=np.int64)
 
 
-def carry_over(old: Simulation, new: Simulation) -> None:
-    """Let a simulation of a changed scene go on from the state of another one.
+def transfer(old: Simulation, new: Simulation) -> None:
+    """Transfer the state of a simulation to a simulation of a changed scene.
 
     Raises:
-        SceneError: bodies overlap there.
+        SceneError: bodies overlap in the resulting state.
     """
     saved = old.checkpoint()
     place, springs = {name: k for k, name in enumerate(new.model.bodies.names)}, saved["springs"]
@@ -211,15 +218,15 @@ def carry_over(old: Simulation, new: Simulation) -> None:
     new.springs.restore(saved["springs"])
     before, now = (one.model.joints[one.springs.given :] for one in (old, new))
     renamed = {before[k].name: one.name for k, one in zip(known, now, strict=True)}
-    gone = {one.name for one in before} - renamed.keys()
-    told = saved["joints"]["changes"]
-    saved["joints"]["changes"] = {renamed.get(name, name): change for name, change in told.items() if name not in gone}
+    removed = {one.name for one in before} - renamed.keys()
+    changes = saved["joints"]["changes"]
+    saved["joints"]["changes"] = {renamed.get(name, name): change for name, change in changes.items() if name not in removed}
     match = Matches(old.model, new.model)
     names = set(new.model.joints.names)
     changes = saved["joints"]
     changes["changes"] = {name: change for name, change in changes["changes"].items() if name in names}
     changes["broken"] = {name: time for name, time in changes["broken"].items() if name in names}
-    changes["fast"] = {key: told for key, told in changes["fast"].items() if key.split("\n")[0] in names}
+    changes["fast"] = {key: fast for key, fast in changes["fast"].items() if key.split("\n")[0] in names}
     new.control.restore(changes)
     q, qd = new.stepper.q, new.stepper.qd
     for body, motion in new.model.motions.items():
@@ -237,7 +244,7 @@ def carry_over(old: Simulation, new: Simulation) -> None:
     saved["friction"] = _friction(old, new)
     saved["switches"] = _switches(match, saved["switches"])
     saved["loads"] = _loads(match, new, saved["loads"])
-    saved["energy"] = None  # that of other bodies
+    saved["energy"] = None  # belongs to the old bodies
     new.restore(saved)
     new.loads.take_functions(old.loads, {int(k): place for place, k in enumerate(match.body) if k >= 0})
     fresh = np.flatnonzero(match.body < 0).tolist()
@@ -248,7 +255,7 @@ def carry_over(old: Simulation, new: Simulation) -> None:
 
 
 def _tables(match: Matches, old: Simulation, new: Simulation, saved: dict) -> dict[str, dict[str, np.ndarray]]:
-    """Tables of the state (`abd.state.saved_tables`); the linear solver starts again."""
+    """Return the tables of the state (`abd.state.saved_tables`); the linear solver restarts."""
     tables, stepper, system = saved["tables"], old.stepper, new.backend.system
     bodies = {name: match.rows(value, np.inf if name == "first_substep" else 0) for name, value in tables["bodies"].items()}
     bodies["stopped"] = np.zeros(len(match.body), dtype=bool)
@@ -264,7 +271,7 @@ def _tables(match: Matches, old: Simulation, new: Simulation, saved: dict) -> di
 
 
 def _coordinates(match: Matches, old: Simulation, new: Simulation) -> np.ndarray:
-    """Coordinates of the new joints, angles counted as they were."""
+    """Return the coordinates of the new joints; angles keep their number of turns."""
     out = new.coordinates.copy()
     for k in np.flatnonzero(match.joint >= 0).tolist():
         before = old.coordinates[old.reader.of(int(match.joint[k]))]
@@ -274,19 +281,16 @@ def _coordinates(match: Matches, old: Simulation, new: Simulation) -> np.ndarray
 
 
 def _friction(old: Simulation, new: Simulation) -> np.ndarray:
-    """Coefficients between materials: those of the scene, but where they were changed while running."""
+    """Return the coefficients of the new scene, except for coefficients that were changed while running."""
     mu = new.model.materials.mu.copy()
-    at = _places(old.model.materials.names, new.model.materials.names)
-    mine = np.flatnonzero(at >= 0)
-    now, given = (table[np.ix_(at[mine], at[mine])] for table in (old.model.materials.mu, old.compiled.materials.mu))
-    some = mu[np.ix_(mine, mine)]
-    mu[np.ix_(mine, mine)] = np.where(now != given, now, some)
+    mine, theirs = _pairs(_places(old.model.materials.names, new.model.materials.names))
+    now, given = (table[np.ix_(theirs, theirs)] for table in (old.model.materials.mu, old.compiled.materials.mu))
+    mu[np.ix_(mine, mine)] = np.where(now != given, now, mu[np.ix_(mine, mine)])
     return mu
 
 
 def _switches(match: Matches, saved: dict) -> dict:
-    mine, theirs = _pairs(match.body)
-    place = dict(zip(theirs.tolist(), mine.tolist(), strict=True))
+    place = {int(k): number for number, k in enumerate(match.body) if k >= 0}
     joints = {int(k): number for number, k in enumerate(match.joint) if k >= 0}
     return {
         "off": np.array([place[k] for k in saved["off"].tolist() if k in place], dtype=np.int64),
@@ -298,7 +302,7 @@ def _switches(match: Matches, saved: dict) -> dict:
 
 
 def _loads(match: Matches, new: Simulation, saved: dict) -> dict:
-    """Loads that are vectors, and the sums that acted last."""
+    """Return the vector loads, and the sums of all loads in the last step."""
     place = {int(k): number for number, k in enumerate(match.body) if k >= 0}
     body = np.atleast_1d(saved["body"])
     kept = [k for k, one in enumerate(body.tolist()) if one in place]

@@ -1,4 +1,4 @@
-"""Going on from a state to which no step led: bodies put elsewhere, or given other velocities."""
+"""Restart from a state without a previous step: resets, poses and velocities that were set."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ _log = logging.getLogger(__name__)
 def reset(sim: Simulation) -> None:
     """See `Simulation.reset`."""
     bodies, given = sim.model.bodies, sim.compiled
-    if sim._began is not None:
+    if sim._reset_checkpoint is not None:
         sim.loads.clear()
-        sim.restore(sim._began)
+        sim.restore(sim._reset_checkpoint)
     else:
         sim.gravity = given.settings.gravity
         sim.springs.reset()
@@ -65,11 +65,11 @@ def set_velocities(sim: Simulation, qd: Any) -> None:
 def reset_worlds(
     sim: Simulation, worlds: int | Iterable[int], start_q: np.ndarray | None = None, start_qd: np.ndarray | None = None
 ) -> None:
-    """See `Simulation.reset`, and `Worlds.reset` for states (n, 12) in place of the scene's."""
+    """See `Simulation.reset`, and `Worlds.reset` for given states (n, 12)."""
     bodies, stepper = sim.model.bodies, sim.stepper
-    if sim._began is not None:
-        raise ValueError("worlds of a simulation that was recompiled do not go back alone: reset() takes all of them")
-    chosen = np.isin(bodies.world, worlds_asked(worlds, np.unique(bodies.world)))
+    if sim._reset_checkpoint is not None:
+        raise ValueError("single worlds of a recompiled simulation cannot be reset: call reset() for all worlds")
+    chosen = np.isin(bodies.world, selected_worlds(worlds, np.unique(bodies.world)))
     now, coordinates, kept = stepper.state(), sim.coordinates, (stepper.work, stepper.initial_contacts)
     start_q, start_qd = (own if one is None else one for own, one in ((bodies.q, start_q), (bodies.qd, start_qd)))
     q, qd = (np.where(chosen[:, None], first, last) for first, last in ((start_q, now.q), (start_qd, now.qd)))
@@ -86,31 +86,34 @@ def reset_worlds(
     if collides:
         stepper.start_contacts(np.flatnonzero(chosen))
     stepper.work, stepper.initial_contacts = kept
-    again, table = sim.reader.table.of_bodies(chosen)
+    is_reset, table = sim.reader.table.of_bodies(chosen)
     coordinates = coordinates.copy()
-    coordinates[again] = values(table, stepper.q, sim.reader.initial[again])
+    coordinates[is_reset] = values(table, stepper.q, sim.reader.initial[is_reset])
     sim.coordinates = coordinates
     sim.forget_readings()
 
 
-def worlds_asked(worlds: int | Iterable[int], known: np.ndarray) -> np.ndarray:
-    """Numbers of worlds, of the `known` ones, from numbers or a mask of all.
+def selected_worlds(worlds: int | Iterable[int], known: np.ndarray) -> np.ndarray:
+    """Return the numbers of worlds that are given as numbers or as a mask of the `known` worlds.
 
     Raises:
-        ValueError: no such world.
+        ValueError: a world is unknown.
     """
-    asked = np.atleast_1d(np.asarray(worlds if np.ndim(worlds) == 0 else list(worlds)))
-    if asked.dtype == bool and asked.shape == known.shape:
-        return known[asked]
-    if len(asked) and asked.dtype.kind not in "iu":
-        raise ValueError(f"worlds are numbers, or a mask of all {len(known)}, not {asked.dtype} {asked.shape}")
-    if unknown := sorted(set(asked.tolist()) - set(known.tolist())):
-        raise ValueError(f"no body is of world {unknown[0]}: there are {len(known)} worlds")
-    return asked
+    selected = np.atleast_1d(np.asarray(worlds if np.ndim(worlds) == 0 else list(worlds)))
+    if selected.dtype == bool and selected.shape == known.shape:
+        return known[selected]
+    if len(selected) and selected.dtype.kind not in "iu":
+        raise ValueError(f"worlds must be numbers, or a mask of all {len(known)}, not {selected.dtype} {selected.shape}")
+    if unknown := sorted(set(selected.tolist()) - set(known.tolist())):
+        raise ValueError(f"world {unknown[0]} has no bodies: there are {len(known)} worlds")
+    return selected
 
 
 def separate(sim: Simulation, q: np.ndarray, among: np.ndarray | None = None) -> np.ndarray:
-    """The states (n, 12), or with bodies that touch set apart; `among` (n,) bool, those that are looked at, by default all.
+    """Return the states (n, 12) with touching bodies separated; without touching bodies, return `q` itself.
+
+    Args:
+        among: (n,) bool, bodies to check; by default all.
 
     Raises:
         SceneError: bodies overlap.
@@ -119,23 +122,23 @@ def separate(sim: Simulation, q: np.ndarray, among: np.ndarray | None = None) ->
     if among is not None:
         mesh, plane = np.where(among, model.bodies.mesh, -1), np.where(among[:, None], model.bodies.plane, np.nan)
         model = replace(model, bodies=replace(model.bodies, mesh=mesh, plane=plane))
-    apart, notes = free_states(model, q, "in the state given")
+    free_q, notes = free_states(model, q, "in the state given")
     for note in notes:
         _log.warning(note)
-    return apart
+    return free_q
 
 
 def restart(sim: Simulation, state: State, q: np.ndarray, qd: np.ndarray) -> None:
-    """Go on from q, qd (n, 12), to which no step led."""
+    """Restart the integrator from q, qd (n, 12); time and flags of `state` stay."""
     kept = {name: getattr(state.bodies, name) for name in ("touching", "constrained", "stopped", "stride")}
     changed = State(q=q, qd=qd, time=state.time, step=state.step, bodies=replace(BodyHistory.none(len(q)), **kept))
     if np.array_equal(q, state.q):
         changed.pairs, changed.anchors = state.pairs, state.anchors
     sim.stepper.restore(changed)
-    sim.control.recount()
+    sim.control.restart()
     sim.forget_readings()
 
 
 def without_contacts(q: np.ndarray, qd: np.ndarray) -> State:
-    """A state (n, 12) whose contacts are not searched for."""
+    """Return a state (n, 12) with an empty list of contact pairs, so that contacts are not searched."""
     return State(q=q.copy(), qd=qd.copy(), pairs=PairParameters())

@@ -1,4 +1,4 @@
-"""A simulation made and run in one call."""
+"""`abd.run`: create and run a simulation in one call."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def run(
     on_step: Callable[[StepReport], bool | None] | None = None,
     overwrite: bool = False,
 ) -> Simulation:
-    """Make a simulation and run it, as `abd run` does; see `Simulation` and `Simulation.run` for what is given.
+    """Create a simulation and run it, as `abd run` does; see `Simulation` and `Simulation.run` for the arguments.
 
     Returns:
         the simulation after its last step.

@@ -1,27 +1,27 @@
-"""Sensors: quantities of a running simulation, recorded over time::
+"""Sensors record quantities of a running simulation over time::
 
     what                 of                                  columns
     "coordinate"         (joint, coordinate) or joint        value [m or rad]
-    "rate"               likewise                            [m/s or rad/s]
+    "rate"               as above                            [m/s or rad/s]
     "coordinate_force"   (joint, coordinate)                 drive, limits, friction [N or N m]
     "wrench"             joint                               force and torque on the child, world axes, joint's point
-    "force"              joint                               the same on the parent at the origin of D (Exudyn's Force)
+    "force"              joint                               force and torque on the parent at the origin of D (Exudyn)
     "residual"           joint                               [m], [rad]
     "multipliers"        joint                               one per constraint row
     "displacement"       joint                               origin of D to that of C, world axes [m]
     "relative_velocity"  joint                               twist (v; w), world axes
-    "position"           body, or (body, point)              of a point of the mesh frame, its origin by default [m]
-                         joint                               of the origin of D
-    "velocity"           likewise                            [m/s]
+    "position"           body, or (body, point)              point of the mesh frame, by default the origin [m]
+                         joint                               origin of D [m]
+    "velocity"           as above                            [m/s]
     "rotation"           body                                rotation matrix of the mesh frame, row by row
     "angular_velocity"   body                                world axes [rad/s]
-    "contact_force"      body, or (body, other body)         of all contacts, or those with the other, on it [N]
-    "contact_wrench"     likewise                            force, and torque about its centre of mass [N, N m]
-    "touches"            likewise                            number of points of contact
-    a function           -                                   whatever f(simulation) returns, a number or an array
+    "contact_force"      body, or (body, other body)         force of all contacts, or of contacts with the other [N]
+    "contact_wrench"     as above                            force, and torque about the centre of mass [N, N m]
+    "touches"            as above                            number of contact points
+    a function           -                                   result of f(simulation), a number or an array
 
-A joint alone gives its first coordinate. A run whose simulation has sensors from the start writes their values at every
-frame of the trajectory, at ``/sensors/<name>`` (`abd.io.run`).
+A joint without a coordinate selects its first coordinate. A recorded run writes the values of sensors that exist at its
+start to ``/sensors/<name>`` at every frame of the trajectory (`abd.io.run`).
 """
 
 from __future__ import annotations
@@ -43,17 +43,17 @@ if TYPE_CHECKING:
     from abd.api.simulation import Simulation
 
 Observed = str | tuple[Any, ...] | None
-"""What a quantity is of, by name: a joint or a body, or a tuple of it and a coordinate, a point or another body."""
+"""Name of the observed joint or body, or a tuple of it and a coordinate, a point or another body."""
 _XYZ = ("x", "y", "z")
 _TWIST = ("vx", "vy", "vz", "wx", "wy", "wz")
 
 
 class Sensor:
-    """One quantity over time.
+    """Record of one quantity over time.
 
     Attributes:
-        name: its name; columns: (k,) names of its values.
-        every: number of steps from one record to the next.
+        name: name of the sensor; columns: (k,) names of its values.
+        every: number of steps between records.
     """
 
     def __init__(
@@ -75,36 +75,36 @@ class Sensor:
 
     @property
     def time(self) -> np.ndarray:
-        """(T,) [s]."""
+        """(T,) times of the records [s]."""
         return np.array(self._times)
 
     @property
     def values(self) -> np.ndarray:
-        """(T, k)."""
+        """(T, k) recorded values."""
         return np.array(self._values)
 
     def after_step(self) -> None:
-        """Record if it is due."""
+        """Record at every `every`-th step."""
         if self._simulation.frame % self.every == 0:
             self.record()
 
     def record(self) -> None:
-        """Record now."""
+        """Record the current values."""
         self._times.append(self._simulation.time)
         self._values.append(self.present())
 
     def present(self) -> np.ndarray:
-        """(k,) values of the moment, without recording them."""
+        """Return the current values (k,) without recording them."""
         return np.array(self._read(), dtype=float).ravel()
 
     def begin_anew(self) -> None:
-        """Forget all records, and record the present state."""
+        """Delete all records and record the current state."""
         self._times.clear()
         self._values.clear()
         self.record()
 
     def to_pandas(self) -> pandas.DataFrame:
-        """A table with one row per record, by time [s], and one column per value.
+        """Return a table with one row per record, indexed by time [s], and one column per value.
 
         Raises:
             MissingLibrary: pandas is not installed.
@@ -113,7 +113,7 @@ class Sensor:
         return table_of({name: values[:, k] for k, name in enumerate(self.columns)}, self.time, "time")
 
     def write_csv(self, path: str | Path) -> None:
-        """A line of names, then one line per record: time and values with all their digits."""
+        """Write a header line, then one line per record with time and values in full precision."""
         with Path(path).open("w", newline="", encoding="utf-8") as file:
             writer = csv.writer(file)
             writer.writerow(["time", *self.columns])
@@ -122,10 +122,10 @@ class Sensor:
 
 
 def sensor(simulation: Simulation, name: str, what: str | Callable, of, every: int) -> Sensor:
-    """A sensor that has its first record.
+    """Create a sensor and its first record.
 
     Raises:
-        ValueError: there is no such quantity, joint, coordinate or body.
+        ValueError: the quantity, joint, coordinate or body is unknown.
     """
     if callable(what):
         return Sensor(simulation, name, lambda: what(simulation), (), every)
@@ -150,12 +150,12 @@ def sensor(simulation: Simulation, name: str, what: str | Callable, of, every: i
         read, columns = _OF_BODY[what]
         return Sensor(simulation, name, lambda: read(simulation, view, at), columns, every)
     known = ", ".join([*_OF_COORDINATE, *_OF_JOINT, *_OF_BODY, *_OF_CONTACT])
-    raise ValueError(f"sensor '{name}': there is no quantity {what!r}; there are {known}, and functions")
+    raise ValueError(f"sensor '{name}': unknown quantity {what!r}; it must be {known}, or a function")
 
 
 def _named(views: dict, name, kind: str):
     if name not in views:
-        raise ValueError(f"there is no {kind} {name!r} for this sensor")
+        raise ValueError(f"the scene has no {kind} {name!r} for this sensor")
     return views[name]
 
 
@@ -163,7 +163,7 @@ def _coordinate(simulation: Simulation, of) -> CoordinateView:
     joint, which = of if isinstance(of, tuple) else (of, 0)
     view = _named(simulation.joints, joint, "joint")
     if not view.coordinate_names or (isinstance(which, str) and which not in view.coordinate_names):
-        raise ValueError(f"joint '{joint}' has no such coordinate {which!r}; it has {list(view.coordinate_names)}")
+        raise ValueError(f"joint '{joint}' has no coordinate {which!r}; it has {list(view.coordinate_names)}")
     return view.coordinate(which)
 
 

@@ -1,4 +1,4 @@
-"""`Simulation`: a scene on a device, advanced frame by frame. What the command line and user code share."""
+"""`Simulation`: a scene on a device, advanced frame by frame."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ _log = logging.getLogger(__name__)
 
 
 class Simulation:
-    """A scene on a device.
+    """Simulate a scene on a device.
 
     Args:
         scene: a `Scene`, a path, the name of a shipped scene, or a compiled `Model`.
@@ -77,16 +77,16 @@ class Simulation:
         """See the class.
 
         Args:
-            source: scene of a compiled model that is given as `scene`; without it there are no sensors.
+            source: scene of a compiled model that is passed as `scene`; without it the simulation has no sensors of the scene.
         """
         given, model = (source, free_start(scene)) if isinstance(scene, Model) else started(scene)
         self._open(given, model, device, State(q=model.bodies.q.copy(), qd=model.bodies.qd.copy()))
 
     def _open(self, scene: Scene | None, model: Model, device: str, state: State) -> None:
-        """Begin in a state; `scene`: where sensors and names come from, None without."""
+        """Initialise the simulation in a state; `scene` defines the sensors, None for no scene."""
         self.scene, self.compiled, self.model = scene, model, own(model)
-        self._stepping = threading.Lock()  # of two threads one waits
-        self._began: dict[str, Any] | None = None  # the checkpoint that a reset leads to, None for the start of the scene
+        self._stepping = threading.Lock()  # one thread steps at a time
+        self._reset_checkpoint: dict[str, Any] | None = None  # target of `reset`; None for the start of the scene
         self.backend = backends.create(self.model, device)
         self.device = self.backend.device.name
         self.stepper = Stepper(self.model, self.backend, state)
@@ -102,7 +102,7 @@ class Simulation:
         self.materials = ByName("material", self.model.materials.names, partial(MaterialView, self))
         self.switches, self.springs = Switches(self), Springs(self)
         self.loads, self.moves = Loads(self), Moves(self)
-        self.stepper.loads, self.stepper.loads_are_constant = self.loads.at_work, lambda: self.loads.loads_are_constant
+        self.stepper.loads, self.stepper.loads_are_constant = self.loads.of_substep, lambda: self.loads.loads_are_constant
         for one in self.scene.spec.sensor if self.scene is not None else []:
             self._add_sensor_of_scene(one)
 
@@ -112,7 +112,7 @@ class Simulation:
         return f"<simulation of '{m.name}' on {self.device}: {counts}, t = {self.time:.6g} s, frame {self.frame}>"
 
     def _repr_html_(self) -> str:
-        """The table in HTML that a notebook shows."""
+        """Return an HTML table for notebooks."""
         bodies, joints = self.model.bodies, self.model.joints
         rows = {
             "device": self.device,
@@ -126,25 +126,25 @@ class Simulation:
 
     @property
     def time(self) -> float:
-        """[s]; where worlds have time steps of their own, it goes by the longest one (`worlds.time` has theirs)."""
+        """Time [s]; if the time steps of worlds differ, the longest one counts (`worlds.time` has all times)."""
         return self.stepper.worlds.clock
 
     @property
     def linear_solver(self) -> dict:
-        """Which linear solver the last solve took, why, and its size; empty before the first solve."""
+        """Linear solver of the last solve with the reason of its choice and its size; empty before the first solve."""
         return self.backend.linear.describe()
 
     @property
     def frame(self) -> int:
-        """Frames done."""
+        """Number of completed frames."""
         return self.stepper.frame
 
     def step(self) -> StepReport:
         """Advance by one frame.
 
         Raises:
-            StepFailure: the frame did not converge, even with the shortest substeps; the state is the last good one.
-            OutOfMemory: the frame is done, but what it came to could not be read.
+            StepFailure: the frame did not converge with the shortest substeps; the state is the last converged one.
+            OutOfMemory: the frame is complete, but its results could not be read.
         """
         with self._stepping, memory_watched(self.device):
             return self._step()
@@ -169,22 +169,22 @@ class Simulation:
         on_step: Callable[[StepReport], bool | None] | None = None,
         overwrite: bool = False,
     ) -> StepReport | None:
-        """Many steps, as `abd run` makes them.
+        """Advance by many steps, as `abd run` does.
 
         Args:
-            duration: time to go on for [s], or steps: number of steps; what the scene says by default.
-            record: folder for the trajectory, the report and the resolved scene; nothing is written by default.
-                A folder that holds a run is kept: this one goes to `<record>-<k>`, which a warning names.
-            progress: show the physics of the steps meanwhile.
-            on_step: called with the report of every step; the run ends where it returns False.
-            overwrite: replace a run that the folder of `record` holds.
+            duration: time to simulate [s], or steps: number of steps; by default the duration of the scene.
+            record: folder for the trajectory, the report and the resolved scene; by default no files are written.
+                If the folder contains a run, files go to `<record>-<k>`, and a warning names that folder.
+            progress: print statistics of the steps.
+            on_step: function called with the report of every step; the run ends when it returns False.
+            overwrite: replace the run in the folder `record`.
 
         Returns:
-            the last report, None without steps.
+            the last report, or None without steps.
 
         Raises:
-            StepFailure: a step did not converge; what was computed is kept. KeyboardInterrupt: by Ctrl-C, likewise.
-            ValueError: duration and steps are both given, or a record of a simulation that was made of a `Model`.
+            StepFailure: a step did not converge; the recorded frames are kept. KeyboardInterrupt: Ctrl-C, likewise.
+            ValueError: duration and steps are both given, or `record` is given for a simulation without a scene.
         """
         from abd.io.run_loop import run_simulation
 
@@ -192,7 +192,7 @@ class Simulation:
 
     @property
     def gravity(self) -> np.ndarray:
-        """(3,) [m/s^2], a copy; can be set between steps, and the change of potential energy does not count as work."""
+        """(3,) gravity [m/s^2], a copy; can be set between steps. The change of potential energy does not count as work."""
         return self.model.settings.gravity.copy()
 
     @gravity.setter
@@ -205,24 +205,24 @@ class Simulation:
         self.stepper.sleep.disturb()
 
     def set_friction(self, mu: np.ndarray) -> None:
-        """Other coefficients of friction (m, m) between materials, from the next step on; `materials` sets single ones."""
+        """Set the coefficients of friction (m, m) between materials from the next step on; see also `materials`."""
         self.model.materials.mu.base[:] = mu
         self.backend.loads.set_friction(self.model.materials.mu)
         self.stepper.sleep.disturb()
 
     def watch_joints(self) -> None:
-        """Read the present joints, some of which were appended or are gone; coordinates of those that stay go on."""
+        """Update the coordinates after joints were appended or removed; the other joints keep their coordinates."""
         self.joint_coordinates.watch_changed()
         self._contacts = None
 
     @property
     def reader(self) -> JointReader:
-        """What reads the present joints."""
+        """Reader of the current joints."""
         return self.joint_coordinates.reader
 
     @property
     def coordinates(self) -> np.ndarray:
-        """(c,) coordinates of all joints, angles counted over any number of turns."""
+        """(c,) coordinates of all joints; angles are counted over any number of turns."""
         return self.joint_coordinates.values
 
     @coordinates.setter
@@ -230,17 +230,17 @@ class Simulation:
         self.joint_coordinates.values = coordinates
 
     def joint_readings(self) -> Readings:
-        """Coordinates, rates, residuals, wrenches and energies of all joints in the present state, as arrays."""
+        """Return coordinates, rates, residuals, wrenches and energies of all joints in the current state, as arrays."""
         return self.joint_coordinates.readings()
 
     def contacts(self, body: str | BodyView | None = None, other: str | BodyView | None = None) -> Contacts:
-        """Points at which bodies touch in the present state, with their forces; see `abd.api.contact_view`.
+        """Return contact points and their forces in the current state; see `abd.api.contact_view`.
 
         Args:
-            body: only those of this body; other: only those between the two.
+            body: select contacts of this body; other: select contacts between both.
 
         Raises:
-            UnknownName: there is no such body.
+            UnknownName: a body is unknown.
         """
         if self._contacts is None:
             self._contacts = Contacts(self, *read_contacts(self))
@@ -253,15 +253,15 @@ class Simulation:
         return self._contacts.between(one, two)
 
     def pair(self, first: str, second: str) -> PairView:
-        """Two bodies: ``sim.pair("crate", "shelf").enabled = False`` lets them pass through one another.
+        """Return a pair of bodies; ``sim.pair("crate", "shelf").enabled = False`` disables contact between them.
 
         Raises:
-            UnknownName: there is no such body.
+            UnknownName: a body is unknown.
         """
         return PairView(self, self.bodies[first].index, self.bodies[second].index)
 
     def reduced(self) -> Reduced:
-        """The mechanism in joint coordinates as it is now: mass matrix, Jacobians, inverse dynamics, a linearised step."""
+        """Return the mechanism in joint coordinates in the current state: mass matrix, Jacobians, dynamics, linearised step."""
         from abd.reduced import Reduced
 
         return Reduced(self)
@@ -277,10 +277,10 @@ class Simulation:
         """Record a quantity at every `every`-th step from now on; `abd.api.sensors` lists the quantities.
 
         Raises:
-            ValueError: the name exists already, or the quantity or object is unknown.
+            ValueError: the name is in use, or the quantity or object is unknown.
         """
         if name in self.sensors:
-            raise ValueError(f"sensor '{name}' exists already")
+            raise ValueError(f"sensor '{name}' already exists")
         self.sensors[name] = sensor(self, name, what, of, every)
         return self.sensors[name]
 
@@ -298,7 +298,7 @@ class Simulation:
         Raises:
             SceneError: a joint or coordinate is unknown, or bodies would overlap; no body is moved.
         """
-        return self.control.place(values)
+        return self.control.set_coordinates(values)
 
     def move_to(self, q: np.ndarray, coordinates: np.ndarray | None = None) -> None:
         """Set the poses of all bodies between steps; linear and angular velocities stay.
@@ -389,8 +389,8 @@ class Simulation:
 
     def __deepcopy__(self, memo) -> Simulation:
         """Return a copy in the same state on the same device, without sensors and function loads."""
-        return resumed(type(self), self.scene, self.compiled, self.device, self.checkpoint(), self._began)
+        return resumed(type(self), self.scene, self.compiled, self.device, self.checkpoint(), self._reset_checkpoint)
 
     def __reduce__(self):
         """Pickle the compiled scene, the name of the device and a checkpoint, as for a deep copy."""
-        return resumed, (type(self), self.scene, self.compiled, self.device, self.checkpoint(), self._began)
+        return resumed, (type(self), self.scene, self.compiled, self.device, self.checkpoint(), self._reset_checkpoint)

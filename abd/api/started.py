@@ -1,4 +1,4 @@
-"""What a simulation is made of: a scene, the model of its start, and the part of the model that the simulation may change."""
+"""Compile a scene for a simulation, and copy the parts of the model that a simulation changes."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def started(scene: Scene | SceneSpec | str | Path) -> tuple[Scene, Model]:
-    """Return the scene, and what it compiles to with a start that is free of intersections."""
+    """Return the scene, and its compiled model with an intersection-free initial state."""
     from abd.scene.scene import Scene, load
 
     if isinstance(scene, str | Path):
@@ -28,8 +28,10 @@ def started(scene: Scene | SceneSpec | str | Path) -> tuple[Scene, Model]:
 
 
 def own(model: Model) -> Model:
-    """Return the model with its own joints, loads, friction and gravity; the arrays are read-only for users, and change by the
-    methods of the simulation."""
+    """Return the model with copies of joints, loads, friction and gravity.
+
+    The arrays are read-only; methods of the simulation write to their bases.
+    """
     bodies = replace(model.bodies, force=_read_only(model.bodies.force), torque=_read_only(model.bodies.torque))
     settings = replace(model.settings, gravity=_read_only(model.settings.gravity))
     materials = replace(model.materials, mu=_read_only(model.materials.mu))
@@ -39,7 +41,7 @@ def own(model: Model) -> Model:
 
 
 def _read_only(values: np.ndarray) -> np.ndarray:
-    """A read-only view of a copy, which is its base."""
+    """Return a read-only view of a copy; the copy is its base."""
     view = np.array(values, dtype=float).view()
     view.flags.writeable = False
     return view

@@ -54,31 +54,31 @@ class PairView:
             ValueError: the pair can never collide: no dynamic body, one group, different worlds, disabled material pair or no
                 surface. SceneError: the bodies overlap; the pair is unchanged.
         """
-        return not self._why() and not self._simulation.switches.are_excluded(*self._pair)
+        return not self._obstacle() and not self._simulation.switches.are_excluded(*self._pair)
 
     @enabled.setter
     def enabled(self, enabled: bool) -> None:
-        if why := self._why():
+        if reason := self._obstacle():
             if enabled:
-                raise ValueError(f"'{self.bodies[0]}' and '{self.bodies[1]}' cannot collide: {why}")
+                raise ValueError(f"'{self.bodies[0]}' and '{self.bodies[1]}' cannot collide: {reason}")
             return
         self._simulation.switches.set_pair(*self._pair, bool(enabled))
 
-    def _why(self) -> str:
+    def _obstacle(self) -> str:
         """Return the reason why the pair can never collide, or an empty string."""
         model, both = self._simulation.model, list(self._pair)
         bodies = model.bodies
         flat = np.isfinite(bodies.plane[both]).all(axis=1)
         group, world, material = bodies.group[both], bodies.world[both], bodies.material[both]
         if not (bodies.kind[both] == Kind.DYNAMIC).any():
-            return "neither moves by forces"
+            return "neither body is dynamic"
         if ((bodies.mesh[both] < 0) & ~flat).any():
-            return "one of them has no surface"
+            return "one body has no surface"
         if world[0] != world[1]:
-            return "they are of different worlds"
+            return "they belong to different worlds"
         if group[0] == group[1] >= 0:
-            return f"both are of group {group[0]}"
-        return "" if model.materials.enabled[tuple(material)] else "their materials do not meet ([[material_pair]])"
+            return f"both belong to group {group[0]}"
+        return "" if model.materials.enabled[tuple(material)] else "contact of their materials is disabled ([[material_pair]])"
 
 
 class Switches:
@@ -94,30 +94,30 @@ class Switches:
         self.off = np.zeros(n, dtype=bool)
         self.suspended: set[int] = set()
         self.parting = np.zeros(0, dtype=np.int64)
-        self._told: set[int] = set()
-        self._excluded: np.ndarray | None = None  # as the scene has it
+        self._warned: set[int] = set()
+        self._changed_pairs: np.ndarray | None = None  # None for the excluded pairs of the scene
 
     @cached_property
-    def _joined(self) -> np.ndarray:
+    def _scene_pairs(self) -> np.ndarray:
         """(k,) keys of the pairs that do not collide in the scene (up to millions)."""
         return _keys(excluded_pairs(self._simulation.model), len(self.off))
 
     @property
-    def _now(self) -> np.ndarray:
+    def _excluded(self) -> np.ndarray:
         """(k,) keys of the pairs that do not collide now."""
-        return self._joined if self._excluded is None else self._excluded
+        return self._scene_pairs if self._changed_pairs is None else self._changed_pairs
 
     def are_excluded(self, first: int, second: int) -> bool:
         """Whether the pair first < second is excluded from contact."""
         key = first * len(self.off) + second
-        at = np.searchsorted(self._now, key)
-        return bool(at < len(self._now) and self._now[at] == key)
+        at = np.searchsorted(self._excluded, key)
+        return bool(at < len(self._excluded) and self._excluded[at] == key)
 
     def present(self, model: Model) -> Model:
         """Return the model for overlap tests: disabled bodies have no surface."""
-        if not self.off.any() and self._excluded is None:
+        if not self.off.any() and self._changed_pairs is None:
             return model
-        bodies, pairs = model.bodies, _pairs(self._now, len(self.off))
+        bodies, pairs = model.bodies, _pairs(self._excluded, len(self.off))
         mesh, plane = np.where(self.off, -1, bodies.mesh), np.where(self.off[:, None], np.nan, bodies.plane)
         return replace(model, excluded_pairs=pairs, bodies=replace(bodies, mesh=mesh, plane=plane))
 
@@ -149,7 +149,7 @@ class Switches:
         state.qd[body] = state.previous_qd[body] = 0.0
         state.bodies.history[body] = 0
         state.bodies.forces[body] = 0.0
-        self._go_on(state, [body] if enabled else [])
+        self._continue(state, [body] if enabled else [])
 
     def set_pair(self, first: int, second: int, enabled: bool) -> None:
         """Enable or disable contact of a pair first < second.
@@ -157,20 +157,20 @@ class Switches:
         Raises:
             SceneError: the bodies overlap; the pair is unchanged.
         """
-        key, before = first * len(self.off) + second, self._excluded
+        key, before = first * len(self.off) + second, self._changed_pairs
         self.parting = np.setdiff1d(self.parting, key)
         if enabled != self.are_excluded(first, second):
             return
         if enabled:
-            self._excluded = self._now[self._now != key]
+            self._changed_pairs = self._excluded[self._excluded != key]
             try:
                 self._refuse_overlap(self._simulation.stepper.q, [first, second])
             except SceneError:
-                self._excluded = before
+                self._changed_pairs = before
                 raise
         else:
-            self._excluded = np.sort(np.append(self._now, key))
-        self._go_on(self._simulation.stepper.state(), [first, second] if enabled else [])
+            self._changed_pairs = np.sort(np.append(self._excluded, key))
+        self._continue(self._simulation.stepper.state(), [first, second] if enabled else [])
 
     def part(self, joints: list[int]) -> None:
         """Enable contact between the bodies of broken joints, once they are separated."""
@@ -179,9 +179,9 @@ class Switches:
         ends, holds = found.bodies, ~found.column("collide").astype(bool) & found.column("active").astype(bool)
         free = _keys(ends[joints][(ends[joints] >= 0).all(axis=1)], len(self.off))
         kept = [_keys(sim.model.filtered, len(self.off)), _keys(ends[holds & (ends >= 0).all(axis=1)], len(self.off))]
-        free = np.setdiff1d(np.intersect1d(free, self._now), np.concatenate(kept))
-        able = [not PairView(sim, *pair)._why() for pair in _pairs(free, len(self.off)).tolist()]
-        self.parting = np.union1d(self.parting, free[np.array(able, dtype=bool)])
+        free = np.setdiff1d(np.intersect1d(free, self._excluded), np.concatenate(kept))
+        can_collide = [not PairView(sim, *pair)._obstacle() for pair in _pairs(free, len(self.off)).tolist()]
+        self.parting = np.union1d(self.parting, free[np.array(can_collide, dtype=bool)])
 
     def join(self, joint: int) -> None:
         """Exclude the bodies of a repaired joint from contact again, if the joint excludes them."""
@@ -195,26 +195,26 @@ class Switches:
         if not len(self.parting):
             return
         sim, n = self._simulation, len(self.off)
-        before, self._excluded = self._excluded, np.setdiff1d(self._now, self.parting)
+        before, self._changed_pairs = self._changed_pairs, np.setdiff1d(self._excluded, self.parting)
         moved = np.zeros(n, dtype=bool)
         moved[_pairs(self.parting, n)] = True
         found = Surveyor(self.present(sim.model)).survey(sim.stepper.q, moved=moved)
-        self._excluded = before
-        touching = [(way.first, way.second) for way in found.touching] + [pair[:2] for pair in found.deep]
-        overlap = _keys(np.array(touching, dtype=np.int64).reshape(-1, 2), n)
+        self._changed_pairs = before
+        pairs = [(one.first, one.second) for one in found.touching] + [pair[:2] for pair in found.deep]
+        overlap = _keys(np.array(pairs, dtype=np.int64).reshape(-1, 2), n)
         if len(found.deep) >= MOST_DEEP:
             overlap = self.parting  # the survey stops at MOST_DEEP pairs
-        self._tell_of_overlap(np.intersect1d(overlap, self.parting))
+        self._warn_of_overlap(np.intersect1d(overlap, self.parting))
         parted = np.setdiff1d(self.parting, overlap)
         if len(parted):
             self.parting = np.intersect1d(self.parting, overlap)
-            self._excluded = np.setdiff1d(self._now, parted)
-            self._go_on(sim.stepper.state(), np.unique(_pairs(parted, n)).tolist())
+            self._changed_pairs = np.setdiff1d(self._excluded, parted)
+            self._continue(sim.stepper.state(), np.unique(_pairs(parted, n)).tolist())
 
-    def _tell_of_overlap(self, keys: np.ndarray) -> None:
+    def _warn_of_overlap(self, keys: np.ndarray) -> None:
         names = self._simulation.model.bodies.names
-        for key in set(keys.tolist()) - self._told:
-            self._told.add(key)
+        for key in set(keys.tolist()) - self._warned:
+            self._warned.add(key)
             first, second = divmod(key, len(self.off))
             _log.warning(
                 "'%s' and '%s' overlap after their joint broke: they pass through each other until they are separated",
@@ -228,32 +228,32 @@ class Switches:
         surveyor = Surveyor(self.present(sim.model))
         found = surveyor.survey(q, moved=moved)
         if found.deep:
-            raise SceneError(surveyor.problems(found, q, "where it is switched on"))
+            raise SceneError(surveyor.problems(found, q, "when it is enabled"))
         if found.touching:
-            way, names = found.touching[0], sim.model.bodies.names
-            message = f"'{names[way.first]}' touches '{names[way.second]}' where it is switched on"
-            raise SceneError([Problem(message, key=f"body.{names[way.first]}", remedy="leave a gap between them")])
+            pair, names = found.touching[0], sim.model.bodies.names
+            message = f"'{names[pair.first]}' touches '{names[pair.second]}' when it is enabled"
+            raise SceneError([Problem(message, key=f"body.{names[pair.first]}", remedy="leave a gap between them")])
 
     def _switch_joints(self, body: int) -> None:
         """Suspend the active joints of a disabled body; resume them when both bodies are enabled."""
         control, joints = self._simulation.control, self._simulation.model.joints
         ends = JointList.of(joints).bodies
         for k in np.flatnonzero((ends == body).any(axis=1)).tolist():
-            aside = any(self.off[end] for end in ends[k] if end >= 0)
-            if aside and joints[k].active:
+            has_disabled = any(self.off[end] for end in ends[k] if end >= 0)
+            if has_disabled and joints[k].active:
                 self.suspended.add(k)
                 control.set_active(k, False)
-            elif not aside and k in self.suspended:
+            elif not has_disabled and k in self.suspended:
                 self.suspended.discard(k)
                 control.set_active(k, True)
 
-    def _go_on(self, state, bodies: list[int]) -> None:
-        """Continue from a state with the present switches; contacts of the bodies `bodies` start in balance."""
+    def _continue(self, state, enabled: list[int]) -> None:
+        """Continue from a state with the current switches; contacts of the `enabled` bodies start in balance."""
         sim = self._simulation
         self.apply()
         sim.stepper.restore(state)
-        if bodies:
-            sim.stepper.start_contacts(bodies)
+        if enabled:
+            sim.stepper.start_contacts(enabled)
         sim.stepper.sleep.disturb()
         sim.coordinates = sim.reader.coordinates(state.q, sim.coordinates)
         sim.forget_readings()
@@ -263,19 +263,19 @@ class Switches:
         stepper = self._simulation.stepper
         stepper.off = self.off.copy()
         stepper.exclude(stepper.off)
-        stepper.backend.touch.exclude_pairs(_pairs(self._now, len(self.off)))
+        stepper.backend.touch.exclude_pairs(_pairs(self._excluded, len(self.off)))
 
     # checkpoints ----------------------------------------------------------------------------------------------------
 
     def saved(self) -> dict:
         """Return the differences from the scene, for a checkpoint."""
-        changed = self._excluded is not None
-        nothing = np.zeros(0, dtype=np.int64)
+        changed = self._changed_pairs is not None
+        none = np.zeros(0, dtype=np.int64)
         return {
             "off": np.flatnonzero(self.off),
             "suspended": np.array(sorted(self.suspended), dtype=np.int64),
-            "passing": np.setdiff1d(self._excluded, self._joined) if changed else nothing,
-            "colliding": np.setdiff1d(self._joined, self._excluded) if changed else nothing,
+            "passing": np.setdiff1d(self._changed_pairs, self._scene_pairs) if changed else none,
+            "colliding": np.setdiff1d(self._scene_pairs, self._changed_pairs) if changed else none,
             "parting": self.parting,
         }
 
@@ -286,18 +286,19 @@ class Switches:
         off[np.asarray(saved["off"], dtype=int)] = True
         keys = None
         if len(saved["colliding"]) or len(saved["passing"]):
-            keys = np.union1d(np.setdiff1d(self._joined, saved["colliding"]), np.asarray(saved["passing"], dtype=np.int64))
+            keys = np.union1d(np.setdiff1d(self._scene_pairs, saved["colliding"]), np.asarray(saved["passing"], dtype=np.int64))
         self.suspended = set(np.asarray(saved["suspended"]).tolist())
-        same = keys is self._excluded if keys is None or self._excluded is None else np.array_equal(keys, self._excluded)
+        before = self._changed_pairs
+        same = keys is before if keys is None or before is None else np.array_equal(keys, before)
         if not same or not np.array_equal(off, self.off):
-            self.off, self._excluded = off, keys
+            self.off, self._changed_pairs = off, keys
             self.apply()
 
     def reset(self) -> None:
         """Return to the switches of the scene."""
-        nothing = np.zeros(0, dtype=np.int64)
-        self.restore({"off": nothing, "suspended": nothing, "passing": nothing, "colliding": nothing})
-        self._told.clear()
+        self.restore(dict.fromkeys(("off", "suspended", "passing", "colliding"), np.zeros(0, dtype=np.int64)))
+        self._warned.clear()
+
 
 
 def _keys(pairs: np.ndarray, n: int) -> np.ndarray:

@@ -46,15 +46,15 @@ class ByName(Mapping[str, View]):
 
     def _problem(self, name: object) -> str:
         if not isinstance(name, str):
-            return f"{self._what} {name!r}: they are asked for by name, as one of list(...)"
-        guess = did_you_mean(name, self._names)
-        few = ", ".join(f"'{one}'" for one in islice(self._names, SHOWN))
-        there = f"there are {len(self)}: {few}{', ...' if len(self) > SHOWN else ''}" if len(self) else "there is none"
-        return f"no {self._what} '{name}'; {guess or there}"
+            return f"the key of a {self._what} must be a name of list(...), not {name!r}"
+        known = f"there are {len(self)}: {self._first_names()}" if len(self) else "there is none"
+        return f"no {self._what} '{name}'; {did_you_mean(name, self._names) or known}"
+
+    def _first_names(self) -> str:
+        return ", ".join(f"'{one}'" for one in islice(self._names, SHOWN)) + (", ..." if len(self) > SHOWN else "")
 
     def __repr__(self) -> str:
-        few = ", ".join(f"'{one}'" for one in islice(self._names, SHOWN))
-        return f"<{len(self)} by name: {few}{', ...' if len(self) > SHOWN else ''}>"
+        return f"<{len(self)} by name: {self._first_names()}>"
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._names)

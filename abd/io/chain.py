@@ -1,4 +1,4 @@
-"""A hash chained over the constants and frames of a trajectory, so that a change of any of them is found.
+"""Hash chain over the constants and frames of a trajectory, which detects every change.
 
 Frames are written in blocks; ``/chain/hash`` (B, 32) of block b is the SHA-256 of the hash before it, of the values of all its
 frames in the order of their names, and of their number, ``/chain/frames`` (B,) in all. The first hash is that of the constants;
@@ -18,11 +18,11 @@ from abd.io.ragged import Ragged
 COUNTERS = ("frames", "chain")
 """Attributes of the file that change with the frames."""
 GROUPS = ("chain", "checkpoint", "certificate")
-"""Groups of the file that are no constants."""
+"""Groups of the file that are not constant."""
 
 
 def seed(file: h5py.File) -> bytes:
-    """Hash of all that does not change: attributes, and datasets that do not grow."""
+    """Return the hash of all constants: attributes, and datasets of fixed size."""
     digest = hashlib.sha256()
     _update(digest, file, "")
 
@@ -35,7 +35,7 @@ def seed(file: h5py.File) -> bytes:
 
 
 def block_hash(before: bytes, block: dict[str, np.ndarray | Ragged], frames: int) -> bytes:
-    """Hash of a block of frames, after which there are `frames`."""
+    """Return the hash of a block of frames that ends at frame number `frames`."""
     digest = hashlib.sha256(before)
     for name in sorted(block):
         values = block[name]
@@ -73,7 +73,7 @@ def _update(digest, item, name: str) -> None:
 
 
 def _plain(value) -> bytes:
-    """A value as bytes that depend on nothing else."""
+    """Convert a value to bytes that depend only on the value."""
     array = np.asarray(value)
     if array.dtype.kind in "OSU":
         return repr([one.decode() if isinstance(one, bytes) else str(one) for one in array.ravel().tolist()]).encode()

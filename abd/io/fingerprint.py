@@ -1,4 +1,4 @@
-"""A digest of everything in a compiled scene that can change its course: may this run be continued with that scene?"""
+"""Digest of a compiled scene; a run can be resumed only with a scene of the same digest."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from abd.model import Joint, Model
 from abd.names import Names
 
 _INSTANTS = 2.0 ** np.arange(-4, 12)
-"""Instants at which a prescribed motion is looked at, in time steps of the scene."""
+"""Instants at which prescribed motions are sampled, in time steps of the scene."""
 
 
 def model_digest(model: Model) -> str:
@@ -49,7 +49,7 @@ def model_digest(model: Model) -> str:
 
 
 def _without_functions(joint: Joint, instants: np.ndarray) -> Joint:
-    """The joint with the functions of its drives replaced by their values at some instants."""
+    """Return the joint with the functions of its drives replaced by their values at given instants."""
 
     def sampled(function):
         return function and np.array([function(float(t)) for t in instants])
@@ -62,18 +62,18 @@ def _without_functions(joint: Joint, instants: np.ndarray) -> Joint:
 
 
 def _functions_of_type(joint: Joint) -> dict:
-    """Functions that a user's joint type is made of; none for the library's types."""
+    """Return the functions of a user-defined joint type; empty for the types of the library."""
     given = getattr(getattr(TYPES[joint.type], "function", None), "__dict__", {})
     return {name: value for name, value in given.items() if callable(value)}
 
 
 def _has_parts(value) -> bool:
-    """Whether its text does not tell all of a value."""
+    """Return whether the text of a value is incomplete."""
     return isinstance(value, np.ndarray | dict | list | tuple) or is_dataclass(value) or callable(value)
 
 
 def _source(function) -> str:
-    """Text of a function, of a Warp one too; its name where there is no text."""
+    """Return the source of a Python or Warp function, or its name without a source."""
     plain = inspect.unwrap(getattr(function, "func", function))
     try:
         return inspect.getsource(plain)

@@ -12,9 +12,9 @@ from abd.joint_list import JointList
 from abd.model import Joint, Model
 
 STORED = ("kinetic", "gravity", "elastic", "contact", "joint")
-"""Energies that make the total."""
+"""Terms of the total energy."""
 ENERGIES = (*STORED, "external_work", "friction_work", "integration")
-"""The account: the total has changed since the start by the sum of the last three."""
+"""Energy balance: the change of the total since the start is the sum of the last three."""
 
 
 @dataclass
@@ -39,7 +39,7 @@ class SolverRow:
     converged: bool = True
 
     def add(self, report) -> None:
-        """Take in the `StepReport` of one more step."""
+        """Add the `StepReport` of a step."""
         counts = "newton_iterations", "linear_iterations", "line_search_trials", "substeps", "rejected_paths"
         for name in (*counts, "wall_seconds"):
             setattr(self, name, getattr(self, name) + getattr(report, name))
@@ -53,7 +53,7 @@ class SolverRow:
 
 
 class Frame:
-    """The values of one frame, whose positions and velocities may still be on their way from the device.
+    """The values of one frame; the copy of positions and velocities from the device may be pending.
 
     Args:
         model: the scene; read: positions and velocities (n, 12), there after `wait()`; values: all others.
@@ -63,7 +63,7 @@ class Frame:
         self._model, self._read, self._values = model, read, values
 
     def arrive(self) -> None:
-        """Return when nothing of the frame is on the device any more."""
+        """Wait for the copy from the device."""
         self._read.wait()
 
     def values(self) -> dict[str, np.ndarray]:
@@ -116,13 +116,13 @@ class FrameReader:
         return Frame(self.sim.model, read, values)
 
     def _contact_values(self) -> Ragged:
-        """Points of contact, and the forces on the first bodies."""
+        """Return contact points, and the forces on the first bodies."""
         found = self.sim.contacts()
         pair = found.pair.astype(np.int32)
         return Ragged.of(pair=pair, point=found.point, normal=found.normal, gap=found.gap, force=found.force)
 
     def _joint_values(self) -> dict[str, np.ndarray]:
-        """Path in the file -> value, of all joints."""
+        """Return the values of all joints by path in the file."""
         read, values = self.sim.joint_readings(), {}
         active = self.joints.column("active").astype(bool)
         for first, part in zip(self.joints.starts, self.joints.permanent, strict=False):

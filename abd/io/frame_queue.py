@@ -1,4 +1,4 @@
-"""Frames on their way from a simulation to its file, in order, while the next step runs."""
+"""Queue of frames between a simulation and its file, which writes in order while the next step runs."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from abd.io.frame import Frame
 from abd.io.trajectory_writer import TrajectoryWriter
 
 DEPTH = 4
-"""Things to write that may wait; beyond, the simulation waits for the disk."""
+"""Largest number of pending writes; beyond it, the simulation waits for the disk."""
 
 
 class FrameQueue:
-    """Hands frames to a writer.
+    """Pass frames to a writer.
 
     Args:
         writer: of the trajectory; only the queue uses it while it is open.
@@ -26,14 +26,14 @@ class FrameQueue:
     def __init__(self, writer: TrajectoryWriter, in_thread: bool):
         self.writer = writer
         self.count = len(writer)
-        """Frames so far, those on their way included."""
+        """Number of frames, including pending ones."""
         self._last: Frame | None = None
         self._work: deque[Future] = deque()
         self._flush: Future | None = None
         self._thread = ThreadPoolExecutor(1, "abd-writer") if in_thread else None
 
     def add(self, frame: Frame) -> None:
-        """Take a frame; the one before, whose copy was made during the step, goes to the writer."""
+        """Add a frame, and pass the previous frame, which is copied by now, to the writer."""
         self._hand_over()
         self._last = frame
         self.count += 1
@@ -42,17 +42,17 @@ class FrameQueue:
 
     @property
     def due(self) -> bool:
-        """Whether a flush would stay below its share of the wall time, and none is under way."""
+        """Return whether a flush stays below its fraction of the wall time, and no flush is pending."""
         self._raise_failures()
         return (self._flush is None or self._flush.done()) and self.writer.due
 
     def flush(self, checkpoint: dict) -> None:
-        """Bring all frames, and the checkpoint of the present state, to the file."""
+        """Write all frames and the checkpoint of the current state to the file."""
         self._hand_over()
         self._flush = self._do(self.writer.flush, checkpoint)
 
     def close(self) -> None:
-        """Return when everything is on the disk."""
+        """Wait until all data is on the disk."""
         self._hand_over()
         while self._work:
             self._work.popleft().result()
@@ -61,12 +61,12 @@ class FrameQueue:
     def _hand_over(self) -> None:
         if self._last is not None:
             frame, self._last = self._last, None
-            # the device is asked here, not in the thread: it may be recording a graph meanwhile
+            # the copy is awaited here, not in the thread, because the device may record a graph meanwhile
             frame.arrive()
             self._do(lambda: self.writer.append(frame.values()))
 
     def _do(self, work, *arguments) -> Future | None:
-        """Do it now, or in the thread after all that waits there."""
+        """Run `work` now, or in the thread after all pending work."""
         if self._thread is None:
             work(*arguments)
             return None
@@ -88,6 +88,6 @@ class FrameQueue:
         return self
 
     def __exit__(self, *_) -> None:
-        """Whatever was not flushed by now is dropped."""
+        """Discard data that has not been flushed."""
         self._last = None
         self._stop()

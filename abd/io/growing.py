@@ -1,4 +1,4 @@
-"""Datasets with a row for every frame, which grow while a run does."""
+"""Datasets with one row per frame that grow during a run."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class Rows:
 
 
 def opened(item: h5py.Dataset | h5py.Group) -> h5py.Dataset | Rows:
-    """One value of every frame, as it stands in a file."""
+    """Return the dataset of one value per frame."""
     if isinstance(item, h5py.Dataset):
         return item
     return Rows(item["offset"], {name: one for name, one in item.items() if name != "offset"})
@@ -43,14 +43,14 @@ def create(file, name: str, rows: np.ndarray | Ragged, frames: int) -> h5py.Data
 
 
 def columns(dataset: h5py.Dataset | Rows, rows: np.ndarray | Ragged) -> list[tuple[h5py.Dataset, np.ndarray]]:
-    """The datasets that rows go to, each with its own."""
+    """Return the datasets, each with its rows."""
     if isinstance(dataset, Rows):
         return [(dataset.offset, rows.counts), *((column, rows.columns[name]) for name, column in dataset.columns.items())]
     return [(dataset, rows)]
 
 
 def as_stored(dataset: h5py.Dataset | Rows, rows: np.ndarray | Ragged) -> np.ndarray | Ragged:
-    """Rows in the types of numbers that a file has."""
+    """Convert rows to the number types of the file."""
     if isinstance(dataset, Rows):
         parts = {name: np.asarray(rows.columns[name], dtype=column.dtype) for name, column in dataset.columns.items()}
         return Ragged(rows.counts, parts)

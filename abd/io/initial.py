@@ -1,4 +1,4 @@
-"""What can be said about a scene before its first step: the report of frame 0."""
+"""Report of frame 0, before the first step."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ NOTHING_NEAR = InitialContacts()
 
 @dataclass(frozen=True)
 class InitialReport:
-    """The part of a `StepReport` that a state without a step has.
+    """Fields of a `StepReport` that exist without a step.
 
     Nothing was solved, so all counts are 0. Gaps are those of bodies that are near.
     """

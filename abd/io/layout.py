@@ -31,7 +31,7 @@ FORMAT = "abd trajectory 1"
 
 
 def write_constants(file, model: Model, attributes: dict) -> None:
-    """Write all that does not change during a run into an open HDF5 file; `attributes` go to its root."""
+    """Write the constants of a run to an open HDF5 file; `attributes` are attributes of its root."""
     file.attrs["format"] = FORMAT
     file.attrs.update(attributes)
     file.attrs["camera"] = json.dumps(model.camera)
@@ -91,7 +91,7 @@ def _in_mesh_frame(model: Model, body: int, frame: np.ndarray) -> np.ndarray:
 
 
 def _write_attributes(group, values: dict) -> None:
-    """Numbers, text, and arrays of them as attributes; functions are left out."""
+    """Write numbers, text, and arrays of them as attributes; functions are skipped."""
     for name, value in values.items():
         array = np.asarray(value)
         if array.dtype.kind in "biuf":
@@ -116,7 +116,7 @@ def _member(name: str) -> str:
 
 
 def plain_name(member: str) -> str:
-    """The name that `_member` wrote."""
+    """Return the name that `_member` encoded."""
     return "." if member == "%2E" else member.replace("|", "/").replace("%7C", "|").replace("%25", "%")
 
 

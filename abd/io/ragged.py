@@ -24,12 +24,12 @@ class Ragged:
 
     @classmethod
     def of(cls, **columns: np.ndarray) -> Ragged:
-        """One frame's."""
+        """Create the rows of one frame."""
         return cls(np.array([len(next(iter(columns.values())))], dtype=np.int64), columns)
 
     @property
     def nbytes(self) -> int:
-        """What they take in memory."""
+        """Size in memory [bytes]."""
         return self.counts.nbytes + sum(column.nbytes for column in self.columns.values())
 
 

@@ -55,14 +55,14 @@ class Tally:
     broken: dict[str, float] = field(default_factory=dict)
 
     def begin(self, report) -> None:
-        """Take in the report of the initial state."""
+        """Add the report of the initial state."""
         self.initial_energy = self.energy = total_energy(report.energy)
         self.energy_moved = report.energy["kinetic"]
         self.initial_potential = self.energy - report.energy["kinetic"]
         self._errors(report)
 
     def add(self, report, wall_seconds: float) -> None:
-        """Take in the `StepReport` of a step that took `wall_seconds`, reading it out included."""
+        """Add the `StepReport` of a step that took `wall_seconds`, including readout."""
         self.steps += 1
         self.converged_steps += bool(report.converged)
         self.newton_total += report.newton_iterations
@@ -90,7 +90,7 @@ class Tally:
 
     @property
     def energy_drift(self) -> float | None:
-        """`integration` over the energy that moved [-]; None where nothing ever did."""
+        """Ratio of `integration` to the energy that moved [-]; None if no energy moved."""
         return self.integration / self.energy_moved if self.energy_moved > 0.0 else None
 
     @classmethod
@@ -112,7 +112,7 @@ def run_report(
     `linear_solver`: what the last solve took, why, and its size (`abd.backends.linear.linear`).
     """
     steps = max(tally.steps, 1)
-    # what prescribed bodies do on the others is in no account by itself
+    # the energy balance has no entry for the work of prescribed bodies
     drift = None if Kind.KINEMATIC in model.bodies.kind else tally.energy_drift
     report = {
         "scene": model.name,

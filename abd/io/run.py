@@ -192,7 +192,7 @@ class Recorder:
         return report
 
     def flush(self) -> None:
-        """Bring everything so far to the disk."""
+        """Write all recorded data to the disk."""
         self.queue.flush(_checkpoint(self.sim, self.tally, self.row, self.queue.count))
 
 
@@ -258,7 +258,7 @@ def run(
 
 
 def hold(observers: Iterable[Observer], interruption: Interruption) -> None:
-    """Return when no observer asks to wait any more, or the run is interrupted."""
+    """Wait until no observer pauses the run, or the run is interrupted."""
     while not interruption.requested and any(observer.waits() for observer in observers):
         sleep(_PAUSE)
 
@@ -270,7 +270,7 @@ def _advance(
     observers: list[Observer],
     stopped: Callable[[], bool],
 ) -> tuple[Status, StepFailure | None]:
-    """Step until the end, an interruption or a failure."""
+    """Advance until the end, an interruption or a failure."""
     while recorder.sim.frame < steps and not stopped():
         hold(observers, interruption)
         if interruption.requested:

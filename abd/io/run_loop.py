@@ -1,4 +1,4 @@
-"""Many steps of a simulation that is there already: what `Simulation.run` does."""
+"""Implementation of `Simulation.run`: many steps of an existing simulation."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _log = logging.getLogger(__name__)
 
 
 class _Listener(Observer):
-    """Keeps the last report, and asks a function whether to go on."""
+    """Store the last report, and call a function that can end the run."""
 
     def __init__(self, on_step: Callable | None):
         self.on_step, self.report, self.stopped = on_step, None, False

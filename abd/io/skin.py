@@ -1,4 +1,4 @@
-"""What bodies with a contact radius look like: triangles of their surface, for pictures and viewers.
+"""Triangles of the surface of bodies with a contact radius, for pictures and viewers.
 
 The surface of a mesh with radius r is that of its Minkowski sum with a ball: balls about vertices, tubes about edges, faces
 moved out by r to both sides. Parts of it that lie inside are drawn over by the others. Tubes and balls where faces meet

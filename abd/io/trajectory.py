@@ -94,17 +94,18 @@ class Trajectory:
         self.meshes = [_mesh(stored[str(k)]) for k in range(len(stored))]
 
     def __len__(self) -> int:
-        """Number of frames, the initial state included."""
+        """Number of frames, including the initial state."""
         return self._frames
 
     @property
     def time(self) -> np.ndarray:
-        """(T,) [s]."""
+        """(T,) times of the frames [s]."""
         return self.series("/time")
 
     @property
     def world_time(self) -> np.ndarray:
-        """(T, w) time of each world [s], in the order of their numbers."""
+        """(T, w) times of the worlds [s], in the order of their numbers."""
+
         return self.series("/worlds/time") if "worlds" in self._file else self.time[:, None]
 
     def series(self, name: str) -> np.ndarray:

@@ -115,7 +115,7 @@ def test_names_that_there_are_not_are_told():
     with pytest.raises(KeyError) as told:
         sim.bodies["zz"]
     assert str(told.value) == "no body 'zz'; there are 2: 'box', 'wall'"
-    with pytest.raises(KeyError, match="asked for by name"):
+    with pytest.raises(KeyError, match="must be a name"):
         sim.bodies[0]
     assert ("'box', 'wall'" in repr(sim.bodies) and "2 bodies" in repr(sim) and "dynamic, 2 kg" in repr(sim.bodies["box"]))
 

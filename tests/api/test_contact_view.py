@@ -249,8 +249,8 @@ def test_patches_are_arrays_and_objects():
         assert patch.bodies == patches.bodies[k] and patch.points.tolist() == patches[k].points.tolist()
         assert (sim.contacts().pair[patch.points] == patches.pair[k]).all() and patch.gap == patches.gap[k]
         assert patch.force == pytest.approx(patches.normal_force[k] + patches.friction[k])
-    assert patches[-1].bodies == patches[4].bodies and "5 patches" in repr(patches)
-    with pytest.raises(IndexError, match="there are 5 patches, and none 5"):
+    assert patches[-1].bodies == patches[4].bodies and "5 contact patches" in repr(patches)
+    with pytest.raises(IndexError, match="patch 5 is out of range"):
         patches[5]
     table = pytest.importorskip("pandas") and patches.to_pandas()
     assert len(table) == 5 and {"first", "second", "force.x", "center.z", "sticks"} <= set(table.columns)

@@ -83,7 +83,7 @@ def test_a_range_given_while_running_holds():
     sim = pendulum(1, NAME)
     theta = sim.joints["hinge0"].coordinate()
     assert theta.range == (-np.inf, np.inf) and theta.limit_force == theta.limit_engagement == 0
-    with pytest.raises(ValueError, match="not below"):
+    with pytest.raises(ValueError, match="must be below"):
         theta.set_range(1.0, 0.5)
     theta.set_range(-1.0, 0.4)
     assert theta.clip_to_range(0.7) == 0.4 and theta.range_violation == 0.0

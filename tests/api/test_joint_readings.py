@@ -107,7 +107,7 @@ def test_frames_and_points_of_a_wrench():
     assert np.allclose(joint.wrench(point=point)[1], torque + np.cross(ANCHOR - point, force), atol=1e-6)
     assert (joint.exudyn_force()[0] == -force).all() and np.allclose(joint.adams_rforce()[1], -torque, rtol=1e-8)
     for wrong in ({"on": "both"}, {"frame": "body"}, {"point": "middle"}):
-        with pytest.raises(ValueError, match="known"):
+        with pytest.raises(ValueError, match="must be"):
             joint.wrench(**wrong)
 
 

@@ -104,10 +104,10 @@ def test_what_is_not_there_is_named(sim):
     sim.add_sensor("a", "coordinate", "hinge")
     for arguments, message in (
         (("a", "rate", "hinge"), "already"),
-        (("b", "heat", "hinge"), "no quantity 'heat'; there are coordinate, rate"),
+        (("b", "heat", "hinge"), "unknown quantity 'heat'; it must be coordinate, rate"),
         (("b", "wrench", "door"), "no joint 'door'"),
         (("b", "position", "door"), "no body 'door'"),
-        (("b", "rate", ("hinge", "z")), "no such coordinate 'z'"),
+        (("b", "rate", ("hinge", "z")), "has no coordinate 'z'"),
         (("b", "rate", "hinge", 0), "must be a positive number"),
     ):
         with pytest.raises(ValueError, match=message):

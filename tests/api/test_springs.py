@@ -111,13 +111,14 @@ def test_it_is_in_no_trajectory(tmp_path):
 def test_what_is_no_spring_is_told():
     sim = abd.Simulation(block(), device="numpy")
     for given, words in (
-        ({"stiffness": -1.0}, "stiffness of a spring is -1.0"),
+        ({"stiffness": -1.0}, "stiffness of a spring must be finite and not negative, not -1.0"),
         ({"stiffness": 0.0}, "needs a stiffness or a damping"),
-        ({"stiffness": 1.0, "damping": np.nan}, "damping of a spring is nan"),
+        ({"stiffness": 1.0, "damping": np.nan}, "damping of a spring must be finite and not negative, not nan"),
     ):
         with pytest.raises(ValueError, match=words):
             sim.bodies["block"].spring_to((0, 0, 0), **given)
-    with pytest.raises(ValueError, match="no spring moves it"):
+    with pytest.raises(ValueError, match="springs need a dynamic body"
+):
         sim.bodies["ground"].spring_to((0, 0, 0), 1.0)
     with pytest.raises(ValueError, match="three finite numbers"):
         sim.bodies["block"].spring_to((0, 0), 1.0)

@@ -21,16 +21,16 @@ def assert_refused(define, message, *arguments, name="mine", **keys):
 
 
 def test_what_is_wrong_with_a_definition_is_said(define):
-    assert_refused(define, "is a joint type already", cubes, name="hinge")
-    assert_refused(define, "is a joint type already", cubes, name="revolute")
+    assert_refused(define, "already exists", cubes, name="hinge")
+    assert_refused(define, "already exists", cubes, name="revolute")
     assert_refused(define, "row 'a': is neither LINEAR nor ROTARY", cubes, rows={"a": RowFlags.BILATERAL})
     assert_refused(define, "LIMIT and LOCKED say nothing here", cubes, rows={"a": LENGTH | RowFlags.LIMIT})
     assert_refused(define, "neither rows nor coordinates", cubes, rows={})
-    assert_refused(define, "either a function or wrenches")
+    assert_refused(define, "needs a function or wrenches")
     assert_refused(define, "wrenches need a projection", wrenches=np.eye(6)[:3])
     assert_refused(define, r"returned an array of shape \(23, 4\), not \(k, 3\)", lambda M, r, p: np.ones((len(M), 4)))
     assert_refused(define, "not finite at any pose", lambda M, r, p: np.full((len(M), 3), np.nan))
-    assert_refused(define, "takes no Jacobian", slotted_row, jacobian=by_hand)
+    assert_refused(define, "cannot have a Jacobian", slotted_row, jacobian=by_hand)
     assert_refused(define, "default of size should be a finite number", cubes, parameters={"size": np.inf})
 
 

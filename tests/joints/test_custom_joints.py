@@ -358,9 +358,9 @@ def test_a_limit_whose_wrench_is_not_its_coordinates_is_refused(define):
         define_hinge(define, ranges={"phi": (0, 1)})
     with pytest.raises(SceneError, match=r"range of 'theta': should be \(lower, upper\)"):
         define_hinge(define, ranges={"theta": (1, 0)})
-    with pytest.raises(SceneError, match="needs a wrench, or a function, for row 'limit'"):
+    with pytest.raises(SceneError, match="needs a wrench or a function for row 'limit'"):
         define_hinge(define, wrenches=dict(zip(list(SIX)[:5], np.eye(6), strict=False)))
-    with pytest.raises(SceneError, match="has no row 'w', for which there is a wrench"):
+    with pytest.raises(SceneError, match="has no row 'w' for a wrench"):
         define_hinge(define, wrenches={"w": np.eye(6)[0]}, limits={})
 
 

@@ -1,1 +1,1 @@
-"""Joints and couplings as users hold them: views, what is read of them, and what changes them."""
+"""Views and control of joints and couplings of a running simulation."""

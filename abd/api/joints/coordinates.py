@@ -1,4 +1,4 @@
-"""Coordinates of all joints of a simulation, and what else is read of them."""
+"""`Coordinates`: coordinates and readings of all joints of a simulation."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from abd.potentials.integrators import longest
 from abd.step.step import Stepper
 
 SLOW_TURN = 1.0
-"""Largest |dA/dt|_F h up to which nothing turns by half a turn in a substep."""
+"""Largest |dA/dt|_F h for which no body rotates by half a turn in a substep."""
 
 
 class Coordinates:
-    """Coordinates, angles counted over any number of turns.
+    """Coordinates of all joints; angles are counted over any number of turns.
 
     Attributes:
-        reader: of the present joints.
+        reader: reader of the current joints.
     """
 
     def __init__(self, model: Model, backend: Backend, stepper: Stepper):
@@ -27,14 +27,14 @@ class Coordinates:
         self.watch()
 
     def watch(self, near: np.ndarray | None = None) -> None:
-        """Read the present joints, from values (c,) near which angles are counted on."""
+        """Read the current joints; angles continue near the values `near` (c,)."""
         self.reader = JointReader(self.model)
         self._turns = self.backend.rows.watch_turns(self.reader.table)
         self._counts = bool(self.reader.table.counts_turns.any())
         self.values = self.reader.coordinates(self.stepper.q, near)
 
     def watch_changed(self) -> None:
-        """The same where some joints were appended or are gone; coordinates of those that stay go on."""
+        """Read the current joints after joints were appended or removed; the other joints keep their coordinates."""
         kept = self.values
         self.watch()
         count = min(len(kept), len(self.values))
@@ -44,7 +44,7 @@ class Coordinates:
 
     @property
     def values(self) -> np.ndarray:
-        """(c,) [m or rad]."""
+        """(c,) values of the coordinates [m or rad]."""
         if self._values is None:
             self._values = self.reader.coordinates(self.stepper.q, self._turns.near())
         return self._values
@@ -56,18 +56,20 @@ class Coordinates:
         self.forget_readings()
 
     def after_step(self) -> None:
-        """Read the coordinates of a new frame when they are asked for."""
+        """Discard the values of the previous frame."""
         self._values = None
         self.forget_readings()
 
     def _count(self) -> None:
         """Count the turns of a substep."""
         if self._counts:
-            self._turns.count(self._turned_by())
+            self._turns.count(self._rotations())
 
-    def _turned_by(self) -> np.ndarray | None:
-        """(c,) ways of the coordinates that are angles in the last substep by their mean rates, 0 for bodies that took no part;
-        None where all turned by less than a radian: what is counted from the states alone is less than half a turn."""
+    def _rotations(self) -> np.ndarray | None:
+        """Return changes (c,) of the angles in the last substep by their mean rates, 0 for excluded bodies.
+
+        None if all bodies rotate by less than a radian, so that the states determine the changes.
+        """
         stepper, reader = self.stepper, self.reader
         h, table = stepper.previous_h, self.reader.table
         turning = table.counts_turns
@@ -81,12 +83,13 @@ class Coordinates:
         return np.where(turning, 0.5 * h * (rates[0] + rates[1]), 0.0)
 
     def readings(self) -> Readings:
-        """Coordinates, rates, residuals, wrenches and energies of all joints in the present state, as arrays."""
+        """Return coordinates, rates, residuals, wrenches and energies of all joints in the current state, as arrays."""
         if self._readings is None:
             s = self.stepper
             self._readings = Readings(self.reader, s.joints, s.q, s.qd, self.values, s.memory, s.applied)
         return self._readings
 
     def forget_readings(self) -> None:
-        """Read the joints anew when they are asked for next."""
+        """Discard the cached readings."""
+
         self._readings: Readings | None = None

@@ -1,4 +1,4 @@
-"""`CouplingView`: one relation between coordinates in a running simulation."""
+"""`CouplingView`: one coupling of coordinates in a running simulation."""
 
 from __future__ import annotations
 
@@ -20,27 +20,27 @@ class CouplingView:
 
     @property
     def coupling(self) -> Coupling:
-        """Its definition."""
+        """Definition of the coupling."""
         return self.simulation.model.couplings[self.index]
 
     @property
     def name(self) -> str:
-        """Its name."""
+        """Name of the coupling."""
         return self.coupling.name
 
     @property
     def residual(self) -> float:
-        """q0 less what the others ask for [m or rad]."""
+        """Difference of q0 and the right-hand side [m or rad]."""
         return float(self.simulation.joint_readings().row_value[self._row])
 
     @property
     def force(self) -> float:
-        """Effort on q0 [N or N m]; coordinate k of the right-hand side gets ``-scale f_k'(q_k)`` times that."""
+        """Effort on q0 [N or N m]; the effort on coordinate k is ``-scale f_k'(q_k)`` times this effort."""
         return float(self.simulation.joint_readings().row_force[self._row])
 
     @property
     def active(self) -> bool:
-        """Whether it acts; set, it is switched from the next step on, which closes what is open of it."""
+        """Whether the coupling acts; can be set from the next step on, which closes its residual."""
         return self.coupling.active
 
     @active.setter

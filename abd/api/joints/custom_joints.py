@@ -1,4 +1,4 @@
-"""`abd.joint_type`: joint types that a user defines in Python, for scenes of the same process."""
+"""`abd.joint_type`: user-defined joint types for scenes of the same process."""
 
 from __future__ import annotations
 
@@ -33,37 +33,37 @@ def joint_type(
 ) -> CustomType:
     """Define a joint type; `Scene.add_joint(name, ..., parameters={...})` uses it.
 
-    Frame C is the child's, D the parent's; ``M = D^T C`` (columns are the axes) and ``r = D^T (o_C - o_D)`` are linear
-    in each body's affine state, so M is a rotation up to the bodies' strain. Defining a name again replaces the type
-    for scenes that are compiled later.
+    C is the child frame and D the parent frame. ``M = D^T C`` (columns are the axes) and ``r = D^T (o_C - o_D)`` are linear
+    in each body's affine state, so M is a rotation up to the bodies' strain. A second definition of a name replaces the
+    type for scenes that are compiled later.
 
     Args:
-        function: the rows, in one of two forms:
-            NumPy: ``f(M (k, 3, 3), r (k, 3), p (k, np)) -> (k, rows)``, on numpy and cpu. It is differentiated by
-            complex steps if it takes complex numbers, otherwise by differences.
+        function: rows of the type, in one of two forms:
+            NumPy: ``f(M (k, 3, 3), r (k, 3), p (k, np)) -> (k, rows)``, on numpy and cpu. Derivatives are complex-step
+            derivatives if the function accepts complex numbers, otherwise finite differences.
             Warp: a ``@wp.func`` ``f(row: int, M: wp.mat33d, r: wp.vec3d, p: wp.array(dtype=wp.float64)) ->
-            wp.float64``, on every device; differentiated by Warp's adjoint.
+            wp.float64``, on every device; Warp's adjoint differentiates it.
         rows: name -> `RowFlags` of constraints and gaps, in the order of the function's rows.
         coordinates: name -> a measure (`abd.joints.measures.axes`), or the flags of a further row of the function.
-        parameters: name -> default of the numbers p of a joint.
+        parameters: name -> default value of the parameters p of a joint.
         jacobian: NumPy: ``(M, r, p) -> (k, rows, 12)``, derivatives by M, row by row, and by r.
-        wrenches: instead of a function: (rows, 6), force and moment in C, or ``(T_GD, p) -> (k, rows, 6)``; row k is
-            ``wrench_k . log(T_GD^-1 T_CD)``. Needs `project`. Or row -> (6,) or ``(T_GD, p) -> (k, 6)`` for some of the
-            rows, beside a NumPy function that gives the others in their order. A wrench row without BILATERAL is a gap that
-            a projection may leave at 0 where nothing pushes.
+        wrenches: instead of a function: (rows, 6), force and moment in C, or ``(T_GD, p) -> (k, rows, 6)``. Row k is
+            ``wrench_k . log(T_GD^-1 T_CD)``; `project` is required. Or row -> (6,) or ``(T_GD, p) -> (k, 6)`` for some
+            rows; a NumPy function then defines the other rows in their order. A wrench row without BILATERAL is a gap;
+            the projection may return 0 for it while it is not engaged.
         project: ``(T_CD (k, 4, 4), p (k, np)) -> T_GD (k, 4, 4)``, the nearest admissible poses.
-        transform: ``(values (k,), p (np,)) -> T_CD (4, 4)`` at the coordinates; without it joints start where both
-            frames coincide, or where the bodies are.
-        ranges: coordinate -> (lower, upper) [m or rad], for joints that give none; (-inf, inf) of a joint has none.
-        limits: coordinate -> row without BILATERAL whose wrench keeps its range (ArtiSynth's limit constraint). The range acts
-            along the coordinate's own gradient, which is checked against the wrench; the row is no gap beside it.
+        transform: ``(values (k,), p (np,)) -> T_CD (4, 4)`` at the coordinates. Without it, joints start with coincident
+            frames or at the poses of the bodies.
+        ranges: coordinate -> (lower, upper) [m or rad], default ranges; a joint removes a range by (-inf, inf).
+        limits: coordinate -> row without BILATERAL whose wrench limits the range (ArtiSynth's limit constraint). The range
+            acts along the gradient of the coordinate, which is checked against the wrench. The row is not a gap then.
 
     Raises:
-        SceneError: what is wrong with the definition, derivatives that disagree with differences included.
+        SceneError: the definition is invalid, or derivatives disagree with finite differences.
     """
     own, numbers = dict(coordinates or {}), dict(parameters or {})
     if name in ALIASES or (name in TYPES and not isinstance(TYPES[name], CustomType)):
-        raise SceneError([Problem(f"{name!r} is a joint type already", remedy="choose another name")])
+        raise SceneError([Problem(f"joint type {name!r} already exists", remedy="choose another name")])
     check_declaration(name, rows, own, numbers, ranges or {}, limits or {})
     names = [*rows, *(key for key, one in own.items() if not isinstance(one, Measure))]
     p = np.array(list(numbers.values()), dtype=float)
@@ -77,7 +77,7 @@ def joint_type(
 
 
 def _all_wrenches(wrenches) -> Callable:
-    """Wrenches in any form as a function ``(T_GD, p) -> (k, rows, 6)``."""
+    """Convert wrenches of any form to a function ``(T_GD, p) -> (k, rows, 6)``."""
     if isinstance(wrenches, Mapping):
         return stacked(wrenches)
     if callable(wrenches):
@@ -89,15 +89,16 @@ def _all_wrenches(wrenches) -> Callable:
 def _row_function(name, names, p, function, jacobian, wrenches, project) -> RowFunction:
     mixed = isinstance(wrenches, Mapping)
     if function is None and wrenches is None:
-        raise SceneError([Problem(f"joint type {name!r}: needs either a function or wrenches")])
+        raise SceneError([Problem(f"joint type {name!r} needs a function or wrenches")])
     if function is not None and wrenches is not None and not mixed:
-        remedy = "give the wrenches by the names of their rows"
-        raise SceneError([Problem(f"joint type {name!r}: needs either a function or wrenches, or both", remedy=remedy)])
+        remedy = "pass a mapping from row names to wrenches"
+        message = f"joint type {name!r}: a function cannot be combined with wrenches of all rows"
+        raise SceneError([Problem(message, remedy=remedy)])
     warp = sys.modules.get("warp")
     is_warp = warp is not None and isinstance(function, warp.Function)
     if wrenches is not None:
         if project is None:
-            remedy = "give project(T_CD, p) -> T_GD"
+            remedy = "pass project(T_CD, p) -> T_GD"
             raise SceneError([Problem(f"joint type {name!r}: wrenches need a projection", remedy=remedy)])
         if not mixed:
             return NumpyRows(name, names, wrench_residual(wrenches, project), p)
@@ -107,22 +108,22 @@ def _row_function(name, names, p, function, jacobian, wrenches, project) -> RowF
     if not is_warp:
         return NumpyRows(name, names, function, p, jacobian)
     if jacobian is not None:
-        remedy = "leave it out: Warp's adjoint gives it"
-        raise SceneError([Problem(f"joint type {name!r}: a Warp function takes no Jacobian", remedy=remedy)])
+        remedy = "remove it: Warp's adjoint computes it"
+        raise SceneError([Problem(f"joint type {name!r}: a Warp function cannot have a Jacobian", remedy=remedy)])
     from abd.backends.warp.terms.custom_measures import WarpRows
 
     return WarpRows(name, names, function, p)
 
 
 def _check_mixed(name, names, wrenches, function, other: bool) -> None:
-    """`SceneError` where rows by wrenches and rows of a function do not make the rows of a type."""
-    unknown, left = [row for row in wrenches if row not in names], [row for row in names if row not in wrenches]
+    """Raise `SceneError` if wrench rows and function rows do not form the rows of a type."""
+    unknown, missing = [row for row in wrenches if row not in names], [row for row in names if row not in wrenches]
     message = ""
     if unknown:
-        message = f"has no row {unknown[0]!r}, for which there is a wrench"
-    elif left and function is None:
-        message = f"needs a wrench, or a function, for row {left[0]!r}"
+        message = f"has no row {unknown[0]!r} for a wrench"
+    elif missing and function is None:
+        message = f"needs a wrench or a function for row {missing[0]!r}"
     elif other:
-        message = "takes a NumPy function without a Jacobian beside wrenches"
+        message = "can combine wrenches only with a NumPy function without a Jacobian"
     if message:
         raise SceneError([Problem(f"joint type {name!r} {message}", remedy=f"its rows are {', '.join(names)}")])

@@ -1,4 +1,4 @@
-"""What can be changed about the joints of a running simulation."""
+"""`JointControl`: changes to the joints of a running simulation."""
 
 from __future__ import annotations
 
@@ -41,21 +41,21 @@ if TYPE_CHECKING:
     from abd.joints.closure.assembly import Assembly
 
 _log = logging.getLogger(__name__)
-ROOM = 1e-6
-"""Gap [m or rad] that a coordinate which is set to the end of its range has to it: the barrier there is endless."""
+BARRIER_CLEARANCE = 1e-6
+"""Gap [m or rad] of a coordinate that is set to a range limit with a barrier, which is infinite at zero gap."""
 JUMP_OF_SPEED = 2.0
-"""Change of a drive's speed, over that of the last step, from which it counts as a jump."""
+"""Ratio of a drive's change of speed to the change in the last step that counts as a jump."""
 _ROLES = {"position": Role.DRIVE, "pd": Role.DRIVE, "velocity": Role.DRIVE, "force": Role.FORCE}
 
 
 class JointControl:
     """Changes the joints of one simulation.
 
-    The simulation's model holds the joints as they are now. Values that a row reads in every step (targets, forces) are
-    set in place; everything else builds the joint system anew.
+    The simulation's model contains the current joints. Targets and forces are set in place; every other change rebuilds the
+    joint system.
 
     Attributes:
-        broken: names of the joints that broke, with the time [s]; start: the joints at the start.
+        broken: time of failure of the broken joints by name [s]; start: the initial joints.
     """
 
     def __init__(self, simulation: Simulation):
@@ -66,7 +66,7 @@ class JointControl:
         self.broken: dict[str, float] = {}
         self._fast: set[tuple[str, str]] = set()
         self._effort_rows: tuple[object, object, np.ndarray, np.ndarray] | None = None
-        self._efforts_ahead = False  # of the settings of the model's joints
+        self._has_unstored_efforts = False  # the settings of the model's joints are outdated
         self._returning: list[tuple[int, str]] = []
         strength = np.stack([joints.column("break_force"), joints.column("break_torque")], axis=1)
         self._breakable = np.flatnonzero((strength < np.inf).any(axis=1))
@@ -81,12 +81,12 @@ class JointControl:
     # changes ------------------------------------------------------------------------------------------------------
 
     def replace_joint(self, index: int, joint: Joint) -> None:
-        """Put a joint in the place of another one of the same name, type, bodies and frames."""
+        """Replace a joint by one of the same name, type, bodies and frames."""
         self._simulation.model.joints[index] = joint
         self.rebuild([index])
 
-    def seat(self, index: int, T_CW: np.ndarray | None = None, T_DW: np.ndarray | None = None) -> None:
-        """Put the frames of a joint at poses (4, 4) in the world, on bodies that stay; None keeps a frame.
+    def set_frames(self, index: int, T_CW: np.ndarray | None = None, T_DW: np.ndarray | None = None) -> None:
+        """Move the frames of a joint to poses (4, 4) in the world without moving its bodies; None keeps a frame.
 
         Raises:
             ValueError: a pose is not a rotation and a translation.
@@ -94,21 +94,21 @@ class JointControl:
         stepper = self._simulation.stepper
         q, _ = rigid_motion(stepper.q, stepper.qd)
         self._simulation.model.joints[index] = seated(self.joint(index), q, T_CW, T_DW)
-        self._read_anew()
+        self._update_coordinates()
         self.rebuild([index])
-        self._tell_opening(index, "is seated anew")
+        self._warn_if_open(index, "has new frames")
 
     def soften(self, index: int, compliance=None, damping=None) -> None:
-        """Other compliances and dampings of a joint's rows from the next step on (`abd.joints.rows.change.softened`)."""
+        """Set compliances and dampings of a joint's rows from the next step on (`abd.joints.rows.change.softened`)."""
         self.replace_joint(index, softened(self.joint(index), compliance, damping))
 
     def damp_critically(self, index: int, zeta: float, among: np.ndarray | None = None) -> None:
-        """Other dampings, by the damping ratio (`abd.joints.rows.change.critically_damped`)."""
+        """Set the dampings by the damping ratio zeta (`abd.joints.rows.change.critically_damped`)."""
         sim = self._simulation
         self.replace_joint(index, critically_damped(self.joint(index), sim.model, sim.stepper.q, zeta, among))
 
     def reduced_mass(self, index: int, coordinate: str) -> float:
-        """Reduced mass of a coordinate at present [kg or kg m^2] (`abd.joints.rows.sizes`)."""
+        """Return the current reduced mass of a coordinate [kg or kg m^2] (`abd.joints.rows.sizes`)."""
         sim, joint = self._simulation, self.joint(index)
         measures = [one for one in TYPES[joint.type].coordinates(joint) if one.name == coordinate]
         return float(reduced_masses(joint, measures, sim.stepper.q, moving_ends(joint, sim.model))[0])
@@ -118,45 +118,43 @@ class JointControl:
         self.replace_joint(index, with_settings(self.joint(index), settings))
 
     def set_active(self, index: int, active: bool) -> None:
-        """Switch a joint on or off; an exact one that is open is told, for the next step closes it whatever it takes.
+        """Activate or deactivate a joint; log a warning for an open exact joint, which the next step closes.
 
         Raises:
-            ValueError: it is to act on a body that is off.
+            ValueError: the joint is to act on a disabled body.
         """
         if active and index in self._simulation.switches.suspended:
-            joint = self.joint(index)
-            raise ValueError(f"joint '{joint.name}' acts on a body that is off: set the body's `enabled` first")
+            raise ValueError(f"joint '{self.joint(index).name}' cannot act on a disabled body: set the body's `enabled` first")
         if active != self.joint(index).active:
             self.replace_joint(index, replace(self.joint(index), active=bool(active)))
         if active:
             if self.broken.pop(self.joint(index).name, None) is not None:
                 self._simulation.switches.join(index)
-            self._tell_opening(index, "is switched on")
+            self._warn_if_open(index, "is activated")
 
     def set_coupling_active(self, index: int, active: bool) -> None:
-        """Switch a coupling on or off."""
+        """Activate or deactivate a coupling."""
         couplings = self._simulation.model.couplings
         coupling = couplings[index]
         if coupling.active != active:
             couplings[index] = replace(coupling, active=active)
             self.rebuild(sorted({coupling.joint, *(term.joint for term in coupling.terms)}))
 
-    def _tell_opening(self, index: int, what: str) -> None:
+    def _warn_if_open(self, index: int, event: str) -> None:
+        """Log a warning if an exact joint is open after an event."""
         joint = self.joint(index)
         if joint.enforcement != "exact":
             return
         opening = open_by(self._simulation.model, self._simulation.stepper.q)[index]
         if opening.max() > CLOSED:
             _log.warning(
-                "exact joint '%s' %s while open by %.3g m, %.3g rad: the next step closes it at once; "
-                "set_coordinate closes it without speed",
-                joint.name,
-                what,
-                *opening,
-            )
+                "exact joint '%s' %s while open by %.3g m, %.3g rad: the next step closes it; "
+                "set_coordinate closes it without a change of velocity",
+                joint.name, event, *opening,
+            )  # fmt: skip
 
     def set_target(self, index: int, coordinate: str, target: float | Callable[[float], float]) -> None:
-        """Target of a position or pd drive, effort of a force drive; any other coordinate gets a position drive."""
+        """Set the target of a position or pd drive or the effort of a force drive; otherwise create a position drive."""
         settings = settings_of(self.joint(index), coordinate)
         drive, function = settings.drive, as_function(target)
         if drive is None or drive.mode in ("velocity", "brake"):
@@ -166,7 +164,7 @@ class JointControl:
         self._set_functions(index, settings, replace(drive, target=function))
 
     def set_rate(self, index: int, coordinate: str, rate: float | Callable[[float], float]) -> None:
-        """Speed of a velocity drive, or of the target of a position or pd drive; any other gets a velocity drive."""
+        """Set the speed of a velocity drive or of the target of a position or pd drive; otherwise create a velocity drive."""
         settings = settings_of(self.joint(index), coordinate)
         drive, function = settings.drive, as_function(rate)
         if drive is None or drive.mode in ("force", "brake"):
@@ -177,7 +175,7 @@ class JointControl:
         self._set_functions(index, settings, replace(drive, **other))
 
     def _set_functions(self, index: int, settings: CoordinateSettings, drive: Drive) -> None:
-        """Give the drive's row its functions of time."""
+        """Set the functions of time of a drive's row."""
         row_laws = self._simulation.backend.system.row_laws
         row = self._row(index, settings.name, _ROLES[drive.mode])
         target, rate = (None, drive.target) if drive.mode == "velocity" else (drive.target, drive.rate)
@@ -188,12 +186,13 @@ class JointControl:
         row_laws.revision += 1
         if self._drive_jumps(index, settings, drive):
             self._jump(index)
-        self._note(index, replace(settings, drive=drive))
+        self._simulation.stepper.sleep.disturb()
+        self._simulation.model.joints[index] = with_settings(self.joint(index), replace(settings, drive=drive))
 
     def _drive_jumps(self, index: int, settings: CoordinateSettings, drive: Drive) -> bool:
-        """Whether another drive changes the speed, of a position or velocity drive, or the effort of others at once.
+        """Return whether a new drive changes the speed (position, velocity) or effort (other modes) by a jump.
 
-        A speed that is set step by step changes by about as much as in the last step."""
+        A speed that is set in every step changes by about as much as in the last step, and is not a jump."""
         sim = self._simulation
         now = of_body(sim.stepper.time, self.joint(index).child)
         before, after, usual = settings.drive.target(now), drive.target(now), 0.0
@@ -206,7 +205,7 @@ class JointControl:
         return abs(after - before) > max(JUMP * max(abs(before), abs(after)), JUMP_OF_SPEED * usual)
 
     def apply_force(self, index: int, coordinate: str, force: float) -> None:
-        """Constant effort on a coordinate from the next step on [N or N m], in addition to its drive."""
+        """Apply a constant effort to a coordinate from the next step on [N or N m], in addition to its drive."""
         reader, efforts = self._simulation.reader, self.efforts
         own = reader.of(index)
         efforts[own.start + reader.names[own].index(coordinate)] = force
@@ -220,19 +219,20 @@ class JointControl:
         out[places] = self._simulation.backend.system.row_laws.target[rows]
         return out
 
-    def set_efforts(self, efforts: np.ndarray, pushed: np.ndarray | None = None) -> None:
-        """Constant efforts (c,) on all coordinates from the next step on [N or N m], in addition to their drives.
+    def set_efforts(self, efforts: np.ndarray, with_row: np.ndarray | None = None) -> None:
+        """Apply constant efforts (c,) to all coordinates from the next step on [N or N m], in addition to their drives.
 
-        A first effort on a coordinate builds the joint system anew; with `pushed` (c,) bool, for all of these at once.
+        The first effort on a coordinate adds a row and rebuilds the joint system. Coordinates of the mask `with_row` (c,)
+        get their rows in the same rebuild.
         """
         sim, before = self._simulation, self.efforts
         changed = efforts != before
         if not changed.any():
             return
-        lacking = changed | (False if pushed is None else pushed)
-        lacking[self._rows_of_efforts()[1]] = False
-        if lacking.any():
-            for place in np.flatnonzero(lacking):
+        missing = changed | (False if with_row is None else with_row)
+        missing[self._rows_of_efforts()[1]] = False
+        if missing.any():
+            for place in np.flatnonzero(missing):
                 index, name = int(sim.reader.table.joint[place]), sim.reader.names[place]
                 joint = self.joint(index)
                 sim.model.joints[index] = with_settings(joint, replace(settings_of(joint, name), force=0.0))
@@ -241,7 +241,7 @@ class JointControl:
         row_laws = sim.backend.system.row_laws
         row_laws.target[rows] = efforts[places]
         row_laws.revision += 1
-        self._efforts_ahead = True
+        self._has_unstored_efforts = True
         sim.stepper.sleep.disturb()
         table, jumping = sim.reader.table, jumps(before[:, None], efforts[:, None])
         if jumping.any():
@@ -249,22 +249,22 @@ class JointControl:
             sim.stepper.modes.jump(ends[ends != WORLD])
 
     def _rows_of_efforts(self) -> tuple[np.ndarray, np.ndarray]:
-        """Rows of the joint system that put constant efforts on coordinates, and the places of these among all."""
+        """Return the rows of constant efforts in the joint system, and the indices of their coordinates."""
         system, reader = self._simulation.backend.system, self._simulation.reader
-        known = self._effort_rows
-        if known is None or known[0] is not system or known[1] is not reader:
+        cached = self._effort_rows
+        if cached is None or cached[0] is not system or cached[1] is not reader:
             a = system.row_laws
             rows = np.flatnonzero((a.role == Role.APPLIED) & (a.coupling < 0))
             place = {key: k for k, key in enumerate(zip(reader.table.joint.tolist(), reader.names))}
             places = np.array([place[int(a.joint[row]), a.name[row]] for row in rows], dtype=int)
-            known = self._effort_rows = system, reader, rows, places
-        return known[2], known[3]
+            cached = self._effort_rows = system, reader, rows, places
+        return cached[2], cached[3]
 
-    def _settle_efforts(self) -> None:
-        """Copy the efforts that were set since into the settings of the model's joints."""
-        if not self._efforts_ahead:
+    def _store_efforts(self) -> None:
+        """Copy new efforts to the settings of the model's joints."""
+        if not self._has_unstored_efforts:
             return
-        self._efforts_ahead = False
+        self._has_unstored_efforts = False
         sim = self._simulation
         rows, places = self._rows_of_efforts()
         for force, place in zip(sim.backend.system.row_laws.target[rows].tolist(), places.tolist(), strict=True):
@@ -273,13 +273,13 @@ class JointControl:
             if settings.force != force:
                 sim.model.joints[index] = with_settings(sim.model.joints[index], replace(settings, force=force))
 
-    def place(self, requests: Mapping[tuple[int | str, int | str], float]) -> Assembly:
-        """Set coordinates outside of a step: the freer side moves with all that hangs on it, loops are closed.
+    def set_coordinates(self, requests: Mapping[tuple[int | str, int | str], float]) -> Assembly:
+        """Set coordinates between steps: the freer side of a joint moves with its subtree, and loops are closed.
 
-        Bodies keep their linear and angular velocities. The next step begins like the first one of a scene.
+        Bodies keep their linear and angular velocities. The integrator restarts as in the first step.
 
         Raises:
-            SceneError: bodies would overlap; nothing was moved.
+            SceneError: bodies would overlap; no body is moved.
         """
         sim = self._simulation
         setter = CoordinateSetter(sim.model, sim.stepper.q, sim.coordinates)
@@ -293,40 +293,40 @@ class JointControl:
         return result
 
     def _at_ends(self, values: np.ndarray) -> dict[tuple[int | str, int | str], float]:
-        """Coordinates, of values (c,), that are at the end of a range that a barrier keeps, with values `ROOM` inside it."""
+        """Return coordinates of `values` (c,) at a range limit with a barrier, with values `BARRIER_CLEARANCE` inside."""
         out: dict[tuple[int | str, int | str], float] = {}
         reader = self._simulation.reader
         for index, joint in enumerate(self._simulation.model.joints):
             for one in joint.coordinates:
-                if one.limit == "barrier" and one.upper - one.lower > 4.0 * ROOM:
+                if one.limit == "barrier" and one.upper - one.lower > 4.0 * BARRIER_CLEARANCE:
                     own = reader.of(index)
                     value = float(values[own.start + reader.names[own].index(one.name)])
-                    inside = float(np.clip(value, one.lower + ROOM, one.upper - ROOM))
+                    inside = float(np.clip(value, one.lower + BARRIER_CLEARANCE, one.upper - BARRIER_CLEARANCE))
                     if inside != value and joint.active:
                         out[index, one.name] = inside
         return out
 
     def set_range(self, index: int, coordinate: str, lower: float, upper: float) -> None:
-        """Range of a coordinate from the next step on; barriers take a value that is outside of it back from where it is."""
+        """Set the range of a coordinate from the next step on; barriers move a value outside gradually into the range."""
         settings = replace(settings_of(self.joint(index), coordinate), lower=lower, upper=upper)
-        self.replace_settings(index, self._on_the_way(index, replace(settings, lower_end=None, upper_end=None)))
+        self.replace_settings(index, self._with_moving_limits(index, replace(settings, lower_end=None, upper_end=None)))
 
-    def _on_the_way(self, index: int, settings: CoordinateSettings) -> CoordinateSettings:
+    def _with_moving_limits(self, index: int, settings: CoordinateSettings) -> CoordinateSettings:
         coordinate = self._simulation.joints[self.joint(index).name].coordinate(settings.name)
         return on_the_way(settings, self._simulation.model, coordinate.value, coordinate.motion_type == "rotary")
 
-    # what happens by itself ---------------------------------------------------------------------------------------
+    # after a step -------------------------------------------------------------------------------------------------
 
     def after_step(self) -> tuple[str, ...]:
-        """Break what is overloaded and tell of coordinates that are too fast; names of the joints that broke."""
+        """Break overloaded joints, warn of fast coordinates, move limits, and return the names of the broken joints."""
         if self._limits_speed:
-            self._tell_of_speed()
+            self._warn_of_speed()
         if self._returning:
-            self._take_back()
+            self._move_limits()
         return self._break() if len(self._breakable) else ()
 
     def _find_returning(self) -> list[tuple[int, str]]:
-        """(joint, coordinate) of those that barriers take back into their ranges."""
+        """Return (joint, coordinate) of the coordinates that barriers move back into their ranges."""
         joints = self._simulation.model.joints
         return [
             (k, one.name)
@@ -335,15 +335,16 @@ class JointControl:
             if one.lower_end is not None or one.upper_end is not None
         ]
 
-    def _take_back(self) -> None:
+    def _move_limits(self) -> None:
+        """Move the limits of the returning coordinates."""
         joints = self._simulation.model.joints
         for k, name in self._returning:
-            settings = self._on_the_way(k, settings_of(joints[k], name))
+            settings = self._with_moving_limits(k, settings_of(joints[k], name))
             joints[k] = with_settings(joints[k], settings)
         self.rebuild([])
 
-    def _tell_of_speed(self) -> None:
-        """Log every coordinate once that moves faster than its bound."""
+    def _warn_of_speed(self) -> None:
+        """Log one warning for every coordinate that exceeds its velocity limit."""
         sim, reader = self._simulation, self._simulation.reader
         rates = np.abs(sim.joint_readings().rates)
         for place in np.flatnonzero(rates > self._velocity_limit):
@@ -356,7 +357,7 @@ class JointControl:
                 )  # fmt: skip
 
     def _break(self) -> tuple[str, ...]:
-        """Switch off every active joint whose wrench at its point is too large."""
+        """Deactivate the active joints whose wrench at the joint's point exceeds their strength; return their names."""
         sim, joints = self._simulation, self._simulation.model.joints
         loads = np.linalg.norm(sim.joint_readings().wrench[self._breakable].reshape(-1, 2, 3), axis=2)
         found = []
@@ -378,20 +379,20 @@ class JointControl:
     # checkpoints --------------------------------------------------------------------------------------------------
 
     def saved(self) -> dict:
-        """The changes so far, as plain values.
+        """Return the changes since the start as plain values.
 
         Raises:
-            JointChangeError: a drive follows a function that was given while running.
+            JointChangeError: a drive follows a function that was set while running.
         """
-        self._settle_efforts()
+        self._store_efforts()
         changes = described(self.start, self._simulation.model.joints)
         couplings = {one.name: one.active for one in self._simulation.model.couplings}
         fast = {f"{j}\n{c}": True for j, c in self._fast}
         return {"changes": changes, "broken": dict(self.broken), "fast": fast, "couplings": couplings}
 
     def restore(self, saved: dict) -> None:
-        """Bring the joints to what `saved` told; the memory of the rows is the stepper's to restore."""
-        self._settle_efforts()
+        """Restore the joints of a checkpoint; the stepper restores the history of the rows."""
+        self._store_efforts()
         sim = self._simulation
         self.broken = {name: float(time) for name, time in saved["broken"].items()}
         self._fast = {tuple(key.split("\n")) for key in saved["fast"]}
@@ -402,29 +403,24 @@ class JointControl:
             couplings[k] = replace(couplings[k], active=not couplings[k].active)
         if switched or any(changes_of(joints[k], sim.model.joints[k]) for k in joints.changed_since(sim.model.joints)):
             sim.model.joints.assign(joints)
-            self._read_anew()
+            self._update_coordinates()
             sim.backend.rows.set_joints(build_system(sim.model))
             self._returning = self._find_returning()
 
     def reset(self) -> None:
-        """Bring the joints to what they were at the start."""
+        """Restore the initial joints."""
         unchanged = described(self.start, self.start)
         self.restore({"changes": unchanged, "broken": {}, "fast": {}, "couplings": dict(self._start_couplings)})
 
     # parts --------------------------------------------------------------------------------------------------------
 
     def joint(self, index: int) -> Joint:
-        """A joint as it is now."""
-        self._settle_efforts()
+        """Return the current definition of a joint."""
+        self._store_efforts()
         return self._simulation.model.joints[index]
 
-    def _note(self, index: int, settings: CoordinateSettings) -> None:
-        """Keep the model's joints as they are in the system."""
-        self._simulation.stepper.sleep.disturb()
-        self._simulation.model.joints[index] = with_settings(self.joint(index), settings)
-
-    def _read_anew(self) -> None:
-        """Read coordinates at the joints' present frames; angles go on near their last values."""
+    def _update_coordinates(self) -> None:
+        """Evaluate the coordinates at the current frames; angles continue near their last values."""
         sim = self._simulation
         last = sim.coordinates
         sim.joint_coordinates.watch(last)
@@ -435,18 +431,18 @@ class JointControl:
         found = np.flatnonzero((a.joint == index) & (a.role == role) & (a.coupling < 0))
         return next(int(row) for row in found if a.name[row] == coordinate)
 
-    def take_in(self, joint: Joint) -> None:
-        """Know of a joint that was appended to the model's."""
+    def append(self, joint: Joint) -> None:
+        """Register a joint that was appended to the model."""
         self.start.append(joint)
         more = len(TYPES[joint.type].coordinates(joint))
         self._velocity_limit = np.append(self._velocity_limit, np.full(more, np.inf))
 
-    def leave(self, count: int) -> None:
-        """Forget all joints but the first `count`, which alone are left."""
+    def truncate(self, count: int) -> None:
+        """Remove all joints except the first `count`."""
         self._velocity_limit = self._velocity_limit[: int(self._simulation.reader.starts[count])]
 
-    def recount(self) -> None:
-        """Begin anew in a state that no step led to; angles are counted from the simulation's coordinates."""
+    def restart(self) -> None:
+        """Restart the histories of all rows; angles are counted from the simulation's coordinates."""
         sim, stepper = self._simulation, self._simulation.stepper
         coordinates = (sim.reader.table, sim.coordinates)
         stepper.sleep.disturb()
@@ -454,14 +450,13 @@ class JointControl:
         stepper.applied = stepper.initial_laws()
 
     def _jump(self, index: int) -> None:
-        """What a joint does to its bodies changes at once."""
+        """Restart the integrator for the bodies of a joint, whose forces change abruptly."""
         joint = self.joint(index)
         self._simulation.stepper.modes.jump([body for body in (joint.parent, joint.child) if body != WORLD], constraints=True)
 
     def rebuild(self, indices: list[int]) -> None:
-        """Build the joint system of the present joints, some of which do something else now; rows that stay keep their
-        memory."""
-        self._settle_efforts()
+        """Rebuild the joint system after a change of the joints `indices`; unchanged rows keep their history."""
+        self._store_efforts()
         sim = self._simulation
         stepper, old = sim.stepper, sim.backend.system
         self._returning = self._find_returning()

@@ -1,4 +1,4 @@
-"""What a joint does to its bodies: wrenches on either one, and the force of every row."""
+"""Wrenches of a joint on its bodies, and forces of its rows."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ PARTS = {"all": None, "bilateral": BILATERAL, "unilateral": UNILATERAL, "acting"
 
 @dataclass(frozen=True)
 class JointRow:
-    """One row that holds a joint: a constraint, a gap, an end of a coordinate's range, or its lock.
+    """One row of a joint: a constraint, a gap, a range limit or a lock of a coordinate.
 
     Attributes:
-        name: of the constraint or gap; "theta.lower", "theta.upper" and "theta.lock" of a coordinate theta.
-        flags: BILATERAL or not, LINEAR or ROTARY, LIMIT of ends, LOCKED of locks.
-        value: residual of what holds both ways, distance of what holds one way, negative where it is overrun [m or rad].
-        force: with which it pushes its value up [N or N m]: a multiplier.
-        engaged: +1 or -1 where a row that holds one way pushed in the last step, -1 at an upper end; +1 of all others.
+        name: name of the constraint or gap; "theta.lower", "theta.upper" and "theta.lock" of a coordinate theta.
+        flags: BILATERAL for equality rows, LINEAR or ROTARY, LIMIT for range limits, LOCKED for locks.
+        value: residual of a bilateral row; distance of a unilateral row, negative where violated [m or rad].
+        force: multiplier, positive towards larger values [N or N m].
+        engaged: +1 for bilateral rows; for unilateral rows 0 without force in the last step, -1 at an upper limit, else +1.
     """
 
     name: str
@@ -46,8 +46,12 @@ class JointRow:
 
 @dataclass(frozen=True)
 class Gap:
-    """A one-sided constraint: its distance [m or rad], negative where it is overrun, the rate of that, which is negative while
-    it closes, the force with which it pushes [N or N m], and whether it did in the last step (0 or 1)."""
+    """A unilateral constraint.
+
+    Attributes:
+        value: distance, negative where violated [m or rad]; speed: its rate, negative while the gap closes.
+        force: contact force [N or N m]; engaged: 1 if the gap had a force in the last step, else 0.
+    """
 
     value: float
     speed: float
@@ -63,49 +67,49 @@ class JointForces(JointFrames):
     def wrench(
         self, on: str = "child", frame: str = "world", point: str | np.ndarray = "joint", part: str = "all"
     ) -> tuple[np.ndarray, np.ndarray]:
-        """Force [N] and torque [N m] of what the joint does to one of its bodies.
+        """Return force [N] and torque [N m] of the joint on one of its bodies.
 
         Args:
-            on: "child", or "parent". At one point they are opposite, but for joints that hold some axes of the world
-                while they are open along others: these pull each body at its own marker.
-            frame: axes: "world", those of "C" or "D" ("joint" is D), or the mesh frame of the "child" or "parent".
-            point: about which the torque is: "joint" or "C", the origin of C; "D", the origin of D; the "center" of
-                mass of the body it acts on (the origin for the world), or a point (3,) of the world [m].
-            part: "all"; "bilateral": constraint rows and locks; "unilateral": gaps and ends of ranges; "acting": drives,
+            on: "child" or "parent". About one point, both wrenches are opposite. Exceptions are joints that fix some world
+                axes and leave others free: they act on each body at its own marker.
+            frame: axes: "world", "C" or "D" ("joint" is D), or the mesh frame of the "child" or "parent".
+            point: reference point of the torque: "joint" or "C" is the origin of C; "D" is the origin of D; "center" is the
+                centre of mass of the body (the origin for the world); or a point (3,) of the world [m].
+            part: "all"; "bilateral": constraint rows and locks; "unilateral": gaps and range limits; "acting": drives,
                 springs, friction, rotors and couplings.
 
         Raises:
-            ValueError: an unknown body, frame, point or part.
+            ValueError: the body, frame, point or part is unknown.
         """
         if on not in ("child", "parent"):
-            raise ValueError(f'on is {on!r}; "child" and "parent" are known')
+            raise ValueError(f'on must be "child" or "parent", not {on!r}')
         if part not in PARTS:
-            raise ValueError(f"part is {part!r}; {', '.join(PARTS)} are known")
+            raise ValueError(f"part must be one of {', '.join(PARTS)}, not {part!r}")
         both = self.simulation.joint_readings().wrenches(on, PARTS[part])[self.index]
         force, torque = both[:3], both[3:] - np.cross(self._point(point, on) - self._joint_point, both[:3])
         axes = self._axes(frame)
         return axes.T @ force, axes.T @ torque
 
     def exudyn_force(self) -> tuple[np.ndarray, np.ndarray]:
-        """Force and torque as Exudyn's joints tell them: on the parent at marker m0, world axes."""
+        """Return force and torque in Exudyn's convention: on the parent at marker m0, world axes."""
         return self.wrench(on="parent", point="D")
 
     def adams_rforce(self) -> tuple[np.ndarray, np.ndarray]:
-        """Force and torque as ADAMS' tables tell them: on the parent (ground), at the joint's point, world axes."""
+        """Return force and torque in the convention of ADAMS: on the parent (ground) at the joint's point, world axes."""
         return self.wrench(on="parent")
 
     # rows ---------------------------------------------------------------------------------------------------------
 
     @property
     def rows(self) -> tuple[JointRow, ...]:
-        """All that holds the joint: constraints of its type, gaps, then locks and ends of ranges by coordinate."""
-        return (*self._constraint_rows(), *self._one_sided(Role.GAP), *self._of_coordinates())
+        """Constraints of the joint type, gaps, then locks and range limits by coordinate."""
+        return (*self._constraint_rows(), *self._gap_rows(), *self._coordinate_rows())
 
     def row(self, name: str) -> JointRow:
-        """One of `rows` by its name.
+        """Return a row by name.
 
         Raises:
-            KeyError: there is no such row.
+            KeyError: the row is unknown.
         """
         found = {one.name: one for one in self.rows}
         if name not in found:
@@ -114,28 +118,26 @@ class JointForces(JointFrames):
 
     @property
     def multipliers(self) -> np.ndarray:
-        """(k,) force [N or N m] with which every row of the type's `constraints` pushes, in their order, then every
-        constraint among its `combined` rows, then every gap; `rows` has them by name, with locks and ends of ranges.
+        """(k,) multipliers [N or N m] of the constraint rows of the type, its combined constraints and its gaps, in this order.
 
-        The wrench of the constraint rows is resolved into those of unit forces along the gradients of the constraints
-        of the rigid bodies, by least squares: ``wrench = sum_k lambda_k G_k^T``. With rows that depend on one another
-        the smallest solution is taken.
+        They solve ``wrench = sum_k lambda_k G_k^T`` by least squares, with the constraint gradients G_k of the rigid bodies.
+        Dependent rows get the solution of minimum norm. `rows` has the multipliers by name, including locks and range limits.
         """
         gaps = self._rows_of(Role.GAP)
         return np.concatenate([self._bilateral_forces(), self.simulation.joint_readings().row_force[gaps]])
 
     @property
     def bilateral_forces(self) -> np.ndarray:
-        """(k,) `JointRow.force` of the rows that hold both ways, locks included."""
+        """(k,) `JointRow.force` of the bilateral rows, including locks."""
         return np.array([one.force for one in self.rows if RowFlags.BILATERAL in one.flags])
 
     @property
     def unilateral_forces(self) -> np.ndarray:
-        """(k,) `JointRow.force` of the rows that hold one way, ends of ranges included."""
+        """(k,) `JointRow.force` of the unilateral rows, including range limits."""
         return np.array([one.force for one in self.rows if RowFlags.BILATERAL not in one.flags])
 
     def unit_wrenches(self, table: MeasureTable, chosen: np.ndarray) -> np.ndarray:
-        """(k, 6) wrenches on the child at the joint's point, world axes, of unit forces along measures of a table."""
+        """Return wrenches (k, 6) of unit forces along measures of a table, on the child at the joint's point, world axes."""
         sim, rigid = self.simulation, self._rigid[0]
         _, child, _ = linearize(table, rigid)
         return sim.joint_readings().at_joint(rigid, np.full(len(chosen), self.index), child[chosen])
@@ -144,30 +146,29 @@ class JointForces(JointFrames):
 
     @property
     def num_constraints(self) -> int:
-        """Number of its rows, `num_bilateral` and `num_unilateral` together."""
+        """Sum of `num_bilateral` and `num_unilateral`."""
         return self.num_bilateral + self.num_unilateral
 
     @property
     def num_bilateral(self) -> int:
-        """Number of constraint rows of its type, and of coordinates that are locked."""
+        """Number of constraint rows of the type plus number of locked coordinates."""
         return len(self._bilateral) + len(self._rows_of(Role.LOCK))
 
     @property
     def num_unilateral(self) -> int:
-        """Number of its gaps that must not close, and of coordinates with a range."""
-        ranged = {self._acting.name[row] for row in self._rows_of(Role.LOWER, Role.UPPER)}
+        """Number of gaps plus number of coordinates with a range."""
+        ranged = {self._row_laws.name[row] for row in self._rows_of(Role.LOWER, Role.UPPER)}
         return len(self._rows_of(Role.GAP)) + len(ranged)
 
     @property
     def num_engaged(self) -> int:
-        """Those of them that pushed in the last step."""
+        """Number of gaps and ranges with a force in the last step."""
         return sum(one != 0 for one in self.engagement.values())
 
     @property
     def engagement(self) -> dict[str, int]:
-        """Whether its gaps and ranges pushed in the last step, by name: +1 where a gap or a lower end did, -1 where an
-        upper end did, 0 where none did."""
-        a, read = self._acting, self.simulation.joint_readings()
+        """Engagement of gaps and ranges in the last step by name: +1 gap or lower limit, -1 upper limit, 0 none."""
+        a, read = self._row_laws, self.simulation.joint_readings()
         gaps = {a.name[row]: int(read.engaged[row]) for row in self._rows_of(Role.GAP)}
         ends = self._rows_of(Role.LOWER, Role.UPPER)
         ranges = {a.name[row]: 0 for row in ends}
@@ -177,9 +178,9 @@ class JointForces(JointFrames):
 
     @property
     def gaps(self) -> dict[str, Gap]:
-        """Its gaps by name: limits of rotations, ropes, unilateral planes and constraints."""
+        """Gaps by name: limits of rotations, ropes, unilateral planes and constraints."""
         readings, memory = self.simulation.joint_readings(), self.simulation.stepper.memory
-        name, x, f = self._acting.name, readings.row_value, readings.row_force
+        name, x, f = self._row_laws.name, readings.row_value, readings.row_force
         return {
             name[row]: Gap(float(x[row]), float(memory.history[2, row]), float(f[row]), int(readings.engaged[row]))
             for row in self._rows_of(Role.GAP)
@@ -188,18 +189,18 @@ class JointForces(JointFrames):
     # parts --------------------------------------------------------------------------------------------------------
 
     @property
-    def _acting(self):
+    def _row_laws(self):
         return self.simulation.backend.system.row_laws
 
     def _rows_of(self, *roles: Role) -> np.ndarray:
-        """Measured rows of the joint in some roles."""
-        a = self._acting
+        """Return the measured rows of the joint with given roles."""
+        a = self._row_laws
         return np.flatnonzero((a.joint == self.index) & np.isin(a.role, roles) & (a.coupling < 0))
 
     @property
     def _bilateral(self) -> list[Combined]:
-        """Every constraint row of its type as a sum of measures."""
-        joint = self._placed
+        """Constraint rows of the joint type as sums of measures."""
+        joint = self._with_present_parent
         module = TYPES[joint.type]
         combined = module.combined(joint) if hasattr(module, "combined") else []
         if getattr(module, "FOLLOWS_POSE", False):
@@ -210,14 +211,14 @@ class JointForces(JointFrames):
         return rows + [one for one in combined if one.holds]
 
     def _bilateral_forces(self) -> np.ndarray:
-        """(k,) multipliers of the constraint rows of the type."""
+        """Return the multipliers (k,) of the constraint rows of the type."""
         rows = self._bilateral
         if not rows:
             return np.zeros(0)
         measures = [(0, one) for row in rows for one in row.measures]
         weights = np.concatenate([row.weights for row in rows])[:, None]
         starts = np.cumsum([0, *(len(row.measures) for row in rows[:-1])])
-        table = tabulate([self._placed], measures)
+        table = tabulate([self._with_present_parent], measures)
         columns = np.add.reduceat(weights * self.unit_wrenches(table, np.arange(len(measures))), starts).T
         held = self.simulation.joint_readings().wrenches(roles=(Role.CONSTRAINT,))[self.index]
         return np.linalg.lstsq(columns, held, rcond=1e-12)[0]
@@ -231,9 +232,9 @@ class JointForces(JointFrames):
             out.append(JointRow(row.name, flags, value, float(force), 1))
         return out
 
-    def _of_coordinates(self) -> list[JointRow]:
-        """Locks and ends of ranges, coordinate by coordinate."""
-        a, read = self._acting, self.simulation.joint_readings()
+    def _coordinate_rows(self) -> list[JointRow]:
+        """Return locks and range limits by coordinate."""
+        a, read = self._row_laws, self.simulation.joint_readings()
         out = []
         for row in self._rows_of(Role.LOCK, Role.LOWER, Role.UPPER):
             kind = RowFlags.ROTARY if a.rotary[row] else RowFlags.LINEAR
@@ -248,8 +249,8 @@ class JointForces(JointFrames):
             out.append(JointRow(f"{name}.{end}", RowFlags.LIMIT | kind, gap, force, int(a.sign[row]) * engaged))
         return out
 
-    def _one_sided(self, role: Role) -> list[JointRow]:
-        a, read = self._acting, self.simulation.joint_readings()
+    def _gap_rows(self) -> list[JointRow]:
+        a, read = self._row_laws, self.simulation.joint_readings()
         return [
             JointRow(
                 a.name[row],
@@ -258,7 +259,7 @@ class JointForces(JointFrames):
                 float(read.row_force[row]),
                 int(read.engaged[row]),
             )
-            for row in self._rows_of(role)
+            for row in self._rows_of(Role.GAP)
         ]
 
     @property
@@ -266,9 +267,9 @@ class JointForces(JointFrames):
         return self.simulation.joint_readings().points[self.index]
 
     def _axes(self, frame: str) -> np.ndarray:
-        """(3, 3) axes of a frame as columns."""
+        """Return the axes (3, 3) of a frame as columns."""
         if frame not in FRAMES:
-            raise ValueError(f"frame is {frame!r}; {', '.join(FRAMES)} are known")
+            raise ValueError(f"frame must be one of {', '.join(FRAMES)}, not {frame!r}")
         if frame == "world":
             return np.eye(3)
         if frame in ("D", "joint"):
@@ -281,7 +282,7 @@ class JointForces(JointFrames):
         return (body_pose(self._rigid[0], body) @ self.simulation.model.bodies.body_frame[body])[:3, :3]
 
     def _point(self, point: str | np.ndarray, on: str) -> np.ndarray:
-        """(3,) point of the world."""
+        """Return a point (3,) of the world."""
         if not isinstance(point, str):
             return np.asarray(point, dtype=float)
         if point in ("joint", "C"):
@@ -289,6 +290,6 @@ class JointForces(JointFrames):
         if point == "D":
             return self.position
         if point != "center":
-            raise ValueError(f'point is {point!r}; "joint", "C", "D", "center" and points (3,) are known')
+            raise ValueError(f'point must be "joint", "C", "D", "center" or a point (3,), not {point!r}')
         body = self.joint.child if on == "child" else self.joint.parent
         return np.zeros(3) if body == WORLD else self.simulation.stepper.q[body, :3]

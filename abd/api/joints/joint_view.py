@@ -1,4 +1,4 @@
-"""`JointView`: one joint of a running simulation, read in any frame and about any point, and switched on and off."""
+"""`JointView`: one joint of a running simulation."""
 
 from __future__ import annotations
 
@@ -27,21 +27,21 @@ class JointView(JointForces):
 
     @property
     def name(self) -> str:
-        """Its name."""
+        """Name of the joint."""
         return self.joint.name
 
     # coordinates --------------------------------------------------------------------------------------------------
 
     @property
     def coordinate_names(self) -> tuple[str, ...]:
-        """Names of its coordinates, in the order of `coordinates` and `rates`."""
+        """Names of the coordinates, in the order of `coordinates` and `rates`."""
         return tuple(self._coordinates)
 
     @property
     def coordinates(self) -> np.ndarray:
-        """Values of its coordinates [m or rad], angles over any number of turns: the numbers that limits act on.
+        """(k,) values of the coordinates [m or rad]; angles are counted over any number of turns, as limits count them.
 
-        Set, all of them at once, it moves the bodies outside of a step; see `set_coordinates`.
+        Setting all values moves the bodies between steps; see `set_coordinates`.
         """
         return self.simulation.coordinates[self._slice].copy()
 
@@ -49,11 +49,11 @@ class JointView(JointForces):
     def coordinates(self, values) -> None:
         result = self.set_coordinates(values)
         if not result.converged:
-            raise ValueError(f"joint '{self.name}' cannot have the coordinates {np.asarray(values).tolist()}: nothing moved")
+            raise ValueError(f"joint '{self.name}' cannot reach the coordinates {np.asarray(values).tolist()}; no body is moved")
 
     @property
     def coordinates_deg(self) -> np.ndarray:
-        """The same with angles in degrees; it can be set too."""
+        """`coordinates` with angles in degrees; can be set."""
         return np.array([one.value_deg for one in self._coordinates.values()])
 
     @coordinates_deg.setter
@@ -63,14 +63,14 @@ class JointView(JointForces):
 
     @property
     def rates(self) -> np.ndarray:
-        """Their rates [m/s or rad/s]."""
+        """(k,) rates of the coordinates [m/s or rad/s]."""
         return self.simulation.joint_readings().rates[self._slice]
 
     def coordinate(self, which: str | int = 0) -> CoordinateView:
-        """One of its coordinates, by name or index.
+        """Return a coordinate by name or index.
 
         Raises:
-            KeyError: there is no such coordinate.
+            KeyError: the name is unknown.
         """
         if isinstance(which, str):
             if which not in self._coordinates:
@@ -79,24 +79,24 @@ class JointView(JointForces):
         return self.coordinate(self.coordinate_names[which])
 
     def set_coordinate(self, name: str, value: float) -> Assembly:
-        """Move a coordinate to a value [m or rad] outside of a step.
+        """Move a coordinate to a value [m or rad] between steps.
 
-        The freer side moves with all that hangs on it; loops are closed. The result tells how the request fared, and
-        nothing moves where its `converged` is False. Bodies keep their linear and angular velocities.
+        The freer side of the joint moves with its subtree, and loops are closed. If `converged` of the result is False, no
+        body is moved. Bodies keep their linear and angular velocities.
 
         Raises:
-            SceneError: bodies would intersect; nothing was moved.
+            SceneError: bodies would intersect; no body is moved.
         """
-        return self.simulation.control.place({(self.index, self.coordinate(name).name): value})
+        return self.simulation.control.set_coordinates({(self.index, self.coordinate(name).name): value})
 
     def set_coordinates(self, values) -> Assembly:
-        """Move all coordinates to values (k,) [m or rad] outside of a step; as `set_coordinate`.
+        """Move all coordinates to values (k,) [m or rad] between steps; see `set_coordinate`.
 
         Raises:
-            ValueError: another number of values. SceneError: bodies would intersect; nothing was moved.
+            ValueError: the number of values is wrong. SceneError: bodies would intersect; no body is moved.
         """
         given = self._all(values)
-        return self.simulation.control.place(
+        return self.simulation.control.set_coordinates(
             {(self.index, name): value for name, value in zip(self.coordinate_names, given, strict=True)}
         )
 
@@ -104,10 +104,10 @@ class JointView(JointForces):
         given = np.asarray(values, dtype=float).ravel()
         if len(given) != len(self.coordinate_names):
             names = ", ".join(self.coordinate_names) or "none"
-            raise ValueError(f"joint '{self.name}' has the coordinates {names}; {len(given)} values are given")
+            raise ValueError(f"joint '{self.name}' has the coordinates {names}, and cannot take {len(given)} values")
         return given.tolist()
 
-    # yielding -----------------------------------------------------------------------------------------------------
+    # compliance ---------------------------------------------------------------------------------------------------
 
     @property
     def enforcement(self) -> str:
@@ -116,10 +116,11 @@ class JointView(JointForces):
 
     @property
     def compliance(self) -> np.ndarray:
-        """(k,) of its constraint rows, then of gaps that are lengths [m/N or rad/(N m)]; 0 where they hold exactly, or by a
-        penalty. Set, a number counts for all rows, a list for the first ones; the others stay. The joint is compliant then.
+        """(k,) compliances of the constraint rows, then of the linear gaps [m/N or rad/(N m)]; 0 for exact and penalty rows.
+
+        Setting it makes the joint compliant. A number applies to all rows, a list to the first rows; the others stay.
         """
-        return self._yield_of("compliance")
+        return self._of_rows("compliance")
 
     @compliance.setter
     def compliance(self, values) -> None:
@@ -127,8 +128,11 @@ class JointView(JointForces):
 
     @property
     def damping(self) -> np.ndarray:
-        """(k,) of the same rows [N s/m or N m s/rad]; it acts where a row has a compliance, and is set likewise."""
-        return self._yield_of("damping")
+        """(k,) dampings of the rows of `compliance` [N s/m or N m s/rad]; can be set like it.
+
+        A damping acts on rows with a compliance.
+        """
+        return self._of_rows("damping")
 
     @damping.setter
     def damping(self, values) -> None:
@@ -136,7 +140,7 @@ class JointView(JointForces):
 
     @property
     def linear_compliance(self) -> float | None:
-        """Of its rows that are lengths; None where they differ, or without any. Set, it brings critical damping along."""
+        """Compliance of all linear rows [m/N]; None without a common value. Setting it adds critical damping."""
         return self._uniform(rotary=False)
 
     @linear_compliance.setter
@@ -145,7 +149,7 @@ class JointView(JointForces):
 
     @property
     def rotary_compliance(self) -> float | None:
-        """Of its rows that are angles; None where they differ, or without any. Set, it brings critical damping along."""
+        """Compliance of all rotary rows [rad/(N m)]; None without a common value. Setting it adds critical damping."""
         return self._uniform(rotary=True)
 
     @rotary_compliance.setter
@@ -153,15 +157,16 @@ class JointView(JointForces):
         self._set_uniform(True, value)
 
     def damp_critically(self, zeta: float = 1.0) -> None:
-        """Damp every row that has a compliance by the ratio zeta, ``2 zeta sqrt(m / compliance)``, with the reduced mass of the
-        two bodies, of angles the reduced inertia about the row's axis through the joint's point.
+        """Set the damping of every compliant row to ``2 zeta sqrt(m / compliance)``.
+
+        m is the reduced mass of both bodies; for angles, the reduced inertia about the row's axis through the joint's point.
 
         Raises:
             ValueError: the joint is not compliant, or zeta is negative.
         """
         self.simulation.control.damp_critically(self.index, zeta)
 
-    def _yield_of(self, key: str) -> np.ndarray:
+    def _of_rows(self, key: str) -> np.ndarray:
         out, given = np.zeros(len(yielding(self.joint))), getattr(self.joint, key)
         if self.enforcement == "compliant":
             out[: len(given)] = given[: len(out)]
@@ -177,20 +182,20 @@ class JointView(JointForces):
         self.simulation.control.damp_critically(self.index, 1.0, is_kind)
 
     def __getattr__(self, name: str) -> CoordinateView:
-        """A coordinate by its name: ``joint.theta`` is ``joint.coordinate("theta")``."""
+        """Return a coordinate by name: ``joint.theta`` is ``joint.coordinate("theta")``."""
         coordinates = self.__dict__.get("_coordinates", {})
         if name not in coordinates:
-            raise AttributeError(f"a joint view has no attribute '{name}', and this joint no such coordinate")
+            raise AttributeError(f"a joint view has no attribute '{name}', and the joint has no coordinate of that name")
         return coordinates[name]
 
     def __dir__(self) -> list[str]:
         return sorted({*super().__dir__(), *self._coordinates})
 
-    # switch -------------------------------------------------------------------------------------------------------
+    # activation ---------------------------------------------------------------------------------------------------
 
     @property
     def active(self) -> bool:
-        """Whether it acts; read-outs go on when it does not. It can be set while the simulation runs."""
+        """Whether the joint acts; can be set between steps. Readings of an inactive joint continue."""
         return self.joint.active
 
     @active.setter
@@ -199,18 +204,18 @@ class JointView(JointForces):
 
     @property
     def broken_at(self) -> float | None:
-        """Time at which it broke [s]; None for a joint that did not."""
+        """Time at which the joint broke [s]; None for an intact joint."""
         return self.simulation.control.broken.get(self.name)
 
     # forces -------------------------------------------------------------------------------------------------------
 
     @property
     def residual(self) -> tuple[float, float]:
-        """Largest residual of its rows that are lengths [m], and of those that are angles or directions [rad]."""
+        """Largest residual of linear rows [m], and of rows of angles or directions [rad]."""
         point, turn = self.simulation.joint_readings().residual[self.index]
         return float(point), float(turn)
 
     @property
     def energy(self) -> float:
-        """Energy stored in it [J]."""
+        """Energy stored in the joint [J]."""
         return float(self.simulation.joint_readings().energy[self.index])

@@ -1,14 +1,15 @@
-"""Springs between a point of a body and a point of the world that may be moved: for dragging, tethers, soft fixtures.
+"""Springs between a point of a body and a movable point of the world: dragging, tethers, soft fixtures.
 
-    force = stiffness (point - x) - damping v        x, v: place and velocity of the body's point [m, m/s]
+    force = stiffness (point - x) - damping v        x, v: position and velocity of the body's point [m, m/s]
 
-They stand in the incremental potential like any joint's spring, so that stiff ones are stable, and their force balances with
-all others. In the model each is a joint to the world that holds nothing, with a pd drive on x, y and z; the work that moving
-its point does is that of a drive. They come after the scene's joints, are in no trajectory, and are kept by checkpoints.
+Springs are terms of the incremental potential, so that stiff springs are stable. In the model, a spring is a joint to the
+world without constraints and with a pd drive on x, y and z. Moving its point counts as drive work. Springs follow the joints
+of the scene. Checkpoints contain springs, trajectories do not.
 """
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -57,64 +58,64 @@ class Spring:
 
     @property
     def point(self) -> np.ndarray:
-        """(3,) where it pulls to [m]; can be set before every step.
+        """(3,) attachment point in the world [m]; can be set before every step.
 
         Raises:
-            ValueError: not three finite numbers.
+            ValueError: the point is not three finite numbers.
         """
         return np.array([one.drive.target(0.0) for one in self._joint.coordinates])
 
     @point.setter
     def point(self, point: Vector) -> None:
-        self._springs.move(self._index, three_numbers(point, f"the point that body '{self.body}' is pulled to"))
+        self._springs.move(self._index, three_numbers(point, f"the world point of the spring of body '{self.body}'"))
 
     @property
     def active(self) -> bool:
-        """Whether it pulls; `remove` ends that."""
+        """Whether the spring acts; False after `remove`."""
         return self._joint.active
 
     @property
     def force(self) -> np.ndarray:
-        """(3,) on the body in the last step [N]."""
+        """(3,) force on the body in the last step [N]."""
         return JointView(self._springs.simulation, self._index).wrench()[0]
 
     def remove(self) -> None:
-        """Take it off for good; nothing happens where it is off already."""
+        """Deactivate the spring permanently; a second call has no effect."""
         self._springs.simulation.control.set_active(self._index, False)
 
 
 class Springs:
-    """All springs of one simulation, those that were taken off included.
+    """All springs of one simulation, including removed ones.
 
     Attributes:
-        given: number of joints before them.
+        given: number of joints of the scene.
     """
 
     def __init__(self, simulation: Simulation):
         self.simulation, self.given = simulation, len(simulation.model.joints)
 
     def add(self, view: BodyView, point: Vector, stiffness: float, damping: float, at: Vector | None) -> Spring:
-        """Put a spring on a body.
+        """Add a spring to a body.
 
         Raises:
-            ValueError: a body that no force moves, a stiffness or damping that is negative or both zero, a bad point.
+            ValueError: the body is not dynamic, stiffness or damping is negative or both are zero, or a point is invalid.
         """
         if view.kind != "dynamic":
-            raise ValueError(f"body '{view.name}' is {view.kind}: no spring moves it")
+            raise ValueError(f"springs need a dynamic body; body '{view.name}' is {view.kind}")
         for name, value in (("stiffness", stiffness), ("damping", damping)):
             if not (np.isfinite(value) and value >= 0.0):
-                raise ValueError(f"the {name} of a spring is {value!r}; a finite number, not negative, is needed")
+                raise ValueError(f"the {name} of a spring must be finite and not negative, not {value!r}")
         if stiffness == damping == 0.0:
-            raise ValueError("a spring needs a stiffness or a damping")
+            raise ValueError("a spring needs a stiffness or a damping above zero")
         place = three_numbers((0.0, 0.0, 0.0) if at is None else at, f"the point on body '{view.name}'")
-        end = three_numbers(point, f"the point that body '{view.name}' is pulled to")
+        end = three_numbers(point, f"the world point of the spring of body '{view.name}'")
         index = self._append(view.index, np.concatenate([place, end, [stiffness, damping]]))
-        self._rebuild()
+        self.simulation.control.rebuild([])
         self.simulation.stepper.modes.jump([view.index])
         return Spring(self, index)
 
     def move(self, index: int, point: np.ndarray) -> None:
-        """Pull to another point (3,) [m] from the next step on."""
+        """Set the attachment point (3,) [m] from the next step on."""
         sim = self.simulation
         row_laws, joint = sim.backend.system.row_laws, sim.model.joints[index]
         rows = np.flatnonzero((row_laws.joint == index) & (row_laws.role == Role.DRIVE))
@@ -122,12 +123,16 @@ class Springs:
             row_laws.target_of[row] = Constant(float(point["xyz".index(row_laws.name[row])]))
         row_laws.revision += 1
         for name, value in zip("xyz", point.tolist(), strict=True):
-            joint = with_settings(joint, _pull(settings_of(joint, name), value))
+            joint = with_settings(joint, _with_target(settings_of(joint, name), value))
         sim.model.joints[index] = joint
         sim.stepper.sleep.disturb()
 
     def _append(self, body: int, numbers: np.ndarray) -> int:
-        """A spring of (8,) point on the body, point of the world [m], stiffness and damping; its index among the joints."""
+        """Append a spring and return its joint index.
+
+        Args:
+            numbers: (8,) point on the body and point in the world [m], stiffness [N/m] and damping [N s/m].
+        """
         sim = self.simulation
         frame = sim.model.bodies.body_frame[body]
         child = np.eye(4)
@@ -147,18 +152,15 @@ class Springs:
             coordinates=tuple(CoordinateSettings(name, drive=drive) for name, drive in zip("xyz", drives, strict=True)),
         )
         sim.model.joints.append(joint)
-        sim.control.take_in(joint)
+        sim.control.append(joint)
         sim.watch_joints()
         return index
 
-    def _rebuild(self) -> None:
-        """The joint system of the present joints; rows that stay keep their memory."""
-        self.simulation.control.rebuild([])
 
     # checkpoints ----------------------------------------------------------------------------------------------------
 
     def saved(self) -> dict:
-        """What they were made with; what was changed since is among the changes of joints."""
+        """Return the initial parameters of the springs; `JointControl.saved` contains later changes."""
         start = self.simulation.control.start
         rows = [start[k] for k in range(self.given, len(start))]
         frames = self.simulation.model.bodies.body_frame
@@ -170,7 +172,7 @@ class Springs:
         return {"body": np.array([one.child for one in rows], dtype=np.int64), "numbers": numbers.ravel()}
 
     def restore(self, saved: dict) -> None:
-        """Have the springs of a checkpoint and no others, before the joints are brought to what it tells."""
+        """Replace all springs by those of a checkpoint; call this before `JointControl.restore`."""
         body, numbers = np.asarray(saved["body"]), np.reshape(saved["numbers"], (-1, 8))
         now = self.saved()
         if np.array_equal(now["body"], body) and np.array_equal(np.reshape(now["numbers"], (-1, 8)), numbers):
@@ -178,19 +180,17 @@ class Springs:
         sim = self.simulation
         for joints in (JointList.of(sim.model.joints), sim.control.start):
             joints.truncate(self.given)
-        sim.control.leave(self.given)
+        sim.control.truncate(self.given)
         sim.watch_joints()
         for one, row in zip(body.tolist(), numbers, strict=True):
             self._append(one, row)
         sim.backend.rows.set_joints(build_system(sim.model))
 
     def reset(self) -> None:
-        """None, as at the start."""
+        """Remove all springs."""
         self.restore({"body": np.zeros(0, dtype=np.int64), "numbers": np.zeros(0)})
 
 
-def _pull(settings: CoordinateSettings, target: float) -> CoordinateSettings:
-    """The settings of a coordinate that is pulled elsewhere."""
-    drive = settings.drive
-    pulled = Drive("pd", Constant(target), stiffness=drive.stiffness, damping=drive.damping)
-    return CoordinateSettings(settings.name, drive=pulled)
+def _with_target(settings: CoordinateSettings, target: float) -> CoordinateSettings:
+    """Return the settings with another target of the drive."""
+    return CoordinateSettings(settings.name, drive=replace(settings.drive, target=Constant(target)))
