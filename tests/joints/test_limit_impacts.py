@@ -137,7 +137,7 @@ def test_it_is_said_in_scenes_and_set_while_running():
         theta.set_limit(restitution=1.5)
     theta.set_limit(compliance=1e-3)
     assert theta.limit_restitution == 0.0
-    with pytest.raises(ValueError, match="is for barriers"):
+    with pytest.raises(ValueError, match="needs barriers"):
         theta.set_limit(restitution=0.5)
     with pytest.raises(SceneError, match="has no effect on a compliant limit"):
         arm(0.5, limit="compliant", limit_compliance=1e-3)
