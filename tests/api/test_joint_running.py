@@ -90,6 +90,34 @@ def test_frames_are_read_and_set(caplog):
     assert np.abs(elbow.displacement).max() < 1e-7
 
 
+@pytest.mark.parametrize("dt", [0.01, 0.0005])
+@pytest.mark.parametrize(
+    ("kind", "keys"),
+    [
+        ("fixed", {"enforcement": "compliant", "compliance": 1e-2, "damping": 50.0}),
+        ("hinge", {"enforcement": "compliant", "compliance": 1e-2, "damping": 50.0}),
+        ("hinge", {"coordinate": {"theta": {"damping": 50.0}}}),
+        ("hinge", {"coordinate": {"theta": {"drive": {"mode": "pd", "stiffness": 10.0, "damping": 50.0}}}}),
+        ("cylindrical", {"coordinate": {"z": {"friction": 5.0}, "theta": {"damping": 50.0}}}),
+        ("bushing", {"stiffness": 100.0, "damping": 50.0}),
+    ],
+)
+def test_frames_that_move_are_no_motion(kind, keys, dt):
+    """A body at rest has no force from a joint whose frames are put together: dampings act on motions of bodies alone."""
+    apart = {"position": (0, 0, 0.01), "axis_angle": {"axis": (0, 0, 1), "degrees": 2}}
+    scene = abd.Scene(gravity=(0, 0, 0), solver={"dt": dt})
+    scene.add_body("cube", box=(0.2, 0.2, 0.2), mass=1.0, position=(0, 0, 0))
+    frames = {"parent_frame": apart, "child_frame": {"position": (0, 0, 0)}, "active": False}
+    scene.add_joint(kind, "j", abd.WORLD, "cube", **frames, **keys)
+    sim = abd.Simulation(scene, device=NAME)
+    joint = sim.joints["j"]
+    sim.run(steps=3)
+    joint.T_DW = joint.T_CW
+    joint.active = True
+    sim.run(steps=1)
+    assert np.abs(joint.wrench()).max() < 1e-6
+
+
 @pytest.mark.parametrize("device", ["numpy", NAME])
 def test_compliance_and_damping_while_running(device):
     """A hinge becomes soft: it sinks by compliance times load; what a list does not reach stays."""

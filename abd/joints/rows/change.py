@@ -173,6 +173,8 @@ def transfer_memory(
 ) -> tuple[JointMemory, Applied]:
     """Memory and last laws of a new joint system from those of the old one.
 
+    The history of a row whose frames have moved on their bodies is that of the bodies' last two states in the new frames.
+
     Args:
         coordinates: measures of coordinates with their present values (c,), near which angles of new measures are
             counted.
@@ -187,7 +189,8 @@ def transfer_memory(
     law, p = np.zeros(len(new.rows), dtype=np.int32), np.zeros((len(new.rows), applied.p.shape[1]))
     at, source = _matches(*([*zip(a.coupling, a.joint, a.role, a.name)] for a in (old.row_laws, new.row_laws)))
     width, returns = fresh.history[5].copy(), new.row_laws.follows & (new.row_laws.law == Law.BARRIER)
-    fresh.history[:, at] = memory.history[:, source]
+    same = _have_same_frames(old, source, new, at)
+    fresh.history[:, at[same]] = memory.history[:, source[same]]
     fresh.history[5, returns] = width[returns]  # a barrier that takes a value back pushes in every step
     fresh.multiplier[at] = memory.multiplier[source]
     ch2, linear_ch2 = np.ones(len(new.rows)), np.ones(len(new.linear))
@@ -204,6 +207,19 @@ def recount_memory(
 ) -> JointMemory:
     """Memory of an initial state q, qd (n, 12), with angles counted from `coordinates` as in `transfer_memory`."""
     return replace(system, initial=_references([coordinates], system)).fresh_memory(q, qd)
+
+
+def _have_same_frames(old: JointSystem, source: np.ndarray, new: JointSystem, at: np.ndarray) -> np.ndarray:
+    """(k,) bool: the joints of rows `at` of the new system have the frames that they had for rows `source` of the old one."""
+    before, after = (_frames_of_rows(system, rows) for system, rows in ((old, source), (new, at)))
+    return np.array([one == other for one, other in zip(before, after, strict=True)], dtype=bool)
+
+
+def _frames_of_rows(system: JointSystem, rows: np.ndarray) -> list[bytes]:
+    table, starts, measures = system.table, system.rows.starts, system.rows.term_measure
+    axes = [one.reshape(-1, 9) for one in (table.parent_axes, table.child_axes)]
+    frames = np.concatenate([table.parent_point, table.child_point, *axes], axis=1)
+    return [frames[measures[starts[row] : starts[row + 1]]].tobytes() for row in rows]
 
 
 def _references(known: list[tuple[MeasureTable, np.ndarray]], new: JointSystem) -> np.ndarray:
