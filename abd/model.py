@@ -154,8 +154,8 @@ class CoordinateSettings:
         initial: value that the coordinate has in the initial pose of the scene; initial_rate: its speed there, None where the
             bodies' velocities say it.
         lower, upper: range; angles count over any number of turns.
-        lower_end, upper_end: where the barrier of an end stands on its way to the range, None where it is there: a range
-            that is given while the value is outside of it takes it back.
+        lower_end, upper_end: position of the barrier of an end while it moves to the range, None at the range: a range that is
+            given while the value is outside of it moves it back.
         limit: "barrier" (never violated), "compliant", or "cubic" (uids 669 and 670).
         limit_distance: distance from the range's ends at which the barrier begins to act; None = automatic.
         limit_compliance, limit_damping: of compliant ends; the damping acts one-sidedly, on barriers as well.

@@ -39,7 +39,7 @@ class BodyHistory(Table):
 
     @classmethod
     def none(cls, n: int) -> BodyHistory:
-        """Of n bodies in a state to which no step led."""
+        """Return the history of n bodies before the first step."""
         mask, zero = np.zeros(n, dtype=bool), np.zeros(n)
         return cls(
             mask, mask.copy(), mask.copy(), mask.copy(), np.zeros(n, dtype=np.int32), np.zeros((n, 12)), zero, zero.copy(),
@@ -56,7 +56,7 @@ class State:
     (n,) where worlds have some of their own.
 
     Attributes:
-        bodies, joints, laws: None in a state to which no step led.
+        bodies, joints, laws: None before the first step.
         pairs: parameters of single pairs of bodies; None where they follow from the positions.
         anchors: of sticking contacts; solver: memory of the linear solver.
     """
@@ -80,13 +80,13 @@ TABLES = {"bodies": BodyHistory, "pairs": PairParameters, "anchors": Anchors, "j
 
 
 def saved_tables(state: State) -> dict[str, dict[str, np.ndarray]]:
-    """Copies of the tables of a state to which a step led, by name and column."""
+    """The tables of a state after a step, by name and column."""
     return {name: arrays_of(getattr(state, name)) for name in TABLES} | {"solver": state.solver}
 
 
 def read_tables(saved: dict[str, dict[str, np.ndarray]]) -> dict[str, object]:
     """Fields of a `State` from what `saved_tables` returned."""
-    arrays = {name: {key: np.array(value) for key, value in saved[name].items()} for name in (*TABLES, "solver")}
+    arrays = {name: {key: np.asarray(value) for key, value in saved[name].items()} for name in (*TABLES, "solver")}
     return {name: kind(**arrays[name]) for name, kind in TABLES.items()} | {"solver": arrays["solver"]}
 
 
@@ -95,37 +95,34 @@ def merged(system: JointSystem, before: State, after: State, mine: np.ndarray) -
     term = system.rows.term_measure[system.rows.starts[:-1]] if len(system.rows) else np.zeros(0, dtype=int)
     measured, linear = (_joins(ends, mine) for ends in (system.table, system.linear))
     rows = measured[term]
-    bodies = replace(_where(mine, after.bodies, before.bodies), stopped=before.bodies.stopped)
-    joints = JointMemory(
-        np.where(measured, after.joints.reference, before.joints.reference),
-        np.where(rows, after.joints.history, before.joints.history),
-        np.where(rows, after.joints.multiplier, before.joints.multiplier),
-        np.where(linear[:, None], after.joints.linear, before.joints.linear),
-    )
-    a, b = after.laws, before.laws
-    laws = Applied(
-        *(np.where(_along(rows, one), one, other) for one, other in ((a.law, b.law), (a.p, b.p))),
-        *(np.where(_along(linear, one), one, other) for one, other in ((a.stiffness, b.stiffness), (a.shift, b.shift))),
-        np.where(rows, a.ch2, b.ch2), np.where(linear, a.linear_ch2, b.linear_ch2),
-    )  # fmt: skip
-    arrays = {
-        name: np.where(mine[:, None], getattr(after, name), getattr(before, name))
-        for name in ("q", "qd", "previous_q", "previous_qd")
-    }
+    joints, laws = (before.joints, after.joints), (before.laws, after.laws)
+    columns = [one.name for one in fields(BodyHistory) if one.name != "stopped"]
     times = {name: common(np.where(mine, getattr(after, name), getattr(before, name))) for name in ("time", "previous_h")}
-    pairs, anchors = (_of_pairs(getattr(before, name), getattr(after, name), mine) for name in ("pairs", "anchors"))
-    return replace(before, **arrays, **times, bodies=bodies, pairs=pairs, anchors=anchors, joints=joints, laws=laws)
+    return replace(
+        before,
+        **_chosen(mine, before, after, "q", "qd", "previous_q", "previous_qd"),
+        **times,
+        bodies=replace(before.bodies, **_chosen(mine, before.bodies, after.bodies, *columns)),
+        pairs=_of_pairs(before.pairs, after.pairs, mine),
+        anchors=_of_pairs(before.anchors, after.anchors, mine),
+        joints=JointMemory(
+            history=np.where(rows, after.joints.history, before.joints.history),
+            **_chosen(measured, *joints, "reference"), **_chosen(rows, *joints, "multiplier"),
+            **_chosen(linear, *joints, "linear"),
+        ),
+        laws=Applied(
+            **_chosen(rows, *laws, "law", "p", "ch2"), **_chosen(linear, *laws, "stiffness", "shift", "linear_ch2")
+        ),
+    )  # fmt: skip
 
 
-def _along(rows: np.ndarray, values: np.ndarray) -> np.ndarray:
-    """A mask (k,) that broadcasts along the first axis of values (k, ...)."""
-    return rows.reshape(-1, *[1] * (values.ndim - 1))
-
-
-def _where(rows: np.ndarray, after: Table, before: Table) -> Table:
-    """The table whose rows (k,) bool come from `after`, the others from `before`."""
-    pairs = ((getattr(after, one.name), getattr(before, one.name)) for one in fields(after))
-    return type(after)(*(np.where(_along(rows, one), one, other) for one, other in pairs))
+def _chosen(rows: np.ndarray, before, after, *names: str) -> dict[str, np.ndarray]:
+    """Arrays (k, ...) by name, with the rows (k,) bool from `after` and the others from `before`."""
+    out = {}
+    for name in names:
+        old, new = getattr(before, name), getattr(after, name)
+        out[name] = np.where(rows.reshape(-1, *[1] * (old.ndim - 1)), new, old)
+    return out
 
 
 def _joins(ends, mine: np.ndarray) -> np.ndarray:

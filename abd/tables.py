@@ -3,14 +3,21 @@
 from __future__ import annotations
 
 from dataclasses import fields
-from typing import Self
+from typing import Self, TypeVar
 
 import numpy as np
 
+T = TypeVar("T")
+
 
 def arrays_of(values) -> dict[str, np.ndarray]:
-    """Copies of the arrays of a dataclass of arrays, by field."""
-    return {one.name: getattr(values, one.name).copy() for one in fields(values)}
+    """The arrays of a dataclass of arrays, by field."""
+    return {one.name: getattr(values, one.name) for one in fields(values)}
+
+
+def copied(values: T) -> T:
+    """An independent copy of a dataclass of arrays."""
+    return type(values)(**{name: value.copy() for name, value in arrays_of(values).items()})
 
 
 class Table:

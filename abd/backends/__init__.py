@@ -27,7 +27,7 @@ host does between them, and threads share them, which records have no part in.""
 LINKS = 8
 """Bodies of a mechanism after which so many more count as one: they touch few others, so that their kernels stay short."""
 MOST = 1024
-"""Bodies up to which it does so in small scenes beside one another, as worlds: beyond that launches are worth two threads."""
+"""Maximum number of bodies of small worlds in total: beyond that launches are worth two threads."""
 MOST_APART = 4096
 """The same where no two bodies may collide, whose kernels are short."""
 

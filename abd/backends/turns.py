@@ -19,8 +19,8 @@ class Turns:
         self._near = near.copy()
 
     def count(self, ahead: np.ndarray | None = None) -> None:
-        """Follow the state to the present one; no angle turned by more than half a turn since the last call, or by more than
-        that beside `ahead` (c,)."""
+        """Count the turns from the last call to the present state; no angle differs by more than half a turn from its value at
+        the last call plus `ahead` (c,), by default 0."""
         near = self._near if ahead is None else self._near + ahead
         self._near = values(self.table, self.states.read_state()[0], near)
 

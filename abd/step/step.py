@@ -21,7 +21,6 @@ from abd.joints.rows.forces import Applied, initial_laws
 from abd.joints.rows.system import HISTORY, JointMemory
 from abd.model import Model
 from abd.potentials.integrators import longest
-from abd.potentials.sticking import Anchors
 from abd.state import BodyHistory, State
 from abd.step.articulations import Articulations
 from abd.step.contact_parameters import ContactStiffness, find_parameters
@@ -37,7 +36,7 @@ from abd.step.strain import StrainWatch
 from abd.step.substep import Substeps
 from abd.step.verdict import FastContacts
 from abd.step.world_times import WorldTimes
-from abd.tables import arrays_of
+from abd.tables import copied
 
 _log = logging.getLogger(__name__)
 
@@ -140,7 +139,7 @@ class Stepper:
         self.time, self.frame = common(state.time), state.step
         self.previous_h = common(state.previous_h)
         bodies = replace(BodyHistory.none(n), stopped=self.stopped) if state.bodies is None else state.bodies
-        bodies = BodyHistory(**arrays_of(bodies))
+        bodies = copied(bodies)
         self.touching, self.loaded, self.constrained = bodies.touching, bodies.loaded, bodies.constrained
         self.first_substep, self.modes.history = bodies.first_substep, bodies.history
         self.prescribed.stride, self.sleep.time_at_rest = bodies.stride, bodies.time_at_rest
@@ -149,7 +148,7 @@ class Stepper:
         previous_q = state.q if state.previous_q is None else state.previous_q
         previous_qd = state.qd if state.previous_qd is None else state.previous_qd
         self.backend.states.load_state(state.q, state.qd, previous_q, previous_qd, bodies.forces)
-        self.backend.friction.set_anchors(Anchors(**arrays_of(state.anchors)))
+        self.backend.friction.set_anchors(copied(state.anchors))
         self._restore_pairs(state.pairs)
         self.backend.linear.recall(state.solver)
         self.joints.face(previous_q)
@@ -158,8 +157,8 @@ class Stepper:
         if state.joints is None:
             self.memory = self.joints.fresh_memory(state.q, state.qd)
         else:
-            self.memory = self._check_memory(JointMemory(**arrays_of(state.joints)))
-        self.applied = self.initial_laws() if state.laws is None else Applied(**arrays_of(state.laws))
+            self.memory = self._check_memory(copied(state.joints))
+        self.applied = self.initial_laws() if state.laws is None else copied(state.laws)
         if state.laws is None and (opened := self.rows.open_couplings(self.memory)).any():
             self.modes.history = np.where(self.articulations.containing(opened), CHANGED, self.modes.history).astype(np.int32)
 
@@ -180,7 +179,7 @@ class Stepper:
     def _restore_pairs(self, own: PairParameters | None) -> None:
         """Set the parameters of pairs; None finds them from the positions."""
         if own is not None:
-            self.backend.touch.set_pair_parameters(PairParameters(**arrays_of(own)))
+            self.backend.touch.set_pair_parameters(copied(own))
             return
         self.initial_contacts, touching = find_parameters(self.backend)
         if touching.any():
@@ -277,11 +276,11 @@ class Stepper:
             previous_q=self.previous_q.copy(),
             previous_qd=self.previous_qd.copy(),
             previous_h=self.previous_h,
-            bodies=BodyHistory(**arrays_of(bodies)),
-            pairs=PairParameters(**arrays_of(backend.pair_law.own)),
-            anchors=Anchors(**arrays_of(backend.friction.read_anchors())),
-            joints=JointMemory(**arrays_of(self.memory)),
-            laws=Applied(**arrays_of(self.applied)),
+            bodies=copied(bodies),
+            pairs=copied(backend.pair_law.own),
+            anchors=copied(backend.friction.read_anchors()),
+            joints=copied(self.memory),
+            laws=copied(self.applied),
             solver=backend.linear.memory(),
         )
 
@@ -322,7 +321,7 @@ class Stepper:
 
     def before_trying(self) -> tuple[dict, np.ndarray, np.ndarray, JointMemory | None, PairParameters]:
         """Return what a failed substep changes, for `take_back`; none of it is as large as the state."""
-        memory = self.memory.copy() if self.joints.followers else None
+        memory = copied(self.memory) if self.joints.followers else None
         return self.backend.linear.memory(), self.prescribed.stride, self.loaded, memory, self.backend.pair_law.own
 
     def take_back(

@@ -153,8 +153,8 @@ def start_paths(
 ):
     """The arc from q_n to where the motion leads (`Lead`); prescribed bodies to their pose.
 
-    A prescribed body ends exactly on its pose: what rotation leaves of the way from A, which contact may have strained,
-    is S. Bodies with `moving` = 0 stay, those with 2 are in contact: they leave out the force term and go where the
+    A prescribed body ends exactly on its pose: S is the difference that the rotation leaves to it from A, which contact may have
+    strained. Bodies with `moving` = 0 stay, those with 2 are in contact: they leave out the force term and go where the
     forces of the last step push them on.
     """
     b = wp.tid() + first

@@ -190,7 +190,7 @@ def test_wrappers_and_seeds():
 
 
 def test_seeds_of_worlds_start_each_as_in_any_company():
-    """A seed for every world: its episodes are the same in another place, and with other worlds beside it."""
+    """A seed for every world: its episodes are the same in another place, and with other worlds."""
     gymnasium = pytest.importorskip("gymnasium", reason="needs Gymnasium: pip install gymnasium")
     mechanism = abd.Mechanism(arm(box=False).compile())
 

@@ -70,6 +70,18 @@ def test_products_with_three_couplings(raw_device, n):
     diagonal, addresses = raw_device.upload(system.diagonal, wp.float64), Addresses(raw_device, 3)
     addresses.launch_write([a, b, c], merged=[None, None, merged])
     raw_device.launch(krylov.multiply, n, done, raw_device.rows(diagonal), 3, addresses.table, x, y, product)
+    H = np.zeros((n, 12, n, 12))
+    H[np.arange(n), :, np.arange(n), :] = system.diagonal
+    kept = [np.ones(len(hub)), np.ones(len(loose)), np.arange(pairs) % 3 != 0]
+    for ends, values, keep in zip(system.pairs, system.blocks, kept, strict=True):
+        for (i, j), B, k in zip(ends, values, keep, strict=True):
+            H[i, :, j, :] += k * B
+            H[j, :, i, :] += k * B.T
+    works = done.numpy() == 0
+    expected = np.einsum("iajb,jb->ia", H, x.numpy())
+    np.testing.assert_allclose(y.numpy()[works], expected[works], rtol=0, atol=1e-12 * np.abs(expected).max())
+    products = np.sum(expected * x.numpy(), axis=1)
+    np.testing.assert_allclose(product.numpy()[works], products[works], rtol=0, atol=1e-11 * np.abs(products).max())
 
 
 @pytest.mark.parametrize("n", SIZES)
@@ -81,10 +93,18 @@ def test_updates_of_conjugate_gradients(raw_device, n, begin):
     rz, pq = raw_device.upload([1.0, 2.0, 3.0, 0.0], wp.float64), raw_device.upload([0.5, -1.0, 4.0, 0.0], wp.float64)
     p, q, x, r, z = (numbers.rows(n + begin) for _ in range(5))
     inverse, product = numbers.rows(n + begin, 12), numbers.scalars(n + begin)
-    inputs = (done, island, rz, pq, p, q, x, r)
-    raw_device.launch(krylov.descend, n, *inputs, begin=begin)
-    raw_device.launch(krylov.descend_and_divide, n, *inputs, inverse, z, product, begin=begin)
+    before = r.numpy().copy()
+    raw_device.launch(krylov.descend, n, done, island, rz, pq, p, q, x, r, begin=begin)
+    step = np.array([2.0, 0.0, 0.75, 0.0])[island.numpy()][:, None]
+    works = (done.numpy() == 0) & (np.arange(n + begin) >= begin)
+    np.testing.assert_allclose(r.numpy(), np.where(works[:, None], before - step * q.numpy(), before), atol=1e-14)
+    inputs = (done, island, rz, pq, p, q, x, r, inverse, z, product)
+    raw_device.launch(krylov.descend_and_divide, n, *inputs, begin=begin)
+    divided = np.einsum("nrc,nr->nc", inverse.numpy(), r.numpy())
+    np.testing.assert_allclose(z.numpy()[works], divided[works], rtol=0, atol=1e-13 * np.abs(divided).max())
+    before = p.numpy().copy()
     raw_device.launch(krylov.turn, n, done, island, rz, pq, z, p, begin=begin)
+    np.testing.assert_allclose(p.numpy(), np.where(works[:, None], z.numpy() + step * before, before), atol=1e-14)
 
 
 @pytest.mark.parametrize("pairs", SIZES)
@@ -95,8 +115,12 @@ def test_runs_are_joined(raw_device, pairs):
     rest = np.concatenate([[0], np.cumsum(further)])
     runs, capacity = pairs + rest[-1], pairs + rest[-1] + 3
     sums = _sums(numbers, capacity)
+    H = sums.H_ij.numpy().copy()
     counts = numbers.integers([pairs, runs])
     raw_device.launch(blocks.join_runs, 12 * (pairs + 2), counts, numbers.integers([*rest, *2 * [rest[-1] + 3]]), sums)
+    expected = H.copy()
+    np.add.at(expected, np.repeat(np.arange(pairs), further), H[pairs:runs])
+    np.testing.assert_allclose(sums.H_ij.numpy(), expected, atol=1e-14)
 
 
 @pytest.mark.parametrize("n", SIZES)
@@ -108,7 +132,14 @@ def test_shares_of_bodies_are_gathered(raw_device, n):
     (coupling, count), rng = System(raw_device, n, pairs).couplings[0], numbers.rng
     sums, done = _sums(numbers, count + 2), numbers.done(n)
     gradient, diagonal = raw_device.upload(rng.normal(size=(n, 12)), wp.float64), numbers.rows(n, 12)
+    g, H = gradient.numpy().copy(), diagonal.numpy().copy()
     raw_device.launch(blocks.gather_bodies, 12 * n, done, coupling.starts, coupling.entries, sums, gradient, diagonal)
+    for side, (g_k, H_k) in enumerate(((sums.g_i, sums.H_ii), (sums.g_j, sums.H_jj))):
+        works = done.numpy()[pairs[:, side]] == 0
+        np.add.at(g, pairs[works, side], g_k.numpy()[:count][works])
+        np.add.at(H, pairs[works, side], H_k.numpy()[:count][works])
+    np.testing.assert_allclose(gradient.numpy(), g, atol=1e-13)
+    np.testing.assert_allclose(diagonal.numpy(), H, atol=1e-13)
 
 
 def _sums(numbers: Numbers, count: int) -> blocks.PairSums:

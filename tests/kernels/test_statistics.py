@@ -12,6 +12,7 @@ from abd.backends.reference.on_numpy import NumpyBackend
 from abd.contact.pair_law import PairLaw
 from abd.joints.rows.forces import working_forces
 from abd.potentials.integrators import row_weights, scheme
+from abd.tables import copied
 from cuda_kernels.step import statistics
 
 pytestmark = pytest.mark.device
@@ -75,7 +76,7 @@ def test_a_step_of_joint_rows_is_set_and_remembered_as_defined(simulation):
     assert {1, 2, 4, 6, 7} <= set(system.row_laws.law.tolist()) and system.linear.exact.any()
     for force in (2.0, -3.0):
         slide.apply_force(force)
-        before, start = stepper.memory.copy(), stepper.time
+        before, start = copied(stepper.memory), stepper.time
         rule = scheme(simulation.model.settings.integrator, DT, stepper.previous_h)
         mode = stepper.modes.of(rule, stepper.constrained)
         ch2, weights = rule.c * DT * DT, row_weights(rule, mode, *system.row_bodies)

@@ -157,7 +157,7 @@ GAINS = {"mode": "pd", "target": 1.0, "stiffness": 1e5, "damping": 1e3}
 
 @pytest.mark.parametrize("drive", [LIMITED, GAINS])
 def test_the_default_kappa_holds_what_drives_are_known_to_exert(drive, caplog):
-    """An effort limit, or gains and the way to the target: 1e4 N and more on a link that weighs 10 N."""
+    """An effort limit, or gains and the distance from the target: 1e4 N and more on a link that weighs 10 N."""
     with caplog.at_level(logging.WARNING, logger="abd"):
         simulation = driven(**drive)
         strains = [simulation.step().max_orthogonality_error for _ in range(20)]

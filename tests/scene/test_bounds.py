@@ -1,4 +1,4 @@
-"""Files that ask for more than there is are refused at once, with the way to raise the bound."""
+"""Files that ask for more than there is are refused at once, with the key that raises the bound."""
 
 import numpy as np
 import pytest

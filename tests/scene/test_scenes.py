@@ -112,7 +112,7 @@ def test_starts_without_intersections(name):
 
 
 SLOW = pytest.mark.slow
-"""The certificate of the ways of a ball among rings takes minutes."""
+"""The certificate of the swept paths of a ball among rings takes minutes."""
 
 
 @pytest.mark.parametrize("name", [pytest.param(name, marks=SLOW) if name == "chain_net" else name for name in STEPS])

@@ -1,4 +1,4 @@
-"""libuipc beside this program on one GPU: `python tools/bench/peer_libuipc.py [--scenes wrecking_ball pile:1000] [--out F]`.
+"""Comparison with libuipc on one GPU: `python tools/bench/peer_libuipc.py [--scenes wrecking_ball pile:1000] [--out F]`.
 
 NOT RUN YET on a GPU: it was written on a machine that has none. What was run there is the conversion of every scene and
 libuipc's own check of it, with its backend that moves nothing (`--backend none`), against pyuipc 0.0.29.

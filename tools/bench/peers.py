@@ -1,11 +1,11 @@
-"""Jointed scenes without contact beside MuJoCo and Exudyn: `python tools/bench/peers.py [--scenes chain ladder net]`.
+"""Jointed scenes without contact, compared with MuJoCo and Exudyn: `python tools/bench/peers.py [--scenes chain ladder net]`.
 
 All programs get the same arrays (`mechanism`): masses, inertias, hinges, gravity, h = 0.01 s, the same start.
 They advance by blocks of steps in turn, each block from the start, so that what else the machine does falls on all.
 MuJoCo runs as shipped (tree in joint coordinates, loops closed by soft equations), Exudyn as shipped with its sparse
 solver; the chain in space, ladder and net, whose loops have redundant equations in space, with its planar bodies.
 
-Beside the time of a step stand what the hinges are open by at the end of a block, computed alike for all from the poses
+The table has the time of a step and the opening of the hinges at the end of a block, computed alike for all from the poses
 of the bodies, and how far the last body is from where Exudyn brings it with steps twenty times smaller: integrators of
 first order (ours by default, MuJoCo's) are off by much more than those of second order (ours with bdf2, Exudyn's).
 """

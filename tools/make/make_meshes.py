@@ -85,7 +85,7 @@ def ring() -> Surface:
 def ball_with_eye() -> Surface:
     """Wrecking ball of radius 0.4 m about the origin with a handle on top, one surface.
 
-    Two vertices of the sphere, 32 degrees to both sides of the top, give way to the ends of a five-sided tube along
+    Two vertices of the sphere, 32 degrees to both sides of the top, are replaced by the ends of a five-sided tube along
     half an ellipse; its eye reaches to z = 0.627 m.
     """
     vertices, triangles = sphere(0.4, 2)

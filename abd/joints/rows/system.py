@@ -75,10 +75,6 @@ class JointMemory:
     multiplier: np.ndarray
     linear: np.ndarray
 
-    def copy(self) -> JointMemory:
-        """Copy of the arrays."""
-        return JointMemory(self.reference.copy(), self.history.copy(), self.multiplier.copy(), self.linear.copy())
-
 
 @dataclass
 class JointSystem:

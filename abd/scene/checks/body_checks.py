@@ -91,7 +91,7 @@ def check_motion(motion: MotionSpec) -> Iterator[Finding]:
             (forms[1],), f"{enumerated(forms, 'and')} are given, but a motion has one form", remedy="keep one"
         )
     if forms and velocities and (forms[0] == "formulas" or motion.after == "hold"):
-        message = f"{enumerated(velocities, 'and')} beside {forms[0]} has no effect"
+        message = f"{enumerated(velocities, 'and')} with {forms[0]} has no effect"
         remedy = (
             "drop it" if forms[0] == "formulas" else "drop it, or set after = 'continue' to go on with it at the end"
         )
@@ -145,7 +145,7 @@ def _check_pose_file(name: str) -> Iterator[Finding]:
 MESH_FILES = (".obj", ".stl", ".ply", ".off", ".glb")
 
 WITHOUT_EFFECT: dict[str, tuple[str, ...]] = {
-    # surface key: keys that mean nothing beside it
+    # surface key: keys without a meaning for it
     **dict.fromkeys(SHAPES, ("thickness", "radius", "split_components")),
     "proxy": ("thickness", "radius", "rounding", "split_components", "scale"),
     "half_space": (
@@ -163,7 +163,7 @@ WITHOUT_EFFECT: dict[str, tuple[str, ...]] = {
         ),
     ),
 }
-"""Keys that are errors beside a surface, lest a wish go unheard."""
+"""Keys that are errors for a surface, because they would have no effect."""
 
 DEFAULTS = {key: info.default for key, info in BodySpec.model_fields.items()}
 ONLY_DYNAMIC = (

@@ -15,7 +15,7 @@ from abd.scene.schema.formula import WORDS
 from abd.scene.schema.joint_schema import CouplingSpec, CouplingTermSpec
 
 AGREEING = 1e-9
-"""Largest entry of what a relation says beside the others, over its largest entry."""
+"""Largest entry of the part of a relation that is independent of the others, over its largest entry."""
 FORMS = ("factor", "polynomial", "table")
 Coordinates = dict[str, list[str] | None]
 """Names of the coordinates of every joint; None where the joint's own table is wrong."""
@@ -125,7 +125,7 @@ def _check_function(coupling: CouplingSpec) -> Iterator[Finding]:
         message = f"{enumerated(given, 'and')} are given, but f has one form"
         yield Finding((given[1],), message, getattr(coupling, given[1]), "keep one of them")
     elif given == ["terms"] and coupling.variables:
-        yield Finding(("variables",), "say nothing beside terms", coupling.variables, "drop them, or give a formula")
+        yield Finding(("variables",), "have no effect with terms", coupling.variables, "drop them, or give a formula")
     elif given != ["terms"] and not coupling.variables:
         yield Finding(
             (given[0],), "has no variables", getattr(coupling, given[0]), "give variables = { a = 'joint.theta' }"

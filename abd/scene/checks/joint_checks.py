@@ -72,10 +72,10 @@ def _check_whole_frames(joint: JointSpec, frames: list[str]) -> Iterator[Finding
         if len(given) > 1:
             yield Finding((given[1],), f"{given[0]} is given as well", remedy="keep one of them")
     if not _given(joint, PARENT_FRAMES):
-        remedy = f"give {enumerated(PARENT_FRAMES)} beside it"
+        remedy = f"give {enumerated(PARENT_FRAMES)} too"
         yield Finding((frames[0],), "says nothing about the parent", remedy=remedy, is_absence=True)
     elif traits(joint.type).points == "apart" and not _given(joint, CHILD_FRAMES):
-        remedy = f"give {enumerated(CHILD_FRAMES)} beside it"
+        remedy = f"give {enumerated(CHILD_FRAMES)} too"
         yield Finding((frames[0],), "says nothing about the point of the child", remedy=remedy, is_absence=True)
 
 

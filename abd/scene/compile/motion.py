@@ -6,7 +6,7 @@ The pose moved is that of the *moved frame*: the mesh frame, or the frame with t
 Velocities and formulas are relative to the initial pose; keyframes and files give the pose itself, so a body's pose
 at t = 0 is ``motion(0)``, whatever its `position` says. A first keyframe later than t = 0 is approached from the
 initial pose. Between keyframes positions are linear in time and rotations turn at constant speed along the shortest
-arc (slerp); after the last one the body stays, or (`after = "continue"`) goes on with the velocities given beside the
+arc (slerp); after the last one the body stays, or (`after = "continue"`) goes on with the velocities given with the
 keyframes, else with those of the last segment. After `until` it stays where it is.
 """
 

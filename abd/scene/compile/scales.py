@@ -17,8 +17,8 @@ below `STRAIN`, of a body at joints for
           coordinates may exert (`efforts`), torques over the shorter one of the bodies' arms
     u^2   that of a turn by `TURN` per step, at least
 
-and of a body without joints for its own weight, forces and initial spin. It is rho l^2 / h^2, the stiffness beside the inertia in
-a step, `RIGID_IN_STEP` times at least for bodies at joints: those that are softer swing in their strain, and their joints'
+and of a body without joints for its own weight, forces and initial spin. It is rho l^2 / h^2, the stiffness over the inertia
+in a step, `RIGID_IN_STEP` times at least for bodies at joints: those that are softer swing in their strain, and their joints'
 forces with them, by up to a tenth in closed loops. Effort limits that nothing comes near raise it to no more than
 `STIFFEST` rho l^2 / h^2.
 
@@ -51,7 +51,7 @@ STRAIN = 5e-6
 TURN = 0.1
 """Turn per step [rad] that bodies at joints are stiff enough for in any case."""
 USUAL_KAPPA = 1e9
-"""Least kappa [Pa] of bodies without joints that are not very small, beside no heavier ones."""
+"""Least kappa [Pa] of bodies without joints that are not very small, without heavier ones."""
 ROUNDED = 0.01
 """Speed that rounding of a body's stress may give it in a step, over Newton's tolerance."""
 STIFFEST = 1e7
@@ -187,7 +187,7 @@ def _typical_length(model: Model) -> float:
 
 
 def _spin(model: Model, half: np.ndarray) -> np.ndarray:
-    """(n,) initial speeds of the bodies' ends beside those of their centers [m/s]."""
+    """(n,) initial speeds of the bodies' ends relative to their centers [m/s]."""
     return half * np.linalg.norm(model.bodies.qd[:, 3:], axis=1) / np.sqrt(2.0)
 
 

@@ -37,7 +37,7 @@ def separate(surveyor: Surveyor, q: np.ndarray, found: Survey) -> tuple[np.ndarr
         q: (n, 12) states; found: what was found there, nothing of it deep.
 
     Returns:
-        (n, 12) states, equal to `q` where bodies did not have to move, and ways of pairs that could not be set apart.
+        (n, 12) states, equal to `q` where bodies did not have to move, and the pairs that could not be separated.
     """
     groups = _Groups(surveyor.model, q)
     touching = {_key(way, k): way for k, way in enumerate(found.touching)}

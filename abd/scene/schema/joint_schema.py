@@ -169,9 +169,9 @@ class JointFrames(Spec):
     parent_frame: FrameSpec | None = entry(None, "all of frame D in the parent's mesh frame, instead of these")
     world_frame: FrameSpec | None = entry(None, "all of frame D in the world at t = 0")
     child_frame: FrameSpec | None = entry(
-        None, "beside one of them: frame C in the child's mesh frame; default: where the initial values put it"
+        None, "with one of them: frame C in the child's mesh frame; default: where the initial values put it"
     )
-    child_world_frame: FrameSpec | None = entry(None, "beside one of them: frame C in the world at t = 0")
+    child_world_frame: FrameSpec | None = entry(None, "with one of them: frame C in the world at t = 0")
 
 
 class JointParameters(Spec):
@@ -339,7 +339,7 @@ class JointSpec(JointDrawing, CoordinateKeys, JointParameters, JointFrames):
     break_torque: Number | None = entry(None, "torque at which it does", unit="N m", gt=0)
     parameters: dict[str, Number] = entry({}, "numbers of a type that is defined in Python, by name")
     coordinate: dict[str, CoordinateSpec] = entry(
-        {}, "what acts on its coordinates, by name, such as [joint.coordinate.theta]"
+        {}, "settings of its coordinates by name, such as [joint.coordinate.theta]"
     )
     repeat: JointRepeatSpec | None = entry(None, "copies on a grid, between copies of bodies")
 

@@ -205,7 +205,7 @@ class BodySpec(Orientation):
 
     density: Number = entry(
         1000.0,
-        "density; beside an explicit mass it only gives the volume of bodies that enclose none",
+        "density; with an explicit mass it only gives the volume of bodies that enclose none",
         unit="kg/m^3",
         gt=0,
     )
@@ -366,7 +366,7 @@ class SceneSpec(Spec):
     material: list[MaterialSpec] = entry([], "materials; `default` (mu = 0) exists always and may be redefined")
     material_pair: list[MaterialPairSpec] = entry([], "exceptions from the rule of combination")
     body: list[BodySpec] = entry([], "bodies")
-    contact_filter: list[ContactFilterSpec] = entry([], "bodies that do not collide, beside groups and materials")
+    contact_filter: list[ContactFilterSpec] = entry([], "bodies that do not collide, in addition to groups and materials")
     joint_type: list[JointTypeSpec] = entry([], "joint types of your own")
     joint: list[JointSpec] = entry([], "joints")
     coupling: list[CouplingSpec] = entry([], "relations between coordinates of joints: gears, racks, mimics")

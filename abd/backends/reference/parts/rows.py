@@ -16,6 +16,7 @@ from abd.joints.rows.system import JointMemory, JointSystem
 from abd.joints.rows.table import MeasureTable, values
 from abd.model import Model
 from abd.potentials.integrators import Mode, Scheme, Schemes, row_shares, row_weights
+from abd.tables import copied
 
 
 class Rows:
@@ -48,7 +49,7 @@ class Rows:
         return self.scheme.rule
 
     def load(self, memory: JointMemory) -> None:
-        self.memory = memory.copy()
+        self.memory = copied(memory)
 
     def begin_joints(self, ch2: PerBody, time: PerBody, speed: float) -> int | None:
         system, memory = self.system, self.memory
@@ -98,7 +99,7 @@ class Rows:
         return flags[:-1]
 
     def joint_memory(self) -> JointMemory:
-        return self.memory.copy()
+        return copied(self.memory)
 
     def applied_laws(self, memory: JointMemory) -> Applied:
         return self.applied

@@ -72,7 +72,7 @@ def add_drives(
         if len(efforts) > 1 and any(np.isfinite(effort.limit) for _, effort in efforts):
             own = efforts[:1]
             left = ", ".join(names[k] for k, _ in efforts[1:])
-            notes.append(f"actuators are left out: {left} (beside '{names[efforts[0][0]]}', with limits of their own)")
+            notes.append(f"actuators are left out: {left} (only '{names[efforts[0][0]]}' is used: their limits differ)")
         total = _Effort(
             *(sum(getattr(effort, key) for _, effort in own) for key in ("constant", "stiffness", "damping")),
             limit=own[0][1].limit,

@@ -1,7 +1,7 @@
 """USD stages with UsdPhysics: opened and parsed by `usd-core`, turned into a scene of metres and kilograms.
 
 The axes stay as they are; gravity says what is down. What UsdPhysics says is read by its own parser, which resolves scales,
-instances and inherited values; attributes of Newton's schemas (`newton:...`) are read beside it where they are given. All
+instances and inherited values; attributes of Newton's schemas (`newton:...`) are read too where they are given. All
 that a stage says and a scene cannot is in the notes.
 """
 
