@@ -4,16 +4,15 @@
     contacts.point, contacts.force                  # (c, 3) arrays, one row per point
     for patch in contacts.patches(): ...            # one per pair of bodies in contact; arrays too: .pair, .force, .center
 
-Normal forces are the gradients of the contact potential at the end of the last step. Friction uses the lagged normal forces
-of that step. Forces on both bodies cancel, and balance gravity, joints and inertia to the solver's tolerance. If a frame
-has substeps per body, the forces are those of the last substep of each body. In a state without a previous step (the start,
-a state that was set, a checkpoint), normal forces follow from the gaps, and friction is zero. Restitution is an impulse,
-which these forces do not include.
+Forces are means over the last step (`abd.step.frame_forces`): times its length, they are the impulses, those of impacts included.
+Forces on both bodies cancel, and balance gravity, joints and inertia to the solver's tolerance. A step that took several substeps
+has the points of all of them, each with its part of the force. In a state without a previous step (the start, a state that was
+set, a checkpoint), normal forces follow from the gaps, and friction is zero.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -22,7 +21,7 @@ import numpy as np
 
 from abd.api.contact_patches import Patches
 from abd.api.pandas_tables import table_of
-from abd.contact.forces import FrictionPoints, Pressing, joined
+from abd.contact.forces import FrictionPoints, Pressing
 from abd.contact.pair_rows import PairRows, bodies_of
 from abd.potentials.rolling import SLIDE
 
@@ -30,9 +29,6 @@ if TYPE_CHECKING:
     import pandas
 
     from abd.api.simulation import Simulation
-    from abd.step.step import Frozen
-
-    Chosen = Callable[[np.ndarray], np.ndarray]
 
 
 @dataclass(frozen=True)
@@ -69,8 +65,8 @@ class Contacts:
         normal_force: (c,) [N].
     """
 
-    def __init__(self, simulation: Simulation, pressing: Pressing, lagged: LaggedFriction):
-        self._simulation, self._pressing, self._lagged = simulation, pressing, lagged
+    def __init__(self, simulation: Simulation, pressing: Pressing, friction: FrictionPoints):
+        self._simulation, self._pressing, self._friction, self._q = simulation, pressing, friction, simulation.stepper.q
         self.pair, self.point, self.normal, self.gap = pressing.pair, pressing.point, pressing.normal, pressing.gap
         self.normal_force = np.einsum("ci,ci->c", pressing.force, pressing.normal)
 
@@ -92,12 +88,18 @@ class Contacts:
     @cached_property
     def _friction_and_slip(self) -> tuple[np.ndarray, np.ndarray]:
         """Friction and slip (c, 3); each friction force is assigned to the nearest point of its pair."""
-        return self._lagged.reader.shared(self.pair, self.point, self._rows, self._lagged.points, self._lagged.rows)
+        reader = self._simulation.backend.readings.friction_points
+        return reader.shared(self.pair, self.point, self._rows, self._friction, self._friction_rows)
 
     @cached_property
     def _rows(self) -> PairRows:
         """Rows of the points by pair."""
-        return PairRows(self.pair, len(self._lagged.q))
+        return PairRows(self.pair, len(self._q))
+
+    @cached_property
+    def _friction_rows(self) -> PairRows:
+        """Rows of the friction points by pair."""
+        return PairRows(self._friction.pair, len(self._q))
 
     def __len__(self) -> int:
         return len(self.pair)
@@ -141,12 +143,12 @@ class Contacts:
     @cached_property
     def _keys(self) -> np.ndarray:
         """(k,) sorted keys of the pairs with normal or friction forces."""
-        return np.union1d(self._rows.key, self._lagged.rows.key)
+        return np.union1d(self._rows.key, self._friction_rows.key)
 
     @property
     def _pairs(self) -> np.ndarray:
         """(k, 2) pairs with normal or friction forces."""
-        return bodies_of(self._keys, len(self._lagged.q))
+        return bodies_of(self._keys, len(self._q))
 
     def _by_pair(self, rows: PairRows, sums: np.ndarray) -> np.ndarray:
         """Scatter sums of the pairs of `rows` to all pairs (k, d); 0 for pairs without rows."""
@@ -157,12 +159,12 @@ class Contacts:
     @cached_property
     def _wrenches(self) -> np.ndarray:
         """(k, 9) force on the first body and torques on both bodies about their centres of mass, by pair."""
-        parts = (self._rows, self._pressing), (self._lagged.rows, self._lagged.points)
+        parts = (self._rows, self._pressing), (self._friction_rows, self._friction)
         total = np.zeros((len(self._keys), 9))
         for rows, one in parts:
             total += self._by_pair(rows, rows.sums(np.column_stack([one.force, one.torque_i, one.torque_j])))
         # a half-space gets the opposite wrench about its own origin
-        q, (i, j) = self._lagged.q, self._pairs.T
+        q, (i, j) = self._q, self._pairs.T
         k = np.flatnonzero(np.isfinite(self._simulation.model.bodies.plane[j]).all(axis=1))
         total[k, 6:] = -total[k, 3:6] - np.cross(q[i[k], :3] - q[j[k], :3], total[k, :3])
         return total
@@ -170,7 +172,7 @@ class Contacts:
     @cached_property
     def on_bodies(self) -> np.ndarray:
         """(n, 6) force and torque about the centre of mass of all contacts on each body [N, N m]."""
-        n, wrench = len(self._lagged.q), self._wrenches
+        n, wrench = len(self._q), self._wrenches
         i, j = self._pairs.T
         first, second = wrench[:, :6], np.column_stack([-wrench[:, :3], wrench[:, 6:]])
         return np.stack(
@@ -180,11 +182,11 @@ class Contacts:
     def between(self, body: int, other: int | None = None) -> Contacts:
         """Return the contacts of one body, or between two bodies."""
 
-        def rows(pair: np.ndarray) -> np.ndarray:
-            of_body = (pair == body).any(axis=1)
-            return np.flatnonzero(of_body if other is None else of_body & (pair == other).any(axis=1))
+        def among(points: Pressing | FrictionPoints):
+            of_body = (points.pair == body).any(axis=1)
+            return points[of_body if other is None else of_body & (points.pair == other).any(axis=1)]
 
-        return Contacts(self._simulation, part_of(self._pressing, rows(self.pair)), self._lagged.part(rows))
+        return Contacts(self._simulation, among(self._pressing), among(self._friction))
 
     def on(self, body: int) -> np.ndarray:
         """Return force [N] and torque about the centre of mass [N m] (6,) of these contacts on a body, in world axes."""
@@ -196,7 +198,7 @@ class Contacts:
 
     @cached_property
     def _patches(self) -> Patches:
-        rows, friction_rows, points, q, pairs = self._rows, self._lagged.rows, self._lagged.points, self._lagged.q, self._pairs
+        rows, friction_rows, points, q, pairs = self._rows, self._friction_rows, self._friction, self._q, self._pairs
         size = np.abs(self.normal_force)
         pressed = self._by_pair(rows, rows.sums(np.column_stack([size, size[:, None] * self.point])))
         slides = (points.kind == SLIDE).astype(float)
@@ -224,51 +226,3 @@ class Contacts:
             count=count,
             order=np.arange(len(self)) if rows.order is None else rows.order,
         )
-
-
-class LaggedFriction:
-    """Lagged friction of the last substeps before a state; evaluated on first access.
-
-    Args:
-        reader: evaluates friction (`abd.backends.warp.terms.friction_points`, `abd.contact.sharing`).
-        frozen: lagged contacts of each substep, as arguments of `friction_points`, and eps (n,) [m] of the bodies.
-        q: (n, 12) state; eps_v: speed below which friction counts as static [m/s].
-        chosen: function from pairs (l, 2) to the selected rows; None for all.
-    """
-
-    def __init__(self, reader, frozen: tuple[Frozen, ...], q: np.ndarray, eps_v: float, chosen: Chosen | None = None):
-        self.reader, self.q, self._frozen, self._eps_v, self._chosen = reader, q, frozen, eps_v, chosen
-
-    def part(self, chosen: Chosen) -> LaggedFriction:
-        """Return the friction of selected pairs."""
-        return LaggedFriction(self.reader, self._frozen, self.q, self._eps_v, chosen)
-
-    @cached_property
-    def points(self) -> FrictionPoints:
-        """Friction points with forces and velocities."""
-        steps = []
-        for contacts, eps in self._frozen:
-            rows = slice(None) if self._chosen is None else self._chosen(contacts[0])
-            *contacts, rest = contacts
-            pair, *chosen = (one[rows] for one in contacts)
-            steps.append(self.reader.friction_points(pair, *chosen, rest, self.q, eps[pair[:, 0]], self._eps_v))
-        return joined(steps)
-
-    @cached_property
-    def rows(self) -> PairRows:
-        """Rows of the friction points by pair."""
-        return PairRows(self.points.pair, len(self.q))
-
-
-def part_of(one: Pressing, which: np.ndarray) -> Pressing:
-    """Select points."""
-    return type(one)(**{name: value[which] for name, value in vars(one).items()})
-
-
-def read_contacts(simulation: Simulation) -> tuple[Pressing, LaggedFriction]:
-    """Return normal and friction forces of the current state."""
-    stepper = simulation.stepper
-    with stepper.listed():
-        reader, eps_v = simulation.backend.readings.friction_points, simulation.model.settings.eps_v
-        lagged = LaggedFriction(reader, stepper.lagged_friction(), stepper.q.copy(), eps_v)
-        return simulation.backend.readings.pressing(), lagged

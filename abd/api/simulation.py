@@ -15,7 +15,7 @@ import numpy as np
 from abd import backends
 from abd.api.body_view import BodyView
 from abd.api.checkpoints import restore, resumed, saved
-from abd.api.contact_view import Contacts, read_contacts
+from abd.api.contact_view import Contacts
 from abd.api.device_state import DeviceState
 from abd.api.joints.coordinates import Coordinates
 from abd.api.joints.coupling_view import CouplingView
@@ -243,7 +243,7 @@ class Simulation:
             UnknownName: a body is unknown.
         """
         if self._contacts is None:
-            self._contacts = Contacts(self, *read_contacts(self))
+            self._contacts = Contacts(self, *self.stepper.forces.contacts())
         if body is None and other is None:
             return self._contacts
         one, two = (

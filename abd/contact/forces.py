@@ -8,7 +8,8 @@ parallel edges also exert a couple, which is part of the wrench of the pair.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Self
 
 import numpy as np
 
@@ -24,10 +25,21 @@ from abd.potentials.elements import body_gradient
 from abd.potentials.free_motion import torque
 from abd.potentials.friction import f1_over_y
 from abd.potentials.rolling import SLIDE
+from abd.tables import Table
 
 
 @dataclass(frozen=True)
-class Pressing:
+class _Points(Table):
+    """Contact points of pairs of bodies with forces."""
+
+    def scaled(self, factor: np.ndarray) -> Self:
+        """Return the points with forces and torques times `factor` (k,)."""
+        each = {name: factor[:, None] * getattr(self, name) for name in ("force", "torque_i", "torque_j")}
+        return replace(self, **each)
+
+
+@dataclass(frozen=True)
+class Pressing(_Points):
     """c contact points with a normal force.
 
     Attributes:
@@ -53,7 +65,7 @@ class Pressing:
 
 
 @dataclass(frozen=True)
-class FrictionPoints:
+class FrictionPoints(_Points):
     """l friction points, as lagged in the last Newton iterations of a step.
 
     Attributes:
@@ -138,14 +150,13 @@ def friction_points(pair, kind, n, Y_i, Y_j, share, load, rest, q: np.ndarray, e
     return FrictionPoints(pair, kind, _points(q, i, Y_i), load, sliding * force, slip, torque_i, torque_j)
 
 
-def joined(parts: list[FrictionPoints]) -> FrictionPoints:
-    """Points of several steps concatenated; empty without any."""
-    if len(parts) == 1:
-        return parts[0]
-    if not parts:
-        return FrictionPoints.nothing()
-    return FrictionPoints(**{name: np.concatenate([getattr(one, name) for one in parts]) for name in vars(parts[0])})
+def impact_friction(pair: np.ndarray, point: np.ndarray, force: np.ndarray, q: np.ndarray) -> FrictionPoints:
+    """Points with the friction of impacts: forces (k, 3) [N] on the first bodies of pairs (k, 2), at points (k, 3) [m].
 
+    They have no load, so that the mean slips of pairs are those of the other points."""
+    torque_i, torque_j = np.cross(point - q[pair[:, 0], :3], force), -np.cross(point - q[pair[:, 1], :3], force)
+    k = len(pair)
+    return FrictionPoints(pair, np.full(k, SLIDE), point, np.zeros(k), force, np.zeros((k, 3)), torque_i, torque_j)
 
 def _points(q: np.ndarray, body: np.ndarray, Y: np.ndarray) -> np.ndarray:
     """(l, 3) ``y0 p + A Y`` of the bodies (l,)."""

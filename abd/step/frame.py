@@ -22,6 +22,7 @@ from abd.errors import StepFailure
 from abd.model import Kind
 from abd.state import merged
 from abd.step.energy_balance import Work
+from abd.step.frame_forces import FrameForces
 from abd.step.verdict import FINAL, PathNotFree
 
 HALVINGS = 20
@@ -58,6 +59,11 @@ class SubstepSizes:
     def length(self) -> float:
         """Length of the next substep [s]."""
         return self.dt if self.next == 2**HALVINGS else self.next * self.tick
+
+    @property
+    def fraction(self) -> float:
+        """Length of the next substep over the length of the frame."""
+        return self.next / 2**HALVINGS
 
     def accept(self) -> None:
         self.taken, self.longest = self.taken + 1, max(self.longest, self.next)
@@ -153,7 +159,7 @@ class Frame:
         has_movers = np.isin(stepper.worlds.numbers, self.worlds[moving]) if moving.any() else np.ones(len(lengths), dtype=bool)
         each = zip(stepper.worlds.numbers[has_movers], lengths[has_movers], first[has_movers], strict=True)
         self.sizes = {int(number): SubstepSizes(float(length), float(one)) for number, length, one in each}
-        self.times, self.separate, self.lagged = stepper.time, False, []
+        self.times, self.separate, self.forces = stepper.time, False, FrameForces(stepper)
         if any(one.starts_short for one in self.sizes.values()):
             self.begin = self._frame_start()
 
@@ -198,8 +204,12 @@ class Frame:
             stepper.time, stepper.previous_h = time, previous
             return failure
         stepper.after_substep()
+        fraction = np.zeros(len(self.worlds))
+        for number in group:
+            fraction[self.worlds == number] = self.sizes[number].fraction
+        if before is not None or (fraction[included] < 1.0).any():
+            self.forces.add(stepper.forces, fraction)
         if before is not None:
-            self.lagged += [(group, *frozen_of(one, mask)) for one in stepper.lagged_friction()]
             self._merge_worlds(before, mask)
         return None
 
@@ -281,23 +291,6 @@ class Frame:
             stepper.first_substep = np.array([first.get(int(number), np.inf) for number in self.worlds])
         stepper.time = self.times + stepper.worlds.lengths
         if stepper.statistics is None:
-            stepper.left_friction = self._last_friction()
             stepper.statistics = stepper.standing_statistics()
-
-    def _last_friction(self) -> tuple:
-        """Return the lagged friction of the last substep of every world."""
-        last: dict[int, int] = {}
-        for k, (group, *_) in enumerate(self.lagged):
-            last.update(dict.fromkeys(group, k))
-        out = []
-        for k in sorted(set(last.values())):
-            mask = np.isin(self.worlds, [number for number, place in last.items() if place == k])
-            out.append(frozen_of(tuple(self.lagged[k][1:]), mask))
-        return tuple(out)
-
-
-def frozen_of(frozen: tuple, mask: np.ndarray) -> tuple:
-    """Select the lagged contacts of bodies (n,) bool (`abd.backends.protocol.Readings.frozen_friction`, with eps (n,) [m])."""
-    (*rows, rest), eps = frozen
-    is_chosen = mask[rows[0].astype(int)].any(axis=1)
-    return (*(row[is_chosen] for row in rows), rest), eps
+        if self.forces.recorded:
+            stepper.forces = self.forces

@@ -26,6 +26,7 @@ from abd.step.articulations import Articulations
 from abd.step.contact_parameters import ContactStiffness, find_parameters
 from abd.step.energy_balance import EnergyBalance, InitialContacts, Work
 from abd.step.frame import Frame
+from abd.step.frame_forces import FrameForces
 from abd.step.host_copies import HostCopies
 from abd.step.impacts.rebounds import Rebounds
 from abd.step.integrators import CHANGED, Modes
@@ -39,8 +40,6 @@ from abd.step.world_times import WorldTimes
 from abd.tables import copied
 
 _log = logging.getLogger(__name__)
-
-Frozen = tuple[tuple[np.ndarray, ...], np.ndarray]
 
 
 class Stepper:
@@ -57,7 +56,7 @@ class Stepper:
         touching: (n,) bool, bodies of articulations in contact at the end of the last step; constrained: the same of contacts,
             joint limits and ropes.
         stepped: whether a step led to the present state, so that its contacts are listed.
-        left_friction: lagged contacts of the last substeps where worlds took separate ones, else empty.
+        forces: of contacts and joint rows in the last frame.
         excluded: (n,) bool, inactive bodies of the present substep.
         stopped: (n,) bool, bodies of worlds that failed.
         after_substep: called after every accepted substep.
@@ -71,7 +70,7 @@ class Stepper:
         self.modes, self.strain = Modes(model, articulations), StrainWatch(model, articulations.jointed)
         self.fast_contacts = FastContacts(model)
         self.rows = JointRows(model, backend, articulations, copies)
-        self.rebounds = Rebounds(model, backend, articulations, copies)
+        self.rebounds, self.forces = Rebounds(model, backend, articulations, copies), FrameForces(self)
         self.none = self.excluded = self._off = self._switched = articulations.none
         self.stopped = articulations.none
         self.worlds = WorldTimes(model)
@@ -153,7 +152,7 @@ class Stepper:
         self.backend.linear.recall(state.solver)
         self.joints.face(previous_q)
         self.copies.forget()
-        self.stepped, self.left_friction = False, ()
+        self.stepped = False
         if state.joints is None:
             self.memory = self.joints.fresh_memory(state.q, state.qd)
         else:
@@ -227,10 +226,6 @@ class Stepper:
         finally:
             self.backend.states.abandon()
 
-    def lagged_friction(self) -> tuple[Frozen, ...]:
-        """Return lagged contacts of the last substeps, as `frozen_friction` of a backend, and eps (n,) [m] of their step."""
-        return ((self.backend.readings.frozen_friction(), self.backend.at.eps),) if self.stepped else self.left_friction
-
     @property
     def previous_q(self) -> np.ndarray:
         """(n, 12) positions before the last substep."""
@@ -256,6 +251,7 @@ class Stepper:
     @applied.setter
     def applied(self, applied: Applied) -> None:
         self.copies.applied = applied
+        self.forces.forget()
 
     def initial_laws(self) -> Applied:
         """Return the laws of the joint rows in an initial state."""

@@ -22,6 +22,7 @@ from abd.backends.progress import Progress
 from abd.by_bodies import PerBody
 from abd.errors import OutOfMemory, StepFailure
 from abd.potentials.integrators import Scheme, Schemes, longest
+from abd.step.impacts.impact_pairs import Impulses
 from abd.step.iterate_path import IteratePath
 from abd.step.newton import Minimisation
 from abd.step.verdict import ContactBegan, path_verdict
@@ -126,7 +127,7 @@ class Substeps:
         rebound = None if outcome.limited is None else stepper.rebounds.rebound(rule.h, outcome.limited)
         if rebound is not None:
             stepper.statistics = backend.readings.statistics()
-            self._record_rebound(*rebound[1:], rule.h)
+            self._record_rebound(rule.h, *rebound[1:])
         self._conclude(rule.h, outcome.limited)
         stages["end"] = stages.get("end", 0.0) + perf_counter() - solved
         return True
@@ -210,7 +211,7 @@ class Substeps:
             stepper.copies.set_velocity(velocity)
         stepper.statistics = backend.readings.statistics()
         if rebound is not None:
-            self._record_rebound(*rebound[1:], h)
+            self._record_rebound(h, *rebound[1:])
         self._conclude(h, limited)
 
     def _store_iterate(self, mode: np.ndarray) -> None:
@@ -219,10 +220,12 @@ class Substeps:
         stepper.copies.forget()
         stepper.stepped = True
         stepper.rebounds.forget()
+        stepper.forces.forget()
 
-    def _record_rebound(self, bodies: np.ndarray, friction: float, h: PerBody) -> None:
-        """Record the rebound of bodies (b,) and the work of friction in it [J]."""
+    def _record_rebound(self, h: PerBody, bodies: np.ndarray, friction: float, impulses: Impulses) -> None:
+        """Record the rebound of bodies (b,), the work of friction in it [J], and its impulses."""
         stepper = self.stepper
+        stepper.forces.impulses = impulses
         stepper.statistics = replace(stepper.statistics, friction_work=stepper.statistics.friction_work + friction)
         stepper.rebounds.begin_from(bodies, h)
 
@@ -251,4 +254,5 @@ class Substeps:
         stepper.touching = articulations.containing(backend.touch.touching() != 0) if touching else stepper.none
         some = limited is not None and limited.any()
         stepper.constrained = stepper.touching | articulations.containing(limited) if some else stepper.touching
+        stepper.forces.own = backend.pair_law.own
         stepper.stiffness.end(backend, h, stepper.rebounds.impact_pairs)

@@ -223,7 +223,7 @@ def test_friction_of_the_kernels_is_that_of_the_definition():
     from abd.contact.pair_rows import PairRows
 
     sim = steps(all_in_friction(), 4)
-    ((contacts, eps),) = sim.stepper.lagged_friction()
+    contacts, eps = sim.backend.readings.frozen_friction(), sim.backend.at.eps
     q, reader, n = sim.stepper.q, sim.backend.readings.friction_points, len(sim.bodies)
     assert {0, 1, 2} <= set(contacts[1].tolist())
     given = eps[contacts[0][:, 0]], 7.0

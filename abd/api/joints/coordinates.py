@@ -86,7 +86,8 @@ class Coordinates:
         """Return coordinates, rates, residuals, wrenches and energies of all joints in the current state, as arrays."""
         if self._readings is None:
             s = self.stepper
-            self._readings = Readings(self.reader, s.joints, s.q, s.qd, self.values, s.memory, s.applied)
+            factor, mean = s.forces.row_factor(), s.forces.mean
+            self._readings = Readings(self.reader, s.joints, s.q, s.qd, self.values, s.memory, s.applied, factor, mean)
         return self._readings
 
     def forget_readings(self) -> None:

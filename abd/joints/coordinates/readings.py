@@ -91,6 +91,8 @@ class Readings:
     Attributes:
         q, qd: (n, 12); coordinates: (c,) of the state.
         memory, applied: joint memory and laws of the last step.
+        factor: (R,) impulse of a row in the last step over the one by its law, other than 1 in impacts, or scalar.
+        mean: forces of the measured rows (R,) and of the linear rows (l, 3) over a frame of several substeps, else None.
     """
 
     reader: JointReader
@@ -100,6 +102,8 @@ class Readings:
     coordinates: np.ndarray
     memory: JointMemory
     applied: Applied
+    factor: np.ndarray | float = 1.0
+    mean: tuple[np.ndarray, np.ndarray] | None = None
 
     @cached_property
     def rates(self) -> np.ndarray:
@@ -114,7 +118,12 @@ class Readings:
     @cached_property
     def row_force(self) -> np.ndarray:
         """(R,) forces of the measured rows along their values [N or N m]."""
-        return forces.row_forces(self.applied, self.row_value)
+        return self.factor * forces.row_forces(self.applied, self.row_value) if self.mean is None else self.mean[0]
+
+    @cached_property
+    def linear_force(self) -> np.ndarray:
+        """(l, 3) forces of the linear rows [N or N m]."""
+        return forces.linear_forces(self.applied, self._linear_residual) if self.mean is None else self.mean[1]
 
     @cached_property
     def engaged(self) -> np.ndarray:
@@ -180,7 +189,7 @@ class Readings:
     def _linear_wrenches(self) -> dict[str, np.ndarray]:
         """(l, 6) wrenches of the linear rows on the "child" and on the "parent" at the joints' points."""
         linear, q, out = self.system.linear, self.q, {}
-        f = forces.linear_forces(self.applied, self._linear_residual)
+        f = self.linear_force
         for on, body, Y, push in (("child", linear.child, linear.Yc, f), ("parent", linear.parent, linear.Yp, -f)):
             inner = (body != WORLD)[:, None]
             A = np.where(inner[:, :, None], q[body, 3:].reshape(-1, 3, 3), np.eye(3))

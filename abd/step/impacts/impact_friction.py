@@ -11,8 +11,10 @@ from abd.step.impacts.mobility import Mobility
 
 def friction_of(
     part: ImpactPairs, s: np.ndarray, twists: np.ndarray, system: Mobility, q: np.ndarray, radius: np.ndarray
-) -> np.ndarray | None:
-    """Return (6 n,) friction impulses, None without any; each pair acts against the slip that the pairs before have left.
+) -> tuple[np.ndarray, np.ndarray] | None:
+    """Return friction impulses: (6 n,) on all bodies, and (k, 3) on the first body of every pair; None without any.
+
+    Each pair acts against the slip that the pairs before have left.
 
     Args:
         s: (k,) factors of the added impulses; twists: (6 n,) of the bodies with them; q: (n, 12) states; radius: (n,) of
@@ -28,7 +30,7 @@ def friction_of(
     normal = force / size[:, None]
     across = tangents(normal)
     tangent = np.stack([across, np.cross(normal, across)], axis=1)[:, None]
-    arm = (part.center[sliding] - radius[pairs[:, 0], None] * normal)[:, None] - p[pairs]
+    arm = part[sliding].surface_points(radius)[:, None] - p[pairs]
     lever = np.concatenate(np.broadcast_arrays(tangent, np.cross(arm[:, :, None], tangent)), axis=3)
     lever[:, 1] *= -1.0
     own = lever @ system.blocks[pairs]
@@ -36,27 +38,29 @@ def friction_of(
     inverse = np.linalg.pinv(np.einsum("kbti,kbui->ktu", lever, own), rcond=1e-12, hermitian=True)
     # the tangents of both bodies concatenated: (k, 2, 12)
     lever, own = (np.ascontiguousarray(one.transpose(0, 2, 1, 3)).reshape(-1, 2, 12) for one in (lever, own))
-    out, moving = np.zeros((n, 6)), twists.reshape(n, 6).copy()
+    out, moving, by_pair = np.zeros((n, 6)), twists.reshape(n, 6).copy(), np.zeros((len(part), 3))
     for k in independent_sets(pairs, system.blocks.any(axis=(1, 2)), joined):
         both = pairs[k]
         slip = lever[k] @ moving[both].reshape(-1, 12, 1)
         is_joined = joined[k[0]]
         if is_joined:
-            pushes = np.zeros((2, n, 6))
-            pushes[:, both[0]] = lever[k[0]].reshape(2, 2, 6)
-            moved = system.apply(pushes.reshape(2, -1).T).T.reshape(2, n, 6)
+            units = np.zeros((2, n, 6))
+            units[:, both[0]] = lever[k[0]].reshape(2, 2, 6)
+            moved = system.apply(units.reshape(2, -1).T).T.reshape(2, n, 6)
             response = lever[k[0]] @ moved[:, both[0]].reshape(2, 12).T
             stop = -np.linalg.lstsq(response, slip[0], rcond=1e-12)[0][None]
         else:
             stop = -(inverse[k] @ slip)
         fraction = np.minimum(1.0, limit[k] / np.maximum(np.linalg.norm(stop[:, :, 0], axis=1), 1e-300))
         friction = stop * fraction[:, None, None]
-        np.add.at(out, both, (friction.transpose(0, 2, 1) @ lever[k]).reshape(-1, 2, 6))
+        pushes = (friction.transpose(0, 2, 1) @ lever[k]).reshape(-1, 2, 6)
+        np.add.at(out, both, pushes)
+        by_pair[sliding[k]] = pushes[:, 0, :3]
         if is_joined:
             moving += friction[0, 0, 0] * moved[0] + friction[0, 1, 0] * moved[1]
         else:
             np.add.at(moving, both, (friction.transpose(0, 2, 1) @ own[k]).reshape(-1, 2, 6))
-    return out.ravel()
+    return out.ravel(), by_pair
 
 
 def independent_sets(pairs: np.ndarray, mobile: np.ndarray, joined: np.ndarray) -> list[np.ndarray]:

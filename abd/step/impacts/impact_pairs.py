@@ -22,7 +22,7 @@ class ImpactPairs(Table):
         center: (k, 3) mean of the contact points, weighted by the normal impulses [m].
         size: (k,) magnitudes of the impulses [N s]; a power over its size is a speed [m/s].
         restitution, mu: (k,) of the pairs.
-        is_contact: (k,) bool, contacts of two bodies; the others are joint limits.
+        row: (k,) row of a joint limit, -1 for contacts of two bodies.
     """
 
     pairs: np.ndarray
@@ -31,7 +31,12 @@ class ImpactPairs(Table):
     size: np.ndarray
     restitution: np.ndarray
     mu: np.ndarray
-    is_contact: np.ndarray
+    row: np.ndarray
+
+    @property
+    def is_contact(self) -> np.ndarray:
+        """(k,) bool, contacts of two bodies."""
+        return self.row < 0
 
     @classmethod
     def of_contacts(
@@ -47,11 +52,17 @@ class ImpactPairs(Table):
         material, size = tuple(model.bodies.material[pairs].T), np.linalg.norm(impulses[:, 0, :3], axis=1)
         materials = model.materials
         of_materials = materials.restitution[material], materials.mu[material]
-        return cls(pairs, impulses, q[i, :3] + arm, size, *of_materials, is_contact=np.ones(len(size), dtype=bool))
+        return cls(pairs, impulses, q[i, :3] + arm, size, *of_materials, row=np.full(len(size), -1))
 
     def power(self, twists: np.ndarray) -> np.ndarray:
         """Return (k,) powers ``P_k . v`` [J] of twists (n, 6)."""
         return np.einsum("kbi,kbi->k", self.impulses, twists[self.pairs])
+
+    def surface_points(self, radius: np.ndarray) -> np.ndarray:
+        """Return (k, 3) the points `center` on the surfaces of the first bodies [m]; radius: (n,) of roundings [m]."""
+        force = self.impulses[:, 0, :3]
+        size = np.maximum(np.linalg.norm(force, axis=1), 1e-300)
+        return self.center - (radius[self.pairs[:, 0]] / size)[:, None] * force
 
     def rows(self, n: int) -> sparse.csr_matrix:
         """Return (k, 6 n) rows P_k."""
@@ -59,3 +70,20 @@ class ImpactPairs(Table):
         column = 6 * self.pairs[:, :, None] + np.arange(6)
         row = np.broadcast_to(np.arange(k)[:, None, None], column.shape)
         return sparse.csr_matrix((self.impulses.ravel(), (row.ravel(), column.ravel())), shape=(k, 6 * n))
+
+
+@dataclass(frozen=True)
+class Impulses(Table):
+    """Impulses of the impacts of a step on k pairs.
+
+    Attributes:
+        pairs: (k, 2) bodies i, j; row: (k,) row of a joint limit, -1 for contacts.
+        factor: (k,) impulse with the impact over the impulse of the converged step.
+        point: (k, 3) mean contact point on the surface of i [m]; friction: (k, 3) added friction on i there [N s].
+    """
+
+    pairs: np.ndarray
+    row: np.ndarray
+    factor: np.ndarray
+    point: np.ndarray
+    friction: np.ndarray

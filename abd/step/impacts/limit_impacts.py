@@ -44,5 +44,5 @@ def limit_impact_pairs(
         size=np.abs(impulse) / length,
         restitution=a.restitution[rows],
         mu=np.zeros(len(rows)),
-        is_contact=np.zeros(len(rows), dtype=bool),
+        row=rows,
     )

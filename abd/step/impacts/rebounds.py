@@ -10,7 +10,7 @@ from abd.model import Model
 from abd.step.articulations import Articulations
 from abd.step.contact_parameters import became_active
 from abd.step.host_copies import HostCopies
-from abd.step.impacts.impact_pairs import ImpactPairs
+from abd.step.impacts.impact_pairs import ImpactPairs, Impulses
 from abd.step.impacts.limit_impacts import limit_impact_pairs
 from abd.step.impacts.restitution import Restitution
 
@@ -32,7 +32,7 @@ class Rebounds:
     def forget(self) -> None:
         self.rebounded, self.impact_pairs = self.articulations.none, NO_PAIRS
 
-    def rebound(self, h: float | np.ndarray, limited: np.ndarray) -> tuple[np.ndarray, np.ndarray, float] | None:
+    def rebound(self, h: float | np.ndarray, limited: np.ndarray) -> tuple[np.ndarray, np.ndarray, float, Impulses] | None:
         """Set the velocities after impacts (`Restitution.rebound`); limits push on `limited` (n,) bodies."""
         backend, model, joints = self.backend, self.model, self.backend.system
         touching = self.articulations.dynamic & (backend.touch.touching() != 0)

@@ -48,7 +48,7 @@ from abd.potentials.sweeps import swept
 from abd.rotations import axial
 from abd.step.impacts.blocks import Blocks
 from abd.step.impacts.impact_friction import friction_of
-from abd.step.impacts.impact_pairs import ImpactPairs
+from abd.step.impacts.impact_pairs import ImpactPairs, Impulses
 from abd.step.impacts.mobility import Mobility
 from abd.step.impacts.reflections import Sweep, reflect, solve_factors
 from abd.tables import Table
@@ -136,8 +136,8 @@ class Restitution:
         fresh: np.ndarray,
         system: JointSystem,
         sweep: Sweep = swept,
-    ) -> tuple[np.ndarray, np.ndarray, float] | None:
-        """Return velocities (n, 12) after the impacts of a step, the changed bodies (b,), and the work of friction [J].
+    ) -> tuple[np.ndarray, np.ndarray, float, Impulses] | None:
+        """Return velocities (n, 12) after the impacts of a step, the changed bodies (b,), the work of friction [J], and impulses.
 
         Args:
             before, after: states and velocities (n, 12) at the beginning and at the end of the step; h: [s], scalar or (n,).
@@ -170,18 +170,19 @@ class Restitution:
         self._update_rows(system, q)
         # the factor of joints must cover all connected pairs, hence one world at a time with joints
         groups = [of == world for world in np.unique(of)] if len(self._constraints) else [np.ones(len(of), dtype=bool)]
-        out, changed, work, J = qd.copy(), [], 0.0, self._jacobian(q, self._constraints)
+        out, changed, work, impulses, J = qd.copy(), [], 0.0, [], self._jacobian(q, self._constraints)
         for group in groups:
             found = self._rebound_of(impacts[group], is_seed[group], step, sweep, J)
             if found is not None:
-                twists, friction = found
+                twists, friction, of_group = found
                 moved = np.flatnonzero((twists != 0.0).any(axis=1))
                 out[moved, :3] += twists[moved, :3]
                 turned = free_motion.rates(q[moved, 3:].reshape(-1, 3, 3), twists[moved, 3:])
                 out[moved, 3:] += turned.reshape(-1, 9)
                 changed.append(moved)
                 work += friction
-        return (out, np.sort(np.concatenate(changed)), work) if changed else None
+                impulses.append(of_group)
+        return (out, np.sort(np.concatenate(changed)), work, Impulses.joined(*impulses)) if changed else None
 
     def fitted(
         self, bodies: np.ndarray, q: np.ndarray, qd: np.ndarray, system: JointSystem, driven: dict[tuple[int, str], float]
@@ -214,8 +215,8 @@ class Restitution:
 
     def _rebound_of(
         self, impacts: Impacts, is_seed: np.ndarray, step: Step, sweep: Sweep, J: sparse.csr_matrix
-    ) -> tuple[np.ndarray, float] | None:
-        """Return the twists (n, 6) that impacts of sorted worlds add, and the work of friction [J]; None if they are too many.
+    ) -> tuple[np.ndarray, float, Impulses] | None:
+        """Return the twists (n, 6) that impacts of sorted worlds add, the work of friction [J], and impulses; None if too many.
 
         is_seed: (k,) bool, pairs with an impact or pushed apart; J: (R, 6 n) of the constraints."""
         q, now = step.after[0], step.now.ravel()
@@ -233,19 +234,25 @@ class Restitution:
         s = solve_factors(sweep, A, left, *law)
         added, friction, driven = mobility.apply(P.T @ s), np.zeros(6 * len(q)), np.zeros(blocks.count)
         moving = self._surface_twists(q)
-        pull = friction_of(part, s, now + added + moving, mobility, q, self.model.bodies.radius) if self._has_friction else None
+        rub = friction_of(part, s, now + added + moving, mobility, q, self.model.bodies.radius) if self._has_friction else None
+        pull, by_pair = (None, np.zeros((len(s), 3))) if rub is None else rub
         if pull is not None:
             driven = self._work_of_drives(blocks, pull, now, moving)
             friction = mobility.apply(pull)
             s_friction = solve_factors(sweep, A, left + P @ friction, *law)
             with_friction = mobility.apply(P.T @ s_friction) + friction
             less = self._energies(blocks, q, now + with_friction) <= self._energies(blocks, q, now + added) + driven
-            taken, s = blocks.entries(less), np.where(blocks.each(less), s_friction, s)
+            taken, of_pair = blocks.entries(less), blocks.each(less)
+            s, by_pair = np.where(of_pair, s_friction, s), np.where(of_pair[:, None], by_pair, 0.0)
             added = np.where(taken, with_friction, added)
             pull, friction, driven = np.where(taken, pull, 0.0), np.where(taken, friction, 0.0), np.where(less, driven, 0.0)
-        share = blocks.entries(self._within_energy(step, added, part, s, blocks, driven))
-        work = 0.0 if pull is None else float(pull @ (now + share * (added - 0.5 * friction)))
-        return (share * added).reshape(-1, 6), work
+        fraction = self._within_energy(step, added, part, s, blocks, driven)
+        scale, of_pair = blocks.entries(fraction), blocks.each(fraction)
+        work = 0.0 if pull is None else float(pull @ (now + scale * (added - 0.5 * friction)))
+        impulses = Impulses(
+            part.pairs, part.row, 1.0 + of_pair * s, part.surface_points(self.model.bodies.radius), of_pair[:, None] * by_pair
+        )
+        return (scale * added).reshape(-1, 6), work, impulses
 
     def _surface_twists(self, q: np.ndarray) -> np.ndarray:
         """Return (6 n,) twists of the surface material relative to bodies in states q (n, 12)."""

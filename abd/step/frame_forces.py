@@ -1,0 +1,102 @@
+"""Forces of contacts and joint rows in the last frame, as read-outs.
+
+They are means over the frame, impulses of impacts included: force times length of the frame is the impulse. In a frame of one
+substep they are read on demand; in others after every substep, weighted by its part of the frame.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from abd.contact.forces import FrictionPoints, Pressing, impact_friction
+from abd.contact.pair_law import PairParameters
+from abd.contact.pair_rows import keys
+from abd.joints.rows.forces import linear_forces, row_forces
+from abd.joints.rows.measured_rows import evaluate as row_values
+from abd.joints.rows.rows import residual
+from abd.step.impacts.impact_pairs import Impulses
+
+
+class FrameForces:
+    """Forces in the last frame of a `Stepper`.
+
+    Attributes:
+        impulses: of the impacts in the last substep, or None; own: parameters of pairs in that substep, or None.
+        parts: contact points of the substeps, with their fraction of the forces; empty in a frame of one substep.
+        mean: forces of the measured rows (R,) and of the linear rows (l, 3), or None in a frame of one substep.
+    """
+
+    def __init__(self, stepper):
+        self.stepper = stepper
+        self.forget()
+
+    def forget(self) -> None:
+        self.impulses: Impulses | None = None
+        self.own: PairParameters | None = None
+        self.parts: list[tuple[Pressing, FrictionPoints]] = []
+        self.mean: tuple[np.ndarray, np.ndarray] | None = None
+
+    @property
+    def recorded(self) -> bool:
+        """Whether forces of several substeps were added."""
+        return bool(self.parts) or self.mean is not None
+
+    def add(self, last: FrameForces, fraction: np.ndarray) -> None:
+        """Add the forces of the last substep, which is a `fraction` (n,) of the frame of a body, 0 for excluded bodies."""
+        stepper = self.stepper
+        if stepper.statistics.contacts or last.impulses is not None:
+            self.parts.append(tuple(_weighted(points, fraction) for points in last.contacts()))
+        if not len(stepper.model.joints):
+            return
+        system, of_rows, of_linear = stepper.joints, stepper.joints.of_rows(fraction), stepper.joints.of_linear(fraction)[:, None]
+        rows = last.row_factor() * row_forces(stepper.applied, row_values(system.rows, stepper.memory.reference)[0])
+        linear = linear_forces(stepper.applied, residual(system.linear, stepper.q))
+        rows, linear = (np.where(part > 0.0, part * force, 0.0) for part, force in ((of_rows, rows), (of_linear, linear)))
+        self.mean = (rows, linear) if self.mean is None else (self.mean[0] + rows, self.mean[1] + linear)
+
+    def contacts(self) -> tuple[Pressing, FrictionPoints]:
+        """Return the points with normal forces and with friction."""
+        if not self.parts:
+            return self._last_contacts()
+        pressing, friction = zip(*self.parts, strict=True)
+        return Pressing.joined(*pressing), FrictionPoints.joined(*friction)
+
+    def row_factor(self) -> np.ndarray | float:
+        """Return factors (R,) of impacts on the forces of the measured rows in the last substep, or 1."""
+        if self.impulses is None:
+            return 1.0
+        factor, limit = np.ones(len(self.stepper.joints.rows)), self.impulses.row >= 0
+        factor[self.impulses.row[limit]] = self.impulses.factor[limit]
+        return factor
+
+    def _last_contacts(self) -> tuple[Pressing, FrictionPoints]:
+        """Return the contact points of the last substep."""
+        stepper, backend, impulses = self.stepper, self.stepper.backend, self.impulses
+        readings, present = backend.readings, backend.pair_law.own
+        with stepper.listed() as stepped:
+            if not stepped:
+                return readings.pressing(), FrictionPoints.nothing()
+            if self.own is not present:
+                backend.touch.set_pair_parameters(self.own)
+            pressing = readings.pressing()
+            (pair, *lagged), eps = readings.frozen_friction(), backend.at.eps
+            if self.own is not present:
+                backend.touch.set_pair_parameters(present)
+        friction = readings.friction_points.friction_points(
+            pair, *lagged, stepper.q, eps[pair[:, 0].astype(int)], stepper.settings.eps_v
+        )
+        if impulses is None:
+            return pressing, friction
+        contact = impulses[impulses.row < 0]
+        n, h = len(stepper.q), np.broadcast_to(stepper.previous_h, len(stepper.q))
+        order = np.argsort(key := keys(contact.pairs, n))
+        place = order[np.minimum(np.searchsorted(key, of := keys(pressing.pair, n), sorter=order), len(key) - 1)]
+        factor = np.where(key[place] == of, contact.factor[place], 1.0) if len(key) else np.ones(len(of))
+        added = impact_friction(contact.pairs, contact.point, contact.friction / h[contact.pairs[:, 0], None], stepper.q)
+        return pressing.scaled(factor), FrictionPoints.joined(friction, added)
+
+
+def _weighted(points: Pressing | FrictionPoints, fraction: np.ndarray):
+    """Return contact points with a `fraction` (n,) by body of their forces, without those of fraction 0."""
+    of_points = fraction[points.pair].max(axis=1, initial=0.0)
+    return points[of_points > 0.0].scaled(of_points[of_points > 0.0])

@@ -1,0 +1,62 @@
+"""Forces read after each step, times its length, sum up to the change of momentum, in impacts too."""
+
+import numpy as np
+import pytest
+
+import abd
+
+GRAVITY = 9.81
+
+
+@pytest.mark.parametrize("restitution", [0.0, 0.5])
+@pytest.mark.parametrize("enforcement", ["exact", "penalty"])
+@pytest.mark.parametrize("dt", [0.01, 0.002])
+def test_limit_forces_of_a_pendulum_that_hits_its_end(dt: float, enforcement: str, restitution: float):
+    scene = abd.Scene(gravity=(0, 0, -GRAVITY), solver={"dt": dt})
+    scene.add_body("bar", box=(0.4, 0.04, 0.04), mass=1.0, position=(0.2, 0, 0))
+    limits = {"range": (-0.3, 1.0), "coordinate": {"theta": {"limit_restitution": restitution}}}
+    scene.add_hinge("h", abd.WORLD, "bar", anchor=(0, 0, 0), axis=(0, -1, 0), enforcement=enforcement, **limits)
+    sim = abd.Simulation(scene, device="cpu")
+    theta, impulse, torque = sim.joints["h"].theta, 0.0, 0.0
+    for _ in range(round(0.3 / dt)):
+        sim.step()
+        impulse += theta.limit_force * dt
+        torque += GRAVITY * 0.2 * np.cos(theta.value) * dt
+    inertia = (0.4**2 + 0.04**2) / 12.0 + 0.2**2
+    assert impulse == pytest.approx(torque + inertia * theta.speed, rel=0.01)
+
+
+@pytest.mark.parametrize("restitution", [0.0, 0.5])
+@pytest.mark.parametrize("mu", [0.0, 0.2])
+@pytest.mark.parametrize("dt", [0.01, 0.002])
+def test_contact_forces_of_a_box_that_hits_the_ground(dt: float, mu: float, restitution: float, device: str):
+    scene = abd.Scene(gravity=(0, 0, -GRAVITY), solver={"dt": dt, "tolerance": 1e-5})
+    scene.add_material("default", mu=mu, restitution=restitution)
+    scene.add_body("ground", half_space={})
+    start = np.array([2.0, 0.0, -1.0])
+    scene.add_body("box", box=(0.2, 0.2, 0.05), mass=2.0, position=(0, 0, 0.1), velocity=start)
+    sim = abd.Simulation(scene, device=device)
+    box, impulse, steps = sim.bodies["box"], np.zeros(3), round(0.15 / dt)
+    for _ in range(steps):
+        sim.step()
+        impulse += box.contact_force * dt
+    change = 2.0 * (sim.stepper.qd[box.index, :3] - start + [0, 0, GRAVITY * steps * dt])
+    np.testing.assert_allclose(impulse, change, atol=0.01 * np.abs(change).max())
+
+
+def test_forces_of_a_frame_of_several_substeps(device: str):
+    """A box hits the ground at 20 m/s beside a hanging ball; forces are means over the same substeps."""
+    scene = abd.Scene(gravity=(0, 0, -GRAVITY), solver={"dt": 0.01, "tolerance": 1e-5})
+    scene.add_body("ground", half_space={})
+    scene.add_body("box", box=(0.2, 0.2, 0.05), mass=2.0, position=(0, 0, 0.3), velocity=(0, 0, -20.0))
+    scene.add_body("ball", sphere={"radius": 0.05}, mass=1.0, position=(0, 2, 2.0))
+    scene.add_spherical("rod", abd.WORLD, "ball", anchor=(0, 2, 3.0), enforcement="exact")
+    sim = abd.Simulation(scene, device=device)
+    box, impulse, pull, substeps, steps = sim.bodies["box"], 0.0, 0.0, 0, 5
+    for _ in range(steps):
+        substeps = max(substeps, sim.step().substeps)
+        impulse += box.contact_force[2] * 0.01
+        pull += sim.joints["rod"].wrench()[0][2] * 0.01
+    assert substeps > 1
+    assert impulse == pytest.approx(2.0 * (sim.stepper.qd[box.index, 2] + 20.0 + GRAVITY * 0.05), rel=0.01)
+    assert pull == pytest.approx(GRAVITY * 0.05, rel=0.01)
