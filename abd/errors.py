@@ -74,12 +74,12 @@ class StepFailure(AbdError):
     """A time step failed.
 
     Attributes:
-        reason: "not_converged", "line_search", "blocked", "not_positive_definite",
-            "linear_solver", "not_finite", "candidates" (more than there is room for), "joints" (exact ones stay open),
-            "limits" (a range is left already), "turn" (an angle turns too far to be counted),
-            "passed" (bodies would pass one another in the shortest substep) or "memory" (an allocation failed).
+        reason: "not_converged", "line_search", "blocked", "not_positive_definite", "linear_solver", "not_finite", "candidates"
+            (more than an array can hold), "joints" (exact ones stay open), "limits" (a coordinate is outside its range), "turn"
+            (an angle turns too far to be counted), "passed" (the swept path is not proven collision-free), "fast_contact"
+            (bodies collided at high speed) or "memory" (an allocation failed).
         step: index of the frame; time: [s]; bodies: names concerned.
-        islands: (n,) bool, bodies of the islands that failed, where others did not; None where that is not known.
+        islands: (n,) bool, bodies of the failed islands; None if unknown.
     """
 
     def __init__(

@@ -40,7 +40,7 @@ def row_of(report: Any) -> dict[str, float]:
     """Return the numbers of a step report by name: ``energy.kinetic``, ``momentum.linear.x``, ``max_joint_residual.m``."""
     row: dict[str, float] = {}
     for key, value in vars(report).items():
-        if key == "energy" or key == "stages":
+        if key in ("energy", "stages", "rejections"):
             row |= {f"{key}.{name}": float(one) for name, one in value.items()}
         elif key == "momentum":
             row |= {f"{key}.{name}.{axis}": float(one[k]) for name, one in value.items() for k, axis in enumerate(_XYZ)}

@@ -28,8 +28,9 @@ class StepReport:
     "friction_work" is the work of contact friction and of friction and damping in joints. "integration" is the remainder:
     energy that the integrator added (> 0) or removed (< 0) since the start, including inelastic impacts
     (`abd.step.energy_balance.EnergyBalance`). The work of prescribed bodies has no entry of its own.
-    ``rejected_paths``: number of substeps repeated with a shorter step because the swept path was not proven collision-free,
-    or because bodies collided at high speed. ``indirect_paths``: number of substeps proven collision-free along the Newton
+    ``rejections``: number of substeps repeated with a shorter step, by the reason: "passed" (the swept path is not proven
+    collision-free), "fast_contact" (bodies collided at high speed), or a reason of `StepFailure`; ``rejected_paths`` is the sum
+    of the first two. ``indirect_paths``: number of substeps proven collision-free along the Newton
     iterates, not along arcs between the two states. ``max_joint_residual``: of active joints and couplings [m], [rad].
     ``converged``: every minimisation reached the requested tolerance; ``tolerance_achieved`` [m/s] is the largest value. A
     step that does not converge raises `StepFailure`. If other worlds can continue, ``stopped`` has the reason of each
@@ -57,6 +58,7 @@ class StepReport:
     momentum: dict[str, np.ndarray]
     rejected_paths: int = 0
     indirect_paths: int = 0
+    rejections: dict[str, int] = field(default_factory=dict)
     broken: tuple[str, ...] = ()
     stopped: dict[int, str] = field(default_factory=dict)
     stages: dict[str, float] = field(default_factory=dict)
@@ -76,7 +78,8 @@ class StepReport:
             newton_iterations=progress.newton,
             linear_iterations=progress.linear,
             line_search_trials=progress.trials,
-            rejected_paths=progress.rejected_paths,
+            rejections=progress.rejections,
+            rejected_paths=sum(progress.rejections.get(reason, 0) for reason in ("passed", "fast_contact")),
             indirect_paths=progress.indirect_paths,
             stopped=progress.stopped,
             min_gap=statistics.smallest_gap,

@@ -1,4 +1,4 @@
-"""What the iterations of a step amount to."""
+"""Counts and times of a step, and failures of its iterations."""
 
 from __future__ import annotations
 
@@ -18,14 +18,18 @@ LONG = 5.0
 
 @dataclass
 class Progress:
-    """What the iterations of one step amount to; `rejected_paths`: substeps taken again because their swept path was not free;
-    `indirect_paths`: substeps whose swept path is the one through the iterates (`abd.step.iterate_path`); `stopped`: worlds that
-    could not go on, and why."""
+    """Counts and times of one step.
+
+    Attributes:
+        rejections: number of rejected substeps by reason (`abd.errors.StepFailure.reason`).
+        indirect_paths: number of substeps whose swept path is the one through the iterates (`abd.step.iterate_path`).
+        stopped: failed worlds with their failures.
+    """
 
     newton: int = 0
     linear: int = 0
     trials: int = 0
-    rejected_paths: int = 0
+    rejections: dict[str, int] = field(default_factory=dict)
     indirect_paths: int = 0
     tolerance: float = 0.0
     stopped: dict[int, str] = field(default_factory=dict)

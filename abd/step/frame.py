@@ -249,8 +249,8 @@ class Frame:
         final = []
         for number in concerned or group:
             size, why = self.sizes[number], failure.within(self.worlds == number)
+            progress.rejections[why.reason] = progress.rejections.get(why.reason, 0) + 1
             if isinstance(failure, PathNotFree):
-                progress.rejected_paths += 1
                 size.path_rejected |= not failure.fast
                 is_shorter = size.shorten(float(why.found.fraction.min(initial=1.0)))
             else:

@@ -51,7 +51,7 @@ class PathNotFree(StepFailure):
         subject = subject if len(bodies) > 1 else f"{subject}, which is strained by more than half"
         length = float(np.broadcast_to(h, len(names))[int(first[0])])
         super().__init__(
-            "passed",
+            "fast_contact" if fast else "passed",
             f"{subject}: the swept path of a substep of {length:.3g} s is not proven free of collisions, however short; "
             "take a smaller solver.dt",
             bodies=bodies,
