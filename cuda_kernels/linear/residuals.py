@@ -71,7 +71,6 @@ def judge_residuals(
     current: wp.array(dtype=wp.float64),
     curvature: wp.array(dtype=wp.float64),
     target: wp.array(dtype=wp.float64),
-    check_every: wp.int32,
     most: wp.int32,
 ):
     """Decide whether an island's conjugate gradients continue; set left = fresh."""
@@ -83,7 +82,7 @@ def judge_residuals(
         return
     if not wp.isfinite(current[w]):
         fail(c, NOT_FINITE_GRADIENT)
-    elif c.flags[SOLVE_ITERATIONS] % check_every == 0 and not (curvature[w] > ZERO):
+    elif not (curvature[w] > ZERO):
         fail(c, NO_CURVATURE)
     elif c.flags[SOLVE_ITERATIONS] >= most:
         fail(c, NO_CONVERGENCE)

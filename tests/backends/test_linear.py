@@ -8,7 +8,6 @@ from on_device import NAME
 
 import cuda_kernels
 from abd.backends.device.device import Device
-from abd.backends.linear.conjugate_gradients import CHECK_EVERY
 from abd.backends.numbering import Division
 from abd.errors import StepFailure
 
@@ -121,7 +120,7 @@ def test_a_matrix_that_is_not_positive_definite_names_the_body(device):
 
 
 def test_conjugate_gradients_without_positive_curvature_stop(device):
-    """Contacts that couple more than the bodies' own blocks carry: iterations would go on for nothing, and soon."""
+    """Contacts that couple more than the bodies' own blocks carry: further iterations cannot converge."""
     pairs = chain(40)
     system = System(device, 40, NOTHING, pairs)
     system.diagonal[:] = np.eye(12)
@@ -130,4 +129,4 @@ def test_conjugate_gradients_without_positive_curvature_stop(device):
     solver = system.solver("pcg")
     with pytest.raises(StepFailure) as failure:
         system.solve(solver)
-    assert failure.value.reason == "not_positive_definite" and solver.iterations == CHECK_EVERY
+    assert failure.value.reason == "not_positive_definite" and solver.iterations <= 2

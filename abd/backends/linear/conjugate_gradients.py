@@ -15,8 +15,6 @@ from cuda_kernels.linear.couplings import Coupling
 from cuda_kernels.parallel import sums
 from cuda_kernels.step import control
 
-CHECK_EVERY = 64
-"""Iterations between two checks of the curvature along the directions; without curvature the solve stops."""
 MOST_ITERATIONS = 10_000
 """Maximum number of iterations of a solve; the device runs them without the host, so that they cannot be interrupted."""
 
@@ -107,7 +105,7 @@ class ConjugateGradients:
             launch(krylov.turn, n, done, island, self.rho_next, self.rho, z, p, grain=2048)
             launch(
                 residuals.judge_residuals,
-                n, c, self.rho, self.rho_next, self.curvature, self.target, CHECK_EVERY, self.max_iterations, grain=ONE_THREAD,
+                n, c, self.rho, self.rho_next, self.curvature, self.target, self.max_iterations, grain=ONE_THREAD,
             )  # fmt: skip
 
         self.graphs.repeat(self.running, iterate)
