@@ -20,6 +20,7 @@ from __future__ import annotations
 import numpy as np
 
 from abd.backends.answers import NO_PAIRS, PairLoads
+from abd.contact.pair_rows import bodies_of, keys
 
 CHANGE, CHANGE_AFTER_IMPACT = 0.5, 0.1
 """Smallest relative change of a load that causes a second lagging: usually, and after a step that was lagged twice."""
@@ -66,7 +67,8 @@ def changed(
     """
     if not len(frozen.pairs) and not len(current.pairs):
         return NO_PAIRS
-    pairs = np.unique(np.concatenate([frozen.pairs, current.pairs]).astype(np.int64), axis=0)
+    n = len(loaded)
+    pairs = bodies_of(np.union1d(keys(frozen.pairs, n), keys(current.pairs, n)), n)
     before, after = frozen.of(pairs), current.of(pairs)
     i, j = pairs.T
     speed, fraction = least_change(settings, np.broadcast_to(h, len(loaded))[i], loaded[i] | loaded[j] | (before == 0.0))

@@ -33,6 +33,12 @@ class ImpactPairs(Table):
     mu: np.ndarray
     row: np.ndarray
 
+    @classmethod
+    def none(cls) -> ImpactPairs:
+        """Return an empty table."""
+        k = np.zeros(0)
+        return cls(np.zeros((0, 2), dtype=int), np.zeros((0, 2, 6)), np.zeros((0, 3)), k, k, k, np.zeros(0, dtype=int))
+
     @property
     def is_contact(self) -> np.ndarray:
         """(k,) bool, contacts of two bodies."""

@@ -44,20 +44,29 @@ class Rebounds:
         # excluded bodies must not supply energy
         inactive = (self.articulations.dynamic & ~backend.inactive.mobile)[:, None]
         before = tuple(np.where(inactive, end, begin) for begin, end in zip(before, after, strict=True))
-        in_moving_worlds = self.restitution.in_moving_worlds(has_contact, before[1], after[1])
-        if not in_moving_worlds.any():
+        speed, tolerance = self.restitution.speeds(before[1], after[1]), self.settings.tolerance
+        if not (has_contact & (speed > tolerance)).any():
             return None
-        impact_pairs = ImpactPairs.of_contacts(model, *backend.readings.contact_impulses(), after[0])
+        contacts = backend.readings.contact_impulses()
+        limits = ImpactPairs.none()
         if len(ends) and limited.any():
             memory, applied = self.copies.memory, self.copies.applied
-            impact_pairs = ImpactPairs.joined(impact_pairs, limit_impact_pairs(model, joints, ends, memory, applied, after[0], h))
-        impact_pairs = impact_pairs[in_moving_worlds[impact_pairs.pairs[:, 0]]]
-        closing = self.restitution.approach(impact_pairs, before, h)
+            limits = limit_impact_pairs(model, joints, ends, memory, applied, after[0], h)
+        # only pairs that move have impacts; pairs at rest take part in those of others
+        moves = speed[contacts[0]].sum(axis=1) > 2.0 * tolerance
+        moving = ImpactPairs.joined(ImpactPairs.of_contacts(model, *(one[moves] for one in contacts), after[0]), limits)
+        if not len(moving):
+            return None
+        closing = self.restitution.approach(moving, before, h)
         fresh = closing > 0.0
-        if (has_contact := fresh & impact_pairs.is_contact).any():
-            fresh[has_contact] = became_active(backend, impact_pairs.pairs[has_contact], closing[has_contact])
-            self.impact_pairs = impact_pairs.pairs[fresh & impact_pairs.is_contact]
-        rebound = self.restitution.rebound(impact_pairs, before, after, h, fresh, joints, backend.sweep)
+        if (has_contact := fresh & moving.is_contact).any():
+            fresh[has_contact] = became_active(backend, moving.pairs[has_contact], closing[has_contact])
+            self.impact_pairs = moving.pairs[fresh & moving.is_contact]
+        if not self.restitution.has_impacts(moving, before, after, h, fresh):
+            return None
+        rest = ImpactPairs.of_contacts(model, *(one[~moves] for one in contacts), after[0])
+        fresh = np.concatenate([fresh, np.zeros(len(rest), dtype=bool)])
+        rebound = self.restitution.rebound(ImpactPairs.joined(moving, rest), before, after, h, fresh, joints, backend.sweep)
         if rebound is not None:
             self.copies.set_velocity(rebound[0])
             if joints.has_rotors:

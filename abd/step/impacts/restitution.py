@@ -31,6 +31,7 @@ they would increase the energy.
 
 from __future__ import annotations
 
+import functools
 import logging
 from dataclasses import dataclass, replace
 
@@ -100,16 +101,10 @@ class Restitution:
         self._built_for, self._warned = None, False
         self._has_friction = self.settings.friction_iterations != 0
 
-    def in_moving_worlds(self, touching: np.ndarray, *velocities: np.ndarray) -> np.ndarray:
-        """Return (n,) bool, bodies of worlds in which a body of `touching` (n,) bool moves faster than the tolerance.
-
-        velocities: (n, 12), of which one must do so."""
-        moves = np.zeros(len(touching), dtype=bool)
-        for qd in velocities:
-            speed = np.linalg.norm(qd[:, :3], axis=1) + self.reach * np.linalg.norm(qd[:, 3:], axis=1)
-            moves |= touching & (speed > self.settings.tolerance)
-        world = self.model.bodies.world
-        return np.isin(world, world[moves])
+    def speeds(self, *velocities: np.ndarray) -> np.ndarray:
+        """Return (n,) the largest speed of a point of each body [m/s] in several states with velocities (n, 12)."""
+        each = (np.linalg.norm(qd[:, :3], axis=1) + self.reach * np.linalg.norm(qd[:, 3:], axis=1) for qd in velocities)
+        return functools.reduce(np.maximum, each)
 
     def _thresholds(self, impact_pairs: ImpactPairs, lengths: np.ndarray, fresh: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return (k,) speeds by gravity in steps of `lengths` (n,) [s], and smallest closing speeds of impacts (k,) [m/s].
@@ -147,26 +142,14 @@ class Restitution:
         Returns:
             None without impacts.
         """
-        if not len(impact_pairs.pairs):
-            return None
-        q, qd = after
-        then, now = self._twists(*before), self._twists(q, qd)
-        size = impact_pairs.size
-        closing, left = impact_pairs.power(then), impact_pairs.power(now)
-        lengths, resting = np.broadcast_to(h, len(q)), 2.0 * self.settings.tolerance
-        fall, least = self._thresholds(impact_pairs, lengths, fresh)
-        impacts_now = closing < -least * size
-        opens = np.maximum(closing, 0.0)
-        opening = np.where(impact_pairs.is_contact, np.maximum(OPENING * fall, resting), 0.0)
-        is_seed = impacts_now | (left - opens > opening * size)
+        (q, qd), step = after, Step(before, after, self._twists(*before), self._twists(*after))
+        impacts, is_seed = self._possible_impacts(impact_pairs, step, h, fresh)
         if not is_seed.any():
             return None
-        worlds = self.model.bodies.world
-        of = worlds[impact_pairs.pairs[:, 0]]
+        of = self.model.bodies.world[impact_pairs.pairs[:, 0]]
         order = np.argsort(of, kind="stable")
         order = order[np.isin(of[order], of[is_seed])]
-        impacts = Impacts(impact_pairs, opens, closing, left, least, lengths[impact_pairs.pairs[:, 0]])[order]
-        of, is_seed, step = of[order], is_seed[order], Step(before, after, then, now)
+        impacts, of, is_seed = impacts[order], of[order], is_seed[order]
         self._update_rows(system, q)
         # the factor of joints must cover all connected pairs, hence one world at a time with joints
         groups = [of == world for world in np.unique(of)] if len(self._constraints) else [np.ones(len(of), dtype=bool)]
@@ -183,6 +166,26 @@ class Restitution:
                 work += friction
                 impulses.append(of_group)
         return (out, np.sort(np.concatenate(changed)), work, Impulses.joined(*impulses)) if changed else None
+
+    def has_impacts(
+        self, impact_pairs: ImpactPairs, before: tuple[np.ndarray, np.ndarray], after: tuple[np.ndarray, np.ndarray],
+        h: float | np.ndarray, fresh: np.ndarray,
+    ) -> bool:  # fmt: skip
+        """Return whether pairs have impacts, or were pushed apart, in a step; arguments of `rebound`."""
+        step = Step(before, after, self._twists(*before), self._twists(*after))
+        return bool(self._possible_impacts(impact_pairs, step, h, fresh)[1].any())
+
+    def _possible_impacts(
+        self, impact_pairs: ImpactPairs, step: Step, h: float | np.ndarray, fresh: np.ndarray
+    ) -> tuple[Impacts, np.ndarray]:
+        """Return the pairs as `Impacts`, and (k,) bool, pairs with an impact or pushed apart."""
+        size, lengths = impact_pairs.size, np.broadcast_to(h, len(step.then))
+        closing, left = impact_pairs.power(step.then), impact_pairs.power(step.now)
+        fall, least = self._thresholds(impact_pairs, lengths, fresh)
+        opens, resting = np.maximum(closing, 0.0), 2.0 * self.settings.tolerance
+        opening = np.where(impact_pairs.is_contact, np.maximum(OPENING * fall, resting), 0.0)
+        is_seed = (closing < -least * size) | (left - opens > opening * size)
+        return Impacts(impact_pairs, opens, closing, left, least, lengths[impact_pairs.pairs[:, 0]]), is_seed
 
     def fitted(
         self, bodies: np.ndarray, q: np.ndarray, qd: np.ndarray, system: JointSystem, driven: dict[tuple[int, str], float]
