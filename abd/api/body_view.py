@@ -235,7 +235,7 @@ class BodyView:
 
     def clear_loads(self) -> None:
         """Remove the loads of `apply_force` and `apply_torque`; force and torque of the scene stay."""
-        self._simulation.loads.clear(self.index)
+        self._simulation.loads.keep(lambda one: one.body != self.index)
 
     # contact --------------------------------------------------------------------------------------------------------
 

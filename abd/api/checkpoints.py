@@ -34,19 +34,37 @@ def saved(sim: Simulation) -> dict[str, Any]:
         "worlds": {name: worlds.world_values(one) for name, one in of_worlds.items()} | {"number": worlds.numbers},
         "tables": saved_tables(state),
         "coordinates": sim.coordinates.copy(),
-        "joints": sim.control.saved(),
-        "loads": sim.loads.saved(),
-        "moves": sim.moves.saved(),
-        "switches": sim.switches.saved(),
-        "springs": sim.springs.saved(),
-        "gravity": sim.gravity,
-        "friction": sim.model.materials.mu.copy(),
+        **changes_of(sim),
         "external_work": sim.stepper.work.external,
         "friction_work": sim.stepper.work.friction,
         "drive_work": sim.stepper.work.drive,
         "integration": sim.stepper.work.integration,
         "energy": sim.stepper.energy_balance.energy,
     }
+
+
+def changes_of(sim: Simulation) -> dict[str, Any]:
+    """Return all changes of a running simulation, by names where they belong to single bodies and joints."""
+    return {
+        "joints": sim.control.saved(),
+        "loads": sim.loads.saved(),
+        "force": sim.loads.force.copy(),
+        "torque": sim.loads.torque.copy(),
+        "moves": sim.moves.saved(),
+        "switches": sim.switches.saved(),
+        "gravity": sim.gravity,
+        "friction": sim.model.materials.mu.copy(),
+    }
+
+
+def restore_changes(sim: Simulation, saved: dict[str, Any]) -> None:
+    """Restore what `changes_of` returned, except the switches, before the state."""
+    sim.moves.restore(saved["moves"])
+    sim.control.restore(saved["joints"])
+    sim.gravity = saved["gravity"]
+    if not np.array_equal(saved["friction"], sim.model.materials.mu):
+        sim.set_friction(saved["friction"])
+    sim.loads.restore(saved["loads"], saved["force"], saved["torque"])
 
 
 def restore(sim: Simulation, saved: dict[str, Any]) -> None:
@@ -64,7 +82,7 @@ def _check(sim: Simulation, saved: dict[str, Any]) -> None:
     if "tables" not in saved:
         raise ValueError("it was written by another release: run the scene from its start")
     n = len(sim.model.bodies)
-    shapes = dict.fromkeys(("q", "qd", "previous_q", "previous_qd"), (n, 12))
+    shapes = dict.fromkeys(("q", "qd", "previous_q", "previous_qd"), (n, 12)) | dict.fromkeys(("force", "torque"), (n, 3))
     # the checkpoint defines the number of coordinates, since its joints are restored later
     shapes |= {"coordinates": np.shape(saved["coordinates"])[:1], "gravity": (3,), "friction": sim.model.materials.mu.shape}
     shapes |= dict.fromkeys(("time", "step"), ())
@@ -95,12 +113,7 @@ def _restore(sim: Simulation, saved: dict[str, Any]) -> None:
     if free_q is not arrays["q"]:
         arrays["previous_q"] = arrays["previous_q"] + (free_q - arrays["q"])
         arrays["q"] = free_q
-    sim.moves.restore(saved["moves"])
-    sim.springs.restore(saved["springs"])
-    sim.control.restore(saved["joints"])
-    sim.gravity = saved["gravity"]
-    if not np.array_equal(saved["friction"], sim.model.materials.mu):
-        sim.set_friction(np.asarray(saved["friction"]))
+    restore_changes(sim, saved)
     clock, worlds, numbers = float(saved["time"]), sim.stepper.worlds, _times(sim, saved)
     worlds.clock, worlds.lengths = clock, numbers.pop("dt")
     sim.stepper.restore(State(step=int(saved["step"]), **read_tables(saved["tables"]), **arrays, **numbers))
@@ -109,7 +122,22 @@ def _restore(sim: Simulation, saved: dict[str, Any]) -> None:
     works = ("external_work", "drive_work", "friction_work", "integration")
     sim.stepper.work = Work(*(float(saved[name]) for name in works))
     sim.stepper.energy_balance.energy = energy
-    sim.loads.restore(saved["loads"])
+
+
+def reset(sim: Simulation) -> None:
+    """See `Simulation.reset`."""
+    sim.loads.keep(lambda load: False)
+    if sim._reset_checkpoint is not None:
+        sim.restore(sim._reset_checkpoint)
+    else:
+        sim.switches.restore(sim._changes_of_scene["switches"])
+        restore_changes(sim, sim._changes_of_scene)
+        start = sim.model.bodies
+        sim.stepper.reset(State(q=start.q.copy(), qd=start.qd.copy()))
+        sim.coordinates = sim.reader.coordinates(start.q)
+        sim.forget_readings()
+    for one in sim.sensors.values():
+        one.begin_anew()
 
 
 def _times(sim: Simulation, saved: dict[str, Any]) -> dict[str, PerBody]:

@@ -22,27 +22,6 @@ if TYPE_CHECKING:
 _log = logging.getLogger(__name__)
 
 
-def reset(sim: Simulation) -> None:
-    """See `Simulation.reset`."""
-    bodies, given = sim.model.bodies, sim.compiled
-    if sim._reset_checkpoint is not None:
-        sim.loads.clear()
-        sim.restore(sim._reset_checkpoint)
-    else:
-        sim.gravity = given.settings.gravity
-        sim.springs.reset()
-        sim.moves.restore({})
-        sim.control.reset()
-        sim.loads.clear()
-        sim.set_friction(given.materials.mu)
-        sim.switches.reset()
-        sim.stepper.reset(State(q=bodies.q.copy(), qd=bodies.qd.copy()))
-        sim.coordinates = sim.reader.coordinates(bodies.q)
-        sim.forget_readings()
-    for one in sim.sensors.values():
-        one.begin_anew()
-
-
 def move_to(sim: Simulation, q: np.ndarray, coordinates: np.ndarray | None) -> None:
     """See `Simulation.move_to`."""
     q = separate(sim, q)

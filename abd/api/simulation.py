@@ -14,7 +14,7 @@ import numpy as np
 
 from abd import backends
 from abd.api.body_view import BodyView
-from abd.api.checkpoints import restore, resumed, saved
+from abd.api.checkpoints import changes_of, reset, restore, resumed, saved
 from abd.api.contact_view import Contacts
 from abd.api.device_state import DeviceState
 from abd.api.joints.coordinates import Coordinates
@@ -26,7 +26,7 @@ from abd.api.loads import Loads, Vector, three_numbers
 from abd.api.material_view import MaterialView
 from abd.api.moves import Moves
 from abd.api.recompiled import recompiled
-from abd.api.restarts import move_to, reset, reset_worlds, set_velocities
+from abd.api.restarts import move_to, reset_worlds, set_velocities
 from abd.api.sensors import Observed, Sensor, sensor
 from abd.api.started import own, started
 from abd.api.step_report import StepReport
@@ -103,6 +103,7 @@ class Simulation:
         self.switches, self.springs = Switches(self), Springs(self)
         self.loads, self.moves = Loads(self), Moves(self)
         self.stepper.loads, self.stepper.loads_are_constant = self.loads.of_substep, lambda: self.loads.loads_are_constant
+        self._changes_of_scene = changes_of(self)
         for one in self.scene.spec.sensor if self.scene is not None else []:
             self._add_sensor_of_scene(one)
 
@@ -209,11 +210,6 @@ class Simulation:
         self.model.materials.mu.base[:] = mu
         self.backend.loads.set_friction(self.model.materials.mu)
         self.stepper.sleep.disturb()
-
-    def watch_joints(self) -> None:
-        """Update the coordinates after joints were appended or removed; the other joints keep their coordinates."""
-        self.joint_coordinates.watch_changed()
-        self._contacts = None
 
     @property
     def reader(self) -> JointReader:

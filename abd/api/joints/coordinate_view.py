@@ -8,8 +8,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from abd.joints.rows.change import settings_of
+from abd.joints.rows.change import moving_ends, settings_of
 from abd.joints.rows.laws import Role
+from abd.joints.rows.sizes import reduced_masses
+from abd.joints.types import TYPES
 from abd.model import CoordinateSettings
 
 if TYPE_CHECKING:
@@ -151,7 +153,10 @@ class CoordinateView:
             raise ValueError(f"{key} of '{self.name}' must be finite and not negative, not {value!r}{fix}")
         if value >= 0.0:
             return float(value)
-        return -value * 2.0 * float(np.sqrt(self._control.reduced_mass(self.joint.index, self.name) / compliance))
+        joint, sim = self.joint.joint, self._simulation
+        measures = [one for one in TYPES[joint.type].coordinates(joint) if one.name == self.name]
+        mass = reduced_masses(joint, measures, sim.stepper.q, moving_ends(joint, sim.model))[0]
+        return -value * 2.0 * float(np.sqrt(mass / compliance))
 
     def clip_to_range(self, value: float) -> float:
         """Return the value in the range nearest to `value`."""
@@ -212,18 +217,20 @@ class CoordinateView:
 
         Any other coordinate gets a position drive of the joint's stiffness, which replaces another drive.
         """
-        self._control.set_target(self.joint.index, self.name, target)
+        self._control.set_function(self.joint.index, self.name, "target", target)
 
     def set_rate(self, rate: float | Callable[[float], float]) -> None:
         """Set the speed of a velocity drive, or of the target of a position or pd drive: a number, or a function of time [s].
 
         Any other coordinate gets a velocity drive of the joint's stiffness, which replaces another drive.
         """
-        self._control.set_rate(self.joint.index, self.name, rate)
+        self._control.set_function(self.joint.index, self.name, "rate", rate)
 
     def apply_force(self, force: float) -> None:
         """Apply a constant effort from the next step on, in addition to the drive; the parent gets the reaction."""
-        self._control.apply_force(self.joint.index, self.name, force)
+        efforts = self._control.efforts
+        efforts[self._place] = force
+        self._control.set_efforts(efforts)
 
     @property
     def drive_force(self) -> float:

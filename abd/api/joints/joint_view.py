@@ -9,6 +9,7 @@ import numpy as np
 from abd.api.joints.coordinate_view import CoordinateView
 from abd.api.joints.joint_forces import JointForces
 from abd.joints.rows.build import yielding
+from abd.joints.rows.change import critically_damped, softened
 
 if TYPE_CHECKING:
     from abd.api.simulation import Simulation
@@ -124,7 +125,7 @@ class JointView(JointForces):
 
     @compliance.setter
     def compliance(self, values) -> None:
-        self.simulation.control.soften(self.index, compliance=values)
+        self.simulation.control.replace_joint(self.index, softened(self.joint, compliance=values))
 
     @property
     def damping(self) -> np.ndarray:
@@ -136,7 +137,7 @@ class JointView(JointForces):
 
     @damping.setter
     def damping(self, values) -> None:
-        self.simulation.control.soften(self.index, damping=values)
+        self.simulation.control.replace_joint(self.index, softened(self.joint, damping=values))
 
     @property
     def linear_compliance(self) -> float | None:
@@ -164,7 +165,11 @@ class JointView(JointForces):
         Raises:
             ValueError: the joint is not compliant, or zeta is negative.
         """
-        self.simulation.control.damp_critically(self.index, zeta)
+        self._damp(zeta)
+
+    def _damp(self, zeta: float, among: np.ndarray | None = None) -> None:
+        damped = critically_damped(self.joint, self.simulation.model, self.simulation.stepper.q, zeta, among)
+        self.simulation.control.replace_joint(self.index, damped)
 
     def _of_rows(self, key: str) -> np.ndarray:
         out, given = np.zeros(len(yielding(self.joint))), getattr(self.joint, key)
@@ -179,7 +184,7 @@ class JointView(JointForces):
     def _set_uniform(self, rotary: bool, value: float) -> None:
         is_kind = np.array([one.rotary == rotary for one in yielding(self.joint)], dtype=bool)
         self.compliance = np.where(is_kind, value, self.compliance)
-        self.simulation.control.damp_critically(self.index, 1.0, is_kind)
+        self._damp(1.0, is_kind)
 
     def __getattr__(self, name: str) -> CoordinateView:
         """Return a coordinate by name: ``joint.theta`` is ``joint.coordinate("theta")``."""
