@@ -7,14 +7,14 @@ extrapolate the lever arm to the end of the substep.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from abd.api.views import Vector, finite
 from abd.by_bodies import PerBody, of_body
 from abd.rotations import axial, rotations
-from abd.scene.schema.values import LARGEST
 
 if TYPE_CHECKING:
     from abd.api.body_view import BodyView
@@ -23,7 +23,6 @@ if TYPE_CHECKING:
 JUMP = 0.1
 """Change of a force from one step to the next, over the larger one of the two, that counts as a jump."""
 
-Vector = Sequence[float] | np.ndarray
 Given = Vector | Callable[[float, "BodyView"], Vector]
 """A vector, or a function of time [s] and body that returns one."""
 
@@ -47,21 +46,20 @@ class Load:
     def __init__(
         self, loads: Loads, view: BodyView, given: Given, couple: bool, at: Vector | None, frame: str, steps: int | None
     ):
-        if view.kind != "dynamic":
-            raise ValueError(f"loads need a dynamic body; body '{view.name}' is {view.kind}")
+        require_dynamic(view, "loads")
         if frame not in ("world", "body"):
             raise ValueError(f"frame must be 'world' or 'body', not {frame!r}")
         if steps is not None and steps < 1:
             raise ValueError(f"steps must be a positive number of steps or None, not {steps}")
         self.body, self.couple, self.frame, self.left = view.index, couple, frame, steps
-        self.at = None if at is None else three_numbers(at, f"the point on body '{view.name}'")
+        self.at = None if at is None else finite(at, (3,), f"the point on body '{view.name}'")
         self._loads, self._view = loads, view
-        self.vector = given if callable(given) else three_numbers(given, f"the load on body '{view.name}'")
+        self.vector = given if callable(given) else finite(given, (3,), f"the load on body '{view.name}'")
 
     def value(self, time: float) -> np.ndarray:
         """Return the vector (3,) in `frame` at a time [s]."""
         if callable(self.vector):
-            return three_numbers(self.vector(time, self._view), lambda: f"the load on body '{self._view.name}' at {time:g} s")
+            return finite(self.vector(time, self._view), (3,), f"the load on body '{self._view.name}'")
         return self.vector
 
     def remove(self) -> None:
@@ -186,10 +184,8 @@ def jumps(before: np.ndarray, after: np.ndarray) -> np.ndarray:
     return np.linalg.norm(after - before, axis=1) > JUMP * np.maximum(*sizes)
 
 
-def three_numbers(values: Vector, what: str | Callable[[], str]) -> np.ndarray:
-    """Convert to (3,) numbers of at most `LARGEST`; raise a `ValueError` that names `what` otherwise."""
-    found = np.array(values, dtype=float)
-    if found.shape != (3,) or not (np.abs(found) <= LARGEST).all():
-        what = what() if callable(what) else what
-        raise ValueError(f"{what} must be three finite numbers of at most {LARGEST:g}, not {values!r}")
-    return found
+def require_dynamic(view: BodyView, what: str) -> None:
+    """Raise `ValueError` if a body is not dynamic."""
+    if view.kind != "dynamic":
+        remedy = "; use move_to" if view.kind == "kinematic" else ""
+        raise ValueError(f"{what} need a dynamic body; body '{view.name}' is {view.kind}{remedy}")

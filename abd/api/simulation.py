@@ -22,7 +22,7 @@ from abd.api.joints.coupling_view import CouplingView
 from abd.api.joints.joint_control import JointControl
 from abd.api.joints.joint_view import JointView
 from abd.api.joints.springs import Springs
-from abd.api.loads import Loads, Vector, three_numbers
+from abd.api.loads import Loads
 from abd.api.material_view import MaterialView
 from abd.api.moves import Moves
 from abd.api.recompiled import recompiled
@@ -31,7 +31,7 @@ from abd.api.sensors import Observed, Sensor, sensor
 from abd.api.started import own, started
 from abd.api.step_report import StepReport
 from abd.api.switches import PairView, Switches
-from abd.api.views import ByName
+from abd.api.views import ByName, Vector, finite
 from abd.api.worlds import Worlds
 from abd.backends.device.memory import memory_watched
 from abd.errors import Problem, SceneError
@@ -198,7 +198,7 @@ class Simulation:
 
     @gravity.setter
     def gravity(self, gravity: Vector) -> None:
-        given = three_numbers(gravity, "gravity [m/s^2]")
+        given = finite(gravity, (3,), "gravity [m/s^2]")
         self.model.settings.gravity.base[:] = given
         self.backend.loads.set_gravity(given)
         self.stepper.energy_balance.forget()

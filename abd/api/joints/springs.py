@@ -15,7 +15,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from abd.api.joints.joint_view import JointView
-from abd.api.loads import Vector, three_numbers
+from abd.api.loads import require_dynamic
+from abd.api.views import Vector, finite
 from abd.joints.rows.change import Constant
 from abd.model import WORLD, CoordinateSettings, Drive, Joint
 from abd.rotations import pose
@@ -65,7 +66,7 @@ class Spring:
 
     @point.setter
     def point(self, point: Vector) -> None:
-        given = three_numbers(point, f"the world point of the spring of body '{self.body}'").tolist()
+        given = finite(point, (3,), f"the world point of the spring of body '{self.body}'").tolist()
         for settings, value in zip(self._joint.coordinates, given, strict=True):
             drive = replace(settings.drive, target=Constant(value))
             self._springs.simulation.control.set_functions(self._index, settings, drive, may_jump=False)
@@ -101,15 +102,14 @@ class Springs:
         Raises:
             ValueError: the body is not dynamic, stiffness or damping is negative or both are zero, or a point is invalid.
         """
-        if view.kind != "dynamic":
-            raise ValueError(f"springs need a dynamic body; body '{view.name}' is {view.kind}")
+        require_dynamic(view, "springs")
         for name, value in (("stiffness", stiffness), ("damping", damping)):
             if not (np.isfinite(value) and value >= 0.0):
                 raise ValueError(f"the {name} of a spring must be finite and not negative, not {value!r}")
         if stiffness == damping == 0.0:
             raise ValueError("a spring needs a stiffness or a damping above zero")
-        place = three_numbers((0.0, 0.0, 0.0) if at is None else at, f"the point on body '{view.name}'")
-        end = three_numbers(point, f"the world point of the spring of body '{view.name}'")
+        place = finite((0.0, 0.0, 0.0) if at is None else at, (3,), f"the point on body '{view.name}'")
+        end = finite(point, (3,), f"the world point of the spring of body '{view.name}'")
         sim, index = self.simulation, len(self.simulation.model.joints)
         self._append(view.index, np.array([*place, *end, stiffness, damping, True]))
         sim.joint_coordinates.watch_changed()
