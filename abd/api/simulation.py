@@ -18,9 +18,8 @@ from abd.api.checkpoints import changes_of, reset, restore, resumed, saved
 from abd.api.contact_view import Contacts
 from abd.api.device_state import DeviceState
 from abd.api.joints.coordinates import Coordinates
-from abd.api.joints.coupling_view import CouplingView
 from abd.api.joints.joint_control import JointControl
-from abd.api.joints.joint_view import JointView
+from abd.api.joints.joint_view import CouplingView, JointView
 from abd.api.joints.springs import Springs
 from abd.api.loads import Loads
 from abd.api.material_view import MaterialView
@@ -390,3 +389,23 @@ class Simulation:
     def __reduce__(self):
         """Pickle the compiled scene, the name of the device and a checkpoint, as for a deep copy."""
         return resumed, (type(self), self.scene, self.compiled, self.device, self.checkpoint(), self._reset_checkpoint)
+
+
+def run(
+    scene: Scene | SceneSpec | Model | str | Path,
+    duration: float | None = None,
+    steps: int | None = None,
+    device: str = "auto",
+    record: str | Path | None = None,
+    progress: bool = False,
+    on_step: Callable[[StepReport], bool | None] | None = None,
+    overwrite: bool = False,
+) -> Simulation:
+    """Create a simulation and run it, as `abd run` does; see `Simulation` and `Simulation.run` for the arguments.
+
+    Returns:
+        the simulation after its last step.
+    """
+    simulation = Simulation(scene, device)
+    simulation.run(duration, steps, record, progress, on_step, overwrite)
+    return simulation
