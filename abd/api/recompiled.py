@@ -23,7 +23,7 @@ from abd.joint_list import JointList
 from abd.joints.rows.change import transfer_memory
 from abd.joints.rows.system import JointSystem
 from abd.joints.rows.table import MeasureTable
-from abd.model import Kind, Model, affine_state
+from abd.model import Kind, Model, affine_matrices, affine_state
 from abd.names import Names
 from abd.potentials.rolling import SLIDE
 from abd.potentials.sticking import Anchors
@@ -114,12 +114,8 @@ class Matches:
         out, (new, old) = fresh.copy(), _pairs(self.body)
         frames, before = self.new.bodies.body_frame[new], self.old.bodies.body_frame[old]
         out[new] = q[old]
-        changed = np.flatnonzero((frames != before).any(axis=(1, 2)))
-        if len(changed):
-            matrix = np.zeros((len(changed), 4, 4))
-            rows = q[old[changed]]
-            matrix[:, :3, :3], matrix[:, :3, 3] = rows[:, 3:].reshape(-1, 3, 3), rows[:, :3]
-            out[new[changed]] = affine_state(matrix @ before[changed] @ np.linalg.inv(frames[changed]))
+        k = np.flatnonzero((frames != before).any(axis=(1, 2)))
+        out[new[k]] = affine_state(affine_matrices(q[old[k]]) @ before[k] @ np.linalg.inv(frames[k]))
         return out
 
     def rows(self, values: np.ndarray, fresh: Any = 0) -> np.ndarray:
@@ -146,26 +142,21 @@ class Matches:
         a, b = self._place[i], self._place[j]
         dynamic = self.new.bodies.kind == Kind.DYNAMIC
         kept = np.flatnonzero((a >= 0) & (b >= 0) & (dynamic[a] | dynamic[b]))
-        i, a, b, kind = i[kept], a[kept], b[kept], anchors.kind[kept]
-        point, share = anchors.point[kept], anchors.share[kept]
+        i, a, b, kind, share = (one[kept] for one in (i, a, b, anchors.kind, anchors.share))
         turned = dynamic[b] & (~dynamic[a] | (b < a))
         # the arms of rolling and spinning friction do not depend on the order of the bodies
         share = np.where((turned & (kind == SLIDE))[:, None], -share, share)
         first, second = np.where(turned, b, a), np.where(turned, a, b)
-        frames = (self.new.bodies.body_frame[a] != self.old.bodies.body_frame[i]).any(axis=(1, 2))
-        moved = np.flatnonzero(turned | frames)
-        places = before[i[moved], :3] + (_maps(before[i[moved]]) @ point[moved, :, None])[..., 0]
-        origin = now[first[moved]]
-        point[moved] = np.linalg.solve(_maps(origin), (places - origin[:, :3])[..., None])[..., 0]
+        point = np.column_stack([anchors.point[kept], np.ones(len(kept))])[..., None]
+        point = (np.linalg.inv(affine_matrices(now[first])) @ affine_matrices(before[i]) @ point)[:, :3, 0]
         key = (first * len(self.body) + second).astype(np.int64)
         order = np.argsort(key, kind="stable")
         return Anchors(key[order], kind[order], point[order], share[order])
 
     def system(self, system: JointSystem) -> JointSystem:
         """Renumber the joints and couplings of the old joint system."""
-        joint, coupling = (_renumbered(one, found) for one, found in (
-            (system.row_laws.joint, self.joint), (system.row_laws.coupling, self.coupling),
-        ))  # fmt: skip
+        joint = _renumbered(system.row_laws.joint, self.joint)
+        coupling = _renumbered(system.row_laws.coupling, self.coupling)
         linear = replace(system.linear, joint=_renumbered(system.linear.joint, self.joint))
         row_laws = replace(system.row_laws, joint=joint, coupling=coupling)
         return replace(system, row_laws=row_laws, linear=linear, table=self.table(system.table))
@@ -173,11 +164,6 @@ class Matches:
     def table(self, table: MeasureTable) -> MeasureTable:
         """Renumber the joints of a table of measures."""
         return replace(table, joint=_renumbered(table.joint, self.joint))
-
-
-def _maps(q: np.ndarray) -> np.ndarray:
-    """Return the affine maps (k, 3, 3) of states (k, 12)."""
-    return q[:, 3:].reshape(-1, 3, 3)
 
 
 def _renumbered(index: np.ndarray, found: np.ndarray) -> np.ndarray:

@@ -40,7 +40,6 @@ BARRIER_CLEARANCE = 1e-6
 """Gap [m or rad] of a coordinate that is set to a range limit with a barrier, which is infinite at zero gap."""
 JUMP_OF_SPEED = 2.0
 """Ratio of a drive's change of speed to the change in the last step that counts as a jump."""
-_ROLES = {"position": Role.DRIVE, "pd": Role.DRIVE, "velocity": Role.DRIVE, "force": Role.FORCE}
 
 
 class JointControl:
@@ -151,7 +150,7 @@ class JointControl:
     def set_functions(self, index: int, settings: CoordinateSettings, drive: Drive, may_jump: bool = True) -> None:
         """Set the functions of time of a drive's row; a jump restarts the integrator if it may."""
         row_laws = self._simulation.backend.system.row_laws
-        row = self._row(index, settings.name, _ROLES[drive.mode])
+        row = self._row(index, settings.name, drive)
         target, rate = (None, drive.target) if drive.mode == "velocity" else (drive.target, drive.rate)
         for functions, function in ((row_laws.target_of, target), (row_laws.rate_of, rate)):
             functions.pop(row, None)
@@ -171,7 +170,7 @@ class JointControl:
         now = of_body(sim.stepper.time, self.joint(index).child)
         before, after, usual = settings.drive.target(now), drive.target(now), 0.0
         if drive.mode in ("position", "velocity"):
-            x, _, before, earlier, *_ = sim.stepper.memory.history[:, self._row(index, settings.name, _ROLES[drive.mode])]
+            x, _, before, earlier, *_ = sim.stepper.memory.history[:, self._row(index, settings.name, drive)]
             usual = abs(before - earlier)
             if drive.mode == "position":
                 h = float(sim.worlds.dt.max())
@@ -387,10 +386,15 @@ class JointControl:
         self._store_efforts()
         return self._simulation.model.joints[index]
 
-    def _row(self, index: int, coordinate: str, role: Role) -> int:
+    def rows(self, index: int, coordinate: str, *roles: Role) -> np.ndarray:
+        """Return the rows of a coordinate with given roles in the joint system."""
         a = self._simulation.backend.system.row_laws
-        found = np.flatnonzero((a.joint == index) & (a.role == role) & (a.coupling < 0))
-        return next(int(row) for row in found if a.name[row] == coordinate)
+        found = np.flatnonzero((a.joint == index) & np.isin(a.role, roles) & (a.coupling < 0))
+        return np.array([row for row in found if a.name[row] == coordinate], dtype=int)
+
+    def _row(self, index: int, coordinate: str, drive: Drive) -> int:
+        """Return the row of a drive."""
+        return int(self.rows(index, coordinate, Role.FORCE if drive.mode == "force" else Role.DRIVE)[0])
 
     def restart(self) -> None:
         """Restart the histories of all rows; angles are counted from the simulation's coordinates."""
