@@ -14,7 +14,6 @@ import numpy as np
 
 from abd import backends
 from abd.api.body_view import BodyView
-from abd.api.checkpoints import changes_of, reset, restore, resumed, saved
 from abd.api.contact_view import Contacts
 from abd.api.device_state import DeviceState
 from abd.api.joints.coordinates import Coordinates
@@ -25,7 +24,7 @@ from abd.api.loads import Loads
 from abd.api.material_view import MaterialView
 from abd.api.moves import Moves
 from abd.api.recompiled import recompiled
-from abd.api.restarts import move_to, reset_worlds, set_velocities
+from abd.api.restarts import changes_of, move_to, reset, reset_worlds, restore, resumed, saved, set_velocities
 from abd.api.sensors import Observed, Sensor, sensor
 from abd.api.started import own, started
 from abd.api.step_report import StepReport
