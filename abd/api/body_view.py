@@ -57,11 +57,11 @@ class BodyView:
         Raises:
             SceneError: the body overlaps others when it is enabled; it stays disabled.
         """
-        return not self._simulation.switches.off[self.index]
+        return not self._simulation._switches.off[self.index]
 
     @enabled.setter
     def enabled(self, enabled: bool) -> None:
-        self._simulation.switches.set_body(self.index, bool(enabled))
+        self._simulation._switches.set_body(self.index, bool(enabled))
 
     # pose -----------------------------------------------------------------------------------------------------------
 
@@ -126,7 +126,7 @@ class BodyView:
         duration = float(of_body(sim.stepper.worlds.lengths, self.index)) if duration is None else duration
         if not 0.0 < duration < np.inf:
             raise ValueError(f"duration must be a positive time in seconds, not {duration!r}")
-        sim.moves.add(self.index, self._pose(position, quaternion) @ np.linalg.inv(self._frame), duration)
+        sim._moves.add(self.index, self._pose(position, quaternion) @ np.linalg.inv(self._frame), duration)
 
     # velocity -------------------------------------------------------------------------------------------------------
 
@@ -218,7 +218,7 @@ class BodyView:
         Raises:
             ValueError: the body is not dynamic, stiffness or damping is negative, or a point is not three finite numbers.
         """
-        return self._simulation.springs.add(self, point, stiffness, damping, at)
+        return self._simulation._springs.add(self, point, stiffness, damping, at)
 
     def clear_loads(self) -> None:
         """Remove the loads of `apply_force` and `apply_torque`; force and torque of the scene stay."""

@@ -58,8 +58,8 @@ def changes_of(sim: Simulation) -> dict[str, Any]:
         "loads": sim.loads.saved(),
         "force": sim.loads.force.copy(),
         "torque": sim.loads.torque.copy(),
-        "moves": sim.moves.saved(),
-        "switches": sim.switches.saved(),
+        "moves": sim._moves.saved(),
+        "switches": sim._switches.saved(),
         "gravity": sim.gravity,
         "friction": sim.model.materials.mu.copy(),
     }
@@ -67,7 +67,7 @@ def changes_of(sim: Simulation) -> dict[str, Any]:
 
 def restore_changes(sim: Simulation, saved: dict[str, Any]) -> None:
     """Restore what `changes_of` returned, except the switches, before the state."""
-    sim.moves.restore(saved["moves"])
+    sim._moves.restore(saved["moves"])
     sim.control.restore(saved["joints"])
     sim.gravity = saved["gravity"]
     if not np.array_equal(saved["friction"], sim.model.materials.mu):
@@ -110,7 +110,7 @@ def _check(sim: Simulation, saved: dict[str, Any]) -> None:
 
 def _restore(sim: Simulation, saved: dict[str, Any]) -> None:
     arrays = {name: np.asarray(saved[name]) for name in ("q", "qd", "previous_q", "previous_qd")}
-    sim.switches.restore(saved["switches"])
+    sim._switches.restore(saved["switches"])
     free_q = separate(sim, arrays["q"])
     energy = saved["energy"] if free_q is arrays["q"] else None
     energy = None if energy is None else float(energy)
@@ -122,7 +122,7 @@ def _restore(sim: Simulation, saved: dict[str, Any]) -> None:
     worlds.clock, worlds.lengths = clock, numbers.pop("dt")
     sim.stepper.restore(State(step=int(saved["step"]), **read_tables(saved["tables"]), **arrays, **numbers))
     sim.coordinates = np.asarray(saved["coordinates"]).copy()
-    sim.forget_readings()
+    sim._forget_readings()
     sim.stepper.work = Work(**{name: float(work) for name, work in saved["work"].items()})
     sim.stepper.energy_balance.energy = energy
 
@@ -170,12 +170,12 @@ def reset(sim: Simulation) -> None:
     if sim._reset_checkpoint is not None:
         sim.restore(sim._reset_checkpoint)
     else:
-        sim.switches.restore(sim._changes_of_scene["switches"])
+        sim._switches.restore(sim._changes_of_scene["switches"])
         restore_changes(sim, sim._changes_of_scene)
         start = sim.model.bodies
         sim.stepper.reset(State(q=start.q.copy(), qd=start.qd.copy()))
         sim.coordinates = sim.reader.coordinates(start.q)
-        sim.forget_readings()
+        sim._forget_readings()
     for one in sim.sensors.values():
         one.begin_anew()
 
@@ -211,10 +211,10 @@ def reset_worlds(
     start_q, start_qd = (own if one is None else one for own, one in ((bodies.q, start_q), (bodies.qd, start_qd)))
     q, qd = (np.where(chosen[:, None], first, last) for first, last in ((start_q, now.q), (start_qd, now.qd)))
     collides = sim.backend.touch.may_collide
-    if collides and (start_q is not bodies.q or sim.switches.present(sim.model) is not sim.model):
+    if collides and (start_q is not bodies.q or sim._switches.present(sim.model) is not sim.model):
         q = separate(sim, q, chosen)
     fresh = stepper.fresh(q, qd, chosen)
-    sim.moves.remove(chosen)
+    sim._moves.remove(chosen)
     both = merged(stepper.joints, now, fresh, chosen)
     time, previous_h = (np.where(chosen, 0.0, one) for one in (now.time, now.previous_h))
     both = replace(both, time=time, previous_h=previous_h)
@@ -227,7 +227,7 @@ def reset_worlds(
     coordinates = coordinates.copy()
     coordinates[is_reset] = values(table, stepper.q, sim.reader.initial[is_reset])
     sim.coordinates = coordinates
-    sim.forget_readings()
+    sim._forget_readings()
 
 
 def selected_worlds(worlds: int | Iterable[int], known: np.ndarray) -> np.ndarray:
@@ -255,7 +255,7 @@ def separate(sim: Simulation, q: np.ndarray, among: np.ndarray | None = None) ->
     Raises:
         SceneError: bodies overlap.
     """
-    model = sim.switches.present(sim.model)
+    model = sim._switches.present(sim.model)
     if among is not None:
         mesh, plane = np.where(among, model.bodies.mesh, -1), np.where(among[:, None], model.bodies.plane, np.nan)
         model = replace(model, bodies=replace(model.bodies, mesh=mesh, plane=plane))
@@ -273,7 +273,7 @@ def restart(sim: Simulation, state: State, q: np.ndarray, qd: np.ndarray) -> Non
         changed.pairs, changed.anchors = state.pairs, state.anchors
     sim.stepper.restore(changed)
     sim.control.restart()
-    sim.forget_readings()
+    sim._forget_readings()
 
 
 def without_contacts(q: np.ndarray, qd: np.ndarray) -> State:

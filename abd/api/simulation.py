@@ -89,7 +89,7 @@ class Simulation:
         self.device = self.backend.device.name
         self.stepper = Stepper(self.model, self.backend, state)
         self.state = DeviceState(self)
-        self.joint_coordinates = Coordinates(self.model, self.backend, self.stepper)
+        self._joint_coordinates = Coordinates(self.model, self.backend, self.stepper)
         self._contacts: Contacts | None = None
         self.sensors: dict[str, Sensor] = {}
         self.control = JointControl(self)
@@ -98,8 +98,8 @@ class Simulation:
         self.joints = ByName("joint", self.model.joints.names, partial(JointView, self))
         self.couplings = ByName("coupling", [one.name for one in self.model.couplings], partial(CouplingView, self))
         self.materials = ByName("material", self.model.materials.names, partial(MaterialView, self))
-        self.switches, self.springs = Switches(self), Springs(self)
-        self.loads, self.moves = Loads(self), Moves(self)
+        self._switches, self._springs = Switches(self), Springs(self)
+        self.loads, self._moves = Loads(self), Moves(self)
         self.stepper.loads, self.stepper.loads_are_constant = self.loads.of_substep, lambda: self.loads.loads_are_constant
         self._changes_of_scene = changes_of(self)
         for one in self.scene.spec.sensor if self.scene is not None else []:
@@ -149,9 +149,9 @@ class Simulation:
             return self._step()
 
     def _step(self) -> StepReport:
-        self.switches.before_step()
+        self._switches.before_step()
         progress, substeps, wall = self.stepper.advance()
-        self.joint_coordinates.after_step()
+        self._joint_coordinates.after_step()
         self._contacts = None
         report = StepReport.of(self.stepper, progress, substeps, self.control.after_step(), wall)
         self.loads.after_step()
@@ -212,20 +212,20 @@ class Simulation:
     @property
     def reader(self) -> JointReader:
         """Reader of the current joints."""
-        return self.joint_coordinates.reader
+        return self._joint_coordinates.reader
 
     @property
     def coordinates(self) -> np.ndarray:
         """(c,) coordinates of all joints; angles are counted over any number of turns."""
-        return self.joint_coordinates.values
+        return self._joint_coordinates.values
 
     @coordinates.setter
     def coordinates(self, coordinates: np.ndarray) -> None:
-        self.joint_coordinates.values = coordinates
+        self._joint_coordinates.values = coordinates
 
     def joint_readings(self) -> Readings:
         """Return coordinates, rates, residuals, wrenches and energies of all joints in the current state, as arrays."""
-        return self.joint_coordinates.readings()
+        return self._joint_coordinates.readings()
 
     def contacts(self, body: str | BodyView | None = None, other: str | BodyView | None = None) -> Contacts:
         """Return contact points and their forces in the current state; see `abd.api.contact_view`.
@@ -260,9 +260,9 @@ class Simulation:
 
         return Reduced(self)
 
-    def forget_readings(self) -> None:
+    def _forget_readings(self) -> None:
         """Discard cached readings of joints and contacts."""
-        self.joint_coordinates.forget_readings()
+        self._joint_coordinates.forget_readings()
         self._contacts = None
 
     def add_sensor(

@@ -56,7 +56,7 @@ class PairView:
             ValueError: the pair can never collide: no dynamic body, one group, different worlds, disabled material pair or no
                 surface. SceneError: the bodies overlap; the pair is unchanged.
         """
-        return not obstacle(self._simulation.model, *self._pair) and not self._simulation.switches.excludes(*self._pair)
+        return not obstacle(self._simulation.model, *self._pair) and not self._simulation._switches.excludes(*self._pair)
 
     @enabled.setter
     def enabled(self, enabled: bool) -> None:
@@ -64,7 +64,7 @@ class PairView:
             if enabled:
                 raise ValueError(f"'{self.bodies[0]}' and '{self.bodies[1]}' cannot collide: {reason}")
             return
-        self._simulation.switches.set_pair(*self._pair, bool(enabled))
+        self._simulation._switches.set_pair(*self._pair, bool(enabled))
 
 
 def obstacle(model: Model, first: int, second: int) -> str:
@@ -257,7 +257,7 @@ class Switches:
             sim.stepper.start_contacts(enabled)
         sim.stepper.sleep.disturb()
         sim.coordinates = sim.reader.coordinates(state.q, sim.coordinates)
-        sim.forget_readings()
+        sim._forget_readings()
 
     def apply(self) -> None:
         """Pass the disabled bodies and pairs to the backend."""

@@ -91,7 +91,7 @@ class JointControl:
         stepper = self._simulation.stepper
         q, _ = rigid_motion(stepper.q, stepper.qd)
         self._simulation.model.joints[index] = seated(self.joint(index), q, T_CW, T_DW)
-        self._simulation.joint_coordinates.watch(self._simulation.coordinates)
+        self._simulation._joint_coordinates.watch(self._simulation.coordinates)
         self.rebuild([index])
         self._warn_if_open(index, "has new frames")
 
@@ -101,13 +101,13 @@ class JointControl:
         Raises:
             ValueError: the joint is to act on a disabled body.
         """
-        if active and index in self._simulation.switches.suspended:
+        if active and index in self._simulation._switches.suspended:
             raise ValueError(f"joint '{self.joint(index).name}' cannot act on a disabled body: set the body's `enabled` first")
         if active != self.joint(index).active:
             self.replace_joint(index, replace(self.joint(index), active=bool(active)))
         if active:
             if self.broken.pop(self.joint(index).name, None) is not None:
-                self._simulation.switches.join(index)
+                self._simulation._switches.join(index)
             self._warn_if_open(index, "is activated")
 
     def set_coupling_active(self, index: int, active: bool) -> None:
@@ -342,7 +342,7 @@ class JointControl:
                 found.append(k)
         if found:
             self.rebuild(found)
-            sim.switches.part(found)
+            sim._switches.part(found)
         return tuple(joints[k].name for k in found)
 
     # checkpoints --------------------------------------------------------------------------------------------------
@@ -359,13 +359,13 @@ class JointControl:
             "broken": dict(self.broken),
             "fast": {f"{j}\n{c}": True for j, c in self._fast},
             "couplings": {one.name: one.active for one in self._simulation.model.couplings},
-            "springs": self._simulation.springs.saved(),
+            "springs": self._simulation._springs.saved(),
         }
 
     def restore(self, saved: dict) -> None:
         """Restore the joints of a checkpoint; the stepper restores the history of the rows."""
         self._store_efforts()
-        sim, differs = self._simulation, self._simulation.springs.restore(saved["springs"])
+        sim, differs = self._simulation, self._simulation._springs.restore(saved["springs"])
         self.broken = {name: float(time) for name, time in saved["broken"].items()}
         self._fast = {tuple(key.split("\n")) for key in saved["fast"]}
         for k, one in enumerate(sim.model.couplings):
@@ -374,8 +374,8 @@ class JointControl:
         joints, now = changed(self.start, saved["changes"]), sim.model.joints
         if differs or any(changes_of(joints[k], now[k]) for k in now.changed_since(joints)):
             now.assign(joints)
-            sim.joint_coordinates.watch(sim.coordinates)
-            sim.forget_readings()
+            sim._joint_coordinates.watch(sim.coordinates)
+            sim._forget_readings()
             sim.backend.rows.set_joints(build_system(sim.model))
             self._returning = self._find_returning()
 
@@ -424,4 +424,4 @@ class JointControl:
         stepper.sleep.disturb()
         for index in indices:
             self._jump(index)
-        sim.forget_readings()
+        sim._forget_readings()

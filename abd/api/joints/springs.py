@@ -112,7 +112,7 @@ class Springs:
         end = finite(point, (3,), f"the world point of the spring of body '{view.name}'")
         sim, index = self.simulation, len(self.simulation.model.joints)
         self._append(view.index, np.array([*place, *end, stiffness, damping, True]))
-        sim.joint_coordinates.watch_changed()
+        sim._joint_coordinates.watch_changed()
         sim.control.rebuild([])
         sim.stepper.modes.jump([view.index])
         return Spring(self, index)
@@ -159,5 +159,5 @@ class Springs:
         self.simulation.model.joints.truncate(self.given)
         for name, numbers in zip(saved["body"].tolist(), saved["numbers"], strict=True):
             self._append(self.simulation.bodies[name].index, numbers)
-        self.simulation.joint_coordinates.watch_changed()
+        self.simulation._joint_coordinates.watch_changed()
         return True
