@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from abd import errors, gym, kinematics
     from abd.api.joints.custom_joints import joint_type
-    from abd.api.run import run
-    from abd.api.simulation import Simulation
+    from abd.api.simulation import Simulation, run
     from abd.joints.closure.coordinate_setter import CoordinateSetter
     from abd.joints.coordinates.mechanism import Mechanism
     from abd.joints.custom.custom import RowFlags
@@ -58,7 +57,7 @@ _HOMES = {
     "joint_type": "abd.api.joints.custom_joints",
     "kinematics": "abd.kinematics",
     "load": "abd.scene.scene",
-    "run": "abd.api.run",
+    "run": "abd.api.simulation",
     "sweep": "abd.sweeps.sweep",
 }
 

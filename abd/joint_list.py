@@ -148,14 +148,13 @@ class JointList(Sequence):
         return bodies[~collide & (bodies[:, 0] != WORLD)]
 
     def assign(self, other: JointList) -> None:
-        """Become equal to a list that was copied from this one, or that this one was copied from."""
-        self.replaced = dict(other.replaced)
+        """Take the joints of a list that was copied from this one, or that this one was copied from; further joints stay."""
+        further = {k: joint for k, joint in self.replaced.items() if k >= len(other)}
+        self.replaced = {**other.replaced, **further}
 
     def changed_since(self, start: JointList) -> list[int]:
-        """Indices of the joints that may differ from those of a list that this one was copied from."""
-        if not (self.replaced or start.replaced):
-            return []
-        return sorted(self.replaced.keys() | start.replaced.keys())
+        """Indices of the joints that may differ from those of a list that this one was copied from; without further joints."""
+        return sorted(k for k in self.replaced.keys() | start.replaced.keys() if k < len(start))
 
 
 def excluded_pairs(model: Model) -> np.ndarray:

@@ -3,22 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from abd.api.loads import Given, Load, Vector, three_numbers
+from abd.api.loads import Given, Load, require_dynamic
+from abd.api.views import Vector, finite
 from abd.by_bodies import of_body
-from abd.model import Kind, affine_state
-from abd.rotations import axial, polar, quaternion, quaternion_matrix, skew
-from abd.scene.schema.values import LARGEST
+from abd.joints.rows.placement import rigid_pose
+from abd.model import Kind, affine_matrices, affine_state
+from abd.rotations import axial, polar, pose, quaternion, quaternion_matrix, skew
 
 if TYPE_CHECKING:
     from abd.api.joints.springs import Spring
     from abd.api.simulation import Simulation
-
-CLOSE_TO_RIGID = 1e-6
-"""Largest departure of a given pose from a rotation."""
 
 
 class BodyView:
@@ -59,11 +57,11 @@ class BodyView:
         Raises:
             SceneError: the body overlaps others when it is enabled; it stays disabled.
         """
-        return not self._simulation.switches.off[self.index]
+        return not self._simulation._switches.off[self.index]
 
     @enabled.setter
     def enabled(self, enabled: bool) -> None:
-        self._simulation.switches.set_body(self.index, bool(enabled))
+        self._simulation._switches.set_body(self.index, bool(enabled))
 
     # pose -----------------------------------------------------------------------------------------------------------
 
@@ -74,29 +72,24 @@ class BodyView:
         Raises:
             ValueError: the pose is not rigid, or the body is not dynamic.
         """
-        return self._matrix(self._simulation.stepper.q, 1.0)
+        return affine_matrices(self._row(self._simulation.stepper.q))[0] @ self._frame
 
     @transform.setter
     def transform(self, pose: Sequence[Sequence[float]] | np.ndarray) -> None:
-        pose = np.array(pose, dtype=float)
-        if pose.shape != (4, 4) or not (np.abs(pose) <= LARGEST).all() or (pose[3] != (0.0, 0.0, 0.0, 1.0)).any():
-            raise ValueError(f"the pose of body '{self.name}' must be a (4, 4) matrix with last row 0 0 0 1, not {pose}")
-        R = pose[:3, :3]
-        if np.abs(R @ R.T - np.eye(3)).max() > CLOSE_TO_RIGID or np.linalg.det(R) < 0.0:
-            raise ValueError(f"the pose of body '{self.name}' must contain a rotation matrix, not {R.tolist()}")
-        self._require_dynamic("pose")
+        pose = rigid_pose(self._finite(pose, "pose", 4, 4))
+        require_dynamic(self, "poses")
         q = self._simulation.stepper.q.copy()
-        q[self.index] = affine_state(pose @ np.linalg.inv(self._simulation.model.bodies.body_frame[self.index]))
+        q[self.index] = affine_state(pose @ np.linalg.inv(self._frame))
         self._simulation.move_to(q)
 
     @property
     def position(self) -> np.ndarray:
         """(3,) origin of the mesh frame [m]; can be set."""
-        return self._origin(self._simulation.stepper.q)
+        return self.transform[:3, 3]
 
     @position.setter
     def position(self, position: Vector) -> None:
-        self.transform = self._pose(three_numbers(position, f"the position of body '{self.name}'"), None)
+        self.transform = self._pose(position=position)
 
     @property
     def rotation(self) -> np.ndarray:
@@ -110,14 +103,7 @@ class BodyView:
 
     @quaternion.setter
     def quaternion(self, value: Vector) -> None:
-        self.transform = self._pose(None, quaternion_matrix(self._quaternion(value)))
-
-    def _pose(self, position: np.ndarray | None, rotation: np.ndarray | None) -> np.ndarray:
-        """Return the (4, 4) pose of the mesh frame at a position [m] and rotation, by default the current ones."""
-        pose = np.eye(4)
-        pose[:3, 3] = self.position if position is None else position
-        pose[:3, :3] = self.rotation if rotation is None else rotation
-        return pose
+        self.transform = self._pose(quaternion=value)
 
     def move_to(
         self, position: Vector | None = None, quaternion: Vector | None = None, duration: float | None = None
@@ -140,46 +126,25 @@ class BodyView:
         duration = float(of_body(sim.stepper.worlds.lengths, self.index)) if duration is None else duration
         if not 0.0 < duration < np.inf:
             raise ValueError(f"duration must be a positive time in seconds, not {duration!r}")
-        end = self._pose(
-            None if position is None else three_numbers(position, f"the position of body '{self.name}'"),
-            None if quaternion is None else quaternion_matrix(self._quaternion(quaternion)),
-        )
-        sim.moves.add(self.index, end @ np.linalg.inv(sim.model.bodies.body_frame[self.index]), duration)
-
-    def _quaternion(self, value: Vector) -> np.ndarray:
-        q = np.array(value, dtype=float)
-        if q.shape != (4,) or not np.isfinite(q).all() or not q.any():
-            raise ValueError(f"the quaternion of body '{self.name}' must be (w, x, y, z), not all zero; it is {value!r}")
-        return q
+        sim._moves.add(self.index, self._pose(position, quaternion) @ np.linalg.inv(self._frame), duration)
 
     # velocity -------------------------------------------------------------------------------------------------------
 
     @property
     def velocity(self) -> np.ndarray:
         """(4, 4) time derivative of `transform`."""
-        return self._matrix(self._simulation.stepper.qd, 0.0)
-
-    def _origin(self, state: np.ndarray) -> np.ndarray:
-        """Return position or velocity (3,) of the mesh frame's origin from states or velocities (n, 12)."""
-        row = state[self.index]
-        return row[:3] + row[3:].reshape(3, 3) @ self._simulation.model.bodies.body_frame[self.index, :3, 3]
-
-    def _matrix(self, state: np.ndarray, corner: float) -> np.ndarray:
-        """Return the (4, 4) mesh frame of states or velocities (n, 12); `corner` is the last element, 1 or 0."""
-        row, out = state[self.index], np.zeros((4, 4))
-        out[:3, :3], out[:3, 3], out[3, 3] = row[3:].reshape(3, 3), row[:3], corner
-        out = out @ self._simulation.model.bodies.body_frame[self.index]
-        out[3, 3] = corner
-        return out
+        rate = affine_matrices(self._row(self._simulation.stepper.qd))[0]
+        rate[3, 3] = 0.0
+        return rate @ self._frame
 
     @property
     def linear_velocity(self) -> np.ndarray:
         """(3,) velocity of the mesh frame's origin [m/s]; can be set, and the angular velocity does not change."""
-        return self._origin(self._simulation.stepper.qd)
+        return self.velocity[:3, 3]
 
     @linear_velocity.setter
     def linear_velocity(self, velocity: Vector) -> None:
-        self._set_velocity(three_numbers(velocity, f"the linear velocity of body '{self.name}'"), self.angular_velocity)
+        self._set_velocity(self._finite(velocity, "linear velocity", 3), self.angular_velocity)
 
     @property
     def angular_velocity(self) -> np.ndarray:
@@ -188,17 +153,39 @@ class BodyView:
 
     @angular_velocity.setter
     def angular_velocity(self, velocity: Vector) -> None:
-        self._set_velocity(self.linear_velocity, three_numbers(velocity, f"the angular velocity of body '{self.name}'"))
+        self._set_velocity(self.linear_velocity, self._finite(velocity, "angular velocity", 3))
 
     def _set_velocity(self, linear: np.ndarray, angular: np.ndarray) -> None:
-        self._require_dynamic("velocity")
-        model, qd = self._simulation.model, self._simulation.stepper.qd.copy()
-        rate = np.zeros((4, 4))
+        require_dynamic(self, "velocities")
+        rate, qd = np.zeros((4, 4)), self._simulation.stepper.qd.copy()
         rate[:3, :3] = skew(angular[None])[0] @ self.transform[:3, :3]
         rate[:3, 3] = linear
-        internal = rate @ np.linalg.inv(model.bodies.body_frame[self.index])
-        qd[self.index] = np.concatenate([internal[:3, 3], internal[:3, :3].ravel()])
+        qd[self.index] = affine_state(rate @ np.linalg.inv(self._frame))
         self._simulation.set_velocities(qd)
+
+    # parts ----------------------------------------------------------------------------------------------------------
+
+    @property
+    def _frame(self) -> np.ndarray:
+        """(4, 4) map from the mesh frame to the internal frame."""
+        return self._simulation.model.bodies.body_frame[self.index]
+
+    def _row(self, values: np.ndarray) -> np.ndarray:
+        """Return the row (1, 12) of the body in states or velocities (n, 12)."""
+        return values[self.index : self.index + 1]
+
+    def _finite(self, values: Any, what: str, *shape: int) -> np.ndarray:
+        return finite(values, shape, f"the {what} of body '{self.name}'")
+
+    def _pose(self, position: Vector | None = None, quaternion: Vector | None = None) -> np.ndarray:
+        """Return the (4, 4) pose of the mesh frame at a position [m] and quaternion, by default the current ones."""
+        place = self.position if position is None else self._finite(position, "position", 3)
+        if quaternion is None:
+            return pose(self.rotation, place)
+        turn = self._finite(quaternion, "quaternion", 4)
+        if not turn.any():
+            raise ValueError(f"the quaternion of body '{self.name}' must be (w, x, y, z), not all zero")
+        return pose(quaternion_matrix(turn), place)
 
     # loads ----------------------------------------------------------------------------------------------------------
 
@@ -231,11 +218,11 @@ class BodyView:
         Raises:
             ValueError: the body is not dynamic, stiffness or damping is negative, or a point is not three finite numbers.
         """
-        return self._simulation.springs.add(self, point, stiffness, damping, at)
+        return self._simulation._springs.add(self, point, stiffness, damping, at)
 
     def clear_loads(self) -> None:
         """Remove the loads of `apply_force` and `apply_torque`; force and torque of the scene stay."""
-        self._simulation.loads.clear(self.index)
+        self._simulation.loads.keep(lambda one: one.body != self.index)
 
     # contact --------------------------------------------------------------------------------------------------------
 
@@ -256,7 +243,7 @@ class BodyView:
         wrench = self._simulation.contacts().on(self.index)
         force, torque = wrench[:3], wrench[3:]
         if about is not None:
-            arm = self._simulation.stepper.q[self.index, :3] - three_numbers(about, "the point of a contact wrench")
+            arm = self._simulation.stepper.q[self.index, :3] - finite(about, (3,), "the point of a contact wrench")
             torque = torque + np.cross(arm, force)
         return force, torque
 
@@ -265,8 +252,3 @@ class BodyView:
         """Names of the bodies in contact with this body."""
         pairs = {name for pair in self._simulation.contacts(self).bodies for name in pair}
         return tuple(sorted(pairs - {self.name}))
-
-    def _require_dynamic(self, what: str) -> None:
-        if self.kind != "dynamic":
-            remedy = "; use move_to" if self.kind == "kinematic" else ""
-            raise ValueError(f"the {what} of body '{self.name}' cannot be set: it is {self.kind}{remedy}")

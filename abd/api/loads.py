@@ -7,14 +7,14 @@ extrapolate the lever arm to the end of the substep.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from abd.api.views import Vector, finite
 from abd.by_bodies import PerBody, of_body
 from abd.rotations import axial, rotations
-from abd.scene.schema.values import LARGEST
 
 if TYPE_CHECKING:
     from abd.api.body_view import BodyView
@@ -23,7 +23,6 @@ if TYPE_CHECKING:
 JUMP = 0.1
 """Change of a force from one step to the next, over the larger one of the two, that counts as a jump."""
 
-Vector = Sequence[float] | np.ndarray
 Given = Vector | Callable[[float, "BodyView"], Vector]
 """A vector, or a function of time [s] and body that returns one."""
 
@@ -31,34 +30,41 @@ Given = Vector | Callable[[float, "BodyView"], Vector]
 class Load:
     """A force or a torque on one body.
 
+    Args:
+        steps: number of steps; None for a load that acts until it is removed.
+
     Attributes:
         body: index; couple: whether it is a torque [N m] instead of a force [N].
         at: (3,) point of application in the mesh frame [m]; None for the centre of mass.
         frame: "world", or "body" for a vector that rotates with the body.
         left: remaining steps; None for a load that acts until it is removed.
+
+    Raises:
+        ValueError: the vector is not three finite numbers, the frame is unknown, or the body is not dynamic.
     """
 
     def __init__(
         self, loads: Loads, view: BodyView, given: Given, couple: bool, at: Vector | None, frame: str, steps: int | None
     ):
+        require_dynamic(view, "loads")
         if frame not in ("world", "body"):
             raise ValueError(f"frame must be 'world' or 'body', not {frame!r}")
         if steps is not None and steps < 1:
             raise ValueError(f"steps must be a positive number of steps or None, not {steps}")
         self.body, self.couple, self.frame, self.left = view.index, couple, frame, steps
-        self.at = None if at is None else three_numbers(at, f"the point on body '{view.name}'")
+        self.at = None if at is None else finite(at, (3,), f"the point on body '{view.name}'")
         self._loads, self._view = loads, view
-        self.vector = given if callable(given) else three_numbers(given, f"the load on body '{view.name}'")
+        self.vector = given if callable(given) else finite(given, (3,), f"the load on body '{view.name}'")
 
     def value(self, time: float) -> np.ndarray:
         """Return the vector (3,) in `frame` at a time [s]."""
         if callable(self.vector):
-            return three_numbers(self.vector(time, self._view), lambda: f"the load on body '{self._view.name}' at {time:g} s")
+            return finite(self.vector(time, self._view), (3,), f"the load on body '{self._view.name}'")
         return self.vector
 
     def remove(self) -> None:
-        """Remove the load."""
-        self._loads.remove(self)
+        """Remove the load; a second call has no effect."""
+        self._loads.keep(lambda one: one is not self)
 
 
 class Loads:
@@ -75,30 +81,19 @@ class Loads:
         self.force, self.torque = bodies.force.base, bodies.torque.base
         self._before = self.force.copy(), self.torque.copy()  # in the last completed frame
         self._entries: list[Load] = []
-        self._is_empty = self._is_settled = True
+        self._is_empty = True  # also in the last completed frame
 
-    def add(self, view: BodyView, given: Given, couple: bool, at: Vector | None, frame: str, steps: int | None) -> Load:
-        """Add a load to a body.
-
-        Raises:
-            ValueError: the vector is not three finite numbers, the frame is unknown, or the body is not dynamic.
-        """
-        if view.kind != "dynamic":
-            raise ValueError(f"loads need a dynamic body; body '{view.name}' is {view.kind}")
-        load = Load(self, view, given, couple, at, frame, steps)
+    def add(self, view: BodyView, *given) -> Load:
+        """Add a load to a body; see `Load` for the arguments."""
+        load = Load(self, view, *given)
         self._entries.append(load)
         self._simulation.stepper.sleep.disturb()
-        self._is_empty = self._is_settled = False
+        self._is_empty = False
         return load
 
-    def remove(self, load: Load) -> None:
-        """Remove a load, if present."""
-        if load in self._entries:
-            self._entries.remove(load)
-
-    def clear(self, body: int | None = None) -> None:
-        """Remove all loads of a body, or of all bodies."""
-        self._entries = [one for one in self._entries if body is not None and one.body != body]
+    def keep(self, chosen: Callable[[Load], bool]) -> None:
+        """Remove all other loads."""
+        self._entries = [one for one in self._entries if chosen(one)]
 
     def of_substep(self, time: PerBody, h: float) -> tuple[np.ndarray, np.ndarray] | None:
         """Return forces and torques (n, 3) of a substep, or None if no load changed.
@@ -120,7 +115,6 @@ class Loads:
         included = ~stepper.excluded[:, None]
         np.copyto(self.force, force, where=included)
         np.copyto(self.torque, torque, where=included)
-        self._is_empty, self._is_settled = not self._entries, False
         return force, torque
 
     @property
@@ -130,48 +124,40 @@ class Loads:
 
     def after_step(self) -> None:
         """Count down the remaining steps after a frame and remove expired loads."""
-        if self._is_settled:
+        if self._is_empty:
             return
-        self._is_settled = self._is_empty
+        self._is_empty = not self._entries
         self._before = self.force.copy(), self.torque.copy()
-        for one in [one for one in self._entries if one.left is not None]:
-            one.left -= 1
-            if one.left == 0:
-                self._entries.remove(one)
+        for one in self._entries:
+            one.left = None if one.left is None else one.left - 1
+        self.keep(lambda one: one.left != 0)
 
     def saved(self) -> dict:
         """Return the vector loads for a checkpoint; function loads cannot be stored."""
-        rows = [one for one in self._entries if not callable(one.vector)]
+        names, rows = self._simulation.model.bodies.names, [one for one in self._entries if not callable(one.vector)]
         point = [np.full(3, np.nan) if one.at is None else one.at for one in rows]
         return {
-            "body": np.array([one.body for one in rows], dtype=np.int64),
-            "kind": np.array(
-                [[one.couple, one.frame == "body", one.left or 0] for one in rows], dtype=np.int64
-            ).ravel(),
-            "values": np.array([[*one.vector, *at] for one, at in zip(rows, point)], dtype=float).ravel(),
-            "force": self.force.ravel().copy(),
-            "torque": self.torque.ravel().copy(),
+            "body": np.array([names[one.body] for one in rows], dtype=str),
+            "kind": np.array([[one.couple, one.frame == "body", one.left or 0] for one in rows], dtype=np.int64),
+            "values": np.array([[*one.vector, *at] for one, at in zip(rows, point)]),
         }
 
-    def restore(self, saved: dict) -> None:
-        """Restore the vector loads of a checkpoint; function loads stay."""
-        self._entries = [one for one in self._entries if callable(one.vector)]
-        self._is_empty = self._is_settled = False
-        self.force[:], self.torque[:] = (np.reshape(saved[name], (-1, 3)) for name in ("force", "torque"))
+    def restore(self, saved: dict, force: np.ndarray, torque: np.ndarray) -> None:
+        """Restore the vector loads and the sums (n, 3) of a checkpoint; function loads stay."""
+        self.keep(lambda one: callable(one.vector))
+        self._is_empty = False
+        self.force[:], self.torque[:] = force, torque
         self._before = self.force.copy(), self.torque.copy()
-        views, names = self._simulation.bodies, self._simulation.model.bodies.names
-        kinds, values = np.reshape(saved["kind"], (-1, 3)), np.reshape(saved["values"], (-1, 6))
-        for body, (couple, turns, left), row in zip(np.atleast_1d(saved["body"]), kinds, values):
+        for name, (couple, turns, left), row in zip(saved["body"].tolist(), saved["kind"], saved["values"], strict=True):
             at = None if np.isnan(row[3]) else row[3:]
             frame = "body" if turns else "world"
-            self.add(views[names[int(body)]], row[:3], bool(couple), at, frame, int(left) or None)
+            self.add(self._simulation.bodies[name], row[:3], bool(couple), at, frame, int(left) or None)
 
-    def take_functions(self, other: Loads, place: dict[int, int]) -> None:
-        """Add the function loads of another simulation; `place` maps its bodies to bodies of this one."""
-        views, names = self._simulation.bodies, self._simulation.model.bodies.names
+    def take_functions(self, other: Loads) -> None:
+        """Add the function loads of another simulation to the bodies of the same names."""
         for one in other._entries:
-            if callable(one.vector) and one.body in place:
-                self.add(views[names[place[one.body]]], one.vector, one.couple, one.at, one.frame, one.left)
+            if callable(one.vector) and one._view.name in self._simulation.bodies:
+                self.add(self._simulation.bodies[one._view.name], one.vector, one.couple, one.at, one.frame, one.left)
 
     def _add_to(self, force: np.ndarray, torque: np.ndarray, one: Load, time: float, h: float) -> None:
         stepper, b = self._simulation.stepper, one.body
@@ -198,10 +184,8 @@ def jumps(before: np.ndarray, after: np.ndarray) -> np.ndarray:
     return np.linalg.norm(after - before, axis=1) > JUMP * np.maximum(*sizes)
 
 
-def three_numbers(values: Vector, what: str | Callable[[], str]) -> np.ndarray:
-    """Convert to (3,) numbers of at most `LARGEST`; raise a `ValueError` that names `what` otherwise."""
-    found = np.array(values, dtype=float)
-    if found.shape != (3,) or not (np.abs(found) <= LARGEST).all():
-        what = what() if callable(what) else what
-        raise ValueError(f"{what} must be three finite numbers of at most {LARGEST:g}, not {values!r}")
-    return found
+def require_dynamic(view: BodyView, what: str) -> None:
+    """Raise `ValueError` if a body is not dynamic."""
+    if view.kind != "dynamic":
+        remedy = "; use move_to" if view.kind == "kinematic" else ""
+        raise ValueError(f"{what} need a dynamic body; body '{view.name}' is {view.kind}{remedy}")

@@ -18,11 +18,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from abd.api.restarts import without_contacts
+from abd.api.views import ByName
 from abd.joint_list import JointList
 from abd.joints.rows.change import transfer_memory
 from abd.joints.rows.system import JointSystem
 from abd.joints.rows.table import MeasureTable
-from abd.model import Kind, Model, affine_state
+from abd.model import Kind, Model, affine_matrices, affine_state
 from abd.names import Names
 from abd.potentials.rolling import SLIDE
 from abd.potentials.sticking import Anchors
@@ -113,12 +114,8 @@ class Matches:
         out, (new, old) = fresh.copy(), _pairs(self.body)
         frames, before = self.new.bodies.body_frame[new], self.old.bodies.body_frame[old]
         out[new] = q[old]
-        changed = np.flatnonzero((frames != before).any(axis=(1, 2)))
-        if len(changed):
-            matrix = np.zeros((len(changed), 4, 4))
-            rows = q[old[changed]]
-            matrix[:, :3, :3], matrix[:, :3, 3] = rows[:, 3:].reshape(-1, 3, 3), rows[:, :3]
-            out[new[changed]] = affine_state(matrix @ before[changed] @ np.linalg.inv(frames[changed]))
+        k = np.flatnonzero((frames != before).any(axis=(1, 2)))
+        out[new[k]] = affine_state(affine_matrices(q[old[k]]) @ before[k] @ np.linalg.inv(frames[k]))
         return out
 
     def rows(self, values: np.ndarray, fresh: Any = 0) -> np.ndarray:
@@ -145,26 +142,21 @@ class Matches:
         a, b = self._place[i], self._place[j]
         dynamic = self.new.bodies.kind == Kind.DYNAMIC
         kept = np.flatnonzero((a >= 0) & (b >= 0) & (dynamic[a] | dynamic[b]))
-        i, a, b, kind = i[kept], a[kept], b[kept], anchors.kind[kept]
-        point, share = anchors.point[kept], anchors.share[kept]
+        i, a, b, kind, share = (one[kept] for one in (i, a, b, anchors.kind, anchors.share))
         turned = dynamic[b] & (~dynamic[a] | (b < a))
         # the arms of rolling and spinning friction do not depend on the order of the bodies
         share = np.where((turned & (kind == SLIDE))[:, None], -share, share)
         first, second = np.where(turned, b, a), np.where(turned, a, b)
-        frames = (self.new.bodies.body_frame[a] != self.old.bodies.body_frame[i]).any(axis=(1, 2))
-        moved = np.flatnonzero(turned | frames)
-        places = before[i[moved], :3] + (_maps(before[i[moved]]) @ point[moved, :, None])[..., 0]
-        origin = now[first[moved]]
-        point[moved] = np.linalg.solve(_maps(origin), (places - origin[:, :3])[..., None])[..., 0]
+        point = np.column_stack([anchors.point[kept], np.ones(len(kept))])[..., None]
+        point = (np.linalg.inv(affine_matrices(now[first])) @ affine_matrices(before[i]) @ point)[:, :3, 0]
         key = (first * len(self.body) + second).astype(np.int64)
         order = np.argsort(key, kind="stable")
         return Anchors(key[order], kind[order], point[order], share[order])
 
     def system(self, system: JointSystem) -> JointSystem:
         """Renumber the joints and couplings of the old joint system."""
-        joint, coupling = (_renumbered(one, found) for one, found in (
-            (system.row_laws.joint, self.joint), (system.row_laws.coupling, self.coupling),
-        ))  # fmt: skip
+        joint = _renumbered(system.row_laws.joint, self.joint)
+        coupling = _renumbered(system.row_laws.coupling, self.coupling)
         linear = replace(system.linear, joint=_renumbered(system.linear.joint, self.joint))
         row_laws = replace(system.row_laws, joint=joint, coupling=coupling)
         return replace(system, row_laws=row_laws, linear=linear, table=self.table(system.table))
@@ -172,11 +164,6 @@ class Matches:
     def table(self, table: MeasureTable) -> MeasureTable:
         """Renumber the joints of a table of measures."""
         return replace(table, joint=_renumbered(table.joint, self.joint))
-
-
-def _maps(q: np.ndarray) -> np.ndarray:
-    """Return the affine maps (k, 3, 3) of states (k, 12)."""
-    return q[:, 3:].reshape(-1, 3, 3)
 
 
 def _renumbered(index: np.ndarray, found: np.ndarray) -> np.ndarray:
@@ -210,24 +197,18 @@ def transfer(old: Simulation, new: Simulation) -> None:
         SceneError: bodies overlap in the resulting state.
     """
     saved = old.checkpoint()
-    place, springs = {name: k for k, name in enumerate(new.model.bodies.names)}, saved["springs"]
-    known = [k for k, body in enumerate(springs["body"].tolist()) if old.model.bodies.names[body] in place]
-    bodies = [place[old.model.bodies.names[int(springs["body"][k])]] for k in known]
-    numbers = springs["numbers"].reshape(-1, 8)[known]
-    saved["springs"] = {"body": np.array(bodies, dtype=np.int64), "numbers": numbers.ravel()}
-    new.springs.restore(saved["springs"])
-    before, now = (one.model.joints[one.springs.given :] for one in (old, new))
-    renamed = {before[k].name: one.name for k, one in zip(known, now, strict=True)}
-    removed = {one.name for one in before} - renamed.keys()
-    changes = saved["joints"]["changes"]
-    saved["joints"]["changes"] = {renamed.get(name, name): change for name, change in changes.items() if name not in removed}
-    match = Matches(old.model, new.model)
-    names = set(new.model.joints.names)
-    changes = saved["joints"]
-    changes["changes"] = {name: change for name, change in changes["changes"].items() if name in names}
-    changes["broken"] = {name: time for name, time in changes["broken"].items() if name in names}
-    changes["fast"] = {key: fast for key, fast in changes["fast"].items() if key.split("\n")[0] in names}
-    new.control.restore(changes)
+    joints, switches, names = saved["joints"], saved["switches"], set(new.model.joints.names)
+    joints["changes"] = {name: change for name, change in joints["changes"].items() if name in names}
+    joints["broken"] = {name: time for name, time in joints["broken"].items() if name in names}
+    joints["fast"] = {key: fast for key, fast in joints["fast"].items() if key.split("\n")[0] in names}
+    joints["springs"] = _rows_with(new.bodies, joints["springs"])
+    saved["loads"] = _rows_with(new.bodies, saved["loads"])
+    switches |= _rows_with(new.bodies, {"body": switches["pairs"], "collide": switches["collide"]})
+    switches["pairs"] = switches.pop("body")
+    for key, views in (("off", new.bodies), ("suspended", new.joints), ("parting", new.bodies)):
+        switches[key] = _rows_with(views, {"body": switches[key]})["body"]
+    new.control.restore(joints)
+    match = Matches(old.model, new.model)  # with springs
     q, qd = new.stepper.q, new.stepper.qd
     for body, motion in new.model.motions.items():
         if match.body[body] < 0:
@@ -242,11 +223,11 @@ def transfer(old: Simulation, new: Simulation) -> None:
     saved["coordinates"] = _coordinates(match, old, new)
     saved["gravity"] = new.gravity if np.array_equal(old.gravity, old.compiled.settings.gravity) else old.gravity
     saved["friction"] = _friction(old, new)
-    saved["switches"] = _switches(match, saved["switches"])
-    saved["loads"] = _loads(match, new, saved["loads"])
+    for key in ("force", "torque"):
+        saved[key] = match.rows(saved[key], getattr(new.model.bodies, key))
     saved["energy"] = None  # belongs to the old bodies
     new.restore(saved)
-    new.loads.take_functions(old.loads, {int(k): place for place, k in enumerate(match.body) if k >= 0})
+    new.loads.take_functions(old.loads)
     fresh = np.flatnonzero(match.body < 0).tolist()
     if fresh:
         new.stepper.start_contacts(fresh)
@@ -289,31 +270,7 @@ def _friction(old: Simulation, new: Simulation) -> np.ndarray:
     return mu
 
 
-def _switches(match: Matches, saved: dict) -> dict:
-    place = {int(k): number for number, k in enumerate(match.body) if k >= 0}
-    joints = {int(k): number for number, k in enumerate(match.joint) if k >= 0}
-    return {
-        "off": np.array([place[k] for k in saved["off"].tolist() if k in place], dtype=np.int64),
-        "suspended": np.array([joints[k] for k in saved["suspended"].tolist() if k in joints], dtype=np.int64),
-        "passing": match.keys(saved["passing"])[0],
-        "colliding": match.keys(saved["colliding"])[0],
-        "parting": match.keys(saved["parting"])[0],
-    }
-
-
-def _loads(match: Matches, new: Simulation, saved: dict) -> dict:
-    """Return the vector loads, and the sums of all loads in the last step."""
-    place = {int(k): number for number, k in enumerate(match.body) if k >= 0}
-    body = np.atleast_1d(saved["body"])
-    kept = [k for k, one in enumerate(body.tolist()) if one in place]
-    constant = new.model.bodies.force, new.model.bodies.torque
-    out = {
-        "body": np.array([place[int(body[k])] for k in kept], dtype=np.int64),
-        "kind": np.reshape(saved["kind"], (-1, 3))[kept].ravel(),
-        "values": np.reshape(saved["values"], (-1, 6))[kept].ravel(),
-    }
-    for name, fresh in zip(("force", "torque"), constant, strict=True):
-        rows = match.rows(np.reshape(saved[name], (-1, 3)))
-        out[name] = np.where((match.body < 0)[:, None], fresh, rows).ravel()
-    return out
-
+def _rows_with(views: ByName, table: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
+    """Select the rows of a table whose names "body" (k,) or (k, 2) are all in `views`."""
+    kept = [all(name in views for name in np.atleast_1d(row).tolist()) for row in table["body"]]
+    return {key: values[np.array(kept, dtype=bool)] for key, values in table.items()}

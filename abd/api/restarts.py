@@ -1,44 +1,181 @@
-"""Restart from a state without a previous step: resets, poses and velocities that were set."""
+"""Continuing from another state: checkpoints, resets, poses and velocities that were set."""
 
 from __future__ import annotations
 
 import logging
 from collections.abc import Iterable
-from dataclasses import replace
+from dataclasses import asdict, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from abd.api.views import finite
 from abd.backends.device.exchange import host_rows
+from abd.by_bodies import PerBody
 from abd.contact.pair_law import PairParameters
+from abd.io.checkpoint import CheckpointError
 from abd.joints.rows.table import values
-from abd.model import Kind
+from abd.model import Kind, Model
 from abd.scene.overlaps.starts import free_states
-from abd.state import BodyHistory, State, merged
+from abd.scene.schema.values import LARGEST
+from abd.state import BodyHistory, State, merged, read_tables, saved_tables
+from abd.step.energy_balance import Work
+from abd.tables import arrays_of
 
 if TYPE_CHECKING:
     from abd.api.simulation import Simulation
+    from abd.scene.scene import Scene
 
 _log = logging.getLogger(__name__)
+
+# checkpoints ------------------------------------------------------------------------------------------------------------
+
+
+def saved(sim: Simulation) -> dict[str, Any]:
+    """See `Simulation.checkpoint`."""
+    state, worlds = sim.stepper.state(), sim.stepper.worlds
+    of_worlds = {"dt": worlds.lengths, "time": state.time, "previous_h": state.previous_h}
+    return {
+        "q": state.q,
+        "qd": state.qd,
+        "previous_q": state.previous_q,
+        "previous_qd": state.previous_qd,
+        "time": worlds.clock,
+        "step": state.step,
+        "worlds": {name: worlds.world_values(one) for name, one in of_worlds.items()} | {"number": worlds.numbers},
+        "tables": saved_tables(state),
+        "coordinates": sim.coordinates.copy(),
+        **changes_of(sim),
+        "work": asdict(sim.stepper.work),
+        "energy": sim.stepper.energy_balance.energy,
+    }
+
+
+def changes_of(sim: Simulation) -> dict[str, Any]:
+    """Return all changes of a running simulation, by names where they belong to single bodies and joints."""
+    return {
+        "joints": sim.control.saved(),
+        "loads": sim.loads.saved(),
+        "force": sim.loads.force.copy(),
+        "torque": sim.loads.torque.copy(),
+        "moves": sim._moves.saved(),
+        "switches": sim._switches.saved(),
+        "gravity": sim.gravity,
+        "friction": sim.model.materials.mu.copy(),
+    }
+
+
+def restore_changes(sim: Simulation, saved: dict[str, Any]) -> None:
+    """Restore what `changes_of` returned, except the switches, before the state."""
+    sim._moves.restore(saved["moves"])
+    sim.control.restore(saved["joints"])
+    sim.gravity = saved["gravity"]
+    if not np.array_equal(saved["friction"], sim.model.materials.mu):
+        sim.set_friction(saved["friction"])
+    sim.loads.restore(saved["loads"], saved["force"], saved["torque"])
+
+
+def restore(sim: Simulation, saved: dict[str, Any]) -> None:
+    """See `Simulation.restore`."""
+    try:
+        _check(sim, saved)
+        _restore(sim, saved)
+    except (KeyError, IndexError, ValueError, TypeError, AttributeError) as error:
+        reason = f"{type(error).__name__}: {' '.join(str(error).split())}"
+        raise CheckpointError(f"the checkpoint does not fit this scene, or is damaged ({reason})") from error
+
+
+def _check(sim: Simulation, saved: dict[str, Any]) -> None:
+    """Raise `ValueError` if shapes do not match the scene, or numbers are not finite or out of range."""
+    if "tables" not in saved:
+        raise ValueError("it was written by another release: run the scene from its start")
+    n = len(sim.model.bodies)
+    shapes = dict.fromkeys(("q", "qd", "previous_q", "previous_qd"), (n, 12)) | dict.fromkeys(("force", "torque"), (n, 3))
+    # the checkpoint defines the number of coordinates, since its joints are restored later
+    shapes |= {"coordinates": np.shape(saved["coordinates"])[:1], "gravity": (3,), "friction": sim.model.materials.mu.shape}
+    shapes |= dict.fromkeys(("time", "step"), ())
+    for name, shape in shapes.items():
+        finite(saved[name], shape, name)
+    if saved["time"] < 0.0 or saved["step"] < 0:
+        raise ValueError(f"time {saved['time']} or step {saved['step']} is negative")
+    for table, columns in saved["tables"].items():
+        for name, value in columns.items():
+            bound = np.inf if name == "first_substep" else LARGEST  # infinite without a substep
+            if np.asarray(value).dtype.kind == "f" and not (np.abs(value) <= bound).all():
+                raise ValueError(f"{name} of {table} has numbers that are not finite, or beyond {LARGEST:g}")
+    for name, value in arrays_of(BodyHistory.none(n)).items():
+        if (found := np.shape(saved["tables"]["bodies"][name])) != value.shape:
+            raise ValueError(f"{name} of bodies has the shape {found}, not {value.shape}")
+
+
+def _restore(sim: Simulation, saved: dict[str, Any]) -> None:
+    arrays = {name: np.asarray(saved[name]) for name in ("q", "qd", "previous_q", "previous_qd")}
+    sim._switches.restore(saved["switches"])
+    free_q = separate(sim, arrays["q"])
+    energy = saved["energy"] if free_q is arrays["q"] else None
+    energy = None if energy is None else float(energy)
+    if free_q is not arrays["q"]:
+        arrays["previous_q"] = arrays["previous_q"] + (free_q - arrays["q"])
+        arrays["q"] = free_q
+    restore_changes(sim, saved)
+    clock, worlds, numbers = float(saved["time"]), sim.stepper.worlds, _times(sim, saved)
+    worlds.clock, worlds.lengths = clock, numbers.pop("dt")
+    sim.stepper.restore(State(step=int(saved["step"]), **read_tables(saved["tables"]), **arrays, **numbers))
+    sim.coordinates = np.asarray(saved["coordinates"]).copy()
+    sim._forget_readings()
+    sim.stepper.work = Work(**{name: float(work) for name, work in saved["work"].items()})
+    sim.stepper.energy_balance.energy = energy
+
+
+def _times(sim: Simulation, saved: dict[str, Any]) -> dict[str, PerBody]:
+    """Return time steps, times and previous substep lengths [s] by body; new worlds get the scene's step and the saved clock."""
+    worlds, clock = sim.stepper.worlds, float(saved["time"])
+    out = {"dt": worlds.world_values(worlds.lengths), "time": np.full(len(worlds.numbers), clock)}
+    known = saved["worlds"]
+    out["previous_h"] = np.full(len(worlds.numbers), float(np.max(known["previous_h"])))
+    _, mine, theirs = np.intersect1d(worlds.numbers, known["number"], return_indices=True)
+    for name, times in out.items():
+        times[mine] = np.asarray(known[name])[theirs]
+        if not ((times >= 0.0) & (times <= LARGEST)).all() or (name == "dt" and not times.all()):
+            raise ValueError(f"{name} of the worlds must be {'positive' if name == 'dt' else 'not negative'}, not {times} s")
+    return {name: worlds.of_bodies(times) for name, times in out.items()}
+
+
+def resumed(
+    kind: type[Simulation],
+    scene: Scene | None,
+    model: Model,
+    device: str,
+    saved: dict[str, Any],
+    reset_checkpoint: dict[str, Any] | None,
+) -> Simulation:
+    """Return a simulation of a compiled scene that continues from a checkpoint.
+
+    Args:
+        reset_checkpoint: target of `Simulation.reset`; None for the start of the scene.
+    """
+    out = kind.__new__(kind)
+    out._open(scene, model, device, without_contacts(saved["q"], saved["qd"]))
+    out.restore(saved)
+    out._reset_checkpoint = reset_checkpoint
+    return out
+
+
+# resets and given states ------------------------------------------------------------------------------------------------
 
 
 def reset(sim: Simulation) -> None:
     """See `Simulation.reset`."""
-    bodies, given = sim.model.bodies, sim.compiled
+    sim.loads.keep(lambda load: False)
     if sim._reset_checkpoint is not None:
-        sim.loads.clear()
         sim.restore(sim._reset_checkpoint)
     else:
-        sim.gravity = given.settings.gravity
-        sim.springs.reset()
-        sim.moves.restore({})
-        sim.control.reset()
-        sim.loads.clear()
-        sim.set_friction(given.materials.mu)
-        sim.switches.reset()
-        sim.stepper.reset(State(q=bodies.q.copy(), qd=bodies.qd.copy()))
-        sim.coordinates = sim.reader.coordinates(bodies.q)
-        sim.forget_readings()
+        sim._switches.restore(sim._changes_of_scene["switches"])
+        restore_changes(sim, sim._changes_of_scene)
+        start = sim.model.bodies
+        sim.stepper.reset(State(q=start.q.copy(), qd=start.qd.copy()))
+        sim.coordinates = sim.reader.coordinates(start.q)
+        sim._forget_readings()
     for one in sim.sensors.values():
         one.begin_anew()
 
@@ -74,10 +211,10 @@ def reset_worlds(
     start_q, start_qd = (own if one is None else one for own, one in ((bodies.q, start_q), (bodies.qd, start_qd)))
     q, qd = (np.where(chosen[:, None], first, last) for first, last in ((start_q, now.q), (start_qd, now.qd)))
     collides = sim.backend.touch.may_collide
-    if collides and (start_q is not bodies.q or sim.switches.present(sim.model) is not sim.model):
+    if collides and (start_q is not bodies.q or sim._switches.present(sim.model) is not sim.model):
         q = separate(sim, q, chosen)
     fresh = stepper.fresh(q, qd, chosen)
-    sim.moves.remove(chosen)
+    sim._moves.remove(chosen)
     both = merged(stepper.joints, now, fresh, chosen)
     time, previous_h = (np.where(chosen, 0.0, one) for one in (now.time, now.previous_h))
     both = replace(both, time=time, previous_h=previous_h)
@@ -90,7 +227,7 @@ def reset_worlds(
     coordinates = coordinates.copy()
     coordinates[is_reset] = values(table, stepper.q, sim.reader.initial[is_reset])
     sim.coordinates = coordinates
-    sim.forget_readings()
+    sim._forget_readings()
 
 
 def selected_worlds(worlds: int | Iterable[int], known: np.ndarray) -> np.ndarray:
@@ -118,7 +255,7 @@ def separate(sim: Simulation, q: np.ndarray, among: np.ndarray | None = None) ->
     Raises:
         SceneError: bodies overlap.
     """
-    model = sim.switches.present(sim.model)
+    model = sim._switches.present(sim.model)
     if among is not None:
         mesh, plane = np.where(among, model.bodies.mesh, -1), np.where(among[:, None], model.bodies.plane, np.nan)
         model = replace(model, bodies=replace(model.bodies, mesh=mesh, plane=plane))
@@ -136,7 +273,7 @@ def restart(sim: Simulation, state: State, q: np.ndarray, qd: np.ndarray) -> Non
         changed.pairs, changed.anchors = state.pairs, state.anchors
     sim.stepper.restore(changed)
     sim.control.restart()
-    sim.forget_readings()
+    sim._forget_readings()
 
 
 def without_contacts(q: np.ndarray, qd: np.ndarray) -> State:

@@ -34,18 +34,18 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from abd.api.pandas_tables import table_of
-from abd.joints.coordinates.readings import rigid_motion
+from abd.api.views import ByName
 
 if TYPE_CHECKING:
     import pandas
 
-    from abd.api.joints.coordinate_view import CoordinateView
     from abd.api.simulation import Simulation
 
 Observed = str | tuple[Any, ...] | None
 """Name of the observed joint or body, or a tuple of it and a coordinate, a point or another body."""
 _XYZ = ("x", "y", "z")
 _TWIST = ("vx", "vy", "vz", "wx", "wy", "wz")
+_WRENCH = ("fx", "fy", "fz", "tx", "ty", "tz")
 
 
 class Sensor:
@@ -121,7 +121,7 @@ class Sensor:
                 writer.writerow([repr(float(one)) for one in (time, *values)])
 
 
-def sensor(simulation: Simulation, name: str, what: str | Callable, of, every: int) -> Sensor:
+def sensor(simulation: Simulation, name: str, what: str | Callable, of: Observed, every: int) -> Sensor:
     """Create a sensor and its first record.
 
     Raises:
@@ -129,80 +129,57 @@ def sensor(simulation: Simulation, name: str, what: str | Callable, of, every: i
     """
     if callable(what):
         return Sensor(simulation, name, lambda: what(simulation), (), every)
-    if what in _OF_MARKER and isinstance(of, str) and of not in simulation.bodies and of in simulation.joints:
-        (read, columns), joint = _OF_MARKER[what], simulation.joints[of]
-        return Sensor(simulation, name, lambda: read(joint), columns, every)
-    if what in _OF_JOINT:
-        read, columns = _OF_JOINT[what]
-        joint = _named(simulation.joints, of, "joint")
-        return Sensor(simulation, name, lambda: read(joint), columns, every)
-    if what in _OF_COORDINATE:
-        coordinate = _coordinate(simulation, of)
-        return Sensor(simulation, name, lambda: _OF_COORDINATE[what](coordinate), (coordinate.name,), every)
-    if what in _OF_CONTACT:
-        body, other = of if isinstance(of, tuple) else (of, None)
-        names = [_named(simulation.bodies, one, "body").name for one in (body, other) if one is not None]
-        view, (read, columns) = simulation.bodies[names[0]], _OF_CONTACT[what]
-        return Sensor(simulation, name, lambda: read(simulation.contacts(*names), view.index), columns, every)
-    if what in _OF_BODY:
-        body, point = of if isinstance(of, tuple) else (of, np.zeros(3))
-        view, at = _named(simulation.bodies, body, "body"), np.append(np.asarray(point, dtype=float), 1.0)
-        read, columns = _OF_BODY[what]
-        return Sensor(simulation, name, lambda: read(simulation, view, at), columns, every)
-    known = ", ".join([*_OF_COORDINATE, *_OF_JOINT, *_OF_BODY, *_OF_CONTACT])
-    raise ValueError(f"sensor '{name}': unknown quantity {what!r}; it must be {known}, or a function")
+    if what not in _QUANTITIES:
+        raise ValueError(f"sensor '{name}': unknown quantity {what!r}; it must be {', '.join(_QUANTITIES)}, or a function")
+    kind, read, columns = _QUANTITIES[what]
+    observed = _observed(simulation, kind, of)
+    return Sensor(simulation, name, lambda: read(*observed), (observed[0].name,) if kind == "coordinate" else columns, every)
 
 
-def _named(views: dict, name, kind: str):
+def _observed(simulation: Simulation, kind: str, of: Observed) -> tuple:
+    """Return the arguments for the function of a quantity."""
+    bodies, joints = simulation.bodies, simulation.joints
+    first, second = of if isinstance(of, tuple) else (of, None)
+    if kind == "joint":
+        return (_named(joints, of, "joint"),)
+    if kind == "coordinate":
+        view, which = _named(joints, first, "joint"), 0 if second is None else second
+        if not view.coordinate_names or (isinstance(which, str) and which not in view.coordinate_names):
+            raise ValueError(f"joint '{first}' has no coordinate {which!r}; it has {list(view.coordinate_names)}")
+        return (view.coordinate(which),)
+    if kind == "point" and second is None and first not in bodies and first in joints:
+        return joints[first], None
+    body = _named(bodies, first, "body")
+    if kind == "body":
+        return (body,)
+    if kind == "point":
+        return body, np.append(np.zeros(3) if second is None else np.asarray(second, dtype=float), 1.0)
+    names = [body.name] if second is None else [body.name, _named(bodies, second, "body").name]
+    return lambda: simulation.contacts(*names), body.index
+
+
+def _named(views: ByName, name: object, kind: str):
     if name not in views:
         raise ValueError(f"the scene has no {kind} {name!r} for this sensor")
     return views[name]
 
 
-def _coordinate(simulation: Simulation, of) -> CoordinateView:
-    joint, which = of if isinstance(of, tuple) else (of, 0)
-    view = _named(simulation.joints, joint, "joint")
-    if not view.coordinate_names or (isinstance(which, str) and which not in view.coordinate_names):
-        raise ValueError(f"joint '{joint}' has no coordinate {which!r}; it has {list(view.coordinate_names)}")
-    return view.coordinate(which)
-
-
-def _rotation(simulation: Simulation, body, _) -> np.ndarray:
-    rigid, _ = rigid_motion(simulation.stepper.q, simulation.stepper.qd)
-    return rigid[body.index, 3:].reshape(3, 3) @ simulation.model.bodies.body_frame[body.index, :3, :3]
-
-
-def _angular_velocity(simulation: Simulation, body, _) -> np.ndarray:
-    rigid, speed = rigid_motion(simulation.stepper.q, simulation.stepper.qd)
-    W = speed[body.index, 3:].reshape(3, 3) @ rigid[body.index, 3:].reshape(3, 3).T
-    return np.array([W[2, 1], W[0, 2], W[1, 0]])
-
-
-_OF_COORDINATE = {
-    "coordinate": lambda one: [one.value],
-    "rate": lambda one: [one.speed],
-    "coordinate_force": lambda one: [one.drive_force + one.limit_force + one.friction_force],
+_QUANTITIES: dict[str, tuple[str, Callable[..., Any], tuple[str, ...]]] = {
+    "coordinate": ("coordinate", lambda one: [one.value], ()),
+    "rate": ("coordinate", lambda one: [one.speed], ()),
+    "coordinate_force": ("coordinate", lambda one: [one.drive_force + one.limit_force + one.friction_force], ()),
+    "wrench": ("joint", lambda joint: np.concatenate(joint.wrench()), _WRENCH),
+    "force": ("joint", lambda joint: np.concatenate(joint.exudyn_force()), _WRENCH),
+    "residual": ("joint", lambda joint: joint.residual, ("length", "angle")),
+    "multipliers": ("joint", lambda joint: joint.multipliers, ()),
+    "displacement": ("joint", lambda joint: joint.displacement, _XYZ),
+    "relative_velocity": ("joint", lambda joint: joint.relative_velocity, _TWIST),
+    "position": ("point", lambda view, at: view.position if at is None else (view.transform @ at)[:3], _XYZ),
+    "velocity": ("point", lambda view, at: view.velocity if at is None else (view.velocity @ at)[:3], _XYZ),
+    "rotation": ("body", lambda body: body.rotation, tuple(f"r{i}{j}" for i in range(3) for j in range(3))),
+    "angular_velocity": ("body", lambda body: body.angular_velocity, _XYZ),
+    "contact_force": ("contact", lambda contacts, body: contacts().on(body)[:3], _XYZ),
+    "contact_wrench": ("contact", lambda contacts, body: contacts().on(body), _WRENCH),
+    "touches": ("contact", lambda contacts, _: [len(contacts())], ("points",)),
 }
-_OF_JOINT = {
-    "wrench": (lambda joint: np.concatenate(joint.wrench()), ("fx", "fy", "fz", "tx", "ty", "tz")),
-    "force": (lambda joint: np.concatenate(joint.exudyn_force()), ("fx", "fy", "fz", "tx", "ty", "tz")),
-    "residual": (lambda joint: joint.residual, ("length", "angle")),
-    "multipliers": (lambda joint: joint.multipliers, ()),
-    "displacement": (lambda joint: joint.displacement, _XYZ),
-    "relative_velocity": (lambda joint: joint.relative_velocity, _TWIST),
-}
-_OF_MARKER = {
-    "position": (lambda joint: joint.position, _XYZ),
-    "velocity": (lambda joint: joint.velocity, _XYZ),
-}
-_OF_CONTACT = {
-    "contact_force": (lambda contacts, body: contacts.on(body)[:3], _XYZ),
-    "contact_wrench": (lambda contacts, body: contacts.on(body), ("fx", "fy", "fz", "tx", "ty", "tz")),
-    "touches": (lambda contacts, _: [len(contacts)], ("points",)),
-}
-_OF_BODY = {
-    "position": (lambda _, body, at: (body.transform @ at)[:3], _XYZ),
-    "velocity": (lambda _, body, at: (body.velocity @ at)[:3], _XYZ),
-    "rotation": (_rotation, tuple(f"r{i}{j}" for i in range(3) for j in range(3))),
-    "angular_velocity": (_angular_velocity, _XYZ),
-}
+"""Kind of the observed object, function of it, and names of the columns by quantity."""

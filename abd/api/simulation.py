@@ -14,24 +14,22 @@ import numpy as np
 
 from abd import backends
 from abd.api.body_view import BodyView
-from abd.api.checkpoints import restore, resumed, saved
 from abd.api.contact_view import Contacts
 from abd.api.device_state import DeviceState
 from abd.api.joints.coordinates import Coordinates
-from abd.api.joints.coupling_view import CouplingView
 from abd.api.joints.joint_control import JointControl
-from abd.api.joints.joint_view import JointView
+from abd.api.joints.joint_view import CouplingView, JointView
 from abd.api.joints.springs import Springs
-from abd.api.loads import Loads, Vector, three_numbers
+from abd.api.loads import Loads
 from abd.api.material_view import MaterialView
 from abd.api.moves import Moves
 from abd.api.recompiled import recompiled
-from abd.api.restarts import move_to, reset, reset_worlds, set_velocities
+from abd.api.restarts import changes_of, move_to, reset, reset_worlds, restore, resumed, saved, set_velocities
 from abd.api.sensors import Observed, Sensor, sensor
 from abd.api.started import own, started
 from abd.api.step_report import StepReport
 from abd.api.switches import PairView, Switches
-from abd.api.views import ByName
+from abd.api.views import ByName, Vector, finite
 from abd.api.worlds import Worlds
 from abd.backends.device.memory import memory_watched
 from abd.errors import Problem, SceneError
@@ -91,7 +89,7 @@ class Simulation:
         self.device = self.backend.device.name
         self.stepper = Stepper(self.model, self.backend, state)
         self.state = DeviceState(self)
-        self.joint_coordinates = Coordinates(self.model, self.backend, self.stepper)
+        self._joint_coordinates = Coordinates(self.model, self.backend, self.stepper)
         self._contacts: Contacts | None = None
         self.sensors: dict[str, Sensor] = {}
         self.control = JointControl(self)
@@ -100,9 +98,10 @@ class Simulation:
         self.joints = ByName("joint", self.model.joints.names, partial(JointView, self))
         self.couplings = ByName("coupling", [one.name for one in self.model.couplings], partial(CouplingView, self))
         self.materials = ByName("material", self.model.materials.names, partial(MaterialView, self))
-        self.switches, self.springs = Switches(self), Springs(self)
-        self.loads, self.moves = Loads(self), Moves(self)
+        self._switches, self._springs = Switches(self), Springs(self)
+        self.loads, self._moves = Loads(self), Moves(self)
         self.stepper.loads, self.stepper.loads_are_constant = self.loads.of_substep, lambda: self.loads.loads_are_constant
+        self._changes_of_scene = changes_of(self)
         for one in self.scene.spec.sensor if self.scene is not None else []:
             self._add_sensor_of_scene(one)
 
@@ -150,9 +149,9 @@ class Simulation:
             return self._step()
 
     def _step(self) -> StepReport:
-        self.switches.before_step()
+        self._switches.before_step()
         progress, substeps, wall = self.stepper.advance()
-        self.joint_coordinates.after_step()
+        self._joint_coordinates.after_step()
         self._contacts = None
         report = StepReport.of(self.stepper, progress, substeps, self.control.after_step(), wall)
         self.loads.after_step()
@@ -197,7 +196,7 @@ class Simulation:
 
     @gravity.setter
     def gravity(self, gravity: Vector) -> None:
-        given = three_numbers(gravity, "gravity [m/s^2]")
+        given = finite(gravity, (3,), "gravity [m/s^2]")
         self.model.settings.gravity.base[:] = given
         self.backend.loads.set_gravity(given)
         self.stepper.energy_balance.forget()
@@ -210,28 +209,23 @@ class Simulation:
         self.backend.loads.set_friction(self.model.materials.mu)
         self.stepper.sleep.disturb()
 
-    def watch_joints(self) -> None:
-        """Update the coordinates after joints were appended or removed; the other joints keep their coordinates."""
-        self.joint_coordinates.watch_changed()
-        self._contacts = None
-
     @property
     def reader(self) -> JointReader:
         """Reader of the current joints."""
-        return self.joint_coordinates.reader
+        return self._joint_coordinates.reader
 
     @property
     def coordinates(self) -> np.ndarray:
         """(c,) coordinates of all joints; angles are counted over any number of turns."""
-        return self.joint_coordinates.values
+        return self._joint_coordinates.values
 
     @coordinates.setter
     def coordinates(self, coordinates: np.ndarray) -> None:
-        self.joint_coordinates.values = coordinates
+        self._joint_coordinates.values = coordinates
 
     def joint_readings(self) -> Readings:
         """Return coordinates, rates, residuals, wrenches and energies of all joints in the current state, as arrays."""
-        return self.joint_coordinates.readings()
+        return self._joint_coordinates.readings()
 
     def contacts(self, body: str | BodyView | None = None, other: str | BodyView | None = None) -> Contacts:
         """Return contact points and their forces in the current state; see `abd.api.contact_view`.
@@ -266,9 +260,9 @@ class Simulation:
 
         return Reduced(self)
 
-    def forget_readings(self) -> None:
+    def _forget_readings(self) -> None:
         """Discard cached readings of joints and contacts."""
-        self.joint_coordinates.forget_readings()
+        self._joint_coordinates.forget_readings()
         self._contacts = None
 
     def add_sensor(
@@ -394,3 +388,23 @@ class Simulation:
     def __reduce__(self):
         """Pickle the compiled scene, the name of the device and a checkpoint, as for a deep copy."""
         return resumed, (type(self), self.scene, self.compiled, self.device, self.checkpoint(), self._reset_checkpoint)
+
+
+def run(
+    scene: Scene | SceneSpec | Model | str | Path,
+    duration: float | None = None,
+    steps: int | None = None,
+    device: str = "auto",
+    record: str | Path | None = None,
+    progress: bool = False,
+    on_step: Callable[[StepReport], bool | None] | None = None,
+    overwrite: bool = False,
+) -> Simulation:
+    """Create a simulation and run it, as `abd run` does; see `Simulation` and `Simulation.run` for the arguments.
+
+    Returns:
+        the simulation after its last step.
+    """
+    simulation = Simulation(scene, device)
+    simulation.run(duration, steps, record, progress, on_step, overwrite)
+    return simulation

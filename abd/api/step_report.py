@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from abd.api.pandas_tables import row_of
+from abd.api.pandas_tables import XYZ
 from abd.optional import required
 from abd.potentials.integrators import longest
 
@@ -111,8 +111,18 @@ class StepReport:
         return self.rejected_paths
 
     def row(self) -> dict[str, float]:
-        """Return the numbers by name, such as "energy.kinetic"; a list of rows makes a table."""
-        return row_of(self)
+        """Return the numbers by name: "energy.kinetic", "momentum.linear.x", "max_joint_residual.m"; rows make a table."""
+        row: dict[str, float] = {}
+        for key, value in vars(self).items():
+            if key in ("energy", "stages", "rejections"):
+                row |= {f"{key}.{name}": float(one) for name, one in value.items()}
+            elif key == "momentum":
+                row |= {f"{key}.{name}.{axis}": float(one[k]) for name, one in value.items() for k, axis in enumerate(XYZ)}
+            elif key == "max_joint_residual":
+                row |= {f"{key}.m": float(value[0]), f"{key}.rad": float(value[1])}
+            elif not isinstance(value, tuple | np.ndarray):
+                row[key] = value
+        return row
 
     def to_pandas(self) -> pandas.Series:
         """`row` as a pandas series.

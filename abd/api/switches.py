@@ -11,6 +11,7 @@ they pass through each other until they are separated.
 from __future__ import annotations
 
 import logging
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -21,6 +22,7 @@ from abd.by_bodies import of_body
 from abd.errors import Problem, SceneError
 from abd.joint_list import JointList, excluded_pairs
 from abd.model import Kind, Model, affine_state
+from abd.names import Names
 from abd.scene.overlaps.intersections import MOST_DEEP, Surveyor
 
 if TYPE_CHECKING:
@@ -54,31 +56,31 @@ class PairView:
             ValueError: the pair can never collide: no dynamic body, one group, different worlds, disabled material pair or no
                 surface. SceneError: the bodies overlap; the pair is unchanged.
         """
-        return not self._obstacle() and not self._simulation.switches.are_excluded(*self._pair)
+        return not obstacle(self._simulation.model, *self._pair) and not self._simulation._switches.excludes(*self._pair)
 
     @enabled.setter
     def enabled(self, enabled: bool) -> None:
-        if reason := self._obstacle():
+        if reason := obstacle(self._simulation.model, *self._pair):
             if enabled:
                 raise ValueError(f"'{self.bodies[0]}' and '{self.bodies[1]}' cannot collide: {reason}")
             return
-        self._simulation.switches.set_pair(*self._pair, bool(enabled))
+        self._simulation._switches.set_pair(*self._pair, bool(enabled))
 
-    def _obstacle(self) -> str:
-        """Return the reason why the pair can never collide, or an empty string."""
-        model, both = self._simulation.model, list(self._pair)
-        bodies = model.bodies
-        flat = np.isfinite(bodies.plane[both]).all(axis=1)
-        group, world, material = bodies.group[both], bodies.world[both], bodies.material[both]
-        if not (bodies.kind[both] == Kind.DYNAMIC).any():
-            return "neither body is dynamic"
-        if ((bodies.mesh[both] < 0) & ~flat).any():
-            return "one body has no surface"
-        if world[0] != world[1]:
-            return "they belong to different worlds"
-        if group[0] == group[1] >= 0:
-            return f"both belong to group {group[0]}"
-        return "" if model.materials.enabled[tuple(material)] else "contact of their materials is disabled ([[material_pair]])"
+
+def obstacle(model: Model, first: int, second: int) -> str:
+    """Return the reason why two bodies can never collide, or an empty string."""
+    bodies, both = model.bodies, [first, second]
+    flat = np.isfinite(bodies.plane[both]).all(axis=1)
+    group, world, material = bodies.group[both], bodies.world[both], bodies.material[both]
+    if not (bodies.kind[both] == Kind.DYNAMIC).any():
+        return "neither body is dynamic"
+    if ((bodies.mesh[both] < 0) & ~flat).any():
+        return "one body has no surface"
+    if world[0] != world[1]:
+        return "they belong to different worlds"
+    if group[0] == group[1] >= 0:
+        return f"both belong to group {group[0]}"
+    return "" if model.materials.enabled[tuple(material)] else "contact of their materials is disabled ([[material_pair]])"
 
 
 class Switches:
@@ -86,6 +88,7 @@ class Switches:
 
     Attributes:
         off: (n,) bool, disabled bodies; suspended: indices of joints that are inactive because of a disabled body.
+        pairs: whether a pair collides, by key, for the pairs that differ from the scene.
         parting: (k,) keys of overlapping pairs that collide as soon as they are separated.
     """
 
@@ -93,31 +96,33 @@ class Switches:
         self._simulation, n = simulation, len(simulation.model.bodies)
         self.off = np.zeros(n, dtype=bool)
         self.suspended: set[int] = set()
+        self.pairs: dict[int, bool] = {}
         self.parting = np.zeros(0, dtype=np.int64)
         self._warned: set[int] = set()
-        self._changed_pairs: np.ndarray | None = None  # None for the excluded pairs of the scene
 
     @cached_property
     def _scene_pairs(self) -> np.ndarray:
         """(k,) keys of the pairs that do not collide in the scene (up to millions)."""
         return _keys(excluded_pairs(self._simulation.model), len(self.off))
 
-    @property
     def _excluded(self) -> np.ndarray:
-        """(k,) keys of the pairs that do not collide now."""
-        return self._scene_pairs if self._changed_pairs is None else self._changed_pairs
+        """Return keys (k,) of the pairs that do not collide now."""
+        if not self.pairs:
+            return self._scene_pairs
+        keys, collide = np.array(list(self.pairs), dtype=np.int64), np.array(list(self.pairs.values()))
+        return np.union1d(np.setdiff1d(self._scene_pairs, keys[collide]), keys[~collide])
 
-    def are_excluded(self, first: int, second: int) -> bool:
+    def excludes(self, first: int, second: int) -> bool:
         """Whether the pair first < second is excluded from contact."""
         key = first * len(self.off) + second
-        at = np.searchsorted(self._excluded, key)
-        return bool(at < len(self._excluded) and self._excluded[at] == key)
+        at = np.searchsorted(self._scene_pairs, key)
+        return not self.pairs.get(key, not (at < len(self._scene_pairs) and self._scene_pairs[at] == key))
 
-    def present(self, model: Model) -> Model:
-        """Return the model for overlap tests: disabled bodies have no surface."""
-        if not self.off.any() and self._changed_pairs is None:
+    def present(self, model: Model, parting: np.ndarray | tuple = ()) -> Model:
+        """Return the model for overlap tests: disabled bodies have no surface, and the pairs `parting` (k,) collide."""
+        if not self.off.any() and not self.pairs and not len(parting):
             return model
-        bodies, pairs = model.bodies, _pairs(self._excluded, len(self.off))
+        bodies, pairs = model.bodies, _pairs(np.setdiff1d(self._excluded(), parting), len(self.off))
         mesh, plane = np.where(self.off, -1, bodies.mesh), np.where(self.off[:, None], np.nan, bodies.plane)
         return replace(model, excluded_pairs=pairs, bodies=replace(bodies, mesh=mesh, plane=plane))
 
@@ -157,19 +162,17 @@ class Switches:
         Raises:
             SceneError: the bodies overlap; the pair is unchanged.
         """
-        key, before = first * len(self.off) + second, self._changed_pairs
+        key = first * len(self.off) + second
         self.parting = np.setdiff1d(self.parting, key)
-        if enabled != self.are_excluded(first, second):
+        if enabled != self.excludes(first, second):
             return
+        before, self.pairs = self.pairs, {**self.pairs, key: enabled}
         if enabled:
-            self._changed_pairs = self._excluded[self._excluded != key]
             try:
                 self._refuse_overlap(self._simulation.stepper.q, [first, second])
             except SceneError:
-                self._changed_pairs = before
+                self.pairs = before
                 raise
-        else:
-            self._changed_pairs = np.sort(np.append(self._excluded, key))
         self._continue(self._simulation.stepper.state(), [first, second] if enabled else [])
 
     def part(self, joints: list[int]) -> None:
@@ -179,8 +182,8 @@ class Switches:
         ends, holds = found.bodies, ~found.column("collide").astype(bool) & found.column("active").astype(bool)
         free = _keys(ends[joints][(ends[joints] >= 0).all(axis=1)], len(self.off))
         kept = [_keys(sim.model.filtered, len(self.off)), _keys(ends[holds & (ends >= 0).all(axis=1)], len(self.off))]
-        free = np.setdiff1d(np.intersect1d(free, self._excluded), np.concatenate(kept))
-        can_collide = [not PairView(sim, *pair)._obstacle() for pair in _pairs(free, len(self.off)).tolist()]
+        free = np.setdiff1d(np.intersect1d(free, self._excluded()), np.concatenate(kept))
+        can_collide = [not obstacle(sim.model, *pair) for pair in _pairs(free, len(self.off)).tolist()]
         self.parting = np.union1d(self.parting, free[np.array(can_collide, dtype=bool)])
 
     def join(self, joint: int) -> None:
@@ -195,11 +198,9 @@ class Switches:
         if not len(self.parting):
             return
         sim, n = self._simulation, len(self.off)
-        before, self._changed_pairs = self._changed_pairs, np.setdiff1d(self._excluded, self.parting)
         moved = np.zeros(n, dtype=bool)
         moved[_pairs(self.parting, n)] = True
-        found = Surveyor(self.present(sim.model)).survey(sim.stepper.q, moved=moved)
-        self._changed_pairs = before
+        found = Surveyor(self.present(sim.model, self.parting)).survey(sim.stepper.q, moved=moved)
         pairs = [(one.first, one.second) for one in found.touching] + [pair[:2] for pair in found.deep]
         overlap = _keys(np.array(pairs, dtype=np.int64).reshape(-1, 2), n)
         if len(found.deep) >= MOST_DEEP:
@@ -208,7 +209,7 @@ class Switches:
         parted = np.setdiff1d(self.parting, overlap)
         if len(parted):
             self.parting = np.intersect1d(self.parting, overlap)
-            self._changed_pairs = np.setdiff1d(self._excluded, parted)
+            self.pairs |= dict.fromkeys(parted.tolist(), True)
             self._continue(sim.stepper.state(), np.unique(_pairs(parted, n)).tolist())
 
     def _warn_of_overlap(self, keys: np.ndarray) -> None:
@@ -256,49 +257,58 @@ class Switches:
             sim.stepper.start_contacts(enabled)
         sim.stepper.sleep.disturb()
         sim.coordinates = sim.reader.coordinates(state.q, sim.coordinates)
-        sim.forget_readings()
+        sim._forget_readings()
 
     def apply(self) -> None:
         """Pass the disabled bodies and pairs to the backend."""
         stepper = self._simulation.stepper
         stepper.off = self.off.copy()
         stepper.exclude(stepper.off)
-        stepper.backend.touch.exclude_pairs(_pairs(self._excluded, len(self.off)))
+        stepper.backend.touch.exclude_pairs(_pairs(self._excluded(), len(self.off)))
 
     # checkpoints ----------------------------------------------------------------------------------------------------
 
     def saved(self) -> dict:
-        """Return the differences from the scene, for a checkpoint."""
-        changed = self._changed_pairs is not None
-        none = np.zeros(0, dtype=np.int64)
+        """Return the differences from the scene by names, for a checkpoint."""
+        model, n = self._simulation.model, len(self.off)
         return {
-            "off": np.flatnonzero(self.off),
-            "suspended": np.array(sorted(self.suspended), dtype=np.int64),
-            "passing": np.setdiff1d(self._changed_pairs, self._scene_pairs) if changed else none,
-            "colliding": np.setdiff1d(self._scene_pairs, self._changed_pairs) if changed else none,
-            "parting": self.parting,
+            "off": _named(model.bodies.names, np.flatnonzero(self.off)),
+            "suspended": _named(model.joints.names, np.array(sorted(self.suspended), dtype=int)),
+            "pairs": _named(model.bodies.names, _pairs(np.array(list(self.pairs), dtype=np.int64), n)),
+            "collide": np.array(list(self.pairs.values()), dtype=bool),
+            "parting": _named(model.bodies.names, _pairs(self.parting, n)),
         }
 
     def restore(self, saved: dict) -> None:
-        """Restore the switches of a checkpoint before its state; joints restore their own switches."""
-        self.parting = np.asarray(saved.get("parting", ()), dtype=np.int64)
-        off = np.zeros(len(self.off), dtype=bool)
-        off[np.asarray(saved["off"], dtype=int)] = True
-        keys = None
-        if len(saved["colliding"]) or len(saved["passing"]):
-            keys = np.union1d(np.setdiff1d(self._scene_pairs, saved["colliding"]), np.asarray(saved["passing"], dtype=np.int64))
-        self.suspended = set(np.asarray(saved["suspended"]).tolist())
-        before = self._changed_pairs
-        same = keys is before if keys is None or before is None else np.array_equal(keys, before)
-        if not same or not np.array_equal(off, self.off):
-            self.off, self._changed_pairs = off, keys
+        """Restore the switches of a checkpoint before its state; joints restore their own switches.
+
+        Raises:
+            KeyError: a name is unknown.
+        """
+        model, n = self._simulation.model, len(self.off)
+        off = np.zeros(n, dtype=bool)
+        off[_numbers(model.bodies.names, saved["off"])] = True
+        keys = [min(pair) * n + max(pair) for pair in _numbers(model.bodies.names, saved["pairs"]).reshape(-1, 2).tolist()]
+        pairs = dict(zip(keys, saved["collide"].tolist(), strict=True))
+        self.suspended = set(_numbers(model.joints.names, saved["suspended"]).tolist())
+        self.parting = _keys(_numbers(model.bodies.names, saved["parting"]).reshape(-1, 2), n)
+        self._warned &= set(self.parting.tolist())
+        if pairs != self.pairs or not np.array_equal(off, self.off):
+            self.off, self.pairs = off, pairs
             self.apply()
 
-    def reset(self) -> None:
-        """Return to the switches of the scene."""
-        self.restore(dict.fromkeys(("off", "suspended", "passing", "colliding"), np.zeros(0, dtype=np.int64)))
-        self._warned.clear()
 
+def _named(names: Sequence[str], numbers: np.ndarray) -> np.ndarray:
+    """Return names of the shape of their numbers."""
+    return np.array([names[k] for k in numbers.ravel().tolist()], dtype=str).reshape(numbers.shape)
+
+
+def _numbers(names: Sequence[str], given: np.ndarray) -> np.ndarray:
+    """Return numbers of the shape of their names; raise `KeyError` for an unknown name."""
+    found = [Names.of(names).find(name) for name in given.ravel().tolist()]
+    if None in found:
+        raise KeyError(given.ravel()[found.index(None)])
+    return np.array(found, dtype=np.int64).reshape(given.shape)
 
 
 def _keys(pairs: np.ndarray, n: int) -> np.ndarray:

@@ -1,15 +1,19 @@
-"""Views of bodies, joints or couplings by name, created on first access."""
+"""Views of bodies, joints or couplings by name, created on first access, and checks of values given to views."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import islice
-from typing import TypeVar
+from typing import Any, TypeVar
+
+import numpy as np
 
 from abd.names import Names
 from abd.scene.schema.findings import did_you_mean
+from abd.scene.schema.values import LARGEST
 
 View = TypeVar("View")
+Vector = Sequence[float] | np.ndarray
 SHOWN = 8
 """Names that a message lists."""
 
@@ -64,3 +68,12 @@ class ByName(Mapping[str, View]):
 
     def __contains__(self, name: object) -> bool:
         return name in self._names
+
+
+def finite(values: Any, shape: tuple[int, ...], what: str) -> np.ndarray:
+    """Copy numbers of at most `LARGEST` to an array; raise a `ValueError` that names `what` for others or another shape."""
+    found = np.array(values, dtype=float)
+    if found.shape != shape or not (np.abs(found) <= LARGEST).all():
+        size = " x ".join(str(one) for one in shape)
+        raise ValueError(f"{what} must be {size} finite numbers of at most {LARGEST:g}, not {values!r}")
+    return found

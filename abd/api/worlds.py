@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from abd.api.restarts import reset_worlds, selected_worlds
+from abd.api.views import finite
 from abd.rotations import axial, polar, quaternions
 
 if TYPE_CHECKING:
@@ -97,15 +98,16 @@ class Worlds:
     @property
     def poses(self) -> np.ndarray:
         """(w, b, 7) positions of the mesh frames [m] and unit quaternions (w, x, y, z), w >= 0."""
-        A, p = self._frames(self._simulation.stepper.q)
-        return np.concatenate([p, quaternions(polar(A))], axis=1)[self._bodies]
+        T = self._simulation.model.user_transform(self._simulation.stepper.q)
+        return np.concatenate([T[:, :3, 3], quaternions(polar(T[:, :3, :3]))], axis=1)[self._bodies]
 
     @property
     def velocities(self) -> np.ndarray:
         """(w, b, 6) velocities of the mesh frames' origins [m/s] and angular velocities in world axes [rad/s]."""
-        stepper = self._simulation.stepper
-        (A, _), (Ad, v) = self._frames(stepper.q), self._frames(stepper.qd)
-        return np.concatenate([v, axial(Ad @ np.linalg.inv(A))], axis=1)[self._bodies]
+        model, stepper = self._simulation.model, self._simulation.stepper
+        T, rate = model.user_transform(stepper.q), model.user_velocity(stepper.qd)
+        turning = axial(rate[:, :3, :3] @ np.linalg.inv(T[:, :3, :3]))
+        return np.concatenate([rate[:, :3, 3], turning], axis=1)[self._bodies]
 
     @property
     def contact_forces(self) -> np.ndarray:
@@ -135,14 +137,13 @@ class Worlds:
 
     @efforts.setter
     def efforts(self, efforts: ArrayLike) -> None:
-        places, shape = self._coordinates, np.shape(efforts)
+        places = self._coordinates
         try:
             given = np.broadcast_to(np.asarray(efforts, dtype=float), places.shape)
         except ValueError as error:
-            message = f"worlds.efforts has the shape {shape}; it must broadcast to {places.shape} [N or N m]"
+            message = f"worlds.efforts has the shape {np.shape(efforts)}; it must broadcast to {places.shape} [N or N m]"
             raise ValueError(message) from error
-        if not np.isfinite(given).all():
-            raise ValueError("worlds.efforts must be finite [N or N m]")
+        given = finite(given, places.shape, "worlds.efforts [N or N m]")
         all_efforts = self._simulation.control.efforts
         with_row = np.zeros(len(all_efforts), dtype=bool)
         all_efforts[places], with_row[places] = given, (given != 0.0).any(axis=0)
@@ -178,13 +179,8 @@ class Worlds:
 
     def _rows(self, name: str, values: ArrayLike, chosen: np.ndarray) -> np.ndarray:
         """Scatter values (k, b, 12) of the k chosen worlds to the rows of their bodies (n, 12)."""
-        rows, places = np.asarray(values, dtype=float), self._bodies[chosen]
-        if rows.shape != (*places.shape, 12):
-            raise ValueError(f"{name} must have the shape {(*places.shape, 12)}, not {rows.shape}")
-        if not np.isfinite(rows).all():
-            raise ValueError(f"{name} must be finite")
-        out = np.zeros((len(self._simulation.model.bodies), 12))
-        out[places] = rows
+        places, out = self._bodies[chosen], np.zeros((len(self._simulation.model.bodies), 12))
+        out[places] = finite(values, (*places.shape, 12), name)
         return out
 
     @cached_property
@@ -212,9 +208,3 @@ class Worlds:
                 "arrays of all worlds require a replicated scene (Scene.replicate)"
             )
         return np.argsort(world, kind="stable").reshape(len(self), -1)
-
-    def _frames(self, states: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Return linear maps (n, 3, 3) and origins (n, 3) of the mesh frames in states (n, 12), or their rates."""
-        frame = self._simulation.model.bodies.body_frame
-        A = states[:, 3:].reshape(-1, 3, 3)
-        return A @ frame[:, :3, :3], states[:, :3] + np.einsum("nij,nj->ni", A, frame[:, :3, 3])

@@ -79,13 +79,13 @@ def test_what_cannot_be_changed_refuses():
         sim.model.settings.gravity[2] = 0.0
     with pytest.raises(ValueError, match="'wall' is static"):
         sim.bodies["wall"].apply_force((1, 0, 0))
-    with pytest.raises(ValueError, match="three finite numbers"):
+    with pytest.raises(ValueError, match="3 finite numbers"):
         sim.bodies["box"].apply_force((1, 0))
-    with pytest.raises(ValueError, match="three finite numbers"):
+    with pytest.raises(ValueError, match="3 finite numbers"):
         sim.gravity = (0, 0, np.nan)
     with pytest.raises(ValueError, match="at most 1e\\+50"):
         sim.bodies["box"].position = (1e300, 0, 0)
-    with pytest.raises(ValueError, match="rotation matrix"):
+    with pytest.raises(ValueError, match="must be a rotation"):
         sim.bodies["box"].transform = np.diag([2.0, 1, 1, 1])
     with pytest.raises(ValueError, match="static"):
         sim.bodies["wall"].position = (0, 0, 0)

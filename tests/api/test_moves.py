@@ -77,7 +77,7 @@ def test_what_cannot_be_moved_is_refused():
     sim = carrier()
     with pytest.raises(ValueError, match="move_to needs a kinematic body"):
         sim.bodies["box"].move_to(position=(0, 0, 1))
-    wrong = {"position": ((0, 0), "three finite"), "quaternion": ((0, 0, 0, 0), "not all zero"), "duration": (0, "positive")}
+    wrong = {"position": ((0, 0), "3 finite"), "quaternion": ((0, 0, 0, 0), "not all zero"), "duration": (0, "positive")}
     for key, (value, words) in wrong.items():
         with pytest.raises(ValueError, match=words):
             sim.bodies["plate"].move_to(**{key: value})

@@ -152,7 +152,7 @@ CHECKPOINTS = {
     "infinite memory": lambda saved: saved["tables"]["bodies"]["forces"].fill(np.inf),
     "steps without length": lambda saved: saved["worlds"]["dt"].fill(0.0),
     "memory that is not finite": lambda saved: saved["tables"]["joints"]["history"].fill(np.nan),
-    "loads of a body short": lambda saved: saved["loads"].update(force=saved["loads"]["force"][:-3]),
+    "loads of a body short": lambda saved: saved.update(force=saved["force"][:-3]),
 }
 
 

@@ -8,8 +8,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from abd.joints.rows.change import settings_of
+from abd.joints.rows.change import moving_ends, settings_of
 from abd.joints.rows.laws import Role
+from abd.joints.rows.sizes import reduced_masses
+from abd.joints.types import TYPES
 from abd.model import CoordinateSettings
 
 if TYPE_CHECKING:
@@ -127,31 +129,37 @@ class CoordinateView:
             ValueError: a negative compliance, a negative damping without a compliance, a restitution outside [0, 1], or a
                 restitution for limits that are not barriers.
         """
-        changes = {}
+        settings, changes = self.settings, {}
+        if compliance is not None:
+            self._require_not_negative("limit_compliance", compliance)
+            changes |= {"limit_compliance": float(compliance), "limit": "compliant" if compliance > 0.0 else "barrier"}
         if restitution is not None:
-            barriers = self.limit == "barrier" if compliance is None else compliance == 0.0
+            barriers = changes.get("limit", self.limit) == "barrier"
             if not 0.0 <= restitution <= 1.0 or (restitution > 0.0 and not barriers):
                 rule = "must be in [0, 1]" if barriers else "needs barriers (compliance=0)"
                 raise ValueError(f"limit_restitution of '{self.name}' {rule}, not {restitution!r}")
             changes["limit_restitution"] = float(restitution)
-        for key, value in (("limit_compliance", compliance), ("limit_damping", damping)):
-            if value is not None:
-                changes[key] = self._limit_value(key, value, compliance)
-        if compliance is not None:
-            changes["limit"] = "compliant" if compliance > 0.0 else "barrier"
+        if damping is not None:
+            compliance_now = changes.get("limit_compliance", settings.limit_compliance)
+            if damping < 0.0 and compliance_now > 0.0:
+                damping = -damping * 2.0 * float(np.sqrt(self._reduced_mass() / compliance_now))
+            self._require_not_negative(
+                "limit_damping", damping, "; a fraction of critical damping (negative) needs a compliance"
+            )
+            changes["limit_damping"] = float(damping)
         self._replace(**changes)
         if compliance is not None:
             self._control.set_range(self.joint.index, self.name, *self.range)
 
-    def _limit_value(self, key: str, value: float, compliance: float | None) -> float:
-        """Check a compliance or damping of the range limits; convert a negative damping, a fraction of critical damping."""
-        compliance = self.settings.limit_compliance if compliance is None else compliance
-        if not np.isfinite(value) or (value < 0.0 and (key == "limit_compliance" or not compliance > 0.0)):
-            fix = "" if key == "limit_compliance" else "; a fraction of critical damping (negative) needs a compliance"
+    def _require_not_negative(self, key: str, value: float, fix: str = "") -> None:
+        if not (np.isfinite(value) and value >= 0.0):
             raise ValueError(f"{key} of '{self.name}' must be finite and not negative, not {value!r}{fix}")
-        if value >= 0.0:
-            return float(value)
-        return -value * 2.0 * float(np.sqrt(self._control.reduced_mass(self.joint.index, self.name) / compliance))
+
+    def _reduced_mass(self) -> float:
+        """Return the current reduced mass of the coordinate [kg or kg m^2] (`abd.joints.rows.sizes`)."""
+        joint, sim = self.joint.joint, self._simulation
+        measures = [one for one in TYPES[joint.type].coordinates(joint) if one.name == self.name]
+        return float(reduced_masses(joint, measures, sim.stepper.q, moving_ends(joint, sim.model))[0])
 
     def clip_to_range(self, value: float) -> float:
         """Return the value in the range nearest to `value`."""
@@ -173,9 +181,9 @@ class CoordinateView:
 
         A barrier is engaged within its activation distance, another limit where it is violated.
         """
-        rows = self._rows(Role.LOWER, Role.UPPER)
-        rows = rows[self._simulation.joint_readings().engaged[rows]]
-        return int(np.sign(self.limit_force)) if len(rows) else 0
+        rows = self._control.rows(self.joint.index, self.name, Role.LOWER, Role.UPPER)
+        engaged = self._simulation.joint_readings().engaged[rows]
+        return int(np.sign(self.limit_force)) if engaged.any() else 0
 
     # locks --------------------------------------------------------------------------------------------------------
 
@@ -212,18 +220,20 @@ class CoordinateView:
 
         Any other coordinate gets a position drive of the joint's stiffness, which replaces another drive.
         """
-        self._control.set_target(self.joint.index, self.name, target)
+        self._control.set_function(self.joint.index, self.name, "target", target)
 
     def set_rate(self, rate: float | Callable[[float], float]) -> None:
         """Set the speed of a velocity drive, or of the target of a position or pd drive: a number, or a function of time [s].
 
         Any other coordinate gets a velocity drive of the joint's stiffness, which replaces another drive.
         """
-        self._control.set_rate(self.joint.index, self.name, rate)
+        self._control.set_function(self.joint.index, self.name, "rate", rate)
 
     def apply_force(self, force: float) -> None:
         """Apply a constant effort from the next step on, in addition to the drive; the parent gets the reaction."""
-        self._control.apply_force(self.joint.index, self.name, force)
+        efforts = self._control.efforts
+        efforts[self._place] = force
+        self._control.set_efforts(efforts)
 
     @property
     def drive_force(self) -> float:
@@ -253,14 +263,8 @@ class CoordinateView:
     def _out_of_radians(self, value: float) -> float:
         return float(np.degrees(value)) if self.motion_type == "rotary" else float(value)
 
-    def _rows(self, *roles: Role) -> np.ndarray:
-        """Return the rows of the coordinate with given roles."""
-        a = self._simulation.backend.system.row_laws
-        found = np.flatnonzero((a.joint == self.joint.index) & np.isin(a.role, roles) & (a.coupling < 0))
-        return np.array([row for row in found if a.name[row] == self.name], dtype=int)
-
     def _force(self, *roles: Role) -> float:
-        return float(self._simulation.joint_readings().row_force[self._rows(*roles)].sum())
+        return float(self._simulation.joint_readings().row_force[self._control.rows(self.joint.index, self.name, *roles)].sum())
 
     def _replace(self, **values) -> None:
         self._control.replace_settings(self.joint.index, replace(self.settings, **values))

@@ -20,20 +20,15 @@ from abd.joints.rows.change import (
     as_function,
     changed,
     changes_of,
-    critically_damped,
     described,
-    moving_ends,
     on_the_way,
     recount_memory,
     seated,
     settings_of,
-    softened,
     transfer_memory,
     with_settings,
 )
 from abd.joints.rows.laws import Role
-from abd.joints.rows.sizes import reduced_masses
-from abd.joints.types import TYPES
 from abd.model import WORLD, CoordinateSettings, Drive, Joint
 
 if TYPE_CHECKING:
@@ -45,7 +40,6 @@ BARRIER_CLEARANCE = 1e-6
 """Gap [m or rad] of a coordinate that is set to a range limit with a barrier, which is infinite at zero gap."""
 JUMP_OF_SPEED = 2.0
 """Ratio of a drive's change of speed to the change in the last step that counts as a jump."""
-_ROLES = {"position": Role.DRIVE, "pd": Role.DRIVE, "velocity": Role.DRIVE, "force": Role.FORCE}
 
 
 class JointControl:
@@ -55,14 +49,13 @@ class JointControl:
     joint system.
 
     Attributes:
-        broken: time of failure of the broken joints by name [s]; start: the initial joints.
+        broken: time of failure of the broken joints by name [s]; start: the joints of the scene.
     """
 
     def __init__(self, simulation: Simulation):
         self._simulation = simulation
         joints, reader = simulation.model.joints, simulation.reader
         self.start = joints.copy()
-        self._start_couplings = {one.name: one.active for one in simulation.model.couplings}
         self.broken: dict[str, float] = {}
         self._fast: set[tuple[str, str]] = set()
         self._effort_rows: tuple[object, object, np.ndarray, np.ndarray] | None = None
@@ -85,6 +78,10 @@ class JointControl:
         self._simulation.model.joints[index] = joint
         self.rebuild([index])
 
+    def replace_settings(self, index: int, settings: CoordinateSettings) -> None:
+        """Replace the settings of one coordinate."""
+        self.replace_joint(index, with_settings(self.joint(index), settings))
+
     def set_frames(self, index: int, T_CW: np.ndarray | None = None, T_DW: np.ndarray | None = None) -> None:
         """Move the frames of a joint to poses (4, 4) in the world without moving its bodies; None keeps a frame.
 
@@ -94,28 +91,9 @@ class JointControl:
         stepper = self._simulation.stepper
         q, _ = rigid_motion(stepper.q, stepper.qd)
         self._simulation.model.joints[index] = seated(self.joint(index), q, T_CW, T_DW)
-        self._update_coordinates()
+        self._simulation._joint_coordinates.watch(self._simulation.coordinates)
         self.rebuild([index])
         self._warn_if_open(index, "has new frames")
-
-    def soften(self, index: int, compliance=None, damping=None) -> None:
-        """Set compliances and dampings of a joint's rows from the next step on (`abd.joints.rows.change.softened`)."""
-        self.replace_joint(index, softened(self.joint(index), compliance, damping))
-
-    def damp_critically(self, index: int, zeta: float, among: np.ndarray | None = None) -> None:
-        """Set the dampings by the damping ratio zeta (`abd.joints.rows.change.critically_damped`)."""
-        sim = self._simulation
-        self.replace_joint(index, critically_damped(self.joint(index), sim.model, sim.stepper.q, zeta, among))
-
-    def reduced_mass(self, index: int, coordinate: str) -> float:
-        """Return the current reduced mass of a coordinate [kg or kg m^2] (`abd.joints.rows.sizes`)."""
-        sim, joint = self._simulation, self.joint(index)
-        measures = [one for one in TYPES[joint.type].coordinates(joint) if one.name == coordinate]
-        return float(reduced_masses(joint, measures, sim.stepper.q, moving_ends(joint, sim.model))[0])
-
-    def replace_settings(self, index: int, settings: CoordinateSettings) -> None:
-        """Replace the settings of one coordinate."""
-        self.replace_joint(index, with_settings(self.joint(index), settings))
 
     def set_active(self, index: int, active: bool) -> None:
         """Activate or deactivate a joint; log a warning for an open exact joint, which the next step closes.
@@ -123,13 +101,13 @@ class JointControl:
         Raises:
             ValueError: the joint is to act on a disabled body.
         """
-        if active and index in self._simulation.switches.suspended:
+        if active and index in self._simulation._switches.suspended:
             raise ValueError(f"joint '{self.joint(index).name}' cannot act on a disabled body: set the body's `enabled` first")
         if active != self.joint(index).active:
             self.replace_joint(index, replace(self.joint(index), active=bool(active)))
         if active:
             if self.broken.pop(self.joint(index).name, None) is not None:
-                self._simulation.switches.join(index)
+                self._simulation._switches.join(index)
             self._warn_if_open(index, "is activated")
 
     def set_coupling_active(self, index: int, active: bool) -> None:
@@ -153,38 +131,33 @@ class JointControl:
                 joint.name, event, *opening,
             )  # fmt: skip
 
-    def set_target(self, index: int, coordinate: str, target: float | Callable[[float], float]) -> None:
-        """Set the target of a position or pd drive or the effort of a force drive; otherwise create a position drive."""
-        settings = settings_of(self.joint(index), coordinate)
-        drive, function = settings.drive, as_function(target)
-        if drive is None or drive.mode in ("velocity", "brake"):
-            effort = np.inf if drive is None else drive.effort
-            self.replace_settings(index, replace(settings, drive=Drive("position", function, effort=effort)))
-            return
-        self._set_functions(index, settings, replace(drive, target=function))
+    def set_function(self, index: int, coordinate: str, key: str, value: float | Callable[[float], float]) -> None:
+        """Set the function of time "target" or "rate" of a drive.
 
-    def set_rate(self, index: int, coordinate: str, rate: float | Callable[[float], float]) -> None:
-        """Set the speed of a velocity drive or of the target of a position or pd drive; otherwise create a velocity drive."""
+        The target of a velocity drive is its speed. Drives without such a function, and coordinates without a drive, get a
+        position drive for a target or a velocity drive for a rate.
+        """
         settings = settings_of(self.joint(index), coordinate)
-        drive, function = settings.drive, as_function(rate)
-        if drive is None or drive.mode in ("force", "brake"):
+        drive, function = settings.drive, as_function(value)
+        mode, other = ("position", "velocity") if key == "target" else ("velocity", "force")
+        if drive is None or drive.mode in (other, "brake"):
             effort = np.inf if drive is None or drive.mode == "force" else drive.effort
-            self.replace_settings(index, replace(settings, drive=Drive("velocity", function, effort=effort)))
+            self.replace_settings(index, replace(settings, drive=Drive(mode, function, effort=effort)))
             return
-        other = {"target": function} if drive.mode == "velocity" else {"rate": function}
-        self._set_functions(index, settings, replace(drive, **other))
+        key = "target" if drive.mode == "velocity" else key
+        self.set_functions(index, settings, replace(drive, **{key: function}))
 
-    def _set_functions(self, index: int, settings: CoordinateSettings, drive: Drive) -> None:
-        """Set the functions of time of a drive's row."""
+    def set_functions(self, index: int, settings: CoordinateSettings, drive: Drive, may_jump: bool = True) -> None:
+        """Set the functions of time of a drive's row; a jump restarts the integrator if it may."""
         row_laws = self._simulation.backend.system.row_laws
-        row = self._row(index, settings.name, _ROLES[drive.mode])
+        row = self._row(index, settings.name, drive)
         target, rate = (None, drive.target) if drive.mode == "velocity" else (drive.target, drive.rate)
         for functions, function in ((row_laws.target_of, target), (row_laws.rate_of, rate)):
             functions.pop(row, None)
             if function is not None:
                 functions[row] = function
         row_laws.revision += 1
-        if self._drive_jumps(index, settings, drive):
+        if may_jump and self._drive_jumps(index, settings, drive):
             self._jump(index)
         self._simulation.stepper.sleep.disturb()
         self._simulation.model.joints[index] = with_settings(self.joint(index), replace(settings, drive=drive))
@@ -197,19 +170,12 @@ class JointControl:
         now = of_body(sim.stepper.time, self.joint(index).child)
         before, after, usual = settings.drive.target(now), drive.target(now), 0.0
         if drive.mode in ("position", "velocity"):
-            x, _, before, earlier, *_ = sim.stepper.memory.history[:, self._row(index, settings.name, _ROLES[drive.mode])]
+            x, _, before, earlier, *_ = sim.stepper.memory.history[:, self._row(index, settings.name, drive)]
             usual = abs(before - earlier)
             if drive.mode == "position":
                 h = float(sim.worlds.dt.max())
                 after = (drive.target(now + h) - x) / h
         return abs(after - before) > max(JUMP * max(abs(before), abs(after)), JUMP_OF_SPEED * usual)
-
-    def apply_force(self, index: int, coordinate: str, force: float) -> None:
-        """Apply a constant effort to a coordinate from the next step on [N or N m], in addition to its drive."""
-        reader, efforts = self._simulation.reader, self.efforts
-        own = reader.of(index)
-        efforts[own.start + reader.names[own].index(coordinate)] = force
-        self.set_efforts(efforts)
 
     @property
     def efforts(self) -> np.ndarray:
@@ -295,12 +261,10 @@ class JointControl:
     def _at_ends(self, values: np.ndarray) -> dict[tuple[int | str, int | str], float]:
         """Return coordinates of `values` (c,) at a range limit with a barrier, with values `BARRIER_CLEARANCE` inside."""
         out: dict[tuple[int | str, int | str], float] = {}
-        reader = self._simulation.reader
         for index, joint in enumerate(self._simulation.model.joints):
             for one in joint.coordinates:
                 if one.limit == "barrier" and one.upper - one.lower > 4.0 * BARRIER_CLEARANCE:
-                    own = reader.of(index)
-                    value = float(values[own.start + reader.names[own].index(one.name)])
+                    value = float(values[self._place(index, one.name)])
                     inside = float(np.clip(value, one.lower + BARRIER_CLEARANCE, one.upper - BARRIER_CLEARANCE))
                     if inside != value and joint.active:
                         out[index, one.name] = inside
@@ -312,8 +276,13 @@ class JointControl:
         self.replace_settings(index, self._with_moving_limits(index, replace(settings, lower_end=None, upper_end=None)))
 
     def _with_moving_limits(self, index: int, settings: CoordinateSettings) -> CoordinateSettings:
-        coordinate = self._simulation.joints[self.joint(index).name].coordinate(settings.name)
-        return on_the_way(settings, self._simulation.model, coordinate.value, coordinate.motion_type == "rotary")
+        sim, place = self._simulation, self._place(index, settings.name)
+        return on_the_way(settings, sim.model, float(sim.coordinates[place]), bool(sim.reader.table.rotary[place]))
+
+    def _place(self, index: int, coordinate: str) -> int:
+        """Return the index of a coordinate among those of all joints."""
+        own = self._simulation.reader.of(index)
+        return own.start + self._simulation.reader.names[own].index(coordinate)
 
     # after a step -------------------------------------------------------------------------------------------------
 
@@ -346,7 +315,7 @@ class JointControl:
     def _warn_of_speed(self) -> None:
         """Log one warning for every coordinate that exceeds its velocity limit."""
         sim, reader = self._simulation, self._simulation.reader
-        rates = np.abs(sim.joint_readings().rates)
+        rates = np.abs(sim.joint_readings().rates[: len(self._velocity_limit)])  # without springs
         for place in np.flatnonzero(rates > self._velocity_limit):
             key = (sim.model.joints[reader.table.joint[place]].name, reader.names[place])
             if key not in self._fast:
@@ -373,7 +342,7 @@ class JointControl:
                 found.append(k)
         if found:
             self.rebuild(found)
-            sim.switches.part(found)
+            sim._switches.part(found)
         return tuple(joints[k].name for k in found)
 
     # checkpoints --------------------------------------------------------------------------------------------------
@@ -385,32 +354,30 @@ class JointControl:
             JointChangeError: a drive follows a function that was set while running.
         """
         self._store_efforts()
-        changes = described(self.start, self._simulation.model.joints)
-        couplings = {one.name: one.active for one in self._simulation.model.couplings}
-        fast = {f"{j}\n{c}": True for j, c in self._fast}
-        return {"changes": changes, "broken": dict(self.broken), "fast": fast, "couplings": couplings}
+        return {
+            "changes": described(self.start, self._simulation.model.joints),
+            "broken": dict(self.broken),
+            "fast": {f"{j}\n{c}": True for j, c in self._fast},
+            "couplings": {one.name: one.active for one in self._simulation.model.couplings},
+            "springs": self._simulation._springs.saved(),
+        }
 
     def restore(self, saved: dict) -> None:
         """Restore the joints of a checkpoint; the stepper restores the history of the rows."""
         self._store_efforts()
-        sim = self._simulation
+        sim, differs = self._simulation, self._simulation._springs.restore(saved["springs"])
         self.broken = {name: float(time) for name, time in saved["broken"].items()}
         self._fast = {tuple(key.split("\n")) for key in saved["fast"]}
-        joints = changed(self.start, saved["changes"])
-        couplings, active = sim.model.couplings, saved.get("couplings", {})
-        switched = [k for k, one in enumerate(couplings) if active.get(one.name, one.active) != one.active]
-        for k in switched:
-            couplings[k] = replace(couplings[k], active=not couplings[k].active)
-        if switched or any(changes_of(joints[k], sim.model.joints[k]) for k in joints.changed_since(sim.model.joints)):
-            sim.model.joints.assign(joints)
-            self._update_coordinates()
+        for k, one in enumerate(sim.model.couplings):
+            if one.active != saved["couplings"].get(one.name, one.active):
+                sim.model.couplings[k], differs = replace(one, active=not one.active), True
+        joints, now = changed(self.start, saved["changes"]), sim.model.joints
+        if differs or any(changes_of(joints[k], now[k]) for k in now.changed_since(joints)):
+            now.assign(joints)
+            sim._joint_coordinates.watch(sim.coordinates)
+            sim._forget_readings()
             sim.backend.rows.set_joints(build_system(sim.model))
             self._returning = self._find_returning()
-
-    def reset(self) -> None:
-        """Restore the initial joints."""
-        unchanged = described(self.start, self.start)
-        self.restore({"changes": unchanged, "broken": {}, "fast": {}, "couplings": dict(self._start_couplings)})
 
     # parts --------------------------------------------------------------------------------------------------------
 
@@ -419,27 +386,15 @@ class JointControl:
         self._store_efforts()
         return self._simulation.model.joints[index]
 
-    def _update_coordinates(self) -> None:
-        """Evaluate the coordinates at the current frames; angles continue near their last values."""
-        sim = self._simulation
-        last = sim.coordinates
-        sim.joint_coordinates.watch(last)
-        sim.forget_readings()
-
-    def _row(self, index: int, coordinate: str, role: Role) -> int:
+    def rows(self, index: int, coordinate: str, *roles: Role) -> np.ndarray:
+        """Return the rows of a coordinate with given roles in the joint system."""
         a = self._simulation.backend.system.row_laws
-        found = np.flatnonzero((a.joint == index) & (a.role == role) & (a.coupling < 0))
-        return next(int(row) for row in found if a.name[row] == coordinate)
+        found = np.flatnonzero((a.joint == index) & np.isin(a.role, roles) & (a.coupling < 0))
+        return np.array([row for row in found if a.name[row] == coordinate], dtype=int)
 
-    def append(self, joint: Joint) -> None:
-        """Register a joint that was appended to the model."""
-        self.start.append(joint)
-        more = len(TYPES[joint.type].coordinates(joint))
-        self._velocity_limit = np.append(self._velocity_limit, np.full(more, np.inf))
-
-    def truncate(self, count: int) -> None:
-        """Remove all joints except the first `count`."""
-        self._velocity_limit = self._velocity_limit[: int(self._simulation.reader.starts[count])]
+    def _row(self, index: int, coordinate: str, drive: Drive) -> int:
+        """Return the row of a drive."""
+        return int(self.rows(index, coordinate, Role.FORCE if drive.mode == "force" else Role.DRIVE)[0])
 
     def restart(self) -> None:
         """Restart the histories of all rows; angles are counted from the simulation's coordinates."""
@@ -469,4 +424,4 @@ class JointControl:
         stepper.sleep.disturb()
         for index in indices:
             self._jump(index)
-        sim.forget_readings()
+        sim._forget_readings()

@@ -1,4 +1,4 @@
-"""`JointView`: one joint of a running simulation."""
+"""`JointView` and `CouplingView`: one joint, and one coupling of coordinates, of a running simulation."""
 
 from __future__ import annotations
 
@@ -9,6 +9,8 @@ import numpy as np
 from abd.api.joints.coordinate_view import CoordinateView
 from abd.api.joints.joint_forces import JointForces
 from abd.joints.rows.build import yielding
+from abd.joints.rows.change import critically_damped, softened
+from abd.model import Coupling
 
 if TYPE_CHECKING:
     from abd.api.simulation import Simulation
@@ -124,7 +126,7 @@ class JointView(JointForces):
 
     @compliance.setter
     def compliance(self, values) -> None:
-        self.simulation.control.soften(self.index, compliance=values)
+        self.simulation.control.replace_joint(self.index, softened(self.joint, compliance=values))
 
     @property
     def damping(self) -> np.ndarray:
@@ -136,7 +138,7 @@ class JointView(JointForces):
 
     @damping.setter
     def damping(self, values) -> None:
-        self.simulation.control.soften(self.index, damping=values)
+        self.simulation.control.replace_joint(self.index, softened(self.joint, damping=values))
 
     @property
     def linear_compliance(self) -> float | None:
@@ -164,7 +166,11 @@ class JointView(JointForces):
         Raises:
             ValueError: the joint is not compliant, or zeta is negative.
         """
-        self.simulation.control.damp_critically(self.index, zeta)
+        self._damp(zeta)
+
+    def _damp(self, zeta: float, among: np.ndarray | None = None) -> None:
+        damped = critically_damped(self.joint, self.simulation.model, self.simulation.stepper.q, zeta, among)
+        self.simulation.control.replace_joint(self.index, damped)
 
     def _of_rows(self, key: str) -> np.ndarray:
         out, given = np.zeros(len(yielding(self.joint))), getattr(self.joint, key)
@@ -179,7 +185,7 @@ class JointView(JointForces):
     def _set_uniform(self, rotary: bool, value: float) -> None:
         is_kind = np.array([one.rotary == rotary for one in yielding(self.joint)], dtype=bool)
         self.compliance = np.where(is_kind, value, self.compliance)
-        self.simulation.control.damp_critically(self.index, 1.0, is_kind)
+        self._damp(1.0, is_kind)
 
     def __getattr__(self, name: str) -> CoordinateView:
         """Return a coordinate by name: ``joint.theta`` is ``joint.coordinate("theta")``."""
@@ -219,3 +225,43 @@ class JointView(JointForces):
     def energy(self) -> float:
         """Energy stored in the joint [J]."""
         return float(self.simulation.joint_readings().energy[self.index])
+
+
+class CouplingView:
+    """A coupling ``q0 = scale (f_1(q_1) + f_2(q_2) + ...)``, or ``q0 = scale f(q_1, q_2, ...)``."""
+
+    def __init__(self, simulation: Simulation, index: int):
+        self.simulation, self.index = simulation, index
+
+    @property
+    def coupling(self) -> Coupling:
+        """Definition of the coupling."""
+        return self.simulation.model.couplings[self.index]
+
+    @property
+    def name(self) -> str:
+        """Name of the coupling."""
+        return self.coupling.name
+
+    @property
+    def residual(self) -> float:
+        """Difference of q0 and the right-hand side [m or rad]."""
+        return float(self.simulation.joint_readings().row_value[self._row])
+
+    @property
+    def force(self) -> float:
+        """Effort on q0 [N or N m]; the effort on coordinate k is ``-scale f_k'(q_k)`` times this effort."""
+        return float(self.simulation.joint_readings().row_force[self._row])
+
+    @property
+    def active(self) -> bool:
+        """Whether the coupling acts; can be set from the next step on, which closes its residual."""
+        return self.coupling.active
+
+    @active.setter
+    def active(self, active: bool) -> None:
+        self.simulation.control.set_coupling_active(self.index, bool(active))
+
+    @property
+    def _row(self) -> int:
+        return int(np.flatnonzero(self.simulation.backend.system.row_laws.coupling == self.index)[0])

@@ -3,8 +3,8 @@
     force = stiffness (point - x) - damping v        x, v: position and velocity of the body's point [m, m/s]
 
 Springs are terms of the incremental potential, so that stiff springs are stable. In the model, a spring is a joint to the
-world without constraints and with a pd drive on x, y and z. Moving its point counts as drive work. Springs follow the joints
-of the scene. Checkpoints contain springs, trajectories do not.
+world without constraints and with a pd drive on x, y and z. Moving its point counts as drive work. Checkpoints contain
+springs, trajectories do not.
 """
 
 from __future__ import annotations
@@ -15,12 +15,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from abd.api.joints.joint_view import JointView
-from abd.api.loads import Vector, three_numbers
-from abd.joint_list import JointList
-from abd.joints.rows.build import build_system
-from abd.joints.rows.change import Constant, settings_of, with_settings
-from abd.joints.rows.laws import Role
+from abd.api.loads import require_dynamic
+from abd.api.views import Vector, finite
+from abd.joints.rows.change import Constant
 from abd.model import WORLD, CoordinateSettings, Drive, Joint
+from abd.rotations import pose
 
 if TYPE_CHECKING:
     from abd.api.body_view import BodyView
@@ -67,7 +66,10 @@ class Spring:
 
     @point.setter
     def point(self, point: Vector) -> None:
-        self._springs.move(self._index, three_numbers(point, f"the world point of the spring of body '{self.body}'"))
+        given = finite(point, (3,), f"the world point of the spring of body '{self.body}'").tolist()
+        for settings, value in zip(self._joint.coordinates, given, strict=True):
+            drive = replace(settings.drive, target=Constant(value))
+            self._springs.simulation.control.set_functions(self._index, settings, drive, may_jump=False)
 
     @property
     def active(self) -> bool:
@@ -85,7 +87,7 @@ class Spring:
 
 
 class Springs:
-    """All springs of one simulation, including removed ones.
+    """All springs of one simulation, including removed ones; they follow the joints of the scene.
 
     Attributes:
         given: number of joints of the scene.
@@ -100,97 +102,62 @@ class Springs:
         Raises:
             ValueError: the body is not dynamic, stiffness or damping is negative or both are zero, or a point is invalid.
         """
-        if view.kind != "dynamic":
-            raise ValueError(f"springs need a dynamic body; body '{view.name}' is {view.kind}")
+        require_dynamic(view, "springs")
         for name, value in (("stiffness", stiffness), ("damping", damping)):
             if not (np.isfinite(value) and value >= 0.0):
                 raise ValueError(f"the {name} of a spring must be finite and not negative, not {value!r}")
         if stiffness == damping == 0.0:
             raise ValueError("a spring needs a stiffness or a damping above zero")
-        place = three_numbers((0.0, 0.0, 0.0) if at is None else at, f"the point on body '{view.name}'")
-        end = three_numbers(point, f"the world point of the spring of body '{view.name}'")
-        index = self._append(view.index, np.concatenate([place, end, [stiffness, damping]]))
-        self.simulation.control.rebuild([])
-        self.simulation.stepper.modes.jump([view.index])
+        place = finite((0.0, 0.0, 0.0) if at is None else at, (3,), f"the point on body '{view.name}'")
+        end = finite(point, (3,), f"the world point of the spring of body '{view.name}'")
+        sim, index = self.simulation, len(self.simulation.model.joints)
+        self._append(view.index, np.array([*place, *end, stiffness, damping, True]))
+        sim._joint_coordinates.watch_changed()
+        sim.control.rebuild([])
+        sim.stepper.modes.jump([view.index])
         return Spring(self, index)
 
-    def move(self, index: int, point: np.ndarray) -> None:
-        """Set the attachment point (3,) [m] from the next step on."""
-        sim = self.simulation
-        row_laws, joint = sim.backend.system.row_laws, sim.model.joints[index]
-        rows = np.flatnonzero((row_laws.joint == index) & (row_laws.role == Role.DRIVE))
-        for row in rows.tolist():
-            row_laws.target_of[row] = Constant(float(point["xyz".index(row_laws.name[row])]))
-        row_laws.revision += 1
-        for name, value in zip("xyz", point.tolist(), strict=True):
-            joint = with_settings(joint, _with_target(settings_of(joint, name), value))
-        sim.model.joints[index] = joint
-        sim.stepper.sleep.disturb()
-
-    def _append(self, body: int, numbers: np.ndarray) -> int:
-        """Append a spring and return its joint index.
+    def _append(self, body: int, numbers: np.ndarray) -> None:
+        """Append the joint of a spring to the model.
 
         Args:
-            numbers: (8,) point on the body and point in the world [m], stiffness [N/m] and damping [N s/m].
+            numbers: (9,) point on the body and point in the world [m], stiffness [N/m], damping [N s/m], whether it acts.
         """
-        sim = self.simulation
-        frame = sim.model.bodies.body_frame[body]
-        child = np.eye(4)
-        child[:3, 3] = frame[:3, :3] @ numbers[:3] + frame[:3, 3]
-        index = len(sim.model.joints)
-        drives = (Drive("pd", Constant(float(x)), stiffness=float(numbers[6]), damping=float(numbers[7])) for x in numbers[3:6])
+        model = self.simulation.model
+        frame = model.bodies.body_frame[body]
+        *end, stiffness, damping, active = numbers[3:].tolist()
+        drives = (Drive("pd", Constant(x), stiffness=stiffness, damping=damping) for x in end)
         joint = Joint(
-            name=f"spring {index - self.given} of {sim.model.bodies.names[body]}",
+            name=f"spring {len(model.joints) - self.given} of {model.bodies.names[body]}",
             type="general",
             uid=0,
             parent=WORLD,
             child=body,
             parent_frame=np.eye(4),
-            child_frame=child,
-            stiffness_mass=float(sim.model.bodies.mass[body]),
+            child_frame=pose(np.eye(3), frame[:3, :3] @ numbers[:3] + frame[:3, 3]),
+            stiffness_mass=float(model.bodies.mass[body]),
             parameters={"constrained": ()},
             coordinates=tuple(CoordinateSettings(name, drive=drive) for name, drive in zip("xyz", drives, strict=True)),
+            active=bool(active),
         )
-        sim.model.joints.append(joint)
-        sim.control.append(joint)
-        sim.watch_joints()
-        return index
-
-
-    # checkpoints ----------------------------------------------------------------------------------------------------
+        model.joints.append(joint)
 
     def saved(self) -> dict:
-        """Return the initial parameters of the springs; `JointControl.saved` contains later changes."""
-        start = self.simulation.control.start
-        rows = [start[k] for k in range(self.given, len(start))]
-        frames = self.simulation.model.bodies.body_frame
-        numbers = np.zeros((len(rows), 8))
-        for row, one in zip(numbers, rows, strict=True):
-            row[:3] = (np.linalg.inv(frames[one.child]) @ one.child_frame)[:3, 3]
-            row[3:6] = [given.drive.target(0.0) for given in one.coordinates]
-            row[6:] = one.coordinates[0].drive.stiffness, one.coordinates[0].drive.damping
-        return {"body": np.array([one.child for one in rows], dtype=np.int64), "numbers": numbers.ravel()}
+        """Return the springs for a checkpoint: names of their bodies, and the numbers of `_append`."""
+        model = self.simulation.model
+        springs = [Spring(self, k) for k in range(self.given, len(model.joints))]
+        bodies, inverse = [one._joint.child for one in springs], np.linalg.inv(model.bodies.body_frame)
+        points = [(inverse[body] @ one._joint.child_frame)[:3, 3] for body, one in zip(bodies, springs, strict=True)]
+        numbers = [[*at, *s.point, s.stiffness, s.damping, s.active] for at, s in zip(points, springs, strict=True)]
+        return {"body": np.array([one.body for one in springs], dtype=str), "numbers": np.array(numbers).reshape(-1, 9)}
 
-    def restore(self, saved: dict) -> None:
-        """Replace all springs by those of a checkpoint; call this before `JointControl.restore`."""
-        body, numbers = np.asarray(saved["body"]), np.reshape(saved["numbers"], (-1, 8))
+    def restore(self, saved: dict) -> bool:
+        """Replace all springs by those of a checkpoint, and return whether they differ; `JointControl` rebuilds the system."""
         now = self.saved()
-        if np.array_equal(now["body"], body) and np.array_equal(np.reshape(now["numbers"], (-1, 8)), numbers):
-            return
-        sim = self.simulation
-        for joints in (JointList.of(sim.model.joints), sim.control.start):
-            joints.truncate(self.given)
-        sim.control.truncate(self.given)
-        sim.watch_joints()
-        for one, row in zip(body.tolist(), numbers, strict=True):
-            self._append(one, row)
-        sim.backend.rows.set_joints(build_system(sim.model))
-
-    def reset(self) -> None:
-        """Remove all springs."""
-        self.restore({"body": np.zeros(0, dtype=np.int64), "numbers": np.zeros(0)})
-
-
-def _with_target(settings: CoordinateSettings, target: float) -> CoordinateSettings:
-    """Return the settings with another target of the drive."""
-    return CoordinateSettings(settings.name, drive=replace(settings.drive, target=Constant(target)))
+        if all(np.array_equal(now[key], saved[key]) for key in now):
+            return False
+        self.simulation.model.joints.truncate(self.given)
+        for name, numbers in zip(saved["body"].tolist(), saved["numbers"], strict=True):
+            self._append(self.simulation.bodies[name].index, numbers)
+        self.simulation._joint_coordinates.watch_changed()
+        return True
