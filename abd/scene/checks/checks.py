@@ -9,7 +9,7 @@ from typing import Any
 
 from abd.names import CopyNames, copy_place
 from abd.scene.checks.body_checks import check_body
-from abd.scene.checks.coupling_checks import Coordinates, check_coupled, check_coupling, check_cycles
+from abd.scene.checks.coupling_checks import Coordinates, check_coupled, check_coupling
 from abd.scene.checks.joint_checks import check_joined_bodies, check_joint, check_parameters, check_type
 from abd.scene.compile.copies import BodyNames, copy_names
 from abd.scene.compile.joint_settings import joint_coordinates
@@ -121,7 +121,7 @@ def _check_couplings(spec: SceneSpec, unreadable: list[str]) -> list[Finding]:
     findings: list[Finding] = []
     for index, coupling in enumerate(spec.coupling):
         findings += within(chain(check_coupled(coupling, joints), check_coupling(coupling)), "coupling", index)
-    return findings or list(check_cycles(spec.coupling, joints))
+    return findings
 
 
 def _check_settings(spec: SceneSpec) -> Iterator[Finding]:
