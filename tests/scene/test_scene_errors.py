@@ -209,13 +209,13 @@ def test_all_problems_at_once_in_order(folder):
     path = folder / "wrong.toml"
     path.write_text(
         "gravty = [0, 0, 0]\n[solver]\ndt = -1\nintegrator = 3\n"  # lines 1, 3, 4
-        '[[body]]\nname = "ball"\nspere = { radius = 1 }\ndensity = "heavy"\nmaterial = "oak"\n'  # lines 7, 8, 9
+        '[[body]]\nname = "ball"\nspere = { radius = 1 }\ndensity = "heavy"\nmaterial = "oak"\n'  # lines 7 and 8
         "[[body]]\nbox = [1, 1]\n"  # line 10 (name) and 11
         '[[body]]\nname = "cube"\nbox = [1, 1, 1]\nsphere = { radius = 0, subdivisions = 99 }\n'  # line 15, twice
         '[[joint]]\nname = "j"\ntype = "fixed"\nparent = "ball"\nchild = "cub"\n'  # lines 16 (anchor) and 20
     )
     problems = problems_of(path)
-    assert [problem.line for problem in problems] == [1, 3, 4, 7, 8, 9, 10, 11, 15, 15, 16, 20]
+    assert [problem.line for problem in problems] == [1, 3, 4, 7, 8, 10, 11, 15, 15, 16, 20]
     assert str(problems[3]).endswith("body.ball.spere: unknown key -> did you mean 'sphere'?")
 
 

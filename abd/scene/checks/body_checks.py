@@ -84,7 +84,7 @@ def check_motion(motion: MotionSpec) -> Iterator[Finding]:
     if not forms and not velocities:
         message = "says nothing about how the body moves"
         yield Finding(
-            (), message, remedy="give velocity or angular_velocity, keyframes, file or formulas", is_absence=True
+            (), message, remedy="give velocity or angular_velocity, keyframes, file or formulas"
         )
     if len(forms) > 1:
         yield Finding(
@@ -178,7 +178,7 @@ def check_body(body: BodySpec) -> Iterator[Finding]:
     if not surfaces:
         message = "has no surface"
         yield Finding(
-            (), message, remedy=f"give one of {', '.join(SURFACE_KEYS[:-1])}, or proxy = true", is_absence=True
+            (), message, remedy=f"give one of {', '.join(SURFACE_KEYS[:-1])}, or proxy = true"
         )
     if len(surfaces) > 1:
         message = f"{enumerated(surfaces, 'and')} are given, but a body has one surface"
@@ -234,7 +234,7 @@ def _check_written_surface(surface: Surface) -> Iterator[Finding]:
     last = len(surface.vertices) - 1
     if not (surface.triangles or surface.edges or surface.points):
         message = "has vertices, but nothing made of them"
-        yield Finding(("surface",), message, remedy="give triangles, edges or points", is_absence=True)
+        yield Finding(("surface",), message, remedy="give triangles, edges or points")
     elements = (("triangles", surface.triangles), ("edges", surface.edges), ("points", [(p,) for p in surface.points]))
     for key, items in elements:
         for index, item in enumerate(items):
@@ -251,10 +251,10 @@ def _check_mass(body: BodySpec) -> Iterator[Finding]:
     for key in ("mass", "inertia") if body.proxy and moves_freely else ():
         if getattr(body, key) is None:
             message = f"a dynamic body without surface needs {key}"
-            yield Finding((), message, remedy=f"give {key}, or make it static or kinematic", is_absence=True)
+            yield Finding((), message, remedy=f"give {key}, or make it static or kinematic")
     for key in ("inertia", "center_of_mass") if not body.proxy and moves_freely else ():
         if body.mass is None and getattr(body, key) is not None:
-            yield Finding((key,), f"{key} needs mass", getattr(body, key), "give mass as well", is_absence=True)
+            yield Finding((key,), f"{key} needs mass", getattr(body, key), "give mass as well")
     if body.inertia is None:
         return
     inertia = np.array(body.inertia)
@@ -281,7 +281,7 @@ def _check_kind(body: BodySpec) -> Iterator[Finding]:
         yield from within(check_motion(body.motion), "motion")
     elif body.kind == "kinematic":
         remedy = "give motion, such as {velocity = [1, 0, 0]}, or set kind = 'static'"
-        yield Finding(("kind",), "a kinematic body needs a motion", body.kind, remedy, is_absence=True)
+        yield Finding(("kind",), "a kinematic body needs a motion", body.kind, remedy)
     if body.kind != "dynamic" and body.half_space is None:
         for key in _given(body, ONLY_DYNAMIC):
             velocity = body.kind == "kinematic" and "velocity" in key

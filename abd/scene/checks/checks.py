@@ -93,7 +93,7 @@ def check_scene(spec: SceneSpec, unreadable: dict[str, list[str]] | None = None)
     names = BodyNames.of(spec.body, unreadable.get("body", []))
     findings = list(chain(_check_settings(spec), _check_names(spec), _check_materials(spec, materials)))
     if not spec.body and not unreadable.get("body"):
-        findings.append(Finding(("body",), "the scene has no bodies", remedy="add a [[body]]", is_absence=True))
+        findings.append(Finding(("body",), "the scene has no bodies", remedy="add a [[body]]"))
     bodies, joints = Checked(check_body, "name", "world", "position"), Checked(check_joint, "name", "parent", "child")
     for index, body in enumerate(spec.body):
         findings += within(bodies.findings(body), "body", index)

@@ -144,7 +144,7 @@ def _check_range(measure: Measure, table: CoordinateSpec) -> Iterator[Finding]:
         return
     if "limit_compliance" in LIMIT_KEYS[table.limit] and not table.limit_compliance:
         message = f"{table.limit} ends have no compliance"
-        yield Finding(("limit",), message, table.limit, "give limit_compliance", is_absence=True)
+        yield Finding(("limit",), message, table.limit, "give limit_compliance")
     if table.limit_damping < 0.0 and table.limit != "compliant":
         message = "a share of critical damping needs a compliance"
         yield Finding(("limit_damping",), message, table.limit_damping, 'use limit = "compliant", or a positive number')
@@ -192,7 +192,7 @@ def _check_drive(measure: Measure, drive: DriveSpec) -> Iterator[Finding]:
             yield Finding((key,), f"has no effect on a drive of mode {drive.mode}", value, "drop it")
     if drive.mode == "pd" and not drive.stiffness and not drive.damping:
         message = "a pd drive has no gains"
-        yield Finding(("mode",), message, drive.mode, "give stiffness, damping or both", is_absence=True)
+        yield Finding(("mode",), message, drive.mode, "give stiffness, damping or both")
     if drive.uid:
         yield from _check_uid(measure, drive)
     if drive.strength_ratio != DriveSpec.model_fields["strength_ratio"].default and drive.uid not in (19, 21):

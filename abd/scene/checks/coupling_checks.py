@@ -47,7 +47,7 @@ def _check_function(coupling: CouplingSpec) -> Iterator[Finding]:
     """f has one form: terms, or a formula or function of variables."""
     given = [key for key in ("terms", "formula", "function") if getattr(coupling, key)]
     if not given:
-        yield Finding((), "has no terms", remedy="give terms, or a formula or function of variables", is_absence=True)
+        yield Finding((), "has no terms", remedy="give terms, or a formula or function of variables")
     elif len(given) > 1:
         message = f"{enumerated(given, 'and')} are given, but f has one form"
         yield Finding((given[1],), message, getattr(coupling, given[1]), "keep one of them")

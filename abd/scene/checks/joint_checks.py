@@ -73,10 +73,10 @@ def _check_whole_frames(joint: JointSpec, frames: list[str]) -> Iterator[Finding
             yield Finding((given[1],), f"{given[0]} is given as well", remedy="keep one of them")
     if not _given(joint, PARENT_FRAMES):
         remedy = f"give {enumerated(PARENT_FRAMES)} too"
-        yield Finding((frames[0],), "says nothing about the parent", remedy=remedy, is_absence=True)
+        yield Finding((frames[0],), "says nothing about the parent", remedy=remedy)
     elif traits(joint.type).points == "apart" and not _given(joint, CHILD_FRAMES):
         remedy = f"give {enumerated(CHILD_FRAMES)} too"
-        yield Finding((frames[0],), "says nothing about the point of the child", remedy=remedy, is_absence=True)
+        yield Finding((frames[0],), "says nothing about the point of the child", remedy=remedy)
 
 
 def _check_apart(joint: JointSpec) -> Iterator[Finding]:
@@ -89,7 +89,7 @@ def _check_apart(joint: JointSpec) -> Iterator[Finding]:
         if getattr(joint, key) is None:
             message = f"has no {key}"
             remedy = f"a {joint.type} joins two points: give parent_anchor and child_anchor"
-            yield Finding((), message, remedy=remedy, is_absence=True)
+            yield Finding((), message, remedy=remedy)
 
 
 def _check_forms(joint: JointSpec, keys: tuple[str, str, str], remedy: str) -> Iterator[Finding]:
@@ -97,14 +97,14 @@ def _check_forms(joint: JointSpec, keys: tuple[str, str, str], remedy: str) -> I
     world, parent, child = keys
     local = _given(joint, (parent, child))
     if getattr(joint, world) is None and not local:
-        yield Finding((), f"has no {world}", remedy=remedy, is_absence=True)
+        yield Finding((), f"has no {world}", remedy=remedy)
     elif getattr(joint, world) is not None and local:
         yield Finding(
             (local[0],), f"{world} is given as well", getattr(joint, local[0]), f"keep {world}, or {parent} and {child}"
         )
     elif len(local) == 1:
         other = child if local == [parent] else parent
-        yield Finding((local[0],), f"{other} is missing", remedy=f"give both, or {world} alone", is_absence=True)
+        yield Finding((local[0],), f"{other} is missing", remedy=f"give both, or {world} alone")
 
 
 def _check_x_axes(joint: JointSpec) -> Iterator[Finding]:
@@ -146,7 +146,7 @@ def check_parameters(joint: JointSpec) -> Iterator[Finding]:
             other = f", or {enumerated(demands.instead, 'or')}" if demands.instead else ""
             meaning = JointSpec.model_fields[key].description
             yield Finding(
-                (), f"has no {key}", remedy=f"a {joint.type} joint needs it{other}: {meaning}", is_absence=True
+                (), f"has no {key}", remedy=f"a {joint.type} joint needs it{other}: {meaning}"
             )
     for key in ("max_rotation", "max_rotation_deg"):
         if getattr(joint, key) is not None and min(getattr(joint, key)) <= 0.0:
@@ -202,7 +202,7 @@ def check_enforcement(joint: JointSpec) -> Iterator[Finding]:
     if not forms and not owned:
         message = "a compliant joint has no compliance"
         remedy = "give compliance, linear_compliance and rotary_compliance, or stiffness"
-        yield Finding(("enforcement",), message, joint.enforcement, remedy, is_absence=True)
+        yield Finding(("enforcement",), message, joint.enforcement, remedy)
     if len(forms) > 1:
         message = f"{enumerated(forms, 'and')} are given, but they say the same"
         yield Finding((forms[1],), message, getattr(joint, forms[1]), "keep one of them")

@@ -1,7 +1,7 @@
 """Native scene files, TOML or JSON of the same shape, to a `SceneSpec`; or all their problems at once, with lines.
 
-Reading has two passes. The schema judges every value; what it rejects is left out, and the rest is checked for what
-must hold between keys, so that one misspelt key does not hide ten other problems.
+Reading has two passes. The schema judges every value; what it rejects is left out. Tables of which it rejects nothing are
+then checked for what must hold between keys.
 """
 
 from __future__ import annotations
@@ -20,8 +20,10 @@ from pydantic import ValidationError
 from abd.errors import Problem, SceneError
 from abd.joints.types import TYPES
 from abd.scene.checks.checks import check_scene
-from abd.scene.schema.findings import Finding, as_problem, schema_findings
+from abd.scene.schema.fields import Spec
+from abd.scene.schema.findings import Finding, as_problem, models_in, schema_findings
 from abd.scene.schema.key_lines import JsonLines, Lines, TomlLines, line_of
+from abd.scene.schema.key_lines import Path as KeyPath
 from abd.scene.schema.schema import SceneSpec, make_body_paths_absolute
 from abd.scene.schema.values import most, remedy
 
@@ -82,8 +84,8 @@ def _define(name: str, path: Path, function: str) -> tuple[str, str, str] | None
 
 
 LISTS = ("material", "material_pair", "body", "contact_filter", "joint_type", "joint", "coupling", "sensor")
-NEEDED = ("name", "kind", "repeat", "split_components", "world", "type", "child", "between", "terms")
-"""Keys of list items on which other checks depend: an item where one of them is wrong is not checked further."""
+NEEDED = {"name", "kind", "repeat", "split_components", "world", "type", "child", "between", "terms"}
+"""Keys of list items on which other items depend: an item where one of them is wrong is left out."""
 
 
 def read_scene(path: str | Path, allow_code: bool = False) -> SceneSpec:
@@ -199,25 +201,44 @@ def validated(data: dict[str, Any], directory: Path) -> Examined:
         directory: where relative paths begin.
     """
     findings: list[Finding] = []
-    sound: dict[str, Any] = data
-    origin = {key: list(range(len(data[key]))) for key in LISTS if isinstance(data.get(key), list)}
-    unreadable: dict[str, list[str]] = {}
-    while True:
-        try:
-            spec = SceneSpec.model_validate(sound)
-            break
-        except ValidationError as error:
-            new = schema_findings(error, SceneSpec, sound)
-            sound, new_origin = _without(sound, [finding.path for finding in new], origin, unreadable)
-            findings += [_at_origin(finding, origin) for finding in new]
-            origin = new_origin
+    tables, origin, unreadable = dict(data), dict[str, list[int]](), dict[str, list[str]]()
+    for key in data.keys() & SceneSpec.model_fields.keys():
+        model = next(iter(models_in(SceneSpec.model_fields[key].annotation)), None)
+        if key in LISTS and isinstance(data[key], list):
+            items = [_sound(model, item, (key, k), findings) for k, item in enumerate(data[key])]
+            tables[key] = [item for item in items if item is not None]
+            origin[key] = [k for k, item in enumerate(items) if item is not None]
+            lost = [one for one, item in zip(data[key], items, strict=True) if item is None and isinstance(one, dict)]
+            unreadable[key] = [one["name"] for one in lost if isinstance(one.get("name"), str)]
+        elif model is not None and isinstance(data[key], dict):
+            tables[key] = _sound(model, data[key], (key,), findings)
+    spec = _sound(SceneSpec, tables, (), findings)
     make_paths_absolute(spec, directory)
-    touched = {tuple(finding.path[:depth]) for finding in findings for depth in (0, 1, 2)}
+    rejected = {finding.path[:depth] for finding in findings for depth in (1, 2)}
     for finding in check_scene(spec, unreadable):
-        finding = _at_origin(finding, origin)
-        if not (finding.is_absence and tuple(finding.path[:2]) in touched):
+        key, *rest = finding.path
+        if key in origin and rest:
+            finding.path = (key, origin[key][rest[0]], *rest[1:])
+        if finding.path[:2] not in rejected:
             findings.append(finding)
     return Examined(spec, findings, origin, unreadable)
+
+
+def _sound(model: type[Spec], table: Any, at: KeyPath, findings: list[Finding]) -> Spec | None:
+    """The table `at` this path without the fields that the schema rejects; None if it cannot be read without them.
+
+    What is wrong is added to `findings`.
+    """
+    while True:
+        try:
+            return model.model_validate(table)
+        except ValidationError as error:
+            new = schema_findings(error, SceneSpec, table, at)
+        findings += new
+        rejected = {finding.path[len(at)] for finding in new if len(finding.path) > len(at)}
+        if not rejected or not rejected <= table.keys() or (at and rejected & NEEDED):
+            return None
+        table = {key: value for key, value in table.items() if key not in rejected}
 
 
 def make_paths_absolute(spec: SceneSpec, directory: Path) -> None:
@@ -226,49 +247,6 @@ def make_paths_absolute(spec: SceneSpec, directory: Path) -> None:
         make_body_paths_absolute(body, directory)
     for kind in spec.joint_type:
         kind.file = os.path.abspath(directory / kind.file)
-
-
-def _without(
-    data: dict[str, Any], paths: list[tuple], origin: dict[str, list[int]], unreadable: dict[str, list[str]]
-) -> tuple[dict[str, Any], dict[str, list[int]]]:
-    """A copy of the data without the fields at these paths, and the places of the list items that are left.
-
-    A field is taken out as a whole; where it is missing altogether, or was needed, the item of the list goes, and its
-    name is added to `unreadable`.
-    """
-    copy = {key: list(value) if key in origin else value for key, value in data.items()}
-    left = {key: list(places) for key, places in origin.items()}
-    dropped: set[tuple[str, int]] = set()
-    for path in paths:
-        key = path[0]
-        if key in origin and len(path) > 1:
-            index = path[1]
-            item = data[key][index]
-            if len(path) > 2 and isinstance(item, dict) and path[2] in item and path[2] not in NEEDED:
-                copy[key][index] = {name: value for name, value in copy[key][index].items() if name != path[2]}
-            else:
-                dropped.add((key, index))
-        elif len(path) > 1 and isinstance(copy.get(key), dict):
-            copy[key] = {name: value for name, value in copy[key].items() if name != path[1]}
-        else:
-            copy.pop(key, None)
-            left.pop(key, None)
-    for key, index in sorted(dropped, reverse=True):
-        item = data[key][index]
-        if isinstance(item, dict) and isinstance(item.get("name"), str):
-            unreadable.setdefault(key, []).append(item["name"])
-        if key in left:
-            del copy[key][index]
-            del left[key][index]
-    return copy, left
-
-
-def _at_origin(finding: Finding, origin: dict[str, list[int]]) -> Finding:
-    """The finding with the list position that its item has in the file."""
-    key, *rest = finding.path
-    if key in origin and rest:
-        finding.path = (key, origin[key][rest[0]], *rest[1:])
-    return finding
 
 
 def _not_a_number(word: str) -> float:

@@ -92,17 +92,12 @@ MOST_HINTS = 3
 
 @dataclass
 class Finding:
-    """One thing wrong, at a key path.
-
-    `is_absence` marks a finding that something is not given: where the same table has misspelt or ill-formed keys,
-    it is not worth telling.
-    """
+    """One problem, at a key path."""
 
     path: Path
     message: str
     value: Any = None
     remedy: str = ""
-    is_absence: bool = False
 
 
 def within(findings: Iterable[Finding], *path: str | int) -> Iterator[Finding]:
@@ -142,11 +137,12 @@ def as_problem(finding: Finding, data: Any, file: str = "", line: int | None = N
     return Problem(finding.message, key=key, value=finding.value, file=file, line=line, remedy=finding.remedy)
 
 
-def schema_findings(error: ValidationError, model: type[BaseModel], data: Any) -> list[Finding]:
-    """Pydantic's errors about `data` as findings; the errors of the members of a union are joined by "or"."""
+def schema_findings(error: ValidationError, model: type[BaseModel], data: Any, at: Path = ()) -> list[Finding]:
+    """Pydantic's errors about `data`, the table `at` this path of a `model`, as findings; the errors of the members of a union
+    are joined by "or"."""
     by_path: dict[Path, list[Any]] = {}
     for detail in error.errors(include_url=False):
-        path = _path_in(data, detail["loc"])
+        path = (*at, *_path_in(data, detail["loc"]))
         if detail["type"] == "missing":
             path += (str(detail["loc"][-1]),)
         by_path.setdefault(path, []).append(detail)
@@ -160,7 +156,7 @@ def _finding(path: Path, details: list[Any], model: type[BaseModel]) -> Finding:
     if first["type"] == "missing":
         table, key = _model_at(model, path[:-1]), path[-1]
         meaning = table.model_fields[key].description if table and key in table.model_fields else "a value"
-        return Finding(path, "is missing", remedy=f"give {key}: {meaning}", is_absence=True)
+        return Finding(path, "is missing", remedy=f"give {key}: {meaning}")
     if first["type"] == "extra_forbidden":
         return unknown_key(path, model, value)
     wanted = dict.fromkeys(_wanted(detail["type"], detail["msg"], detail.get("ctx", {})) for detail in details)
