@@ -22,7 +22,7 @@ from abd.joints.types import TYPES
 from abd.scene.checks.checks import check_scene
 from abd.scene.schema.fields import Spec
 from abd.scene.schema.findings import Finding, as_problem, models_in, schema_findings
-from abd.scene.schema.key_lines import JsonLines, Lines, TomlLines, line_of
+from abd.scene.schema.key_lines import KeyLines, Lines, line_of
 from abd.scene.schema.key_lines import Path as KeyPath
 from abd.scene.schema.schema import SceneSpec, make_body_paths_absolute
 from abd.scene.schema.values import most, remedy
@@ -132,7 +132,7 @@ def examine(path: Path, allow_code: bool = False) -> tuple[Examined, list[Proble
     found = validated(data, path.parent)
     if types:  # joints may be of types that are not there
         found.findings = [*types, *(one for one in found.findings if one.path[0] != "joint")]
-    repeated = JsonLines(text).repeated if is_json(path) else []
+    repeated = KeyLines(text, True).repeated if is_json(path) else []
     problems: list[Problem] = []
     if found.findings or repeated:
         lines = key_lines(text, path)
@@ -190,7 +190,7 @@ def is_json(path: Path) -> bool:
 
 def key_lines(text: str, path: Path) -> Lines:
     """Line of every key of a text that parses."""
-    return JsonLines(text).lines if is_json(path) else TomlLines(text).lines
+    return KeyLines(text, is_json(path)).lines
 
 
 def validated(data: dict[str, Any], directory: Path) -> Examined:
