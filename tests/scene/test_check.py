@@ -49,7 +49,7 @@ name = "skewed"
 box = [1, 1, 1]
 position = [0, 0, 30]
 mass = 1
-inertia = [1, 1, 5]                                     #! no body has these
+inertia = [1, 1, 5]                                     #! no body has the principal moments
 [[body]]
 name = "cam"
 box = [1, 1, 1]

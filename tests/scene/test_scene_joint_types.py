@@ -92,7 +92,7 @@ def test_an_ellipsoid_joint_starts_on_the_surface():
         ("ellipsoid", {"radii": (1, 0, 1), "anchor": (0, 0, 0)}, "joint.j.radii: must be three lengths above 0"),
         ("bushing", {"stiffness": (1, 2), "anchor": (0, 0, 0)}, "joint.j.stiffness: must be one number, six"),
         ("bushing", {"stiffness": -1, "anchor": (0, 0, 0)}, "joint.j.stiffness: must not be negative"),
-        ("spherical", {"frame": "world", "anchor": (0, 0, 0)}, "joint.j.frame: says nothing without constrained"),
+        ("spherical", {"frame": "world", "anchor": (0, 0, 0)}, "joint.j.frame: has no effect without constrained"),
         ("screw", {"lead": 0, "anchor": (0, 0, 0), "axis": (0, 0, 1)}, "joint.j.lead: is zero"),
         ("rope", {"distance": 1, "anchor": (0, 0, 0)}, "joint.j.anchor: a rope joins two points"),
         ("slider", {"anchor": (0, 0, 0), "axis": (0, 0, 1), "range_deg": (0, 1)}, "range_deg: z is a length"),
@@ -192,7 +192,7 @@ def test_limits_of_a_ball_may_be_soft_with_a_share_of_critical_damping():
     assert ball.parameters["limit_damping"] == pytest.approx(2 * critical)
     assert hinge.coordinates[0].limit_damping == pytest.approx(critical)
     for keys, words in (
-        ({"limit_compliance": 1e-3}, "no limit that could be soft"),
+        ({"limit_compliance": 1e-3}, "without a limit that could be soft"),
         ({"max_tilt": 0.5, "limit_damping": 1.0}, "no effect on barriers"),
     ):
         with pytest.raises(SceneError, match=words):

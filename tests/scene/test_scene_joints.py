@@ -272,7 +272,7 @@ WRONG = {
     "drive without gains": (f'{HINGE}{PLACE}drive = {{ mode = "pd" }}\n', 8, "joint.j.drive.mode", "no gains", "stiffness"),
     "formula": (
         f'{HINGE}{PLACE}drive = {{ mode = "position", target = "sim(t)" }}\n',
-        *(8, "joint.j.drive.target", "unknown name 'sim' (column 1); did you mean 'sin'?", ""),
+        *(8, "joint.j.drive.target", "unknown name 'sim' (column 1)", "did you mean 'sin'?"),
     ),
     "uid of the other kind": (
         f'{HINGE}{PLACE}drive = {{ mode = "position", uid = 21 }}\n',

@@ -7,12 +7,12 @@ from itertools import pairwise
 
 from abd.joints.rows.measured_rows import COEFFICIENTS
 from abd.scene.checks.coordinate_checks import check_function
+from abd.scene.checks.rules import at_most_one, given, without_effect
 from abd.scene.compile.couplings import split_reference
 from abd.scene.schema.findings import Finding, did_you_mean, enumerated, within
 from abd.scene.schema.formula import WORDS
 from abd.scene.schema.joint_schema import CouplingSpec, CouplingTermSpec
 
-FORMS = ("factor", "polynomial", "table")
 Coordinates = dict[str, list[str] | None]
 """Names of the coordinates of every joint; None where the joint's own table is wrong."""
 
@@ -25,10 +25,8 @@ def check_coupling(coupling: CouplingSpec) -> Iterator[Finding]:
     if coupling.scale == 0.0:
         yield Finding(("scale",), "is zero: a lock of the coordinate says that better", 0.0, "use locked = true")
     if coupling.enforcement != "compliant":
-        for key in ("compliance", "damping"):
-            if getattr(coupling, key):
-                message = f"has no effect on a coupling that is enforced by {coupling.enforcement}"
-                yield Finding((key,), message, getattr(coupling, key), 'set enforcement = "compliant", or drop it')
+        where, remedy = f"on a coupling that is enforced by {coupling.enforcement}", 'set enforcement = "compliant", or drop it'
+        yield from without_effect(coupling, ("compliance", "damping"), where, remedy)
 
 
 def check_coupled(coupling: CouplingSpec, joints: Coordinates) -> Iterator[Finding]:
@@ -45,19 +43,16 @@ def check_coupled(coupling: CouplingSpec, joints: Coordinates) -> Iterator[Findi
 
 def _check_function(coupling: CouplingSpec) -> Iterator[Finding]:
     """f has one form: terms, or a formula or function of variables."""
-    given = [key for key in ("terms", "formula", "function") if getattr(coupling, key)]
-    if not given:
+    forms = given(coupling, ("terms", "formula", "function"))
+    yield from at_most_one(coupling, ("terms", "formula", "function"), "f has one form")
+    if not forms:
         yield Finding((), "has no terms", remedy="give terms, or a formula or function of variables")
-    elif len(given) > 1:
-        message = f"{enumerated(given, 'and')} are given, but f has one form"
-        yield Finding((given[1],), message, getattr(coupling, given[1]), "keep one of them")
-    elif given == ["terms"] and coupling.variables:
-        yield Finding(("variables",), "have no effect with terms", coupling.variables, "drop them, or give a formula")
-    elif given != ["terms"] and not coupling.variables:
-        yield Finding(
-            (given[0],), "has no variables", getattr(coupling, given[0]), "give variables = { a = 'joint.theta' }"
-        )
-    else:
+    elif forms == ["terms"]:
+        yield from without_effect(coupling, ("variables",), "with terms", "drop them, or give a formula")
+    elif len(forms) == 1 and not coupling.variables:
+        (form,) = forms
+        yield Finding((form,), "has no variables", getattr(coupling, form), "give variables = { a = 'joint.theta' }")
+    elif len(forms) == 1:
         for name in coupling.variables if coupling.formula is not None else ():
             if not name.isidentifier() or name in WORDS:
                 yield Finding(("variables", name), "is no name for a variable", name, "use letters, such as a or q1")
@@ -65,10 +60,7 @@ def _check_function(coupling: CouplingSpec) -> Iterator[Finding]:
 
 
 def _check_term(term: CouplingTermSpec) -> Iterator[Finding]:
-    given = [key for key in FORMS if getattr(term, key) is not None]
-    if len(given) > 1:
-        message = f"{enumerated(given, 'and')} are given, but f has one form"
-        yield Finding((given[1],), message, getattr(term, given[1]), "keep one of them")
+    yield from at_most_one(term, ("factor", "polynomial", "table"), "f has one form")
     if term.polynomial is not None and not any(term.polynomial[1:]):
         yield Finding(("polynomial",), "does not depend on the coordinate", term.polynomial, "[0, 2] is f = 2 q")
     elif term.polynomial is not None and len(term.polynomial) > COEFFICIENTS:

@@ -205,35 +205,34 @@ def explicit(mass: float, center: np.ndarray, inertia: np.ndarray, volume: float
         volume: [m^3], scales the near-rigidity energy.
 
     Raises:
-        SceneError: the mass is not positive, the tensor is not symmetric, or no distribution of mass has it.
+        SceneError: as `second_moment_of_inertia`.
     """
-    _require_positive(mass, "mass", "a dynamic body needs mass [kg]")
-    tensor = np.asarray(inertia, dtype=float)
-    tensor = np.diag(tensor) if tensor.shape == (3,) else tensor
-    scale = np.abs(tensor).max()
-    if np.abs(tensor - tensor.T).max() > 1e-9 * scale:
-        raise SceneError.of("the inertia tensor is not symmetric", key="inertia", value=tensor.tolist())
-    second_moment = second_moment_of_inertia(_symmetric(tensor))
-    return MassProperties(float(mass), float(volume), np.asarray(center, dtype=float), second_moment)
+    return MassProperties(mass, volume, np.asarray(center, dtype=float), second_moment_of_inertia(inertia))
 
 
-def second_moment_of_inertia(inertia: np.ndarray) -> np.ndarray:
-    """``S = tr(I)/2 1 - I`` (3, 3) of a rigid inertia tensor about the same point.
+def second_moment_of_inertia(inertia) -> np.ndarray:
+    """``S = tr(I)/2 1 - I`` (3, 3) of a rigid inertia tensor about the same point, or of three principal moments.
 
     Negative eigenvalues within a millionth of the trace are taken for rounded input and set to zero.
 
     Raises:
-        SceneError: S has a negative eigenvalue, so one principal moment exceeds the sum of the two others.
+        SceneError: the tensor is not symmetric, or S has a negative eigenvalue, so one principal moment exceeds the sum of
+            the two others.
     """
-    second_moment = np.trace(inertia) / 2.0 * np.eye(3) - inertia
+    tensor = np.asarray(inertia, dtype=float)
+    tensor = np.diag(tensor) if tensor.shape == (3,) else tensor
+    if np.abs(tensor - tensor.T).max() > 1e-9 * np.abs(tensor).max():
+        raise SceneError.of("the inertia tensor is not symmetric", key="inertia", value=tensor.tolist())
+    second_moment = np.trace(tensor) / 2.0 * np.eye(3) - _symmetric(tensor)
     values, vectors = np.linalg.eigh(second_moment)
     trace = np.trace(second_moment)
     if trace <= 0.0 or values[0] < -1e-6 * trace:
+        least, middle, largest = np.sort(np.linalg.eigvalsh(tensor))
         raise SceneError.of(
-            f"no body has this inertia: S = tr(I)/2 1 - I has the eigenvalue {values[0]:.6g} kg m^2",
+            f"no body has the principal moments {least:g}, {middle:g}, {largest:g}: none may exceed the sum of the others",
             key="inertia",
-            value=np.asarray(inertia).tolist(),
-            remedy="every principal moment must be at most the sum of the two others",
+            value=tensor.tolist(),
+            remedy="check units, axes, and that it is about the centre of mass",
         )
     if values[0] >= 0.0:
         return second_moment

@@ -17,6 +17,7 @@ from abd.scene.schema.formula import Function, formula_of_time
 from abd.scene.schema.values import (
     color_value,
     counts_value,
+    formula_value,
     inertia_value,
     matrix_value,
     number_value,
@@ -26,10 +27,13 @@ from abd.scene.schema.values import (
 
 Number = Annotated[float, BeforeValidator(number_value)]
 PositiveNumber = Annotated[float, Field(gt=0), BeforeValidator(number_value)]
+Positive = Annotated[float, Field(gt=0)]
 Count = Annotated[int, Field(strict=True)]
 Flag = Annotated[bool, Field(strict=True)]
 Vector = Annotated[tuple[float, float, float], BeforeValidator(vector_value(3))]
 Quaternion = Annotated[tuple[float, float, float, float], BeforeValidator(vector_value(4))]
+Extents = Annotated[tuple[Positive, Positive, Positive], BeforeValidator(vector_value(3))]
+Formula = Annotated[float | str, BeforeValidator(formula_value)]
 Matrix = Annotated[tuple[Vector, Vector, Vector], BeforeValidator(matrix_value)]
 Inertia = Annotated[Vector | tuple[Vector, Vector, Vector], BeforeValidator(inertia_value)]
 Scale = Annotated[float | Vector, BeforeValidator(scale_value)]

@@ -200,7 +200,7 @@ def _wanted(kind: str, message: str, context: dict[str, Any]) -> str:
 def _remedy(detail: Any) -> str:
     if detail["type"] in ("literal_error", "joint_type") and isinstance(detail["input"], str):
         return did_you_mean(detail["input"], _choices(detail["ctx"]))
-    return ""
+    return detail.get("ctx", {}).get("remedy", "")
 
 
 def _choices(context: dict[str, Any]) -> list[str]:

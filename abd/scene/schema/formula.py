@@ -35,6 +35,11 @@ class FormulaError(AbdError):
         super().__init__(message)
         self.column, self.remedy = column, remedy
 
+    @property
+    def located(self) -> str:
+        """The message with the column."""
+        return f"{self} (column {self.column})" if self.column else str(self)
+
 
 def step(x: float) -> float:
     """0 for x < 0, 1 from there on."""

@@ -14,7 +14,9 @@ from abd.scene.schema.fields import (
     AxisName,
     Color,
     Count,
+    Extents,
     Flag,
+    Formula,
     Number,
     Orientation,
     Spec,
@@ -25,7 +27,6 @@ from abd.scene.schema.fields import (
 from abd.scene.schema.joint_types import type_value, with_own_keys
 from abd.scene.schema.values import (
     axes_value,
-    formula_value,
     gains_value,
     grid_value,
     numbers_value,
@@ -40,7 +41,6 @@ WORLD_NAME = "world"
 Range = Annotated[tuple[float, float], BeforeValidator(range_value)]
 Numbers = Annotated[float | tuple[float, ...], BeforeValidator(numbers_value)]
 Gains = Annotated[float | tuple[float, ...] | tuple[tuple[float, ...], ...], BeforeValidator(gains_value)]
-Formula = Annotated[float | str, BeforeValidator(formula_value)]
 Plane = Annotated[tuple[float, float], BeforeValidator(vector_value(2))]
 Profile = Annotated[tuple[Plane, ...], BeforeValidator(points_value(2))]
 AxisNames = Annotated[tuple[AxisName, ...], BeforeValidator(axes_value)]
@@ -186,8 +186,8 @@ class JointParameters(Spec):
     open_sim: Flag | None = entry(None, "ellipsoid joint after OpenSim, whose z is not the surface's normal")
     max_tilt: Number | None = entry(None, "largest angle between the z axes of both frames", unit="rad", gt=0)
     max_tilt_deg: Number | None = entry(None, "the same in degrees", unit="deg", gt=0)
-    max_rotation: Vector | None = entry(None, "largest rotations about x, y and z", unit="rad")
-    max_rotation_deg: Vector | None = entry(None, "the same in degrees", unit="deg")
+    max_rotation: Extents | None = entry(None, "largest rotations about x, y and z", unit="rad")
+    max_rotation_deg: Extents | None = entry(None, "the same in degrees", unit="deg")
     limit_compliance: Number | None = entry(
         None,
         "of soft ends of max_tilt and max_rotation; default: barriers, which are never passed",

@@ -20,7 +20,9 @@ from abd.scene.schema.fields import (
     AxisName,
     Color,
     Count,
+    Extents,
     Flag,
+    Formula,
     Inertia,
     Number,
     Orientation,
@@ -117,12 +119,12 @@ class Formulas(Spec):
     """Displacement from the initial pose by formulas of t [s]: ``+ - * / ** ( )``, numbers, t, pi and the functions
     sin cos tan exp log sqrt abs min max step(t - a) smoothstep(a, b, t)."""
 
-    x: str = entry("0", "displacement along world x", unit="m")
-    y: str = entry("0", "displacement along world y", unit="m")
-    z: str = entry("0", "displacement along world z", unit="m")
-    rx: str = entry("0", "rotation vector, world x", unit="rad")
-    ry: str = entry("0", "rotation vector, world y", unit="rad")
-    rz: str = entry("0", "rotation vector, world z", unit="rad")
+    x: Formula = entry("0", "displacement along world x", unit="m")
+    y: Formula = entry("0", "displacement along world y", unit="m")
+    z: Formula = entry("0", "displacement along world z", unit="m")
+    rx: Formula = entry("0", "rotation vector, world x", unit="rad")
+    ry: Formula = entry("0", "rotation vector, world y", unit="rad")
+    rz: Formula = entry("0", "rotation vector, world z", unit="rad")
 
 
 class MotionSpec(Spec):
@@ -176,7 +178,7 @@ class BodySpec(Orientation):
     )
     enabled: Flag = entry(True, "false leaves the body out of the scene")
 
-    box: Vector | None = entry(None, "full extents of a box centred at the origin", unit="m")
+    box: Extents | None = entry(None, "full extents of a box centred at the origin", unit="m")
     sphere: Sphere | None = entry(None, "sphere")
     capsule: Capsule | None = entry(None, "capsule along z")
     cylinder: Cylinder | None = entry(None, "cylinder along z")

@@ -207,11 +207,8 @@ def formula_value(value: Any) -> Any:
     try:
         formula_of_time(value)(0.0)
     except FormulaError as error:
-        place = f" (column {error.column})" if error.column else ""
-        remedy = f"; {error.remedy}" if error.remedy else ""
-        raise PydanticCustomError(
-            "formula", "should be a formula of t that can be read: {error}", {"error": f"{error}{place}{remedy}"}
-        ) from error
+        text = {"error": error.located, "remedy": error.remedy}
+        raise PydanticCustomError("formula", "should be a formula of t that can be read: {error}", text) from error
     return value
 
 
