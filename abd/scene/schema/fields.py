@@ -16,11 +16,9 @@ from abd.scene.schema.findings import as_problem, schema_findings, unknown_key
 from abd.scene.schema.formula import Function, formula_of_time
 from abd.scene.schema.values import (
     color_value,
-    counts_value,
     formula_value,
-    inertia_value,
-    matrix_value,
     number_value,
+    numbers_value,
     scale_value,
     vector_value,
 )
@@ -30,15 +28,18 @@ PositiveNumber = Annotated[float, Field(gt=0), BeforeValidator(number_value)]
 Positive = Annotated[float, Field(gt=0)]
 Count = Annotated[int, Field(strict=True)]
 Flag = Annotated[bool, Field(strict=True)]
-Vector = Annotated[tuple[float, float, float], BeforeValidator(vector_value(3))]
-Quaternion = Annotated[tuple[float, float, float, float], BeforeValidator(vector_value(4))]
-Extents = Annotated[tuple[Positive, Positive, Positive], BeforeValidator(vector_value(3))]
+Vector = Annotated[tuple[float, float, float], BeforeValidator(vector_value)]
+Quaternion = Annotated[tuple[float, float, float, float], BeforeValidator(numbers_value("four numbers", (4,)))]
+Extents = Annotated[tuple[Positive, Positive, Positive], BeforeValidator(vector_value)]
 Formula = Annotated[float | str, BeforeValidator(formula_value)]
-Matrix = Annotated[tuple[Vector, Vector, Vector], BeforeValidator(matrix_value)]
-Inertia = Annotated[Vector | tuple[Vector, Vector, Vector], BeforeValidator(inertia_value)]
+Matrix = Annotated[tuple[Vector, Vector, Vector], BeforeValidator(numbers_value("three rows of three numbers", (3, 3)))]
+Inertia = Annotated[
+    Vector | tuple[Vector, Vector, Vector],
+    BeforeValidator(numbers_value("[Ixx, Iyy, Izz] or three rows of three numbers", (3,), (3, 3))),
+]
 Scale = Annotated[float | Vector, BeforeValidator(scale_value)]
-Pair = Annotated[tuple[int, int], BeforeValidator(counts_value(2))]
-Triple = Annotated[tuple[int, int, int], BeforeValidator(counts_value(3))]
+Pair = Annotated[tuple[int, int], BeforeValidator(numbers_value("two integers", (2,), kind=int))]
+Triple = Annotated[tuple[int, int, int], BeforeValidator(numbers_value("three integers", (3,), kind=int))]
 Color = Annotated[Vector | Quaternion, BeforeValidator(color_value)]
 AxisName = Literal["x", "y", "z", "rx", "ry", "rz"]
 ROTATION_KEYS = ("quaternion", "matrix", "axis_angle", "euler")
