@@ -1,7 +1,7 @@
 """Mesh files as arrays: vertices, triangles, and where the format has them polylines and points.
 
-OBJ and STL are read here: OBJ because general-purpose readers drop its `l` and `p` elements and split vertices at
-texture seams, STL because it is simple. PLY, OFF and GLB are read by trimesh. STL and GLB repeat the vertices of
+OBJ is read here, because general-purpose readers drop its `l` and `p` elements and split vertices at texture seams; STL, PLY,
+OFF and GLB are read by trimesh. STL and GLB repeat the vertices of
 neighbouring triangles; equal ones are welded, since without it these surfaces would have no shared edges.
 """
 
@@ -122,30 +122,8 @@ def _fans(vertices: np.ndarray, polygons: list[list[int]]) -> tuple[np.ndarray, 
     return _indices(triangles, 3), notes
 
 
-def _read_stl(path: Path) -> RawMesh:
-    """STL, binary or ASCII; equal vertices are welded."""
-    data = path.read_bytes()
-    count = int.from_bytes(data[80:84], "little") if len(data) >= 84 else -1
-    if len(data) == 84 + 50 * count:
-        facet = np.dtype([("normal", "<f4", 3), ("corners", "<f4", (3, 3)), ("attribute", "<u2")])
-        corners = np.frombuffer(data, dtype=facet, offset=84, count=count)["corners"].astype(float).reshape(-1, 3)
-    elif data.lstrip()[:5].lower() == b"solid":
-        lines = [line.split() for line in data.decode("utf-8", errors="replace").splitlines()]
-        words = [line[1:4] for line in lines if line and line[0].lower() == "vertex"]
-        try:
-            corners = np.array(words, dtype=float).reshape(-1, 3)
-        except ValueError as error:
-            raise _unreadable(path, f"a vertex is not made of three numbers: {error}") from None
-        if len(corners) % 3:
-            raise _unreadable(path, "the number of vertices is not a multiple of three")
-    else:
-        raise _unreadable(path, "neither an ASCII STL nor a complete binary one")
-    vertices, index = weld_equal_vertices(corners)
-    return RawMesh(vertices, index.reshape(-1, 3))
-
-
 def _read_by_trimesh(path: Path) -> RawMesh:
-    """PLY, OFF and GLB; all objects of a GLB scene are placed and joined. A PLY without faces is a set of points."""
+    """STL, PLY, OFF and GLB; all objects of a GLB scene are placed and joined. A PLY without faces is a set of points."""
     import trimesh
 
     try:
@@ -162,7 +140,7 @@ def _read_by_trimesh(path: Path) -> RawMesh:
         found = len(vertices), len(triangles)
         if told.get(b"vertex", 0) > found[0] or told.get(b"face", 0) > found[1]:
             raise _unreadable(path, f"has {found[0]} vertices and {found[1]} triangles, fewer than its header says")
-    if path.suffix.lower() == ".glb":
+    if path.suffix.lower() in (".stl", ".glb"):
         vertices, index = weld_equal_vertices(vertices)
         triangles = index[triangles]
     return RawMesh(vertices, triangles)
@@ -170,7 +148,7 @@ def _read_by_trimesh(path: Path) -> RawMesh:
 
 READERS = {
     ".obj": _read_obj,
-    ".stl": _read_stl,
+    ".stl": _read_by_trimesh,
     ".ply": _read_by_trimesh,
     ".off": _read_by_trimesh,
     ".glb": _read_by_trimesh,
