@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import importlib.util
 import json
-import os
 import re
 import tomllib
 from dataclasses import dataclass
@@ -24,7 +23,7 @@ from abd.scene.schema.fields import Spec
 from abd.scene.schema.findings import Finding, as_problem, models_in, schema_findings
 from abd.scene.schema.key_lines import KeyLines, Lines, line_of
 from abd.scene.schema.key_lines import Path as KeyPath
-from abd.scene.schema.schema import SceneSpec, make_body_paths_absolute
+from abd.scene.schema.schema import SceneSpec, absolute_in, with_paths
 from abd.scene.schema.values import most, remedy
 
 
@@ -212,8 +211,7 @@ def validated(data: dict[str, Any], directory: Path) -> Examined:
             unreadable[key] = [one["name"] for one in lost if isinstance(one.get("name"), str)]
         elif model is not None and isinstance(data[key], dict):
             tables[key] = _sound(model, data[key], (key,), findings)
-    spec = _sound(SceneSpec, tables, (), findings)
-    make_paths_absolute(spec, directory)
+    spec = with_paths(_sound(SceneSpec, tables, (), findings), absolute_in(directory))
     rejected = {finding.path[:depth] for finding in findings for depth in (1, 2)}
     for finding in check_scene(spec, unreadable):
         key, *rest = finding.path
@@ -239,14 +237,6 @@ def _sound(model: type[Spec], table: Any, at: KeyPath, findings: list[Finding]) 
         if not rejected or not rejected <= table.keys() or (at and rejected & NEEDED):
             return None
         table = {key: value for key, value in table.items() if key not in rejected}
-
-
-def make_paths_absolute(spec: SceneSpec, directory: Path) -> None:
-    """Resolve the paths of meshes, pose files and code, which begin at the scene's directory; `spec` is modified."""
-    for body in spec.body:
-        make_body_paths_absolute(body, directory)
-    for kind in spec.joint_type:
-        kind.file = os.path.abspath(directory / kind.file)
 
 
 def _not_a_number(word: str) -> float:
