@@ -103,7 +103,7 @@ PLY = (
         ("short.obj", "v 0 0\n", "three numbers"),
         ("zero.obj", "v 0 0 0\nv 1 0 0\nv 0 1 0\nf 0 1 2\n", "counted from 1"),
         ("flat.obj", "v 0 0 0\nv 1 0 0\nv 2 0 0\nf 1 2 3\n", "no triangle with an area"),
-        ("mesh.txt", "", r"format '\.txt' is not known"),
+        ("mesh.txt", "", "its suffix is '.txt'"),
         ("cut.stl", "binary?", "no vertices"),
         ("broken.off", "OFF\n1 2\n", "broken.off"),
         ("cut.ply", PLY[:100], r"no \.ply file that can be read"),

@@ -11,28 +11,11 @@ import numpy as np
 from abd.errors import SceneError
 from abd.scene.checks.rules import at_most_one, findings_of, given, one_unit, without_effect
 from abd.scene.geometry.mass import second_moment_of_inertia
+from abd.scene.geometry.mesh_files import READERS
 from abd.scene.geometry.pose_file import POSE_FILES, read_poses
 from abd.scene.schema.fields import ROTATION_KEYS, Orientation
-from abd.scene.schema.findings import Finding, did_you_mean, shown, within
+from abd.scene.schema.findings import Finding, check_file, shown, within
 from abd.scene.schema.schema import SHAPES, SURFACE_KEYS, BodySpec, Keyframe, MotionSpec, Surface
-
-
-def check_file(path: Path, suffixes: tuple[str, ...], what: str) -> Iterator[Finding]:
-    """Findings, with an empty path, of a file that is missing or has another suffix than these."""
-    if path.suffix.lower() not in suffixes:
-        kind = f"'{path.suffix}'" if path.suffix else "none"
-        yield Finding((), f"is no {what}: its suffix is {kind}", str(path), f"known are {' '.join(suffixes)}")
-        return
-    if path.is_file():
-        return
-    folder = path.parent
-    if not folder.is_dir():
-        yield Finding((), f"no such folder: {folder}", str(path), "paths are relative to the scene file")
-        return
-    present = sorted(entry.name for entry in folder.iterdir() if entry.suffix.lower() in suffixes)
-    remedy = did_you_mean(path.name, present) or "paths are relative to the scene file"
-    yield Finding((), f"{what} '{path.name}' not found in {folder}", str(path), remedy)
-
 
 ROTATION_TOLERANCE = 1e-4
 """Largest departure of R R^T from 1 of a matrix that counts as a rotation: the digits of a text file."""
@@ -115,8 +98,6 @@ def _check_pose_file(name: str) -> Iterator[Finding]:
             yield Finding((), f"{place}: {problem.message}", name, problem.remedy)
 
 
-MESH_FILES = (".obj", ".stl", ".ply", ".off", ".glb")
-
 ONLY_DYNAMIC = (
     "velocity", "angular_velocity", "angular_velocity_deg", "force", "torque", "linear_damping", "rotary_damping",
     "inertial_damping", "fix",
@@ -147,7 +128,7 @@ def check_body(body: BodySpec) -> Iterator[Finding]:
     if body.half_space is not None:
         yield from _check_half_space(body)
     if body.mesh is not None:
-        yield from within(check_file(Path(body.mesh), MESH_FILES, "mesh file"), "mesh")
+        yield from within(check_file(Path(body.mesh), READERS, "mesh file"), "mesh")
     if body.surface is not None:
         yield from within(_check_written_surface(body.surface), "surface")
     yield from _check_mass(body)

@@ -6,9 +6,9 @@ then checked for what must hold between keys.
 
 from __future__ import annotations
 
-import importlib.util
 import json
 import re
+import runpy
 import tomllib
 from dataclasses import dataclass
 from pathlib import Path
@@ -23,7 +23,7 @@ from abd.scene.schema.fields import Spec
 from abd.scene.schema.findings import Finding, as_problem, models_in, schema_findings
 from abd.scene.schema.key_lines import KeyLines, Lines, line_of
 from abd.scene.schema.key_lines import Path as KeyPath
-from abd.scene.schema.schema import SceneSpec, absolute_in, with_paths
+from abd.scene.schema.schema import JointTypeSpec, SceneSpec, absolute_in, with_paths
 from abd.scene.schema.values import most, remedy
 
 
@@ -38,48 +38,40 @@ def define_types(data: dict[str, Any], directory: Path, allow_code: bool) -> lis
     """
     found, tables = [], data.get("joint_type")
     for k, table in enumerate(tables if isinstance(tables, list) else []):
-        keys = ("name", "file", "function")
-        if not isinstance(table, dict) or not all(isinstance(table.get(key), str) for key in keys):
+        try:
+            one = JointTypeSpec.model_validate(table)
+        except ValidationError:
             continue
-        name, file, function = (table[key] for key in keys)
-        if not allow_code:
+        if allow_code:
+            key, message, remedy = _define(one, directory / one.file)
+        else:
+            key, message = "file", "is Python code, which runs only if you allow it"
             remedy = "read the file, and if you trust it add --allow-code (in Python: allow_code=True)"
-            found.append(
-                Finding(("joint_type", k, "file"), "is Python code, which runs only if you allow it", file, remedy)
-            )
-            continue
-        problem = _define(name, directory / file, function)
-        if problem is not None:
-            key, message, remedy = problem
-            found.append(Finding(("joint_type", k, key), message, table[key], remedy))
+        if message:
+            found.append(Finding(("joint_type", k, key), message, getattr(one, key), remedy))
     return found
 
 
-def _define(name: str, path: Path, function: str) -> tuple[str, str, str] | None:
-    """Call the function of a file with the name of the type; key, message and remedy of what went wrong."""
+def _define(one: JointTypeSpec, path: Path) -> tuple[str, str, str]:
+    """Call the function of a file with the name of the type; key, message and remedy of what went wrong, empty if nothing did."""
     if not path.is_file():
         return "file", "there is no such file", "paths begin at the scene's folder"
-    described = importlib.util.spec_from_file_location(f"abd_joint_type_{path.stem}", path)
-    if described is None or described.loader is None:
-        return "file", "is no Python file", "its name should end in .py"
-    module = importlib.util.module_from_spec(described)
     try:
-        described.loader.exec_module(module)
+        defined = runpy.run_path(str(path), run_name=f"abd_joint_type_{path.stem}")
     except Exception as error:  # whatever the user's code raises is the user's to mend
         return "file", f"stops with {type(error).__name__}: {error}", "mend the file"
-    call = getattr(module, function, None)
-    if not callable(call):
+    if not callable(defined.get(one.function)):
         return "function", f"'{path.name}' has no such function", "name one that calls abd.joint_type(name, ...)"
-    before = TYPES.get(name)
+    before = TYPES.get(one.name)
     try:
-        call(name)
+        defined[one.function](one.name)
     except SceneError as error:
         return "function", "; ".join(problem.message for problem in error.problems), "mend the definition"
     except Exception as error:
         return "function", f"stops with {type(error).__name__}: {error}", "it is called with the name of the type"
-    if TYPES.get(name) is before:
-        return "name", f"{function} defines no joint type of this name", "call abd.joint_type(name, ...) in it"
-    return None
+    if TYPES.get(one.name) is before:
+        return "name", f"{one.function} defines no joint type of this name", "call abd.joint_type(name, ...) in it"
+    return "", "", ""
 
 
 LISTS = ("material", "material_pair", "body", "contact_filter", "joint_type", "joint", "coupling", "sensor")

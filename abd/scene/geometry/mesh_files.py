@@ -15,7 +15,7 @@ from pathlib import Path
 import numpy as np
 
 from abd.errors import SceneError
-from abd.scene.schema.findings import did_you_mean
+from abd.scene.schema.findings import as_problem, check_file
 from abd.scene.schema.values import LARGEST
 
 MALFORMED = (ArithmeticError, AttributeError, LookupError, MemoryError, RecursionError, TypeError, ValueError)
@@ -39,18 +39,11 @@ def read_mesh_file(path: Path) -> RawMesh:
     Raises:
         SceneError: the file is missing, of another kind, or cannot be understood; with its name and line.
     """
-    if not path.is_file():
-        present = [entry.name for entry in path.parent.iterdir()] if path.parent.is_dir() else []
-        raise SceneError.of(
-            f"mesh file '{path.name}' not found in {path.parent}",
-            value=str(path),
-            remedy=did_you_mean(path.name, sorted(present)) or "mend the path or add the file",
-        )
-    reader = READERS.get(path.suffix.lower())
-    if reader is None:
-        raise _unreadable(path, f"mesh format '{path.suffix}' is not known", remedy=f"use one of {', '.join(READERS)}")
+    problems = [as_problem(finding, None, str(path)) for finding in check_file(path, READERS, "mesh file")]
+    if problems:
+        raise SceneError(problems)
     try:
-        mesh = reader(path)
+        mesh = READERS[path.suffix.lower()](path)
     except MALFORMED as error:
         told = f"{type(error).__name__}: {' '.join(str(error).split())[:200]}"
         raise _unreadable(path, f"is no {path.suffix} file that can be read ({told})") from error

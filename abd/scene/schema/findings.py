@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import pathlib
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import lru_cache
@@ -115,6 +116,23 @@ def shown(value: Any) -> str:
         value = list(value)
     text = f"{value:g}" if isinstance(value, float) and float(f"{value:g}") == value else repr(value)
     return text if len(text) <= LONGEST_VALUE else f"{text[: LONGEST_VALUE - 4]} ..."
+
+
+def check_file(path: pathlib.Path, suffixes: Iterable[str], what: str) -> Iterator[Finding]:
+    """Findings, with an empty path, of a file that is missing or has another suffix than these."""
+    if path.suffix.lower() not in suffixes:
+        kind = f"'{path.suffix}'" if path.suffix else "none"
+        yield Finding((), f"is no {what}: its suffix is {kind}", str(path), f"known are {' '.join(suffixes)}")
+        return
+    if path.is_file():
+        return
+    folder = path.parent
+    if not folder.is_dir():
+        yield Finding((), f"no such folder: {folder}", str(path), "paths are relative to the scene file")
+        return
+    present = sorted(entry.name for entry in folder.iterdir() if entry.suffix.lower() in suffixes)
+    remedy = did_you_mean(path.name, present) or "paths are relative to the scene file"
+    yield Finding((), f"{what} '{path.name}' not found in {folder}", str(path), remedy)
 
 
 def key_name(path: Path, data: Any) -> str:

@@ -102,7 +102,7 @@ def _rows(key: str, values: Any, wanted: str, kind: type) -> Any:
     try:
         return numbers_value(f"rows of three {wanted}", (None, 3), kind=kind)(values)
     except PydanticCustomError as error:
-        message = f"{error.message()}, not an array of shape {np.shape(values)}"
+        message = f"{error.message()}, not an array of shape {np.asarray(values, dtype=object).shape}"
         raise _problem(key, message, "give an array of finite numbers") from None
 
 
