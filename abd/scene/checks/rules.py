@@ -3,16 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from functools import cache
+from typing import Any
 
 from abd.errors import SceneError
 from abd.scene.schema.fields import DEGREES, Spec, keys_with_degrees
 from abd.scene.schema.findings import Finding, enumerated
 
 
+@cache
+def _defaults(model: type[Spec]) -> dict[str, Any]:
+    return {key: info.default for key, info in model.model_fields.items()}
+
+
 def given(table: Spec, keys: Iterable[str]) -> list[str]:
     """Those of the keys whose value is not the default."""
-    fields = type(table).model_fields
-    return [key for key in keys if getattr(table, key) != fields[key].default]
+    values, defaults = table.__dict__, _defaults(type(table))
+    return [key for key in keys if values[key] != defaults[key]]
 
 
 def at_most_one(table: Spec, keys: Iterable[str], reason: str = "", remedy: str = "keep one of them") -> Iterator[Finding]:

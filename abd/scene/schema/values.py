@@ -91,9 +91,10 @@ def numbers_value(wanted: str, *shapes: tuple[int | None, ...], kind: type = flo
         except ValueError:  # rows of different lengths
             array = np.zeros(0)
         fits = array.shape in known or any(_fits(array.shape, shape) for shape in open_shapes)
-        if not fits or array.dtype.kind not in kinds or not all(abs(x) <= largest for x in array.ravel().tolist()):
+        if not fits or array.dtype.kind not in kinds or not all(-largest <= x <= largest for x in array.ravel().tolist()):
             raise PydanticCustomError("numbers", f"should be {wanted}{_bound(value)}")
-        return _as_tuples(array.astype(kind).tolist())
+        found = array.astype(kind, copy=False).tolist()
+        return tuple(found) if array.ndim == 1 else _as_tuples(found)
 
     return validate
 
