@@ -291,7 +291,7 @@ WRONG = {
         f"{HINGE}parent_anchor = [0, 0, 0]\nchild_anchor = [0, 0, 0]\nparent_axis = [0, 0, 1]\nchild_axis = [0, 0, 1]\n",
         *(7, "joint.j.child_anchor", "starts 2 m open", "mesh frames"),
     ),
-    "negative friction": (f"{HINGE}{PLACE}friction = -1\n", 8, "joint.j.friction", "at least 0", ""),
+    "negative friction": (f"{HINGE}{PLACE}friction = -1\n", 8, "joint.j.friction", "greater than or equal to 0", ""),
     "coupled joint": (
         f'{HINGE}{PLACE}{COUPLING}coordinate = "jj.theta"\nterms = [{{ coordinate = "k" }}]\n',
         *(16, "coupling.c.coordinate", "no joint 'jj'", "'j'"),

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Iterator
-from dataclasses import replace
 from itertools import chain
 from typing import Any
 
@@ -21,23 +20,21 @@ from abd.scene.schema.schema import DEFAULT_MATERIAL, SceneSpec
 from abd.scene.schema.sensor_schema import check_sensor
 
 
-class Checked:
-    """Findings of tables, those of equal ones found once.
+def once(check: Callable[[Any], Iterable[Finding]], *without: str) -> Callable[[Spec], list[Finding]]:
+    """The check of a table, done once for equal ones.
 
     Args:
-        check: function of a table; without: keys whose values do not matter to it.
+        without: keys whose values do not matter to it.
     """
+    known: dict[Hashable, list[Finding]] = {}
 
-    def __init__(self, check: Callable[[Any], Iterable[Finding]], *without: str):
-        self._check, self._without = check, without
-        self._known: dict[Hashable, list[Finding]] = {}
+    def findings(table: Spec) -> list[Finding]:
+        key = table.content(*without)
+        if key not in known:
+            known[key] = list(check(table))
+        return known[key]
 
-    def findings(self, table: Spec) -> Iterator[Finding]:
-        """Findings of a table, which may be changed."""
-        key = table.content(*self._without)
-        if key not in self._known:
-            self._known[key] = list(self._check(table))
-        return map(replace, self._known[key])
+    return findings
 
 
 SHORTEST, LONGEST = 1e-12, 1e12
@@ -58,15 +55,16 @@ def check_scene(spec: SceneSpec, unreadable: dict[str, list[str]] | None = None)
     findings = list(chain(_check_settings(spec), _check_names(spec), _check_materials(spec, materials)))
     if not spec.body and not unreadable.get("body"):
         findings.append(Finding(("body",), "the scene has no bodies", remedy="add a [[body]]"))
-    bodies, joints = Checked(check_body, "name", "world", "position"), Checked(check_joint, "name", "parent", "child")
+    findings_of_body = once(check_body, "name", "world", "position")
+    findings_of_joint = once(check_joint, "name", "parent", "child")
     for index, body in enumerate(spec.body):
-        findings += within(bodies.findings(body), "body", index)
+        findings += within(findings_of_body(body), "body", index)
         if body.material not in materials:
             findings.append(_unknown_material(("body", index, "material"), body.material, materials))
     for index, one in enumerate(spec.contact_filter):
         findings += within(check_filter(one, names), "contact_filter", index)
     for index, joint in enumerate(spec.joint):
-        findings += within(chain(check_joined_bodies(joint, names), joints.findings(joint)), "joint", index)
+        findings += within(chain(check_joined_bodies(joint, names), findings_of_joint(joint)), "joint", index)
     findings += _check_couplings(spec, unreadable.get("joint", []))
     for index, one in enumerate(spec.sensor):
         findings += within(check_sensor(one), "sensor", index)

@@ -60,9 +60,7 @@ def check_coordinates(joint: JointSpec) -> Iterator[Finding]:
     for name, table in coordinate_tables(joint, names).items():
         if name in measures:
             for finding in _check_coordinate(measures[name], table):
-                if finding.path[0] not in short:
-                    finding.path = ("coordinate", name, *finding.path)
-                yield finding
+                yield from [finding] if finding.path[0] in short else within([finding], "coordinate", name)
 
 
 def check_law(table: CoordinateSpec | JointSpec, names: tuple[str, ...]) -> Iterator[Finding]:

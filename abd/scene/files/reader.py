@@ -10,7 +10,7 @@ import json
 import re
 import runpy
 import tomllib
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -208,7 +208,7 @@ def validated(data: dict[str, Any], directory: Path) -> Examined:
     for finding in check_scene(spec, unreadable):
         key, *rest = finding.path
         if key in origin and rest:
-            finding.path = (key, origin[key][rest[0]], *rest[1:])
+            finding = replace(finding, path=(key, origin[key][rest[0]], *rest[1:]))
         if finding.path[:2] not in rejected:
             findings.append(finding)
     return Examined(spec, findings, origin, unreadable)

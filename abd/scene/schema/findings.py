@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import difflib
 import pathlib
+import re
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from itertools import islice
 from typing import Any, get_args, get_origin
@@ -91,7 +92,7 @@ NAMED_LISTS = ("body", "joint", "coupling", "material", "sensor")
 MOST_HINTS = 3
 
 
-@dataclass
+@dataclass(frozen=True)
 class Finding:
     """One problem, at a key path."""
 
@@ -103,9 +104,7 @@ class Finding:
 
 def within(findings: Iterable[Finding], *path: str | int) -> Iterator[Finding]:
     """The findings of the table or list item at a path, with paths from where that path begins."""
-    for finding in findings:
-        finding.path = (*path, *finding.path)
-        yield finding
+    return (replace(finding, path=(*path, *finding.path)) for finding in findings)
 
 
 def shown(value: Any) -> str:
@@ -177,42 +176,30 @@ def _finding(path: Path, details: list[Any], model: type[BaseModel]) -> Finding:
         return Finding(path, "is missing", remedy=f"give {key}: {meaning}")
     if first["type"] == "extra_forbidden":
         return unknown_key(path, model, value)
-    wanted = dict.fromkeys(_wanted(detail["type"], detail["msg"], detail.get("ctx", {})) for detail in details)
+    wanted = dict.fromkeys(map(_wanted, details))
     remedy = next((text for text in map(_remedy, details) if text), "")
     return Finding(path, f"should be {' or '.join(wanted)}, not {shown(value)}", value, remedy)
 
 
-def _wanted(kind: str, message: str, context: dict[str, Any]) -> str:
+WANTED = {
+    "int_type": "an integer",
+    "bool_type": "true or false",
+    "string_type": "a text in quotes",
+    "list_type": "a list",
+    "tuple_type": "a list",
+    "model_type": "a table",
+    "model_attributes_type": "a table",
+    "string_too_short": "a text that is not empty",
+    "too_short": "a list of at least {min_length} entries",
+    "string_pattern_mismatch": "one to three of the letters x, y, z, or of X, Y, Z",
+}
+"""What a value should be, by pydantic's types of errors whose own words are those of Python."""
+
+
+def _wanted(detail: Any) -> str:
     """What a value should be, as the end of "should be ..."."""
-    if message.startswith("should be "):
-        return message[len("should be ") :]
-    bounds = {
-        "greater_than": ("gt", "greater than {}"),
-        "greater_than_equal": ("ge", "at least {}"),
-        "less_than": ("lt", "less than {}"),
-        "less_than_equal": ("le", "at most {}"),
-    }
-    if kind in bounds:
-        name, text = bounds[kind]
-        return text.format(shown(context[name]))
-    named = {
-        "int_type": "an integer",
-        "bool_type": "true or false",
-        "string_type": "a text in quotes",
-        "list_type": "a list",
-        "tuple_type": "a list",
-        "model_type": "a table",
-        "model_attributes_type": "a table",
-        "string_too_short": "a text that is not empty",
-        "string_pattern_mismatch": "one to three of the letters x, y, z, or of X, Y, Z",
-    }
-    if kind in named:
-        return named[kind]
-    if kind == "literal_error":
-        return enumerated(_choices(context))
-    if kind == "too_short":
-        return f"a list of at least {context['min_length']} entries"
-    return message.removeprefix("Input should be ").removeprefix("Value should be ")
+    found = WANTED.get(detail["type"], "").format(**detail.get("ctx", {}))
+    return found or re.sub("^(Input |Value )?should be ", "", detail["msg"])
 
 
 def _remedy(detail: Any) -> str:
