@@ -32,7 +32,7 @@ WRONG = {
         f"[solver]\ntolerance = 1e-3\ntolerance_relative = 1e-2\n{BALL}",
         *(3, "tolerance_relative", "tolerance is given as well", "keep one"),
     ),
-    "frames and duration": (f"[output]\nframes = 9\nduration = 1.0\n{BALL}", 3, "output.duration", "frames is given as well", "keep"),
+    "frames and duration": (f"[output]\nframes = 9\nduration = 1.0\n{BALL}", 3, "output.duration", "given as well", "keep"),
     "no bodies": ('name = "empty"\n', None, "body", "no bodies", "[[body]]"),
     "short vector": (f"{BALL}position = [0, 1]\n", 4, "body.ball.position", "three numbers, not [0, 1]", ""),
     "unknown color": (f'{BALL}color = "reddish"\n', 4, "body.ball.color", "should be the name of a CSS color or", ""),

@@ -13,7 +13,7 @@ from pydantic.fields import FieldInfo
 
 from abd.errors import SceneError
 from abd.scene.schema.findings import as_problem, schema_findings, unknown_key
-from abd.scene.schema.formula import Function, formula_of_time
+from abd.scene.schema.formula import NamedFormula
 from abd.scene.schema.values import (
     color_value,
     formula_value,
@@ -160,14 +160,14 @@ class TimeFunction:
 
     source: float | str
     unit: float = 1.0
-    _formula: Function | None = field(default=None, init=False, repr=False, compare=False)
+    _formula: NamedFormula | None = field(default=None, init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         if isinstance(self.source, str):
-            object.__setattr__(self, "_formula", formula_of_time(self.source))
+            object.__setattr__(self, "_formula", NamedFormula(self.source, ("t",)))
 
     def __call__(self, t: float) -> float:
-        return self.unit * (self.source if self._formula is None else self._formula(float(t)))
+        return self.unit * (self.source if self._formula is None else self._formula((t,)))
 
 
 def time_function(spec: Spec, key: str) -> TimeFunction | None:

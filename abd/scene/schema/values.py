@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from pydantic_core import PydanticCustomError
 
-from abd.scene.schema.formula import FormulaError, formula_of_time
+from abd.scene.schema.formula import FormulaError, NamedFormula
 
 BOUNDS = {
     # copies that `repeat` makes of a body
@@ -156,7 +156,7 @@ def formula_value(value: Any) -> Any:
             raise PydanticCustomError("formula", "should be a finite number or a formula of t in quotes")
         return float(value)
     try:
-        formula_of_time(value)(0.0)
+        NamedFormula(value, ("t",))((0.0,))
     except FormulaError as error:
         text = {"error": error.located, "remedy": error.remedy}
         raise PydanticCustomError("formula", "should be a formula of t that can be read: {error}", text) from error
