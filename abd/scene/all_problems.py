@@ -15,7 +15,7 @@ colliding do not collide, and those whose partner is not known do not collide.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
 import numpy as np
@@ -49,25 +49,33 @@ def further_problems(examined: Examined, overlaps: bool = True) -> tuple[list[Pr
         overlaps: look for bodies that overlap at the start.
     """
     rest = _Rest(examined)
+    rest.take_out(_places_of(examined))
     problems: list[Problem] = []
-    while True:
-        if not rest.spec.body and (problems or examined.findings):
-            return problems, None  # nothing is left
+    while rest.spec.body or not (problems or examined.findings):
         try:
             model = compile_scene(rest.spec)
-            break
         except SceneError as error:
             problems += error.problems
-            if not rest.take_out(error.problems):
-                return problems, None  # what is left cannot be compiled, and nothing of it can be given up
-    whole = None if problems or examined.findings else model
-    if overlaps:
-        try:
-            started = free_start(rest.judged(model))
-            whole = None if whole is None else started
-        except SceneError as error:
-            problems += error.problems
-    return problems, whole
+            if not rest.take_out(rest.places(error.problems)):
+                break  # what is left cannot be compiled, and nothing of it can be given up
+            continue
+        whole = not problems and not examined.findings
+        if overlaps:
+            try:
+                model = free_start(rest.judged(model))
+            except SceneError as error:
+                return problems + error.problems, None
+        return problems, model if whole else None
+    return problems, None
+
+
+def _places_of(examined: Examined) -> Iterator[tuple]:
+    """Places of the findings in the lists and settings of the scene; those of items that could not be read are gone."""
+    for path in (finding.path for finding in examined.findings):
+        if path[0] not in LISTS:
+            yield path
+        elif len(path) > 1 and path[1] in examined.origin.get(path[0], []):
+            yield path[0], examined.origin[path[0]].index(path[1]), *path[2:]
 
 
 class _Rest:
@@ -80,56 +88,45 @@ class _Rest:
     def __init__(self, examined: Examined):
         self.spec: SceneSpec = examined.spec.model_copy()
         self.doubtful: set[str] = set()
-        lists = {key: list(getattr(self.spec, key)) for key in LISTS}
-        places = {key: {place: k for k, place in enumerate(examined.origin.get(key, []))} for key in LISTS}
         self._names = BodyNames.of(self.spec.body, examined.unreadable.get("body", []))
-        out: dict[str, set[int]] = {key: set() for key in LISTS}
-        for one in examined.findings:
-            key = str(one.path[0])
-            self._set_default(".".join(str(part) for part in one.path[:2]))
-            k = places.get(key, {}).get(one.path[1]) if key in LISTS and len(one.path) > 1 else None
-            if k is None:
-                continue  # a setting, which has its default, or an item that is not in the scene any more
-            field = one.path[2] if len(one.path) > 2 else None
-            if field in HARMLESS.get(key, ()):
-                lists[key][k] = _without(lists[key][k], str(field))
-            elif key != "material":
-                out[key].add(k)
-        self._settle(lists, out)
 
-    def take_out(self, problems: Iterable[Problem]) -> bool:
-        """Take out what problems of compiling are about; whether there was anything."""
-        lists = {key: list(getattr(self.spec, key)) for key in LISTS}
-        out: dict[str, set[int]] = {key: set() for key in LISTS}
-        settings = False
+    def places(self, problems: Iterable[Problem]) -> Iterator[tuple]:
+        """Places of the items and settings that problems of compiling are about."""
         for problem in problems:
             found = KEY.fullmatch(problem.key)
-            if found is None:
-                settings |= self._set_default(problem.key)
-                continue
-            key, name, number = found.groups()
-            if number is not None:
-                out[key].add(int(number))
+            key, name, number = found.groups() if found else (None, None, None)
+            if key is None:
+                yield tuple(problem.key.split("."))
+            elif number is not None:
+                yield key, int(number)
             else:
-                out[key] |= {k for k, item in enumerate(lists[key]) if _is_of(name, item.name)}
-        if not any(out.values()):
-            return settings
-        self._settle(lists, out)
-        return True
+                yield from ((key, k) for k, item in enumerate(getattr(self.spec, key)) if _is_of(name, item.name))
 
-    def _set_default(self, key: str) -> bool:
-        """Set a setting such as solver.dt to its default; whether there is one of that name."""
-        table, _, field = key.partition(".")
-        if table not in SETTINGS or field not in type(getattr(self.spec, table)).model_fields:
-            return False
-        object.__setattr__(self.spec, table, _without(getattr(self.spec, table), field))
-        return True
+    def take_out(self, places: Iterable[tuple]) -> bool:
+        """Take out what is at some places, a value where that leaves its item where it is; whether there was anything."""
+        lists = {key: list(getattr(self.spec, key)) for key in LISTS}
+        out: dict[str, set[int]] = {key: set() for key in LISTS}
+        changed = False
+        for key, *inner in places:
+            field = str(inner[1]) if len(inner) > 1 else ""
+            if key in SETTINGS:
+                table = getattr(self.spec, key)
+                if inner and inner[0] in type(table).model_fields:
+                    object.__setattr__(self.spec, key, _without(table, inner[0]))
+                    changed = True
+            elif key in LISTS and field in HARMLESS.get(key, ()):
+                lists[key][inner[0]] = _without(lists[key][inner[0]], field)
+                changed = True
+            elif key in LISTS and inner and key != "material":
+                out[key].add(inner[0])
+                changed = True
+        if changed:
+            self._settle(lists, out)
+        return changed
 
     def judged(self, model: Model) -> Model:
         """The model, in which doubtful bodies have no surface."""
-        mask = np.array(
-            [name in self.doubtful or _stem(name) in self.doubtful for name in model.bodies.names], dtype=bool
-        )
+        mask = np.array([bool({name, _stem(name)} & self.doubtful) for name in model.bodies.names], dtype=bool)
         if not mask.any():
             return model
         bodies = model.bodies
@@ -151,7 +148,7 @@ class _Rest:
         lists["contact_filter"] = [ContactFilterSpec.model_construct(bodies=bodies) for bodies in filters]
         followed = self.spec.camera.follow
         if followed is not None and self._names.knows(followed) and not names.knows(followed):
-            self._set_default("camera.follow")
+            object.__setattr__(self.spec, "camera", _without(self.spec.camera, "follow"))
         while True:  # entries that are only wrong because another entry was removed go too, and are not reported
             for key in LISTS:
                 object.__setattr__(self.spec, key, lists[key])

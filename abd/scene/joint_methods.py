@@ -18,7 +18,7 @@ from abd.scene.schema.sensor_schema import SensorSpec, check_sensor
 from abd.scene.schema.tables import below, table
 
 if TYPE_CHECKING:
-    from abd.scene.schema.keys import CouplingKeys, CouplingTermKeys, DistanceKeys, JointKeys, SpringKeys, Table
+    from abd.scene.schema.keys import CouplingKeys, DistanceKeys, JointKeys, SpringKeys, Table
 
 FRAMES = tuple(key for key in JointFrames.model_fields if key.endswith("frame"))
 
@@ -100,7 +100,7 @@ class JointMethods:
         return self.add_joint("spring", name, parent, child, stiffness=stiffness, **keys)
 
     def add_coupling(
-        self, name: str, coordinate: str, terms: Sequence[CouplingTermKeys | Table] = (), **keys: Unpack[CouplingKeys]
+        self, name: str, coordinate: str, terms: Sequence[Table] = (), **keys: Unpack[CouplingKeys]
     ) -> str:
         """The relation ``q0 = scale (f1(q1) + ...)``: coordinates are named "joint.theta", or by the joint alone where
         it has only one; a term is ``{"coordinate": ..., "factor": 2}``, or has a polynomial or a table. Or, with ``formula``

@@ -16,7 +16,6 @@ from abd.scene.files.overrides import apply_overrides
 from abd.scene.files.reader import (
     is_json,
     key_lines,
-    make_paths_absolute,
     parse,
     read_scene,
     read_text,
@@ -35,7 +34,9 @@ from abd.scene.schema.schema import (
     OutputSpec,
     SceneSpec,
     SolverSpec,
-    make_body_paths_absolute,
+    absolute_in,
+    body_with_paths,
+    with_paths,
 )
 from abd.scene.schema.tables import plain, scene_keys, table
 
@@ -150,7 +151,7 @@ class Scene(JointMethods):
         (`abd.scene.schema.tables`).
         """
         body = table(BodySpec, f"body.{name}", {"name": name, **scene_keys(f"body.{name}", keys)})
-        make_body_paths_absolute(body, Path.cwd())
+        body = body_with_paths(body, absolute_in(Path.cwd()))
         self._add("body", body, check_body(body))
         return name
 
@@ -350,7 +351,7 @@ def _load_rigid_ipc(path: Path) -> Scene:
     from abd.scene.importers.rigid_ipc import read_rigid_ipc
 
     spec, notes = read_rigid_ipc(path)
-    make_paths_absolute(spec, path.parent)
+    spec = with_paths(spec, absolute_in(path.parent))
     if not spec.name:
         spec.name = path.stem
     return Scene.from_spec(spec, notes, path)

@@ -104,7 +104,7 @@ def _motion(body: BodySpec, motion: MotionSpec, T: np.ndarray) -> MotionSpec:
                 terms = [
                     f"{float(R[i, k])!r} * ({text})"
                     for k, text in enumerate(texts)
-                    if abs(R[i, k]) > UNTURNED and text != "0"
+                    if abs(R[i, k]) > UNTURNED and text not in ("0", 0.0)
                 ]
                 turned[name] = " + ".join(terms) or "0"
         changes["formulas"] = f.model_copy(update=turned)

@@ -17,10 +17,10 @@ frames = 10
 duration = 1.0                                          #! frames is given as well
 [camera]
 follow = "nobody"                                       #! no body 'nobody'
-elevation_deg = 100                                     #! at most 90
+elevation_deg = 100                                     #! less than or equal to 90
 [[material]]
 name = "ice"
-mu = -0.1                                               #! at least 0
+mu = -0.1                                               #! greater than or equal to 0
 [[material_pair]]
 between = ["ice", "tar"]                                #! no material 'tar'
 [[body]]
@@ -49,7 +49,7 @@ name = "skewed"
 box = [1, 1, 1]
 position = [0, 0, 30]
 mass = 1
-inertia = [1, 1, 5]                                     #! no body has these
+inertia = [1, 1, 5]                                     #! no body has the principal moments
 [[body]]
 name = "cam"
 box = [1, 1, 1]

@@ -235,7 +235,6 @@ def test_all_problems_at_once():
         {"name": "card", "surface": CARD, "repeat": {"count": (9, 1, 1), "step": (3, 0, 0)}},
         {"name": "rod", "surface": LINE, "mass": 1}, {"name": "good", "box": (1, 1, 1), "material": "rubbr"},
         {"name": "ghost", "proxy": True, "mass": 1},
-        {"name": "formula", "box": (1, 1, 1), "kind": "kinematic", "motion": {"formulas": {"x": "log(t - 1)"}}},
         {"name": "sheet", "surface": FLAT_BOX, "position": (9, 0, 0)}, material=[{"name": "rubber", "mu": 0.5}],
         joint=[{"name": "j", "type": "spherical", "child": "godo", "anchor": (0, 0, 0)}],
     )
@@ -244,10 +243,9 @@ def test_all_problems_at_once():
     assert "body.rod: body 'rod': it is an ideal line" in text
     assert "did you mean 'rubber'?" in text
     assert "a dynamic body without surface needs inertia" in text
-    assert "body.formula.motion.formulas.x" in text
     assert "body.sheet: body 'sheet': the closed surface encloses no volume" in text
     assert "there is no body 'godo' -> did you mean 'good'?" in text
-    assert len(found) == 7
+    assert len(found) == 6
 
 
 def test_missing_mesh_is_named_once(tmp_path):

@@ -10,8 +10,8 @@ from abd.errors import SceneError
 from abd.scene.compile.motion import prescribed_motion
 from abd.scene.geometry.frames import body_pose, rotation_matrix
 from abd.scene.geometry.pose_file import read_poses
-from abd.scene.schema.fields import Orientation
-from abd.scene.schema.formula import FormulaError, formula_of_time
+from abd.scene.schema.fields import Orientation, TimeFunction
+from abd.scene.schema.formula import FormulaError
 from abd.scene.schema.schema import BodySpec, MotionSpec
 
 START = body_pose(BodySpec(name="b", box=(1, 1, 1), position=(1, 2, 3), axis_angle={"axis": (1, 2, 2), "degrees": 40}))
@@ -45,7 +45,7 @@ def turned(rotation_vector):
     }.items(),
 )
 def test_formula(text, value):
-    assert formula_of_time(text)(3.0) == pytest.approx(value, rel=1e-15)
+    assert TimeFunction(text)(3.0) == pytest.approx(value, rel=1e-15)
 
 
 @pytest.mark.parametrize(
@@ -72,7 +72,7 @@ def test_formula(text, value):
 )
 def test_wrong_formula_points_at_the_column(text, column, words):
     with pytest.raises(FormulaError) as error:
-        formula_of_time(text)
+        TimeFunction(text)
     assert 1 <= error.value.column <= len(text) + 1
     assert column is None or error.value.column == column  # Python's own parser places errors of syntax
     assert words in str(error.value)
@@ -81,11 +81,11 @@ def test_wrong_formula_points_at_the_column(text, column, words):
 @pytest.mark.parametrize("text", ["1/t", "log(t)", "sqrt(t-1)", "(t-2)**0.5", "exp(1000)", "10**200*10**200", "t**-1"])
 def test_formula_without_a_value(text):
     with pytest.raises(FormulaError, match="at t = 0"):
-        formula_of_time(text)(0.0)
+        TimeFunction(text)(0.0)
 
 
 def test_longest_formula_can_be_evaluated():
-    assert formula_of_time("+".join("t" * 500))(2.0) == 1000.0
+    assert TimeFunction("+".join("t" * 500))(2.0) == 1000.0
 
 
 def test_constant_velocities_about_the_mesh_origin():

@@ -92,7 +92,7 @@ def test_an_ellipsoid_joint_starts_on_the_surface():
         ("ellipsoid", {"radii": (1, 0, 1), "anchor": (0, 0, 0)}, "joint.j.radii: must be three lengths above 0"),
         ("bushing", {"stiffness": (1, 2), "anchor": (0, 0, 0)}, "joint.j.stiffness: must be one number, six"),
         ("bushing", {"stiffness": -1, "anchor": (0, 0, 0)}, "joint.j.stiffness: must not be negative"),
-        ("spherical", {"frame": "world", "anchor": (0, 0, 0)}, "joint.j.frame: says nothing without constrained"),
+        ("spherical", {"frame": "world", "anchor": (0, 0, 0)}, "joint.j.frame: has no effect without constrained"),
         ("screw", {"lead": 0, "anchor": (0, 0, 0), "axis": (0, 0, 1)}, "joint.j.lead: is zero"),
         ("rope", {"distance": 1, "anchor": (0, 0, 0)}, "joint.j.anchor: a rope joins two points"),
         ("slider", {"anchor": (0, 0, 0), "axis": (0, 0, 1), "range_deg": (0, 1)}, "range_deg: z is a length"),
@@ -161,8 +161,8 @@ def test_opposed_axes_are_refused_with_both_directions(type, enforcement):
             scene.compile()
 
 
-def test_rings_of_couplings_whose_factors_agree_are_taken():
-    """Three wheels, each geared to the others: the third relation says what the first two say already."""
+def test_rings_of_couplings_turn_where_their_factors_agree_and_lock_where_not():
+    """Three wheels, each geared to the others: the third relation says what the first two say already, or locks all."""
     scene = box_scene()
     for k, name in enumerate("pqr"):
         scene.add_body(f"wheel{k}", box=(1, 1, 1), position=(0, 0, 5 + 2 * k))
@@ -170,10 +170,15 @@ def test_rings_of_couplings_whose_factors_agree_are_taken():
     scene.add_gear("pq", "p", "q", ratio=2.0)
     scene.add_gear("qr", "q", "r", ratio=-0.5)
     scene.add_gear("rp", "r", "p", ratio=-1.0)
-    assert len(scene.compile().couplings) == 3
-    scene.coupling("rp").terms[0].factor = -1.1
-    with pytest.raises(SceneError, match=r"depends on itself.*or give them factors that agree"):
-        scene.compile()
+    scene.joint("p").drive = {"mode": "force", "target": 1000.0}
+    for factor, angle in ((-1.0, 0.005), (-1.1, 0.0)):
+        scene.coupling("rp").terms[0].factor = factor
+        for enforcement in ("penalty", "exact"):
+            for name in ("pq", "qr", "rp"):
+                scene.coupling(name).enforcement = enforcement
+            simulation = abd.Simulation(scene, device="numpy")
+            simulation.run(steps=10)
+            assert simulation.joints["p"].coordinates[0] == pytest.approx(angle, abs=1e-4)
 
 
 def test_limits_of_a_ball_may_be_soft_with_a_share_of_critical_damping():
@@ -187,7 +192,7 @@ def test_limits_of_a_ball_may_be_soft_with_a_share_of_critical_damping():
     assert ball.parameters["limit_damping"] == pytest.approx(2 * critical)
     assert hinge.coordinates[0].limit_damping == pytest.approx(critical)
     for keys, words in (
-        ({"limit_compliance": 1e-3}, "no limit that could be soft"),
+        ({"limit_compliance": 1e-3}, "without a limit that could be soft"),
         ({"max_tilt": 0.5, "limit_damping": 1.0}, "no effect on barriers"),
     ):
         with pytest.raises(SceneError, match=words):

@@ -272,7 +272,7 @@ WRONG = {
     "drive without gains": (f'{HINGE}{PLACE}drive = {{ mode = "pd" }}\n', 8, "joint.j.drive.mode", "no gains", "stiffness"),
     "formula": (
         f'{HINGE}{PLACE}drive = {{ mode = "position", target = "sim(t)" }}\n',
-        *(8, "joint.j.drive.target", "unknown name 'sim' (column 1); did you mean 'sin'?", ""),
+        *(8, "joint.j.drive.target", "unknown name 'sim' (column 1)", "did you mean 'sin'?"),
     ),
     "uid of the other kind": (
         f'{HINGE}{PLACE}drive = {{ mode = "position", uid = 21 }}\n',
@@ -291,7 +291,7 @@ WRONG = {
         f"{HINGE}parent_anchor = [0, 0, 0]\nchild_anchor = [0, 0, 0]\nparent_axis = [0, 0, 1]\nchild_axis = [0, 0, 1]\n",
         *(7, "joint.j.child_anchor", "starts 2 m open", "mesh frames"),
     ),
-    "negative friction": (f"{HINGE}{PLACE}friction = -1\n", 8, "joint.j.friction", "at least 0", ""),
+    "negative friction": (f"{HINGE}{PLACE}friction = -1\n", 8, "joint.j.friction", "greater than or equal to 0", ""),
     "coupled joint": (
         f'{HINGE}{PLACE}{COUPLING}coordinate = "jj.theta"\nterms = [{{ coordinate = "k" }}]\n',
         *(16, "coupling.c.coordinate", "no joint 'jj'", "'j'"),
@@ -302,12 +302,7 @@ WRONG = {
     ),
     "coupled to itself": (
         f'{HINGE}{PLACE}{COUPLING}coordinate = "j"\nterms = [{{ coordinate = "j.theta" }}]\n',
-        *(17, "coupling.c.terms[0].coordinate", "depends on itself: j.theta -> j.theta", "drop"),
-    ),
-    "coupled in a ring": (
-        f'{HINGE}{PLACE}{COUPLING}coordinate = "j"\nterms = [{{ coordinate = "k" }}]\n'
-        '[[coupling]]\nname = "d"\ncoordinate = "k"\nterms = [{ coordinate = "j", factor = 2 }]\n',
-        *(21, "coupling.d.terms[0].coordinate", "k.theta -> j.theta -> k.theta", "drop"),
+        *(17, "coupling.c.terms[0].coordinate", "depends on itself", "two different"),
     ),
     "polynomial of a high order": (
         f'{HINGE}{PLACE}{COUPLING}coordinate = "j"\nterms = [{{ coordinate = "k", polynomial = [0, 1, 0, 0, 0, 0, 1] }}]\n',

@@ -15,7 +15,7 @@ from abd.scene.files.overrides import apply_overrides
 from abd.scene.files.reader import read_scene
 from abd.scene.importers.formats import shipped_scenes
 from abd.scene.schema.documentation import schema_json, schema_markdown
-from abd.scene.schema.key_lines import JsonLines, TomlLines
+from abd.scene.schema.key_lines import KeyLines
 from abd.scene.schema.schema import BodySpec
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -273,8 +273,8 @@ k = 1979-05-27T07:32:00Z
 k = 2
 '''
     tomllib.loads(text)
-    lines = TomlLines(text.replace("\n", "\r\n")).lines
-    assert lines == TomlLines(text).lines
+    lines = KeyLines(text.replace("\n", "\r\n"), False).lines
+    assert lines == KeyLines(text, False).lines
     expected = {
         ("a", "b"): 2,
         ("quoted.key",): 3,
@@ -307,12 +307,12 @@ def _paths(data, path=()):
 def test_every_key_has_a_line(everything):
     text = everything.read_text(encoding="utf-8")
     data = tomllib.loads(text)
-    lines = TomlLines(text).lines
+    lines = KeyLines(text, False).lines
     assert set(_paths(data)) <= set(lines)
     rows = text.splitlines()
     assert all(f"{path[-1]} =" in rows[line - 1] for path, line in lines.items() if path[-1] in ("dt", "radius", "axis"))
     text = json.dumps(data, indent=1)
-    lines = JsonLines(text).lines
+    lines = KeyLines(text, True).lines
     assert list(lines) == list(_paths(data))
     assert lines["body", 5, "name"] == 1 + text[: text.index('"shaker"')].count("\n")
 

@@ -2,7 +2,7 @@
 
     python tools/make/typed_keys.py        writes abd/scene/schema/keys.py
 
-Editors complete every key by them, and type checkers know their values; `tests/scene/test_typed_keys.py` holds them against the
+Editors complete the keys by them, and type checkers know their values; `tests/scene/test_typed_keys.py` holds them against the
 schema. A value may be given in more forms than a file has: arrays for lists, tables as any mapping.
 """
 
@@ -14,7 +14,7 @@ from typing import Annotated, Any, Literal, Union, get_args, get_origin
 
 from abd.scene import joint_methods
 from abd.scene.schema import joint_schema, schema
-from abd.scene.schema.fields import AxisAngle, Euler, Orientation, Spec
+from abd.scene.schema.fields import Spec
 
 FILE = Path(__file__).parents[2] / "abd" / "scene" / "schema" / "keys.py"
 WIDTH = 120
@@ -27,7 +27,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, Literal, Protocol, Required, TypeAlias, TypedDict
+from typing import Any, Literal, Protocol, TypeAlias, TypedDict
 
 import numpy as np
 from numpy.typing import NDArray
@@ -39,7 +39,7 @@ Rows: TypeAlias = (
 )
 """Rows of numbers."""
 Table: TypeAlias = Mapping[str, object]
-"""A table of keys that are not known before it runs."""
+"""A table inside another one, which is checked when it is given."""
 
 
 class HasFaces(Protocol):
@@ -54,14 +54,10 @@ class HasFaces(Protocol):
         """(f, 3) vertex numbers."""
 '''
 TABLES = (
-    *(AxisAngle, Euler, Orientation, schema.Sphere, schema.Capsule, schema.Cylinder, schema.Cone, schema.HalfSpace),
-    *(schema.Surface, schema.Keyframe, schema.Formulas, schema.MotionSpec, schema.RepeatSpec, schema.BodySpec),
-    *(schema.MaterialSpec, schema.MaterialPairSpec, schema.SolverSpec, schema.OutputSpec),
-    *(joint_schema.FrameSpec, joint_schema.DriveSpec, joint_schema.CoordinateKeys, joint_schema.CoordinateSpec),
-    *(joint_schema.JointRepeatSpec, joint_schema.JointSpec, joint_schema.CouplingTermSpec, joint_schema.CouplingSpec),
+    *(schema.BodySpec, schema.MaterialSpec, schema.MaterialPairSpec, schema.SolverSpec, schema.OutputSpec),
+    *(joint_schema.JointSpec, joint_schema.CouplingSpec),
 )
-BASES = {Orientation: "OrientationKeys", joint_schema.CoordinateKeys: "SingleCoordinateKeys"}
-"""Tables that others inherit from, and the names of their keys' types."""
+"""Tables whose keys are arguments of a method; those inside them are mappings, which the schema checks when they are given."""
 POSITIONAL = {
     "BodyKeys": ("name",),
     "MaterialKeys": ("name",),
@@ -72,7 +68,7 @@ POSITIONAL = {
 """Keys that are arguments of their own."""
 OTHER = {
     ("BodyKeys", "mesh"): "str | Path | HasFaces | tuple[Rows, Rows] | None",
-    **{("CommonKeys", key): "FrameKeys | Table | Rows | None" for key in joint_methods.FRAMES},
+    **{("CommonKeys", key): "Table | Rows | None" for key in joint_methods.FRAMES},
 }
 BEYOND = {"BodyKeys": [("transform", "Rows")]}
 """Keys that Python takes in addition to those of the file (`abd.scene.schema.tables`)."""
@@ -80,8 +76,6 @@ BEYOND = {"BodyKeys": [("transform", "Rows")]}
 
 def name_of(table: type[Spec]) -> str:
     """Name of the type of a table's keys."""
-    if table in BASES:
-        return BASES[table]
     return "CommonKeys" if table is joint_schema.JointSpec else table.__name__.removesuffix("Spec") + "Keys"
 
 
@@ -101,7 +95,7 @@ def type_of(annotation: Any) -> str:
     if annotation is type(None):
         return "None"
     if isinstance(annotation, type) and issubclass(annotation, Spec):
-        return f"{name_of(annotation)} | Table"
+        return "Table"
     return annotation.__name__
 
 
@@ -113,16 +107,14 @@ def _sequence(items: list[Any]) -> str:
 
 
 def source_of(table: type[Spec]) -> str:
-    """The class of a table's keys, which inherits those of an orientation or of a coordinate."""
+    """The class of a table's keys."""
     name = name_of(table)
-    base = next((one for one in BASES if issubclass(table, one) and table is not one), None)
-    inherited = set(base.model_fields) if base else set()
-    lines = [f"class {name}({BASES[base] if base else 'TypedDict'}, total=False):"]
+    lines = [f"class {name}(TypedDict, total=False):"]
     lines += [f'    """{(table.__doc__ or "").splitlines()[0]}"""', ""]
     for key, info in table.fields_in_order().items():
-        if key not in POSITIONAL.get(name, ()) and key not in inherited:
+        if key not in POSITIONAL.get(name, ()):
             kind = OTHER.get((name, key)) or type_of(info.annotation)
-            lines.append(_entry(key, f"Required[{kind}]" if info.is_required() else kind))
+            lines.append(_entry(key, kind))
     lines += [_entry(key, kind) for key, kind in BEYOND.get(name, [])]
     return "\n".join(lines)
 

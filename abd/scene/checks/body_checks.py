@@ -9,46 +9,21 @@ from pathlib import Path
 import numpy as np
 
 from abd.errors import SceneError
-from abd.scene.compile.motion import FORMULA_KEYS, formula_problem
+from abd.scene.checks.rules import at_most_one, findings_of, given, one_unit, without_effect
+from abd.scene.geometry.mass import second_moment_of_inertia
+from abd.scene.geometry.mesh_files import READERS
 from abd.scene.geometry.pose_file import POSE_FILES, read_poses
 from abd.scene.schema.fields import ROTATION_KEYS, Orientation
-from abd.scene.schema.findings import Finding, did_you_mean, enumerated, shown, within
-from abd.scene.schema.formula import FormulaError, formula_of_time
-from abd.scene.schema.schema import SHAPES, SURFACE_KEYS, BodySpec, Formulas, Keyframe, MotionSpec, Surface
-
-
-def check_file(path: Path, suffixes: tuple[str, ...], what: str) -> Iterator[Finding]:
-    """Findings, with an empty path, of a file that is missing or has another suffix than these."""
-    if path.suffix.lower() not in suffixes:
-        kind = f"'{path.suffix}'" if path.suffix else "none"
-        yield Finding((), f"is no {what}: its suffix is {kind}", str(path), f"known are {' '.join(suffixes)}")
-        return
-    if path.is_file():
-        return
-    folder = path.parent
-    if not folder.is_dir():
-        yield Finding((), f"no such folder: {folder}", str(path), "paths are relative to the scene file")
-        return
-    present = sorted(entry.name for entry in folder.iterdir() if entry.suffix.lower() in suffixes)
-    remedy = did_you_mean(path.name, present) or "paths are relative to the scene file"
-    yield Finding((), f"{what} '{path.name}' not found in {folder}", str(path), remedy)
-
+from abd.scene.schema.findings import Finding, check_file, shown, within
+from abd.scene.schema.schema import SHAPES, SURFACE_KEYS, BodySpec, Keyframe, MotionSpec, Surface
 
 ROTATION_TOLERANCE = 1e-4
 """Largest departure of R R^T from 1 of a matrix that counts as a rotation: the digits of a text file."""
 
 
-def rotation_keys(spec: Orientation) -> list[str]:
-    """The notations that are given."""
-    return [key for key in ROTATION_KEYS if getattr(spec, key) is not None]
-
-
 def check_orientation(spec: Orientation) -> Iterator[Finding]:
     """Findings with paths relative to the table that holds the rotation."""
-    given = rotation_keys(spec)
-    if len(given) > 1:
-        message = f"{enumerated(given, 'and')} are given, but a rotation has one notation"
-        yield Finding((given[1],), message, remedy="keep one of them")
+    yield from at_most_one(spec, ROTATION_KEYS, "a rotation has one notation")
     if spec.quaternion is not None and np.linalg.norm(spec.quaternion) < 1e-6:
         yield Finding(("quaternion",), "is zero", spec.quaternion, "no rotation is [1, 0, 0, 0]")
     if spec.axis_angle is not None and not np.linalg.norm(spec.axis_angle.axis):
@@ -74,38 +49,29 @@ def _check_euler(order: str, degrees: tuple[float, ...]) -> Iterator[Finding]:
         yield Finding(("euler", "order"), f"{shown(order)} turns twice about the same axis in a row", order, remedy)
 
 
-VELOCITY_KEYS = ("velocity", "angular_velocity", "angular_velocity_deg")
+FORMS = ("keyframes", "file", "formulas")
+VELOCITIES = ("velocity", "angular_velocity", "angular_velocity_deg")
 
 
 def check_motion(motion: MotionSpec) -> Iterator[Finding]:
     """Findings with paths relative to the motion."""
-    forms = [key for key in ("keyframes", "file", "formulas") if getattr(motion, key) is not None]
-    velocities = [key for key in VELOCITY_KEYS if getattr(motion, key) is not None]
-    if not forms and not velocities:
-        message = "says nothing about how the body moves"
-        yield Finding(
-            (), message, remedy="give velocity or angular_velocity, keyframes, file or formulas", is_absence=True
-        )
-    if len(forms) > 1:
-        yield Finding(
-            (forms[1],), f"{enumerated(forms, 'and')} are given, but a motion has one form", remedy="keep one"
-        )
-    if forms and velocities and (forms[0] == "formulas" or motion.after == "hold"):
-        message = f"{enumerated(velocities, 'and')} with {forms[0]} has no effect"
-        remedy = (
-            "drop it" if forms[0] == "formulas" else "drop it, or set after = 'continue' to go on with it at the end"
-        )
-        yield Finding((velocities[0],), message, getattr(motion, velocities[0]), remedy)
-    if motion.after == "continue" and not {"keyframes", "file"} & set(forms):
-        yield Finding(("after",), "'continue' goes with keyframes or file only", motion.after, "drop it")
-    if motion.angular_velocity is not None and motion.angular_velocity_deg is not None:
-        yield Finding(("angular_velocity_deg",), "angular_velocity is given as well", remedy="keep one of them")
+    forms = given(motion, FORMS)
+    if not forms and not given(motion, VELOCITIES):
+        remedy = "give velocity or angular_velocity, keyframes, file or formulas"
+        yield Finding((), "says nothing about how the body moves", remedy=remedy)
+    yield from at_most_one(motion, FORMS, "a motion has one form")
+    yield from one_unit(motion)
+    if forms and forms[0] == "formulas":
+        yield from without_effect(motion, VELOCITIES, "with formulas")
+    elif forms and motion.after == "hold":
+        remedy = "drop it, or set after = 'continue' to go on with it at the end"
+        yield from without_effect(motion, VELOCITIES, f"with {forms[0]}", remedy)
+    if not {"keyframes", "file"} & set(forms):
+        yield from without_effect(motion, ("after",), "without keyframes or file")
     if motion.keyframes is not None:
         yield from _check_keyframes(motion.keyframes)
-    if motion.formulas is not None:
-        yield from _check_formulas(motion.formulas)
     if motion.file is not None:
-        yield from _check_pose_file(motion.file)
+        yield from within(_check_pose_file(motion.file), "file")
 
 
 def _check_keyframes(keyframes: list[Keyframe]) -> Iterator[Finding]:
@@ -119,80 +85,52 @@ def _check_keyframes(keyframes: list[Keyframe]) -> Iterator[Finding]:
             )
 
 
-def _check_formulas(formulas: Formulas) -> Iterator[Finding]:
-    for key in FORMULA_KEYS:
-        text = getattr(formulas, key)
-        try:
-            formula_of_time(text)(0.0)
-        except FormulaError as error:
-            problem = formula_problem(error, key, text)
-            yield Finding(("formulas", key), problem.message, text, problem.remedy)
-
-
 def _check_pose_file(name: str) -> Iterator[Finding]:
     missing = list(check_file(Path(name), POSE_FILES, "file of poses"))
+    yield from missing
     if missing:
-        yield from within(missing, "file")
         return
     try:
         read_poses(name)
     except SceneError as error:
         for problem in error.problems:
             place = f"{Path(name).name}:{problem.line}" if problem.line else Path(name).name
-            yield Finding(("file",), f"{place}: {problem.message}", name, problem.remedy)
+            yield Finding((), f"{place}: {problem.message}", name, problem.remedy)
 
 
-MESH_FILES = (".obj", ".stl", ".ply", ".off", ".glb")
-
+ONLY_DYNAMIC = (
+    "velocity", "angular_velocity", "angular_velocity_deg", "force", "torque", "linear_damping", "rotary_damping",
+    "inertial_damping", "fix",
+)  # fmt: skip
 WITHOUT_EFFECT: dict[str, tuple[str, ...]] = {
     # surface key: keys without a meaning for it
     **dict.fromkeys(SHAPES, ("thickness", "radius", "split_components")),
     "proxy": ("thickness", "radius", "rounding", "split_components", "scale"),
     "half_space": (
-        *("thickness", "radius", "split_components", "scale", "position", "mass", "center_of_mass", "inertia"),
-        *(
-            "rounding",
-            "velocity",
-            "angular_velocity",
-            "angular_velocity_deg",
-            "force",
-            "torque",
-            "fix",
-            "motion",
-            "repeat",
-        ),
+        *("thickness", "radius", "rounding", "split_components", "scale", "mass", "center_of_mass", "inertia"),
+        *("motion", "repeat", *ONLY_DYNAMIC),
     ),
 }
 """Keys that are errors for a surface, because they would have no effect."""
 
-DEFAULTS = {key: info.default for key, info in BodySpec.model_fields.items()}
-ONLY_DYNAMIC = (
-    "velocity", "angular_velocity", "angular_velocity_deg", "force", "torque", "linear_damping", "rotary_damping",
-    "inertial_damping", "fix",
-)  # fmt: skip
-
 
 def check_body(body: BodySpec) -> Iterator[Finding]:
     """Findings with paths relative to the body."""
-    surfaces = [key for key in SURFACE_KEYS if getattr(body, key) not in (None, False)]
+    surfaces = given(body, SURFACE_KEYS)
     if not surfaces:
-        message = "has no surface"
-        yield Finding(
-            (), message, remedy=f"give one of {', '.join(SURFACE_KEYS[:-1])}, or proxy = true", is_absence=True
-        )
-    if len(surfaces) > 1:
-        message = f"{enumerated(surfaces, 'and')} are given, but a body has one surface"
-        yield Finding((surfaces[1],), message, remedy="keep one, or make two bodies with a fixed joint")
-    for key in _given(body, WITHOUT_EFFECT.get(surfaces[0], ()) if surfaces else ()):
-        remedy = "use normal and offset" if (surfaces[0], key) == ("half_space", "position") else "drop it"
-        yield Finding((key,), f"has no effect on a body made by {surfaces[0]}", getattr(body, key), remedy)
-    if "half_space" in surfaces:
-        yield from _check_half_space(body)
-    if body.rounding > 0.0 and is_exact(body):
-        message = f"has no effect on an exact {surfaces[0]}"
-        yield Finding(("rounding",), message, body.rounding, "make its radius larger")
+        yield Finding((), "has no surface", remedy=f"give one of {', '.join(SURFACE_KEYS[:-1])}, or proxy = true")
+    yield from at_most_one(body, SURFACE_KEYS, "a body has one surface", "keep one, or make two bodies with a fixed joint")
+    for surface in surfaces[:1]:
+        yield from without_effect(body, WITHOUT_EFFECT.get(surface, ()), f"on a body made by {surface}")
+        if is_exact(body):
+            yield from without_effect(body, ("rounding",), f"on an exact {surface}", "make its radius larger")
     yield from check_orientation(body)
-    yield from _check_surface(body)
+    if body.half_space is not None:
+        yield from _check_half_space(body)
+    if body.mesh is not None:
+        yield from within(check_file(Path(body.mesh), READERS, "mesh file"), "mesh")
+    if body.surface is not None:
+        yield from within(_check_written_surface(body.surface), "surface")
     yield from _check_mass(body)
     yield from _check_kind(body)
     yield from _check_fix(body)
@@ -205,45 +143,30 @@ def is_exact(body: BodySpec) -> bool:
     return (sphere is not None and sphere.subdivisions is None) or (capsule is not None and capsule.segments is None)
 
 
-def _given(body: BodySpec, keys: tuple[str, ...]) -> list[str]:
-    """Those of the keys whose value is not the default."""
-    return [key for key in keys if getattr(body, key) != DEFAULTS[key]]
-
-
 def _check_half_space(body: BodySpec) -> Iterator[Finding]:
     if not np.linalg.norm(body.half_space.normal):
         yield Finding(
             ("half_space", "normal"), "is zero", body.half_space.normal, "give a direction, such as [0, 0, 1]"
         )
-    for key in rotation_keys(body):
-        yield Finding((key,), "has no effect on a half-space", remedy="turn its normal instead")
+    yield from without_effect(body, ("position", *ROTATION_KEYS), "on a half-space", "use normal and offset")
     if body.kind != "static":
         yield Finding(("kind",), f"a half-space is static, not {body.kind}", body.kind, "drop it, or use a box")
-
-
-def _check_surface(body: BodySpec) -> Iterator[Finding]:
-    if body.box is not None and min(body.box) <= 0:
-        yield Finding(("box",), f"extents should be greater than 0, not {shown(body.box)}", body.box)
-    if body.mesh is not None:
-        yield from within(check_file(Path(body.mesh), MESH_FILES, "mesh file"), "mesh")
-    if body.surface is not None:
-        yield from _check_written_surface(body.surface)
 
 
 def _check_written_surface(surface: Surface) -> Iterator[Finding]:
     last = len(surface.vertices) - 1
     if not (surface.triangles or surface.edges or surface.points):
         message = "has vertices, but nothing made of them"
-        yield Finding(("surface",), message, remedy="give triangles, edges or points", is_absence=True)
+        yield Finding((), message, remedy="give triangles, edges or points")
     elements = (("triangles", surface.triangles), ("edges", surface.edges), ("points", [(p,) for p in surface.points]))
     for key, items in elements:
         for index, item in enumerate(items):
             outside = [vertex for vertex in item if not 0 <= vertex <= last]
             if outside:
                 message = f"there is no vertex {outside[0]}: there are {last + 1}, numbered from 0"
-                yield Finding(("surface", key, index), message, item)
+                yield Finding((key, index), message, item)
             elif len(set(item)) < len(item):
-                yield Finding(("surface", key, index), f"names a vertex twice: {shown(item)}", item, "drop it")
+                yield Finding((key, index), f"names a vertex twice: {shown(item)}", item, "drop it")
 
 
 def _check_mass(body: BodySpec) -> Iterator[Finding]:
@@ -251,42 +174,32 @@ def _check_mass(body: BodySpec) -> Iterator[Finding]:
     for key in ("mass", "inertia") if body.proxy and moves_freely else ():
         if getattr(body, key) is None:
             message = f"a dynamic body without surface needs {key}"
-            yield Finding((), message, remedy=f"give {key}, or make it static or kinematic", is_absence=True)
-    for key in ("inertia", "center_of_mass") if not body.proxy and moves_freely else ():
-        if body.mass is None and getattr(body, key) is not None:
-            yield Finding((key,), f"{key} needs mass", getattr(body, key), "give mass as well", is_absence=True)
-    if body.inertia is None:
-        return
-    inertia = np.array(body.inertia)
-    if inertia.ndim == 2 and np.abs(inertia - inertia.T).max() > 1e-9 * np.abs(inertia).max():
-        yield Finding(("inertia",), "is not symmetric", body.inertia)
-        return
-    least, middle, largest = np.sort(inertia) if inertia.ndim == 1 else np.linalg.eigvalsh(inertia)
-    if least < 0 or largest <= 0:
-        yield Finding(("inertia",), f"principal values should not be negative: {least:g}, {middle:g}, {largest:g}")
-    elif largest > (least + middle) * (1 + 1e-9):
-        message = f"no body has these principal values: {largest:g} exceeds {least:g} + {middle:g}"
-        yield Finding(("inertia",), message, body.inertia, "check units, axes, and that it is about the centre of mass")
+            yield Finding((), message, remedy=f"give {key}, or make it static or kinematic")
+    if moves_freely and not body.proxy and body.mass is None:
+        for key in given(body, ("inertia", "center_of_mass")):
+            yield Finding((key,), f"{key} needs mass", getattr(body, key), "give mass as well")
+    if body.inertia is not None:
+        try:
+            second_moment_of_inertia(body.inertia)
+        except SceneError as error:
+            yield from findings_of(error, "inertia")
 
 
 def _check_kind(body: BodySpec) -> Iterator[Finding]:
-    if body.angular_velocity_deg is not None and any(body.angular_velocity):
-        message = "angular_velocity is given as well"
-        yield Finding(("angular_velocity_deg",), message, body.angular_velocity_deg, "keep one of them")
+    yield from one_unit(body)
     if body.motion is not None:
         if body.kind != "kinematic":
-            yield Finding(
-                ("motion",), f"is for kinematic bodies; this one is {body.kind}", None, "set kind = 'kinematic'"
-            )
+            message = f"is for kinematic bodies; this one is {body.kind}"
+            yield Finding(("motion",), message, remedy="set kind = 'kinematic'")
         yield from within(check_motion(body.motion), "motion")
     elif body.kind == "kinematic":
         remedy = "give motion, such as {velocity = [1, 0, 0]}, or set kind = 'static'"
-        yield Finding(("kind",), "a kinematic body needs a motion", body.kind, remedy, is_absence=True)
+        yield Finding(("kind",), "a kinematic body needs a motion", body.kind, remedy)
     if body.kind != "dynamic" and body.half_space is None:
-        for key in _given(body, ONLY_DYNAMIC):
+        for key in ONLY_DYNAMIC:
             velocity = body.kind == "kinematic" and "velocity" in key
             remedy = f"put it into motion = {{{key} = ...}}" if velocity else "drop it, or make the body dynamic"
-            yield Finding((key,), f"has no effect on a {body.kind} body", getattr(body, key), remedy)
+            yield from without_effect(body, (key,), f"on a {body.kind} body", remedy)
 
 
 def _check_fix(body: BodySpec) -> Iterator[Finding]:

@@ -3,77 +3,38 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Iterator
-from dataclasses import replace
 from itertools import chain
 from typing import Any
 
-from abd.names import CopyNames, copy_place
 from abd.scene.checks.body_checks import check_body
-from abd.scene.checks.coupling_checks import Coordinates, check_coupled, check_coupling, check_cycles
+from abd.scene.checks.coupling_checks import Coordinates, check_coupled, check_coupling
 from abd.scene.checks.joint_checks import check_joined_bodies, check_joint, check_parameters, check_type
+from abd.scene.checks.rules import at_most_one
 from abd.scene.compile.copies import BodyNames, copy_names
 from abd.scene.compile.joint_settings import joint_coordinates
 from abd.scene.compile.settings import check_filter
 from abd.scene.schema.fields import Spec
 from abd.scene.schema.findings import Finding, did_you_mean, within
-from abd.scene.schema.joint_schema import WORLD_NAME, JointRepeatSpec
-from abd.scene.schema.schema import DEFAULT_MATERIAL, RepeatSpec, SceneSpec
+from abd.scene.schema.joint_schema import WORLD_NAME
+from abd.scene.schema.schema import DEFAULT_MATERIAL, SceneSpec
 from abd.scene.schema.sensor_schema import check_sensor
 
 
-class TakenNames:
-    """Names of one list of a scene, each with the number of the table that took it."""
-
-    def __init__(self) -> None:
-        self._single: dict[str, int] = {}
-        self._copied: dict[str, tuple[CopyNames, int]] = {}
-        self._like_copies: dict[str, list[str]] = {}
-
-    def take(self, name: str, repeat: RepeatSpec | JointRepeatSpec | None, table: int) -> tuple[str, int] | None:
-        """Take the names of a table; the first of them that is taken already, and by which table."""
-        clash = self._clash(name) if repeat is None else self._clash_of_copies(CopyNames(name, repeat.count))
-        if repeat is not None:
-            self._copied.setdefault(name, (CopyNames(name, repeat.count), table))
-            return clash
-        self._single.setdefault(name, table)
-        found = copy_place(name)
-        if found is not None:
-            self._like_copies.setdefault(found[0], []).append(name)
-        return clash
-
-    def _clash(self, name: str) -> tuple[str, int] | None:
-        if name in self._single:
-            return name, self._single[name]
-        found = copy_place(name)
-        names, table = self._copied.get(found[0], (None, -1)) if found else (None, -1)
-        return None if names is None or names.number(found[1]) is None else (name, table)
-
-    def _clash_of_copies(self, names: CopyNames) -> tuple[str, int] | None:
-        if names.name in self._copied:
-            return names[0], self._copied[names.name][1]
-        for name in self._like_copies.get(names.name, ()):
-            if names.number(copy_place(name)[1]) is not None:
-                return name, self._single[name]
-        return None
-
-
-class Checked:
-    """Findings of tables, those of equal ones found once.
+def once(check: Callable[[Any], Iterable[Finding]], *without: str) -> Callable[[Spec], list[Finding]]:
+    """The check of a table, done once for equal ones.
 
     Args:
-        check: function of a table; without: keys whose values do not matter to it.
+        without: keys whose values do not matter to it.
     """
+    known: dict[Hashable, list[Finding]] = {}
 
-    def __init__(self, check: Callable[[Any], Iterable[Finding]], *without: str):
-        self._check, self._without = check, without
-        self._known: dict[Hashable, list[Finding]] = {}
+    def findings(table: Spec) -> list[Finding]:
+        key = table.content(*without)
+        if key not in known:
+            known[key] = list(check(table))
+        return known[key]
 
-    def findings(self, table: Spec) -> Iterator[Finding]:
-        """Findings of a table, which may be changed."""
-        key = table.content(*self._without)
-        if key not in self._known:
-            self._known[key] = list(self._check(table))
-        return map(replace, self._known[key])
+    return findings
 
 
 SHORTEST, LONGEST = 1e-12, 1e12
@@ -93,16 +54,17 @@ def check_scene(spec: SceneSpec, unreadable: dict[str, list[str]] | None = None)
     names = BodyNames.of(spec.body, unreadable.get("body", []))
     findings = list(chain(_check_settings(spec), _check_names(spec), _check_materials(spec, materials)))
     if not spec.body and not unreadable.get("body"):
-        findings.append(Finding(("body",), "the scene has no bodies", remedy="add a [[body]]", is_absence=True))
-    bodies, joints = Checked(check_body, "name", "world", "position"), Checked(check_joint, "name", "parent", "child")
+        findings.append(Finding(("body",), "the scene has no bodies", remedy="add a [[body]]"))
+    findings_of_body = once(check_body, "name", "world", "position")
+    findings_of_joint = once(check_joint, "name", "parent", "child")
     for index, body in enumerate(spec.body):
-        findings += within(bodies.findings(body), "body", index)
+        findings += within(findings_of_body(body), "body", index)
         if body.material not in materials:
             findings.append(_unknown_material(("body", index, "material"), body.material, materials))
     for index, one in enumerate(spec.contact_filter):
         findings += within(check_filter(one, names), "contact_filter", index)
     for index, joint in enumerate(spec.joint):
-        findings += within(chain(check_joined_bodies(joint, names), joints.findings(joint)), "joint", index)
+        findings += within(chain(check_joined_bodies(joint, names), findings_of_joint(joint)), "joint", index)
     findings += _check_couplings(spec, unreadable.get("joint", []))
     for index, one in enumerate(spec.sensor):
         findings += within(check_sensor(one), "sensor", index)
@@ -121,17 +83,13 @@ def _check_couplings(spec: SceneSpec, unreadable: list[str]) -> list[Finding]:
     findings: list[Finding] = []
     for index, coupling in enumerate(spec.coupling):
         findings += within(chain(check_coupled(coupling, joints), check_coupling(coupling)), "coupling", index)
-    return findings or list(check_cycles(spec.coupling, joints))
+    return findings
 
 
 def _check_settings(spec: SceneSpec) -> Iterator[Finding]:
-    if spec.output.frames is not None and spec.output.duration is not None:
-        message = "frames is given as well, and they may disagree"
-        yield Finding(("output", "duration"), message, spec.output.duration, "keep one of frames and duration")
     solver = spec.solver
-    if solver.tolerance_relative is not None and "tolerance" in solver.model_fields_set:
-        message = "tolerance is given as well"
-        yield Finding(("solver", "tolerance_relative"), message, solver.tolerance_relative, "keep one of them")
+    yield from within(at_most_one(spec.output, ("frames", "duration")), "output")
+    yield from within(at_most_one(solver, ("tolerance", "tolerance_relative")), "solver")
     for key, steps in (("dt", (solver.dt,)), ("world_dt", solver.world_dt)):
         if any(not SHORTEST <= one <= LONGEST for one in steps):
             message = f"must be between {SHORTEST:g} and {LONGEST:g} s"
@@ -153,24 +111,25 @@ def _check_names(spec: SceneSpec) -> Iterator[Finding]:
         ("material", spec.material),
         ("sensor", spec.sensor),
     ):
-        taken = TakenNames()
+        taken: dict[str, int] = {}
         for index, item in enumerate(items):
-            path = (key, index, "name")
+            path, repeat = (key, index, "name"), getattr(item, "repeat", None)
             if item.name != item.name.strip() or not item.name.isprintable():
                 message = f"{item.name!r} cannot be a name: it has spaces at its ends, or control characters"
                 yield Finding(path, message, item.name, "drop them")
             if key == "body" and item.name == WORLD_NAME:
                 message = "'world' is the world itself: joints could not tell them apart"
                 yield Finding(path, message, item.name, "choose another name")
-            repeat = getattr(item, "repeat", None)
-            clash = taken.take(item.name, repeat, index)
-            if clash is None and key == "joint" and repeat is not None:
-                clash = taken.take(item.name, None, index)  # the group of a trajectory that holds all copies
+            names = copy_names(item.name, repeat)
+            if key == "joint" and repeat is not None:
+                names = [item.name, *names]  # the group of a trajectory that holds all copies
+            clash = next((name for name in names if name in taken), None)
             if clash is not None:
-                name, number = clash
-                copy = f", a copy of '{items[number].name}'," if items[number].name != name else ""
-                message = f"'{name}'{copy} is the name of an earlier {key} (number {number + 1} of the list)"
+                number = taken[clash]
+                copy = f", a copy of '{items[number].name}'," if items[number].name != clash else ""
+                message = f"'{clash}'{copy} is the name of an earlier {key} (number {number + 1} of the list)"
                 yield Finding(path, message, item.name, "names are unique")
+            taken.update(dict.fromkeys(names, index))
 
 
 def _check_materials(spec: SceneSpec, materials: list[str]) -> Iterator[Finding]:

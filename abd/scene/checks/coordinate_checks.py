@@ -7,12 +7,13 @@ from collections.abc import Iterator
 
 from abd.joints.measures.measures import Measure
 from abd.joints.rows.measured_rows import FUNCTIONS
+from abd.scene.checks.rules import at_most_one, given, one_unit, without_effect
 from abd.scene.compile.joint_settings import SAME_VALUE, coordinate_tables, given_shorthands, joint_coordinates
 from abd.scene.schema.fields import DEGREES, Spec, in_radians, keys_with_degrees
 from abd.scene.schema.findings import Finding, did_you_mean, enumerated, shown, within
 from abd.scene.schema.formula import FormulaError, NamedFormula
-from abd.scene.schema.joint_schema import CoordinateKeys, CoordinateSpec, DriveSpec, JointSpec
-from abd.scene.schema.joint_types import VALUES
+from abd.scene.schema.joint_schema import CoordinateSpec, DriveSpec, JointSpec
+from abd.scene.schema.joint_types import LAWS, VALUES
 
 DRIVE_UIDS = {
     # published number: modes, and whether it drives an angle
@@ -37,16 +38,6 @@ DRIVE_KEYS = {
 }
 
 
-def check_degree_keys(table: Spec) -> Iterator[Finding]:
-    """An angle is given in one unit; what a joint says about its single coordinate is checked with that."""
-    for key in keys_with_degrees(type(table)):
-        if key in CoordinateKeys.model_fields and not isinstance(table, CoordinateSpec):
-            continue
-        in_degrees = f"{key}{DEGREES}"
-        if getattr(table, in_degrees) is not None and getattr(table, key) != type(table).model_fields[key].default:
-            yield Finding((in_degrees,), f"{key} is given as well", getattr(table, in_degrees), "keep one of them")
-
-
 def check_coordinates(joint: JointSpec) -> Iterator[Finding]:
     """Findings with paths relative to the joint, whose type and parameters are sound."""
     short = given_shorthands(joint)
@@ -63,22 +54,18 @@ def check_coordinates(joint: JointSpec) -> Iterator[Finding]:
             remedy = did_you_mean(name, names) or (f"it has {enumerated(names, 'and')}" if names else "drop the table")
             yield Finding(("coordinate", name), f"a {joint.type} joint has no coordinate '{name}'", name, remedy)
         elif short and len(names) == 1:
-            both = [key for key in short if getattr(table, key) != CoordinateKeys.model_fields[key].default]
-            for key in both:
+            for key in given(table, short):
                 message = f"[joint.coordinate.{name}] says it as well"
                 yield Finding((key,), message, getattr(joint, key), "keep one of them")
     for name, table in coordinate_tables(joint, names).items():
         if name in measures:
             for finding in _check_coordinate(measures[name], table):
-                if finding.path[0] not in short:
-                    finding.path = ("coordinate", name, *finding.path)
-                yield finding
+                yield from [finding] if finding.path[0] in short else within([finding], "coordinate", name)
 
 
 def check_law(table: CoordinateSpec | JointSpec, names: tuple[str, ...]) -> Iterator[Finding]:
     """Findings about a force that is given as a formula or a function of these."""
-    if table.force_formula is not None and table.force_function is not None:
-        yield Finding(("force_function",), "force_formula is given as well", table.force_function, "keep one of them")
+    yield from at_most_one(table, LAWS)
     yield from check_function(table, "force_formula", "force_function", names)
 
 
@@ -89,62 +76,52 @@ def check_function(table: Spec, formula: str, function: str, names: tuple[str, .
         try:
             NamedFormula(text, names)
         except FormulaError as error:
-            place = f" (column {error.column})" if error.column else ""
-            yield Finding((formula,), f"cannot be read: {error}{place}", text, error.remedy)
+            yield Finding((formula,), f"cannot be read: {error.located}", text, error.remedy)
     elif name is not None and name not in FUNCTIONS:
         remedy = did_you_mean(name, FUNCTIONS) or "define it first: abd.coupling_function(name, f)"
         yield Finding((function,), f"there is no function '{name}'", name, remedy)
 
 
 def _check_coordinate(measure: Measure, table: CoordinateSpec) -> Iterator[Finding]:
-    yield from check_degree_keys(table)
-    if not measure.rotary:
-        yield from _no_degrees(measure, table)
+    yield from _check_units(measure, table)
     yield from _check_range(measure, table)
-    for key in ("locked", "lock_value", "lock_value_deg"):
-        if key != "locked" and getattr(table, key) is not None and not table.locked:
-            yield Finding((key,), "has no effect without locked = true", getattr(table, key), "drop it, or lock")
-    if table.locked and table.drive is not None:
+    if not table.locked:
+        yield from without_effect(table, ("lock_value", "lock_value_deg"), "without locked = true", "drop it, or lock")
+    elif table.drive is not None:
         yield Finding(("drive",), "the coordinate is locked as well", table.drive.mode, "keep one of them")
     if not table.stiffness:
-        for key in ("rest", "rest_deg"):
-            if getattr(table, key) is not None:
-                yield Finding((key,), "has no effect without stiffness", getattr(table, key), "drop it")
+        yield from without_effect(table, ("rest", "rest_deg"), "without stiffness")
     yield from check_law(table, VALUES)
     if table.drive is not None:
         yield from within(_check_drive(measure, table.drive), "drive")
 
 
-def _no_degrees(measure: Measure, table: Spec) -> Iterator[Finding]:
-    for key in keys_with_degrees(type(table)):
-        in_degrees = f"{key}{DEGREES}"
-        if getattr(table, in_degrees) is not None:
-            yield Finding(
-                (in_degrees,), f"{measure.name} is a length", getattr(table, in_degrees), f"use {key}, in metres"
-            )
+def _check_units(measure: Measure, table: Spec) -> Iterator[Finding]:
+    """An angle is given in one unit, a length not in degrees."""
+    yield from one_unit(table)
+    for key in keys_with_degrees(type(table)) if not measure.rotary else ():
+        for in_degrees in given(table, (f"{key}{DEGREES}",)):
+            value = getattr(table, in_degrees)
+            yield Finding((in_degrees,), f"{measure.name} is a length", value, f"use {key}, in metres")
 
 
 def _check_range(measure: Measure, table: CoordinateSpec) -> Iterator[Finding]:
     key = "range_deg" if table.range_deg is not None else "range"
-    given = in_radians(table, "range")
+    ends = in_radians(table, "range")
     keys = {key for keys in LIMIT_KEYS.values() for key in keys}
-    for other in sorted(keys - set(LIMIT_KEYS[table.limit] if given is not None else ())):
-        value = getattr(table, other)
-        if value != CoordinateSpec.model_fields[other].default:
-            kind = f"a {table.limit} limit" if given is not None else "a coordinate without range"
-            yield Finding((other,), f"has no effect on {kind}", value, "drop it")
-    if given is None:
-        if table.limit != "barrier":
-            yield Finding(("limit",), "has no effect without range", table.limit, "give range, or drop it")
+    if ends is None:
+        yield from without_effect(table, sorted(keys), "on a coordinate without range")
+        yield from without_effect(table, ("limit",), "without range", "give range, or drop it")
         return
-    lower, upper = given
+    yield from without_effect(table, sorted(keys - {*LIMIT_KEYS[table.limit]}), f"on a {table.limit} limit")
+    lower, upper = ends
     if lower >= upper:
         message = f"its lower end is not below its upper end: {shown(getattr(table, key))}"
         yield Finding((key,), message, getattr(table, key), "write [lower, upper]")
         return
     if "limit_compliance" in LIMIT_KEYS[table.limit] and not table.limit_compliance:
         message = f"{table.limit} ends have no compliance"
-        yield Finding(("limit",), message, table.limit, "give limit_compliance", is_absence=True)
+        yield Finding(("limit",), message, table.limit, "give limit_compliance")
     if table.limit_damping < 0.0 and table.limit != "compliant":
         message = "a share of critical damping needs a compliance"
         yield Finding(("limit_damping",), message, table.limit_damping, 'use limit = "compliant", or a positive number')
@@ -182,19 +159,14 @@ def _check_uid(measure: Measure, drive: DriveSpec) -> Iterator[Finding]:
 
 
 def _check_drive(measure: Measure, drive: DriveSpec) -> Iterator[Finding]:
-    yield from check_degree_keys(drive)
-    if not measure.rotary:
-        yield from _no_degrees(measure, drive)
+    yield from _check_units(measure, drive)
     known = {key for keys in DRIVE_KEYS.values() for key in keys}
-    for key in sorted(known - set(DRIVE_KEYS[drive.mode])):
-        value = getattr(drive, key)
-        if value != DriveSpec.model_fields[key].default:
-            yield Finding((key,), f"has no effect on a drive of mode {drive.mode}", value, "drop it")
+    yield from without_effect(drive, sorted(known - {*DRIVE_KEYS[drive.mode]}), f"on a drive of mode {drive.mode}")
     if drive.mode == "pd" and not drive.stiffness and not drive.damping:
         message = "a pd drive has no gains"
-        yield Finding(("mode",), message, drive.mode, "give stiffness, damping or both", is_absence=True)
+        yield Finding(("mode",), message, drive.mode, "give stiffness, damping or both")
     if drive.uid:
         yield from _check_uid(measure, drive)
-    if drive.strength_ratio != DriveSpec.model_fields["strength_ratio"].default and drive.uid not in (19, 21):
-        message = "belongs to the published drives; ours take the joint's"
-        yield Finding(("strength_ratio",), message, drive.strength_ratio, "drop it, or give uid = 19 or 21")
+    if drive.uid not in (19, 21):
+        where = "on drives other than the published ones, which take the joint's"
+        yield from without_effect(drive, ("strength_ratio",), where, "drop it, or give uid = 19 or 21")

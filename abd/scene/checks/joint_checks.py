@@ -11,12 +11,13 @@ from abd.errors import SceneError
 from abd.joints.rows.build import yielding
 from abd.joints.types import TYPES
 from abd.scene.checks.body_checks import check_orientation
-from abd.scene.checks.coordinate_checks import check_coordinates, check_degree_keys, check_law
+from abd.scene.checks.coordinate_checks import check_coordinates, check_law
+from abd.scene.checks.rules import at_most_one, given, one_unit, without_effect
 from abd.scene.compile.copies import BodyNames, copy_end
 from abd.scene.compile.joint_settings import unplaced_joint
-from abd.scene.schema.fields import DEGREES
+from abd.scene.schema.fields import DEGREES, keys_with_degrees
 from abd.scene.schema.findings import Finding, did_you_mean, enumerated, shown, within
-from abd.scene.schema.joint_schema import WORLD_NAME, JointParameters, JointSpec
+from abd.scene.schema.joint_schema import WORLD_NAME, CoordinateKeys, JointParameters, JointSpec
 from abd.scene.schema.joint_types import LAWS, LENGTHS, traits, type_of, types_with
 
 ANCHOR_KEYS = ("anchor", "parent_anchor", "child_anchor")
@@ -30,8 +31,8 @@ PARALLEL = 1e-6
 
 def check_frames(joint: JointSpec) -> Iterator[Finding]:
     """Findings with paths relative to the joint."""
-    frames = _given(joint, PARENT_FRAMES + CHILD_FRAMES)
-    directions = _given(joint, AXIS_KEYS + X_AXIS_KEYS)
+    frames = given(joint, PARENT_FRAMES + CHILD_FRAMES)
+    directions = given(joint, AXIS_KEYS + X_AXIS_KEYS)
     for key in directions:
         if not np.linalg.norm(getattr(joint, key)):
             yield Finding((key,), "is zero", getattr(joint, key), "give a direction, such as [0, 0, 1]")
@@ -50,33 +51,27 @@ def check_frames(joint: JointSpec) -> Iterator[Finding]:
             remedy = "drop it, or use type = 'hinge'"
             yield Finding((key,), f"a {joint.type} joint has no axis", getattr(joint, key), remedy)
         return
-    if demands.axis == "needed" or _given(joint, AXIS_KEYS):
+    if demands.axis == "needed" or given(joint, AXIS_KEYS):
         yield from _check_forms(joint, AXIS_KEYS, "give axis, or parent_axis and child_axis")
-    if _given(joint, X_AXIS_KEYS):
+    if given(joint, X_AXIS_KEYS):
         yield from _check_forms(joint, X_AXIS_KEYS, "")
         yield from _check_x_axes(joint)
 
 
-def _given(joint: JointSpec, keys: tuple[str, ...]) -> list[str]:
-    return [key for key in keys if getattr(joint, key) is not None]
-
-
 def _check_whole_frames(joint: JointSpec, frames: list[str]) -> Iterator[Finding]:
     """One frame of the parent, one of the child at most, and nothing else."""
-    parts = _given(joint, ANCHOR_KEYS + AXIS_KEYS + X_AXIS_KEYS)
+    parts = given(joint, ANCHOR_KEYS + AXIS_KEYS + X_AXIS_KEYS)
     if parts:
         message = f"{frames[0]} is given as well, which says all of this"
         yield Finding((parts[0],), message, getattr(joint, parts[0]), "keep one of them")
     for keys in (PARENT_FRAMES, CHILD_FRAMES):
-        given = _given(joint, keys)
-        if len(given) > 1:
-            yield Finding((given[1],), f"{given[0]} is given as well", remedy="keep one of them")
-    if not _given(joint, PARENT_FRAMES):
+        yield from at_most_one(joint, keys)
+    if not given(joint, PARENT_FRAMES):
         remedy = f"give {enumerated(PARENT_FRAMES)} too"
-        yield Finding((frames[0],), "says nothing about the parent", remedy=remedy, is_absence=True)
-    elif traits(joint.type).points == "apart" and not _given(joint, CHILD_FRAMES):
+        yield Finding((frames[0],), "says nothing about the parent", remedy=remedy)
+    elif traits(joint.type).points == "apart" and not given(joint, CHILD_FRAMES):
         remedy = f"give {enumerated(CHILD_FRAMES)} too"
-        yield Finding((frames[0],), "says nothing about the point of the child", remedy=remedy, is_absence=True)
+        yield Finding((frames[0],), "says nothing about the point of the child", remedy=remedy)
 
 
 def _check_apart(joint: JointSpec) -> Iterator[Finding]:
@@ -89,29 +84,29 @@ def _check_apart(joint: JointSpec) -> Iterator[Finding]:
         if getattr(joint, key) is None:
             message = f"has no {key}"
             remedy = f"a {joint.type} joins two points: give parent_anchor and child_anchor"
-            yield Finding((), message, remedy=remedy, is_absence=True)
+            yield Finding((), message, remedy=remedy)
 
 
 def _check_forms(joint: JointSpec, keys: tuple[str, str, str], remedy: str) -> Iterator[Finding]:
     """Either the world form or both local forms."""
     world, parent, child = keys
-    local = _given(joint, (parent, child))
+    local = given(joint, (parent, child))
     if getattr(joint, world) is None and not local:
-        yield Finding((), f"has no {world}", remedy=remedy, is_absence=True)
+        yield Finding((), f"has no {world}", remedy=remedy)
     elif getattr(joint, world) is not None and local:
         yield Finding(
             (local[0],), f"{world} is given as well", getattr(joint, local[0]), f"keep {world}, or {parent} and {child}"
         )
     elif len(local) == 1:
         other = child if local == [parent] else parent
-        yield Finding((local[0],), f"{other} is missing", remedy=f"give both, or {world} alone", is_absence=True)
+        yield Finding((local[0],), f"{other} is missing", remedy=f"give both, or {world} alone")
 
 
 def _check_x_axes(joint: JointSpec) -> Iterator[Finding]:
     """x must be no multiple of z, where both are given in the same coordinates."""
     for key, axis_key in zip(X_AXIS_KEYS, AXIS_KEYS):
         x, axis = getattr(joint, key), getattr(joint, axis_key)
-        if axis is None and key == "x_axis" and not _given(joint, AXIS_KEYS):
+        if axis is None and key == "x_axis" and not given(joint, AXIS_KEYS):
             axis = (0.0, 0.0, 1.0)
         if x is None or axis is None or not np.linalg.norm(x) or not np.linalg.norm(axis):
             continue
@@ -146,22 +141,17 @@ def check_parameters(joint: JointSpec) -> Iterator[Finding]:
             other = f", or {enumerated(demands.instead, 'or')}" if demands.instead else ""
             meaning = JointSpec.model_fields[key].description
             yield Finding(
-                (), f"has no {key}", remedy=f"a {joint.type} joint needs it{other}: {meaning}", is_absence=True
+                (), f"has no {key}", remedy=f"a {joint.type} joint needs it{other}: {meaning}"
             )
-    for key in ("max_rotation", "max_rotation_deg"):
-        if getattr(joint, key) is not None and min(getattr(joint, key)) <= 0.0:
-            yield Finding((key,), "should be three numbers greater than 0", getattr(joint, key))
-    rotations = ("max_tilt", "max_tilt_deg", "max_rotation", "max_rotation_deg")
-    if joint.limit_compliance is not None and all(getattr(joint, key) is None for key in rotations):
+    if not given(joint, ("max_tilt", "max_tilt_deg", "max_rotation", "max_rotation_deg")):
         remedy = "give max_tilt or max_rotation, or drop it"
-        yield Finding(("limit_compliance",), "there is no limit that could be soft", joint.limit_compliance, remedy)
-    if joint.limit_damping is not None and joint.limit_compliance is None:
-        remedy = "give limit_compliance, or drop it"
-        yield Finding(("limit_damping",), "has no effect on barriers", joint.limit_damping, remedy)
+        yield from without_effect(joint, ("limit_compliance",), "without a limit that could be soft", remedy)
+    if joint.limit_compliance is None:
+        yield from without_effect(joint, ("limit_damping",), "on barriers", "give limit_compliance, or drop it")
     if joint.lead == 0.0:
         yield Finding(("lead",), "is zero: the screw does not advance", 0.0, "use a hinge")
-    if joint.frame is not None and joint.constrained is None:
-        yield Finding(("frame",), "says nothing without constrained", joint.frame, "drop it, or give constrained")
+    if joint.constrained is None:
+        yield from without_effect(joint, ("frame",), "without constrained", "drop it, or give constrained")
     if type_of(joint.type) == "spring":
         for key in ("stiffness", "damping"):
             value = getattr(joint, key)
@@ -191,28 +181,23 @@ def check_type(joint: JointSpec) -> Iterator[Finding]:
 def check_enforcement(joint: JointSpec) -> Iterator[Finding]:
     """Findings about compliance and damping of constraint rows, with paths relative to the joint."""
     owned = traits(joint.type).parameters
-    given = [key for key in COMPLIANT if getattr(joint, key) is not None and key not in owned]
+    own = [key for key in COMPLIANT if key not in owned]
     if joint.enforcement != "compliant":
-        for key in given:
-            message = f"has no effect on a joint that is enforced by {joint.enforcement}"
-            yield Finding((key,), message, getattr(joint, key), 'set enforcement = "compliant", or drop it')
+        where, remedy = f"on a joint that is enforced by {joint.enforcement}", 'set enforcement = "compliant", or drop it'
+        yield from without_effect(joint, own, where, remedy)
         return
-    forms = [key for key in ("compliance", "stiffness") if key in given]
-    forms += [key for key in UNIFORM if key in given][:1]
-    if not forms and not owned:
+    forms = [key for key in ("compliance", "stiffness") if key in own] + given(joint, UNIFORM)[:1]
+    if not given(joint, forms) and not owned:
         message = "a compliant joint has no compliance"
         remedy = "give compliance, linear_compliance and rotary_compliance, or stiffness"
-        yield Finding(("enforcement",), message, joint.enforcement, remedy, is_absence=True)
-    if len(forms) > 1:
-        message = f"{enumerated(forms, 'and')} are given, but they say the same"
-        yield Finding((forms[1],), message, getattr(joint, forms[1]), "keep one of them")
-    if "damping" in given and joint.critical_damping is not None:
-        message = "damping is given as well"
-        yield Finding(("critical_damping",), message, joint.critical_damping, "keep one of them")
+        yield Finding(("enforcement",), message, joint.enforcement, remedy)
+    yield from at_most_one(joint, forms, "they say the same")
+    if "damping" in own:
+        yield from at_most_one(joint, ("damping", "critical_damping"))
     if joint.critical_damping is not None and joint.critical_damping < 0.0:
         yield Finding(("critical_damping",), "should be true or a number of at least 0", joint.critical_damping)
-    for key in ("compliance", "stiffness", "damping"):
-        if key in given:
+    for key in given(joint, ("compliance", "stiffness", "damping")):
+        if key in own:
             yield from _check_rows(joint, key)
 
 
@@ -233,7 +218,7 @@ def _check_rows(joint: JointSpec, key: str) -> Iterator[Finding]:
 
 def check_joint(joint: JointSpec) -> Iterator[Finding]:
     """Findings that need no other table, with paths relative to the joint."""
-    yield from check_degree_keys(joint)
+    yield from one_unit(joint, [key for key in keys_with_degrees(JointSpec) if key not in CoordinateKeys.model_fields])
     yield from check_frames(joint)
     parameters = list(check_parameters(joint)) or list(check_type(joint))
     yield from parameters

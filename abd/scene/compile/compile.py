@@ -23,7 +23,7 @@ from abd.scene.compile.records import compile_bodies, located, notes_of
 from abd.scene.compile.scales import default_kappa
 from abd.scene.compile.settings import filtered_pairs, materials_of, settings_of, with_tolerances
 from abd.scene.schema.findings import as_problem, did_you_mean
-from abd.scene.schema.schema import SceneSpec, with_absolute_paths
+from abd.scene.schema.schema import SceneSpec, absolute_in, with_paths
 
 
 def compile_scene(scene, base_directory: str | Path = ".") -> Model:
@@ -38,7 +38,7 @@ def compile_scene(scene, base_directory: str | Path = ".") -> Model:
     Raises:
         SceneError: everything that is wrong, at once: what `check_scene` finds, and what surfaces and motions show.
     """
-    spec = with_absolute_paths(scene if isinstance(scene, SceneSpec) else scene.spec, Path(base_directory))
+    spec = with_paths(scene if isinstance(scene, SceneSpec) else scene.spec, absolute_in(Path(base_directory)))
     findings = check_scene(spec)
     problems = [as_problem(finding, spec) for finding in findings]
     wrong = {finding.path[1] for finding in findings if finding.path[0] == "body" and len(finding.path) > 1}

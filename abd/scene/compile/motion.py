@@ -17,12 +17,12 @@ from collections.abc import Callable
 import numpy as np
 from scipy.spatial.transform import Rotation
 
-from abd.errors import Problem, SceneError
+from abd.errors import SceneError
 from abd.rotations import pose
 from abd.scene.geometry.frames import rotation_matrix
 from abd.scene.geometry.pose_file import read_poses
-from abd.scene.schema.fields import in_radians
-from abd.scene.schema.formula import FormulaError, formula_of_time
+from abd.scene.schema.fields import TimeFunction, in_radians
+from abd.scene.schema.formula import FormulaError
 from abd.scene.schema.schema import Formulas, Keyframe, MotionSpec
 
 Motion = Callable[[float], np.ndarray]
@@ -130,27 +130,17 @@ def _by_poses(
 
 def _by_formulas(spec: Formulas, start: np.ndarray) -> Motion:
     """``p = p0 + (x, y, z)(t)``, ``R = exp([(rx, ry, rz)(t)]) R0``."""
-    formulas = []
-    for key in FORMULA_KEYS:
-        try:
-            formulas.append(formula_of_time(getattr(spec, key)))
-        except FormulaError as error:
-            raise SceneError([formula_problem(error, key, getattr(spec, key))]) from error
+    formulas = {key: TimeFunction(getattr(spec, key)) for key in FORMULA_KEYS}
 
     def moved(t: float) -> np.ndarray:
         values = np.empty(6)
-        for k, formula in enumerate(formulas):
+        for k, (key, formula) in enumerate(formulas.items()):
             try:
                 values[k] = formula(t)
             except FormulaError as error:
-                raise SceneError([formula_problem(error, FORMULA_KEYS[k], getattr(spec, FORMULA_KEYS[k]))]) from error
+                remedy = "bound it by min or max, or give until"
+                raise SceneError.of(str(error), f"motion.formulas.{key}", formula.source, remedy=remedy) from error
         rotation = Rotation.from_rotvec(values[3:]).as_matrix() @ start[:3, :3]
         return pose(rotation, start[:3, 3] + values[:3])
 
     return moved
-
-
-def formula_problem(error: FormulaError, key: str, text: str) -> Problem:
-    """A formula's error as a problem, with its column."""
-    place = f" (column {error.column} of '{text}')" if error.column else ""
-    return Problem(f"{error}{place}", key=f"motion.formulas.{key}", value=text, remedy=error.remedy)

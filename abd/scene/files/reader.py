@@ -1,17 +1,16 @@
 """Native scene files, TOML or JSON of the same shape, to a `SceneSpec`; or all their problems at once, with lines.
 
-Reading has two passes. The schema judges every value; what it rejects is left out, and the rest is checked for what
-must hold between keys, so that one misspelt key does not hide ten other problems.
+Reading has two passes. The schema judges every value; what it rejects is left out. Tables of which it rejects nothing are
+then checked for what must hold between keys.
 """
 
 from __future__ import annotations
 
-import importlib.util
 import json
-import os
 import re
+import runpy
 import tomllib
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -20,9 +19,11 @@ from pydantic import ValidationError
 from abd.errors import Problem, SceneError
 from abd.joints.types import TYPES
 from abd.scene.checks.checks import check_scene
-from abd.scene.schema.findings import Finding, as_problem, schema_findings
-from abd.scene.schema.key_lines import JsonLines, Lines, TomlLines, line_of
-from abd.scene.schema.schema import SceneSpec, make_body_paths_absolute
+from abd.scene.schema.fields import Spec
+from abd.scene.schema.findings import Finding, as_problem, models_in, schema_findings
+from abd.scene.schema.key_lines import KeyLines, Lines, line_of
+from abd.scene.schema.key_lines import Path as KeyPath
+from abd.scene.schema.schema import JointTypeSpec, SceneSpec, absolute_in, with_paths
 from abd.scene.schema.values import most, remedy
 
 
@@ -37,53 +38,45 @@ def define_types(data: dict[str, Any], directory: Path, allow_code: bool) -> lis
     """
     found, tables = [], data.get("joint_type")
     for k, table in enumerate(tables if isinstance(tables, list) else []):
-        keys = ("name", "file", "function")
-        if not isinstance(table, dict) or not all(isinstance(table.get(key), str) for key in keys):
+        try:
+            one = JointTypeSpec.model_validate(table)
+        except ValidationError:
             continue
-        name, file, function = (table[key] for key in keys)
-        if not allow_code:
+        if allow_code:
+            key, message, remedy = _define(one, directory / one.file)
+        else:
+            key, message = "file", "is Python code, which runs only if you allow it"
             remedy = "read the file, and if you trust it add --allow-code (in Python: allow_code=True)"
-            found.append(
-                Finding(("joint_type", k, "file"), "is Python code, which runs only if you allow it", file, remedy)
-            )
-            continue
-        problem = _define(name, directory / file, function)
-        if problem is not None:
-            key, message, remedy = problem
-            found.append(Finding(("joint_type", k, key), message, table[key], remedy))
+        if message:
+            found.append(Finding(("joint_type", k, key), message, getattr(one, key), remedy))
     return found
 
 
-def _define(name: str, path: Path, function: str) -> tuple[str, str, str] | None:
-    """Call the function of a file with the name of the type; key, message and remedy of what went wrong."""
+def _define(one: JointTypeSpec, path: Path) -> tuple[str, str, str]:
+    """Call the function of a file with the name of the type; key, message and remedy of what went wrong, empty if nothing did."""
     if not path.is_file():
         return "file", "there is no such file", "paths begin at the scene's folder"
-    described = importlib.util.spec_from_file_location(f"abd_joint_type_{path.stem}", path)
-    if described is None or described.loader is None:
-        return "file", "is no Python file", "its name should end in .py"
-    module = importlib.util.module_from_spec(described)
     try:
-        described.loader.exec_module(module)
+        defined = runpy.run_path(str(path), run_name=f"abd_joint_type_{path.stem}")
     except Exception as error:  # whatever the user's code raises is the user's to mend
         return "file", f"stops with {type(error).__name__}: {error}", "mend the file"
-    call = getattr(module, function, None)
-    if not callable(call):
+    if not callable(defined.get(one.function)):
         return "function", f"'{path.name}' has no such function", "name one that calls abd.joint_type(name, ...)"
-    before = TYPES.get(name)
+    before = TYPES.get(one.name)
     try:
-        call(name)
+        defined[one.function](one.name)
     except SceneError as error:
         return "function", "; ".join(problem.message for problem in error.problems), "mend the definition"
     except Exception as error:
         return "function", f"stops with {type(error).__name__}: {error}", "it is called with the name of the type"
-    if TYPES.get(name) is before:
-        return "name", f"{function} defines no joint type of this name", "call abd.joint_type(name, ...) in it"
-    return None
+    if TYPES.get(one.name) is before:
+        return "name", f"{one.function} defines no joint type of this name", "call abd.joint_type(name, ...) in it"
+    return "", "", ""
 
 
 LISTS = ("material", "material_pair", "body", "contact_filter", "joint_type", "joint", "coupling", "sensor")
-NEEDED = ("name", "kind", "repeat", "split_components", "world", "type", "child", "between", "terms")
-"""Keys of list items on which other checks depend: an item where one of them is wrong is not checked further."""
+NEEDED = {"name", "kind", "repeat", "split_components", "world", "type", "child", "between", "terms"}
+"""Keys of list items on which other items depend: an item where one of them is wrong is left out."""
 
 
 def read_scene(path: str | Path, allow_code: bool = False) -> SceneSpec:
@@ -130,7 +123,7 @@ def examine(path: Path, allow_code: bool = False) -> tuple[Examined, list[Proble
     found = validated(data, path.parent)
     if types:  # joints may be of types that are not there
         found.findings = [*types, *(one for one in found.findings if one.path[0] != "joint")]
-    repeated = JsonLines(text).repeated if is_json(path) else []
+    repeated = KeyLines(text, True).repeated if is_json(path) else []
     problems: list[Problem] = []
     if found.findings or repeated:
         lines = key_lines(text, path)
@@ -188,7 +181,7 @@ def is_json(path: Path) -> bool:
 
 def key_lines(text: str, path: Path) -> Lines:
     """Line of every key of a text that parses."""
-    return JsonLines(text).lines if is_json(path) else TomlLines(text).lines
+    return KeyLines(text, is_json(path)).lines
 
 
 def validated(data: dict[str, Any], directory: Path) -> Examined:
@@ -199,76 +192,43 @@ def validated(data: dict[str, Any], directory: Path) -> Examined:
         directory: where relative paths begin.
     """
     findings: list[Finding] = []
-    sound: dict[str, Any] = data
-    origin = {key: list(range(len(data[key]))) for key in LISTS if isinstance(data.get(key), list)}
-    unreadable: dict[str, list[str]] = {}
-    while True:
-        try:
-            spec = SceneSpec.model_validate(sound)
-            break
-        except ValidationError as error:
-            new = schema_findings(error, SceneSpec, sound)
-            sound, new_origin = _without(sound, [finding.path for finding in new], origin, unreadable)
-            findings += [_at_origin(finding, origin) for finding in new]
-            origin = new_origin
-    make_paths_absolute(spec, directory)
-    touched = {tuple(finding.path[:depth]) for finding in findings for depth in (0, 1, 2)}
+    tables, origin, unreadable = dict(data), dict[str, list[int]](), dict[str, list[str]]()
+    for key in data.keys() & SceneSpec.model_fields.keys():
+        model = next(iter(models_in(SceneSpec.model_fields[key].annotation)), None)
+        if key in LISTS and isinstance(data[key], list):
+            items = [_sound(model, item, (key, k), findings) for k, item in enumerate(data[key])]
+            tables[key] = [item for item in items if item is not None]
+            origin[key] = [k for k, item in enumerate(items) if item is not None]
+            lost = [one for one, item in zip(data[key], items, strict=True) if item is None and isinstance(one, dict)]
+            unreadable[key] = [one["name"] for one in lost if isinstance(one.get("name"), str)]
+        elif model is not None and isinstance(data[key], dict):
+            tables[key] = _sound(model, data[key], (key,), findings)
+    spec = with_paths(_sound(SceneSpec, tables, (), findings), absolute_in(directory))
+    rejected = {finding.path[:depth] for finding in findings for depth in (1, 2)}
     for finding in check_scene(spec, unreadable):
-        finding = _at_origin(finding, origin)
-        if not (finding.is_absence and tuple(finding.path[:2]) in touched):
+        key, *rest = finding.path
+        if key in origin and rest:
+            finding = replace(finding, path=(key, origin[key][rest[0]], *rest[1:]))
+        if finding.path[:2] not in rejected:
             findings.append(finding)
     return Examined(spec, findings, origin, unreadable)
 
 
-def make_paths_absolute(spec: SceneSpec, directory: Path) -> None:
-    """Resolve the paths of meshes, pose files and code, which begin at the scene's directory; `spec` is modified."""
-    for body in spec.body:
-        make_body_paths_absolute(body, directory)
-    for kind in spec.joint_type:
-        kind.file = os.path.abspath(directory / kind.file)
+def _sound(model: type[Spec], table: Any, at: KeyPath, findings: list[Finding]) -> Spec | None:
+    """The table `at` this path without the fields that the schema rejects; None if it cannot be read without them.
 
-
-def _without(
-    data: dict[str, Any], paths: list[tuple], origin: dict[str, list[int]], unreadable: dict[str, list[str]]
-) -> tuple[dict[str, Any], dict[str, list[int]]]:
-    """A copy of the data without the fields at these paths, and the places of the list items that are left.
-
-    A field is taken out as a whole; where it is missing altogether, or was needed, the item of the list goes, and its
-    name is added to `unreadable`.
+    What is wrong is added to `findings`.
     """
-    copy = {key: list(value) if key in origin else value for key, value in data.items()}
-    left = {key: list(places) for key, places in origin.items()}
-    dropped: set[tuple[str, int]] = set()
-    for path in paths:
-        key = path[0]
-        if key in origin and len(path) > 1:
-            index = path[1]
-            item = data[key][index]
-            if len(path) > 2 and isinstance(item, dict) and path[2] in item and path[2] not in NEEDED:
-                copy[key][index] = {name: value for name, value in copy[key][index].items() if name != path[2]}
-            else:
-                dropped.add((key, index))
-        elif len(path) > 1 and isinstance(copy.get(key), dict):
-            copy[key] = {name: value for name, value in copy[key].items() if name != path[1]}
-        else:
-            copy.pop(key, None)
-            left.pop(key, None)
-    for key, index in sorted(dropped, reverse=True):
-        item = data[key][index]
-        if isinstance(item, dict) and isinstance(item.get("name"), str):
-            unreadable.setdefault(key, []).append(item["name"])
-        if key in left:
-            del copy[key][index]
-            del left[key][index]
-    return copy, left
-
-
-def _at_origin(finding: Finding, origin: dict[str, list[int]]) -> Finding:
-    """The finding with the list position that its item has in the file."""
-    key, *rest = finding.path
-    if key in origin and rest:
-        finding.path = (key, origin[key][rest[0]], *rest[1:])
-    return finding
+    while True:
+        try:
+            return model.model_validate(table)
+        except ValidationError as error:
+            new = schema_findings(error, SceneSpec, table, at)
+        findings += new
+        rejected = {finding.path[len(at)] for finding in new if len(finding.path) > len(at)}
+        if not rejected or not rejected <= table.keys() or (at and rejected & NEEDED):
+            return None
+        table = {key: value for key, value in table.items() if key not in rejected}
 
 
 def _not_a_number(word: str) -> float:

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from abd.scene.schema.fields import Spec
-from abd.scene.schema.schema import SceneSpec
+from abd.scene.schema.schema import SceneSpec, with_paths
 
 OWN_TABLES = ("motion", "surface", "coordinate")
 """Tables of a body or a joint that get a header of their own; all others are written {inline}."""
@@ -28,7 +28,9 @@ def scene_toml(spec: SceneSpec, directory: str | Path | None = None, explicit: b
         directory: folder that the file will stand in: paths are written relative to it. None leaves them as they are.
         explicit: write values that equal their defaults too.
     """
-    spec = spec if directory is None else _with_relative_paths(spec, Path(directory).absolute())
+    if directory is not None:
+        folder = Path(directory).absolute()
+        spec = with_paths(spec, lambda path: Path(os.path.relpath(path, folder)).as_posix())
     lines = [
         f"{key} = {_value(value, explicit)}" for key, value in _fields(spec, explicit) if key in ("name", "gravity")
     ]
@@ -94,20 +96,3 @@ def _value(value: Any, explicit: bool) -> str:
     if isinstance(value, (list, tuple)):
         return f"[{', '.join(_value(item, explicit) for item in value)}]"
     return repr(value)
-
-
-def _with_relative_paths(spec: SceneSpec, directory: Path) -> SceneSpec:
-    bodies = []
-    for body in spec.body:
-        if body.mesh is not None:
-            body = body.model_copy(update={"mesh": _relative(body.mesh, directory)})
-        if body.motion is not None and body.motion.file is not None:
-            motion = body.motion.model_copy(update={"file": _relative(body.motion.file, directory)})
-            body = body.model_copy(update={"motion": motion})
-        bodies.append(body)
-    types = [one.model_copy(update={"file": _relative(one.file, directory)}) for one in spec.joint_type]
-    return spec.model_copy(update={"body": bodies, "joint_type": types})
-
-
-def _relative(path: str, directory: Path) -> str:
-    return Path(os.path.relpath(path, directory)).as_posix()

@@ -4,14 +4,14 @@ Closed surfaces are solids (exact: the density is constant and the boundary piec
 polylines rods, isolated points balls; a body may be a union of all four. The rigid inertia I about the same point and S
 carry the same information: ``S = tr(I)/2 1 - I`` and ``I = tr(S) 1 - S``.
 
-Solid integrals sum signed tetrahedra with a common apex; for a tetrahedron (0, a, b, c) of determinant d = a . (b x c)
-the moments of order 0, 1, 2 are ``d/6``, ``d/24 s`` and ``d/120 (s s^T + a a^T + b b^T + c c^T)``, s = a + b + c
+All are sums over simplices (points, segments, triangles, tetrahedra with a common apex): with n corners x_i, their sum s and
+a mass m, the moments of order 0, 1, 2 are ``m``, ``m s / n`` and ``m (s s^T + sum x_i x_i^T) / (n (n + 1))``
 (Tonon, "Explicit exact formulas for the 3-D tetrahedron inertia tensor", J. Math. Stat. 2005).
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -48,21 +48,13 @@ def solid(vertices: np.ndarray, triangles: np.ndarray, density: float) -> MassPr
     """
     signed_volume = enclosed_volume(vertices, triangles)
     if signed_volume == 0.0:
-        raise SceneError.of(
-            "the closed surface encloses no volume",
-            value=signed_volume,
-            remedy="give mass and inertia, or an open surface with a thickness",
-        )
-    apex, (a, b, c), determinant = _tetrahedra(vertices, triangles)
-    corner_sum = a + b + c
+        remedy = "give mass and inertia, or an open surface with a thickness"
+        raise SceneError.of("the closed surface encloses no volume", value=signed_volume, remedy=remedy)
     notes = ("its triangles face inwards; the sign of its volume was reversed",) if signed_volume < 0.0 else ()
-    sign = 1.0 if signed_volume > 0.0 else -1.0
-    first = sign * determinant @ corner_sum / 24.0
-    second = _weighted_outer(determinant, corner_sum) + sum(_weighted_outer(determinant, x) for x in (a, b, c))
-    volume = sign * signed_volume
-    shift = first / volume
-    about_center = sign * second / 120.0 - volume * np.outer(shift, shift)
-    return MassProperties(density * volume, volume, apex + shift, density * _symmetric(about_center), notes)
+    apex, corners, determinant = _tetrahedra(vertices, triangles)
+    corners = np.concatenate([np.zeros_like(corners[:, :1]), corners], axis=1)
+    masses = density * determinant / 6.0 * np.sign(signed_volume)
+    return _simplices(apex, corners, masses, abs(signed_volume), notes)
 
 
 def enclosed_volume(vertices: np.ndarray, triangles: np.ndarray) -> float:
@@ -87,7 +79,7 @@ def shell(vertices: np.ndarray, triangles: np.ndarray, density: float, thickness
     twice_area = np.linalg.norm(normal, axis=1)
     weights = density * thickness**3 / 24.0 / np.where(twice_area > 0.0, twice_area, 1.0)
     across = flat.second_moment + _weighted_outer(weights, normal)
-    return MassProperties(flat.mass, thickness * twice_area.sum() / 2.0, flat.center, across)
+    return replace(flat, volume=thickness * twice_area.sum() / 2.0, second_moment=across)
 
 
 def sheet(vertices: np.ndarray, triangles: np.ndarray, area_density: float) -> MassProperties:
@@ -96,14 +88,11 @@ def sheet(vertices: np.ndarray, triangles: np.ndarray, area_density: float) -> M
     Raises:
         SceneError: the surface has no area.
     """
-    apex = vertices[np.unique(triangles)].mean(axis=0)
-    a, b, c = np.moveaxis(vertices[triangles] - apex, 1, 0)
-    face_mass = area_density * np.linalg.norm(np.cross(b - a, c - a), axis=1) / 2.0
-    if face_mass.sum() <= 0.0:
+    a, b, c = np.moveaxis(vertices[triangles], 1, 0)
+    masses = area_density * np.linalg.norm(np.cross(b - a, c - a), axis=1) / 2.0
+    if masses.sum() <= 0.0:
         raise SceneError.of("the surface has no area", value=0.0, remedy="give mass and inertia")
-    corner_sum = a + b + c
-    second = _weighted_outer(face_mass, corner_sum) + sum(_weighted_outer(face_mass, x) for x in (a, b, c))
-    return _about_center(face_mass.sum(), 0.0, apex, face_mass @ corner_sum / 3.0, second / 12.0)
+    return _of_elements(vertices, triangles, masses)
 
 
 def rods(vertices: np.ndarray, edges: np.ndarray, density: float, radius: float) -> MassProperties:
@@ -119,7 +108,7 @@ def rods(vertices: np.ndarray, edges: np.ndarray, density: float, radius: float)
     length = np.linalg.norm(along, axis=1)
     axial = _weighted_outer(density * section / np.where(length > 0.0, length, 1.0), along)
     across = thin.second_moment + radius**2 / 4.0 * (thin.mass * np.eye(3) - axial)
-    return MassProperties(thin.mass, section * length.sum(), thin.center, across)
+    return replace(thin, volume=section * length.sum(), second_moment=across)
 
 
 def capsules(vertices: np.ndarray, edges: np.ndarray, density: float, radius: float) -> MassProperties:
@@ -140,7 +129,10 @@ def capsules(vertices: np.ndarray, edges: np.ndarray, density: float, radius: fl
     further = ends * (0.25 + 0.375 * radius / np.where(length > 0.0, length, np.inf))
     second = _weighted_outer(np.full(len(edges), ends), middle) + _weighted_outer(further, b - a)
     second += len(edges) * ends * radius**2 / 5.0 * np.eye(3)
-    caps = _about_center(len(edges) * ends, len(edges) * volume, straight.center, ends * middle.sum(axis=0), second)
+    shift = middle.mean(axis=0)
+    total = len(edges) * ends
+    second -= total * np.outer(shift, shift)
+    caps = MassProperties(total, len(edges) * volume, straight.center + shift, _symmetric(second))
     return united([straight, caps])
 
 
@@ -162,14 +154,10 @@ def lines(vertices: np.ndarray, edges: np.ndarray, line_density: float) -> MassP
     Raises:
         SceneError: the lines have no length.
     """
-    apex = vertices[np.unique(edges)].mean(axis=0)
-    a, b = np.moveaxis(vertices[edges] - apex, 1, 0)
-    mass = line_density * np.linalg.norm(b - a, axis=1)
-    if mass.sum() <= 0.0:
+    masses = line_density * np.linalg.norm(vertices[edges[:, 1]] - vertices[edges[:, 0]], axis=1)
+    if masses.sum() <= 0.0:
         raise SceneError.of("the polylines have no length", value=0.0, remedy="give mass and inertia")
-    middle = (a + b) / 2.0
-    second = _weighted_outer(mass, middle) + _weighted_outer(mass / 12.0, b - a)
-    return _about_center(mass.sum(), 0.0, apex, mass @ middle, second)
+    return _of_elements(vertices, edges, masses)
 
 
 def balls(vertices: np.ndarray, points: np.ndarray, density: float, radius: float) -> MassProperties:
@@ -179,20 +167,15 @@ def balls(vertices: np.ndarray, points: np.ndarray, density: float, radius: floa
         SceneError: the radius is not positive.
     """
     _require_positive(radius, "radius", "points carry mass only with a radius [m]")
-    apex = vertices[points].mean(axis=0)
-    centers = vertices[points] - apex
     volume = 4.0 / 3.0 * np.pi * radius**3
-    mass = np.full(len(centers), density * volume)
-    second = _weighted_outer(mass, centers) + mass.sum() * radius**2 / 5.0 * np.eye(3)
-    return _about_center(mass.sum(), volume * len(centers), apex, mass @ centers, second)
+    centers = _of_elements(vertices, points[:, None], np.full(len(points), density * volume))
+    second = centers.second_moment + centers.mass * radius**2 / 5.0 * np.eye(3)
+    return replace(centers, volume=volume * len(points), second_moment=second)
 
 
 def dots(vertices: np.ndarray, points: np.ndarray) -> MassProperties:
     """Isolated `points` (p,) of 1 kg each, without extent (volume 0)."""
-    apex = vertices[points].mean(axis=0)
-    centers = vertices[points] - apex
-    ones = np.ones(len(points))
-    return _about_center(float(len(points)), 0.0, apex, centers.sum(axis=0), _weighted_outer(ones, centers))
+    return _of_elements(vertices, points[:, None], np.ones(len(points)))
 
 
 def explicit(mass: float, center: np.ndarray, inertia: np.ndarray, volume: float) -> MassProperties:
@@ -205,35 +188,34 @@ def explicit(mass: float, center: np.ndarray, inertia: np.ndarray, volume: float
         volume: [m^3], scales the near-rigidity energy.
 
     Raises:
-        SceneError: the mass is not positive, the tensor is not symmetric, or no distribution of mass has it.
+        SceneError: as `second_moment_of_inertia`.
     """
-    _require_positive(mass, "mass", "a dynamic body needs mass [kg]")
-    tensor = np.asarray(inertia, dtype=float)
-    tensor = np.diag(tensor) if tensor.shape == (3,) else tensor
-    scale = np.abs(tensor).max()
-    if np.abs(tensor - tensor.T).max() > 1e-9 * scale:
-        raise SceneError.of("the inertia tensor is not symmetric", key="inertia", value=tensor.tolist())
-    second_moment = second_moment_of_inertia(_symmetric(tensor))
-    return MassProperties(float(mass), float(volume), np.asarray(center, dtype=float), second_moment)
+    return MassProperties(mass, volume, np.asarray(center, dtype=float), second_moment_of_inertia(inertia))
 
 
-def second_moment_of_inertia(inertia: np.ndarray) -> np.ndarray:
-    """``S = tr(I)/2 1 - I`` (3, 3) of a rigid inertia tensor about the same point.
+def second_moment_of_inertia(inertia) -> np.ndarray:
+    """``S = tr(I)/2 1 - I`` (3, 3) of a rigid inertia tensor about the same point, or of three principal moments.
 
     Negative eigenvalues within a millionth of the trace are taken for rounded input and set to zero.
 
     Raises:
-        SceneError: S has a negative eigenvalue, so one principal moment exceeds the sum of the two others.
+        SceneError: the tensor is not symmetric, or S has a negative eigenvalue, so one principal moment exceeds the sum of
+            the two others.
     """
-    second_moment = np.trace(inertia) / 2.0 * np.eye(3) - inertia
+    tensor = np.asarray(inertia, dtype=float)
+    tensor = np.diag(tensor) if tensor.shape == (3,) else tensor
+    if np.abs(tensor - tensor.T).max() > 1e-9 * np.abs(tensor).max():
+        raise SceneError.of("the inertia tensor is not symmetric", key="inertia", value=tensor.tolist())
+    second_moment = np.trace(tensor) / 2.0 * np.eye(3) - _symmetric(tensor)
     values, vectors = np.linalg.eigh(second_moment)
     trace = np.trace(second_moment)
     if trace <= 0.0 or values[0] < -1e-6 * trace:
+        least, middle, largest = np.sort(np.linalg.eigvalsh(tensor))
         raise SceneError.of(
-            f"no body has this inertia: S = tr(I)/2 1 - I has the eigenvalue {values[0]:.6g} kg m^2",
+            f"no body has the principal moments {least:g}, {middle:g}, {largest:g}: none may exceed the sum of the others",
             key="inertia",
-            value=np.asarray(inertia).tolist(),
-            remedy="every principal moment must be at most the sum of the two others",
+            value=tensor.tolist(),
+            remedy="check units, axes, and that it is about the centre of mass",
         )
     if values[0] >= 0.0:
         return second_moment
@@ -265,16 +247,25 @@ def united(parts: list[MassProperties]) -> MassProperties:
 
 
 def _tetrahedra(vertices: np.ndarray, triangles: np.ndarray):
-    """Common apex (3,), corners of all triangles from there (3 x (f, 3)), and determinants (f,)."""
+    """Common apex (3,), corners (f, 3, 3) of all triangles from there, and determinants (f,)."""
     apex = vertices[np.unique(triangles)].mean(axis=0)
-    corners = np.moveaxis(vertices[triangles] - apex, 1, 0)
-    return apex, corners, np.einsum("ij,ij->i", corners[0], np.cross(corners[1], corners[2]))
+    corners = vertices[triangles] - apex
+    return apex, corners, np.einsum("ij,ij->i", corners[:, 0], np.cross(corners[:, 1], corners[:, 2]))
 
 
-def _about_center(mass: float, volume: float, apex: np.ndarray, first: np.ndarray, second: np.ndarray):
-    """Mass properties from the first and second moment of mass about `apex`."""
-    shift = first / mass
-    return MassProperties(mass, volume, apex + shift, _symmetric(second - mass * np.outer(shift, shift)))
+def _of_elements(vertices: np.ndarray, elements: np.ndarray, masses: np.ndarray) -> MassProperties:
+    """Elements (k, n) between vertices, of these masses (k,), without thickness (volume 0)."""
+    apex = vertices[np.unique(elements)].mean(axis=0)
+    return _simplices(apex, vertices[elements] - apex, masses)
+
+
+def _simplices(apex: np.ndarray, corners: np.ndarray, masses: np.ndarray, volume: float = 0.0, notes=()) -> MassProperties:
+    """Simplices with corners (k, n, 3) about `apex`, of these masses (k,)."""
+    n, total, corner_sum = corners.shape[1], float(masses.sum()), corners.sum(axis=1)
+    second = _weighted_outer(masses, corner_sum) + sum(_weighted_outer(masses, corners[:, i]) for i in range(n))
+    shift = masses @ corner_sum / (n * total)
+    about_center = second / (n * (n + 1)) - total * np.outer(shift, shift)
+    return MassProperties(total, volume, apex + shift, _symmetric(about_center), notes)
 
 
 def _weighted_outer(weights: np.ndarray, rows: np.ndarray) -> np.ndarray:

@@ -1,7 +1,7 @@
 """Mesh files as arrays: vertices, triangles, and where the format has them polylines and points.
 
-OBJ and STL are read here: OBJ because general-purpose readers drop its `l` and `p` elements and split vertices at
-texture seams, STL because it is simple. PLY, OFF and GLB are read by trimesh. STL and GLB repeat the vertices of
+OBJ is read here, because general-purpose readers drop its `l` and `p` elements and split vertices at texture seams; STL, PLY,
+OFF and GLB are read by trimesh. STL and GLB repeat the vertices of
 neighbouring triangles; equal ones are welded, since without it these surfaces would have no shared edges.
 """
 
@@ -15,7 +15,7 @@ from pathlib import Path
 import numpy as np
 
 from abd.errors import SceneError
-from abd.scene.schema.findings import did_you_mean
+from abd.scene.schema.findings import as_problem, check_file
 from abd.scene.schema.values import LARGEST
 
 MALFORMED = (ArithmeticError, AttributeError, LookupError, MemoryError, RecursionError, TypeError, ValueError)
@@ -39,18 +39,11 @@ def read_mesh_file(path: Path) -> RawMesh:
     Raises:
         SceneError: the file is missing, of another kind, or cannot be understood; with its name and line.
     """
-    if not path.is_file():
-        present = [entry.name for entry in path.parent.iterdir()] if path.parent.is_dir() else []
-        raise SceneError.of(
-            f"mesh file '{path.name}' not found in {path.parent}",
-            value=str(path),
-            remedy=did_you_mean(path.name, sorted(present)) or "mend the path or add the file",
-        )
-    reader = READERS.get(path.suffix.lower())
-    if reader is None:
-        raise _unreadable(path, f"mesh format '{path.suffix}' is not known", remedy=f"use one of {', '.join(READERS)}")
+    problems = [as_problem(finding, None, str(path)) for finding in check_file(path, READERS, "mesh file")]
+    if problems:
+        raise SceneError(problems)
     try:
-        mesh = reader(path)
+        mesh = READERS[path.suffix.lower()](path)
     except MALFORMED as error:
         told = f"{type(error).__name__}: {' '.join(str(error).split())[:200]}"
         raise _unreadable(path, f"is no {path.suffix} file that can be read ({told})") from error
@@ -122,30 +115,8 @@ def _fans(vertices: np.ndarray, polygons: list[list[int]]) -> tuple[np.ndarray, 
     return _indices(triangles, 3), notes
 
 
-def _read_stl(path: Path) -> RawMesh:
-    """STL, binary or ASCII; equal vertices are welded."""
-    data = path.read_bytes()
-    count = int.from_bytes(data[80:84], "little") if len(data) >= 84 else -1
-    if len(data) == 84 + 50 * count:
-        facet = np.dtype([("normal", "<f4", 3), ("corners", "<f4", (3, 3)), ("attribute", "<u2")])
-        corners = np.frombuffer(data, dtype=facet, offset=84, count=count)["corners"].astype(float).reshape(-1, 3)
-    elif data.lstrip()[:5].lower() == b"solid":
-        lines = [line.split() for line in data.decode("utf-8", errors="replace").splitlines()]
-        words = [line[1:4] for line in lines if line and line[0].lower() == "vertex"]
-        try:
-            corners = np.array(words, dtype=float).reshape(-1, 3)
-        except ValueError as error:
-            raise _unreadable(path, f"a vertex is not made of three numbers: {error}") from None
-        if len(corners) % 3:
-            raise _unreadable(path, "the number of vertices is not a multiple of three")
-    else:
-        raise _unreadable(path, "neither an ASCII STL nor a complete binary one")
-    vertices, index = weld_equal_vertices(corners)
-    return RawMesh(vertices, index.reshape(-1, 3))
-
-
 def _read_by_trimesh(path: Path) -> RawMesh:
-    """PLY, OFF and GLB; all objects of a GLB scene are placed and joined. A PLY without faces is a set of points."""
+    """STL, PLY, OFF and GLB; all objects of a GLB scene are placed and joined. A PLY without faces is a set of points."""
     import trimesh
 
     try:
@@ -162,7 +133,7 @@ def _read_by_trimesh(path: Path) -> RawMesh:
         found = len(vertices), len(triangles)
         if told.get(b"vertex", 0) > found[0] or told.get(b"face", 0) > found[1]:
             raise _unreadable(path, f"has {found[0]} vertices and {found[1]} triangles, fewer than its header says")
-    if path.suffix.lower() == ".glb":
+    if path.suffix.lower() in (".stl", ".glb"):
         vertices, index = weld_equal_vertices(vertices)
         triangles = index[triangles]
     return RawMesh(vertices, triangles)
@@ -170,7 +141,7 @@ def _read_by_trimesh(path: Path) -> RawMesh:
 
 READERS = {
     ".obj": _read_obj,
-    ".stl": _read_stl,
+    ".stl": _read_by_trimesh,
     ".ply": _read_by_trimesh,
     ".off": _read_by_trimesh,
     ".glb": _read_by_trimesh,

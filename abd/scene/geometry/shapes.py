@@ -27,17 +27,10 @@ def box(extents: tuple[float, float, float]) -> tuple[np.ndarray, np.ndarray]:
 
 def sphere(radius: float, subdivisions: int = 3) -> tuple[np.ndarray, np.ndarray]:
     """Icosahedron with every triangle split in four `subdivisions` times and its vertices moved onto the sphere."""
-    golden = (1.0 + np.sqrt(5.0)) / 2.0
-    vertices = np.array(
-        [[0.0, a, b * golden] for a in (-1.0, 1.0) for b in (-1.0, 1.0)]
-        + [[a, b * golden, 0.0] for a in (-1.0, 1.0) for b in (-1.0, 1.0)]
-        + [[b * golden, 0.0, a] for a in (-1.0, 1.0) for b in (-1.0, 1.0)]
-    )
-    triangles = _hull_of_icosahedron(vertices)
-    for _ in range(subdivisions):
-        vertices, triangles = _split_in_four(vertices, triangles)
-        vertices /= np.linalg.norm(vertices, axis=1, keepdims=True)
-    return radius * vertices / np.linalg.norm(vertices, axis=1, keepdims=True), triangles
+    from trimesh.creation import icosphere
+
+    mesh = icosphere(subdivisions=subdivisions, radius=radius)
+    return np.array(mesh.vertices), np.array(mesh.faces)
 
 
 def round_point() -> RawMesh:
@@ -94,27 +87,3 @@ def revolved(rings: list[tuple[float, float]], bottom: float, top: float, segmen
 def _split_quads(quads: np.ndarray) -> np.ndarray:
     """(2k, 3) triangles of (k, 4) quadrilaterals."""
     return np.concatenate([quads[:, [0, 1, 2]], quads[:, [0, 2, 3]]])
-
-
-def _hull_of_icosahedron(vertices: np.ndarray) -> np.ndarray:
-    """(20, 3): the triples of mutual neighbours (distance 2), turned outwards."""
-    near = np.isclose(np.linalg.norm(vertices[:, None] - vertices[None], axis=2), 2.0)
-    triples = [
-        (i, j, k) for i in range(12) for j in range(i) for k in range(j) if near[i, j] and near[j, k] and near[i, k]
-    ]
-    triangles = np.array(triples)
-    a, b, c = np.moveaxis(vertices[triangles], 1, 0)
-    inwards = np.einsum("ij,ij->i", a, np.cross(b, c)) < 0.0
-    triangles[inwards] = triangles[inwards][:, ::-1]
-    return triangles
-
-
-def _split_in_four(vertices: np.ndarray, triangles: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Every triangle split at the middles of its edges; the middles are shared."""
-    sides = np.sort(np.stack([triangles, np.roll(triangles, -1, axis=1)], axis=2).reshape(-1, 2), axis=1)
-    edges, number = np.unique(sides, axis=0, return_inverse=True)
-    middle = len(vertices) + number.reshape(-1, 3)
-    a, b, c = triangles.T
-    ab, bc, ca = middle.T
-    split = [np.stack(corners, axis=1) for corners in ((a, ab, ca), (b, bc, ab), (c, ca, bc), (ab, bc, ca))]
-    return np.concatenate([vertices, vertices[edges].mean(axis=1)]), np.concatenate(split)

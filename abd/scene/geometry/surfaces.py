@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Callable, Hashable
 from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 from abd.scene.geometry import shapes
 from abd.scene.geometry.mesh_files import RawMesh
 from abd.scene.geometry.meshes import Surface, load_surface, make_surface, split_components
-from abd.scene.schema.schema import SHAPES, SURFACE_KEYS, BodySpec
+from abd.scene.schema.schema import SHAPES, BodySpec
+from abd.scene.schema.schema import Surface as SurfaceSpec
 
 
 @dataclass(frozen=True)
@@ -42,49 +44,43 @@ class SurfaceSource:
         if body.half_space is not None or body.proxy:
             return []
         scale = tuple(np.broadcast_to(np.asarray(body.scale, dtype=float), 3).tolist())
-        key = (self._key(body), scale, body.split_components)
+        source, make = self._source(body)
+        key = (source, scale, body.split_components)
         if key not in self._pieces:
-            surface = self._surface(body)
+            surface = make()
             parts = split_components(surface) if body.split_components else [surface]
             self._pieces[key] = [Piece((*key, k), part.scaled(scale)) for k, part in enumerate(parts)]
         return self._pieces[key]
 
-    def _key(self, body: BodySpec) -> Hashable:
+    def _source(self, body: BodySpec) -> tuple[Hashable, Callable[[], Surface]]:
+        """A key that is equal for equal surfaces, and the function that makes the surface."""
         if body.mesh is not None:
-            return "mesh", str(Path(body.mesh).resolve())
+            path = Path(body.mesh).resolve()
+            return ("mesh", str(path)), lambda: self._load(path)
         if body.surface is not None:
             # Copies of a body share the spec of its surface, which may be long: it is compared once.
             if id(body.surface) not in self._numbers:
                 content = tuple(tuple(rows) for _, rows in body.surface)
                 self._numbers[id(body.surface)] = self._contents.setdefault(content, len(self._contents))
-            return "surface", self._numbers[id(body.surface)]
-        for name in SHAPES:
-            value = getattr(body, name)
-            if value is not None:
-                return name, value if name == "box" else tuple(value.model_dump().items())
-        raise ValueError(f"body '{body.name}' has none of {', '.join(SURFACE_KEYS)}")
-
-    def _surface(self, body: BodySpec) -> Surface:
-        if body.mesh is not None:
-            return self._load(Path(body.mesh).resolve())
-        if body.surface is not None:
-            raw = RawMesh(
-                np.array(body.surface.vertices, dtype=float).reshape(-1, 3),
-                np.array(body.surface.triangles, dtype=np.int64).reshape(-1, 3),
-                np.array(body.surface.edges, dtype=np.int64).reshape(-1, 2),
-                np.array(body.surface.points, dtype=np.int64),
-            )
-            return make_surface(body.name, raw)
+            return ("surface", self._numbers[id(body.surface)]), lambda: _written(body.name, body.surface)
         if body.box is not None:
-            return make_surface("box", RawMesh(*shapes.box(body.box)))
-        if body.sphere is not None and body.sphere.subdivisions is None:
-            return replace(make_surface("sphere", shapes.round_point()), radius=body.sphere.radius)
-        if body.capsule is not None and body.capsule.segments is None:
-            return replace(
-                make_surface("capsule", shapes.round_segment(body.capsule.length)), radius=body.capsule.radius
-            )
-        for name in ("sphere", "capsule", "cylinder", "cone"):
-            make, value = getattr(shapes, name), getattr(body, name)
-            if value is not None:
-                return make_surface(name, RawMesh(*make(**value.model_dump())))
-        raise ValueError(f"body '{body.name}' has none of {', '.join(SURFACE_KEYS)}")
+            return ("box", body.box), lambda: make_surface("box", RawMesh(*shapes.box(body.box)))
+        name = next(name for name in SHAPES if getattr(body, name) is not None)
+        keys = getattr(body, name).model_dump()
+        return (name, *keys.items()), lambda: _round(name, keys)
+
+
+def _written(name: str, spec: SurfaceSpec) -> Surface:
+    """A surface that is written out in the scene."""
+    vertices, points = np.array(spec.vertices, dtype=float), np.array(spec.points, dtype=np.int64)
+    triangles, edges = (np.array(rows, dtype=np.int64) for rows in (spec.triangles, spec.edges))
+    return make_surface(name, RawMesh(vertices.reshape(-1, 3), triangles.reshape(-1, 3), edges.reshape(-1, 2), points))
+
+
+def _round(name: str, keys: dict[str, Any]) -> Surface:
+    """A sphere, capsule, cylinder or cone: exact where nothing says how fine its mesh is."""
+    if name == "sphere" and keys["subdivisions"] is None:
+        return replace(make_surface(name, shapes.round_point()), radius=keys["radius"])
+    if name == "capsule" and keys["segments"] is None:
+        return replace(make_surface(name, shapes.round_segment(keys["length"])), radius=keys["radius"])
+    return make_surface(name, RawMesh(*getattr(shapes, name)(**keys)))

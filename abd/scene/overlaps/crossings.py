@@ -1,8 +1,7 @@
-"""Which boxes overlap, and exact tests whether a segment meets a triangle.
+"""Which boxes overlap, and which segments meet which triangles.
 
-Signs of determinants are computed in floating point, and again in integers of any length where a bound on the
-rounding error does not settle them (Shewchuk 1997), so the answer is that of the coordinates as they are.
-Touching counts as meeting.
+Signs of determinants count as 0 within a bound on their rounding error (Shewchuk 1997), and touching counts as meeting: a
+segment and a triangle that are told to be apart are apart, those whose distance is rounding may be told to meet.
 """
 
 from __future__ import annotations
@@ -37,7 +36,7 @@ def segments_meet_triangles(p: np.ndarray, q: np.ndarray, a: np.ndarray, b: np.n
 
 
 def _coplanar_meet(p: np.ndarray, q: np.ndarray, a: np.ndarray, b: np.ndarray, c: np.ndarray) -> np.ndarray:
-    """The same for segments in the plane of their triangle: exact after dropping the coordinate of largest normal."""
+    """The same for segments in the plane of their triangle: after dropping the coordinate of largest normal."""
     drop = np.argmax(np.abs(np.cross(b - a, c - a)), axis=1)
     keep = np.array([[1, 2], [0, 2], [0, 1]])[drop]
     p, q, a, b, c = (np.take_along_axis(x, keep, axis=1) for x in (p, q, a, b, c))
@@ -53,50 +52,26 @@ def _coplanar_meet(p: np.ndarray, q: np.ndarray, a: np.ndarray, b: np.ndarray, c
 
 
 def _sign_3d(a: np.ndarray, b: np.ndarray, c: np.ndarray, d: np.ndarray) -> np.ndarray:
-    """(k,) exact sign of the determinant of rows a - d, b - d, c - d."""
+    """(k,) sign of the determinant of rows a - d, b - d, c - d."""
     u, v, w = a - d, b - d, c - d
     minors = ((1, 2), (2, 0), (0, 1))
     determinant = sum(u[:, k] * (v[:, i] * w[:, j] - v[:, j] * w[:, i]) for k, (i, j) in enumerate(minors))
     permanent = sum(
         np.abs(u[:, k]) * (np.abs(v[:, i] * w[:, j]) + np.abs(v[:, j] * w[:, i])) for k, (i, j) in enumerate(minors)
     )
-    return _settle(determinant, _BOUND_3D * permanent, (a, b, c, d))
+    return _certain_sign(determinant, _BOUND_3D * permanent)
 
 
 def _sign_2d(a: np.ndarray, b: np.ndarray, c: np.ndarray) -> np.ndarray:
-    """(k,) exact sign of the determinant of rows a - c, b - c."""
+    """(k,) sign of the determinant of rows a - c, b - c."""
     u, v = a - c, b - c
     left, right = u[:, 0] * v[:, 1], u[:, 1] * v[:, 0]
-    return _settle(left - right, _BOUND_2D * (np.abs(left) + np.abs(right)), (a, b, c))
+    return _certain_sign(left - right, _BOUND_2D * (np.abs(left) + np.abs(right)))
 
 
-def _settle(determinant: np.ndarray, bound: np.ndarray, corners: tuple[np.ndarray, ...]) -> np.ndarray:
-    """(k,) signs, exact where the rounded determinant is not beyond its error bound."""
-    sign = np.sign(determinant).astype(np.int8)
-    # A bound of zero means that every product has a factor that is exactly zero: so is the determinant.
-    unclear = np.flatnonzero((np.abs(determinant) <= bound) & (bound > 0.0))
-    if len(unclear):
-        sign[unclear] = _exact_signs([corner[unclear] for corner in corners])
-    return sign
-
-
-def _exact_signs(corners: list[np.ndarray]) -> np.ndarray:
-    """(k,) signs of the determinants of the differences to the last corner, in integers of any length."""
-    points = np.stack(corners)
-    mantissa, exponent = np.frexp(points)
-    whole = (mantissa * 2.0**53).astype(np.int64)
-    least = np.where(whole != 0, exponent, np.iinfo(exponent.dtype).max).min(axis=(0, 2), keepdims=True)
-    shift = np.where(whole != 0, exponent - least, 0)
-    points = whole.astype(object) << shift.astype(object)
-    *rows, last = points
-    rows = [(row - last).T for row in rows]
-    if len(rows) == 2:
-        (a, b), (c, d) = rows
-        value = a * d - b * c
-    else:
-        (a, b, c), (d, e, f), (g, h, i) = rows
-        value = a * (e * i - f * h) + b * (f * g - d * i) + c * (d * h - e * g)
-    return (value > 0).astype(np.int8) - (value < 0).astype(np.int8)
+def _certain_sign(determinant: np.ndarray, bound: np.ndarray) -> np.ndarray:
+    """(k,) signs, 0 where the rounding error may exceed the determinant."""
+    return np.where(np.abs(determinant) <= bound, 0, np.sign(determinant)).astype(np.int8)
 
 
 def overlapping_boxes(

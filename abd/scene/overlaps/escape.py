@@ -3,7 +3,7 @@
 For convex bodies the least penetration lies along a face normal of either or along the cross product of two edges
 (Gottschalk, Lin and Manocha 1996). Otherwise these directions, with the extents of the whole bodies, give an upper
 bound; shorter ways, out of a single face or by what reaches inside alone, are tried from the shortest on and taken
-where the surfaces, so displaced, are found free by the exact test.
+where the surfaces, so displaced, are found free.
 """
 
 from __future__ import annotations

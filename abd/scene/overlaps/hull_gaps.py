@@ -8,6 +8,8 @@ normals of both bodies and the line between the middles of their boxes.
 
 from __future__ import annotations
 
+from functools import cache
+
 import numpy as np
 
 from abd.model import Mesh, Model
@@ -58,24 +60,16 @@ def is_convex(mesh: Mesh) -> bool:
 
 
 class Hulls:
-    """What the tests know of every mesh of a model, made when first asked for."""
+    """What the tests know of every mesh of a model.
+
+    Attributes:
+        normals: function of a mesh's number, its directions of faces; convex: whether it is convex. Both are computed once.
+    """
 
     def __init__(self, model: Model):
         self.meshes = model.meshes
-        self._normals: dict[int, np.ndarray] = {}
-        self._convex: dict[int, bool] = {}
-
-    def normals(self, mesh: int) -> np.ndarray:
-        """(k, 3) directions of the faces of a mesh."""
-        if mesh not in self._normals:
-            self._normals[mesh] = normals(self.meshes[mesh])
-        return self._normals[mesh]
-
-    def convex(self, mesh: int) -> bool:
-        """Whether a mesh is convex."""
-        if mesh not in self._convex:
-            self._convex[mesh] = is_convex(self.meshes[mesh])
-        return self._convex[mesh]
+        self.normals = cache(lambda mesh: normals(self.meshes[mesh]))
+        self.convex = cache(lambda mesh: is_convex(self.meshes[mesh]))
 
     def gaps(
         self, mesh: np.ndarray, q: np.ndarray, middle: np.ndarray, first: np.ndarray, second: np.ndarray

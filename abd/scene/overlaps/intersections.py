@@ -1,7 +1,7 @@
 """Pairs of bodies that intersect, contain one another, touch, or lie below a half-space, all of a scene at once.
 
 A barrier needs a start without intersections. Boxes around the bodies cull, then directions that separate their hulls
-(`abd.scene.overlaps.hull_gaps`); what remains is decided exactly (`abd.scene.overlaps.overlap`). Surfaces with a
+(`abd.scene.overlaps.hull_gaps`); what remains is decided by their elements (`abd.scene.overlaps.overlap`). Surfaces with a
 thickness must be further apart than the sum of their radii and the scene's minimum separation.
 
 Bodies that touch, or overlap by no more than `ROUNDING` of the smaller one, are *touching*: they can be set apart
@@ -174,7 +174,7 @@ class Surveyor:
         return np.hstack([low, place]), np.hstack([high, place])
 
     def _sort_in(self, out: Survey, q, i: int, j: int, along: np.ndarray, gap: float, rounding: float) -> None:
-        """Judge one pair whose hulls are near: by its hulls where they tell, else exactly."""
+        """Judge one pair whose hulls are near: by its hulls where they tell, else by its elements."""
         if gap > 0.0:
             out.near.append(Way(i, j, along, gap))
             return

@@ -1,6 +1,6 @@
 """Whether two placed surfaces intersect, touch or contain one another, and how deep at least.
 
-Boxes of edges and triangles cull; what remains is decided exactly (`abd.scene.overlaps.crossings`), containment of closed
+Boxes of edges and triangles cull; segments and triangles decide (`abd.scene.overlaps.crossings`), containment of closed
 surfaces by winding numbers. Surfaces with a thickness must be further apart than their separation.
 
 The depth is a distance that one of the bodies has to be moved at least, as far as it can be told from where they are:

@@ -3,23 +3,27 @@
 from __future__ import annotations
 
 import json
-import types
-from typing import Annotated, Any, Literal, Union, get_args, get_origin
+from typing import Any, get_origin
 
 import numpy as np
-from pydantic.fields import FieldInfo
-from pydantic_core import PydanticUndefined
 
 from abd.joints.types import ALIASES, TYPES
 from abd.model import WORLD, Joint
-from abd.scene.schema.fields import Spec
+from abd.scene.schema.fields import LARGEST, Spec
 from abd.scene.schema.findings import models_in
 from abd.scene.schema.joint_types import EXAMPLES, traits
 from abd.scene.schema.schema import SceneSpec
 
-BOUNDS = (("gt", ">"), ("ge", ">="), ("lt", "<"), ("le", "<="))
-LARGEST_BOUND = 2**31 - 1
-"""Bounds from here on belong to the representation and are not worth a word."""
+BOUNDS = {
+    ("exclusiveMinimum", "gt"): ">",
+    ("minimum", "ge"): ">=",
+    ("exclusiveMaximum", "lt"): "<",
+    ("maximum", "le"): "<=",
+}
+"""Keys of JSON Schema and of pydantic, and their signs."""
+WORDS = {"number": "number", "integer": "integer", "boolean": "true or false", "string": "text", "object": "table"}
+MOST_CHOICES = 20
+"""Choices of a text that are listed."""
 
 INTRODUCTION = """\
 # Scene files
@@ -115,72 +119,45 @@ def _inner_tables(path: str, model: type[Spec]) -> list[tuple[str, str, type[Spe
 
 def _section(title: str, model: type[Spec]) -> str:
     meaning = " ".join((model.__doc__ or "").split())
-    rows = [f"| `{key}` | {_row(info)} |" for key, info in model.fields_in_order().items()]
+    properties = model.model_json_schema()["properties"]
+    rows = [f"| `{key}` | {_row(properties[key])} |" for key in model.fields_in_order()]
     head = ["| key | type | default | unit | meaning |", "|---|---|---|---|---|"]
     return "\n".join([f"## {title}\n", f"{meaning}\n", *head, *rows, ""])
 
 
-def _row(info: FieldInfo) -> str:
-    extra = info.json_schema_extra if isinstance(info.json_schema_extra, dict) else {}
-    kind = " ".join(part for part in (_type(info.annotation), _range(info)) if part)
-    cells = (kind, _default(info), str(extra.get("unit", "")), info.description or "")
+def _row(field: dict[str, Any]) -> str:
+    default = field.get("default")
+    shown = "" if default in (None, [], {}) or isinstance(default, dict) else f"`{_short(default)}`"
+    cells = (_type(field), shown if "default" in field else "**needed**", field.get("unit", ""), field["description"])
     return " | ".join(cell.replace("|", "\\|") for cell in cells)
 
 
-def _default(info: FieldInfo) -> str:
-    if info.is_required():
-        return "**needed**"
-    value = info.default
-    if value is None or value is PydanticUndefined or isinstance(value, Spec) or value in ([], {}):
-        return ""
-    return f"`{_plain(value)}`"
-
-
-def _plain(value: Any) -> str:
+def _short(value: Any) -> str:
     """A default value as in TOML, with short numbers."""
-    if isinstance(value, tuple):
-        return f"[{', '.join(map(_plain, value))}]"
+    if isinstance(value, list):
+        return f"[{', '.join(map(_short, value))}]"
     return f"{value:g}" if isinstance(value, float) else json.dumps(value)
 
 
-def _range(info: FieldInfo) -> str:
-    bounds = []
-    for name, sign in BOUNDS:
-        for rule in info.metadata:
-            bound = getattr(rule, name, None)
-            if bound is not None and abs(bound) < LARGEST_BOUND:
-                bounds.append(f"{sign} {bound:g}")
-    return ", ".join(bounds)
-
-
-def _type(annotation: Any) -> str:
-    """A type in words."""
-    if get_origin(annotation) is Annotated:
-        inner, *rules = get_args(annotation)
-        bounds = [_range(rule) for rule in rules if isinstance(rule, FieldInfo)]
-        return " ".join([_type(inner), *filter(None, bounds)])
-    if get_origin(annotation) is Literal:
-        return " or ".join(f'`"{choice}"`' for choice in get_args(annotation))
-    if get_origin(annotation) in (Union, types.UnionType):
-        parts = (_type(part) for part in get_args(annotation) if part is not type(None))
-        return " or ".join(dict.fromkeys(parts))
-    if get_origin(annotation) is tuple:
-        items = get_args(annotation)
-        inner = _type(items[0])
-        if items[-1] is Ellipsis:
-            return f"list of {_plural(inner)}"
-        return f"{len(items)} rows of {inner}" if inner[0].isdigit() else f"{len(items)} {inner}s"
-    if get_origin(annotation) is dict:
+def _type(field: dict[str, Any]) -> str:
+    """A type of JSON Schema in words, with its bounds."""
+    if "anyOf" in field:
+        return " or ".join(dict.fromkeys(_type(one) for one in field["anyOf"] if one.get("type") != "null"))
+    choices = field.get("enum", [field["const"]] if "const" in field else [])
+    if 0 < len(choices) <= MOST_CHOICES:
+        return " or ".join(f'`"{choice}"`' for choice in choices)
+    if "prefixItems" in field:
+        inner, count = _type(field["prefixItems"][0]), field["minItems"]
+        return f"{count} rows of {inner}" if inner[0].isdigit() else f"{count} {_plural(inner)}"
+    if "items" in field:
+        return f"list of {_plural(_type(field['items']))}"
+    if "additionalProperties" in field:
         return "tables by name"
-    if get_origin(annotation) is list:
-        return f"list of {_plural(_type(get_args(annotation)[0]))}"
-    if isinstance(annotation, type) and issubclass(annotation, Spec):
-        return "table"
-    return {float: "number", int: "integer", bool: "true or false", str: "text"}[annotation]
+    bounds = [f"{sign} {field[key]:g}" for keys, sign in BOUNDS.items() for key in keys if abs(field.get(key, LARGEST)) < LARGEST]
+    return " ".join([WORDS[field.get("type", "object")], ", ".join(bounds)]).strip()
 
 
 def _plural(words: str) -> str:
     """Several of a type; what begins with a number or a choice stays."""
-    if words[0].isdigit() or words[0] == "`":
-        return words
-    return words.replace("list of", "lists of", 1) if words.startswith("list of") else f"{words}s"
+    noun, space, rest = words.partition(" ")
+    return words if words[0] in "`0123456789" else f"{noun}s{space}{rest}"

@@ -13,28 +13,33 @@ from pydantic.fields import FieldInfo
 
 from abd.errors import SceneError
 from abd.scene.schema.findings import as_problem, schema_findings, unknown_key
-from abd.scene.schema.formula import Function, formula_of_time
+from abd.scene.schema.formula import NamedFormula
 from abd.scene.schema.values import (
     color_value,
-    counts_value,
-    inertia_value,
-    matrix_value,
+    formula_value,
     number_value,
+    numbers_value,
     scale_value,
     vector_value,
 )
 
 Number = Annotated[float, BeforeValidator(number_value)]
 PositiveNumber = Annotated[float, Field(gt=0), BeforeValidator(number_value)]
+Positive = Annotated[float, Field(gt=0)]
 Count = Annotated[int, Field(strict=True)]
 Flag = Annotated[bool, Field(strict=True)]
-Vector = Annotated[tuple[float, float, float], BeforeValidator(vector_value(3))]
-Quaternion = Annotated[tuple[float, float, float, float], BeforeValidator(vector_value(4))]
-Matrix = Annotated[tuple[Vector, Vector, Vector], BeforeValidator(matrix_value)]
-Inertia = Annotated[Vector | tuple[Vector, Vector, Vector], BeforeValidator(inertia_value)]
+Vector = Annotated[tuple[float, float, float], BeforeValidator(vector_value)]
+Quaternion = Annotated[tuple[float, float, float, float], BeforeValidator(numbers_value("four numbers", (4,)))]
+Extents = Annotated[tuple[Positive, Positive, Positive], BeforeValidator(vector_value)]
+Formula = Annotated[float | str, BeforeValidator(formula_value)]
+Matrix = Annotated[tuple[Vector, Vector, Vector], BeforeValidator(numbers_value("three rows of three numbers", (3, 3)))]
+Inertia = Annotated[
+    Vector | tuple[Vector, Vector, Vector],
+    BeforeValidator(numbers_value("[Ixx, Iyy, Izz] or three rows of three numbers", (3,), (3, 3))),
+]
 Scale = Annotated[float | Vector, BeforeValidator(scale_value)]
-Pair = Annotated[tuple[int, int], BeforeValidator(counts_value(2))]
-Triple = Annotated[tuple[int, int, int], BeforeValidator(counts_value(3))]
+Pair = Annotated[tuple[int, int], BeforeValidator(numbers_value("two integers", (2,), kind=int))]
+Triple = Annotated[tuple[int, int, int], BeforeValidator(numbers_value("three integers", (3,), kind=int))]
 Color = Annotated[Vector | Quaternion, BeforeValidator(color_value)]
 AxisName = Literal["x", "y", "z", "rx", "ry", "rz"]
 ROTATION_KEYS = ("quaternion", "matrix", "axis_angle", "euler")
@@ -155,14 +160,14 @@ class TimeFunction:
 
     source: float | str
     unit: float = 1.0
-    _formula: Function | None = field(default=None, init=False, repr=False, compare=False)
+    _formula: NamedFormula | None = field(default=None, init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         if isinstance(self.source, str):
-            object.__setattr__(self, "_formula", formula_of_time(self.source))
+            object.__setattr__(self, "_formula", NamedFormula(self.source, ("t",)))
 
     def __call__(self, t: float) -> float:
-        return self.unit * (self.source if self._formula is None else self._formula(float(t)))
+        return self.unit * (self.source if self._formula is None else self._formula((t,)))
 
 
 def time_function(spec: Spec, key: str) -> TimeFunction | None:

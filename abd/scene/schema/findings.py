@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import difflib
+import pathlib
+import re
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from itertools import islice
 from typing import Any, get_args, get_origin
@@ -90,26 +92,19 @@ NAMED_LISTS = ("body", "joint", "coupling", "material", "sensor")
 MOST_HINTS = 3
 
 
-@dataclass
+@dataclass(frozen=True)
 class Finding:
-    """One thing wrong, at a key path.
-
-    `is_absence` marks a finding that something is not given: where the same table has misspelt or ill-formed keys,
-    it is not worth telling.
-    """
+    """One problem, at a key path."""
 
     path: Path
     message: str
     value: Any = None
     remedy: str = ""
-    is_absence: bool = False
 
 
 def within(findings: Iterable[Finding], *path: str | int) -> Iterator[Finding]:
     """The findings of the table or list item at a path, with paths from where that path begins."""
-    for finding in findings:
-        finding.path = (*path, *finding.path)
-        yield finding
+    return (replace(finding, path=(*path, *finding.path)) for finding in findings)
 
 
 def shown(value: Any) -> str:
@@ -120,6 +115,23 @@ def shown(value: Any) -> str:
         value = list(value)
     text = f"{value:g}" if isinstance(value, float) and float(f"{value:g}") == value else repr(value)
     return text if len(text) <= LONGEST_VALUE else f"{text[: LONGEST_VALUE - 4]} ..."
+
+
+def check_file(path: pathlib.Path, suffixes: Iterable[str], what: str) -> Iterator[Finding]:
+    """Findings, with an empty path, of a file that is missing or has another suffix than these."""
+    if path.suffix.lower() not in suffixes:
+        kind = f"'{path.suffix}'" if path.suffix else "none"
+        yield Finding((), f"is no {what}: its suffix is {kind}", str(path), f"known are {' '.join(suffixes)}")
+        return
+    if path.is_file():
+        return
+    folder = path.parent
+    if not folder.is_dir():
+        yield Finding((), f"no such folder: {folder}", str(path), "paths are relative to the scene file")
+        return
+    present = sorted(entry.name for entry in folder.iterdir() if entry.suffix.lower() in suffixes)
+    remedy = did_you_mean(path.name, present) or "paths are relative to the scene file"
+    yield Finding((), f"{what} '{path.name}' not found in {folder}", str(path), remedy)
 
 
 def key_name(path: Path, data: Any) -> str:
@@ -142,11 +154,12 @@ def as_problem(finding: Finding, data: Any, file: str = "", line: int | None = N
     return Problem(finding.message, key=key, value=finding.value, file=file, line=line, remedy=finding.remedy)
 
 
-def schema_findings(error: ValidationError, model: type[BaseModel], data: Any) -> list[Finding]:
-    """Pydantic's errors about `data` as findings; the errors of the members of a union are joined by "or"."""
+def schema_findings(error: ValidationError, model: type[BaseModel], data: Any, at: Path = ()) -> list[Finding]:
+    """Pydantic's errors about `data`, the table `at` this path of a `model`, as findings; the errors of the members of a union
+    are joined by "or"."""
     by_path: dict[Path, list[Any]] = {}
     for detail in error.errors(include_url=False):
-        path = _path_in(data, detail["loc"])
+        path = (*at, *_path_in(data, detail["loc"]))
         if detail["type"] == "missing":
             path += (str(detail["loc"][-1]),)
         by_path.setdefault(path, []).append(detail)
@@ -160,51 +173,39 @@ def _finding(path: Path, details: list[Any], model: type[BaseModel]) -> Finding:
     if first["type"] == "missing":
         table, key = _model_at(model, path[:-1]), path[-1]
         meaning = table.model_fields[key].description if table and key in table.model_fields else "a value"
-        return Finding(path, "is missing", remedy=f"give {key}: {meaning}", is_absence=True)
+        return Finding(path, "is missing", remedy=f"give {key}: {meaning}")
     if first["type"] == "extra_forbidden":
         return unknown_key(path, model, value)
-    wanted = dict.fromkeys(_wanted(detail["type"], detail["msg"], detail.get("ctx", {})) for detail in details)
+    wanted = dict.fromkeys(map(_wanted, details))
     remedy = next((text for text in map(_remedy, details) if text), "")
     return Finding(path, f"should be {' or '.join(wanted)}, not {shown(value)}", value, remedy)
 
 
-def _wanted(kind: str, message: str, context: dict[str, Any]) -> str:
+WANTED = {
+    "int_type": "an integer",
+    "bool_type": "true or false",
+    "string_type": "a text in quotes",
+    "list_type": "a list",
+    "tuple_type": "a list",
+    "model_type": "a table",
+    "model_attributes_type": "a table",
+    "string_too_short": "a text that is not empty",
+    "too_short": "a list of at least {min_length} entries",
+    "string_pattern_mismatch": "one to three of the letters x, y, z, or of X, Y, Z",
+}
+"""What a value should be, by pydantic's types of errors whose own words are those of Python."""
+
+
+def _wanted(detail: Any) -> str:
     """What a value should be, as the end of "should be ..."."""
-    if message.startswith("should be "):
-        return message[len("should be ") :]
-    bounds = {
-        "greater_than": ("gt", "greater than {}"),
-        "greater_than_equal": ("ge", "at least {}"),
-        "less_than": ("lt", "less than {}"),
-        "less_than_equal": ("le", "at most {}"),
-    }
-    if kind in bounds:
-        name, text = bounds[kind]
-        return text.format(shown(context[name]))
-    named = {
-        "int_type": "an integer",
-        "bool_type": "true or false",
-        "string_type": "a text in quotes",
-        "list_type": "a list",
-        "tuple_type": "a list",
-        "model_type": "a table",
-        "model_attributes_type": "a table",
-        "string_too_short": "a text that is not empty",
-        "string_pattern_mismatch": "one to three of the letters x, y, z, or of X, Y, Z",
-    }
-    if kind in named:
-        return named[kind]
-    if kind == "literal_error":
-        return enumerated(_choices(context))
-    if kind == "too_short":
-        return f"a list of at least {context['min_length']} entries"
-    return message.removeprefix("Input should be ").removeprefix("Value should be ")
+    found = WANTED.get(detail["type"], "").format(**detail.get("ctx", {}))
+    return found or re.sub("^(Input |Value )?should be ", "", detail["msg"])
 
 
 def _remedy(detail: Any) -> str:
     if detail["type"] in ("literal_error", "joint_type") and isinstance(detail["input"], str):
         return did_you_mean(detail["input"], _choices(detail["ctx"]))
-    return ""
+    return detail.get("ctx", {}).get("remedy", "")
 
 
 def _choices(context: dict[str, Any]) -> list[str]:

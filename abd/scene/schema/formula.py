@@ -18,8 +18,6 @@ from abd.errors import AbdError
 from abd.joints.measures.slopes import differences
 from abd.scene.schema.findings import did_you_mean
 
-Function = Callable[..., float]
-
 MAX_DEPTH = 64
 """Nesting of parentheses, calls, signs and powers."""
 MAX_LENGTH = 1000
@@ -34,6 +32,11 @@ class FormulaError(AbdError):
     def __init__(self, message: str, column: int = 0, remedy: str = ""):
         super().__init__(message)
         self.column, self.remedy = column, remedy
+
+    @property
+    def located(self) -> str:
+        """The message with the column."""
+        return f"{self} (column {self.column})" if self.column else str(self)
 
 
 def step(x: float) -> float:
@@ -158,16 +161,6 @@ class NamedFormula:
         return {"source": self.source, "names": self.names}
 
 
-def formula_of_time(text: str) -> Function:
-    """A formula of t [s], as a function of t.
-
-    Raises:
-        FormulaError: as `NamedFormula`.
-    """
-    formula = NamedFormula(text, ("t",))
-    return lambda t: formula((t,))
-
-
 def _value(node: ast.expr, at: Mapping[str, float]) -> float:
     """The value of a part of a formula."""
     if isinstance(node, ast.Constant):
@@ -252,7 +245,10 @@ def _check(node: ast.expr, text: str, names: Sequence[str], depth: int) -> None:
     if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and not node.keywords:
         if node.func.id not in OPERATIONS:
             raise _unknown(node.func.id, names, column)
-        _check_arguments(node.func.id, len(node.args), column)
+        fewest, most = OPERATIONS[node.func.id].fewest, OPERATIONS[node.func.id].most
+        if not fewest <= len(node.args) <= (most or len(node.args)):
+            wanted = str(fewest) if most == fewest else f"at least {fewest}"
+            raise FormulaError(f"{node.func.id} takes {wanted} argument(s), not {len(node.args)}", column)
         for argument in node.args:
             _check(argument, text, names, depth + 1)
         return
@@ -265,10 +261,3 @@ def _check(node: ast.expr, text: str, names: Sequence[str], depth: int) -> None:
 def _unknown(name: str, names: Sequence[str], column: int) -> FormulaError:
     words = (*names, *WORDS[1:])
     return FormulaError(f"unknown name '{name}'", column, did_you_mean(name, words) or f"known are {', '.join(words)}")
-
-
-def _check_arguments(name: str, count: int, column: int) -> None:
-    fewest, most = OPERATIONS[name].fewest, OPERATIONS[name].most
-    if count < fewest or (most is not None and count > most):
-        wanted = str(fewest) if most == fewest else f"at least {fewest}"
-        raise FormulaError(f"{name} takes {wanted} argument(s), not {count}", column)

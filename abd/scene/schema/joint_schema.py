@@ -5,6 +5,7 @@ An angle has two keys, one in radians and one in degrees whose name ends in ``_d
 
 from __future__ import annotations
 
+import math
 from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator, WithJsonSchema, model_validator
@@ -14,7 +15,9 @@ from abd.scene.schema.fields import (
     AxisName,
     Color,
     Count,
+    Extents,
     Flag,
+    Formula,
     Number,
     Orientation,
     Spec,
@@ -23,26 +26,22 @@ from abd.scene.schema.fields import (
     entry,
 )
 from abd.scene.schema.joint_types import type_value, with_own_keys
-from abd.scene.schema.values import (
-    axes_value,
-    formula_value,
-    gains_value,
-    grid_value,
-    numbers_value,
-    points_value,
-    range_value,
-    vector_value,
-)
+from abd.scene.schema.values import axes_value, grid_value, numbers_value, points_value
 
 WORLD_NAME = "world"
 """What a joint calls the world, where a body's name is expected."""
 
-Range = Annotated[tuple[float, float], BeforeValidator(range_value)]
-Numbers = Annotated[float | tuple[float, ...], BeforeValidator(numbers_value)]
-Gains = Annotated[float | tuple[float, ...] | tuple[tuple[float, ...], ...], BeforeValidator(gains_value)]
-Formula = Annotated[float | str, BeforeValidator(formula_value)]
-Plane = Annotated[tuple[float, float], BeforeValidator(vector_value(2))]
-Profile = Annotated[tuple[Plane, ...], BeforeValidator(points_value(2))]
+RANGE = "two numbers [lower, upper], -inf or inf where there is no end"
+GAINS = "a number, a list of numbers or six rows of six numbers"
+Range = Annotated[tuple[float, float], BeforeValidator(numbers_value(RANGE, (2,), largest=math.inf))]
+Numbers = Annotated[
+    float | tuple[float, ...], BeforeValidator(numbers_value("a number or a list of numbers", (), (None,)))
+]
+Gains = Annotated[
+    float | tuple[float, ...] | tuple[tuple[float, ...], ...],
+    BeforeValidator(numbers_value(GAINS, (), (None,), (6, 6))),
+]
+Profile = Annotated[tuple[tuple[float, float], ...], BeforeValidator(points_value)]
 AxisNames = Annotated[tuple[AxisName, ...], BeforeValidator(axes_value)]
 TypeName = Annotated[str, BeforeValidator(type_value), WithJsonSchema({"type": "string", "enum": [*TYPES, *ALIASES]})]
 Enforcement = Literal["penalty", "exact", "compliant"]
@@ -186,8 +185,8 @@ class JointParameters(Spec):
     open_sim: Flag | None = entry(None, "ellipsoid joint after OpenSim, whose z is not the surface's normal")
     max_tilt: Number | None = entry(None, "largest angle between the z axes of both frames", unit="rad", gt=0)
     max_tilt_deg: Number | None = entry(None, "the same in degrees", unit="deg", gt=0)
-    max_rotation: Vector | None = entry(None, "largest rotations about x, y and z", unit="rad")
-    max_rotation_deg: Vector | None = entry(None, "the same in degrees", unit="deg")
+    max_rotation: Extents | None = entry(None, "largest rotations about x, y and z", unit="rad")
+    max_rotation_deg: Extents | None = entry(None, "the same in degrees", unit="deg")
     limit_compliance: Number | None = entry(
         None,
         "of soft ends of max_tilt and max_rotation; default: barriers, which are never passed",

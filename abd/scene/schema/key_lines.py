@@ -1,23 +1,22 @@
-"""Where every key of a TOML or JSON text stands: a map from key path to line number.
+"""Lines of the keys of a TOML or JSON text: a map from key path to line number.
 
-The parsers of Python's library give values without places. The scanners here read a text that such a parser has
-already accepted, so they need not judge it, only find their way: strings, comments, brackets and line ends. A path is
-a tuple of keys and list positions, such as ``("body", 2, "sphere", "radius")``; lines count from 1.
+The parsers of Python's library give values without places. The scanner here reads a text that such a parser has accepted
+already, and only finds its way: strings, comments, brackets and line ends. JSON is read as an inline table of TOML whose keys
+end in colons. A path is a tuple of keys and list positions, such as ``("body", 2, "sphere", "radius")``; lines count from 1.
 """
 
 from __future__ import annotations
 
+import json
 import re
 import tomllib
-from json.decoder import scanstring
 
 Path = tuple[str | int, ...]
 Lines = dict[Path, int]
 
-WHITE = re.compile(r"[ \t\r\n]*")
-TOML_GAP = re.compile(r"(?:[ \t\r\n]+|#[^\n]*)*")
-TOML_BARE_KEY = re.compile(r"[A-Za-z0-9_-]+")
-TOML_STRING = re.compile(
+GAP = re.compile(r"(?:[ \t\r\n]+|#[^\n]*)*")
+BARE_KEY = re.compile(r"[A-Za-z0-9_-]+")
+STRING = re.compile(
     r'"""(?:\\.|[^\\])*?"{3,5}' + r"|'''.*?'{3,5}" + r'|"(?:\\.|[^"\\\n])*"' + r"|'[^'\n]*'",
     re.DOTALL,
 )
@@ -31,163 +30,109 @@ def line_of(lines: Lines, path: Path) -> int | None:
     return lines.get(path)
 
 
-class _Scanner:
-    """What both scanners do: skip gaps, count lines, read the items of a list."""
+class KeyLines:
+    """Scanner of a valid text of TOML or JSON.
 
-    gaps: re.Pattern
+    Attributes:
+        lines: of all paths; repeated: paths and lines of keys of JSON that are given again.
+    """
 
-    def __init__(self, text: str):
-        self.text = text
-        self.at = 0
+    def __init__(self, text: str, is_json: bool):
+        self.text, self.is_json, self.at = text.replace("\r\n", "\n"), is_json, 0
         self.lines: Lines = {}
-        self.counted = (0, 1)
+        self.repeated: list[tuple[Path, int]] = []
+        self._counted = (0, 1)
         """Position up to which line ends were counted, and the line there."""
+        self._items: dict[Path, int] = {}
+        """Number of the items so far of arrays of tables."""
+        if is_json:
+            self._value(())
+            return
+        table: Path = ()
+        while self._gap() < len(self.text):
+            if self.text.startswith("[", self.at):
+                table = self._header()
+            else:
+                self._pair(table)
 
-    def gap(self) -> int:
+    def _gap(self) -> int:
         """Skip white space and comments; the new position."""
-        self.at = self.gaps.match(self.text, self.at).end()
+        self.at = GAP.match(self.text, self.at).end()
         return self.at
 
-    def mark(self, path: Path) -> int:
-        """Note that a path stands at the present position, where the first place counts; the line."""
-        position, line = self.counted
-        line += self.text.count("\n", position, self.at)
-        self.counted = (self.at, line)
+    def _mark(self, path: Path, position: int) -> None:
+        """Record that a path begins at a position; of several the first one counts."""
+        counted, line = self._counted
+        line += self.text.count("\n", counted, position)
+        self._counted = (position, line)
         self.lines.setdefault(path, line)
-        return line
 
-    def comma(self) -> None:
-        """Skip a comma, where there is one."""
-        self.gap()
-        self.at += self.text[self.at] == ","
-
-    def items(self, path: Path) -> None:
-        """The items of a list, from its opening to its closing bracket."""
-        self.at += 1
-        index = 0
-        while self.text[self.gap()] != "]":
-            self.mark((*path, index))
-            self.value((*path, index))
-            self.comma()
-            index += 1
-        self.at += 1
-
-
-class TomlLines(_Scanner):
-    """Scanner of a valid TOML text; ``TomlLines(text).lines`` is the map."""
-
-    gaps = TOML_GAP
-
-    def __init__(self, text: str):
-        super().__init__(text.replace("\r\n", "\n"))
-        self.arrays: dict[Path, int] = {}
-        """Arrays of tables: number of their items so far."""
-        table: Path = ()
-        while self.gap() < len(self.text):
-            if self.text.startswith("[", self.at):
-                table = self.header()
-            else:
-                self.pair(table)
-
-    def header(self) -> Path:
+    def _header(self) -> Path:
+        """``[table]`` or ``[[table]]``; the path of the table that begins there."""
         start = self.at
-        is_array = self.text.startswith("[[", start)
-        self.at += 2 if is_array else 1
-        keys = self.keys()
-        path = (*self.within_last(keys[:-1]), keys[-1])
-        self.at = self.text.index("]", self.at) + (2 if is_array else 1)
-        after, self.at = self.at, start
-        if is_array:
-            self.mark(path)
-            self.arrays[path] = self.arrays.get(path, 0) + 1
-            path = (*path, self.arrays[path] - 1)
-        self.mark(path)
-        self.at = after
+        brackets = 2 if self.text.startswith("[[", start) else 1
+        self.at += brackets
+        *outer, name = self._keys()
+        path: Path = ()
+        for key in outer:  # tables within an array of tables are within its last item
+            path += (key,)
+            if path in self._items:
+                path += (self._items[path] - 1,)
+        path += (name,)
+        if brackets == 2:
+            self._mark(path, start)
+            self._items[path] = self._items.get(path, 0) + 1
+            path += (self._items[path] - 1,)
+        self._mark(path, start)
+        self.at = self.text.index("]", self.at) + brackets
         return path
 
-    def within_last(self, path: Path) -> Path:
-        """The path with every array of tables on the way entered at its last item."""
-        resolved: Path = ()
-        for key in path:
-            resolved += (key,)
-            if resolved in self.arrays:
-                resolved += (self.arrays[resolved] - 1,)
-        return resolved
-
-    def keys(self) -> Path:
+    def _keys(self) -> Path:
         """A dotted key."""
-        keys = []
+        keys: Path = ()
         while True:
-            self.gap()
-            match = TOML_STRING.match(self.text, self.at)
-            if match:
-                keys.extend(tomllib.loads(f"{match[0]} = 0"))  # resolves its escapes
+            self._gap()
+            match = STRING.match(self.text, self.at)
+            if match:  # with its escapes resolved
+                keys += (json.loads(match[0]),) if self.is_json else tuple(tomllib.loads(f"{match[0]} = 0"))
             else:
-                match = TOML_BARE_KEY.match(self.text, self.at)
-                keys.append(match[0])
+                match = BARE_KEY.match(self.text, self.at)
+                keys += (match[0],)
             self.at = match.end()
-            self.gap()
+            self._gap()
             if not self.text.startswith(".", self.at):
-                return tuple(keys)
+                return keys
             self.at += 1
 
-    def pair(self, table: Path) -> None:
-        """``key = value`` within a table."""
+    def _pair(self, table: Path) -> None:
+        """``key = value`` or ``"key": value`` within a table."""
         start = self.at
-        keys = self.keys()
-        after, self.at = self.at, start
+        keys = self._keys()
+        path = table + keys
+        repeated = self.is_json and path in self.lines
         for n in range(1, len(keys) + 1):
-            self.mark(table + keys[:n])
-        self.at = self.text.index("=", after) + 1
-        self.value(table + keys)
-
-    def value(self, path: Path) -> None:
-        self.gap()
-        opening = self.text[self.at]
-        if opening == "[":
-            self.items(path)
-        elif opening == "{":
-            self.at += 1
-            while self.text[self.gap()] != "}":
-                self.pair(path)
-                self.comma()
-            self.at += 1
-        else:
-            match = TOML_STRING.match(self.text, self.at) or SCALAR.match(self.text, self.at)
-            self.at = match.end()
-
-
-class JsonLines(_Scanner):
-    """Scanner of a valid JSON text; `lines` is the map, `repeated` the paths of keys given more than once."""
-
-    gaps = WHITE
-
-    def __init__(self, text: str):
-        super().__init__(text)
-        self.repeated: list[tuple[Path, int]] = []
-        self.value(())
-
-    def value(self, path: Path) -> None:
-        self.gap()
-        opening = self.text[self.at]
-        if opening == "{":
-            self.members(path)
-        elif opening == "[":
-            self.items(path)
-        elif opening == '"':
-            _, self.at = scanstring(self.text, self.at + 1, True)
-        else:
-            self.at = SCALAR.match(self.text, self.at).end()
-
-    def members(self, path: Path) -> None:
+            self._mark(table + keys[:n], start)
+        if repeated:
+            self.repeated.append((path, self._counted[1]))
         self.at += 1
-        while self.text[self.gap()] != "}":
-            key, after = scanstring(self.text, self.at + 1, True)
-            member, known = (*path, key), (*path, key) in self.lines
-            line = self.mark(member)
-            if known:
-                self.repeated.append((member, line))
-            self.at = self.text.index(":", after) + 1
-            self.value(member)
-            self.comma()
+        self._value(path)
+
+    def _value(self, path: Path) -> None:
+        self._gap()
+        opening = self.text[self.at]
+        if opening not in "[{":
+            match = STRING.match(self.text, self.at) or SCALAR.match(self.text, self.at)
+            self.at = match.end()
+            return
+        self.at += 1
+        index = 0
+        while self.text[self._gap()] not in "]}":
+            if opening == "{":
+                self._pair(path)
+            else:
+                self._mark((*path, index), self.at)
+                self._value((*path, index))
+                index += 1
+            self._gap()
+            self.at += self.text[self.at] == ","
         self.at += 1

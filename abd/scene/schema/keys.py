@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, Literal, Protocol, Required, TypeAlias, TypedDict
+from typing import Any, Literal, Protocol, TypeAlias, TypedDict
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,7 +19,7 @@ Rows: TypeAlias = (
 )
 """Rows of numbers."""
 Table: TypeAlias = Mapping[str, object]
-"""A table of keys that are not known before it runs."""
+"""A table inside another one, which is checked when it is given."""
 
 
 class HasFaces(Protocol):
@@ -34,128 +34,19 @@ class HasFaces(Protocol):
         """(f, 3) vertex numbers."""
 
 
-class AxisAngleKeys(TypedDict, total=False):
-    """Rotation by an angle about an axis."""
-
-    axis: Required[Numbers]
-    degrees: Required[float]
-
-
-class EulerKeys(TypedDict, total=False):
-    """Rotation by three successive angles, in the notation of scipy."""
-
-    order: str
-    degrees: Required[Numbers]
-
-
-class OrientationKeys(TypedDict, total=False):
-    """A rotation in one of four notations; none of them means no rotation."""
-
-    quaternion: Numbers | None
-    matrix: Rows | None
-    axis_angle: AxisAngleKeys | Table | None
-    euler: EulerKeys | Table | None
-
-
-class SphereKeys(TypedDict, total=False):
-    """Sphere about the origin: exact, or as a mesh, a subdivided icosahedron with its vertices on the sphere."""
-
-    radius: Required[float]
-    subdivisions: int | None
-
-
-class CapsuleKeys(TypedDict, total=False):
-    """Cylinder along z with two half-spheres as ends, centred at the origin: exact, or as a mesh."""
-
-    radius: Required[float]
-    length: Required[float]
-    segments: int | None
-
-
-class CylinderKeys(TypedDict, total=False):
-    """Cylinder along z, centred at the origin."""
-
-    radius: Required[float]
-    length: Required[float]
-    segments: int
-
-
-class ConeKeys(TypedDict, total=False):
-    """Cone along z with its tip up, its axis centred at the origin."""
-
-    radius: Required[float]
-    length: Required[float]
-    segments: int
-
-
-class HalfSpaceKeys(TypedDict, total=False):
-    """Everything below a plane is solid: bodies stay where ``normal . x >= offset``. The pose does not apply to it."""
-
-    normal: Numbers
-    offset: float
-
-
-class SurfaceKeys(TypedDict, total=False):
-    """A surface written out in the scene file, in the body's mesh frame."""
-
-    vertices: Required[Rows]
-    triangles: Rows
-    edges: Rows
-    points: Numbers
-
-
-class KeyframeKeys(OrientationKeys, total=False):
-    """Pose at one instant."""
-
-    time: Required[float]
-    position: Numbers | None
-
-
-class FormulasKeys(TypedDict, total=False):
-    """Displacement from the initial pose by formulas of t [s]: ``+ - * / ** ( )``, numbers, t, pi and the functions"""
-
-    x: str
-    y: str
-    z: str
-    rx: str
-    ry: str
-    rz: str
-
-
-class MotionKeys(TypedDict, total=False):
-    """Prescribed motion of a kinematic body: velocities, or keyframes, or a file, or formulas."""
-
-    velocity: Numbers | None
-    angular_velocity: Numbers | None
-    angular_velocity_deg: Numbers | None
-    keyframes: Sequence[KeyframeKeys | Table] | None
-    file: str | None
-    formulas: FormulasKeys | Table | None
-    frame: Literal["mesh", "center_of_mass"]
-    after: Literal["hold", "continue"]
-    until: float | None
-
-
-class RepeatKeys(TypedDict, total=False):
-    """Copies of a body on a grid, named name_0_0_0, name_0_0_1 and so on."""
-
-    count: Required[Numbers]
-    step: Required[Numbers]
-
-
-class BodyKeys(OrientationKeys, total=False):
+class BodyKeys(TypedDict, total=False):
     """One body: a surface, mass properties, a pose, and how it moves."""
 
     kind: Literal["dynamic", "kinematic", "static"]
     enabled: bool
     box: Numbers | None
-    sphere: SphereKeys | Table | None
-    capsule: CapsuleKeys | Table | None
-    cylinder: CylinderKeys | Table | None
-    cone: ConeKeys | Table | None
-    half_space: HalfSpaceKeys | Table | None
+    sphere: Table | None
+    capsule: Table | None
+    cylinder: Table | None
+    cone: Table | None
+    half_space: Table | None
     mesh: str | Path | HasFaces | tuple[Rows, Rows] | None
-    surface: SurfaceKeys | Table | None
+    surface: Table | None
     proxy: bool
     scale: float | Numbers
     split_components: bool
@@ -176,7 +67,7 @@ class BodyKeys(OrientationKeys, total=False):
     rotary_damping: float
     inertial_damping: float
     fix: Sequence[Literal["x", "y", "z", "rx", "ry", "rz"]]
-    motion: MotionKeys | Table | None
+    motion: Table | None
     kappa: Literal["auto"] | float
     elasticity: Literal["orthogonal", "arap"]
     material: str
@@ -184,7 +75,11 @@ class BodyKeys(OrientationKeys, total=False):
     color: Numbers | None
     group: int
     world: int
-    repeat: RepeatKeys | Table | None
+    repeat: Table | None
+    quaternion: Numbers | None
+    matrix: Rows | None
+    axis_angle: Table | None
+    euler: Table | None
     transform: Rows
 
 
@@ -249,74 +144,7 @@ class OutputKeys(TypedDict, total=False):
     certificate: bool
 
 
-class FrameKeys(OrientationKeys, total=False):
-    """A frame: an origin and a rotation."""
-
-    position: Numbers
-
-
-class DriveKeys(TypedDict, total=False):
-    """What moves a coordinate on purpose. Targets and rates are numbers or formulas of t, as in a body's motion."""
-
-    mode: Required[Literal["position", "velocity", "pd", "force", "brake"]]
-    target: float | str
-    target_deg: float | str | None
-    rate: float | str | None
-    rate_deg: float | str | None
-    stiffness: float
-    damping: float
-    effort: float | None
-    uid: int
-    strength_ratio: float
-
-
-class SingleCoordinateKeys(TypedDict, total=False):
-    """Keys of a coordinate that a joint with a single one may carry itself."""
-
-    initial: float | None
-    initial_deg: float | None
-    initial_rate: float | None
-    initial_rate_deg: float | None
-    range: Numbers | None
-    range_deg: Numbers | None
-    locked: bool
-    friction: float
-    friction_load: float
-    armature: float
-    drive: DriveKeys | Table | None
-
-
-class CoordinateKeys(SingleCoordinateKeys, total=False):
-    """Settings of one coordinate of a joint; the table's name is the coordinate's."""
-
-    limit: Literal["barrier", "compliant", "cubic"]
-    limit_distance: float | None
-    limit_distance_deg: float | None
-    limit_compliance: float
-    limit_damping: float
-    limit_restitution: float
-    limit_strength: float
-    lock_value: float | None
-    lock_value_deg: float | None
-    stiffness: float
-    rest: float | None
-    rest_deg: float | None
-    damping: float
-    force_formula: str | None
-    force_function: str | None
-    velocity_limit: float | None
-    velocity_limit_deg: float | None
-    effort_limit: float | None
-
-
-class JointRepeatKeys(TypedDict, total=False):
-    """Copies of a joint on a grid, named name_0_0_0, name_0_0_1 and so on."""
-
-    count: Required[Numbers]
-    step: Numbers | None
-
-
-class CommonKeys(SingleCoordinateKeys, total=False):
+class CommonKeys(TypedDict, total=False):
     """A joint between a parent (a body or the world), which carries frame D, and a child, which carries frame C."""
 
     active: bool
@@ -332,8 +160,8 @@ class CommonKeys(SingleCoordinateKeys, total=False):
     break_force: float | None
     break_torque: float | None
     parameters: Mapping[str, float]
-    coordinate: Mapping[str, CoordinateKeys | Table]
-    repeat: JointRepeatKeys | Table | None
+    coordinate: Mapping[str, Table]
+    repeat: Table | None
     anchor: Numbers | None
     parent_anchor: Numbers | None
     child_anchor: Numbers | None
@@ -343,10 +171,10 @@ class CommonKeys(SingleCoordinateKeys, total=False):
     x_axis: Numbers | None
     parent_x_axis: Numbers | None
     child_x_axis: Numbers | None
-    parent_frame: FrameKeys | Table | Rows | None
-    world_frame: FrameKeys | Table | Rows | None
-    child_frame: FrameKeys | Table | Rows | None
-    child_world_frame: FrameKeys | Table | Rows | None
+    parent_frame: Table | Rows | None
+    world_frame: Table | Rows | None
+    child_frame: Table | Rows | None
+    child_world_frame: Table | Rows | None
     axes: str | None
     skew: float | None
     skew_deg: float | None
@@ -374,6 +202,17 @@ class CommonKeys(SingleCoordinateKeys, total=False):
     rest_length: float | None
     force_formula: str | None
     force_function: str | None
+    initial: float | None
+    initial_deg: float | None
+    initial_rate: float | None
+    initial_rate_deg: float | None
+    range: Numbers | None
+    range_deg: Numbers | None
+    locked: bool
+    friction: float
+    friction_load: float
+    armature: float
+    drive: Table | None
     show: bool | None
     color: Numbers | None
     joint_radius: float | None
@@ -387,15 +226,6 @@ class CommonKeys(SingleCoordinateKeys, total=False):
     slot_depth: float | None
     slot_range: Numbers | None
     draw_ellipsoid: bool | None
-
-
-class CouplingTermKeys(TypedDict, total=False):
-    """One summand f(q) of a coupling, q a coordinate; factor, polynomial or table says what f is."""
-
-    coordinate: Required[str]
-    factor: float | None
-    polynomial: Numbers | None
-    table: Rows | None
 
 
 class CouplingKeys(TypedDict, total=False):

@@ -8,7 +8,7 @@ degrees. These models check values one by one; what concerns several keys at onc
 from __future__ import annotations
 
 import os
-from collections.abc import Hashable
+from collections.abc import Callable, Hashable
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self
 
@@ -20,7 +20,9 @@ from abd.scene.schema.fields import (
     AxisName,
     Color,
     Count,
+    Extents,
     Flag,
+    Formula,
     Inertia,
     Number,
     Orientation,
@@ -117,12 +119,12 @@ class Formulas(Spec):
     """Displacement from the initial pose by formulas of t [s]: ``+ - * / ** ( )``, numbers, t, pi and the functions
     sin cos tan exp log sqrt abs min max step(t - a) smoothstep(a, b, t)."""
 
-    x: str = entry("0", "displacement along world x", unit="m")
-    y: str = entry("0", "displacement along world y", unit="m")
-    z: str = entry("0", "displacement along world z", unit="m")
-    rx: str = entry("0", "rotation vector, world x", unit="rad")
-    ry: str = entry("0", "rotation vector, world y", unit="rad")
-    rz: str = entry("0", "rotation vector, world z", unit="rad")
+    x: Formula = entry("0", "displacement along world x", unit="m")
+    y: Formula = entry("0", "displacement along world y", unit="m")
+    z: Formula = entry("0", "displacement along world z", unit="m")
+    rx: Formula = entry("0", "rotation vector, world x", unit="rad")
+    ry: Formula = entry("0", "rotation vector, world y", unit="rad")
+    rz: Formula = entry("0", "rotation vector, world z", unit="rad")
 
 
 class MotionSpec(Spec):
@@ -176,7 +178,7 @@ class BodySpec(Orientation):
     )
     enabled: Flag = entry(True, "false leaves the body out of the scene")
 
-    box: Vector | None = entry(None, "full extents of a box centred at the origin", unit="m")
+    box: Extents | None = entry(None, "full extents of a box centred at the origin", unit="m")
     sphere: Sphere | None = entry(None, "sphere")
     capsule: Capsule | None = entry(None, "capsule along z")
     cylinder: Cylinder | None = entry(None, "cylinder along z")
@@ -373,19 +375,22 @@ class SceneSpec(Spec):
     sensor: list[SensorSpec] = entry([], "quantities that are recorded from the start")
 
 
-def with_absolute_paths(spec: SceneSpec, directory: Path) -> SceneSpec:
-    """The scene with the same paths resolved; what needs no change is shared with `spec`, which stays as it is."""
-    bodies = list(spec.body)
-    for k, body in enumerate(bodies):
-        if body.mesh is not None or (body.motion is not None and body.motion.file is not None):
-            bodies[k] = body.model_copy(deep=True)
-            make_body_paths_absolute(bodies[k], directory)
-    return spec.model_copy(update={"body": bodies})
+def with_paths(spec: SceneSpec, change: Callable[[str], str]) -> SceneSpec:
+    """The scene with its paths of meshes, pose files and code changed; what has none is shared with `spec`."""
+    types = [one.model_copy(update={"file": change(one.file)}) for one in spec.joint_type]
+    return spec.model_copy(update={"body": [body_with_paths(body, change) for body in spec.body], "joint_type": types})
 
 
-def make_body_paths_absolute(body: BodySpec, directory: Path) -> None:
+def body_with_paths(body: BodySpec, change: Callable[[str], str]) -> BodySpec:
     """The same for one body."""
+    changed: dict[str, Any] = {}
     if body.mesh is not None:
-        body.mesh = os.path.abspath(directory / body.mesh)
+        changed["mesh"] = change(body.mesh)
     if body.motion is not None and body.motion.file is not None:
-        body.motion.file = os.path.abspath(directory / body.motion.file)
+        changed["motion"] = body.motion.model_copy(update={"file": change(body.motion.file)})
+    return body.model_copy(update=changed) if changed else body
+
+
+def absolute_in(directory: Path) -> Callable[[str], str]:
+    """The function that resolves paths which begin at a directory."""
+    return lambda path: os.path.abspath(directory / path)

@@ -53,7 +53,7 @@ class SensorSpec(Spec):
 def check_sensor(spec: SensorSpec) -> Iterator[Finding]:
     """Keys that do not go together."""
     if (spec.joint is None) == (spec.body is None):
-        yield Finding(("joint",), "exactly one of joint and body is needed", spec.joint, is_absence=spec.joint is None)
+        yield Finding(("joint",), "exactly one of joint and body is needed", spec.joint)
         return
     known = OF_COORDINATES + OF_JOINTS + OF_MARKERS if spec.joint else OF_MARKERS + OF_BODIES + OF_CONTACTS
     kind = "joint" if spec.joint else "body"

@@ -9,10 +9,12 @@ from typing import Any, TypeVar
 
 import numpy as np
 from pydantic import ValidationError
+from pydantic_core import PydanticCustomError
 
 from abd.errors import Problem, SceneError
 from abd.scene.schema.fields import ROTATION_KEYS, Spec
 from abd.scene.schema.findings import Finding, as_problem, schema_findings
+from abd.scene.schema.values import numbers_value
 
 Table = TypeVar("Table", bound=Spec)
 
@@ -90,25 +92,18 @@ def _surface(key: str, mesh: Any) -> dict[str, Any]:
         remedy = "give a path, a trimesh.Trimesh, or a tuple of vertices (v, 3) and faces (f, 3)"
         raise _problem(key, f"is {type(mesh).__name__}, which is no mesh", remedy)
     return {
-        "vertices": _rows(f"{key}.vertices", vertices, float).tolist(),
-        "triangles": _rows(f"{key}.faces", faces, np.int64).tolist(),
+        "vertices": _rows(f"{key}.vertices", vertices, "numbers", float),
+        "triangles": _rows(f"{key}.faces", faces, "integers", int),
     }
 
 
-def _rows(key: str, values: Any, kind: type) -> np.ndarray:
-    """(k, 3) finite numbers of a kind."""
+def _rows(key: str, values: Any, wanted: str, kind: type) -> Any:
+    """Rows of three numbers of a kind, all of which are judged at once."""
     try:
-        rows = np.asarray(values)
-        exact = rows.astype(kind)
-    except (TypeError, ValueError) as error:
-        raise _problem(key, f"holds what is no number: {error}", "give rows of three numbers") from None
-    if rows.ndim != 2 or rows.shape[1] != 3 or len(rows) == 0:
-        raise _problem(key, f"has the shape {rows.shape}", "give rows of three numbers")
-    if not np.array_equal(exact, rows):
-        raise _problem(
-            key, "holds numbers that are not finite, or no integers where vertices are counted", "mend the mesh"
-        )
-    return exact
+        return numbers_value(f"rows of three {wanted}", (None, 3), kind=kind)(values)
+    except PydanticCustomError as error:
+        message = f"{error.message()}, not an array of shape {np.asarray(values, dtype=object).shape}"
+        raise _problem(key, message, "give an array of finite numbers") from None
 
 
 def _pose(key: str, pose: Any) -> dict[str, Any]:

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Callable
 from typing import Any
 
+import numpy as np
 from pydantic_core import PydanticCustomError
 
-from abd.scene.schema.formula import FormulaError, formula_of_time
+from abd.scene.schema.formula import FormulaError, NamedFormula
 
 BOUNDS = {
     # copies that `repeat` makes of a body
@@ -42,8 +42,6 @@ def remedy(name: str) -> str:
 
 
 AXIS_NAMES = ("x", "y", "z", "rx", "ry", "rz")
-COUNTED = {2: "two", 3: "three", 4: "four", 6: "six"}
-
 
 LARGEST = 1e50
 """Largest size of a number of a file: products of a few stay finite."""
@@ -68,108 +66,75 @@ def number_value(value: Any) -> Any:
     return float(value)
 
 
-def _numbers(value: Any, length: int | None = None, infinite: bool = False) -> tuple[float, ...] | None:
-    """So many numbers (None: any but none), which may be infinite; None for anything else."""
-    items = sequence(value)
-    if not items or (length is not None and len(items) != length):
-        return None
-    sound = all(is_number(item) or (infinite and isinstance(item, float) and math.isinf(item)) for item in items)
-    return tuple(float(item) for item in items) if sound else None
-
-
-def _rows(value: Any, length: int, least: int, most: float = math.inf) -> tuple[tuple[float, ...], ...] | None:
-    """Rows of so many numbers; None for anything else."""
-    rows = [_numbers(row, length) for row in sequence(value) or ()]
-    return tuple(rows) if least <= len(rows) <= most and None not in rows else None
-
-
 def _bound(value: Any) -> str:
     """ " of at most `LARGEST`" where a value has a finite number beyond it."""
     large = isinstance(value, (int, float)) and LARGEST < abs(value) < math.inf
-    return f" of at most {LARGEST:g}" if large or any(map(_bound, sequence(value) or ())) else ""
+    inner = value if isinstance(value, list | tuple) else ()
+    return f" of at most {LARGEST:g}" if large or any(map(_bound, inner)) else ""
 
 
-def _validator(kind: str, read: Callable[[Any], Any], wanted: str) -> Callable[[Any], Any]:
-    """Validator of what `read` makes of a value, which should be `wanted` where it makes None."""
+def numbers_value(wanted: str, *shapes: tuple[int | None, ...], kind: type = float, largest: float = LARGEST):
+    """Validator of numbers in one of these shapes, as nested tuples, or as a number for the shape ().
+
+    Args:
+        wanted: what the value should be, for messages.
+        shapes: lengths, None for any but 0.
+        kind: `float` or `int`; largest: bound on their sizes.
+    """
+    kinds = "iu" if kind is int else "iuf"
+    known = {shape for shape in shapes if None not in shape}
+    open_shapes = [shape for shape in shapes if None in shape]
 
     def validate(value: Any) -> Any:
-        found = read(value)
-        if found is None:
-            raise PydanticCustomError(kind, f"should be {wanted}{_bound(value)}")
-        return found
+        try:
+            array = np.asarray(value)
+        except ValueError:  # rows of different lengths
+            array = np.zeros(0)
+        fits = array.shape in known or any(_fits(array.shape, shape) for shape in open_shapes)
+        if not fits or array.dtype.kind not in kinds or not all(-largest <= x <= largest for x in array.ravel().tolist()):
+            raise PydanticCustomError("numbers", f"should be {wanted}{_bound(value)}")
+        found = array.astype(kind, copy=False).tolist()
+        return tuple(found) if array.ndim == 1 else _as_tuples(found)
 
     return validate
 
 
-def vector_value(length: int) -> Callable[[Any], Any]:
-    """Validator of `length` finite numbers."""
-    return _validator("vector", lambda value: _numbers(value, length), f"{COUNTED[length]} numbers")
+def _fits(shape: tuple[int, ...], wanted: tuple[int | None, ...]) -> bool:
+    return len(shape) == len(wanted) and all(n == m or (m is None and n > 0) for n, m in zip(shape, wanted, strict=True))
 
 
-def points_value(length: int) -> Callable[[Any], Any]:
-    """Validator of a list of points of `length` numbers each, two of them at least."""
-    wanted = f"a list of at least two points of {COUNTED[length]} numbers"
-    return _validator("points", lambda value: _rows(value, length, 2), wanted)
+def _as_tuples(value: Any) -> Any:
+    return tuple(map(_as_tuples, value)) if isinstance(value, list) else value
 
 
-def counts_value(length: int) -> Callable[[Any], Any]:
-    """Validator of `length` integers."""
-
-    def read(value: Any) -> tuple[int, ...] | None:
-        items = sequence(value)
-        sound = items is not None and len(items) == length and all(map(is_integer, items))
-        return tuple(map(int, items)) if sound else None
-
-    return _validator("integers", read, f"{COUNTED[length]} integers")
+vector_value = numbers_value("three numbers", (3,))
+_scale_value = numbers_value("a number or three numbers", (), (3,))
+_grid_value = numbers_value("three integers", (3,), kind=int)
+_points_value = numbers_value("a list of at least two points of two numbers", (None, 2))
 
 
-def _two_names(value: Any) -> tuple[str, str] | None:
-    items = sequence(value)
-    sound = items is not None and len(items) == 2 and all(isinstance(item, str) for item in items)
-    return tuple(items) if sound else None
+COLOR = "three or four numbers from 0 to 1, or a name or '#rrggbb'"
+_color_value = numbers_value(COLOR, (3,), (4,))
 
 
-def _number_or_list(value: Any) -> float | tuple[float, ...] | None:
-    return float(value) if is_number(value) else _numbers(value)
+def points_value(value: Any) -> Any:
+    """Two or more points of the plane."""
+    points = _points_value(value)
+    if len(points) < 2:
+        raise PydanticCustomError("points", "should be a list of at least two points of two numbers")
+    return points
 
 
-def _has_rows(value: Any) -> bool:
-    items = sequence(value)
-    return bool(items) and sequence(items[0]) is not None
-
-
-names_value = _validator("names", _two_names, "two names")
-matrix_value = _validator("matrix", lambda value: _rows(value, 3, 3, 3), "three rows of three numbers")
-range_value = _validator(
-    "range",
-    lambda value: _numbers(value, 2, infinite=True),
-    "two numbers [lower, upper], -inf or inf where there is no end",
-)
-numbers_value = _validator("numbers", _number_or_list, "a number or a list of numbers")
-_six_rows = _validator(
-    "gains", lambda value: _rows(value, 6, 6, 6), "a number, a list of numbers or six rows of six numbers"
-)
-_principal_values = _validator(
-    "inertia", lambda value: _numbers(value, 3), "[Ixx, Iyy, Izz] or three rows of three numbers"
-)
-_factors = _validator(
-    "scale", lambda value: float(value) if is_number(value) else _numbers(value, 3), "a number or three numbers"
-)
-
-
-def gains_value(value: Any) -> Any:
-    """A number, a list of them, or six rows of six."""
-    return _six_rows(value) if _has_rows(value) else numbers_value(value)
-
-
-def inertia_value(value: Any) -> Any:
-    """Three principal values or a 3x3 matrix."""
-    return matrix_value(value) if _has_rows(value) else _principal_values(value)
+def names_value(value: Any) -> Any:
+    """Two names."""
+    if not isinstance(value, list | tuple) or len(value) != 2 or not all(isinstance(item, str) for item in value):
+        raise PydanticCustomError("names", "should be two names")
+    return tuple(value)
 
 
 def scale_value(value: Any) -> Any:
     """A number or three of them, none of them 0; a negative one mirrors."""
-    factors = _factors(value)
+    factors = _scale_value(value)
     if 0 in (factors if isinstance(factors, tuple) else (factors,)):
         raise PydanticCustomError("scale", "should be greater than 0, or less to mirror")
     return factors
@@ -177,25 +142,11 @@ def scale_value(value: Any) -> Any:
 
 def grid_value(value: Any) -> Any:
     """Numbers of copies along three axes."""
-    count = counts_value(3)(value)
+    count = _grid_value(value)
     if min(count) < 1 or math.prod(count) > most("COPIES"):
         limit = f"ABD_MOST_COPIES = {most('COPIES')} copies at most"
         raise PydanticCustomError("grid", f"should be three integers of at least 1, {limit}")
     return count
-
-
-def is_integer(value: Any) -> bool:
-    """True for ints, numpy's included; False for booleans and floats."""
-    return hasattr(value, "__index__") and not isinstance(value, bool)
-
-
-def sequence(value: Any) -> list | None:
-    """The items of a list, tuple or array; None for anything else."""
-    if isinstance(value, (list, tuple)):
-        return list(value)
-    if hasattr(value, "tolist") and getattr(value, "ndim", 0) > 0:
-        return list(value)
-    return None
 
 
 def formula_value(value: Any) -> Any:
@@ -205,20 +156,17 @@ def formula_value(value: Any) -> Any:
             raise PydanticCustomError("formula", "should be a finite number or a formula of t in quotes")
         return float(value)
     try:
-        formula_of_time(value)(0.0)
+        NamedFormula(value, ("t",))((0.0,))
     except FormulaError as error:
-        place = f" (column {error.column})" if error.column else ""
-        remedy = f"; {error.remedy}" if error.remedy else ""
-        raise PydanticCustomError(
-            "formula", "should be a formula of t that can be read: {error}", {"error": f"{error}{place}{remedy}"}
-        ) from error
+        text = {"error": error.located, "remedy": error.remedy}
+        raise PydanticCustomError("formula", "should be a formula of t that can be read: {error}", text) from error
     return value
 
 
 def axes_value(value: Any) -> Any:
     """Names of axes, in the order x, y, z, rx, ry, rz, from such names, or from true and false, or 1 and 0, for all six (or
     three)."""
-    items = sequence(value)
+    items = list(value) if isinstance(value, list | tuple | np.ndarray) else None
     if items is not None and len(items) in (3, 6) and all(item in (0, 1) for item in items):
         items = [name for name, is_held in zip(AXIS_NAMES, items) if is_held]
     if items is None or not all(item in AXIS_NAMES for item in items):
@@ -237,7 +185,7 @@ def color_value(value: Any) -> Any:
             return tuple(float(item) for item in to_rgba(value))
         except ValueError as error:
             raise PydanticCustomError("color", "should be the name of a CSS color or of the form '#rrggbb'") from error
-    items = sequence(value)
-    if items is None or len(items) not in (3, 4) or not all(is_number(x) and 0.0 <= x <= 1.0 for x in items):
-        raise PydanticCustomError("color", "should be three or four numbers from 0 to 1, or a name or '#rrggbb'")
-    return tuple(float(item) for item in items)
+    color = _color_value(value)
+    if min(color) < 0.0 or max(color) > 1.0:
+        raise PydanticCustomError("color", f"should be {COLOR}")
+    return color

@@ -1,0 +1,52 @@
+"""Rules that tables of all kinds share: keys of which one is given at most, keys without an effect, angles in one unit."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from functools import cache
+from typing import Any
+
+from abd.errors import SceneError
+from abd.scene.schema.fields import DEGREES, Spec, keys_with_degrees
+from abd.scene.schema.findings import Finding, enumerated
+
+
+@cache
+def _defaults(model: type[Spec]) -> dict[str, Any]:
+    return {key: info.default for key, info in model.model_fields.items()}
+
+
+def given(table: Spec, keys: Iterable[str]) -> list[str]:
+    """Those of the keys whose value is not the default."""
+    values, defaults = table.__dict__, _defaults(type(table))
+    return [key for key in keys if values[key] != defaults[key]]
+
+
+def at_most_one(table: Spec, keys: Iterable[str], reason: str = "", remedy: str = "keep one of them") -> Iterator[Finding]:
+    """A finding where more than one of the keys is given.
+
+    Args:
+        reason: why one is enough, such as "a body has one surface".
+    """
+    found = given(table, keys)
+    if len(found) > 1:
+        message = f"{enumerated(found, 'and')} are given, but {reason}" if reason else f"{found[0]} is given as well"
+        yield Finding((found[1],), message, getattr(table, found[1]), remedy)
+
+
+def without_effect(table: Spec, keys: Iterable[str], where: str, remedy: str = "drop it") -> Iterator[Finding]:
+    """A finding for every key that is given, though it has no effect there: "on a half-space"."""
+    for key in given(table, keys):
+        yield Finding((key,), f"has no effect {where}", getattr(table, key), remedy)
+
+
+def one_unit(table: Spec, keys: Iterable[str] | None = None) -> Iterator[Finding]:
+    """Findings where an angle is given in radians and in degrees; keys: those looked at, all by default."""
+    for key in keys_with_degrees(type(table)) if keys is None else keys:
+        yield from at_most_one(table, (key, f"{key}{DEGREES}"))
+
+
+def findings_of(error: SceneError, *path: str) -> Iterator[Finding]:
+    """The problems of an error as findings about the value at a path."""
+    for problem in error.problems:
+        yield Finding(path, problem.message, problem.value, problem.remedy)
