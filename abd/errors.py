@@ -79,7 +79,7 @@ class StepFailure(AbdError):
             (an angle turns too far to be counted), "passed" (the swept path is not proven collision-free), "fast_contact"
             (bodies collided at high speed) or "memory" (an allocation failed).
         step: index of the frame; time: [s]; bodies: names concerned.
-        islands: (n,) bool, bodies of the failed islands; None if unknown.
+        concerned: (n,) bool, bodies of the failed islands or pairs; None if unknown.
     """
 
     def __init__(
@@ -89,17 +89,12 @@ class StepFailure(AbdError):
         step: int = 0,
         time: float = 0.0,
         bodies: tuple[str, ...] = (),
-        islands: np.ndarray | None = None,
+        concerned: np.ndarray | None = None,
     ):
         super().__init__(message)
-        self.reason, self.step, self.time, self.bodies, self.islands = reason, step, time, bodies, islands
-
-    @property
-    def concerned(self) -> np.ndarray | None:
-        """(n,) bool, bodies that the failure concerns; None if unknown."""
-        return self.islands
+        self.reason, self.step, self.time, self.bodies, self.concerned = reason, step, time, bodies, concerned
 
     def within(self, chosen: np.ndarray) -> StepFailure:
         """Return the failure restricted to the bodies of a mask (n,) bool."""
-        islands = None if self.islands is None else self.islands & chosen
-        return StepFailure(self.reason, str(self), self.step, self.time, self.bodies, islands)
+        concerned = None if self.concerned is None else self.concerned & chosen
+        return StepFailure(self.reason, str(self), self.step, self.time, self.bodies, concerned)

@@ -28,7 +28,7 @@ class StepReport:
     "friction_work" is the work of contact friction and of friction and damping in joints. "integration" is the remainder:
     energy that the integrator added (> 0) or removed (< 0) since the start, including inelastic impacts
     (`abd.step.energy_balance.EnergyBalance`). The work of prescribed bodies has no entry of its own.
-    ``rejections``: number of substeps repeated with a shorter step, by the reason: "passed" (the swept path is not proven
+    ``rejections``: number of rejected substeps by reason, counted per world: "passed" (the swept path is not proven
     collision-free), "fast_contact" (bodies collided at high speed), or a reason of `StepFailure`; ``rejected_paths`` is the sum
     of the first two. ``indirect_paths``: number of substeps proven collision-free along the Newton
     iterates, not along arcs between the two states. ``max_joint_residual``: of active joints and couplings [m], [rad].

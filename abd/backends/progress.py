@@ -77,16 +77,16 @@ def not_converged(backend, iterations: int, still_open: float, speed: np.ndarray
     failed = (speed >= 0.0)[backend.islands.host]
     if still_open > 1.0:
         message = f"exact joints stay {still_open:.3g} times above their tolerance after {iterations} steps"
-        return StepFailure("joints", message, islands=failed)
+        return StepFailure("joints", message, concerned=failed)
     message = f"{iterations} Newton iterations left a vertex speed of {speed.max():.3g} m/s (tolerance {tolerance:.3g})"
-    return StepFailure("not_converged", f"{message} {_island_of(backend, speed)}", islands=failed)
+    return StepFailure("not_converged", f"{message} {_island_of(backend, speed)}", concerned=failed)
 
 
 def no_decrease(backend, halvings: int, stuck: np.ndarray, slope: np.ndarray) -> StepFailure:
     """That the line search found no lower energy in islands that are `stuck` (islands,), whose slopes are `slope`."""
     where = _island_of(backend, np.where(stuck, np.abs(slope), -1.0))
     message = f"no decrease of the energy along the Newton direction in {halvings} halvings {where}"
-    return StepFailure("line_search", message, islands=stuck[backend.islands.host])
+    return StepFailure("line_search", message, concerned=stuck[backend.islands.host])
 
 
 def _island_of(backend, speed: np.ndarray) -> str:

@@ -207,9 +207,6 @@ class Touch(Protocol):
     def exclude_pairs(self, pairs: np.ndarray) -> None:
         """Set the pairs of bodies (k, 2) that do not collide."""
 
-    def lag_at_start(self) -> None:
-        """Lag friction at the beginning of the step, with slips towards the inertial targets and target poses."""
-
     def lag_friction(self, chosen: np.ndarray | None = None) -> None:
         """Lag friction at the current iterate.
 

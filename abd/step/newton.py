@@ -11,49 +11,27 @@ Every iterate is free of intersections. Backends define an iteration: `abd.backe
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
-
 import numpy as np
 
-from abd.backends.answers import UnprovenPaths
 from abd.backends.progress import Progress, not_converged
 from abd.backends.protocol import Backend
 from abd.errors import StepFailure
 from abd.potentials.integrators import longest
-from abd.step.articulations import Articulations
 from abd.step.balance import balance
 from abd.step.friction_lag import balanced, changed, loose_tolerance
-from abd.step.iterate_path import IteratePath
-from abd.step.joint_rows import JointRows
-from abd.step.verdict import ContactBegan, is_checked
+from abd.step.verdict import Verdicts, is_checked, islands_of
 
 
-@dataclass
 class Minimisation:
-    """One substep of h [s], of all or (n,), from the started iterate.
+    """Minimisation of one substep of h [s], scalar or (n,), from the started iterate.
 
     Attributes:
-        stiffness: adapts the contact stiffness between iterations (`abd.step.contact_parameters`).
-        smooth: (n,) bool, bodies of a smooth scheme, which must not come into contact; excluded: inactive bodies.
         loaded: (n,) bool, bodies whose island was lagged twice: first in the substep before, then in this one.
-        fast_contact, path: verdicts on new contacts, and on pairs whose swept path is not proven free.
-        iterates: stores the iterates of a scene in contact.
     """
 
-    backend: Backend
-    settings: object
-    h: float | np.ndarray
-    stiffness: object
-    rows: JointRows
-    articulations: Articulations
-    progress: Progress
-    smooth: np.ndarray
-    excluded: np.ndarray
-    loaded: np.ndarray
-    fast_contact: Callable[[], StepFailure | None]
-    path: Callable[[UnprovenPaths], StepFailure | None]
-    iterates: IteratePath
+    def __init__(self, stepper, h: float | np.ndarray, verdicts: Verdicts, progress: Progress):
+        self.backend, self.settings, self.stiffness = stepper.backend, stepper.settings, stepper.stiffness
+        self.h, self.verdicts, self.progress, self.loaded = h, verdicts, progress, stepper.loaded
 
     def solve(self) -> StepFailure | None:
         """Minimise, and lag friction again as often as the settings require.
@@ -101,31 +79,18 @@ class Minimisation:
         for iterations in range(1, settings.max_newton + 1):
             status = iteration.run(progress)
             if backend.touch.near:
-                self.iterates.add(backend.states.read_positions())
+                self.verdicts.iterates.add(backend.states.read_positions())
             if not status.moving:
                 return None
             progress.report_long(longest(h), lambda: float(iteration.speeds().max(initial=0.0)), tolerance)
-            if (failure := self._check(iterations)) is not None:
+            failure = self.verdicts.of_iterate()
+            if failure is None and is_checked(iterations):
+                failure = self.verdicts.path(iteration.unproven(h))
+            if failure is not None:
                 return failure
             if (stiffened := self.stiffness.adapt(backend, status.gap, status.least)) is not None:
                 iteration.wake(stiffened)
         return not_converged(backend, settings.max_newton, status.open, iteration.speeds(), tolerance)
-
-    def contact_began(self) -> ContactBegan | None:
-        """Return the verdict on bodies of a smooth scheme in whose island contacts, limits or ropes act at the iterate."""
-        if not self.smooth.any():
-            return None
-        constrained = (self.backend.touch.touching() != 0) | self.backend.rows.limited()
-        if not constrained.any():
-            return None
-        began = self.smooth & self.articulations.containing(islands_of(self.backend, np.flatnonzero(constrained)))
-        return ContactBegan(began) if began.any() else None
-
-    def _check(self, iterations: int) -> StepFailure | None:
-        """Return the verdict on an iterate that is not the last one."""
-        if (failure := self.rows.turned(self.excluded) or self.fast_contact() or self.contact_began()) is not None:
-            return failure
-        return self.path(self.backend.iteration.unproven(self.h)) if is_checked(iterations) else None
 
     def _lag_once_more(self, loaded: np.ndarray) -> StepFailure | None:
         """Minimise until changed friction loads are known, lag friction again in their islands, and finish the minimisation."""
@@ -151,11 +116,3 @@ class Minimisation:
 def _reached(backend: Backend) -> np.ndarray:
     """Return (n,) vertex speeds [m/s] with which the islands of mobile bodies have converged, 0 for other bodies."""
     return np.where(backend.inactive.mobile, backend.iteration.reached()[backend.islands.host], 0.0)
-
-
-def islands_of(backend: Backend, bodies: np.ndarray) -> np.ndarray:
-    """Return (n,) bool, all mobile bodies of the islands of some bodies (k,)."""
-    islands, mobile, bodies = backend.islands.host, backend.inactive.mobile, bodies.astype(int)
-    chosen = np.zeros(backend.islands.count, dtype=bool)
-    chosen[islands[bodies[mobile[bodies]]]] = True
-    return chosen[islands] & mobile

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from abd.backends.answers import STAY, WITH_FORCES, WITHOUT_FORCES, UnprovenPaths
+from abd.backends.answers import STAY, WITH_FORCES, WITHOUT_FORCES
 from abd.backends.device.memory import memory_watched
 from abd.backends.progress import Progress
 from abd.by_bodies import PerBody
@@ -25,7 +25,7 @@ from abd.potentials.integrators import Scheme, Schemes, longest
 from abd.step.impacts.impact_pairs import Impulses
 from abd.step.iterate_path import IteratePath
 from abd.step.newton import Minimisation
-from abd.step.verdict import ContactBegan, path_verdict
+from abd.step.verdict import ContactBegan, Verdicts
 
 if TYPE_CHECKING:
     from abd.step.step import Stepper
@@ -39,7 +39,7 @@ class Substeps:
     def __init__(self, stepper: Stepper):
         self.stepper = stepper
         self.model, self.settings, self.backend = stepper.model, stepper.settings, stepper.backend
-        self.iterates, self.indirect = IteratePath(stepper.model), False
+        self.iterates = IteratePath(stepper.model)
 
     def attempt(self, h: PerBody, progress: Progress) -> StepFailure | None:
         """Take one substep of h [s], scalar or (n,) by worlds; return None, or why it was rejected, with the state as before."""
@@ -77,7 +77,8 @@ class Substeps:
             if self._take_whole(rule, mode, progress):
                 return None
             stored = stepper.before_trying()
-            failure = self._solve(rule, mode, progress)
+            verdicts = Verdicts(stepper, self.iterates, h, stepper.modes.smooth(mode))
+            failure = self._solve(rule, mode, verdicts, progress)
             if not isinstance(failure, ContactBegan):
                 break
             stepper.take_back(*stored)
@@ -85,11 +86,11 @@ class Substeps:
             dissipative = dissipative | failure.concerned
         if failure is not None:
             return failure
-        self.indirect = False
+        verdicts.indirect = False
         with progress.time("swept path"):
-            failure = self._path(self.backend.swept_paths.unproven(h), h)
+            failure = verdicts.path(self.backend.swept_paths.unproven(h))
         if failure is None:
-            progress.indirect_paths += self.indirect
+            progress.indirect_paths += verdicts.indirect
             with progress.time("end"):
                 self._finish(h, mode)
         return failure
@@ -132,16 +133,15 @@ class Substeps:
         stages["end"] = stages.get("end", 0.0) + perf_counter() - solved
         return True
 
-    def _solve(self, rule: Scheme | Schemes, mode: np.ndarray, progress: Progress) -> StepFailure | None:
+    def _solve(
+        self, rule: Scheme | Schemes, mode: np.ndarray, verdicts: Verdicts, progress: Progress
+    ) -> StepFailure | None:
         """Minimise the incremental potential of a substep; return why it is rejected."""
         stepper, backend, settings, h = self.stepper, self.backend, self.settings, rule.h
-        prescribed, smooth = stepper.prescribed, stepper.modes.smooth(mode)
+        prescribed = stepper.prescribed
         target_poses = self._targets(h) if prescribed.any else None
         stepper.stiffness.begin()
-        minimisation = Minimisation(
-            backend, settings, h, stepper.stiffness, stepper.rows, stepper.articulations, progress, smooth, stepper.excluded,
-            stepper.loaded, lambda: self._fast_contact(h), lambda found: self._path(found, h), self.iterates,
-        )  # fmt: skip
+        minimisation = Minimisation(stepper, h, verdicts, progress)
         with progress.time("start"):
             stepper.copies.give_memory()
             backend.steps.begin(rule, mode, settings.eps_v * rule.beta * h, target_poses)
@@ -154,7 +154,7 @@ class Substeps:
             self.iterates.begin()
             if backend.touch.near:
                 self.iterates.add(backend.states.read_positions())
-        if (failure := self._fast_contact(h) or minimisation.contact_began()) is not None:
+        if (failure := stepper.fast_contacts.verdict(stepper, h) or verdicts.contact_began()) is not None:
             return failure
         if prescribed.any:
             nominal = prescribed.nominal(stepper.time, h)
@@ -166,10 +166,10 @@ class Substeps:
         stepper.loaded = minimisation.loaded
         if failure is not None and failure.reason == "joints":
             failure.args = (f"{failure}; the widest open is '{stepper.rows.widest()}'",)
-        began = minimisation.contact_began()
-        if failure is not None and began is not None and failure.islands is not None:
-            began = began if (began.islands & stepper.in_worlds_of(failure.islands)).any() else None
-        return began or failure or stepper.rows.turned(stepper.excluded) or self._fast_contact(h)
+        began = verdicts.contact_began()
+        if failure is not None and began is not None and failure.concerned is not None:
+            began = began if (began.concerned & stepper.in_worlds_of(failure.concerned)).any() else None
+        return began or failure or stepper.rows.turned(stepper.excluded) or stepper.fast_contacts.verdict(stepper, h)
 
     def _start(self) -> None:
         """Move the iterate from q_n to the start of Newton's method (`abd.backends.reference.start`)."""
@@ -177,20 +177,6 @@ class Substeps:
         may_sleep = stepper.sleep.may_sleep(stepper.joints)
         moving = np.select([may_sleep, stepper.constrained | stepper.touching], [STAY, WITHOUT_FORCES], WITH_FORCES)
         self.backend.start.run(moving, bool(stepper.touching.any()), may_sleep)
-
-    def _fast_contact(self, h: PerBody) -> StepFailure | None:
-        stepper = self.stepper
-        state = lambda: (stepper.q, stepper.qd)  # noqa: E731
-        return stepper.fast_contacts.verdict(self.backend, state, stepper.touching, stepper.statistics, h)
-
-    def _path(self, found: UnprovenPaths, h: PerBody) -> StepFailure | None:
-        """Return the verdict on pairs whose direct arc is not proven free."""
-        if not len(found):
-            return None
-        stepper = self.stepper
-        indirect = self.iterates.follows_arc(found.pairs.astype(int), stepper.q, stepper.qd, h)
-        self.indirect = self.indirect or bool(indirect.any())
-        return path_verdict(UnprovenPaths(found.fraction[~indirect], found.pairs[~indirect]), self.model.bodies.names, h)
 
     def _targets(self, h: float) -> np.ndarray:
         """Return (k, 12) states prescribed for the end of a substep; inactive bodies stay."""

@@ -58,7 +58,7 @@ class Turning:
         if not self._turn_warned:
             self._turn_warned = True
             _log.warning("%s, so that the frame is divided; a smaller solver.dt avoids this", message)
-        return StepFailure("turn", message, islands=islands)
+        return StepFailure("turn", message, concerned=islands)
 
     def warn(
         self, h: float | np.ndarray, fastest: float, states: Callable[[], tuple[np.ndarray, np.ndarray, np.ndarray]]

@@ -1,4 +1,5 @@
 """Reasons to reject a substep. Each verdict is a `StepFailure` that is returned, not raised; `abd.step.frame` acts on it.
+Backends raise a `StepFailure` where they cannot compute an iteration; `abd.step.substep` returns it likewise.
 
 **Swept path.** Iterates never intersect, but the path through them may lead around another body: a fast body may end up behind an
 obstacle. The arcs from the state to the converged iterate (`abd.contact.path.between`) are therefore proven collision-free by
@@ -15,16 +16,16 @@ with implicit Euler there.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import numpy as np
 
 from abd.backends.answers import UnprovenPaths
+from abd.backends.protocol import Backend
 from abd.energies import StepStatistics
 from abd.errors import StepFailure
 from abd.joints.rows.sizes import half_length
 from abd.model import Kind, Model
 from abd.potentials.integrators import longest
+from abd.step.iterate_path import IteratePath
 
 FINAL = ("blocked", "limits")
 """Failures that no shorter substep resolves."""
@@ -38,7 +39,7 @@ class ContactBegan(StepFailure):
     """Contacts, limits or ropes act on bodies (n,) bool of a smooth scheme."""
 
     def __init__(self, bodies: np.ndarray):
-        super().__init__("contact_began", "contact began in a smooth substep", islands=bodies)
+        super().__init__("contact_began", "contact began in a smooth substep", concerned=bodies)
 
 
 class PathNotFree(StepFailure):
@@ -55,14 +56,9 @@ class PathNotFree(StepFailure):
             f"{subject}: the swept path of a substep of {length:.3g} s is not proven free of collisions, however short; "
             "take a smaller solver.dt",
             bodies=bodies,
+            concerned=np.isin(np.arange(len(names)), found.pairs.astype(int)),
         )
         self.found, self.names, self.h, self.fast = found, names, h, fast
-
-    @property
-    def concerned(self) -> np.ndarray:
-        out = np.zeros(len(self.names), dtype=bool)
-        out[self.found.pairs.astype(int)] = True
-        return out
 
     def within(self, chosen: np.ndarray) -> PathNotFree:
         """Return the failure restricted to pairs with chosen bodies (n,) bool."""
@@ -74,11 +70,6 @@ def is_checked(iterations: int) -> bool:
     """Return whether the swept path is checked after this iteration of a minimisation."""
     times, rest = divmod(iterations, FIRST_CHECK)
     return rest == 0 and times & (times - 1) == 0
-
-
-def path_verdict(found: UnprovenPaths, names: list[str], h: float | np.ndarray) -> PathNotFree | None:
-    """Return the verdict on pairs `found` whose paths are not proven free in a substep of h [s], scalar or (n,)."""
-    return PathNotFree(found, names, h) if len(found) else None
 
 
 class FastContacts:
@@ -94,26 +85,18 @@ class FastContacts:
         self._lightest = bodies.mass[sized].min(initial=np.inf)
         self._prescribed = bool((bodies.kind == Kind.KINEMATIC).any())
 
-    def verdict(
-        self, backend, state: Callable[[], tuple[np.ndarray, np.ndarray]], touched: np.ndarray, statistics: StepStatistics | None,
-        h: float | np.ndarray,
-    ) -> PathNotFree | None:  # fmt: skip
-        """Return the verdict on fast new contacts at the iterate of a substep of h [s], scalar or (n,).
-
-        Args:
-            state: returns q and qd (n, 12) at its beginning.
-            touched: (n,) bool, bodies in contact there; statistics: of that state, None if not known.
-        """
+    def verdict(self, stepper, h: float | np.ndarray) -> PathNotFree | None:
+        """Return the verdict on fast new contacts at the iterate of a substep of h [s], scalar or (n,)."""
+        backend, statistics = stepper.backend, stepper.statistics
         if not self._is_possible(statistics, h):
             return None
         touching = backend.touch.touching() != 0
-        has_new = touching & self.dynamic & ~touched
+        has_new = touching & self.dynamic & ~stepper.touching
         if not has_new.any():
             return None
         pairs = np.asarray(backend.touch.candidate_pairs(), dtype=int).reshape(-1, 2)
         i, j = pairs[touching[pairs].all(axis=1) & has_new[pairs].any(axis=1)].T
-        q, qd = state()
-        v = qd[:, :3]
+        q, v = stepper.q, stepper.qd[:, :3]
         turning = backend.readings.vertex_speeds() - np.linalg.norm(v, axis=1)
         length = np.broadcast_to(h, len(q))[i]
         whole = length * np.linalg.norm(v[i] - v[j], axis=1)
@@ -133,3 +116,53 @@ class FastContacts:
             return True
         speed = np.sqrt(2.0 * statistics.kinetic / self._lightest) + statistics.fastest * self._largest
         return bool(2.0 * longest(h) * speed > FAR * self._smallest)
+
+
+class Verdicts:
+    """Verdicts on the iterates of one substep of h [s], scalar or (n,).
+
+    Args:
+        smooth: (n,) bool, bodies of a smooth scheme, which must not come into contact.
+
+    Attributes:
+        iterates: path through the iterates, which replaces the direct path if it is close to it.
+        indirect: whether it did so for a pair.
+    """
+
+    def __init__(self, stepper, iterates: IteratePath, h: float | np.ndarray, smooth: np.ndarray):
+        self.stepper, self.iterates, self.h, self.smooth = stepper, iterates, h, smooth
+        self.indirect = False
+
+    def of_iterate(self) -> StepFailure | None:
+        """Return the verdict on joints that turn too far, fast new contacts, and contacts in a smooth scheme."""
+        stepper = self.stepper
+        return stepper.rows.turned(stepper.excluded) or stepper.fast_contacts.verdict(stepper, self.h) or self.contact_began()
+
+    def contact_began(self) -> ContactBegan | None:
+        """Return the verdict on bodies of a smooth scheme in whose island contacts, limits or ropes act at the iterate."""
+        if not self.smooth.any():
+            return None
+        backend = self.stepper.backend
+        constrained = (backend.touch.touching() != 0) | backend.rows.limited()
+        if not constrained.any():
+            return None
+        began = self.smooth & self.stepper.articulations.containing(islands_of(backend, np.flatnonzero(constrained)))
+        return ContactBegan(began) if began.any() else None
+
+    def path(self, found: UnprovenPaths) -> PathNotFree | None:
+        """Return the verdict on pairs whose direct arc is not proven collision-free."""
+        if not len(found):
+            return None
+        stepper = self.stepper
+        indirect = self.iterates.follows_arc(found.pairs.astype(int), stepper.q, stepper.qd, self.h)
+        self.indirect = self.indirect or bool(indirect.any())
+        found = UnprovenPaths(found.fraction[~indirect], found.pairs[~indirect])
+        return PathNotFree(found, stepper.model.bodies.names, self.h) if len(found) else None
+
+
+def islands_of(backend: Backend, bodies: np.ndarray) -> np.ndarray:
+    """Return (n,) bool, all mobile bodies of the islands of some bodies (k,)."""
+    islands, mobile, bodies = backend.islands.host, backend.inactive.mobile, bodies.astype(int)
+    chosen = np.zeros(backend.islands.count, dtype=bool)
+    chosen[islands[bodies[mobile[bodies]]]] = True
+    return chosen[islands] & mobile

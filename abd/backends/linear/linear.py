@@ -200,7 +200,7 @@ class LinearSolver:
         bodies = self.factor.failed_bodies()
         if len(bodies):
             islands = self.islands.host
-            raise StepFailure(*NOT_POSITIVE, bodies=(self.names[bodies[0]],), islands=np.isin(islands, islands[bodies]))
+            raise StepFailure(*NOT_POSITIVE, bodies=(self.names[bodies[0]],), concerned=np.isin(islands, islands[bodies]))
 
     # patterns ----------------------------------------------------------------------------------------------------
 

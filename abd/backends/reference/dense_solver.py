@@ -59,7 +59,7 @@ class DenseSolver:
             except (scipy.linalg.LinAlgError, ValueError) as error:
                 failed[bodies], message = True, f"the linear system could not be factorised: {error}"
         if failed.any():
-            raise StepFailure("not_positive_definite", message, islands=failed)
+            raise StepFailure("not_positive_definite", message, concerned=failed)
         self.direction = self._solve(self.potential.gradient)
         return self._largest_displacement(), 0
 

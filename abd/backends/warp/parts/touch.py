@@ -98,9 +98,6 @@ class Touch:
         self.contacts.set_pair_parameters(own)
         self.invalidate()
 
-    def lag_at_start(self) -> None:
-        self._lag(self.at.target, None)
-
     def lag_friction(self, chosen: np.ndarray | None = None) -> None:
         is_all = chosen is None or bool(chosen[self.inactive.mobile].all())
         self._lag(self.at.current, None if is_all else chosen)
