@@ -13,8 +13,6 @@ from collections.abc import Callable, Iterator
 import h5py
 import numpy as np
 
-from abd.io.ragged import Ragged
-
 COUNTERS = ("frames", "chain")
 """Attributes of the file that change with the frames."""
 GROUPS = ("chain", "checkpoint", "certificate")
@@ -34,13 +32,11 @@ def seed(file: h5py.File) -> bytes:
     return digest.digest()
 
 
-def block_hash(before: bytes, block: dict[str, np.ndarray | Ragged], frames: int) -> bytes:
+def block_hash(before: bytes, block: dict[str, np.ndarray], frames: int) -> bytes:
     """Return the hash of a block of frames that ends at frame number `frames`."""
     digest = hashlib.sha256(before)
     for name in sorted(block):
-        values = block[name]
-        for part in [values.counts, *values.columns.values()] if isinstance(values, Ragged) else [values]:
-            digest.update(np.ascontiguousarray(part))
+        digest.update(np.ascontiguousarray(block[name]))
     digest.update(frames.to_bytes(8, "little"))
     return digest.digest()
 

@@ -18,7 +18,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from abd.errors import AbdError
-from abd.io.space import growth
+from abd.io.datasets import growth
 
 _MAGIC = b"abdckpt1"
 _RECORD = struct.Struct("<8sQQ32s")

@@ -6,8 +6,8 @@ from dataclasses import dataclass, field, fields
 
 import numpy as np
 
+from abd.io.datasets import CONTACTS, COUNTS
 from abd.io.layout import part_path, sensor_path
-from abd.io.ragged import Ragged
 from abd.joint_list import JointList
 from abd.model import Joint, Model
 
@@ -112,14 +112,15 @@ class FrameReader:
         if self.several:
             values["/worlds/time"] = self.sim.worlds.time
         if self.contacts:
-            values["/contacts"] = self._contact_values()
+            values |= self._contact_values()
         return Frame(self.sim.model, read, values)
 
-    def _contact_values(self) -> Ragged:
+    def _contact_values(self) -> dict[str, np.ndarray]:
         """Return contact points, and the forces on the first bodies."""
         found = self.sim.contacts()
-        pair = found.pair.astype(np.int32)
-        return Ragged.of(pair=pair, point=found.point, normal=found.normal, gap=found.gap, force=found.force)
+        values = {f"{CONTACTS}{name}": getattr(found, name) for name in ("point", "normal", "gap", "force")}
+        values[f"{CONTACTS}pair"] = found.pair.astype(np.int32)
+        return values | {COUNTS: np.array([len(found.gap)], dtype=np.int64)}
 
     def _joint_values(self) -> dict[str, np.ndarray]:
         """Return the values of all joints by path in the file."""

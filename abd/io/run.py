@@ -14,12 +14,12 @@ from pathlib import Path
 from time import perf_counter, sleep
 
 from abd.errors import AbdError, OutOfMemory, StepFailure
+from abd.io.datasets import stacked
 from abd.io.directory import RunDirectory
 from abd.io.fingerprint import model_digest
 from abd.io.frame import FrameReader, SolverRow
 from abd.io.frame_queue import FrameQueue
 from abd.io.initial import initial_report
-from abd.io.ragged import stacked
 from abd.io.report import Tally, run_report, write_report
 from abd.io.trajectory import Trajectory
 from abd.io.trajectory_writer import TrajectoryWriter
@@ -149,7 +149,7 @@ class Recorder:
         frame, tally, row = FrameReader(sim, contacts), Tally(), SolverRow()
         tally.begin(report)
         row.add(report)
-        first = {name: stacked([value]) for name, value in frame.read(report, row).values().items()}
+        first = stacked([frame.read(report, row).values()])
         row = SolverRow()
         checkpoint = _checkpoint(sim, tally, row, 1)
         options = {"frames": steps // every, "attributes": attributes}

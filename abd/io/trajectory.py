@@ -13,10 +13,9 @@ import numpy as np
 from abd.errors import AbdError
 from abd.io.chain import hashes
 from abd.io.checkpoint import read_slots
+from abd.io.datasets import CONTACTS, COUNTS
 from abd.io.frame import ENERGIES
-from abd.io.growing import opened
 from abd.io.layout import FORMAT, plain_name
-from abd.io.ragged import Ragged
 
 DAMAGE = (KeyError, ValueError, RuntimeError, OSError, IndexError, TypeError, ArithmeticError, np.linalg.LinAlgError)
 """Exceptions that reading a damaged file can raise."""
@@ -181,17 +180,19 @@ class Trajectory:
         for start in range(0, frames, portion):
             yield self._block(start, min(start + portion, frames))
 
-    def _block(self, start: int, stop: int) -> dict[str, np.ndarray | Ragged]:
+    def _block(self, start: int, stop: int) -> dict[str, np.ndarray]:
         """All values of the frames start to stop - 1."""
         block = {name: self._file[name][start:stop] for name in self._series_names()}
-        return block | ({"/contacts": self._ragged("contacts", start, stop)} if self.has_contacts else {})
+        if self.has_contacts:
+            block |= {f"{CONTACTS}{name}": rows for name, rows in self._contacts(start, stop).items()}
+            block[COUNTS] = np.diff(self._file["contacts/offset"][start : stop + 1])
+        return block
 
-    def _ragged(self, name: str, start: int, stop: int) -> Ragged:
-        """The rows of frames start .. stop."""
-        group = opened(self._file[name])
-        offset = group.offset[start : stop + 1]
-        rows = slice(offset[0], offset[-1])
-        return Ragged(np.diff(offset), {key: column[rows] for key, column in group.columns.items()})
+    def _contacts(self, start: int, stop: int) -> dict[str, np.ndarray]:
+        """Contacts of the frames start to stop - 1."""
+        group = self._file["contacts"]
+        first, last = group["offset"][start], group["offset"][stop]
+        return {name: column[first:last] for name, column in group.items() if name != "offset"}
 
     @property
     def has_contacts(self) -> bool:
@@ -208,7 +209,7 @@ class Trajectory:
         if not self.has_contacts:
             raise TrajectoryError(f"{self.path} contains no contacts: run the scene with -o output.contacts=true")
         at = range(self._frames)[frame]
-        return self._ragged("contacts", at, at + 1).columns
+        return self._contacts(at, at + 1)
 
     def _series_names(self) -> list[str]:
         """Names of the datasets with one entry per frame."""

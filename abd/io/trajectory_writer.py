@@ -5,7 +5,7 @@ A process may be killed, and a disk be full, at any moment. Four rules keep the 
 announced:
 
 - it comes into being under another name, with its first frame, and is then renamed;
-- space on the disk is reserved before anything is written (`abd.io.space`), so that a full disk stops a run between frames;
+- space on the disk is reserved before anything is written (`abd.io.datasets`), so that a full disk stops a run between frames;
 - frames wait in memory and are written in one go, flushed, and only then counted in the attribute `frames`, together
   with a checkpoint in the older of two slots (`abd.io.checkpoint`);
 - a resumed run copies the frames that count into a new file; a file that was not closed is never written to again.
@@ -25,10 +25,8 @@ import numpy as np
 
 from abd.io.chain import block_hash, seed
 from abd.io.checkpoint import create_slots, slot_growth, to_bytes, write_slot
-from abd.io.growing import as_stored, columns, create, extend, opened
+from abd.io.datasets import COUNTS, DiskFull, create, extend, growth, reserve, series, stacked, write_whole
 from abd.io.layout import write_constants
-from abd.io.ragged import Ragged, stacked
-from abd.io.space import DiskFull, growth, reserve, write_whole
 from abd.model import Model
 
 _WAITING_BYTES = 1 << 28
@@ -96,7 +94,7 @@ class TrajectoryWriter:
     def _open(self, path: Path, names: Iterable[str]) -> None:
         # Without HDF5's lock a running simulation can be looked at; two writers are kept apart by the run's directory.
         self._file = h5py.File(path, "r+", locking=False)
-        self._series = {name: opened(self._file[name]) for name in names}
+        self._series = {name: series(self._file, name) for name in names}
         self._chain = [self._file[f"chain/{name}"] for name in ("frames", "hash")]
 
     def __len__(self) -> int:
@@ -128,18 +126,18 @@ class TrajectoryWriter:
     def _write(self) -> None:
         """Bring the waiting frames to the file, which do not count before the next `flush`."""
         if self._waiting:
-            self._extend({name: stacked([values[name] for values in self._waiting]) for name in self._series})
+            self._extend(stacked(self._waiting))
             self._waiting.clear()
             self._waiting_bytes = 0
 
-    def _extend(self, block: dict[str, np.ndarray | Ragged]) -> None:
+    def _extend(self, block: dict[str, np.ndarray]) -> None:
         """Append a block of frames and its hash."""
-        block = {name: as_stored(self._series[name], rows) for name, rows in block.items()}
-        parts = [(dataset, part) for name, rows in block.items() for dataset, part in columns(self._series[name], rows)]
-        parts += [(dataset, [None]) for dataset in self._chain]
-        reserve(self._file, sum(growth(dataset, len(part)) for dataset, part in parts))
+        block = {name: np.ascontiguousarray(rows, dtype=self._series[name].dtype) for name, rows in block.items()}
+        grown = sum(growth(self._series[name], len(rows)) for name, rows in block.items())
+        reserve(self._file, grown + sum(growth(dataset, 1) for dataset in self._chain))
         for name, rows in block.items():
-            extend(self._series[name], rows)
+            dataset = self._series[name]
+            extend(dataset, dataset[-1] + np.cumsum(rows) if name == COUNTS else rows)
         frames = len(self._series["/time"])
         self._hash = block_hash(self._hash, block, frames)
         for dataset, value in zip(self._chain, (np.array([frames]), np.frombuffer(self._hash, np.uint8)[None])):
