@@ -7,7 +7,7 @@ import signal
 import threading
 from collections.abc import Callable, Iterable
 from contextlib import ExitStack
-from dataclasses import asdict, dataclass, fields, replace
+from dataclasses import asdict, dataclass, replace
 from enum import Enum
 from functools import partial
 from pathlib import Path
@@ -172,8 +172,7 @@ class Recorder:
             saved, has_contacts = old.checkpoint(), old.has_contacts
             old.verify(int(saved["frames"]))
             sim.restore(saved["simulation"])
-            tally = Tally.restored(saved["tally"])
-            row = SolverRow(**{entry.name: saved["row"][entry.name] for entry in fields(SolverRow)})
+            tally, row = Tally(**saved["tally"]), SolverRow(**saved["row"])
             options = {"frames": steps // every, "attributes": attributes}
             writer = TrajectoryWriter(path, sim.model, old.blocks(saved["frames"]), saved, **options)
         return cls(FrameReader(sim, has_contacts), writer, tally, row, every)
