@@ -2,8 +2,8 @@
 
 Space is reserved before HDF5 writes: a write that fails in the middle leaves its file, and the process, unusable.
 
-Contacts have any number of rows per frame: `/contacts/<column>` holds those of all frames, and frame t has the rows
-``offset[t] .. offset[t + 1]`` of `/contacts/offset` (T + 1,). In a block of frames in memory, `COUNTS` has the rows of each frame.
+A frame has any number of contacts. `/contacts/<column>` holds those of all frames; the rows of frame t begin at
+`/contacts/offset[t]` and end before `/contacts/offset[t + 1]`. A block of frames in memory has the numbers of rows in `COUNTS`.
 """
 
 from __future__ import annotations
