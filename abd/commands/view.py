@@ -30,15 +30,15 @@ def add(commands) -> None:
     parser.add_argument("--html", metavar="FILE", help="write one file that replays the run without a server, and exit")
     parser.add_argument("--fps", type=float, default=30.0, metavar="N", help="maximum frame rate of that file [30]")
     camera_arguments(parser)
-    server_arguments(parser)
-    parser.set_defaults(command=view)
-
-
-def server_arguments(parser) -> None:
-    """Add the address and the port of the server."""
     parser.add_argument(
         "--host", default="127.0.0.1", help="address to listen on; 0.0.0.0 opens it to the network [127.0.0.1]"
     )
+    port_argument(parser)
+    parser.set_defaults(command=view)
+
+
+def port_argument(parser) -> None:
+    """Add the argument that sets the port of the page."""
     parser.add_argument(
         "--port", type=int, default=8080, help="port of the page; the first free port from this number on [8080]"
     )
