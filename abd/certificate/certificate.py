@@ -112,13 +112,13 @@ def certify(run: str | Path, every: int = 1) -> Certificate:
         else:
             own = np.broadcast_to(time[:, None], (frames, len(scene.names)))
         _check_solver(file["solver"], time, scene, found)
-        paths = PathCheck(scene, worlds, file["bodies/center"][...]) if "center" in file["bodies"] else None
+        paths = PathCheck(scene, worlds, file["bodies/center"][...])
         single = file["solver/substeps"][:frames] == 1
         for frame in sorted({*range(0, frames, every), frames - 1} if frames else ()):
             moment = Moment(scene, worlds, file["bodies/transform"][frame], found, frame, float(time[frame]))
             whole = moment.check(file["bodies/velocity"][frame])
             found.frames_checked += 1
-            if whole and frame and paths is not None and single[frame]:
+            if whole and frame and single[frame]:
                 before = (file[f"bodies/{name}"][frame - 1] for name in ("transform", "velocity"))
                 moment.check_path(paths, *before, own[frame] - own[frame - 1])
                 found.paths_checked += 1

@@ -156,7 +156,7 @@ def wrench_figure(runs: list[Run]) -> Figure | None:
 def contact_figure(runs: list[Run]) -> Figure | None:
     """Sum and largest of the contact forces, and number of contacts, over time; None if no run has stored contacts."""
     figure, upper, lower = _axes("contact force [N]", "contacts")
-    for run in (run for run in runs if run.trajectory.has("contacts/offset")):
+    for run in (run for run in runs if run.trajectory.has_contacts):
         count = len(_time(run))
         offset = run.trajectory.rows("contacts/offset", 0, count + 1).astype(int)
         force = np.linalg.norm(run.trajectory.rows("contacts/force", 0, int(offset[-1])).reshape(-1, 3), axis=1)

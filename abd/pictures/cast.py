@@ -163,10 +163,7 @@ class Recorded:
     def moment(self, frame: int) -> Moment:
         """Moment of one frame; -1 is the last."""
         frame = range(len(self))[frame]
-        active = []
-        for path, group in zip(self._paths, self.cast.joints):
-            path, every = f"{path}/active", np.ones(len(group.child), dtype=bool)
-            active.append(self.trajectory.row(path, frame).astype(bool) & every if self.trajectory.has(path) else every)
+        active = [np.ravel(self.trajectory.row(f"{path}/active", frame)).astype(bool) for path in self._paths]
         contacts = None
         if self.trajectory.has_contacts:
             found = self.trajectory.contacts(frame)
