@@ -666,6 +666,8 @@ def test_macros(tmp_path):
 )
 def test_missing_packages_are_named_with_what_installs_them(suffix, package, install, tmp_path, monkeypatch, capsys):
     path = write_sample("serial", tmp_path).rename(tmp_path / f"serial{suffix}")
+    for name in [name for name in sys.modules if name.startswith("abd.scene.importers.robots.")]:
+        monkeypatch.delitem(sys.modules, name)
     monkeypatch.setitem(sys.modules, package, None)
     assert main(["check", str(path)]) == 2
     assert install in capsys.readouterr().err

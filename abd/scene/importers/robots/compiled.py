@@ -16,6 +16,8 @@ from abd.scene.geometry.mass import nearest_inertia
 from abd.scene.importers.formats import ImportOptions
 from abd.scene.importers.robots.assets import Assets
 
+mujoco = required("mujoco", "robots", "mujoco", "reading URDF and MJCF")
+
 SMALL = 1e-3
 """Mass of a massless link over the least mass of the robot's others."""
 FAR = 1e9
@@ -42,18 +44,9 @@ class Compiled:
     notes: list[str] = field(default_factory=list)
 
 
-def mujoco_module():
-    """The package mujoco.
-
-    Raises:
-        MissingLibrary: it is not installed.
-    """
-    return required("mujoco", "robots", "mujoco", "reading URDF and MJCF")
-
-
 def disables(model, *what: str) -> bool:
     """Whether a model switches one of these off, such as "LIMIT"."""
-    bits = mujoco_module().mjtDisableBit
+    bits = mujoco.mjtDisableBit
     return any(int(model.opt.disableflags) & int(getattr(bits, f"mjDSBL_{one}")) for one in what)
 
 
@@ -73,22 +66,21 @@ def compile_robot(
     Raises:
         SceneError: what MuJoCo refuses; all meshes that are missing.
     """
-    mujoco = mujoco_module()
     told: list[str] = []
     before = mujoco.get_mju_user_warning()
     mujoco.set_mju_user_warning(told.append)
     try:
         spec = mujoco.MjSpec.from_string(text, assets=hfields or {})
         out = Compiled(spec, None, assets)
-        _place_meshes(mujoco, out, options, path)
+        _place_meshes(out, options, path)
         for name, joint in (floating or {}).items():
-            _let_float(mujoco, spec.body(name), joint)
+            _let_float(spec.body(name), joint)
         if options.free_base:
             _free_base(spec, out.notes)
         for body in spec.bodies[1:]:
-            _mend_inertia(mujoco, body, out.notes)
+            _mend_inertia(body, out.notes)
         _give_mass(spec, out)
-        _tell_ranges(mujoco, spec, out.notes)
+        _tell_ranges(spec, out.notes)
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
             out.model = spec.compile()
@@ -107,7 +99,7 @@ def _one_line(text: str) -> str:
     return re.sub(r"\s*\n\s*", "; ", text.strip())
 
 
-def _place_meshes(mujoco, out: Compiled, options: ImportOptions, path: Path) -> None:
+def _place_meshes(out: Compiled, options: ImportOptions, path: Path) -> None:
     """Give every mesh its vertices; replace or tell those that are missing."""
     spec, assets = out.spec, out.assets
     gone: dict[str, str] = {}
@@ -144,7 +136,7 @@ def _place_meshes(mujoco, out: Compiled, options: ImportOptions, path: Path) -> 
         geoms = [geom for geom in body.geoms if geom.meshname in gone]
         solid = [geom for geom in geoms if geom.meshname not in only_seen]
         if solid:
-            sizes = _add_box(mujoco, body, solid[0])
+            sizes = _add_box(body, solid[0])
             made += [f"'{body.name}' {sizes}"] if sizes else []
             bare += [] if sizes else [f"'{body.name}'"]
         for geom in geoms:
@@ -159,9 +151,9 @@ def _place_meshes(mujoco, out: Compiled, options: ImportOptions, path: Path) -> 
         spec.delete(mesh)
 
 
-def _add_box(mujoco, body, geom) -> str:
+def _add_box(body, geom) -> str:
     """A box of the body's mass and inertia, with the contact settings of a geom; its extents, or "" where it has none."""
-    inertia = _inertia(mujoco, body)
+    inertia = _inertia(body)
     if inertia is None or not body.mass > 0.0:
         return ""
     second, axes = np.linalg.eigh(0.5 * np.trace(inertia) * np.eye(3) - inertia)
@@ -175,7 +167,7 @@ def _add_box(mujoco, body, geom) -> str:
     return " x ".join(f"{2.0 * x:.3g}" for x in half)
 
 
-def _inertia(mujoco, body) -> np.ndarray | None:
+def _inertia(body) -> np.ndarray | None:
     """(3, 3) about the centre of mass in the axes of the body; None where it follows from shapes."""
     if not body.explicitinertial:
         return None
@@ -187,12 +179,12 @@ def _inertia(mujoco, body) -> np.ndarray | None:
     return rotation @ np.diag(body.inertia) @ rotation.T
 
 
-def _mend_inertia(mujoco, body, notes: list[str]) -> None:
+def _mend_inertia(body, notes: list[str]) -> None:
     """Put the nearest inertia that a body can have in place of one that no body has.
 
     See `abd.scene.geometry.mass.nearest_inertia`.
     """
-    inertia = _inertia(mujoco, body)
+    inertia = _inertia(body)
     if inertia is None or not body.mass > 0.0:
         return
     if not inertia.any():
@@ -216,7 +208,7 @@ def _mend_inertia(mujoco, body, notes: list[str]) -> None:
         body.inertia, body.iquat = values, quaternion(axes)
 
 
-def _let_float(mujoco, body, joint: str) -> None:
+def _let_float(body, joint: str) -> None:
     """Three sliders and a ball: a free joint that may stand anywhere in the tree."""
     for name, axis in zip("xyz", np.eye(3)):
         body.add_joint(name=f"{joint}_{name}", type=mujoco.mjtJoint.mjJNT_SLIDE, axis=axis)
@@ -242,7 +234,7 @@ def _give_mass(spec, out: Compiled) -> None:
             out.massless.add(body.name)
 
 
-def _tell_ranges(mujoco, spec, notes: list[str]) -> None:
+def _tell_ranges(spec, notes: list[str]) -> None:
     """Notes on ranges whose lower end is not below the upper one: MuJoCo ignores them."""
     ranges = {
         "joint": (spec.joints, ("range", "actfrcrange")),

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.polynomial import Polynomial
 
-from abd.scene.importers.robots.compiled import disables, mujoco_module
+from abd.scene.importers.robots.compiled import disables, mujoco
 from abd.scene.importers.robots.joints import ENFORCEMENT, Coordinate, frame_keys
 from abd.scene.importers.robots.links import STATIC, Link, place_in, pose_of
 from abd.scene.schema.joint_schema import WORLD_NAME
@@ -35,7 +35,7 @@ class Ties:
 
     def add_all(self) -> None:
         """All equalities, then all tendons."""
-        mujoco, model = mujoco_module(), self.model
+        model = self.model
         kinds = mujoco.mjtEq
         makers = {
             int(kinds.mjEQ_CONNECT): self._connect,
@@ -54,7 +54,7 @@ class Ties:
 
     def _ends(self, k: int) -> tuple[tuple[int, np.ndarray], tuple[int, np.ndarray]]:
         """Link, and (4, 4) frame in it, of both objects of an equality: bodies or sites."""
-        mujoco, model = mujoco_module(), self.model
+        model = self.model
         out = []
         for number in (int(model.eq_obj1id[k]), int(model.eq_obj2id[k])):
             if model.eq_objtype[k] == mujoco.mjtObj.mjOBJ_SITE:
@@ -95,14 +95,14 @@ class Ties:
         return table, first[1], second[1]
 
     def _connect(self, k: int) -> None:
-        mujoco, (first, second) = mujoco_module(), self._ends(k)
+        first, second = self._ends(k)
         if self.model.eq_objtype[k] != mujoco.mjtObj.mjOBJ_SITE:
             data = self.model.eq_data[k]
             first, second = (first[0], first[1] @ _shift(data[:3])), (second[0], second[1] @ _shift(data[3:6]))
         self._between(k, "spherical", first, second)
 
     def _weld(self, k: int) -> None:
-        mujoco, (first, second), data = mujoco_module(), self._ends(k), self.model.eq_data[k]
+        (first, second), data = self._ends(k), self.model.eq_data[k]
         if self.model.eq_objtype[k] != mujoco.mjtObj.mjOBJ_SITE:
             first, second = (first[0], first[1] @ pose_of(data[3:6], data[6:10])), (second[0], second[1] @ _shift(data[:3]))
         turns = data[10] == 0.0  # torquescale: the point of the weld alone is held
@@ -189,7 +189,7 @@ class Ties:
 
     def _sum(self, tendon: int) -> list[tuple[Coordinate, float]] | None:
         """Coordinates and weights of a fixed tendon; None for one over sites."""
-        mujoco, model = mujoco_module(), self.model
+        model = self.model
         start = int(model.tendon_adr[tendon])
         parts = []
         for at in range(start, start + int(model.tendon_num[tendon])):
@@ -262,7 +262,7 @@ class Ties:
         return True
 
     def _two_sites(self, k: int) -> list[tuple[int, np.ndarray]] | None:
-        mujoco, model = mujoco_module(), self.model
+        model = self.model
         start = int(model.tendon_adr[k])
         if model.tendon_num[k] != 2 or any(model.wrap_type[start + i] != mujoco.mjtWrap.mjWRAP_SITE for i in (0, 1)):
             return None

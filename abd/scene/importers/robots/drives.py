@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from abd.scene.importers.robots.compiled import disables, mujoco_module
+from abd.scene.importers.robots.compiled import disables, mujoco
 from abd.scene.importers.robots.joints import Coordinate
 
 
@@ -44,19 +44,18 @@ def add_drives(
     Returns:
         numbers of those that are followed.
     """
-    mujoco = mujoco_module()
     if disables(model, "ACTUATION"):
         return set()
     followed: set[int] = set()
     found: dict[int, list[tuple[int, _Effort]]] = {}
     unknown: dict[str, list[str]] = {}
     for k in range(model.nu):
-        target = _transmission(mujoco, model, k, coordinates)
+        target = _transmission(model, k, coordinates)
         if isinstance(target, str):
             unknown.setdefault(target, []).append(names[k])
             continue
         joint, gear = target
-        effort = _effort(mujoco, model, k, gear, float(control[k]), activation)
+        effort = _effort(model, k, gear, float(control[k]), activation)
         if isinstance(effort, str):
             unknown.setdefault(effort, []).append(names[k])
         else:
@@ -83,7 +82,7 @@ def add_drives(
     return followed
 
 
-def _transmission(mujoco, model, k: int, coordinates: dict[int, Coordinate]) -> tuple[int, float] | str:
+def _transmission(model, k: int, coordinates: dict[int, Coordinate]) -> tuple[int, float] | str:
     """The joint that an actuator acts on and its gear, or why it acts on none that we have."""
     kinds = mujoco.mjtTrn
     kind, target, gear = int(model.actuator_trntype[k]), int(model.actuator_trnid[k, 0]), model.actuator_gear[k]
@@ -105,7 +104,7 @@ def _transmission(mujoco, model, k: int, coordinates: dict[int, Coordinate]) -> 
     return told.get(kind, "their transmission is not known")
 
 
-def _effort(mujoco, model, k: int, gear: float, control: float, activation: np.ndarray) -> _Effort | str:
+def _effort(model, k: int, gear: float, control: float, activation: np.ndarray) -> _Effort | str:
     """The effort on the joint, or why it has none that we have."""
     gain, bias = model.actuator_gainprm[k, :3].copy(), model.actuator_biasprm[k, :3].copy()
     if model.actuator_gaintype[k] == mujoco.mjtGain.mjGAIN_FIXED:
@@ -118,7 +117,7 @@ def _effort(mujoco, model, k: int, gear: float, control: float, activation: np.n
         return "with a bias of their own kind"
     if model.actuator_ctrllimited[k]:
         control = float(np.clip(control, *model.actuator_ctrlrange[k]))
-    varying = _activation(mujoco, model, k, control, activation)
+    varying = _activation(model, k, control, activation)
     if varying is None:
         return "with activation dynamics of muscles or of their own"
     if varying and gain[1:].any():
@@ -139,7 +138,7 @@ def _effort(mujoco, model, k: int, gear: float, control: float, activation: np.n
     return _Effort(float(gear * slope[0]), float(-(gear**2) * slope[1]), float(-(gear**2) * slope[2]), limit, text)
 
 
-def _activation(mujoco, model, k: int, control: float, activation: np.ndarray) -> str | None:
+def _activation(model, k: int, control: float, activation: np.ndarray) -> str | None:
     """The activation of an actuator as a formula of t, empty without dynamics; None for those that are not followed."""
     kinds, kind = mujoco.mjtDyn, int(model.actuator_dyntype[k])
     if kind == kinds.mjDYN_NONE:

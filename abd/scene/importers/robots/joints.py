@@ -9,7 +9,7 @@ import numpy as np
 
 from abd.rotations import inverse
 from abd.scene.importers.robots.chains import BALL, HINGE, SLIDE, Axis, Fit, fit, fits
-from abd.scene.importers.robots.compiled import FAR, disables, mujoco_module
+from abd.scene.importers.robots.compiled import FAR, disables, mujoco
 from abd.scene.importers.robots.links import STATIC, Link, place_in, pose_of, quaternion_of
 
 CARRIER = 1e-4
@@ -146,7 +146,7 @@ class Joints:
                 self.filters.append((self.bodies[hangs_on], self.bodies[index]))
 
     def _axes(self, link: Link) -> list[Axis]:
-        model, types = self.model, mujoco_module().mjtJoint
+        model, types = self.model, mujoco.mjtJoint
         kinds = {types.mjJNT_HINGE: HINGE, types.mjJNT_SLIDE: SLIDE, types.mjJNT_BALL: BALL}
         first = int(model.body_jntadr[link.root])
         axes = []

@@ -12,7 +12,7 @@ from abd.scene.importers import compound
 from abd.scene.importers.compound import Collider
 from abd.scene.importers.formats import ImportOptions
 from abd.scene.importers.robots.assets import Assets
-from abd.scene.importers.robots.compiled import Compiled, compile_robot, disables, mujoco_module
+from abd.scene.importers.robots.compiled import Compiled, compile_robot, disables, mujoco
 from abd.scene.importers.robots.contacts import Contacts, tell_contacts
 from abd.scene.importers.robots.couplings import Ties
 from abd.scene.importers.robots.drives import add_drives
@@ -75,13 +75,13 @@ class Robot:
         Args:
             state: MuJoCo's qpos (nq,) and qvel (nv,) to start in, instead of its reference pose or the keyframe.
         """
-        mujoco, model = mujoco_module(), self.compiled.model
+        model = self.compiled.model
         notes = [*self.source.notes, *self.compiled.notes]
         is_urdf = isinstance(self.source, Urdf)
         kinds = mujoco.mjtObj
         names = _names(model, kinds.mjOBJ_BODY, model.nbody, "body", set(), notes)
         joint_names = _names(model, kinds.mjOBJ_JOINT, model.njnt, "joint", set(), notes)
-        self.start = start_of(mujoco, model, self.options.keyframe, joint_names, self.path, notes, state)
+        self.start = start_of(model, self.options.keyframe, joint_names, self.path, notes, state)
         self.links, of_body = find_links(model, self.start.data, names, notes)
         shapes = ShapeSource(self.compiled)
         contacts = Contacts(model, notes)
@@ -135,7 +135,7 @@ class Robot:
         self._tell_options(notes)
         materials, material_pairs = contacts.tables()
         tables = {
-            "name": model_name(mujoco, model) or self.path.stem,
+            "name": model_name(model) or self.path.stem,
             "gravity": self._gravity(),
             "solver": {"dt": float(model.opt.timestep)} if not is_urdf and self.source.timestep else {},
             "output": {"duration": DURATION},
@@ -231,7 +231,7 @@ class Robot:
 
     def _free_name(self, geom: int, taken: set[str], notes: list[str]) -> str:
         """A name for a geom of the world that no body has."""
-        mujoco, model = mujoco_module(), self.compiled.model
+        model = self.compiled.model
         name = _plain(mujoco.mj_id2name(model, mujoco.mjtObj.mjOBJ_GEOM, geom) or "") or f"world_{geom}"
         given = name
         while name in taken:
@@ -267,7 +267,7 @@ class Robot:
 
     def _tied(self, of_body: np.ndarray) -> set[int]:
         """Links that equalities, tendons or exclusions name."""
-        mujoco, model = mujoco_module(), self.compiled.model
+        model = self.compiled.model
         bodies: list[int] = [body for one in model.exclude_signature.tolist() for body in (one >> 16, one & 0xFFFF)]
         for k in range(model.neq):
             for number in (int(model.eq_obj1id[k]), int(model.eq_obj2id[k])):
@@ -292,7 +292,7 @@ class Robot:
             notes.append(f"other poses to start in by --keyframe: {', '.join(keys)}")
 
 
-def model_name(mujoco, model) -> str:
+def model_name(model) -> str:
     """The name that the file gives the robot; MuJoCo's own default counts as none."""
     name = model.names[: model.names.index(b"\0")].decode(errors="replace")
     return "" if name == "MuJoCo Model" else name
@@ -300,7 +300,7 @@ def model_name(mujoco, model) -> str:
 
 def _names(model, kind, count: int, default: str, taken: set[str], notes: list[str]) -> list[str]:
     """Unique names of all objects of a kind, those of the file where a scene can have them; `taken` are not to be used."""
-    given = [mujoco_module().mj_id2name(model, kind, k) or "" for k in range(count)]
+    given = [mujoco.mj_id2name(model, kind, k) or "" for k in range(count)]
     used, out = taken | set(given), []
     for k, name in enumerate(given):
         stem = _plain(name) or f"{default}_{k}"

@@ -6,7 +6,7 @@ import numpy as np
 
 from abd.scene.geometry import shapes
 from abd.scene.importers.compound import SAME, SUBDIVISIONS, Collider
-from abd.scene.importers.robots.compiled import Compiled, mujoco_module
+from abd.scene.importers.robots.compiled import Compiled, mujoco
 from abd.scene.importers.robots.links import Link, place_in, pose_of
 
 
@@ -15,7 +15,7 @@ class ShapeSource:
 
     def __init__(self, compiled: Compiled):
         self.compiled, self.model = compiled, compiled.model
-        self.kinds = mujoco_module().mjtGeom
+        self.kinds = mujoco.mjtGeom
 
     def collider(self, geom: int, link: Link | None) -> Collider:
         """A geom in the frame of its link, or in that of its body."""

@@ -18,7 +18,7 @@ from abd.scene.geometry.mass import MassProperties
 from abd.scene.importers.compound import Collider, keys
 from abd.scene.importers.usd.instancers import place_instances
 from abd.scene.importers.usd.shapes import KINDS, Materials, collider, color_of, rotation_of
-from abd.scene.importers.usd.stage import Stage, modules
+from abd.scene.importers.usd.stage import Stage, UsdGeom, UsdPhysics
 from abd.scene.schema.joint_schema import WORLD_NAME
 
 WATER = 1000.0
@@ -98,7 +98,6 @@ class Bodies:
     def _motion(self, path: str, body: Body, velocity: np.ndarray, spin: np.ndarray) -> dict:
         """Keys of a kinematic body: its time samples as keyframes, or its velocity."""
         stage = self.stage
-        _, UsdGeom, _ = modules()
         one, times = stage.prim(path), set()
         while one and not one.IsPseudoRoot():
             for op in UsdGeom.Xformable(one).GetOrderedXformOps() if one.IsA(UsdGeom.Xformable) else ():
@@ -185,8 +184,7 @@ class Bodies:
     def _matter(self, body: Body) -> dict:
         """Mass keys: the density alone where that says it all."""
         stage = self.stage
-        _, _, UsdPhysics = modules()
-        own = _mass_api(UsdPhysics, stage, body.path)
+        own = _mass_api(stage, body.path)
         parts = [part for one in body.colliders if (part := self._part(one, body, own)) is not None]
         given = own.get("mass", 0.0)
         center, inertia = own.get("center"), self._inertia(body, own)
@@ -225,11 +223,10 @@ class Bodies:
 
     def _part(self, one: Collider, body: Body, own: dict) -> tuple[MassProperties, float | None] | None:
         """Matter of a collider in its body, with its density, None where its mass is given."""
-        _, _, UsdPhysics = modules()
         stage, matter = self.stage, one.matter_in_body
         if matter is None:
             return None
-        mine = _mass_api(UsdPhysics, stage, one.path) if one.path != body.path else {}
+        mine = _mass_api(stage, one.path) if one.path != body.path else {}
         if mine.get("mass", 0.0) > 0.0:
             density, known = mine["mass"] / matter.mass, None
         else:
@@ -265,7 +262,7 @@ class Bodies:
         return self.stage.free_name(path, self._names)
 
 
-def _mass_api(UsdPhysics, stage: Stage, path: str) -> dict:
+def _mass_api(stage: Stage, path: str) -> dict:
     """What a prim's MassAPI says, in SI: mass, density, center, inertia (3,) and axes (3, 3); what it does not say is absent."""
     prim = stage.prim(path)
     if not prim.HasAPI(UsdPhysics.MassAPI):

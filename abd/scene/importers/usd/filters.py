@@ -6,7 +6,7 @@ from itertools import combinations
 
 from abd.scene.importers.usd.bodies import Bodies, Body
 from abd.scene.importers.usd.shapes import KINDS
-from abd.scene.importers.usd.stage import Stage, modules
+from abd.scene.importers.usd.stage import Stage, UsdPhysics
 
 
 def contact_filters(stage: Stage, bodies: Bodies) -> list[dict]:
@@ -36,7 +36,6 @@ def contact_filters(stage: Stage, bodies: Bodies) -> list[dict]:
 
 def _between_colliders(stage: Stage, bodies: Bodies) -> set[frozenset[str]]:
     """Paths of colliders that do not collide, by groups or by filters of their own."""
-    _, _, UsdPhysics = modules()
     groups = {
         str(one.primPath): [str(group) for group in one.collisionGroups] for kind in KINDS for one in stage.of(kind)
     }

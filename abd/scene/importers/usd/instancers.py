@@ -16,7 +16,7 @@ import numpy as np
 
 from abd.rotations import pose
 from abd.scene.importers.usd.shapes import KINDS
-from abd.scene.importers.usd.stage import Stage, hidden_prototypes, modules
+from abd.scene.importers.usd.stage import Stage, Usd, UsdGeom, hidden_prototypes
 
 if TYPE_CHECKING:
     from abd.scene.importers.usd.bodies import Bodies, Body
@@ -29,7 +29,6 @@ MOST = 1_000_000
 
 def place_instances(stage: Stage, bodies: Bodies) -> None:
     """Put the instances of all point instancers in the place of their prototypes' bodies."""
-    Usd, UsdGeom, _ = modules()
     prims = Usd.PrimRange(stage.usd.GetPseudoRoot(), Usd.TraverseInstanceProxies())
     instancers = [UsdGeom.PointInstancer(prim) for prim in prims if prim.IsA(UsdGeom.PointInstancer)]
     prototypes: dict[str, Body] = {}
@@ -54,7 +53,6 @@ class _Instances:
 
     def add(self) -> dict[str, Body]:
         """Add bodies; returns those of the prototypes by their paths."""
-        Usd, UsdGeom, _ = modules()
         stage, instancer = self.stage, self.instancer
         roots = [str(path) for path in instancer.GetPrototypesRel().GetForwardedTargets()]
         found = [[body for body in self.bodies.all if _below(body.path, root)] for root in roots]

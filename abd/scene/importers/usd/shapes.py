@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 
+from abd.colors import to_srgb
 from abd.rotations import pose, quaternion_matrix
 from abd.scene.geometry import mass, shapes
 from abd.scene.geometry.meshes import is_closed
 from abd.scene.importers.compound import SUBDIVISIONS, Collider, hull
-from abd.scene.importers.usd.stage import Stage, modules
+from abd.scene.importers.usd.stage import Stage, UsdGeom, UsdShade
 
 
 class Materials:
@@ -51,11 +52,6 @@ class Materials:
 
 def color_of(stage: Stage, path: str) -> list[float] | None:
     """Colour of a prim in sRGB, with opacity where it is below 1: its displayColor, or the diffuse one of its material."""
-    _, UsdGeom, _ = modules()
-    from pxr import UsdShade
-
-    from abd.colors import to_srgb
-
     prim = stage.prim(path)
     if prim.IsA(UsdGeom.Imageable):
         primvars = UsdGeom.PrimvarsAPI(prim)
@@ -99,7 +95,6 @@ def collider(stage: Stage, kind: str, one) -> Collider | None:
     if not one.collisionEnabled:
         stage.notes.append(f"collider {one.primPath} is switched off, and left out")
         return None
-    _, UsdGeom, _ = modules()
     L = stage.length
     position = stage.finite(one.localPos, one.primPath, "its position") * L
     place = pose(rotation_of(one.localRot), position)
@@ -198,7 +193,6 @@ def _sphere_points(stage: Stage, one, out: Collider) -> Collider | None:
 
 def _mesh(stage: Stage, one, out: Collider) -> Collider | None:
     """A mesh, or what approximates it: its hull, box or ball; decompositions and simplifications stay the mesh itself."""
-    _, UsdGeom, _ = modules()
     mesh = UsdGeom.Mesh(stage.prim(one.primPath))
     points, counts, corners = (attribute.Get() for attribute in _attributes(mesh))
     if points is None or counts is None or corners is None or len(points) == 0:

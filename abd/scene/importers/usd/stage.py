@@ -13,22 +13,15 @@ from abd.errors import Problem, SceneError
 from abd.optional import required
 from abd.scene.importers.formats import ImportOptions
 
+Tf, Usd, UsdGeom, UsdPhysics, UsdShade, UsdUtils = (
+    required(f"pxr.{name}", "usd", "usd-core", "reading USD")
+    for name in ("Tf", "Usd", "UsdGeom", "UsdPhysics", "UsdShade", "UsdUtils")
+)
+
 STANDARD_GRAVITY = 9.81
 """[m/s^2] where a stage names none."""
 MOST_BYTES = 1 << 30
 """Size of a stage's file [bytes]."""
-
-
-def modules():
-    """The modules Usd, UsdGeom and UsdPhysics.
-
-    Raises:
-        MissingLibrary: they are not installed.
-    """
-    required("pxr", "usd", "usd-core", "reading USD")
-    from pxr import Usd, UsdGeom, UsdPhysics
-
-    return Usd, UsdGeom, UsdPhysics
 
 
 @dataclass
@@ -64,7 +57,6 @@ class Stage:
 
     def to_world(self, path, time: float = 0.0) -> np.ndarray:
         """(4, 4) map from a prim to the world, in units of the stage."""
-        _, UsdGeom, _ = modules()
         return np.array(UsdGeom.XformCache(time).GetLocalToWorldTransform(self.prim(path)), dtype=float).T
 
     def free_name(self, path: str, used: set[str]) -> str:
@@ -115,7 +107,6 @@ class Stage:
 
     def gravity(self) -> tuple[float, float, float]:
         """[m/s^2]: that of the scene prim; the standard one along the up axis where the stage says nothing."""
-        _, UsdGeom, _ = modules()
         down = np.array([0.0, -1.0, 0.0] if UsdGeom.GetStageUpAxis(self.usd) == "Y" else [0.0, 0.0, -1.0])
         scenes = self.of("Scene")
         if len(scenes) > 1:
@@ -157,9 +148,6 @@ def open_stage(path: Path, options: ImportOptions) -> Stage:
     Raises:
         SceneError: it cannot be opened, or refers to what is not there or may not be read.
     """
-    Usd, UsdGeom, UsdPhysics = modules()
-    from pxr import Tf, UsdUtils
-
     size = path.stat().st_size
     if size > MOST_BYTES:
         message = f"has {size / 2**30:.1f} GiB; stages of at most {MOST_BYTES >> 30} GiB are read"
@@ -168,7 +156,7 @@ def open_stage(path: Path, options: ImportOptions) -> Stage:
     said = UsdUtils.CoalescingDiagnosticDelegate()
     try:
         stage = Usd.Stage.Open(str(path))
-        parsed = _parse(UsdPhysics, stage)
+        parsed = _parse(stage)
     except Tf.ErrorException as error:
         raise SceneError.of(f"is no stage that OpenUSD can read: {_reason(error)}", file=str(path)) from error
     warnings = [_plain(message.commentary) for message in said.TakeUncoalescedDiagnostics()]
@@ -188,7 +176,7 @@ def open_stage(path: Path, options: ImportOptions) -> Stage:
     return out
 
 
-def _parse(UsdPhysics, stage) -> dict[str, list]:
+def _parse(stage) -> dict[str, list]:
     """What UsdPhysics' own parser finds, by the names of the types."""
     load = getattr(UsdPhysics, "UsdPhysicsLoadStageFromPrimRange", None) or UsdPhysics.LoadUsdPhysicsFromRange
     found: dict[str, list] = {}
@@ -202,7 +190,6 @@ def _parse(UsdPhysics, stage) -> dict[str, list]:
 
 def hidden_prototypes(stage) -> list[str]:
     """Paths of the prototypes that stand below a point instancer, where they are not drawn by themselves."""
-    Usd, UsdGeom, _ = modules()
     found: dict[str, None] = {}
     instancers = [prim for prim in Usd.PrimRange(stage.GetPseudoRoot()) if prim.IsA(UsdGeom.PointInstancer)]
     above = [str(prim.GetPath()) + "/" for prim in instancers]
@@ -243,8 +230,6 @@ FOLLOWED = ("NewtonSceneAPI", "NewtonArticulationRootAPI", "NewtonJointAPI", "Ne
 
 def left_out(stage: Stage) -> None:
     """Add to the notes what was not followed."""
-    Usd, UsdGeom, _ = modules()
-
     schemas, attributes, types = Counter(), Counter(), Counter()
     moved = []
     bodies = {str(one.primPath) for one in stage.of("RigidBody") if not one.kinematicBody}
