@@ -30,15 +30,13 @@ class TrajectoryError(AbdError):
 
 @dataclass(frozen=True)
 class StoredMesh:
-    """Surface in the user's mesh frame: vertices (v, 3) [m], triangles (f, 3), edges (e, 2), points (p,); `drawn`: vertices
-    and triangles of the drawn surface, which is the skin for bodies with a contact radius."""
+    """Surface in the user's mesh frame: vertices (v, 3) [m], triangles (f, 3), edges (e, 2), points (p,)."""
 
     name: str
     vertices: np.ndarray
     triangles: np.ndarray
     edges: np.ndarray
     points: np.ndarray
-    drawn: tuple[np.ndarray, np.ndarray]
 
 
 class Trajectory:
@@ -266,5 +264,4 @@ def trajectory_path(run: str | Path) -> Path:
 
 def _mesh(group) -> StoredMesh:
     parts = {name: group[name][...] for name in ("vertices", "triangles", "edges", "points")}
-    drawn = group.get("skin", group)
-    return StoredMesh(str(group.attrs["name"]), **parts, drawn=(drawn["vertices"][...], drawn["triangles"][...]))
+    return StoredMesh(str(group.attrs["name"]), **parts)

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from abd.io.skin import moved_faces, sharp_edges, skin
+from abd.pictures.skin import moved_faces, sharp_edges, skin
 
 CREASE = np.cos(np.radians(40.0))
 """Cosine of the angle between two faces above which they are shaded as one smooth surface."""
