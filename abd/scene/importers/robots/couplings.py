@@ -46,7 +46,7 @@ class Ties:
         for k in range(0 if disables(model, "EQUALITY", "CONSTRAINT") else model.neq):
             make = makers.get(int(model.eq_type[k]))
             if make is None:
-                self.notes.append(f"equality '{self.equality_names[k]}' is of a kind that is not followed")
+                self.notes.append(f"equality '{self.equality_names[k]}' is of a kind that is not supported")
             else:
                 make(k)
         for k in range(model.ntendon):
@@ -65,7 +65,7 @@ class Ties:
         return out[0], out[1]
 
     def _in_link(self, link: int, body: int) -> np.ndarray:
-        """(4, 4) frame of a body in its link; of what stands still, in the world."""
+        """(4, 4) frame of a body in its link; of static links, in the world."""
         return place_in(self.links[link], body, self.model)
 
     def _site(self, number: int) -> tuple[int, np.ndarray]:
@@ -77,7 +77,7 @@ class Ties:
     def _between(self, k: int, kind: str, first: tuple[int, np.ndarray], second: tuple[int, np.ndarray]) -> None:
         name = self.equality_names[k]
         if first[0] == second[0]:
-            self.notes.append(f"equality '{name}' ties a link to itself and is left out")
+            self.notes.append(f"equality '{name}' ties a link to itself and is ignored")
             return
         table, D, C = self._join(name, kind, first, second)
         table |= {"enforcement": ENFORCEMENT, "active": bool(self.model.eq_active0[k])}
@@ -112,7 +112,7 @@ class Ties:
         model, name = self.model, self.equality_names[k]
         first, second = int(model.eq_obj1id[k]), int(model.eq_obj2id[k])
         if first not in self.coordinates or (second >= 0 and second not in self.coordinates):
-            self.notes.append(f"equality '{name}' is on a ball or free joint and is left out")
+            self.notes.append(f"equality '{name}' is on a ball or free joint and is ignored")
             return
         one = self.coordinates[first]
         rest = float(model.qpos0[model.jnt_qposadr[first]])
@@ -134,7 +134,7 @@ class Ties:
 
     def _lock(self, name: str, one: Coordinate, value: float, k: int) -> None:
         if "drive" in one.settings or not self.model.eq_active0[k]:
-            self.notes.append(f"equality '{name}' locks '{one.key}', which is driven or not to be locked yet: left out")
+            self.notes.append(f"equality '{name}' locks '{one.key}', which is driven or not to be locked yet: ignored")
             return
         one.settings |= {"locked": True, "lock_value": one.value(value)}
 
@@ -149,7 +149,7 @@ class Ties:
         sums = [self._sum(tendon) if tendon >= 0 else [] for tendon in (first, second)]
         coefficients = model.eq_data[k, :5]
         if sums[0] is None or sums[1] is None:
-            self.notes.append(f"equality '{name}': tendons over sites are not followed")
+            self.notes.append(f"equality '{name}': tendons over sites are not supported")
             return
         if coefficients[2:].any():
             self._curved(k, sums[0], sums[1], coefficients.tolist())
@@ -204,20 +204,20 @@ class Ties:
         model, name = self.model, self.tendon_names[k]
         stiffness, damping = float(model.tendon_stiffness[k]), float(model.tendon_damping[k])
         limited, friction = bool(model.tendon_limited[k]), float(model.tendon_frictionloss[k])
-        acting = {"stiffness": stiffness, "damping": damping, "range": limited, "frictionloss": friction}
-        acting |= {"armature": float(model.tendon_armature[k])}
-        acting = [key for key, value in acting.items() if value]
-        if not acting:
+        effects = {"stiffness": stiffness, "damping": damping, "range": limited, "frictionloss": friction}
+        effects |= {"armature": float(model.tendon_armature[k])}
+        effects = [key for key, value in effects.items() if value]
+        if not effects:
             return
         if (stiffness or damping) and self._spring_of_sum(k):
-            acting = [key for key in acting if key not in ("stiffness", "damping")]
-            if not acting:
+            effects = [key for key in effects if key not in ("stiffness", "damping")]
+            if not effects:
                 return
         ends = self._two_sites(k)
         if ends is None:
-            verb = "is" if len(acting) == 1 else "are"
+            verb = "is" if len(effects) == 1 else "are"
             self.notes.append(
-                f"tendon '{name}': its {' and '.join(acting)} {verb} not followed, for it is no line of two sites"
+                f"tendon '{name}': its {' and '.join(effects)} {verb} not supported, for it is no line of two sites"
             )
             return
         rest = model.tendon_lengthspring[k]
@@ -230,15 +230,15 @@ class Ties:
             )
         elif stiffness or damping:
             self.notes.append(
-                f"tendon '{name}': its spring is slack between {rest[0]:g} and {rest[1]:g} m and is left out"
+                f"tendon '{name}': its spring is slack between {rest[0]:g} and {rest[1]:g} m and is ignored"
             )
         if limited:
             low, high = model.tendon_range[k].tolist()
             self._line(f"{name}_rope", "rope", ends, {"distance": high, "enforcement": ENFORCEMENT})
             if low > 0.0:
-                self.notes.append(f"tendon '{name}': its least length {low:g} m is not followed")
-        if friction or "armature" in acting:
-            self.notes.append(f"tendon '{name}': its frictionloss and armature are not followed")
+                self.notes.append(f"tendon '{name}': its least length {low:g} m is not supported")
+        if friction or "armature" in effects:
+            self.notes.append(f"tendon '{name}': its frictionloss and armature are not supported")
 
     def _spring_of_sum(self, k: int) -> bool:
         """Add the spring of a fixed tendon, as a compliant relation between its coordinates; whether it could be added."""

@@ -35,18 +35,18 @@ def add_drives(
     coordinates: dict[int, Coordinate],
     notes: list[str],
 ) -> set[int]:
-    """Give coordinates the drives of the actuators that act on them; notes name the others.
+    """Give coordinates the drives of the actuators that act on them; notes name the other actuators.
 
     Args:
         control: (nu,) at the start, which is kept; activation: (na,) at the start.
         names: of the actuators.
 
     Returns:
-        numbers of those that are followed.
+        numbers of the actuators that became drives.
     """
     if disables(model, "ACTUATION"):
         return set()
-    followed: set[int] = set()
+    driving: set[int] = set()
     found: dict[int, list[tuple[int, _Effort]]] = {}
     unknown: dict[str, list[str]] = {}
     for k in range(model.nu):
@@ -62,24 +62,24 @@ def add_drives(
             found.setdefault(joint, []).append((k, effort))
             low, high = model.actuator_forcerange[k].tolist()
             if np.isfinite(effort.limit) and low != -high:
-                told = f"forces from {low:g} to {high:g} are not symmetric: the smaller limit is taken"
-                notes.append(f"actuator '{names[k]}': {told}")
+                text = f"forces from {low:g} to {high:g} are not symmetric: the smaller limit is taken"
+                notes.append(f"actuator '{names[k]}': {text}")
     for reason, which in unknown.items():
-        notes.append(f"actuators are left out: {', '.join(which)} ({reason})")
+        notes.append(f"actuators are ignored: {', '.join(which)} ({reason})")
     for joint, efforts in found.items():
         own = efforts
         if len(efforts) > 1 and any(np.isfinite(effort.limit) for _, effort in efforts):
             own = efforts[:1]
             left = ", ".join(names[k] for k, _ in efforts[1:])
-            notes.append(f"actuators are left out: {left} (only '{names[efforts[0][0]]}' is used: their limits differ)")
+            notes.append(f"actuators are ignored: {left} (only '{names[efforts[0][0]]}' is used: their limits differ)")
         total = _Effort(
             *(sum(getattr(effort, key) for _, effort in own) for key in ("constant", "stiffness", "damping")),
             limit=own[0][1].limit,
             varying=tuple(text for _, effort in own for text in effort.varying),
         )
-        followed.update(k for k, _ in own)
+        driving.update(k for k, _ in own)
         coordinates[joint].settings["drive"] = _drive(total, coordinates[joint])
-    return followed
+    return driving
 
 
 def _transmission(model, k: int, coordinates: dict[int, Coordinate]) -> tuple[int, float] | str:
@@ -95,13 +95,13 @@ def _transmission(model, k: int, coordinates: dict[int, Coordinate]) -> tuple[in
         joint = int(model.wrap_objid[at])
         if model.wrap_type[at] == mujoco.mjtWrap.mjWRAP_JOINT and joint in coordinates:
             return joint, float(gear[0] * model.wrap_prm[at])
-    told = {
+    reasons = {
         int(kinds.mjTRN_TENDON): "tendons of several joints or sites have no drives",
         int(kinds.mjTRN_SITE): "forces at sites have no drives",
-        int(kinds.mjTRN_BODY): "adhesion is not followed",
-        int(kinds.mjTRN_SLIDERCRANK): "slider-crank transmissions are not followed",
+        int(kinds.mjTRN_BODY): "adhesion is not supported",
+        int(kinds.mjTRN_SLIDERCRANK): "slider-crank transmissions are not supported",
     }
-    return told.get(kind, "their transmission is not known")
+    return reasons.get(kind, "their transmission is not known")
 
 
 def _effort(model, k: int, gear: float, control: float, activation: np.ndarray) -> _Effort | str:
@@ -139,7 +139,7 @@ def _effort(model, k: int, gear: float, control: float, activation: np.ndarray) 
 
 
 def _activation(model, k: int, control: float, activation: np.ndarray) -> str | None:
-    """The activation of an actuator as a formula of t, empty without dynamics; None for those that are not followed."""
+    """The activation of an actuator as a formula of t, empty without dynamics; None for those that are not supported."""
     kinds, kind = mujoco.mjtDyn, int(model.actuator_dyntype[k])
     if kind == kinds.mjDYN_NONE:
         return ""

@@ -184,8 +184,8 @@ def find_links(model, data, names: list[str], notes: list[str]) -> tuple[list[Li
         _add_matter(link, model)
         _set_velocity(link, model, data)
         if len(members) > 1:
-            told = ", ".join(f"'{names[body]}'" for body in members[1:])
-            notes.append(f"fixed to '{link.name}' and part of it: {told}")
+            listed = ", ".join(f"'{names[body]}'" for body in members[1:])
+            notes.append(f"fixed to '{link.name}' and part of it: {listed}")
     return links, np.array([number[int(one)] for one in weld])
 
 

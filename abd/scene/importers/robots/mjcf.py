@@ -1,4 +1,4 @@
-"""MJCF, made ready for MuJoCo's compiler: one tree without references to files, and a list of what is not followed."""
+"""MJCF, made ready for MuJoCo's compiler: one tree without references to files, and a list of what is not supported."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ MOST_INCLUDES = 200
 MOST_CELLS = 1_000_000
 """Samples of one height field."""
 UNKNOWN = ("flex", "flexcomp", "extension", "plugin", "model", "attach")
-"""Elements that act on the motion and are not followed."""
+"""Elements that act on the motion and are not supported."""
 
 
 @dataclass
@@ -62,27 +62,27 @@ class Mjcf:
             raise SceneError(self.problems)
         return self.tree.text()
 
-    def _include(self, parent: Element, way: list[Path]) -> None:
+    def _include(self, parent: Element, path: list[Path]) -> None:
         """Put the content of included files where they are included."""
         for index in reversed(range(len(parent))):
             child = parent[index]
             if child.tag != "include":
-                self._include(child, way)
+                self._include(child, path)
                 continue
-            asked = child.get("file", "")
-            found, tried = self.assets.find(asked)
+            reference = child.get("file", "")
+            found, tried = self.assets.find(reference)
             if found is None:
                 raise SceneError(
-                    [self.tree.problem(child, f"included file '{asked}' is not there", asked, _list(tried))]
+                    [self.tree.problem(child, f"included file '{reference}' is not there", reference, _list(tried))]
                 )
-            if found.resolve() in way or len(way) > MOST_INCLUDES:
-                raise SceneError([self.tree.problem(child, f"'{asked}' includes itself", asked, "break the circle")])
+            if found.resolve() in path or len(path) > MOST_INCLUDES:
+                raise SceneError([self.tree.problem(child, f"'{reference}' includes itself", reference, "break the circle")])
             inner = read_tree(found)
             self.tree.lines |= inner.lines
-            self._include(inner.root, [*way, found.resolve()])
+            self._include(inner.root, [*path, found.resolve()])
             if len(self.tree.lines) > 2_000_000:
                 raise SceneError(
-                    [self.tree.problem(child, "the included files have more than 2,000,000 elements", asked)]
+                    [self.tree.problem(child, "the included files have more than 2,000,000 elements", reference)]
                 )
             parent[index : index + 1] = list(inner.root)
 
@@ -96,31 +96,31 @@ class Mjcf:
             self._count_copies(child, outside)
 
     def _drop(self) -> None:
-        """Take out what is not followed, and tell what a user could miss."""
+        """Remove what is not supported, with a note on what a user could miss."""
         root = self.tree.root
-        told: Counter[str] = Counter()
+        ignored: Counter[str] = Counter()
         for parent in list(root.iter()):
             for child in list(parent):
                 if child.tag == "sensor" and parent is root:
-                    told["sensor"] += len(child)
+                    ignored["sensor"] += len(child)
                     parent.remove(child)
                 elif child.tag in ("camera", "light", "skin", *UNKNOWN) and parent.tag != "default":
-                    told[child.tag] += 1
+                    ignored[child.tag] += 1
                     parent.remove(child)
                 elif child.tag in ("texture", "layer"):
-                    told["texture"] += child.tag == "texture"
+                    ignored["texture"] += child.tag == "texture"
                     parent.remove(child)
                 elif child.tag in ("visual", "statistic", "custom", "size", "deformable") and parent is root:
-                    told["deformable"] += child.tag == "deformable"
+                    ignored["deformable"] += child.tag == "deformable"
                     parent.remove(child)
             if parent.tag == "material":
                 parent.attrib.pop("texture", None)
         for parent in root.iter("default"):
             for child in [one for one in parent if one.tag in ("camera", "light")]:
                 parent.remove(child)
-        counted = [f"{count} <{tag}>" for tag, count in sorted(told.items()) if count]
+        counted = [f"{count} <{tag}>" for tag, count in sorted(ignored.items()) if count]
         if counted:
-            self.notes.append(f"not followed: {', '.join(counted)}")
+            self.notes.append(f"not supported: {', '.join(counted)}")
 
     def _mesh_folder(self) -> str:
         folder = ""
@@ -135,11 +135,11 @@ class Mjcf:
             remedy = "give three factors other than 0; negative ones mirror"
             self.problems.append(self.tree.problem(mesh, message, scale, remedy))
         if "file" in mesh.attrib:
-            asked = mesh.get("file")
+            reference = mesh.get("file")
             if "name" not in mesh.attrib:
-                mesh.set("name", Path(asked.replace("\\", "/")).stem)
+                mesh.set("name", Path(reference.replace("\\", "/")).stem)
             mesh.attrib.pop("content_type", None)
-            mesh.set("file", self.assets.key(asked, folder))
+            mesh.set("file", self.assets.key(reference, folder))
 
     def _hfield(self, one: Element, folder: str) -> None:
         """Read the file of a height field within bounds; MuJoCo gets its content."""
@@ -148,10 +148,10 @@ class Mjcf:
             self._too_many(one, f"{one.get('nrow')} x {one.get('ncol')}")
         if "file" not in one.attrib:
             return
-        asked = one.get("file")
-        found, tried = self.assets.find(asked, folder)
+        reference = one.get("file")
+        found, tried = self.assets.find(reference, folder)
         if found is None:
-            raise SceneError([self.tree.problem(one, f"height field '{asked}' is not there", asked, _list(tried))])
+            raise SceneError([self.tree.problem(one, f"height field '{reference}' is not there", reference, _list(tried))])
         if "name" not in one.attrib:
             one.set("name", found.stem)
         key = f"hfield_{len(self.hfields)}{'.png' if found.suffix.lower() == '.png' else '.bin'}"

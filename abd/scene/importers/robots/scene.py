@@ -13,7 +13,7 @@ from abd.scene.importers.compound import Collider
 from abd.scene.importers.formats import ImportOptions
 from abd.scene.importers.robots.assets import Assets
 from abd.scene.importers.robots.compiled import Compiled, compile_robot, disables, mujoco
-from abd.scene.importers.robots.contacts import Contacts, tell_contacts
+from abd.scene.importers.robots.contacts import Contacts, note_contacts
 from abd.scene.importers.robots.couplings import Ties
 from abd.scene.importers.robots.drives import add_drives
 from abd.scene.importers.robots.joints import Joints
@@ -56,7 +56,7 @@ class Robot:
 
     Attributes:
         source: data of the file that MuJoCo does not keep.
-        links, joints: filled by `scene`; joints.coordinates says where MuJoCo's joints went;
+        links, joints: filled by `scene`; joints.coordinates maps MuJoCo's joints;
             driving: the actuators that became drives.
     """
 
@@ -100,7 +100,7 @@ class Robot:
         )
         massless = {names[mujoco.mj_name2id(model, kinds.mjOBJ_BODY, name)] for name in self.compiled.massless}
         joints.absorb(massless, self._tied(of_body))
-        joints.tell_massless(massless)
+        joints.note_massless(massless)
         bodies = [body for body in bodies if body["name"] not in {self.links[k].name for k in joints.absorbed}]
         collide = disables(model, "FILTERPARENT")
         paired = contacts.paired(of_body)
@@ -131,8 +131,8 @@ class Robot:
         if disables(model, "CONTACT", "CONSTRAINT"):
             for body in bodies:
                 body["group"] = 0
-        tell_contacts(model, notes)
-        self._tell_options(notes)
+        note_contacts(model, notes)
+        self._note_options(notes)
         materials, material_pairs = contacts.tables()
         tables = {
             "name": model_name(model) or self.path.stem,
@@ -151,7 +151,7 @@ class Robot:
     def _bodies(
         self, shapes: ShapeSource, contacts: Contacts, names: list[str], of_body: np.ndarray, notes: list[str]
     ) -> tuple[list[dict[str, object]], dict[str, int]]:
-        """Keys of all bodies, and MuJoCo's bodies, by name, of those that stand still and have a surface."""
+        """Keys of all bodies, and MuJoCo's bodies, by name, of static ones with a surface."""
         model, data = self.compiled.model, self.start.data
         out: list[dict[str, object]] = []
         statics: dict[str, int] = {}
@@ -189,7 +189,7 @@ class Robot:
         keys: dict[str, object] = {"name": link.name}
         if model.body_mocapid[link.root] >= 0:
             notes.append(
-                f"mocap body '{link.name}' stands still until it is moved: sim.bodies[{link.name!r}].move_to(...)"
+                f"mocap body '{link.name}' does not move until sim.bodies[{link.name!r}].move_to(...)"
             )
             keys |= {"kind": "kinematic", "motion": {"velocity": (0.0, 0.0, 0.0)}}
         keys |= self._placed([shapes.collider(geom, link) for geom in kept], link.pose)
@@ -254,7 +254,7 @@ class Robot:
         return keys
 
     def _excluded(self, of_body: np.ndarray, statics: dict[str, int]) -> list[tuple[str, str]]:
-        """Names of the bodies whose contact the file excludes; `statics`: MuJoCo's bodies of those that stand still."""
+        """Names of the bodies whose contact the file excludes; `statics`: MuJoCo's bodies of the static ones."""
         out: list[tuple[str, str]] = []
         for signature in self.compiled.model.exclude_signature.tolist():
             ends = sorted((signature >> 16, signature & 0xFFFF), key=lambda body: int(of_body[body]))
@@ -283,10 +283,10 @@ class Robot:
         off = disables(self.compiled.model, "GRAVITY")
         return (0.0, 0.0, 0.0) if off else tuple(float(x) for x in self.compiled.model.opt.gravity)
 
-    def _tell_options(self, notes: list[str]) -> None:
+    def _note_options(self, notes: list[str]) -> None:
         option = self.compiled.model.opt
         if option.viscosity or (option.density and np.any(option.wind)) or option.density:
-            notes.append("not followed: the medium's density, viscosity and wind")
+            notes.append("not supported: the medium's density, viscosity and wind")
         keys = [name for name in self.start.keyframes if name != self.start.keyframe]
         if keys:
             notes.append(f"other poses to start in by --keyframe: {', '.join(keys)}")

@@ -1,4 +1,4 @@
-"""URDF, made ready for MuJoCo's compiler: what that would drop silently is kept aside or told."""
+"""URDF, made ready for MuJoCo's compiler: content that it drops is kept or reported."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ KNOWN = {
     "link": ("inertial", "visual", "collision"),
     "joint": ("origin", "parent", "child", "axis", "limit", "dynamics", "mimic"),
 }
-"""Elements that mean something; the others are told as not followed."""
+"""Elements that mean something; others are reported as not supported."""
 SIZES = {"box": ("size",), "sphere": ("radius",), "cylinder": ("radius", "length"), "capsule": ("radius", "length")}
 """Shapes, and the attributes that must be above 0."""
 
@@ -29,7 +29,7 @@ class Urdf:
     """What a URDF file holds that MuJoCo does not keep.
 
     Attributes:
-        velocity_limits: [m/s or rad/s] by joint; floating: joint of that type by its child; problems, notes: found on the way.
+        velocity_limits: [m/s or rad/s] by joint; floating: joint of that type by its child; problems, notes: of the file.
     """
 
     tree: Tree
@@ -68,8 +68,8 @@ class Urdf:
                     dropped[f"<{child.tag}>"] += 1
                     parent.remove(child)
         if dropped:
-            told = ", ".join(f"{count} {name}" for name, count in sorted(dropped.items()))
-            self.notes.append(f"not followed: {told}")
+            listed = ", ".join(f"{count} {name}" for name, count in sorted(dropped.items()))
+            self.notes.append(f"not supported: {listed}")
 
     def _check_tree(self) -> None:
         """Links and joints form one tree."""
@@ -113,16 +113,16 @@ class Urdf:
     def _check_cycles(self, links: dict[str, Element], above: dict[str, tuple[str, Element]]) -> None:
         sound: set[str] = set()
         for name in links:
-            way: list[str] = []
+            path: list[str] = []
             while name in above and name not in sound:
-                if name in way:
-                    circle = way[way.index(name) :]
+                if name in path:
+                    circle = path[path.index(name) :]
                     message = f"links hang on themselves in a circle: {' <- '.join([*circle, circle[0]])}"
                     self._wrong(above[name][1], message, circle, "break the circle; close loops in the scene file")
                     break
-                way.append(name)
+                path.append(name)
                 name = above[name][0]
-            sound.update(way)
+            sound.update(path)
 
     def _link(self, link: Element) -> None:
         """Shapes, colors and mass of one link."""
@@ -152,7 +152,7 @@ class Urdf:
         one = next(iter(geometry), None) if geometry is not None else None
         if one is None or one.tag not in (*SIZES, "mesh"):
             kind = "no geometry" if one is None else f"a geometry <{one.tag}>"
-            self.notes.append(f"link '{link}': a {shape.tag} with {kind} is left out")
+            self.notes.append(f"link '{link}': a {shape.tag} with {kind} is ignored")
             return False
         if one.tag == "mesh":
             scale = [_number(word, math.nan) for word in one.get("scale", "1 1 1").split()]
@@ -166,7 +166,7 @@ class Urdf:
             self._wrong(one, f"link '{link}': the sizes of its {one.tag} are not above 0", sizes)
             return False
         if min(sizes) == 0.0:
-            self.notes.append(f"link '{link}': a {shape.tag} <{one.tag}> of size 0 is left out")
+            self.notes.append(f"link '{link}': a {shape.tag} <{one.tag}> of size 0 is ignored")
             return False
         return True
 
@@ -193,7 +193,7 @@ class Urdf:
                 limit.attrib |= {key: repr(max(-FAR, min(end, FAR))) for key, end in zip(("lower", "upper"), ends)}
             if joint.get("type") == "continuous" and any(limit.get(key) for key in ("lower", "upper")):
                 self.notes.append(
-                    f"joint '{name}' is continuous: its lower and upper limits are not followed, as URDF says"
+                    f"joint '{name}' is continuous: its lower and upper limits are ignored, as URDF specifies"
                 )
         leader = name if mimic is None else mimic.get("joint")
         if leader not in {one.get("name") for one in self.tree.root.findall("joint")}:

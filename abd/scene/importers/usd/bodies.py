@@ -80,7 +80,7 @@ class Bodies:
             body.keys |= {"angular_velocity_deg": spin.tolist()} if spin.any() else {}
         elif not one.rigidBodyEnabled:
             body.keys["kind"] = "static"
-            stage.notes.append(f"rigid body {path} is switched off, and stands still")
+            stage.notes.append(f"rigid body {path} is disabled, and does not move")
         else:
             body.keys |= self._motion(path, body, velocity, spin)
         if one.startsAsleep:
@@ -136,7 +136,7 @@ class Bodies:
             local = pose(rotation_of(one.localRot), np.array(one.localPos, dtype=float) * stage.length)
             shape.place = np.linalg.inv(body.pose) @ place @ np.linalg.inv(local) @ shape.place
         elif shape.plane:
-            stage.notes.append(f"plane {path} belongs to a rigid body, and is left out: half-spaces do not move")
+            stage.notes.append(f"plane {path} belongs to a rigid body, and is ignored: half-spaces do not move")
             return
         self.of_collider[path] = body
         body.colliders.append(shape)
@@ -226,12 +226,12 @@ class Bodies:
         stage, matter = self.stage, one.matter_in_body
         if matter is None:
             return None
-        mine = _mass_api(stage, one.path) if one.path != body.path else {}
-        if mine.get("mass", 0.0) > 0.0:
-            density, known = mine["mass"] / matter.mass, None
+        given = _mass_api(stage, one.path) if one.path != body.path else {}
+        if given.get("mass", 0.0) > 0.0:
+            density, known = given["mass"] / matter.mass, None
         else:
             candidates = (
-                mine.get("density", 0.0),
+                given.get("density", 0.0),
                 own.get("density", 0.0),
                 self.materials.density(one.material),
                 WATER,
@@ -273,7 +273,7 @@ def _mass_api(stage: Stage, path: str) -> dict:
         if value is not None and value != 0.0:
             value = float(stage.finite(value, path, f"its {name}")) * unit
             if value < 0.0:
-                stage.problem(f"its {name} should not be negative", path, value, "mend the stage")
+                stage.problem(f"its {name} should not be negative", path, value, "correct the stage")
             out[name] = value
     center = api.GetCenterOfMassAttr().Get()
     if center is not None and api.GetCenterOfMassAttr().HasAuthoredValue() and not np.isneginf(list(center)).any():

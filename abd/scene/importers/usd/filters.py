@@ -12,24 +12,24 @@ from abd.scene.importers.usd.stage import Stage, UsdPhysics
 def contact_filters(stage: Stage, bodies: Bodies) -> list[dict]:
     """Tables of contact filters, between bodies: a pair is filtered where all of its colliders are."""
     pairs: set[frozenset[str]] = set()
-    told, owners = _between_colliders(stage, bodies), bodies.of_collider
+    filtered, owners = _between_colliders(stage, bodies), bodies.of_collider
     # filters of single colliders count where the bodies have no others
     names = {body.name: body for body in bodies.all}
-    partly = {frozenset(owners[path].name for path in pair if path in owners) for pair in told}
+    partly = {frozenset(owners[path].name for path in pair if path in owners) for pair in filtered}
     for pair in sorted((pair for pair in partly if len(pair) == 2), key=sorted):
         a, b = (names[name] for name in sorted(pair))
-        if {frozenset((x.path, y.path)) for x in a.colliders for y in b.colliders} <= told:
+        if {frozenset((x.path, y.path)) for x in a.colliders for y in b.colliders} <= filtered:
             pairs.add(pair)
         else:
             stage.notes.append(
-                f"filters between some colliders of {a.path} and {b.path} are left out: bodies collide as wholes"
+                f"filters between some colliders of {a.path} and {b.path} are ignored: bodies collide as wholes"
             )
     for one in stage.of("RigidBody"):
-        mine = bodies.by_path.get(str(one.primPath))
+        own = bodies.by_path.get(str(one.primPath))
         for other in one.filteredCollisions:
             for body in _below(stage, bodies, str(other)):
-                if mine is not None and body is not mine:
-                    pairs.add(frozenset((mine.name, body.name)))
+                if own is not None and body is not own:
+                    pairs.add(frozenset((own.name, body.name)))
     tables = [{"bodies": sorted(pair)} for pair in sorted(pairs, key=sorted)]
     return tables + _articulations(stage, bodies)
 

@@ -31,7 +31,7 @@ class Materials:
             if still != mu:
                 stage.notes.append(f"material {path}: the dynamic friction {mu:g} counts, not the static one {still:g}")
             if not (np.isfinite(mu) and mu >= 0.0 and 0.0 <= rest <= 1.0):
-                stage.problem("friction or restitution is out of range", path, [mu, rest], "mend the stage")
+                stage.problem("friction or restitution is out of range", path, [mu, rest], "correct the stage")
                 continue
             self._names[path] = name
             self._tables.append({"name": name, "mu": mu} | ({"restitution": rest} if rest > 0.0 else {}))
@@ -62,15 +62,15 @@ def color_of(stage: Stage, path: str) -> list[float] | None:
             faded = primvars.FindPrimvarWithInheritance("displayOpacity")
             opacity = faded.Get() if faded and faded.HasAuthoredValue() else None
             alpha = float(np.mean(opacity)) if opacity is not None and len(opacity) else 1.0
-            return _told(to_srgb(color), alpha)
+            return _rgba(to_srgb(color), alpha)
     material = UsdShade.MaterialBindingAPI(prim).ComputeBoundMaterial()[0]
     shader = material.ComputeSurfaceSource()[0] if material else None
     given = shader.GetInput("diffuseColor") if shader else None
     value = given.Get() if given and not given.HasConnectedSource() else None
-    return None if value is None else _told(to_srgb(np.array(value, dtype=float)), 1.0)
+    return None if value is None else _rgba(to_srgb(np.array(value, dtype=float)), 1.0)
 
 
-def _told(color: np.ndarray, alpha: float) -> list[float] | None:
+def _rgba(color: np.ndarray, alpha: float) -> list[float] | None:
     if not (np.isfinite(color).all() and np.isfinite(alpha)):
         return None
     rounded = np.round(np.clip(color, 0.0, 1.0), 6).tolist()
@@ -93,7 +93,7 @@ def rotation_of(quaternion) -> np.ndarray:
 def collider(stage: Stage, kind: str, one) -> Collider | None:
     """The collider that a description says; None, with a note, where there is no such thing here."""
     if not one.collisionEnabled:
-        stage.notes.append(f"collider {one.primPath} is switched off, and left out")
+        stage.notes.append(f"collider {one.primPath} is disabled, and ignored")
         return None
     L = stage.length
     position = stage.finite(one.localPos, one.primPath, "its position") * L
@@ -125,7 +125,7 @@ def collider(stage: Stage, kind: str, one) -> Collider | None:
     elif kind == "PlaneShape":
         out.plane = True
     else:
-        stage.notes.append(f"collider {one.primPath} is a shape of its own kind, and left out")
+        stage.notes.append(f"collider {one.primPath} is a shape of its own kind, and ignored")
         return None
     return out
 
@@ -145,7 +145,7 @@ def _size(stage: Stage, one, value) -> np.ndarray:
     """Lengths [m], which must be positive."""
     size = np.asarray(value, dtype=float) * stage.length
     if not (np.isfinite(size).all() and (size > 0.0).all()):
-        stage.problem("the size of the collider should be positive", one.primPath, size.tolist(), "mend size and scale")
+        stage.problem("the size of the collider should be positive", one.primPath, size.tolist(), "correct size and scale")
         return np.ones_like(size)
     return size
 
@@ -196,7 +196,7 @@ def _mesh(stage: Stage, one, out: Collider) -> Collider | None:
     mesh = UsdGeom.Mesh(stage.prim(one.primPath))
     points, counts, corners = (attribute.Get() for attribute in _attributes(mesh))
     if points is None or counts is None or corners is None or len(points) == 0:
-        stage.problem("the mesh has no points or no faces", one.primPath, remedy="mend the stage")
+        stage.problem("the mesh has no points or no faces", one.primPath, remedy="correct the stage")
         return None
     vertices = stage.finite(points, one.primPath, "a point of the mesh") * np.array(one.meshScale) * stage.length
     counts, corners = np.array(counts, dtype=np.int64), np.array(corners, dtype=np.int64)
@@ -206,7 +206,7 @@ def _mesh(stage: Stage, one, out: Collider) -> Collider | None:
         or corners.min(initial=0) < 0
         or corners.max() >= len(vertices)
     ):
-        stage.problem("the faces of the mesh do not fit its points", one.primPath, remedy="mend the stage")
+        stage.problem("the faces of the mesh do not fit its points", one.primPath, remedy="correct the stage")
         return None
     if counts.sum() - 2 * len(counts) > MOST_TRIANGLES:
         stage.problem(f"has more than {MOST_TRIANGLES} triangles", one.primPath, len(counts), "simplify the mesh")
