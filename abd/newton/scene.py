@@ -8,7 +8,6 @@ already violates are compliant, with Newton's stiffness. A joint's axis becomes 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from itertools import combinations
 
 import numpy as np
 
@@ -230,12 +229,7 @@ class _Shapes:
         for one in members:
             for other in members:
                 if any(not groups_meet(a, b) for a in one for b in other):
-                    pairs = (
-                        combinations(members[one], 2)
-                        if one == other
-                        else ((a, b) for a in members[one] for b in members[other])
-                    )
-                    out |= {tuple(sorted(pair)) for pair in pairs}
+                    out |= {tuple(sorted((a, b))) for a in members[one] for b in members[other] if a != b}
         return out
 
     def _groups_meet(self, i: int, j: int) -> bool:

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from abd.scene.geometry import mass
-from abd.scene.geometry.meshes import is_closed
 from abd.scene.geometry.shapes import sphere
-from abd.scene.importers.compound import Collider, hull
+from abd.scene.importers.compound import Collider, height_grid, hull
 
 
 def plane_keys(place: np.ndarray) -> dict:
@@ -38,26 +36,10 @@ def shape_collider(newton, kind: int, scale: np.ndarray, source, place: np.ndarr
         if kind == types.CONVEX_MESH:
             out.make_solid(*hull(vertices))
         else:
-            _set_mesh(out, vertices, triangles[:, ::-1] if np.prod(scale) < 0.0 else triangles)
+            out.make_mesh(vertices, triangles[:, ::-1] if np.prod(scale) < 0.0 else triangles)
     elif kind == types.HFIELD:
-        _set_mesh(out, *_height_field(source))
+        heights = np.asarray(source.data, dtype=float).reshape(int(source.nrow), int(source.ncol))
+        out.make_mesh(*height_grid(source.hx, source.hy, source.min_z + heights * (source.max_z - source.min_z)))
     else:
         return None
     return out
-
-
-def _set_mesh(out: Collider, vertices: np.ndarray, triangles: np.ndarray) -> None:
-    out.vertices, out.triangles = vertices, triangles
-    if is_closed(vertices, triangles) and mass.enclosed_volume(vertices, triangles) != 0.0:
-        out.matter = mass.solid(vertices, triangles, 1.0)
-
-
-def _height_field(field) -> tuple[np.ndarray, np.ndarray]:
-    """Open surface of a height field."""
-    rows, columns = int(field.nrow), int(field.ncol)
-    heights = field.min_z + np.asarray(field.data, dtype=float).reshape(rows, columns) * (field.max_z - field.min_z)
-    x, y = np.meshgrid(np.linspace(-field.hx, field.hx, columns), np.linspace(-field.hy, field.hy, rows))
-    grid = np.arange(rows * columns).reshape(rows, columns)
-    a, b, c, d = (grid[s].ravel() for s in (np.s_[:-1, :-1], np.s_[:-1, 1:], np.s_[1:, 1:], np.s_[1:, :-1]))
-    triangles = np.concatenate([np.stack([a, b, c], axis=1), np.stack([a, c, d], axis=1)])
-    return np.stack([x, y, heights], axis=2).reshape(-1, 3), triangles

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.polynomial import Polynomial
 
+from abd.rotations import pose
 from abd.scene.importers.robots.compiled import disables, mujoco
 from abd.scene.importers.robots.joints import ENFORCEMENT, Coordinate, frame_keys
 from abd.scene.importers.robots.links import STATIC, Link, place_in, pose_of
@@ -98,13 +99,14 @@ class Ties:
         first, second = self._ends(k)
         if self.model.eq_objtype[k] != mujoco.mjtObj.mjOBJ_SITE:
             data = self.model.eq_data[k]
-            first, second = (first[0], first[1] @ _shift(data[:3])), (second[0], second[1] @ _shift(data[3:6]))
+            first, second = (first[0], first[1] @ pose(np.eye(3), data[:3])), (second[0], second[1] @ pose(np.eye(3), data[3:6]))
         self._between(k, "spherical", first, second)
 
     def _weld(self, k: int) -> None:
         (first, second), data = self._ends(k), self.model.eq_data[k]
         if self.model.eq_objtype[k] != mujoco.mjtObj.mjOBJ_SITE:
-            first, second = (first[0], first[1] @ pose_of(data[3:6], data[6:10])), (second[0], second[1] @ _shift(data[:3]))
+            first = first[0], first[1] @ pose_of(data[3:6], data[6:10])
+            second = second[0], second[1] @ pose(np.eye(3), data[:3])
         turns = data[10] == 0.0  # torquescale: the point of the weld alone is held
         self._between(k, "spherical" if turns else "fixed", first, second)
 
@@ -295,9 +297,3 @@ def _add_spring(settings: dict, stiffness: float, damping: float, rest: float) -
     settings |= {"stiffness": total, "rest": rest}
     if damping:
         settings["damping"] = settings.get("damping", 0.0) + damping
-
-
-def _shift(point: np.ndarray) -> np.ndarray:
-    pose = np.eye(4)
-    pose[:3, 3] = point
-    return pose

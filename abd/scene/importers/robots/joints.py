@@ -153,7 +153,7 @@ class Joints:
         for number in range(first, first + int(model.body_jntnum[link.root])):
             kind = kinds.get(int(model.jnt_type[number]))
             if kind is None:
-                self._tell_free(number)
+                self._note_free(number)
                 continue
             reference = model.qpos0[model.jnt_qposadr[number]] if kind != BALL else 0.0
             ends = model.jnt_range[number] - reference if self._limited(number) else (-np.inf, np.inf)
@@ -169,7 +169,7 @@ class Joints:
         present = present or self.model.jnt_stiffness[numbers].any() or any(map(self._limited, numbers))
         return "".join(axis.kind[0] for axis in axes) == "sssb" and fit(axes[:3]) is not None and not present
 
-    def _tell_free(self, number: int) -> None:
+    def _note_free(self, number: int) -> None:
         dof = int(self.model.jnt_dofadr[number])
         present = [
             name
@@ -313,9 +313,7 @@ def _motion(kind: str, value: float) -> np.ndarray:
     """(4, 4) of a hinge or slider about or along z."""
     if kind == HINGE:
         return pose_of(np.zeros(3), np.array([np.cos(0.5 * value), 0.0, 0.0, np.sin(0.5 * value)]))
-    pose = np.eye(4)
-    pose[2, 3] = value
-    return pose
+    return pose_of((0.0, 0.0, value), (1.0, 0.0, 0.0, 0.0))
 
 
 def frame_keys(frame: np.ndarray) -> dict[str, object]:

@@ -11,7 +11,7 @@ from xml.etree.ElementTree import Element
 
 from abd.errors import Problem, SceneError
 from abd.scene.importers.robots.assets import Assets
-from abd.scene.importers.robots.xml_tree import Tree, read_tree
+from abd.scene.importers.robots.xml_tree import SCALE_REMEDY, Tree, is_scale, number, read_tree
 from abd.scene.schema.values import most, remedy
 
 MOST_INCLUDES = 200
@@ -88,7 +88,7 @@ class Mjcf:
 
     def _count_copies(self, element: Element, outside: float) -> None:
         if element.tag in ("replicate", "composite"):
-            outside *= math.prod(_float(word) for word in element.get("count", "1").split())
+            outside *= math.prod(number(word) for word in element.get("count", "1").split())
             if not outside <= most("REPLICAS"):
                 message = f"<{element.tag}> makes {outside:g} copies; at most {most('REPLICAS')} are made"
                 raise SceneError([self.tree.problem(element, message, outside, remedy("REPLICAS"))])
@@ -129,11 +129,9 @@ class Mjcf:
         return folder
 
     def _mesh(self, mesh: Element, folder: str) -> None:
-        scale = [_float(word) for word in mesh.get("scale", "1 1 1").split()]
-        if len(scale) != 3 or not all(map(math.isfinite, scale)) or 0.0 in scale:
+        if not is_scale(mesh):
             message = f"mesh '{mesh.get('name', mesh.get('file', ''))}' cannot have the scale {mesh.get('scale')!r}"
-            remedy = "give three factors other than 0; negative ones mirror"
-            self.problems.append(self.tree.problem(mesh, message, scale, remedy))
+            self.problems.append(self.tree.problem(mesh, message, mesh.get("scale"), SCALE_REMEDY))
         if "file" in mesh.attrib:
             reference = mesh.get("file")
             if "name" not in mesh.attrib:
@@ -143,7 +141,7 @@ class Mjcf:
 
     def _hfield(self, one: Element, folder: str) -> None:
         """Read the file of a height field within bounds; MuJoCo gets its content."""
-        rows, columns = _float(one.get("nrow", "0")), _float(one.get("ncol", "0"))
+        rows, columns = number(one.get("nrow", "0")), number(one.get("ncol", "0"))
         if not rows * columns <= MOST_CELLS:
             self._too_many(one, f"{one.get('nrow')} x {one.get('ncol')}")
         if "file" not in one.attrib:
@@ -185,10 +183,3 @@ class Mjcf:
 
 def _list(tried: list[Path]) -> str:
     return f"tried {', '.join(str(path) for path in tried)}"
-
-
-def _float(text: str) -> float:
-    try:
-        return float(text)
-    except ValueError:
-        return math.nan

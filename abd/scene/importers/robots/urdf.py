@@ -10,7 +10,7 @@ from xml.etree.ElementTree import Element, SubElement
 from abd.errors import Problem, SceneError
 from abd.scene.importers.robots.assets import Assets
 from abd.scene.importers.robots.compiled import FAR, ignored_range
-from abd.scene.importers.robots.xml_tree import Tree
+from abd.scene.importers.robots.xml_tree import SCALE_REMEDY, Tree, is_scale, number
 from abd.scene.schema.findings import did_you_mean
 
 JOINT_TYPES = ("revolute", "continuous", "prismatic", "fixed", "floating", "planar")
@@ -128,9 +128,9 @@ class Urdf:
         """Shapes, colors and mass of one link."""
         name = link.get("name")
         mass = link.find("inertial/mass")
-        if mass is not None and _number(mass.get("value"), 0.0) == 0.0:
+        if mass is not None and number(mass.get("value"), 0.0) == 0.0:
             link.remove(link.find("inertial"))
-        elif mass is not None and _number(mass.get("value"), math.nan) < 0.0:
+        elif mass is not None and number(mass.get("value")) < 0.0:
             self._wrong(mass, f"link '{name}': its mass {mass.get('value')} is negative", mass.get("value"))
         for shape in [*link.findall("collision"), *link.findall("visual")]:
             if not self._shape(name, shape):
@@ -155,13 +155,11 @@ class Urdf:
             self.notes.append(f"link '{link}': a {shape.tag} with {kind} is ignored")
             return False
         if one.tag == "mesh":
-            scale = [_number(word, math.nan) for word in one.get("scale", "1 1 1").split()]
-            if len(scale) != 3 or not all(map(math.isfinite, scale)) or 0.0 in scale:
-                remedy = "give three factors other than 0; negative ones mirror"
-                self._wrong(one, f"link '{link}': the mesh cannot have the scale {one.get('scale')!r}", scale, remedy)
-                return False
-            return True
-        sizes = [_number(word, math.nan) for key in SIZES[one.tag] for word in one.get(key, "nan").split()]
+            if not is_scale(one):
+                message = f"link '{link}': the mesh cannot have the scale {one.get('scale')!r}"
+                self._wrong(one, message, one.get("scale"), SCALE_REMEDY)
+            return is_scale(one)
+        sizes = [number(word) for key in SIZES[one.tag] for word in one.get(key, "nan").split()]
         if not min(sizes) >= 0.0:
             self._wrong(one, f"link '{link}': the sizes of its {one.tag} are not above 0", sizes)
             return False
@@ -178,12 +176,12 @@ class Urdf:
             joint.set("type", "fixed")
         name, limit, mimic = joint.get("name", ""), joint.find("limit"), joint.find("mimic")
         if limit is not None:
-            velocity = _number(limit.get("velocity"), 0.0)
+            velocity = number(limit.get("velocity"), 0.0)
             if 0.0 < velocity < math.inf:
                 self.velocity_limits[name] = velocity
-            if not math.isfinite(_number(limit.get("effort"), 0.0)):
+            if not math.isfinite(number(limit.get("effort"), 0.0)):
                 del limit.attrib["effort"]
-            ends = [_number(limit.get(key), 0.0) for key in ("lower", "upper")]
+            ends = [number(limit.get(key), 0.0) for key in ("lower", "upper")]
             if any(map(math.isnan, ends)):
                 given = [limit.get("lower"), limit.get("upper")]
                 self._wrong(limit, f"joint '{name}': the ends of its range must be numbers", given)
@@ -213,11 +211,3 @@ class Urdf:
 
     def _wrong(self, element: Element, message: str, value: object = None, remedy: str = "") -> None:
         self.problems.append(self.tree.problem(element, message, value, remedy))
-
-
-def _number(text: str | None, default: float) -> float:
-    """A number as written; `default` where there is none."""
-    try:
-        return default if text is None else float(text)
-    except ValueError:
-        return math.nan

@@ -98,6 +98,23 @@ def read_tree(path: Path, data: bytes | None = None) -> Tree:
     return Tree(path, builder.close(), lines)
 
 
+def number(text: str | None, default: float = math.nan) -> float:
+    """A number as written, NaN where it is none; `default` without a text."""
+    try:
+        return default if text is None else float(text)
+    except ValueError:
+        return math.nan
+
+
+def is_scale(mesh: ElementTree.Element) -> bool:
+    """Whether the scale of a mesh is three finite factors other than 0."""
+    factors = [number(word) for word in mesh.get("scale", "1 1 1").split()]
+    return len(factors) == 3 and all(map(math.isfinite, factors)) and 0.0 not in factors
+
+
+SCALE_REMEDY = "give three factors other than 0; negative ones mirror"
+
+
 def _check_finite(path: Path, line: int, tag: str, key: str, value: str) -> None:
     if key in NAMES or not any(word in value.lower() for word in ("nan", "inf")):
         return

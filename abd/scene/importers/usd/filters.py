@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from itertools import combinations
-
 from abd.scene.importers.usd.bodies import Bodies, Body
 from abd.scene.importers.usd.shapes import KINDS
 from abd.scene.importers.usd.stage import Stage, UsdPhysics
@@ -56,9 +54,7 @@ def _between_colliders(stage: Stage, bodies: Bodies) -> set[frozenset[str]]:
     for first in sorted(members):
         for second in sorted(members):
             if first <= second and not table.IsCollisionEnabled(first, second):
-                apart = combinations(members[first], 2) if first == second else (
-                    (a, b) for a in members[first] for b in members[second])  # fmt: skip
-                out.update(map(frozenset, apart))
+                out.update(frozenset((a, b)) for a in members[first] for b in members[second] if a != b)
     return out
 
 

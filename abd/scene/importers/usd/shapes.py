@@ -7,7 +7,6 @@ import numpy as np
 from abd.colors import to_srgb
 from abd.rotations import pose, quaternion_matrix
 from abd.scene.geometry import mass, shapes
-from abd.scene.geometry.meshes import is_closed
 from abd.scene.importers.compound import SUBDIVISIONS, Collider, hull
 from abd.scene.importers.usd.stage import Stage, UsdGeom, UsdShade
 
@@ -194,7 +193,8 @@ def _sphere_points(stage: Stage, one, out: Collider) -> Collider | None:
 def _mesh(stage: Stage, one, out: Collider) -> Collider | None:
     """A mesh, or what approximates it: its hull, box or ball; decompositions and simplifications stay the mesh itself."""
     mesh = UsdGeom.Mesh(stage.prim(one.primPath))
-    points, counts, corners = (attribute.Get() for attribute in _attributes(mesh))
+    attributes = mesh.GetPointsAttr(), mesh.GetFaceVertexCountsAttr(), mesh.GetFaceVertexIndicesAttr()
+    points, counts, corners = (attribute.Get() for attribute in attributes)
     if points is None or counts is None or corners is None or len(points) == 0:
         stage.problem("the mesh has no points or no faces", one.primPath, remedy="correct the stage")
         return None
@@ -218,7 +218,7 @@ def _mesh(stage: Stage, one, out: Collider) -> Collider | None:
         triangles = triangles[:, ::-1]
     how = str(one.approximation or "none")
     low, high = vertices.min(axis=0), vertices.max(axis=0)
-    if how == "convexHull" or how == "boundingCube" or how == "boundingSphere":
+    if how in ("convexHull", "boundingCube", "boundingSphere"):
         if (high - low).min() <= 0.0 and how != "boundingSphere":
             stage.problem(f"a flat mesh has no {how}", one.primPath, remedy='use the approximation "none"')
             return None
@@ -234,17 +234,10 @@ def _mesh(stage: Stage, one, out: Collider) -> Collider | None:
         return out
     if how != "none":
         stage.notes.append(f"{one.primPath}: the mesh itself collides, not its {how}")
-    out.vertices, out.triangles = vertices, triangles
-    if is_closed(vertices, triangles) and mass.enclosed_volume(vertices, triangles) != 0.0:
-        out.matter = mass.solid(vertices, triangles, 1.0)
-    elif (high - low).min() > 0.0:
+    if not out.make_mesh(vertices, triangles) and (high - low).min() > 0.0:
         out.matter = mass.solid(*hull(vertices), 1.0)
         stage.notes.append(f"{one.primPath} is open: where its mass is not given, it is that of its convex hull")
     return out
-
-
-def _attributes(mesh):
-    return mesh.GetPointsAttr(), mesh.GetFaceVertexCountsAttr(), mesh.GetFaceVertexIndicesAttr()
 
 
 def _fans(counts: np.ndarray, corners: np.ndarray) -> np.ndarray:
