@@ -9,13 +9,6 @@ import time
 from pathlib import Path
 
 from abd.commands.render import camera_arguments, view_of
-from abd.errors import AbdError
-
-
-class ViewError(AbdError):
-    """The source cannot be shown."""
-
-    exit_status = 2
 
 
 def add(commands) -> None:
@@ -87,7 +80,7 @@ def _view_run(arguments, trajectory) -> int:
     from abd.viewer.player import Player
 
     run = Recorded(trajectory)
-    seen = _checked(view_of(trajectory.camera, arguments.camera, arguments.follow), run.cast)
+    seen = view_of(trajectory.camera, arguments.camera, arguments.follow)
     server = serve(arguments.host, arguments.port)
     try:
         if arguments.html:
@@ -106,30 +99,21 @@ def _view_run(arguments, trajectory) -> int:
 
 
 def _view_scene(arguments) -> int:
-    from abd.pictures.cast import of_model
+    from abd.pictures.cast import PictureError, of_model
     from abd.scene.scene import load
     from abd.viewer.stage import Stage
 
     if arguments.html:
-        raise ViewError(f"--html needs a run, and '{arguments.source}' is a scene: run the scene first")
+        raise PictureError(f"--html needs a run, and '{arguments.source}' is a scene: run the scene first")
     scene = load(arguments.source)
     cast, moment = of_model(scene.started())
-    seen = _checked(view_of(scene.camera.model_dump(exclude_defaults=True), arguments.camera, arguments.follow), cast)
+    seen = view_of(scene.camera.model_dump(exclude_defaults=True), arguments.camera, arguments.follow)
     server = serve(arguments.host, arguments.port)
     try:
         Stage(server, cast, seen, [moment]).show(moment)
         return until_stopped(server)
     finally:
         server.stop()
-
-
-def _checked(seen, cast):
-    if seen.follow:
-        try:
-            cast.index(seen.follow)
-        except KeyError as error:
-            raise ViewError(str(error.args[0])) from error
-    return seen
 
 
 def until_stopped(server) -> int:
