@@ -1,8 +1,8 @@
 """Hash chain over the constants and frames of a trajectory, which detects every change.
 
-Frames are written in blocks; ``/chain/hash`` (B, 32) of block b is the SHA-256 of the hash before it, of the values of all its
-frames in the order of their names, and of their number, ``/chain/frames`` (B,) in all. The first hash is that of the constants;
-``@chain`` is that of the last block that counts.
+Frames are written in blocks. ``/chain/hash`` (B, 32) of a block is the SHA-256 of the previous hash, of the values of all its
+frames in the order of their names, and of the total number of frames, ``/chain/frames`` (B,). The first hash is that of the
+constants; ``@chain`` is that of the last block that counts.
 """
 
 from __future__ import annotations
@@ -42,9 +42,9 @@ def block_hash(before: bytes, block: dict[str, np.ndarray], frames: int) -> byte
 
 
 def hashes(file: h5py.File, frames: int, values: Callable[[int, int], dict]) -> Iterator[tuple[int, int, bytes, bytes]]:
-    """First frame and end of every block of the first frames, its hash, and that which is stored.
+    """Yield the first frame, the end, the hash and the stored hash of every block of the first frames.
 
-    Blocks beyond them, whose frames never counted, are not read: a killed process may have left them unfinished.
+    Later blocks, whose frames were never counted, are not read: a killed process may have left them incomplete.
 
     Args:
         values: (start, end) -> values of these frames.

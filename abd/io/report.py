@@ -137,7 +137,7 @@ def write_report(path: Path, report: dict) -> None:
 
 
 def finite(value):
-    """The same value with every number that JSON cannot express replaced by None."""
+    """Replace all numbers that JSON cannot express by None."""
     if isinstance(value, dict):
         return {key: finite(inner) for key, inner in value.items()}
     if isinstance(value, list | tuple):
@@ -148,7 +148,7 @@ def finite(value):
 
 
 def versions() -> dict[str, str]:
-    """Versions of the interpreter and of the packages whose arithmetic enters a run; no package is imported."""
+    """Versions of the interpreter and of the packages that compute a run, without importing them."""
     from abd import __version__
 
     found = {"python": platform.python_version(), "abd": __version__}
