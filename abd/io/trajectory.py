@@ -30,13 +30,14 @@ class TrajectoryError(AbdError):
 
 @dataclass(frozen=True)
 class StoredMesh:
-    """Surface in the user's mesh frame: vertices (v, 3) [m], triangles (f, 3), edges (e, 2), points (p,)."""
+    """Surface in the user's mesh frame: vertices (v, 3) [m], triangles (f, 3), edges (e, 2), points (p,); closed: it bounds a volume."""
 
     name: str
     vertices: np.ndarray
     triangles: np.ndarray
     edges: np.ndarray
     points: np.ndarray
+    closed: bool
 
 
 class Trajectory:
@@ -264,4 +265,4 @@ def trajectory_path(run: str | Path) -> Path:
 
 def _mesh(group) -> StoredMesh:
     parts = {name: group[name][...] for name in ("vertices", "triangles", "edges", "points")}
-    return StoredMesh(str(group.attrs["name"]), **parts)
+    return StoredMesh(str(group.attrs["name"]), **parts, closed=bool(group.attrs["closed"]))
