@@ -37,8 +37,9 @@ def port_argument(parser) -> None:
     )
 
 
+@contextlib.contextmanager
 def serve(host: str, port: int):
-    """Start a server for browsers.
+    """Run a server for browsers while the context is open.
 
     Raises:
         MissingLibrary: viser is not installed.
@@ -47,7 +48,11 @@ def serve(host: str, port: int):
 
     viser = required("viser", "view", "viser", "a view in the browser")
     with contextlib.redirect_stdout(io.StringIO()):
-        return viser.ViserServer(host=host, port=port, verbose=False)
+        server = viser.ViserServer(host=host, port=port, verbose=False)
+    try:
+        yield server
+    finally:
+        server.stop()
 
 
 def view(arguments) -> int:
@@ -66,12 +71,9 @@ def live(scene, port: int):
     """Return an observer that shows a run in the browser while the context is open."""
     from abd.viewer.live import LiveView
 
-    server = serve("127.0.0.1", port)
-    try:
+    with serve("127.0.0.1", port) as server:
         print(f"http://{server.get_host()}:{server.get_port()}", file=sys.stderr, flush=True)
         yield LiveView(server, view_of(scene.camera.model_dump(exclude_defaults=True), "", None))
-    finally:
-        server.stop()
 
 
 def _view_run(arguments, trajectory) -> int:
@@ -81,21 +83,15 @@ def _view_run(arguments, trajectory) -> int:
 
     run = Recorded(trajectory)
     seen = view_of(trajectory.camera, arguments.camera, arguments.follow)
-    server = serve(arguments.host, arguments.port)
-    try:
+    with serve(arguments.host, arguments.port) as server:
         if arguments.html:
             path = Path(arguments.html)
             path.parent.mkdir(parents=True, exist_ok=True)
             count = write_page(server, run, seen, path, arguments.fps)
             print(f"{path}: {count} of {len(run)} frames, {path.stat().st_size / 2**20:.1f} MiB")
             return 0
-        player = Player(server, run, seen)
-        try:
+        with contextlib.closing(Player(server, run, seen)):
             return until_stopped(server)
-        finally:
-            player.close()
-    finally:
-        server.stop()
 
 
 def _view_scene(arguments) -> int:
@@ -108,12 +104,9 @@ def _view_scene(arguments) -> int:
     scene = load(arguments.source)
     cast, moment = of_model(scene.started())
     seen = view_of(scene.camera.model_dump(exclude_defaults=True), arguments.camera, arguments.follow)
-    server = serve(arguments.host, arguments.port)
-    try:
+    with serve(arguments.host, arguments.port) as server:
         Stage(server, cast, seen, [moment]).show(moment)
         return until_stopped(server)
-    finally:
-        server.stop()
 
 
 def until_stopped(server) -> int:
