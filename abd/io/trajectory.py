@@ -30,7 +30,10 @@ class TrajectoryError(AbdError):
 
 @dataclass(frozen=True)
 class StoredMesh:
-    """Surface in the user's mesh frame: vertices (v, 3) [m], triangles (f, 3), edges (e, 2), points (p,); closed: it bounds a volume."""
+    """Surface in the user's mesh frame: vertices (v, 3) [m], triangles (f, 3), edges (e, 2), points (p,).
+
+    `closed`: whether the triangles bound a volume.
+    """
 
     name: str
     vertices: np.ndarray
