@@ -14,8 +14,8 @@ from abd.commands.arguments import (
     count,
     device_argument,
     import_options,
+    length_arguments,
     override_argument,
-    positive,
     scene_arguments,
     scene_of,
 )
@@ -29,7 +29,8 @@ GARBAGE = (50_000, 20, 50)
 def main(argv: list[str] | None = None) -> int:
     """Run a command; returns the exit status: 0 done, 1 failed, 2 usage or scene error, 130 interrupted."""
     gc.set_threshold(*GARBAGE)
-    arguments = _parser().parse_args(argv)
+    words = sys.argv[1:] if argv is None else argv
+    arguments = _parser().parse_args(words, argparse.Namespace(words=words))
     try:
         return arguments.command(arguments)
     except SceneError as error:
@@ -61,9 +62,7 @@ def _parser() -> argparse.ArgumentParser:
     run = commands.add_parser("run", help="run a scene", description="Run a scene and write the directory of the run.")
     scene_arguments(run)
     device_argument(run)
-    length = run.add_mutually_exclusive_group()
-    length.add_argument("--steps", type=count("steps"), metavar="N", help="number of steps [the scene's]")
-    length.add_argument("--duration", type=positive("time in seconds"), metavar="S", help="simulated time in seconds")
+    length_arguments(run)
     run.add_argument("--out", metavar="DIR", help="directory of the run [runs/SCENE-K]")
     run.add_argument("--resume", action="store_true", help="continue the run in DIR, or the latest one of this scene")
     run.add_argument("--quiet", action="store_true", help="print errors only")
@@ -77,9 +76,7 @@ def _parser() -> argparse.ArgumentParser:
     run.add_argument(
         "--view", action="store_true", help="show the run in the browser; computing starts when the page is open"
     )
-    run.add_argument(
-        "--port", type=int, default=8080, help="port of the page; the first free port from this number on [8080]"
-    )
+    view.port_argument(run)
     run.set_defaults(command=run_scene)
 
     sweep.add(commands)

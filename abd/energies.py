@@ -14,7 +14,7 @@ from abd.rotations import axial
 
 @dataclass(slots=True)
 class StepStatistics:
-    """What is said of the state that a (sub)step led to; SI units.
+    """Statistics of the state after a (sub)step; SI units.
 
     Attributes:
         kinetic, gravity, elastic, contact, joint: energies; linear, angular: momenta (3,) of the dynamic bodies.
@@ -83,9 +83,9 @@ def elastic_energies(model: Model, q: np.ndarray, among: np.ndarray) -> np.ndarr
     bodies, A = model.bodies, q[among, 3:].reshape(-1, 3, 3)
     stiffness, arap_law = (bodies.kappa * bodies.volume)[among], bodies.elasticity[among] == Elasticity.ARAP
     out = np.zeros(len(A))
-    for mine, law in ((~arap_law, orthogonality), (arap_law, arap)):
-        if mine.any():
-            out[mine] = law.energy(stiffness[mine], A[mine])
+    for chosen, law in ((~arap_law, orthogonality), (arap_law, arap)):
+        if chosen.any():
+            out[chosen] = law.energy(stiffness[chosen], A[chosen])
     return out
 
 
@@ -93,8 +93,8 @@ def external_work(
     model: Model, before: tuple[np.ndarray, np.ndarray], after: tuple[np.ndarray, np.ndarray], h: float | np.ndarray,
     there: np.ndarray,
 ) -> float:  # fmt: skip
-    """Work of the forces and torques on dynamic bodies in a step of h [s], of all or (n,) [J]: forces times the way, and torques
-    times the mean of the angular velocities at both ends, since a body may turn round several times in a step.
+    """Work of the forces and torques on dynamic bodies in a step of h [s], of all or (n,) [J]: forces times displacements, and
+    torques times the mean of both angular velocities, because a body may make several turns in a step.
 
     Args:
         before, after: states and their rates (n, 12); there: (n,) bool, bodies that take part in the step.

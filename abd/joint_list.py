@@ -15,12 +15,12 @@ from abd.names import CopyNames, Names
 
 @dataclass(frozen=True)
 class JointCopies:
-    """k joints that differ in their names, their bodies, and where they stand in the world if that is their parent.
+    """k joints that differ in their names, bodies and, if the world is their parent, positions.
 
     Attributes:
         first: the joint that all others are copies of; its name, bodies and `parent_frame` are those of the first one.
         names: of all; parent, child: (k,) int32 bodies; all parents are the world, or none is.
-        shift: (k, 3) [m] from the first one's frame in the world to the others'; zero where bodies carry the frames.
+        shift: (k, 3) [m] from the first joint's frame in the world to the others; zero if the parents are bodies.
     """
 
     first: Joint
@@ -63,7 +63,7 @@ class JointList(Sequence):
         self.starts = list(accumulate((1 if isinstance(p, Joint) else len(p) for p in self.parts), initial=0))
         self.replaced: dict[int, Joint] = {}
         self.permanent = self.parts
-        """The parts that it was made of; others come and go (`append`)."""
+        """Parts of the scene; others are temporary (`append`)."""
 
     @classmethod
     def of(cls, joints: Sequence[Joint]) -> JointList:
@@ -103,7 +103,7 @@ class JointList(Sequence):
         self.starts.append(self.starts[-1] + 1)
 
     def truncate(self, count: int) -> None:
-        """Take off all joints that were appended but the first `count` joints."""
+        """Remove appended joints until `count` joints remain."""
         while len(self) > count and len(self.parts) > len(self.permanent):
             self.parts = self.parts[:-1]
             self.starts.pop()
@@ -158,8 +158,8 @@ class JointList(Sequence):
 
 
 def excluded_pairs(model: Model) -> np.ndarray:
-    """(k, 2) pairs of bodies that cannot touch because a joint joins them, a contact filter names them, or they were switched
-    off."""
+    """(k, 2) pairs of bodies that cannot touch because a joint joins them, a contact filter names them, or it is
+    disabled."""
     if model.excluded_pairs is not None:
         return model.excluded_pairs
     return np.concatenate([JointList.of(model.joints).excluded_pairs.astype(np.int64), model.filtered])

@@ -47,7 +47,7 @@ class CopyNames(Sequence[str]):
 
 
 def copy_place(name: str) -> tuple[str, tuple[int, int, int]] | None:
-    """Name of the original and place on the grid that a name such as ``link_0_12_3`` says; None for any other name."""
+    """Original name and grid position of a name such as ``link_0_12_3``; None for other names."""
     original, *numbers = name.rsplit("_", 3)
     if len(numbers) < 3 or not all(text.isdecimal() and str(int(text)) == text for text in numbers):
         return None

@@ -6,10 +6,10 @@
     J = arm.jacobian("hand", point=(0, 0, 0.1))     # (6, nv): velocity and angular velocity of a point, world axes
     A, B = arm.linearize()                          # of one step of the simulation
 
-The joints that a search from the world meets first span a tree, whose velocities v (nv,) these are; bodies that hang on
-nothing float, with six. Joints that close loops are in `loops`; `forward_dynamics` keeps them closed, the other matrices are
-those of the tree. Matrices are of the rigid bodies in the present state: rotor inertia, springs, drives, limits, joint
-friction and contact are left out of them, and are in `linearize`, which asks the simulation itself.
+A breadth-first search from the world finds the joints of a spanning tree, with velocities v (nv,); bodies without joints to the
+tree have six. Joints that close loops are in `loops`: `forward_dynamics` keeps them closed, other matrices are those of the tree.
+Matrices are those of the rigid bodies in the present state, without rotor inertia, springs, drives, limits, joint friction and
+contact. `linearize` includes all of these, because it uses steps of the simulation.
 """
 
 from __future__ import annotations

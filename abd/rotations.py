@@ -146,7 +146,7 @@ def nearest_rotation_vectors(R: np.ndarray, near: np.ndarray) -> np.ndarray:
     longest = np.einsum("mii->mi", dyads).argmax(axis=1)
     beyond = dyads[np.arange(len(R)), longest]
     beyond = np.where(np.einsum("mi,mi->m", beyond, v)[:, None] < 0.0, -beyond, beyond)
-    # no angle at all: whole turns go about the axis that is asked for
+    # zero angle: whole turns are about the requested axis
     axis = np.where((cosine < 0.0)[:, None], beyond, np.where((sine > STRAIGHT)[:, None], v, near))
     length = np.linalg.norm(axis, axis=1)
     axis = axis / np.where(length > 0.0, length, 1.0)[:, None]
@@ -231,7 +231,7 @@ def quaternion_matrix(q: np.ndarray) -> np.ndarray:
 
 
 def quaternion_rate(q: np.ndarray) -> np.ndarray:
-    """(4, 3) that turns the angular velocity in body axes into dq/dt; 4/|q|^2 times its transpose is the way back."""
+    """(4, 3) map from the angular velocity in body axes to dq/dt; 4/|q|^2 times its transpose is the inverse."""
     w, x, y, z = q
     return 0.5 * np.array([[-x, -y, -z], [w, -z, y], [z, w, -x], [-y, x, w]])
 

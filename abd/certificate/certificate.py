@@ -112,13 +112,13 @@ def certify(run: str | Path, every: int = 1) -> Certificate:
         else:
             own = np.broadcast_to(time[:, None], (frames, len(scene.names)))
         _check_solver(file["solver"], time, scene, found)
-        paths = PathCheck(scene, worlds, file["bodies/center"][...]) if "center" in file["bodies"] else None
+        paths = PathCheck(scene, worlds, file["bodies/center"][...])
         single = file["solver/substeps"][:frames] == 1
         for frame in sorted({*range(0, frames, every), frames - 1} if frames else ()):
             moment = Moment(scene, worlds, file["bodies/transform"][frame], found, frame, float(time[frame]))
             whole = moment.check(file["bodies/velocity"][frame])
             found.frames_checked += 1
-            if whole and frame and paths is not None and single[frame]:
+            if whole and frame and single[frame]:
                 before = (file[f"bodies/{name}"][frame - 1] for name in ("transform", "velocity"))
                 moment.check_path(paths, *before, own[frame] - own[frame - 1])
                 found.paths_checked += 1
@@ -186,11 +186,11 @@ class Moment:
         """Check intersections and gaps; returns intersecting pairs."""
         crossing: set[tuple[int, int]] = set()
         for world in self.worlds:
-            mine = np.asfortranarray(positions[world.vertices])
-            for pair in world.intersections(mine):
+            placed = np.asfortranarray(positions[world.vertices])
+            for pair in world.intersections(placed):
                 self._report("intersection", "the surfaces cross", *pair)
                 crossing.add(pair)
-            gap, pair = world.smallest_gap(mine)
+            gap, pair = world.smallest_gap(placed)
             self.found.smallest_gap = min(self.found.smallest_gap, gap)
             if pair is not None and pair not in crossing:
                 self._report("gap", f"the gap is {gap:.3e} m", *pair)
@@ -230,12 +230,12 @@ class Moment:
 
     def _winding(self, points, owners, point, holder, crossing) -> None:
         for body in np.unique(holder):
-            mine = point[holder == body]
+            candidates = point[holder == body]
             surface = self.scene.surfaces[self.scene.mesh[body]]
             matrix = self.transform[body]
-            local = np.linalg.solve(matrix[:3, :3], (points[mine] - matrix[:3, 3]).T).T
+            local = np.linalg.solve(matrix[:3, :3], (points[candidates] - matrix[:3, 3]).T).T
             number = winding_numbers(local, surface.vertices[surface.triangles])
             for k in np.flatnonzero(np.abs(number) > 0.5):
-                pair = (int(owners[mine[k]]), int(body))
+                pair = (int(owners[candidates[k]]), int(body))
                 if tuple(sorted(pair)) not in crossing:
                     self._report("containment", "the first lies inside the second", *pair)

@@ -9,7 +9,9 @@ bisected.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 from scipy.spatial.transform import Rotation
@@ -102,41 +104,46 @@ class PathCheck:
         self.bends = self.arcs.bends(radius)
         found = []
         for world in self.worlds:
-            found += self._surfaces(world, 0.0, 1.0, self._at(0.0), self._at(1.0), DEPTH)
-        return found + self._half_spaces(0.0, 1.0, self._at(0.0), self._at(1.0), DEPTH)
+            found += self._bisected(partial(self._surfaces, world), "the path is not collision-free")
+        return found + self._bisected(self._half_spaces, "a vertex goes beyond the half-space")
+
+    def _bisected(self, close: Callable, text: str) -> list[tuple[tuple[int, int], str]]:
+        """Pairs of bodies that are too close on the chord of a part of the path, after bisections.
+
+        Args:
+            close: (length of the part, positions (v, 3) at its ends) -> pairs of bodies.
+        """
+
+        def search(a: float, b: float, start: np.ndarray, end: np.ndarray, depth: int) -> list:
+            pairs = close(b - a, start, end)
+            if not pairs or depth == 0:
+                return [(pair, f"{text} between {a:.4g} and {b:.4g} of the path") for pair in sorted(pairs)]
+            middle = 0.5 * (a + b)
+            between = self._at(middle)
+            return search(a, middle, start, between, depth - 1) or search(middle, b, between, end, depth - 1)
+
+        return search(0.0, 1.0, self._at(0.0), self._at(1.0), DEPTH)
 
     def _at(self, alpha: float) -> np.ndarray:
         """(v, 3) positions of all vertices at alpha."""
         return self.scene.positions(self.arcs.transforms(alpha))
 
-    def _surfaces(self, world, a: float, b: float, start, end, depth: int) -> list:
-        """Pairs of bodies of a world whose chords over [a, b] are too close, after bisections."""
+    def _surfaces(self, world, length: float, start, end) -> set[tuple[int, int]]:
+        """Pairs of bodies of a world whose chords over a part of the path are too close."""
         x, y = (np.asfortranarray(all_of[world.vertices]) for all_of in (start, end))
-        away = 2.0 * float(self.bends[world.owner].max(initial=0.0)) * (b - a) ** 2 / 8.0
+        away = 2.0 * float(self.bends[world.owner].max(initial=0.0)) * length**2 / 8.0
         near = ipctk.Candidates()
         near.build(world.mesh, x, y, 0.5 * (world.xi + away) * 1.01)
-        if near.empty():
-            return []
-        if world.plain and near.is_step_collision_free(world.mesh, x, y, away, self.ccd):
-            return []
-        close = self._close(world, near, x, y, (b - a) ** 2 / 8.0)
-        if not close:
-            return []
-        if depth == 0:
-            return [
-                (pair, f"the path is not collision-free between {a:.4g} and {b:.4g} of it") for pair in sorted(close)
-            ]
-        middle = 0.5 * (a + b)
-        between = self._at(middle)
-        first = self._surfaces(world, a, middle, start, between, depth - 1)
-        return first or self._surfaces(world, middle, b, between, end, depth - 1)
+        if near.empty() or (world.plain and near.is_step_collision_free(world.mesh, x, y, away, self.ccd)):
+            return set()
+        return self._close(world, near, x, y, length**2 / 8.0)
 
-    def _close(self, world, near, x, y, share: float) -> set[tuple[int, int]]:
+    def _close(self, world, near, x, y, factor: float) -> set[tuple[int, int]]:
         """Pairs of bodies with candidates closer than their separation plus the bounds of the chords."""
         found: set[tuple[int, int]] = set()
         for candidates, first, second in _candidate_vertices(near, world):
             i, j = world.owner[first[:, 0]], world.owner[second[:, 0]]
-            away = (self.bends[i] + self.bends[j]) * share
+            away = (self.bends[i] + self.bends[j]) * factor
             xi = self.scene.radius[i] + self.scene.radius[j] + self.scene.minimum_separation
             # ipctk lists candidates by the largest radius
             uncertain = self.scene.may_touch(i, j) & ~(_box_distances(first, second, x, y) > xi + away)
@@ -151,28 +158,20 @@ class PathCheck:
                     found.add(pair)
         return found
 
-    def _half_spaces(self, a: float, b: float, start, end, depth: int) -> list:
+    def _half_spaces(self, length: float, start, end) -> set[tuple[int, int]]:
+        """Bodies and half-spaces whose gap is not positive on the chords over a part of the path."""
         scene, found = self.scene, set()
         if not len(scene.start):
-            return []
+            return found
         bodies = scene.bodies_in_order
         for plane in np.flatnonzero(np.isfinite(scene.plane[:, 3])):
             normal, offset = scene.plane[plane, :3], scene.plane[plane, 3]
             height = np.minimum(start @ normal, end @ normal) - offset
             gap = np.minimum.reduceat(height, scene.start) - scene.radius[bodies] - scene.radius[plane]
-            gap -= scene.minimum_separation + self.bends[bodies] * (b - a) ** 2 / 8.0
+            gap -= scene.minimum_separation + self.bends[bodies] * length**2 / 8.0
             relevant = scene.may_touch(np.full(len(bodies), plane), bodies)
             found |= {(int(body), int(plane)) for body in bodies[relevant & ~(gap > 0.0)]}
-        if not found:
-            return []
-        if depth == 0:
-            return [
-                (pair, f"a vertex goes beyond the half-space between {a:.4g} and {b:.4g}") for pair in sorted(found)
-            ]
-        middle = 0.5 * (a + b)
-        between = self._at(middle)
-        first = self._half_spaces(a, middle, start, between, depth - 1)
-        return first or self._half_spaces(middle, b, between, end, depth - 1)
+        return found
 
 
 def _candidate_vertices(near, world):

@@ -20,12 +20,12 @@ class World:
 
     def __init__(self, scene: Scene, bodies: np.ndarray, uncompared: np.ndarray):
         self.scene = scene
-        mine = bodies[scene.owner]
-        number = np.cumsum(mine) - 1
-        self.vertices = np.flatnonzero(mine)
-        self.owner = scene.owner[mine]
-        edges = number[scene.edges[mine[scene.edges[:, 0]]]] if len(scene.edges) else scene.edges
-        faces = number[scene.faces[mine[scene.faces[:, 0]]]] if len(scene.faces) else scene.faces
+        members = bodies[scene.owner]
+        number = np.cumsum(members) - 1
+        self.vertices = np.flatnonzero(members)
+        self.owner = scene.owner[members]
+        edges = number[scene.edges[members[scene.edges[:, 0]]]] if len(scene.edges) else scene.edges
+        faces = number[scene.faces[members[scene.faces[:, 0]]]] if len(scene.faces) else scene.faces
         self.edges, self.faces = (np.asfortranarray(items, dtype=np.int32) for items in (edges, faces))
         # Vertices of equal labels are not compared: bodies of one group, or two bodies connected by a joint.
         count = len(scene.names)
@@ -37,7 +37,7 @@ class World:
         self.filter = ipctk.make_static_obstacle_filter(int(scene.dynamic[self.owner].sum()))
         for label in labels:
             self.filter = self.filter & ipctk.make_vertex_patches_filter(label[self.owner].astype(np.int32))
-        self.mesh = ipctk.CollisionMesh(np.asfortranarray(scene.rest[mine]), self.edges, self.faces)
+        self.mesh = ipctk.CollisionMesh(np.asfortranarray(scene.rest[members]), self.edges, self.faces)
         self.mesh.can_collide = self.filter
         self.xi = scene.radius[bodies].max(initial=0.0) * 2.0 + scene.minimum_separation
         # All exempt pairs are filtered and radii are zero: the minimum of ipctk is the smallest gap.
@@ -98,14 +98,14 @@ def parts_of(scene: Scene, world: int) -> list[World]:
     The first part has the bodies of zero radius. Each further part has bodies of up to twice its smallest radius,
     compared with each other and with all thinner bodies.
     """
-    mine = (scene.world == world) & np.isin(np.arange(len(scene.world)), scene.owner)
-    left, parts = mine.copy(), []
-    while left.any():
-        least = scene.radius[left].min()
-        part = left & (scene.radius <= 2.0 * least)
-        thinner = mine & ~left
+    members = (scene.world == world) & np.isin(np.arange(len(scene.world)), scene.owner)
+    remaining, parts = members.copy(), []
+    while remaining.any():
+        least = scene.radius[remaining].min()
+        part = remaining & (scene.radius <= 2.0 * least)
+        thinner = members & ~remaining
         parts.append(World(scene, thinner | part, thinner))
-        left &= ~part
+        remaining &= ~part
     return parts
 
 

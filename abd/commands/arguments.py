@@ -83,6 +83,13 @@ def import_options(arguments) -> dict:
     return {name: getattr(arguments, name) for name in ("missing_meshes", "assets", "keyframe", "free_base")}
 
 
+def length_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the arguments that set the length of a run."""
+    length = parser.add_mutually_exclusive_group()
+    length.add_argument("--steps", type=count("steps"), metavar="N", help="number of steps [the scene's]")
+    length.add_argument("--duration", type=positive("time in seconds"), metavar="S", help="simulated time in seconds")
+
+
 def device_argument(parser: argparse.ArgumentParser) -> None:
     """Add the argument that selects the device."""
     parser.add_argument("--device", default="auto", metavar="NAME", help="auto, cpu, cuda, cuda:N or numpy [auto]")

@@ -63,10 +63,6 @@ class Row:
     device_memory: float | None = None
     failure: str = ""
 
-    def as_json(self) -> dict:
-        """Return the row as plain JSON values."""
-        return finite(asdict(self))
-
 
 @dataclass
 class Run:
@@ -135,11 +131,6 @@ def summary(name: str, simulation: Simulation, run: Run) -> Row:
     return row
 
 
-def measure(name: str, simulation: Simulation, steps: int = STEPS, warm_up: int = WARM_UP) -> Row:
-    """Advance one simulation and return its row."""
-    return summary(name, simulation, advance({name: simulation}, steps, warm_up)[name])
-
-
 def solver_facts(simulation: Simulation) -> dict:
     """Name, reason for the selection and size of the last linear solver; empty on `numpy`, which has only one."""
     linear = getattr(simulation.backend, "linear", None)
@@ -196,7 +187,8 @@ def bench(scenes: Sequence[str], overrides: Sequence[str], device: str, steps: i
     rows = []
     for source in scenes or SHIPPED:
         simulation = Simulation(load(source, overrides), device=device)
-        rows.append(measure(Path(source).stem, simulation, steps).as_json())
+        name = Path(source).stem
+        rows.append(finite(asdict(summary(name, simulation, advance({name: simulation}, steps)[name]))))
     return {"facts": {**circumstances(simulation.device), "steps": steps, "warm_up": WARM_UP}, "rows": rows}
 
 

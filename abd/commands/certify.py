@@ -61,7 +61,7 @@ def store(found: Certificate) -> None:
     """Write a certificate into its trajectory, at /certificate: numbers as attributes, violations as one text each."""
     import h5py
 
-    from abd.io.space import SPARE, reserve
+    from abd.io.datasets import SPARE, reserve
     from abd.io.trajectory import trajectory_path
 
     with h5py.File(trajectory_path(found.path), "r+", locking=False) as file:

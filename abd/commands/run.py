@@ -96,27 +96,10 @@ def _print_outcome(arguments, outcome, directory: Path) -> None:
 
 
 def _resume_command(arguments, directory: Path) -> str:
-    words = ["abd", "run", arguments.scene, "--out", str(directory), "--resume"]
-    if arguments.device != "auto":
-        words += ["--device", arguments.device]
-    if arguments.steps is not None:
-        words += ["--steps", str(arguments.steps)]
-    if arguments.duration is not None:
-        words += ["--duration", repr(arguments.duration)]
-    for override in arguments.overrides:
-        words += ["-o", override]
-    words += ["--certify"] * arguments.certify + ["--plots"] * arguments.plots
-    words += ["--view"] * arguments.view + (["--port", str(arguments.port)] if arguments.port != 8080 else [])
-    for folder in arguments.assets:
-        words += ["--assets", folder]
-    if arguments.missing_meshes != "fail":
-        words += ["--missing-meshes", arguments.missing_meshes]
-    if arguments.keyframe:
-        words += ["--keyframe", arguments.keyframe]
-    words += ["--allow-overlaps"] * arguments.allow_overlaps + ["--free-base"] * arguments.free_base
-    words += ["--allow-code"] * arguments.allow_code
-    words += ["--quiet"] * arguments.quiet + ["--json"] * arguments.json
-    return shlex.join(words)
+    """Return the command of this run with its directory and `--resume`."""
+    words = ["abd", *arguments.words]
+    words += [] if arguments.out else ["--out", str(directory)]
+    return shlex.join(words + ([] if arguments.resume else ["--resume"]))
 
 
 def _closing_lines(report: dict, directory: Path) -> str:

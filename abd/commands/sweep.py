@@ -6,7 +6,7 @@ import shlex
 import sys
 from pathlib import Path
 
-from abd.commands.arguments import count, device_argument, override_argument, positive
+from abd.commands.arguments import count, device_argument, length_arguments, override_argument
 
 
 def add(commands) -> None:
@@ -34,9 +34,7 @@ def add(commands) -> None:
     parser.add_argument("--sobol", action="store_true", help="use a Sobol sequence for --sample")
     parser.add_argument("--seed", type=int, default=0, metavar="S", help="random seed of --sample [0]")
     parser.add_argument("--repeat", type=count("repetitions"), default=1, metavar="K", help="runs of each point [1]")
-    length = parser.add_mutually_exclusive_group()
-    length.add_argument("--steps", type=count("steps"), metavar="N", help="number of steps [the scene's]")
-    length.add_argument("--duration", type=positive("time in seconds"), metavar="S", help="simulated time in seconds")
+    length_arguments(parser)
     where = parser.add_mutually_exclusive_group()
     where.add_argument(
         "--workers", type=count("workers"), metavar="N", help="processes with one thread each [all processors]"

@@ -9,13 +9,6 @@ import time
 from pathlib import Path
 
 from abd.commands.render import camera_arguments, view_of
-from abd.errors import AbdError
-
-
-class ViewError(AbdError):
-    """The source cannot be shown."""
-
-    exit_status = 2
 
 
 def add(commands) -> None:
@@ -30,22 +23,23 @@ def add(commands) -> None:
     parser.add_argument("--html", metavar="FILE", help="write one file that replays the run without a server, and exit")
     parser.add_argument("--fps", type=float, default=30.0, metavar="N", help="maximum frame rate of that file [30]")
     camera_arguments(parser)
-    server_arguments(parser)
-    parser.set_defaults(command=view)
-
-
-def server_arguments(parser) -> None:
-    """Add the address and the port of the server."""
     parser.add_argument(
         "--host", default="127.0.0.1", help="address to listen on; 0.0.0.0 opens it to the network [127.0.0.1]"
     )
+    port_argument(parser)
+    parser.set_defaults(command=view)
+
+
+def port_argument(parser) -> None:
+    """Add the argument that sets the port of the page."""
     parser.add_argument(
         "--port", type=int, default=8080, help="port of the page; the first free port from this number on [8080]"
     )
 
 
+@contextlib.contextmanager
 def serve(host: str, port: int):
-    """Start a server for browsers.
+    """Run a server for browsers while the context is open.
 
     Raises:
         MissingLibrary: viser is not installed.
@@ -54,7 +48,11 @@ def serve(host: str, port: int):
 
     viser = required("viser", "view", "viser", "a view in the browser")
     with contextlib.redirect_stdout(io.StringIO()):
-        return viser.ViserServer(host=host, port=port, verbose=False)
+        server = viser.ViserServer(host=host, port=port, verbose=False)
+    try:
+        yield server
+    finally:
+        server.stop()
 
 
 def view(arguments) -> int:
@@ -73,12 +71,9 @@ def live(scene, port: int):
     """Return an observer that shows a run in the browser while the context is open."""
     from abd.viewer.live import LiveView
 
-    server = serve("127.0.0.1", port)
-    try:
+    with serve("127.0.0.1", port) as server:
         print(f"http://{server.get_host()}:{server.get_port()}", file=sys.stderr, flush=True)
         yield LiveView(server, view_of(scene.camera.model_dump(exclude_defaults=True), "", None))
-    finally:
-        server.stop()
 
 
 def _view_run(arguments, trajectory) -> int:
@@ -87,49 +82,31 @@ def _view_run(arguments, trajectory) -> int:
     from abd.viewer.player import Player
 
     run = Recorded(trajectory)
-    seen = _checked(view_of(trajectory.camera, arguments.camera, arguments.follow), run.cast)
-    server = serve(arguments.host, arguments.port)
-    try:
+    seen = view_of(trajectory.camera, arguments.camera, arguments.follow)
+    with serve(arguments.host, arguments.port) as server:
         if arguments.html:
             path = Path(arguments.html)
             path.parent.mkdir(parents=True, exist_ok=True)
             count = write_page(server, run, seen, path, arguments.fps)
             print(f"{path}: {count} of {len(run)} frames, {path.stat().st_size / 2**20:.1f} MiB")
             return 0
-        player = Player(server, run, seen)
-        try:
+        with contextlib.closing(Player(server, run, seen)):
             return until_stopped(server)
-        finally:
-            player.close()
-    finally:
-        server.stop()
 
 
 def _view_scene(arguments) -> int:
-    from abd.pictures.cast import of_model
+    from abd.pictures.cast import PictureError, of_model
     from abd.scene.scene import load
     from abd.viewer.stage import Stage
 
     if arguments.html:
-        raise ViewError(f"--html needs a run, and '{arguments.source}' is a scene: run the scene first")
+        raise PictureError(f"--html needs a run, and '{arguments.source}' is a scene: run the scene first")
     scene = load(arguments.source)
     cast, moment = of_model(scene.started())
-    seen = _checked(view_of(scene.camera.model_dump(exclude_defaults=True), arguments.camera, arguments.follow), cast)
-    server = serve(arguments.host, arguments.port)
-    try:
+    seen = view_of(scene.camera.model_dump(exclude_defaults=True), arguments.camera, arguments.follow)
+    with serve(arguments.host, arguments.port) as server:
         Stage(server, cast, seen, [moment]).show(moment)
         return until_stopped(server)
-    finally:
-        server.stop()
-
-
-def _checked(seen, cast):
-    if seen.follow:
-        try:
-            cast.index(seen.follow)
-        except KeyError as error:
-            raise ViewError(str(error.args[0])) from error
-    return seen
 
 
 def until_stopped(server) -> int:

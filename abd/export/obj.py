@@ -7,13 +7,10 @@ precision is a ten-millionth of the scene's size. The first line of a file has t
 from __future__ import annotations
 
 import shutil
-from collections import deque
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
 
-from abd.backends.device.launcher import threads_available
 from abd.export.formats import ExportError
 from abd.export.scenery import Scenery
 from abd.export.whole import WholeMesh
@@ -33,18 +30,13 @@ def write(scenery: Scenery, path: Path) -> list[str]:
     (part / MATERIALS).write_text(_materials(mesh), encoding="utf-8")
     places = decimals(scenery.extent)
     width = max(5, len(str(max(len(scenery.time) - 1, 0))))
-
-    def write_frame(frame: int, pose: np.ndarray) -> None:
-        heading = f"# {scenery.name}, t = {scenery.time[frame]:.9g} s\nmtllib {MATERIALS}\n"
-        with open(part / f"frame_{frame:0{width}d}.obj", "wb") as out:
-            out.write(heading.encode())
-            out.write(vertex_lines(mesh.mapped(pose), places))
-            out.write(faces)
-
-    with ThreadPoolExecutor(threads_available(), "abd-obj") as pool:
-        for frames, poses in scenery.by_frames():
-            # one portion at a time bounds memory
-            deque(pool.map(write_frame, frames, poses), maxlen=0)
+    for frames, poses in scenery.by_frames():
+        for frame, pose in zip(frames, poses):
+            heading = f"# {scenery.name}, t = {scenery.time[frame]:.9g} s\nmtllib {MATERIALS}\n"
+            with open(part / f"frame_{frame:0{width}d}.obj", "wb") as out:
+                out.write(heading.encode())
+                out.write(vertex_lines(mesh.mapped(pose), places))
+                out.write(faces)
     shutil.rmtree(path, ignore_errors=True)
     part.replace(path)
     return [f"{len(scenery.time)} files of {len(mesh)} vertices and {len(mesh.triangles)} triangles"]
@@ -56,32 +48,11 @@ def decimals(extent: float) -> int:
 
 
 def vertex_lines(vertices: np.ndarray, places: int) -> bytes:
-    """Lines ``v x y z`` of vertices (v, 3), in columns."""
-    if len(vertices) == 0:
-        return b""
-    rest = np.rint(np.abs(vertices) * 10.0**places)
-    largest = rest.max()
-    if not largest < 2.0**62:
-        raise ExportError("a vertex is not finite, or too far away for the number of digits")
-    rest = rest.astype(np.uint32 if largest < 2.0**32 else np.uint64)
-    whole = max(len(str(int(largest))) - places, 1)
-    width = 2 + whole + places + (places > 0)  # a space, a sign, digits, the point
-    text = np.full((len(vertices), 3, width), ord(" "), dtype=np.uint8)
-    # write columns from the last; a sign is left of the first digit
-    sign = (vertices < 0.0) & (rest > 0)
-    for column in range(width - 1, 0, -1):
-        digit = width - 1 - column
-        if places and digit == places:
-            text[..., column] = ord(".")
-            continue
-        here = (rest > 0) | (digit <= places + (places > 0))
-        following = rest // 10
-        text[..., column] = np.where(here, (rest - 10 * following) + ord("0"), np.where(sign, ord("-"), ord(" ")))
-        sign &= here
-        rest = following
-    lines = np.full((len(vertices), 2 + 3 * width), ord("v"), dtype=np.uint8)
-    lines[:, 1:-1], lines[:, -1] = text.reshape(len(vertices), -1), ord("\n")
-    return lines.tobytes()
+    """Lines ``v x y z`` of vertices (v, 3)."""
+    if not np.isfinite(vertices).all():
+        raise ExportError("a vertex is not finite")
+    line = f"v %.{places}f %.{places}f %.{places}f\n"
+    return (line * len(vertices) % tuple(vertices.ravel().tolist())).encode()
 
 
 def _faces(mesh: WholeMesh) -> bytes:

@@ -1,8 +1,8 @@
 """Hash chain over the constants and frames of a trajectory, which detects every change.
 
-Frames are written in blocks; ``/chain/hash`` (B, 32) of block b is the SHA-256 of the hash before it, of the values of all its
-frames in the order of their names, and of their number, ``/chain/frames`` (B,) in all. The first hash is that of the constants;
-``@chain`` is that of the last block that counts.
+Frames are written in blocks. ``/chain/hash`` (B, 32) of a block is the SHA-256 of the previous hash, of the values of all its
+frames in the order of their names, and of the total number of frames, ``/chain/frames`` (B,). The first hash is that of the
+constants; ``@chain`` is that of the last block that counts.
 """
 
 from __future__ import annotations
@@ -12,8 +12,6 @@ from collections.abc import Callable, Iterator
 
 import h5py
 import numpy as np
-
-from abd.io.ragged import Ragged
 
 COUNTERS = ("frames", "chain")
 """Attributes of the file that change with the frames."""
@@ -34,21 +32,19 @@ def seed(file: h5py.File) -> bytes:
     return digest.digest()
 
 
-def block_hash(before: bytes, block: dict[str, np.ndarray | Ragged], frames: int) -> bytes:
+def block_hash(before: bytes, block: dict[str, np.ndarray], frames: int) -> bytes:
     """Return the hash of a block of frames that ends at frame number `frames`."""
     digest = hashlib.sha256(before)
     for name in sorted(block):
-        values = block[name]
-        for part in [values.counts, *values.columns.values()] if isinstance(values, Ragged) else [values]:
-            digest.update(np.ascontiguousarray(part))
+        digest.update(np.ascontiguousarray(block[name]))
     digest.update(frames.to_bytes(8, "little"))
     return digest.digest()
 
 
 def hashes(file: h5py.File, frames: int, values: Callable[[int, int], dict]) -> Iterator[tuple[int, int, bytes, bytes]]:
-    """First frame and end of every block of the first frames, its hash, and that which is stored.
+    """Yield the first frame, the end, the hash and the stored hash of every block of the first frames.
 
-    Blocks beyond them, whose frames never counted, are not read: a killed process may have left them unfinished.
+    Later blocks, whose frames were never counted, are not read: a killed process may have left them incomplete.
 
     Args:
         values: (start, end) -> values of these frames.

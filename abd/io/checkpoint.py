@@ -13,12 +13,12 @@ from __future__ import annotations
 import hashlib
 import json
 import struct
-from dataclasses import dataclass
+from io import BytesIO
 
 import numpy as np
 
 from abd.errors import AbdError
-from abd.io.space import growth
+from abd.io.datasets import growth
 
 _MAGIC = b"abdckpt1"
 _RECORD = struct.Struct("<8sQQ32s")
@@ -46,14 +46,7 @@ def from_bytes(data: bytes) -> dict:
     (length,) = _LENGTH.unpack_from(data)
     start = _LENGTH.size + length
     contents = json.loads(bytes(data[_LENGTH.size : start]))
-    return _restore(contents, memoryview(data)[start:], _Cursor())
-
-
-@dataclass
-class _Cursor:
-    """Position in the memory of the arrays [bytes]."""
-
-    position: int = 0
+    return _restore(contents, BytesIO(data[start:]))
 
 
 def _describe(value, where: str, arrays: list[bytes]):
@@ -74,17 +67,16 @@ def _describe(value, where: str, arrays: list[bytes]):
     raise CheckpointError(f"checkpoint entry {where} is a {type(value).__name__}, which a checkpoint cannot hold")
 
 
-def _restore(entry: dict, memory: memoryview, cursor: _Cursor):
+def _restore(entry: dict, memory: BytesIO):
+    """The value of an entry of the table of contents; memory of arrays is read from `memory`."""
     if "dict" in entry:
-        return {key: _restore(inner, memory, cursor) for key, inner in entry["dict"].items()}
+        return {key: _restore(inner, memory) for key, inner in entry["dict"].items()}
     if "array" in entry:
         dtype, shape = np.dtype(entry["array"]), tuple(entry["shape"])
-        count = int(np.prod(shape, dtype=np.int64))
-        array = np.frombuffer(memory, dtype, count, cursor.position) if count else np.empty(0, dtype)
-        cursor.position += count * dtype.itemsize
-        return array.reshape(shape).copy()
+        size = int(np.prod(shape, dtype=np.int64)) * dtype.itemsize
+        return np.frombuffer(memory.read(size), dtype).reshape(shape).copy()
     if "scalar" in entry:
-        return _restore(entry["scalar"], memory, cursor)[()]
+        return _restore(entry["scalar"], memory)[()]
     if "float" in entry:
         return struct.unpack("<d", bytes.fromhex(entry["float"]))[0]
     return entry["plain"]

@@ -20,9 +20,8 @@ _INSTANTS = 2.0 ** np.arange(-4, 12)
 def model_digest(model: Model) -> str:
     """SHA-256 over all arrays and settings of a model, as hexadecimal digits.
 
-    Left out are names of meshes, colors, notes and the number of frames: a run may be continued for longer. Prescribed motions
-    and what drives follow are functions; they count by their values at some instants. Functions of custom joints count
-    by their source text.
+    Names of meshes, colors, notes and the number of frames are excluded: a run may be continued for longer. Functions of
+    prescribed motions and drives enter by their values at `_INSTANTS`, functions of custom joints by their source.
     """
     instants = _INSTANTS * model.settings.dt
     digest = hashlib.sha256()
@@ -54,11 +53,11 @@ def _without_functions(joint: Joint, instants: np.ndarray) -> Joint:
     def sampled(function):
         return function and np.array([function(float(t)) for t in instants])
 
-    def told(one):
+    def sampled_drive(one):
         drive = one.drive
         return drive and replace(drive, target=sampled(drive.target), rate=sampled(drive.rate))
 
-    return replace(joint, coordinates=tuple(replace(one, drive=told(one)) for one in joint.coordinates))
+    return replace(joint, coordinates=tuple(replace(one, drive=sampled_drive(one)) for one in joint.coordinates))
 
 
 def _functions_of_type(joint: Joint) -> dict:

@@ -6,8 +6,8 @@ from dataclasses import dataclass, field, fields
 
 import numpy as np
 
+from abd.io.datasets import CONTACTS, COUNTS
 from abd.io.layout import part_path, sensor_path
-from abd.io.ragged import Ragged
 from abd.joint_list import JointList
 from abd.model import Joint, Model
 
@@ -19,9 +19,9 @@ ENERGIES = (*STORED, "external_work", "friction_work", "integration")
 
 @dataclass
 class SolverRow:
-    """What the solver did since the frame before: the row of `/solver`, over several steps where not all are written.
+    """Solver statistics of the steps since the previous frame: one row of `/solver`.
 
-    Counts and times add up, errors are the largest, `min_gap` [m] is the smallest, and `contacts` is the last one.
+    Counts and times are sums, errors the largest, `min_gap` [m] the smallest, and `contacts` that of the last step.
     """
 
     newton_iterations: int = 0
@@ -44,7 +44,7 @@ class SolverRow:
         for name in (*counts, "wall_seconds"):
             setattr(self, name, getattr(self, name) + getattr(report, name))
         for name in ("max_orthogonality_error", "tolerance_achieved", "residual_force"):
-            # numpy's extremes pass NaN on, where Python's may hide it.
+            # NumPy's extremes propagate NaN; Python's may hide it.
             setattr(self, name, float(np.maximum(getattr(self, name), getattr(report, name))))
         self.contacts = int(report.contacts)
         self.min_gap = float(np.minimum(self.min_gap, report.min_gap))
@@ -56,7 +56,8 @@ class Frame:
     """The values of one frame; the copy of positions and velocities from the device may be pending.
 
     Args:
-        model: the scene; read: positions and velocities (n, 12), there after `wait()`; values: all others.
+        model: the scene; values: all values except positions and velocities.
+        read: positions and velocities (n, 12), available after `wait()`.
     """
 
     def __init__(self, model: Model, read, values: dict[str, np.ndarray]):
@@ -78,10 +79,8 @@ class FrameReader:
     """Reads frames from a simulation.
 
     Args:
-        sim: a `Simulation`, or anything with its `model`, `state.to_host()`, `joint_readings()` and, of several worlds,
-            `worlds`. The sensors that it
-            has by now are written at every frame, whatever their own rhythm.
-        contacts: points of contact are written too.
+        sim: a `Simulation`. Its present sensors are written at every frame, whatever their own interval.
+        contacts: whether contact points are written.
     """
 
     def __init__(self, sim, contacts: bool = False):
@@ -91,11 +90,11 @@ class FrameReader:
         self.several = len(np.unique(sim.model.bodies.world)) > 1
 
     def read(self, report, row: SolverRow) -> Frame:
-        """The frame of the present state; the simulation may go on at once.
+        """Return the frame of the present state; the next step may start before the frame is complete.
 
         Args:
             report: the `StepReport` of the last step.
-            row: the work since the frame before.
+            row: statistics of the steps since the previous frame.
         """
         read = self.sim.state.to_host()
         values = {"/time": np.float64(report.time), "/step": np.int64(report.step)}
@@ -112,14 +111,15 @@ class FrameReader:
         if self.several:
             values["/worlds/time"] = self.sim.worlds.time
         if self.contacts:
-            values["/contacts"] = self._contact_values()
+            values |= self._contact_values()
         return Frame(self.sim.model, read, values)
 
-    def _contact_values(self) -> Ragged:
+    def _contact_values(self) -> dict[str, np.ndarray]:
         """Return contact points, and the forces on the first bodies."""
         found = self.sim.contacts()
-        pair = found.pair.astype(np.int32)
-        return Ragged.of(pair=pair, point=found.point, normal=found.normal, gap=found.gap, force=found.force)
+        values = {f"{CONTACTS}{name}": getattr(found, name) for name in ("point", "normal", "gap", "force")}
+        values[f"{CONTACTS}pair"] = found.pair.astype(np.int32)
+        return values | {COUNTS: np.array([len(found.gap)], dtype=np.int64)}
 
     def _joint_values(self) -> dict[str, np.ndarray]:
         """Return the values of all joints by path in the file."""
@@ -128,8 +128,8 @@ class FrameReader:
         for first, part in zip(self.joints.starts, self.joints.permanent, strict=False):
             path, single = part_path(part), isinstance(part, Joint)
             last = first + (1 if single else len(part))
-            mine = slice(read.reader.starts[first], read.reader.starts[last])
-            all_of = {"coordinates": read.coordinates[mine], "rates": read.rates[mine]}
+            own = slice(read.reader.starts[first], read.reader.starts[last])
+            all_of = {"coordinates": read.coordinates[own], "rates": read.rates[own]}
             each = {"residual": read.residual, "wrench": read.wrench, "active": active}
             all_of |= {name: value[first] if single else value[first:last] for name, value in each.items()}
             if not single:

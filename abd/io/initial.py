@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from abd.energies import kinetic_energy, momenta, orthogonality_error, potential_energies
+from abd.io.frame import SolverRow
 from abd.joints.coordinates.readings import opening_readings
 from abd.model import Model
 from abd.potentials.integrators import longest
@@ -16,35 +17,21 @@ from abd.step.energy_balance import InitialContacts
 NOTHING_NEAR = InitialContacts()
 
 
-@dataclass(frozen=True)
-class InitialReport:
-    """Fields of a `StepReport` that exist without a step.
-
-    Nothing was solved, so all counts are 0. Gaps are those of bodies that are near.
-    """
+@dataclass(kw_only=True)
+class InitialReport(SolverRow):
+    """Fields of a `StepReport` that exist without a step. Counts are 0; gaps are those of nearby bodies."""
 
     step: int
     time: float
     energy: dict[str, float]
     momentum: dict[str, np.ndarray]
-    max_joint_residual: tuple[float, float]
-    max_orthogonality_error: float
-    newton_iterations: int = 0
-    linear_iterations: int = 0
-    line_search_trials: int = 0
-    rejected_paths: int = 0
-    substeps: int = 0
-    contacts: int = 0
-    min_gap: float = np.inf
-    residual_force: float = 0.0
-    tolerance_achieved: float = 0.0
-    wall_seconds: float = 0.0
-    converged: bool = True
 
 
 def initial_report(model: Model, state: State, initial_contacts: InitialContacts = NOTHING_NEAR) -> InitialReport:
-    """Energies, momenta and errors of a state, from the definitions; contacts as the simulation found them, joint energy as
-    the first step will count it."""
+    """Return energies, momenta and errors of a state by the definitions.
+
+    Contacts are those that the simulation found; joint energy is what the first step counts.
+    """
     time = longest(state.time)
     read = opening_readings(model, state.q, state.qd, time)
     linear, angular = momenta(model, state.q, state.qd)

@@ -1,17 +1,21 @@
-"""The constant part of a trajectory file; `abd.io.frame` has what is written for every frame.
+"""Constant part of a trajectory file; `abd.io.frame` defines the values of each frame.
 
-It makes the file self-contained: bodies, meshes in the user's mesh frame, joints, the rules that say which bodies may
-touch, and the tolerances that were asked for. Beyond the agreed names it holds `/step`,
-`/bodies/{radius,world,material}`, `/bodies/color` (n, 4), NaN where none is given, `/bodies/filtered` (k, 2), pairs
-of contact filters, `/bodies/center` (n, 3), the point in the mesh frame that goes straight from state to state,
-`/materials/{name,enabled}`, `/solver/{substeps,rejected_paths,contacts}`, `@collide` of a joint and the attributes of
-`/solver`, which a certificate needs, and for viewers `@camera` (the scene's table as JSON), the `@parent_frame` and
-`@child_frame` (4, 4) of a joint in the mesh frames of its bodies, `@coordinates` (names), `@rotary`, `@enforcement`
-and the attributes of `/joints/<name>/{parameters,drawing}`, and `/meshes/<k>/skin/{vertices,triangles}`: what to draw
-of a mesh whose bodies have a contact radius. Spheres and capsules have no triangles of their own.
+The file is self-contained: bodies, meshes in the user's mesh frame, joints, contact rules, and requested tolerances.
 
-Copies of one joint share the group of its name: their values stand side by side, (T, k, ...), with `@count` (3,) for the
-grid of their names, `bodies` (k, 2) as numbers, -1 for the world, and `shift` (k, 3) of `@parent_frame` in the world.
+Beyond the documented names it holds, for certificates:
+
+- `/bodies/{radius,world,material}`, `/bodies/filtered` (k, 2), pairs of contact filters, `/materials/{name,enabled}`;
+- `/bodies/center` (n, 3), the point in the mesh frame that moves along a straight line between states;
+- `@collide` of a joint, and the attributes of `/solver`;
+
+and for viewers:
+
+- `@camera`, the scene's table as JSON, and `/bodies/color` (n, 4), NaN for default colours;
+- `@parent_frame`, `@child_frame` (4, 4) of a joint in the mesh frames of its bodies, `@coordinates` (names), `@rotary`,
+  `@enforcement`, and the attributes of `/joints/<name>/{parameters,drawing}`.
+
+All copies of a joint share the group of its name. Values of frames are (T, k, ...), `@count` (3,) is the grid of their names,
+`bodies` (k, 2) has indices, -1 for the world, and `shift` (k, 3) is the offset of `@parent_frame` in the world.
 """
 
 from __future__ import annotations
@@ -22,7 +26,6 @@ from collections.abc import Sequence
 import numpy as np
 
 from abd.contact.pair_law import widest_activation
-from abd.io.skin import skin
 from abd.joint_list import JointCopies, JointList
 from abd.joints.types import TYPES
 from abd.model import WORLD, Joint, Kind, Mesh, Model
@@ -45,8 +48,7 @@ def write_constants(file, model: Model, attributes: dict) -> None:
     group["center"] = np.linalg.inv(bodies.body_frame)[:, :3, 3]
     meshes = file.create_group("meshes")
     for k, mesh in enumerate(model.meshes):
-        radius = bodies.radius[bodies.mesh == k].max(initial=0.0)
-        _write_mesh(meshes.create_group(str(k)), mesh, _mesh_frame(model, k), radius)
+        _write_mesh(meshes.create_group(str(k)), mesh, _mesh_frame(model, k))
     group = file.create_group("materials")
     group["name"] = _strings(model.materials.names)
     group["enabled"] = np.asarray(model.materials.enabled, dtype=bool)
@@ -86,7 +88,7 @@ def part_path(part: Joint | JointCopies) -> str:
 
 
 def _in_mesh_frame(model: Model, body: int, frame: np.ndarray) -> np.ndarray:
-    """A joint's frame (4, 4) in the user's mesh frame of its body; the world's stays as it is."""
+    """A joint's frame (4, 4) in the user's mesh frame of its body, or in the world."""
     return frame if body == WORLD else np.linalg.inv(model.bodies.body_frame[body]) @ frame
 
 
@@ -111,7 +113,7 @@ def sensor_path(name: str) -> str:
 
 
 def _member(name: str) -> str:
-    """A name as HDF5 takes it: a slash, which would open a subgroup, is written "|", and one dot, the group itself, "%2E"."""
+    """Encode a name for HDF5: "/", which separates groups, as "|", and ".", which is the group itself, as "%2E"."""
     return "%2E" if name == "." else name.replace("%", "%25").replace("|", "%7C").replace("/", "|")
 
 
@@ -139,13 +141,9 @@ def _mesh_frame(model: Model, mesh: int) -> np.ndarray:
     return frames[0]
 
 
-def _write_mesh(group, mesh: Mesh, frame: np.ndarray, radius: float) -> None:
-    """One mesh with its vertices in the user's mesh frame: x = R^T (X - t) for X = R x + t; its skin where it has a radius."""
+def _write_mesh(group, mesh: Mesh, frame: np.ndarray) -> None:
+    """One mesh with its vertices in the user's mesh frame: x = R^T (X - t) for X = R x + t."""
     group["vertices"] = (mesh.vertices - frame[:3, 3]) @ frame[:3, :3]
-    if radius > 0.0:
-        vertices, triangles = skin(mesh.vertices, mesh.triangles, mesh.codim_edges, mesh.points, radius)
-        drawn = group.create_group("skin")
-        drawn["vertices"], drawn["triangles"] = (vertices - frame[:3, 3]) @ frame[:3, :3], triangles
     group["triangles"] = mesh.triangles
     group["edges"] = mesh.edges
     group["points"] = mesh.points

@@ -19,8 +19,7 @@ _WIDTH = 1.2
 _STYLES = ("-", "--")
 """Lines of the first and of the second run."""
 MOST_LINES = 10
-"""Largest number of joints with lines of their own, one per colour; the joints with the largest values are drawn. Of two runs,
-half of it from each."""
+"""Largest number of joints with a line each: those with the largest values; half as many of each of two runs."""
 DECADES = 1e-8
 """Smallest residual that is shown, relative to the largest."""
 MOST_SENSORS = 8
@@ -104,7 +103,7 @@ def gap_figure(runs: list[Run]) -> Figure | None:
 
 
 def residual_figure(runs: list[Run]) -> Figure | None:
-    """Largest residual over time of all joints, and of those with the largest ones; None where all are zero."""
+    """Largest residual of all joints over time, and the residuals of the worst joints; None if all are zero."""
     figure, *both = _axes("residual [m]", "residual [rad]")
     for part, axes in enumerate(both):
         lines, worst = [], []
@@ -156,7 +155,7 @@ def wrench_figure(runs: list[Run]) -> Figure | None:
 def contact_figure(runs: list[Run]) -> Figure | None:
     """Sum and largest of the contact forces, and number of contacts, over time; None if no run has stored contacts."""
     figure, upper, lower = _axes("contact force [N]", "contacts")
-    for run in (run for run in runs if run.trajectory.has("contacts/offset")):
+    for run in (run for run in runs if run.trajectory.has_contacts):
         count = len(_time(run))
         offset = run.trajectory.rows("contacts/offset", 0, count + 1).astype(int)
         force = np.linalg.norm(run.trajectory.rows("contacts/force", 0, int(offset[-1])).reshape(-1, 3), axis=1)
@@ -182,7 +181,7 @@ def sensor_figure(runs: list[Run]) -> Figure | None:
             for k, values in enumerate(columns):
                 label = _COLUMNS[k] if len(columns) in (3, 6) else str(k)
                 if len(columns) == 1:
-                    label = name if run.name else "_"  # the label of the axes is enough
+                    label = name if run.name else "_"  # the axes have the label
                 _line(axes, run, _time(run), values, label, color=f"C{k % 10}")
     if len(names) > len(every):
         figure.suptitle(f"{len(every)} of {len(names)} sensors", fontsize="small")
@@ -272,7 +271,7 @@ def _of_copies(run: Run, path: str, what: str, columns: int) -> np.ndarray:
 
 
 def _largest_lines(axes, runs: list[Run], lines: list[dict[str, np.ndarray]], size: Callable) -> None:
-    """Draw those lines of each run that are largest, one colour for each name."""
+    """Draw the largest lines of each run, one colour per name."""
     colors: dict[str, str] = {}
     for run, own in zip(runs, lines):
         found = sorted(own, key=lambda name: -float(size(own[name])) if len(own[name]) else 0.0)[
@@ -294,7 +293,7 @@ def _line(axes, run: Run, time: np.ndarray, values: np.ndarray, label: str, **st
 
 
 def _axes(*labels: str) -> list:
-    """A figure, and its axes of these labels from above to below."""
+    """A figure and one axes object per label, from top to bottom."""
     figure = Figure(figsize=(7.0, 1.0), layout="constrained")
     every = figure.subplots(len(labels), sharex=True, squeeze=False)[:, 0]
     for axes, label in zip(every, labels):
@@ -306,8 +305,7 @@ def _axes(*labels: str) -> list:
 
 
 def _finished(figure: Figure, legend: bool = True) -> Figure | None:
-    """The figure with legends and without empty axes, None where all are empty; a long legend is next to the axes, so that it
-    hides no line."""
+    """Add legends and remove empty axes; return None if all are empty. A long legend is next to the axes and hides no line."""
     for axes in figure.axes:
         if not axes.patches and not any(np.isfinite(line.get_ydata()).any() for line in axes.lines):
             axes.remove()

@@ -6,44 +6,37 @@ import importlib.metadata
 import json
 import math
 import platform
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
 
 from abd.errors import StepFailure
-from abd.io.frame import STORED
+from abd.io.frame import STORED, SolverRow
 from abd.model import Kind, Model
 
 _PACKAGES = ("numpy", "scipy", "warp-lang", "h5py")
 
 
 @dataclass
-class Tally:
+class Tally(SolverRow):
     """Sums and extremes over the steps of a run; survives a checkpoint.
 
-    ``initial_energy``, ``energy`` and ``external_work`` [J] are the total at the start, the total at the end (kinetic,
-    gravity, elastic, contact and joint: what penalties, springs, limits and rotors store) and the work of external
-    forces and of joint drives and forces since the start; ``friction_work`` that of friction, and of damping in joints;
-    ``integration`` what the integration gave, or took, impacts included (`abd.step.energy_balance.EnergyBalance`).
-    ``energy_moved`` is the largest kinetic energy, or change of all the others together, so far. ``rejected_paths``:
-    (sub)steps taken again because bodies would have passed one another on their way, or met after a long one. ``broken``:
-    joint -> time [s] at which it broke.
+    Attributes:
+        steps, converged_steps: numbers of steps; newton_max, linear_max: largest numbers of iterations of a step.
+        time: at the end [s]; wall_seconds: includes the readout of results.
+        initial_energy, energy: total energy at the start and at the end [J] (`abd.io.frame.STORED`).
+        external_work, friction_work, integration: see `abd.step.energy_balance.EnergyBalance` [J].
+        initial_potential: `initial_energy` without the kinetic energy [J].
+        energy_moved: largest kinetic energy, or change of all other energies together, so far [J].
+        broken: joint -> time [s] at which it broke.
     """
 
     steps: int = 0
     converged_steps: int = 0
-    newton_total: int = 0
     newton_max: int = 0
-    linear_total: int = 0
     linear_max: int = 0
-    rejected_paths: int = 0
-    wall_seconds: float = 0.0
     time: float = 0.0
-    min_gap: float = math.inf
-    max_joint_residual: np.ndarray = field(default_factory=lambda: np.zeros(2))
-    max_orthogonality_error: float = 0.0
-    worst_tolerance: float = 0.0
     initial_energy: float = 0.0
     energy: float = 0.0
     external_work: float = 0.0
@@ -55,26 +48,23 @@ class Tally:
     broken: dict[str, float] = field(default_factory=dict)
 
     def begin(self, report) -> None:
-        """Add the report of the initial state."""
+        """Add the report of the initial state, which counts neither as a step nor for the smallest gap."""
+        super().add(report)
+        self.min_gap = math.inf
         self.initial_energy = self.energy = total_energy(report.energy)
         self.energy_moved = report.energy["kinetic"]
         self.initial_potential = self.energy - report.energy["kinetic"]
-        self._errors(report)
 
     def add(self, report, wall_seconds: float) -> None:
         """Add the `StepReport` of a step that took `wall_seconds`, including readout."""
+        seconds_before = self.wall_seconds
+        super().add(report)
+        self.wall_seconds = seconds_before + wall_seconds
         self.steps += 1
         self.converged_steps += bool(report.converged)
-        self.newton_total += report.newton_iterations
         self.newton_max = max(self.newton_max, report.newton_iterations)
-        self.linear_total += report.linear_iterations
         self.linear_max = max(self.linear_max, report.linear_iterations)
-        self.rejected_paths += report.rejected_paths
-        self.wall_seconds += wall_seconds
         self.time = report.time
-        self.min_gap = float(np.minimum(self.min_gap, report.min_gap))
-        self.worst_tolerance = float(np.maximum(self.worst_tolerance, report.tolerance_achieved))
-        self._errors(report)
         self.energy = total_energy(report.energy)
         for name in ("external_work", "friction_work", "integration"):
             setattr(self, name, report.energy[name])
@@ -84,19 +74,10 @@ class Tally:
         for name, seconds in report.stages.items():
             self.stages[name] = self.stages.get(name, 0.0) + seconds
 
-    def _errors(self, report) -> None:
-        self.max_joint_residual = np.maximum(self.max_joint_residual, report.max_joint_residual)
-        self.max_orthogonality_error = float(np.maximum(self.max_orthogonality_error, report.max_orthogonality_error))
-
     @property
     def energy_drift(self) -> float | None:
         """Ratio of `integration` to the energy that moved [-]; None if no energy moved."""
         return self.integration / self.energy_moved if self.energy_moved > 0.0 else None
-
-    @classmethod
-    def restored(cls, saved: dict) -> Tally:
-        """The tally whose `asdict` a checkpoint holds."""
-        return cls(**{entry.name: saved[entry.name] for entry in fields(cls)})
 
 
 def total_energy(energy: dict[str, float]) -> float:
@@ -109,7 +90,7 @@ def run_report(
 ) -> dict:
     """The content of report.json, ready for JSON: infinite and undefined numbers are None.
 
-    `linear_solver`: what the last solve took, why, and its size (`abd.backends.linear.linear`).
+    `linear_solver`: name, reason and size of the last solver (`abd.backends.linear.linear`).
     """
     steps = max(tally.steps, 1)
     # the energy balance has no entry for the work of prescribed bodies
@@ -137,12 +118,12 @@ def run_report(
             "friction_work": tally.friction_work,
             "integration": None if drift is None else tally.integration,
         },
-        "newton_iterations": {"mean": tally.newton_total / steps, "max": tally.newton_max},
+        "newton_iterations": {"mean": tally.newton_iterations / steps, "max": tally.newton_max},
         "linear_solver": linear_solver or {},
-        "linear_iterations": {"mean": tally.linear_total / steps, "max": tally.linear_max},
+        "linear_iterations": {"mean": tally.linear_iterations / steps, "max": tally.linear_max},
         "rejected_paths": tally.rejected_paths,
         "broken_joints": tally.broken,
-        "tolerance": {"requested": model.settings.tolerance, "worst": tally.worst_tolerance},
+        "tolerance": {"requested": model.settings.tolerance, "worst": tally.tolerance_achieved},
     }
     if failure:
         names = {"reason": failure.reason, "message": str(failure), "bodies": list(failure.bodies)}
@@ -156,7 +137,7 @@ def write_report(path: Path, report: dict) -> None:
 
 
 def finite(value):
-    """The same value with every number that JSON cannot express replaced by None."""
+    """Replace all numbers that JSON cannot express by None."""
     if isinstance(value, dict):
         return {key: finite(inner) for key, inner in value.items()}
     if isinstance(value, list | tuple):
@@ -167,7 +148,7 @@ def finite(value):
 
 
 def versions() -> dict[str, str]:
-    """Versions of the interpreter and of the packages whose arithmetic enters a run; no package is imported."""
+    """Versions of the interpreter and of the packages that compute a run, without importing them."""
     from abd import __version__
 
     found = {"python": platform.python_version(), "abd": __version__}

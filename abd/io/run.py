@@ -7,19 +7,19 @@ import signal
 import threading
 from collections.abc import Callable, Iterable
 from contextlib import ExitStack
-from dataclasses import asdict, dataclass, fields, replace
+from dataclasses import asdict, dataclass, replace
 from enum import Enum
 from functools import partial
 from pathlib import Path
 from time import perf_counter, sleep
 
 from abd.errors import AbdError, OutOfMemory, StepFailure
+from abd.io.datasets import stacked
 from abd.io.directory import RunDirectory
 from abd.io.fingerprint import model_digest
 from abd.io.frame import FrameReader, SolverRow
 from abd.io.frame_queue import FrameQueue
 from abd.io.initial import initial_report
-from abd.io.ragged import stacked
 from abd.io.report import Tally, run_report, write_report
 from abd.io.trajectory import Trajectory
 from abd.io.trajectory_writer import TrajectoryWriter
@@ -46,8 +46,7 @@ class Status(Enum):
 
 @dataclass(frozen=True)
 class Outcome:
-    """End of a run: the content of report.json, the directory, the failure if there was one, and the number of steps that
-    were made by this call."""
+    """End of a run: content of report.json, directory, failure if any, and number of steps made by this call."""
 
     status: Status
     report: dict
@@ -89,14 +88,14 @@ class Interruption:
     def __enter__(self) -> Interruption:
         if threading.current_thread() is threading.main_thread():
             for number in (signal.SIGINT, signal.SIGTERM):
-                self._saved[number] = signal.signal(number, self._hear)
+                self._saved[number] = signal.signal(number, self._interrupt)
         return self
 
     def __exit__(self, *_) -> None:
         for number, handler in self._saved.items():
             signal.signal(number, handler)
 
-    def _hear(self, *_) -> None:
+    def _interrupt(self, *_) -> None:
         if self.requested:
             raise KeyboardInterrupt
         self.requested = True
@@ -130,9 +129,9 @@ class Messages(logging.Handler):
 
 
 class Recorder:
-    """Records of a run in addition to the simulation: its trajectory, the tally of its report and the row being filled.
+    """Writer of a run: its trajectory, the tally of its report and the solver row of the next frame.
 
-    Frames are the states after every `every`-th step; steps beyond the last whole frame live in the checkpoint.
+    A frame is written after every `every`-th step; later steps are in the checkpoint only.
     """
 
     def __init__(self, frame: FrameReader, writer: TrajectoryWriter, tally: Tally, row: SolverRow, every: int):
@@ -144,12 +143,12 @@ class Recorder:
     def fresh(
         cls, sim, path: Path, every: int, steps: int, attributes: dict, contacts: bool = False
     ) -> Recorder:
-        """Start a trajectory with the initial state, and with points of contact if they are wanted."""
+        """Start a trajectory with the initial state; `contacts`: contact points are recorded."""
         report = replace(initial_report(sim.model, sim.host_state(), sim.initial_contacts), time=sim.time)
         frame, tally, row = FrameReader(sim, contacts), Tally(), SolverRow()
         tally.begin(report)
         row.add(report)
-        first = {name: stacked([value]) for name, value in frame.read(report, row).values().items()}
+        first = stacked([frame.read(report, row).values()])
         row = SolverRow()
         checkpoint = _checkpoint(sim, tally, row, 1)
         options = {"frames": steps // every, "attributes": attributes}
@@ -157,7 +156,7 @@ class Recorder:
 
     @classmethod
     def resumed(cls, sim, path: Path, every: int, steps: int, attributes: dict) -> Recorder:
-        """Bring the simulation to the checkpoint of a trajectory, which goes on from there.
+        """Restore the simulation from the checkpoint of a trajectory, and continue the trajectory.
 
         Raises:
             ResumeError: the trajectory belongs to another scene.
@@ -172,8 +171,7 @@ class Recorder:
             saved, has_contacts = old.checkpoint(), old.has_contacts
             old.verify(int(saved["frames"]))
             sim.restore(saved["simulation"])
-            tally = Tally.restored(saved["tally"])
-            row = SolverRow(**{entry.name: saved["row"][entry.name] for entry in fields(SolverRow)})
+            tally, row = Tally(**saved["tally"]), SolverRow(**saved["row"])
             options = {"frames": steps // every, "attributes": attributes}
             writer = TrajectoryWriter(path, sim.model, old.blocks(saved["frames"]), saved, **options)
         return cls(FrameReader(sim, has_contacts), writer, tally, row, every)
@@ -217,13 +215,13 @@ def run(
 
     Args:
         scene: the `Scene`, written resolved to scene.toml.
-        model: the same scene, compiled.
-        directory: must not hold a run, unless `resume` or `overwrite`, which replaces it.
+        model: the compiled scene.
+        directory: must not contain a run, unless `resume` continues it or `overwrite` replaces it.
         device: see `abd.Simulation`.
-        steps: number of steps in all, those of a resumed run included; default: the scene's frames.
-        resume: continue from the checkpoint in the directory, bit for bit as if the run had never stopped.
-        observers: hear of every step.
-        simulate: makes the simulation from model and device: `abd.Simulation`, or what wraps it.
+        steps: total number of steps, including those of a resumed run; default: the scene's.
+        resume: continue from the checkpoint in the directory; the result equals an uninterrupted run bit for bit.
+        observers: receive every step.
+        simulate: (model, device) -> `abd.Simulation`.
         stopped: queried before every step; the run ends if it returns True.
 
     Raises:
@@ -233,54 +231,52 @@ def run(
     steps = model.settings.frames if steps is None else steps
     every = scene.output.every
     observers = list(observers)
-    with RunDirectory(directory, resume, overwrite) as place, Interruption() as interruption, ExitStack() as at_the_end:
+    with RunDirectory(directory, resume, overwrite) as folder, Interruption() as interruption, ExitStack() as stack:
         for observer in observers:
-            at_the_end.callback(observer.close)
-        at_the_end.enter_context(Messages(observers))
+            stack.callback(observer.close)
+        stack.enter_context(Messages(observers))
         sim = simulate(model, device)
         attributes = {"scene": model.name, "device": sim.device, "digest": model_digest(model), "every": every}
         start = Recorder.resumed if resume else partial(Recorder.fresh, contacts=scene.output.contacts)
-        recorder = start(sim, place.trajectory, every, steps, attributes)
+        recorder = start(sim, folder.trajectory, every, steps, attributes)
         with recorder.writer, recorder.queue:
-            scene.resolved(model.settings).save(place.path / "scene.toml", explicit=True)
+            scene.resolved(model.settings).save(folder.path / "scene.toml", explicit=True)
             for observer in observers:
                 observer.begin(sim, sim.frame, steps)
             first = sim.frame
-            status, failure = _advance(recorder, steps, interruption, observers, stopped)
+            failure = None
+            try:
+                status = advance(sim, steps, recorder.step, recorder.tally, observers, interruption, stopped)
+            except StepFailure as error:
+                status, failure = Status.FAILED, error
+            except OutOfMemory as error:
+                status, failure = Status.FAILED, StepFailure("memory", str(error), sim.frame, sim.time)
             recorder.flush()
             recorder.queue.close()
         report = run_report(recorder.tally, model, sim.device, failure, sim.linear_solver)
-        write_report(place.path / "report.json", report)
-        outcome = Outcome(status, report, place.path, failure, sim.frame - first)
+        write_report(folder.path / "report.json", report)
+        outcome = Outcome(status, report, folder.path, failure, sim.frame - first)
         for observer in observers:
             observer.end(outcome)
     return outcome
 
 
-def hold(observers: Iterable[Observer], interruption: Interruption) -> None:
-    """Wait until no observer pauses the run, or the run is interrupted."""
-    while not interruption.requested and any(observer.waits() for observer in observers):
-        sleep(_PAUSE)
-
-
-def _advance(
-    recorder: Recorder,
-    steps: int,
-    interruption: Interruption,
+def advance(
+    sim,
+    last: int,
+    step: Callable,
+    tally: Tally,
     observers: list[Observer],
+    interruption: Interruption,
     stopped: Callable[[], bool],
-) -> tuple[Status, StepFailure | None]:
-    """Advance until the end, an interruption or a failure."""
-    while recorder.sim.frame < steps and not stopped():
-        hold(observers, interruption)
+) -> Status:
+    """Call `step` until step number `last`, an interruption, or `stopped`; observers may pause the run."""
+    while sim.frame < last and not stopped():
+        while not interruption.requested and any(observer.waits() for observer in observers):
+            sleep(_PAUSE)
         if interruption.requested:
-            return Status.INTERRUPTED, None
-        try:
-            report = recorder.step()
-        except StepFailure as failure:
-            return Status.FAILED, failure
-        except OutOfMemory as error:
-            return Status.FAILED, StepFailure("memory", str(error), recorder.sim.frame, recorder.sim.time)
+            return Status.INTERRUPTED
+        report = step()
         for observer in observers:
-            observer.step(report, recorder.tally)
-    return Status.DONE, None
+            observer.step(report, tally)
+    return Status.DONE

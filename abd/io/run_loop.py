@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from abd.io.directory import free_directory
 from abd.io.progress import observer_for
 from abd.io.report import Tally
-from abd.io.run import Interruption, Messages, Observer, Status, hold, run
+from abd.io.run import Interruption, Messages, Observer, Status, advance, run
 from abd.model import steps_in
 
 if TYPE_CHECKING:
@@ -82,19 +82,15 @@ def _count(sim: Simulation, duration: float | None, steps: int | None) -> int:
 
 
 def _step(sim: Simulation, last: int, listener: _Listener, observers: list[Observer]) -> StepReport | None:
-    tally = Tally()
+    """Step without a record."""
     with Interruption() as interruption, Messages(observers):
         for observer in observers:
             observer.begin(sim, sim.frame, last)
         try:
-            while sim.frame < last and not listener.stopped:
-                hold(observers, interruption)
-                if interruption.requested:
-                    raise KeyboardInterrupt(f"interrupted at {sim.time:g} s")
-                report = sim.step()
-                for observer in observers:
-                    observer.step(report, tally)
+            status = advance(sim, last, sim.step, Tally(), observers, interruption, lambda: listener.stopped)
         finally:
             for observer in observers:
                 observer.close()
+    if status is Status.INTERRUPTED:
+        raise KeyboardInterrupt(f"interrupted at {sim.time:g} s")
     return listener.report

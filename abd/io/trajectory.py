@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 
 import h5py
@@ -13,10 +14,9 @@ import numpy as np
 from abd.errors import AbdError
 from abd.io.chain import hashes
 from abd.io.checkpoint import read_slots
+from abd.io.datasets import CONTACTS, COUNTS
 from abd.io.frame import ENERGIES
-from abd.io.growing import opened
 from abd.io.layout import FORMAT, plain_name
-from abd.io.ragged import Ragged
 
 DAMAGE = (KeyError, ValueError, RuntimeError, OSError, IndexError, TypeError, ArithmeticError, np.linalg.LinAlgError)
 """Exceptions that reading a damaged file can raise."""
@@ -30,15 +30,17 @@ class TrajectoryError(AbdError):
 
 @dataclass(frozen=True)
 class StoredMesh:
-    """Surface in the user's mesh frame: vertices (v, 3) [m], triangles (f, 3), edges (e, 2), points (p,); `drawn`: vertices
-    and triangles of the drawn surface, which is the skin for bodies with a contact radius."""
+    """Surface in the user's mesh frame: vertices (v, 3) [m], triangles (f, 3), edges (e, 2), points (p,).
+
+    `closed`: whether the triangles bound a volume.
+    """
 
     name: str
     vertices: np.ndarray
     triangles: np.ndarray
     edges: np.ndarray
     points: np.ndarray
-    drawn: tuple[np.ndarray, np.ndarray]
+    closed: bool
 
 
 class Trajectory:
@@ -58,7 +60,7 @@ class Trajectory:
     """
 
     def __init__(self, path: str | Path):
-        self.path, self._series = trajectory_path(path), None
+        self.path = trajectory_path(path)
         if not self.path.is_file():
             raise TrajectoryError(f"there is no run '{path}': give the directory of a run, or its trajectory.h5")
         try:
@@ -80,16 +82,13 @@ class Trajectory:
         self.attributes = dict(self._file.attrs)
         self._frames = int(self.attributes["frames"])
         if not 0 < self._frames <= len(self._file["time"]):
-            raise ValueError(f"{self._frames} frames are said to be there, but /time has {len(self._file['time'])}")
-        self.camera: dict = json.loads(self.attributes.get("camera", "{}"))
+            raise ValueError(f"the number of frames is {self._frames}, but /time has {len(self._file['time'])}")
+        self.camera: dict = json.loads(self.attributes["camera"])
         self.solver_settings = dict(self._file["solver"].attrs)
         bodies = self._file["bodies"]
         self.names, self.kind = ([text.decode() for text in bodies[name][...]] for name in ("name", "kind"))
-        self.mesh, self.plane, self.mass, self.radius, self.group, self.world, self.material = (
-            bodies[name][...] for name in ("mesh", "plane", "mass", "radius", "group", "world", "material")
-        )
-        # files of version 0.1.0 have none
-        self.color = bodies["color"][...] if "color" in bodies else np.full((len(self.names), 4), np.nan)
+        for name in ("mesh", "plane", "mass", "radius", "group", "world", "material", "color"):
+            setattr(self, name, bodies[name][...])
         stored = self._file["meshes"]
         self.meshes = [_mesh(stored[str(k)]) for k in range(len(stored))]
 
@@ -105,7 +104,6 @@ class Trajectory:
     @property
     def world_time(self) -> np.ndarray:
         """(T, w) times of the worlds [s], in the order of their numbers."""
-
         return self.series("/worlds/time") if "worlds" in self._file else self.time[:, None]
 
     def series(self, name: str) -> np.ndarray:
@@ -132,8 +130,8 @@ class Trajectory:
 
     @property
     def gravity(self) -> np.ndarray:
-        """(3,) gravity [m/s^2] of the scene; -9.81 along z in files without it."""
-        return np.asarray(self.solver_settings.get("gravity", (0.0, 0.0, -9.81)), dtype=float)
+        """(3,) gravity [m/s^2] of the scene."""
+        return self.solver_settings["gravity"]
 
     def vertices(self, frame: int, body: int) -> np.ndarray:
         """(v, 3) world positions [m] of one body's vertices."""
@@ -154,10 +152,6 @@ class Trajectory:
         group = self._file.get("sensors", {})
         return {plain_name(member): values[: self._frames].reshape(self._frames, -1) for member, values in group.items()}
 
-    def has(self, name: str) -> bool:
-        """Whether the file contains a dataset or group of this name."""
-        return name in self._file
-
     def row(self, name: str, frame: int) -> np.ndarray:
         """Return one row of a dataset, for instance of one frame."""
         return self._file[name][frame]
@@ -171,27 +165,29 @@ class Trajectory:
         return read_slots(self._file["checkpoint"])
 
     def blocks(self, frames: int) -> Iterator[dict[str, np.ndarray]]:
-        """Yield the first frames of all values in blocks of about 16 MiB, as `TrajectoryWriter` takes them.
+        """Yield all values of the first frames in blocks of about 16 MiB for `TrajectoryWriter`.
 
         `frames` may exceed `len(self)` if a checkpoint confirms these frames.
         """
-        names = self._series_names()
+        names = self._series_names
         row_bytes = sum(self._file[name][0].nbytes for name in names)
         portion = max(1, (1 << 24) // row_bytes)
         for start in range(0, frames, portion):
             yield self._block(start, min(start + portion, frames))
 
-    def _block(self, start: int, stop: int) -> dict[str, np.ndarray | Ragged]:
+    def _block(self, start: int, stop: int) -> dict[str, np.ndarray]:
         """All values of the frames start to stop - 1."""
-        block = {name: self._file[name][start:stop] for name in self._series_names()}
-        return block | ({"/contacts": self._ragged("contacts", start, stop)} if self.has_contacts else {})
+        block = {name: self._file[name][start:stop] for name in self._series_names}
+        if self.has_contacts:
+            block |= {f"{CONTACTS}{name}": rows for name, rows in self._contacts(start, stop).items()}
+            block[COUNTS] = np.diff(self._file["contacts/offset"][start : stop + 1])
+        return block
 
-    def _ragged(self, name: str, start: int, stop: int) -> Ragged:
-        """The rows of frames start .. stop."""
-        group = opened(self._file[name])
-        offset = group.offset[start : stop + 1]
-        rows = slice(offset[0], offset[-1])
-        return Ragged(np.diff(offset), {key: column[rows] for key, column in group.columns.items()})
+    def _contacts(self, start: int, stop: int) -> dict[str, np.ndarray]:
+        """Contacts of the frames start to stop - 1."""
+        group = self._file["contacts"]
+        first, last = group["offset"][start], group["offset"][stop]
+        return {name: column[first:last] for name, column in group.items() if name != "offset"}
 
     @property
     def has_contacts(self) -> bool:
@@ -208,15 +204,11 @@ class Trajectory:
         if not self.has_contacts:
             raise TrajectoryError(f"{self.path} contains no contacts: run the scene with -o output.contacts=true")
         at = range(self._frames)[frame]
-        return self._ragged("contacts", at, at + 1).columns
+        return self._contacts(at, at + 1)
 
+    @cached_property
     def _series_names(self) -> list[str]:
         """Names of the datasets with one entry per frame."""
-        if self._series is None:
-            self._series = self._find_series()
-        return self._series
-
-    def _find_series(self) -> list[str]:
         found = ["/time", "/step"]
         groups = ["bodies", "energy", "momentum", "solver", *(f"joints/{name}" for name in self._file["joints"])]
         groups += ["sensors"] if "sensors" in self._file else []
@@ -231,11 +223,9 @@ class Trajectory:
         Raises:
             TrajectoryError: a hash differs.
         """
-        if "chain" not in self._file and "chain" not in self.attributes:
-            return  # files of version 0.1.0
         count = self._frames if frames is None else frames
         try:
-            for name in self._series_names():
+            for name in self._series_names:
                 if len(self._file[name]) < count:
                     raise ValueError(f"{name} has {len(self._file[name])} of {count} frames")
             head, is_known = bytes.fromhex(bytes(self.attributes["chain"]).decode()), False
@@ -278,5 +268,4 @@ def trajectory_path(run: str | Path) -> Path:
 
 def _mesh(group) -> StoredMesh:
     parts = {name: group[name][...] for name in ("vertices", "triangles", "edges", "points")}
-    drawn = group.get("skin", group)
-    return StoredMesh(str(group.attrs["name"]), **parts, drawn=(drawn["vertices"][...], drawn["triangles"][...]))
+    return StoredMesh(str(group.attrs["name"]), **parts, closed=bool(group.attrs["closed"]))

@@ -1,16 +1,14 @@
-"""trajectory.h5 as it is written, frame by frame (`abd.io.trajectory` reads it). `abd.io.layout` and `abd.io.frame` say what
-stands where.
+"""Writer of trajectory.h5; `abd.io.trajectory` reads it, `abd.io.layout` and `abd.io.frame` define its layout.
 
-A process may be killed, and a disk be full, at any moment. Four rules keep the file readable up to the frames that were
-announced:
+A process may be killed, and a disk be full, at any moment. Four rules keep all announced frames readable:
 
-- it comes into being under another name, with its first frame, and is then renamed;
-- space on the disk is reserved before anything is written (`abd.io.space`), so that a full disk stops a run between frames;
-- frames wait in memory and are written in one go, flushed, and only then counted in the attribute `frames`, together
-  with a checkpoint in the older of two slots (`abd.io.checkpoint`);
-- a resumed run copies the frames that count into a new file; a file that was not closed is never written to again.
+- The file is created under another name with its first frame, and then renamed.
+- Disk space is reserved before each write (`abd.io.datasets`), so that a full disk stops a run between frames.
+- Frames are collected in memory, written together, flushed, and then counted in the attribute `frames`. A checkpoint is
+  written with them to the older of two slots (`abd.io.checkpoint`).
+- A resumed run copies the counted frames to a new file. A file that was not closed is never written again.
 
-Nothing is compressed: the values are full-precision and hardly shrink.
+Values are not compressed: they have full precision and hardly shrink.
 """
 
 from __future__ import annotations
@@ -25,27 +23,25 @@ import numpy as np
 
 from abd.io.chain import block_hash, seed
 from abd.io.checkpoint import create_slots, slot_growth, to_bytes, write_slot
-from abd.io.growing import as_stored, columns, create, extend, opened
+from abd.io.datasets import COUNTS, DiskFull, create, extend, growth, reserve, series, stacked, write_whole
 from abd.io.layout import write_constants
-from abd.io.ragged import Ragged, stacked
-from abd.io.space import DiskFull, growth, reserve, write_whole
 from abd.model import Model
 
 _WAITING_BYTES = 1 << 28
-"""Most that frames may take in memory before they are written."""
-_FLUSH_SHARE = 0.05
-"""Part of the wall time that flushing may take; a small scene is flushed at every frame."""
+"""Largest size of the frames in memory [bytes]."""
+_FLUSH_FRACTION = 0.05
+"""Largest fraction of the wall time for flushing; a small scene is flushed at every frame."""
 
 
 class TrajectoryWriter:
     """Writes a new trajectory file.
 
     Args:
-        path: the file; one that exists is replaced as soon as the new one holds its first frames.
+        path: the file; an existing one is replaced when the new one contains its first frames.
         model: the scene.
-        blocks: the frames to begin with, path -> values (k, ...); at least one block.
-        checkpoint: belongs to the last of them.
-        frames: number of frames expected in the end; sizes the blocks on disk, limits nothing.
+        blocks: first frames, path -> values (k, ...); at least one block.
+        checkpoint: of the last of these frames.
+        frames: expected number of frames, for the chunk size; not a limit.
         attributes: attributes of the file: scene, device, digest.
     """
 
@@ -82,7 +78,7 @@ class TrajectoryWriter:
             for block in (first, *blocks):
                 self._extend(block)
             for _ in range(2):
-                # Both slots, so that none of them has to be laid out in the file while the run may be killed.
+                # Both slots, so that neither is created in the file during the run, which may be killed.
                 self._finish(checkpoint)
             self._file.close()
         except DiskFull:
@@ -94,13 +90,13 @@ class TrajectoryWriter:
         self._flushed, self._cost = perf_counter(), perf_counter() - begin
 
     def _open(self, path: Path, names: Iterable[str]) -> None:
-        # Without HDF5's lock a running simulation can be looked at; two writers are kept apart by the run's directory.
+        # Without HDF5's lock a running simulation can be read; the lock of the run's directory excludes a second writer.
         self._file = h5py.File(path, "r+", locking=False)
-        self._series = {name: opened(self._file[name]) for name in names}
+        self._series = {name: series(self._file, name) for name in names}
         self._chain = [self._file[f"chain/{name}"] for name in ("frames", "hash")]
 
     def __len__(self) -> int:
-        """Frames so far, those in memory included."""
+        """Number of frames, including those in memory."""
         return len(self._series["/time"]) + len(self._waiting)
 
     def append(self, values: dict[str, np.ndarray]) -> None:
@@ -114,11 +110,11 @@ class TrajectoryWriter:
 
     @property
     def due(self) -> bool:
-        """Whether a flush would stay below its share of the wall time."""
-        return _FLUSH_SHARE * (perf_counter() - self._flushed) >= self._cost
+        """Whether a flush stays below its fraction of the wall time."""
+        return _FLUSH_FRACTION * (perf_counter() - self._flushed) >= self._cost
 
     def flush(self, checkpoint: dict) -> None:
-        """Bring all frames and the checkpoint of the present state to the file."""
+        """Write all frames and the checkpoint of the present state to the file."""
         begin = perf_counter()
         self._write()
         self._finish(checkpoint)
@@ -126,20 +122,20 @@ class TrajectoryWriter:
         self._cost = self._flushed - begin
 
     def _write(self) -> None:
-        """Bring the waiting frames to the file, which do not count before the next `flush`."""
+        """Write the waiting frames, which count from the next `flush` on."""
         if self._waiting:
-            self._extend({name: stacked([values[name] for values in self._waiting]) for name in self._series})
+            self._extend(stacked(self._waiting))
             self._waiting.clear()
             self._waiting_bytes = 0
 
-    def _extend(self, block: dict[str, np.ndarray | Ragged]) -> None:
+    def _extend(self, block: dict[str, np.ndarray]) -> None:
         """Append a block of frames and its hash."""
-        block = {name: as_stored(self._series[name], rows) for name, rows in block.items()}
-        parts = [(dataset, part) for name, rows in block.items() for dataset, part in columns(self._series[name], rows)]
-        parts += [(dataset, [None]) for dataset in self._chain]
-        reserve(self._file, sum(growth(dataset, len(part)) for dataset, part in parts))
+        block = {name: np.ascontiguousarray(rows, dtype=self._series[name].dtype) for name, rows in block.items()}
+        grown = sum(growth(self._series[name], len(rows)) for name, rows in block.items())
+        reserve(self._file, grown + sum(growth(dataset, 1) for dataset in self._chain))
         for name, rows in block.items():
-            extend(self._series[name], rows)
+            dataset = self._series[name]
+            extend(dataset, dataset[-1] + np.cumsum(rows) if name == COUNTS else rows)
         frames = len(self._series["/time"])
         self._hash = block_hash(self._hash, block, frames)
         for dataset, value in zip(self._chain, (np.array([frames]), np.frombuffer(self._hash, np.uint8)[None])):
@@ -147,7 +143,7 @@ class TrajectoryWriter:
         self._file.flush()
 
     def _finish(self, checkpoint: dict) -> None:
-        """Let all frames count that were written, with the checkpoint of the present state."""
+        """Count all written frames, with the checkpoint of the present state."""
         group, record = self._file["checkpoint"], to_bytes(checkpoint)
         reserve(self._file, slot_growth(group, record))
         write_slot(group, record)

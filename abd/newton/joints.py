@@ -52,7 +52,7 @@ class _Source:
             "parent": "world" if parent < 0 else self.names[parent],
             "child": self.names[child],
         }
-        # filters between shapes say what may touch
+        # filters between shapes define the contacts
         table |= {"enforcement": self.enforcement, "collide": True}
         if kind == types.DISTANCE:
             return self._distance(k, table, D, C)
@@ -69,12 +69,12 @@ class _Source:
         low, high = float(self.limit_lower[dof]), float(self.limit_upper[dof])
         ends = {"parent_anchor": D[:3, 3].tolist(), "child_anchor": C[:3, 3].tolist()}
         if not 0.0 < high < FAR:
-            self.out.notes.append(f"joint '{self.labels[k]}' has no largest distance, and is left out")
+            self.out.notes.append(f"joint '{self.labels[k]}' has no largest distance, and is ignored")
             return None
         if low == high:
             return table | ends | {"type": "distance", "distance": high}
         if low > 0.0:
-            self.out.notes.append(f"joint '{self.labels[k]}': its smallest distance is left out; it is a rope")
+            self.out.notes.append(f"joint '{self.labels[k]}': its smallest distance is ignored; it is a rope")
         return table | ends | {"type": "rope", "distance": high}
 
     def _by_axes(self, k: int, table: dict, D, C) -> dict:

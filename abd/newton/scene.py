@@ -8,13 +8,11 @@ already violates are compliant, with Newton's stiffness. A joint's axis becomes 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from itertools import combinations
 
 import numpy as np
 
 from abd.newton.joints import joint_tables
-from abd.newton.model_values import ModelError, transform_matrix, unique_names
-from abd.newton.shapes import plane_keys, shape_collider
+from abd.newton.model_values import ModelError, plane_keys, shape_collider, transform_matrix, unique_names
 from abd.scene.importers.compound import Collider, keys
 from abd.scene.scene import Scene
 
@@ -26,7 +24,7 @@ class Translated:
     Attributes:
         scene: with a body for every body of the model, in order, and static shapes behind.
         drives: (joint name, coordinate, number of the coordinate's target, number of the degree of freedom, with a position).
-        notes: what was changed or left out.
+        notes: on changes and ignored parts.
     """
 
     scene: Scene
@@ -70,7 +68,7 @@ def translate(
                 "inertia": (0.5 * (inertia[k] + inertia[k].T)).astype(float).tolist(),
             }
         elif not colliders:
-            # a frame that others hang on: what it weighs does not matter, for no force moves it
+            # a frame of other bodies: its mass has no effect, because no force moves it
             table |= {"mass": 1.0, "inertia": (1.0, 1.0, 1.0)}
         if moves:
             table |= {"velocity": body_qd[k, :3].tolist(), "angular_velocity": body_qd[k, 3:].tolist()}
@@ -89,7 +87,7 @@ def translate(
 
 
 def refuse_soft(model) -> None:
-    """`ModelError` for what is not made of rigid bodies."""
+    """Raise `ModelError` if the model has more than rigid bodies."""
     for name, what in (
         ("particle_count", "particles"), ("tri_count", "triangles of cloth"), ("tet_count", "tetrahedra"),
         ("spring_count", "springs between particles"), ("muscle_count", "muscles"),
@@ -145,16 +143,16 @@ class _Shapes:
         self._world = _numpy(model.shape_world, 0)
         self._type, self._scale = _numpy(model.shape_type, 0), _numpy(model.shape_scale, 0)
         self._place = _numpy(model.shape_transform, 0)
-        self._mine: dict[int, list[int]] = {}
+        self._numbers: dict[int, list[int]] = {}
         collide = int(newton.ShapeFlags.COLLIDE_SHAPES)
         for k in range(model.shape_count):
             if self._flags[k] & collide and self._group[k] != 0:
-                self._mine.setdefault(int(self._body[k]), []).append(k)
+                self._numbers.setdefault(int(self._body[k]), []).append(k)
         self._static: list[tuple[str, int]] = []
 
     def numbers(self, body: int) -> list[int]:
         """Shapes of a body that collide."""
-        return self._mine.get(body, [])
+        return self._numbers.get(body, [])
 
     def of_body(self, body: int) -> list[Collider]:
         """Colliders of a body, in its frame."""
@@ -162,7 +160,7 @@ class _Shapes:
         for k in self.numbers(body):
             if self._is_plane(k):
                 self.out.notes.append(
-                    f"plane '{self.model.shape_label[k]}' on a body is left out: half-spaces do not move"
+                    f"plane '{self.model.shape_label[k]}' on a body is ignored: half-spaces do not move"
                 )
                 continue
             found.append(self._collider(k))
@@ -180,7 +178,7 @@ class _Shapes:
                 if self._is_plane(k):
                     table = plane_keys(transform_matrix(self._place[k]))
                     if (self._scale[k][:2] > 0.0).any():
-                        self.out.notes.append(f"plane '{label}' is finite in the model, and endless here")
+                        self.out.notes.append(f"plane '{label}' is finite in the model, but infinite here")
                 else:
                     one = self._collider(k)
                     place, one.place = one.place, np.eye(4)
@@ -195,11 +193,11 @@ class _Shapes:
 
     def filters(self, names: list[str]) -> list[tuple[str, ...]]:
         """Pairs of bodies of which no two shapes collide, by filters between shapes and by groups."""
-        shapes: dict[str, list[int]] = {names[body]: mine for body, mine in self._mine.items() if body >= 0}
+        shapes: dict[str, list[int]] = {names[body]: own for body, own in self._numbers.items() if body >= 0}
         shapes |= {name: [k] for name, k in self._static}
         body_of: dict[int, list[str]] = {}
-        for name, mine in shapes.items():
-            for k in mine:
+        for name, own in shapes.items():
+            for k in own:
                 body_of.setdefault(k, []).append(name)
         filtered = {(min(i, j), max(i, j)) for i, j in self.model.shape_collision_filter_pairs}
         near: set[tuple[str, str]] = set()
@@ -216,13 +214,13 @@ class _Shapes:
                 out.append((a, b))
             else:
                 self.out.notes.append(
-                    f"filters between some shapes of '{a}' and '{b}' are left out: bodies collide as wholes"
+                    f"filters between some shapes of '{a}' and '{b}' are ignored: bodies collide as wholes"
                 )
         return out
 
     def _apart_by_group(self, shapes: dict[str, list[int]]) -> set[tuple[str, str]]:
         """Pairs of bodies with shapes of groups that do not meet."""
-        groups = {name: frozenset(int(self._group[k]) for k in mine) for name, mine in shapes.items()}
+        groups = {name: frozenset(int(self._group[k]) for k in own) for name, own in shapes.items()}
         members: dict[frozenset[int], list[str]] = {}
         for name, own in groups.items():
             members.setdefault(own, []).append(name)
@@ -230,12 +228,7 @@ class _Shapes:
         for one in members:
             for other in members:
                 if any(not groups_meet(a, b) for a in one for b in other):
-                    pairs = (
-                        combinations(members[one], 2)
-                        if one == other
-                        else ((a, b) for a in members[one] for b in members[other])
-                    )
-                    out |= {tuple(sorted(pair)) for pair in pairs}
+                    out |= {tuple(sorted((a, b))) for a in members[one] for b in members[other] if a != b}
         return out
 
     def _groups_meet(self, i: int, j: int) -> bool:
@@ -266,7 +259,7 @@ def groups_meet(a: int, b: int) -> bool:
 def _add_mimics(newton, model, scene: Scene, joints: list[dict], out: Translated) -> None:
     """Joints that follow others, ``q = c0 + c1 q_leader``."""
     if int(getattr(model, "constraint_mimic_count", 0) or 0):
-        out.notes.append(f"{model.constraint_mimic_count} mimic constraints of the old kind are left out")
+        out.notes.append(f"{model.constraint_mimic_count} mimic constraints of the old kind are ignored")
     leaders = _numpy(getattr(model, "joint_mimic_joint", None), 0)
     coefficients = _numpy(getattr(model, "joint_mimic_coeffs", None), 0)
     single = {joint["number"]: joint for joint in out.single}
@@ -276,7 +269,7 @@ def _add_mimics(newton, model, scene: Scene, joints: list[dict], out: Translated
         pair = single.get(follower), single.get(int(leader))
         if None in pair:
             out.notes.append(
-                f"mimic of joint {model.joint_label[follower]} is left out: it needs two joints of one coordinate"
+                f"mimic of joint {model.joint_label[follower]} is ignored: it needs two joints of one coordinate"
             )
             continue
         names = [f"{one['name']}.{one['coordinate']}" for one in pair]

@@ -42,7 +42,7 @@ class SolverABD(newton.solvers.SolverBase):
 
     Attributes:
         simulation: the `abd.Simulation`, None before the first step; report: that of the last step.
-        notes: what was changed or left out of the model.
+        notes: on changes and ignored parts of the model.
     """
 
     def __init__(
@@ -77,10 +77,10 @@ class SolverABD(newton.solvers.SolverBase):
         self._write(state_out, body_q)
 
     def notify_model_changed(self, flags) -> None:
-        """Whatever has changed: the next step makes the simulation anew, from the state that it is given."""
+        """Create the simulation again at the next step, whatever has changed."""
         self.simulation = None
 
-    # making it ----------------------------------------------------------------------------------------------------------
+    # start ---------------------------------------------------------------------------------------------------------------
 
     def _start(self, state, body_q: np.ndarray, body_qd: np.ndarray, dt: float) -> None:
         model, self._dt = self.model, dt
@@ -130,7 +130,7 @@ class SolverABD(newton.solvers.SolverBase):
         return replace(drive, target=lambda _time: float(self._target[target]), rate=rate)
 
     def _motions(self, compiled) -> dict:
-        """Kinematic bodies go where Newton's state has them."""
+        """Motions of kinematic bodies, which follow Newton's state."""
 
         def goal(body: int):
             return lambda _time: transform_matrix(self._goal[body])
@@ -138,10 +138,10 @@ class SolverABD(newton.solvers.SolverBase):
         kinds = compiled.bodies.kind[: self.model.body_count]
         return {int(body): goal(int(body)) for body in np.flatnonzero(kinds == Kind.KINEMATIC)}
 
-    # what comes in ------------------------------------------------------------------------------------------------------
+    # inputs -------------------------------------------------------------------------------------------------------------
 
     def _take_over(self, body_q: np.ndarray, body_qd: np.ndarray) -> None:
-        """Put the bodies where the state has them that the last step did not put there."""
+        """Move the bodies whose state was changed since the last step."""
         simulation, count = self.simulation, self.model.body_count
         bodies = simulation.model.bodies
         dynamic = bodies.kind[:count] == Kind.DYNAMIC
@@ -180,7 +180,7 @@ class SolverABD(newton.solvers.SolverBase):
         self._force, self._torque = (None, None) if inactive else (wrench[:, :3], wrench[:, 3:])
 
     def _add_efforts(self, wrench: np.ndarray, effort: np.ndarray, body_q: np.ndarray) -> None:
-        """Efforts along degrees of freedom as wrenches: on the child, and the other way on the parent."""
+        """Efforts along degrees of freedom as wrenches on the child, and opposite ones on the parent."""
         model, types = self.model, newton.JointType
         arrays = (model.joint_type, model.joint_parent, model.joint_child, model.joint_qd_start, model.joint_dof_dim,
                   model.joint_axis, model.joint_X_p, model.joint_X_c, model.joint_enabled)  # fmt: skip
@@ -206,7 +206,7 @@ class SolverABD(newton.solvers.SolverBase):
                     wrench[body, 3:] += sign * (torque + np.cross(point - q[body, :3], force))
 
     def _loads(self, _time: float, _h: float):
-        """Forces and torques (n, 3) of a substep; None where there are none and were none before."""
+        """Forces and torques (n, 3) of a substep; None if there are none and were none before."""
         loads = self.simulation.loads
         if self._force is None:
             if not loads.force.any() and not loads.torque.any():
@@ -217,7 +217,7 @@ class SolverABD(newton.solvers.SolverBase):
             self.simulation.stepper.sleep.disturb()
         return loads.force.copy(), loads.torque.copy()
 
-    # what goes out ------------------------------------------------------------------------------------------------------
+    # results -------------------------------------------------------------------------------------------------------------
 
     def _write(self, state, body_q: np.ndarray) -> None:
         """Poses and velocities of the bodies, and coordinates of the joints."""

@@ -80,7 +80,7 @@ class Camera:
         cell: grid size for a scene of this size, a power of ten [m].
 
     Raises:
-        KeyError: there is no body with the name to follow.
+        PictureError: there is no body with the name to follow.
     """
 
     def __init__(self, view: View, cast: Cast, moments: list[Moment], size: tuple[int, int]):

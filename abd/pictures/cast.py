@@ -13,11 +13,18 @@ from functools import cached_property
 import numpy as np
 
 from abd.colors import body_colors
+from abd.errors import AbdError
 from abd.io.trajectory import Trajectory
 from abd.joint_list import JointCopies, JointList
 from abd.model import WORLD, Kind, Model
 from abd.names import CopyNames
 from abd.pictures.shapes import Shape, shape_of
+
+
+class PictureError(AbdError):
+    """A picture, a film or a view that cannot be made."""
+
+    exit_status = 2
 
 
 @dataclass(frozen=True)
@@ -76,15 +83,14 @@ class Cast:
         """Index of a body.
 
         Raises:
-            KeyError: there is no body of this name; the message suggests similar names.
+            PictureError: there is no body of this name; the message suggests similar names.
         """
-        try:
-            return list(self.names).index(name)
-        except ValueError:
+        names = list(self.names)
+        if name not in names:
             from abd.scene.schema.findings import did_you_mean
 
-            similar = did_you_mean(name, list(self.names))
-            raise KeyError(f"there is no body '{name}'{f': {similar}' if similar else ''}") from None
+            raise PictureError(f"there is no body '{name}': {did_you_mean(name, names)}".rstrip(": "))
+        return names.index(name)
 
     def bounding_balls(self, transform: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Centres (n, 3) and radii (n,) of the bounding balls of the bodies [m]; radius 0 without a surface."""
@@ -163,10 +169,7 @@ class Recorded:
     def moment(self, frame: int) -> Moment:
         """Moment of one frame; -1 is the last."""
         frame = range(len(self))[frame]
-        active = []
-        for path, group in zip(self._paths, self.cast.joints):
-            path, every = f"{path}/active", np.ones(len(group.child), dtype=bool)
-            active.append(self.trajectory.row(path, frame).astype(bool) & every if self.trajectory.has(path) else every)
+        active = [np.ravel(self.trajectory.row(f"{path}/active", frame)).astype(bool) for path in self._paths]
         contacts = None
         if self.trajectory.has_contacts:
             found = self.trajectory.contacts(frame)

@@ -12,22 +12,15 @@ from pathlib import Path
 import numpy as np
 
 from abd.backends.device.launcher import threads_available
-from abd.errors import AbdError
 from abd.optional import required
 from abd.pictures.camera import Camera, View
-from abd.pictures.cast import Moment, Recorded, evenly_spaced
+from abd.pictures.cast import Moment, PictureError, Recorded, evenly_spaced
 from abd.pictures.rasterizer import Rasterizer
 from abd.pictures.symbols import force_scale
 
 CAMERA_FRAMES = 24
 """Number of frames of a film that determine the camera position."""
 GIF_COLORS = 255
-
-
-class PictureError(AbdError):
-    """A picture or a film that cannot be made."""
-
-    exit_status = 2
 
 
 @dataclass(frozen=True)
@@ -72,10 +65,7 @@ class Studio:
     def __init__(self, run: Recorded, film: Film, frames: np.ndarray):
         self.run, self.film = run, film
         moments = run.moments(evenly_spaced(frames, CAMERA_FRAMES))
-        try:
-            self.camera = Camera(film.view, run.cast, moments, film.size)
-        except KeyError as error:
-            raise PictureError(str(error.args[0])) from error
+        self.camera = Camera(film.view, run.cast, moments, film.size)
         self.scale = force_scale(run.cast, moments) if film.contacts else None
         self._own = threading.local()
         self.shown = 0

@@ -11,7 +11,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from abd.io.skin import moved_faces, sharp_edges, skin
+from abd.pictures.skin import moved_faces, sharp_edges, skin
+from abd.scene.geometry import mass
 
 CREASE = np.cos(np.radians(40.0))
 """Cosine of the angle between two faces above which they are shaded as one smooth surface."""
@@ -45,7 +46,7 @@ class Shape:
 def shape_of(mesh, radius: float) -> Shape:
     """Shape of a mesh (`abd.model.Mesh`, `abd.io.trajectory.StoredMesh`) of bodies with a contact radius [m].
 
-    `mesh` needs vertices, triangles, edges and points. Edges without triangles and isolated points of zero radius get a
+    `mesh` needs vertices, triangles, edges, points and `closed`. Edges without triangles and isolated points of zero radius get a
     small visible radius.
     """
     vertices = np.asarray(mesh.vertices, dtype=float)
@@ -54,8 +55,8 @@ def shape_of(mesh, radius: float) -> Shape:
     loose = _loose_edges(triangles, np.asarray(mesh.edges, dtype=np.int64).reshape(-1, 2))
     low, high = vertices.min(axis=0), vertices.max(axis=0)
     size = float(np.linalg.norm(high - low))
-    is_open = len(triangles) > 0 and not _closed(vertices, triangles)
-    if not is_open and _volume(vertices[triangles]) < 0.0:
+    is_open = len(triangles) > 0 and not mesh.closed
+    if len(triangles) and not is_open and mass.enclosed_volume(vertices, triangles) < 0.0:
         triangles = triangles[:, ::-1]
     corners = vertices[triangles]
     if radius > 0.0:
@@ -145,16 +146,6 @@ def _welded(points: np.ndarray) -> np.ndarray:
     """(k,) index of the distinct position of each point, to a millionth of the extent."""
     extent = np.ptp(points, axis=0).max() or 1.0
     return np.unique(np.round(points / (1e-6 * extent)), axis=0, return_inverse=True)[1].reshape(-1)
-
-
-def _closed(vertices: np.ndarray, triangles: np.ndarray) -> bool:
-    """Whether every side belongs to at least two triangles, with coincident vertices merged."""
-    return bool((np.unique(_sides(_welded(vertices)[triangles]), axis=0, return_counts=True)[1] > 1).all())
-
-
-def _volume(corners: np.ndarray) -> float:
-    """Six times the volume enclosed by closed triangles (f, 3, 3); negative if they face inwards."""
-    return float(np.einsum("fi,fi->", corners[:, 0], np.cross(corners[:, 1], corners[:, 2])))
 
 
 def _loose_edges(triangles: np.ndarray, edges: np.ndarray) -> np.ndarray:

@@ -12,7 +12,7 @@ import numpy as np
 
 from abd.pictures.camera import Camera, View
 from abd.pictures.cast import Cast, Moment
-from abd.pictures.shapes import creased, unit
+from abd.pictures.shapes import creased, turned_from_z, unit
 from abd.pictures.symbols import HEAD, Symbols, symbols
 from abd.rotations import polar, quaternions
 from abd.scene.geometry.shapes import cone, cylinder, sphere
@@ -241,11 +241,7 @@ def decomposed(maps: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray, np
 
 def from_z(direction: np.ndarray) -> np.ndarray:
     """(n, 4) quaternions of the smallest rotations of z to directions (n, 3), of any length."""
-    x, y, z = unit(direction).T
-    w = np.sqrt(np.maximum(0.5 * (1.0 + z), 1e-12))
-    q = np.stack([w, -0.5 * y / w, 0.5 * x / w, np.zeros(len(x))], axis=1)
-    q[z < -0.999999] = [0.0, 1.0, 0.0, 0.0]
-    return q
+    return quaternions(turned_from_z(unit(direction)))
 
 
 def _bytes(color: np.ndarray) -> np.ndarray:

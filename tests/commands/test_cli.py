@@ -113,7 +113,7 @@ def test_control_c_keeps_what_was_computed(scene):
     assert process.returncode == 130
     last = json.loads(out.splitlines()[-1])
     assert last["status"] == "interrupted"
-    assert "abd run fall.toml --out runs/fall-1 --resume --device cpu --steps 100000 --json" in err
+    assert "abd run fall.toml --json --device cpu --steps 100000 --out runs/fall-1 --resume" in err
     with Trajectory("runs/fall-1") as trajectory:
         assert len(trajectory) == last["report"]["steps"] + 1 > 3
 

@@ -497,7 +497,7 @@ def test_newtons_attributes_are_followed(maker):
     coupling = scene.spec.coupling[0]
     assert coupling.coordinate == "second.z"
     assert coupling.terms[0].polynomial == pytest.approx((0.0, 0.01 * 180 / np.pi))
-    assert "attribute newton:contactMystery is left out (1 times)" in scene.notes
+    assert "attribute newton:contactMystery is ignored (1 times)" in scene.notes
     scene.compile()
 
 

@@ -116,9 +116,9 @@ def test_what_is_not_supported_is_told_once(maker):
     many = UsdGeom.PointInstancer.Define(maker.stage, f"{WORLD}/many")
     many.CreatePrototypesRel().SetTargets([UsdGeom.Sphere.Define(maker.stage, f"{WORLD}/many/ball").GetPath()])
     notes = " | ".join(maker.load().notes)
-    for told in ("schema PhysxRigidBodyAPI is left out", "starts asleep", "collider /World/ghost is switched off",
-                 "joint /World/loose is switched off", "instances of /World/many have no bodies",
-                 "IterationCount is left out"):  # fmt: skip
+    for told in ("schema PhysxRigidBodyAPI is ignored", "starts asleep", "collider /World/ghost is disabled",
+                 "joint /World/loose is disabled", "instances of /World/many have no bodies",
+                 "IterationCount is ignored"):  # fmt: skip
         assert told in notes
 
 

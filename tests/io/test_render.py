@@ -13,7 +13,7 @@ from abd.cli import main
 from abd.errors import SceneError
 from abd.io.trajectory import Trajectory
 from abd.pictures.camera import Camera, View
-from abd.pictures.cast import Cast, Contacts, Moment, Recorded, of_model
+from abd.pictures.cast import Cast, Contacts, Moment, PictureError, Recorded, of_model
 from abd.pictures.films import Film, Studio
 from abd.pictures.rasterizer import Rasterizer
 from abd.pictures.symbols import Symbols, symbols
@@ -120,7 +120,7 @@ def test_followed_bodies_stay_where_they_are_and_orbits_turn():
     camera = Camera(View(orbit=180.0, target=(0, 0, 0)), cast, [moment], SIZE)
     ends = [camera.lens(moment, progress).axes[2] for progress in (0.0, 1.0)]
     np.testing.assert_allclose(ends[0][:2], -ends[1][:2], atol=1e-12)
-    with pytest.raises(KeyError, match="'bb'"):
+    with pytest.raises(PictureError, match="'bb'"):
         Camera(View(follow="bb"), cast, [moment], SIZE)
 
 

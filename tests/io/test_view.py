@@ -3,6 +3,7 @@
 import subprocess
 import sys
 import time
+from contextlib import closing
 
 import exported_run
 import numpy as np
@@ -25,9 +26,8 @@ viser = pytest.importorskip("viser", reason="needs viser: pip install 'abd-solve
 def server():
     from abd.commands.view import serve
 
-    served = serve("127.0.0.1", 8300)
-    yield served
-    served.stop()
+    with serve("127.0.0.1", 8300) as served:
+        yield served
 
 
 def matrices(wxyz: np.ndarray) -> np.ndarray:
@@ -250,31 +250,30 @@ def test_a_browser_plays_a_run(folder):
     from abd.commands.view import serve
     from abd.viewer.player import Player
 
-    server = serve("127.0.0.1", 8330)
-    with Trajectory(folder) as trajectory, page(900, 400) as (opened, errors):
-        player = Player(server, Recorded(trajectory), View())
-        try:
-            opened.goto(f"http://127.0.0.1:{server.get_port()}")
-            opened.wait_for_selector("canvas")
-            opened.get_by_text("box one").first.wait_for()
-            opened.wait_for_timeout(2000)
-            first = pixels(opened)
-            assert len(np.unique(first[:, :400].reshape(-1, 3), axis=0)) > 200, "the scene is there"
-            opened.get_by_label("loop").first.dispatch_event("click")
-            opened.get_by_label("play").first.dispatch_event("click")
-            wait_for(lambda: player.frame == exported_run.FRAMES - 1 and not player.play.value, 30.0)
-            opened.get_by_text("t = 0.06 s of 0.06 s").wait_for()
-            opened.wait_for_timeout(1000)
-            assert (np.abs(first - pixels(opened))[:, :400].max(axis=2) > 20).sum() > 20, "bodies have moved"
-            opened.set_viewport_size({"width": 900, "height": 900})
-            opened.get_by_text("Plots").first.click()
-            opened.wait_for_timeout(2000)
-            line = np.abs(pixels(opened)[:, 500:] - np.round(255.0 * PALETTE[1])).max(axis=2) < 40
-            assert line.sum() > 90, "the line of an energy, which is longer than its mark in the legend"
-            assert errors == []
-        finally:
-            player.close()
-            server.stop()
+    with (
+        Trajectory(folder) as trajectory,
+        serve("127.0.0.1", 8330) as server,
+        page(900, 400) as (opened, errors),
+        closing(Player(server, Recorded(trajectory), View())) as player,
+    ):
+        opened.goto(f"http://127.0.0.1:{server.get_port()}")
+        opened.wait_for_selector("canvas")
+        opened.get_by_text("box one").first.wait_for()
+        opened.wait_for_timeout(2000)
+        first = pixels(opened)
+        assert len(np.unique(first[:, :400].reshape(-1, 3), axis=0)) > 200, "the scene is there"
+        opened.get_by_label("loop").first.dispatch_event("click")
+        opened.get_by_label("play").first.dispatch_event("click")
+        wait_for(lambda: player.frame == exported_run.FRAMES - 1 and not player.play.value, 30.0)
+        opened.get_by_text("t = 0.06 s of 0.06 s").wait_for()
+        opened.wait_for_timeout(1000)
+        assert (np.abs(first - pixels(opened))[:, :400].max(axis=2) > 20).sum() > 20, "bodies have moved"
+        opened.set_viewport_size({"width": 900, "height": 900})
+        opened.get_by_text("Plots").first.click()
+        opened.wait_for_timeout(2000)
+        line = np.abs(pixels(opened)[:, 500:] - np.round(255.0 * PALETTE[1])).max(axis=2) < 40
+        assert line.sum() > 90, "the line of an energy, which is longer than its mark in the legend"
+        assert errors == []
 
 
 @pytest.mark.slow

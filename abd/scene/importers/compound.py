@@ -8,6 +8,7 @@ import numpy as np
 
 from abd.scene.geometry import mass, shapes
 from abd.scene.geometry.mass import MassProperties
+from abd.scene.geometry.meshes import is_closed
 
 SEGMENTS, SUBDIVISIONS = 32, 2
 """Facets around round shapes, and of spheres, where they are part of a surface."""
@@ -70,6 +71,14 @@ class Collider:
         """A box about the origin [m]."""
         self.make_solid(*shapes.box(tuple(extents)), own={"box": tuple(np.asarray(extents, dtype=float).tolist())})
 
+    def make_mesh(self, vertices: np.ndarray, triangles: np.ndarray) -> bool:
+        """A surface; returns whether it is closed, which gives it matter."""
+        self.vertices, self.triangles = vertices, triangles
+        if not is_closed(vertices, triangles) or mass.enclosed_volume(vertices, triangles) == 0.0:
+            return False
+        self.matter = mass.solid(vertices, triangles, 1.0)
+        return True
+
     @property
     def matter_in_body(self) -> MassProperties | None:
         """`matter` in the frame of the body."""
@@ -103,6 +112,16 @@ def keys(colliders: list[Collider]) -> dict:
         triangles.append(one.triangles + count)
         count += len(one.vertices)
     return {"surface": {"vertices": np.concatenate(vertices).tolist(), "triangles": np.concatenate(triangles).tolist()}}
+
+
+def height_grid(rx: float, ry: float, heights: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Vertices and triangles of the open surface over heights (rows, columns) of a rectangle with half sides rx, ry [m]."""
+    rows, columns = heights.shape
+    x, y = np.meshgrid(np.linspace(-rx, rx, columns), np.linspace(-ry, ry, rows))
+    grid = np.arange(rows * columns).reshape(rows, columns)
+    a, b, c, d = (grid[s].ravel() for s in (np.s_[:-1, :-1], np.s_[:-1, 1:], np.s_[1:, 1:], np.s_[1:, :-1]))
+    triangles = np.concatenate([np.stack([a, b, c], axis=1), np.stack([a, c, d], axis=1)])
+    return np.stack([x, y, heights], axis=2).reshape(-1, 3), triangles
 
 
 def hull(vertices: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

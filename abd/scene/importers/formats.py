@@ -47,7 +47,7 @@ class Format:
 
     Attributes:
         suffixes: of its files, in lower case.
-        module: where ``read(path, options)`` gives the tables of a scene, with absolute paths, and notes on what it left out.
+        module: where ``read(path, options)`` gives the tables of a scene, with absolute paths, and notes on what it ignored.
     """
 
     suffixes: tuple[str, ...]

@@ -66,7 +66,7 @@ def apply_pins(
     pins = [(k, "world", name, point) for name, pins in world.items() if name not in still for k, point in pins]
     for pin in between:
         if pin[1] in still and pin[2] in still:
-            notes.append(f"the pin between the static bodies '{pin[1]}' and '{pin[2]}' is left out")
+            notes.append(f"the pin between the static bodies '{pin[1]}' and '{pin[2]}' is ignored")
         else:
             pins.append(pin)
     joints = [

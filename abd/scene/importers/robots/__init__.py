@@ -1,7 +1,7 @@
 """URDF and MJCF: robots as scenes, through MuJoCo's own compiler.
 
     xml_tree    the file, within bounds       assets      meshes and packages, what is missing
-    urdf, mjcf  made ready for the compiler   compiled    the compiler, and what it is told first
+    urdf, mjcf  made ready for the compiler   compiled    the compiler and its input
     links       rigid bodies                  surfaces    their shapes
     chains      joints that move alike        joints      joints with the settings of their coordinates
     couplings   equalities and tendons        drives      actuators
@@ -21,7 +21,7 @@ from abd.scene.importers.formats import ImportOptions
 
 
 def read(path: Path, options: ImportOptions) -> tuple[dict[str, object], list[str]]:
-    """The scene in a URDF or MJCF file, and notes on what was changed, merged or left out.
+    """The scene in a URDF or MJCF file, and notes on what was changed, merged or ignored.
 
     Raises:
         SceneError: what is wrong, in one problem where the file as such cannot be used.

@@ -22,16 +22,16 @@ SCHEMES = ("package", "model")
 
 @dataclass(frozen=True)
 class Missing:
-    """A file that is not there, or is of no use: what was asked for, where it was looked for, or what is wrong."""
+    """A missing or unusable file: its reference, the paths that were tried, or the reason."""
 
-    asked: str
+    reference: str
     tried: tuple[Path, ...]
     reason: str = ""
 
     def __str__(self) -> str:
         if self.reason:
-            return f"{self.asked}: {self.reason}"
-        return f"{self.asked} (tried {', '.join(str(path) for path in self.tried)})"
+            return f"{self.reference}: {self.reason}"
+        return f"{self.reference} (tried {', '.join(str(path) for path in self.tried)})"
 
 
 @dataclass
@@ -64,35 +64,35 @@ class Assets:
         package = next((folder for folder in self.folder.parents if (folder / "package.xml").is_file()), None)
         return (self.folder, *([package] if package else []), *self.searched)
 
-    def key(self, asked: str, base: str = "") -> str:
+    def key(self, reference: str, base: str = "") -> str:
         """The key of a mesh file; a file that is not there is noted in `missing`.
 
         Args:
-            asked: as written: a path, or a URI of scheme file, package or model.
+            reference: as written: a path, or a URI of scheme file, package or model.
             base: folder, relative to the robot's, in which relative paths begin.
 
         Raises:
             SceneError: the path leads out of the folders that may be read.
         """
-        if asked not in self._keys:
-            key = self._keys[asked] = f"mesh_{len(self._keys)}.stl"
-            found, tried = self.find(asked, base)
+        if reference not in self._keys:
+            key = self._keys[reference] = f"mesh_{len(self._keys)}.stl"
+            found, tried = self.find(reference, base)
             if found is None:
-                self.missing[key] = Missing(asked, tuple(tried))
+                self.missing[key] = Missing(reference, tuple(tried))
             else:
                 self.files[key] = found
-                self._load(key, asked, found)
-        return self._keys[asked]
+                self._load(key, reference, found)
+        return self._keys[reference]
 
     def mesh(self, key: str) -> RawMesh | None:
         """What the file of a key holds; None for one of MuJoCo's own format."""
         return self._meshes.get(key)
 
-    def find(self, asked: str, base: str = "") -> tuple[Path | None, list[Path]]:
+    def find(self, reference: str, base: str = "") -> tuple[Path | None, list[Path]]:
         """The file that a path or URI stands for, None where it is not there, and the paths that were tried."""
-        scheme, separator, rest = asked.partition("://")
+        scheme, separator, rest = reference.partition("://")
         if not separator:
-            scheme, rest = "", asked.replace("\\", "/")
+            scheme, rest = "", reference.replace("\\", "/")
         rest = unquote(rest) if separator else rest
         if scheme in SCHEMES:
             candidates = self._in_packages(PurePosixPath(rest))
@@ -101,7 +101,7 @@ class Assets:
             candidates = [(folder / rest, None) for folder in dict.fromkeys(folders)]
         else:
             raise self._refused(
-                asked, f"files of scheme '{scheme}' are not read", "give a path, or package://NAME/PATH"
+                reference, f"files of scheme '{scheme}' are not read", "give a path, or package://NAME/PATH"
             )
         tried, outside = [], True
         for path, root in dict.fromkeys((Path(os.path.normpath(path)), root) for path, root in candidates):
@@ -116,8 +116,8 @@ class Assets:
                     break
                 return path, tried
         if outside and candidates:
-            message = f"'{asked}' lies outside of the robot's folder {self.folder}"
-            raise self._refused(asked, message, "give the folder that it may be read from by --assets DIR")
+            message = f"'{reference}' lies outside of the robot's folder {self.folder}"
+            raise self._refused(reference, message, "give the folder that it may be read from by --assets DIR")
         return None, tried
 
     def _in_packages(self, rest: PurePosixPath) -> list[tuple[Path, Path]]:
@@ -136,7 +136,7 @@ class Assets:
         folders = folders or [self.folder / package, self.folder]
         return [(folder / inside, folder) for folder in folders]
 
-    def _load(self, key: str, asked: str, path: Path) -> None:
+    def _load(self, key: str, reference: str, path: Path) -> None:
         """Read a mesh file; one that is of no use counts as missing."""
         size = path.stat().st_size
         if size > MOST_BYTES:
@@ -146,19 +146,19 @@ class Assets:
             return
         if path.suffix.lower() not in READERS:
             known = ", ".join(READERS)
-            self.missing[key] = Missing(asked, (path,), f"format '{path.suffix}' is not known (use one of {known})")
+            self.missing[key] = Missing(reference, (path,), f"format '{path.suffix}' is not known (use one of {known})")
             return
         mesh = read_mesh_file(path)
         if len(mesh.triangles) > MOST_TRIANGLES:
             message = f"has {len(mesh.triangles)} triangles; at most {MOST_TRIANGLES} are taken"
             raise SceneError.of(message, file=str(path), value=len(mesh.triangles), remedy="simplify the mesh")
         if not len(mesh.triangles):
-            self.missing[key] = Missing(asked, (path,), "has no triangles")
+            self.missing[key] = Missing(reference, (path,), "has no triangles")
             return
         self._meshes[key] = mesh
 
-    def _refused(self, asked: str, message: str, remedy: str) -> SceneError:
-        return SceneError.of(message, file=str(self.path), value=asked, remedy=remedy)
+    def _refused(self, reference: str, message: str, remedy: str) -> SceneError:
+        return SceneError.of(message, file=str(self.path), value=reference, remedy=remedy)
 
 
 def _within(path: Path, folder: Path) -> bool:

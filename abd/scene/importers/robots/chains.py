@@ -5,7 +5,7 @@ MuJoCo lets a body have several joints, each about or along an axis of the body 
     T = B J_1(q_1) ... J_n(q_n),   J(q) = T(p) R(a, q) T(-p)  or  T(q a)
 
 with anchors p and axes a in the body's frame. Joints that one of our types describes become one joint; between the others
-stands a carrier, a body without surface of a small share of the link's mass.
+is a carrier, a body without surface and with a small fraction of the link's mass.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from abd.rotations import pose
 SAME = 1e-9
 """Sine between axes, or distance [m] between lines, that counts as none."""
 STEEPEST = 1.5
-"""Largest pitch [rad] of a gimbal; beyond it carriers stand between its axes."""
+"""Largest pitch [rad] of a gimbal; beyond it carriers are between its axes."""
 HINGE, SLIDE, BALL = "hinge", "slide", "ball"
 
 

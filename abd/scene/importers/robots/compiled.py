@@ -1,4 +1,4 @@
-"""MuJoCo's compiler, and what it is told first: meshes, boxes for missing ones, inertias that bodies can have."""
+"""MuJoCo's compiler and its input: meshes, boxes for missing ones, inertias that bodies can have."""
 
 from __future__ import annotations
 
@@ -15,6 +15,8 @@ from abd.rotations import quaternion, quaternion_matrix
 from abd.scene.geometry.mass import nearest_inertia
 from abd.scene.importers.formats import ImportOptions
 from abd.scene.importers.robots.assets import Assets
+
+mujoco = required("mujoco", "robots", "mujoco", "reading URDF and MJCF")
 
 SMALL = 1e-3
 """Mass of a massless link over the least mass of the robot's others."""
@@ -42,18 +44,9 @@ class Compiled:
     notes: list[str] = field(default_factory=list)
 
 
-def mujoco_module():
-    """The package mujoco.
-
-    Raises:
-        MissingLibrary: it is not installed.
-    """
-    return required("mujoco", "robots", "mujoco", "reading URDF and MJCF")
-
-
 def disables(model, *what: str) -> bool:
     """Whether a model switches one of these off, such as "LIMIT"."""
-    bits = mujoco_module().mjtDisableBit
+    bits = mujoco.mjtDisableBit
     return any(int(model.opt.disableflags) & int(getattr(bits, f"mjDSBL_{one}")) for one in what)
 
 
@@ -73,33 +66,32 @@ def compile_robot(
     Raises:
         SceneError: what MuJoCo refuses; all meshes that are missing.
     """
-    mujoco = mujoco_module()
-    told: list[str] = []
+    warned: list[str] = []
     before = mujoco.get_mju_user_warning()
-    mujoco.set_mju_user_warning(told.append)
+    mujoco.set_mju_user_warning(warned.append)
     try:
         spec = mujoco.MjSpec.from_string(text, assets=hfields or {})
         out = Compiled(spec, None, assets)
-        _place_meshes(mujoco, out, options, path)
+        _place_meshes(out, options, path)
         for name, joint in (floating or {}).items():
-            _let_float(mujoco, spec.body(name), joint)
+            _add_free_joint(spec.body(name), joint)
         if options.free_base:
             _free_base(spec, out.notes)
         for body in spec.bodies[1:]:
-            _mend_inertia(mujoco, body, out.notes)
+            _correct_inertia(body, out.notes)
         _give_mass(spec, out)
-        _tell_ranges(mujoco, spec, out.notes)
+        _note_ranges(spec, out.notes)
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
             out.model = spec.compile()
-        told += [str(warning.message) for warning in caught]
+        warned += [str(warning.message) for warning in caught]
     except (ValueError, RuntimeError, MemoryError) as error:
-        said = re.sub("'(mesh_[0-9]+)'", lambda name: f"'{assets.files.get(f'{name[1]}.stl', name[1])}'", str(error))
-        message = f"MuJoCo's compiler: {_one_line(said)}"
-        raise SceneError.of(message, file=str(path), remedy="mend the file") from error
+        text = re.sub("'(mesh_[0-9]+)'", lambda name: f"'{assets.files.get(f'{name[1]}.stl', name[1])}'", str(error))
+        message = f"MuJoCo's compiler: {_one_line(text)}"
+        raise SceneError.of(message, file=str(path), remedy="correct the file") from error
     finally:
         mujoco.set_mju_user_warning(before)
-    out.notes += [f"MuJoCo's compiler: {_one_line(warning)}" for warning in dict.fromkeys(told)]
+    out.notes += [f"MuJoCo's compiler: {_one_line(warning)}" for warning in dict.fromkeys(warned)]
     return out
 
 
@@ -107,8 +99,8 @@ def _one_line(text: str) -> str:
     return re.sub(r"\s*\n\s*", "; ", text.strip())
 
 
-def _place_meshes(mujoco, out: Compiled, options: ImportOptions, path: Path) -> None:
-    """Give every mesh its vertices; replace or tell those that are missing."""
+def _place_meshes(out: Compiled, options: ImportOptions, path: Path) -> None:
+    """Give every mesh its vertices; replace or report those that are missing."""
     spec, assets = out.spec, out.assets
     gone: dict[str, str] = {}
     for mesh in spec.meshes:
@@ -134,8 +126,7 @@ def _place_meshes(mujoco, out: Compiled, options: ImportOptions, path: Path) -> 
     needed = [key for name, key in gone.items() if name not in only_seen]
     listed = list(dict.fromkeys(str(assets.missing[key]) for key in gone.values()))
     if needed and options.missing_meshes == "fail":
-        told = "\n  ".join(listed)
-        message = f"{len(listed)} meshes are missing:\n  {told}"
+        message = "\n  ".join([f"{len(listed)} meshes are missing:", *listed])
         remedy = "give their folder by --assets DIR, or go on with boxes by --missing-meshes boxes"
         raise SceneError.of(message, file=str(path), value=listed, remedy=remedy)
     out.notes += [f"missing mesh: {one}" for one in listed]
@@ -144,13 +135,13 @@ def _place_meshes(mujoco, out: Compiled, options: ImportOptions, path: Path) -> 
         geoms = [geom for geom in body.geoms if geom.meshname in gone]
         solid = [geom for geom in geoms if geom.meshname not in only_seen]
         if solid:
-            sizes = _add_box(mujoco, body, solid[0])
+            sizes = _add_box(body, solid[0])
             made += [f"'{body.name}' {sizes}"] if sizes else []
             bare += [] if sizes else [f"'{body.name}'"]
         for geom in geoms:
             spec.delete(geom)
     if made:
-        out.notes.append(f"boxes [m] of their inertia stand for the missing meshes of {', '.join(made)}")
+        out.notes.append(f"boxes [m] of their inertia replace the missing meshes of {', '.join(made)}")
     if bare:
         out.notes.append(
             f"without inertia there are no boxes for the missing meshes of {', '.join(bare)}: they have no shape"
@@ -159,9 +150,9 @@ def _place_meshes(mujoco, out: Compiled, options: ImportOptions, path: Path) -> 
         spec.delete(mesh)
 
 
-def _add_box(mujoco, body, geom) -> str:
+def _add_box(body, geom) -> str:
     """A box of the body's mass and inertia, with the contact settings of a geom; its extents, or "" where it has none."""
-    inertia = _inertia(mujoco, body)
+    inertia = _inertia(body)
     if inertia is None or not body.mass > 0.0:
         return ""
     second, axes = np.linalg.eigh(0.5 * np.trace(inertia) * np.eye(3) - inertia)
@@ -175,7 +166,7 @@ def _add_box(mujoco, body, geom) -> str:
     return " x ".join(f"{2.0 * x:.3g}" for x in half)
 
 
-def _inertia(mujoco, body) -> np.ndarray | None:
+def _inertia(body) -> np.ndarray | None:
     """(3, 3) about the centre of mass in the axes of the body; None where it follows from shapes."""
     if not body.explicitinertial:
         return None
@@ -187,12 +178,12 @@ def _inertia(mujoco, body) -> np.ndarray | None:
     return rotation @ np.diag(body.inertia) @ rotation.T
 
 
-def _mend_inertia(mujoco, body, notes: list[str]) -> None:
+def _correct_inertia(body, notes: list[str]) -> None:
     """Put the nearest inertia that a body can have in place of one that no body has.
 
     See `abd.scene.geometry.mass.nearest_inertia`.
     """
-    inertia = _inertia(mujoco, body)
+    inertia = _inertia(body)
     if inertia is None or not body.mass > 0.0:
         return
     if not inertia.any():
@@ -203,10 +194,10 @@ def _mend_inertia(mujoco, body, notes: list[str]) -> None:
         corrected = nearest_inertia(inertia, THIN)
         if corrected is inertia:
             return
-        told = [", ".join(f"{x:.4g}" for x in np.linalg.eigvalsh(one)) for one in (inertia, corrected)]
+        moments = [", ".join(f"{x:.4g}" for x in np.linalg.eigvalsh(one)) for one in (inertia, corrected)]
         notes.append(
-            f"body '{body.name}': no body has the principal inertias [{told[0]}] kg m^2; the nearest that one can have, "
-            f"[{told[1]}], are taken"
+            f"body '{body.name}': no body has the principal inertias [{moments[0]}] kg m^2; the nearest that one can have, "
+            f"[{moments[1]}], are taken"
         )
     if not np.isnan(np.array(body.fullinertia)[0]):
         body.fullinertia = [corrected[i, j] for i, j in ((0, 0), (1, 1), (2, 2), (0, 1), (0, 2), (1, 2))]
@@ -216,8 +207,8 @@ def _mend_inertia(mujoco, body, notes: list[str]) -> None:
         body.inertia, body.iquat = values, quaternion(axes)
 
 
-def _let_float(mujoco, body, joint: str) -> None:
-    """Three sliders and a ball: a free joint that may stand anywhere in the tree."""
+def _add_free_joint(body, joint: str) -> None:
+    """Three sliders and a ball: a free joint anywhere in the tree."""
     for name, axis in zip("xyz", np.eye(3)):
         body.add_joint(name=f"{joint}_{name}", type=mujoco.mjtJoint.mjJNT_SLIDE, axis=axis)
     body.add_joint(name=joint, type=mujoco.mjtJoint.mjJNT_BALL)
@@ -242,7 +233,7 @@ def _give_mass(spec, out: Compiled) -> None:
             out.massless.add(body.name)
 
 
-def _tell_ranges(mujoco, spec, notes: list[str]) -> None:
+def _note_ranges(spec, notes: list[str]) -> None:
     """Notes on ranges whose lower end is not below the upper one: MuJoCo ignores them."""
     ranges = {
         "joint": (spec.joints, ("range", "actfrcrange")),
@@ -260,7 +251,7 @@ def _tell_ranges(mujoco, spec, notes: list[str]) -> None:
 
 
 def ignored_range(key: str, lower: float, upper: float) -> str:
-    """What a note says about a range without extent."""
+    """Text of a note on a range without extent."""
     return f"its {key} [{lower:g}, {upper:g}] is ignored, as in MuJoCo: the lower end must be below the upper end"
 
 

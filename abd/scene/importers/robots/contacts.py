@@ -2,7 +2,7 @@
 
 Two geoms collide where ``contype_a & conaffinity_b`` or the reverse is not 0, or where a `<pair>` names them. Friction
 (sliding, torsional, rolling) is that of the geom of higher priority, else the larger coefficient of both; the contact
-dimension says which of the three act. A material stands for all bodies with the same rules.
+dimension says which of the three act. All bodies with the same rules share a material.
 """
 
 from __future__ import annotations
@@ -74,7 +74,7 @@ class Contacts:
         return bool(self.model.geom_contype[geom] or self.model.geom_conaffinity[geom] or geom in self.pairs)
 
     def paired(self, link_of_body: np.ndarray) -> set[tuple[int, int]]:
-        """Links, smaller first, whose contact a `<pair>` asks for."""
+        """Links, smaller first, whose contact a `<pair>` requests."""
         model = self.model
         bodies = np.stack([model.geom_bodyid[model.pair_geom1], model.geom_bodyid[model.pair_geom2]], axis=1)
         return {(min(pair), max(pair)) for pair in link_of_body[bodies.reshape(-1, 2)].tolist()}
@@ -151,7 +151,7 @@ def _acting(friction: Friction | np.ndarray, dimension: int) -> Friction:
     return tuple(float(x) if dimension >= least else 0.0 for x, least in zip(friction, DIMENSIONS))
 
 
-def tell_contacts(model, notes: list[str]) -> None:
+def note_contacts(model, notes: list[str]) -> None:
     """Notes on what MuJoCo's contacts have and ours do not."""
     touching = (model.geom_contype != 0) | (model.geom_conaffinity != 0)
     found: Counter[str] = Counter()
@@ -160,6 +160,6 @@ def tell_contacts(model, notes: list[str]) -> None:
         values = getattr(model, key, None)
         if values is not None:
             found[name] = int(sum(bool(np.any(one)) for one in values))
-    told = [f"{name} of {count} geoms" for name, count in found.items() if count]
-    if told:
-        notes.append(f"not followed: {', '.join(told)}")
+    listed = [f"{name} of {count} geoms" for name, count in found.items() if count]
+    if listed:
+        notes.append(f"not supported: {', '.join(listed)}")

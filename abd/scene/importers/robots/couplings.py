@@ -7,7 +7,8 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.polynomial import Polynomial
 
-from abd.scene.importers.robots.compiled import disables, mujoco_module
+from abd.rotations import pose
+from abd.scene.importers.robots.compiled import disables, mujoco
 from abd.scene.importers.robots.joints import ENFORCEMENT, Coordinate, frame_keys
 from abd.scene.importers.robots.links import STATIC, Link, place_in, pose_of
 from abd.scene.schema.joint_schema import WORLD_NAME
@@ -35,7 +36,7 @@ class Ties:
 
     def add_all(self) -> None:
         """All equalities, then all tendons."""
-        mujoco, model = mujoco_module(), self.model
+        model = self.model
         kinds = mujoco.mjtEq
         makers = {
             int(kinds.mjEQ_CONNECT): self._connect,
@@ -46,7 +47,7 @@ class Ties:
         for k in range(0 if disables(model, "EQUALITY", "CONSTRAINT") else model.neq):
             make = makers.get(int(model.eq_type[k]))
             if make is None:
-                self.notes.append(f"equality '{self.equality_names[k]}' is of a kind that is not followed")
+                self.notes.append(f"equality '{self.equality_names[k]}' is of a kind that is not supported")
             else:
                 make(k)
         for k in range(model.ntendon):
@@ -54,7 +55,7 @@ class Ties:
 
     def _ends(self, k: int) -> tuple[tuple[int, np.ndarray], tuple[int, np.ndarray]]:
         """Link, and (4, 4) frame in it, of both objects of an equality: bodies or sites."""
-        mujoco, model = mujoco_module(), self.model
+        model = self.model
         out = []
         for number in (int(model.eq_obj1id[k]), int(model.eq_obj2id[k])):
             if model.eq_objtype[k] == mujoco.mjtObj.mjOBJ_SITE:
@@ -65,7 +66,7 @@ class Ties:
         return out[0], out[1]
 
     def _in_link(self, link: int, body: int) -> np.ndarray:
-        """(4, 4) frame of a body in its link; of what stands still, in the world."""
+        """(4, 4) frame of a body in its link; of static links, in the world."""
         return place_in(self.links[link], body, self.model)
 
     def _site(self, number: int) -> tuple[int, np.ndarray]:
@@ -77,7 +78,7 @@ class Ties:
     def _between(self, k: int, kind: str, first: tuple[int, np.ndarray], second: tuple[int, np.ndarray]) -> None:
         name = self.equality_names[k]
         if first[0] == second[0]:
-            self.notes.append(f"equality '{name}' ties a link to itself and is left out")
+            self.notes.append(f"equality '{name}' ties a link to itself and is ignored")
             return
         table, D, C = self._join(name, kind, first, second)
         table |= {"enforcement": ENFORCEMENT, "active": bool(self.model.eq_active0[k])}
@@ -95,16 +96,17 @@ class Ties:
         return table, first[1], second[1]
 
     def _connect(self, k: int) -> None:
-        mujoco, (first, second) = mujoco_module(), self._ends(k)
+        first, second = self._ends(k)
         if self.model.eq_objtype[k] != mujoco.mjtObj.mjOBJ_SITE:
             data = self.model.eq_data[k]
-            first, second = (first[0], first[1] @ _shift(data[:3])), (second[0], second[1] @ _shift(data[3:6]))
+            first, second = (first[0], first[1] @ pose(np.eye(3), data[:3])), (second[0], second[1] @ pose(np.eye(3), data[3:6]))
         self._between(k, "spherical", first, second)
 
     def _weld(self, k: int) -> None:
-        mujoco, (first, second), data = mujoco_module(), self._ends(k), self.model.eq_data[k]
+        (first, second), data = self._ends(k), self.model.eq_data[k]
         if self.model.eq_objtype[k] != mujoco.mjtObj.mjOBJ_SITE:
-            first, second = (first[0], first[1] @ pose_of(data[3:6], data[6:10])), (second[0], second[1] @ _shift(data[:3]))
+            first = first[0], first[1] @ pose_of(data[3:6], data[6:10])
+            second = second[0], second[1] @ pose(np.eye(3), data[:3])
         turns = data[10] == 0.0  # torquescale: the point of the weld alone is held
         self._between(k, "spherical" if turns else "fixed", first, second)
 
@@ -112,7 +114,7 @@ class Ties:
         model, name = self.model, self.equality_names[k]
         first, second = int(model.eq_obj1id[k]), int(model.eq_obj2id[k])
         if first not in self.coordinates or (second >= 0 and second not in self.coordinates):
-            self.notes.append(f"equality '{name}' is on a ball or free joint and is left out")
+            self.notes.append(f"equality '{name}' is on a ball or free joint and is ignored")
             return
         one = self.coordinates[first]
         rest = float(model.qpos0[model.jnt_qposadr[first]])
@@ -134,7 +136,7 @@ class Ties:
 
     def _lock(self, name: str, one: Coordinate, value: float, k: int) -> None:
         if "drive" in one.settings or not self.model.eq_active0[k]:
-            self.notes.append(f"equality '{name}' locks '{one.key}', which is driven or not to be locked yet: left out")
+            self.notes.append(f"equality '{name}' locks '{one.key}', which is driven or not to be locked yet: ignored")
             return
         one.settings |= {"locked": True, "lock_value": one.value(value)}
 
@@ -149,7 +151,7 @@ class Ties:
         sums = [self._sum(tendon) if tendon >= 0 else [] for tendon in (first, second)]
         coefficients = model.eq_data[k, :5]
         if sums[0] is None or sums[1] is None:
-            self.notes.append(f"equality '{name}': tendons over sites are not followed")
+            self.notes.append(f"equality '{name}': tendons over sites are not supported")
             return
         if coefficients[2:].any():
             self._curved(k, sums[0], sums[1], coefficients.tolist())
@@ -189,7 +191,7 @@ class Ties:
 
     def _sum(self, tendon: int) -> list[tuple[Coordinate, float]] | None:
         """Coordinates and weights of a fixed tendon; None for one over sites."""
-        mujoco, model = mujoco_module(), self.model
+        model = self.model
         start = int(model.tendon_adr[tendon])
         parts = []
         for at in range(start, start + int(model.tendon_num[tendon])):
@@ -204,20 +206,20 @@ class Ties:
         model, name = self.model, self.tendon_names[k]
         stiffness, damping = float(model.tendon_stiffness[k]), float(model.tendon_damping[k])
         limited, friction = bool(model.tendon_limited[k]), float(model.tendon_frictionloss[k])
-        acting = {"stiffness": stiffness, "damping": damping, "range": limited, "frictionloss": friction}
-        acting |= {"armature": float(model.tendon_armature[k])}
-        acting = [key for key, value in acting.items() if value]
-        if not acting:
+        effects = {"stiffness": stiffness, "damping": damping, "range": limited, "frictionloss": friction}
+        effects |= {"armature": float(model.tendon_armature[k])}
+        effects = [key for key, value in effects.items() if value]
+        if not effects:
             return
         if (stiffness or damping) and self._spring_of_sum(k):
-            acting = [key for key in acting if key not in ("stiffness", "damping")]
-            if not acting:
+            effects = [key for key in effects if key not in ("stiffness", "damping")]
+            if not effects:
                 return
         ends = self._two_sites(k)
         if ends is None:
-            verb = "is" if len(acting) == 1 else "are"
+            verb = "is" if len(effects) == 1 else "are"
             self.notes.append(
-                f"tendon '{name}': its {' and '.join(acting)} {verb} not followed, for it is no line of two sites"
+                f"tendon '{name}': its {' and '.join(effects)} {verb} not supported, for it is no line of two sites"
             )
             return
         rest = model.tendon_lengthspring[k]
@@ -230,15 +232,15 @@ class Ties:
             )
         elif stiffness or damping:
             self.notes.append(
-                f"tendon '{name}': its spring is slack between {rest[0]:g} and {rest[1]:g} m and is left out"
+                f"tendon '{name}': its spring is slack between {rest[0]:g} and {rest[1]:g} m and is ignored"
             )
         if limited:
             low, high = model.tendon_range[k].tolist()
             self._line(f"{name}_rope", "rope", ends, {"distance": high, "enforcement": ENFORCEMENT})
             if low > 0.0:
-                self.notes.append(f"tendon '{name}': its least length {low:g} m is not followed")
-        if friction or "armature" in acting:
-            self.notes.append(f"tendon '{name}': its frictionloss and armature are not followed")
+                self.notes.append(f"tendon '{name}': its least length {low:g} m is not supported")
+        if friction or "armature" in effects:
+            self.notes.append(f"tendon '{name}': its frictionloss and armature are not supported")
 
     def _spring_of_sum(self, k: int) -> bool:
         """Add the spring of a fixed tendon, as a compliant relation between its coordinates; whether it could be added."""
@@ -262,7 +264,7 @@ class Ties:
         return True
 
     def _two_sites(self, k: int) -> list[tuple[int, np.ndarray]] | None:
-        mujoco, model = mujoco_module(), self.model
+        model = self.model
         start = int(model.tendon_adr[k])
         if model.tendon_num[k] != 2 or any(model.wrap_type[start + i] != mujoco.mjtWrap.mjWRAP_SITE for i in (0, 1)):
             return None
@@ -295,9 +297,3 @@ def _add_spring(settings: dict, stiffness: float, damping: float, rest: float) -
     settings |= {"stiffness": total, "rest": rest}
     if damping:
         settings["damping"] = settings.get("damping", 0.0) + damping
-
-
-def _shift(point: np.ndarray) -> np.ndarray:
-    pose = np.eye(4)
-    pose[:3, 3] = point
-    return pose

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from abd.scene.importers.robots.compiled import disables, mujoco_module
+from abd.scene.importers.robots.compiled import disables, mujoco
 from abd.scene.importers.robots.joints import Coordinate
 
 
@@ -35,55 +35,54 @@ def add_drives(
     coordinates: dict[int, Coordinate],
     notes: list[str],
 ) -> set[int]:
-    """Give coordinates the drives of the actuators that act on them; notes name the others.
+    """Give coordinates the drives of the actuators that act on them; notes name the other actuators.
 
     Args:
         control: (nu,) at the start, which is kept; activation: (na,) at the start.
         names: of the actuators.
 
     Returns:
-        numbers of those that are followed.
+        numbers of the actuators that became drives.
     """
-    mujoco = mujoco_module()
     if disables(model, "ACTUATION"):
         return set()
-    followed: set[int] = set()
+    driving: set[int] = set()
     found: dict[int, list[tuple[int, _Effort]]] = {}
     unknown: dict[str, list[str]] = {}
     for k in range(model.nu):
-        target = _transmission(mujoco, model, k, coordinates)
+        target = _transmission(model, k, coordinates)
         if isinstance(target, str):
             unknown.setdefault(target, []).append(names[k])
             continue
         joint, gear = target
-        effort = _effort(mujoco, model, k, gear, float(control[k]), activation)
+        effort = _effort(model, k, gear, float(control[k]), activation)
         if isinstance(effort, str):
             unknown.setdefault(effort, []).append(names[k])
         else:
             found.setdefault(joint, []).append((k, effort))
             low, high = model.actuator_forcerange[k].tolist()
             if np.isfinite(effort.limit) and low != -high:
-                told = f"forces from {low:g} to {high:g} are not symmetric: the smaller limit is taken"
-                notes.append(f"actuator '{names[k]}': {told}")
+                text = f"forces from {low:g} to {high:g} are not symmetric: the smaller limit is taken"
+                notes.append(f"actuator '{names[k]}': {text}")
     for reason, which in unknown.items():
-        notes.append(f"actuators are left out: {', '.join(which)} ({reason})")
+        notes.append(f"actuators are ignored: {', '.join(which)} ({reason})")
     for joint, efforts in found.items():
         own = efforts
         if len(efforts) > 1 and any(np.isfinite(effort.limit) for _, effort in efforts):
             own = efforts[:1]
             left = ", ".join(names[k] for k, _ in efforts[1:])
-            notes.append(f"actuators are left out: {left} (only '{names[efforts[0][0]]}' is used: their limits differ)")
+            notes.append(f"actuators are ignored: {left} (only '{names[efforts[0][0]]}' is used: their limits differ)")
         total = _Effort(
             *(sum(getattr(effort, key) for _, effort in own) for key in ("constant", "stiffness", "damping")),
             limit=own[0][1].limit,
             varying=tuple(text for _, effort in own for text in effort.varying),
         )
-        followed.update(k for k, _ in own)
+        driving.update(k for k, _ in own)
         coordinates[joint].settings["drive"] = _drive(total, coordinates[joint])
-    return followed
+    return driving
 
 
-def _transmission(mujoco, model, k: int, coordinates: dict[int, Coordinate]) -> tuple[int, float] | str:
+def _transmission(model, k: int, coordinates: dict[int, Coordinate]) -> tuple[int, float] | str:
     """The joint that an actuator acts on and its gear, or why it acts on none that we have."""
     kinds = mujoco.mjtTrn
     kind, target, gear = int(model.actuator_trntype[k]), int(model.actuator_trnid[k, 0]), model.actuator_gear[k]
@@ -96,16 +95,16 @@ def _transmission(mujoco, model, k: int, coordinates: dict[int, Coordinate]) -> 
         joint = int(model.wrap_objid[at])
         if model.wrap_type[at] == mujoco.mjtWrap.mjWRAP_JOINT and joint in coordinates:
             return joint, float(gear[0] * model.wrap_prm[at])
-    told = {
+    reasons = {
         int(kinds.mjTRN_TENDON): "tendons of several joints or sites have no drives",
         int(kinds.mjTRN_SITE): "forces at sites have no drives",
-        int(kinds.mjTRN_BODY): "adhesion is not followed",
-        int(kinds.mjTRN_SLIDERCRANK): "slider-crank transmissions are not followed",
+        int(kinds.mjTRN_BODY): "adhesion is not supported",
+        int(kinds.mjTRN_SLIDERCRANK): "slider-crank transmissions are not supported",
     }
-    return told.get(kind, "their transmission is not known")
+    return reasons.get(kind, "their transmission is not known")
 
 
-def _effort(mujoco, model, k: int, gear: float, control: float, activation: np.ndarray) -> _Effort | str:
+def _effort(model, k: int, gear: float, control: float, activation: np.ndarray) -> _Effort | str:
     """The effort on the joint, or why it has none that we have."""
     gain, bias = model.actuator_gainprm[k, :3].copy(), model.actuator_biasprm[k, :3].copy()
     if model.actuator_gaintype[k] == mujoco.mjtGain.mjGAIN_FIXED:
@@ -118,7 +117,7 @@ def _effort(mujoco, model, k: int, gear: float, control: float, activation: np.n
         return "with a bias of their own kind"
     if model.actuator_ctrllimited[k]:
         control = float(np.clip(control, *model.actuator_ctrlrange[k]))
-    varying = _activation(mujoco, model, k, control, activation)
+    varying = _activation(model, k, control, activation)
     if varying is None:
         return "with activation dynamics of muscles or of their own"
     if varying and gain[1:].any():
@@ -139,8 +138,8 @@ def _effort(mujoco, model, k: int, gear: float, control: float, activation: np.n
     return _Effort(float(gear * slope[0]), float(-(gear**2) * slope[1]), float(-(gear**2) * slope[2]), limit, text)
 
 
-def _activation(mujoco, model, k: int, control: float, activation: np.ndarray) -> str | None:
-    """The activation of an actuator as a formula of t, empty without dynamics; None for those that are not followed."""
+def _activation(model, k: int, control: float, activation: np.ndarray) -> str | None:
+    """The activation of an actuator as a formula of t, empty without dynamics; None for those that are not supported."""
     kinds, kind = mujoco.mjtDyn, int(model.actuator_dyntype[k])
     if kind == kinds.mjDYN_NONE:
         return ""

@@ -9,7 +9,7 @@ import numpy as np
 
 from abd.rotations import inverse
 from abd.scene.importers.robots.chains import BALL, HINGE, SLIDE, Axis, Fit, fit, fits
-from abd.scene.importers.robots.compiled import FAR, disables, mujoco_module
+from abd.scene.importers.robots.compiled import FAR, disables, mujoco
 from abd.scene.importers.robots.links import STATIC, Link, place_in, pose_of, quaternion_of
 
 CARRIER = 1e-4
@@ -85,7 +85,7 @@ class Joints:
             if len(fits(self._chain(below[0])[0])) >= len(fits(own)) + len(fits(next_ones)):
                 self.absorbed.discard(index)
 
-    def tell_massless(self, massless: set[str]) -> None:
+    def note_massless(self, massless: set[str]) -> None:
         """Notes on links without mass: those that became part of others, and those that were given one."""
         merged = [f"'{self.links[k].name}'" for k in sorted(self.absorbed)]
         if merged:
@@ -137,23 +137,23 @@ class Joints:
                 self._carrier(child, index, found, pose, twist)
                 parent, frame = child, np.eye(4)
         if len(parts) > 1:
-            told = " and ".join("+".join(self.names[axis.number] for axis in part) for part, _ in parts)
+            listed = " and ".join("+".join(self.names[axis.number] for axis in part) for part, _ in parts)
             self.notes.append(
-                f"'{link.name}': no joint type moves as {told} do together: {len(parts) - 1} carriers of {CARRIER:g} of its "
-                "mass stand between them"
+                f"'{link.name}': no joint type moves as {listed} do together: {len(parts) - 1} carriers of {CARRIER:g} of its "
+                "mass are between them"
             )
             if not touching and not still:
                 self.filters.append((self.bodies[hangs_on], self.bodies[index]))
 
     def _axes(self, link: Link) -> list[Axis]:
-        model, types = self.model, mujoco_module().mjtJoint
+        model, types = self.model, mujoco.mjtJoint
         kinds = {types.mjJNT_HINGE: HINGE, types.mjJNT_SLIDE: SLIDE, types.mjJNT_BALL: BALL}
         first = int(model.body_jntadr[link.root])
         axes = []
         for number in range(first, first + int(model.body_jntnum[link.root])):
             kind = kinds.get(int(model.jnt_type[number]))
             if kind is None:
-                self._tell_free(number)
+                self._note_free(number)
                 continue
             reference = model.qpos0[model.jnt_qposadr[number]] if kind != BALL else 0.0
             ends = model.jnt_range[number] - reference if self._limited(number) else (-np.inf, np.inf)
@@ -165,20 +165,20 @@ class Joints:
         """Whether these are three sliders and a ball on which nothing acts: a free body."""
         numbers = [axis.number for axis in axes]
         dofs = [k for k in range(self.model.nv) if int(self.model.dof_jntid[k]) in numbers]
-        acting = any(getattr(self.model, f"dof_{name}")[dofs].any() for name in ("damping", "armature", "frictionloss"))
-        acting = acting or self.model.jnt_stiffness[numbers].any() or any(map(self._limited, numbers))
-        return "".join(axis.kind[0] for axis in axes) == "sssb" and fit(axes[:3]) is not None and not acting
+        present = any(getattr(self.model, f"dof_{name}")[dofs].any() for name in ("damping", "armature", "frictionloss"))
+        present = present or self.model.jnt_stiffness[numbers].any() or any(map(self._limited, numbers))
+        return "".join(axis.kind[0] for axis in axes) == "sssb" and fit(axes[:3]) is not None and not present
 
-    def _tell_free(self, number: int) -> None:
+    def _note_free(self, number: int) -> None:
         dof = int(self.model.jnt_dofadr[number])
-        acting = [
+        present = [
             name
             for name in ("dof_damping", "dof_armature", "dof_frictionloss")
             if getattr(self.model, name)[dof : dof + 6].any()
         ]
-        if acting or self.model.jnt_stiffness[number]:
-            told = ", ".join([name.removeprefix("dof_") for name in acting] + ["stiffness"] * (not acting))
-            self.notes.append(f"free joint '{self.names[number]}': {told} of free bodies is not followed")
+        if present or self.model.jnt_stiffness[number]:
+            listed = ", ".join([name.removeprefix("dof_") for name in present] + ["stiffness"] * (not present))
+            self.notes.append(f"free joint '{self.names[number]}': {listed} of free bodies is not supported")
 
     def _limited(self, number: int) -> bool:
         return bool(self.model.jnt_limited[number]) and not disables(self.model, "LIMIT", "CONSTRAINT")
@@ -286,7 +286,7 @@ class Joints:
             values = getattr(model, poly, None)
             if values is not None and np.any(values[number if poly.startswith("jnt") else dof]):
                 kind = "stiffness" if poly.startswith("jnt") else "damping"
-                self.notes.append(f"joint '{self.names[number]}': the nonlinear part of its {kind} is not followed")
+                self.notes.append(f"joint '{self.names[number]}': the nonlinear part of its {kind} is not supported")
         return keys
 
     def _ball(self, number: int) -> dict[str, object]:
@@ -313,9 +313,7 @@ def _motion(kind: str, value: float) -> np.ndarray:
     """(4, 4) of a hinge or slider about or along z."""
     if kind == HINGE:
         return pose_of(np.zeros(3), np.array([np.cos(0.5 * value), 0.0, 0.0, np.sin(0.5 * value)]))
-    pose = np.eye(4)
-    pose[2, 3] = value
-    return pose
+    return pose_of((0.0, 0.0, value), (1.0, 0.0, 0.0, 0.0))
 
 
 def frame_keys(frame: np.ndarray) -> dict[str, object]:

@@ -9,7 +9,7 @@ import numpy as np
 
 from abd.errors import SceneError
 from abd.rotations import pose, quaternion_matrix
-from abd.scene.importers.robots.compiled import disables, mujoco_module
+from abd.scene.importers.robots.compiled import disables, mujoco
 from abd.scene.schema.findings import did_you_mean
 
 INSIDE = 1e-3
@@ -38,7 +38,6 @@ class Start:
 
 
 def start_of(
-    mujoco,
     model,
     keyframe: str,
     names: list[str],
@@ -67,15 +66,15 @@ def start_of(
         keyframe = keys[number]
     if state is not None:
         data.qpos[:], data.qvel[:] = state
-    _follow(mujoco, model, data, names, notes)
-    _move_inside(mujoco, model, data, names, notes)
+    _follow(model, data, names, notes)
+    _move_inside(model, data, names, notes)
     mujoco.mj_normalizeQuat(model, data.qpos)
     mujoco.mj_fwdPosition(model, data)
     mujoco.mj_fwdVelocity(model, data)
     return Start(data, data.qpos.copy(), data.ctrl.copy(), data.act.copy(), keys, keyframe)
 
 
-def _follow(mujoco, model, data, names: list[str], notes: list[str]) -> None:
+def _follow(model, data, names: list[str], notes: list[str]) -> None:
     """Set the coordinates that equalities of joints determine (mimics) to their values, which the pose may not have."""
     scalar = [mujoco.mjtJoint.mjJNT_HINGE, mujoco.mjtJoint.mjJNT_SLIDE]
     if disables(model, "EQUALITY", "CONSTRAINT"):
@@ -95,7 +94,7 @@ def _follow(mujoco, model, data, names: list[str], notes: list[str]) -> None:
         notes.append(f"joints that follow others start where their equalities hold: {', '.join(listed)}")
 
 
-def _move_inside(mujoco, model, data, names: list[str], notes: list[str]) -> None:
+def _move_inside(model, data, names: list[str], notes: list[str]) -> None:
     """Coordinates at an end of their range, or beyond, start a little inside: limits are barriers."""
     if disables(model, "LIMIT"):
         return
@@ -149,7 +148,7 @@ def pose_of(position: np.ndarray, quaternion: np.ndarray) -> np.ndarray:
 def quaternion_of(rotation: np.ndarray) -> tuple[float, ...]:
     """(w, x, y, z) of a rotation, w >= 0."""
     quaternion = np.zeros(4)
-    mujoco_module().mju_mat2Quat(quaternion, np.ascontiguousarray(rotation).ravel())
+    mujoco.mju_mat2Quat(quaternion, np.ascontiguousarray(rotation).ravel())
     quaternion = np.where(np.abs(quaternion) < 1e-15, 0.0, quaternion)
     return tuple((quaternion * (1.0 if quaternion[0] >= 0.0 else -1.0)).tolist())
 
@@ -185,8 +184,8 @@ def find_links(model, data, names: list[str], notes: list[str]) -> tuple[list[Li
         _add_matter(link, model)
         _set_velocity(link, model, data)
         if len(members) > 1:
-            told = ", ".join(f"'{names[body]}'" for body in members[1:])
-            notes.append(f"fixed to '{link.name}' and part of it: {told}")
+            listed = ", ".join(f"'{names[body]}'" for body in members[1:])
+            notes.append(f"fixed to '{link.name}' and part of it: {listed}")
     return links, np.array([number[int(one)] for one in weld])
 
 
@@ -209,7 +208,6 @@ def _add_matter(link: Link, model) -> None:
 
 
 def _set_velocity(link: Link, model, data) -> None:
-    mujoco = mujoco_module()
     twist = np.zeros(6)
     mujoco.mj_objectVelocity(model, data, mujoco.mjtObj.mjOBJ_XBODY, link.root, twist, 0)
     link.spin = twist[:3]

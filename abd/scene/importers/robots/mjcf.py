@@ -1,4 +1,4 @@
-"""MJCF, made ready for MuJoCo's compiler: one tree without references to files, and a list of what is not followed."""
+"""MJCF, made ready for MuJoCo's compiler: one tree without references to files, and a list of what is not supported."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from xml.etree.ElementTree import Element
 
 from abd.errors import Problem, SceneError
 from abd.scene.importers.robots.assets import Assets
-from abd.scene.importers.robots.xml_tree import Tree, read_tree
+from abd.scene.importers.robots.xml_tree import SCALE_REMEDY, Tree, is_scale, number, read_tree
 from abd.scene.schema.values import most, remedy
 
 MOST_INCLUDES = 200
 MOST_CELLS = 1_000_000
 """Samples of one height field."""
 UNKNOWN = ("flex", "flexcomp", "extension", "plugin", "model", "attach")
-"""Elements that act on the motion and are not followed."""
+"""Elements that act on the motion and are not supported."""
 
 
 @dataclass
@@ -62,33 +62,33 @@ class Mjcf:
             raise SceneError(self.problems)
         return self.tree.text()
 
-    def _include(self, parent: Element, way: list[Path]) -> None:
+    def _include(self, parent: Element, path: list[Path]) -> None:
         """Put the content of included files where they are included."""
         for index in reversed(range(len(parent))):
             child = parent[index]
             if child.tag != "include":
-                self._include(child, way)
+                self._include(child, path)
                 continue
-            asked = child.get("file", "")
-            found, tried = self.assets.find(asked)
+            reference = child.get("file", "")
+            found, tried = self.assets.find(reference)
             if found is None:
                 raise SceneError(
-                    [self.tree.problem(child, f"included file '{asked}' is not there", asked, _list(tried))]
+                    [self.tree.problem(child, f"included file '{reference}' is not there", reference, _list(tried))]
                 )
-            if found.resolve() in way or len(way) > MOST_INCLUDES:
-                raise SceneError([self.tree.problem(child, f"'{asked}' includes itself", asked, "break the circle")])
+            if found.resolve() in path or len(path) > MOST_INCLUDES:
+                raise SceneError([self.tree.problem(child, f"'{reference}' includes itself", reference, "break the circle")])
             inner = read_tree(found)
             self.tree.lines |= inner.lines
-            self._include(inner.root, [*way, found.resolve()])
+            self._include(inner.root, [*path, found.resolve()])
             if len(self.tree.lines) > 2_000_000:
                 raise SceneError(
-                    [self.tree.problem(child, "the included files have more than 2,000,000 elements", asked)]
+                    [self.tree.problem(child, "the included files have more than 2,000,000 elements", reference)]
                 )
             parent[index : index + 1] = list(inner.root)
 
     def _count_copies(self, element: Element, outside: float) -> None:
         if element.tag in ("replicate", "composite"):
-            outside *= math.prod(_float(word) for word in element.get("count", "1").split())
+            outside *= math.prod(number(word) for word in element.get("count", "1").split())
             if not outside <= most("REPLICAS"):
                 message = f"<{element.tag}> makes {outside:g} copies; at most {most('REPLICAS')} are made"
                 raise SceneError([self.tree.problem(element, message, outside, remedy("REPLICAS"))])
@@ -96,31 +96,31 @@ class Mjcf:
             self._count_copies(child, outside)
 
     def _drop(self) -> None:
-        """Take out what is not followed, and tell what a user could miss."""
+        """Remove what is not supported, with a note on what a user could miss."""
         root = self.tree.root
-        told: Counter[str] = Counter()
+        ignored: Counter[str] = Counter()
         for parent in list(root.iter()):
             for child in list(parent):
                 if child.tag == "sensor" and parent is root:
-                    told["sensor"] += len(child)
+                    ignored["sensor"] += len(child)
                     parent.remove(child)
                 elif child.tag in ("camera", "light", "skin", *UNKNOWN) and parent.tag != "default":
-                    told[child.tag] += 1
+                    ignored[child.tag] += 1
                     parent.remove(child)
                 elif child.tag in ("texture", "layer"):
-                    told["texture"] += child.tag == "texture"
+                    ignored["texture"] += child.tag == "texture"
                     parent.remove(child)
                 elif child.tag in ("visual", "statistic", "custom", "size", "deformable") and parent is root:
-                    told["deformable"] += child.tag == "deformable"
+                    ignored["deformable"] += child.tag == "deformable"
                     parent.remove(child)
             if parent.tag == "material":
                 parent.attrib.pop("texture", None)
         for parent in root.iter("default"):
             for child in [one for one in parent if one.tag in ("camera", "light")]:
                 parent.remove(child)
-        counted = [f"{count} <{tag}>" for tag, count in sorted(told.items()) if count]
+        counted = [f"{count} <{tag}>" for tag, count in sorted(ignored.items()) if count]
         if counted:
-            self.notes.append(f"not followed: {', '.join(counted)}")
+            self.notes.append(f"not supported: {', '.join(counted)}")
 
     def _mesh_folder(self) -> str:
         folder = ""
@@ -129,29 +129,27 @@ class Mjcf:
         return folder
 
     def _mesh(self, mesh: Element, folder: str) -> None:
-        scale = [_float(word) for word in mesh.get("scale", "1 1 1").split()]
-        if len(scale) != 3 or not all(map(math.isfinite, scale)) or 0.0 in scale:
+        if not is_scale(mesh):
             message = f"mesh '{mesh.get('name', mesh.get('file', ''))}' cannot have the scale {mesh.get('scale')!r}"
-            remedy = "give three factors other than 0; negative ones mirror"
-            self.problems.append(self.tree.problem(mesh, message, scale, remedy))
+            self.problems.append(self.tree.problem(mesh, message, mesh.get("scale"), SCALE_REMEDY))
         if "file" in mesh.attrib:
-            asked = mesh.get("file")
+            reference = mesh.get("file")
             if "name" not in mesh.attrib:
-                mesh.set("name", Path(asked.replace("\\", "/")).stem)
+                mesh.set("name", Path(reference.replace("\\", "/")).stem)
             mesh.attrib.pop("content_type", None)
-            mesh.set("file", self.assets.key(asked, folder))
+            mesh.set("file", self.assets.key(reference, folder))
 
     def _hfield(self, one: Element, folder: str) -> None:
         """Read the file of a height field within bounds; MuJoCo gets its content."""
-        rows, columns = _float(one.get("nrow", "0")), _float(one.get("ncol", "0"))
+        rows, columns = number(one.get("nrow", "0")), number(one.get("ncol", "0"))
         if not rows * columns <= MOST_CELLS:
             self._too_many(one, f"{one.get('nrow')} x {one.get('ncol')}")
         if "file" not in one.attrib:
             return
-        asked = one.get("file")
-        found, tried = self.assets.find(asked, folder)
+        reference = one.get("file")
+        found, tried = self.assets.find(reference, folder)
         if found is None:
-            raise SceneError([self.tree.problem(one, f"height field '{asked}' is not there", asked, _list(tried))])
+            raise SceneError([self.tree.problem(one, f"height field '{reference}' is not there", reference, _list(tried))])
         if "name" not in one.attrib:
             one.set("name", found.stem)
         key = f"hfield_{len(self.hfields)}{'.png' if found.suffix.lower() == '.png' else '.bin'}"
@@ -185,10 +183,3 @@ class Mjcf:
 
 def _list(tried: list[Path]) -> str:
     return f"tried {', '.join(str(path) for path in tried)}"
-
-
-def _float(text: str) -> float:
-    try:
-        return float(text)
-    except ValueError:
-        return math.nan

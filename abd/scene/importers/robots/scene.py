@@ -12,8 +12,8 @@ from abd.scene.importers import compound
 from abd.scene.importers.compound import Collider
 from abd.scene.importers.formats import ImportOptions
 from abd.scene.importers.robots.assets import Assets
-from abd.scene.importers.robots.compiled import Compiled, compile_robot, disables, mujoco_module
-from abd.scene.importers.robots.contacts import Contacts, tell_contacts
+from abd.scene.importers.robots.compiled import Compiled, compile_robot, disables, mujoco
+from abd.scene.importers.robots.contacts import Contacts, note_contacts
 from abd.scene.importers.robots.couplings import Ties
 from abd.scene.importers.robots.drives import add_drives
 from abd.scene.importers.robots.joints import Joints
@@ -56,7 +56,7 @@ class Robot:
 
     Attributes:
         source: data of the file that MuJoCo does not keep.
-        links, joints: filled by `scene`; joints.coordinates says where MuJoCo's joints went;
+        links, joints: filled by `scene`; joints.coordinates maps MuJoCo's joints;
             driving: the actuators that became drives.
     """
 
@@ -75,13 +75,13 @@ class Robot:
         Args:
             state: MuJoCo's qpos (nq,) and qvel (nv,) to start in, instead of its reference pose or the keyframe.
         """
-        mujoco, model = mujoco_module(), self.compiled.model
+        model = self.compiled.model
         notes = [*self.source.notes, *self.compiled.notes]
         is_urdf = isinstance(self.source, Urdf)
         kinds = mujoco.mjtObj
         names = _names(model, kinds.mjOBJ_BODY, model.nbody, "body", set(), notes)
         joint_names = _names(model, kinds.mjOBJ_JOINT, model.njnt, "joint", set(), notes)
-        self.start = start_of(mujoco, model, self.options.keyframe, joint_names, self.path, notes, state)
+        self.start = start_of(model, self.options.keyframe, joint_names, self.path, notes, state)
         self.links, of_body = find_links(model, self.start.data, names, notes)
         shapes = ShapeSource(self.compiled)
         contacts = Contacts(model, notes)
@@ -100,7 +100,7 @@ class Robot:
         )
         massless = {names[mujoco.mj_name2id(model, kinds.mjOBJ_BODY, name)] for name in self.compiled.massless}
         joints.absorb(massless, self._tied(of_body))
-        joints.tell_massless(massless)
+        joints.note_massless(massless)
         bodies = [body for body in bodies if body["name"] not in {self.links[k].name for k in joints.absorbed}]
         collide = disables(model, "FILTERPARENT")
         paired = contacts.paired(of_body)
@@ -131,11 +131,11 @@ class Robot:
         if disables(model, "CONTACT", "CONSTRAINT"):
             for body in bodies:
                 body["group"] = 0
-        tell_contacts(model, notes)
-        self._tell_options(notes)
+        note_contacts(model, notes)
+        self._note_options(notes)
         materials, material_pairs = contacts.tables()
         tables = {
-            "name": model_name(mujoco, model) or self.path.stem,
+            "name": model_name(model) or self.path.stem,
             "gravity": self._gravity(),
             "solver": {"dt": float(model.opt.timestep)} if not is_urdf and self.source.timestep else {},
             "output": {"duration": DURATION},
@@ -151,7 +151,7 @@ class Robot:
     def _bodies(
         self, shapes: ShapeSource, contacts: Contacts, names: list[str], of_body: np.ndarray, notes: list[str]
     ) -> tuple[list[dict[str, object]], dict[str, int]]:
-        """Keys of all bodies, and MuJoCo's bodies, by name, of those that stand still and have a surface."""
+        """Keys of all bodies, and MuJoCo's bodies, by name, of static ones with a surface."""
         model, data = self.compiled.model, self.start.data
         out: list[dict[str, object]] = []
         statics: dict[str, int] = {}
@@ -189,7 +189,7 @@ class Robot:
         keys: dict[str, object] = {"name": link.name}
         if model.body_mocapid[link.root] >= 0:
             notes.append(
-                f"mocap body '{link.name}' stands still until it is moved: sim.bodies[{link.name!r}].move_to(...)"
+                f"mocap body '{link.name}' does not move until sim.bodies[{link.name!r}].move_to(...)"
             )
             keys |= {"kind": "kinematic", "motion": {"velocity": (0.0, 0.0, 0.0)}}
         keys |= self._placed([shapes.collider(geom, link) for geom in kept], link.pose)
@@ -231,7 +231,7 @@ class Robot:
 
     def _free_name(self, geom: int, taken: set[str], notes: list[str]) -> str:
         """A name for a geom of the world that no body has."""
-        mujoco, model = mujoco_module(), self.compiled.model
+        model = self.compiled.model
         name = _plain(mujoco.mj_id2name(model, mujoco.mjtObj.mjOBJ_GEOM, geom) or "") or f"world_{geom}"
         given = name
         while name in taken:
@@ -254,7 +254,7 @@ class Robot:
         return keys
 
     def _excluded(self, of_body: np.ndarray, statics: dict[str, int]) -> list[tuple[str, str]]:
-        """Names of the bodies whose contact the file excludes; `statics`: MuJoCo's bodies of those that stand still."""
+        """Names of the bodies whose contact the file excludes; `statics`: MuJoCo's bodies of the static ones."""
         out: list[tuple[str, str]] = []
         for signature in self.compiled.model.exclude_signature.tolist():
             ends = sorted((signature >> 16, signature & 0xFFFF), key=lambda body: int(of_body[body]))
@@ -267,7 +267,7 @@ class Robot:
 
     def _tied(self, of_body: np.ndarray) -> set[int]:
         """Links that equalities, tendons or exclusions name."""
-        mujoco, model = mujoco_module(), self.compiled.model
+        model = self.compiled.model
         bodies: list[int] = [body for one in model.exclude_signature.tolist() for body in (one >> 16, one & 0xFFFF)]
         for k in range(model.neq):
             for number in (int(model.eq_obj1id[k]), int(model.eq_obj2id[k])):
@@ -283,16 +283,16 @@ class Robot:
         off = disables(self.compiled.model, "GRAVITY")
         return (0.0, 0.0, 0.0) if off else tuple(float(x) for x in self.compiled.model.opt.gravity)
 
-    def _tell_options(self, notes: list[str]) -> None:
+    def _note_options(self, notes: list[str]) -> None:
         option = self.compiled.model.opt
         if option.viscosity or (option.density and np.any(option.wind)) or option.density:
-            notes.append("not followed: the medium's density, viscosity and wind")
+            notes.append("not supported: the medium's density, viscosity and wind")
         keys = [name for name in self.start.keyframes if name != self.start.keyframe]
         if keys:
             notes.append(f"other poses to start in by --keyframe: {', '.join(keys)}")
 
 
-def model_name(mujoco, model) -> str:
+def model_name(model) -> str:
     """The name that the file gives the robot; MuJoCo's own default counts as none."""
     name = model.names[: model.names.index(b"\0")].decode(errors="replace")
     return "" if name == "MuJoCo Model" else name
@@ -300,7 +300,7 @@ def model_name(mujoco, model) -> str:
 
 def _names(model, kind, count: int, default: str, taken: set[str], notes: list[str]) -> list[str]:
     """Unique names of all objects of a kind, those of the file where a scene can have them; `taken` are not to be used."""
-    given = [mujoco_module().mj_id2name(model, kind, k) or "" for k in range(count)]
+    given = [mujoco.mj_id2name(model, kind, k) or "" for k in range(count)]
     used, out = taken | set(given), []
     for k, name in enumerate(given):
         stem = _plain(name) or f"{default}_{k}"

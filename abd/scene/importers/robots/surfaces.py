@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from abd.scene.geometry import shapes
-from abd.scene.importers.compound import SAME, SUBDIVISIONS, Collider
-from abd.scene.importers.robots.compiled import Compiled, mujoco_module
+from abd.scene.importers.compound import SAME, SUBDIVISIONS, Collider, height_grid
+from abd.scene.importers.robots.compiled import Compiled, mujoco
 from abd.scene.importers.robots.links import Link, place_in, pose_of
 
 
@@ -15,7 +15,7 @@ class ShapeSource:
 
     def __init__(self, compiled: Compiled):
         self.compiled, self.model = compiled, compiled.model
-        self.kinds = mujoco_module().mjtGeom
+        self.kinds = mujoco.mjtGeom
 
     def collider(self, geom: int, link: Link | None) -> Collider:
         """A geom in the frame of its link, or in that of its body."""
@@ -68,12 +68,8 @@ class ShapeSource:
         rx, ry, top, base = model.hfield_size[field].tolist()
         start = int(model.hfield_adr[field])
         heights = top * np.array(model.hfield_data[start : start + rows * columns], dtype=float).reshape(rows, columns)
-        x, y = np.meshgrid(np.linspace(-rx, rx, columns), np.linspace(-ry, ry, rows))
-        upper = np.stack([x, y, heights], axis=2).reshape(-1, 3)
-        lower = np.stack([x, y, np.full_like(x, -base)], axis=2).reshape(-1, 3)
+        upper, above = height_grid(rx, ry, heights)
         grid = np.arange(rows * columns).reshape(rows, columns)
-        a, b, c, d = (grid[s].ravel() for s in (np.s_[:-1, :-1], np.s_[:-1, 1:], np.s_[1:, 1:], np.s_[1:, :-1]))
-        above = np.concatenate([np.stack([a, b, c], axis=1), np.stack([a, c, d], axis=1)])
         rim = np.concatenate([grid[0, :-1], grid[:-1, -1], grid[-1, :0:-1], grid[:0:-1, 0]])
         # below, only the rim counts: a fan about the middle of the rectangle closes it
         number = np.full(rows * columns, -1)
@@ -87,5 +83,6 @@ class ShapeSource:
                 np.stack([np.full(len(rim), middle), number[following], number[rim]], axis=1),
             ]
         )
-        vertices = np.concatenate([upper, lower[rim], [[0.0, 0.0, -base]]])
+        lower = np.column_stack([upper[rim, :2], np.full(len(rim), -base)])
+        vertices = np.concatenate([upper, lower, [[0.0, 0.0, -base]]])
         return vertices, np.concatenate([above, walls])

@@ -1,4 +1,4 @@
-"""URDF, made ready for MuJoCo's compiler: what that would drop silently is kept aside or told."""
+"""URDF, made ready for MuJoCo's compiler: content that it drops is kept or reported."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from xml.etree.ElementTree import Element, SubElement
 from abd.errors import Problem, SceneError
 from abd.scene.importers.robots.assets import Assets
 from abd.scene.importers.robots.compiled import FAR, ignored_range
-from abd.scene.importers.robots.xml_tree import Tree
+from abd.scene.importers.robots.xml_tree import SCALE_REMEDY, Tree, is_scale, number
 from abd.scene.schema.findings import did_you_mean
 
 JOINT_TYPES = ("revolute", "continuous", "prismatic", "fixed", "floating", "planar")
@@ -19,7 +19,7 @@ KNOWN = {
     "link": ("inertial", "visual", "collision"),
     "joint": ("origin", "parent", "child", "axis", "limit", "dynamics", "mimic"),
 }
-"""Elements that mean something; the others are told as not followed."""
+"""Elements that mean something; others are reported as not supported."""
 SIZES = {"box": ("size",), "sphere": ("radius",), "cylinder": ("radius", "length"), "capsule": ("radius", "length")}
 """Shapes, and the attributes that must be above 0."""
 
@@ -29,7 +29,7 @@ class Urdf:
     """What a URDF file holds that MuJoCo does not keep.
 
     Attributes:
-        velocity_limits: [m/s or rad/s] by joint; floating: joint of that type by its child; problems, notes: found on the way.
+        velocity_limits: [m/s or rad/s] by joint; floating: joint of that type by its child; problems, notes: of the file.
     """
 
     tree: Tree
@@ -68,8 +68,8 @@ class Urdf:
                     dropped[f"<{child.tag}>"] += 1
                     parent.remove(child)
         if dropped:
-            told = ", ".join(f"{count} {name}" for name, count in sorted(dropped.items()))
-            self.notes.append(f"not followed: {told}")
+            listed = ", ".join(f"{count} {name}" for name, count in sorted(dropped.items()))
+            self.notes.append(f"not supported: {listed}")
 
     def _check_tree(self) -> None:
         """Links and joints form one tree."""
@@ -113,24 +113,24 @@ class Urdf:
     def _check_cycles(self, links: dict[str, Element], above: dict[str, tuple[str, Element]]) -> None:
         sound: set[str] = set()
         for name in links:
-            way: list[str] = []
+            path: list[str] = []
             while name in above and name not in sound:
-                if name in way:
-                    circle = way[way.index(name) :]
+                if name in path:
+                    circle = path[path.index(name) :]
                     message = f"links hang on themselves in a circle: {' <- '.join([*circle, circle[0]])}"
                     self._wrong(above[name][1], message, circle, "break the circle; close loops in the scene file")
                     break
-                way.append(name)
+                path.append(name)
                 name = above[name][0]
-            sound.update(way)
+            sound.update(path)
 
     def _link(self, link: Element) -> None:
         """Shapes, colors and mass of one link."""
         name = link.get("name")
         mass = link.find("inertial/mass")
-        if mass is not None and _number(mass.get("value"), 0.0) == 0.0:
+        if mass is not None and number(mass.get("value"), 0.0) == 0.0:
             link.remove(link.find("inertial"))
-        elif mass is not None and _number(mass.get("value"), math.nan) < 0.0:
+        elif mass is not None and number(mass.get("value")) < 0.0:
             self._wrong(mass, f"link '{name}': its mass {mass.get('value')} is negative", mass.get("value"))
         for shape in [*link.findall("collision"), *link.findall("visual")]:
             if not self._shape(name, shape):
@@ -152,21 +152,19 @@ class Urdf:
         one = next(iter(geometry), None) if geometry is not None else None
         if one is None or one.tag not in (*SIZES, "mesh"):
             kind = "no geometry" if one is None else f"a geometry <{one.tag}>"
-            self.notes.append(f"link '{link}': a {shape.tag} with {kind} is left out")
+            self.notes.append(f"link '{link}': a {shape.tag} with {kind} is ignored")
             return False
         if one.tag == "mesh":
-            scale = [_number(word, math.nan) for word in one.get("scale", "1 1 1").split()]
-            if len(scale) != 3 or not all(map(math.isfinite, scale)) or 0.0 in scale:
-                remedy = "give three factors other than 0; negative ones mirror"
-                self._wrong(one, f"link '{link}': the mesh cannot have the scale {one.get('scale')!r}", scale, remedy)
-                return False
-            return True
-        sizes = [_number(word, math.nan) for key in SIZES[one.tag] for word in one.get(key, "nan").split()]
+            if not is_scale(one):
+                message = f"link '{link}': the mesh cannot have the scale {one.get('scale')!r}"
+                self._wrong(one, message, one.get("scale"), SCALE_REMEDY)
+            return is_scale(one)
+        sizes = [number(word) for key in SIZES[one.tag] for word in one.get(key, "nan").split()]
         if not min(sizes) >= 0.0:
             self._wrong(one, f"link '{link}': the sizes of its {one.tag} are not above 0", sizes)
             return False
         if min(sizes) == 0.0:
-            self.notes.append(f"link '{link}': a {shape.tag} <{one.tag}> of size 0 is left out")
+            self.notes.append(f"link '{link}': a {shape.tag} <{one.tag}> of size 0 is ignored")
             return False
         return True
 
@@ -178,12 +176,12 @@ class Urdf:
             joint.set("type", "fixed")
         name, limit, mimic = joint.get("name", ""), joint.find("limit"), joint.find("mimic")
         if limit is not None:
-            velocity = _number(limit.get("velocity"), 0.0)
+            velocity = number(limit.get("velocity"), 0.0)
             if 0.0 < velocity < math.inf:
                 self.velocity_limits[name] = velocity
-            if not math.isfinite(_number(limit.get("effort"), 0.0)):
+            if not math.isfinite(number(limit.get("effort"), 0.0)):
                 del limit.attrib["effort"]
-            ends = [_number(limit.get(key), 0.0) for key in ("lower", "upper")]
+            ends = [number(limit.get(key), 0.0) for key in ("lower", "upper")]
             if any(map(math.isnan, ends)):
                 given = [limit.get("lower"), limit.get("upper")]
                 self._wrong(limit, f"joint '{name}': the ends of its range must be numbers", given)
@@ -193,7 +191,7 @@ class Urdf:
                 limit.attrib |= {key: repr(max(-FAR, min(end, FAR))) for key, end in zip(("lower", "upper"), ends)}
             if joint.get("type") == "continuous" and any(limit.get(key) for key in ("lower", "upper")):
                 self.notes.append(
-                    f"joint '{name}' is continuous: its lower and upper limits are not followed, as URDF says"
+                    f"joint '{name}' is continuous: its lower and upper limits are ignored, as URDF specifies"
                 )
         leader = name if mimic is None else mimic.get("joint")
         if leader not in {one.get("name") for one in self.tree.root.findall("joint")}:
@@ -213,11 +211,3 @@ class Urdf:
 
     def _wrong(self, element: Element, message: str, value: object = None, remedy: str = "") -> None:
         self.problems.append(self.tree.problem(element, message, value, remedy))
-
-
-def _number(text: str | None, default: float) -> float:
-    """A number as written; `default` where there is none."""
-    try:
-        return default if text is None else float(text)
-    except ValueError:
-        return math.nan

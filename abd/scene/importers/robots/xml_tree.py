@@ -1,4 +1,4 @@
-"""XML that strangers wrote: read within bounds, without entities, with the line of every element; xacro expanded by xacrodoc.
+"""XML from untrusted sources, read within bounds, without entities, with the line of every element; xacro by xacrodoc.
 
 Macros are programs: they include files from anywhere and evaluate expressions. Expand those of people you trust only.
 """
@@ -20,7 +20,7 @@ MOST_BYTES = 64 << 20
 DEEPEST = 500
 """Elements inside one another."""
 NAMES = ("name", "class", "file", "filename")
-"""Attributes that may say "nan" or "inf" without being numbers."""
+"""Attributes that may contain "nan" or "inf" without being numbers."""
 
 
 @dataclass
@@ -28,7 +28,7 @@ class Tree:
     """A file's elements.
 
     Attributes:
-        path: of the file; root: its outermost element; lines: line of every element, which may stand in another file.
+        path: of the file; root: its outermost element; lines: line of every element, which may be in another file.
     """
 
     path: Path
@@ -98,6 +98,23 @@ def read_tree(path: Path, data: bytes | None = None) -> Tree:
     return Tree(path, builder.close(), lines)
 
 
+def number(text: str | None, default: float = math.nan) -> float:
+    """A number as written, NaN where it is none; `default` without a text."""
+    try:
+        return default if text is None else float(text)
+    except ValueError:
+        return math.nan
+
+
+def is_scale(mesh: ElementTree.Element) -> bool:
+    """Whether the scale of a mesh is three finite factors other than 0."""
+    factors = [number(word) for word in mesh.get("scale", "1 1 1").split()]
+    return len(factors) == 3 and all(map(math.isfinite, factors)) and 0.0 not in factors
+
+
+SCALE_REMEDY = "give three factors other than 0; negative ones mirror"
+
+
 def _check_finite(path: Path, line: int, tag: str, key: str, value: str) -> None:
     if key in NAMES or not any(word in value.lower() for word in ("nan", "inf")):
         return
@@ -121,7 +138,7 @@ MOST_FILES = 200
 
 
 def expanded(path: Path, allow_code: bool = False) -> bytes:
-    """The URDF that a .xacro file stands for.
+    """Expand a .xacro file to URDF.
 
     Args:
         allow_code: whether it may read YAML files and the environment, and evaluate programs and powers.
@@ -138,7 +155,7 @@ def expanded(path: Path, allow_code: bool = False) -> bytes:
         return document.to_urdf_string().encode()
     except Exception as error:  # xacro evaluates expressions: whatever those raise comes out
         message = f"xacro: {type(error).__name__}: {' '.join(str(error).split())}"
-        raise SceneError.of(message, file=str(path), remedy="mend the macros") from error
+        raise SceneError.of(message, file=str(path), remedy="correct the macros") from error
 
 
 def _refuse_code(path: Path) -> None:

@@ -13,11 +13,11 @@ from abd.scene.importers.formats import ImportOptions
 from abd.scene.importers.usd.bodies import Bodies
 from abd.scene.importers.usd.filters import contact_filters
 from abd.scene.importers.usd.joints import joints_and_couplings
-from abd.scene.importers.usd.stage import left_out, open_stage
+from abd.scene.importers.usd.stage import note_ignored, open_stage
 
 
 def read(path: Path, options: ImportOptions) -> tuple[dict[str, object], list[str]]:
-    """The tables of the scene in a stage, and notes on what was followed, changed or left out.
+    """The tables of the scene in a stage, and notes on what was changed or ignored.
 
     Raises:
         SceneError: a file that cannot be read, references that are missing or lead elsewhere, values that are not finite.
@@ -36,6 +36,6 @@ def read(path: Path, options: ImportOptions) -> tuple[dict[str, object], list[st
         "joint": joints,
         "coupling": couplings,
     }
-    left_out(stage)
+    note_ignored(stage)
     stage.raise_problems()
     return tables, list(dict.fromkeys(stage.notes))

@@ -18,7 +18,7 @@ from abd.scene.geometry.mass import MassProperties
 from abd.scene.importers.compound import Collider, keys
 from abd.scene.importers.usd.instancers import place_instances
 from abd.scene.importers.usd.shapes import KINDS, Materials, collider, color_of, rotation_of
-from abd.scene.importers.usd.stage import Stage, modules
+from abd.scene.importers.usd.stage import Stage, UsdGeom, UsdPhysics
 from abd.scene.schema.joint_schema import WORLD_NAME
 
 WATER = 1000.0
@@ -80,7 +80,7 @@ class Bodies:
             body.keys |= {"angular_velocity_deg": spin.tolist()} if spin.any() else {}
         elif not one.rigidBodyEnabled:
             body.keys["kind"] = "static"
-            stage.notes.append(f"rigid body {path} is switched off, and stands still")
+            stage.notes.append(f"rigid body {path} is disabled, and does not move")
         else:
             body.keys |= self._motion(path, body, velocity, spin)
         if one.startsAsleep:
@@ -98,7 +98,6 @@ class Bodies:
     def _motion(self, path: str, body: Body, velocity: np.ndarray, spin: np.ndarray) -> dict:
         """Keys of a kinematic body: its time samples as keyframes, or its velocity."""
         stage = self.stage
-        _, UsdGeom, _ = modules()
         one, times = stage.prim(path), set()
         while one and not one.IsPseudoRoot():
             for op in UsdGeom.Xformable(one).GetOrderedXformOps() if one.IsA(UsdGeom.Xformable) else ():
@@ -137,7 +136,7 @@ class Bodies:
             local = pose(rotation_of(one.localRot), np.array(one.localPos, dtype=float) * stage.length)
             shape.place = np.linalg.inv(body.pose) @ place @ np.linalg.inv(local) @ shape.place
         elif shape.plane:
-            stage.notes.append(f"plane {path} belongs to a rigid body, and is left out: half-spaces do not move")
+            stage.notes.append(f"plane {path} belongs to a rigid body, and is ignored: half-spaces do not move")
             return
         self.of_collider[path] = body
         body.colliders.append(shape)
@@ -185,8 +184,7 @@ class Bodies:
     def _matter(self, body: Body) -> dict:
         """Mass keys: the density alone where that says it all."""
         stage = self.stage
-        _, _, UsdPhysics = modules()
-        own = _mass_api(UsdPhysics, stage, body.path)
+        own = _mass_api(stage, body.path)
         parts = [part for one in body.colliders if (part := self._part(one, body, own)) is not None]
         given = own.get("mass", 0.0)
         center, inertia = own.get("center"), self._inertia(body, own)
@@ -225,16 +223,15 @@ class Bodies:
 
     def _part(self, one: Collider, body: Body, own: dict) -> tuple[MassProperties, float | None] | None:
         """Matter of a collider in its body, with its density, None where its mass is given."""
-        _, _, UsdPhysics = modules()
         stage, matter = self.stage, one.matter_in_body
         if matter is None:
             return None
-        mine = _mass_api(UsdPhysics, stage, one.path) if one.path != body.path else {}
-        if mine.get("mass", 0.0) > 0.0:
-            density, known = mine["mass"] / matter.mass, None
+        given = _mass_api(stage, one.path) if one.path != body.path else {}
+        if given.get("mass", 0.0) > 0.0:
+            density, known = given["mass"] / matter.mass, None
         else:
             candidates = (
-                mine.get("density", 0.0),
+                given.get("density", 0.0),
                 own.get("density", 0.0),
                 self.materials.density(one.material),
                 WATER,
@@ -265,7 +262,7 @@ class Bodies:
         return self.stage.free_name(path, self._names)
 
 
-def _mass_api(UsdPhysics, stage: Stage, path: str) -> dict:
+def _mass_api(stage: Stage, path: str) -> dict:
     """What a prim's MassAPI says, in SI: mass, density, center, inertia (3,) and axes (3, 3); what it does not say is absent."""
     prim = stage.prim(path)
     if not prim.HasAPI(UsdPhysics.MassAPI):
@@ -276,7 +273,7 @@ def _mass_api(UsdPhysics, stage: Stage, path: str) -> dict:
         if value is not None and value != 0.0:
             value = float(stage.finite(value, path, f"its {name}")) * unit
             if value < 0.0:
-                stage.problem(f"its {name} should not be negative", path, value, "mend the stage")
+                stage.problem(f"its {name} should not be negative", path, value, "correct the stage")
             out[name] = value
     center = api.GetCenterOfMassAttr().Get()
     if center is not None and api.GetCenterOfMassAttr().HasAuthoredValue() and not np.isneginf(list(center)).any():

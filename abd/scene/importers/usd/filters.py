@@ -2,41 +2,38 @@
 
 from __future__ import annotations
 
-from itertools import combinations
-
 from abd.scene.importers.usd.bodies import Bodies, Body
 from abd.scene.importers.usd.shapes import KINDS
-from abd.scene.importers.usd.stage import Stage, modules
+from abd.scene.importers.usd.stage import Stage, UsdPhysics
 
 
 def contact_filters(stage: Stage, bodies: Bodies) -> list[dict]:
     """Tables of contact filters, between bodies: a pair is filtered where all of its colliders are."""
     pairs: set[frozenset[str]] = set()
-    told, owners = _between_colliders(stage, bodies), bodies.of_collider
+    filtered, owners = _between_colliders(stage, bodies), bodies.of_collider
     # filters of single colliders count where the bodies have no others
     names = {body.name: body for body in bodies.all}
-    partly = {frozenset(owners[path].name for path in pair if path in owners) for pair in told}
+    partly = {frozenset(owners[path].name for path in pair if path in owners) for pair in filtered}
     for pair in sorted((pair for pair in partly if len(pair) == 2), key=sorted):
         a, b = (names[name] for name in sorted(pair))
-        if {frozenset((x.path, y.path)) for x in a.colliders for y in b.colliders} <= told:
+        if {frozenset((x.path, y.path)) for x in a.colliders for y in b.colliders} <= filtered:
             pairs.add(pair)
         else:
             stage.notes.append(
-                f"filters between some colliders of {a.path} and {b.path} are left out: bodies collide as wholes"
+                f"filters between some colliders of {a.path} and {b.path} are ignored: bodies collide as wholes"
             )
     for one in stage.of("RigidBody"):
-        mine = bodies.by_path.get(str(one.primPath))
+        own = bodies.by_path.get(str(one.primPath))
         for other in one.filteredCollisions:
             for body in _below(stage, bodies, str(other)):
-                if mine is not None and body is not mine:
-                    pairs.add(frozenset((mine.name, body.name)))
+                if own is not None and body is not own:
+                    pairs.add(frozenset((own.name, body.name)))
     tables = [{"bodies": sorted(pair)} for pair in sorted(pairs, key=sorted)]
     return tables + _articulations(stage, bodies)
 
 
 def _between_colliders(stage: Stage, bodies: Bodies) -> set[frozenset[str]]:
     """Paths of colliders that do not collide, by groups or by filters of their own."""
-    _, _, UsdPhysics = modules()
     groups = {
         str(one.primPath): [str(group) for group in one.collisionGroups] for kind in KINDS for one in stage.of(kind)
     }
@@ -57,9 +54,7 @@ def _between_colliders(stage: Stage, bodies: Bodies) -> set[frozenset[str]]:
     for first in sorted(members):
         for second in sorted(members):
             if first <= second and not table.IsCollisionEnabled(first, second):
-                apart = combinations(members[first], 2) if first == second else (
-                    (a, b) for a in members[first] for b in members[second])  # fmt: skip
-                out.update(map(frozenset, apart))
+                out.update(frozenset((a, b)) for a in members[first] for b in members[second] if a != b)
     return out
 
 

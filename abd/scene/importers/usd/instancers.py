@@ -1,10 +1,10 @@
-"""Point instancers: every instance of a prototype has bodies of its own, moved as the instancer says.
+"""Point instancers: every instance of a prototype has bodies of its own, moved by the instancer.
 
     T_instance = W_instancer X_i W_root^-1 T_prototype
 
 with X_i the instancer's transform of an instance, the prototype's root included (`ComputeInstanceTransformsAtTime`), and W_root
-where the root stands in the stage. Prototypes below an instancer are not there themselves. Bodies are rigid, so
-that instances that are scaled are left out and told; so are joints and filters within prototypes.
+the transform of the root in the stage. Prototypes below an instancer are not bodies themselves. Scaled instances, and joints and
+filters within prototypes, are ignored with a note, because bodies are rigid.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ import numpy as np
 
 from abd.rotations import pose
 from abd.scene.importers.usd.shapes import KINDS
-from abd.scene.importers.usd.stage import Stage, hidden_prototypes, modules
+from abd.scene.importers.usd.stage import Stage, Usd, UsdGeom, hidden_prototypes
 
 if TYPE_CHECKING:
     from abd.scene.importers.usd.bodies import Bodies, Body
@@ -29,7 +29,6 @@ MOST = 1_000_000
 
 def place_instances(stage: Stage, bodies: Bodies) -> None:
     """Put the instances of all point instancers in the place of their prototypes' bodies."""
-    Usd, UsdGeom, _ = modules()
     prims = Usd.PrimRange(stage.usd.GetPseudoRoot(), Usd.TraverseInstanceProxies())
     instancers = [UsdGeom.PointInstancer(prim) for prim in prims if prim.IsA(UsdGeom.PointInstancer)]
     prototypes: dict[str, Body] = {}
@@ -50,16 +49,15 @@ class _Instances:
     def __init__(self, stage: Stage, bodies: Bodies, instancer):
         self.stage, self.bodies, self.path = stage, bodies, str(instancer.GetPath())
         self.instancer = instancer
-        self.left_out = 0
+        self.skipped = 0
 
     def add(self) -> dict[str, Body]:
         """Add bodies; returns those of the prototypes by their paths."""
-        Usd, UsdGeom, _ = modules()
         stage, instancer = self.stage, self.instancer
         roots = [str(path) for path in instancer.GetPrototypesRel().GetForwardedTargets()]
         found = [[body for body in self.bodies.all if _below(body.path, root)] for root in roots]
         if not any(found):
-            stage.notes.append(f"instances of {self.path} have no bodies and no colliders, and are left out")
+            stage.notes.append(f"instances of {self.path} have no bodies and no colliders, and are ignored")
             return {}
         indices = np.array(instancer.GetProtoIndicesAttr().Get() or [], dtype=int)
         time = Usd.TimeCode.EarliestTime()
@@ -69,7 +67,7 @@ class _Instances:
         shown = instancer.ComputeMaskAtTime(time)
         if len(maps) != len(indices) or len(indices) > MOST or (indices >= len(roots)).any() or (indices < 0).any():
             message = "positions, orientations, scales and prototypes of the instances do not fit each other"
-            stage.problem(message, self.path, len(indices), "mend the stage")
+            stage.problem(message, self.path, len(indices), "correct the stage")
             return {}
         here = stage.to_world(self.path)
         for number, (root, one) in enumerate(zip(indices.tolist(), maps)):
@@ -78,15 +76,15 @@ class _Instances:
             move = here @ np.array(one, dtype=float).T @ np.linalg.inv(stage.to_world(roots[root]))
             for body in found[root]:
                 self._add(body, number, stage.finite(move, self.path, f"the transform of instance {number}"))
-        if self.left_out:
-            stage.notes.append(f"{self.left_out} instances of {self.path} are scaled or mirrored, and are left out")
-        self._tell(roots)
+        if self.skipped:
+            stage.notes.append(f"{self.skipped} instances of {self.path} are scaled or mirrored, and are ignored")
+        self._note_missing(roots)
         return {body.path: body for own in found for body in own}
 
     def _add(self, body: Body, number: int, move: np.ndarray) -> None:
         A = move[:3, :3]
         if np.abs(A.T @ A - np.eye(3)).max() > RIGID or np.linalg.det(A) < 0.0:
-            self.left_out += 1
+            self.skipped += 1
             return
         U, _, Vt = np.linalg.svd(A)
         move = pose(U @ Vt, move[:3, 3] * self.stage.length)
@@ -95,13 +93,13 @@ class _Instances:
             if name in keys:
                 keys[name] = (move[:3, :3] @ keys[name]).tolist()
         if "motion" in keys:
-            self.stage.notes.append(f"{body.path} moves by itself: its instances stand still")
+            self.stage.notes.append(f"{body.path} moves by itself: its instances do not move")
             keys = {"kind": "static"}
         name = self.bodies.free_name(f"{body.name}_{number}")
         self.bodies.all.append(replace(body, name=name, pose=move @ body.pose, keys=keys))
 
-    def _tell(self, roots: list[str]) -> None:
-        """What prototypes say that their instances do not get."""
+    def _note_missing(self, roots: list[str]) -> None:
+        """Note the properties of prototypes that instances do not receive."""
         stage = self.stage
         own = [one for one in stage.of("RigidBody", *KINDS) if any(_below(str(one.primPath), root) for root in roots)]
         if any(len(one.filteredCollisions) or len(getattr(one, "collisionGroups", ())) for one in own):
@@ -109,7 +107,7 @@ class _Instances:
                 f"collision groups and filters of prototypes of {self.path} do not reach their instances"
             )
         if self.instancer.GetVelocitiesAttr().HasAuthoredValue():
-            stage.notes.append(f"velocities of the instances of {self.path} are left out: they are for pictures")
+            stage.notes.append(f"velocities of the instances of {self.path} are ignored: they are for pictures")
 
 
 def _below(path: str, root: str) -> bool:

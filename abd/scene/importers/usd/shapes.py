@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
+from abd.colors import to_srgb
 from abd.rotations import pose, quaternion_matrix
 from abd.scene.geometry import mass, shapes
-from abd.scene.geometry.meshes import is_closed
 from abd.scene.importers.compound import SUBDIVISIONS, Collider, hull
-from abd.scene.importers.usd.stage import Stage, modules
+from abd.scene.importers.usd.stage import Stage, UsdGeom, UsdShade
 
 
 class Materials:
@@ -30,7 +30,7 @@ class Materials:
             if still != mu:
                 stage.notes.append(f"material {path}: the dynamic friction {mu:g} counts, not the static one {still:g}")
             if not (np.isfinite(mu) and mu >= 0.0 and 0.0 <= rest <= 1.0):
-                stage.problem("friction or restitution is out of range", path, [mu, rest], "mend the stage")
+                stage.problem("friction or restitution is out of range", path, [mu, rest], "correct the stage")
                 continue
             self._names[path] = name
             self._tables.append({"name": name, "mu": mu} | ({"restitution": rest} if rest > 0.0 else {}))
@@ -51,11 +51,6 @@ class Materials:
 
 def color_of(stage: Stage, path: str) -> list[float] | None:
     """Colour of a prim in sRGB, with opacity where it is below 1: its displayColor, or the diffuse one of its material."""
-    _, UsdGeom, _ = modules()
-    from pxr import UsdShade
-
-    from abd.colors import to_srgb
-
     prim = stage.prim(path)
     if prim.IsA(UsdGeom.Imageable):
         primvars = UsdGeom.PrimvarsAPI(prim)
@@ -66,15 +61,15 @@ def color_of(stage: Stage, path: str) -> list[float] | None:
             faded = primvars.FindPrimvarWithInheritance("displayOpacity")
             opacity = faded.Get() if faded and faded.HasAuthoredValue() else None
             alpha = float(np.mean(opacity)) if opacity is not None and len(opacity) else 1.0
-            return _told(to_srgb(color), alpha)
+            return _rgba(to_srgb(color), alpha)
     material = UsdShade.MaterialBindingAPI(prim).ComputeBoundMaterial()[0]
     shader = material.ComputeSurfaceSource()[0] if material else None
     given = shader.GetInput("diffuseColor") if shader else None
     value = given.Get() if given and not given.HasConnectedSource() else None
-    return None if value is None else _told(to_srgb(np.array(value, dtype=float)), 1.0)
+    return None if value is None else _rgba(to_srgb(np.array(value, dtype=float)), 1.0)
 
 
-def _told(color: np.ndarray, alpha: float) -> list[float] | None:
+def _rgba(color: np.ndarray, alpha: float) -> list[float] | None:
     if not (np.isfinite(color).all() and np.isfinite(alpha)):
         return None
     rounded = np.round(np.clip(color, 0.0, 1.0), 6).tolist()
@@ -97,9 +92,8 @@ def rotation_of(quaternion) -> np.ndarray:
 def collider(stage: Stage, kind: str, one) -> Collider | None:
     """The collider that a description says; None, with a note, where there is no such thing here."""
     if not one.collisionEnabled:
-        stage.notes.append(f"collider {one.primPath} is switched off, and left out")
+        stage.notes.append(f"collider {one.primPath} is disabled, and ignored")
         return None
-    _, UsdGeom, _ = modules()
     L = stage.length
     position = stage.finite(one.localPos, one.primPath, "its position") * L
     place = pose(rotation_of(one.localRot), position)
@@ -130,7 +124,7 @@ def collider(stage: Stage, kind: str, one) -> Collider | None:
     elif kind == "PlaneShape":
         out.plane = True
     else:
-        stage.notes.append(f"collider {one.primPath} is a shape of its own kind, and left out")
+        stage.notes.append(f"collider {one.primPath} is a shape of its own kind, and ignored")
         return None
     return out
 
@@ -150,7 +144,7 @@ def _size(stage: Stage, one, value) -> np.ndarray:
     """Lengths [m], which must be positive."""
     size = np.asarray(value, dtype=float) * stage.length
     if not (np.isfinite(size).all() and (size > 0.0).all()):
-        stage.problem("the size of the collider should be positive", one.primPath, size.tolist(), "mend size and scale")
+        stage.problem("the size of the collider should be positive", one.primPath, size.tolist(), "correct size and scale")
         return np.ones_like(size)
     return size
 
@@ -198,11 +192,11 @@ def _sphere_points(stage: Stage, one, out: Collider) -> Collider | None:
 
 def _mesh(stage: Stage, one, out: Collider) -> Collider | None:
     """A mesh, or what approximates it: its hull, box or ball; decompositions and simplifications stay the mesh itself."""
-    _, UsdGeom, _ = modules()
     mesh = UsdGeom.Mesh(stage.prim(one.primPath))
-    points, counts, corners = (attribute.Get() for attribute in _attributes(mesh))
+    attributes = mesh.GetPointsAttr(), mesh.GetFaceVertexCountsAttr(), mesh.GetFaceVertexIndicesAttr()
+    points, counts, corners = (attribute.Get() for attribute in attributes)
     if points is None or counts is None or corners is None or len(points) == 0:
-        stage.problem("the mesh has no points or no faces", one.primPath, remedy="mend the stage")
+        stage.problem("the mesh has no points or no faces", one.primPath, remedy="correct the stage")
         return None
     vertices = stage.finite(points, one.primPath, "a point of the mesh") * np.array(one.meshScale) * stage.length
     counts, corners = np.array(counts, dtype=np.int64), np.array(corners, dtype=np.int64)
@@ -212,7 +206,7 @@ def _mesh(stage: Stage, one, out: Collider) -> Collider | None:
         or corners.min(initial=0) < 0
         or corners.max() >= len(vertices)
     ):
-        stage.problem("the faces of the mesh do not fit its points", one.primPath, remedy="mend the stage")
+        stage.problem("the faces of the mesh do not fit its points", one.primPath, remedy="correct the stage")
         return None
     if counts.sum() - 2 * len(counts) > MOST_TRIANGLES:
         stage.problem(f"has more than {MOST_TRIANGLES} triangles", one.primPath, len(counts), "simplify the mesh")
@@ -224,7 +218,7 @@ def _mesh(stage: Stage, one, out: Collider) -> Collider | None:
         triangles = triangles[:, ::-1]
     how = str(one.approximation or "none")
     low, high = vertices.min(axis=0), vertices.max(axis=0)
-    if how == "convexHull" or how == "boundingCube" or how == "boundingSphere":
+    if how in ("convexHull", "boundingCube", "boundingSphere"):
         if (high - low).min() <= 0.0 and how != "boundingSphere":
             stage.problem(f"a flat mesh has no {how}", one.primPath, remedy='use the approximation "none"')
             return None
@@ -240,17 +234,10 @@ def _mesh(stage: Stage, one, out: Collider) -> Collider | None:
         return out
     if how != "none":
         stage.notes.append(f"{one.primPath}: the mesh itself collides, not its {how}")
-    out.vertices, out.triangles = vertices, triangles
-    if is_closed(vertices, triangles) and mass.enclosed_volume(vertices, triangles) != 0.0:
-        out.matter = mass.solid(vertices, triangles, 1.0)
-    elif (high - low).min() > 0.0:
+    if not out.make_mesh(vertices, triangles) and (high - low).min() > 0.0:
         out.matter = mass.solid(*hull(vertices), 1.0)
         stage.notes.append(f"{one.primPath} is open: where its mass is not given, it is that of its convex hull")
     return out
-
-
-def _attributes(mesh):
-    return mesh.GetPointsAttr(), mesh.GetFaceVertexCountsAttr(), mesh.GetFaceVertexIndicesAttr()
 
 
 def _fans(counts: np.ndarray, corners: np.ndarray) -> np.ndarray:

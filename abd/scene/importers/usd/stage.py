@@ -13,22 +13,15 @@ from abd.errors import Problem, SceneError
 from abd.optional import required
 from abd.scene.importers.formats import ImportOptions
 
+Tf, Usd, UsdGeom, UsdPhysics, UsdShade, UsdUtils = (
+    required(f"pxr.{name}", "usd", "usd-core", "reading USD")
+    for name in ("Tf", "Usd", "UsdGeom", "UsdPhysics", "UsdShade", "UsdUtils")
+)
+
 STANDARD_GRAVITY = 9.81
 """[m/s^2] where a stage names none."""
 MOST_BYTES = 1 << 30
 """Size of a stage's file [bytes]."""
-
-
-def modules():
-    """The modules Usd, UsdGeom and UsdPhysics.
-
-    Raises:
-        MissingLibrary: they are not installed.
-    """
-    required("pxr", "usd", "usd-core", "reading USD")
-    from pxr import Usd, UsdGeom, UsdPhysics
-
-    return Usd, UsdGeom, UsdPhysics
 
 
 @dataclass
@@ -39,7 +32,7 @@ class Stage:
         usd: the `Usd.Stage`; path: its file; options: of the import.
         length: metres per unit; mass: kilograms per unit.
         found: descriptions by the names of their types, such as "RigidBody", as UsdPhysics' parser made them.
-        notes, problems: what the user is told.
+        notes, problems: for the user.
         consumed: names of attributes and schemas other than those of UsdPhysics that were followed.
     """
 
@@ -64,7 +57,6 @@ class Stage:
 
     def to_world(self, path, time: float = 0.0) -> np.ndarray:
         """(4, 4) map from a prim to the world, in units of the stage."""
-        _, UsdGeom, _ = modules()
         return np.array(UsdGeom.XformCache(time).GetLocalToWorldTransform(self.prim(path)), dtype=float).T
 
     def free_name(self, path: str, used: set[str]) -> str:
@@ -104,7 +96,7 @@ class Stage:
         """The value as numbers; zeros and a problem where they are not finite."""
         numbers = np.asarray(value, dtype=float)
         if not np.isfinite(numbers).all():
-            self.problem(f"{what} is not finite", path, numbers.tolist(), "mend the stage")
+            self.problem(f"{what} is not finite", path, numbers.tolist(), "correct the stage")
             return np.zeros_like(numbers)
         return numbers
 
@@ -114,8 +106,7 @@ class Stage:
             raise SceneError(self.problems)
 
     def gravity(self) -> tuple[float, float, float]:
-        """[m/s^2]: that of the scene prim; the standard one along the up axis where the stage says nothing."""
-        _, UsdGeom, _ = modules()
+        """[m/s^2]: that of the scene prim; the standard one along the up axis by default."""
         down = np.array([0.0, -1.0, 0.0] if UsdGeom.GetStageUpAxis(self.usd) == "Y" else [0.0, 0.0, -1.0])
         scenes = self.of("Scene")
         if len(scenes) > 1:
@@ -129,7 +120,7 @@ class Stage:
             return (0.0, 0.0, 0.0)
         direction = np.array(one.gravityDirection, dtype=float)
         magnitude = float(one.gravityMagnitude) * self.length
-        if magnitude < 0.0:  # -inf stands for none
+        if magnitude < 0.0:  # -inf: not given
             magnitude = STANDARD_GRAVITY
         size = np.linalg.norm(direction)
         magnitude = float(self.finite(magnitude, one.primPath, "gravity"))
@@ -157,29 +148,26 @@ def open_stage(path: Path, options: ImportOptions) -> Stage:
     Raises:
         SceneError: it cannot be opened, or refers to what is not there or may not be read.
     """
-    Usd, UsdGeom, UsdPhysics = modules()
-    from pxr import Tf, UsdUtils
-
     size = path.stat().st_size
     if size > MOST_BYTES:
         message = f"has {size / 2**30:.1f} GiB; stages of at most {MOST_BYTES >> 30} GiB are read"
         raise SceneError.of(message, file=str(path), value=size)
-    # what OpenUSD says goes into our messages, not to the terminal
-    said = UsdUtils.CoalescingDiagnosticDelegate()
+    # messages of OpenUSD become notes instead of terminal output
+    diagnostics = UsdUtils.CoalescingDiagnosticDelegate()
     try:
         stage = Usd.Stage.Open(str(path))
-        parsed = _parse(UsdPhysics, stage)
+        parsed = _parse(stage)
     except Tf.ErrorException as error:
         raise SceneError.of(f"is no stage that OpenUSD can read: {_reason(error)}", file=str(path)) from error
-    warnings = [_plain(message.commentary) for message in said.TakeUncoalescedDiagnostics()]
+    warnings = [_plain(message.commentary) for message in diagnostics.TakeUncoalescedDiagnostics()]
     out = Stage(stage, path, options, found=parsed)
     _refuse_elsewhere(out)
     missing = [_plain(str(error)) for error in stage.GetCompositionErrors()]
     if missing and options.missing_meshes == "fail":
-        remedy = "mend the paths, give --assets DIR, or go on without by --missing-meshes boxes"
+        remedy = "correct the paths, give --assets DIR, or go on without by --missing-meshes boxes"
         raise SceneError([Problem(f"what the stage is made of is not all there: {one}", file=str(path), remedy=remedy)
                           for one in dict.fromkeys(missing)])  # fmt: skip
-    out.notes += [f"not there, and left out: {one}" for one in dict.fromkeys(missing)]
+    out.notes += [f"not there, and ignored: {one}" for one in dict.fromkeys(missing)]
     out.notes += [f"OpenUSD: {one}" for one in dict.fromkeys(warnings) if not missing]
     out.length, out.mass = UsdGeom.GetStageMetersPerUnit(stage), UsdPhysics.GetStageKilogramsPerUnit(stage)
     for name, value in (("metersPerUnit", out.length), ("kilogramsPerUnit", out.mass)):
@@ -188,7 +176,7 @@ def open_stage(path: Path, options: ImportOptions) -> Stage:
     return out
 
 
-def _parse(UsdPhysics, stage) -> dict[str, list]:
+def _parse(stage) -> dict[str, list]:
     """What UsdPhysics' own parser finds, by the names of the types."""
     load = getattr(UsdPhysics, "UsdPhysicsLoadStageFromPrimRange", None) or UsdPhysics.LoadUsdPhysicsFromRange
     found: dict[str, list] = {}
@@ -201,8 +189,7 @@ def _parse(UsdPhysics, stage) -> dict[str, list]:
 
 
 def hidden_prototypes(stage) -> list[str]:
-    """Paths of the prototypes that stand below a point instancer, where they are not drawn by themselves."""
-    Usd, UsdGeom, _ = modules()
+    """Paths of the prototypes below a point instancer, which are not drawn themselves."""
     found: dict[str, None] = {}
     instancers = [prim for prim in Usd.PrimRange(stage.GetPseudoRoot()) if prim.IsA(UsdGeom.PointInstancer)]
     above = [str(prim.GetPath()) + "/" for prim in instancers]
@@ -226,7 +213,7 @@ def _refuse_elsewhere(stage: Stage) -> None:
 
 
 def _reason(error: Exception) -> str:
-    """What an error of OpenUSD says, without where in its sources."""
+    """Message of an error of OpenUSD, without its source location."""
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
     texts = [line.split(" : ", 1)[1] for line in lines if " : " in line]
     return _plain(texts[0]) if texts else _plain(lines[0] if lines else "no reason given")
@@ -241,10 +228,8 @@ FOREIGN = ("physx", "newton", "mjc", "omni", "isaac")
 FOLLOWED = ("NewtonSceneAPI", "NewtonArticulationRootAPI", "NewtonJointAPI", "NewtonMassAPI", "NewtonMimicAPI")
 
 
-def left_out(stage: Stage) -> None:
-    """Add to the notes what was not followed."""
-    Usd, UsdGeom, _ = modules()
-
+def note_ignored(stage: Stage) -> None:
+    """Add to the notes what was not supported."""
     schemas, attributes, types = Counter(), Counter(), Counter()
     moved = []
     bodies = {str(one.primPath) for one in stage.of("RigidBody") if not one.kinematicBody}
@@ -263,9 +248,9 @@ def left_out(stage: Stage) -> None:
         if str(prim.GetPath()) in bodies and UsdGeom.Xformable(prim).TransformMightBeTimeVarying():
             moved.append(str(prim.GetPath()))
     for one in stage.of("CustomJoint"):
-        stage.notes.append(f"joint {one.primPath} is of a type of its own, and left out")
+        stage.notes.append(f"joint {one.primPath} is of a type of its own, and ignored")
     for what, found in (("prims of type", types), ("schema", schemas), ("attribute", attributes)):
-        stage.notes += [f"{what} {name} is left out ({count} times)" for name, count in sorted(found.items())]
+        stage.notes += [f"{what} {name} is ignored ({count} times)" for name, count in sorted(found.items())]
     if moved:
-        stage.notes.append(f"time samples of bodies that move by forces are left out: {', '.join(moved[:5])}"
+        stage.notes.append(f"time samples of bodies that move by forces are ignored: {', '.join(moved[:5])}"
                            + (f" and {len(moved) - 5} more" if len(moved) > 5 else ""))  # fmt: skip

@@ -1,8 +1,8 @@
-"""Triangles of the surface of bodies with a contact radius, for pictures and viewers.
+"""Triangles of the surface of bodies with a contact radius, for viewers and exports.
 
 The surface of a mesh with radius r is that of its Minkowski sum with a ball: balls about vertices, tubes about edges, faces
-moved out by r to both sides. Parts of it that lie inside are drawn over by the others. Tubes and balls where faces meet
-almost flat are left out: they would close a slit narrower than r/5.
+moved out by r to both sides. Hidden parts inside are kept. Tubes and balls are omitted where faces meet almost flat, because
+they would close a slit narrower than r/5.
 """
 
 from __future__ import annotations
