@@ -11,19 +11,21 @@ import numpy as np
 from abd.contact.forces import FrictionPoints, Pressing, impact_friction
 from abd.contact.pair_law import PairParameters
 from abd.contact.pair_rows import keys
+from abd.joint_list import JointList
 from abd.joints.rows.forces import linear_forces, row_forces
 from abd.joints.rows.measured_rows import evaluate as row_values
 from abd.joints.rows.rows import residual
-from abd.step.impacts.impact_pairs import Impulses
+from abd.step.impacts.impact_pairs import Rebound
 
 
 class FrameForces:
     """Forces in the last frame of a `Stepper`.
 
     Attributes:
-        impulses: of the impacts in the last substep, or None; own: parameters of pairs in that substep, or None.
+        rebound: of the last substep, or None; own: parameters of pairs in that substep, or None.
         parts: contact points of the substeps, with their fraction of the forces; empty in a frame of one substep.
-        mean: forces of the measured rows (R,) and of the linear rows (l, 3), or None in a frame of one substep.
+        mean: forces of the measured rows (R,), of the linear rows (l, 3), and reactions (j, 6) to impacts; None in a frame of one
+            substep.
     """
 
     def __init__(self, stepper):
@@ -31,10 +33,10 @@ class FrameForces:
         self.forget()
 
     def forget(self) -> None:
-        self.impulses: Impulses | None = None
+        self.rebound: Rebound | None = None
         self.own: PairParameters | None = None
         self.parts: list[tuple[Pressing, FrictionPoints]] = []
-        self.mean: tuple[np.ndarray, np.ndarray] | None = None
+        self.mean: tuple[np.ndarray, np.ndarray, np.ndarray] | None = None
 
     @property
     def recorded(self) -> bool:
@@ -44,15 +46,17 @@ class FrameForces:
     def add(self, last: FrameForces, fraction: np.ndarray) -> None:
         """Add the forces of the last substep, which is a `fraction` (n,) of the frame of a body, 0 for excluded bodies."""
         stepper = self.stepper
-        if stepper.statistics.contacts or last.impulses is not None:
+        if stepper.statistics.contacts or last.rebound is not None:
             self.parts.append(tuple(_weighted(points, fraction) for points in last.contacts()))
         if not len(stepper.model.joints):
             return
         system, of_rows, of_linear = stepper.joints, stepper.joints.of_rows(fraction), stepper.joints.of_linear(fraction)[:, None]
         rows = last.row_factor() * row_forces(stepper.applied, row_values(system.rows, stepper.memory.reference)[0])
         linear = linear_forces(stepper.applied, residual(system.linear, stepper.q))
-        rows, linear = (np.where(part > 0.0, part * force, 0.0) for part, force in ((of_rows, rows), (of_linear, linear)))
-        self.mean = (rows, linear) if self.mean is None else (self.mean[0] + rows, self.mean[1] + linear)
+        child = JointList.of(stepper.model.joints).column("child").astype(int)
+        each = (of_rows, rows), (of_linear, linear), (fraction[child, None], last.reactions())
+        parts = tuple(np.where(part > 0.0, part * force, 0.0) for part, force in each)
+        self.mean = parts if self.mean is None else tuple(sum(both) for both in zip(self.mean, parts, strict=True))
 
     def contacts(self) -> tuple[Pressing, FrictionPoints]:
         """Return the points with normal forces and with friction."""
@@ -61,17 +65,34 @@ class FrameForces:
         pressing, friction = zip(*self.parts, strict=True)
         return Pressing.joined(*pressing), FrictionPoints.joined(*friction)
 
+    def of_joints(self) -> dict:
+        """Return the forces of joints as arguments of `abd.joints.coordinates.readings.Readings`."""
+        if self.mean is not None:
+            return {"mean": self.mean[:2], "reactions": self.mean[2]}
+        return {"factor": self.row_factor(), "reactions": None if self.rebound is None else self.reactions()}
+
     def row_factor(self) -> np.ndarray | float:
         """Return factors (R,) of impacts on the forces of the measured rows in the last substep, or 1."""
-        if self.impulses is None:
+        if self.rebound is None:
             return 1.0
-        factor, limit = np.ones(len(self.stepper.joints.rows)), self.impulses.row >= 0
-        factor[self.impulses.row[limit]] = self.impulses.factor[limit]
+        impulses = self.rebound.impulses
+        factor, limit = np.ones(len(self.stepper.joints.rows)), impulses.row >= 0
+        factor[impulses.row[limit]] = impulses.factor[limit]
         return factor
+
+    def reactions(self) -> np.ndarray:
+        """Return (j, 6) reactions of joints to impacts in the last substep, on their children: force [N] and torque about the
+        centre of mass [N m]."""
+        out = np.zeros((len(self.stepper.model.joints), 6))
+        if self.rebound is not None:
+            reactions, h = self.rebound.reactions, self.stepper.previous_h
+            child = JointList.of(self.stepper.model.joints).column("child").astype(int)[reactions.joint]
+            out[reactions.joint] = reactions.child / np.broadcast_to(h, len(self.stepper.q))[child, None]
+        return out
 
     def _last_contacts(self) -> tuple[Pressing, FrictionPoints]:
         """Return the contact points of the last substep."""
-        stepper, backend, impulses = self.stepper, self.stepper.backend, self.impulses
+        stepper, backend = self.stepper, self.stepper.backend
         readings, present = backend.readings, backend.pair_law.own
         with stepper.listed() as stepped:
             if not stepped:
@@ -85,9 +106,9 @@ class FrameForces:
         friction = readings.friction_points.friction_points(
             pair, *lagged, stepper.q, eps[pair[:, 0].astype(int)], stepper.settings.eps_v
         )
-        if impulses is None:
+        if self.rebound is None:
             return pressing, friction
-        contact = impulses[impulses.row < 0]
+        contact = self.rebound.impulses[self.rebound.impulses.row < 0]
         n, h = len(stepper.q), np.broadcast_to(stepper.previous_h, len(stepper.q))
         order = np.argsort(key := keys(contact.pairs, n))
         place = order[np.minimum(np.searchsorted(key, of := keys(pressing.pair, n), sorter=order), len(key) - 1)]

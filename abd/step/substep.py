@@ -22,7 +22,7 @@ from abd.backends.progress import Progress
 from abd.by_bodies import PerBody
 from abd.errors import OutOfMemory, StepFailure
 from abd.potentials.integrators import Scheme, Schemes, longest
-from abd.step.impacts.impact_pairs import Impulses
+from abd.step.impacts.impact_pairs import Rebound
 from abd.step.iterate_path import IteratePath
 from abd.step.newton import Minimisation
 from abd.step.verdict import ContactBegan, Verdicts
@@ -128,7 +128,7 @@ class Substeps:
         rebound = None if outcome.limited is None else stepper.rebounds.rebound(rule.h, outcome.limited)
         if rebound is not None:
             stepper.statistics = backend.readings.statistics()
-            self._record_rebound(rule.h, *rebound[1:])
+            self._record_rebound(rebound, rule.h)
         self._conclude(rule.h, outcome.limited)
         stages["end"] = stages.get("end", 0.0) + perf_counter() - solved
         return True
@@ -197,7 +197,7 @@ class Substeps:
             stepper.copies.set_velocity(velocity)
         stepper.statistics = backend.readings.statistics()
         if rebound is not None:
-            self._record_rebound(h, *rebound[1:])
+            self._record_rebound(rebound, h)
         self._conclude(h, limited)
 
     def _store_iterate(self, mode: np.ndarray) -> None:
@@ -208,10 +208,9 @@ class Substeps:
         stepper.rebounds.forget()
         stepper.forces.forget()
 
-    def _record_rebound(self, h: PerBody, bodies: np.ndarray, friction: float, impulses: Impulses) -> None:
-        """Record the rebound of bodies (b,), the work of friction in it [J], and its impulses."""
-        stepper = self.stepper
-        stepper.forces.impulses = impulses
+    def _record_rebound(self, rebound: Rebound, h: PerBody) -> None:
+        stepper, bodies, friction = self.stepper, rebound.bodies, rebound.friction_work
+        stepper.forces.rebound = rebound
         stepper.statistics = replace(stepper.statistics, friction_work=stepper.statistics.friction_work + friction)
         stepper.rebounds.begin_from(bodies, h)
 

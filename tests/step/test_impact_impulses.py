@@ -60,3 +60,27 @@ def test_forces_of_a_frame_of_several_substeps(device: str):
     assert {"fast_contact": 1} in rejections
     assert impulse == pytest.approx(2.0 * (sim.stepper.qd[box.index, 2] + 20.0 + GRAVITY * 0.05), rel=0.01)
     assert pull == pytest.approx(GRAVITY * 0.05, rel=0.01)
+
+
+@pytest.mark.parametrize("restitution", [0.0, 0.5])
+@pytest.mark.parametrize("parent", [abd.WORLD, "beam"])
+def test_joint_forces_of_a_bar_that_hits_a_post(parent: str, restitution: float, device: str):
+    """The bar's momentum changes by its weight, the post and its hinge, which reacts to the impact."""
+    dt, steps = 0.0025, 80
+    scene = abd.Scene(gravity=(0, 0, -GRAVITY), solver={"dt": dt, "tolerance": 1e-5})
+    scene.add_material("default", restitution=restitution)
+    scene.add_body("post", box=(0.1, 0.1, 0.1), kind="static", position=(0.3, 0, -0.15))
+    scene.add_body("bar", box=(0.4, 0.04, 0.04), mass=1.0, position=(0.22, 0, 0))
+    if parent == "beam":
+        scene.add_body("beam", box=(0.1, 0.1, 0.1), mass=5.0, position=(0, 0.3, 0))
+        scene.add_fixed("bolt", abd.WORLD, "beam", anchor=(0, 0.3, 0), enforcement="exact")
+    scene.add_hinge("h", parent, "bar", anchor=(0, 0, 0), axis=(0, 1, 0), enforcement="exact")
+    sim = abd.Simulation(scene, device=device)
+    bar, hinge, impulse, on_parent = sim.bodies["bar"], sim.joints["h"], np.zeros(3), np.zeros(3)
+    for _ in range(steps):
+        sim.step()
+        impulse += dt * (bar.contact_force + hinge.wrench()[0])
+        on_parent += dt * (hinge.wrench(on="parent")[0] + hinge.wrench()[0])
+    change = sim.stepper.qd[bar.index, :3] - [0.0, 0.0, -GRAVITY * dt * steps]
+    np.testing.assert_allclose(impulse, change, atol=0.005 * np.abs(change).max())
+    np.testing.assert_allclose(on_parent, 0.0, atol=1e-4)

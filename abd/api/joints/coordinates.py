@@ -86,8 +86,9 @@ class Coordinates:
         """Return coordinates, rates, residuals, wrenches and energies of all joints in the current state, as arrays."""
         if self._readings is None:
             s = self.stepper
-            factor, mean = s.forces.row_factor(), s.forces.mean
-            self._readings = Readings(self.reader, s.joints, s.q, s.qd, self.values, s.memory, s.applied, factor, mean)
+            self._readings = Readings(
+                self.reader, s.joints, s.q, s.qd, self.values, s.memory, s.applied, **s.forces.of_joints()
+            )
         return self._readings
 
     def forget_readings(self) -> None:

@@ -79,6 +79,18 @@ class ImpactPairs(Table):
 
 
 @dataclass(frozen=True)
+class Reactions(Table):
+    """Impulses with which joints react to the impacts of a step.
+
+    Attributes:
+        joint: (m,) joints; child: (m, 6) impulse [N s] and its moment about the centre of mass [N m s] on their children.
+    """
+
+    joint: np.ndarray
+    child: np.ndarray
+
+
+@dataclass(frozen=True)
 class Impulses(Table):
     """Impulses of the impacts of a step on k pairs.
 
@@ -93,3 +105,19 @@ class Impulses(Table):
     factor: np.ndarray
     point: np.ndarray
     friction: np.ndarray
+
+
+@dataclass(frozen=True)
+class Rebound:
+    """Result of the impacts of a step.
+
+    Attributes:
+        velocity: (n, 12) after them; bodies: (b,) with a changed velocity; friction_work: [J].
+        impulses: of contacts and joint limits; reactions: of joints.
+    """
+
+    velocity: np.ndarray
+    bodies: np.ndarray
+    friction_work: float
+    impulses: Impulses
+    reactions: Reactions

@@ -100,6 +100,12 @@ class Mobility:
             moved = moved - self.free @ (self.J.T @ self.factor.solve(self.J @ moved))
         return moved
 
+    def reactions(self, impulses: np.ndarray) -> np.ndarray:
+        """Return (R,) impulses of the rows in J against impulses (6 n,) on the bodies."""
+        if self.factor is None:
+            return np.zeros(self.J.shape[0])
+        return -self.factor.solve(self.J @ (self.free @ impulses))
+
     def fit(self, twists: np.ndarray, speeds: np.ndarray) -> np.ndarray:
         """Return the smallest change of twists (6 n,), in the norm of the mass matrix, that satisfies J v = `speeds` (R,).
 

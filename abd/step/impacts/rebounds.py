@@ -10,7 +10,7 @@ from abd.model import Model
 from abd.step.articulations import Articulations
 from abd.step.contact_parameters import became_active
 from abd.step.host_copies import HostCopies
-from abd.step.impacts.impact_pairs import ImpactPairs, Impulses
+from abd.step.impacts.impact_pairs import ImpactPairs, Rebound
 from abd.step.impacts.limit_impacts import limit_impact_pairs
 from abd.step.impacts.restitution import Restitution
 
@@ -32,7 +32,7 @@ class Rebounds:
     def forget(self) -> None:
         self.rebounded, self.impact_pairs = self.articulations.none, NO_PAIRS
 
-    def rebound(self, h: float | np.ndarray, limited: np.ndarray) -> tuple[np.ndarray, np.ndarray, float, Impulses] | None:
+    def rebound(self, h: float | np.ndarray, limited: np.ndarray) -> Rebound | None:
         """Set the velocities after impacts (`Restitution.rebound`); limits push on `limited` (n,) bodies."""
         backend, model, joints = self.backend, self.model, self.backend.system
         touching = self.articulations.dynamic & (backend.touch.touching() != 0)
@@ -68,9 +68,9 @@ class Rebounds:
         fresh = np.concatenate([fresh, np.zeros(len(rest), dtype=bool)])
         rebound = self.restitution.rebound(ImpactPairs.joined(moving, rest), before, after, h, fresh, joints, backend.sweep)
         if rebound is not None:
-            self.copies.set_velocity(rebound[0])
+            self.copies.set_velocity(rebound.velocity)
             if joints.has_rotors:
-                self.copies.memory = joints.after_impacts(self.copies.memory, after[0], rebound[0] - after[1])
+                self.copies.memory = joints.after_impacts(self.copies.memory, after[0], rebound.velocity - after[1])
         return rebound
 
     def fit_velocities(self, bodies: np.ndarray, driven: dict[tuple[int, str], float]) -> None:

@@ -39,6 +39,7 @@ import numpy as np
 import scipy.sparse as sparse
 
 from abd.energies import elastic_energies
+from abd.joint_list import JointList
 from abd.joints.rows.laws import Role
 from abd.joints.rows.rigid_rows import RigidRows, follows_pose, rigid_rows
 from abd.joints.rows.sizes import half_length
@@ -49,7 +50,7 @@ from abd.potentials.sweeps import swept
 from abd.rotations import axial
 from abd.step.impacts.blocks import Blocks
 from abd.step.impacts.impact_friction import friction_of
-from abd.step.impacts.impact_pairs import ImpactPairs, Impulses
+from abd.step.impacts.impact_pairs import ImpactPairs, Impulses, Reactions, Rebound
 from abd.step.impacts.mobility import Mobility
 from abd.step.impacts.reflections import Sweep, reflect, solve_factors
 from abd.tables import Table
@@ -131,8 +132,8 @@ class Restitution:
         fresh: np.ndarray,
         system: JointSystem,
         sweep: Sweep = swept,
-    ) -> tuple[np.ndarray, np.ndarray, float, Impulses] | None:
-        """Return velocities (n, 12) after the impacts of a step, the changed bodies (b,), the work of friction [J], and impulses.
+    ) -> Rebound | None:
+        """Return the velocities after the impacts of a step, and their impulses.
 
         Args:
             before, after: states and velocities (n, 12) at the beginning and at the end of the step; h: [s], scalar or (n,).
@@ -153,19 +154,24 @@ class Restitution:
         self._update_rows(system, q)
         # the factor of joints must cover all connected pairs, hence one world at a time with joints
         groups = [of == world for world in np.unique(of)] if len(self._constraints) else [np.ones(len(of), dtype=bool)]
-        out, changed, work, impulses, J = qd.copy(), [], 0.0, [], self._jacobian(q, self._constraints)
+        out, changed, work, J = qd.copy(), [], 0.0, self._jacobian(q, self._constraints)
+        impulses, reactions = [], []
         for group in groups:
             found = self._rebound_of(impacts[group], is_seed[group], step, sweep, J)
             if found is not None:
-                twists, friction, of_group = found
+                twists, friction, of_pairs, of_joints = found
                 moved = np.flatnonzero((twists != 0.0).any(axis=1))
                 out[moved, :3] += twists[moved, :3]
                 turned = free_motion.rates(q[moved, 3:].reshape(-1, 3, 3), twists[moved, 3:])
                 out[moved, 3:] += turned.reshape(-1, 9)
                 changed.append(moved)
                 work += friction
-                impulses.append(of_group)
-        return (out, np.sort(np.concatenate(changed)), work, Impulses.joined(*impulses)) if changed else None
+                impulses.append(of_pairs)
+                reactions.append(of_joints)
+        if not changed:
+            return None
+        bodies = np.sort(np.concatenate(changed))
+        return Rebound(out, bodies, work, Impulses.joined(*impulses), Reactions.joined(*reactions))
 
     def has_impacts(
         self, impact_pairs: ImpactPairs, before: tuple[np.ndarray, np.ndarray], after: tuple[np.ndarray, np.ndarray],
@@ -218,8 +224,9 @@ class Restitution:
 
     def _rebound_of(
         self, impacts: Impacts, is_seed: np.ndarray, step: Step, sweep: Sweep, J: sparse.csr_matrix
-    ) -> tuple[np.ndarray, float, Impulses] | None:
-        """Return the twists (n, 6) that impacts of sorted worlds add, the work of friction [J], and impulses; None if too many.
+    ) -> tuple[np.ndarray, float, Impulses, Reactions] | None:
+        """Return the twists (n, 6) that impacts of sorted worlds add, the work of friction [J], and the impulses of pairs and
+        joints; None if they are too many.
 
         is_seed: (k,) bool, pairs with an impact or pushed apart; J: (R, 6 n) of the constraints."""
         q, now = step.after[0], step.now.ravel()
@@ -255,7 +262,19 @@ class Restitution:
         impulses = Impulses(
             part.pairs, part.row, 1.0 + of_pair * s, part.surface_points(self.model.bodies.radius), of_pair[:, None] * by_pair
         )
-        return (scale * added).reshape(-1, 6), work, impulses
+        total = scale * (P.T @ s if pull is None else P.T @ s + pull)
+        return (scale * added).reshape(-1, 6), work, impulses, self._reactions(mobility, total)
+
+    def _reactions(self, mobility: Mobility, impulses: np.ndarray) -> Reactions:
+        """Return the reactions of joints to impulses (6 n,), without those of couplings and rotors."""
+        rows = self._constraints[mobility.reached]
+        held = (self._rows.coupling[rows] < 0) & (mobility.slack == 0.0)
+        each = (sparse.diags(mobility.reactions(impulses)[held]) @ mobility.J[held]).tocoo()
+        joint, place = np.unique(self._rows.joint[rows[held]], return_inverse=True)
+        child, out = JointList.of(self.model.joints).column("child")[joint].astype(int), np.zeros((len(joint), 6))
+        on_child = each.col // 6 == child[place[each.row]]
+        np.add.at(out, (place[each.row[on_child]], each.col[on_child] % 6), each.data[on_child])
+        return Reactions(joint, out)
 
     def _surface_twists(self, q: np.ndarray) -> np.ndarray:
         """Return (6 n,) twists of the surface material relative to bodies in states q (n, 12)."""
