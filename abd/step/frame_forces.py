@@ -68,8 +68,8 @@ class FrameForces:
     def of_joints(self) -> dict:
         """Return the forces of joints as arguments of `abd.joints.coordinates.readings.Readings`."""
         if self.mean is not None:
-            return {"mean": self.mean[:2], "reactions": self.mean[2]}
-        return {"factor": self.row_factor(), "reactions": None if self.rebound is None else self.reactions()}
+            return {"mean": self.mean[:2], "reactions": self.mean[2].copy}
+        return {"factor": self.row_factor(), "reactions": None if self.rebound is None else self.reactions}
 
     def row_factor(self) -> np.ndarray | float:
         """Return factors (R,) of impacts on the forces of the measured rows in the last substep, or 1."""
@@ -85,9 +85,9 @@ class FrameForces:
         centre of mass [N m]."""
         out = np.zeros((len(self.stepper.model.joints), 6))
         if self.rebound is not None:
-            reactions, h = self.rebound.reactions, self.stepper.previous_h
-            child = JointList.of(self.stepper.model.joints).column("child").astype(int)[reactions.joint]
-            out[reactions.joint] = reactions.child / np.broadcast_to(h, len(self.stepper.q))[child, None]
+            child, h = JointList.of(self.stepper.model.joints).column("child").astype(int), self.stepper.previous_h
+            for reactions in (one() for one in self.rebound.reactions):
+                out[reactions.joint] = reactions.child / np.broadcast_to(h, len(self.stepper.q))[child[reactions.joint], None]
         return out
 
     def _last_contacts(self) -> tuple[Pressing, FrictionPoints]:

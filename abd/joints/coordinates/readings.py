@@ -8,6 +8,7 @@ velocity of a step contains the chord of the rotation. As the velocity of a rigi
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -92,7 +93,8 @@ class Readings:
         q, qd: (n, 12); coordinates: (c,) of the state.
         memory, applied: joint memory and laws of the last step.
         factor: (R,) impulse of a row in the last step over the one by its law, other than 1 in impacts, or scalar.
-        reactions: (j, 6) forces and torques about the centres of mass on the children, by which joints react to impacts, or None.
+        reactions: function that returns (j, 6) reactions of joints to impacts on the children, forces and torques about the
+            centres of mass; None without impacts.
         mean: forces of the measured rows (R,) and of the linear rows (l, 3) over a frame of several substeps, else None.
     """
 
@@ -104,7 +106,7 @@ class Readings:
     memory: JointMemory
     applied: Applied
     factor: np.ndarray | float = 1.0
-    reactions: np.ndarray | None = None
+    reactions: Callable[[], np.ndarray] | None = None
     mean: tuple[np.ndarray, np.ndarray] | None = None
 
     @cached_property
@@ -181,9 +183,9 @@ class Readings:
         if roles is None or Role.CONSTRAINT in roles:
             np.add.at(out, self.system.linear.joint, self._linear_wrenches[on])
             if self.reactions is not None:
-                arm = self.points - self.q[self.reader.child, :3]
-                moved = np.concatenate([np.zeros((len(out), 3)), np.cross(arm, self.reactions[:, :3])], axis=1)
-                out += (self.reactions - moved) * (1.0 if on == "child" else -1.0)
+                each = self.reactions()
+                each[:, 3:] -= np.cross(self.points - self.q[self.reader.child, :3], each[:, :3])
+                out += each if on == "child" else -each
         if len(self.system.rows):
             joint, each = self._measured_wrenches
             role = self.system.row_laws.role[self.system.rows.term_row]

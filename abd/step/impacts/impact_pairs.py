@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -113,11 +114,11 @@ class Rebound:
 
     Attributes:
         velocity: (n, 12) after them; bodies: (b,) with a changed velocity; friction_work: [J].
-        impulses: of contacts and joint limits; reactions: of joints.
+        impulses: of contacts and joint limits; reactions: functions that compute those of joints, of some worlds each.
     """
 
     velocity: np.ndarray
     bodies: np.ndarray
     friction_work: float
     impulses: Impulses
-    reactions: Reactions
+    reactions: list[Callable[[], Reactions]]

@@ -33,6 +33,7 @@ from __future__ import annotations
 
 import functools
 import logging
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -171,7 +172,7 @@ class Restitution:
         if not changed:
             return None
         bodies = np.sort(np.concatenate(changed))
-        return Rebound(out, bodies, work, Impulses.joined(*impulses), Reactions.joined(*reactions))
+        return Rebound(out, bodies, work, Impulses.joined(*impulses), reactions)
 
     def has_impacts(
         self, impact_pairs: ImpactPairs, before: tuple[np.ndarray, np.ndarray], after: tuple[np.ndarray, np.ndarray],
@@ -224,7 +225,7 @@ class Restitution:
 
     def _rebound_of(
         self, impacts: Impacts, is_seed: np.ndarray, step: Step, sweep: Sweep, J: sparse.csr_matrix
-    ) -> tuple[np.ndarray, float, Impulses, Reactions] | None:
+    ) -> tuple[np.ndarray, float, Impulses, Callable[[], Reactions]] | None:
         """Return the twists (n, 6) that impacts of sorted worlds add, the work of friction [J], and the impulses of pairs and
         joints; None if they are too many.
 
@@ -263,7 +264,7 @@ class Restitution:
             part.pairs, part.row, 1.0 + of_pair * s, part.surface_points(self.model.bodies.radius), of_pair[:, None] * by_pair
         )
         total = scale * (P.T @ s if pull is None else P.T @ s + pull)
-        return (scale * added).reshape(-1, 6), work, impulses, self._reactions(mobility, total)
+        return (scale * added).reshape(-1, 6), work, impulses, functools.partial(self._reactions, mobility, total)
 
     def _reactions(self, mobility: Mobility, impulses: np.ndarray) -> Reactions:
         """Return the reactions of joints to impulses (6 n,), without those of couplings and rotors."""
