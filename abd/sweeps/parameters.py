@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import math
-import tomllib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
@@ -13,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from abd.errors import AbdError
+from abd.scene.files.overrides import value_of
 
 METHODS = ("lhs", "sobol")
 """Samplings of ranges: Latin hypercube, Sobol sequence (scrambled)."""
@@ -56,7 +56,7 @@ def read_parameters(texts: Iterable[str]) -> dict[str, Values]:
 def _values(text: str, values: str) -> Values:
     bounds = values.split(":")
     if len(bounds) == 1:
-        return tuple(_value(one.strip()) for one in values.split(","))
+        return tuple(value_of(one.strip()) for one in values.split(","))
     try:
         low, high = float(bounds[0]), float(bounds[1])
         count = int(bounds[2]) if len(bounds) == 3 else 0
@@ -65,14 +65,6 @@ def _values(text: str, values: str) -> Values:
     if len(bounds) > 3 or not (math.isfinite(low) and math.isfinite(high)) or (len(bounds) == 3 and count < 1):
         raise SweepError(f"--grid {text!r} cannot be read: a:b:n takes two numbers and a number of values, such as 0.1:0.9:9")
     return tuple(np.linspace(low, high, count).tolist()) if len(bounds) == 3 else Range(low, high)
-
-
-def _value(text: str) -> Any:
-    """A TOML value, or the text itself."""
-    try:
-        return tomllib.loads(f"value = {text}")["value"]
-    except tomllib.TOMLDecodeError:
-        return text
 
 
 def points(

@@ -68,7 +68,7 @@ def _set(data: dict[str, Any], override: str) -> None:
         if not isinstance(table, dict) and part not in NAMED_LISTS:
             message = f"'{key}' leads through {part}, which is no table"
             raise SceneError.of(message, key=key, value=override, file="-o", remedy="see `abd schema`")
-    table[last] = _value(text.strip())
+    table[last] = value_of(text.strip())
     for other in EXCLUDES.get(key, ()):
         table.pop(other, None)
 
@@ -94,8 +94,8 @@ def _path(data: dict[str, Any], key: str) -> list[str | int]:
     raise SceneError([as_problem(finding, data, "-o")])
 
 
-def _value(text: str) -> Any:
-    """A TOML value, or the text itself where it is none."""
+def value_of(text: str) -> Any:
+    """Return a TOML value, or the text itself if it is none."""
     try:
         return tomllib.loads(f"value = {text}")["value"]
     except tomllib.TOMLDecodeError:
