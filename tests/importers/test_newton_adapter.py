@@ -111,8 +111,8 @@ def test_every_shape_comes_to_rest_on_the_plane():
     state = simulate(solver, model, 60, 0.01)
     q, qd = state.body_q.numpy(), state.body_qd.numpy()
     for k, (name, height) in enumerate(heights.items()):
-        # the barrier carries the weight at a share of a percent of the body's size
-        assert -1e-4 < q[k, 2] - height < 3e-3, (name, q[k, 2])
+        # bodies rest within the activation distance, 2 % of their smallest extent
+        assert -1e-4 < q[k, 2] - height < 0.02 * 2.0 * min(height, 0.2), (name, q[k, 2])
         assert np.abs(qd[k, :3]).max() < 2e-2, name
     names = list(solver.simulation.model.bodies.names)
     assert names[: len(heights)] == list(heights)
@@ -303,7 +303,7 @@ def test_worlds_share_the_ground_and_do_not_meet():
     solver = abd.newton.SolverABD(model)
     state = simulate(solver, model, 30, 0.01)
     z = state.body_q.numpy()[:, 2]
-    assert len(z) == 3 and np.ptp(z) < 1e-6 and (abs(z - 0.1) < 2e-3).all()
+    assert len(z) == 3 and np.ptp(z) < 1e-6 and (abs(z - 0.1) < 0.02 * 0.2).all()
     assert len(solver.simulation.model.bodies) == 6
 
 
