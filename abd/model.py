@@ -12,11 +12,16 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from enum import IntEnum
+from functools import cached_property
 
 import numpy as np
 
 WORLD = -1
 """Body index that stands for the world in joints."""
+
+
+MOST_NORMALS = 1000
+"""Number of normals of a convex hull up to which all are compared; neighbours in larger hulls differ little."""
 
 
 class Kind(IntEnum):
@@ -55,6 +60,21 @@ class Mesh:
     codim_edges: np.ndarray
     points: np.ndarray
     closed: bool = True
+
+    @cached_property
+    def width(self) -> float:
+        """Smallest extent of a closed surface [m], of those along the normals of its convex hull; infinite for others."""
+        from scipy.spatial import ConvexHull, QhullError
+
+        if not self.closed or not len(self.triangles):
+            return np.inf
+        try:
+            hull = ConvexHull(self.vertices)
+        except QhullError:  # flat
+            return np.inf
+        planes = np.unique(np.round(hull.equations, 12), axis=0)
+        x = self.vertices[hull.vertices]
+        return min(-float((x @ plane[:3] + plane[3]).min()) for plane in planes[:: len(planes) // MOST_NORMALS + 1])
 
 
 @dataclass(frozen=True)

@@ -19,7 +19,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from abd.model import Kind, Mesh, Model
+from abd.model import Kind, Model
 from abd.tables import Table
 
 D_HAT_SHARE = 0.02
@@ -137,25 +137,12 @@ def activations(model: Model, extents: np.ndarray) -> np.ndarray:
 def thinnest_extents(model: Model) -> np.ndarray:
     """(n,) thinnest extent of every body [m], infinite for half-spaces and surfaces without thickness.
 
-    Closed meshes: the smallest side of the bounding box, in the body frame or along the principal axes of the vertices,
-    whichever is smaller, plus twice the radius. Shells, rods and points: twice the radius.
+    Closed meshes: `Mesh.width` plus twice the radius. Shells, rods and points: twice the radius.
     """
     bodies = model.bodies
-    of_meshes = np.array([_thinnest(mesh) for mesh in model.meshes] + [np.inf])
-    solid = of_meshes[bodies.mesh]
+    solid = np.array([mesh.width for mesh in model.meshes] + [np.inf])[bodies.mesh]
     thickness = 2.0 * bodies.radius
     return np.where(np.isfinite(solid), solid + thickness, np.where(thickness > 0.0, thickness, np.inf))
-
-
-def _thinnest(mesh: Mesh) -> float:
-    """Smallest side of the bounding box of a closed mesh [m]; infinite for others."""
-    x = mesh.vertices
-    if not mesh.closed or not len(mesh.triangles):
-        return np.inf
-    centered = x - x.mean(axis=0)
-    axes = np.linalg.eigh(centered.T @ centered)[1]
-    thinnest = min(np.ptp(x, axis=0).min(), np.ptp(centered @ axes, axis=0).min())
-    return float(thinnest) if thinnest > 0.0 else np.inf
 
 
 def widest_activation(model: Model) -> float:

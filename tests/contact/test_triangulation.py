@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import abd
+from abd.contact.pair_law import thinnest_extents
 
 pytestmark = pytest.mark.device
 
@@ -62,3 +63,16 @@ def test_a_cube_that_falls_flat_on_triangles_does_not_spin_on_any_device():
         assert spin < 1e-6
         states[device] = np.asarray(simulation.bodies["cube"].transform)
     np.testing.assert_allclose(states["cpu"], states["numpy"], rtol=0, atol=1e-7)
+
+
+def test_the_activation_of_a_cube_depends_on_neither_frame_nor_triangulation():
+    """A cube has no principal axes of its own: its thinnest extent is its edge, whichever axes its mesh has."""
+    import trimesh
+
+    cube, turned = trimesh.creation.box((0.2, 0.2, 0.2)), trimesh.transformations.rotation_matrix(0.7, (1.0, 2.0, 3.0))
+    scene = abd.Scene(gravity=(0, 0, 0))
+    scene.add_body("box", box=(0.2, 0.2, 0.2))
+    meshes = {"mesh": cube, "turned": cube.copy().apply_transform(turned), "fine": cube.subdivide().subdivide()}
+    for k, (name, mesh) in enumerate(meshes.items(), start=1):
+        scene.add_body(name, mesh=mesh, position=(k, 0, 0))
+    assert thinnest_extents(scene.compile()) == pytest.approx(0.2, rel=1e-9)
