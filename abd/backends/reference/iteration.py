@@ -174,7 +174,7 @@ class Iteration:
         except StepFailure as failure:
             if failure.reason != "not_positive_definite":
                 raise
-            failed = np.unique(self.backend.islands.host[failure.islands])
+            failed = np.unique(self.backend.islands.host[failure.concerned])
             if (self.regularisation.current_weight[failed] == 1.0).all():
                 raise
         self.regularisation.weight = self.regularisation.weight.copy()
