@@ -177,26 +177,6 @@ def test_what_is_for_pictures_touches_nothing(tmp_path):
 # contacts
 
 
-def test_masks_friction_and_exclusions(tmp_path):
-    ball = '<geom size="0.1" contype="{}" conaffinity="{}" friction="{}" condim="{}"/>'
-    text = mjcf(
-        '<geom name="floor" type="plane" size="1 1 1" friction="0.5"/>'
-        + falling("a", ball.format(2, 4, 0.3, 1))
-        + falling("b", ball.format(4, 0, 0.3, 3), "1 0 1")
-        + falling("c", ball.format(1, 1, 0.9, 3), "2 0 1")
-        + falling("d", ball.format(1, 1, 0.9, 3), "3 0 1"),
-        '<contact><exclude body1="c" body2="d"/></contact>',
-    )
-    model = load(text, tmp_path).started()
-    index = {name: k for k, name in enumerate(model.bodies.names)}
-    meets, mu = model.materials.enabled, model.materials.mu
-    of = {name: model.bodies.material[k] for name, k in index.items()}
-    assert meets[of["a"], of["b"]] and not meets[of["a"], of["c"]] and not meets[of["a"], of["floor"]]
-    assert not meets[of["a"], of["a"]] and meets[of["c"], of["floor"]]
-    assert mu[of["c"], of["floor"]] == 0.9 and mu[of["a"], of["b"]] == 0.3
-    np.testing.assert_array_equal(model.filtered, [sorted((index["c"], index["d"]))])
-
-
 RULES = {
     # name: attributes of the geom
     "plain": "",
@@ -217,7 +197,8 @@ RULES = {
 PAIRS = (
     '<contact><pair geom1="floor" geom2="paired" friction="0.3 0.3 0.005 0.0001 0.0001"/><pair geom1="paired" geom2="plain"/>'
     '<pair geom1="paired" geom2="paired_too" condim="6" friction="0.2 0.2 0.03 0.01 0.01"/><pair geom1="rough" geom2="plain" '
-    'condim="1"/><pair geom1="pair_of_masked" geom2="floor" condim="4" friction="0.7 0.7 0.1 0 0"/></contact>'
+    'condim="1"/><pair geom1="pair_of_masked" geom2="floor" condim="4" friction="0.7 0.7 0.1 0 0"/>'
+    '<exclude body1="smooth" body2="rough"/></contact>'
 )
 
 
@@ -240,10 +221,11 @@ def test_contact_rules_are_those_that_mujoco_finds(tmp_path):
         right[tuple(sorted(compiled.geom(g).name for g in contact.geom))] = acting
     model = load(text, tmp_path).started()
     material = {name: model.bodies.material[model.bodies.names.index(name)] for name in names}
-    tables = model.materials
+    tables, excluded = model.materials, ("rough", "smooth")
+    np.testing.assert_array_equal(model.filtered, [sorted(model.bodies.names.index(name) for name in excluded)])
     for pair in combinations(sorted(names), 2):
         a, b = (material[name] for name in pair)
-        assert tables.enabled[a, b] == (pair in right), pair
+        assert tables.enabled[a, b] == (pair in right) or pair == excluded, pair
         if pair in right:
             got = [table[a, b] for table in (tables.mu, tables.spinning, tables.rolling)]
             np.testing.assert_allclose(got, right[pair], rtol=1e-12, err_msg=str(pair))

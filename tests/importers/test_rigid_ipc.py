@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from scipy.spatial.transform import Rotation
 
+import abd
 from abd.errors import SceneError
 from abd.model import Kind
 from abd.scene.checks.checks import check_scene
@@ -325,9 +326,12 @@ def test_broken_json_names_the_line(folder):
 
 @needs_fixtures
 @pytest.mark.parametrize("path", SCENES, ids=lambda path: path.stem)
-def test_fixture_scenes_load_without_problems(path):
+def test_fixture_scenes_load_without_problems_and_round_trip(path, tmp_path):
+    scene = abd.load(path)
+    assert scene.name == path.stem and scene.check() == []
+    scene.save(tmp_path / "copy.toml")
+    assert abd.load(tmp_path / "copy.toml") == scene
     spec, notes = read_rigid_ipc(path)
-    assert check_scene(spec) == []
     assert not any("unknown key" in note for note in notes)
     model = compile_scene(spec)
     assert find_initial_intersections(model) == []

@@ -19,7 +19,6 @@ from abd.scene.schema.key_lines import KeyLines
 from abd.scene.schema.schema import BodySpec
 
 ROOT = Path(__file__).resolve().parents[2]
-FIXTURES = ROOT.parent / "shared" / "fixtures"
 
 EVERYTHING = """
 name = "everything"
@@ -338,16 +337,3 @@ def test_shipped_scenes_are_those_of_the_checkout():
     assert all(path.parent == ROOT / "scenes" for path in names.values())
     for name in names:
         assert abd.load(name).check() == []
-
-
-@pytest.mark.skipif(not FIXTURES.is_dir(), reason="shared/fixtures is not beside the checkout")
-def test_imported_scenes_round_trip(tmp_path):
-    files = sorted(
-        path for family in ("rigid-ipc", "affine-body-dynamics") for path in FIXTURES.glob(f"{family}/scenes/**/*.json")
-    )
-    assert len(files) == 25
-    for file in files:
-        scene = abd.load(file)
-        assert scene.name == file.stem and scene.check() == []
-        scene.save(tmp_path / "copy.toml")
-        assert abd.load(tmp_path / "copy.toml") == scene, file
