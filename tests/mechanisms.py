@@ -9,6 +9,8 @@ import abd
 
 G = cases.G
 EXACT = {"enforcement": "exact"}
+CONSERVED = ("kinetic", "gravity", "elastic", "joint")
+"""Parts of the energy of a mechanism without losses and contacts."""
 
 
 def made(h: float, gravity=(0.0, 0.0, -G), **solver) -> abd.Scene:
@@ -142,3 +144,9 @@ def stiff_springs(h: float, **solver) -> abd.Scene:
         ends = {"parent_anchor": (x, 0, 0.3), "child_anchor": (0, 0, 0)}
         scene.add_spring(f"spring {name}", abd.WORLD, name, stiffness=stiffness, rest_length=length, **ends)
     return scene
+
+
+def energies(simulation: abd.Simulation, steps: int) -> np.ndarray:
+    """(steps,) what a conservative mechanism keeps, after each of its next steps [J]."""
+    reports = (simulation.step() for _ in range(steps))
+    return np.array([sum(report.energy[name] for name in CONSERVED) for report in reports])

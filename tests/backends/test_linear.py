@@ -1,13 +1,17 @@
-"""Linear solvers against dense LAPACK: chains, trees, loops, nets, contacts that come and go; patterns, schedules."""
+"""Linear solvers against dense LAPACK: trees, loops, nets, contacts that come and go; factors; the choice of a solver."""
 
 import numpy as np
 import pytest
 import warp as wp
-from block_systems import System, chain, net, random_pairs, random_tree, star_of_chains
+from block_systems import System, chain, cube, net, random_pairs, random_tree, star_of_chains
 from on_device import NAME
 
 import cuda_kernels
-from abd.backends.device.device import Device
+from abd.backends.device.device import EMULATED, Device
+from abd.backends.device.graphs import Graphs
+from abd.backends.linear.cholesky import Cholesky
+from abd.backends.linear.elimination import Elimination
+from abd.backends.linear.solver_choice import choose
 from abd.backends.numbering import Division
 from abd.errors import StepFailure
 
@@ -24,13 +28,18 @@ GRAPHS = {
     "ring": (24, np.concatenate([chain(24), [[23, 0]]])),
     "net": (49, net(7, 7)),
     "two nets and a chain": (60, np.concatenate([net(5, 5), 25 + net(5, 5), 50 + chain(10)])),
-    "full": (12, random_pairs(12, 66, seed=2)),
+    "hub": (40, star_of_chains(39, 1)),
+    "full": (70, random_pairs(70, 2415, seed=2)),
 }
 
 
-@pytest.fixture(scope="module")
-def device() -> Device:
-    device = Device(NAME)
+WIDE = EMULATED if NAME == "cpu" else NAME
+"""A device whose launches have the shape of CUDA's: the factor is computed level by level."""
+
+
+@pytest.fixture(scope="module", params=dict.fromkeys((NAME, WIDE)))
+def device(request) -> Device:
+    device = Device(request.param)
     device.load(cuda_kernels)
     return device
 
@@ -130,3 +139,64 @@ def test_conjugate_gradients_without_positive_curvature_stop(device):
     with pytest.raises(StepFailure) as failure:
         system.solve(solver)
     assert failure.value.reason == "not_positive_definite" and solver.iterations <= 2
+
+
+def test_a_record_serves_any_pattern():
+    """Patterns with more rows per level, more levels or fewer blocks are solved by the record of the first one."""
+    wide = Device(WIDE)
+    n, graphs = 40, Graphs(wide)
+    patterns = [random_pairs(n, 200, seed=3), chain(n), star_of_chains(39, 1), random_pairs(n, 150, seed=4)]
+    systems = [System(wide, n, NOTHING, np.concatenate([pairs, NOTHING]), seed=k) for k, pairs in enumerate(patterns)]
+    # a record holds its arrays: blocks and pairs of all systems are written to those of the first one
+    (_, _), (coupling, capacity), _ = systems[0].couplings
+    cholesky = Cholesky(wide, np.arange(n), n, 3)
+    diagonal, rhs, x = (wide.zeros(shape, wp.float64) for shape in ((n, 12, 12), (n, 12), (n, 12)))
+    done, dots = wide.zeros(n, wp.int32), wide.zeros(n, wp.float64)
+
+    def solve() -> None:
+        cholesky.launch_find(1, coupling, capacity)
+        first, _, last = (one for one, _ in systems[0].couplings)
+        cholesky.set_sources(diagonal, [(first, 0), (coupling, capacity), (last, 0)], done)
+        cholesky.compute_and_solve(-1.0, rhs, x, dots)
+
+    levels = set()
+    for system, pairs in zip(systems, patterns, strict=True):
+        wide.write(diagonal, system.diagonal)
+        wide.write(rhs, system.gradient)
+        wide.write(coupling.blocks, system.blocks[1])
+        wide.write(coupling.row, pairs[:, 0].astype(np.int32))
+        wide.write(coupling.column, pairs[:, 1].astype(np.int32))
+        wide.write(coupling.count, np.array([len(pairs)], dtype=np.int32))
+        cholesky.set_elimination(Elimination(n, *pairs.T, in_ranges=False))
+        levels.add(cholesky.levels)
+        graphs.run("solve", solve)
+        assert wide.read(cholesky.missed)[0] == 0
+        exact = system.dense()
+        np.testing.assert_allclose(wide.read(x), exact, rtol=0, atol=1e-11 * np.abs(exact).max())
+    assert (graphs.recorded, graphs.dropped) == (1, 0) and len(levels) == len(patterns)
+
+
+CHOICES = {
+    "a few bodies that touch": (11, chain(11), 50, True, True),
+    "a cube of boxes": (216, cube(6), 50, True, True),
+    "a larger one, where iterations are many": (343, cube(7), 1000, True, True),
+    "a larger one": (343, cube(7), 50, False, False),
+    "what is dense": (500, random_pairs(500, 60_000, seed=1), 50, False, False),
+}
+"""Bodies, pairs that touch, iterations, and whether a processor and a GPU factor everything."""
+
+
+@pytest.mark.parametrize("case", CHOICES)
+def test_contacts_are_factored_where_that_takes_less_time(case):
+    n, pairs, iterations, *expected = CHOICES[case]
+    for in_ranges, direct in zip((True, False), expected, strict=True):
+        whole, static = (Elimination(n, *some.T, in_ranges=in_ranges) for some in (pairs, NOTHING))
+        choice = choose("auto", whole, len(pairs), static, iterations)
+        assert choice.direct == direct, choice.why
+        assert f"{iterations} iterations" in choice.why
+
+
+@pytest.mark.parametrize("in_ranges", [True, False])
+def test_joints_are_direct_as_long_as_their_tree_is_low(in_ranges):
+    n = 20_000
+    assert choose("auto", Elimination(n, *chain(n).T, in_ranges=in_ranges), n - 1, None).direct

@@ -177,14 +177,6 @@ def test_what_is_not_there(scene, capsys):
     assert "occupied" in capsys.readouterr().err
 
 
-def test_plot(scene, capsys):
-    assert run(scene, "--quiet") == 0
-    assert main(["plot", "runs/fall-1", "--format", "png"]) == 0
-    drawn = capsys.readouterr().out.split()
-    assert drawn == [f"runs/fall-1/{name}.png" for name in ("energy", "momentum", "gap", "iterations", "stages")]
-    assert all(Path(path).read_bytes().startswith(b"\x89PNG") for path in drawn)
-
-
 def test_doctor_and_schema(capsys):
     assert main(["doctor"]) == 0
     output = capsys.readouterr().out

@@ -3,7 +3,7 @@
 
 import numpy as np
 import pytest
-from usd_maker import WORLD, Maker
+from usd_maker import WORLD, Maker, apply, create, hold
 
 import abd
 
@@ -77,20 +77,13 @@ def test_centimetres_grams_and_y_up(tmp_path):
     maker = Maker(tmp_path / "cm.usda", up="Y", metres=0.01, kilograms=0.001)
     maker.scene(981.0, (0, -1, 0))
     body = maker.shape("box", UsdGeom.Cube, (0, 100, 0), size=10.0)
-    mass = UsdPhysics.MassAPI.Apply(body)
-    mass.CreateMassAttr(500.0)
-    mass.CreateDiagonalInertiaAttr(Gf.Vec3f(1e4, 1.2e4, 1.5e4))
-    mass.CreateCenterOfMassAttr(Gf.Vec3f(1, 0, 0))
-    UsdPhysics.RigidBodyAPI(body).CreateVelocityAttr(Gf.Vec3f(50, 0, 0))
-    UsdPhysics.RigidBodyAPI(body).CreateAngularVelocityAttr(Gf.Vec3f(0, 0, 90))
+    inertia = Gf.Vec3f(1e4, 1.2e4, 1.5e4)
+    apply(UsdPhysics.MassAPI, body, mass=500.0, diagonalInertia=inertia, centerOfMass=Gf.Vec3f(1, 0, 0))
+    create(UsdPhysics.RigidBodyAPI(body), velocity=Gf.Vec3f(50, 0, 0), angularVelocity=Gf.Vec3f(0, 0, 90))
     hinge = maker.joint(
         "hinge", UsdPhysics.RevoluteJoint, None, body, (0, 100, 0), axis="Z", breakForce=1e5, breakTorque=1e7
     )
-    drive = UsdPhysics.DriveAPI.Apply(hinge, "angular")
-    drive.CreateStiffnessAttr(2e6)
-    drive.CreateDampingAttr(1e5)
-    drive.CreateTargetPositionAttr(30.0)
-    drive.CreateMaxForceAttr(4e7)
+    apply(UsdPhysics.DriveAPI, hinge, "angular", stiffness=2e6, damping=1e5, targetPosition=30.0, maxForce=4e7)
     scene = maker.load()
     assert scene.gravity == pytest.approx((0, -9.81, 0))
     box, joint = scene.body("box"), scene.joint("hinge")
@@ -208,8 +201,7 @@ def test_anchors_need_no_mass_and_keep_their_colliders(maker, shape, switch):
     if shape == "mass":
         UsdPhysics.MassAPI.Apply(base).CreateMassAttr(3.0)
     enabled, kinematic = SWITCHES[switch]
-    UsdPhysics.RigidBodyAPI(base).CreateRigidBodyEnabledAttr(enabled)
-    UsdPhysics.RigidBodyAPI(base).CreateKinematicEnabledAttr(kinematic)
+    create(UsdPhysics.RigidBodyAPI(base), rigidBodyEnabled=enabled, kinematicEnabled=kinematic)
     arm = maker.shape("arm", at=(0.5, 0, 2), size=0.2)
     maker.joint("hinge", UsdPhysics.RevoluteJoint, base, arm, (-1, 0, 0), (-0.5, 0, 0), axis="Y")
     maker.scene()
@@ -241,11 +233,8 @@ def test_materials_and_colours(maker):
     from pxr import UsdShade
 
     material = UsdShade.Material.Define(maker.stage, f"{WORLD}/rubber")
-    api = UsdPhysics.MaterialAPI.Apply(material.GetPrim())
-    api.CreateDynamicFrictionAttr(0.7)
-    api.CreateStaticFrictionAttr(0.9)
-    api.CreateRestitutionAttr(0.3)
-    api.CreateDensityAttr(500.0)
+    values = {"dynamicFriction": 0.7, "staticFriction": 0.9, "restitution": 0.3, "density": 500.0}
+    apply(UsdPhysics.MaterialAPI, material.GetPrim(), **values)
     prim = maker.shape("box", UsdGeom.Cube, size=1.0)
     UsdGeom.Gprim(prim).CreateDisplayColorAttr([Gf.Vec3f(1.0, 0.2140411, 0.0)])
     UsdShade.MaterialBindingAPI.Apply(prim).Bind(material, materialPurpose="physics")
@@ -283,12 +272,12 @@ def test_instances_of_a_point_instancer_have_bodies_where_usd_puts_them(maker):
     ball = maker.shape("ball", UsdGeom.Sphere, (0, 0, 0.3), parent=f"{parent}/group", radius=0.1)
     maker.shape("post", UsdGeom.Cylinder, parent=f"{parent}/group", body=False, radius=0.05, height=0.4)
     many.CreatePrototypesRel().SetTargets([brick.GetPath(), group.GetPath()])
-    many.CreateProtoIndicesAttr([0, 1, 0, 1, 0])
-    many.CreatePositionsAttr([(0, 0, 0), (1, 0, 0), (2, 0, 0), (3, 0, 0), (4, 0, 0)])
     half = float(np.sqrt(0.5))
-    turned = Gf.Quath(half, half, 0, 0)
-    many.CreateOrientationsAttr([Gf.Quath(1), turned, turned, Gf.Quath(1), Gf.Quath(1)])
-    many.CreateScalesAttr([(1, 1, 1), (1, 1, 1), (1, 1, 1), (1, 1, 1), (2, 2, 2)])
+    plain, turned = Gf.Quath(1), Gf.Quath(half, half, 0, 0)
+    create(
+        many, protoIndices=[0, 1, 0, 1, 0], positions=[(k, 0, 0) for k in range(5)],
+        orientations=[plain, turned, turned, plain, plain], scales=[*[(1, 1, 1)] * 4, (2, 2, 2)],
+    )  # fmt: skip
     many.InvisId(3, Usd.TimeCode.Default())
     joint = maker.joint("joint", UsdPhysics.FixedJoint, None, ball)
     scene = maker.load()
@@ -374,9 +363,7 @@ def test_bodies_come_to_rest_at_their_limits(maker, kind, limits, stops, swapped
     """Also where only one end is given, and where both are the same; units are degrees and decimetres."""
     maker.scene(9.81, direction=(1, 0, 0))
     arm = maker.frame("arm", (0, 0, 0.5))
-    api = UsdPhysics.MassAPI.Apply(arm)
-    api.CreateMassAttr(1.0)
-    api.CreateDiagonalInertiaAttr(Gf.Vec3f(0.1, 0.1, 0.1))
+    apply(UsdPhysics.MassAPI, arm, mass=1.0, diagonalInertia=Gf.Vec3f(0.1, 0.1, 0.1))
     scale = 0.1 if kind == "prismatic" else 1.0
     low, high = (None if end is None else scale * end for end in (limits if not swapped else [
         None if end is None else -end for end in limits[::-1]]))  # fmt: skip
@@ -385,18 +372,11 @@ def test_bodies_come_to_rest_at_their_limits(maker, kind, limits, stops, swapped
     schema = {"revolute": UsdPhysics.RevoluteJoint, "prismatic": UsdPhysics.PrismaticJoint, "d6": UsdPhysics.Joint}[kind]
     joint = maker.joint("j", schema, first, second, at0, at1)
     if kind == "d6":
-        for name in ("transX", "transY", "transZ", "rotX", "rotZ"):
-            held = UsdPhysics.LimitAPI.Apply(joint, name)
-            held.CreateLowAttr(1.0)
-            held.CreateHighAttr(-1.0)
-        one = UsdPhysics.LimitAPI.Apply(joint, "rotY")
-        setters = one.CreateLowAttr, one.CreateHighAttr
+        hold(joint, "transX", "transY", "transZ", "rotX", "rotZ")
+        one, names = UsdPhysics.LimitAPI.Apply(joint, "rotY"), ("low", "high")
     else:
-        schema(joint).CreateAxisAttr("Y" if kind == "revolute" else "X")
-        setters = schema(joint).CreateLowerLimitAttr, schema(joint).CreateUpperLimitAttr
-    for setter, end in zip(setters, (low, high), strict=True):
-        if end is not None:
-            setter(end)
+        one, names = create(schema(joint), axis="Y" if kind == "revolute" else "X"), ("lowerLimit", "upperLimit")
+    create(one, **{name: end for name, end in zip(names, (low, high), strict=True) if end is not None})
     simulation = abd.Simulation(maker.load(overrides=["solver.dt=0.005"]), device="cpu")
     simulation.run(duration=0.6)
     x, _, z = simulation.bodies["arm"].position
@@ -417,10 +397,7 @@ def test_joint_to_the_world_on_either_side_is_the_same_motion(tmp_path):
         limits = sorted([sign * -10.0, sign * 70.0])
         joint = maker.joint("j", UsdPhysics.RevoluteJoint, first, second, at0, at1, axis="Y", lowerLimit=limits[0],
                             upperLimit=limits[1])  # fmt: skip
-        drive = UsdPhysics.DriveAPI.Apply(joint, "angular")
-        drive.CreateStiffnessAttr(2.0)
-        drive.CreateDampingAttr(0.5)
-        drive.CreateTargetPositionAttr(sign * 40.0)
+        apply(UsdPhysics.DriveAPI, joint, "angular", stiffness=2.0, damping=0.5, targetPosition=sign * 40.0)
         scene = maker.load()
         assert scene.joint("j").range_deg == pytest.approx((-10, 70)) and scene.joint("j").drive.target_deg == 40.0
         sim = abd.Simulation(scene, device="cpu")
@@ -454,18 +431,11 @@ def test_ball_with_a_cone_fixed_rod_and_rope(maker):
 def test_d6_limits_say_what_is_held_and_what_is_free(maker):
     a, b = pair(maker)
     joint = maker.joint("six", UsdPhysics.Joint, a, b, (0.5, 0, 0), (-0.5, 0, 0))
-    for name in ("transY", "transZ", "rotX", "rotY", "rotZ"):
-        limit = UsdPhysics.LimitAPI.Apply(joint, name)
-        low, high = (-20.0, 50.0) if name == "rotZ" else (1.0, -1.0)
-        limit.CreateLowAttr(low)
-        limit.CreateHighAttr(high)
-    drive = UsdPhysics.DriveAPI.Apply(joint, "transX")
-    drive.CreateDampingAttr(3.0)
-    drive.CreateTargetVelocityAttr(0.25)
+    hold(joint, "transY", "transZ", "rotX", "rotY")
+    apply(UsdPhysics.LimitAPI, joint, "rotZ", low=-20.0, high=50.0)
+    apply(UsdPhysics.DriveAPI, joint, "transX", damping=3.0, targetVelocity=0.25)
     weld = maker.joint("weld", UsdPhysics.Joint, b, maker.shape("c", at=(2, 0, 1), size=0.2), (0.5, 0, 0), (-0.5, 0, 0))
-    for name in ("transX", "transY", "transZ", "rotX", "rotY", "rotZ"):
-        UsdPhysics.LimitAPI.Apply(weld, name).CreateLowAttr(1.0)
-        UsdPhysics.LimitAPI(weld, name).CreateHighAttr(-1.0)
+    hold(weld, "transX", "transY", "transZ", "rotX", "rotY", "rotZ")
     scene = maker.load()
     six = scene.joint("six")
     assert six.type == "general" and set(six.constrained) == {"y", "z", "rx", "ry"}

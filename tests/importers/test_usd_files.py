@@ -4,7 +4,7 @@ import zipfile
 
 import numpy as np
 import pytest
-from usd_maker import WORLD, Maker
+from usd_maker import WORLD, Maker, apply, hold
 
 import abd
 from abd.errors import SceneError
@@ -25,10 +25,8 @@ def pendulum(path):
     maker = Maker(path)
     maker.scene()
     maker.shape("floor", UsdGeom.Plane, body=False, axis="Z")
-    a, b = (
-        maker.shape("a", at=(0.3, 0, 1), size=0.2),
-        maker.shape("b", UsdGeom.Capsule, (0.9, 0, 1), radius=0.05, height=0.3),
-    )
+    a = maker.shape("a", at=(0.3, 0, 1), size=0.2)
+    b = maker.shape("b", UsdGeom.Capsule, (0.9, 0, 1), radius=0.05, height=0.3)
     maker.joint("top", UsdPhysics.RevoluteJoint, None, a, (0, 0, 1), (-0.3, 0, 0), axis="Y")
     maker.joint("mid", UsdPhysics.SphericalJoint, a, b, (0.3, 0, 0), (-0.3, 0, 0))
     maker.stage.GetRootLayer().Save()
@@ -50,13 +48,8 @@ def test_a_stage_of_every_joint_runs_to_the_same_bits_once_converted(maker):
         between = (0.2, 0, 0) if name in ("ties", "rod") else (0.25, 0, 0)
         prim = maker.joint(name, kind, boxes[k], boxes[k + 1], between, tuple(-x for x in between), **keys)
         if name == "six":
-            for axis in ("transX", "transY", "rotX", "rotY"):
-                UsdPhysics.LimitAPI.Apply(prim, axis).CreateLowAttr(1.0)
-                UsdPhysics.LimitAPI(prim, axis).CreateHighAttr(-1.0)
-            drive = UsdPhysics.DriveAPI.Apply(prim, "rotZ")
-            drive.CreateTargetPositionAttr(20.0)
-            drive.CreateStiffnessAttr(1.0)
-            drive.CreateDampingAttr(0.1)
+            hold(prim, "transX", "transY", "rotX", "rotY")
+            apply(UsdPhysics.DriveAPI, prim, "rotZ", targetPosition=20.0, stiffness=1.0, damping=0.1)
     maker.joint("wall", UsdPhysics.FixedJoint, None, boxes[0], (0, 0, 1), (0, 0, 0))
     usd = maker.load()
     types = {joint.name: joint.type for joint in usd.spec.joint}
@@ -182,20 +175,15 @@ def test_references_that_are_missing_lead_elsewhere_or_round(tmp_path):
     assert "cycle" in refused(cycle.path).lower()
 
 
-def with_mass(prim, **attributes):
-    api = UsdPhysics.MassAPI.Apply(prim)
-    for key, value in attributes.items():
-        getattr(api, f"Create{key[0].upper()}{key[1:]}Attr")(value)
-
-
 BAD_MESH = {"points": Vt.Vec3fArray([(0, 0, 0)]), "faceVertexCounts": [3], "faceVertexIndices": [0, 1, 7]}
 BROKEN = {
     # name: change of a stage with a box, words of the message
-    "mass": (lambda maker, box: with_mass(box, mass=float("nan")), "not finite"),
+    "mass": (lambda maker, box: apply(UsdPhysics.MassAPI, box, mass=float("nan")), "not finite"),
     "gravity": (lambda maker, box: maker.scene(gravity=float("nan")), "gravity is not finite"),
     "infinite gravity": (lambda maker, box: maker.scene(gravity=float("inf")), "gravity is not finite"),
     "inertia": (
-        lambda maker, box: with_mass(box, mass=1.0, diagonalInertia=Gf.Vec3f(1, 1, 9)), "the nearest that a body can have",
+        lambda maker, box: apply(UsdPhysics.MassAPI, box, mass=1.0, diagonalInertia=Gf.Vec3f(1, 1, 9)),
+        "the nearest that a body can have",
     ),
     "flat": (lambda maker, box: UsdGeom.Cube(box).GetSizeAttr().Set(0.0), "positive"),
     "mirror": (lambda maker, box: UsdGeom.Xformable(box).AddScaleOp().Set(Gf.Vec3f(-1, 1, 1)), "mirrors"),

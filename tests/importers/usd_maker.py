@@ -12,6 +12,24 @@ from pxr import Gf, Usd, UsdGeom, UsdPhysics  # noqa: E402
 WORLD = "/World"
 
 
+def create(schema, **attributes):
+    """The schema with values of its attributes."""
+    for key, value in attributes.items():
+        getattr(schema, f"Create{key[0].upper()}{key[1:]}Attr")(value)
+    return schema
+
+
+def apply(schema, prim, *instance, **attributes):
+    """Apply a schema to a prim, with values of its attributes."""
+    return create(schema.Apply(prim, *instance), **attributes)
+
+
+def hold(prim, *axes):
+    """Let a joint of six axes hold some of them."""
+    for axis in axes:
+        apply(UsdPhysics.LimitAPI, prim, axis, low=1.0, high=-1.0)
+
+
 class Maker:
     """Writes a stage."""
 
@@ -24,17 +42,10 @@ class Maker:
 
     def scene(self, gravity=9.81, direction=(0, 0, -1)):
         scene = UsdPhysics.Scene.Define(self.stage, f"{WORLD}/scene")
-        scene.CreateGravityDirectionAttr(Gf.Vec3f(*direction))
-        scene.CreateGravityMagnitudeAttr(gravity)
-        return scene.GetPrim()
+        return create(scene, gravityDirection=Gf.Vec3f(*direction), gravityMagnitude=gravity).GetPrim()
 
-    def shape(
-        self, name, kind=UsdGeom.Cube, at=(0, 0, 0), turn=None, scale=None, body=True, parent=WORLD, **attributes
-    ):
-        shape = kind.Define(self.stage, f"{parent}/{name}")
-        for key, value in attributes.items():
-            getattr(shape, f"Create{key[0].upper()}{key[1:]}Attr")(value)
-        prim = shape.GetPrim()
+    def shape(self, name, kind=UsdGeom.Cube, at=(0, 0, 0), turn=None, scale=None, body=True, parent=WORLD, **attributes):
+        prim = create(kind.Define(self.stage, f"{parent}/{name}"), **attributes).GetPrim()
         self.place(prim, at, turn, scale)
         UsdPhysics.CollisionAPI.Apply(prim)
         if body:
@@ -63,11 +74,7 @@ class Maker:
             joint.CreateBody0Rel().SetTargets([first.GetPath()])
         if second is not None:
             joint.CreateBody1Rel().SetTargets([second.GetPath()])
-        joint.CreateLocalPos0Attr(Gf.Vec3f(*at0))
-        joint.CreateLocalPos1Attr(Gf.Vec3f(*at1))
-        for key, value in attributes.items():
-            getattr(joint, f"Create{key[0].upper()}{key[1:]}Attr")(value)
-        return joint.GetPrim()
+        return create(joint, localPos0=Gf.Vec3f(*at0), localPos1=Gf.Vec3f(*at1), **attributes).GetPrim()
 
     def load(self, **options):
         self.stage.GetRootLayer().Save()

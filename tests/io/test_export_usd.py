@@ -1,8 +1,5 @@
 """USD: poses with shear, exact round shapes, instances, colours, the validators of OpenUSD, and bounded memory."""
 
-import subprocess
-import sys
-
 import numpy as np
 import pytest
 from exported_run import FRAMES, make, poses, rope_ends
@@ -102,12 +99,3 @@ def test_wrong_arguments(folder, tmp_path):
         export(tmp_path / "nothing", "usd")
     with pytest.raises(AbdError, match=r"drawing needs no-such-package.*pip install 'abd-solver\[usd\]'"):
         required("no_such_package", "usd", "no-such-package", "drawing")
-
-
-def test_command_line(folder, tmp_path):
-    command = [sys.executable, "-m", "abd.cli", "export", str(folder), "--to", "usd", "--out", str(tmp_path / "x.usdc")]
-    done = subprocess.run(command, capture_output=True, text=True)
-    assert done.returncode == 0 and "written to" in done.stdout
-    command[4] = str(tmp_path / "missing")
-    failed = subprocess.run(command, capture_output=True, text=True)
-    assert failed.returncode == 2 and failed.stderr.startswith("error: there is no run")

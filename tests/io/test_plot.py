@@ -43,6 +43,9 @@ def test_lines_are_the_values_of_the_run(folder):
         np.testing.assert_array_equal(momentum[1].lines[0].get_ydata(), trajectory.series("/momentum/angular")[:, 0])
         angle = lines(FIGURES["coordinate"](one))["pivot.theta"]
         np.testing.assert_allclose(np.radians(angle), trajectory.series("/joints/pivot/coordinates")[:, 0], atol=1e-12)
+        wrench = trajectory.series("/joints/pivot/wrench")
+        forces = {line.get_label(): line.get_ydata() for line in FIGURES["wrench"](one).axes[0].lines}
+        np.testing.assert_allclose(forces["pivot"], np.linalg.norm(wrench[:, :3], axis=1))
         residual = lines(FIGURES["residual"](one))
         worst = trajectory.series("/solver/max_joint_residual")
         np.testing.assert_allclose(np.nan_to_num(residual["all"]), worst[:, 0], rtol=1e-12)
@@ -50,21 +53,6 @@ def test_lines_are_the_values_of_the_run(folder):
         assert len(lines(FIGURES["iterations"](one))["Newton"]) == exported_run.FRAMES - 1
         stages = FIGURES["stages"](one).axes[0]
         assert len(stages.patches) == len(stages.get_yticklabels()) >= 2
-
-
-def test_axes_without_data_leave_no_gap(folder, standing):
-    with Trajectory(folder) as trajectory, Trajectory(standing) as other:
-        (angles,) = FIGURES["coordinate"](runs_of([trajectory])).axes
-        assert angles.get_ylabel() == "coordinate [deg]" and angles.get_subplotspec().get_geometry()[:2] == (1, 1)
-        assert len(FIGURES["momentum"](runs_of([other])).axes) == 2
-
-
-def test_wrenches_are_those_of_the_run(folder):
-    with Trajectory(folder) as trajectory:
-        force, _ = FIGURES["wrench"](runs_of([trajectory])).axes
-        drawn = {line.get_label(): line.get_ydata() for line in force.lines}
-        wrench = trajectory.series("/joints/pivot/wrench")
-        np.testing.assert_allclose(drawn["pivot"], np.linalg.norm(wrench[:, :3], axis=1))
 
 
 def test_contact_forces_carry_the_weight(standing):

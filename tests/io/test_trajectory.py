@@ -1,9 +1,6 @@
 """The trajectory file: contents, growth, and what is left of it when its writer is killed."""
 
 import io
-import signal
-import subprocess
-import sys
 from dataclasses import replace
 
 import h5py
@@ -147,16 +144,6 @@ def test_a_file_of_another_program_is_refused(tmp_path):
         Trajectory(tmp_path / "other.h5")
 
 
-def test_copying_the_blocks_gives_the_same_trajectory(tmp_path):
-    sim, _ = write_run(tmp_path / "trajectory.h5", 9)
-    with Trajectory(tmp_path) as old:
-        TrajectoryWriter(tmp_path / "copy.h5", sim.model, old.blocks(6), {"step": 5}).close()
-        with Trajectory(tmp_path / "copy.h5") as new:
-            assert len(new) == 6 and new.checkpoint() == {"step": 5}
-            for name in ("/bodies/transform", "/solver/converged", "/joints/elbow|left/wrench", "/step"):
-                assert (new.series(name) == old.series(name)[:6]).all()
-
-
 def test_a_growing_file_can_be_read(tmp_path):
     sim = simulated()
     with TrajectoryWriter(tmp_path / "trajectory.h5", sim.model, first_block(sim), sim.checkpoint()) as writer:
@@ -219,34 +206,3 @@ def test_every_prefix_of_the_writes_is_readable(tmp_path, monkeypatch):
             (block,) = trajectory.blocks(step + 1)
             assert (block["/bodies/transform"] == states[: step + 1]).all()
     assert frames == 4
-
-
-ENDLESS = """
-import sys
-sys.path[:0] = [sys.argv[1], sys.argv[1] + "/.."]
-from test_trajectory import TrajectoryWriter, first_block, simulated, values_of
-sim = simulated()
-writer = TrajectoryWriter(sys.argv[2], sim.model, first_block(sim), sim.checkpoint())
-while True:
-    writer.append(values_of(sim, sim.step()))
-    writer.flush(sim.checkpoint())
-    print(sim.frame, flush=True)
-"""
-
-
-def test_a_killed_run_stays_readable(tmp_path, request):
-    path = tmp_path / "trajectory.h5"
-    command = [sys.executable, "-c", ENDLESS, str(request.path.parent), str(path)]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
-        for _ in range(20):
-            last = int(process.stdout.readline())
-        process.send_signal(signal.SIGKILL)
-        last = max([last, *(int(line) for line in process.stdout if line.endswith("\n"))])
-    with h5py.File(path) as file:
-        assert len(file["time"]) > last
-    sim = simulated()
-    with Trajectory(path) as trajectory:
-        assert len(trajectory) > last and trajectory.checkpoint()["step"] >= last
-        for frame in range(len(trajectory)):
-            assert (trajectory.transform(frame) == sim.model.user_transform(sim.host_state().q)).all()
-            sim.step()

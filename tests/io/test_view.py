@@ -1,14 +1,15 @@
 """Runs and simulations in the browser: what is sent to it, and with a real one, what it shows."""
 
+import io
+import shutil
 import subprocess
 import sys
 import time
-from contextlib import closing
+from contextlib import closing, contextmanager
 
 import exported_run
 import numpy as np
 import pytest
-from browser import page, pixels
 from scipy.spatial.transform import Rotation
 
 import abd
@@ -28,6 +29,42 @@ def server():
 
     with serve("127.0.0.1", 8300) as served:
         yield served
+
+
+BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
+PATIENCE = 60_000
+"""Longest wait for a page [ms]: without a GPU the browser draws on the processor."""
+
+
+@contextmanager
+def page(width: int = 480, height: int = 300):
+    """A page of Chromium without a window, by playwright, and the errors that it reports; skips the test without a browser."""
+    reason = "needs playwright and Chromium: pip install playwright; playwright install chromium"
+    api = pytest.importorskip("playwright.sync_api", reason=reason)
+    own = next((found for name in BROWSERS if (found := shutil.which(name))), None)
+    with api.sync_playwright() as driver:
+        arguments = ["--no-sandbox", "--use-angle=swiftshader", "--enable-unsafe-swiftshader", "--ignore-gpu-blocklist"]
+        try:
+            browser = driver.chromium.launch(executable_path=own, args=arguments)
+        except api.Error as error:
+            pytest.skip(f"{reason}; {str(error).splitlines()[0]}")
+        opened = browser.new_page(viewport={"width": width, "height": height})
+        opened.set_default_timeout(PATIENCE)
+        errors: list[str] = []
+        opened.on("console", lambda one: errors.append(one.text) if one.type == "error" else None)
+        opened.on("pageerror", lambda one: errors.append(str(one)))
+        try:
+            yield opened, errors
+        finally:
+            browser.close()
+
+
+def pixels(opened) -> np.ndarray:
+    """(h, w, 3) what the page shows."""
+    from PIL import Image
+
+    picture = Image.open(io.BytesIO(opened.screenshot(timeout=2 * PATIENCE)))
+    return np.asarray(picture.convert("RGB")).astype(int)
 
 
 def matrices(wxyz: np.ndarray) -> np.ndarray:

@@ -3,6 +3,7 @@
 import mechanisms
 import numpy as np
 import pytest
+from mechanisms import energies
 from on_device import NAME
 
 import abd
@@ -37,11 +38,6 @@ def test_a_spinning_top_has_the_eigenvalues_of_generalized_alpha(radius, ratio):
         found = np.sort(np.abs(eigenvalues(turn, radius, ratio)))
         assert found[-1] < 1.0 + 4e-3 * turn**4 + 1e-9
         np.testing.assert_allclose(found[:3], radius, atol=0.05)
-
-
-def energies(simulation: abd.Simulation, steps: int) -> np.ndarray:
-    reports = (simulation.step() for _ in range(steps))
-    return np.array([sum(r.energy[name] for name in ("kinetic", "gravity", "elastic", "joint")) for r in reports])
 
 
 @pytest.mark.parametrize("radius", [0.8, 0.9])

@@ -3,7 +3,6 @@
 import numpy as np
 import pytest
 import reference_cases as cases
-from exudyn_settings import settings_of
 
 import abd
 
@@ -11,6 +10,20 @@ import abd
 def richardson(coarse, fine):
     """Of two runs of second order, the second with half the step."""
     return [(4.0 * b - a) / 3.0 for a, b in zip(coarse, fine)]
+
+
+def exudyn_settings(exudyn, steps: int, duration: float):
+    """Generalized-alpha in `steps` steps over `duration` [s], Newton to 1e-11, without files and messages."""
+    settings = exudyn.SimulationSettings()
+    settings.timeIntegration.numberOfSteps = steps
+    settings.timeIntegration.endTime = duration
+    settings.timeIntegration.verboseMode = 0
+    settings.timeIntegration.newton.useModifiedNewton = False
+    settings.timeIntegration.newton.relativeTolerance = 1e-11
+    settings.timeIntegration.generalizedAlpha.spectralRadius = 0.9
+    settings.timeIntegration.generalizedAlpha.computeInitialAccelerations = True
+    settings.solutionSettings.writeSolutionToFile = False
+    return settings
 
 
 def exudyn_slider_chain(steps: int, duration: float = 0.25) -> list[np.ndarray]:
@@ -46,7 +59,7 @@ def exudyn_slider_chain(steps: int, duration: float = 0.25) -> list[np.ndarray]:
     tip = system.AddMarker(items.MarkerBodyPosition(bodyNumber=previous, localPosition=[0.2, 0, 0]))
     system.AddLoad(items.Force(markerNumber=tip, loadVector=[0, 0, 20]))
     system.Assemble()
-    system.SolveDynamic(settings_of(exudyn, steps, duration))
+    system.SolveDynamic(exudyn_settings(exudyn, steps, duration))
     kind = exudyn.OutputVariableType
     forces = []
     for i, joint in enumerate(joints):
@@ -102,7 +115,7 @@ def exudyn_masked_ball(steps: int, duration: float) -> list[np.ndarray]:
         nodes.append(node)
     joint = system.AddObject(items.SphericalJoint(markerNumbers=markers, constrainedAxes=[1, 0, 1]))
     system.Assemble()
-    settings = settings_of(exudyn, steps, duration)
+    settings = exudyn_settings(exudyn, steps, duration)
     # its constraint forces ring with the first step unless high frequencies are damped
     settings.timeIntegration.generalizedAlpha.spectralRadius = 0.5
     system.SolveDynamic(settings)

@@ -9,39 +9,54 @@ from abd.scene.geometry import mass, shapes
 from abd.scene.geometry.frames import principal_frame
 
 
-def box_moment(extents, total):
-    """Diagonal of S of a box."""
-    return total * np.array(extents) ** 2 / 12.0
+def of_box(extents, total):
+    """S of a box."""
+    return total * np.diag(np.square(extents)) / 12.0
 
 
-def test_box_off_the_origin():
-    vertices, triangles = shapes.box((1.0, 2.0, 3.0))
-    body = mass.solid(vertices + np.array([5.0, -7.0, 100.0]), triangles, 500.0)
-    assert body.volume == pytest.approx(6.0, rel=1e-13)
-    assert body.mass == pytest.approx(3000.0, rel=1e-13)
-    np.testing.assert_allclose(body.center, [5.0, -7.0, 100.0], rtol=1e-14)
-    np.testing.assert_allclose(body.second_moment, np.diag(box_moment((1, 2, 3), 3000.0)), atol=1e-10)
-    np.testing.assert_allclose(np.diag(body.inertia), 250.0 * np.array([13.0, 10.0, 5.0]), rtol=1e-12)
-    assert body.notes == ()
+BOX, BOX_TRIANGLES = shapes.box((1.0, 2.0, 3.0))
+CORNER = np.eye(4, 3, -1)
+CORNER_TRIANGLES = np.array([[0, 2, 1], [0, 1, 3], [0, 3, 2], [1, 2, 3]])
+PLATE, PLATE_TRIANGLES = np.array([[0.0, 0, 0], [2, 0, 0], [2, 1, 0], [0, 1, 0]]), np.array([[0, 1, 2], [0, 2, 3]])
+ROD, EDGE = np.array([[0.0, 0, 0], [3, 0, 0]]), np.array([[0, 1]])
+POLYGON = 6.0 * 0.3**2 * np.sin(np.pi / 6)
+"""Area of a regular polygon of 12 sides."""
+POLAR = POLYGON * 0.3**2 / 6 * (2 + np.cos(np.pi / 6))
+ROD_MASS, BALL_MASS = 30 * np.pi, 4 * np.pi * 0.5**3
+CLOSED_FORMS = {
+    # name: body, mass, volume, centre, S about it; of the corner int x^2 = 1/10 and int x y = 1/20 about the origin
+    "box": (mass.solid(BOX + np.array([5, -7, 100]), BOX_TRIANGLES, 500.0), 3000, 6, (5, -7, 100), of_box((1, 2, 3), 3000)),
+    "corner": (mass.solid(CORNER, CORNER_TRIANGLES, 6.0), 1, 1 / 6, (0.25,) * 3, 1 / 20 + np.eye(3) / 20 - 1 / 16),
+    "polygon": (
+        mass.solid(*shapes.cylinder(0.3, 2.0, 12), 1000.0), 2000 * POLYGON, 2 * POLYGON, (0, 0, 0),
+        1000 * np.diag([POLAR, POLAR, POLYGON * 2**3 / 12]),
+    ),
+    "shell": (mass.shell(PLATE, PLATE_TRIANGLES, 1000.0, 0.01), 20, 0.02, (1, 0.5, 0), of_box((2, 1, 0.01), 20)),
+    "sheet": (mass.sheet(PLATE, PLATE_TRIANGLES, 10.0), 20, None, (1, 0.5, 0), of_box((2, 1, 0), 20)),
+    "rod": (mass.rods(ROD, EDGE, 1000.0, 0.1), ROD_MASS, 0.03 * np.pi, (1.5, 0, 0), ROD_MASS * np.diag([0.75, 0.0025, 0.0025])),
+    "line": (mass.lines(ROD, EDGE, 2.0), 6, None, (1.5, 0, 0), np.diag([4.5, 0, 0])),
+    "balls": (
+        mass.balls(np.array([[-1.0, 0, 0], [1, 0, 0]]), np.array([0, 1]), 3.0, 0.5), 2 * BALL_MASS, 2 * BALL_MASS / 3, (0, 0, 0),
+        2 * BALL_MASS * np.diag([1.05, 0.05, 0.05]),
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", CLOSED_FORMS)
+def test_mass_properties_are_those_of_the_closed_form(name):
+    body, total, volume, center, second_moment = CLOSED_FORMS[name]
+    assert body.mass == pytest.approx(total, rel=1e-13) and body.notes == ()
+    assert volume is None or body.volume == pytest.approx(volume, rel=1e-13)
+    np.testing.assert_allclose(body.center, center, rtol=1e-14, atol=1e-15)
+    np.testing.assert_allclose(body.second_moment, second_moment, atol=1e-12 * max(1.0, total))
+    np.testing.assert_allclose(body.inertia, np.trace(second_moment) * np.eye(3) - second_moment, atol=1e-12 * max(1.0, total))
 
 
 def test_inside_out_surface_is_turned_with_a_note():
-    vertices, triangles = shapes.box((1.0, 2.0, 3.0))
-    right, wrong = (mass.solid(vertices, t, 1.0) for t in (triangles, triangles[:, ::-1]))
+    right, wrong = (mass.solid(BOX, triangles, 1.0) for triangles in (BOX_TRIANGLES, BOX_TRIANGLES[:, ::-1]))
     assert wrong.volume == pytest.approx(right.volume)
     np.testing.assert_allclose(wrong.second_moment, right.second_moment, atol=1e-14)
     assert "inwards" in wrong.notes[0]
-
-
-def test_corner_tetrahedron():
-    vertices = np.array([[0.0, 0, 0], [1, 0, 0], [0, 1, 0], [0, 0, 1]])
-    triangles = np.array([[0, 2, 1], [0, 1, 3], [0, 3, 2], [1, 2, 3]])
-    body = mass.solid(vertices, triangles, 6.0)
-    assert body.mass == pytest.approx(1.0)
-    np.testing.assert_allclose(body.center, [0.25, 0.25, 0.25])
-    # about the origin: integral x^2 = 1/10, integral x y = 1/20 per unit mass
-    expected = np.full((3, 3), 1 / 20) + np.eye(3) / 20 - 1 / 16
-    np.testing.assert_allclose(body.second_moment, expected, atol=1e-15)
 
 
 def test_sphere_converges_with_order_two():
@@ -52,16 +67,6 @@ def test_sphere_converges_with_order_two():
         errors.append([1.0 - body.volume / exact, 1.0 - body.second_moment[0, 0] / (exact * 0.25 / 5)])
     ratios = np.array(errors)[:-1] / np.array(errors)[1:]
     np.testing.assert_allclose(ratios, 4.0, rtol=0.05)
-
-
-def test_cylinder_of_a_regular_polygon():
-    sides, radius, length = 12, 0.3, 2.0
-    body = mass.solid(*shapes.cylinder(radius, length, sides), 1000.0)
-    area = sides / 2 * radius**2 * np.sin(2 * np.pi / sides)
-    polar = area * radius**2 / 6 * (2 + np.cos(2 * np.pi / sides))
-    expected = 1000.0 * np.diag([length * polar / 2, length * polar / 2, area * length**3 / 12])
-    assert body.volume == pytest.approx(area * length)
-    np.testing.assert_allclose(body.second_moment, expected, atol=1e-10)
 
 
 def test_agrees_with_trimesh_on_an_irregular_body():
@@ -78,40 +83,6 @@ def test_flat_closed_surface_is_refused():
     vertices, triangles = shapes.box((1.0, 1.0, 1.0))
     with pytest.raises(SceneError, match="no volume"):
         mass.solid(vertices * [1.0, 1.0, 0.0], triangles, 1.0)
-
-
-def test_plate_as_a_shell_is_a_thin_box():
-    vertices = np.array([[0.0, 0, 0], [2, 0, 0], [2, 1, 0], [0, 1, 0]])
-    triangles = np.array([[0, 1, 2], [0, 2, 3]])
-    body = mass.shell(vertices, triangles, 1000.0, 0.01)
-    assert body.mass == pytest.approx(20.0)
-    assert body.volume == pytest.approx(0.02)
-    np.testing.assert_allclose(body.center, [1.0, 0.5, 0.0])
-    np.testing.assert_allclose(body.second_moment, np.diag(box_moment((2, 1, 0.01), 20.0)), atol=1e-12)
-
-
-def test_sheet_has_no_thickness():
-    vertices = np.array([[0.0, 0, 0], [2, 0, 0], [2, 1, 0], [0, 1, 0]])
-    body = mass.sheet(vertices, np.array([[0, 1, 2], [0, 2, 3]]), 10.0)
-    np.testing.assert_allclose(body.second_moment, np.diag(box_moment((2, 1, 0), 20.0)), atol=1e-12)
-
-
-def test_rod_is_a_round_cylinder():
-    ends = np.array([[0.0, 0, 0], [3.0, 0, 0]])
-    body = mass.rods(ends, np.array([[0, 1]]), 1000.0, 0.1)
-    total = 1000.0 * 3.0 * np.pi * 0.01
-    assert body.mass == pytest.approx(total)
-    assert body.volume == pytest.approx(total / 1000.0)
-    np.testing.assert_allclose(body.second_moment, total * np.diag([9 / 12, 0.01 / 4, 0.01 / 4]), atol=1e-12)
-    thin = mass.lines(ends, np.array([[0, 1]]), 2.0)
-    np.testing.assert_allclose(thin.second_moment, np.diag([6 * 9 / 12, 0, 0]), atol=1e-12)
-
-
-def test_two_balls():
-    centers = np.array([[-1.0, 0, 0], [1.0, 0, 0]])
-    body = mass.balls(centers, np.array([0, 1]), 3.0, 0.5)
-    each = 4 * np.pi * 0.5**3
-    np.testing.assert_allclose(body.second_moment, 2 * each * np.diag([1.05, 0.05, 0.05]), atol=1e-12)
 
 
 @pytest.mark.parametrize(

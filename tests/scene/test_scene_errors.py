@@ -21,7 +21,6 @@ WRONG = {
     "misspelt key": (f"gravty = [0, 0, 0]\n{BALL}", 1, "gravty", "unknown key", "'gravity'"),
     "key of another table": (f"{BALL}dt = 0.1\n", 4, "body.ball.dt", "unknown key", "[solver]"),
     "word of another program": (f"{BALL}rotation = [0, 0, 90]\n", 4, "rotation", "unknown key", "quaternion"),
-    "unknown table": (f"[sover]\ndt = 0.1\n{BALL}", 1, "sover", "unknown key", "'solver'"),
     "number in quotes": (f'[solver]\ndt = "0.1"\n{BALL}', 2, "solver.dt", "without quotes, not '0.1'", ""),
     "time step of zero": (f"[solver]\n\n# comment\ndt = 0\n{BALL}", 4, "solver.dt", "greater than 0, not 0", ""),
     "negative tolerance": (f"[solver]\ntolerance = -1e-3\n{BALL}", 2, "tolerance", "greater than 0, not -0.001", ""),
@@ -55,7 +54,6 @@ WRONG = {
     "radius of a table": ('[[body]]\nname = "b"\n[body.sphere]\nradius = 0\n', 4, "body.b.sphere.radius", "than 0", ""),
     "flat box": ('[[body]]\nname = "b"\nbox = [1, 0, 1]\n', 3, "body.b.box", "greater than 0", ""),
     "negative density": (f"{BALL}density = -5\n", 4, "body.ball.density", "greater than 0, not -5", ""),
-    "negative mass": (f"{BALL}mass = -1.5\n", 4, "body.ball.mass", "greater than 0, not -1.5", ""),
     "proxy without mass": ('[[body]]\nname = "p"\nproxy = true\ninertia = [1, 1, 1]\n', 1, "body.p", "needs mass", "give"),
     "inertia without mass": (f"{BALL}inertia = [1, 1, 1]\n", 4, "inertia", "needs mass", "give mass"),
     "impossible inertia": (f"{BALL}mass = 1\ninertia = [1, 1, 3]\n", 5, "inertia", "the principal moments 1, 1, 3", "units"),
@@ -68,7 +66,6 @@ WRONG = {
     "no rotation matrix": (f"{BALL}matrix = [[2, 0, 0],\n [0, 1, 0], [0, 0, 1]]\n", 4, "matrix", "no", "scale"),
     "reflection": (f"{BALL}matrix = [[-1, 0, 0], [0, 1, 0], [0, 0, 1]]\n", 4, "matrix", "reflection", "mirror"),
     "Euler angles": (f'{BALL}euler = {{ order = "xy", degrees = [9] }}\n', 4, "euler.degrees", "has 1 angles", "one angle"),
-    "zero scale": (f"{BALL}scale = [1, 1, 0]\n", 4, "scale", "greater than 0", ""),
     "unknown axis": (f'{BALL}fix = ["x", "rw"]\n', 4, "body.ball.fix[1]", "not 'rw'", ""),
     "one fixed rotation": (f'{BALL}fix = ["rx"]\n', 4, "body.ball.fix", "none, two or three", "fix ry or rz as well"),
     "fixed twice": (f'{BALL}fix = ["x", "x"]\n', 4, "body.ball.fix", "twice", "once"),
@@ -135,7 +132,6 @@ WRONG = {
         f'{DRIVEN}motion = {{ file = "broken.csv" }}\n',
         *(5, "body.cam.motion.file", "broken.csv:3: times must grow", ""),
     ),
-    "joint type": (f'{BALL}[[joint]]\nname = "j"\ntype = "hing"\nchild = "ball"\n', 6, "joint.j.type", "'hing'", "'hinge'"),
     "joint without anchor": (BALL + JOINT, 4, "joint.pivot", "no anchor", "parent_anchor and child_anchor"),
     "half of an anchor": (f"{BALL}{JOINT}child_anchor = [0, 0, 0]\n", 8, "child_anchor", "parent_anchor is missing", "both"),
     "both anchors": (
@@ -161,10 +157,6 @@ WRONG = {
     "different worlds": (
         f'{BALL}{CUBE}world = 1\n{JOINT}parent = "cube"\nanchor = [0, 0, 0]\n',
         *(12, "joint.pivot.child", "different worlds, 1 and 0", "one world"),
-    ),
-    "axis of zero": (
-        f'{BALL}[[joint]]\nname = "j"\ntype = "hinge"\nchild = "ball"\nanchor = [0, 0, 0]\naxis = [0, 0, 0]\n',
-        *(9, "joint.j.axis", "is zero", "direction"),
     ),
     "axis too short to have a direction": (
         f'{BALL}[[joint]]\nname = "j"\ntype = "hinge"\nchild = "ball"\nanchor = [0, 0, 0]\naxis = [0, 1e-300, 0]\n',
@@ -203,20 +195,6 @@ def test_wrong_scene(folder, text, line, key, message, remedy):
     assert key in problem.key and message in problem.message and remedy in problem.remedy
     place = f"{path}:{line}: " if line else f"{path}: "
     assert str(problem).startswith(place + (problem.key and f"{problem.key}: ") + problem.message)
-
-
-def test_all_problems_at_once_in_order(folder):
-    path = folder / "wrong.toml"
-    path.write_text(
-        "gravty = [0, 0, 0]\n[solver]\ndt = -1\nintegrator = 3\n"  # lines 1, 3, 4
-        '[[body]]\nname = "ball"\nspere = { radius = 1 }\ndensity = "heavy"\nmaterial = "oak"\n'  # lines 7 and 8
-        "[[body]]\nbox = [1, 1]\n"  # line 10 (name) and 11
-        '[[body]]\nname = "cube"\nbox = [1, 1, 1]\nsphere = { radius = 0, subdivisions = 99 }\n'  # line 15, twice
-        '[[joint]]\nname = "j"\ntype = "fixed"\nparent = "ball"\nchild = "cub"\n'  # lines 16 (anchor) and 20
-    )
-    problems = problems_of(path)
-    assert [problem.line for problem in problems] == [1, 3, 4, 7, 8, 10, 11, 15, 15, 16, 20]
-    assert str(problems[3]).endswith("body.ball.spere: unknown key -> did you mean 'sphere'?")
 
 
 def test_json_of_the_same_schema(folder):

@@ -13,7 +13,7 @@ DOWNHILL = np.array([cos(SLOPE), 0.0, -sin(SLOPE)])
 NORMAL = np.array([sin(SLOPE), 0.0, cos(SLOPE)])
 
 
-def on_slope(mu: float, floor: str = "half-space", velocity: float = 0.0, **body) -> abd.Scene:
+def on_slope(mu: float, floor: str = "half-space", **body) -> abd.Scene:
     """A body, 0.4 mm above a slope at the middle of its side of 0.2 m."""
     scene = abd.Scene()
     scene.add_material("rough", mu=mu)
@@ -24,8 +24,7 @@ def on_slope(mu: float, floor: str = "half-space", velocity: float = 0.0, **body
         place = tuple(-0.5 * NORMAL)
         scene.add_body("slope", box=(4, 4, 1), kind="static", position=place, axis_angle=turn, material="rough")
     shape = body or {"box": (0.2, 0.2, 0.2), "axis_angle": turn}
-    push = tuple(velocity * DOWNHILL)
-    scene.add_body("body", **shape, position=tuple(0.1004 * NORMAL), velocity=push, material="rough")
+    scene.add_body("body", **shape, position=tuple(0.1004 * NORMAL), material="rough")
     return scene
 
 
