@@ -211,14 +211,18 @@ def four_bar(h: float, enforcement: str = "exact", **solver) -> abd.Scene:
     return scene
 
 
-def four_bar_values(simulation: abd.Simulation) -> Values:
-    """Angles and rates of the first and the last link, and the loop's force."""
-    joints = [simulation.joints[name] for name in ("joint1", "joint3")]
+def angle_values(simulation: abd.Simulation, *names: str) -> Values:
+    """Angles and rates of hinges."""
+    joints = [simulation.joints[name] for name in names]
     return {
         "position: angles": np.array([joint.coordinates[0] for joint in joints]),
         "velocity: rates": np.array([joint.rates[0] for joint in joints]),
-        "force": simulation.joints["loop"].wrench()[0],
     }
+
+
+def four_bar_values(simulation: abd.Simulation) -> Values:
+    """Of the first and the last link, and the force of the loop."""
+    return {**angle_values(simulation, "joint1", "joint3"), "force": simulation.joints["loop"].wrench()[0]}
 
 
 def _four_bar_expected() -> dict[float, Values]:
@@ -245,12 +249,7 @@ def double_pendulum(h: float, start=(0.1, 0.2), enforcement: str = "exact", **so
 
 
 def double_pendulum_values(simulation: abd.Simulation) -> Values:
-    """Angles and rates of the joints."""
-    joints = [simulation.joints[name] for name in ("joint1", "joint2")]
-    return {
-        "position: angles": np.array([joint.coordinates[0] for joint in joints]),
-        "velocity: rates": np.array([joint.rates[0] for joint in joints]),
-    }
+    return angle_values(simulation, "joint1", "joint2")
 
 
 def _double_pendulum_expected(start: tuple[float, float]) -> dict[float, Values]:

@@ -118,7 +118,7 @@ def test_control_c_keeps_what_was_computed(scene):
         assert len(trajectory) == last["report"]["steps"] + 1 > 3
 
 
-def test_options(scene, capsys):
+def test_options(scene):
     assert run(scene, "--quiet", "--duration", "0.03", "-o", "solver.dt=0.005", "-o", "output.every=2") == 0
     with Trajectory("runs/fall-1") as trajectory:
         assert trajectory.series("/step").tolist() == [0, 2, 4, 6]
@@ -185,3 +185,24 @@ def test_doctor_and_schema(capsys):
     assert "body" in json.loads(capsys.readouterr().out)["properties"]
     assert main(["schema"]) == 0
     assert "half_space" in capsys.readouterr().out
+
+
+def test_json_of_a_benchmark_has_facts_and_a_row_per_scene(scene, capsys):
+    assert main(["bench", scene, "pendulum", "--device", "cpu", "--steps", "3", "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert {"date", "device", "processor", "cores", "load_average", "versions", "steps", "warm_up"} <= set(found["facts"])
+    box, pendulum = found["rows"]
+    assert (box["scene"], box["bodies"], box["joints"], box["steps"]) == ("fall", 3, 0, 3)
+    assert (pendulum["scene"], pendulum["bodies"], pendulum["joints"]) == ("pendulum", 1, 1)
+    assert box["contacts"] > 0 and 0.0 < box["min_gap"] < 0.01 and pendulum["min_gap"] is None
+    for row in found["rows"]:
+        assert 0.0 < row["ms_solving"] <= row["ms"] <= row["ms_p95"]
+        assert row["reached"] <= row["tolerance"] == 1e-3
+        assert row["newton"] >= 1.0 and row["solver"] == row["solver_facts"]["name"] and row["failure"] == ""
+
+
+def test_a_failed_scene_is_reported_next_to_its_row(scene, capsys):
+    failing = ["-o", "solver.max_newton=1", "-o", "solver.tolerance=1e-14", "-o", "solver.retries=0"]
+    assert main(["bench", scene, "--device", "cpu", "--steps", "2", *failing]) == 1
+    assert "stopped after 0 steps: not_converged" in capsys.readouterr().out
+    assert main(["bench", "no_such_scene"]) == 2

@@ -1,17 +1,22 @@
-"""The documentation: every snippet runs, every command is one, every link leads somewhere, and Sphinx builds it silently."""
+"""README and documentation: snippets run, commands are understood, links lead somewhere, Sphinx builds without warnings; names in
+the code keep to the glossary."""
 
+import io
 import re
 import shlex
 import subprocess
 import sys
+import tokenize
 
 import pytest
 from tool import TOOLS
 
-from abd.cli import _parser
+from abd.cli import _parser, main
+from abd.io.trajectory import Trajectory
 
 ROOT = TOOLS.parent
 DOCS = ROOT / "docs"
+README = ROOT / "README.md"
 PAGES = sorted(path for path in DOCS.rglob("*.md") if not path.relative_to(DOCS).parts[0].startswith("_"))
 
 
@@ -34,16 +39,17 @@ def test_the_snippets_of_a_page_run_one_after_the_other(page, tmp_path, monkeypa
     assert len(names) > 2, "they made something"
 
 
-@pytest.mark.parametrize("page", [ROOT / "README.md", *PAGES], ids=lambda page: page.stem)
+@pytest.mark.parametrize("page", [README, *PAGES], ids=lambda page: page.stem)
 def test_the_command_lines_are_understood(page):
     for text in blocks(page, "sh"):
         for line in re.findall(r"(?:^|&& )(?:\.venv/bin/)?abd ([^&\n]+)", text, re.MULTILINE):
             assert callable(_parser().parse_args(shlex.split(line, comments=True)).command)
 
 
-@pytest.mark.parametrize("page", PAGES, ids=name)
+@pytest.mark.parametrize("page", [README, *PAGES], ids=lambda page: page.stem)
 def test_links_and_pictures_lead_somewhere(page):
     text = page.read_text(encoding="utf-8")
+    assert all((ROOT / scene).is_file() for scene in re.findall(r"abd run (scenes/\S+)", text))
     found = re.findall(r"\]\(([^)#\s]+)", text)
     found += re.findall(r"^```\{(?:image|literalinclude|include)\} (\S+)", text, re.MULTILINE)
     for target in found:
@@ -61,3 +67,50 @@ def test_sphinx_builds_without_warnings(tmp_path):
     text = (tmp_path / "reference" / "api.html").read_text(encoding="utf-8")
     assert "abd.Simulation" in text and "apply_force" in text
     assert "rounding" in (tmp_path / "_generated" / "scene_keys.html").read_text(encoding="utf-8")
+
+
+def test_the_scene_of_the_readme_runs(tmp_path):
+    (text,) = blocks(README, "toml")
+    assert len([line for line in text.splitlines() if line]) <= 15
+    scene, out = tmp_path / "wall.toml", tmp_path / "run"
+    scene.write_text(text)
+    assert main(["run", str(scene), "--device", "cpu", "--steps", "18", "--quiet", "--out", str(out)]) == 0
+    with Trajectory(out / "trajectory.h5") as trajectory:
+        assert len(trajectory.names) == 14
+        speed = trajectory.series("/bodies/velocity")[-1, trajectory.names.index("ball"), 0, 3]
+    assert speed < 5.0, "the ball has hit the wall"
+
+
+def test_the_python_lines_of_the_readme_run(capsys):
+    text, acting, joints = blocks(README, "python")
+    assert len([line for line in text.splitlines() if line]) <= 10
+    names = {}
+    exec(text, names)
+    assert names["sim"].frame == 20
+    assert capsys.readouterr().out.startswith("0.20 s, ")
+    exec(acting, names)
+    assert names["sim"].frame == 60
+    exec(joints, names)
+    sim = names["abd"].Simulation(names["scene"], device="cpu")
+    sim.run(steps=5)
+    shoulder, elbow = (sim.joints[name].coordinates[0] for name in ("shoulder", "elbow"))
+    assert elbow == pytest.approx(-2.0 * shoulder, abs=1e-5) and shoulder > 0.01
+
+
+REPLACED = {
+    "account", "calm", "caution", "drawn_along", "foretold", "idle", "journey", "lasting", "leap", "mend", "nobody", "owed",
+    "ripe", "rouse", "rubs", "rubbing", "somebody", "steady", "strikes", "struck", "tightness", "track", "traveller", "twin",
+    "whoever",
+}  # fmt: skip
+"""Words that `docs/glossary.md` has replaced."""
+
+
+@pytest.mark.parametrize("package", ["abd/step", "abd/backends", "abd/contact", "abd/potentials", "abd/api", "cuda_kernels"])
+def test_names_use_the_vocabulary(package):
+    found = set()
+    for file in (ROOT / package).rglob("*.py"):
+        for token in tokenize.generate_tokens(io.StringIO(file.read_text()).readline):
+            if token.type == tokenize.NAME:
+                parts = {token.string, *re.split(r"_|(?<=[a-z])(?=[A-Z])", token.string)}
+                found |= {(file.name, word) for word in parts if word.lower() in REPLACED}
+    assert not found

@@ -60,20 +60,14 @@ CHAIN = mjcf(
         ),
     )
 )
-BALLS = mjcf(
-    body(
-        "upper",
-        '<joint name="ball" type="ball" pos="0 0 0.05"/>',
-        body("lower", '<joint type="ball"/>', pos="0 0 -0.4"),
-    )
-)
 BALL_KEYS = {
+    "plain": "",
     "damped": 'damping="0.03"',
     "hardly": 'damping="1e-6"',
     "sprung": 'stiffness="3"',
     "heavy": 'armature="0.02"',
 }
-TURNING_BALLS = mjcf(
+BALLS = mjcf(
     "".join(
         body(
             name,
@@ -87,7 +81,7 @@ TURNING_BALLS = mjcf(
         "sliding",
         '<joint name="x" type="slide" axis="1 0 0"/><joint name="y" type="slide" axis="0 1 0"/>'
         '<joint name="z" type="slide" axis="0 0 1" stiffness="50"/><joint name="r" type="ball" damping="0.05"/>',
-        pos="15 0 0",
+        pos="18 0 0",
     )
 )
 FREE = mjcf(
@@ -262,7 +256,6 @@ SAMPLES = {
     # name: suffix, text, seed of the start (None: the file's own), keyframe
     "chain": (".xml", CHAIN, 3, ""),
     "balls": (".xml", BALLS, 3, ""),
-    "turning_balls": (".xml", TURNING_BALLS, 3, ""),
     "free": (".xml", FREE, 3, ""),
     "many": (".xml", MANY, 3, ""),
     "carriers": (".xml", CARRIERS, 3, ""),

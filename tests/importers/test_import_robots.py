@@ -286,7 +286,7 @@ NAMES = (
 
 
 @pytest.mark.parametrize("suffix", [".urdf", ".xml"])
-def test_names_stay_those_of_the_file(suffix, tmp_path, capsys):
+def test_names_stay_those_of_the_file(suffix, tmp_path):
     """Bodies and joints of all names are told apart in Python, in a scene file, in a trajectory, and in what is exported."""
     if suffix == ".urdf":
         links = "".join(link(name, 1.0 + k) for k, name in enumerate(NAMES))

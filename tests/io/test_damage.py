@@ -46,7 +46,7 @@ def limited(command: list[str], most: int) -> subprocess.CompletedProcess:
     return subprocess.run([sys.executable, "-m", "abd.cli", *command], preexec_fn=limit, capture_output=True, text=True)
 
 
-@pytest.mark.parametrize("percent", [2, 40, 100, 120, 150])
+@pytest.mark.parametrize("percent", [2, 40, 120])
 def test_a_full_disk_ends_a_run_in_one_line(percent, scene, whole, tmp_path):
     run = tmp_path / "run"
     command = ["run", str(scene), "--device", "numpy", "--out", str(run), "--quiet", "--steps", str(20 * STEPS)]

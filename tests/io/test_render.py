@@ -21,13 +21,11 @@ from abd.pictures.symbols import Symbols, symbols
 SIZE = (160, 90)
 
 
-def staged(*bodies: dict, joints=(), **camera) -> tuple[Cast, Moment]:
+def staged(*bodies: dict) -> tuple[Cast, Moment]:
     """The cast of a scene of a few bodies, and its start."""
     scene = abd.Scene(gravity=(0, 0, 0))
     for k, keys in enumerate(bodies):
         scene.add_body(keys.pop("name", f"body{k}"), **keys)
-    for kind, name, parent, child, keys in joints:
-        scene.add_joint(kind, name, parent, child, **keys)
     return of_model(scene.compile())
 
 

@@ -39,9 +39,12 @@ def test_what_is_beyond_bounds_is_refused(name, tmp_path):
 
 
 def test_a_bound_can_be_raised(tmp_path, monkeypatch):
-    monkeypatch.setenv("ABD_MOST_COPIES", "20000000")
-    (tmp_path / "s.toml").write_text(CASES["repeat"][1])
-    assert abd.load(tmp_path / "s.toml").spec.body[0].repeat.count == (1000, 1000, 10)
+    (tmp_path / "s.toml").write_text(BODY + "repeat = {count = [4, 1, 1], step = [2, 2, 2]}\n")
+    monkeypatch.setenv("ABD_MOST_COPIES", "3")
+    with pytest.raises(SceneError, match="ABD_MOST_COPIES"):
+        abd.load(tmp_path / "s.toml")
+    monkeypatch.setenv("ABD_MOST_COPIES", "4")
+    assert abd.load(tmp_path / "s.toml").spec.body[0].repeat.count == (4, 1, 1)
 
 
 NUMBERS = {

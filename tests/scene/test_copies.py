@@ -12,7 +12,6 @@ import abd
 from abd.api.simulation import Simulation
 from abd.errors import SceneError
 from abd.io.run import run
-from abd.joint_list import JointCopies
 from abd.joints.coordinates.readings import JointReader
 from abd.joints.rows.build import build_system
 from abd.joints.rows.rows import compile_rows, residual
@@ -57,20 +56,6 @@ def test_names_of_copies():
     assert [names.find(name) for name in names] == list(range(9))
     assert not any(name in names for name in ("b", "b_2_0_0", "b_0_1_0", "b_0_0_03", "d_0_0_0", "b_0_0_-1", 3))
     assert copy_place("x_1_2_3") == ("x", (1, 2, 3)) and copy_place("x_1_2") is None and copy_place("x_01_2_3") is None
-
-
-def test_a_list_of_joints_holds_copies():
-    model = chain(5).compile()
-    joints = model.joints
-    assert len(joints) == 5 and [joint.name for joint in joints] == list(joints.names)
-    assert isinstance(joints.parts[1], JointCopies) and len(joints[1:]) == 4
-    assert joints.column("parent").tolist() == [WORLD, 0, 1, 2, 3] == [joint.parent for joint in joints]
-    frames = np.array([joint.parent_frame for joint in joints])
-    assert (joints.column("parent_frame") == frames).all()
-    other = joints.copy()
-    other[3] = joints[2]
-    assert other[3].name == "hinge_1_0_0" and other.column("child").tolist() == [0, 1, 2, 2, 4]
-    assert joints[3].name == "hinge_2_0_0" and other.changed_since(joints) == [3]
 
 
 @pytest.mark.parametrize(

@@ -296,26 +296,6 @@ k = 2
     assert {path: lines.get(path) for path in expected} == expected
 
 
-def _paths(data, path=()):
-    items = data.items() if isinstance(data, dict) else enumerate(data) if isinstance(data, list) else ()
-    for key, value in items:
-        yield (*path, key)
-        yield from _paths(value, (*path, key))
-
-
-def test_every_key_has_a_line(everything):
-    text = everything.read_text(encoding="utf-8")
-    data = tomllib.loads(text)
-    lines = KeyLines(text, False).lines
-    assert set(_paths(data)) <= set(lines)
-    rows = text.splitlines()
-    assert all(f"{path[-1]} =" in rows[line - 1] for path, line in lines.items() if path[-1] in ("dt", "radius", "axis"))
-    text = json.dumps(data, indent=1)
-    lines = KeyLines(text, True).lines
-    assert list(lines) == list(_paths(data))
-    assert lines["body", 5, "name"] == 1 + text[: text.index('"shaker"')].count("\n")
-
-
 def test_documented_example_is_a_scene(tmp_path):
     path = tmp_path / "example.toml"
     path.write_text(re.search(r"```toml\n(.*?)```", schema_markdown(), re.DOTALL)[1])

@@ -1,7 +1,10 @@
-"""Bodies that start within the activation distance of contact stay where they are, whatever the gap, step and size."""
+"""Long runs of contact: bodies at rest stay at any step and size, fast ones do not pass through others, a ball rolls."""
+
+from math import cos, pi, sin, sqrt
 
 import numpy as np
 import pytest
+from thrown import PAIRS, has_passed, run
 
 import abd
 from abd.contact.pair_law import D_HAT_SHARE
@@ -67,3 +70,43 @@ def front_speed(dt: float, count: int = 40) -> float:
 
 def test_the_front_of_dominoes_does_not_depend_on_the_step():
     assert front_speed(5e-3) == pytest.approx(front_speed(1e-3), rel=0.05)
+
+
+@pytest.mark.parametrize("spin", [0.0, 1.0])
+@pytest.mark.parametrize("sizes", [0.5, 20, 100])
+@pytest.mark.parametrize("name", PAIRS)
+def test_nothing_passes(name, sizes, spin):
+    assert not any(has_passed(PAIRS[name], sizes, spin, 1000 * trial, "cpu") for trial in range(3))
+
+
+@pytest.mark.parametrize("sizes", [1, 5])
+@pytest.mark.parametrize("name", ["box at box", "ball at ball", "box at fixed plate"])
+def test_impacts_match_those_of_a_hundredth_of_the_step(name, sizes):
+    """Momentum and energy within 20 % in most of six trials."""
+    momentum = energy = 0
+    for seed in range(0, 6000, 1000):
+        end, fine = (run(PAIRS[name], sizes, 0.0, seed, "cpu", finer) for finer in (1, 100))
+        momentum += np.linalg.norm(end.pushed - fine.pushed) <= 0.2 * np.linalg.norm(fine.pushed)
+        energy += abs(end.energy - fine.energy) <= 0.2 * fine.available
+    assert momentum >= 4 and energy >= 4, (momentum, energy)
+
+
+@pytest.mark.parametrize("facets", [90, 180])
+def test_a_ball_rolls_in_a_trough_of_facets_as_in_a_cylinder(facets):
+    """Half a period is pi sqrt(7 (R - r) / (5 g)) (1 + a^2 / 16)."""
+    R, r, a, width = 0.5, 0.1, 0.3, 0.2
+    angle = np.linspace(-pi / 2, pi / 2, facets + 1)
+    ring = np.stack([R * np.sin(angle), -R * np.cos(angle)], axis=1).tolist()
+    vertices = [(x, y, z) for y in (-width, width) for x, z in ring]
+    triangles = [t for k in range(facets) for t in ((k, k + 1, facets + 2 + k), (k, facets + 2 + k, facets + 1 + k))]
+    scene = abd.Scene()
+    scene.add_material("default", mu=0.8)
+    scene.add_body("trough", kind="static", surface={"vertices": vertices, "triangles": triangles})
+    away = R - r - 6e-4
+    scene.add_body("ball", sphere={"radius": r}, position=(away * sin(a), 0.03, -away * cos(a)))
+    sim, x = abd.Simulation(scene, device="cpu"), [away * sin(a)]
+    for _ in range(200):
+        sim.step()
+        x.append(sim.bodies["ball"].position[0])
+    passages = [0.01 * (k + x[k] / (x[k] - x[k + 1])) for k in range(200) if x[k] * x[k + 1] < 0.0]
+    assert np.diff(passages)[0] == pytest.approx(pi * sqrt(7.0 * (R - r) / (5.0 * 9.81)) * (1.0 + a * a / 16.0), rel=0.02)
