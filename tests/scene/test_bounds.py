@@ -55,15 +55,6 @@ NUMBERS = {
     "position": BODY + "position = [0, 0, 1e80]\n",
     "integer": BODY + f"mass = 1{'0' * 400}\n",
 }
-MESHES = {
-    "index.obj": "v 0 0 0\nv 1 0 0\nv 0 1 0\nf 1 2 100000000000000000000\n",
-    "far.obj": "v 1e160 0 0\nv 1 0 0\nv 0 1 0\nv 0 0 1\nf 1 3 2\nf 1 2 4\nf 1 4 3\nf 2 3 4\n",
-    "text.stl": "solid s\nfacet normal 0 0 1\nouter loop\nvertex 1e999 nan x\n",
-    "short.stl": "x" * 90,
-    "bad.glb": "glTF" + "\x02" * 40,
-    "bad.ply": "ply\nformat ascii 1.0\nelement vertex 3\nproperty float x\nend_header\n1\n",
-    "bad.off": "OFF\n3 1 0\n0 0 0\n1 0 0\n0 1 0\n3 0 1 99\n",
-}
 
 
 @pytest.mark.parametrize("name", NUMBERS)
@@ -73,12 +64,11 @@ def test_numbers_out_of_all_proportion_are_refused(name, tmp_path):
         abd.load(tmp_path / "s.toml").compile()
 
 
-@pytest.mark.parametrize("name", MESHES)
-def test_malformed_meshes_are_refused(name, tmp_path):
-    (tmp_path / name).write_text(MESHES[name], encoding="latin-1")
+def test_meshes_out_of_all_proportion_are_refused(tmp_path):
+    (tmp_path / "far.obj").write_text("v 1e160 0 0\nv 1 0 0\nv 0 1 0\nv 0 0 1\nf 1 3 2\nf 1 2 4\nf 1 4 3\nf 2 3 4\n")
     scene = abd.Scene()
-    scene.add_body("body", mesh=str(tmp_path / name), mass=1.0)
-    with pytest.raises(SceneError, match=name):
+    scene.add_body("body", mesh=str(tmp_path / "far.obj"), mass=1.0)
+    with pytest.raises(SceneError, match=r"far\.obj"):
         scene.compile()
 
 

@@ -110,6 +110,10 @@ PLY = (
         ("cut.ply", PLY[:100], r"no \.ply file that can be read"),
         ("short.ply", PLY.replace("vertex 3", "vertex 4000000000"), "fewer than its header says"),
         ("faces.ply", PLY.replace("face 1", "face 9"), "fewer than its header says|no .ply file"),
+        ("huge.obj", "v 0 0 0\nv 1 0 0\nv 0 1 0\nf 1 2 100000000000000000000\n", "huge.obj"),
+        ("text.stl", "solid s\nfacet normal 0 0 1\nouter loop\nvertex 1e999 nan x\n", "text.stl"),
+        ("bad.glb", "glTF" + "\x02" * 40, "bad.glb"),
+        ("index.off", "OFF\n3 1 0\n0 0 0\n1 0 0\n0 1 0\n3 0 1 99\n", "index.off"),
     ],
 )
 def test_unusable_files(tmp_path, name, text, words):
