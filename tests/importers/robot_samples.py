@@ -7,9 +7,8 @@ INERTIAL = '<inertial pos="0.1 0.02 -0.15" mass="1" fullinertia="0.02 0.03 0.025
 
 def mjcf(bodies: str, rest: str = "", option: str = "") -> str:
     """An MJCF file around bodies."""
-    return (
-        f'<mujoco model="sample"><option gravity="0.5 0 -9.81"{option}/><worldbody>{bodies}</worldbody>{rest}</mujoco>'
-    )
+    head = f'<mujoco model="sample"><option gravity="0.5 0 -9.81"{option}/>'
+    return f"{head}<worldbody>{bodies}</worldbody>{rest}</mujoco>"
 
 
 def body(name: str, joints: str, inside: str = "", pos: str = "0 0 0", inertial: str = INERTIAL) -> str:
@@ -44,6 +43,11 @@ def joint(
         f'<joint name="{name}" type="{kind}"><parent link="{parent}"/><child link="{child}"/>'
         f'<origin xyz="{xyz}" rpy="0.3 -0.2 0.1"/>{turned}{rest}</joint>'
     )
+
+
+def limit(end: float = 1, effort: float = 1, velocity: float = 1) -> str:
+    """Limits of a joint of URDF, the same on both sides."""
+    return f'<limit lower="{-end}" upper="{end}" effort="{effort}" velocity="{velocity}"/>'
 
 
 CHAIN = mjcf(
@@ -89,42 +93,20 @@ FREE = mjcf(
     + '<body name="lifted" pos="0 0 5" gravcomp="0.4"><freejoint/><geom size="0.1" contype="0" conaffinity="0"/></body>'
     + body("thrown", '<joint name="other" type="free"/>', pos="3 0 1"),
 )
-MANY = mjcf(
-    body("universal", '<joint name="u1" axis="0 0 1"/><joint name="u2" axis="0 1 1" pos="0 0 0"/>', pos="0 0 0")
-    + body(
-        "gimbal",
-        '<joint name="g1" axis="1 0 0"/><joint name="g2" axis="0 0 1" range="-60 60" limited="true"/>'
-        '<joint name="g3" axis="0 -1 0" damping="0.3"/>',
-        pos="2 0 0",
-    )
-    + body(
-        "planar",
-        '<joint name="p1" type="slide" axis="1 0 0"/><joint name="p2" type="slide" axis="0 0 1"/>'
-        '<joint name="p3" axis="0 1 0"/>',
-        pos="4 0 0",
-    )
-    + body(
-        "gantry",
-        '<joint name="x" type="slide" axis="0 1 0"/><joint name="y" type="slide" axis="0 0 -1"/>'
-        '<joint name="z" type="slide" axis="1 0 0" damping="1"/>',
-        pos="6 0 0",
-    )
-    + body(
-        "table",
-        '<joint name="tx" type="slide" axis="1 0 0" ref="0.1"/><joint name="ty" type="slide" axis="0 1 0"/>',
-        pos="8 0 0",
-    )
-    + body(
-        "screwed",
-        '<joint name="c1" type="slide" axis="0 0 -1" stiffness="9"/><joint name="c2" axis="0 0 1"/>',
-        pos="10 0 0",
-    )
-    + body(
-        "slotted",
-        '<joint name="s1" type="slide" axis="1 0 0"/><joint name="s2" axis="0 0 1" pos="0.1 0 0"/>',
-        pos="12 0 0",
-    )
-)
+JOINTS = {
+    # name of the body: its joints
+    "universal": '<joint name="u1" axis="0 0 1"/><joint name="u2" axis="0 1 1" pos="0 0 0"/>',
+    "gimbal": '<joint name="g1" axis="1 0 0"/><joint name="g2" axis="0 0 1" range="-60 60" limited="true"/>'
+    '<joint name="g3" axis="0 -1 0" damping="0.3"/>',
+    "planar": '<joint name="p1" type="slide" axis="1 0 0"/><joint name="p2" type="slide" axis="0 0 1"/>'
+    '<joint name="p3" axis="0 1 0"/>',
+    "gantry": '<joint name="x" type="slide" axis="0 1 0"/><joint name="y" type="slide" axis="0 0 -1"/>'
+    '<joint name="z" type="slide" axis="1 0 0" damping="1"/>',
+    "table": '<joint name="tx" type="slide" axis="1 0 0" ref="0.1"/><joint name="ty" type="slide" axis="0 1 0"/>',
+    "screwed": '<joint name="c1" type="slide" axis="0 0 -1" stiffness="9"/><joint name="c2" axis="0 0 1"/>',
+    "slotted": '<joint name="s1" type="slide" axis="1 0 0"/><joint name="s2" axis="0 0 1" pos="0.1 0 0"/>',
+}
+MANY = mjcf("".join(body(name, joints, pos=f"{2 * k} 0 0") for k, (name, joints) in enumerate(JOINTS.items())))
 CARRIERS = mjcf(
     body(
         "first",
@@ -197,58 +179,33 @@ TENDONS = mjcf(
 )
 SERIAL = (
     '<robot name="serial">'
-    + link("base")
-    + link("a")
-    + link("b")
-    + link("c")
-    + link("tool", 0.2)
-    + link("finger1", 0.3)
-    + link("finger2", 0.3)
-    + link("frame", 0.0)
-    + joint(
-        "j1",
-        "revolute",
-        "base",
-        "a",
-        '<limit lower="-2" upper="2" effort="30" velocity="5"/><dynamics damping="0.3" friction="0"/>',
-    )
+    + "".join(link(name) for name in ("base", "a", "b", "c"))
+    + "".join(link(name, mass) for name, mass in (("tool", 0.2), ("finger1", 0.3), ("finger2", 0.3), ("frame", 0.0)))
+    + joint("j1", "revolute", "base", "a", limit(2, 30, 5) + '<dynamics damping="0.3" friction="0"/>')
     + joint("j2", "continuous", "a", "b", '<dynamics damping="0.1"/>', "1 0 0")
-    + joint("j3", "prismatic", "b", "c", '<limit lower="-0.4" upper="0.4" effort="9" velocity="1"/>', "0 0 1")
+    + joint("j3", "prismatic", "b", "c", limit(0.4, 9, 1), "0 0 1")
     + joint("mount", "fixed", "c", "tool")
     + joint("mark", "fixed", "c", "frame")
-    + joint("f1", "revolute", "tool", "finger1", '<limit lower="-1" upper="1" effort="1" velocity="1"/>', "0 0 1")
-    + joint(
-        "f2",
-        "revolute",
-        "tool",
-        "finger2",
-        '<limit lower="-1" upper="1" effort="1" velocity="1"/><mimic joint="f1" multiplier="-0.5" offset="0"/>',
-        "0 0 1",
-        "0.1 0 0",
-    )
+    + joint("f1", "revolute", "tool", "finger1", limit(), "0 0 1")
+    + joint("f2", "revolute", "tool", "finger2", limit() + '<mimic joint="f1" multiplier="-0.5" offset="0"/>', "0 0 1", "0.1 0 0")
     + "</robot>"
 )
 ROVING = (
     '<robot name="roving">'
-    + link("world_frame", 0.0)
-    + link("cart")
-    + link("drone")
-    + link("gimbal_ring", 0.0)
-    + link("camera", 0.5)
+    + "".join(link(name) for name in ("cart", "drone"))
+    + "".join(link(name, mass) for name, mass in (("world_frame", 0.0), ("gimbal_ring", 0.0), ("camera", 0.5)))
     + joint("plane", "planar", "world_frame", "cart", axis="0 0 1")
     + joint("flight", "floating", "world_frame", "drone", xyz="3 0 1")
-    + joint("pan", "revolute", "cart", "gimbal_ring", '<limit lower="-2" upper="2" effort="1" velocity="1"/>', "0 0 1")
+    + joint("pan", "revolute", "cart", "gimbal_ring", limit(2), "0 0 1")
     + '<joint name="tilt" type="revolute"><parent link="gimbal_ring"/><child link="camera"/><axis xyz="0 1 0"/>'
-    '<limit lower="-1" upper="1" effort="1" velocity="1"/></joint>' + "</robot>"
+    + f"{limit()}</joint></robot>"
 )
-
-ENDS = '<limit lower="-3" upper="3" effort="100" velocity="100"/>'
 MIMICS = (
     '<robot name="mimics"><link name="world"/>'
     + "".join(link(name) for name in "abcd")
-    + joint("b", "revolute", "world", "b", f'{ENDS}<mimic joint="c" multiplier="-0.5" offset="0.1"/>', xyz="1 0 0")
+    + joint("b", "revolute", "world", "b", f'{limit(3, 100, 100)}<mimic joint="c" multiplier="-0.5" offset="0.1"/>', xyz="1 0 0")
     + joint("c", "continuous", "world", "c", '<mimic joint="a" multiplier="2" offset="0.3"/>', xyz="2 0 0")
-    + joint("d", "prismatic", "world", "d", f'{ENDS}<mimic joint="a" multiplier="0.2" offset="0.05"/>', xyz="3 0 0")
+    + joint("d", "prismatic", "world", "d", f'{limit(3, 100, 100)}<mimic joint="a" multiplier="0.2" offset="0.05"/>', xyz="3 0 0")
     + joint("a", "continuous", "world", "a")
     + "</robot>"
 )

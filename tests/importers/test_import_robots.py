@@ -642,14 +642,11 @@ def test_macros(tmp_path):
         load(text.replace("2 * l", "2 * k"), tmp_path, ".xacro")
 
 
-@pytest.mark.parametrize(
-    ("suffix", "package", "install"),
-    [(".urdf", "mujoco", "[robots]"), (".xacro", "xacrodoc", "[robots]")],
-)
-def test_missing_packages_are_named_with_what_installs_them(suffix, package, install, tmp_path, monkeypatch, capsys):
+@pytest.mark.parametrize(("suffix", "package"), [(".urdf", "mujoco"), (".xacro", "xacrodoc")])
+def test_missing_packages_are_named_with_what_installs_them(suffix, package, tmp_path, monkeypatch, capsys):
     path = write_sample("serial", tmp_path).rename(tmp_path / f"serial{suffix}")
     for name in [name for name in sys.modules if name.startswith("abd.scene.importers.robots.")]:
         monkeypatch.delitem(sys.modules, name)
     monkeypatch.setitem(sys.modules, package, None)
     assert main(["check", str(path)]) == 2
-    assert install in capsys.readouterr().err
+    assert "[robots]" in capsys.readouterr().err
