@@ -26,19 +26,16 @@ def star_of_chains(arms: int, length: int) -> np.ndarray:
     return np.array(pairs)
 
 
-def net(rows: int, columns: int) -> np.ndarray:
-    """Pairs of a rectangular net."""
-    i = np.arange(rows * columns).reshape(rows, columns)
-    return np.concatenate(
-        [np.stack([i[:-1].ravel(), i[1:].ravel()], axis=1), np.stack([i[:, :-1].ravel(), i[:, 1:].ravel()], axis=1)]
-    )
+def net(*shape: int) -> np.ndarray:
+    """Pairs of neighbours in a rectangular net, or in one of more dimensions."""
+    numbers = np.arange(np.prod(shape)).reshape(shape)
+    along = [np.moveaxis(numbers, axis, 0) for axis in range(len(shape))]
+    return np.concatenate([np.stack([i[:-1].ravel(), i[1:].ravel()], axis=1) for i in along])
 
 
 def cube(side: int) -> np.ndarray:
     """Pairs of neighbours in a cube of side^3 bodies."""
-    i = np.arange(side**3).reshape(side, side, side)
-    ends = [(i[:-1], i[1:]), (i[:, :-1], i[:, 1:]), (i[:, :, :-1], i[:, :, 1:])]
-    return np.concatenate([np.stack([a.ravel(), b.ravel()], axis=1) for a, b in ends])
+    return net(side, side, side)
 
 
 def random_tree(n: int, seed: int) -> np.ndarray:

@@ -45,7 +45,7 @@ def states(scene: abd.Scene, device: str, steps: int) -> tuple[np.ndarray, list,
 
 
 @pytest.mark.parametrize("device", [pytest.param("numpy", marks=pytest.mark.slow), NAME])
-def test_bodies_of_one_island_do_not_notice_another(device):
+def test_islands_do_not_influence_each_other(device):
     both, names, reports = states(two_worlds_apart(), device, 12)
     assert max(report.newton_iterations for report in reports) > 4
     for body, keys in (("hitting", {"second": False}), ("falling", {"first": False})):
@@ -111,7 +111,7 @@ def slept(simulation: abd.Simulation) -> list[str]:
 
 
 @pytest.mark.parametrize("device", [NAME, "numpy"])
-def test_calm_islands_sleep_until_something_comes_near(device):
+def test_islands_at_rest_sleep_until_a_body_comes_near(device):
     simulation = abd.Simulation(sleepers(), device=device)
     names = simulation.model.bodies.names
     near, far = names.index("near"), names.index("far")

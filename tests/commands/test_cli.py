@@ -54,7 +54,7 @@ def run(*arguments) -> int:
     return main(["run", *arguments, "--device", "cpu"])
 
 
-def test_help_names_what_there_is_and_imports_nothing_heavy():
+def test_help_lists_commands_and_imports_no_large_library():
     result = command("--help")
     assert result.returncode == 0
     assert all(name in result.stdout for name in ("run", "check", "plot", "bench", "doctor", "schema"))
@@ -156,14 +156,14 @@ def test_check(scene, capsys):
     [("grvity = [0, 0, -9.81]", "gravity"), ('[[body]]\nname = "a"\nbox = [1, 1]', "box"), ("gravity = [", "bad.toml")],
 )
 @pytest.mark.parametrize("verb", ["run", "check"])
-def test_wrong_scenes_are_status_2_without_traceback(scene, capsys, verb, text, said):
+def test_wrong_scenes_end_with_status_2_and_no_traceback(scene, capsys, verb, text, said):
     Path("bad.toml").write_text(text)
     assert main([verb, "bad.toml"]) == 2
     error = capsys.readouterr().err
     assert said in error and "Traceback" not in error
 
 
-def test_what_is_not_there(scene, capsys):
+def test_missing_files_and_devices_are_refused(scene, capsys):
     assert main(["run", "fal.toml"]) == 2
     assert "fal.toml" in capsys.readouterr().err
     assert main(["plot", "nowhere"]) == 2

@@ -38,7 +38,7 @@ def assert_note(scene: abd.Scene, *words: str) -> str:
 # shapes
 
 
-def test_shapes_whose_frame_is_the_links_stay_what_they_are(tmp_path):
+def test_shapes_in_the_frame_of_their_link_keep_their_kind(tmp_path):
     (tmp_path / "wedge.obj").write_text(TETRAHEDRON)
     shapes = {
         "box": '<geom type="box" size="0.1 0.2 0.3"/>',
@@ -159,7 +159,7 @@ def test_colors_of_geoms_and_materials(tmp_path):
     assert [scene.body(name).color for name in ("own", "of_material", "none")] == [(0.25, 0.5, 1), (0, 1, 0, 0.5), None]
 
 
-def test_what_is_for_pictures_touches_nothing(tmp_path):
+def test_visual_shapes_have_no_contact(tmp_path):
     text = mjcf(
         '<geom type="plane" size="1 1 1"/>'
         + falling("ghost", '<geom size="0.1" contype="0" conaffinity="0"/>', "0 0 0.2")
@@ -265,7 +265,7 @@ def test_a_pair_overrides_filters(held, tmp_path):
     assert not scene.spec.contact_filter and all(joint.collide for joint in scene.spec.joint)
 
 
-def test_a_link_does_not_meet_its_parent_and_does_what_is_fixed(tmp_path):
+def test_a_link_collides_with_fixed_bodies_and_not_with_its_parent(tmp_path):
     arm = '<body name="arm" pos="0 0 0.1"><joint axis="0 1 0"/><geom type="capsule" size="0.05" fromto="0 0 0 0 0 0.5"/></body>'
     fixed = '<geom name="post" type="box" size="0.1 0.1 0.1"/>'
     moving = falling("base", f'<geom type="box" size="0.1 0.1 0.1"/>{arm}')
@@ -315,7 +315,7 @@ def test_names_stay_those_of_the_file(suffix, tmp_path):
         assert (kind == "usd" and find_spec("pxr") is None) or main(["export", str(tmp_path / "run"), "--to", kind]) == 0
 
 
-def test_names_that_cannot_stay_are_told(tmp_path):
+def test_changed_names_are_reported(tmp_path):
     text = mjcf(
         '<geom name="box" size="0.1"/>' + falling("box", '<geom size="0.1"/>') + falling(" box", '<geom size="0.1"/>', "1 0 1")
     )
@@ -355,7 +355,7 @@ MJCF_RANGES = {
 
 
 @pytest.mark.parametrize("name", MJCF_RANGES)
-def test_ranges_without_extent_are_told_in_mjcf(name, tmp_path):
+def test_ranges_without_extent_are_reported_in_mjcf(name, tmp_path):
     keys, rest, words = MJCF_RANGES[name]
     text = mjcf(f'<body name="a"><joint name="j" {keys}/><geom size="0.1"/></body>', rest)
     assert_note(load(text, tmp_path), words, "ignored, as in MuJoCo")
@@ -365,7 +365,7 @@ def test_ranges_without_extent_are_told_in_mjcf(name, tmp_path):
 @pytest.mark.parametrize(
     "limit, words", [("1.2 -0.5", "[1.2, -0.5]"), ("0.5 0.5", "equal lower and upper"), ("0 0", "equal")]
 )
-def test_ranges_without_extent_are_told_in_urdf(kind, limit, words, tmp_path):
+def test_ranges_without_extent_are_reported_in_urdf(kind, limit, words, tmp_path):
     lower, upper = limit.split()
     ends = f'<limit lower="{lower}" upper="{upper}" effort="10" velocity="1"/>'
     robot = f'<robot name="r">{link("base")}{link("arm")}{joint("j", kind, "base", "arm", ends)}</robot>'
@@ -392,14 +392,14 @@ def test_ends_of_a_range_that_urdf_does_not_give_or_bound(limit, ends, tmp_path)
     assert scene.joint("j").coordinate["z"].range == ends
 
 
-def test_force_ranges_that_are_not_symmetric_are_told(tmp_path):
+def test_asymmetric_force_ranges_are_reported(tmp_path):
     arm, servo = '<body name="a"><joint name="j"/><geom size="0.1"/></body>', '<position name="s" joint="j" forcerange="-1 3"/>'
     scene = load(mjcf(arm, f"<actuator>{servo}</actuator>"), tmp_path)
     assert_note(scene, "'s'", "from -1 to 3 are not symmetric")
     assert scene.joint("j").coordinate["theta"].drive.effort == 1.0
 
 
-def test_gravcomp_of_a_part_is_told(tmp_path):
+def test_gravcomp_of_a_part_is_reported(tmp_path):
     part = '<body name="part" pos="0.2 0 0" gravcomp="1"><geom size="0.1"/></body>'
     scene = load(mjcf(f'<body name="a"><joint axis="0 1 0"/><geom size="0.1"/>{part}</body>'), tmp_path)
     assert_note(scene, "'a'", "gravcomp")
@@ -531,7 +531,7 @@ def test_inertias_that_no_body_has(tmp_path):
     assert scene.started()
 
 
-def test_the_report_names_what_is_not_followed(tmp_path):
+def test_ignored_elements_are_reported(tmp_path):
     text = mjcf(
         '<camera name="c" pos="0 0 1"/><light pos="0 0 1"/>'
         + falling("b", '<geom size="0.1" condim="6" margin="0.01"/><site name="s"/>')
@@ -612,7 +612,7 @@ def test_commands_take_robots(tmp_path, capsys):
     assert main(["convert", str(path), str(tmp_path / "out.toml"), "--force"]) == 0
 
 
-def test_check_reports_what_an_imported_scene_lacks(tmp_path, monkeypatch):
+def test_check_reports_errors_of_an_imported_scene(tmp_path, monkeypatch):
     """Findings of a scene that an importer made count as those of a native one do."""
     from abd.commands.check import check
     from abd.scene.importers.robots.scene import Robot
@@ -643,7 +643,7 @@ def test_macros(tmp_path):
 
 
 @pytest.mark.parametrize(("suffix", "package"), [(".urdf", "mujoco"), (".xacro", "xacrodoc")])
-def test_missing_packages_are_named_with_what_installs_them(suffix, package, tmp_path, monkeypatch, capsys):
+def test_missing_packages_are_reported_with_the_command_that_installs_them(suffix, package, tmp_path, monkeypatch, capsys):
     path = write_sample("serial", tmp_path).rename(tmp_path / f"serial{suffix}")
     for name in [name for name in sys.modules if name.startswith("abd.scene.importers.robots.")]:
         monkeypatch.delitem(sys.modules, name)

@@ -136,7 +136,7 @@ def test_round_shapes_have_the_mass_of_round_bodies(maker, kind, axis):
         np.testing.assert_allclose(np.sort(bodies.moment[0]), np.sort(right), rtol=1e-6)
 
 
-def test_round_shapes_scaled_unevenly_are_told(maker):
+def test_unevenly_scaled_round_shapes_are_reported(maker):
     for k, (kind, scale) in enumerate([(UsdGeom.Sphere, (1, 2, 1)), (UsdGeom.Cylinder, (1, 2, 1)), (UsdGeom.Cone, (2, 2, 1))]):
         maker.shape(f"s{k}", kind, scale=scale)
     told = [note for note in maker.load().notes if "unevenly" in note]
@@ -218,7 +218,7 @@ def test_anchors_need_no_mass_and_keep_their_colliders(maker, shape, switch):
     assert np.linalg.norm(moved - (0, 0, 2)) == pytest.approx(0.5, abs=1e-6) and moved[2] < 1.96
 
 
-def test_prims_of_one_name_are_told_apart(maker):
+def test_prims_of_one_name_get_distinct_names(maker):
     """The name of a prim stays its own, whatever the paths of others come to."""
     for k, parent in enumerate(("A", "B", "C")):
         maker.stage.DefinePrim(f"/World/{parent}", "Xform")
@@ -428,7 +428,7 @@ def test_ball_with_a_cone_fixed_rod_and_rope(maker):
     assert max(report.max_joint_residual) < 1e-6
 
 
-def test_d6_limits_say_what_is_held_and_what_is_free(maker):
+def test_d6_limits_give_constrained_and_free_axes(maker):
     a, b = pair(maker)
     joint = maker.joint("six", UsdPhysics.Joint, a, b, (0.5, 0, 0), (-0.5, 0, 0))
     hold(joint, "transY", "transZ", "rotX", "rotY")

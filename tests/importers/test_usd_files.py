@@ -81,7 +81,7 @@ def test_every_kind_of_file(tmp_path, suffix):
     assert scene == abd.load(maker.path)
 
 
-def test_what_is_not_supported_is_told_once(maker):
+def test_unsupported_content_is_reported_once(maker):
     prim = maker.shape("box", size=0.2)
     prim.AddAppliedSchema("PhysxRigidBodyAPI")
     prim.CreateAttribute("physxRigidBody:solverPositionIterationCount", Sdf.ValueTypeNames.Int).Set(8)
@@ -138,14 +138,14 @@ def test_files_that_are_no_stages(tmp_path):
         ),
     ],
 )
-def test_values_of_other_types_and_sizes(was, now, words, tmp_path):
+def test_values_of_wrong_types_are_refused(was, now, words, tmp_path):
     content = pendulum(tmp_path / "whole.usda").path.read_bytes()
     assert was in content
     (tmp_path / "stage.usda").write_bytes(content.replace(was, now))
     assert words in refused(tmp_path / "stage.usda")
 
 
-def test_packages_that_promise_more_than_they_hold(tmp_path):
+def test_compressed_packages_are_refused(tmp_path):
     """USD's packages are stored, not compressed: one that is compressed is refused before anything is unpacked."""
     with zipfile.ZipFile(tmp_path / "bomb.usdz", "w", zipfile.ZIP_DEFLATED) as bomb:
         bomb.writestr("inner.usda", "#usda 1.0\n" + " " * 50_000_000)
@@ -153,7 +153,7 @@ def test_packages_that_promise_more_than_they_hold(tmp_path):
     assert "bomb.usdz" in refused(tmp_path / "bomb.usdz")
 
 
-def test_references_that_are_missing_lead_elsewhere_or_round(tmp_path):
+def test_missing_outside_and_cyclic_references_are_refused(tmp_path):
     (tmp_path / "a").mkdir()
     pendulum(tmp_path / "other.usda")
     maker = Maker(tmp_path / "a" / "stage.usda")

@@ -47,7 +47,7 @@ def test_every_bit_and_type_survives():
 
 
 @pytest.mark.parametrize("bad", [object(), [1, 2], np.array([None])], ids=["object", "list", "object array"])
-def test_what_cannot_be_held_is_named(bad):
+def test_unsupported_values_are_refused_by_name(bad):
     with pytest.raises(CheckpointError, match="/inner/bad"):
         to_bytes({"inner": {"bad": bad}})
 

@@ -93,7 +93,7 @@ CHANGES = {
 
 
 @pytest.mark.parametrize("change", CHANGES.values(), ids=CHANGES)
-def test_what_is_not_as_it_was_written_is_refused(change, scene, whole, tmp_path, capsys):
+def test_changed_trajectories_are_refused(change, scene, whole, tmp_path, capsys):
     run = tmp_path / "run"
     shutil.copytree(whole, run)
     with h5py.File(run / "trajectory.h5", "r+") as file:
@@ -114,7 +114,7 @@ def test_certificates_do_not_count_as_changes(whole, tmp_path):
 
 
 @pytest.mark.parametrize("seed", range(6))
-def test_random_damage_is_told_or_does_no_harm(seed, whole, tmp_path):
+def test_random_damage_causes_no_traceback(seed, whole, tmp_path):
     """In a process of its own: HDF5 itself may not survive."""
     run = tmp_path / "run"
     shutil.copytree(whole, run)

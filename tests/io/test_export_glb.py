@@ -94,7 +94,7 @@ def test_rope_is_a_scaled_shaft(contents, folder):
         np.testing.assert_allclose(found[:3].T, rope_ends(folder)[frame], atol=2e-6)
 
 
-def test_loss_is_the_shear_that_is_left_out(done, folder):
+def test_the_reported_loss_is_the_omitted_shear(done, folder):
     _, expected = poses(folder)
     maps = expected[..., :3, :3].reshape(-1, 3, 3)
     rotation = polar(maps)
@@ -103,7 +103,7 @@ def test_loss_is_the_shear_that_is_left_out(done, folder):
     assert lost > 1e-12 and told_loss(done) == pytest.approx(lost, rel=0.06)
 
 
-def test_what_stands_still_is_not_animated(contents):
+def test_bodies_at_rest_are_not_animated(contents):
     document, _ = contents
     animated = {document["nodes"][one["target"]["node"]]["name"] for one in document["animations"][0]["channels"]}
     assert "wall" not in animated and "ground" not in animated and "ball" in animated

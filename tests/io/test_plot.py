@@ -76,7 +76,7 @@ def test_sensors_have_axes_of_their_own(standing):
         np.testing.assert_array_equal(touches.lines[0].get_ydata(), trajectory.sensors()["touches"][:, 0])
 
 
-def test_what_a_run_does_not_have_is_not_drawn(folder, standing, tmp_path):
+def test_figures_without_data_are_not_drawn(folder, standing, tmp_path):
     with Trajectory(folder) as trajectory, Trajectory(standing) as other:
         assert FIGURES["contact"](runs_of([trajectory])) is None and FIGURES["sensors"](runs_of([trajectory])) is None
         for name in ("residual", "coordinate"):

@@ -69,7 +69,7 @@ def test_balls_and_capsules_are_round_at_any_size():
     assert (shown != ((miss < 0.5) & disc)).sum() <= 0.002 * shown.sum()
 
 
-def test_nearer_things_hide_farther_ones_and_back_sides_of_closed_surfaces_are_left_out():
+def test_nearer_bodies_hide_farther_ones_and_back_faces_of_closed_surfaces_are_culled():
     square = {"vertices": [(0, -1, -1), (0, 1, -1), (0, 1, 1), (0, -1, 1)], "triangles": [(0, 1, 2), (0, 2, 3)]}
     bodies = [
         {"surface": square, "kind": "static", "position": (x, 0, 0), "color": color}
@@ -84,7 +84,7 @@ def test_nearer_things_hide_farther_ones_and_back_sides_of_closed_surfaces_are_l
     assert len(front) == 6, "two triangles of each of three sides"
 
 
-def test_translucent_bodies_let_a_share_of_what_is_behind_through():
+def test_translucent_bodies_show_a_fraction_of_the_bodies_behind():
     cast, moment = staged(
         {"name": "front", "box": (0.1, 2, 2), "position": (1, 0, 0), "color": (1, 0, 0, 0.5)},
         {"name": "back", "box": (0.1, 2, 2), "position": (-1, 0, 0), "color": (0, 0, 1)},
@@ -208,7 +208,7 @@ def test_the_command_writes_pictures_and_films(folder, tmp_path, capsys):
         (["--out", "a.jpg"], "--to"),
     ],
 )
-def test_wrong_arguments_are_told_in_one_line(folder, tmp_path, monkeypatch, capsys, arguments, said):
+def test_wrong_arguments_are_reported_in_one_line(folder, tmp_path, monkeypatch, capsys, arguments, said):
     monkeypatch.chdir(tmp_path)
     kind = [] if "--to" in arguments or "--out" in arguments else ["--to", "png"]
     assert main(["render", str(folder), *kind, "--quiet", *arguments]) == 2
@@ -217,7 +217,7 @@ def test_wrong_arguments_are_told_in_one_line(folder, tmp_path, monkeypatch, cap
     assert not list(tmp_path.iterdir())
 
 
-def test_a_missing_library_is_said_with_the_command_that_installs_it(folder, tmp_path, monkeypatch, capsys):
+def test_a_missing_library_is_reported_with_the_command_that_installs_it(folder, tmp_path, monkeypatch, capsys):
     import sys
 
     monkeypatch.setitem(sys.modules, "imageio_ffmpeg", None)
@@ -226,7 +226,7 @@ def test_a_missing_library_is_said_with_the_command_that_installs_it(folder, tmp
     assert not list(tmp_path.iterdir())
 
 
-def test_a_camera_that_looks_away_is_told(folder, tmp_path, capsys):
+def test_a_camera_that_sees_no_body_is_reported(folder, tmp_path, capsys):
     away = "position=[0, 0, 50], target=[0, 0, 100]"
     assert main(["render", str(folder), "--out", str(tmp_path / "a.png"), "--size", "64x36", "--camera", away]) == 0
     assert "no body is in the picture" in capsys.readouterr().err

@@ -222,7 +222,7 @@ def test_pulling_moves_a_body_to_the_target_and_letting_go_takes_the_force_off(s
     assert sim.loads._entries == [] and live._pull is None
 
 
-def test_sliders_move_what_drives_aim_at(server):
+def test_sliders_set_targets_of_drives(server):
     scene = abd.Scene(gravity=(0, 0, 0), solver={"dt": 0.01})
     scene.add_body("arm", box=(0.6, 0.1, 0.1), position=(0.3, 0, 0))
     drive = {"mode": "pd", "target_deg": 0, "stiffness": 500, "damping": 60}
@@ -242,7 +242,7 @@ def test_sliders_move_what_drives_aim_at(server):
     assert watched.sim.joints["shoulder"].coordinate().value_deg == pytest.approx(30.0, abs=1.0)
 
 
-def test_what_cannot_be_shown_is_told(folder, tmp_path, monkeypatch, capsys):
+def test_runs_that_cannot_be_shown_are_refused(folder, tmp_path, monkeypatch, capsys):
     assert main(["view", "nowhere"]) == 2
     assert main(["view", "falling_box", "--html", str(tmp_path / "a.html")]) == 2
     assert "run the scene first" in capsys.readouterr().err

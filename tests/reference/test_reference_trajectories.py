@@ -161,7 +161,7 @@ def test_exact_rows_hold_at_high_mass_ratios_and_in_loops(name, steps):
         assert np.isfinite(simulation.stepper.q).all()
 
 
-def test_moving_penalty_joints_open_by_what_the_known_forces_predict():
+def test_moving_penalty_joints_open_as_the_known_forces_predict():
     """The spherical chain after 0.25 s: K = 100 (2 + 2) kg, forces from the reference, 0.2 % at h = 5 ms."""
     h = 0.005
     simulation = abd.Simulation(cases.spherical_chain(h, "penalty", tolerance=1e-7), device=NAME)

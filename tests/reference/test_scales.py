@@ -96,7 +96,7 @@ def loaded(kappa):
     return abd.Simulation(scene, device="cpu")
 
 
-def test_strain_is_said_with_the_kappa_that_would_do(caplog):
+def test_strain_is_reported_with_a_sufficient_kappa(caplog):
     """From 1e-5 on, and again wherever it has grown tenfold while the link swings down."""
     with caplog.at_level(logging.WARNING, logger="abd"):
         simulation = loaded(1e7)
@@ -132,7 +132,7 @@ LIMITED = {"mode": "velocity", "target": 20.0, "effort": 2e4}
 GAINS = {"mode": "pd", "target": 1.0, "stiffness": 1e5, "damping": 1e3}
 
 
-def test_efforts_that_nothing_comes_near_make_no_body_endlessly_stiff():
+def test_huge_effort_limits_do_not_make_bodies_infinitely_stiff():
     stiffest, usual = (driven(**{**LIMITED, "effort": effort}).model.bodies for effort in (1e30, 1e4))
     assert (stiffest.kappa < 1e3 * usual.kappa).all() and (stiffest.kappa > usual.kappa).all()
 
@@ -191,7 +191,7 @@ def test_the_default_kappa_holds_known_loads_and_others_are_reported(name, caplo
     assert make is not crumb or simulation.bodies["hammer"].position[2] > 0.1, "the hammer lies on the crumb"
 
 
-def test_a_body_that_may_strain_hides_no_other_one():
+def test_an_allowed_strain_hides_no_other_body():
     """The largest strain is known in every step, whose it is only where it is looked at: within ten steps."""
     model = pressed().model
     watch = StrainWatch(model, np.array([name == "flap" for name in model.bodies.names]))

@@ -26,7 +26,7 @@ CASES = {
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_what_is_beyond_bounds_is_refused(name, tmp_path):
+def test_files_beyond_bounds_are_refused(name, tmp_path):
     file, text, words = CASES[name]
     if file.endswith(".xml"):
         pytest.importorskip("mujoco")

@@ -132,13 +132,13 @@ def test_sound_scenes_have_a_summary(capsys):
     assert one["file"] == "-o" and one["key"] == "solver.dt" and one["value"] == 0
 
 
-def test_overrides_of_a_wrong_file_are_told_too(scene, capsys):
+def test_errors_in_overrides_of_a_wrong_file_are_reported(scene, capsys):
     assert main(["check", str(scene), "-o", "solver.max_newton=0", "--json"]) == 2
     found = json.loads(capsys.readouterr().out)["problems"]
     assert [one["key"] for one in found if one["file"] == "-o"] == ["solver.max_newton"]
 
 
-def test_what_hangs_on_a_mistake_is_no_mistake(tmp_path, capsys):
+def test_consequences_of_an_error_are_not_reported(tmp_path, capsys):
     """The overlap that a joint would allow, the coupling of a joint whose body is wrong, the filter of a body."""
     path = tmp_path / "wrong.toml"
     path.write_text(

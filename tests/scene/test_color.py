@@ -43,6 +43,6 @@ def test_colors_survive_saving_and_do_not_count_as_another_course(tmp_path):
 
 
 @pytest.mark.parametrize("color", ["rred", "#12345g", (1, 2, 3), (0.1, 0.2), 3, "0.5,0.5"])
-def test_what_is_no_color_is_refused(color):
+def test_invalid_colors_are_refused(color):
     with pytest.raises(SceneError, match="color"):
         abd.Scene().add_body("box", box=(1, 1, 1), color=color)

@@ -321,7 +321,7 @@ KINDS = {
 @pytest.mark.parametrize("enforcement", ["exact", "penalty", "compliant"])
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("anchor", ANCHORS)
-def test_what_no_force_moves_needs_no_mass(anchor, kind, enforcement):
+def test_immobile_bodies_need_no_mass(anchor, kind, enforcement):
     scene = abd.Scene()
     scene.add_body("base", **ANCHORS[anchor], **KINDS[kind])
     scene.add_body("arm", box=(1, 0.1, 0.1), position=(0.5, 0, 1.5))

@@ -87,7 +87,7 @@ def test_a_repeated_chain_is_the_listed_one(keys):
 
 
 @pytest.mark.parametrize("kind", TYPES)
-def test_what_many_joints_have_is_what_each_has(kind):
+def test_rows_of_many_joints_are_those_of_each(kind):
     """Rows and coordinates of joints side by side, bit for bit; between them stand joints of another type."""
     rng, joints = np.random.default_rng(5), []
     for k in range(6):

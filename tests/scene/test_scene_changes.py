@@ -105,7 +105,7 @@ def test_prescribed_motions_and_local_axes_are_moved_too():
     assert np.allclose(two.coordinates, one.coordinates, atol=1e-6)
 
 
-def test_what_cannot_be_scaled_or_moved_is_told(tmp_path):
+def test_impossible_changes_of_scenes_are_refused(tmp_path):
     T = pose(quaternion_matrix(np.array([0.8, 0.2, -0.4, 0.4])), np.zeros(3))
     scene = abd.Scene()
     scene.add_body("a", box=(0.1, 0.1, 0.1), fix=["x"])

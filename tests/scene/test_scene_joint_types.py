@@ -15,7 +15,7 @@ from abd.scene.schema.joint_types import EXAMPLES, traits
 
 
 @pytest.mark.parametrize("name", sorted(TYPES))
-def test_every_type_compiles_from_what_it_needs_and_not_without(name, tmp_path):
+def test_every_type_compiles_with_its_required_keys_and_not_without(name, tmp_path):
     demands = traits(name)
     scene = box_scene()
     place = ({"parent_anchor": (0, 0, 0), "child_anchor": (0, 0, 0)} if demands.points == "apart" else {"anchor": (1, 0, 0)})
@@ -119,7 +119,7 @@ def test_wrong_parameters_are_named_by_their_key(type, keys, words):
          "child_axis": (1, 0, 0)}, "it starts 2 m open"),
     ],
 )  # fmt: skip
-def test_starts_that_cannot_be_are_told(type, keys, words):
+def test_impossible_starts_are_refused(type, keys, words):
     scene = box_scene()
     scene.body("b").euler = None
     scene.add_joint(type, "j", "a", "b", **keys)

@@ -163,7 +163,7 @@ def test_building_in_code_equals_reading(tmp_path):
     assert scene != abd.Scene("built")
 
 
-def test_mistakes_in_code_are_told_where_they_are_made():
+def test_errors_in_code_are_raised_where_they_are_made():
     scene = abd.Scene()
     scene.add_body("a", box=(1, 1, 1))
     for words, mistake in {
@@ -193,7 +193,7 @@ def test_compiled_scene_carries_the_notes_of_its_import():
     assert scene.compile().notes == ["imported"]
 
 
-def test_resolved_scene_names_what_follows_from_the_geometry(tmp_path):
+def test_resolved_scene_has_the_values_that_follow_from_the_geometry(tmp_path):
     scene = abd.Scene(solver={"tolerance_relative": 1e-3}, output={"duration": 0.1})
     scene.add_body("a", box=(3, 4, 12))
     scene.resolved(scene.compile().settings).save(tmp_path / "scene.toml", explicit=True)

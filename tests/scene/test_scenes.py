@@ -131,7 +131,7 @@ def test_meshes_are_what_their_script_makes():
             assert stored.is_watertight and stored.volume > 0.0, name
 
 
-def test_falling_box_falls_as_the_integrator_says_and_rests_on_its_weight(played):
+def test_falling_box_follows_the_integrator_and_contact_carries_its_weight(played):
     run = played("falling_box")
     step = np.arange(31)
     np.testing.assert_allclose(run.X["box"][:31, 2, 3], 0.6 - G * 1e-4 * step**2 / 2, atol=1e-13)
@@ -206,7 +206,7 @@ def test_double_pendulum_follows_its_differential_equation(played):
     assert distance.max() < 1.5e-3
 
 
-def test_four_bar_turns_its_rocker_as_the_closed_form_says(played):
+def test_four_bar_turns_its_rocker_by_the_closed_form(played):
     run = played("four_bar")
     crank, rocker = run.point("crank", (0.15, 0.0, 0.0)), run.point("rocker", (0.3, 0.0, 0.0))
     assert np.ptp(np.unwrap(np.arctan2(crank[:, 1], crank[:, 0]))) > 2.0 * np.pi, "the crank goes round"
@@ -222,7 +222,7 @@ def test_four_bar_turns_its_rocker_as_the_closed_form_says(played):
     assert run.series("/solver/max_joint_residual").max() < 5e-5
 
 
-def test_t_handle_turns_over_when_eulers_equations_say(played):
+def test_t_handle_turns_over_by_eulers_equations(played):
     run = played("dzhanibekov")
     shape = trimesh.load(scenes_directory() / "meshes" / "t_handle.obj", process=False)
     inertia = np.diag(shape.moment_inertia)
@@ -316,7 +316,7 @@ def test_ragdoll_flies_as_one(played):
     assert run.series("/solver/max_joint_residual").max() < 1e-8
 
 
-def test_pistons_of_the_slider_crank_are_where_the_closed_form_says(played):
+def test_pistons_of_the_slider_crank_follow_the_closed_form(played):
     run = played("slider_crank")
     for k in range(3):
         pin, piston = run.point(f"pin_{k}", (0.0, 0.0, 0.0)), run.point(f"piston_{k}", (0.0, 0.0, 0.0))
@@ -374,7 +374,7 @@ def test_robot_arm_sags_by_its_weight_over_its_gains_and_clears_the_table(played
         assert run.X[f"box_{k}"][-1, 1, 3] > 0.25, "the arm has swept it along"
 
 
-def test_ropes_of_the_bridge_never_stretch_and_what_holds_it_balances(played):
+def test_ropes_of_the_bridge_never_stretch_and_its_forces_balance(played):
     run = played("rope_bridge")
     taut = 0
     for k in range(8):

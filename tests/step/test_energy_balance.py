@@ -1,4 +1,4 @@
-"""The energy account of a run (`abd.step.energy_balance`): what the integration takes or gives is a line of it."""
+"""The energy balance of a run (`abd.step.energy_balance`), of which losses and gains of the integration are a part."""
 
 import numpy as np
 import pytest
@@ -62,24 +62,24 @@ PD = {"drive": {"mode": "pd", "target": 1.0, "stiffness": 100.0, "damping": 5.0}
      (dropped, 40), (lambda: free(torque=(0.0, 3.0, 0.0), force=(1.0, 2.0, 0.0)), 30)],
     ids=["pendulum", "bdf1", "driven", "dropped", "pushed"],
 )  # fmt: skip
-def test_the_account_closes_at_every_frame(make, steps):
+def test_the_energy_balance_closes_at_every_frame(make, steps):
     _, open_by, _, moved = runs(make(), steps)
     assert np.abs(open_by).max() < 1e-12 * moved
 
 
-def test_implicit_euler_takes_what_its_closed_form_says():
+def test_implicit_euler_loses_the_energy_of_its_closed_form():
     """A fall with bdf1: every step is ``h^2 g`` too deep, and ``1/2 m (g h)^2`` is gone."""
     _, _, gave, _ = runs(free(solver={"integrator": "bdf1"}), 50)
     np.testing.assert_allclose(gave, -0.5 * 2.0 * (G * H) ** 2 * np.arange(1, 51), rtol=1e-9)
 
 
-def test_what_a_pendulum_loses_is_the_integrations():
+def test_losses_of_a_pendulum_are_those_of_the_integrator():
     for integrator, bound in (("bdf1", (-1.0, -0.3)), ("generalized_alpha", (-2e-3, 1e-9))):
         _, _, gave, moved = runs(pendulum(solver={"integrator": integrator}), 200)
         assert bound[0] < gave[-1] / moved < bound[1], integrator
 
 
-def test_an_impact_is_in_it():
+def test_losses_of_an_impact_are_part_of_the_balance():
     """Without friction and restitution it takes all of the fall."""
     _, _, gave, moved = runs(dropped(), 60)
     assert gave[-1] < -0.4 * moved and np.abs(gave[:5]).max() < 1e-9 * moved, "the fall itself is free"
@@ -101,7 +101,7 @@ def test_work_of_drives_and_dampers_is_of_second_order():
     assert found[0] < 2e-3 and found[1] < 0.4 * found[0]
 
 
-def test_what_the_user_changes_is_not_in_it():
+def test_changes_by_the_user_are_not_part_of_the_balance():
     simulation, _, _, moved = runs(free(velocity=(1.0, 0.0, 0.0)), 5)
     simulation.set_velocities(3.0 * simulation.stepper.qd)
     assert abs(simulation.run(steps=5).energy["integration"]) < 1e-9 * moved
@@ -109,7 +109,7 @@ def test_what_the_user_changes_is_not_in_it():
     assert abs(simulation.run(steps=5).energy["integration"]) < 1e-9 * moved
 
 
-def test_what_a_joint_holds_that_is_switched_off_is_not_in_it():
+def test_energy_of_an_inactive_joint_is_not_part_of_the_balance():
     """A spring that is stretched by 0.2 m, 20 J."""
     scene = free(gravity=(0.0, 0.0, 0.0), position=(0.2, 0.0, 0.0))
     spring = {"coordinate": {"z": {"stiffness": 1000.0, "rest": -0.2}}, "enforcement": "exact"}
@@ -121,7 +121,7 @@ def test_what_a_joint_holds_that_is_switched_off_is_not_in_it():
     assert held[-1] > 10.0 and report.energy["joint"] == 0.0 and abs(report.energy["integration"]) < 1e-3
 
 
-def test_it_goes_on_from_a_checkpoint_bit_for_bit():
+def test_the_balance_continues_from_a_checkpoint_bit_for_bit():
     simulation = abd.Simulation(dropped(), device=NAME)
     simulation.run(steps=12)
     other = abd.Simulation(dropped(), device=NAME)
@@ -130,7 +130,7 @@ def test_it_goes_on_from_a_checkpoint_bit_for_bit():
 
 
 @pytest.mark.parametrize("device", [NAME, "numpy"])
-def test_torques_work_once_where_others_take_pieces(device):
+def test_torques_work_once_beside_bodies_in_substeps(device):
     """On a body far away that is left out of the pieces in which a box hits the ground."""
     scene = abd.Scene(solver={"dt": H})
     ends = {"position": (50.0, 0.0, 0.0), "torque": (0.0, 0.0, 100.0), "angular_velocity": (0.0, 0.0, 20.0)}
@@ -145,7 +145,7 @@ def test_torques_work_once_where_others_take_pieces(device):
 
 
 @pytest.mark.parametrize("integrator", ["generalized_alpha", "bdf1", "bdf2"])
-def test_gravity_that_is_set_to_what_it_is_leaves_the_account(integrator):
+def test_setting_the_same_gravity_keeps_the_balance(integrator):
     """Of what hangs on a penalty, which stores by c h^2."""
     scene = abd.Scene(gravity=(0.0, 0.0, -G), solver={"dt": H, "integrator": integrator})
     scene.add_body("block", box=(0.2, 0.2, 0.2), density=5000.0, position=(0.0, 0.0, -0.3))

@@ -32,7 +32,7 @@ def rocking() -> abd.Simulation:
 
 
 @pytest.mark.parametrize("speed", [0.02, 0.1, 0.5, 2.0])
-def test_what_falls_on_a_resting_box_does_not_come_back(speed):
+def test_impacts_on_a_resting_box_do_not_rebound(speed):
     """Whether the impact is more than the load or not: less leaves half of what gravity gives in a step at most."""
     h = 0.01
     scene = ground(h, 0.5)
@@ -107,7 +107,7 @@ def test_a_force_that_is_put_on_acts_from_its_step_on():
     assert box.linear_velocity[0] - 1.0 == pytest.approx(10 * h * push / box.mass, rel=1e-9)
 
 
-def test_a_run_goes_on_with_the_same_bits():
+def test_a_restored_run_continues_bit_for_bit():
     one = rocking()
     one.run(steps=10)
     assert_goes_on(one, rocking(), 20)

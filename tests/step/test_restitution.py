@@ -85,7 +85,7 @@ def test_equal_boxes_exchange_their_velocities(device):
         np.testing.assert_allclose(value, expected, atol=1e-9)
 
 
-def test_friction_takes_part_in_what_is_given_back():
+def test_friction_acts_in_the_rebound():
     """A ball that slips through the whole impact: mu (1 + e) of the normal speed, and its torque."""
     e, mu = 0.8, 0.1
     scene = falling("ball", e, mu=mu)
@@ -136,7 +136,7 @@ def test_the_definition_and_the_kernels_agree():
 
 
 @pytest.mark.parametrize("integrator", ["generalized_alpha", "bdf1", "bdf2"])
-def test_a_checkpoint_amid_an_impact_continues_bit_for_bit(integrator):
+def test_a_checkpoint_within_an_impact_continues_bit_for_bit(integrator):
     """From every step around the impact."""
     scene = falling("edge", 0.5, mu=0.3, integrator=integrator)
     for before in range(6):

@@ -44,7 +44,7 @@ def test_a_vibration_keeps_its_energy_and_follows_the_rule(turn):
     np.testing.assert_allclose(places, expected, atol=1e-6 * AWAY)
 
 
-def test_what_steps_cannot_show_fades():
+def test_vibrations_that_steps_do_not_resolve_decay():
     simulation = oscillator(4.0)
     assert turns(simulation.model, simulation.backend.system).max() == pytest.approx(4.0)
     assert not resolved(simulation.model, simulation.backend.system).any()
@@ -52,7 +52,7 @@ def test_what_steps_cannot_show_fades():
     assert energies[-1] < 1e-3 * energies[0]
 
 
-def test_a_damped_spring_is_of_second_order_and_its_work_is_told():
+def test_a_damped_spring_is_of_second_order_and_its_work_is_reported():
     w, d = 20.0, 8.0
     z = d / (2.0 * MASS)
     fast = np.sqrt(w**2 - z**2)
@@ -78,7 +78,7 @@ def test_forces_that_are_read_are_those_of_the_spring():
         assert found == pytest.approx(-MASS * (1.5 / H) ** 2 * x, rel=1e-9)
 
 
-def test_a_limit_takes_what_comes_while_a_spring_pulls():
+def test_a_limit_dissipates_the_impact_while_a_spring_pulls():
     """The step in which it acts is implicit Euler's, of the spring too: energy never grows."""
     simulation = oscillator(0.5, range=(-1.5 * AWAY, 1.0))
     _, energies = run(simulation, 60)
@@ -100,7 +100,7 @@ def pendulums(device: str) -> abd.Simulation:
     return abd.Simulation(scene, device=device)
 
 
-def test_the_definition_and_the_kernels_pull_alike():
+def test_the_definition_and_the_kernels_agree():
     found = []
     for device in ("numpy", NAME):
         simulation = pendulums(device)

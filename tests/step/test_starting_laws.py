@@ -74,7 +74,7 @@ def test_a_pile_settles_within_a_thousandth_of_its_boxes(neighbour):
     assert np.abs(moved).max() < 1e-3 * 5 * SIZE and np.abs(moved[:, :2]).max() < D_HAT_SHARE * SIZE
 
 
-def test_what_stands_far_away_does_not_matter():
+def test_distant_bodies_have_no_influence():
     def paths(wall: bool) -> np.ndarray:
         scene = abd.Scene(solver={"dt": 1e-3})
         scene.add_body("floor", half_space={})

@@ -85,7 +85,7 @@ def test_a_stack_opens_by_one_gap_each():
     assert "'b19' by 0.004 m" in note and note.endswith("and 17 more by less") and len(note) < 140
 
 
-def test_overlap_by_rounding_is_mended_and_a_gap_is_left_alone():
+def test_overlap_by_rounding_is_removed_and_a_gap_is_kept():
     model = compiled(box("a", 0, 0, 0, kind="static"), box("b", 1 - 1e-6, 0, 0), box("c", 2, 0, 0))
     free, far = moved(model)
     assert far[0] == 0.0 and far[1] == pytest.approx(1e-6 + GAP, rel=1e-4)
@@ -124,7 +124,7 @@ def test_joined_bodies_move_together():
         free_start(compiled(FLOOR, box("a", 0, 0, 0.5), joint=[post]))
 
 
-def test_only_what_may_move_moves_and_room_is_shared():
+def test_only_mobile_bodies_move_and_clearance_is_shared():
     walls = [box("w", 0, 0, 0, kind="static"), box("v", 2 + 1e-7, 0, 0, kind="static")]
     free, far = moved(compiled(*walls, box("a", 1, 0, 0)))
     assert far[:2].max() == 0.0 and min(gaps(free)) > 1e-9 and far[2] < 1e-7
@@ -191,7 +191,7 @@ def test_python_refuses_overlap_and_accepts_touch():
     assert simulation.step().converged
 
 
-def test_states_given_later_are_looked_at():
+def test_states_given_later_are_checked():
     model = compiled(FLOOR, box("a", 0, 0, 0.7), box("b", 0, 0, 2))
     simulation = Simulation(model, "numpy")
     saved, q = simulation.checkpoint(), model.bodies.q.copy()
