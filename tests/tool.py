@@ -1,10 +1,13 @@
-"""The scripts in tools/, which are no package, as modules."""
+"""Files outside of `tests`: the scripts in tools/, which are no package, as modules, and scenes next to the checkout."""
 
 import importlib.util
 import sys
 from pathlib import Path
 from types import ModuleType
 
+import pytest
+
+FIXTURES = Path(__file__).resolve().parents[2] / "shared" / "fixtures"
 TOOLS = Path(__file__).resolve().parent.parent / "tools"
 
 
@@ -17,3 +20,11 @@ def load_tool(name: str) -> ModuleType:
         sys.modules[path.stem] = module
         spec.loader.exec_module(module)
     return sys.modules[path.stem]
+
+
+def fixture(name: str) -> Path:
+    """A file of `shared/fixtures` next to the checkout; the test is skipped without it."""
+    path = FIXTURES / name
+    if not path.is_file():
+        pytest.skip("no folder shared/fixtures next to the checkout")
+    return path

@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from robot_samples import SAMPLES, write_sample
+from tool import fixture
 
 import abd
 from abd.api.simulation import Simulation
@@ -22,7 +23,6 @@ from abd.scene.schema.schema import SceneSpec
 mujoco = pytest.importorskip("mujoco")
 from abd.scene.importers.robots.scene import read_robot  # noqa: E402
 
-FIXTURES = Path(__file__).resolve().parents[3] / "shared" / "fixtures"
 ROBOTS = {
     # file: seed of the start; the balls of the cube have friction and hold their weight
     "urdf/Acrobot.urdf": 1,
@@ -124,13 +124,6 @@ def differences(model, data, robot, simulation) -> dict[str, float]:
         if model.jnt_type[number] != mujoco.mjtJoint.mjJNT_BALL:
             out[name] = max(out[name], float(np.abs(transform[:3, 3] - data.xpos[body]).max()))
     return out
-
-
-def fixture(name: str) -> Path:
-    path = FIXTURES / name
-    if not path.is_file():
-        pytest.skip("no folder shared/fixtures beside the checkout")
-    return path
 
 
 @pytest.mark.parametrize("name", SAMPLES)

@@ -1,11 +1,11 @@
 """The rigid-ipc importer: every rule of the format on small scenes, and the 25 scenes beside the checkout."""
 
 import json
-from pathlib import Path
 
 import numpy as np
 import pytest
 from scipy.spatial.transform import Rotation
+from tool import FIXTURES
 
 import abd
 from abd.errors import SceneError
@@ -15,7 +15,6 @@ from abd.scene.compile.compile import compile_scene
 from abd.scene.importers.rigid_ipc import read_rigid_ipc
 from abd.scene.overlaps.intersections import find_initial_intersections
 
-FIXTURES = Path(__file__).resolve().parents[3] / "shared" / "fixtures"
 FAMILIES = ("rigid-ipc/scenes/**/*.json", "affine-body-dynamics/scenes/*.json")
 SCENES = [path for family in FAMILIES for path in sorted(FIXTURES.glob(family))]
 needs_fixtures = pytest.mark.skipif(not SCENES, reason="no folder shared/fixtures beside the checkout")

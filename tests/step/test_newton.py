@@ -1,11 +1,10 @@
 """The Newton step: its iterations whatever the stiffness, its failures, and what it holds exactly."""
 
-from pathlib import Path
-
 import numpy as np
 import pytest
 from executors import pinched
 from on_device import NAME
+from tool import fixture
 
 import abd
 from abd import backends
@@ -13,7 +12,6 @@ from abd.errors import StepFailure
 
 pytestmark = pytest.mark.device
 
-FIXTURES = Path(__file__).resolve().parents[3] / "shared" / "fixtures"
 INTEGRATORS = ("generalized_alpha", "bdf1", "bdf2")
 
 
@@ -56,20 +54,15 @@ def test_the_other_integrators_take_as_many(links):
 
 def test_simple_joint_of_the_affine_body_code():
     """Autodesk's code takes 104.7 iterations per step here."""
-    scene = FIXTURES / "affine-body-dynamics" / "scenes" / "simple_joint.json"
-    if not scene.exists():
-        pytest.skip(f"no fixtures at {FIXTURES}")
-    _, reports = advance(scene, 100)
+    _, reports = advance(fixture("affine-body-dynamics/scenes/simple_joint.json"), 100)
     assert np.mean([report.newton_iterations for report in reports]) <= 6.0
 
 
 @pytest.mark.parametrize(("name", "limit"), [("mechanisms/507-movements/092-piston", 25.0), ("pendulum/pendulum", 20.0)])
 def test_mechanisms_held_by_contact_alone(name, limit):
     """Pins in holes, where the curvature of the contacts along a rotation decides: seconds per step in rigid-ipc."""
-    scene = FIXTURES / "rigid-ipc" / "scenes" / f"{name}.json"
-    if not scene.exists():
-        pytest.skip(f"no fixtures at {FIXTURES}")
-    simulation = abd.Simulation(abd.load(scene).override(["solver.max_newton=100", "solver.retries=0"]), device=NAME)
+    scene = abd.load(fixture(f"rigid-ipc/scenes/{name}.json"))
+    simulation = abd.Simulation(scene.override(["solver.max_newton=100", "solver.retries=0"]), device=NAME)
     iterations = [simulation.step().newton_iterations for _ in range(15)]
     assert np.mean(iterations) <= limit
 
