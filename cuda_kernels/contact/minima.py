@@ -189,13 +189,14 @@ def of_vertex(
                 side = s.topology.sides[target][k - 1]
                 ends = s.topology.side_ends[side]
                 t = between(s, ends[0], ends[1], x, p, A)
+                begin = s.topology.side_start[side]
+                end = s.topology.side_start[side + 1]
                 if t > TIE and t < ONE - TIE:
-                    begin = s.topology.side_start[side]
-                    end = s.topology.side_start[side + 1]
                     count = begin - end + 1
-                    for m in range(begin, end):
-                        if pattern(s, start, s.topology.side_target[m], x, p, A) == s.topology.side_pattern[m]:
-                            count = count + 1
+                # in a tie, the closest point of a triangle may be on the side, and that of the side at its end
+                for m in range(begin, end):
+                    if pattern(s, start, s.topology.side_target[m], x, p, A) == s.topology.side_pattern[m]:
+                        count = count + 1
             else:
                 u = s.topology.corners[target][k - 4]
                 count = wp.int32(1)

@@ -76,3 +76,26 @@ def test_the_activation_of_a_cube_depends_on_neither_frame_nor_triangulation():
     for k, (name, mesh) in enumerate(meshes.items(), start=1):
         scene.add_body(name, mesh=mesh, position=(k, 0, 0))
     assert thinnest_extents(scene.compile()) == pytest.approx(0.2, rel=1e-9)
+
+
+@pytest.mark.parametrize("name", ["cpu", "numpy"])
+def test_a_corner_above_the_centre_of_a_fan_presses_as_on_a_face(name: str):
+    """24 slivers meet at the centre; the corner is off it by rounding or more, up to 1e-8 m."""
+    angles = np.linspace(0.0, 2.0 * np.pi, 24, endpoint=False)
+    rim = np.stack([0.18 * np.cos(angles), 0.18 * np.sin(angles), np.zeros(24)], axis=1)
+    triangles = [[0, k + 1, (k + 1) % 24 + 1] for k in range(24)]
+    scene = abd.Scene(solver={"d_hat": 1e-3, "contact_stiffness": 1e5})
+    scene.add_body("fan", surface={"vertices": [[0.0, 0.0, 0.0], *rim.tolist()], "triangles": triangles}, kind="static")
+    corners = [[0.0, 0.0, 0.0], [0.05, 0.0, 0.08], [-0.03, 0.04, 0.08], [-0.03, -0.04, 0.08]]
+    faces = [[0, 2, 1], [0, 3, 2], [0, 1, 3], [1, 2, 3]]
+    scene.add_body("top", mesh=(np.array(corners), faces), position=(0.0, 0.0, 3e-4))
+    sim = abd.Simulation(scene, device=name)
+    start, random, forces = sim.checkpoint(), np.random.default_rng(0), []
+    top = sim.bodies["top"].index
+    for size in np.geomspace(1e-16, 1e-8, 60):
+        q, angle = np.array(start["q"]), random.uniform(0.0, 2.0 * np.pi)
+        q[top, :3] += [size * np.cos(angle), size * np.sin(angle), -1e-4]
+        sim.restore(start | {"q": q, "previous_q": q})
+        forces.append(sim.bodies["top"].contact_force)
+    assert forces[-1][2] > 1e-5
+    np.testing.assert_allclose(forces, np.tile([0.0, 0.0, forces[-1][2]], (60, 1)), atol=1e-4 * forces[-1][2])
