@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import json
 import os
 import sys
 from pathlib import Path
@@ -59,7 +60,15 @@ def commands() -> str:
     return "\n".join(parts)
 
 
-PAGES = {"scene_keys.md": scene_keys, "commands.md": commands}
+def notebook() -> str:
+    """Page of the cells of `mechanism.ipynb`, which are stored without outputs."""
+    cells = json.loads((HERE / "mechanism.ipynb").read_text(encoding="utf-8"))["cells"]
+    texts = [(cell["cell_type"], "".join(cell["source"])) for cell in cells]
+    parts = [f"```python\n{text}\n```" if kind == "code" else text for kind, text in texts]
+    return "\n\n".join([*parts, "{download}`Download the notebook <../mechanism.ipynb>`\n"])
+
+
+PAGES = {"scene_keys.md": scene_keys, "commands.md": commands, "mechanism.md": notebook}
 
 
 def setup(app) -> None:

@@ -1,10 +1,10 @@
-"""A row of dominoes: the first one is pushed, the others follow."""
+"""A row of dominoes falls after a push on the first one."""
 
 import abd
 
 
 def main(count: int = 30, duration: float = 2.0, record: str | None = None) -> list[str]:
-    """Names of the dominoes that fell; `record`: folder for the run."""
+    """Return the names of the dominoes that fell; `record`: folder of the run."""
     scene = abd.Scene("dominoes")
     scene.add_material("default", mu=0.4)
     scene.add_body("floor", half_space={})

@@ -1,4 +1,4 @@
-"""How far a block slides on a slope, by its coefficient of friction: a sweep into a pandas table."""
+"""Acceleration of a block on a slope by its coefficient of friction: a sweep with a pandas table."""
 
 import math
 from pathlib import Path
@@ -12,7 +12,7 @@ SLOPE = math.radians(20.0)
 
 
 def block(mu: float) -> abd.Scene:
-    """A block on a slope, whose normal is z."""
+    """Return a scene of a block on a slope, whose normal is z."""
     scene = abd.Scene(gravity=(9.81 * math.sin(SLOPE), 0, -9.81 * math.cos(SLOPE)))
     scene.add_material("default", mu=mu)
     scene.add_body("slope", half_space={})
@@ -21,7 +21,7 @@ def block(mu: float) -> abd.Scene:
 
 
 def acceleration(folder: Path) -> dict[str, float]:
-    """Mean acceleration of a run [m/s^2]."""
+    """Return the mean acceleration of a run [m/s^2]."""
     with Trajectory(folder) as run:
         return {"measured": run.row("bodies/velocity", -1)[1, 0, 3] / run.time[-1]}
 
@@ -29,7 +29,7 @@ def acceleration(folder: Path) -> dict[str, float]:
 def main(
     coefficients: tuple[float, ...] = (0.0, 0.1, 0.2, 0.3, 0.4, 0.5), duration: float = 0.5, out: str = "runs/friction"
 ) -> pandas.DataFrame:
-    """One row per coefficient: acceleration as simulated and as Coulomb has it [m/s^2]."""
+    """Return a table with one row per coefficient: the acceleration in the simulation and by Coulomb's law [m/s^2]."""
     table = abd.sweep(block, {"mu": coefficients}, out=out, duration=duration, device="cpu", measure=acceleration)
     table["coulomb"] = [max(0.0, 9.81 * (math.sin(SLOPE) - mu * math.cos(SLOPE))) for mu in coefficients]
     table = table.set_index("mu")[["measured", "coulomb"]]

@@ -9,7 +9,7 @@ STEPS = 60
 
 
 def scene(torque: float, mu: float) -> abd.Scene:
-    """A pendulum whose hinge has a friction torque [N m], and a block that slides on a floor."""
+    """Return a scene of a pendulum whose hinge has a friction torque [N m], and a block that slides on a floor."""
     scene = abd.Scene(solver={"dt": 0.01})
     scene.add_material("default", mu=mu)
     scene.add_body("floor", half_space={"offset": -1.0})
@@ -20,7 +20,7 @@ def scene(torque: float, mu: float) -> abd.Scene:
 
 
 def motion(parameters: np.ndarray) -> np.ndarray:
-    """(2 STEPS,) angles of the hinge [rad] and positions of the block [m] after each step."""
+    """Return (2 STEPS,) angles of the hinge [rad] and positions of the block [m] after each step."""
     sim = abd.Simulation(scene(*parameters), device="cpu")
     recorded = []
     for _ in range(STEPS):
@@ -30,7 +30,7 @@ def motion(parameters: np.ndarray) -> np.ndarray:
 
 
 def main(true: tuple[float, float] = (0.35, 0.28), noise: float = 1e-3) -> np.ndarray:
-    """The parameters found from the motion of the true ones, measured with some noise [rad, m]."""
+    """Return the parameters identified from a simulated motion with added noise [rad, m]."""
     measured = motion(np.array(true)) + np.random.default_rng(0).normal(0.0, noise, 2 * STEPS)
     found = least_squares(lambda p: motion(p) - measured, x0=(0.1, 0.5), bounds=(0.0, 2.0), diff_step=1e-3, x_scale=(0.1, 0.1))
     print(f"hinge {found.x[0]:.3f} N m, floor {found.x[1]:.3f}, in {found.nfev} evaluations and as many Jacobians")

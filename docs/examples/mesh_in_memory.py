@@ -1,4 +1,4 @@
-"""Meshes made by trimesh fall into a bowl, without a file in between."""
+"""Meshes of trimesh fall into a bowl, without mesh files."""
 
 import trimesh
 
@@ -6,7 +6,7 @@ import abd
 
 
 def main(count: int = 5, duration: float = 1.0, record: str | None = None) -> abd.Simulation:
-    """The simulation after the fall; `record`: folder for the run."""
+    """Return the simulation after the fall; `record`: folder of the run."""
     scene = abd.Scene("bowl")
     scene.add_material("default", mu=0.3)
     outline = [(0, 0), (0.2, 0), (0.3, 0.2), (0.27, 0.2), (0.18, 0.03), (0, 0.03)]

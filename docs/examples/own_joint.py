@@ -1,4 +1,4 @@
-"""A joint type of one's own: a bead that hangs in a bowl, z >= (x^2 + y^2) / (2 radius)."""
+"""A joint type defined by the user: a bead in a bowl, z >= (x^2 + y^2) / (2 radius)."""
 
 import numpy as np
 
@@ -6,13 +6,13 @@ import abd
 
 
 def bowl(M: np.ndarray, r: np.ndarray, p: np.ndarray) -> np.ndarray:
-    """Height of the bead above a paraboloid, which must not become negative, and its place along x."""
+    """Return the height of the bead above a paraboloid, which must not become negative, and its position along x."""
     height = r[:, 2] - (r[:, 0] ** 2 + r[:, 1] ** 2) / (2 * p[:, 0])
     return np.stack([height, r[:, 0]], axis=1)
 
 
 def main(steps: int = 100) -> abd.Simulation:
-    """The simulation after some swings."""
+    """Return the simulation after some swings."""
     rows, coordinates = {"height": abd.RowFlags.LINEAR}, {"x": abd.RowFlags.LINEAR}  # without BILATERAL: a gap
     abd.joint_type("bead_in_bowl", bowl, rows=rows, coordinates=coordinates, parameters={"radius": 1.0})
     scene = abd.Scene()

@@ -1,4 +1,4 @@
-"""Record a run, then draw from its trajectory.h5 how high a bouncing ball is, with nothing of abd but the file."""
+"""Record a run, and plot the height of a bouncing ball from trajectory.h5 by h5py and matplotlib."""
 
 from pathlib import Path
 
@@ -9,7 +9,7 @@ import abd
 
 
 def main(folder: str = "runs/bounce", duration: float = 1.2) -> Path:
-    """The picture."""
+    """Return the path of the picture."""
     scene = abd.Scene("bounce")
     scene.add_material("default", restitution=0.8)
     scene.add_body("floor", half_space={})

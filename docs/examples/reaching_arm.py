@@ -1,4 +1,4 @@
-"""Arms of two links that reach for points, as a Gymnasium environment; a hand-written policy shows that they can."""
+"""Arms of two links that reach target points, as a Gymnasium environment with a hand-written policy."""
 
 import numpy as np
 
@@ -9,7 +9,7 @@ LENGTHS = (0.5, 0.4)
 
 
 def scene() -> abd.Scene:
-    """An arm in the x-y plane, without gravity."""
+    """Return a scene of an arm in the x-y plane, without gravity."""
     scene = abd.Scene("arm", gravity=(0, 0, 0), solver={"dt": 0.02})
     scene.add_body("upper", box=(0.5, 0.06, 0.06), density=500, position=(0.25, 0, 0))
     scene.add_body("lower", box=(0.4, 0.05, 0.05), density=500, position=(0.7, 0, 0))
@@ -19,13 +19,13 @@ def scene() -> abd.Scene:
 
 
 def tip(angles: np.ndarray) -> np.ndarray:
-    """(w, 2) ends of the arms [m] at angles (w, 2) [rad]."""
+    """Return (w, 2) ends of the arms [m] at angles (w, 2) [rad]."""
     first, second = angles[:, 0], angles.sum(axis=1)
     return np.stack([np.cos(first), np.sin(first)], 1) * LENGTHS[0] + np.stack([np.cos(second), np.sin(second)], 1) * LENGTHS[1]
 
 
 def environment(count: int, device: str = "cpu") -> abd.gym.VectorEnv:
-    """Observed are angles, rates and the vector from the end to the point (w, 6); each step costs its length."""
+    """Return an environment that observes angles, rates and the vector to the target (w, 6); the cost is its length."""
     random = np.random.default_rng(0)
     radius, angle = random.uniform(0.3, 0.8, count), random.uniform(-2.0, 2.0, count)
     points = np.stack([radius * np.cos(angle), radius * np.sin(angle)], axis=1)
@@ -46,7 +46,7 @@ def environment(count: int, device: str = "cpu") -> abd.gym.VectorEnv:
 
 
 def policy(x: np.ndarray) -> np.ndarray:
-    """(w, 2) efforts [N m]: those of a spring from the end of the arm to the point, and of dampers in the joints."""
+    """Return (w, 2) efforts [N m] of a spring from the end of the arm to the target, and of dampers in the joints."""
     first, second = x[:, 0], x[:, :2].sum(axis=1)
     elbow = LENGTHS[1] * np.stack([-np.sin(second), np.cos(second)], axis=1)
     shoulder = elbow + LENGTHS[0] * np.stack([-np.sin(first), np.cos(first)], axis=1)
@@ -55,7 +55,7 @@ def policy(x: np.ndarray) -> np.ndarray:
 
 
 def main(count: int = 32, steps: int = 149) -> float:
-    """Mean distance of the ends from their points after some steps [m]."""
+    """Return the mean distance of the ends from their targets after some steps [m]."""
     env = environment(count)
     x, _ = env.reset(seed=0)
     for _ in range(steps):

@@ -4,7 +4,7 @@ import abd
 
 
 def main(rows: int = 6, duration: float = 1.0) -> abd.Simulation:
-    """The simulation after the push."""
+    """Return the simulation after the push."""
     scene = abd.Scene("push")
     scene.add_material("default", mu=0.4)
     scene.add_body("floor", half_space={})

@@ -16,7 +16,7 @@ CLIP, ENTROPY, LEARNING_RATE = 0.2, 0.005, 1e-3
 STEPS, EPOCHS, BATCHES = 64, 8, 4
 """Actions per world and update; passes over them; batches per pass."""
 LIMIT = 10.0
-"""Of the effort on the cart [N], as in `cart_pole.environment`."""
+"""Limit of the effort on the cart [N], as in `cart_pole.environment`."""
 SCALE = torch.tensor([1.0, 5.0, 1.0, 2.0])
 """Factors that bring observations (position, angle, rates) to similar sizes."""
 
@@ -40,7 +40,7 @@ class Policy(nn.Module):
 
 
 def collect(env: abd.gym.VectorEnv, policy: Policy, x: torch.Tensor) -> tuple[list[torch.Tensor], torch.Tensor, int]:
-    """STEPS actions in every world: states, actions, their log-probabilities, advantages and returns, all (STEPS w, ...);
+    """Take STEPS actions in every world; return states, actions, log-probabilities, advantages and returns, all (STEPS w, ...);
     the last observation (w, 4); the number of episodes that ended."""
     ended = 0
     states, actions, chances, rewards, goes_on, values = (list[torch.Tensor]() for _ in range(6))
@@ -68,7 +68,7 @@ def collect(env: abd.gym.VectorEnv, policy: Policy, x: torch.Tensor) -> tuple[li
 
 
 def improve(policy: Policy, optimizer: torch.optim.Optimizer, samples: list[torch.Tensor]) -> None:
-    """EPOCHS passes of gradient descent on the clipped loss."""
+    """Take EPOCHS passes of gradient descent on the clipped loss."""
     for _ in range(EPOCHS):
         for batch in torch.randperm(len(samples[0])).chunk(BATCHES):
             states, actions, chances, advantages, returns = (one[batch] for one in samples)
@@ -87,7 +87,7 @@ def improve(policy: Policy, optimizer: torch.optim.Optimizer, samples: list[torc
 
 @torch.no_grad()
 def evaluate(env: abd.gym.VectorEnv, policy: Policy) -> float:
-    """Mean steps until the first end of an episode in every world."""
+    """Return the mean number of steps until the first end of an episode in every world."""
     x = env.reset(seed=1)[0]
     lengths, running = np.zeros(env.num_envs), np.ones(env.num_envs, dtype=bool)
     while running.any():
@@ -99,7 +99,7 @@ def evaluate(env: abd.gym.VectorEnv, policy: Policy) -> float:
 
 
 def main(count: int = 64, updates: int = 80, seed: int = 0) -> float:
-    """Mean length of the episodes under the mean actions of the trained policy, of 500 at most."""
+    """Return the mean length of episodes of at most 500 steps under the mean actions of the trained policy."""
     torch.manual_seed(seed)
     env, policy = environment(count), Policy()
     optimizer = torch.optim.Adam(policy.parameters(), lr=LEARNING_RATE, eps=1e-5)

@@ -2,6 +2,7 @@
 the code keep to the glossary."""
 
 import io
+import json
 import re
 import shlex
 import subprocess
@@ -37,6 +38,17 @@ def test_the_snippets_of_a_page_run_one_after_the_other(page, tmp_path, monkeypa
     for k, text in enumerate(blocks(page, "python")):
         exec(compile(text, f"{name(page)}, block {k}", "exec"), names)
     assert len(names) > 2, "they made something"
+
+
+@pytest.mark.parametrize("notebook", sorted(DOCS.glob("*.ipynb")), ids=name)
+def test_the_cells_of_a_notebook_run_one_after_the_other(notebook, monkeypatch):
+    monkeypatch.setenv("MPLBACKEND", "Agg")
+    names = {"__name__": "notebook"}
+    for k, cell in enumerate(json.loads(notebook.read_text(encoding="utf-8"))["cells"]):
+        if cell["cell_type"] == "code":
+            assert not cell["outputs"], "outputs are not stored"
+            exec(compile("".join(cell["source"]), f"{notebook.name}, cell {k}", "exec"), names)
+    assert names["force"].max() > 1.0, "the arm pushes the box"
 
 
 @pytest.mark.parametrize("page", [README, *PAGES], ids=lambda page: page.stem)
