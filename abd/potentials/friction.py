@@ -128,15 +128,15 @@ def freeze(
             on the first
         body and ``r A^-1 n`` on the second; or arms (`abd.potentials.rolling`). Their displacements determine the slip.
     """
-    shares = resistances.shares(contacts.first, contacts.second)
-    resists = (shares > 0.0).any(axis=1).astype(float)
+    ratios = resistances.ratios(contacts.first, contacts.second)
+    resists = (ratios > 0.0).any(axis=1).astype(float)
     loaded = lag(contacts.positions(q), replace(contacts, mu=resists), parameters, weights)
     A = q[:, 3:].reshape(-1, 3, 3)
     maps = polar(heading @ np.linalg.inv(A)) @ A
     parts, moved = [], []
     for kind in (SLIDE, ROLL, SPIN):
-        load = loaded.load * shares[loaded.source, kind]
-        rows = np.flatnonzero(shares[loaded.source, kind])
+        load = loaded.load * ratios[loaded.source, kind]
+        rows = np.flatnonzero(ratios[loaded.source, kind] > 0.0)
         n, chosen = loaded.n[rows], contacts[loaded.source[rows]]
         if kind == SLIDE:
             w, owners = loaded.w[rows], chosen.owners

@@ -3,6 +3,7 @@
 import warp as wp
 
 from cuda_kernels.bodies.affine import HALF, ONE, TINY, TWO, ZERO
+from cuda_kernels.friction.coulomb import f0
 from cuda_kernels.joints import slots
 from cuda_kernels.options import OPTIONS
 
@@ -18,7 +19,6 @@ FRICTION = wp.constant(6)
 LINEAR = wp.constant(7)
 SINE = wp.constant(8)
 GIVEN = wp.constant(9)
-THREE = wp.constant(wp.float64(3.0))
 FOUR = wp.constant(wp.float64(4.0))
 FORBIDDEN = wp.constant(wp.float64(1.0e60))
 NEAR = wp.constant(wp.float64(1.0e-6))
@@ -29,11 +29,7 @@ Parameters = wp.types.vector(length=8, dtype=wp.float64)
 @wp.func
 def is_limit(law: wp.int32) -> wp.bool:
     """Whether a law is that of an end of a range or of a gap."""
-    return (
-        law == BARRIER
-        or law == ONE_SIDED
-        or law == CUBIC
-    )  # fmt: skip
+    return law == BARRIER or law == ONE_SIDED or law == CUBIC
 
 
 @wp.func
@@ -106,13 +102,8 @@ def secant(y: wp.float64, aim: wp.float64) -> wp.float64:
 def friction_law(p: Parameters, u: wp.float64) -> wp.vec3d:
     """Coulomb's friction over a displacement, smoothed below eps, with the curvature of the secant to its expected end."""
     eps = p[slots.SMOOTHING]
-    y = wp.abs(u)
-    energy = y
-    if y < eps:
-        energy = y * y * (eps - y / THREE) / (eps * eps) + eps / THREE
-    return p[slots.STRENGTH] * wp.vec3d(
-        energy, force(u / eps), secant(u / eps, (p[slots.AIM] - p[slots.CENTRE]) / eps) / eps
-    )
+    bound = secant(u / eps, (p[slots.AIM] - p[slots.CENTRE]) / eps) / eps
+    return p[slots.STRENGTH] * wp.vec3d(f0(wp.abs(u), eps), force(u / eps), bound)
 
 
 @wp.func
@@ -155,7 +146,7 @@ def evaluate(law: wp.int32, p: Parameters, x: wp.float64) -> wp.vec3d:
         return one_sided(p, g)
     if law == CUBIC:
         v = wp.max(ZERO, -g)
-        return strength * wp.vec3d(v * v * v, -THREE * p[slots.SIGN] * v * v, wp.float64(6.0) * v)
+        return strength * wp.vec3d(v * v * v, -wp.float64(3.0) * p[slots.SIGN] * v * v, wp.float64(6.0) * v)
     if law == FRICTION:
         return friction_law(p, e)
     if law == GIVEN:

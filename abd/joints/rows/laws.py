@@ -32,6 +32,7 @@ from enum import IntEnum
 import numpy as np
 
 from abd.joints.rows import slots
+from abd.potentials.friction import f0
 
 FORBIDDEN = 1e60
 """Energy of a barrier with a negative gap: finite, and larger than any other energy."""
@@ -215,9 +216,7 @@ def _cubic(p, x):
 def _friction(p, x):
     T, a, eps = p[slots.STRENGTH], p[slots.CENTRE], p[slots.SMOOTHING]
     u = x - a
-    y = np.abs(u)
-    f0 = np.where(y >= eps, y, y * y * (eps - y / 3.0) / eps**2 + eps / 3.0)
-    return T * f0, T * force(u / eps), T * secant(u / eps, (p[slots.AIM] - a) / eps) / eps
+    return T * f0(np.abs(u), eps), T * force(u / eps), T * secant(u / eps, (p[slots.AIM] - a) / eps) / eps
 
 
 def force(y: np.ndarray) -> np.ndarray:

@@ -22,7 +22,7 @@ from abd.potentials.rolling import Resistances
 from abd.potentials.sticking import Anchors
 from cuda_kernels.bodies.affine import Pose
 from cuda_kernels.contact import contact as kernels
-from cuda_kernels.friction import arc_slip, friction, lagging, rolling, sticking
+from cuda_kernels.friction import arc_slip, coulomb, friction, lagging, sticking
 from cuda_kernels.linear.couplings import Coupling
 from cuda_kernels.parallel import sums
 
@@ -48,7 +48,7 @@ class Friction:
         self.device, self.contacts, self.pool = device, contacts, Pool(device)
         n = len(model.bodies)
         self.defined = Resistances.of(model)
-        self.resists = rolling.Resistances()
+        self.resists = coulomb.Resistances()
         for name in ("mu", "rolling", "spinning", "arm"):
             setattr(self.resists, name, device.upload(getattr(self.defined, name), wp.float64))
         self.lags, self.elastic = model.settings.friction_iterations != 0, model.settings.stick == "elastic"
