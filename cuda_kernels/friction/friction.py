@@ -32,7 +32,7 @@ def slip(l: Lagged, e: wp.int32, pose: Pose, rest: Pose) -> wp.vec3d:
 @wp.func
 def stretch(l: Lagged, e: wp.int32, pose: Pose, rest: Pose) -> wp.vec3d:
     """Return the stretch of the contact's spring: its initial stretch plus the slip of the step [m], a world vector."""
-    return slip(l, e, pose, rest) + l.eps[l.pair[e][0]] * l.share[e]
+    return slip(l, e, pose, rest) + l.eps[l.pair[e][0]] * l.start_stretch[e]
 
 
 @wp.kernel
@@ -167,12 +167,12 @@ def keep_anchors(first: wp.int32, l: Lagged, pose: Pose, rest: Pose, now: Pose, 
     i = l.pair[e][0]
     j = l.pair[e][1]
     n = l.n[e]
-    share = stretch(l, e, pose, rest) / l.eps[i]
-    share = share / wp.max(wp.length(share), ONE)
+    s = stretch(l, e, pose, rest) / l.eps[i]
+    s = s / wp.max(wp.length(s), ONE)
     turned = axial(pose.A[i] * wp.inverse(now.A[i])) + axial(pose.A[j] * wp.inverse(now.A[j]))
     spin = wp.float64(0.5) * wp.dot(turned, n)
     Y = l.Y_i[e]
     out.key[e] = pair_key(i, j, pose.p.shape[0])
     out.kind[e] = l.kind[e]
     out.point[e] = wp.vec3d(Y[1], Y[2], Y[3])
-    out.share[e] = wp.cos(spin) * share + wp.sin(spin) * wp.cross(n, share)
+    out.share[e] = wp.cos(spin) * s + wp.sin(spin) * wp.cross(n, s)

@@ -58,7 +58,7 @@ def read_points(
     n = frozen.n[k]
     moved = place_of(q[i] - rest[i], frozen.Y_i[k]) - place_of(q[j] - rest[j], frozen.Y_j[k])
     u = moved - wp.dot(moved, n) * n
-    stretch = u + eps * frozen.share[k]
+    stretch = u + eps * frozen.start_stretch[k]
     force = -(frozen.load[k] * f1_over_y(wp.length(stretch), eps)) * stretch
     out.torque_i[k] = wp.cross(arm(q[i], frozen.Y_i[k]), force)
     out.torque_j[k] = -wp.cross(arm(q[j], frozen.Y_j[k]), force)
@@ -73,7 +73,7 @@ def read_points(
 
 
 @wp.kernel
-def share(
+def share_friction(
     first: wp.int32,
     points: wp.array(dtype=wp.vec2i),
     friction_rows: wp.array(dtype=wp.vec2i),

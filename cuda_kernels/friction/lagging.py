@@ -30,8 +30,8 @@ LOADED_FOR = ("friction",)
 @wp.struct
 class Lagged:
     """Lagged contacts (m,): bodies, kind of resistance, normal n, contact points Y_i, Y_j on the surfaces, or arms (0 on a
-    half-space), load (mu, or the ratio of an arm, times the normal force, times c h^2), share: stretch at the start of the step
-    over eps (`sticking`), arc: excess of the slip over the chord [m] (`arc_slip`), face: body with the face below a vertex, -1
+    half-space), load (mu, or the ratio of an arm, times the normal force, times c h^2), start_stretch: stretch at the start of
+    the step over eps (`sticking`), arc: excess of the slip over the chord [m] (`arc_slip`), face: body with the face below a vertex, -1
     without one; counts = [pairs, contacts]; eps (n,) [m] of the bodies, below which slips count as static."""
 
     counts: wp.array(dtype=wp.int32)
@@ -44,7 +44,7 @@ class Lagged:
     Y_i: wp.array(dtype=wp.vec4d)
     Y_j: wp.array(dtype=wp.vec4d)
     load: wp.array(dtype=wp.float64)
-    share: wp.array(dtype=wp.vec3d)
+    start_stretch: wp.array(dtype=wp.vec3d)
     arc: wp.array(dtype=wp.vec3d)
 
 
@@ -178,7 +178,7 @@ def lag_contacts(
                         out.Y_j[e] = wp.vec4d()
                     out.load[e] = ratio[kind] * loads[m]
                     out.arc[e] = wp.vec3d()
-                    out.share[e] = anchored(anchors, key, kind, X_i, n)
+                    out.start_stretch[e] = anchored(anchors, key, kind, X_i, n)
                     e = e + 1
 
 

@@ -113,13 +113,13 @@ def aimed(p: Parameters, x: wp.float64, ahead: wp.float64, curvature: wp.float64
     a = p[slots.CENTRE]
     eps = p[slots.SMOOTHING]
     y = (x - a) / eps
-    share = force(y)
+    force_fraction = force(y)
     if T > ZERO:
-        share = share + curvature * (ahead - x) / T
-    size = wp.abs(share)
+        force_fraction = force_fraction + curvature * (ahead - x) / T
+    size = wp.abs(force_fraction)
     if size < ONE:
-        return a + eps * wp.sign(share) * (ONE - wp.sqrt(ONE - size))
-    return a + eps * wp.sign(share) * wp.max(ONE, (ahead - a) / eps * wp.sign(share))
+        return a + eps * wp.sign(force_fraction) * (ONE - wp.sqrt(ONE - size))
+    return a + eps * wp.sign(force_fraction) * wp.max(ONE, (ahead - a) / eps * wp.sign(force_fraction))
 
 
 @wp.func

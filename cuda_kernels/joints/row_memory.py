@@ -28,8 +28,8 @@ from cuda_kernels.joints.row_laws import (
     TURNING,
     RowLaws,
     has,
-    share_of,
     steps_of,
+    stiffness_weight,
 )
 from cuda_kernels.joints.rows import Rows
 from cuda_kernels.options import OPTIONS
@@ -123,7 +123,7 @@ def set_laws(
     if has(row_laws, e, MOVING):
         target = ahead
     damped = ch2 * row_laws.damping[e] * per_step
-    elastic = row_laws.mass_stiffness[e] + ch2 * share_of(row_laws, mode, e) * row_laws.stiffness[e]
+    elastic = row_laws.mass_stiffness[e] + ch2 * stiffness_weight(row_laws, mode, e) * row_laws.stiffness[e]
     K = elastic + damped
     centre = target
     if K > ZERO:
@@ -260,7 +260,7 @@ def remember(
             ch2 = scale[row_laws.child[e]]
             if has(row_laws, e, RESOLVED):
                 # as it acts
-                more = (ONE - share_of(row_laws, mode, e)) * ch2 * row_laws.stiffness[e]
+                more = (ONE - stiffness_weight(row_laws, mode, e)) * ch2 * row_laws.stiffness[e]
                 K = p[slots.STRENGTH] + more
                 p[slots.CENTRE] = (p[slots.STRENGTH] * p[slots.CENTRE] + more * row_laws.target[e]) / K
                 p[slots.TARGET] = p[slots.CENTRE]

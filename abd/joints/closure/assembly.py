@@ -225,12 +225,12 @@ class _Assembler(Linkage):
         turning = self.places[rows.rotary[self.places]]
         done, stride, ends = 0.0, longest, np.zeros(0, dtype=int)
         while done < 1.0:
-            share = min(1.0, done + stride)
-            target = start + share * (end - start) if share < 1.0 else end
+            fraction = min(1.0, done + stride)
+            target = start + fraction * (end - start) if fraction < 1.0 else end
             result, active = self._project([group], index, target)
             turned = rows.values(result.q, result.reference)[0][turning] - self.values()[turning]
             if result.converged and np.abs(turned).max(initial=0.0) <= LARGEST_JUMP:
-                self.q, self.near, ends, done = result.q, result.reference, active, share
+                self.q, self.near, ends, done = result.q, result.reference, active, fraction
                 stride = min(2.0 * stride, longest)
             elif stride < SHORTEST:
                 status.update(dict.fromkeys(index.tolist(), "limited"))

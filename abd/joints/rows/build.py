@@ -299,8 +299,8 @@ class Builder:
         }
         joint, tolerance = columns["joint"], self.model.settings.joint_tolerance
         if tolerance is None:
-            share = np.minimum(scales / joint_sizes(self.model), 1.0)[joint]
-            tolerance = MEASURED_SHARE * np.where(columns["rotary"], share, 2.0 * scales[joint])
+            scale = np.minimum(scales / joint_sizes(self.model), 1.0)[joint]
+            tolerance = MEASURED_SHARE * np.where(columns["rotary"], scale, 2.0 * scales[joint])
         tolerance = np.full(len(rows), tolerance)
         return JointSystem(
             linear=compile_rows(self.joints, self.masses, LINEAR_SHARE * scales),

@@ -128,8 +128,8 @@ def critically_damped(joint: Joint, model: Model, q: np.ndarray, zeta: float, am
         raise ValueError(f"zeta is {zeta!r}, and must be finite and nonnegative")
     rows = yielding(joint)
     compliance = _padded(joint.compliance, len(rows))
-    share = reduced_masses(joint, rows, q, moving_ends(joint, model))
-    damping = np.where(compliance > 0.0, 2.0 * zeta * np.sqrt(share / np.where(compliance > 0.0, compliance, 1.0)), 0.0)
+    mass = reduced_masses(joint, rows, q, moving_ends(joint, model))
+    damping = np.where(compliance > 0.0, 2.0 * zeta * np.sqrt(mass / np.where(compliance > 0.0, compliance, 1.0)), 0.0)
     if among is not None:
         damping = np.where(among, damping, _padded(joint.damping, len(rows)))
     return replace(joint, damping=tuple(damping.tolist()))

@@ -246,10 +246,10 @@ def aimed(p: np.ndarray, x: np.ndarray, ahead: np.ndarray, curvature: np.ndarray
     """
     T, a, eps = p[:, slots.STRENGTH], p[:, slots.CENTRE], p[:, slots.SMOOTHING]
     y, end = (x - a) / eps, (ahead - a) / eps
-    share = force(y) + np.divide(curvature * (ahead - x), T, out=np.zeros(len(x)), where=T > 0.0)
-    size = np.abs(share)
-    sticks = np.sign(share) * (1.0 - np.sqrt(np.maximum(0.0, 1.0 - size)))
-    slips = np.sign(share) * np.maximum(1.0, end * np.sign(share))
+    force_fraction = force(y) + np.divide(curvature * (ahead - x), T, out=np.zeros(len(x)), where=T > 0.0)
+    size = np.abs(force_fraction)
+    sticks = np.sign(force_fraction) * (1.0 - np.sqrt(np.maximum(0.0, 1.0 - size)))
+    slips = np.sign(force_fraction) * np.maximum(1.0, end * np.sign(force_fraction))
     return a + eps * np.where(size < 1.0, sticks, slips)
 
 

@@ -72,8 +72,8 @@ def turning_arms(model: Model) -> tuple[np.ndarray, np.ndarray]:
     some = (body != WORLD) & (np.append(bodies.kind, -1)[body] == Kind.DYNAMIC) & (square > 0.0)
     body, r, square = body[some], r[some], square[some]
     middle = (bodies.moment.sum(axis=1) - np.sort(bodies.moment, axis=1)[:, 1])[body]
-    share = np.cbrt(square / (square + 4.0 * middle))
-    return body, share[:, None] * r / np.linalg.norm(r, axis=1, keepdims=True)
+    fraction = np.cbrt(square / (square + 4.0 * middle))
+    return body, fraction[:, None] * r / np.linalg.norm(r, axis=1, keepdims=True)
 
 
 def joint_sizes(model: Model) -> np.ndarray:

@@ -294,7 +294,7 @@ class JointSystem:
         ch2: PerBody,
         time: PerBody,
         speed: float,
-        share: np.ndarray | float = 1.0,
+        stiffness_weight: np.ndarray | float = 1.0,
     ) -> tuple[np.ndarray, np.ndarray]:
         """Laws (R,) and their parameters (R, 8) in one substep.
 
@@ -302,7 +302,7 @@ class JointSystem:
             weights: weights of the integrator (`abd.potentials.integrators`), (9,) or (9, R).
             ch2: c h^2 [s^2]; time: end of the substep [s]; both scalar or (n,).
             speed: speed below which friction is static [m/s or rad/s].
-            share: weight of the SI stiffness, scalar or (R,) (`abd.joints.rows.springs`).
+            stiffness_weight: weight of the SI stiffness, scalar or (R,) (`abd.joints.rows.springs`).
         """
         a, count = self.row_laws, len(self.rows)
         w = np.broadcast_to(weights.reshape(9, -1), (9, count))
@@ -319,7 +319,7 @@ class JointSystem:
         target = np.where(self.turning, np.clip(target, now - REACH, now + REACH), target)
 
         damped = ch2 * a.damping * per_step
-        elastic = a.mass_stiffness + ch2 * share * a.stiffness
+        elastic = a.mass_stiffness + ch2 * stiffness_weight * a.stiffness
         K = elastic + damped
         pull = elastic * target + damped * (last + speed_of_target / per_step)
         centre = np.divide(pull, K, out=target.copy(), where=K > 0.0)

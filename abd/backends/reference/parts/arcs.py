@@ -86,7 +86,7 @@ class Arcs:
             return alpha
         before = joints.gaps(self.at.q)
         for _ in range(LIMIT_CUTS):
-            fraction = joints.shares(before, joints.gaps(self._along_path(alpha)))
+            fraction = joints.open_fractions(before, joints.gaps(self._along_path(alpha)))
             fractions = self.islands.minima(fraction, joints.owners, np.ones(self.islands.count))
             alpha = alpha * fractions
             if (fractions == 1.0).all():

@@ -215,7 +215,7 @@ class Friction:
         lagged.arc = get("arc", count, wp.vec3d)
         for name in ("energy_current", "energy_trial", "work"):
             get(name, count, wp.float64)
-        lagged.load, lagged.share = get("load", count, wp.float64), get("share", count, wp.vec3d)
+        lagged.load, lagged.start_stretch = get("load", count, wp.float64), get("start_stretch", count, wp.vec3d)
         if self.sticks:
             self._grow_anchors(self.capacity)
         return grows
@@ -327,9 +327,9 @@ class Friction:
             # the arrays may not exist yet
             pair, kind = np.zeros((0, 2), dtype=np.int32), np.zeros(0, dtype=np.int32)
             return pair, kind, *(np.zeros((0, k)) for k in (3, 4, 4, 3)), np.zeros(0)
-        names = ("pair", "kind", "n", "Y_i", "Y_j", "share", "arc", "load")
-        *where, share, arc, load = (self.device.read(getattr(self.lagged, name), self.count) for name in names)
-        return *where, share + arc / eps[where[0][:, 0], None], load
+        names = ("pair", "kind", "n", "Y_i", "Y_j", "start_stretch", "arc", "load")
+        *where, start_stretch, arc, load = (self.device.read(getattr(self.lagged, name), self.count) for name in names)
+        return *where, start_stretch + arc / eps[where[0][:, 0], None], load
 
     def energies(self, slot: str) -> wp.array:
         """Energy of every frozen contact, for slot "current" or "trial"."""

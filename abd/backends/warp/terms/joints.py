@@ -254,17 +254,17 @@ class Joints:
     # limits -------------------------------------------------------------------------------------------------------
 
     def measure_gaps(self, pose) -> None:
-        """Compute the barrier gaps at the iterate, the reference of `open_shares`."""
+        """Compute the barrier gaps at the iterate, the reference of `open_fractions`."""
         self._values_at(pose, self.x_ahead, self.per_row)
         self.device.launch(measured_rows.row_gaps, self.row_count, self.rows, self.x_ahead, self.gap)
 
-    def open_shares(self, pose, shares: wp.array) -> None:
-        """Reduce `shares` (n,) to the fraction of the path to a pose that keeps the barrier gaps of a body open."""
+    def open_fractions(self, pose, fractions: wp.array) -> None:
+        """Reduce `fractions` (n,) to the fraction of the path to a pose that keeps the barrier gaps of a body open."""
         launch = self.device.launch
         self._values_at(pose, self.x_ahead, self.per_row)
         launch(measured_rows.row_gaps, self.row_count, self.rows, self.x_ahead, self.gap_ahead)
-        launch(measured_rows.row_shares, self.row_count, self.rows, self.gap, self.gap_ahead, KEPT, self.per_row)
-        self._fold(self.row_count, self.owned_starts, self.owned_rows, self.per_row, sums.MIN, shares)
+        launch(measured_rows.open_fractions, self.row_count, self.rows, self.gap, self.gap_ahead, KEPT, self.per_row)
+        self._fold(self.row_count, self.owned_starts, self.owned_rows, self.per_row, sums.MIN, fractions)
 
     # exact rows ---------------------------------------------------------------------------------------------------
 

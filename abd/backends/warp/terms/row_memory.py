@@ -60,20 +60,21 @@ class RowMemory:
 
     Args:
         active: (j,) bool, joints whose residuals enter the statistics.
-        resolved: (R,) bool, `abd.joints.rows.springs`; shares: coefficients of the current scheme.
+        resolved: (R,) bool, `abd.joints.rows.springs`; stiffness_weights: coefficients of the current scheme.
 
     Attributes:
         scale: (n,) c h^2 of the current step [s^2].
     """
 
     def __init__(
-        self, joints: Joints, active: np.ndarray, resolved: np.ndarray, shares: wp.array, device: Device
+        self, joints: Joints, active: np.ndarray, resolved: np.ndarray, stiffness_weights: wp.array, device: Device
     ):
         self.joints, self.system, self.device = joints, joints.system, device
         system, rows = self.system, joints.row_count
         self.row_laws, self.memory = row_laws.RowLaws(), row_memory.Memory()
         self.row_laws.law = device.upload(system.row_laws.law, wp.int32)
-        self.row_laws.flags, self.row_laws.shares = device.upload(flags(system, active, resolved), wp.int32), shares
+        self.row_laws.flags = device.upload(flags(system, active, resolved), wp.int32)
+        self.row_laws.stiffness_weights = stiffness_weights
         for name in _COLUMNS:
             setattr(self.row_laws, name, device.upload(getattr(system.row_laws, name), wp.float64))
         self.memory.history, self.memory.p = (
