@@ -63,6 +63,8 @@ class Mode(IntEnum):
 
 RADII = (0.8, 0.65, 0.5)
 """Spectral radii below the requested one, for mechanisms that rotate further per step."""
+TARGET_NOW, TARGET_BEFORE, TARGET_RATE, TARGET_RATE_BEFORE, REST_NOW, REST_BEFORE, RATE_NEW, PER_H, RATE_OLD = range(9)
+"""Names of the weights w_0 .. w_8 of joint rows and of bdf2."""
 LEVELS = 1 + len(RADII)
 """Number of rows of `Scheme.motion` for `Mode.SMOOTH`, in order of decreasing radius."""
 PERSISTENT = 2.0
@@ -148,7 +150,7 @@ class Scheme:
     def impulse(self) -> float:
         """Change of momentum by the gradient of a contact at the end of an implicit Euler step [1/s]."""
         if self.chord:
-            return float(self.weights[1, 6])
+            return float(self.chords[RATE_NEW])
         return float(self.motion[Mode.DISSIPATIVE, COLUMNS.index("m_F")]) / self.ch2
 
 

@@ -31,8 +31,8 @@ LOADED_FOR = ("friction",)
 class Lagged:
     """Lagged contacts (m,): bodies, kind of resistance, normal n, contact points Y_i, Y_j on the surfaces, or arms (0 on a
     half-space), load (mu, or the ratio of an arm, times the normal force, times c h^2), start_stretch: stretch at the start of
-    the step over eps (`sticking`), arc: excess of the slip over the chord [m] (`arc_slip`), face: body with the face below a vertex, -1
-    without one; counts = [pairs, contacts]; eps (n,) [m] of the bodies, below which slips count as static."""
+    the step over eps (`sticking`), arc: excess of the slip over the chord [m] (`arc_slip`), face: body with the face below a
+    vertex, -1 without one; counts = [pairs, contacts]; eps (n,) [m] of the bodies, below which slips count as static."""
 
     counts: wp.array(dtype=wp.int32)
     eps: wp.array(dtype=wp.float64)

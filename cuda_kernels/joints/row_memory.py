@@ -7,6 +7,7 @@ Mirrors `JointSystem.laws` and `JointSystem.remember` of ``abd/joints/rows/syste
 import warp as wp
 
 from cuda_kernels.bodies.affine import HALF, ONE, ZERO
+from cuda_kernels.bodies.integrators import PER_H, RATE_NEW, RATE_OLD, REST_BEFORE, REST_NOW
 from cuda_kernels.joints import laws, slots
 from cuda_kernels.joints.laws import BARRIER, FRICTION, GIVEN, LINEAR, OFF, ONE_SIDED, SATURATED, evaluate, is_limit
 from cuda_kernels.joints.measured_rows import MeasuredRows, parameters, row_value
@@ -88,7 +89,7 @@ def row_values(
 ):
     """The last values of all rows anew, at measured values (m,)."""
     e = wp.tid() + first
-    history[0, e] = row_value(rows, e, values)
+    history[slots.VALUE, e] = row_value(rows, e, values)
 
 
 @wp.kernel
@@ -109,11 +110,11 @@ def set_laws(
     ch2 = scale[row_laws.child[e]]
     w = weights[of[row_laws.child[e]], steps_of(row_laws, mode, e)]
     law = row_laws.law[e]
-    now = memory.history[0, e]
-    before = memory.history[1, e]
+    now = memory.history[slots.VALUE, e]
+    before = memory.history[slots.BEFORE, e]
     held_multiplier = memory.multiplier[e]
-    per_step = w[6]  # d(velocity)/dx
-    last = w[4] * now + w[5] * before
+    per_step = w[RATE_NEW]  # d(velocity)/dx
+    last = w[REST_NOW] * now + w[REST_BEFORE] * before
     ahead = last + memory.rate[e] / per_step
     target = memory.target[e]
     if has(row_laws, e, TURNING):
@@ -145,7 +146,7 @@ def set_laws(
         p[slots.SIGN] = sign
         p[slots.WIDTH] = row_laws.distance[e]
         # damped is the way since the last state, in whose units the rate is 1 / h
-        p[slots.DAMPING] = ch2 * row_laws.damping[e] * w[7]
+        p[slots.DAMPING] = ch2 * row_laws.damping[e] * w[PER_H]
         p[slots.LAST_GAP] = sign * (now - bound)
         p[slots.BOUND] = bound
         if held:
@@ -154,12 +155,13 @@ def set_laws(
         p[slots.STRENGTH] = ch2 * row_laws.effort[e]
         p[slots.CENTRE] = last
         p[slots.SMOOTHING] = slow / per_step
-        p[slots.AIM] = last + memory.history[2, e] / per_step
+        p[slots.AIM] = last + memory.history[slots.RATE, e] / per_step
     if law == LINEAR:
         p[slots.STRENGTH] = ch2 * wp.clamp(target, -row_laws.effort[e], row_laws.effort[e])
     if has(row_laws, e, ARMATURE):
         # J times the rate of the rate, by the same differences
-        inertial = last + (w[4] * memory.history[2, e] + w[5] * memory.history[3, e]) / per_step
+        last_rate = w[REST_NOW] * memory.history[slots.RATE, e] + w[REST_BEFORE] * memory.history[slots.RATE_BEFORE, e]
+        inertial = last + last_rate / per_step
         p[slots.STRENGTH] = p[slots.STRENGTH] * ch2 * per_step * per_step
         p[slots.CENTRE] = inertial
         p[slots.TARGET] = inertial
@@ -171,9 +173,9 @@ def set_laws(
         p[slots.LAST] = last
         p[slots.BEGIN] = now
     if law == BARRIER:
-        p[slots.WIDTH] = memory.history[5, e]
+        p[slots.WIDTH] = memory.history[slots.BARRIER_WIDTH, e]
         # the force at a fraction of the width stays
-        p[slots.STRENGTH] = p[slots.STRENGTH] * row_laws.distance[e] / memory.history[5, e]
+        p[slots.STRENGTH] = p[slots.STRENGTH] * row_laws.distance[e] / memory.history[slots.BARRIER_WIDTH, e]
     if not has(row_laws, e, ACTIVE):
         law = OFF
     rows.law[e] = law
@@ -221,7 +223,7 @@ def find_closed(
 ):
     """Lower found[0] to the first barrier row whose gap is not open."""
     e = wp.tid() + first
-    if rows.law[e] == BARRIER and rows.p[e, slots.SIGN] * (history[0, e] - rows.p[e, slots.CENTRE]) <= ZERO:
+    if rows.law[e] == BARRIER and rows.p[e, slots.SIGN] * (history[slots.VALUE, e] - rows.p[e, slots.CENTRE]) <= ZERO:
         wp.atomic_min(found, 0, e)
 
 
@@ -265,10 +267,10 @@ def remember(
                 p[slots.CENTRE] = (p[slots.STRENGTH] * p[slots.CENTRE] + more * row_laws.target[e]) / K
                 p[slots.TARGET] = p[slots.CENTRE]
                 p[slots.STRENGTH] = K
-            now = memory.history[0, e]
-            before = memory.history[1, e]
+            now = memory.history[slots.VALUE, e]
+            before = memory.history[slots.BEFORE, e]
             w = weights[of[row_laws.child[e]], steps_of(row_laws, mode, e)]
-            rate = w[6] * (x - now) + w[8] * (before - now)
+            rate = w[RATE_NEW] * (x - now) + w[RATE_OLD] * (before - now)
 
             carried = p[slots.TARGET] - p[slots.CENTRE]
             if row_laws.law[e] == ONE_SIDED:
@@ -280,13 +282,13 @@ def remember(
             if is_limit(row_laws.law[e]):
                 sign = row_laws.sign[e]
                 bound = row_laws.bound[e]
-                memory.history[5, e] = next_width(
-                    memory.history[5, e], row_laws.distance[e], sign * (now - bound), sign * (x - bound)
+                memory.history[slots.BARRIER_WIDTH, e] = next_width(
+                    memory.history[slots.BARRIER_WIDTH, e], row_laws.distance[e], sign * (now - bound), sign * (x - bound)
                 )
-            memory.history[3, e] = memory.history[2, e]
-            memory.history[2, e] = rate
-            memory.history[1, e] = now
-            memory.history[0, e] = x
+            memory.history[slots.RATE_BEFORE, e] = memory.history[slots.RATE, e]
+            memory.history[slots.RATE, e] = rate
+            memory.history[slots.BEFORE, e] = now
+            memory.history[slots.VALUE, e] = x
             memory.law[e] = law
             for slot in range(slots.COUNT):
                 memory.p[e, slot] = p[slot]
@@ -308,9 +310,9 @@ def remember(
                 energy = energy + HALF * row_laws.mass_stiffness[e] * rate * rate
             pushes = force - kept
             acted = pushes
-            if w[8] != ZERO:
-                acted = HALF * (memory.history[4, e] + pushes)
-            memory.history[4, e] = pushes
+            if w[RATE_OLD] != ZERO:
+                acted = HALF * (memory.history[slots.WORKING, e] + pushes)
+            memory.history[slots.WORKING, e] = pushes
             work = acted * (x - now)
             if has(row_laws, e, DRIVEN):
                 driven = driven + work

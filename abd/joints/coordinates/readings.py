@@ -16,7 +16,7 @@ import numpy as np
 
 from abd.joint_list import JointList
 from abd.joints.measures.custom_rows import group_custom_rows
-from abd.joints.rows import forces
+from abd.joints.rows import forces, slots
 from abd.joints.rows.batches import PerJoint, batches
 from abd.joints.rows.build import build_system
 from abd.joints.rows.change import settings_of
@@ -253,7 +253,7 @@ class Readings:
         np.add.at(
             out, self.system.linear.joint, forces.linear_energies(self.system, self.applied, self._linear_residual)
         )
-        each = forces.row_energies(self.system, self.applied, self.row_value, self.memory.history[2])
+        each = forces.row_energies(self.system, self.applied, self.row_value, self.memory.history[slots.RATE])
         np.add.at(out, self.system.row_laws.joint, each)
         return out
 

@@ -14,6 +14,7 @@ import numpy as np
 
 from abd.errors import AbdError
 from abd.joint_list import JointList
+from abd.joints.rows import slots
 from abd.joints.rows.build import default_distance, yielding
 from abd.joints.rows.forces import Applied
 from abd.joints.rows.laws import Law
@@ -185,13 +186,13 @@ def transfer_memory(
     new.face(before_q)
     counted = replace(new, initial=near)
     fresh, before = counted.fresh_memory(q, qd), counted.fresh_memory(before_q, before_qd)
-    fresh.history[1], fresh.history[3] = before.history[0], before.history[2]
+    fresh.history[slots.BEFORE], fresh.history[slots.RATE_BEFORE] = before.history[slots.VALUE], before.history[slots.RATE]
     law, p = np.zeros(len(new.rows), dtype=np.int32), np.zeros((len(new.rows), applied.p.shape[1]))
     at, source = _matches(*([*zip(a.coupling, a.joint, a.role, a.name)] for a in (old.row_laws, new.row_laws)))
-    width, returns = fresh.history[5].copy(), new.row_laws.follows & (new.row_laws.law == Law.BARRIER)
+    width, returns = fresh.history[slots.BARRIER_WIDTH].copy(), new.row_laws.follows & (new.row_laws.law == Law.BARRIER)
     same = _have_same_frames(old, source, new, at)
     fresh.history[:, at[same]] = memory.history[:, source[same]]
-    fresh.history[5, returns] = width[returns]  # a barrier that takes a value back pushes in every step
+    fresh.history[slots.BARRIER_WIDTH, returns] = width[returns]  # a barrier that takes a value back pushes in every step
     fresh.multiplier[at] = memory.multiplier[source]
     ch2, linear_ch2 = np.ones(len(new.rows)), np.ones(len(new.linear))
     law[at], p[at], ch2[at] = applied.law[source], applied.p[source], applied.ch2[source]

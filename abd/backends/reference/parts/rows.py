@@ -10,6 +10,7 @@ from abd.backends.reference.potential import Potential
 from abd.backends.reference.scheme import HostScheme
 from abd.backends.turns import Turns
 from abd.by_bodies import PerBody
+from abd.joints.rows import slots
 from abd.joints.rows.forces import Applied, working_forces
 from abd.joints.rows.springs import pulls, resolved, whole
 from abd.joints.rows.system import JointMemory, JointSystem
@@ -57,7 +58,7 @@ class Rows:
         system.update_measures(memory, self.states.now)
         law, p = system.laws(memory, self.row_weights, ch2, time, speed, self.stiffness_weights())
         self.potential.joints.begin(law, p, memory.reference, system.shifts(memory, ch2), ch2, time)
-        return system.closed_gap(law, p, memory.history[0])
+        return system.closed_gap(law, p, memory.history[slots.VALUE])
 
     def stiffness_weights(self) -> np.ndarray:
         """Return (R,) weights of the stiffness of rows in the present step."""
@@ -76,9 +77,9 @@ class Rows:
         joints.give(self.at.q)
         p = whole(self.system, np.flatnonzero(self.resolved), self.stiffness_weights(), joints.p, self.system.of_rows(ch2))
         self.applied = Applied.of_step(self.system, joints.law, p, joints.shift.copy(), ch2)
-        self.pushed = self.memory.history[4]
+        self.pushed = self.memory.history[slots.WORKING]
         self.memory = self.system.remember(self.memory, self.at.q, self.row_weights, joints.p, joints.shift, ch2)
-        self.memory.history[4] = working_forces(self.system, self.applied, self.memory.history[0])
+        self.memory.history[slots.WORKING] = working_forces(self.system, self.applied, self.memory.history[slots.VALUE])
 
     def take_efforts(self) -> None:
         """Do nothing: the laws read changed efforts of joint rows from the host."""
