@@ -8,7 +8,7 @@ import warp as wp
 from cuda_kernels.bodies.affine import ZERO
 from cuda_kernels.joints import slots
 from cuda_kernels.joints.laws import ONE_SIDED, QUADRATIC, SATURATED
-from cuda_kernels.joints.measured_rows import Ends, MeasuredRows
+from cuda_kernels.joints.measured_rows import Ends, MeasuredRows, row_value
 from cuda_kernels.options import OPTIONS
 
 wp.set_module_options(OPTIONS)
@@ -39,14 +39,15 @@ def residual(rows: MeasuredRows, e: wp.int32, x: wp.float64) -> wp.float64:
 
 
 @wp.kernel
-def row_errors(first: wp.int32, rows: MeasuredRows, x: wp.array(dtype=wp.float64), errors: wp.array(dtype=wp.float64)):
-    """Residuals (R,) of the exact rows over their tolerances; a drive at its largest effort has none."""
+def row_errors(first: wp.int32, rows: MeasuredRows, values: wp.array(dtype=wp.float64), errors: wp.array(dtype=wp.float64)):
+    """Residuals (R,) of the exact rows over their tolerances at measured values (m,); a drive at its largest effort has none."""
     e = wp.tid() + first
-    force = rows.p[e, slots.STRENGTH] * wp.abs(x[e] - rows.p[e, slots.CENTRE])
-    capped = rows.law[e] == SATURATED and force >= rows.p[e, slots.EFFORT]
     error = ZERO
-    if is_held(rows, e) and not capped:
-        error = wp.abs(residual(rows, e, x[e])) / rows.p[e, slots.TOLERANCE]
+    if is_held(rows, e):
+        x = row_value(rows, e, values)
+        force = rows.p[e, slots.STRENGTH] * wp.abs(x - rows.p[e, slots.CENTRE])
+        if rows.law[e] != SATURATED or force < rows.p[e, slots.EFFORT]:
+            error = wp.abs(residual(rows, e, x)) / rows.p[e, slots.TOLERANCE]
     errors[e] = error
 
 

@@ -270,19 +270,13 @@ def pair_blocks(
             blocks[pair, r, c] = blocks[pair, r, c] + f * u[b, c]
 
 
-@wp.func
-def gap(rows: MeasuredRows, e: wp.int32, x: wp.float64) -> wp.float64:
-    """Gap of a barrier, infinite for all other laws."""
-    if rows.law[e] != BARRIER:
-        return INFINITE
-    return rows.p[e, slots.SIGN] * (x - rows.p[e, slots.CENTRE])
-
-
 @wp.kernel
-def row_gaps(first: wp.int32, rows: MeasuredRows, x: wp.array(dtype=wp.float64), gaps: wp.array(dtype=wp.float64)):
-    """Gaps (R,) of the barriers, infinite for all other rows."""
+def row_gaps(first: wp.int32, rows: MeasuredRows, values: wp.array(dtype=wp.float64), gaps: wp.array(dtype=wp.float64)):
+    """Gaps (R,) of the barriers at measured values (m,), infinite for all other rows."""
     e = wp.tid() + first
-    gaps[e] = gap(rows, e, x[e])
+    gaps[e] = INFINITE
+    if rows.law[e] == BARRIER:
+        gaps[e] = rows.p[e, slots.SIGN] * (row_value(rows, e, values) - rows.p[e, slots.CENTRE])
 
 
 @wp.kernel

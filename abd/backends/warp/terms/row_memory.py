@@ -142,7 +142,7 @@ class RowMemory:
         if rows and self.system.followers:
             self.system.face(q())
             self.device.write(joints.measures.numbers, self.system.table.numbers)
-            self._measure(pose)
+            self.joints.measure(pose)
             self.device.launch(row_memory.row_values, rows, joints.rows, joints.values, self.memory.history)
         self.launch_laws(scheme, speed)
         return self._closed_gap() if rows and self.system.has_barriers else None
@@ -195,11 +195,6 @@ class RowMemory:
         bodies = self.system.row_bodies[1][index]
         return _Timed(row, bodies, values, getattr(self.memory, name), list(several.values()), which)
 
-    def _measure(self, pose) -> None:
-        """Evaluate the measures at a pose."""
-        self.joints.custom.supply(pose, False)
-        self.joints.measure(pose)
-
     def _closed_gap(self) -> int | None:
         rows = self.joints.row_count
         self.launch_closed()
@@ -216,7 +211,7 @@ class RowMemory:
     def mark_limited(self, pose, flags: wp.array) -> None:
         """Set flags (n,) to 1 for bodies of rows whose limits are active at a pose."""
         if self.has_limits:
-            self._measure(pose)
+            self.joints.measure(pose)
             joints = self.joints
             self.device.launch(
                 row_memory.mark_limited, joints.row_count, self.row_laws, joints.rows, joints.values, flags, grain=512
@@ -224,7 +219,7 @@ class RowMemory:
 
     def mark_turned(self, pose, limit: float, flags: wp.array) -> None:
         """Set flags (n,) to 1 for bodies of angles that differ by more than `limit` [rad] from the start of the step."""
-        self._measure(pose)
+        self.joints.measure(pose)
         joints = self.joints
         self.device.launch(
             row_memory.mark_turned, joints.measure_count, joints.measures, joints.values, float(limit), flags, grain=512
@@ -244,7 +239,7 @@ class RowMemory:
             launch(row_memory.keep_multipliers, joints.linear_count, joints.linear, scale, self.linear)
         totals.launch("linear", statistics.row_statistics, joints.linear_count, joints.linear, self.code, pose, ch2)
         if joints.measure_count:
-            self._measure(pose)
+            self.joints.measure(pose)
             self.device.copy(joints.measures.reference, joints.values)
         totals.launch(
             "measured", row_memory.remember, joints.row_count,
