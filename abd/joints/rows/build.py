@@ -336,9 +336,9 @@ def _with_measured_rows(joints: JointList) -> list[int]:
 
 def yielding(joint: Joint) -> list[Measure]:
     """Rows that the compliances of a joint refer to: the `constraints` of its type, then its gaps that are lengths."""
-    module = TYPES[joint.type]
-    gaps = [one for one in module.measured(joint) if one.unilateral and not one.rotary]
-    return [*module.constraints(joint), *gaps]
+    kind = TYPES[joint.type]
+    gaps = [one for one in kind.measured(joint) if one.unilateral and not one.rotary]
+    return [*kind.constraints(joint), *gaps]
 
 
 def _measured(joint: Joint) -> list[Measure]:
