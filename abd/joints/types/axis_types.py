@@ -40,10 +40,11 @@ class AxisType(JointType):
     directions: str
 
     @classmethod
-    def of(cls, description: str, held: str, directions: str, uid: int = 0) -> AxisType:
+    def of(cls, description: str, held: str, directions: str, uid: int = 0, symbol: str = "", marker: str = "axis") -> AxisType:
         """Return the type with a description for users."""
         one = cls()
         one.__doc__, one.held, one.directions, one.UID = description, held, directions, uid
+        one.SYMBOL, one.MARKER = symbol, marker
         return one
 
     @property
@@ -83,21 +84,23 @@ class AxisType(JointType):
 
 
 AXIS_TYPES = {
-    "fixed": AxisType.of("Fixed joint, solid (uid 25): anchors and triads coincide.", "xyz", "zxy", 25),
+    "fixed": AxisType.of("Fixed joint, solid (uid 25): anchors and triads coincide.", "xyz", "zxy", uid=25, marker=""),
     "pin": AxisType.of(
         "Pin of imported scenes: a point of a body is fixed in the world or coincides with a point of another body.",
         "xyz",
         "",
+        symbol="ball",
+        marker="",
     ),
     "planar": AxisType.of("Planar joint: C moves in the x-y plane of D and turns about its normal z.", "z", "z"),
     "planar_translation": AxisType.of(
         "Planar translation: C moves in the x-y plane of D and does not turn.", "z", "xyz"
     ),
-    "cylindrical": AxisType.of("Cylindrical joint: C moves along z of D and turns about it.", "xy", "z"),
-    "slotted_hinge": AxisType.of("Slotted hinge: C moves along x of D and turns about z.", "yz", "z"),
+    "cylindrical": AxisType.of("Cylindrical joint: C moves along z of D and turns about it.", "xy", "z", symbol="pin"),
+    "slotted_hinge": AxisType.of("Slotted hinge: C moves along x of D and turns about z.", "yz", "z", symbol="pin"),
     "slider": AxisType.of("Slider: C moves along z of D and does not turn.", "xy", "xyz"),
     "free": AxisType.of(
-        "Free joint: no constraint; six coordinates of C in D, for limits, springs and drives.", "", ""
+        "Free joint: no constraint; six coordinates of C in D, for limits, springs and drives.", "", "", marker=""
     ),
 }
 """Axis type by name."""

@@ -18,6 +18,7 @@ class Screw(AxisType):
     coordinates  theta                                              T_CD = (Rz(theta); 0, 0, lead theta)
     """
 
+    SYMBOL = "pin"
     held, directions = "xy", "z"
 
     def combined(self, joint: Joint) -> list[Combined]:
