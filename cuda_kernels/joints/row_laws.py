@@ -1,4 +1,4 @@
-"""Which law acts on every measured row, and with which numbers. Mirrors ``abd/joints/rows/row_laws.py``."""
+"""Laws of measured rows and their numbers; counterpart of `abd.joints.rows.laws.RowLaws`."""
 
 import warp as wp
 
