@@ -155,11 +155,8 @@ class JointSystem:
 
     @property
     def has_friction(self) -> bool:
-        """Whether `friction_bodies` is not empty."""
+        """Whether the force of any row has kinks: `friction_bodies` is not empty."""
         return len(self.friction_bodies) > 0
-
-    has_edges = has_friction
-    """Whether the force of any row has kinks."""
 
     @cached_property
     def turning(self) -> np.ndarray:
