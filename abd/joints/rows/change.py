@@ -63,7 +63,7 @@ def with_settings(joint: Joint, settings: CoordinateSettings) -> Joint:
 # changed joints ---------------------------------------------------------------------------------------------------------
 
 
-def seated(joint: Joint, q: np.ndarray, T_CW: np.ndarray | None, T_DW: np.ndarray | None) -> Joint:
+def with_frames(joint: Joint, q: np.ndarray, T_CW: np.ndarray | None, T_DW: np.ndarray | None) -> Joint:
     """The joint with frames C and D at world poses (4, 4) on bodies in rigid states q (n, 12); None keeps a frame.
 
     Raises:
@@ -143,7 +143,7 @@ def moving_ends(joint: Joint, model: Model) -> dict[int, tuple[float, np.ndarray
     return {end: (float(bodies.mass[end]), bodies.moment[end]) for end in ends}
 
 
-def on_the_way(s: CoordinateSettings, model: Model, value: float, rotary: bool) -> CoordinateSettings:
+def with_approaching_barriers(s: CoordinateSettings, model: Model, value: float, rotary: bool) -> CoordinateSettings:
     """The settings with barriers moved towards the ends of the range, as far as the coordinate's value permits.
 
     The gap to the new bound is half of the last gap, and at most half of the zone. The barrier therefore pushes the
