@@ -35,6 +35,10 @@ class Friction:
 
     Evaluation and linearisation can be recorded. A record fixes the poses and the capacities for frozen contacts.
 
+    `lag` freezes contacts at once. A recorded substep does it in this order: `follow_list` on the host, which makes capacity
+    for the pairs of the candidate list; `launch_lag` in the record; `grow` on the host with the number `needed`, and the
+    record again if it returns True; `set_count` on the host. `lag` calls the same four.
+
     Attributes:
         count, pair_count: numbers of frozen contacts and of body pairs of their candidate list; on the device `lagged.counts`.
         segment, group: first contact of every pair and first pair of every body.
