@@ -1,6 +1,6 @@
-"""Exact rows: what they lack, what the linear model predicts for them, and how their multipliers take it over.
+"""Residuals of exact rows, their prediction by the linear model, and updates of their multipliers.
 
-Mirrors ``abd/backends/reference/numpy_joints.py``; the rows are those of `cuda_kernels.joints.measured_rows`.
+Counterpart of ``abd/backends/reference/numpy_joints.py``; the rows are those of `cuda_kernels.joints.measured_rows`.
 """
 
 import warp as wp
@@ -17,20 +17,20 @@ LOADED_FOR = ("joints",)
 
 @wp.func
 def is_held(rows: MeasuredRows, e: wp.int32) -> wp.bool:
-    """Whether a row is exact and acts."""
+    """Whether a row is exact and active."""
     law = rows.law[e]
     return rows.p[e, slots.TOLERANCE] > ZERO and (law == QUADRATIC or law == SATURATED or law == ONE_SIDED)
 
 
 @wp.func
 def is_closed(rows: MeasuredRows, e: wp.int32) -> wp.bool:
-    """Whether a row is exact, acts, and does so without limit: then a direction can close it."""
+    """Whether a row is exact, active and without effort limit, so that a direction can close it."""
     return is_held(rows, e) and rows.law[e] == QUADRATIC
 
 
 @wp.func
 def residual(rows: MeasuredRows, e: wp.int32, x: wp.float64) -> wp.float64:
-    """What `a` lacks: x - target, and of one-sided rows the smaller of the gap and lambda / K, along x."""
+    """Residual along x: x - target; of one-sided rows the smaller one of the gap and lambda / K."""
     if rows.law[e] == ONE_SIDED:
         sign = rows.p[e, slots.SIGN]
         bound = rows.p[e, slots.BOUND]

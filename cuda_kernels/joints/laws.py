@@ -44,8 +44,8 @@ def saturated(p: Parameters, e: wp.float64) -> wp.vec3d:
 
 
 @wp.func
-def entering(p: Parameters, g: wp.float64, edge: wp.float64) -> wp.vec3d:
-    """Damping of what enters below ``min(edge, g_n)``."""
+def approach_damping(p: Parameters, g: wp.float64, edge: wp.float64) -> wp.vec3d:
+    """Damping of the approach below ``min(edge, g_n)``."""
     D = p[slots.DAMPING]
     depth = wp.min(edge, p[slots.LAST_GAP]) - g
     if depth <= ZERO:
@@ -57,7 +57,7 @@ def entering(p: Parameters, g: wp.float64, edge: wp.float64) -> wp.vec3d:
 def barrier(p: Parameters, g: wp.float64) -> wp.vec3d:
     """Barrier of a gap, and its damping."""
     G = p[slots.WIDTH]
-    out = entering(p, g, G)
+    out = approach_damping(p, g, G)
     s = g / G
     if g <= ZERO:
         out[0] = FORBIDDEN
@@ -76,7 +76,7 @@ def barrier(p: Parameters, g: wp.float64) -> wp.vec3d:
 @wp.func
 def one_sided(p: Parameters, g: wp.float64) -> wp.vec3d:
     """Parabola of a violated gap, and its damping."""
-    out = entering(p, g, ZERO)
+    out = approach_damping(p, g, ZERO)
     if g < ZERO:
         out = out + p[slots.STRENGTH] * wp.vec3d(HALF * g * g, g, ONE)
     return wp.vec3d(out[0], p[slots.SIGN] * out[1], out[2])
@@ -84,18 +84,18 @@ def one_sided(p: Parameters, g: wp.float64) -> wp.vec3d:
 
 @wp.func
 def force(y: wp.float64) -> wp.float64:
-    """Share of the largest force of friction at a displacement over eps."""
+    """Fraction of the largest friction force at a displacement over eps."""
     size = wp.min(wp.abs(y), ONE)
     return wp.sign(y) * size * (TWO - size)
 
 
 @wp.func
 def secant(y: wp.float64, aim: wp.float64) -> wp.float64:
-    """Slope of `force` from y to `aim`, its own where both are one."""
-    way = aim - y
-    if wp.abs(way) < NEAR:
+    """Slope of `force` from y to `aim`; the tangent if both are equal."""
+    distance = aim - y
+    if wp.abs(distance) < NEAR:
         return TWO * wp.max(ZERO, ONE - wp.abs(y))
-    return (force(aim) - force(y)) / way
+    return (force(aim) - force(y)) / distance
 
 
 @wp.func
@@ -108,7 +108,7 @@ def friction_law(p: Parameters, u: wp.float64) -> wp.vec3d:
 
 @wp.func
 def aimed(p: Parameters, x: wp.float64, ahead: wp.float64, curvature: wp.float64) -> wp.float64:
-    """Value at which a row of friction is expected to end, by a model of this curvature at x that leads to `ahead`."""
+    """Expected end value of a friction row by a model of this curvature at x, whose minimum is at `ahead`."""
     T = p[slots.STRENGTH]
     a = p[slots.CENTRE]
     eps = p[slots.SMOOTHING]
@@ -124,7 +124,7 @@ def aimed(p: Parameters, x: wp.float64, ahead: wp.float64, curvature: wp.float64
 
 @wp.func
 def bend(law: wp.int32, p: Parameters, x: wp.float64, bound: wp.float64) -> wp.float64:
-    """The own curvature of a law whose `bound` may be more (`abd.joints.rows.laws.evaluate`)."""
+    """Second derivative of a law, given its upper bound `bound` (`abd.joints.rows.laws.evaluate`)."""
     if law == SATURATED and p[slots.STRENGTH] * wp.abs(x - p[slots.CENTRE]) > p[slots.EFFORT]:
         return ZERO
     return bound

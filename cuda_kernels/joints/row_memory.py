@@ -1,6 +1,6 @@
-"""What measured rows remember from step to step, and the laws of a step that follow from it.
+"""Memory of measured rows between steps, and the laws of a step.
 
-Mirrors `JointSystem.laws` and `JointSystem.remember` of ``abd/joints/rows/system.py``, and the energies and works of
+Counterpart of `JointSystem.laws` and `JointSystem.remember` of ``abd/joints/rows/system.py``, and the energies and works of
 ``abd/joints/rows/forces.py``.
 """
 
@@ -87,7 +87,7 @@ def row_values(
     values: wp.array(dtype=wp.float64),
     history: wp.array2d(dtype=wp.float64),
 ):
-    """The last values of all rows anew, at measured values (m,)."""
+    """Set the last values of all rows from measured values (m,)."""
     e = wp.tid() + first
     history[slots.VALUE, e] = row_value(rows, e, values)
 
@@ -104,8 +104,10 @@ def set_laws(
     slow: wp.float64,
     rows: MeasuredRows,
 ):
-    """Laws (R,) and parameters (R, 8) of a step with the integrator's weights (s, 2, 9), `of` which scheme every body has one,
-    the bodies' modes, and `scale` (n,) = c h^2 [s^2] of theirs; `slow`: speed below which friction counts as static."""
+    """Set the laws (R,) and parameters (R, 8) of a step.
+
+    weights (s, 2, 9) of the schemes, `of` (n,) the scheme of every body; mode (n,) of the bodies; scale (n,) = c h^2 [s^2];
+    slow: speed below which friction is static."""
     e = wp.tid() + first
     ch2 = scale[row_laws.child[e]]
     w = weights[of[row_laws.child[e]], steps_of(row_laws, mode, e)]
@@ -145,7 +147,7 @@ def set_laws(
         p[slots.CENTRE] = bound
         p[slots.SIGN] = sign
         p[slots.WIDTH] = row_laws.distance[e]
-        # damped is the way since the last state, in whose units the rate is 1 / h
+        # damping acts on the displacement since the last state, whose rate is 1 / h
         p[slots.DAMPING] = ch2 * row_laws.damping[e] * w[PER_H]
         p[slots.LAST_GAP] = sign * (now - bound)
         p[slots.BOUND] = bound
@@ -159,7 +161,7 @@ def set_laws(
     if law == LINEAR:
         p[slots.STRENGTH] = ch2 * wp.clamp(target, -row_laws.effort[e], row_laws.effort[e])
     if has(row_laws, e, ARMATURE):
-        # J times the rate of the rate, by the same differences
+        # inertia times the acceleration, by the same differences
         last_rate = w[REST_NOW] * memory.history[slots.RATE, e] + w[REST_BEFORE] * memory.history[slots.RATE_BEFORE, e]
         inertial = last + last_rate / per_step
         p[slots.STRENGTH] = p[slots.STRENGTH] * ch2 * per_step * per_step
@@ -168,13 +170,13 @@ def set_laws(
     if has(row_laws, e, EXACT):
         p[slots.TOLERANCE] = row_laws.tolerance[e]
     if law == GIVEN:
-        # what the host needs to give the others, by a user's function of value and speed
+        # inputs of the user's function; the host sets the other parameters
         p[slots.PER_STEP] = per_step
         p[slots.LAST] = last
         p[slots.BEGIN] = now
     if law == BARRIER:
         p[slots.WIDTH] = memory.history[slots.BARRIER_WIDTH, e]
-        # the force at a fraction of the width stays
+        # the force at a given fraction of the width is constant
         p[slots.STRENGTH] = p[slots.STRENGTH] * row_laws.distance[e] / memory.history[slots.BARRIER_WIDTH, e]
     if not has(row_laws, e, ACTIVE):
         law = OFF
@@ -191,7 +193,7 @@ def mark_limited(
     values: wp.array(dtype=wp.float64),
     flags: wp.array(dtype=wp.int32),
 ):
-    """Set 1 for both bodies of every limit that pushes at measured values (m,)."""
+    """Set 1 for both bodies of every limit with a force at measured values (m,)."""
     e = wp.tid() + first
     if is_limit(rows.law[e]):
         if evaluate(rows.law[e], parameters(rows, e), row_value(rows, e, values))[1] != ZERO:
@@ -208,7 +210,7 @@ def mark_turned(
     limit: wp.float64,
     flags: wp.array(dtype=wp.int32),
 ):
-    """Set 1 for both bodies of every angle that is more than `limit` from where the step began."""
+    """Set 1 for both bodies of every angle that has changed by more than `limit` in the step."""
     e = wp.tid() + first
     if is_angle(measures.kind[e]):
         if wp.abs(values[e] - measures.reference[e]) > limit:
@@ -221,7 +223,7 @@ def mark_turned(
 def find_closed(
     first: wp.int32, rows: MeasuredRows, history: wp.array2d(dtype=wp.float64), found: wp.array(dtype=wp.int32)
 ):
-    """Lower found[0] to the first barrier row whose gap is not open."""
+    """Lower found[0] to the first barrier row whose gap is not positive."""
     e = wp.tid() + first
     if rows.law[e] == BARRIER and rows.p[e, slots.SIGN] * (history[slots.VALUE, e] - rows.p[e, slots.CENTRE]) <= ZERO:
         wp.atomic_min(found, 0, e)
@@ -261,7 +263,7 @@ def remember(
             p = parameters(rows, e)
             ch2 = scale[row_laws.child[e]]
             if has(row_laws, e, RESOLVED):
-                # as it acts
+                # with the full stiffness
                 more = (ONE - stiffness_weight(row_laws, mode, e)) * ch2 * row_laws.stiffness[e]
                 K = p[slots.STRENGTH] + more
                 p[slots.CENTRE] = (p[slots.STRENGTH] * p[slots.CENTRE] + more * row_laws.target[e]) / K

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from abd.backends.body_data import BodyData
+from abd.backends.reference.numpy_motion import HostScheme
 from abd.backends.reference.parts.states import States
 from abd.backends.reference.potential import Potential
-from abd.backends.reference.scheme import HostScheme
 from abd.backends.turns import Turns
 from abd.by_bodies import PerBody
 from abd.joints.rows import slots
