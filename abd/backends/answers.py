@@ -11,9 +11,9 @@ NO_PAIRS = np.zeros((0, 2), dtype=int)
 
 LOOSEST = 1e-2
 """Largest relative tolerance of a linear solve that does not decide on convergence."""
-UNSEEN = 1e-4
+ROUNDING_SPEED = 1e-4
 """Speed of a full step, over Newton's tolerance, below which residual forces are rounding."""
-RELENT = 1.5
+BOUND_GROWTH = 1.5
 """Factor on the bound of the residual after an iteration that met the tolerance of speeds alone."""
 STAY, WITH_FORCES, WITHOUT_FORCES = 0, 1, 2
 """Start of a body in a step (`abd.backends.reference.start`)."""

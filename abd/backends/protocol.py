@@ -281,8 +281,8 @@ class Readings(Protocol):
         """Active contact points at the current iterate."""
 
     def frozen_friction(self) -> tuple[np.ndarray, ...]:
-        """Lagged contacts: bodies (l, 2), kind (l,), normal (l, 3), contact points Y_i, Y_j (l, 4), share (l, 3), load (l,) [N]
-        (`abd.potentials.friction.Lagged`); then the reference (n, 12) of slips."""
+        """Lagged contacts (`abd.potentials.friction.Lagged`): bodies (l, 2), kind (l,), normal (l, 3), contact points Y_i, Y_j
+        (l, 4), start_stretch (l, 3), load (l,) [N]; then the reference (n, 12) of slips."""
 
 
 class Linear(Protocol):

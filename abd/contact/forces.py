@@ -130,18 +130,20 @@ def pressing(
     )
 
 
-def friction_points(pair, kind, n, Y_i, Y_j, share, load, rest, q: np.ndarray, eps: np.ndarray, eps_v: float) -> FrictionPoints:
+def friction_points(
+    pair, kind, n, Y_i, Y_j, start_stretch, load, rest, q: np.ndarray, eps: np.ndarray, eps_v: float
+) -> FrictionPoints:
     """Forces of lagged friction in the state q (n, 12).
 
     Args:
         pair: (l, 2); kind: (l,) resisted motion; n: (l, 3) unit normals; Y_i, Y_j: (l, 4) homogeneous rest coordinates,
-            0 on a half-space; share: (l, 3) stretch at the start of the step, over eps; load: (l,) mu lambda [N].
+            0 on a half-space; start_stretch: (l, 3) stretch at the start of the step, over eps; load: (l,) mu lambda [N].
         rest: (n, 12) reference of slips; eps: (l,) static slip limit [m]; eps_v: static speed limit [m/s].
     """
     i, j = pair.T
     moved = _points(q - rest, i, Y_i) - _points(q - rest, j, Y_j)
     u = moved - np.einsum("li,li->l", moved, n)[:, None] * n
-    stretch = u + eps[:, None] * share
+    stretch = u + eps[:, None] * start_stretch
     force = -(load * f1_over_y(np.linalg.norm(stretch, axis=1), eps))[:, None] * stretch
     torque_i, torque_j = np.cross(_arms(q, i, Y_i), force), -np.cross(_arms(q, j, Y_j), force)
     sliding = (kind == SLIDE)[:, None]

@@ -20,6 +20,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from abd.model import Kind, Model
+from abd.potentials.barrier import FORCE_SCALE
 from abd.tables import Table
 
 D_HAT_SHARE = 0.02
@@ -105,18 +106,14 @@ class PairLaw:
         """(m,) kappa_c of bodies i and j for activations a and separations xi [m]."""
         at, own = self.own.places(self.keys(i, j))
         factor = np.where(own, self.own.factor[at], 1.0) if len(self.own) else 1.0
-        return factor * self.force(i, j, xi) / self.force_scale(a, xi)
+        return factor * self.force(i, j, xi) / FORCE_SCALE[self.barrier](a, xi)
 
     def force(self, i: np.ndarray, j: np.ndarray, xi: np.ndarray) -> np.ndarray:
         """(m,) F of bodies i and j [N], without the factors of single pairs."""
         if self.given:
-            return self.given * self.force_scale(self.regular(i, j), xi)
+            return self.given * FORCE_SCALE[self.barrier](self.regular(i, j), xi)
         acceleration = np.maximum(self.acceleration[i], self.acceleration[j])
         return self.force_fraction * acceleration / (self.lightness[i] + self.lightness[j])
-
-    def force_scale(self, a: np.ndarray, xi: np.ndarray) -> np.ndarray:
-        """Ratio of the force of a barrier of stiffness 1 to a function of gap / a."""
-        return a if self.barrier == "cubic" else a * (a + 2.0 * xi) ** 2
 
 
 def activations(model: Model, extents: np.ndarray) -> np.ndarray:

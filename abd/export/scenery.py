@@ -35,10 +35,8 @@ COILS = 8
 """Turns of a spring."""
 MOST_COLORS = 256
 """Largest number of colours if each is a separate object."""
-STRUTS = ("distance", "rope", "spring")
-"""Joints that are drawn from one body to the other."""
-_NOT_DRAWN = ("fixed", "free", "pin")
-_WITHOUT_AXIS = ("spherical", "gimbal", "spherical_rpy", "ellipsoid", "ellipsoid3", "general", "bushing", "fixed_axis")
+STRUTS = ("rod", "rope", "spring")
+"""Symbols of joints that are drawn from one body to the other."""
 
 
 @dataclass(frozen=True)
@@ -101,8 +99,8 @@ class Scenery:
             if not group.drawing.get("show", True):
                 continue
             size = self._size(group, cast)
-            if group.type in STRUTS:
-                spring = group.type == "spring"
+            if group.kind.SYMBOL in STRUTS:
+                spring = group.kind.SYMBOL == "spring"
                 number, color = self._figure((spring,), strut(spring)), _color(group, SPRING if spring else ROPE)
                 self.names += group.names
                 figure += [number] * len(group.child)
@@ -110,7 +108,7 @@ class Scenery:
                 points = np.stack([group.parent_frame[:, :3, 3], group.child_frame[:, :3, 3]], axis=1)
                 radius = float(group.drawing.get("shaft_radius", 0.0)) or 0.02 * size
                 ends.append((np.stack([group.parent, group.child], axis=1), points, np.full(len(points), radius)))
-            elif group.type not in _NOT_DRAWN:
+            elif group.kind.MARKER:
                 number, color = self._figure(*marker(group, size)), _color(group, JOINT)
                 marked += [(f"joint {name}", int(body), number, color) for name, body in zip(group.names, group.child)]
         self._ends, self._points, self._radius = (np.concatenate(parts) for parts in zip(*ends))
@@ -252,7 +250,7 @@ def marker(group: JointGroup, size: float) -> tuple[tuple, Figure]:
     frame, drawing = group.child_frame[0], group.drawing
     ball, length, radius = (float(drawing.get(key, 0.0)) for key in ("joint_radius", "shaft_length", "shaft_radius"))
     if not ball and not length:
-        ball, length = (0.05 * size, 0.0) if group.type in _WITHOUT_AXIS else (0.0, 0.4 * size)
+        ball, length = (0.05 * size, 0.0) if group.kind.MARKER == "ball" else (0.0, 0.4 * size)
     parts = [cylinder(radius or 0.05 * length, length, SHAFT_CORNERS)] if length > 0.0 else []
     vertices, triangles = joined(*parts, *([sphere(ball, 2)] if ball > 0.0 else []))
     figure = Figure(*creased(vertices @ frame[:3, :3].T + frame[:3, 3], triangles))

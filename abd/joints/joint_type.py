@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
+import numpy as np
+
 from abd.errors import Problem, SceneError
 from abd.joints.measures.combined import Combined
 from abd.joints.measures.linear import Row
@@ -15,20 +19,20 @@ class JointType:
 
     Penalty and exact enforcement use `rows` and `measured`; compliant enforcement uses `constraints`. Both use
     `combined` and the gaps of `measured`. Invalid parameters raise `SceneError`.
-
-    A type may also define:
-
-        transform(joint, values) -> (4, 4)  T_CD at the coordinates (k,), if T_CD is not a product of motions
-        project(joint, T) -> (4, 4)         T_GD, the nearest admissible pose, to override
-                                            `abd.joints.coordinates.transform.project`
-        PARAMETERS = {name: default}        numbers that a scene sets under ``parameters``
-        at_pose(joint, T) -> list[Measure]  `measured` at the pose T_CD (4, 4), if `FOLLOWS_POSE`
     """
 
     UID: int = 0
     """Constitution number of the published penalty; 0 if there is none."""
+    SYMBOL: str = ""
+    """What pictures draw: "pin", "ball", "rod", "rope", "spring", or nothing."""
+    MARKER: str = "axis"
+    """What exports draw on the child: "axis", "ball", or nothing; rods, ropes and springs connect both bodies instead."""
     FOLLOWS_POSE: bool = False
-    """Whether `measured` depends on the pose at the start of a step."""
+    """Whether `measured` depends on the pose at the start of a step; then it is `at_pose` at T_CD = 1."""
+    PARAMETERS: Mapping[str, float] = {}
+    """Default of every number that a scene sets under ``parameters``."""
+    RANGES: Mapping[str, tuple[float, float]] = {}
+    """Default ranges of coordinates [m or rad]."""
 
     def rows(self, joint: Joint) -> list[Row]:
         """Constraint rows that are linear in both states.
@@ -40,6 +44,10 @@ class JointType:
     def measured(self, joint: Joint) -> list[Measure]:
         """The nonlinear constraint rows, and the gaps (`unilateral`), which must not become negative."""
         return []
+
+    def at_pose(self, joint: Joint, T: np.ndarray) -> list[Measure]:
+        """`measured` at the pose T_CD (4, 4)."""
+        return self.measured(joint)
 
     def combined(self, joint: Joint) -> list[Combined]:
         """Rows over several measures: constraints, springs, friction, rotors and forces."""
@@ -53,6 +61,10 @@ class JointType:
         """
         return [one for one in self.measured(joint) if not one.unilateral]
 
+    def constraints_at(self, joint: Joint, T: np.ndarray) -> list[Measure]:
+        """`constraints` at the pose T_CD (4, 4)."""
+        return [one for one in self.at_pose(joint, T) if not one.unilateral] if self.FOLLOWS_POSE else self.constraints(joint)
+
     def coordinates(self, joint: Joint) -> list[Measure]:
         """Coordinates of the free motion [m or rad], in the order of their index."""
         return []
@@ -62,6 +74,14 @@ class JointType:
 
         Without `motions` and `transform` the coordinates do not describe the pose.
         """
+        return None
+
+    def transform(self, joint: Joint, values: np.ndarray) -> np.ndarray | None:
+        """T_CD (4, 4) at the coordinates (k,), of types without `motions`; None if the coordinates do not determine it."""
+        return None
+
+    def project(self, joint: Joint, T: np.ndarray) -> np.ndarray | None:
+        """T_GD (4, 4), the admissible pose nearest to T_CD (4, 4); None: `abd.joints.coordinates.transform.project` finds it."""
         return None
 
 

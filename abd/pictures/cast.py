@@ -16,6 +16,8 @@ from abd.colors import body_colors
 from abd.errors import AbdError
 from abd.io.trajectory import Trajectory
 from abd.joint_list import JointCopies, JointList
+from abd.joints.joint_type import JointType
+from abd.joints.types import TYPES
 from abd.model import WORLD, Kind, Model
 from abd.names import CopyNames
 from abd.pictures.shapes import Shape, shape_of
@@ -48,6 +50,11 @@ class JointGroup:
     drawing: dict
     coordinates: tuple[str, ...]
     rotary: np.ndarray
+
+    @property
+    def kind(self) -> JointType:
+        """The joint type; types that a user defined have its defaults."""
+        return TYPES.get(self.type) or JointType()
 
     def frames(self, transform: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Frames D and C (k, 4, 4) in the world, at poses (n, 4, 4)."""

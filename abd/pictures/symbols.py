@@ -24,11 +24,6 @@ LONGEST_PIN = 3.0
 """Largest length of a pin, in thinnest extents of the smaller body."""
 DEFAULT_THICKNESS = 0.05
 """Assumed thickness at joints between bodies without a surface, in median diameters."""
-_PINS = ("hinge", "legacy_revolute", "cylindrical", "screw", "slotted_hinge")
-_BALLS = (
-    "spherical", "gimbal", "spherical_rpy", "pin", "universal", "skewed_universal", "roll_pitch", "bushing",
-    "ellipsoid", "ellipsoid3", "planar_connector", "segmented_planar_connector",
-)  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -135,18 +130,18 @@ def _joint_symbols(group: JointGroup, active: np.ndarray, transform: np.ndarray,
         ends = np.stack([middle - half, middle + half], axis=1)
         return draw_rods(ends, given("shaft_radius", PIN * thin), color(colors.JOINT))
 
-    parts = []
-    if group.type == "rope":
+    parts, symbol = [], group.kind.SYMBOL
+    if symbol == "rope":
         parts.append(draw_ropes(a, b, float(group.parameters.get("distance", 0.0)), width(0.12), color(colors.ROPE)))
-    elif group.type == "distance":
+    elif symbol == "rod":
         parts.append(draw_rods(np.stack([a, b], axis=1), width(0.12), color(colors.JOINT)))
-    elif group.type == "spring":
+    elif symbol == "spring":
         parts.append(draw_springs(a, b, width(0.25), color(colors.SPRING)))
-    elif group.type in _PINS:
-        parts.append(shaft(a if group.type in ("hinge", "legacy_revolute") else b, given("shaft_length", pin_length)))
-    elif group.type in _BALLS or "joint_radius" in drawing:
+    elif symbol == "pin":
+        parts.append(shaft(b, given("shaft_length", pin_length)))
+    elif symbol == "ball" or "joint_radius" in drawing:
         parts.append(draw_rods(np.stack([b, b], axis=1), given("joint_radius", BALL * thin), color(colors.JOINT)))
-    if group.type not in _PINS and drawing.get("shaft_length"):
+    if symbol != "pin" and drawing.get("shaft_length"):
         parts.append(shaft(b, given("shaft_length", thin)))
     if drawing.get("plane_size"):
         half = 0.5 * float(drawing["plane_size"])

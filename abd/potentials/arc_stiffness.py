@@ -24,7 +24,7 @@ def hessian(A: np.ndarray, gradient: np.ndarray, turning: np.ndarray) -> np.ndar
 
     Args:
         A: (n, 3, 3); gradient: (n, 3, 3) G of all energies except near-rigidity.
-        turning: (n, 3, 3) projectors on the rotation vectors that the arcs follow (`abd.contact.path.follow`).
+        turning: (n, 3, 3) projectors on the rotation vectors that the arcs follow (`abd.contact.path.direction_path`).
     """
     P = gradient @ A.transpose(0, 2, 1)
     M = 0.5 * (P + P.transpose(0, 2, 1)) - np.trace(P, axis1=1, axis2=2)[:, None, None] * np.eye(3)

@@ -80,5 +80,11 @@ FAMILIES = {
     "log_sq": _log_sq,
     "cubic": _cubic,
 }
+FORCE_SCALE = {
+    "log": lambda a, xi: a * (a + 2.0 * xi) ** 2,
+    "log_sq": lambda a, xi: a * (a + 2.0 * xi) ** 2,
+    "cubic": lambda a, xi: a,
+}
+"""Ratio of the force of a barrier of stiffness 1 to a function of gap / a, for activations a and separations xi [m]."""
 BARRIERS = tuple(FAMILIES)
 """Names of the barriers; their indices identify them in kernels."""

@@ -14,7 +14,7 @@ so that ``f1 = f0'`` rises from 0 to 1. The mollifier reduces the friction of ne
 their normal force (ipctk omits it). The energy is isotropic in the tangent plane: the projector ``1 - n n^T`` replaces
 a tangent basis.
 
-In the contact set of local minima (`abd.contact.minima`) some distances have negative weights. Two crossing edges share
+In the contact set of local minima (`abd.contact.minima`) some distances have negative weights. Two crossing edges secant
 one friction force, with the normal components of the forces of the pair and of its ends; it vanishes towards an end.
 Faces, sides and corners under a vertex have friction of their own, with possibly negative loads, so that friction
 passes continuously from feature to feature. Negative loads make the energy concave: the fraction `regularisation` of
@@ -57,7 +57,7 @@ class Lagged:
         Y_first, Y_second: (l, 4) homogeneous rest coordinates of the contact points; 0 on a half-space.
         two_sided: (l,) false for half-spaces.
         flipped: (l,) as in `Contacts`.
-        share: (l, 3) stretch at the start of the step, over eps [-]; arc: (l, 3) difference between arc and chord of
+        start_stretch: (l, 3) stretch at the start of the step, over eps [-]; arc: (l, 3) difference between arc and chord of
             the slips [m] (`abd.potentials.arc_slip`).
         kind: (l,) resisted motion (`abd.potentials.rolling`).
     """
@@ -70,7 +70,7 @@ class Lagged:
     Y_second: np.ndarray
     two_sided: np.ndarray
     flipped: np.ndarray
-    share: np.ndarray
+    start_stretch: np.ndarray
     arc: np.ndarray
     kind: np.ndarray
 
@@ -99,7 +99,7 @@ def lag(x: np.ndarray, contacts: Contacts, parameters: ContactParameters, weight
         Y_second=Y_second[rows],
         two_sided=contacts.stencil[rows] != Stencil.POINT_PLANE,
         flipped=contacts.flipped[rows],
-        share=np.zeros((len(rows), 3)),
+        start_stretch=np.zeros((len(rows), 3)),
         arc=np.zeros((len(rows), 3)),
         kind=np.full(len(rows), SLIDE),
     )
@@ -128,15 +128,15 @@ def freeze(
             on the first
         body and ``r A^-1 n`` on the second; or arms (`abd.potentials.rolling`). Their displacements determine the slip.
     """
-    shares = resistances.shares(contacts.first, contacts.second)
-    resists = (shares > 0.0).any(axis=1).astype(float)
+    ratios = resistances.ratios(contacts.first, contacts.second)
+    resists = (ratios > 0.0).any(axis=1).astype(float)
     loaded = lag(contacts.positions(q), replace(contacts, mu=resists), parameters, weights)
     A = q[:, 3:].reshape(-1, 3, 3)
     maps = polar(heading @ np.linalg.inv(A)) @ A
     parts, moved = [], []
     for kind in (SLIDE, ROLL, SPIN):
-        load = loaded.load * shares[loaded.source, kind]
-        rows = np.flatnonzero(shares[loaded.source, kind])
+        load = loaded.load * ratios[loaded.source, kind]
+        rows = np.flatnonzero(ratios[loaded.source, kind] > 0.0)
         n, chosen = loaded.n[rows], contacts[loaded.source[rows]]
         if kind == SLIDE:
             w, owners = loaded.w[rows], chosen.owners
@@ -151,7 +151,7 @@ def freeze(
             ends[:, 0], ends[:, 2] = along, loaded.two_sided[rows, None] * along
             chosen = replace(chosen, rest=_arms(maps[chosen.owners], ends))
         Y_first, Y_second = homogeneous(chosen, w)
-        taken = (getattr(loaded, name)[rows] for name in ("two_sided", "flipped", "share", "arc"))
+        taken = (getattr(loaded, name)[rows] for name in ("two_sided", "flipped", "start_stretch", "arc"))
         parts.append(Lagged(rows, load[rows], n, w, Y_first, Y_second, *taken, np.full(len(rows), kind)))
         moved.append(chosen)
     order = np.lexsort(tuple(np.concatenate([getattr(part, name) for part in parts]) for name in ("kind", "source")))
@@ -211,7 +211,7 @@ def slip(lagged: Lagged, displacement: np.ndarray) -> np.ndarray:
 
 def stretch(lagged: Lagged, displacement: np.ndarray, eps: float | np.ndarray) -> np.ndarray:
     """(l, 3) stretches [m] of the contacts' springs: the initial stretch plus the slip of the step."""
-    return slip(lagged, displacement) + np.reshape(eps, (-1, 1)) * lagged.share
+    return slip(lagged, displacement) + np.reshape(eps, (-1, 1)) * lagged.start_stretch
 
 
 def energy(lagged: Lagged, displacement: np.ndarray, eps: float) -> np.ndarray:
@@ -267,9 +267,9 @@ def _force_and_stiffness(
     t = u / np.where(y > 0.0, y, 1.0)[:, None]
     along = np.einsum("mi,mj->mij", t, t)
     tangent = np.eye(3) - np.einsum("mi,mj->mij", lagged.n, lagged.n)
-    share = f1_over_y(y, eps)
+    secant = f1_over_y(y, eps)
     takes = lagged.load < 0.0
-    bend = np.where(takes, f2(y, eps), regularisation * share + (1.0 - regularisation) * f2(y, eps))
-    K = bend[:, None, None] * along + share[:, None, None] * (tangent - along)
+    bend = np.where(takes, f2(y, eps), regularisation * secant + (1.0 - regularisation) * f2(y, eps))
+    K = bend[:, None, None] * along + secant[:, None, None] * (tangent - along)
     stiffness = np.where(takes, 1.0 - regularisation, 1.0) * lagged.load
     return (lagged.load * f1(y, eps))[:, None] * t, stiffness[:, None, None] * K

@@ -63,6 +63,8 @@ class Mode(IntEnum):
 
 RADII = (0.8, 0.65, 0.5)
 """Spectral radii below the requested one, for mechanisms that rotate further per step."""
+TARGET_NOW, TARGET_BEFORE, TARGET_RATE, TARGET_RATE_BEFORE, REST_NOW, REST_BEFORE, RATE_NEW, PER_H, RATE_OLD = range(9)
+"""Names of the weights w_0 .. w_8 of joint rows and of bdf2."""
 LEVELS = 1 + len(RADII)
 """Number of rows of `Scheme.motion` for `Mode.SMOOTH`, in order of decreasing radius."""
 PERSISTENT = 2.0
@@ -103,7 +105,7 @@ class Scheme:
         h: [s]; c: factor of c h^2 [-]; beta: ratio of friction's beta to h.
         weights: (2, 9) of rows with differences over one step and over two.
         motion: (2 + `LEVELS`, 18) by `Mode`; for `Mode.SMOOTH` by level.
-        shares: (3,) by the smaller `Mode` of a row's bodies: weight in the incremental potential of springs whose
+        stiffness_weights: (3,) by the smaller `Mode` of a row's bodies: weight in the incremental potential of springs whose
             forces follow the trapezoidal rule (`abd.joints.rows.springs`).
         pull: weight of the penalty towards prescribed poses; 1 for implicit Euler.
         chord: targets are those of `weights[1]`; bodies have no modes.
@@ -114,7 +116,7 @@ class Scheme:
     beta: float
     weights: np.ndarray
     motion: np.ndarray
-    shares: tuple[float, float, float] = (1.0, 1.0, 1.0)
+    stiffness_weights: tuple[float, float, float] = (1.0, 1.0, 1.0)
     pull: float = 1.0
     chord: bool = False
 
@@ -148,7 +150,7 @@ class Scheme:
     def impulse(self) -> float:
         """Change of momentum by the gradient of a contact at the end of an implicit Euler step [1/s]."""
         if self.chord:
-            return float(self.weights[1, 6])
+            return float(self.chords[RATE_NEW])
         return float(self.motion[Mode.DISSIPATIVE, COLUMNS.index("m_F")]) / self.ch2
 
 
@@ -303,13 +305,13 @@ def _two_steps(h: float, before: float) -> np.ndarray:
     return np.array([0.0, 0.0, 0.0, 0.0, old / new, -oldest / new, new, 1.0 / h, oldest])
 
 
-def row_shares(rule: Scheme | Schemes, mode: np.ndarray, parent: np.ndarray, child: np.ndarray) -> np.ndarray:
-    """(R,) `Scheme.shares` of rows between bodies parent (R,), -1 for the world, and child (R,).
+def row_stiffness_weights(rule: Scheme | Schemes, mode: np.ndarray, parent: np.ndarray, child: np.ndarray) -> np.ndarray:
+    """(R,) `Scheme.stiffness_weights` of rows between bodies parent (R,), -1 for the world, and child (R,).
 
     All schemes of an integrator have the same.
     """
     modes = np.append(mode, Mode.SMOOTH)  # the last entry is the world
-    return np.asarray(rule.each[0].shares)[np.minimum(modes[parent], modes[child])]
+    return np.asarray(rule.each[0].stiffness_weights)[np.minimum(modes[parent], modes[child])]
 
 
 def row_weights(rule: Scheme | Schemes, mode: np.ndarray, parent: np.ndarray, child: np.ndarray) -> np.ndarray:

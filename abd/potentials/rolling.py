@@ -60,7 +60,7 @@ class Resistances:
         """(l,) lengths of the arms of pairs [m]."""
         return np.minimum(self.arm[first], self.arm[second])
 
-    def shares(self, first: np.ndarray, second: np.ndarray) -> np.ndarray:
+    def ratios(self, first: np.ndarray, second: np.ndarray) -> np.ndarray:
         """(l, 3) loads of SLIDE, ROLL and SPIN relative to the normal force."""
         a, b = self.material[first], self.material[second]
         length = self.arms(first, second)

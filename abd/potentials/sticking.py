@@ -48,9 +48,9 @@ class Anchors(Table):
         """(l, 3) shares of contacts with keys, kinds (l,), points on their first bodies and normals (l, 3)."""
         out = np.zeros((len(key), 3))
         for row in range(len(key) if len(self) else 0):
-            mine = np.flatnonzero((self.key == key[row]) & (self.kind == kind[row]))
-            if len(mine):
-                nearest = mine[np.argmin(np.sum((self.point[mine] - point[row]) ** 2, axis=1))]
+            same = np.flatnonzero((self.key == key[row]) & (self.kind == kind[row]))
+            if len(same):
+                nearest = same[np.argmin(np.sum((self.point[same] - point[row]) ** 2, axis=1))]
                 out[row] = tangential(self.share[nearest], n[row])
         return out
 
@@ -58,8 +58,8 @@ class Anchors(Table):
 def tangential(share: np.ndarray, n: np.ndarray) -> np.ndarray:
     """(3,) share projected into the plane of the normal n, with the same size unless the angle is too large."""
     flat = share - (share @ n) * n
-    size, left = np.linalg.norm(share), np.linalg.norm(flat)
-    return flat * (size / left) if left > STEEP * size else flat
+    size, flat_size = np.linalg.norm(share), np.linalg.norm(flat)
+    return flat * (size / flat_size) if flat_size > STEEP * size else flat
 
 
 def final_shares(stretch: np.ndarray, eps: float, n: np.ndarray, spin: np.ndarray) -> np.ndarray:

@@ -41,7 +41,7 @@ def balanced(settings, h: float | np.ndarray) -> float | np.ndarray:
     """Return the bound of residual forces on a body in frictional contact, as a change of velocity [m/s].
 
     The force of a stiff contact is undetermined within Newton's displacement tolerance; below the bound it is exact enough for
-    friction. An island that misses only this bound gets `RELENT` times it in the next iteration (`abd.backends.answers`).
+    friction. An island that misses only this bound gets `BOUND_GROWTH` times it in the next iteration (`abd.backends.answers`).
     h: step [s], scalar or (n,)."""
     least = np.maximum(settings.friction_tolerance, UNBALANCED * h * float(np.linalg.norm(settings.gravity)))
     return least if isinstance(h, np.ndarray) else float(least)

@@ -13,6 +13,7 @@ from abd.errors import StepFailure
 from abd.joint_list import JointList
 from abd.joints.closure.redundancy import open_by
 from abd.joints.coordinates.readings import JointReader, Readings
+from abd.joints.rows import slots
 from abd.joints.rows.change import Constant
 from abd.joints.rows.laws import Law, Role
 from abd.joints.rows.system import TURN, JointMemory
@@ -46,7 +47,7 @@ class JointRows:
         row = self.backend.rows.begin_joints(ch2, time, self.model.settings.eps_v)
         if row is None:
             return None
-        return StepFailure("limits", self._limit_message(row, float(self.backend.rows.joint_memory().history[0][row])))
+        return StepFailure("limits", self._limit_message(row, float(self.backend.rows.joint_memory().history[slots.VALUE, row])))
 
     def open_couplings(self, memory: JointMemory) -> np.ndarray:
         """Return (n,) bool, bodies of couplings that a state with this memory violates and the first step closes.
@@ -57,7 +58,7 @@ class JointRows:
         coupled = laws.active & (laws.role == Role.COUPLING) & (laws.law == Law.QUADRATIC)
         if not coupled.any():
             return out[:-1]
-        open_by = np.abs(memory.history[0] - laws.target)
+        open_by = np.abs(memory.history[slots.VALUE] - laws.target)
         coupled[[*laws.target_of]] = False
         coupled &= ~np.isin(laws.coupling, [k for k, one in enumerate(self.model.couplings) if one.enforcement == "compliant"])
         for row in np.flatnonzero(coupled & (open_by > OPEN)):
@@ -82,7 +83,7 @@ class JointRows:
             function = (laws.rate_of if is_velocity else laws.target_of)[row]
             if last_length > 0.0 and isinstance(function, Constant):
                 continue
-            actual = None if last_length > 0.0 else tuple(self.copies.memory.history[[0, 2], row])
+            actual = None if last_length > 0.0 else tuple(self.copies.memory.history[[slots.VALUE, slots.RATE], row])
             if speed_jumps(function, is_velocity, begin, length, last_length, actual):
                 bodies += (int(ends[row]) for ends in system.row_bodies)
         return np.array([body for body in bodies if body != WORLD], dtype=int)

@@ -4,7 +4,19 @@ import warp as wp
 
 from cuda_kernels.bodies.affine import ONE, Pose, rate_of
 from cuda_kernels.bodies.bodies import BodyData
-from cuda_kernels.bodies.integrators import Lead, turning_of
+from cuda_kernels.bodies.integrators import (
+    PER_H,
+    RATE_NEW,
+    RATE_OLD,
+    REST_BEFORE,
+    REST_NOW,
+    TARGET_BEFORE,
+    TARGET_NOW,
+    TARGET_RATE,
+    TARGET_RATE_BEFORE,
+    Lead,
+    turning_of,
+)
 from cuda_kernels.options import OPTIONS
 
 wp.set_module_options(OPTIONS)
@@ -30,22 +42,22 @@ def predict(
     that moves has come; w the weights of the body's scheme."""
     b = wp.tid() + first
     weights = schemes[scheme[b]]
-    p = weights[1, 0] * now.p[b] + weights[1, 1] * before.p[b]
-    A = weights[1, 0] * now.A[b] + weights[1, 1] * before.A[b]
+    p = weights[1, TARGET_NOW] * now.p[b] + weights[1, TARGET_BEFORE] * before.p[b]
+    A = weights[1, TARGET_NOW] * now.A[b] + weights[1, TARGET_BEFORE] * before.A[b]
     for r in range(3):
-        p[r] = p[r] + weights[1, 2] * velocity[b, r] + weights[1, 3] * earlier[b, r]
+        p[r] = p[r] + weights[1, TARGET_RATE] * velocity[b, r] + weights[1, TARGET_RATE_BEFORE] * earlier[b, r]
         for c in range(3):
             k = 3 + 3 * r + c
-            A[r, c] = A[r, c] + weights[1, 2] * velocity[b, k] + weights[1, 3] * earlier[b, k]
+            A[r, c] = A[r, c] + weights[1, TARGET_RATE] * velocity[b, k] + weights[1, TARGET_RATE_BEFORE] * earlier[b, k]
     target.p[b] = p
     target.A[b] = A
     scale[b] = ONE
     lead.dp[b] = p - now.p[b]
-    lead.w[b] = turning_of(body, b, now.A[b], rate_of(velocity, b)) / weights[1, 7]
+    lead.w[b] = turning_of(body, b, now.A[b], rate_of(velocity, b)) / weights[1, PER_H]
     lead.load[b] = ch2[b]
-    surface = (now.A[b] * body.surface[b]) / weights[1, 6]
-    rest.p[b] = weights[1, 4] * now.p[b] + weights[1, 5] * before.p[b] - surface
-    rest.A[b] = weights[1, 4] * now.A[b] + weights[1, 5] * before.A[b]
+    surface = (now.A[b] * body.surface[b]) / weights[1, RATE_NEW]
+    rest.p[b] = weights[1, REST_NOW] * now.p[b] + weights[1, REST_BEFORE] * before.p[b] - surface
+    rest.A[b] = weights[1, REST_NOW] * now.A[b] + weights[1, REST_BEFORE] * before.A[b]
 
 
 @wp.kernel
@@ -61,8 +73,8 @@ def differentiate(
     """velocity = w6 (pose - now) + w8 (before - now), with pose the new state."""
     b = wp.tid() + first
     weights = schemes[scheme[b]]
-    w = weights[1, 6]
-    v = weights[1, 8]
+    w = weights[1, RATE_NEW]
+    v = weights[1, RATE_OLD]
     dp = w * (pose.p[b] - now.p[b]) + v * (before.p[b] - now.p[b])
     dA = w * (pose.A[b] - now.A[b]) + v * (before.A[b] - now.A[b])
     for r in range(3):

@@ -18,6 +18,8 @@ from cuda_kernels.bodies.integrators import (
     GOES,
     MEAN,
     MOMENTUM,
+    RATE_NEW,
+    RATE_OLD,
     ROOT,
     SCALE,
     STEP,
@@ -75,8 +77,8 @@ def keep_momentum(
     b = wp.tid() + first
     A = pose.A[b]
     if body.kind[b] != DYNAMIC:
-        new = weights[scheme[b], 1, 6]
-        old = weights[scheme[b], 1, 8]
+        new = weights[scheme[b], 1, RATE_NEW]
+        old = weights[scheme[b], 1, RATE_OLD]
         dp = new * (pose.p[b] - now.p[b]) + old * (before.p[b] - now.p[b])
         dA = new * (A - now.A[b]) + old * (before.A[b] - now.A[b])
         for r in range(3):

@@ -109,7 +109,7 @@ def test_margins(
     path: Path,
     island: wp.array(dtype=wp.int32),
     limit: wp.array(dtype=wp.float64),
-    left: wp.array(dtype=wp.float64),
+    remaining: wp.array(dtype=wp.float64),
     covered: wp.array(dtype=wp.int32),
     searched: wp.array(dtype=wp.int32),
     lacks: wp.array(dtype=wp.int32),
@@ -124,7 +124,7 @@ def test_margins(
     w = world[pairs[k][0]]
     if lacks[w] != 0:
         return
-    if not (left[k] - used(path, island, limit, pairs[k]) >= ZERO):
+    if not (remaining[k] - used(path, island, limit, pairs[k]) >= ZERO):
         covered[0] = 0
         searched[w] = 1
         lacks[w] = 1
@@ -143,7 +143,7 @@ def subtract_motion(
     searched: wp.array(dtype=wp.int32),
     kept: wp.array(dtype=wp.int32),
     slack: wp.array(dtype=wp.float64),
-    left: wp.array(dtype=wp.float64),
+    remaining: wp.array(dtype=wp.float64),
 ):
     """Subtract the motion on a path from the slack of every world (w,), and from every pair's margin; motion: largest of a vertex
     [m].
@@ -156,7 +156,7 @@ def subtract_motion(
     if k >= counts[0]:
         return
     if searched[world[pairs[k][0]]] == 0 or kept[k] >= 0:
-        left[k] = left[k] - used(path, island, alpha, pairs[k])
+        remaining[k] = remaining[k] - used(path, island, alpha, pairs[k])
 
 
 @wp.struct
@@ -167,7 +167,7 @@ class OldList:
     counts: wp.array(dtype=wp.int32)
     pairs: wp.array(dtype=wp.vec2i)
     group: wp.array(dtype=wp.int32)
-    left: wp.array(dtype=wp.float64)
+    remaining: wp.array(dtype=wp.float64)
     segment: wp.array(dtype=wp.int32)
     number: wp.array(dtype=wp.int32)
     items: wp.array(dtype=wp.vec4i)
@@ -177,14 +177,14 @@ class OldList:
 def set_aside(
     first: wp.int32,
     pairs: wp.array(dtype=wp.vec2i),
-    left: wp.array(dtype=wp.float64),
+    remaining: wp.array(dtype=wp.float64),
     segment: wp.array(dtype=wp.int32),
     old: OldList,
 ):
     """Copy the data of every pair."""
     k = wp.tid() + first
     old.pairs[k] = pairs[k]
-    old.left[k] = left[k]
+    old.remaining[k] = remaining[k]
     old.segment[k] = segment[k]
     # written twice with the same value, except for the last one
     old.segment[k + 1] = segment[k + 1]
@@ -205,7 +205,7 @@ def match_pairs(
     margin: wp.array(dtype=wp.float64),
     reserve: wp.float64,
     kept: wp.array(dtype=wp.int32),
-    left: wp.array(dtype=wp.float64),
+    remaining: wp.array(dtype=wp.float64),
 ):
     """Find the index of every pair in the old list, if its margin suffices for `reserve` such paths or its world lacks nothing;
     else -1 for a new search with a full margin."""
@@ -214,7 +214,7 @@ def match_pairs(
         return
     kept[k] = -1
     w = world[pairs[k][0]]
-    left[k] = margin[w]
+    remaining[k] = margin[w]
     if old.counts[0] == 0:
         return
     lo = old.group[pairs[k][0]]
@@ -228,9 +228,9 @@ def match_pairs(
             hi = mid
     if lo < end:
         if old.pairs[lo][1] == pairs[k][1]:
-            if lacks[w] == 0 or old.left[lo] >= reserve * used(path, island, limit, pairs[k]):
+            if lacks[w] == 0 or old.remaining[lo] >= reserve * used(path, island, limit, pairs[k]):
                 kept[k] = lo
-                left[k] = old.left[lo]
+                remaining[k] = old.remaining[lo]
                 old.number[lo] = k
 
 

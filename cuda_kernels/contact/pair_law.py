@@ -6,7 +6,7 @@ Both follow from the two bodies, except for the pairs listed in `PairParameters`
 import warp as wp
 
 from cuda_kernels.bodies.affine import ONE, TWO, ZERO
-from cuda_kernels.contact.barrier import CUBIC
+from cuda_kernels.contact.barrier import CUBIC, LOG, LOG_SQ
 from cuda_kernels.options import OPTIONS
 
 wp.set_module_options(OPTIONS)
@@ -82,10 +82,14 @@ def max_activation(p: PairLaw, i: wp.int32, j: wp.int32) -> wp.float64:
 
 @wp.func
 def force_scale(kind: wp.int32, a: wp.float64, xi: wp.float64) -> wp.float64:
-    """Return the force of a barrier of stiffness 1 over a function of gap / activation: a (a + 2 xi)^2, a for cubic."""
+    """Return the force of a barrier of stiffness 1 over a function of gap / activation; NaN for an unknown kind.
+
+    Counterpart of `abd.potentials.barrier.FORCE_SCALE`."""
     if kind == CUBIC:
         return a
-    return a * (a + TWO * xi) * (a + TWO * xi)
+    if kind == LOG or kind == LOG_SQ:
+        return a * (a + TWO * xi) * (a + TWO * xi)
+    return wp.float64(wp.nan)
 
 
 @wp.func

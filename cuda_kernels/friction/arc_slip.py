@@ -6,8 +6,8 @@ from cuda_kernels.bodies.affine import HALF, ONE, ZERO, Pose, axial, identity3, 
 from cuda_kernels.bodies.free_motion import nearest_turn
 from cuda_kernels.bodies.matrices import polar
 from cuda_kernels.bodies.opaque import opaque
+from cuda_kernels.friction.coulomb import SLIDE
 from cuda_kernels.friction.lagging import Lagged
-from cuda_kernels.friction.rolling import SLIDE
 from cuda_kernels.options import OPTIONS
 
 wp.set_module_options(OPTIONS)

@@ -2,9 +2,10 @@
 
 import warp as wp
 
-from cuda_kernels.bodies.affine import ONE, TWO, ZERO, Pose, axial
+from cuda_kernels.bodies.affine import ONE, ZERO, Pose, axial
 from cuda_kernels.contact.blocks import PairSums, Runs, add_between, clear_sums
 from cuda_kernels.contact.elements import PLAIN, Elements
+from cuda_kernels.friction.coulomb import f0, f1_over_y
 from cuda_kernels.friction.lagging import Lagged, pair_key
 from cuda_kernels.friction.sticking import Anchors
 from cuda_kernels.options import OPTIONS
@@ -31,22 +32,16 @@ def slip(l: Lagged, e: wp.int32, pose: Pose, rest: Pose) -> wp.vec3d:
 @wp.func
 def stretch(l: Lagged, e: wp.int32, pose: Pose, rest: Pose) -> wp.vec3d:
     """Return the stretch of the contact's spring: its initial stretch plus the slip of the step [m], a world vector."""
-    return slip(l, e, pose, rest) + l.eps[l.pair[e][0]] * l.share[e]
+    return slip(l, e, pose, rest) + l.eps[l.pair[e][0]] * l.start_stretch[e]
 
 
 @wp.kernel
 def friction_energies(first: wp.int32, l: Lagged, pose: Pose, rest: Pose, energy: wp.array(dtype=wp.float64)):
-    """Compute load f0(|e|): f0(y) = y above eps, y^2 (eps - y/3) / eps^2 + eps/3 below."""
+    """Compute the energies ``load f0(|e|)``."""
     e = wp.tid() + first
     if e >= l.counts[1]:
         return
-    eps = l.eps[l.pair[e][0]]
-    u = stretch(l, e, pose, rest)
-    y = wp.length(u)
-    f = y
-    if y < eps:
-        f = y * y * (eps - y / wp.float64(3.0)) / (eps * eps) + eps / wp.float64(3.0)
-    energy[e] = l.load[e] * f
+    energy[e] = l.load[e] * f0(wp.length(stretch(l, e, pose, rest)), l.eps[l.pair[e][0]])
 
 
 @wp.struct
@@ -70,23 +65,21 @@ def friction_term(
     n = l.n[e]
     w = l.load[e]
     weight = ONE - regularisation[l.pair[e][0]]  # a dynamic body
-    f1_over_y = TWO / eps
+    secant = f1_over_y(y, eps)
     out = FrictionTerm()
     T = wp.mat33d(ONE, ZERO, ZERO, ZERO, ONE, ZERO, ZERO, ZERO, ONE) - wp.outer(n, n)
     regular_weight = weight
     if w < ZERO:
         regular_weight = ONE
     if y >= eps:
-        f1_over_y = ONE / y
-        out.K = w * f1_over_y * (T - regular_weight / (y * y) * wp.outer(u, u))
+        out.K = w * secant * (T - regular_weight / (y * y) * wp.outer(u, u))
     else:
-        f1_over_y = (TWO - y / eps) / eps
-        out.K = w * f1_over_y * T
+        out.K = w * secant * T
         if y > ZERO:
             out.K = out.K - regular_weight * w / (eps * eps * y) * wp.outer(u, u)
     if w < ZERO:
         out.K = weight * out.K
-    out.f = w * f1_over_y * u
+    out.f = w * secant * u
     return out
 
 
@@ -160,13 +153,7 @@ def friction_works(
         return
     eps = l.eps[l.pair[e][0]]
     u = stretch(l, e, pose, rest)
-    y = wp.length(u)
-    f1_over_y = TWO / eps
-    if y >= eps:
-        f1_over_y = ONE / y
-    else:
-        f1_over_y = (TWO - y / eps) / eps
-    out[e] = -l.load[e] * f1_over_y * wp.dot(u, slip(l, e, pose, now)) / ch2[l.pair[e][0]]
+    out[e] = -l.load[e] * f1_over_y(wp.length(u), eps) * wp.dot(u, slip(l, e, pose, now)) / ch2[l.pair[e][0]]
 
 
 @wp.kernel
@@ -180,12 +167,12 @@ def keep_anchors(first: wp.int32, l: Lagged, pose: Pose, rest: Pose, now: Pose, 
     i = l.pair[e][0]
     j = l.pair[e][1]
     n = l.n[e]
-    share = stretch(l, e, pose, rest) / l.eps[i]
-    share = share / wp.max(wp.length(share), ONE)
+    s = stretch(l, e, pose, rest) / l.eps[i]
+    s = s / wp.max(wp.length(s), ONE)
     turned = axial(pose.A[i] * wp.inverse(now.A[i])) + axial(pose.A[j] * wp.inverse(now.A[j]))
     spin = wp.float64(0.5) * wp.dot(turned, n)
     Y = l.Y_i[e]
     out.key[e] = pair_key(i, j, pose.p.shape[0])
     out.kind[e] = l.kind[e]
     out.point[e] = wp.vec3d(Y[1], Y[2], Y[3])
-    out.share[e] = wp.cos(spin) * share + wp.sin(spin) * wp.cross(n, share)
+    out.share[e] = wp.cos(spin) * s + wp.sin(spin) * wp.cross(n, s)

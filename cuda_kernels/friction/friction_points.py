@@ -3,10 +3,10 @@ of ``abd/contact/sharing.py``."""
 
 import warp as wp
 
-from cuda_kernels.bodies.affine import ONE, TWO, ZERO
+from cuda_kernels.bodies.affine import ZERO
 from cuda_kernels.bodies.vector12 import vec12
+from cuda_kernels.friction.coulomb import SLIDE, f1_over_y
 from cuda_kernels.friction.lagging import Lagged
-from cuda_kernels.friction.rolling import SLIDE
 from cuda_kernels.options import OPTIONS
 
 wp.set_module_options(OPTIONS)
@@ -58,12 +58,8 @@ def read_points(
     n = frozen.n[k]
     moved = place_of(q[i] - rest[i], frozen.Y_i[k]) - place_of(q[j] - rest[j], frozen.Y_j[k])
     u = moved - wp.dot(moved, n) * n
-    stretch = u + eps * frozen.share[k]
-    y = wp.length(stretch)
-    f1 = (TWO - y / eps) / eps
-    if y >= eps:
-        f1 = ONE / y
-    force = -(frozen.load[k] * f1) * stretch
+    stretch = u + eps * frozen.start_stretch[k]
+    force = -(frozen.load[k] * f1_over_y(wp.length(stretch), eps)) * stretch
     out.torque_i[k] = wp.cross(arm(q[i], frozen.Y_i[k]), force)
     out.torque_j[k] = -wp.cross(arm(q[j], frozen.Y_j[k]), force)
     out.place[k] = place_of(q[i], frozen.Y_i[k])
@@ -77,7 +73,7 @@ def read_points(
 
 
 @wp.kernel
-def share(
+def share_friction(
     first: wp.int32,
     points: wp.array(dtype=wp.vec2i),
     friction_rows: wp.array(dtype=wp.vec2i),

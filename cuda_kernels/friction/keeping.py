@@ -32,7 +32,7 @@ def set_aside(first: wp.int32, source: Frozen, bodies: wp.int32, out: Frozen):
         out.lagged.Y_i[k] = source.lagged.Y_i[k]
         out.lagged.Y_j[k] = source.lagged.Y_j[k]
         out.lagged.load[k] = source.lagged.load[k]
-        out.lagged.share[k] = source.lagged.share[k]
+        out.lagged.start_stretch[k] = source.lagged.start_stretch[k]
         out.lagged.arc[k] = source.lagged.arc[k]
     if k < pairs:
         out.pairs[k] = source.pairs[k]
@@ -76,7 +76,7 @@ def copy_body(source: Frozen, b: wp.int32, start: wp.int32, out: Frozen):
         out.lagged.Y_i[start + e] = source.lagged.Y_i[k + e]
         out.lagged.Y_j[start + e] = source.lagged.Y_j[k + e]
         out.lagged.load[start + e] = source.lagged.load[k + e]
-        out.lagged.share[start + e] = source.lagged.share[k + e]
+        out.lagged.start_stretch[start + e] = source.lagged.start_stretch[k + e]
         out.lagged.arc[start + e] = source.lagged.arc[k + e]
 
 

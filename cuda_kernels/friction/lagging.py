@@ -19,7 +19,7 @@ from cuda_kernels.contact.surfaces import (
     proximity,
     separation,
 )
-from cuda_kernels.friction.rolling import SLIDE, SPIN, Resistances, shares, tangent
+from cuda_kernels.friction.coulomb import SLIDE, SPIN, Resistances, is_resisted, ratios, tangent
 from cuda_kernels.friction.sticking import Anchors, anchored
 from cuda_kernels.options import OPTIONS
 
@@ -30,9 +30,9 @@ LOADED_FOR = ("friction",)
 @wp.struct
 class Lagged:
     """Lagged contacts (m,): bodies, kind of resistance, normal n, contact points Y_i, Y_j on the surfaces, or arms (0 on a
-    half-space), load (mu, or the ratio of an arm, times the normal force, times c h^2), share: stretch at the start of the step
-    over eps (`sticking`), arc: excess of the slip over the chord [m] (`arc_slip`), face: body with the face below a vertex, -1
-    without one; counts = [pairs, contacts]; eps (n,) [m] of the bodies, below which slips count as static."""
+    half-space), load (mu, or the ratio of an arm, times the normal force, times c h^2), start_stretch: stretch at the start of
+    the step over eps (`sticking`), arc: excess of the slip over the chord [m] (`arc_slip`), face: body with the face below a
+    vertex, -1 without one; counts = [pairs, contacts]; eps (n,) [m] of the bodies, below which slips count as static."""
 
     counts: wp.array(dtype=wp.int32)
     eps: wp.array(dtype=wp.float64)
@@ -44,7 +44,7 @@ class Lagged:
     Y_i: wp.array(dtype=wp.vec4d)
     Y_j: wp.array(dtype=wp.vec4d)
     load: wp.array(dtype=wp.float64)
-    share: wp.array(dtype=wp.vec3d)
+    start_stretch: wp.array(dtype=wp.vec3d)
     arc: wp.array(dtype=wp.vec3d)
 
 
@@ -149,7 +149,7 @@ def lag_contacts(
     j = opaque(j)
     prim = primitives(s, i, j, c[1], c[2], c[3])
     length = wp.min(resists.arm[i], resists.arm[j])
-    share = shares(resists, s.material[i], s.material[j], length)
+    ratio = ratios(resists, s.material[i], s.material[j], length)
     key = pair_key(i, j, s.mesh.shape[0])
     for m in range(PARTS):
         if has_friction(c[1], parts[k], m):
@@ -157,7 +157,7 @@ def lag_contacts(
             near = proximity(one.kind, one.c, pose.p[i], pose.A[i], pose.p[j], pose.A[j], s.plane[j])
             n = wp.normalize(near.r)
             for kind in range(3):
-                if share[kind] != ZERO:
+                if is_resisted(ratio[kind]):
                     X_i = at_surface(near.Xi, -s.radius[i] * n, pose.A[i], heading[i])
                     X_j = at_surface(near.Xj, s.radius[j] * n, pose.A[j], heading[j])
                     weight = ONE
@@ -176,9 +176,9 @@ def lag_contacts(
                     out.Y_j[e] = homogeneous(X_j, weight)
                     if c[1] == VERTEX_PLANE:
                         out.Y_j[e] = wp.vec4d()
-                    out.load[e] = share[kind] * loads[m]
+                    out.load[e] = ratio[kind] * loads[m]
                     out.arc[e] = wp.vec3d()
-                    out.share[e] = anchored(anchors, key, kind, X_i, n)
+                    out.start_stretch[e] = anchored(anchors, key, kind, X_i, n)
                     e = e + 1
 
 
@@ -206,10 +206,10 @@ def count_sources(
     c = candidates[k]
     i = pairs[c[0]][0]
     j = pairs[c[0]][1]
-    share = shares(resists, material[i], material[j], wp.min(resists.arm[i], resists.arm[j]))
+    ratio = ratios(resists, material[i], material[j], wp.min(resists.arm[i], resists.arm[j]))
     rows = wp.int32(0)
     for kind in range(3):
-        if share[kind] > ZERO:
+        if is_resisted(ratio[kind]):
             rows = rows + 1
     prim = primitives(surfaces, i, j, c[1], c[2], c[3])
     if rows == 0 or mollifier(c[1], prim, pose.A[i], pose.A[j]).m == ZERO:
@@ -240,8 +240,8 @@ def pair_loads(
     i = pairs[k][0]
     j = pairs[k][1]
     total = wp.float64(0.0)
-    share = shares(resists, s.material[i], s.material[j], wp.min(resists.arm[i], resists.arm[j]))
-    resisted = share[0] + share[1] + share[2]
+    ratio = ratios(resists, s.material[i], s.material[j], wp.min(resists.arm[i], resists.arm[j]))
+    resisted = ratio[0] + ratio[1] + ratio[2]
     if resisted > ZERO:
         a = activation(s.between, i, j)
         xi = separation(s, i, j, law.minimum)

@@ -28,9 +28,9 @@ def tangential(share: wp.vec3d, n: wp.vec3d) -> wp.vec3d:
     """Project a stretch on the plane of the normal n, with the same size unless it is too steep."""
     flat = share - wp.dot(share, n) * n
     size = wp.length(share)
-    left = wp.length(flat)
-    if left > STEEP * size:
-        return (size / left) * flat
+    flat_size = wp.length(flat)
+    if flat_size > STEEP * size:
+        return (size / flat_size) * flat
     return flat
 
 

@@ -1,6 +1,6 @@
-"""Exact rows: what they lack, what the linear model predicts for them, and how their multipliers take it over.
+"""Residuals of exact rows, their prediction by the linear model, and updates of their multipliers.
 
-Mirrors ``abd/backends/reference/numpy_joints.py``; the rows are those of `cuda_kernels.joints.measured_rows`.
+Counterpart of ``abd/backends/reference/numpy_joints.py``; the rows are those of `cuda_kernels.joints.measured_rows`.
 """
 
 import warp as wp
@@ -8,7 +8,7 @@ import warp as wp
 from cuda_kernels.bodies.affine import ZERO
 from cuda_kernels.joints import slots
 from cuda_kernels.joints.laws import ONE_SIDED, QUADRATIC, SATURATED
-from cuda_kernels.joints.measured_rows import Ends, MeasuredRows
+from cuda_kernels.joints.measured_rows import Ends, MeasuredRows, row_value
 from cuda_kernels.options import OPTIONS
 
 wp.set_module_options(OPTIONS)
@@ -17,20 +17,20 @@ LOADED_FOR = ("joints",)
 
 @wp.func
 def is_held(rows: MeasuredRows, e: wp.int32) -> wp.bool:
-    """Whether a row is exact and acts."""
+    """Whether a row is exact and active."""
     law = rows.law[e]
     return rows.p[e, slots.TOLERANCE] > ZERO and (law == QUADRATIC or law == SATURATED or law == ONE_SIDED)
 
 
 @wp.func
 def is_closed(rows: MeasuredRows, e: wp.int32) -> wp.bool:
-    """Whether a row is exact, acts, and does so without limit: then a direction can close it."""
+    """Whether a row is exact, active and without effort limit, so that a direction can close it."""
     return is_held(rows, e) and rows.law[e] == QUADRATIC
 
 
 @wp.func
 def residual(rows: MeasuredRows, e: wp.int32, x: wp.float64) -> wp.float64:
-    """What `a` lacks: x - target, and of one-sided rows the smaller of the gap and lambda / K, along x."""
+    """Residual along x: x - target; of one-sided rows the smaller one of the gap and lambda / K."""
     if rows.law[e] == ONE_SIDED:
         sign = rows.p[e, slots.SIGN]
         bound = rows.p[e, slots.BOUND]
@@ -39,14 +39,15 @@ def residual(rows: MeasuredRows, e: wp.int32, x: wp.float64) -> wp.float64:
 
 
 @wp.kernel
-def row_errors(first: wp.int32, rows: MeasuredRows, x: wp.array(dtype=wp.float64), errors: wp.array(dtype=wp.float64)):
-    """Residuals (R,) of the exact rows over their tolerances; a drive at its largest effort has none."""
+def row_errors(first: wp.int32, rows: MeasuredRows, values: wp.array(dtype=wp.float64), errors: wp.array(dtype=wp.float64)):
+    """Residuals (R,) of the exact rows over their tolerances at measured values (m,); a drive at its largest effort has none."""
     e = wp.tid() + first
-    force = rows.p[e, slots.STRENGTH] * wp.abs(x[e] - rows.p[e, slots.CENTRE])
-    capped = rows.law[e] == SATURATED and force >= rows.p[e, slots.EFFORT]
     error = ZERO
-    if is_held(rows, e) and not capped:
-        error = wp.abs(residual(rows, e, x[e])) / rows.p[e, slots.TOLERANCE]
+    if is_held(rows, e):
+        x = row_value(rows, e, values)
+        force = rows.p[e, slots.STRENGTH] * wp.abs(x - rows.p[e, slots.CENTRE])
+        if rows.law[e] != SATURATED or force < rows.p[e, slots.EFFORT]:
+            error = wp.abs(residual(rows, e, x)) / rows.p[e, slots.TOLERANCE]
     errors[e] = error
 
 

@@ -3,6 +3,7 @@
 import warp as wp
 
 from cuda_kernels.bodies.affine import HALF, ONE, TINY, TWO, ZERO
+from cuda_kernels.friction.coulomb import f0
 from cuda_kernels.joints import slots
 from cuda_kernels.options import OPTIONS
 
@@ -18,7 +19,6 @@ FRICTION = wp.constant(6)
 LINEAR = wp.constant(7)
 SINE = wp.constant(8)
 GIVEN = wp.constant(9)
-THREE = wp.constant(wp.float64(3.0))
 FOUR = wp.constant(wp.float64(4.0))
 FORBIDDEN = wp.constant(wp.float64(1.0e60))
 NEAR = wp.constant(wp.float64(1.0e-6))
@@ -29,11 +29,7 @@ Parameters = wp.types.vector(length=8, dtype=wp.float64)
 @wp.func
 def is_limit(law: wp.int32) -> wp.bool:
     """Whether a law is that of an end of a range or of a gap."""
-    return (
-        law == BARRIER
-        or law == ONE_SIDED
-        or law == CUBIC
-    )  # fmt: skip
+    return law == BARRIER or law == ONE_SIDED or law == CUBIC
 
 
 @wp.func
@@ -48,8 +44,8 @@ def saturated(p: Parameters, e: wp.float64) -> wp.vec3d:
 
 
 @wp.func
-def entering(p: Parameters, g: wp.float64, edge: wp.float64) -> wp.vec3d:
-    """Damping of what enters below ``min(edge, g_n)``."""
+def approach_damping(p: Parameters, g: wp.float64, edge: wp.float64) -> wp.vec3d:
+    """Damping of the approach below ``min(edge, g_n)``."""
     D = p[slots.DAMPING]
     depth = wp.min(edge, p[slots.LAST_GAP]) - g
     if depth <= ZERO:
@@ -61,7 +57,7 @@ def entering(p: Parameters, g: wp.float64, edge: wp.float64) -> wp.vec3d:
 def barrier(p: Parameters, g: wp.float64) -> wp.vec3d:
     """Barrier of a gap, and its damping."""
     G = p[slots.WIDTH]
-    out = entering(p, g, G)
+    out = approach_damping(p, g, G)
     s = g / G
     if g <= ZERO:
         out[0] = FORBIDDEN
@@ -80,7 +76,7 @@ def barrier(p: Parameters, g: wp.float64) -> wp.vec3d:
 @wp.func
 def one_sided(p: Parameters, g: wp.float64) -> wp.vec3d:
     """Parabola of a violated gap, and its damping."""
-    out = entering(p, g, ZERO)
+    out = approach_damping(p, g, ZERO)
     if g < ZERO:
         out = out + p[slots.STRENGTH] * wp.vec3d(HALF * g * g, g, ONE)
     return wp.vec3d(out[0], p[slots.SIGN] * out[1], out[2])
@@ -88,52 +84,47 @@ def one_sided(p: Parameters, g: wp.float64) -> wp.vec3d:
 
 @wp.func
 def force(y: wp.float64) -> wp.float64:
-    """Share of the largest force of friction at a displacement over eps."""
+    """Fraction of the largest friction force at a displacement over eps."""
     size = wp.min(wp.abs(y), ONE)
     return wp.sign(y) * size * (TWO - size)
 
 
 @wp.func
 def secant(y: wp.float64, aim: wp.float64) -> wp.float64:
-    """Slope of `force` from y to `aim`, its own where both are one."""
-    way = aim - y
-    if wp.abs(way) < NEAR:
+    """Slope of `force` from y to `aim`; the tangent if both are equal."""
+    distance = aim - y
+    if wp.abs(distance) < NEAR:
         return TWO * wp.max(ZERO, ONE - wp.abs(y))
-    return (force(aim) - force(y)) / way
+    return (force(aim) - force(y)) / distance
 
 
 @wp.func
 def friction_law(p: Parameters, u: wp.float64) -> wp.vec3d:
     """Coulomb's friction over a displacement, smoothed below eps, with the curvature of the secant to its expected end."""
     eps = p[slots.SMOOTHING]
-    y = wp.abs(u)
-    energy = y
-    if y < eps:
-        energy = y * y * (eps - y / THREE) / (eps * eps) + eps / THREE
-    return p[slots.STRENGTH] * wp.vec3d(
-        energy, force(u / eps), secant(u / eps, (p[slots.AIM] - p[slots.CENTRE]) / eps) / eps
-    )
+    bound = secant(u / eps, (p[slots.AIM] - p[slots.CENTRE]) / eps) / eps
+    return p[slots.STRENGTH] * wp.vec3d(f0(wp.abs(u), eps), force(u / eps), bound)
 
 
 @wp.func
 def aimed(p: Parameters, x: wp.float64, ahead: wp.float64, curvature: wp.float64) -> wp.float64:
-    """Value at which a row of friction is expected to end, by a model of this curvature at x that leads to `ahead`."""
+    """Expected end value of a friction row by a model of this curvature at x, whose minimum is at `ahead`."""
     T = p[slots.STRENGTH]
     a = p[slots.CENTRE]
     eps = p[slots.SMOOTHING]
     y = (x - a) / eps
-    share = force(y)
+    force_fraction = force(y)
     if T > ZERO:
-        share = share + curvature * (ahead - x) / T
-    size = wp.abs(share)
+        force_fraction = force_fraction + curvature * (ahead - x) / T
+    size = wp.abs(force_fraction)
     if size < ONE:
-        return a + eps * wp.sign(share) * (ONE - wp.sqrt(ONE - size))
-    return a + eps * wp.sign(share) * wp.max(ONE, (ahead - a) / eps * wp.sign(share))
+        return a + eps * wp.sign(force_fraction) * (ONE - wp.sqrt(ONE - size))
+    return a + eps * wp.sign(force_fraction) * wp.max(ONE, (ahead - a) / eps * wp.sign(force_fraction))
 
 
 @wp.func
 def bend(law: wp.int32, p: Parameters, x: wp.float64, bound: wp.float64) -> wp.float64:
-    """The own curvature of a law whose `bound` may be more (`abd.joints.rows.laws.evaluate`)."""
+    """Second derivative of a law, given its upper bound `bound` (`abd.joints.rows.laws.evaluate`)."""
     if law == SATURATED and p[slots.STRENGTH] * wp.abs(x - p[slots.CENTRE]) > p[slots.EFFORT]:
         return ZERO
     return bound
@@ -155,7 +146,7 @@ def evaluate(law: wp.int32, p: Parameters, x: wp.float64) -> wp.vec3d:
         return one_sided(p, g)
     if law == CUBIC:
         v = wp.max(ZERO, -g)
-        return strength * wp.vec3d(v * v * v, -THREE * p[slots.SIGN] * v * v, wp.float64(6.0) * v)
+        return strength * wp.vec3d(v * v * v, -wp.float64(3.0) * p[slots.SIGN] * v * v, wp.float64(6.0) * v)
     if law == FRICTION:
         return friction_law(p, e)
     if law == GIVEN:

@@ -270,37 +270,31 @@ def pair_blocks(
             blocks[pair, r, c] = blocks[pair, r, c] + f * u[b, c]
 
 
-@wp.func
-def gap(rows: MeasuredRows, e: wp.int32, x: wp.float64) -> wp.float64:
-    """Gap of a barrier, infinite for all other laws."""
-    if rows.law[e] != BARRIER:
-        return INFINITE
-    return rows.p[e, slots.SIGN] * (x - rows.p[e, slots.CENTRE])
-
-
 @wp.kernel
-def row_gaps(first: wp.int32, rows: MeasuredRows, x: wp.array(dtype=wp.float64), gaps: wp.array(dtype=wp.float64)):
-    """Gaps (R,) of the barriers, infinite for all other rows."""
+def row_gaps(first: wp.int32, rows: MeasuredRows, values: wp.array(dtype=wp.float64), gaps: wp.array(dtype=wp.float64)):
+    """Gaps (R,) of the barriers at measured values (m,), infinite for all other rows."""
     e = wp.tid() + first
-    gaps[e] = gap(rows, e, x[e])
+    gaps[e] = INFINITE
+    if rows.law[e] == BARRIER:
+        gaps[e] = rows.p[e, slots.SIGN] * (row_value(rows, e, values) - rows.p[e, slots.CENTRE])
 
 
 @wp.kernel
-def row_shares(
+def open_fractions(
     first: wp.int32,
     rows: MeasuredRows,
     before: wp.array(dtype=wp.float64),
     after: wp.array(dtype=wp.float64),
     kept: wp.float64,
-    shares: wp.array(dtype=wp.float64),
+    fractions: wp.array(dtype=wp.float64),
 ):
-    """Share (R,) of a step from gaps `before` to gaps `after` that leaves each `kept` of itself or of its width."""
+    """Fraction (R,) of a step from gaps `before` to gaps `after` that leaves each `kept` of itself or of its width."""
     e = wp.tid() + first
     least = kept * wp.min(before[e], rows.p[e, slots.WIDTH])
-    share = ONE
+    fraction = ONE
     if after[e] < least:
-        share = wp.float64(0.9) * (before[e] - least) / (before[e] - after[e])
-    shares[e] = share
+        fraction = wp.float64(0.9) * (before[e] - least) / (before[e] - after[e])
+    fractions[e] = fraction
 
 
 @wp.kernel
@@ -312,11 +306,11 @@ def effort_changes(
     x: wp.array(dtype=wp.float64),
     predicted: wp.array(dtype=wp.float64),
     curvature: wp.array(dtype=wp.float64),
-    share: wp.float64,
+    settled: wp.float64,
     changes: wp.array(dtype=wp.float64),
 ):
     """Change (R,) of the force of friction and of drives with an effort limit from x to the values that a model of this
-    curvature predicts, over a share of the largest force; 0 for all other rows, and where the owner (R,) is skipped (n,).
+    curvature predicts, over `settled` times the largest force; 0 for all other rows, and where the owner (R,) is skipped (n,).
     The next aims of friction follow from it."""
     e = wp.tid() + first
     changes[e] = ZERO
@@ -331,7 +325,7 @@ def effort_changes(
     if largest > ZERO:
         p = parameters(rows, e)
         there = evaluate(rows.law[e], p, predicted[e])[1]
-        change = wp.abs(there - evaluate(rows.law[e], p, x[e])[1]) / (share * largest)
+        change = wp.abs(there - evaluate(rows.law[e], p, x[e])[1]) / (settled * largest)
         if rows.law[e] == FRICTION:
             rows.p[e, slots.AIM] = aimed(p, x[e], predicted[e], curvature[e])
     changes[e] = change

@@ -1,4 +1,4 @@
-"""Which law acts on every measured row, and with which numbers. Mirrors ``abd/joints/rows/row_laws.py``."""
+"""Laws of measured rows and their numbers; counterpart of `abd.joints.rows.laws.RowLaws`."""
 
 import warp as wp
 
@@ -31,7 +31,7 @@ class RowLaws:
     `flags` adds up: ACTIVE, EXACT, FOLLOWS, MOVING (a drive whose target moves on), ARMATURE, ELASTIC (stores the energy of
     a spring), LIMIT (a limit that is not exact), DRIVEN (does work), LOSING (loses it), METRES or RADIANS (its residual
     counts), GAP (one-sided, held by its type), TURNING (an angle that a drive without a gain sets), RESOLVED (its
-    force follows the trapezoidal rule). shares (3,): `abd.potentials.integrators.Scheme.shares`.
+    force follows the trapezoidal rule). stiffness_weights (3,): `abd.potentials.integrators.Scheme.stiffness_weights`.
     """
 
     law: wp.array(dtype=wp.int32)
@@ -48,7 +48,7 @@ class RowLaws:
     rate: wp.array(dtype=wp.float64)
     parent: wp.array(dtype=wp.int32)
     child: wp.array(dtype=wp.int32)
-    shares: wp.array(dtype=wp.float64)
+    stiffness_weights: wp.array(dtype=wp.float64)
 
 
 @wp.func
@@ -69,11 +69,11 @@ def steps_of(row_laws: RowLaws, mode: wp.array(dtype=wp.int32), e: wp.int32) -> 
 
 
 @wp.func
-def share_of(row_laws: RowLaws, mode: wp.array(dtype=wp.int32), e: wp.int32) -> wp.float64:
+def stiffness_weight(row_laws: RowLaws, mode: wp.array(dtype=wp.int32), e: wp.int32) -> wp.float64:
     """By which the stiffness of a row counts in the step (`abd.joints.rows.springs`)."""
     if not has(row_laws, e, RESOLVED):
         return ONE
     least = mode[row_laws.child[e]]
     if row_laws.parent[e] >= 0:
         least = wp.min(least, mode[row_laws.parent[e]])
-    return row_laws.shares[least]
+    return row_laws.stiffness_weights[least]

@@ -1,12 +1,13 @@
-"""What measured rows remember from step to step, and the laws of a step that follow from it.
+"""Memory of measured rows between steps, and the laws of a step.
 
-Mirrors `JointSystem.laws` and `JointSystem.remember` of ``abd/joints/rows/system.py``, and the energies and works of
+Counterpart of `JointSystem.laws` and `JointSystem.remember` of ``abd/joints/rows/system.py``, and the energies and works of
 ``abd/joints/rows/forces.py``.
 """
 
 import warp as wp
 
 from cuda_kernels.bodies.affine import HALF, ONE, ZERO
+from cuda_kernels.bodies.integrators import PER_H, RATE_NEW, RATE_OLD, REST_BEFORE, REST_NOW
 from cuda_kernels.joints import laws, slots
 from cuda_kernels.joints.laws import BARRIER, FRICTION, GIVEN, LINEAR, OFF, ONE_SIDED, SATURATED, evaluate, is_limit
 from cuda_kernels.joints.measured_rows import MeasuredRows, parameters, row_value
@@ -28,8 +29,8 @@ from cuda_kernels.joints.row_laws import (
     TURNING,
     RowLaws,
     has,
-    share_of,
     steps_of,
+    stiffness_weight,
 )
 from cuda_kernels.joints.rows import Rows
 from cuda_kernels.options import OPTIONS
@@ -86,9 +87,9 @@ def row_values(
     values: wp.array(dtype=wp.float64),
     history: wp.array2d(dtype=wp.float64),
 ):
-    """The last values of all rows anew, at measured values (m,)."""
+    """Set the last values of all rows from measured values (m,)."""
     e = wp.tid() + first
-    history[0, e] = row_value(rows, e, values)
+    history[slots.VALUE, e] = row_value(rows, e, values)
 
 
 @wp.kernel
@@ -103,17 +104,19 @@ def set_laws(
     slow: wp.float64,
     rows: MeasuredRows,
 ):
-    """Laws (R,) and parameters (R, 8) of a step with the integrator's weights (s, 2, 9), `of` which scheme every body has one,
-    the bodies' modes, and `scale` (n,) = c h^2 [s^2] of theirs; `slow`: speed below which friction counts as static."""
+    """Set the laws (R,) and parameters (R, 8) of a step.
+
+    weights (s, 2, 9) of the schemes, `of` (n,) the scheme of every body; mode (n,) of the bodies; scale (n,) = c h^2 [s^2];
+    slow: speed below which friction is static."""
     e = wp.tid() + first
     ch2 = scale[row_laws.child[e]]
     w = weights[of[row_laws.child[e]], steps_of(row_laws, mode, e)]
     law = row_laws.law[e]
-    now = memory.history[0, e]
-    before = memory.history[1, e]
+    now = memory.history[slots.VALUE, e]
+    before = memory.history[slots.BEFORE, e]
     held_multiplier = memory.multiplier[e]
-    per_step = w[6]  # d(velocity)/dx
-    last = w[4] * now + w[5] * before
+    per_step = w[RATE_NEW]  # d(velocity)/dx
+    last = w[REST_NOW] * now + w[REST_BEFORE] * before
     ahead = last + memory.rate[e] / per_step
     target = memory.target[e]
     if has(row_laws, e, TURNING):
@@ -123,7 +126,7 @@ def set_laws(
     if has(row_laws, e, MOVING):
         target = ahead
     damped = ch2 * row_laws.damping[e] * per_step
-    elastic = row_laws.mass_stiffness[e] + ch2 * share_of(row_laws, mode, e) * row_laws.stiffness[e]
+    elastic = row_laws.mass_stiffness[e] + ch2 * stiffness_weight(row_laws, mode, e) * row_laws.stiffness[e]
     K = elastic + damped
     centre = target
     if K > ZERO:
@@ -144,8 +147,8 @@ def set_laws(
         p[slots.CENTRE] = bound
         p[slots.SIGN] = sign
         p[slots.WIDTH] = row_laws.distance[e]
-        # damped is the way since the last state, in whose units the rate is 1 / h
-        p[slots.DAMPING] = ch2 * row_laws.damping[e] * w[7]
+        # damping acts on the displacement since the last state, whose rate is 1 / h
+        p[slots.DAMPING] = ch2 * row_laws.damping[e] * w[PER_H]
         p[slots.LAST_GAP] = sign * (now - bound)
         p[slots.BOUND] = bound
         if held:
@@ -154,26 +157,27 @@ def set_laws(
         p[slots.STRENGTH] = ch2 * row_laws.effort[e]
         p[slots.CENTRE] = last
         p[slots.SMOOTHING] = slow / per_step
-        p[slots.AIM] = last + memory.history[2, e] / per_step
+        p[slots.AIM] = last + memory.history[slots.RATE, e] / per_step
     if law == LINEAR:
         p[slots.STRENGTH] = ch2 * wp.clamp(target, -row_laws.effort[e], row_laws.effort[e])
     if has(row_laws, e, ARMATURE):
-        # J times the rate of the rate, by the same differences
-        inertial = last + (w[4] * memory.history[2, e] + w[5] * memory.history[3, e]) / per_step
+        # inertia times the acceleration, by the same differences
+        last_rate = w[REST_NOW] * memory.history[slots.RATE, e] + w[REST_BEFORE] * memory.history[slots.RATE_BEFORE, e]
+        inertial = last + last_rate / per_step
         p[slots.STRENGTH] = p[slots.STRENGTH] * ch2 * per_step * per_step
         p[slots.CENTRE] = inertial
         p[slots.TARGET] = inertial
     if has(row_laws, e, EXACT):
         p[slots.TOLERANCE] = row_laws.tolerance[e]
     if law == GIVEN:
-        # what the host needs to give the others, by a user's function of value and speed
+        # inputs of the user's function; the host sets the other parameters
         p[slots.PER_STEP] = per_step
         p[slots.LAST] = last
         p[slots.BEGIN] = now
     if law == BARRIER:
-        p[slots.WIDTH] = memory.history[5, e]
-        # the force at a fraction of the width stays
-        p[slots.STRENGTH] = p[slots.STRENGTH] * row_laws.distance[e] / memory.history[5, e]
+        p[slots.WIDTH] = memory.history[slots.BARRIER_WIDTH, e]
+        # the force at a given fraction of the width is constant
+        p[slots.STRENGTH] = p[slots.STRENGTH] * row_laws.distance[e] / memory.history[slots.BARRIER_WIDTH, e]
     if not has(row_laws, e, ACTIVE):
         law = OFF
     rows.law[e] = law
@@ -189,7 +193,7 @@ def mark_limited(
     values: wp.array(dtype=wp.float64),
     flags: wp.array(dtype=wp.int32),
 ):
-    """Set 1 for both bodies of every limit that pushes at measured values (m,)."""
+    """Set 1 for both bodies of every limit with a force at measured values (m,)."""
     e = wp.tid() + first
     if is_limit(rows.law[e]):
         if evaluate(rows.law[e], parameters(rows, e), row_value(rows, e, values))[1] != ZERO:
@@ -206,7 +210,7 @@ def mark_turned(
     limit: wp.float64,
     flags: wp.array(dtype=wp.int32),
 ):
-    """Set 1 for both bodies of every angle that is more than `limit` from where the step began."""
+    """Set 1 for both bodies of every angle that has changed by more than `limit` in the step."""
     e = wp.tid() + first
     if is_angle(measures.kind[e]):
         if wp.abs(values[e] - measures.reference[e]) > limit:
@@ -219,9 +223,9 @@ def mark_turned(
 def find_closed(
     first: wp.int32, rows: MeasuredRows, history: wp.array2d(dtype=wp.float64), found: wp.array(dtype=wp.int32)
 ):
-    """Lower found[0] to the first barrier row whose gap is not open."""
+    """Lower found[0] to the first barrier row whose gap is not positive."""
     e = wp.tid() + first
-    if rows.law[e] == BARRIER and rows.p[e, slots.SIGN] * (history[0, e] - rows.p[e, slots.CENTRE]) <= ZERO:
+    if rows.law[e] == BARRIER and rows.p[e, slots.SIGN] * (history[slots.VALUE, e] - rows.p[e, slots.CENTRE]) <= ZERO:
         wp.atomic_min(found, 0, e)
 
 
@@ -259,16 +263,16 @@ def remember(
             p = parameters(rows, e)
             ch2 = scale[row_laws.child[e]]
             if has(row_laws, e, RESOLVED):
-                # as it acts
-                more = (ONE - share_of(row_laws, mode, e)) * ch2 * row_laws.stiffness[e]
+                # with the full stiffness
+                more = (ONE - stiffness_weight(row_laws, mode, e)) * ch2 * row_laws.stiffness[e]
                 K = p[slots.STRENGTH] + more
                 p[slots.CENTRE] = (p[slots.STRENGTH] * p[slots.CENTRE] + more * row_laws.target[e]) / K
                 p[slots.TARGET] = p[slots.CENTRE]
                 p[slots.STRENGTH] = K
-            now = memory.history[0, e]
-            before = memory.history[1, e]
+            now = memory.history[slots.VALUE, e]
+            before = memory.history[slots.BEFORE, e]
             w = weights[of[row_laws.child[e]], steps_of(row_laws, mode, e)]
-            rate = w[6] * (x - now) + w[8] * (before - now)
+            rate = w[RATE_NEW] * (x - now) + w[RATE_OLD] * (before - now)
 
             carried = p[slots.TARGET] - p[slots.CENTRE]
             if row_laws.law[e] == ONE_SIDED:
@@ -280,13 +284,13 @@ def remember(
             if is_limit(row_laws.law[e]):
                 sign = row_laws.sign[e]
                 bound = row_laws.bound[e]
-                memory.history[5, e] = next_width(
-                    memory.history[5, e], row_laws.distance[e], sign * (now - bound), sign * (x - bound)
+                memory.history[slots.BARRIER_WIDTH, e] = next_width(
+                    memory.history[slots.BARRIER_WIDTH, e], row_laws.distance[e], sign * (now - bound), sign * (x - bound)
                 )
-            memory.history[3, e] = memory.history[2, e]
-            memory.history[2, e] = rate
-            memory.history[1, e] = now
-            memory.history[0, e] = x
+            memory.history[slots.RATE_BEFORE, e] = memory.history[slots.RATE, e]
+            memory.history[slots.RATE, e] = rate
+            memory.history[slots.BEFORE, e] = now
+            memory.history[slots.VALUE, e] = x
             memory.law[e] = law
             for slot in range(slots.COUNT):
                 memory.p[e, slot] = p[slot]
@@ -308,9 +312,9 @@ def remember(
                 energy = energy + HALF * row_laws.mass_stiffness[e] * rate * rate
             pushes = force - kept
             acted = pushes
-            if w[8] != ZERO:
-                acted = HALF * (memory.history[4, e] + pushes)
-            memory.history[4, e] = pushes
+            if w[RATE_OLD] != ZERO:
+                acted = HALF * (memory.history[slots.WORKING, e] + pushes)
+            memory.history[slots.WORKING, e] = pushes
             work = acted * (x - now)
             if has(row_laws, e, DRIVEN):
                 driven = driven + work

@@ -1,7 +1,4 @@
-"""Where the numbers of a law stand in its parameters p (8,), by name.
-
-Mirrors ``abd/joints/rows/slots.py``, which explains them.
-"""
+"""Named slots of the parameters p (8,) of a row's law, and rows of the history; see ``abd/joints/rows/slots.py``."""
 
 import warp as wp
 
@@ -33,3 +30,10 @@ TOLERANCE = wp.constant(6)
 
 BOUND = wp.constant(7)
 BEGIN = wp.constant(7)
+
+VALUE = wp.constant(0)
+BEFORE = wp.constant(1)
+RATE = wp.constant(2)
+RATE_BEFORE = wp.constant(3)
+WORKING = wp.constant(4)
+BARRIER_WIDTH = wp.constant(5)

@@ -6,7 +6,7 @@ from cuda_kernels.bodies.affine import Pose
 from cuda_kernels.bodies.free_motion import torque_of
 from cuda_kernels.bodies.integrators import DISSIPATIVE
 from cuda_kernels.joints.measured_rows import MeasuredRows, row_value, term
-from cuda_kernels.joints.row_laws import RowLaws, share_of
+from cuda_kernels.joints.row_laws import RowLaws, stiffness_weight
 from cuda_kernels.options import OPTIONS
 
 wp.set_module_options(OPTIONS)
@@ -28,7 +28,7 @@ def pull(
     pose: Pose,
     out: wp.array2d(dtype=wp.float64),
 ):
-    """Force and torque of the springs on bodies (k,), and both times the rows' shares, into out (n, 12); entries: 2e of the child
+    """Force and torque of the springs on bodies (k,), and both times their weights, into out (n, 12); entries: 2e of the child
     of row e, 2e + 1 of its parent; values (m,) and their gradients (m, 12) are those at a pose."""
     k = wp.tid() + first
     b = body[k]
@@ -40,7 +40,7 @@ def pull(
         for i in range(starts[k], starts[k + 1]):
             e = entries[i] // 2
             size = -row_laws.stiffness[e] * (row_value(rows, e, values) - row_laws.target[e])
-            share = share_of(row_laws, mode, e)
+            weight = stiffness_weight(row_laws, mode, e)
             for t in range(rows.starts[e], rows.starts[e + 1]):
                 m = rows.term_measure[t]
                 each = size * term(rows, t, values)[1]
@@ -57,8 +57,8 @@ def pull(
                             G[r, c] = parent_gradient[m, 3 + 3 * r + c]
                 f = f + each * g
                 F = F + each * G
-                shared = shared + share * each * g
-                sharing = sharing + share * each * G
+                shared = shared + weight * each * g
+                sharing = sharing + weight * each * G
     A = pose.A[b]
     turned = torque_of(F, A)
     turning = torque_of(sharing, A)

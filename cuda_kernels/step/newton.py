@@ -219,16 +219,16 @@ LARGEST_STRETCH = wp.constant(wp.float64(10.0))
 NEGLIGIBLE = wp.constant(wp.float64(0.01))
 
 
-UNSEEN = wp.constant(wp.float64(1.0e-4))
+ROUNDING_SPEED = wp.constant(wp.float64(1.0e-4))
 """As in `abd.backends.answers`."""
-RELENT = wp.constant(wp.float64(1.5))
+BOUND_GROWTH = wp.constant(wp.float64(1.5))
 """As in `abd.backends.answers`."""
 
 
 @wp.func
 def within(c: Control, w: wp.int32, speed: wp.float64) -> bool:
     """Return whether a direction of this vertex speed [m/s] and the residual forces end the minimisation of an island."""
-    balanced = c.balanced[w] == ZERO or c.residual[w] <= c.balanced[w] or speed <= UNSEEN * c.tolerance[w]
+    balanced = c.balanced[w] == ZERO or c.residual[w] <= c.balanced[w] or speed <= ROUNDING_SPEED * c.tolerance[w]
     return (speed <= c.tolerance[w] and balanced) or wp.max(speed, c.residual[w]) <= c.loose[w]
 
 
@@ -272,7 +272,7 @@ def end_iteration(first: wp.int32, c: Control, errors: wp.array(dtype=wp.float64
         wp.atomic_max(c.at, WORST, c.reached[w])
         return
     if c.moved[w] / c.length[w] <= c.tolerance[w]:
-        c.balanced[w] = RELENT * c.balanced[w]
+        c.balanced[w] = BOUND_GROWTH * c.balanced[w]
     c.flags[MOVING] = 1
     # the minimum does not depend on the order; the comparison avoids most of the atomics
     if c.limit[w] < c.at[LEAST]:

@@ -6,7 +6,7 @@ from on_device import NAME
 
 import abd
 from abd.contact.pair_law import D_HAT_SHARE, FORCE_SHARE, PairLaw, PairParameters
-from abd.potentials.barrier import barrier
+from abd.potentials.barrier import BARRIERS, barrier
 
 G = 9.81
 
@@ -54,7 +54,7 @@ def test_what_is_given_holds_for_all_pairs():
     np.testing.assert_allclose(law.stiffness(i, j, a, xi), 1e7, rtol=1e-14)
 
 
-@pytest.mark.parametrize("kind", ["log", "log_sq", "cubic"])
+@pytest.mark.parametrize("kind", BARRIERS)
 @pytest.mark.parametrize("xi", [0.0, 0.05])
 def test_the_force_is_one_function_of_the_gap_in_activations(kind, xi):
     """Also for an activation of its own; within what the curvature of d^2 makes of it where radii are as small as gaps."""

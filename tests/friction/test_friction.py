@@ -130,7 +130,7 @@ def test_elements_are_the_derivatives_by_the_bodies(name, size, stretched):
     else:
         _, contacts, lagged, _ = lagged_scene(name)
     aside = np.cross(lagged.n, np.random.default_rng(4).normal(size=lagged.n.shape))
-    lagged = replace(lagged, share=stretched * aside / np.linalg.norm(aside, axis=1)[:, None])
+    lagged = replace(lagged, start_stretch=stretched * aside / np.linalg.norm(aside, axis=1)[:, None])
     rest = np.tile(np.concatenate([np.zeros(3), np.eye(3).ravel()]), (2, 1))
     q = rest + size * np.random.default_rng(3).normal(size=(2, 12))
     points = contacts.positions(rest)[lagged.source]

@@ -7,7 +7,7 @@ import pytest
 from on_device import NAME, follow
 
 import abd
-from abd.potentials.barrier import barrier
+from abd.potentials.barrier import BARRIERS, barrier
 
 pytestmark = pytest.mark.device
 
@@ -111,7 +111,7 @@ def test_the_work_of_friction_is_its_force_times_the_path():
     assert 0.0 <= lost < 0.02 * (kinetic[-1] - kinetic[0]), "1/2 h a v of implicit Euler, nothing gained"
 
 
-@pytest.mark.parametrize("kind", ["log", "log_sq", "cubic"])
+@pytest.mark.parametrize("kind", BARRIERS)
 @pytest.mark.parametrize("integrator", ["generalized_alpha", "bdf1"])
 def test_the_resting_gap_balances_the_weight(integrator, kind):
     """Four corners on a half-space: ``-4 kappa_c dE/dd = m g`` at the reported gap, with E = b(d^2)."""

@@ -55,9 +55,8 @@ class Loaded:
     @property
     def gradient(self) -> np.ndarray:
         """(k, 6) of the constraints by the motion of the cube (v; w) in world axes, combined rows last."""
-        module = TYPES[self.joint.type]
         rows = [((one,), (1.0,)) for one in self.constraints()]
-        rows += [(one.measures, one.weights) for one in getattr(module, "combined", lambda joint: [])(self.joint)]
+        rows += [(one.measures, one.weights) for one in TYPES[self.joint.type].combined(self.joint)]
         out = np.zeros((len(rows), 6))
         for k, (measures, weights) in enumerate(rows):
             table = tabulate([self.joint], [(0, one) for one in measures])
@@ -66,10 +65,7 @@ class Loaded:
         return out
 
     def constraints(self) -> list:
-        module = TYPES[self.joint.type]
-        if getattr(module, "FOLLOWS_POSE", False):
-            return [one for one in module.at_pose(self.joint, self.T) if not one.unilateral]
-        return module.constraints(self.joint)
+        return TYPES[self.joint.type].constraints_at(self.joint, self.T)
 
     @property
     def twists(self) -> np.ndarray:

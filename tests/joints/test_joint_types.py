@@ -34,7 +34,7 @@ VARIANTS = {
 for free in ((), ("rx",), ("ry",), ("rz",), ("ry", "rz"), ("rx", "rz"), ("rx", "ry"), ("rx", "ry", "rz")):
     held = tuple(name for name in ("x", "y", "z", "rx", "ry", "rz") if name not in free)
     VARIANTS["general, free " + " ".join(free)] = ("general", {"constrained": held})
-NEEDS_NOTHING = {name: (name, PARAMETERS.get(name, {})) for name in TYPES if name != "custom"}
+NEEDS_NOTHING = {name: (name, PARAMETERS.get(name, {})) for name in TYPES}
 CASES = {**NEEDS_NOTHING, **VARIANTS}
 FREEDOMS = {
     "spherical": 3, "fixed": 0, "hinge": 1, "pin": 3, "slider": 1, "prismatic": 1, "cylindrical": 2,
@@ -76,15 +76,11 @@ def admissible(case: str, rng: np.random.Generator) -> np.ndarray:
 
 def bilateral(joint: Joint, T: np.ndarray) -> list:
     """Constraint measures of the type, of the piece at T where it has several."""
-    module = TYPES[joint.type]
-    return [one for one in module.at_pose(joint, T) if not one.unilateral] if hasattr(module, "at_pose") else (
-        module.constraints(joint)
-    )  # fmt: skip
+    return TYPES[joint.type].constraints_at(joint, T)
 
 
 def screw_rows(joint: Joint) -> list:
-    module = TYPES[joint.type]
-    return [one for one in module.combined(joint) if one.stiffness is None] if hasattr(module, "combined") else []
+    return [one for one in TYPES[joint.type].combined(joint) if one.stiffness is None]
 
 
 OF_THE_WORLD = ("spherical, x and z of the world", "general of the world")
@@ -118,12 +114,12 @@ def test_angles_count_over_many_turns(case):
 @pytest.mark.parametrize("case", CASES)
 def test_constraints_vanish_along_what_is_free(case):
     joint, rng = joint_of(case), np.random.default_rng(4)
-    module = TYPES[joint.type]
+    kind = TYPES[joint.type]
     for _ in range(30):
         T = admissible(case, rng)
         held = bilateral(joint, T)
-        if not hasattr(module, "at_pose"):
-            held = held + [one for one in module.measured(joint) if not one.unilateral]
+        if not kind.FOLLOWS_POSE:
+            held = held + [one for one in kind.measured(joint) if not one.unilateral]
         assert np.abs(value_at(held, T)).max(initial=0.0) < 1e-12
         for row in screw_rows(joint):
             assert abs(row.weights @ value_at(list(row.measures), T) - row.rest) < 1e-12
@@ -149,13 +145,13 @@ def test_constraints_remove_as_many_freedoms_as_the_type_says(case):
 def test_penalty_rows_hold_what_constraints_hold(case):
     """Measured and linear rows together stop the same twists as `constraints`, to first order."""
     joint, rng = joint_of(case), np.random.default_rng(7)
-    module = TYPES[joint.type]
+    kind = TYPES[joint.type]
     T = admissible(case, rng)
     held = bilateral(joint, T)
     expected = twist_gradient(held, T) if held else np.zeros((0, 6))
-    measures = held if hasattr(module, "at_pose") else [one for one in module.measured(joint) if not one.unilateral]
+    measures = held if kind.FOLLOWS_POSE else [one for one in kind.measured(joint) if not one.unilateral]
     actual = twist_gradient(measures, T) if measures else np.zeros((0, 6))
-    for row in module.rows(joint):
+    for row in kind.rows(joint):
         origin = joint.child_frame[:3, 3] if row.is_point else np.zeros(3)
         arm = T[:3, :3] @ joint.child_frame[:3, :3].T @ (row.child[1:] - origin)
         cross = -np.array([[0.0, -arm[2], arm[1]], [arm[2], 0.0, -arm[0]], [-arm[1], arm[0], 0.0]])
@@ -166,9 +162,9 @@ def test_penalty_rows_hold_what_constraints_hold(case):
 
 
 def all_measures(joint: Joint) -> list:
-    module = TYPES[joint.type]
-    found = module.measured(joint) + module.constraints(joint) + module.coordinates(joint)
-    for row in module.combined(joint) if hasattr(module, "combined") else []:
+    kind = TYPES[joint.type]
+    found = kind.measured(joint) + kind.constraints(joint) + kind.coordinates(joint)
+    for row in kind.combined(joint):
         found += list(row.measures)
     return found
 
@@ -194,12 +190,12 @@ def test_derivatives_by_both_states_are_those_of_central_differences(case):
 @pytest.mark.parametrize("case", OF_THE_WORLD)
 def test_axes_of_the_world_are_linear_rows_and_have_no_measures_while_the_parent_moves(case):
     joint = joint_of(case, parent=0)
-    module = TYPES[joint.type]
-    (row,) = module.rows(joint)
+    kind = TYPES[joint.type]
+    (row,) = kind.rows(joint)
     assert row.mask == ((1.0, 0.0, 1.0) if joint.type == "spherical" else (0.0, 1.0, 0.0))
-    assert not [one for one in module.coordinates(joint) + module.measured(joint) if not one.rotary]
+    assert not [one for one in kind.coordinates(joint) + kind.measured(joint) if not one.rotary]
     with pytest.raises(SceneError, match="world"):
-        module.constraints(joint)
+        kind.constraints(joint)
 
 
 @pytest.mark.parametrize("case", CASES)
@@ -308,12 +304,12 @@ def test_gaps_of_a_spherical_joint_are_what_is_left_of_tilt_and_rotation():
 
 
 def test_segments_follow_the_pose_and_go_on_beyond_their_ends():
-    joint, module = joint_of("segmented_planar_connector"), TYPES["segmented_planar_connector"]
+    joint, kind = joint_of("segmented_planar_connector"), TYPES["segmented_planar_connector"]
     for x, z, distance in ((0.5, 0.3, 0.3), (0.5, -0.2, -0.2), (-2.0, 1.0, 0.0), (3.0, 2.0, 0.0), (3.0, 2.5, 0.5**1.5)):
         T = np.eye(4)
         T[:3, 3] = (x, 7.0, z)
-        assert value_at(module.at_pose(joint, T), T) == pytest.approx([distance], abs=1e-12)
-    assert module.FOLLOWS_POSE
+        assert value_at(kind.at_pose(joint, T), T) == pytest.approx([distance], abs=1e-12)
+    assert kind.FOLLOWS_POSE
 
 
 def test_bushing_springs_have_the_energy_of_the_matrix():
@@ -349,6 +345,6 @@ def test_bushing_springs_have_the_energy_of_the_matrix():
 )
 def test_parameters_without_sense_are_named(type, parameters, key):
     joint = Joint("elbow", type, 0, WORLD, 0, np.eye(4), np.eye(4), parameters=parameters)
-    module = TYPES[type]
+    kind = TYPES[type]
     with pytest.raises(SceneError, match=f"'elbow', {key}"):
-        module.combined(joint) if type == "bushing" else (module.measured(joint), module.coordinates(joint))
+        kind.combined(joint) if type == "bushing" else (kind.measured(joint), kind.coordinates(joint))

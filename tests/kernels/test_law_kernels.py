@@ -198,12 +198,12 @@ def test_energies_gradients_and_blocks_equal_their_definition(seed: int):
 def test_gaps_shares_and_errors_equal_their_definition():
     both = Both(2)
     q = both.q + 0.1 * np.random.default_rng(7).normal(size=both.q.shape)
-    shares = DEVICE.upload(np.ones(N), wp.float64)
+    fractions = DEVICE.upload(np.ones(N), wp.float64)
     both.device.measure_gaps(pose_of(both.q))
-    both.device.open_shares(pose_of(q), shares)
-    expected = both.defined.shares(both.defined.gaps(both.q), both.defined.gaps(q))
+    both.device.open_fractions(pose_of(q), fractions)
+    expected = both.defined.open_fractions(both.defined.gaps(both.q), both.defined.gaps(q))
     assert expected.min() < 1.0
-    np.testing.assert_allclose(DEVICE.read(shares), both.folded(expected, 1.0, np.minimum), rtol=1e-10)
+    np.testing.assert_allclose(DEVICE.read(fractions), both.folded(expected, 1.0, np.minimum), rtol=1e-10)
     errors = DEVICE.zeros(N, wp.float64)
     both.device.errors(pose_of(q), errors)
     expected = both.folded(both.defined.errors(q), 0.0, np.maximum)

@@ -21,11 +21,11 @@ from abd.joints.rows.change import (
     changed,
     changes_of,
     described,
-    on_the_way,
     recount_memory,
-    seated,
     settings_of,
     transfer_memory,
+    with_approaching_barriers,
+    with_frames,
     with_settings,
 )
 from abd.joints.rows.laws import Role
@@ -90,7 +90,7 @@ class JointControl:
         """
         stepper = self._simulation.stepper
         q, _ = rigid_motion(stepper.q, stepper.qd)
-        self._simulation.model.joints[index] = seated(self.joint(index), q, T_CW, T_DW)
+        self._simulation.model.joints[index] = with_frames(self.joint(index), q, T_CW, T_DW)
         self._simulation._joint_coordinates.watch(self._simulation.coordinates)
         self.rebuild([index])
         self._warn_if_open(index, "has new frames")
@@ -277,7 +277,7 @@ class JointControl:
 
     def _with_moving_limits(self, index: int, settings: CoordinateSettings) -> CoordinateSettings:
         sim, place = self._simulation, self._place(index, settings.name)
-        return on_the_way(settings, sim.model, float(sim.coordinates[place]), bool(sim.reader.table.rotary[place]))
+        return with_approaching_barriers(settings, sim.model, float(sim.coordinates[place]), bool(sim.reader.table.rotary[place]))
 
     def _place(self, index: int, coordinate: str) -> int:
         """Return the index of a coordinate among those of all joints."""

@@ -55,7 +55,7 @@ class Search:
         def cut() -> None:
             b.trial_path.advance(c.alpha)
             self.device.fill(fractions, 1.0)
-            b.joints.open_shares(b.at.trial, fractions)
+            b.joints.open_fractions(b.at.trial, fractions)
             b.islands.reduce(fractions, sums.MIN, self.scratch)
             launch(line_search.cut, n, c, self.scratch)
             launch(control.count_pass, 1, c, LIMIT_CUTS, control.NO_CUT)

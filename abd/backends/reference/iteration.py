@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from abd.backends.answers import RELENT, UNSEEN, Status, UnprovenPaths
+from abd.backends.answers import BOUND_GROWTH, ROUNDING_SPEED, Status, UnprovenPaths
 from abd.backends.progress import Progress
 from abd.backends.reference.forcing import Forcing
 from abd.backends.reference.line_search import search
@@ -92,7 +92,7 @@ class Iteration:
             reached &= error <= 1.0
             still_open = float(error[in_tolerance & ~reached].max(initial=0.0))
         moving = ~self.converged & ~reached
-        self.balanced[moving & (speed <= self.tolerance)] *= RELENT
+        self.balanced[moving & (speed <= self.tolerance)] *= BOUND_GROWTH
         worst = float(speed[reached].max(initial=0.0))
         progress.tolerance = max(progress.tolerance, worst)
         self.converged, self.at_end = self.converged | reached, np.where(reached, speed, self.at_end)
@@ -111,7 +111,7 @@ class Iteration:
 
     def _within(self, speed: np.ndarray, residual: np.ndarray) -> np.ndarray:
         """Return (islands,) whether directions of these vertex speeds and residuals [m/s] end a minimisation."""
-        balanced = (residual <= self.balanced) | (speed <= UNSEEN * self.tolerance)
+        balanced = (residual <= self.balanced) | (speed <= ROUNDING_SPEED * self.tolerance)
         return ((speed <= self.tolerance) & balanced) | (np.maximum(speed, residual) <= self.loose)
 
     def _residual(self) -> np.ndarray:
@@ -154,7 +154,7 @@ class Iteration:
         moved = self._direction(progress)
         if not np.isfinite(moved[~self.converged]).all():
             raise StepFailure("not_finite", "the Newton direction is not finite")
-        edges = b.system.has_edges
+        edges = b.system.has_friction
         settled = b.linear.effort_changes(self.converged) <= 1.0 if edges else np.ones(b.islands.count, dtype=bool)
         exact, closing = b.system.has_exact, ~self.converged & (moved <= in_tolerance)
         if exact and closing.any():

@@ -108,7 +108,7 @@ class NumpyContacts:
         parts = self.parts
         inertia = np.minimum(self.moments[parts.first], self.moments[parts.second])
         return contact.contact_elements(
-            parts.positions(q), parts, self.part_parameters, inertia, self.shares(parts), self.weights(q)
+            parts.positions(q), parts, self.part_parameters, inertia, self.regularisations(parts), self.weights(q)
         )
 
     def pair_gradients(self, q: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -120,7 +120,7 @@ class NumpyContacts:
             np.add.at(total, place.ravel(), gradient)
         return pairs, *sums
 
-    def shares(self, candidates: contact.Contacts) -> np.ndarray:
+    def regularisations(self, candidates: contact.Contacts) -> np.ndarray:
         """Return (m,) weights of the bounds of contacts, those of their dynamic bodies."""
         return self.regularisation[owners_of(candidates, self.model)]
 

@@ -86,8 +86,7 @@ class NumpyFriction:
         """Return lagged loads, and those of the contacts in the state q (n, 12)."""
         touching, frozen = self.touching, self.lagged
         parts = touching.parts
-        shares = self.resistances.shares(parts.first, parts.second).sum(axis=1)
-        resisting = replace(parts, mu=shares)
+        resisting = replace(parts, mu=self.resistances.ratios(parts.first, parts.second).sum(axis=1))
         current = friction.lag(parts.positions(q), resisting, touching.part_parameters, touching.weights(q))
         return _by_pair(self.candidates, frozen.load), _by_pair(parts[current.source], current.load)
 
@@ -104,9 +103,9 @@ class NumpyFriction:
         self.lagged, self.candidates = friction.freeze(q, candidates, parameters, radius, heading, resists, weights)
         self.owners = owners_of(self.candidates, self.touching.model)
         if len(self.anchors):
-            share = self.anchors.found(*self._places(), self.lagged.n)
+            start_stretch = self.anchors.found(*self._places(), self.lagged.n)
             # anchors are motions of body i of a pair relative to j
-            self.lagged = replace(self.lagged, share=_signs(self.lagged) * share)
+            self.lagged = replace(self.lagged, start_stretch=_signs(self.lagged) * start_stretch)
 
     def _places(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Return keys (l,), kinds (l,) and points (l, 3) on bodies i of the lagged contacts."""
@@ -144,8 +143,9 @@ class NumpyFriction:
         bodies = np.stack([chosen.first, chosen.second], axis=1).astype(np.int64)
         flip = lagged.flipped[:, None]
         Y_i, Y_j = np.where(flip, lagged.Y_second, lagged.Y_first), np.where(flip, lagged.Y_first, lagged.Y_second)
-        n, share = np.where(flip, -lagged.n, lagged.n), _signs(lagged) * (lagged.share + lagged.arc / eps[self.owners, None])
-        return np.where(flip, bodies[:, ::-1], bodies), lagged.kind, n, Y_i, Y_j, share
+        n = np.where(flip, -lagged.n, lagged.n)
+        start_stretch = _signs(lagged) * (lagged.start_stretch + lagged.arc / eps[self.owners, None])
+        return np.where(flip, bodies[:, ::-1], bodies), lagged.kind, n, Y_i, Y_j, start_stretch
 
     def energy(self, moved: np.ndarray, eps: np.ndarray) -> np.ndarray:
         """Return (l,) energies for displacements `moved` (n, 12) from the reference xh; eps (n,) [m]."""
@@ -158,8 +158,8 @@ class NumpyFriction:
         add_elements(self.candidates, self.elements(at.q - at.rest, at.eps), gradient, blocks)
 
     def elements(self, moved: np.ndarray, eps: np.ndarray) -> Elements:
-        share = self.touching.shares(self.candidates)
-        return friction.friction_elements(self.lagged, self.candidates.positions(moved), eps[self.owners], share)
+        regularisation = self.touching.regularisations(self.candidates)
+        return friction.friction_elements(self.lagged, self.candidates.positions(moved), eps[self.owners], regularisation)
 
     def work(self, moved: np.ndarray, step: np.ndarray, eps: np.ndarray, ch2: np.ndarray) -> float:
         """Return the work on the slips of the motion `step` (n, 12) [J]; ch2: (n,) c h^2."""

@@ -98,8 +98,8 @@ class NumpyJoints:
 
     def _regularisations(self) -> np.ndarray:
         """Return (R,) the larger weight of the bodies of every row."""
-        shares = np.append(self.regularisation, 0.0)  # the last entry is the world
-        return shares[np.stack(self.system.row_bodies)].max(axis=0)
+        weights = np.append(self.regularisation, 0.0)  # the last entry is the world
+        return weights[np.stack(self.system.row_bodies)].max(axis=0)
 
     def _stiffen_sides(self, q: np.ndarray, slope: np.ndarray, blocks: np.ndarray) -> None:
         """Add the transverse stiffness of lengths with tension t, ``t/|d| (1 - n n^T)``, to blocks (n, n, 12, 12)."""
@@ -148,14 +148,14 @@ class NumpyJoints:
         g = self.p[:, slots.SIGN] * (self.values(q) - self.p[:, slots.CENTRE])
         return np.where(self.law == Law.BARRIER, g, np.inf)
 
-    def shares(self, before: np.ndarray, after: np.ndarray) -> np.ndarray:
+    def open_fractions(self, before: np.ndarray, after: np.ndarray) -> np.ndarray:
         """Return (l + R,) fractions of a step that keep every gap open, from the gaps (R,) before and after it."""
         least = KEPT * np.minimum(before, self.p[:, slots.WIDTH])
-        share = np.ones(len(before))
+        fraction = np.ones(len(before))
         closing = after < least
         start = before[closing]
-        share[closing] = 0.9 * (start - least[closing]) / (start - after[closing])
-        return np.concatenate([np.ones(len(self.system.linear)), share])
+        fraction[closing] = 0.9 * (start - least[closing]) / (start - after[closing])
+        return np.concatenate([np.ones(len(self.system.linear)), fraction])
 
     def errors(self, q: np.ndarray) -> np.ndarray:
         """Return (l + R,) residuals of the exact rows over their tolerances, 0 for a drive at its effort limit."""
@@ -224,8 +224,8 @@ class NumpyJoints:
         friction, limited = (self.law == Law.FRICTION) & is_included, (self.law == Law.SATURATED) & is_included
         largest = np.where(friction, self.p[:, slots.STRENGTH], np.where(limited, self.p[:, slots.EFFORT], 0.0))
         self.p[friction, slots.AIM] = laws.aimed(self.p[friction], x[friction], end[friction], curvature[friction])
-        share = np.divide(np.abs(ahead - slope), SETTLED * largest, out=np.zeros(len(x)), where=largest > 0.0)
-        return np.concatenate([np.zeros(len(self.system.linear)), share])
+        change = np.divide(np.abs(ahead - slope), SETTLED * largest, out=np.zeros(len(x)), where=largest > 0.0)
+        return np.concatenate([np.zeros(len(self.system.linear)), change])
 
     def update_multipliers(self, linear: np.ndarray, measured: np.ndarray, whole: bool, skipped: np.ndarray) -> None:
         """Update the multipliers of the exact rows, lambda += K c, except those of inactive bodies (n,).

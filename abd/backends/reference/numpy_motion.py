@@ -35,6 +35,17 @@ class Target:
     twist: np.ndarray
 
 
+@dataclass
+class HostScheme:
+    """The scheme, the modes (n,) of the bodies (`abd.potentials.integrators.Mode`), their rows (n,) of its `motion`, and the
+    target."""
+
+    rule: Scheme | Schemes | None = None
+    mode: np.ndarray | None = None
+    rows: np.ndarray | None = None
+    target: Target | None = None
+
+
 class Motion:
     """Targets and momenta of bodies with the constants `data`."""
 

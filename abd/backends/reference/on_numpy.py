@@ -15,6 +15,7 @@ from abd.backends.reference.dense_solver import DenseSolver
 from abd.backends.reference.iteration import Iteration
 from abd.backends.reference.numpy_bodies import Boxes
 from abd.backends.reference.numpy_islands import Islands
+from abd.backends.reference.numpy_motion import HostScheme
 from abd.backends.reference.parts.arcs import Arcs
 from abd.backends.reference.parts.inactive import Inactive
 from abd.backends.reference.parts.loads import Loads
@@ -26,7 +27,6 @@ from abd.backends.reference.parts.swept_paths import SweptPaths
 from abd.backends.reference.parts.target_poses import TargetPoses
 from abd.backends.reference.parts.touch import Touch
 from abd.backends.reference.potential import Iterate, Potential
-from abd.backends.reference.scheme import HostScheme
 from abd.backends.reference.start import Start
 from abd.joints.rows.build import build_system
 from abd.model import Model

@@ -20,7 +20,7 @@ class DeviceScheme:
     Attributes:
         rule: the scheme, or the schemes of several worlds.
         of: (n,) index of the scheme of every body; lengths: (n,) step lengths [s].
-        weights (s, 2, 9), motion (s, 2 + levels, columns), shares (3,): coefficients of `abd.potentials.integrators`.
+        weights (s, 2, 9), motion (s, 2 + levels, columns), stiffness_weights (3,): coefficients of `abd.potentials.integrators`.
         mode: (n,) `abd.potentials.integrators.Mode` of every body.
         of_bodies: kernel arguments that select the row of `motion` of every body.
         writer: the object that wrote the current values; None if they are not valid.
@@ -32,7 +32,8 @@ class DeviceScheme:
         self.rule: Scheme | Schemes | None = None
         worlds = len(np.unique(model.bodies.world))
         self.of, self.lengths, self._differ = device.zeros(n, wp.int32), device.zeros(n, wp.float64), False
-        self.weights, self.shares = device.zeros((max(worlds, 1), 2, 9), wp.float64), device.zeros(len(Mode), wp.float64)
+        self.weights = device.zeros((max(worlds, 1), 2, 9), wp.float64)
+        self.stiffness_weights = device.zeros(len(Mode), wp.float64)
         self.motion = device.zeros((max(worlds, 1), Mode.SMOOTH + LEVELS, len(COLUMNS)), wp.float64)
         self.mode, self.level, self.requests = (device.zeros(count, wp.int32) for count in (n, n, len(armed)))
         self.mechanism, self.armed = device.upload(joined_components(model), wp.int32), device.upload(armed, wp.int32)
@@ -48,7 +49,7 @@ class DeviceScheme:
         write, several = self.device.write, rule.each
         write(self.weights, np.stack([one.weights for one in several]))
         write(self.motion, np.stack([one.motion for one in several]))
-        write(self.shares, np.array(several[0].shares))
+        write(self.stiffness_weights, np.array(several[0].stiffness_weights))
         write(self.lengths, np.broadcast_to(rule.h, len(self.lengths)))
         if self._differ or len(several) > 1:
             write(self.of, np.broadcast_to(rule.of, len(self.of)).astype(np.int32))

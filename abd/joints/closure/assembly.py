@@ -80,7 +80,7 @@ class Assembly:
         return self._count("dependent")
 
     def _count(self, wanted: str) -> int:
-        return sum(status == wanted for status, mine in zip(self.status, self.requested, strict=True) if mine)
+        return sum(status == wanted for status, is_requested in zip(self.status, self.requested, strict=True) if is_requested)
 
 
 def assemble(
@@ -142,11 +142,11 @@ class _Assembler(Linkage):
         group = {row: int(self.group[self.rows.joint[row]]) for row in goals if row not in placed}
         followed: list[int] = []
         for number in sorted(set(group.values())):
-            mine = {row: goals[row] for row in group if group[row] == number}
+            own_goals = {row: goals[row] for row in group if group[row] == number}
             if converged and number >= 0:
-                followed += self._follow_path(number, mine, status)
+                followed += self._follow_path(number, own_goals, status)
             else:
-                status.update(dict.fromkeys(mine, "unknown"))
+                status.update(dict.fromkeys(own_goals, "unknown"))
         self._set_remaining_status(status, followed)
         values = self.values()
         return Assembly(
@@ -225,12 +225,12 @@ class _Assembler(Linkage):
         turning = self.places[rows.rotary[self.places]]
         done, stride, ends = 0.0, longest, np.zeros(0, dtype=int)
         while done < 1.0:
-            share = min(1.0, done + stride)
-            target = start + share * (end - start) if share < 1.0 else end
+            fraction = min(1.0, done + stride)
+            target = start + fraction * (end - start) if fraction < 1.0 else end
             result, active = self._project([group], index, target)
             turned = rows.values(result.q, result.reference)[0][turning] - self.values()[turning]
             if result.converged and np.abs(turned).max(initial=0.0) <= LARGEST_JUMP:
-                self.q, self.near, ends, done = result.q, result.reference, active, share
+                self.q, self.near, ends, done = result.q, result.reference, active, fraction
                 stride = min(2.0 * stride, longest)
             elif stride < SHORTEST:
                 status.update(dict.fromkeys(index.tolist(), "limited"))
@@ -269,11 +269,11 @@ class _Assembler(Linkage):
         held = np.union1d(np.array(followed, dtype=int), self.active)
         J = self.jacobian() if undecided.any() else None
         for number in np.unique(self.group[owner[undecided]]):
-            mine = rest[undecided & (self.group[owner] == number)]
-            found = self._free_motions(J, number, held[self.group[self.rows.joint[held]] == number], mine)
+            undecided_rows = rest[undecided & (self.group[owner] == number)]
+            found = self._free_motions(J, number, held[self.group[self.rows.joint[held]] == number], undecided_rows)
             if found is None:
-                status.update(dict.fromkeys(mine.tolist(), "unknown"))
+                status.update(dict.fromkeys(undecided_rows.tolist(), "unknown"))
                 continue
             motions, along = found
             free = np.linalg.norm(along @ motions, axis=1) > INDEPENDENT * np.linalg.norm(along, axis=1)
-            status.update((row, "free" if f else "dependent") for row, f in zip(mine.tolist(), free, strict=True))
+            status.update((row, "free" if f else "dependent") for row, f in zip(undecided_rows.tolist(), free, strict=True))

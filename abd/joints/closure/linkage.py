@@ -143,15 +143,15 @@ class Linkage:
         done: set[int] = set()
         values = self.values()  # placing one bridge does not change the coordinates of the others
         for k in sorted(self.bridges):
-            mine = self.of_joint[k].tolist()
-            aim = np.clip(values[mine], self.lower[mine], self.upper[mine])
-            aim = np.array([goals.get(row, value) for row, value in zip(mine, aim, strict=True)])
+            joint_rows = self.of_joint[k].tolist()
+            aim = np.clip(values[joint_rows], self.lower[joint_rows], self.upper[joint_rows])
+            aim = np.array([goals.get(row, value) for row, value in zip(joint_rows, aim, strict=True)])
             T = transform(self.model.joints[k], aim)
-            if T is None or (np.array_equal(aim, values[mine]) and self.deviation(k, values) <= self.tolerance):
+            if T is None or (np.array_equal(aim, values[joint_rows]) and self.deviation(k, values) <= self.tolerance):
                 continue
             if self._place(k, T):
-                self.near[self.measure[mine]] = aim
-                done.update(row for row in mine if row in goals)
+                self.near[self.measure[joint_rows]] = aim
+                done.update(row for row in joint_rows if row in goals)
         return done
 
     def _place(self, k: int, T: np.ndarray) -> bool:
@@ -181,8 +181,8 @@ class Linkage:
             k = between.get(frozenset((node, int(before[node]))))
             if k is None:
                 continue
-            joint, mine = self.model.joints[k], self.of_joint[k]
-            T = transform(joint, np.clip(values[mine], self.lower[mine], self.upper[mine]))
+            joint, joint_rows = self.model.joints[k], self.of_joint[k]
+            T = transform(joint, np.clip(values[joint_rows], self.lower[joint_rows], self.upper[joint_rows]))
             if T is not None:
                 move_bodies(q, motion_to(joint, q, T, joint.child == node), np.arange(len(q)) == node)
         return q
@@ -225,8 +225,8 @@ def worst_residuals(rows: RigidRows, values: np.ndarray, joints: int) -> np.ndar
     out = np.zeros((joints, 2))
     size = np.where(rows.role == Role.GAP, np.maximum(-values, 0.0), np.abs(values - rows.target))
     for column in (0, 1):
-        mine = rows.held & (rows.rotary == bool(column))
-        np.maximum.at(out[:, column], rows.joint[mine], size[mine])
+        held = rows.held & (rows.rotary == bool(column))
+        np.maximum.at(out[:, column], rows.joint[held], size[held])
     return out
 
 

@@ -80,11 +80,11 @@ def project(
         iterations += 1
         solve = _damped_factor(J, damping)
         step = -solve(slope)
-        share = min(1.0, LARGEST_TURN / np.abs(step).max())
-        moved = clusters.move(q, (share * step).reshape(-1, 6), rows.length)
+        fraction = min(1.0, LARGEST_TURN / np.abs(step).max())
+        moved = clusters.move(q, (fraction * step).reshape(-1, 6), rows.length)
         trial, measured = residual(moved, reference)
         following = solve(J.T @ (scale * trial))
-        is_natural = np.linalg.norm(following) <= (1.0 - 0.25 * share) * np.linalg.norm(step)
+        is_natural = np.linalg.norm(following) <= (1.0 - 0.25 * fraction) * np.linalg.norm(step)
         if is_natural or np.linalg.norm(scale * trial) < size:
             q, x, reference, J = moved, trial, measured, None
             damping = max(damping / 10.0, LEAST_DAMPING)

@@ -72,14 +72,14 @@ def analyse(model: Model, q: np.ndarray, joints: Iterable[int] | None = None) ->
     block = graph.tied(pairs)[edge[rows.joint[counted]]]
     J = (rows.jacobian(q) @ single_clusters(rows).spread(q, rows.length)).tocsr()
     ranks, redundant, unknown = np.zeros(len(counted), dtype=int), [], np.zeros(len(counted), dtype=bool)
-    for mine in members(block):
-        K = J[counted[mine]]
+    for block_rows in members(block):
+        K = J[counted[block_rows]]
         found = independence(K[:, np.unique(K.indices)])
         if found is None:
-            unknown[mine] = True
+            unknown[block_rows] = True
         else:
-            ranks[mine[0]], implied, _ = found
-            redundant += counted[mine[implied]].tolist()
+            ranks[block_rows[0]], implied, _ = found
+            redundant += counted[block_rows[implied]].tolist()
     # label joints by their moving body: the child, or the parent if the child does not move
     ends, component = graph.ends[: len(linked)], graph.component
     home = np.where(ends[:, 1] < graph.ground, ends[:, 1], ends[:, 0])
@@ -89,9 +89,9 @@ def analyse(model: Model, q: np.ndarray, joints: Iterable[int] | None = None) ->
     out = []
     for number in np.unique(of_joint):
         bodies = np.flatnonzero(rows.movable & (label[:-1] == number))
-        mine = np.flatnonzero(of_row == number)
-        rank, known = int(ranks[mine].sum()), not unknown[mine].any()
-        implied = counted[mine[np.isin(counted[mine], redundant)]]
+        own_rows = np.flatnonzero(of_row == number)
+        rank, known = int(ranks[own_rows].sum()), not unknown[own_rows].any()
+        implied = counted[own_rows[np.isin(counted[own_rows], redundant)]]
         owners = [
             model.couplings[coupling].name if coupling >= 0 else model.joints[joint].name
             for coupling, joint in zip(rows.coupling[implied], rows.joint[implied], strict=True)
@@ -100,7 +100,7 @@ def analyse(model: Model, q: np.ndarray, joints: Iterable[int] | None = None) ->
             Mechanism(
                 bodies=bodies,
                 joints=linked[of_joint == number],
-                rows=len(mine),
+                rows=len(own_rows),
                 rank=rank if known else None,
                 mobility=int(freedoms[bodies].sum()) - rank if known else None,
                 redundant=[(owner, rows.name[r]) for owner, r in zip(owners, implied, strict=True)],
@@ -153,10 +153,10 @@ def check_closure(
     block = graph_of(model, rows, linked).block[: len(linked)]
     problems = []
     for group in members(block):
-        mine = linked[group]
-        if (worst[mine] <= tolerance).all():
+        block_joints = linked[group]
+        if (worst[block_joints] <= tolerance).all():
             continue
-        problems.append(_contradiction(model, mine[np.argsort(-worst[mine], kind="stable")], result.residual))
+        problems.append(_contradiction(model, block_joints[np.argsort(-worst[block_joints], kind="stable")], result.residual))
     raise SceneError(problems)
 
 

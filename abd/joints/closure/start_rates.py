@@ -85,9 +85,9 @@ def _consistent_velocities(
     missing = rate * rows.scale[chosen] - J @ u.ravel()
     spread = clusters.spread(q, rows.length)
     root = _root_mobility(model, rows, clusters)
-    change, left = _least_norm((J @ spread @ root).tocsr(), missing)
-    worst = int(np.abs(left).argmax()) if len(left) else 0
-    if len(left) and np.abs(left[worst]) > OPEN_RATE * max(np.abs(missing).max(), 1e-12) and any(rate != 0.0):
+    change, residual = _least_norm((J @ spread @ root).tocsr(), missing)
+    worst = int(np.abs(residual).argmax()) if len(residual) else 0
+    if len(residual) and np.abs(residual[worst]) > OPEN_RATE * max(np.abs(missing).max(), 1e-12) and any(rate != 0.0):
         row = chosen[worst]
         joint = model.joints[int(rows.joint[row])].name
         message = f"no velocities have these initial rates: '{rows.name[row]}' of joint '{joint}' would be violated"

@@ -20,6 +20,7 @@ from __future__ import annotations
 import numpy as np
 
 from abd.joints.coordinates.spaces import Analytic, Coordinates, Planar, Space
+from abd.joints.coordinates.transform import transform
 from abd.joints.types import TYPES
 from abd.joints.types.general import held_axes
 from abd.model import Joint
@@ -166,13 +167,12 @@ FORMS |= dict.fromkeys(BALLS, ("quaternion", "mrp")) | {"free": ("coordinates", 
 
 def forms(joint: Joint) -> tuple[str, ...]:
     """Forms of the configuration of a joint, the default first; empty if its type has no configuration space."""
-    module = TYPES[joint.type]
     if joint.type in BALLS and "constrained" in joint.parameters and len(held_axes(joint)) < 3:
         return ()  # a ball with a free translation has no configuration space
     if joint.type in FORMS:
         return FORMS[joint.type]
-    described = module.motions(joint) is not None or hasattr(module, "transform")
-    return ("coordinates",) if described else ()
+    count = len(TYPES[joint.type].coordinates(joint))
+    return () if transform(joint, np.zeros(count)) is None else ("coordinates",)
 
 
 def configuration_space(joint: Joint, form: str | None = None) -> Space:
@@ -190,8 +190,8 @@ def configuration_space(joint: Joint, form: str | None = None) -> Space:
         return Rigid(form, joint.type not in BALLS)
     if form == "sincos":
         return SinCos()
-    module = TYPES[joint.type]
-    motions, measures = module.motions(joint), module.coordinates(joint)
+    kind = TYPES[joint.type]
+    motions, measures = kind.motions(joint), kind.coordinates(joint)
     if motions is None:
-        return Analytic(lambda values: module.transform(joint, values), measures)
+        return Analytic(lambda values: kind.transform(joint, values), measures)
     return (Planar if form == "planar" else Coordinates)(motions, measures)

@@ -16,7 +16,7 @@ import numpy as np
 
 from abd.joint_list import JointList
 from abd.joints.measures.custom_rows import group_custom_rows
-from abd.joints.rows import forces
+from abd.joints.rows import forces, slots
 from abd.joints.rows.batches import PerJoint, batches
 from abd.joints.rows.build import build_system
 from abd.joints.rows.change import settings_of
@@ -155,8 +155,8 @@ class Readings:
         linear, a = self.system.linear, self.system.row_laws
         size, deviation = self._deviations
         np.maximum.at(out, (linear.joint, (~linear.is_point).astype(int)), size)
-        mine = np.isin(a.role, HOLDING)
-        np.maximum.at(out, (a.joint[mine], a.rotary[mine].astype(int)), deviation[mine])
+        holding = np.isin(a.role, HOLDING)
+        np.maximum.at(out, (a.joint[holding], a.rotary[holding].astype(int)), deviation[holding])
         return out
 
     @cached_property
@@ -189,8 +189,8 @@ class Readings:
         if len(self.system.rows):
             joint, each = self._measured_wrenches
             role = self.system.row_laws.role[self.system.rows.term_row]
-            mine = slice(None) if roles is None else np.isin(role, roles)
-            np.add.at(out, joint[mine], each[mine] if on == "child" else -each[mine])
+            chosen = slice(None) if roles is None else np.isin(role, roles)
+            np.add.at(out, joint[chosen], each[chosen] if on == "child" else -each[chosen])
         return out
 
     @cached_property
@@ -253,7 +253,7 @@ class Readings:
         np.add.at(
             out, self.system.linear.joint, forces.linear_energies(self.system, self.applied, self._linear_residual)
         )
-        each = forces.row_energies(self.system, self.applied, self.row_value, self.memory.history[2])
+        each = forces.row_energies(self.system, self.applied, self.row_value, self.memory.history[slots.RATE])
         np.add.at(out, self.system.row_laws.joint, each)
         return out
 

@@ -17,11 +17,11 @@ CONVERGED = 1e-14
 
 def transform(joint: Joint, values: np.ndarray) -> np.ndarray | None:
     """T_CD (4, 4) at coordinate values (k,) [m or rad]; None for types whose coordinates do not determine the pose."""
-    module = TYPES[joint.type]
-    motions = module.motions(joint)
+    kind = TYPES[joint.type]
+    motions = kind.motions(joint)
     if motions is not None:
         return product(motions, values)
-    return module.transform(joint, values) if hasattr(module, "transform") else None
+    return kind.transform(joint, values)
 
 
 def project(joint: Joint, T: np.ndarray) -> np.ndarray:
@@ -32,19 +32,16 @@ def project(joint: Joint, T: np.ndarray) -> np.ndarray:
     origin of C, close the linearised constraints. Free motions are then unchanged: a spherical joint keeps its
     rotation, a rod its direction. Gaps are not closed.
     """
-    module = TYPES[joint.type]
+    kind = TYPES[joint.type]
     T = T.copy()
     T[:3, :3] = polar(T[None, :3, :3])[0]
-    if hasattr(module, "project"):
-        return module.project(joint, T)
-    admissible = transform(joint, value_at(module.coordinates(joint), T))
+    admissible = kind.project(joint, T)
+    if admissible is None:
+        admissible = transform(joint, value_at(kind.coordinates(joint), T))
     if admissible is not None:
         return admissible
     for _ in range(ITERATIONS):
-        if module.FOLLOWS_POSE:
-            measures = [one for one in module.at_pose(joint, T) if not one.unilateral]
-        else:
-            measures = module.constraints(joint)
+        measures = kind.constraints_at(joint, T)
         if not measures:
             break
         step = -np.linalg.pinv(twist_gradient(measures, T)) @ value_at(measures, T)

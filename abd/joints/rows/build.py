@@ -299,8 +299,8 @@ class Builder:
         }
         joint, tolerance = columns["joint"], self.model.settings.joint_tolerance
         if tolerance is None:
-            share = np.minimum(scales / joint_sizes(self.model), 1.0)[joint]
-            tolerance = MEASURED_SHARE * np.where(columns["rotary"], share, 2.0 * scales[joint])
+            scale = np.minimum(scales / joint_sizes(self.model), 1.0)[joint]
+            tolerance = MEASURED_SHARE * np.where(columns["rotary"], scale, 2.0 * scales[joint])
         tolerance = np.full(len(rows), tolerance)
         return JointSystem(
             linear=compile_rows(self.joints, self.masses, LINEAR_SHARE * scales),
@@ -336,9 +336,9 @@ def _with_measured_rows(joints: JointList) -> list[int]:
 
 def yielding(joint: Joint) -> list[Measure]:
     """Rows that the compliances of a joint refer to: the `constraints` of its type, then its gaps that are lengths."""
-    module = TYPES[joint.type]
-    gaps = [one for one in module.measured(joint) if one.unilateral and not one.rotary]
-    return [*module.constraints(joint), *gaps]
+    kind = TYPES[joint.type]
+    gaps = [one for one in kind.measured(joint) if one.unilateral and not one.rotary]
+    return [*kind.constraints(joint), *gaps]
 
 
 def _measured(joint: Joint) -> list[Measure]:

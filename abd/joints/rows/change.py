@@ -14,6 +14,7 @@ import numpy as np
 
 from abd.errors import AbdError
 from abd.joint_list import JointList
+from abd.joints.rows import slots
 from abd.joints.rows.build import default_distance, yielding
 from abd.joints.rows.forces import Applied
 from abd.joints.rows.laws import Law
@@ -62,7 +63,7 @@ def with_settings(joint: Joint, settings: CoordinateSettings) -> Joint:
 # changed joints ---------------------------------------------------------------------------------------------------------
 
 
-def seated(joint: Joint, q: np.ndarray, T_CW: np.ndarray | None, T_DW: np.ndarray | None) -> Joint:
+def with_frames(joint: Joint, q: np.ndarray, T_CW: np.ndarray | None, T_DW: np.ndarray | None) -> Joint:
     """The joint with frames C and D at world poses (4, 4) on bodies in rigid states q (n, 12); None keeps a frame.
 
     Raises:
@@ -128,8 +129,8 @@ def critically_damped(joint: Joint, model: Model, q: np.ndarray, zeta: float, am
         raise ValueError(f"zeta is {zeta!r}, and must be finite and nonnegative")
     rows = yielding(joint)
     compliance = _padded(joint.compliance, len(rows))
-    share = reduced_masses(joint, rows, q, moving_ends(joint, model))
-    damping = np.where(compliance > 0.0, 2.0 * zeta * np.sqrt(share / np.where(compliance > 0.0, compliance, 1.0)), 0.0)
+    mass = reduced_masses(joint, rows, q, moving_ends(joint, model))
+    damping = np.where(compliance > 0.0, 2.0 * zeta * np.sqrt(mass / np.where(compliance > 0.0, compliance, 1.0)), 0.0)
     if among is not None:
         damping = np.where(among, damping, _padded(joint.damping, len(rows)))
     return replace(joint, damping=tuple(damping.tolist()))
@@ -142,7 +143,7 @@ def moving_ends(joint: Joint, model: Model) -> dict[int, tuple[float, np.ndarray
     return {end: (float(bodies.mass[end]), bodies.moment[end]) for end in ends}
 
 
-def on_the_way(s: CoordinateSettings, model: Model, value: float, rotary: bool) -> CoordinateSettings:
+def with_approaching_barriers(s: CoordinateSettings, model: Model, value: float, rotary: bool) -> CoordinateSettings:
     """The settings with barriers moved towards the ends of the range, as far as the coordinate's value permits.
 
     The gap to the new bound is half of the last gap, and at most half of the zone. The barrier therefore pushes the
@@ -185,13 +186,13 @@ def transfer_memory(
     new.face(before_q)
     counted = replace(new, initial=near)
     fresh, before = counted.fresh_memory(q, qd), counted.fresh_memory(before_q, before_qd)
-    fresh.history[1], fresh.history[3] = before.history[0], before.history[2]
+    fresh.history[slots.BEFORE], fresh.history[slots.RATE_BEFORE] = before.history[slots.VALUE], before.history[slots.RATE]
     law, p = np.zeros(len(new.rows), dtype=np.int32), np.zeros((len(new.rows), applied.p.shape[1]))
     at, source = _matches(*([*zip(a.coupling, a.joint, a.role, a.name)] for a in (old.row_laws, new.row_laws)))
-    width, returns = fresh.history[5].copy(), new.row_laws.follows & (new.row_laws.law == Law.BARRIER)
+    width, returns = fresh.history[slots.BARRIER_WIDTH].copy(), new.row_laws.follows & (new.row_laws.law == Law.BARRIER)
     same = _have_same_frames(old, source, new, at)
     fresh.history[:, at[same]] = memory.history[:, source[same]]
-    fresh.history[5, returns] = width[returns]  # a barrier that takes a value back pushes in every step
+    fresh.history[slots.BARRIER_WIDTH, returns] = width[returns]  # a barrier that takes a value back pushes in every step
     fresh.multiplier[at] = memory.multiplier[source]
     ch2, linear_ch2 = np.ones(len(new.rows)), np.ones(len(new.linear))
     law[at], p[at], ch2[at] = applied.law[source], applied.p[source], applied.ch2[source]

@@ -32,6 +32,7 @@ from enum import IntEnum
 import numpy as np
 
 from abd.joints.rows import slots
+from abd.potentials.friction import f0
 
 FORBIDDEN = 1e60
 """Energy of a barrier with a negative gap: finite, and larger than any other energy."""
@@ -215,9 +216,7 @@ def _cubic(p, x):
 def _friction(p, x):
     T, a, eps = p[slots.STRENGTH], p[slots.CENTRE], p[slots.SMOOTHING]
     u = x - a
-    y = np.abs(u)
-    f0 = np.where(y >= eps, y, y * y * (eps - y / 3.0) / eps**2 + eps / 3.0)
-    return T * f0, T * force(u / eps), T * secant(u / eps, (p[slots.AIM] - a) / eps) / eps
+    return T * f0(np.abs(u), eps), T * force(u / eps), T * secant(u / eps, (p[slots.AIM] - a) / eps) / eps
 
 
 def force(y: np.ndarray) -> np.ndarray:
@@ -247,10 +246,10 @@ def aimed(p: np.ndarray, x: np.ndarray, ahead: np.ndarray, curvature: np.ndarray
     """
     T, a, eps = p[:, slots.STRENGTH], p[:, slots.CENTRE], p[:, slots.SMOOTHING]
     y, end = (x - a) / eps, (ahead - a) / eps
-    share = force(y) + np.divide(curvature * (ahead - x), T, out=np.zeros(len(x)), where=T > 0.0)
-    size = np.abs(share)
-    sticks = np.sign(share) * (1.0 - np.sqrt(np.maximum(0.0, 1.0 - size)))
-    slips = np.sign(share) * np.maximum(1.0, end * np.sign(share))
+    force_fraction = force(y) + np.divide(curvature * (ahead - x), T, out=np.zeros(len(x)), where=T > 0.0)
+    size = np.abs(force_fraction)
+    sticks = np.sign(force_fraction) * (1.0 - np.sqrt(np.maximum(0.0, 1.0 - size)))
+    slips = np.sign(force_fraction) * np.maximum(1.0, end * np.sign(force_fraction))
     return a + eps * np.where(size < 1.0, sticks, slips)
 
 

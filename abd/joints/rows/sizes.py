@@ -69,18 +69,18 @@ def turning_arms(model: Model) -> tuple[np.ndarray, np.ndarray]:
     body = np.concatenate([joints.column(side) for side in ("parent", "child")]).astype(np.int64)
     r = np.concatenate([joints.column(f"{side}_frame")[:, :3, 3] for side in ("parent", "child")])
     square = np.append(bodies.mass, 0.0)[body] * np.sum(r**2, axis=1)
-    some = (body != WORLD) & (np.append(bodies.kind, -1)[body] == Kind.DYNAMIC) & (square > 0.0)
-    body, r, square = body[some], r[some], square[some]
+    moving = (body != WORLD) & (np.append(bodies.kind, -1)[body] == Kind.DYNAMIC) & (square > 0.0)
+    body, r, square = body[moving], r[moving], square[moving]
     middle = (bodies.moment.sum(axis=1) - np.sort(bodies.moment, axis=1)[:, 1])[body]
-    share = np.cbrt(square / (square + 4.0 * middle))
-    return body, share[:, None] * r / np.linalg.norm(r, axis=1, keepdims=True)
+    fraction = np.cbrt(square / (square + 4.0 * middle))
+    return body, fraction[:, None] * r / np.linalg.norm(r, axis=1, keepdims=True)
 
 
 def joint_sizes(model: Model) -> np.ndarray:
     """(j,) half length [m] of the smaller dynamic body at every joint; 1 if there is none with mass."""
     bodies = model.bodies
-    mine = half_length(bodies.mass, bodies.moment)
-    length = np.where((bodies.kind == Kind.DYNAMIC) & (mine > 0.0), mine, np.inf)
+    half = half_length(bodies.mass, bodies.moment)
+    length = np.where((bodies.kind == Kind.DYNAMIC) & (half > 0.0), half, np.inf)
     smaller = np.append(length, np.inf)[JointList.of(model.joints).bodies].min(axis=1)  # the last entry is the world
     return np.where(np.isfinite(smaller), smaller, 1.0)
 
@@ -109,13 +109,13 @@ def _accelerations(model: Model, label: np.ndarray) -> np.ndarray:
     """
     bodies = model.bodies
     half, dynamic = half_length(bodies.mass, bodies.moment), bodies.kind == Kind.DYNAMIC
-    some = dynamic & (half > 0.0) & (bodies.mass > 0.0)
+    moving = dynamic & (half > 0.0) & (bodies.mass > 0.0)
     rate = np.linalg.norm(bodies.qd[:, 3:].reshape(-1, 9), axis=1) / np.sqrt(2.0)
     speed = np.linalg.norm(bodies.qd[:, :3], axis=1) + half * rate
-    own, length = np.zeros(len(half)), np.where(some, half, 1.0)
+    own, length = np.zeros(len(half)), np.where(moving, half, 1.0)
     pushed = np.linalg.norm(bodies.force, axis=1) + np.linalg.norm(bodies.torque, axis=1) / length
-    np.maximum.at(own, label[some], (speed**2 / length)[some])
-    mass, force = np.bincount(label[some], bodies.mass[some], len(half)), np.bincount(label[some], pushed[some], len(half))
+    np.maximum.at(own, label[moving], (speed**2 / length)[moving])
+    mass, force = (np.bincount(label[moving], values[moving], len(half)) for values in (bodies.mass, pushed))
     own += np.divide(force, mass, out=np.zeros(len(half)), where=mass > 0.0)
     return np.where(dynamic, float(np.linalg.norm(model.settings.gravity)) + own[label], 0.0)
 

@@ -1,6 +1,6 @@
-"""Named slots of the parameters p (8,) of a row's law; `abd.joints.rows.laws` defines the laws.
+"""Named slots of the parameters p (8,) of a row's law, and rows of `abd.joints.rows.system.JointMemory.history`.
 
-Names with the same slot belong to different laws. The kernels use the same names.
+`abd.joints.rows.laws` defines the laws. Names with the same slot belong to different laws. The kernels use the same names.
 """
 
 COUNT = 8
@@ -31,3 +31,8 @@ TOLERANCE = 6  # of exact rows; 0 for other rows
 
 BOUND = 7  # ONE_SIDED: a without the multiplier
 BEGIN = 7  # x_n
+
+# rows of the history
+VALUE, BEFORE, RATE, RATE_BEFORE = range(4)
+WORKING = 4  # non-conservative force after the last step
+BARRIER_WIDTH = 5

@@ -117,11 +117,11 @@ def resolved(model: Model, system: JointSystem) -> np.ndarray:
     return out & ~np.isin(a.joint, a.joint[system.rows.term_row[followers]])
 
 
-def pulls(system: JointSystem, which: np.ndarray, share: np.ndarray, q: np.ndarray, near: np.ndarray) -> np.ndarray:
+def pulls(system: JointSystem, which: np.ndarray, stiffness_weight: np.ndarray, q: np.ndarray, near: np.ndarray) -> np.ndarray:
     """(n, 12) force and torque [N, N m] of the rows `which` (k,) on bodies in states q (n, 12), then the weighted ones.
 
     Args:
-        share: (R,) weights of the rows in the incremental potential.
+        stiffness_weight: (R,) weights of the rows in the incremental potential.
         near: (m,) values near which angles are counted.
     """
     n, t, rows, a = len(q), system.table, system.rows, system.row_laws
@@ -132,19 +132,19 @@ def pulls(system: JointSystem, which: np.ndarray, share: np.ndarray, q: np.ndarr
     each, out = (force[row] * slope[chosen])[:, None], np.zeros((2, n + 1, 12))
     for bodies, gradient in ((t.child[m], child[m]), (np.where(t.parent[m] == WORLD, n, t.parent[m]), parent[m])):
         np.add.at(out[0], bodies, each * gradient)
-        np.add.at(out[1], bodies, share[row, None] * each * gradient)
+        np.add.at(out[1], bodies, stiffness_weight[row, None] * each * gradient)
     return np.concatenate([by_twists(one[:n], q, np.arange(n)) for one in out], axis=1)
 
 
-def whole(system: JointSystem, which: np.ndarray, share: np.ndarray, p: np.ndarray, ch2: np.ndarray) -> np.ndarray:
-    """Parameters (R, 8) of the laws with the full stiffness of the rows `which` (k,), without their weight `share`
+def whole(system: JointSystem, which: np.ndarray, stiffness_weight: np.ndarray, p: np.ndarray, ch2: np.ndarray) -> np.ndarray:
+    """Parameters (R, 8) of the laws with the full stiffness of the rows `which` (k,), without their weight `stiffness_weight`
     (R,).
 
     Args:
         p: (R, 8) parameters of a step of c h^2, ch2 (R,).
     """
     a, p = system.row_laws, p.copy()
-    more = (1.0 - share[which]) * ch2[which] * a.stiffness[which]
+    more = (1.0 - stiffness_weight[which]) * ch2[which] * a.stiffness[which]
     K = p[which, slots.STRENGTH] + more
     p[which, slots.CENTRE] = (p[which, slots.STRENGTH] * p[which, slots.CENTRE] + more * a.target[which]) / K
     p[which, slots.TARGET], p[which, slots.STRENGTH] = p[which, slots.CENTRE], K

@@ -21,6 +21,7 @@ from abd.joints.rows.measured_rows import ForceLaw, MeasuredRows
 from abd.joints.rows.measured_rows import evaluate as row_values
 from abd.joints.rows.rows import Rows
 from abd.joints.rows.table import MeasureTable, frames, motion, rates, values
+from abd.potentials.integrators import PER_H, RATE_NEW, RATE_OLD, REST_BEFORE, REST_NOW
 from abd.rotations import pose
 
 KEPT = 0.1
@@ -42,7 +43,7 @@ TURN = 2.5
 """Largest rotation per step [rad] of an angle that counts turns; beyond half a turn its direction is ambiguous."""
 SETTLED = 1e-2
 """Fraction of the largest friction or drive force by which a last Newton step may change it."""
-HISTORY = 6
+HISTORY = slots.BARRIER_WIDTH + 1
 """Number of rows of `JointMemory.history`."""
 SMALLEST = 1e-3
 """Smallest width of a barrier after an impact, relative to the distance of its row."""
@@ -154,11 +155,8 @@ class JointSystem:
 
     @property
     def has_friction(self) -> bool:
-        """Whether `friction_bodies` is not empty."""
+        """Whether the force of any row has kinks: `friction_bodies` is not empty."""
         return len(self.friction_bodies) > 0
-
-    has_edges = has_friction
-    """Whether the force of any row has kinks."""
 
     @cached_property
     def turning(self) -> np.ndarray:
@@ -253,7 +251,7 @@ class JointSystem:
         if not self.followers:
             return
         self.face(q)
-        memory.history[0], _ = row_values(self.rows, values(self.table, q, memory.reference))
+        memory.history[slots.VALUE], _ = row_values(self.rows, values(self.table, q, memory.reference))
 
     def face(self, q: np.ndarray) -> None:
         """Update the pose-dependent measures for a step that starts at q (n, 12)."""
@@ -294,7 +292,7 @@ class JointSystem:
         ch2: PerBody,
         time: PerBody,
         speed: float,
-        share: np.ndarray | float = 1.0,
+        stiffness_weight: np.ndarray | float = 1.0,
     ) -> tuple[np.ndarray, np.ndarray]:
         """Laws (R,) and their parameters (R, 8) in one substep.
 
@@ -302,7 +300,7 @@ class JointSystem:
             weights: weights of the integrator (`abd.potentials.integrators`), (9,) or (9, R).
             ch2: c h^2 [s^2]; time: end of the substep [s]; both scalar or (n,).
             speed: speed below which friction is static [m/s or rad/s].
-            share: weight of the SI stiffness, scalar or (R,) (`abd.joints.rows.springs`).
+            stiffness_weight: weight of the SI stiffness, scalar or (R,) (`abd.joints.rows.springs`).
         """
         a, count = self.row_laws, len(self.rows)
         w = np.broadcast_to(weights.reshape(9, -1), (9, count))
@@ -311,15 +309,15 @@ class JointSystem:
             return np.zeros(0, dtype=np.int32), p
         now, before, rate, earlier_rate, _, width = memory.history
         ch2, time = self.of_rows(ch2), self.of_rows(time)
-        per_step = w[6]  # d(velocity)/dx: 1 / (beta h)
-        last = w[4] * now + w[5] * before
+        per_step = w[RATE_NEW]  # d(velocity)/dx: 1 / (beta h)
+        last = w[REST_NOW] * now + w[REST_BEFORE] * before
         target, speed_of_target = self._targets(time, now)
         moving = a.follows & (a.role == Role.DRIVE)
         target = np.where(moving, last + speed_of_target / per_step, target)
         target = np.where(self.turning, np.clip(target, now - REACH, now + REACH), target)
 
         damped = ch2 * a.damping * per_step
-        elastic = a.mass_stiffness + ch2 * share * a.stiffness
+        elastic = a.mass_stiffness + ch2 * stiffness_weight * a.stiffness
         K = elastic + damped
         pull = elastic * target + damped * (last + speed_of_target / per_step)
         centre = np.divide(pull, K, out=target.copy(), where=K > 0.0)
@@ -332,7 +330,7 @@ class JointSystem:
         p[limit, slots.STRENGTH] = (a.mass_stiffness + ch2 * a.stiffness)[limit]
         p[limit, slots.CENTRE], p[limit, slots.SIGN], p[limit, slots.WIDTH] = a.bound[limit], a.sign[limit], a.distance[limit]
         # damping acts on the displacement since the last state, whose rate is 1 / h
-        p[limit, slots.DAMPING] = (ch2 * a.damping * w[7])[limit]
+        p[limit, slots.DAMPING] = (ch2 * a.damping * w[PER_H])[limit]
         p[limit, slots.LAST_GAP], p[limit, slots.BOUND] = (a.sign * (now - a.bound))[limit], a.bound[limit]
         pulled = limit & held
         p[pulled, slots.CENTRE] += (a.sign * ch2 * memory.multiplier)[pulled] / p[pulled, slots.STRENGTH]
@@ -345,7 +343,7 @@ class JointSystem:
         p[pushing, slots.STRENGTH] = (ch2 * np.clip(target, -a.effort, a.effort))[pushing]
         turning = a.role == Role.ARMATURE
         # inertia times the acceleration, by the same differences
-        inertial = last + (w[4] * rate + w[5] * earlier_rate) / per_step
+        inertial = last + (w[REST_NOW] * rate + w[REST_BEFORE] * earlier_rate) / per_step
         p[turning, slots.CENTRE] = p[turning, slots.TARGET] = inertial[turning]
         p[turning, slots.STRENGTH] *= (ch2 * per_step**2)[turning]
         law = np.where(a.active, a.law, Law.OFF).astype(np.int32)
@@ -382,14 +380,14 @@ class JointSystem:
         reference = values(self.table, q, memory.reference)
         x, _ = row_values(self.rows, reference)
         now, before, rate, _, _, width = memory.history
-        fresh = weights[6] * (x - now) + weights[8] * (before - now)
+        fresh = weights[RATE_NEW] * (x - now) + weights[RATE_OLD] * (before - now)
         width = next_widths(width, a.distance, a.sign * (now - a.bound), a.sign * (x - a.bound))
         return JointMemory(reference, np.stack([x, now, fresh, rate, np.zeros(len(x)), width]), multiplier, linear)
 
     def after_impacts(self, memory: JointMemory, q: np.ndarray, change: np.ndarray) -> JointMemory:
         """Memory in the state q (n, 12) after impacts that change the velocities by `change` (n, 12)."""
         history = memory.history.copy()
-        history[2] += self._along_rows(*motion(self.table, q, change, memory.reference))[1]
+        history[slots.RATE] += self._along_rows(*motion(self.table, q, change, memory.reference))[1]
         return replace(memory, history=history)
 
     def _along_rows(self, measured: np.ndarray, speeds: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -7,7 +7,7 @@ without a joint it is a `bushing` with one stiffness. Gears and racks are coupli
 from __future__ import annotations
 
 from abd.joints.joint_type import JointType
-from abd.joints.types.axis_types import AXIS_TYPES
+from abd.joints.types.axis_types import AXIS_TYPES, Prismatic, Screw
 from abd.joints.types.bushing import Bushing
 from abd.joints.types.distance import Distance, Rope
 from abd.joints.types.ellipsoid import Ellipsoid, Ellipsoid3
@@ -15,8 +15,6 @@ from abd.joints.types.general import General
 from abd.joints.types.gimbal import Gimbal, SphericalRpy
 from abd.joints.types.hinge import Hinge, LegacyRevolute
 from abd.joints.types.planar_connector import PlanarConnector, SegmentedPlanarConnector
-from abd.joints.types.prismatic import Prismatic
-from abd.joints.types.screw import Screw
 from abd.joints.types.spherical import Spherical
 from abd.joints.types.spring import Damper, Spring
 from abd.joints.types.universal import FixedAxis, RollPitch, Universal

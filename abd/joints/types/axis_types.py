@@ -1,4 +1,4 @@
-"""Joint types that constrain C along some axes of D, and some axes of C to those of D.
+"""Joint types that constrain C along some axes of D, and some axes of C to those of D; prismatic and screw joints.
 
     type                 held along   axes held   coordinates                    T_CD
     fixed (uid 25)       x y z        z x y       none                           1
@@ -20,9 +20,10 @@ from __future__ import annotations
 
 from abd.joints.joint_type import JointType
 from abd.joints.measures.axes import displacement, small_rotation, tilt, turn, zyx_angles
+from abd.joints.measures.combined import Combined
 from abd.joints.measures.linear import Row, directions, point
-from abd.joints.measures.measures import Measure
-from abd.joints.measures.motions import Motion, X, Y, Z, rotation, translation
+from abd.joints.measures.measures import Measure, MeasureKind, functional, measure
+from abd.joints.measures.motions import Motion, X, Y, Z, rotation, screw, translation
 from abd.model import Joint
 
 AXES = {"x": X, "y": Y, "z": Z}
@@ -40,10 +41,11 @@ class AxisType(JointType):
     directions: str
 
     @classmethod
-    def of(cls, description: str, held: str, directions: str, uid: int = 0) -> AxisType:
+    def of(cls, description: str, held: str, directions: str, uid: int = 0, symbol: str = "", marker: str = "axis") -> AxisType:
         """Return the type with a description for users."""
         one = cls()
         one.__doc__, one.held, one.directions, one.UID = description, held, directions, uid
+        one.SYMBOL, one.MARKER = symbol, marker
         return one
 
     @property
@@ -82,22 +84,76 @@ class AxisType(JointType):
         return [*(translation(axis, AXES[axis]) for axis in self.free), *(rotation(name, axis) for name, axis in turns)]
 
 
+class Prismatic(AxisType):
+    """Prismatic joint (uid 20): C translates along t, the z axis of both frames, without rotation.
+
+    ``F = (c_j - c_i) x t_i ; (c_i - c_j) x t_j ; n_i - n_j ; b_i - b_j``, ``E = K/2 sum |F_k|^2``.
+
+    For orthonormal triads ``|d x t_i|^2 = r_x^2 + r_y^2`` and ``|d x t_j|^2 = s_x^2 + s_y^2``, with d in axes of D and
+    of C. The rows use these components, which equals the published energy up to the strain of the bodies. All rows have
+    the weight K; direction rows have an implied length of 1 m, as the uid defines.
+
+        constraints  x y rx ry rz
+        coordinates  z                                                                   T_CD = translation (0, 0, z)
+    """
+
+    UID, held, directions = 20, "xy", "xyz"
+
+    def rows(self, joint: Joint) -> list[Row]:
+        """The direction rows n, b [-]."""
+        return directions(joint, "xy")
+
+    def measured(self, joint: Joint) -> list[Measure]:
+        """x, y of the displacement in D, then in C [m]."""
+        in_child = [
+            measure(f"{name}_child", False, MeasureKind.AFFINE, functional(s=axis))
+            for name, axis in (("x", (1.0, 0.0, 0.0)), ("y", (0.0, 1.0, 0.0)))
+        ]
+        return super().measured(joint) + in_child
+
+
+class Screw(AxisType):
+    """Screw: C translates along z of D by ``lead`` [m/rad] times its rotation; a negative lead is left-handed.
+
+    rows         x, y and ``z - lead theta`` measured [m]; t as a linear direction row
+    constraints  x y rx ry, and always the row ``z - lead theta``
+    coordinates  theta                                              T_CD = (Rz(theta); 0, 0, lead theta)
+    """
+
+    SYMBOL = "pin"
+    held, directions = "xy", "z"
+
+    def combined(self, joint: Joint) -> list[Combined]:
+        """``z - lead theta`` [m]; theta counts turns."""
+        return [Combined("z", False, (displacement("z"), turn("theta")), (1.0, -float(joint.parameters["lead"])))]
+
+    def coordinates(self, joint: Joint) -> list[Measure]:
+        """theta [rad]."""
+        return [turn("theta")]
+
+    def motions(self, joint: Joint) -> list[Motion]:
+        """Screw motion about z."""
+        return [screw("theta", Z, float(joint.parameters["lead"]))]
+
+
 AXIS_TYPES = {
-    "fixed": AxisType.of("Fixed joint, solid (uid 25): anchors and triads coincide.", "xyz", "zxy", 25),
+    "fixed": AxisType.of("Fixed joint, solid (uid 25): anchors and triads coincide.", "xyz", "zxy", uid=25, marker=""),
     "pin": AxisType.of(
         "Pin of imported scenes: a point of a body is fixed in the world or coincides with a point of another body.",
         "xyz",
         "",
+        symbol="ball",
+        marker="",
     ),
     "planar": AxisType.of("Planar joint: C moves in the x-y plane of D and turns about its normal z.", "z", "z"),
     "planar_translation": AxisType.of(
         "Planar translation: C moves in the x-y plane of D and does not turn.", "z", "xyz"
     ),
-    "cylindrical": AxisType.of("Cylindrical joint: C moves along z of D and turns about it.", "xy", "z"),
-    "slotted_hinge": AxisType.of("Slotted hinge: C moves along x of D and turns about z.", "yz", "z"),
+    "cylindrical": AxisType.of("Cylindrical joint: C moves along z of D and turns about it.", "xy", "z", symbol="pin"),
+    "slotted_hinge": AxisType.of("Slotted hinge: C moves along x of D and turns about z.", "yz", "z", symbol="pin"),
     "slider": AxisType.of("Slider: C moves along z of D and does not turn.", "xy", "xyz"),
     "free": AxisType.of(
-        "Free joint: no constraint; six coordinates of C in D, for limits, springs and drives.", "", ""
+        "Free joint: no constraint; six coordinates of C in D, for limits, springs and drives.", "", "", marker=""
     ),
 }
 """Axis type by name."""

@@ -30,6 +30,8 @@ class Bushing(JointType):
         coordinates  x, y, z, rx, ry, rz                          T_CD = (Rx(rx) Ry(ry) Rz(rz); x, y, z)
     """
 
+    SYMBOL = MARKER = "ball"
+
     def combined(self, joint: Joint) -> list[Combined]:
         """Springs along the axes if both matrices are diagonal; otherwise along the eigenvectors of each matrix."""
         K, D = _matrix(joint, "stiffness"), _matrix(joint, "damping")

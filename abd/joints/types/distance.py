@@ -15,6 +15,8 @@ class Distance(JointType):
     coordinates  none
     """
 
+    SYMBOL = "rod"
+
     def measured(self, joint: Joint) -> list[Measure]:
         """Elongation [m] of the rod."""
         return [measure("distance", False, MeasureKind.LENGTH, offset=-_distance(joint))]
@@ -27,6 +29,8 @@ class Rope(JointType):
     constraints  none
     coordinates  none
     """
+
+    SYMBOL = "rope"
 
     def measured(self, joint: Joint) -> list[Measure]:
         """Slack [m], a gap."""

@@ -30,6 +30,8 @@ class Ellipsoid(JointType):
     distance.
     """
 
+    SYMBOL = MARKER = "ball"
+
     def measured(self, joint: Joint) -> list[Measure]:
         """surface [m], tilt [rad]."""
         alpha = _alpha(joint)
@@ -73,6 +75,8 @@ class Ellipsoid3(JointType):
         constraints  surface rx ry
         coordinates  x (the longitude), y (the latitude), theta              T_CD = T_SD(x, y) Rz(theta)
     """
+
+    SYMBOL = MARKER = "ball"
 
     def measured(self, joint: Joint) -> list[Measure]:
         """surface [m], rx, ry [rad]: small rotations of C about x and y of the surface frame."""

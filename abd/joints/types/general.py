@@ -56,6 +56,8 @@ class General(JointType):
         coordinates  free axes
     """
 
+    MARKER = "ball"
+
     def rows(self, joint: Joint) -> list[Row]:
         """Linear translation rows [m]: all three axes, or world axes."""
         return translation_rows(joint, *_constrained(joint))[0]

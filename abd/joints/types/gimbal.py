@@ -25,6 +25,7 @@ class Gimbal(AxisType):
     The pitch is within a quarter turn; at its ends roll and yaw are not unique (gimbal lock).
     """
 
+    SYMBOL = MARKER = "ball"
     held, directions = "xyz", ""
 
     def coordinates(self, joint: Joint) -> list[Measure]:

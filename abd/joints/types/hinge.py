@@ -24,6 +24,7 @@ class Hinge(AxisType):
     types share (`abd.joints.rows.laws`).
     """
 
+    SYMBOL = "pin"
     UID, held, directions = 18, "xyz", "z"
 
     def rows(self, joint: Joint) -> list[Row]:

@@ -20,6 +20,8 @@ class PlanarConnector(JointType):
     coordinates  none
     """
 
+    SYMBOL = "ball"
+
     def measured(self, joint: Joint) -> list[Measure]:
         """z [m], a residual or a gap."""
         return [replace(displacement("z"), unilateral=_is_unilateral(joint))]
@@ -39,6 +41,7 @@ class SegmentedPlanarConnector(JointType):
     The nearest segment is constant during a step (`at_pose`). `measured` and `constraints` use the segment at T_CD = 1.
     """
 
+    SYMBOL = "ball"
     FOLLOWS_POSE = True
 
     def measured(self, joint: Joint) -> list[Measure]:

@@ -28,6 +28,7 @@ class Spherical(JointType):
         rotary_stiffness, rotary_damping, rotary_friction, rotary_armature  (`abd.joints.measures.combined`)
     """
 
+    SYMBOL = MARKER = "ball"
     UID = 26
 
     def rows(self, joint: Joint) -> list[Row]:

@@ -50,6 +50,8 @@ class Spring(JointType):
     A spring along or about a coordinate of another joint is a setting of that coordinate.
     """
 
+    SYMBOL = "spring"
+
     def combined(self, joint: Joint) -> list[Combined]:
         """The spring, if any, and the law, if any."""
         stiffness, damping, rest = (

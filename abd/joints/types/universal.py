@@ -34,6 +34,7 @@ class Universal(AxisType):
     Both angles are computed from the images of a and e, so that there is no gimbal lock.
     """
 
+    SYMBOL = "ball"
     held, directions = "xyz", ""
 
     def measured(self, joint: Joint) -> list[Measure]:
@@ -81,6 +82,7 @@ class RollPitch(AxisType):
     coordinates  roll, pitch                                              R_DC = R_CD^T = Rz(roll) Ry(pitch)
     """
 
+    SYMBOL = "ball"
     held, directions = "xyz", ""
 
     def measured(self, joint: Joint) -> list[Measure]:
@@ -106,6 +108,8 @@ class FixedAxis(JointType):
     constraints  rx
     coordinates  x, y, z, roll, pitch                                  T_CD = (Rz(roll) Ry(pitch); x, y, z)
     """
+
+    MARKER = "ball"
 
     def measured(self, joint: Joint) -> list[Measure]:
         """rx [rad]."""

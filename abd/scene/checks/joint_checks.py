@@ -123,7 +123,7 @@ COMPLIANT = ("compliance", *UNIFORM, "stiffness", "damping", "critical_damping")
 def check_parameters(joint: JointSpec) -> Iterator[Finding]:
     """Findings about the parameters of the type, with paths relative to the joint."""
     demands = traits(joint.type)
-    own = getattr(TYPES[type_of(joint.type)], "PARAMETERS", {})
+    own = TYPES[type_of(joint.type)].PARAMETERS
     for key in joint.parameters.keys() - own.keys():
         remedy = f"it has {enumerated(list(own), 'and')}" if own else "drop it: only types defined in Python have any"
         message = f"a {joint.type} joint has no parameter {key}"
@@ -163,10 +163,9 @@ def check_parameters(joint: JointSpec) -> Iterator[Finding]:
 def check_type(joint: JointSpec) -> Iterator[Finding]:
     """What the type itself has to say about parameters that passed `check_parameters`."""
     unplaced = unplaced_joint(joint)
-    module = TYPES[unplaced.type]
-    functions = [module.rows, module.measured, module.coordinates]
-    functions += [module.combined] if hasattr(module, "combined") else []
-    functions += [module.constraints] if joint.enforcement == "compliant" else []
+    kind = TYPES[unplaced.type]
+    functions = [kind.rows, kind.measured, kind.coordinates, kind.combined]
+    functions += [kind.constraints] if joint.enforcement == "compliant" else []
     for function in functions:
         try:
             function(unplaced)

@@ -46,7 +46,7 @@ def coordinate_tables(spec: JointSpec, names: list[str]) -> dict[str, Coordinate
     if short and len(names) == 1:
         own = tables.get(names[0], CoordinateSpec())
         tables[names[0]] = own.model_copy(update=short)
-    for name, ends in getattr(TYPES[type_of(spec.type)], "RANGES", {}).items():
+    for name, ends in TYPES[type_of(spec.type)].RANGES.items():
         own = tables.get(name, CoordinateSpec())
         if own.range is None and own.range_deg is None:
             tables[name] = own.model_copy(update={"range": tuple(map(float, ends))})

@@ -157,9 +157,9 @@ def _refuse_bad_start(joint: Joint, D: np.ndarray, C: np.ndarray, ends: list[Bod
         SceneError: a gap is negative, directions that should coincide are opposed, so that no way round is the shorter
             one, or points that should are farther apart than the smaller body is large.
     """
-    module, T_CD = TYPES[joint.type], relative(D, C)
+    kind, T_CD = TYPES[joint.type], relative(D, C)
     placed = replace(joint, parent=WORLD, parent_frame=D, child_frame=C)
-    for parent, child in _held_directions(module.rows(placed)):
+    for parent, child in _held_directions(kind.rows(placed)):
         if np.linalg.norm(child - parent) > HALF_TURN:
             shown = ", ".join(f"{value:.3g}" for value in parent + 0.0)
             message = f"it starts half a turn open: the child's direction is opposite to ({shown}), the parent's"
@@ -167,8 +167,7 @@ def _refuse_bad_start(joint: Joint, D: np.ndarray, C: np.ndarray, ends: list[Bod
                 "turn one of them round: the sign of child_axis or parent_axis, or half a turn in one of the frames"
             )
             raise SceneError.of(message, key="child_axis", value=child.round(3).tolist(), remedy=remedy)
-    measured = module.at_pose(placed, T_CD) if hasattr(module, "at_pose") else module.measured(placed)
-    gaps = [measure for measure in measured if measure.unilateral]
+    gaps = [measure for measure in kind.at_pose(placed, T_CD) if measure.unilateral]
     own = dict(joint.parameters)
     for measure, value in zip(gaps, value_at(gaps, T_CD).tolist()):
         largest = f"max_{measure.name}"
@@ -178,8 +177,7 @@ def _refuse_bad_start(joint: Joint, D: np.ndarray, C: np.ndarray, ends: list[Bod
         if value <= SAME_VALUE and largest in own:
             own[largest] = np.asarray(own[largest]) + 2.0 * SAME_VALUE
 
-    rows = measured if hasattr(module, "at_pose") else module.constraints(placed)
-    rows = [measure for measure in rows if not measure.rotary and not measure.unilateral]
+    rows = [measure for measure in kind.constraints_at(placed, T_CD) if not measure.rotary and not measure.unilateral]
     sizes = [size for size in map(surface_size, ends) if size > 0.0]
     distance = float(np.linalg.norm(value_at(rows, T_CD)))
     if sizes and distance > min(sizes):

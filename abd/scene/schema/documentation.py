@@ -75,7 +75,7 @@ def _joint_types() -> str:
     """One row per type of joint; rows are those of compliant enforcement, whose order is that of its lists."""
     head = "| type | other names | axis | parameters | rows | coordinates | meaning |"
     lines = ["## Joint types\n", "Rows are in the order of lists of compliance and damping.\n", head, "|---" * 7 + "|"]
-    for name, module in TYPES.items():
+    for name, kind in TYPES.items():
         its = traits(name)
         joint = Joint(name, name, 0, WORLD, 0, np.eye(4), np.eye(4), parameters={k: EXAMPLES[k] for k in its.needs})
         cells = (
@@ -83,9 +83,9 @@ def _joint_types() -> str:
             ", ".join(f"`{alias}`" for alias, own in ALIASES.items() if own == name),
             its.axis,
             ", ".join([f"`{key}` (needed)" for key in its.needs] + [f"`{key}`" for key in its.takes]),
-            " ".join(measure.name for measure in module.constraints(joint)),
-            " ".join(measure.name for measure in module.coordinates(joint)),
-            " ".join((module.__doc__ or "").strip().split("\n\n")[0].split()),
+            " ".join(measure.name for measure in kind.constraints(joint)),
+            " ".join(measure.name for measure in kind.coordinates(joint)),
+            " ".join((kind.__doc__ or "").strip().split("\n\n")[0].split()),
         )
         lines.append(f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in cells)} |")
     return "\n".join([*lines, ""])

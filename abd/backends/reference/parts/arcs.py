@@ -7,10 +7,10 @@ import numpy as np
 from abd.backends.body_data import BodyData
 from abd.backends.reference.dense_solver import DenseSolver
 from abd.backends.reference.numpy_bodies import Boxes, maps, positions, state, turning
+from abd.backends.reference.numpy_motion import HostScheme
 from abd.backends.reference.parts.inactive import Inactive
 from abd.backends.reference.parts.touch import Touch
 from abd.backends.reference.potential import Potential
-from abd.backends.reference.scheme import HostScheme
 from abd.contact.path import Path, direction_path
 from abd.errors import StepFailure
 from abd.joints.rows.system import LIMIT_CUTS
@@ -86,7 +86,7 @@ class Arcs:
             return alpha
         before = joints.gaps(self.at.q)
         for _ in range(LIMIT_CUTS):
-            fraction = joints.shares(before, joints.gaps(self._along_path(alpha)))
+            fraction = joints.open_fractions(before, joints.gaps(self._along_path(alpha)))
             fractions = self.islands.minima(fraction, joints.owners, np.ones(self.islands.count))
             alpha = alpha * fractions
             if (fractions == 1.0).all():

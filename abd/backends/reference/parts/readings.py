@@ -23,8 +23,10 @@ from abd.energies import (
 )
 from abd.joints.coordinates.readings import JointReader
 from abd.joints.coordinates.readings import Readings as JointReadings
+from abd.joints.rows import slots
 from abd.joints.rows.forces import row_work
 from abd.model import Kind, Model
+from abd.potentials.integrators import RATE_OLD
 
 
 class Readings:
@@ -72,9 +74,8 @@ class Readings:
         model, q, qd = self.model, self.states.now, self.states.velocity
         applied, memory = self.rows.applied, self.rows.memory
         read = JointReadings(self.reader, self.rows.system, q, qd, self.reader.initial, memory, applied)
-        # values before a step are the second row of the history after it
-        smooth = self.rows.row_weights[8] != 0.0
-        driven, lost = row_work(self.rows.system, applied, memory.history[1], memory.history[0], self.rows.pushed, smooth)
+        smooth, ends = self.rows.row_weights[RATE_OLD] != 0.0, memory.history[[slots.BEFORE, slots.VALUE]]
+        driven, lost = row_work(self.rows.system, applied, *ends, self.rows.pushed, smooth)
         linear, angular = momenta(model, q, qd)
         return StepStatistics(
             kinetic=kinetic_energy(model, qd),

@@ -5,17 +5,18 @@ from __future__ import annotations
 import numpy as np
 
 from abd.backends.body_data import BodyData
+from abd.backends.reference.numpy_motion import HostScheme
 from abd.backends.reference.parts.states import States
 from abd.backends.reference.potential import Potential
-from abd.backends.reference.scheme import HostScheme
 from abd.backends.turns import Turns
 from abd.by_bodies import PerBody
+from abd.joints.rows import slots
 from abd.joints.rows.forces import Applied, working_forces
 from abd.joints.rows.springs import pulls, resolved, whole
 from abd.joints.rows.system import JointMemory, JointSystem
 from abd.joints.rows.table import MeasureTable, values
 from abd.model import Model
-from abd.potentials.integrators import Mode, Scheme, Schemes, row_shares, row_weights
+from abd.potentials.integrators import Mode, Scheme, Schemes, row_stiffness_weights, row_weights
 from abd.tables import copied
 
 
@@ -55,30 +56,30 @@ class Rows:
         system, memory = self.system, self.memory
         self.row_weights = row_weights(self.rule, self.scheme.mode, *system.row_bodies)
         system.update_measures(memory, self.states.now)
-        law, p = system.laws(memory, self.row_weights, ch2, time, speed, self.shares())
+        law, p = system.laws(memory, self.row_weights, ch2, time, speed, self.stiffness_weights())
         self.potential.joints.begin(law, p, memory.reference, system.shifts(memory, ch2), ch2, time)
-        return system.closed_gap(law, p, memory.history[0])
+        return system.closed_gap(law, p, memory.history[slots.VALUE])
 
-    def shares(self) -> np.ndarray:
+    def stiffness_weights(self) -> np.ndarray:
         """Return (R,) weights of the stiffness of rows in the present step."""
-        return np.where(self.resolved, row_shares(self.rule, self.scheme.mode, *self.system.row_bodies), 1.0)
+        return np.where(self.resolved, row_stiffness_weights(self.rule, self.scheme.mode, *self.system.row_bodies), 1.0)
 
     def pulls(self, q: np.ndarray) -> np.ndarray:
         """Return (n, 12) `abd.joints.rows.springs.pulls` in the states q (n, 12), zero for bodies with implicit Euler."""
         if not self.resolved.any():
             return np.zeros((self.n, 12))
-        found = pulls(self.system, np.flatnonzero(self.resolved), self.shares(), q, self.memory.reference)
+        found = pulls(self.system, np.flatnonzero(self.resolved), self.stiffness_weights(), q, self.memory.reference)
         return np.where((self.scheme.mode == Mode.DISSIPATIVE)[:, None], 0.0, found)
 
     def finish(self) -> None:
         """Store the laws and the history of the rows after the step."""
         joints, ch2 = self.potential.joints, self.rule.ch2
         joints.give(self.at.q)
-        p = whole(self.system, np.flatnonzero(self.resolved), self.shares(), joints.p, self.system.of_rows(ch2))
+        p = whole(self.system, np.flatnonzero(self.resolved), self.stiffness_weights(), joints.p, self.system.of_rows(ch2))
         self.applied = Applied.of_step(self.system, joints.law, p, joints.shift.copy(), ch2)
-        self.pushed = self.memory.history[4]
+        self.pushed = self.memory.history[slots.WORKING]
         self.memory = self.system.remember(self.memory, self.at.q, self.row_weights, joints.p, joints.shift, ch2)
-        self.memory.history[4] = working_forces(self.system, self.applied, self.memory.history[0])
+        self.memory.history[slots.WORKING] = working_forces(self.system, self.applied, self.memory.history[slots.VALUE])
 
     def take_efforts(self) -> None:
         """Do nothing: the laws read changed efforts of joint rows from the host."""

@@ -73,7 +73,7 @@ class Arcs:
             self.device.write(scalars, alpha)
             self.trial_path.advance(scalars)
             self.device.fill(fractions, 1.0)
-            joints.open_shares(self.potential.at.trial, fractions)
+            joints.open_fractions(self.potential.at.trial, fractions)
             cut = islands.reduced(fractions, sums.MIN)
             alpha = alpha * cut
             if (cut == 1.0).all():

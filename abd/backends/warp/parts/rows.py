@@ -50,7 +50,7 @@ class Rows:
         active = JointList.of(self.model.joints).column("active").astype(bool)
         smooth = self.model.settings.integrator == "generalized_alpha"
         which = resolved(self.model, joints.system) & smooth
-        self.memory = RowMemory(joints, active, which, self.scheme.shares, self.device)
+        self.memory = RowMemory(joints, active, which, self.scheme.stiffness_weights, self.device)
         self.springs = Springs(joints, self.memory, which, self.n, self.device)
         self.islands.tie(joints.system, self.potential.ties)
         self.asks_host = joints.system.asks_users

@@ -73,7 +73,7 @@ class SweptPaths:
             return UnprovenPaths.none()
         if self._fraction(False, has_stationary) == 1.0:
             return UnprovenPaths.none()
-        smallest = self.contacts.smallest(self.contacts.shares, 1.0)
+        smallest = self.contacts.smallest(self.contacts.fractions, 1.0)
         is_unproven = smallest < 1.0
         return UnprovenPaths(smallest[is_unproven], candidates.pair_list()[is_unproven])
 

@@ -163,7 +163,7 @@ class Candidates(ListCapacities):
         launch(kept_pairs.test_slack, self.worlds, motion, self.slack, covered, self.searched, self.lacks)
         launch(
             kept_pairs.test_margins,
-            extent, self.counts, self.pairs, worlds, path, island, limit, self.left, covered, self.searched, self.lacks,
+            extent, self.counts, self.pairs, worlds, path, island, limit, self.remaining, covered, self.searched, self.lacks,
         )  # fmt: skip
 
     def subtract_motion(self, path: Path, reach: wp.array, each: wp.array, island, alpha) -> None:
@@ -176,7 +176,7 @@ class Candidates(ListCapacities):
         self.device.launch(
             kept_pairs.subtract_motion,
             extent, self.counts, self.pairs, self.filters.world, path, motion, island, alpha, self.searched, self.kept,
-            self.slack, self.left, grain=4096,
+            self.slack, self.remaining, grain=4096,
         )  # fmt: skip
 
     def _upload_motions(self, each: np.ndarray) -> tuple[wp.array, wp.array]:
@@ -271,7 +271,7 @@ class Candidates(ListCapacities):
     def _reserve_old(self, pairs: int, count: int) -> None:
         """Make capacity for a previous list of pairs and candidates."""
         old, get = self.old, self.pool.get
-        old.pairs, old.left = get("old pairs", pairs, wp.vec2i), get("old left", pairs, wp.float64)
+        old.pairs, old.remaining = get("old pairs", pairs, wp.vec2i), get("old remaining", pairs, wp.float64)
         old.segment, old.number = get("old segment", pairs + 1, wp.int32), get("old number", pairs, wp.int32)
         old.items = get("old items", count, wp.vec4i)
 
@@ -283,7 +283,7 @@ class Candidates(ListCapacities):
         if kept:
             pairs, count = kept
             copy(old.counts, self.counts, count=2)
-            launch(kept_pairs.set_aside, pairs, self.pairs, self.left, self.segment, old, grain=16384)
+            launch(kept_pairs.set_aside, pairs, self.pairs, self.remaining, self.segment, old, grain=16384)
             copy(old.group, self.group, count=self.n + 1)
             copy(old.items, self.items, count=count)
         else:
@@ -367,7 +367,7 @@ class Candidates(ListCapacities):
         launch(
             kept_pairs.match_pairs,
             pairs, counts, self.pairs, path, island, limit, self.old, self.filters.world, self.lacks, self.margins, reserve,
-            self.kept, self.left, grain=1024,
+            self.kept, self.remaining, grain=1024,
         )  # fmt: skip
         launch(
             relative_frames,

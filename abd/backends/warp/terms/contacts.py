@@ -147,13 +147,13 @@ class Contacts:
 
         Slot "current" holds the gaps at the end of the step."""
         c = self.candidates
-        shares, query, known = self._along(path)
-        self.impacts.proven_fractions(self.device.extent(c.count, c.capacity), query, known, back, shares)
-        self.device.launch(sums.segment_minima, self.n, c.segment, c.group, shares, out, 1.0, grain=1024)
-        return shares
+        fractions, query, known = self._along(path)
+        self.impacts.proven_fractions(self.device.extent(c.count, c.capacity), query, known, back, fractions)
+        self.device.launch(sums.segment_minima, self.n, c.segment, c.group, fractions, out, 1.0, grain=1024)
+        return fractions
 
     @property
-    def shares(self) -> wp.array:
+    def fractions(self) -> wp.array:
         """Fractions per candidate from the last `times_of_impact` or `proven_fractions`."""
         return self.pool.get("toi", 1, wp.float64)
 

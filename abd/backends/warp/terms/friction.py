@@ -22,7 +22,7 @@ from abd.potentials.rolling import Resistances
 from abd.potentials.sticking import Anchors
 from cuda_kernels.bodies.affine import Pose
 from cuda_kernels.contact import contact as kernels
-from cuda_kernels.friction import arc_slip, friction, lagging, rolling, sticking
+from cuda_kernels.friction import arc_slip, coulomb, friction, lagging, sticking
 from cuda_kernels.linear.couplings import Coupling
 from cuda_kernels.parallel import sums
 
@@ -34,6 +34,10 @@ class Friction:
     """Term of lagged friction of the contacts frozen at one pose.
 
     Evaluation and linearisation can be recorded. A record fixes the poses and the capacities for frozen contacts.
+
+    `lag` freezes contacts at once. A recorded substep does it in this order: `follow_list` on the host, which makes capacity
+    for the pairs of the candidate list; `launch_lag` in the record; `grow` on the host with the number `needed`, and the
+    record again if it returns True; `set_count` on the host. `lag` calls the same four.
 
     Attributes:
         count, pair_count: numbers of frozen contacts and of body pairs of their candidate list; on the device `lagged.counts`.
@@ -48,7 +52,7 @@ class Friction:
         self.device, self.contacts, self.pool = device, contacts, Pool(device)
         n = len(model.bodies)
         self.defined = Resistances.of(model)
-        self.resists = rolling.Resistances()
+        self.resists = coulomb.Resistances()
         for name in ("mu", "rolling", "spinning", "arm"):
             setattr(self.resists, name, device.upload(getattr(self.defined, name), wp.float64))
         self.lags, self.elastic = model.settings.friction_iterations != 0, model.settings.stick == "elastic"
@@ -215,7 +219,7 @@ class Friction:
         lagged.arc = get("arc", count, wp.vec3d)
         for name in ("energy_current", "energy_trial", "work"):
             get(name, count, wp.float64)
-        lagged.load, lagged.share = get("load", count, wp.float64), get("share", count, wp.vec3d)
+        lagged.load, lagged.start_stretch = get("load", count, wp.float64), get("start_stretch", count, wp.vec3d)
         if self.sticks:
             self._grow_anchors(self.capacity)
         return grows
@@ -327,9 +331,9 @@ class Friction:
             # the arrays may not exist yet
             pair, kind = np.zeros((0, 2), dtype=np.int32), np.zeros(0, dtype=np.int32)
             return pair, kind, *(np.zeros((0, k)) for k in (3, 4, 4, 3)), np.zeros(0)
-        names = ("pair", "kind", "n", "Y_i", "Y_j", "share", "arc", "load")
-        *where, share, arc, load = (self.device.read(getattr(self.lagged, name), self.count) for name in names)
-        return *where, share + arc / eps[where[0][:, 0], None], load
+        names = ("pair", "kind", "n", "Y_i", "Y_j", "start_stretch", "arc", "load")
+        *where, start_stretch, arc, load = (self.device.read(getattr(self.lagged, name), self.count) for name in names)
+        return *where, start_stretch + arc / eps[where[0][:, 0], None], load
 
     def energies(self, slot: str) -> wp.array:
         """Energy of every frozen contact, for slot "current" or "trial"."""

@@ -16,8 +16,8 @@ if TYPE_CHECKING:
     from abd.backends.warp.terms.friction import Friction
 
 COLUMNS = {
-    "pair": wp.vec2i, "kind": wp.int32, "n": wp.vec3d, "Y_i": wp.vec4d, "Y_j": wp.vec4d, "load": wp.float64, "share": wp.vec3d,
-    "arc": wp.vec3d,
+    "pair": wp.vec2i, "kind": wp.int32, "n": wp.vec3d, "Y_i": wp.vec4d, "Y_j": wp.vec4d, "load": wp.float64,
+    "start_stretch": wp.vec3d, "arc": wp.vec3d,
 }  # fmt: skip
 """Fields of `cuda_kernels.friction.lagging.Lagged` that are copied."""
 

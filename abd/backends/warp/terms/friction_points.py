@@ -23,7 +23,7 @@ class FrictionReader:
         self.device, self.pool = device, Pool(device)
 
     def friction_points(
-        self, pair, kind, n, Y_i, Y_j, share, load, rest, q: np.ndarray, eps: np.ndarray, eps_v: float
+        self, pair, kind, n, Y_i, Y_j, start_stretch, load, rest, q: np.ndarray, eps: np.ndarray, eps_v: float
     ) -> FrictionPoints:
         """See `abd.contact.forces.friction_points`."""
         from cuda_kernels.friction.friction_points import PointFriction, read_points
@@ -35,7 +35,7 @@ class FrictionReader:
         frozen, out = Lagged(), PointFriction()
         for name, values, dtype in (
             ("pair", pair, wp.vec2i), ("kind", kind, wp.int32), ("n", n, wp.vec3d), ("Y_i", Y_i, wp.vec4d),
-            ("Y_j", Y_j, wp.vec4d), ("load", load, wp.float64), ("share", share, wp.vec3d),
+            ("Y_j", Y_j, wp.vec4d), ("load", load, wp.float64), ("start_stretch", start_stretch, wp.vec3d),
         ):  # fmt: skip
             setattr(frozen, name, self._given(name, values, dtype))
         capacities = {name: self.pool.get(f"out {name}", count, wp.vec3d) for name in PointFriction.vars}
@@ -56,8 +56,7 @@ class FrictionReader:
         ends = _common(rows, friction_rows)
         if float(np.prod(np.diff(ends, axis=2).astype(float), axis=0).sum()) > MOST:
             return sharing.shared(pair, point, points)
-        from cuda_kernels.friction.friction_points import PointFriction
-        from cuda_kernels.friction.friction_points import share as share_kernel
+        from cuda_kernels.friction.friction_points import PointFriction, share_friction
 
         point_friction, taken = PointFriction(), friction_rows.taken
         point_friction.force, point_friction.slip, point_friction.place = (
@@ -70,7 +69,7 @@ class FrictionReader:
         self.device.fill(friction)
         self.device.fill(slip)
         self.device.launch(
-            share_kernel, ends.shape[1],
+            share_friction, ends.shape[1],
             *(self._given(name, one, wp.vec2i) for name, one in zip(("of points", "of friction"), ends, strict=True)),
             self._given("place", rows.taken(point), wp.vec3d), self._given("kinds", taken(points.kind), wp.int32),
             self._given("loads", taken(points.load), wp.float64), point_friction, friction, slip, weight, grain=64,

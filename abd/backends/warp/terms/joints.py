@@ -141,7 +141,8 @@ class Joints:
         launch, pose = self.device.launch, at.pose(slot)
         launch(rows.row_energies, self.linear_count, self.linear, pose, self._linear_energies(slot))
         if self.row_count:
-            self._values_at(pose, self.x, self._energies(slot))
+            self.measure(pose)
+            launch(measured_rows.row_energies, self.row_count, self.rows, self.values, self.x, self._energies(slot))
 
     def exchange(self, at: Iterate) -> None:
         """Exchange the values of slots "current" and "trial"."""
@@ -176,14 +177,11 @@ class Joints:
     def _energies(self, slot: str) -> wp.array:
         return self.pool.get(f"energy_{slot}", self.row_count, wp.float64)
 
-    def _values_at(self, pose, x: wp.array, energies: wp.array, with_slopes: bool = False) -> None:
-        launch = self.device.launch
-        self.custom.supply(pose, with_slopes)
-        self.measure(pose)
-        launch(measured_rows.row_energies, self.row_count, self.rows, self.values, x, energies)
+    def measure(self, pose, with_slopes: bool = False) -> None:
+        """Evaluate the measures at a pose, and the relations and given forces that depend on them.
 
-    def measure(self, pose) -> None:
-        """Evaluate the measures at a pose, and the relations and given forces that depend on them."""
+        `with_slopes`: also evaluate the derivatives of measures that users define."""
+        self.custom.supply(pose, with_slopes)
         self.device.launch(measures.measure_values, self.measure_count, self.measures, pose, self.values)
         self.relations.set(self.values)
 
@@ -224,7 +222,7 @@ class Joints:
     def _linearize(self, pose, done) -> None:
         """Compute values of the rows, slopes and curvatures of their laws, and gradients on the bodies."""
         launch = self.device.launch
-        self._values_at(pose, self.x, self.per_row, with_slopes=True)
+        self.measure(pose, with_slopes=True)
         launch(
             measures.measure_gradients,
             self.measure_count, self.measures, pose, done, self.gradients_child, self.gradients_parent, grain=256,
@@ -254,17 +252,17 @@ class Joints:
     # limits -------------------------------------------------------------------------------------------------------
 
     def measure_gaps(self, pose) -> None:
-        """Compute the barrier gaps at the iterate, the reference of `open_shares`."""
-        self._values_at(pose, self.x_ahead, self.per_row)
-        self.device.launch(measured_rows.row_gaps, self.row_count, self.rows, self.x_ahead, self.gap)
+        """Compute the barrier gaps at the iterate, the reference of `open_fractions`."""
+        self.measure(pose)
+        self.device.launch(measured_rows.row_gaps, self.row_count, self.rows, self.values, self.gap)
 
-    def open_shares(self, pose, shares: wp.array) -> None:
-        """Reduce `shares` (n,) to the fraction of the path to a pose that keeps the barrier gaps of a body open."""
+    def open_fractions(self, pose, fractions: wp.array) -> None:
+        """Reduce `fractions` (n,) to the fraction of the path to a pose that keeps the barrier gaps of a body open."""
         launch = self.device.launch
-        self._values_at(pose, self.x_ahead, self.per_row)
-        launch(measured_rows.row_gaps, self.row_count, self.rows, self.x_ahead, self.gap_ahead)
-        launch(measured_rows.row_shares, self.row_count, self.rows, self.gap, self.gap_ahead, KEPT, self.per_row)
-        self._fold(self.row_count, self.owned_starts, self.owned_rows, self.per_row, sums.MIN, shares)
+        self.measure(pose)
+        launch(measured_rows.row_gaps, self.row_count, self.rows, self.values, self.gap_ahead)
+        launch(measured_rows.open_fractions, self.row_count, self.rows, self.gap, self.gap_ahead, KEPT, self.per_row)
+        self._fold(self.row_count, self.owned_starts, self.owned_rows, self.per_row, sums.MIN, fractions)
 
     # exact rows ---------------------------------------------------------------------------------------------------
 
@@ -276,8 +274,8 @@ class Joints:
             launch(rows.row_errors, self.linear_count, self.linear, pose, each)
             self._fold(self.linear_count, self.linear_starts, self.linear_entries, each, sums.MAX, out)
         if self.row_count:
-            self._values_at(pose, self.x_ahead, self.per_row)
-            launch(exact_rows.row_errors, self.row_count, self.rows, self.x_ahead, self.per_row)
+            self.measure(pose)
+            launch(exact_rows.row_errors, self.row_count, self.rows, self.values, self.per_row)
             self._fold(self.row_count, self.owned_starts, self.owned_rows, self.per_row, sums.MAX, out)
 
     def _fold(self, count, starts, entries, values, operation, out) -> None:

@@ -32,7 +32,7 @@ class ListCapacities:
 
     Attributes of P = `pair_capacity` pairs:
         pairs: (P,) vec2i body pairs, sorted; unordered: pairs in the order of the tree query.
-        left: (P,) remaining margin, the approach [m] that the candidates of the pair still cover.
+        remaining: (P,) margins, the approach [m] that the candidates of the pair still cover.
         kept: (P,) index of the pair in the previous list, -1 if the pair was searched.
         segment: (P + 1,) first candidate; frames: (2 P,) relative maps.
         of_kind: (P, KINDS) number of primitives per kind; sizes, start: (P + 1,) numbers and offsets of primitives.
@@ -91,7 +91,7 @@ class ListCapacities:
     def _grow_pairs(self, count: int) -> None:
         get, frames = self.pool.get, self.frames
         self.pairs, self.unordered = get("pairs", count, wp.vec2i), get("unordered", count, wp.vec2i)
-        self.left, self.kept = get("left", count, wp.float64), get("kept", count, wp.int32)
+        self.remaining, self.kept = get("remaining", count, wp.float64), get("kept", count, wp.int32)
         self.segment, self.sizes, self.start = (get(x, count + 1, wp.int32) for x in ("segment", "sizes", "start"))
         self.of_kind = get("of kind", count, wp.int32, (items.KINDS,))
         frames.R0, frames.R1 = get("R0", 2 * count, wp.mat33d), get("R1", 2 * count, wp.mat33d)

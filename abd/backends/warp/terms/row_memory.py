@@ -60,20 +60,21 @@ class RowMemory:
 
     Args:
         active: (j,) bool, joints whose residuals enter the statistics.
-        resolved: (R,) bool, `abd.joints.rows.springs`; shares: coefficients of the current scheme.
+        resolved: (R,) bool, `abd.joints.rows.springs`; stiffness_weights: coefficients of the current scheme.
 
     Attributes:
         scale: (n,) c h^2 of the current step [s^2].
     """
 
     def __init__(
-        self, joints: Joints, active: np.ndarray, resolved: np.ndarray, shares: wp.array, device: Device
+        self, joints: Joints, active: np.ndarray, resolved: np.ndarray, stiffness_weights: wp.array, device: Device
     ):
         self.joints, self.system, self.device = joints, joints.system, device
         system, rows = self.system, joints.row_count
         self.row_laws, self.memory = row_laws.RowLaws(), row_memory.Memory()
         self.row_laws.law = device.upload(system.row_laws.law, wp.int32)
-        self.row_laws.flags, self.row_laws.shares = device.upload(flags(system, active, resolved), wp.int32), shares
+        self.row_laws.flags = device.upload(flags(system, active, resolved), wp.int32)
+        self.row_laws.stiffness_weights = stiffness_weights
         for name in _COLUMNS:
             setattr(self.row_laws, name, device.upload(getattr(system.row_laws, name), wp.float64))
         self.memory.history, self.memory.p = (
@@ -141,7 +142,7 @@ class RowMemory:
         if rows and self.system.followers:
             self.system.face(q())
             self.device.write(joints.measures.numbers, self.system.table.numbers)
-            self._measure(pose)
+            self.joints.measure(pose)
             self.device.launch(row_memory.row_values, rows, joints.rows, joints.values, self.memory.history)
         self.launch_laws(scheme, speed)
         return self._closed_gap() if rows and self.system.has_barriers else None
@@ -194,11 +195,6 @@ class RowMemory:
         bodies = self.system.row_bodies[1][index]
         return _Timed(row, bodies, values, getattr(self.memory, name), list(several.values()), which)
 
-    def _measure(self, pose) -> None:
-        """Evaluate the measures at a pose."""
-        self.joints.custom.supply(pose, False)
-        self.joints.measure(pose)
-
     def _closed_gap(self) -> int | None:
         rows = self.joints.row_count
         self.launch_closed()
@@ -215,7 +211,7 @@ class RowMemory:
     def mark_limited(self, pose, flags: wp.array) -> None:
         """Set flags (n,) to 1 for bodies of rows whose limits are active at a pose."""
         if self.has_limits:
-            self._measure(pose)
+            self.joints.measure(pose)
             joints = self.joints
             self.device.launch(
                 row_memory.mark_limited, joints.row_count, self.row_laws, joints.rows, joints.values, flags, grain=512
@@ -223,7 +219,7 @@ class RowMemory:
 
     def mark_turned(self, pose, limit: float, flags: wp.array) -> None:
         """Set flags (n,) to 1 for bodies of angles that differ by more than `limit` [rad] from the start of the step."""
-        self._measure(pose)
+        self.joints.measure(pose)
         joints = self.joints
         self.device.launch(
             row_memory.mark_turned, joints.measure_count, joints.measures, joints.values, float(limit), flags, grain=512
@@ -243,7 +239,7 @@ class RowMemory:
             launch(row_memory.keep_multipliers, joints.linear_count, joints.linear, scale, self.linear)
         totals.launch("linear", statistics.row_statistics, joints.linear_count, joints.linear, self.code, pose, ch2)
         if joints.measure_count:
-            self._measure(pose)
+            self.joints.measure(pose)
             self.device.copy(joints.measures.reference, joints.values)
         totals.launch(
             "measured", row_memory.remember, joints.row_count,

@@ -1,8 +1,11 @@
-"""Sliding, rolling and spinning resistance of contacts; device version of ``abd/potentials/rolling.py``."""
+"""Smoothed Coulomb friction, and the coefficients of sliding, rolling and spinning resistance.
+
+Device version of `f0` and `f1_over_y` of ``abd/potentials/friction.py``, and of ``abd/potentials/rolling.py``.
+"""
 
 import warp as wp
 
-from cuda_kernels.bodies.affine import ONE, ZERO
+from cuda_kernels.bodies.affine import ONE, TWO, ZERO
 from cuda_kernels.options import OPTIONS
 
 wp.set_module_options(OPTIONS)
@@ -10,6 +13,23 @@ wp.set_module_options(OPTIONS)
 SLIDE = wp.constant(wp.int32(0))
 ROLL = wp.constant(wp.int32(1))
 SPIN = wp.constant(wp.int32(2))
+THREE = wp.constant(wp.float64(3.0))
+
+
+@wp.func
+def f0(y: wp.float64, eps: wp.float64) -> wp.float64:
+    """Return the smoothed |y| of a stretch y >= 0 that is static below eps."""
+    if y < eps:
+        return y * y * (eps - y / THREE) / (eps * eps) + eps / THREE
+    return y
+
+
+@wp.func
+def f1_over_y(y: wp.float64, eps: wp.float64) -> wp.float64:
+    """Return ``f0'/y``, finite at 0."""
+    if y < eps:
+        return (TWO - y / eps) / eps
+    return ONE / y
 
 
 @wp.struct
@@ -24,9 +44,15 @@ class Resistances:
 
 
 @wp.func
-def shares(r: Resistances, a: wp.int32, b: wp.int32, length: wp.float64) -> wp.vec3d:
+def ratios(r: Resistances, a: wp.int32, b: wp.int32, length: wp.float64) -> wp.vec3d:
     """Return loads of SLIDE, ROLL and SPIN over the normal force, for materials a, b and arms of a length [m]."""
     return wp.vec3d(r.mu[a, b], r.rolling[a, b] / length, r.spinning[a, b] / length)
+
+
+@wp.func
+def is_resisted(ratio: wp.float64) -> bool:
+    """Return whether a contact with this ratio of load to normal force is lagged."""
+    return ratio > ZERO
 
 
 @wp.func
