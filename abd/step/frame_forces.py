@@ -94,14 +94,15 @@ class FrameForces:
         """Return the contact points of the last substep."""
         stepper, backend = self.stepper, self.stepper.backend
         readings, present = backend.readings, backend.pair_law.own
+        was_other = self.own is not None and self.own is not present
         with stepper.listed() as stepped:
             if not stepped:
                 return readings.pressing(), FrictionPoints.nothing()
-            if self.own is not present:
+            if was_other:
                 backend.touch.set_pair_parameters(self.own)
             pressing = readings.pressing()
             (pair, *lagged), eps = readings.frozen_friction(), backend.at.eps
-            if self.own is not present:
+            if was_other:
                 backend.touch.set_pair_parameters(present)
         friction = readings.friction_points.friction_points(
             pair, *lagged, stepper.q, eps[pair[:, 0].astype(int)], stepper.settings.eps_v
