@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
@@ -19,8 +19,10 @@ from abd.backends.protocol import Backend
 from abd.joints.closure.assembly import Assembly
 from abd.joints.coordinates.readings import JointReader, Readings
 from abd.model import Model
-from abd.scene.scene import Scene
 from abd.step.step import Stepper
+
+if TYPE_CHECKING:
+    from abd.scene.scene import Scene
 
 
 class RunningSimulation(Protocol):

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -30,9 +30,11 @@ from abd.names import Names
 from abd.potentials.rolling import SLIDE
 from abd.potentials.sticking import Anchors
 from abd.scene.compile.scales import at_joints
-from abd.scene.scene import Scene
 from abd.state import State
 from abd.tables import arrays_of
+
+if TYPE_CHECKING:
+    from abd.scene.scene import Scene
 
 
 def start_of(old: RunningSimulation, scene: Scene) -> tuple[Model, State]:

@@ -22,7 +22,7 @@ from abd.model import Kind
 from abd.scene.overlaps.starts import free_states
 from abd.scene.schema.values import LARGEST
 from abd.state import BodyHistory, State, merged, read_tables, saved_tables
-from abd.step.energy_balance import Work
+from abd.step.work import Work
 from abd.tables import arrays_of
 
 _log = logging.getLogger(__name__)

@@ -37,8 +37,8 @@ from abd.joints.coordinates.readings import JointReader, Readings
 from abd.model import Kind, Model
 from abd.scene.overlaps.starts import free_start
 from abd.state import State
-from abd.step.energy_balance import InitialContacts
 from abd.step.step import Stepper
+from abd.step.work import InitialContacts
 
 if TYPE_CHECKING:
     from abd.api.reduced import Reduced
