@@ -8,6 +8,8 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING, Any
 
+from abd.version import __version__
+
 if TYPE_CHECKING:
     from abd import errors, gym, kinematics
     from abd.api.joints.custom_joints import joint_type
@@ -21,7 +23,6 @@ if TYPE_CHECKING:
     from abd.scene.schema.keys import BodyKeys, JointKeys
     from abd.sweeps.sweep import sweep
 
-__version__ = "0.1.0"
 __all__ = [
     "WORLD",
     "BodyKeys",

@@ -127,7 +127,7 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _version() -> str:
-    from abd import __version__
+    from abd.version import __version__
 
     return __version__
 

@@ -7,6 +7,7 @@ import numpy as np
 import abd
 from abd import backends
 from abd.backends.device import graphs
+from abd.backends.recorded import small
 from abd.backends.warp.on_warp import WarpBackend
 from abd.errors import StepFailure
 
@@ -26,7 +27,7 @@ def simulation(scene, records: bool) -> abd.Simulation:
     """On the processor, launched kernel by kernel or recorded."""
     create = patch.object(backends, "create", lambda model, device: WarpBackend(model, "cpu", records))
     # records from the second time on, also where that does not pay
-    with create, patch.object(graphs, "PATIENCE", 1), patch.object(backends, "SMALL", backends.SMALL if records else 0):
+    with create, patch.object(graphs, "PATIENCE", 1), patch.object(small, "SMALL", small.SMALL if records else 0):
         return abd.Simulation(scene, device="cpu")
 
 

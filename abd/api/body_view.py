@@ -3,20 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from abd.api.loads import Given, Load, require_dynamic
+from abd.api.protocol import RunningSimulation
+from abd.api.springs import Spring
 from abd.api.views import Vector, finite
 from abd.by_bodies import of_body
 from abd.joints.rows.placement import rigid_pose
 from abd.model import Kind, affine_matrices, affine_state
 from abd.rotations import axial, polar, pose, quaternion, quaternion_matrix, skew
-
-if TYPE_CHECKING:
-    from abd.api.joints.springs import Spring
-    from abd.api.simulation import Simulation
 
 
 class BodyView:
@@ -26,7 +24,7 @@ class BodyView:
     then restarts as in the first step, and the energy balance does not include the change of energy.
     """
 
-    def __init__(self, simulation: Simulation, index: int):
+    def __init__(self, simulation: RunningSimulation, index: int):
         self._simulation, self.index = simulation, index
 
     def __repr__(self) -> str:
@@ -72,7 +70,7 @@ class BodyView:
         Raises:
             ValueError: the pose is not rigid, or the body is not dynamic.
         """
-        return affine_matrices(self._row(self._simulation.stepper.q))[0] @ self._frame
+        return affine_matrices(self._simulation.stepper.q[[self.index]])[0] @ self._frame
 
     @transform.setter
     def transform(self, pose: Sequence[Sequence[float]] | np.ndarray) -> None:
@@ -133,7 +131,7 @@ class BodyView:
     @property
     def velocity(self) -> np.ndarray:
         """(4, 4) time derivative of `transform`."""
-        rate = affine_matrices(self._row(self._simulation.stepper.qd))[0]
+        rate = affine_matrices(self._simulation.stepper.qd[[self.index]])[0]
         rate[3, 3] = 0.0
         return rate @ self._frame
 
@@ -170,10 +168,6 @@ class BodyView:
         """(4, 4) map from the mesh frame to the internal frame."""
         return self._simulation.model.bodies.body_frame[self.index]
 
-    def _row(self, values: np.ndarray) -> np.ndarray:
-        """Return the row (1, 12) of the body in states or velocities (n, 12)."""
-        return values[self.index : self.index + 1]
-
     def _finite(self, values: Any, what: str, *shape: int) -> np.ndarray:
         return finite(values, shape, f"the {what} of body '{self.name}'")
 
@@ -189,7 +183,9 @@ class BodyView:
 
     # loads ----------------------------------------------------------------------------------------------------------
 
-    def apply_force(self, force: Given, at: Vector | None = None, frame: str = "world", steps: int | None = None) -> Load:
+    def apply_force(
+        self, force: Given[BodyView], at: Vector | None = None, frame: str = "world", steps: int | None = None
+    ) -> Load:
         """Apply a force from the next step on.
 
         Args:
@@ -203,7 +199,7 @@ class BodyView:
         """
         return self._simulation.loads.add(self, force, False, at, frame, steps)
 
-    def apply_torque(self, torque: Given, frame: str = "world", steps: int | None = None) -> Load:
+    def apply_torque(self, torque: Given[BodyView], frame: str = "world", steps: int | None = None) -> Load:
         """Apply a couple [N m] from the next step on; see `apply_force`."""
         return self._simulation.loads.add(self, torque, True, None, frame, steps)
 
@@ -250,5 +246,5 @@ class BodyView:
     @property
     def touches(self) -> tuple[str, ...]:
         """Names of the bodies in contact with this body."""
-        pairs = {name for pair in self._simulation.contacts(self).bodies for name in pair}
+        pairs = {name for pair in self._simulation.contacts(self.name).bodies for name in pair}
         return tuple(sorted(pairs - {self.name}))

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from abd.api.pandas_tables import table_of
+from abd.api.views import table_of
 
 if TYPE_CHECKING:
     import pandas

@@ -20,15 +20,15 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from abd.api.contact_patches import Patches
-from abd.api.pandas_tables import table_of
+from abd.api.views import table_of
+from abd.backends.protocol import Backend
 from abd.contact.forces import FrictionPoints, Pressing
 from abd.contact.pair_rows import PairRows, bodies_of
+from abd.model import Model
 from abd.potentials.rolling import SLIDE
 
 if TYPE_CHECKING:
     import pandas
-
-    from abd.api.simulation import Simulation
 
 
 @dataclass(frozen=True)
@@ -65,8 +65,8 @@ class Contacts:
         normal_force: (c,) [N].
     """
 
-    def __init__(self, simulation: Simulation, pressing: Pressing, friction: FrictionPoints):
-        self._simulation, self._pressing, self._friction, self._q = simulation, pressing, friction, simulation.stepper.q
+    def __init__(self, model: Model, backend: Backend, q: np.ndarray, pressing: Pressing, friction: FrictionPoints):
+        self._model, self._backend, self._q, self._pressing, self._friction = model, backend, q, pressing, friction
         self.pair, self.point, self.normal, self.gap = pressing.pair, pressing.point, pressing.normal, pressing.gap
         self.normal_force = np.einsum("ci,ci->c", pressing.force, pressing.normal)
 
@@ -83,12 +83,12 @@ class Contacts:
     @cached_property
     def sticks(self) -> np.ndarray:
         """(c,) bool, whether the slip is below `solver.eps_v`."""
-        return np.linalg.norm(self.slip, axis=1) < self._simulation.model.settings.eps_v
+        return np.linalg.norm(self.slip, axis=1) < self._model.settings.eps_v
 
     @cached_property
     def _friction_and_slip(self) -> tuple[np.ndarray, np.ndarray]:
         """Friction and slip (c, 3); each friction force is assigned to the nearest point of its pair."""
-        reader = self._simulation.backend.readings.friction_points
+        reader = self._backend.readings.friction_points
         return reader.shared(self.pair, self.point, self._rows, self._friction, self._friction_rows)
 
     @cached_property
@@ -137,7 +137,7 @@ class Contacts:
         return table_of({"first": names[:, 0], "second": names[:, 1], **{name: getattr(self, name) for name in own}})
 
     def _names(self, pair: np.ndarray) -> tuple[str, str]:
-        names = self._simulation.model.bodies.names
+        names = self._model.bodies.names
         return names[int(pair[0])], names[int(pair[1])]
 
     @cached_property
@@ -165,7 +165,7 @@ class Contacts:
             total += self._by_pair(rows, rows.sums(np.column_stack([one.force, one.torque_i, one.torque_j])))
         # a half-space gets the opposite wrench about its own origin
         q, (i, j) = self._q, self._pairs.T
-        k = np.flatnonzero(np.isfinite(self._simulation.model.bodies.plane[j]).all(axis=1))
+        k = np.flatnonzero(np.isfinite(self._model.bodies.plane[j]).all(axis=1))
         total[k, 6:] = -total[k, 3:6] - np.cross(q[i[k], :3] - q[j[k], :3], total[k, :3])
         return total
 
@@ -186,7 +186,7 @@ class Contacts:
             of_body = (points.pair == body).any(axis=1)
             return points[of_body if other is None else of_body & (points.pair == other).any(axis=1)]
 
-        return Contacts(self._simulation, among(self._pressing), among(self._friction))
+        return Contacts(self._model, self._backend, self._q, among(self._pressing), among(self._friction))
 
     def on(self, body: int) -> np.ndarray:
         """Return force [N] and torque about the centre of mass [N m] (6,) of these contacts on a body, in world axes."""
@@ -214,7 +214,7 @@ class Contacts:
         sticks[place] = rows.reduced(np.logical_and, self.sticks)
         count[place] = rows.counts
         return Patches(
-            names=self._simulation.model.bodies.names,
+            names=self._model.bodies.names,
             pair=pairs,
             force=force,
             torque=self._wrenches[:, 3:6] + np.cross(q[pairs[:, 0], :3] - center, force),

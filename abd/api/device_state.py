@@ -6,6 +6,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from abd.backends.protocol import Backend
+from abd.model import Model
+from abd.step.step import Stepper
+
 if TYPE_CHECKING:
     from abd.backends.device.read_back import Arriving, ReadBack
 
@@ -30,35 +34,34 @@ class DeviceState:
     `Simulation.set_velocities` and `Simulation.move_to`.
     """
 
-    def __init__(self, simulation):
-        self._simulation = simulation
+    def __init__(self, model: Model, backend: Backend, stepper: Stepper):
+        self._model, self._backend, self._stepper = model, backend, stepper
         self._read_back: ReadBack | None = None
 
     @property
     def q(self):
         """(n, 12): centre of mass [m] and the three rows of the affine map, in the bodies' internal frames."""
-        return self._simulation.backend.states.device_positions()
+        return self._backend.states.device_positions()
 
     @property
     def qd(self):
         """(n, 12): time derivative of `q` [m/s, 1/s]."""
-        return self._simulation.backend.states.velocity
+        return self._backend.states.velocity
 
     def to_host(self) -> Arriving | OnHost:
         """Start a copy of `q` and `qd` to the host; `wait()` of the result returns independent arrays.
 
         On CUDA the copy overlaps with the next step; two copies may be in flight.
         """
-        simulation = self._simulation
-        if not simulation.device.startswith("cuda"):
-            return OnHost(simulation.stepper.q, simulation.stepper.qd)
+        if not self._backend.device.name.startswith("cuda"):
+            return OnHost(self._stepper.q, self._stepper.qd)
         if self._read_back is None:
             from abd.backends.device.read_back import ReadBack
 
-            self._read_back = ReadBack(simulation.backend.device)
+            self._read_back = ReadBack(self._backend.device)
         return self._read_back.begin(self.q, self.qd)
 
     @property
     def body_frame(self) -> np.ndarray:
         """(n, 4, 4) constant maps from the mesh frames to the internal frames, on the host."""
-        return self._simulation.model.bodies.body_frame
+        return self._model.bodies.body_frame

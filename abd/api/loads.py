@@ -7,23 +7,34 @@ extrapolate the lever arm to the end of the substep.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Mapping
+from typing import Protocol, TypeVar
 
 import numpy as np
 
 from abd.api.views import Vector, finite
 from abd.by_bodies import PerBody, of_body
+from abd.model import Model
 from abd.rotations import axial, rotations
-
-if TYPE_CHECKING:
-    from abd.api.body_view import BodyView
-    from abd.api.simulation import Simulation
+from abd.step.step import Stepper
 
 JUMP = 0.1
 """Change of a force from one step to the next, over the larger one of the two, that counts as a jump."""
 
-Given = Vector | Callable[[float, "BodyView"], Vector]
+
+class Body(Protocol):
+    """A body that loads act on; `abd.api.body_view.BodyView` implements it."""
+
+    index: int
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def kind(self) -> str: ...
+
+
+View = TypeVar("View", bound=Body)
+Given = Vector | Callable[[float, View], Vector]
 """A vector, or a function of time [s] and body that returns one."""
 
 
@@ -44,7 +55,7 @@ class Load:
     """
 
     def __init__(
-        self, loads: Loads, view: BodyView, given: Given, couple: bool, at: Vector | None, frame: str, steps: int | None
+        self, loads: Loads, view: View, given: Given[View], couple: bool, at: Vector | None, frame: str, steps: int | None
     ):
         require_dynamic(view, "loads")
         if frame not in ("world", "body"):
@@ -74,20 +85,20 @@ class Loads:
         force, torque: (n, 3) sums of all loads in the current step, including those of the scene [N, N m].
     """
 
-    def __init__(self, simulation: Simulation):
-        bodies = simulation.model.bodies
-        self._simulation = simulation
+    def __init__(self, model: Model, stepper: Stepper, views: Mapping[str, Body]):
+        bodies = model.bodies
+        self._model, self._stepper, self._views = model, stepper, views
         self._constant = bodies.force.copy(), bodies.torque.copy()
         self.force, self.torque = bodies.force.base, bodies.torque.base
         self._before = self.force.copy(), self.torque.copy()  # in the last completed frame
         self._entries: list[Load] = []
         self._is_empty = True  # also in the last completed frame
 
-    def add(self, view: BodyView, *given) -> Load:
+    def add(self, view: Body, *given) -> Load:
         """Add a load to a body; see `Load` for the arguments."""
         load = Load(self, view, *given)
         self._entries.append(load)
-        self._simulation.stepper.sleep.disturb()
+        self._stepper.sleep.disturb()
         self._is_empty = False
         return load
 
@@ -108,7 +119,7 @@ class Loads:
         force, torque = (values.copy() for values in self._constant)
         for one in self._entries:
             self._add_to(force, torque, one, of_body(time, one.body), h)
-        jumping, stepper = jumps(self._before[0], force) | jumps(self._before[1], torque), self._simulation.stepper
+        jumping, stepper = jumps(self._before[0], force) | jumps(self._before[1], torque), self._stepper
         jumping &= ~stepper.excluded  # excluded bodies have another time
         if jumping.any() and np.any(stepper.previous_h != 0.0):
             stepper.modes.jump(jumping)
@@ -134,7 +145,7 @@ class Loads:
 
     def saved(self) -> dict:
         """Return the vector loads for a checkpoint; function loads cannot be stored."""
-        names, rows = self._simulation.model.bodies.names, [one for one in self._entries if not callable(one.vector)]
+        names, rows = self._model.bodies.names, [one for one in self._entries if not callable(one.vector)]
         point = [np.full(3, np.nan) if one.at is None else one.at for one in rows]
         return {
             "body": np.array([names[one.body] for one in rows], dtype=str),
@@ -151,23 +162,23 @@ class Loads:
         for name, (couple, turns, left), row in zip(saved["body"].tolist(), saved["kind"], saved["values"], strict=True):
             at = None if np.isnan(row[3]) else row[3:]
             frame = "body" if turns else "world"
-            self.add(self._simulation.bodies[name], row[:3], bool(couple), at, frame, int(left) or None)
+            self.add(self._views[name], row[:3], bool(couple), at, frame, int(left) or None)
 
     def take_functions(self, other: Loads) -> None:
         """Add the function loads of another simulation to the bodies of the same names."""
         for one in other._entries:
-            if callable(one.vector) and one._view.name in self._simulation.bodies:
-                self.add(self._simulation.bodies[one._view.name], one.vector, one.couple, one.at, one.frame, one.left)
+            if callable(one.vector) and one._view.name in self._views:
+                self.add(self._views[one._view.name], one.vector, one.couple, one.at, one.frame, one.left)
 
     def _add_to(self, force: np.ndarray, torque: np.ndarray, one: Load, time: float, h: float) -> None:
-        stepper, b = self._simulation.stepper, one.body
+        stepper, b = self._stepper, one.body
         vector = one.value(time)
         if one.at is None and one.frame == "world":
             (torque if one.couple else force)[b] += vector
             return
         A, Ad = stepper.q[b, 3:].reshape(3, 3), stepper.qd[b, 3:].reshape(3, 3)
         then = rotations(h * axial((Ad @ np.linalg.inv(A))[None]))[0] @ A
-        frame = self._simulation.model.bodies.body_frame[b]
+        frame = self._model.bodies.body_frame[b]
         if one.frame == "body":
             vector = then @ frame[:3, :3] @ vector
         if one.couple:
@@ -184,7 +195,7 @@ def jumps(before: np.ndarray, after: np.ndarray) -> np.ndarray:
     return np.linalg.norm(after - before, axis=1) > JUMP * np.maximum(*sizes)
 
 
-def require_dynamic(view: BodyView, what: str) -> None:
+def require_dynamic(view: Body, what: str) -> None:
     """Raise `ValueError` if a body is not dynamic."""
     if view.kind != "dynamic":
         remedy = "; use move_to" if view.kind == "kinematic" else ""

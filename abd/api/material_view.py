@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 
-if TYPE_CHECKING:
-    from abd.api.simulation import Simulation
+from abd.api.protocol import RunningSimulation
 
 
 class MaterialView:
     """A material paired with itself, or a pair of two materials."""
 
-    def __init__(self, simulation: Simulation, one: int, other: int | None = None):
+    def __init__(self, simulation: RunningSimulation, one: int, other: int | None = None):
         self._simulation, self._one, self._other = simulation, one, other
 
     def __repr__(self) -> str:
@@ -59,6 +56,5 @@ class MaterialView:
     @property
     def restitution(self) -> float:
         """Ratio of the normal speeds after and before an impact [-]; NaN if not defined."""
-
         other = self._one if self._other is None else self._other
         return float(self._simulation.model.materials.restitution[self._one, other])

@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from abd.api.loads import jumps
 from abd.by_bodies import of_body
-from abd.model import affine_state
+from abd.model import Model, affine_state
 from abd.rotations import polar, pose, rotation_vector, rotations
-
-if TYPE_CHECKING:
-    from abd.api.simulation import Simulation
+from abd.step.step import Stepper
 
 
 @dataclass(frozen=True)
@@ -45,18 +42,16 @@ class Move:
 class Moves:
     """Moves of one simulation; they replace the scene's motions of their bodies."""
 
-    def __init__(self, simulation: Simulation):
-        self._simulation = simulation
-        self._of_scene = dict(simulation.model.motions)
+    def __init__(self, model: Model, stepper: Stepper):
+        self._model, self._stepper, self._of_scene = model, stepper, dict(model.motions)
 
     def add(self, body: int, last: np.ndarray, duration: float) -> None:
         """Move a kinematic body from its current pose to the internal pose `last` (4, 4) within `duration` [s]."""
-        sim = self._simulation
-        stepper = sim.stepper
+        stepper = self._stepper
         begin = float(of_body(stepper.time, body))
         q, qd = stepper.q[body], stepper.qd[body]
         move = Move(begin, begin + duration, pose(polar(q[3:].reshape(1, 3, 3))[0], q[:3]), last)
-        sim.model.motions[body] = move
+        self._model.motions[body] = move
         ahead = (affine_state(move(begin + 1e-3 * duration)) - affine_state(move.first)) / (1e-3 * duration)
         if jumps(qd[None], ahead[None])[0]:
             stepper.modes.jump([body], constraints=True)
@@ -64,11 +59,11 @@ class Moves:
 
     def remove(self, bodies: np.ndarray) -> None:
         """Restore the scene's motions of the bodies of a mask (n,)."""
-        self._simulation.model.motions.update({body: own for body, own in self._of_scene.items() if bodies[body]})
+        self._model.motions.update({body: own for body, own in self._of_scene.items() if bodies[body]})
 
     def saved(self) -> dict:
         """Return the moves by body name, each (26,): two times, then both poses without their last rows."""
-        names, motions = self._simulation.model.bodies.names, self._simulation.model.motions
+        names, motions = self._model.bodies.names, self._model.motions
         return {
             names[body]: np.concatenate([[move.begin, move.end], move.first[:3].ravel(), move.last[:3].ravel()])
             for body, move in motions.items()
@@ -77,10 +72,10 @@ class Moves:
 
     def restore(self, saved: dict) -> None:
         """Replace all moves by those of a checkpoint; unknown bodies are ignored."""
-        motions = self._simulation.model.motions
+        motions = self._model.motions
         motions.clear()
         motions.update(self._of_scene)
-        for body, name in ((k, self._simulation.model.bodies.names[k]) for k in self._of_scene):
+        for body, name in ((k, self._model.bodies.names[k]) for k in self._of_scene):
             if name in saved:
                 numbers = np.asarray(saved[name], dtype=float)
                 poses = np.tile(np.eye(4), (2, 1, 1))

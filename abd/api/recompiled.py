@@ -17,7 +17,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from abd.api.restarts import without_contacts
+from abd.api.protocol import RunningSimulation
+from abd.api.restarts import restore, restore_joints, without_contacts
+from abd.api.restarts import saved as checkpoint
 from abd.api.views import ByName
 from abd.joint_list import JointList
 from abd.joints.rows.change import transfer_memory
@@ -28,22 +30,18 @@ from abd.names import Names
 from abd.potentials.rolling import SLIDE
 from abd.potentials.sticking import Anchors
 from abd.scene.compile.scales import at_joints
+from abd.state import State
 from abd.tables import arrays_of
 
 if TYPE_CHECKING:
-    from abd.api.simulation import Simulation
     from abd.scene.scene import Scene
 
 
-def recompiled(old: Simulation, scene: Scene) -> Simulation:
-    """See `Simulation.recompiled`."""
+def start_of(old: RunningSimulation, scene: Scene) -> tuple[Model, State]:
+    """Return the compiled changed scene, and the state in which its simulation is created before `transfer`."""
     model = with_scales_of(scene.compile(), scene, old.compiled)
-    match, out = Matches(old.model, model), type(old).__new__(type(old))
-    q, qd = model.bodies.q, model.bodies.qd
-    out._open(scene, model, old.device, without_contacts(match.states(old.stepper.q, q), qd))
-    transfer(old, out)
-    out._reset_checkpoint = out.checkpoint()
-    return out
+    q = Matches(old.model, model).states(old.stepper.q, model.bodies.q)
+    return model, without_contacts(q, model.bodies.qd)
 
 
 def with_scales_of(model: Model, scene: Scene, before: Model) -> Model:
@@ -190,13 +188,13 @@ def _places(old: Sequence[str], new: Sequence[str]) -> np.ndarray:
     return np.array([-1 if k is None else k for k in found], dtype=np.int64)
 
 
-def transfer(old: Simulation, new: Simulation) -> None:
+def transfer(old: RunningSimulation, new: RunningSimulation) -> None:
     """Transfer the state of a simulation to a simulation of a changed scene.
 
     Raises:
         SceneError: bodies overlap in the resulting state.
     """
-    saved = old.checkpoint()
+    saved = checkpoint(old)
     joints, switches, names = saved["joints"], saved["switches"], set(new.model.joints.names)
     joints["changes"] = {name: change for name, change in joints["changes"].items() if name in names}
     joints["broken"] = {name: time for name, time in joints["broken"].items() if name in names}
@@ -207,12 +205,12 @@ def transfer(old: Simulation, new: Simulation) -> None:
     switches["pairs"] = switches.pop("body")
     for key, views in (("off", new.bodies), ("suspended", new.joints), ("parting", new.bodies)):
         switches[key] = _rows_with(views, {"body": switches[key]})["body"]
-    new.control.restore(joints)
+    restore_joints(new, joints)
     match = Matches(old.model, new.model)  # with springs
     q, qd = new.stepper.q, new.stepper.qd
     for body, motion in new.model.motions.items():
         if match.body[body] < 0:
-            q[body] = affine_state(motion(old.time))
+            q[body] = affine_state(motion(old.stepper.worlds.clock))
     moves = (new.model.bodies.kind != Kind.STATIC)[:, None]
     before = saved["q"]
     for name, fresh in (("q", q), ("qd", qd), ("previous_q", q), ("previous_qd", qd)):
@@ -226,7 +224,7 @@ def transfer(old: Simulation, new: Simulation) -> None:
     for key in ("force", "torque"):
         saved[key] = match.rows(saved[key], getattr(new.model.bodies, key))
     saved["energy"] = None  # belongs to the old bodies
-    new.restore(saved)
+    restore(new, saved)
     new.loads.take_functions(old.loads)
     fresh = np.flatnonzero(match.body < 0).tolist()
     if fresh:
@@ -235,7 +233,7 @@ def transfer(old: Simulation, new: Simulation) -> None:
     new.stepper.sleep.disturb()
 
 
-def _tables(match: Matches, old: Simulation, new: Simulation, saved: dict) -> dict[str, dict[str, np.ndarray]]:
+def _tables(match: Matches, old: RunningSimulation, new: RunningSimulation, saved: dict) -> dict[str, dict[str, np.ndarray]]:
     """Return the tables of the state (`abd.state.saved_tables`); the linear solver restarts."""
     tables, stepper, system = saved["tables"], old.stepper, new.backend.system
     bodies = {name: match.rows(value, np.inf if name == "first_substep" else 0) for name, value in tables["bodies"].items()}
@@ -251,7 +249,7 @@ def _tables(match: Matches, old: Simulation, new: Simulation, saved: dict) -> di
     return {"bodies": bodies, "pairs": pairs, "solver": {}, **joints}
 
 
-def _coordinates(match: Matches, old: Simulation, new: Simulation) -> np.ndarray:
+def _coordinates(match: Matches, old: RunningSimulation, new: RunningSimulation) -> np.ndarray:
     """Return the coordinates of the new joints; angles keep their number of turns."""
     out = new.coordinates.copy()
     for k in np.flatnonzero(match.joint >= 0).tolist():
@@ -261,7 +259,7 @@ def _coordinates(match: Matches, old: Simulation, new: Simulation) -> np.ndarray
     return out
 
 
-def _friction(old: Simulation, new: Simulation) -> np.ndarray:
+def _friction(old: RunningSimulation, new: RunningSimulation) -> np.ndarray:
     """Return the coefficients of the new scene, except for coefficients that were changed while running."""
     mu = new.model.materials.mu.copy()
     mine, theirs = _pairs(_places(old.model.materials.names, new.model.materials.names))

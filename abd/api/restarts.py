@@ -3,35 +3,36 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
+from abd.api.protocol import RunningSimulation
 from abd.api.views import finite
 from abd.backends.device.exchange import host_rows
 from abd.by_bodies import PerBody
 from abd.contact.pair_law import PairParameters
 from abd.io.checkpoint import CheckpointError
+from abd.joints.closure.assembly import Assembly
+from abd.joints.closure.coordinate_setter import CoordinateSetter
 from abd.joints.rows.table import values
-from abd.model import Kind, Model
+from abd.model import Kind
 from abd.scene.overlaps.starts import free_states
 from abd.scene.schema.values import LARGEST
 from abd.state import BodyHistory, State, merged, read_tables, saved_tables
-from abd.step.energy_balance import Work
+from abd.step.work import Work
 from abd.tables import arrays_of
 
-if TYPE_CHECKING:
-    from abd.api.simulation import Simulation
-    from abd.scene.scene import Scene
-
 _log = logging.getLogger(__name__)
+BARRIER_CLEARANCE = 1e-6
+"""Gap [m or rad] of a coordinate that is set to a range limit with a barrier, which is infinite at zero gap."""
 
 # checkpoints ------------------------------------------------------------------------------------------------------------
 
 
-def saved(sim: Simulation) -> dict[str, Any]:
+def saved(sim: RunningSimulation) -> dict[str, Any]:
     """See `Simulation.checkpoint`."""
     state, worlds = sim.stepper.state(), sim.stepper.worlds
     of_worlds = {"dt": worlds.lengths, "time": state.time, "previous_h": state.previous_h}
@@ -51,10 +52,10 @@ def saved(sim: Simulation) -> dict[str, Any]:
     }
 
 
-def changes_of(sim: Simulation) -> dict[str, Any]:
+def changes_of(sim: RunningSimulation) -> dict[str, Any]:
     """Return all changes of a running simulation, by names where they belong to single bodies and joints."""
     return {
-        "joints": sim.control.saved(),
+        "joints": sim.control.saved() | {"springs": sim._springs.saved()},
         "loads": sim.loads.saved(),
         "force": sim.loads.force.copy(),
         "torque": sim.loads.torque.copy(),
@@ -65,17 +66,22 @@ def changes_of(sim: Simulation) -> dict[str, Any]:
     }
 
 
-def restore_changes(sim: Simulation, saved: dict[str, Any]) -> None:
+def restore_changes(sim: RunningSimulation, saved: dict[str, Any]) -> None:
     """Restore what `changes_of` returned, except the switches, before the state."""
     sim._moves.restore(saved["moves"])
-    sim.control.restore(saved["joints"])
+    restore_joints(sim, saved["joints"])
     sim.gravity = saved["gravity"]
     if not np.array_equal(saved["friction"], sim.model.materials.mu):
         sim.set_friction(saved["friction"])
     sim.loads.restore(saved["loads"], saved["force"], saved["torque"])
 
 
-def restore(sim: Simulation, saved: dict[str, Any]) -> None:
+def restore_joints(sim: RunningSimulation, saved: dict[str, Any]) -> None:
+    """Restore the joints and springs of a checkpoint."""
+    sim.control.restore(saved, sim._springs.restore(saved["springs"]))
+
+
+def restore(sim: RunningSimulation, saved: dict[str, Any]) -> None:
     """See `Simulation.restore`."""
     try:
         _check(sim, saved)
@@ -85,7 +91,7 @@ def restore(sim: Simulation, saved: dict[str, Any]) -> None:
         raise CheckpointError(f"the checkpoint does not fit this scene, or is damaged ({reason})") from error
 
 
-def _check(sim: Simulation, saved: dict[str, Any]) -> None:
+def _check(sim: RunningSimulation, saved: dict[str, Any]) -> None:
     """Raise `ValueError` if shapes do not match the scene, or numbers are not finite or out of range."""
     if "tables" not in saved:
         raise ValueError("it was written by another release: run the scene from its start")
@@ -108,10 +114,13 @@ def _check(sim: Simulation, saved: dict[str, Any]) -> None:
             raise ValueError(f"{name} of bodies has the shape {found}, not {value.shape}")
 
 
-def _restore(sim: Simulation, saved: dict[str, Any]) -> None:
+def _restore(sim: RunningSimulation, saved: dict[str, Any]) -> None:
     arrays = {name: np.asarray(saved[name]) for name in ("q", "qd", "previous_q", "previous_qd")}
-    sim._switches.restore(saved["switches"])
-    free_q = separate(sim, arrays["q"])
+    with sim._switches.tried():
+        switched = sim._switches.read(saved["switches"])
+        free_q = separate(sim, arrays["q"])
+    if switched:
+        sim._switches.apply()
     energy = saved["energy"] if free_q is arrays["q"] else None
     energy = None if energy is None else float(energy)
     if free_q is not arrays["q"]:
@@ -122,12 +131,11 @@ def _restore(sim: Simulation, saved: dict[str, Any]) -> None:
     worlds.clock, worlds.lengths = clock, numbers.pop("dt")
     sim.stepper.restore(State(step=int(saved["step"]), **read_tables(saved["tables"]), **arrays, **numbers))
     sim.coordinates = np.asarray(saved["coordinates"]).copy()
-    sim._forget_readings()
     sim.stepper.work = Work(**{name: float(work) for name, work in saved["work"].items()})
     sim.stepper.energy_balance.energy = energy
 
 
-def _times(sim: Simulation, saved: dict[str, Any]) -> dict[str, PerBody]:
+def _times(sim: RunningSimulation, saved: dict[str, Any]) -> dict[str, PerBody]:
     """Return time steps, times and previous substep lengths [s] by body; new worlds get the scene's step and the saved clock."""
     worlds, clock = sim.stepper.worlds, float(saved["time"])
     out = {"dt": worlds.world_values(worlds.lengths), "time": np.full(len(worlds.numbers), clock)}
@@ -141,46 +149,24 @@ def _times(sim: Simulation, saved: dict[str, Any]) -> dict[str, PerBody]:
     return {name: worlds.of_bodies(times) for name, times in out.items()}
 
 
-def resumed(
-    kind: type[Simulation],
-    scene: Scene | None,
-    model: Model,
-    device: str,
-    saved: dict[str, Any],
-    reset_checkpoint: dict[str, Any] | None,
-) -> Simulation:
-    """Return a simulation of a compiled scene that continues from a checkpoint.
-
-    Args:
-        reset_checkpoint: target of `Simulation.reset`; None for the start of the scene.
-    """
-    out = kind.__new__(kind)
-    out._open(scene, model, device, without_contacts(saved["q"], saved["qd"]))
-    out.restore(saved)
-    out._reset_checkpoint = reset_checkpoint
-    return out
-
-
 # resets and given states ------------------------------------------------------------------------------------------------
 
 
-def reset(sim: Simulation) -> None:
+def reset(sim: RunningSimulation) -> None:
     """See `Simulation.reset`."""
     sim.loads.keep(lambda load: False)
     if sim._reset_checkpoint is not None:
-        sim.restore(sim._reset_checkpoint)
+        restore(sim, sim._reset_checkpoint)
     else:
-        sim._switches.restore(sim._changes_of_scene["switches"])
+        if sim._switches.read(sim._changes_of_scene["switches"]):
+            sim._switches.apply()
         restore_changes(sim, sim._changes_of_scene)
         start = sim.model.bodies
         sim.stepper.reset(State(q=start.q.copy(), qd=start.qd.copy()))
         sim.coordinates = sim.reader.coordinates(start.q)
-        sim._forget_readings()
-    for one in sim.sensors.values():
-        one.begin_anew()
 
 
-def move_to(sim: Simulation, q: np.ndarray, coordinates: np.ndarray | None) -> None:
+def move_to(sim: RunningSimulation, q: np.ndarray, coordinates: np.ndarray | None) -> None:
     """See `Simulation.move_to`."""
     q = separate(sim, q)
     state = sim.stepper.state()
@@ -191,7 +177,35 @@ def move_to(sim: Simulation, q: np.ndarray, coordinates: np.ndarray | None) -> N
     restart(sim, state, q.copy(), qd)
 
 
-def set_velocities(sim: Simulation, qd: Any) -> None:
+def set_coordinates(sim: RunningSimulation, requests: Mapping[tuple[int | str, int | str], float]) -> Assembly:
+    """See `Simulation.set_coordinates`."""
+    setter = CoordinateSetter(sim.model, sim.stepper.q, sim.coordinates)
+    for (joint, coordinate), value in requests.items():
+        setter.request(joint, coordinate, value)
+    result = setter.solve()
+    if result.converged and (at_ends := _at_ends(sim, result.values)):
+        result = replace(setter.set_coordinates(at_ends), status=result.status, requested=result.requested)
+    if result.converged:
+        move_to(sim, result.q, result.values)
+    return result
+
+
+def _at_ends(sim: RunningSimulation, values: np.ndarray) -> dict[tuple[int | str, int | str], float]:
+    """Return coordinates of `values` (c,) at a range limit with a barrier, with values `BARRIER_CLEARANCE` inside."""
+    out: dict[tuple[int | str, int | str], float] = {}
+    for index, joint in enumerate(sim.model.joints):
+        own = sim.reader.of(index)
+        value_of = dict(zip(sim.reader.names[own], values[own].tolist(), strict=True))
+        for one in joint.coordinates:
+            if one.limit == "barrier" and one.upper - one.lower > 4.0 * BARRIER_CLEARANCE:
+                value = value_of[one.name]
+                inside = float(np.clip(value, one.lower + BARRIER_CLEARANCE, one.upper - BARRIER_CLEARANCE))
+                if inside != value and joint.active:
+                    out[index, one.name] = inside
+    return out
+
+
+def set_velocities(sim: RunningSimulation, qd: Any) -> None:
     """See `Simulation.set_velocities`."""
     state = sim.stepper.state()
     given = host_rows(qd, state.qd.shape, "velocities", sim.device)
@@ -200,7 +214,7 @@ def set_velocities(sim: Simulation, qd: Any) -> None:
 
 
 def reset_worlds(
-    sim: Simulation, worlds: int | Iterable[int], start_q: np.ndarray | None = None, start_qd: np.ndarray | None = None
+    sim: RunningSimulation, worlds: int | Iterable[int], start_q: np.ndarray | None = None, start_qd: np.ndarray | None = None
 ) -> None:
     """See `Simulation.reset`, and `Worlds.reset` for given states (n, 12)."""
     bodies, stepper = sim.model.bodies, sim.stepper
@@ -227,7 +241,6 @@ def reset_worlds(
     coordinates = coordinates.copy()
     coordinates[is_reset] = values(table, stepper.q, sim.reader.initial[is_reset])
     sim.coordinates = coordinates
-    sim._forget_readings()
 
 
 def selected_worlds(worlds: int | Iterable[int], known: np.ndarray) -> np.ndarray:
@@ -246,7 +259,7 @@ def selected_worlds(worlds: int | Iterable[int], known: np.ndarray) -> np.ndarra
     return selected
 
 
-def separate(sim: Simulation, q: np.ndarray, among: np.ndarray | None = None) -> np.ndarray:
+def separate(sim: RunningSimulation, q: np.ndarray, among: np.ndarray | None = None) -> np.ndarray:
     """Return the states (n, 12) with touching bodies separated; without touching bodies, return `q` itself.
 
     Args:
@@ -265,7 +278,7 @@ def separate(sim: Simulation, q: np.ndarray, among: np.ndarray | None = None) ->
     return free_q
 
 
-def restart(sim: Simulation, state: State, q: np.ndarray, qd: np.ndarray) -> None:
+def restart(sim: RunningSimulation, state: State, q: np.ndarray, qd: np.ndarray) -> None:
     """Restart the integrator from q, qd (n, 12); time and flags of `state` stay."""
     kept = {name: getattr(state.bodies, name) for name in ("touching", "constrained", "stopped", "stride")}
     changed = State(q=q, qd=qd, time=state.time, step=state.step, bodies=replace(BodyHistory.none(len(q)), **kept))
@@ -273,7 +286,6 @@ def restart(sim: Simulation, state: State, q: np.ndarray, qd: np.ndarray) -> Non
         changed.pairs, changed.anchors = state.pairs, state.anchors
     sim.stepper.restore(changed)
     sim.control.restart()
-    sim._forget_readings()
 
 
 def without_contacts(q: np.ndarray, qd: np.ndarray) -> State:

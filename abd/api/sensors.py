@@ -33,17 +33,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from abd.api.pandas_tables import table_of
-from abd.api.views import ByName
+from abd.api.protocol import RunningSimulation
+from abd.api.views import XYZ, ByName, table_of
 
 if TYPE_CHECKING:
     import pandas
 
-    from abd.api.simulation import Simulation
-
 Observed = str | tuple[Any, ...] | None
 """Name of the observed joint or body, or a tuple of it and a coordinate, a point or another body."""
-_XYZ = ("x", "y", "z")
 _TWIST = ("vx", "vy", "vz", "wx", "wy", "wz")
 _WRENCH = ("fx", "fy", "fz", "tx", "ty", "tz")
 
@@ -58,7 +55,7 @@ class Sensor:
 
     def __init__(
         self,
-        simulation: Simulation,
+        simulation: RunningSimulation,
         name: str,
         read: Callable[[], np.ndarray],
         columns: tuple[str, ...],
@@ -121,7 +118,7 @@ class Sensor:
                 writer.writerow([repr(float(one)) for one in (time, *values)])
 
 
-def sensor(simulation: Simulation, name: str, what: str | Callable, of: Observed, every: int) -> Sensor:
+def sensor(simulation: RunningSimulation, name: str, what: str | Callable, of: Observed, every: int) -> Sensor:
     """Create a sensor and its first record.
 
     Raises:
@@ -136,7 +133,7 @@ def sensor(simulation: Simulation, name: str, what: str | Callable, of: Observed
     return Sensor(simulation, name, lambda: read(*observed), (observed[0].name,) if kind == "coordinate" else columns, every)
 
 
-def _observed(simulation: Simulation, kind: str, of: Observed) -> tuple:
+def _observed(simulation: RunningSimulation, kind: str, of: Observed) -> tuple:
     """Return the arguments for the function of a quantity."""
     bodies, joints = simulation.bodies, simulation.joints
     first, second = of if isinstance(of, tuple) else (of, None)
@@ -172,13 +169,13 @@ _QUANTITIES: dict[str, tuple[str, Callable[..., Any], tuple[str, ...]]] = {
     "force": ("joint", lambda joint: np.concatenate(joint.exudyn_force()), _WRENCH),
     "residual": ("joint", lambda joint: joint.residual, ("length", "angle")),
     "multipliers": ("joint", lambda joint: joint.multipliers, ()),
-    "displacement": ("joint", lambda joint: joint.displacement, _XYZ),
+    "displacement": ("joint", lambda joint: joint.displacement, XYZ),
     "relative_velocity": ("joint", lambda joint: joint.relative_velocity, _TWIST),
-    "position": ("point", lambda view, at: view.position if at is None else (view.transform @ at)[:3], _XYZ),
-    "velocity": ("point", lambda view, at: view.velocity if at is None else (view.velocity @ at)[:3], _XYZ),
+    "position": ("point", lambda view, at: view.position if at is None else (view.transform @ at)[:3], XYZ),
+    "velocity": ("point", lambda view, at: view.velocity if at is None else (view.velocity @ at)[:3], XYZ),
     "rotation": ("body", lambda body: body.rotation, tuple(f"r{i}{j}" for i in range(3) for j in range(3))),
-    "angular_velocity": ("body", lambda body: body.angular_velocity, _XYZ),
-    "contact_force": ("contact", lambda contacts, body: contacts().on(body)[:3], _XYZ),
+    "angular_velocity": ("body", lambda body: body.angular_velocity, XYZ),
+    "contact_force": ("contact", lambda contacts, body: contacts().on(body)[:3], XYZ),
     "contact_wrench": ("contact", lambda contacts, body: contacts().on(body), _WRENCH),
     "touches": ("contact", lambda contacts, _: [len(contacts())], ("points",)),
 }

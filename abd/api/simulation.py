@@ -13,19 +13,19 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from abd import backends
+from abd.api import restarts
 from abd.api.body_view import BodyView
 from abd.api.contact_view import Contacts
+from abd.api.coordinates import Coordinates
 from abd.api.device_state import DeviceState
-from abd.api.joints.coordinates import Coordinates
-from abd.api.joints.joint_control import JointControl
+from abd.api.joint_control import JointControl
 from abd.api.joints.joint_view import CouplingView, JointView
-from abd.api.joints.springs import Springs
 from abd.api.loads import Loads
 from abd.api.material_view import MaterialView
 from abd.api.moves import Moves
-from abd.api.recompiled import recompiled
-from abd.api.restarts import changes_of, move_to, reset, reset_worlds, restore, resumed, saved, set_velocities
+from abd.api.recompiled import start_of, transfer
 from abd.api.sensors import Observed, Sensor, sensor
+from abd.api.springs import Springs
 from abd.api.started import own, started
 from abd.api.step_report import StepReport
 from abd.api.switches import PairView, Switches
@@ -37,15 +37,14 @@ from abd.joints.coordinates.readings import JointReader, Readings
 from abd.model import Kind, Model
 from abd.scene.overlaps.starts import free_start
 from abd.state import State
-from abd.step.energy_balance import InitialContacts
 from abd.step.step import Stepper
+from abd.step.work import InitialContacts
 
 if TYPE_CHECKING:
+    from abd.api.reduced import Reduced
     from abd.joints.closure.assembly import Assembly
-    from abd.reduced import Reduced
     from abd.scene.scene import Scene
     from abd.scene.schema.schema import SceneSpec
-    from abd.scene.schema.sensor_schema import SensorSpec
 
 _log = logging.getLogger(__name__)
 
@@ -80,30 +79,35 @@ class Simulation:
         given, model = (source, free_start(scene)) if isinstance(scene, Model) else started(scene)
         self._open(given, model, device, State(q=model.bodies.q.copy(), qd=model.bodies.qd.copy()))
 
-    def _open(self, scene: Scene | None, model: Model, device: str, state: State) -> None:
-        """Initialise the simulation in a state; `scene` defines the sensors, None for no scene."""
+    def _open(self, scene: Scene | None, model: Model, device: str, state: State) -> Simulation:
+        """Initialise the simulation in a state, and return it; `scene` defines the sensors, None for no scene."""
         self.scene, self.compiled, self.model = scene, model, own(model)
         self._stepping = threading.Lock()  # one thread steps at a time
         self._reset_checkpoint: dict[str, Any] | None = None  # target of `reset`; None for the start of the scene
         self.backend = backends.create(self.model, device)
         self.device = self.backend.device.name
         self.stepper = Stepper(self.model, self.backend, state)
-        self.state = DeviceState(self)
-        self._joint_coordinates = Coordinates(self.model, self.backend, self.stepper)
-        self._contacts: Contacts | None = None
+        parts = self.model, self.backend, self.stepper
+        self.state = DeviceState(*parts)
+        self._joint_coordinates = Coordinates(*parts)
         self.sensors: dict[str, Sensor] = {}
-        self.control = JointControl(self)
+        self.control = JointControl(*parts, self._joint_coordinates)
         self.bodies = ByName("body", self.model.bodies.names, partial(BodyView, self))
         self.worlds = Worlds(self)
         self.joints = ByName("joint", self.model.joints.names, partial(JointView, self))
         self.couplings = ByName("coupling", [one.name for one in self.model.couplings], partial(CouplingView, self))
         self.materials = ByName("material", self.model.materials.names, partial(MaterialView, self))
-        self._switches, self._springs = Switches(self), Springs(self)
-        self.loads, self._moves = Loads(self), Moves(self)
+        changes = self.model, self.stepper, self.control, self._joint_coordinates
+        self._switches, self._springs = Switches(*changes), Springs(*changes)
+        self.loads, self._moves = Loads(self.model, self.stepper, self.bodies), Moves(self.model, self.stepper)
         self.stepper.loads, self.stepper.loads_are_constant = self.loads.of_substep, lambda: self.loads.loads_are_constant
-        self._changes_of_scene = changes_of(self)
+        self._changes_of_scene = restarts.changes_of(self)
         for one in self.scene.spec.sensor if self.scene is not None else []:
-            self._add_sensor_of_scene(one)
+            try:
+                self.add_sensor(one.name, one.what, one.of, one.every)
+            except ValueError as error:
+                raise SceneError([Problem(str(error), key=f"sensor.{one.name}")]) from error
+        return self
 
     def __repr__(self) -> str:
         m = self.model
@@ -152,8 +156,10 @@ class Simulation:
         self._switches.before_step()
         progress, substeps, wall = self.stepper.advance()
         self._joint_coordinates.after_step()
-        self._contacts = None
-        report = StepReport.of(self.stepper, progress, substeps, self.control.after_step(), wall)
+        if broken := self.control.after_step():
+            self._switches.part(broken)
+        names = tuple(self.model.joints[k].name for k in broken)
+        report = StepReport.of(self.stepper, progress, substeps, names, wall)
         self.loads.after_step()
         for one in self.sensors.values():
             one.after_step()
@@ -185,7 +191,7 @@ class Simulation:
             StepFailure: a step did not converge; the recorded frames are kept. KeyboardInterrupt: Ctrl-C, likewise.
             ValueError: duration and steps are both given, or `record` is given for a simulation without a scene.
         """
-        from abd.io.run_loop import run_simulation
+        from abd.api.run_loop import run_simulation
 
         return run_simulation(self, duration, steps, record, progress, on_step, overwrite)
 
@@ -236,15 +242,9 @@ class Simulation:
         Raises:
             UnknownName: a body is unknown.
         """
-        if self._contacts is None:
-            self._contacts = Contacts(self, *self.stepper.forces.contacts())
-        if body is None and other is None:
-            return self._contacts
-        one, two = (
-            None if which is None else which.index if isinstance(which, BodyView) else self.bodies[which].index
-            for which in ((body, other) if body is not None else (other, None))
-        )
-        return self._contacts.between(one, two)
+        contacts = self._joint_coordinates.contacts()
+        views = [one if isinstance(one, BodyView) else self.bodies[one] for one in (body, other) if one is not None]
+        return contacts.between(*(view.index for view in views)) if views else contacts
 
     def pair(self, first: str, second: str) -> PairView:
         """Return a pair of bodies; ``sim.pair("crate", "shelf").enabled = False`` disables contact between them.
@@ -252,18 +252,13 @@ class Simulation:
         Raises:
             UnknownName: a body is unknown.
         """
-        return PairView(self, self.bodies[first].index, self.bodies[second].index)
+        return PairView(self.model, self._switches, self.bodies[first].index, self.bodies[second].index)
 
     def reduced(self) -> Reduced:
         """Return the mechanism in joint coordinates in the current state: mass matrix, Jacobians, dynamics, linearised step."""
-        from abd.reduced import Reduced
+        from abd.api.reduced import Reduced
 
         return Reduced(self)
-
-    def _forget_readings(self) -> None:
-        """Discard cached readings of joints and contacts."""
-        self._joint_coordinates.forget_readings()
-        self._contacts = None
 
     def add_sensor(
         self, name: str, what: str | Callable[[Simulation], Any], of: Observed = None, every: int = 1
@@ -278,12 +273,6 @@ class Simulation:
         self.sensors[name] = sensor(self, name, what, of, every)
         return self.sensors[name]
 
-    def _add_sensor_of_scene(self, spec: SensorSpec) -> None:
-        try:
-            self.add_sensor(spec.name, spec.what, spec.of, spec.every)
-        except ValueError as error:
-            raise SceneError([Problem(str(error), key=f"sensor.{spec.name}")]) from error
-
     def set_coordinates(self, values: Mapping[tuple[str, str | int], float]) -> Assembly:
         """Set coordinates of several joints outside of a step, ``{("elbow", "theta"): 0.5}`` [m or rad].
 
@@ -292,7 +281,7 @@ class Simulation:
         Raises:
             SceneError: a joint or coordinate is unknown, or bodies would overlap; no body is moved.
         """
-        return self.control.set_coordinates(values)
+        return restarts.set_coordinates(self, values)
 
     def move_to(self, q: np.ndarray, coordinates: np.ndarray | None = None) -> None:
         """Set the poses of all bodies between steps; linear and angular velocities stay.
@@ -303,7 +292,7 @@ class Simulation:
         Raises:
             SceneError: bodies overlap there; no body is moved. Touching bodies are separated, with a log message.
         """
-        move_to(self, q, coordinates)
+        restarts.move_to(self, q, coordinates)
 
     def set_velocities(self, qd: Any) -> None:
         """Set the velocities of the dynamic bodies between steps; static and prescribed bodies keep theirs.
@@ -318,7 +307,7 @@ class Simulation:
         Raises:
             ValueError: another shape, another type, a value that is not finite, or an array on another device.
         """
-        set_velocities(self, qd)
+        restarts.set_velocities(self, qd)
 
     @property
     def stopped_worlds(self) -> list[int]:
@@ -350,7 +339,11 @@ class Simulation:
         scene = self.scene if scene is None else scene
         if scene is None:
             raise ValueError("a simulation created from a compiled model cannot be recompiled without a scene; pass one")
-        return recompiled(self, scene)
+        model, start = start_of(self, scene)
+        out = type(self).__new__(type(self))._open(scene, model, self.device, start)
+        transfer(self, out)
+        out._reset_checkpoint = out.checkpoint()
+        return out
 
     def reset(self, worlds: int | Iterable[int] | None = None) -> None:
         """Return to the initial state; the following steps are bitwise equal to those of a new simulation.
@@ -366,11 +359,16 @@ class Simulation:
             ValueError: a world is unknown, or the simulation was recompiled.
             SceneError: enabled bodies overlap in the initial state; the simulation is unchanged.
         """
-        reset(self) if worlds is None else reset_worlds(self, worlds)
+        if worlds is not None:
+            restarts.reset_worlds(self, worlds)
+            return
+        restarts.reset(self)
+        for one in self.sensors.values():
+            one.begin_anew()
 
     def checkpoint(self) -> dict[str, Any]:
         """Return arrays and numbers from which a simulation continues bitwise."""
-        return saved(self)
+        return restarts.saved(self)
 
     def restore(self, saved: dict[str, Any]) -> None:
         """Continue from a checkpoint. It does not contain sensors and function loads; the present ones stay.
@@ -379,15 +377,24 @@ class Simulation:
             SceneError: bodies overlap there; the state is unchanged. Touching bodies are separated, with a log message.
             CheckpointError: the checkpoint does not match this scene, or contains numbers that are not finite.
         """
-        restore(self, saved)
+        restarts.restore(self, saved)
+
+    @classmethod
+    def _resumed(cls, scene: Scene | None, model: Model, device: str, saved: dict, reset_checkpoint: dict | None) -> Simulation:
+        """Return a simulation that continues from a checkpoint; `reset` returns to `reset_checkpoint`, None for the start."""
+        out = cls.__new__(cls)._open(scene, model, device, restarts.without_contacts(saved["q"], saved["qd"]))
+        out.restore(saved)
+        out._reset_checkpoint = reset_checkpoint
+        return out
 
     def __deepcopy__(self, memo) -> Simulation:
         """Return a copy in the same state on the same device, without sensors and function loads."""
-        return resumed(type(self), self.scene, self.compiled, self.device, self.checkpoint(), self._reset_checkpoint)
+        resume, arguments = self.__reduce__()
+        return resume(*arguments)
 
     def __reduce__(self):
         """Pickle the compiled scene, the name of the device and a checkpoint, as for a deep copy."""
-        return resumed, (type(self), self.scene, self.compiled, self.device, self.checkpoint(), self._reset_checkpoint)
+        return self._resumed, (self.scene, self.compiled, self.device, self.checkpoint(), self._reset_checkpoint)
 
 
 def run(

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from abd.api.pandas_tables import XYZ
+from abd.api.views import XYZ
 from abd.optional import required
 from abd.potentials.integrators import longest
 

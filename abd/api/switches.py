@@ -11,22 +11,22 @@ they pass through each other until they are separated.
 from __future__ import annotations
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from functools import cached_property
-from typing import TYPE_CHECKING
 
 import numpy as np
 
+from abd.api.coordinates import Coordinates
+from abd.api.joint_control import JointControl
 from abd.by_bodies import of_body
 from abd.errors import Problem, SceneError
 from abd.joint_list import JointList, excluded_pairs
 from abd.model import Kind, Model, affine_state
 from abd.names import Names
 from abd.scene.overlaps.intersections import MOST_DEEP, Surveyor
-
-if TYPE_CHECKING:
-    from abd.api.simulation import Simulation
+from abd.step.step import Stepper
 
 _log = logging.getLogger(__name__)
 
@@ -38,11 +38,11 @@ class PairView:
         bodies: their names.
     """
 
-    def __init__(self, simulation: Simulation, first: int, second: int):
-        names = simulation.model.bodies.names
+    def __init__(self, model: Model, switches: Switches, first: int, second: int):
+        names = model.bodies.names
         if first == second:
             raise ValueError(f"a pair must have two different bodies, not '{names[first]}' twice")
-        self._simulation, self._pair = simulation, (min(first, second), max(first, second))
+        self._model, self._switches, self._pair = model, switches, (min(first, second), max(first, second))
         self.bodies: tuple[str, str] = (names[first], names[second])
 
     def __repr__(self) -> str:
@@ -56,15 +56,15 @@ class PairView:
             ValueError: the pair can never collide: no dynamic body, one group, different worlds, disabled material pair or no
                 surface. SceneError: the bodies overlap; the pair is unchanged.
         """
-        return not obstacle(self._simulation.model, *self._pair) and not self._simulation._switches.excludes(*self._pair)
+        return not obstacle(self._model, *self._pair) and not self._switches.excludes(*self._pair)
 
     @enabled.setter
     def enabled(self, enabled: bool) -> None:
-        if reason := obstacle(self._simulation.model, *self._pair):
+        if reason := obstacle(self._model, *self._pair):
             if enabled:
                 raise ValueError(f"'{self.bodies[0]}' and '{self.bodies[1]}' cannot collide: {reason}")
             return
-        self._simulation._switches.set_pair(*self._pair, bool(enabled))
+        self._switches.set_pair(*self._pair, bool(enabled))
 
 
 def obstacle(model: Model, first: int, second: int) -> str:
@@ -92,8 +92,9 @@ class Switches:
         parting: (k,) keys of overlapping pairs that collide as soon as they are separated.
     """
 
-    def __init__(self, simulation: Simulation):
-        self._simulation, n = simulation, len(simulation.model.bodies)
+    def __init__(self, model: Model, stepper: Stepper, control: JointControl, coordinates: Coordinates):
+        self._model, self._stepper, self._control, self._coordinates = model, stepper, control, coordinates
+        n = len(model.bodies)
         self.off = np.zeros(n, dtype=bool)
         self.suspended: set[int] = set()
         self.pairs: dict[int, bool] = {}
@@ -103,7 +104,7 @@ class Switches:
     @cached_property
     def _scene_pairs(self) -> np.ndarray:
         """(k,) keys of the pairs that do not collide in the scene (up to millions)."""
-        return _keys(excluded_pairs(self._simulation.model), len(self.off))
+        return _keys(excluded_pairs(self._model), len(self.off))
 
     def _excluded(self) -> np.ndarray:
         """Return keys (k,) of the pairs that do not collide now."""
@@ -126,6 +127,16 @@ class Switches:
         mesh, plane = np.where(self.off, -1, bodies.mesh), np.where(self.off[:, None], np.nan, bodies.plane)
         return replace(model, excluded_pairs=pairs, bodies=replace(bodies, mesh=mesh, plane=plane))
 
+    @contextmanager
+    def tried(self) -> Iterator[None]:
+        """Restore the switches if the block raises an error; `apply` passes them to the backend after it."""
+        before = self.off, self.suspended, self.pairs, self.parting
+        try:
+            yield
+        except Exception:
+            self.off, self.suspended, self.pairs, self.parting = before
+            raise
+
     # changes --------------------------------------------------------------------------------------------------------
 
     def set_body(self, body: int, enabled: bool) -> None:
@@ -136,21 +147,17 @@ class Switches:
         """
         if enabled != self.off[body]:
             return
-        sim = self._simulation
-        state = sim.stepper.state()
-        motion = sim.model.motions.get(body)
+        state = self._stepper.state()
+        motion = self._model.motions.get(body)
         if enabled and motion is not None:
             state.q[body] = state.previous_q[body] = affine_state(motion(of_body(state.time, body)))
-        before = self.off.copy()
-        self.off[body] = not enabled
-        if enabled:
-            try:
+        with self.tried():
+            self.off = self.off.copy()
+            self.off[body] = not enabled
+            if enabled:
                 self._refuse_overlap(state.q, [body])
-            except SceneError:
-                self.off = before
-                raise
         self._switch_joints(body)
-        state = replace(sim.stepper.state(), q=state.q, previous_q=state.previous_q)  # with the rows of the joints
+        state = replace(self._stepper.state(), q=state.q, previous_q=state.previous_q)  # with the rows of the joints
         state.qd[body] = state.previous_qd[body] = 0.0
         state.bodies.history[body] = 0
         state.bodies.forces[body] = 0.0
@@ -163,44 +170,47 @@ class Switches:
             SceneError: the bodies overlap; the pair is unchanged.
         """
         key = first * len(self.off) + second
-        self.parting = np.setdiff1d(self.parting, key)
-        if enabled != self.excludes(first, second):
-            return
-        before, self.pairs = self.pairs, {**self.pairs, key: enabled}
-        if enabled:
-            try:
-                self._refuse_overlap(self._simulation.stepper.q, [first, second])
-            except SceneError:
-                self.pairs = before
-                raise
-        self._continue(self._simulation.stepper.state(), [first, second] if enabled else [])
+        with self.tried():
+            self.parting = np.setdiff1d(self.parting, key)
+            if enabled != self.excludes(first, second):
+                return
+            self.pairs = {**self.pairs, key: enabled}
+            if enabled:
+                self._refuse_overlap(self._stepper.q, [first, second])
+        self._continue(self._stepper.state(), [first, second] if enabled else [])
 
     def part(self, joints: list[int]) -> None:
         """Enable contact between the bodies of broken joints, once they are separated."""
-        sim = self._simulation
-        found = JointList.of(sim.model.joints)
+        found = JointList.of(self._model.joints)
         ends, holds = found.bodies, ~found.column("collide").astype(bool) & found.column("active").astype(bool)
         free = _keys(ends[joints][(ends[joints] >= 0).all(axis=1)], len(self.off))
-        kept = [_keys(sim.model.filtered, len(self.off)), _keys(ends[holds & (ends >= 0).all(axis=1)], len(self.off))]
+        kept = [_keys(self._model.filtered, len(self.off)), _keys(ends[holds & (ends >= 0).all(axis=1)], len(self.off))]
         free = np.setdiff1d(np.intersect1d(free, self._excluded()), np.concatenate(kept))
-        can_collide = [not obstacle(sim.model, *pair) for pair in _pairs(free, len(self.off)).tolist()]
+        can_collide = [not obstacle(self._model, *pair) for pair in _pairs(free, len(self.off)).tolist()]
         self.parting = np.union1d(self.parting, free[np.array(can_collide, dtype=bool)])
 
-    def join(self, joint: int) -> None:
-        """Exclude the bodies of a repaired joint from contact again, if the joint excludes them."""
-        one = self._simulation.model.joints[joint]
-        if one.parent < 0 or one.collide:
-            return
-        self.set_pair(min(one.parent, one.child), max(one.parent, one.child), False)
+    def set_joint(self, joint: int, active: bool) -> None:
+        """Activate or deactivate a joint; bodies of a repaired joint are excluded from contact again, if the joint excludes them.
+
+        Raises:
+            ValueError: the joint is to act on a disabled body.
+        """
+        one = self._control.joint(joint)
+        if active and joint in self.suspended:
+            raise ValueError(f"joint '{one.name}' cannot act on a disabled body: set the body's `enabled` first")
+        is_repaired = active and one.name in self._control.broken
+        self._control.set_active(joint, active)
+        if is_repaired and one.parent >= 0 and not one.collide:
+            self.set_pair(min(one.parent, one.child), max(one.parent, one.child), False)
 
     def before_step(self) -> None:
         """Enable contact of pairs that have separated since their joint broke."""
         if not len(self.parting):
             return
-        sim, n = self._simulation, len(self.off)
+        n = len(self.off)
         moved = np.zeros(n, dtype=bool)
         moved[_pairs(self.parting, n)] = True
-        found = Surveyor(self.present(sim.model, self.parting)).survey(sim.stepper.q, moved=moved)
+        found = Surveyor(self.present(self._model, self.parting)).survey(self._stepper.q, moved=moved)
         pairs = [(one.first, one.second) for one in found.touching] + [pair[:2] for pair in found.deep]
         overlap = _keys(np.array(pairs, dtype=np.int64).reshape(-1, 2), n)
         if len(found.deep) >= MOST_DEEP:
@@ -210,10 +220,10 @@ class Switches:
         if len(parted):
             self.parting = np.intersect1d(self.parting, overlap)
             self.pairs |= dict.fromkeys(parted.tolist(), True)
-            self._continue(sim.stepper.state(), np.unique(_pairs(parted, n)).tolist())
+            self._continue(self._stepper.state(), np.unique(_pairs(parted, n)).tolist())
 
     def _warn_of_overlap(self, keys: np.ndarray) -> None:
-        names = self._simulation.model.bodies.names
+        names = self._model.bodies.names
         for key in set(keys.tolist()) - self._warned:
             self._warned.add(key)
             first, second = divmod(key, len(self.off))
@@ -224,20 +234,20 @@ class Switches:
 
     def _refuse_overlap(self, q: np.ndarray, bodies: list[int]) -> None:
         """Raise `SceneError` if one of `bodies` overlaps or touches another body."""
-        sim, moved = self._simulation, np.zeros(len(self.off), dtype=bool)
+        moved = np.zeros(len(self.off), dtype=bool)
         moved[bodies] = True
-        surveyor = Surveyor(self.present(sim.model))
+        surveyor = Surveyor(self.present(self._model))
         found = surveyor.survey(q, moved=moved)
         if found.deep:
             raise SceneError(surveyor.problems(found, q, "when it is enabled"))
         if found.touching:
-            pair, names = found.touching[0], sim.model.bodies.names
+            pair, names = found.touching[0], self._model.bodies.names
             message = f"'{names[pair.first]}' touches '{names[pair.second]}' when it is enabled"
             raise SceneError([Problem(message, key=f"body.{names[pair.first]}", remedy="leave a gap between them")])
 
     def _switch_joints(self, body: int) -> None:
         """Suspend the active joints of a disabled body; resume them when both bodies are enabled."""
-        control, joints = self._simulation.control, self._simulation.model.joints
+        control, joints = self._control, self._model.joints
         ends = JointList.of(joints).bodies
         for k in np.flatnonzero((ends == body).any(axis=1)).tolist():
             has_disabled = any(self.off[end] for end in ends[k] if end >= 0)
@@ -250,18 +260,16 @@ class Switches:
 
     def _continue(self, state, enabled: list[int]) -> None:
         """Continue from a state with the current switches; contacts of the `enabled` bodies start in balance."""
-        sim = self._simulation
         self.apply()
-        sim.stepper.restore(state)
+        self._stepper.restore(state)
         if enabled:
-            sim.stepper.start_contacts(enabled)
-        sim.stepper.sleep.disturb()
-        sim.coordinates = sim.reader.coordinates(state.q, sim.coordinates)
-        sim._forget_readings()
+            self._stepper.start_contacts(enabled)
+        self._stepper.sleep.disturb()
+        self._coordinates.values = self._coordinates.reader.coordinates(state.q, self._coordinates.values)
 
     def apply(self) -> None:
         """Pass the disabled bodies and pairs to the backend."""
-        stepper = self._simulation.stepper
+        stepper = self._stepper
         stepper.off = self.off.copy()
         stepper.exclude(stepper.off)
         stepper.backend.touch.exclude_pairs(_pairs(self._excluded(), len(self.off)))
@@ -270,7 +278,7 @@ class Switches:
 
     def saved(self) -> dict:
         """Return the differences from the scene by names, for a checkpoint."""
-        model, n = self._simulation.model, len(self.off)
+        model, n = self._model, len(self.off)
         return {
             "off": _named(model.bodies.names, np.flatnonzero(self.off)),
             "suspended": _named(model.joints.names, np.array(sorted(self.suspended), dtype=int)),
@@ -279,13 +287,15 @@ class Switches:
             "parting": _named(model.bodies.names, _pairs(self.parting, n)),
         }
 
-    def restore(self, saved: dict) -> None:
-        """Restore the switches of a checkpoint before its state; joints restore their own switches.
+    def read(self, saved: dict) -> bool:
+        """Read the switches of a checkpoint before its state; return whether they have to be applied.
+
+        Joints restore their own switches.
 
         Raises:
             KeyError: a name is unknown.
         """
-        model, n = self._simulation.model, len(self.off)
+        model, n = self._model, len(self.off)
         off = np.zeros(n, dtype=bool)
         off[_numbers(model.bodies.names, saved["off"])] = True
         keys = [min(pair) * n + max(pair) for pair in _numbers(model.bodies.names, saved["pairs"]).reshape(-1, 2).tolist()]
@@ -293,9 +303,9 @@ class Switches:
         self.suspended = set(_numbers(model.joints.names, saved["suspended"]).tolist())
         self.parting = _keys(_numbers(model.bodies.names, saved["parting"]).reshape(-1, 2), n)
         self._warned &= set(self.parting.tolist())
-        if pairs != self.pairs or not np.array_equal(off, self.off):
-            self.off, self.pairs = off, pairs
-            self.apply()
+        differ = pairs != self.pairs or not np.array_equal(off, self.off)
+        self.off, self.pairs = off, pairs
+        return differ
 
 
 def _named(names: Sequence[str], numbers: np.ndarray) -> np.ndarray:

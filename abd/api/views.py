@@ -1,19 +1,24 @@
-"""Views of bodies, joints or couplings by name, created on first access, and checks of values given to views."""
+"""Views by name, created on first access; checks of values given to views; pandas tables of their results."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import islice
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
 from abd.names import Names
+from abd.optional import required
 from abd.scene.schema.findings import did_you_mean
 from abd.scene.schema.values import LARGEST
 
+if TYPE_CHECKING:
+    import pandas
+
 View = TypeVar("View")
 Vector = Sequence[float] | np.ndarray
+XYZ = ("x", "y", "z")
 SHOWN = 8
 """Names that a message lists."""
 
@@ -77,3 +82,24 @@ def finite(values: Any, shape: tuple[int, ...], what: str) -> np.ndarray:
         size = " x ".join(str(one) for one in shape)
         raise ValueError(f"{what} must be {size} finite numbers of at most {LARGEST:g}, not {values!r}")
     return found
+
+
+def table_of(columns: Mapping[str, Any], index: np.ndarray | None = None, name: str | None = None) -> pandas.DataFrame:
+    """Return a table of columns of equal length.
+
+    Args:
+        columns: name -> (k,), or (k, 3) for three columns ``name.x``, ``name.y``, ``name.z``.
+        index: (k,) index of the rows with the name `name`; by default numbers from 0.
+
+    Raises:
+        MissingLibrary: pandas is not installed.
+    """
+    pandas = required("pandas", "pandas", "pandas", "a table")
+    flat: dict[str, Any] = {}
+    for key, values in columns.items():
+        array = np.asarray(values)
+        if array.ndim == 2:
+            flat |= {f"{key}.{axis}": array[:, k] for k, axis in enumerate(XYZ)}
+        else:
+            flat[key] = array
+    return pandas.DataFrame(flat, index=None if index is None else pandas.Index(index, name=name))

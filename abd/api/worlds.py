@@ -9,23 +9,20 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from functools import cached_property
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import ArrayLike
 
+from abd.api.protocol import RunningSimulation
 from abd.api.restarts import reset_worlds, selected_worlds
 from abd.api.views import finite
 from abd.rotations import axial, polar, quaternions
-
-if TYPE_CHECKING:
-    from abd.api.simulation import Simulation
 
 
 class Worlds:
     """The w worlds in the order of their numbers; one world if the scene does not define worlds."""
 
-    def __init__(self, simulation: Simulation):
+    def __init__(self, simulation: RunningSimulation):
         self._simulation = simulation
         self._cached: tuple[int, np.ndarray] = (-1, np.zeros((0, 0), dtype=int))  # number of coordinates, `_coordinates`
 

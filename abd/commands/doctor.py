@@ -13,10 +13,10 @@ def findings() -> list[tuple[str, str]]:
     """Return (topic, finding) pairs."""
     import warp as wp
 
-    from abd import __version__
     from abd.backends.device import cuda_support as cuda
     from abd.backends.device.launcher import threads_available
     from abd.backends.device.raw_kernels import raw_kernels
+    from abd.version import __version__
 
     problem = cuda.cuda_problem()
     found = [("python", f"{platform.python_version()} on {platform.platform()}")]

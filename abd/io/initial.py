@@ -12,7 +12,7 @@ from abd.joints.coordinates.readings import opening_readings
 from abd.model import Model
 from abd.potentials.integrators import longest
 from abd.state import State
-from abd.step.energy_balance import InitialContacts
+from abd.step.work import InitialContacts
 
 NOTHING_NEAR = InitialContacts()
 

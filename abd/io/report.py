@@ -149,7 +149,7 @@ def finite(value):
 
 def versions() -> dict[str, str]:
     """Versions of the interpreter and of the packages that compute a run, without importing them."""
-    from abd import __version__
+    from abd.version import __version__
 
     found = {"python": platform.python_version(), "abd": __version__}
     for name in _PACKAGES:

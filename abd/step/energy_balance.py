@@ -1,58 +1,18 @@
-"""Work since the start of a run, and the energy balance of its frames."""
+"""Energy balance of the frames of a run."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
-
-import numpy as np
-
-from abd.energies import StepStatistics, kinetic_energy, potential_energies
+from abd.energies import kinetic_energy, potential_energies
 from abd.joints.rows.forces import initial_laws, linear_energies, row_energies
 from abd.joints.rows.measured_rows import evaluate
 from abd.joints.rows.rows import residual
 from abd.potentials.integrators import longest
-
-if TYPE_CHECKING:
-    from abd.step.step import Stepper
-
-
-@dataclass(slots=True)
-class Work:
-    """Work since the start [J]: of external loads on bodies; of drives and forces on coordinates; of friction in contacts and
-    joints and of damping in joints; and of the integration, negative where it dissipates (`EnergyBalance`)."""
-
-    external: float = 0.0
-    drive: float = 0.0
-    friction: float = 0.0
-    integration: float = 0.0
-
-    def after(self, statistics: StepStatistics) -> Work:
-        """Return the sum with the work of one more substep, without that of the integration."""
-        return Work(
-            self.external + statistics.external_work,
-            self.drive + statistics.drive_work,
-            self.friction + statistics.friction_work,
-            self.integration,
-        )
-
-    @property
-    def done(self) -> float:
-        """Work without that of the integration."""
-        return self.external + self.drive + self.friction
-
-
-@dataclass(frozen=True)
-class InitialContacts:
-    """Contacts of an initial state: energy [J], number of active contacts, smallest gap [m] of nearby surfaces."""
-
-    energy: float = 0.0
-    contacts: int = 0
-    smallest_gap: float = np.inf
+from abd.step.stepper_state import StepperState
+from abd.step.work import Work
 
 
 class EnergyBalance:
-    """Change of the mechanical energy by the frames of a `Stepper` in addition to the work of loads:
+    """Change of the mechanical energy by the frames of a `StepperState` in addition to the work of loads:
 
         integration = (T + V at the end - T + V at the beginning) - work of loads, drives, friction and damping,
 
@@ -64,7 +24,7 @@ class EnergyBalance:
         energy: T + V at the end of the last frame [J], None if the state was changed since.
     """
 
-    def __init__(self, stepper: Stepper):
+    def __init__(self, stepper: StepperState):
         self.stepper, self.energy = stepper, None
 
     def forget(self) -> None:

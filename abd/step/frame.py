@@ -21,9 +21,11 @@ from abd.by_bodies import PerBody, among
 from abd.errors import StepFailure
 from abd.model import Kind
 from abd.state import merged
-from abd.step.energy_balance import Work
 from abd.step.frame_forces import FrameForces
+from abd.step.stepper_state import StepperState
+from abd.step.substep import Substeps
 from abd.step.verdict import FINAL, PathNotFree
+from abd.step.work import Work
 
 HALVINGS = 20
 """Largest number of halvings of a frame that make all swept paths collision-free."""
@@ -110,14 +112,14 @@ class FrameStart:
 
 
 class Frame:
-    """Advances a `Stepper` by frames.
+    """Advances a `StepperState` by frames.
 
     Attributes:
         stopped: worlds that failed in the last frame, with their failures.
     """
 
-    def __init__(self, stepper):
-        self.stepper, self.worlds = stepper, stepper.model.bodies.world
+    def __init__(self, stepper: StepperState):
+        self.stepper, self.substeps, self.worlds = stepper, Substeps(stepper), stepper.model.bodies.world
         kind = stepper.model.bodies.kind
         may_lag = stepper.model.settings.kinematic_block == "lag"
         self.movers = (kind == Kind.DYNAMIC) | ((kind == Kind.KINEMATIC) & (stepper.articulations.jointed | may_lag))
@@ -133,7 +135,7 @@ class Frame:
         lengths, failure = stepper.worlds.lengths, None
         whole = isinstance(lengths, float) and not stepper.starts_short and stepper.excluded is stepper.none
         if whole and stepper.off is stepper.none and (not isinstance(stepper.time, np.ndarray) or self._lengths_may_differ()):
-            failure = stepper.substeps.attempt(lengths, progress)
+            failure = self.substeps.attempt(lengths, progress)
             if failure is None:
                 stepper.after_substep()
                 return 1
@@ -199,7 +201,7 @@ class Frame:
         time, previous = stepper.time, stepper.previous_h
         if before is not None:
             stepper.time, stepper.previous_h = among(time, mask), among(previous, mask)
-        failure = stepper.substeps.attempt(self._lengths(group, mask), progress)
+        failure = self.substeps.attempt(self._lengths(group, mask), progress)
         if failure is not None:
             stepper.time, stepper.previous_h = time, previous
             return failure

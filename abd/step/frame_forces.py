@@ -19,7 +19,7 @@ from abd.step.impacts.impact_pairs import Rebound
 
 
 class FrameForces:
-    """Forces in the last frame of a `Stepper`.
+    """Forces in the last frame of a `StepperState`.
 
     Attributes:
         rebound: of the last substep, or None; own: parameters of pairs in that substep, or None.

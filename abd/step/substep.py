@@ -12,7 +12,6 @@ from __future__ import annotations
 import logging
 from dataclasses import replace
 from time import perf_counter
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -25,18 +24,16 @@ from abd.potentials.integrators import Scheme, Schemes, longest
 from abd.step.impacts.impact_pairs import Rebound
 from abd.step.iterate_path import IteratePath
 from abd.step.newton import Minimisation
+from abd.step.stepper_state import StepperState
 from abd.step.verdict import ContactBegan, Verdicts
-
-if TYPE_CHECKING:
-    from abd.step.step import Stepper
 
 _log = logging.getLogger(__name__)
 
 
 class Substeps:
-    """Advances the state of a `Stepper` by substeps."""
+    """Advances the `StepperState` by substeps."""
 
-    def __init__(self, stepper: Stepper):
+    def __init__(self, stepper: StepperState):
         self.stepper = stepper
         self.model, self.settings, self.backend = stepper.model, stepper.settings, stepper.backend
         self.iterates = IteratePath(stepper.model)

@@ -130,6 +130,20 @@ def test_what_cannot_collide_says_why():
 
 
 @pytest.mark.parametrize("device", DEVICES)
+def test_a_checkpoint_with_overlapping_bodies_changes_no_switch(device):
+    sim, other = abd.Simulation(shelf(), device=device), abd.Simulation(shelf(), device=device)
+    other.bodies["bob"].enabled = False
+    other.pair("box", "far").enabled = False
+    saved = other.checkpoint()
+    saved["q"][sim.bodies["box"].index, 2] -= 0.1
+    with pytest.raises(SceneError, match="intersects"):
+        sim.restore(saved)
+    assert sim.bodies["bob"].enabled and sim.joints["pivot"].active and sim.pair("box", "far").enabled
+    sim.step()
+    assert np.any(sim.bodies["bob"].linear_velocity)
+
+
+@pytest.mark.parametrize("device", DEVICES)
 def test_switches_are_kept_by_checkpoints_and_reset(device):
     sim = abd.Simulation(shelf(), device=device)
     sim.step()

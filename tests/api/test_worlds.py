@@ -9,7 +9,7 @@ import pytest
 from world_scenes import armed, assert_same_state, heap, pile, side_by_side, swinging, tumbling
 
 import abd
-from abd import backends
+from abd.backends.recorded import small as small_scenes
 from abd.errors import SceneError, StepFailure
 from abd.step import verdict
 
@@ -34,8 +34,8 @@ def test_a_world_is_bit_for_bit_what_it_is_alone(monkeypatch, device, worlds, bo
     """Thrown at different speeds, so that impacts, sliding and steps in pieces fall into different steps: of 6 worlds recorded,
     of 17 launched one by one; alone they are recorded."""
     if worlds > 6:
-        monkeypatch.setattr(backends, "SMALL", boxes + 1)
-        monkeypatch.setattr(backends, "MOST", boxes + 1)
+        monkeypatch.setattr(small_scenes, "SMALL", boxes + 1)
+        monkeypatch.setattr(small_scenes, "MOST", boxes + 1)
     scenes = [tumbling(k, boxes) for k in range(worlds)]
     many, alone = side_by_side(scenes, device), [abd.Simulation(scene, device=device) for scene in scenes]
     touched = pieces = 0

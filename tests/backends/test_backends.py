@@ -8,10 +8,10 @@ from checkpoints import assert_goes_on
 from on_device import DEVICE, NAME, follow
 
 import abd
-from abd import backends
 from abd.backends import create
 from abd.backends.device.device import Device
 from abd.backends.linear import linear
+from abd.backends.recorded import small as small_scenes
 from abd.backends.reference.on_numpy import NumpyBackend
 from abd.backends.warp.on_warp import WarpBackend
 from abd.errors import DeviceError
@@ -188,7 +188,7 @@ def test_any_number_of_threads_gives_the_same_bits(monkeypatch):
         whole(self, kernel, count, *inputs, grain=grain if grain > 1 << 20 else 1, begin=begin)
 
     monkeypatch.setattr(Device, "launch", cut)
-    monkeypatch.setattr(backends, "SMALL", 0)  # what is recorded has one thread
+    monkeypatch.setattr(small_scenes, "SMALL", 0)  # what is recorded has one thread
     results = []
     for threads in ("1", "2", "5"):
         monkeypatch.setenv("ABD_THREADS", threads)

@@ -6,8 +6,8 @@ import pytest
 import warp as wp
 
 import abd
-from abd import backends
 from abd.backends.device import cuda_support
+from abd.backends.recorded import small as small_scenes
 from abd.backends.warp.on_warp import WarpBackend
 from abd.backends.warp.parts.steps import Steps
 from abd.cli import main
@@ -20,7 +20,7 @@ GIB = 2**30
 @pytest.fixture(autouse=True)
 def by_the_host(monkeypatch):
     """Backends are made as those of large scenes are."""
-    monkeypatch.setattr(backends, "SMALL", 0)
+    monkeypatch.setattr(small_scenes, "SMALL", 0)
 
 
 @dataclass

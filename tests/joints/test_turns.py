@@ -7,7 +7,7 @@ import pytest
 from on_device import NAME
 
 import abd
-from abd import backends
+from abd.backends.recorded import small as small_scenes
 
 pytestmark = pytest.mark.device
 
@@ -53,7 +53,7 @@ def test_a_free_spin_of_more_than_a_turn_per_frame_is_counted():
 @pytest.mark.parametrize(("device", "small"), [("numpy", 0), (NAME, 0), (NAME, 64)])
 def test_an_angle_that_nothing_acts_on_turns_on(device, small, monkeypatch):
     """It has an initial value and no row: a step is refused for what it turns within it, not since the start."""
-    monkeypatch.setattr(backends, "SMALL", small)
+    monkeypatch.setattr(small_scenes, "SMALL", small)
     simulation = arm(device, gravity=(0, 0, -9.81), dt=0.02, enforcement="exact", initial=0.5)
     reports = [simulation.step() for _ in range(45)]
     assert simulation.joints["j"].coordinates[0] > 0.5 + 2.6

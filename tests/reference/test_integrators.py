@@ -8,7 +8,7 @@ import reference_runs as runs
 from on_device import NAME
 
 import abd
-from abd import backends
+from abd.backends.recorded import small as small_scenes
 from abd.potentials import free_motion
 from abd.potentials.integrators import Mode, scheme
 
@@ -45,7 +45,7 @@ def test_mechanisms_are_of_second_order():
 @pytest.mark.parametrize("small", [0, 64])
 def test_rounding_of_stiff_bodies_brakes_no_small_steps(small, monkeypatch):
     """Where the near-rigidity energy changes by rounding alone, no step is shortened."""
-    monkeypatch.setattr(backends, "SMALL", small)
+    monkeypatch.setattr(small_scenes, "SMALL", small)
     simulation = abd.Simulation(cases.four_bar(0.005 / 16, integrator="generalized_alpha"), device=NAME)
     reports = [simulation.step() for _ in range(250)]
     assert sum(r.line_search_trials for r in reports) == sum(r.newton_iterations for r in reports) <= 260

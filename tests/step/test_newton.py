@@ -7,7 +7,7 @@ from on_device import NAME
 from tool import fixture
 
 import abd
-from abd import backends
+from abd.backends.recorded import small as small_scenes
 from abd.errors import StepFailure
 
 pytestmark = pytest.mark.device
@@ -83,7 +83,7 @@ def test_a_step_that_does_not_converge_is_named_and_undone():
 
 @pytest.mark.parametrize("device", ["numpy", "cpu"])
 def test_a_line_search_without_decrease_names_a_body(device, monkeypatch):
-    monkeypatch.setattr(backends, "SMALL", 0)  # energies of a record cannot be watched
+    monkeypatch.setattr(small_scenes, "SMALL", 0)  # energies of a record cannot be watched
     scene = abd.Scene(solver={"retries": 0, "tolerance": 1e-9})
     scene.add_body("calm", box=(0.1, 0.1, 0.1))
     scene.add_body("wild", box=(0.1, 0.1, 0.1), position=(5, 0, 0), angular_velocity=(0, 0, 30), kappa=1e5)

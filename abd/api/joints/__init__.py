@@ -1,1 +1,1 @@
-"""Views and control of joints and couplings of a running simulation."""
+"""Views of joints and couplings of a running simulation, and joint types of a user."""

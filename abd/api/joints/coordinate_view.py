@@ -4,19 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 import numpy as np
 
+from abd.api.joints.joint_forces import JointForces
+from abd.joints.closure.assembly import Assembly
 from abd.joints.rows.change import moving_ends, settings_of
 from abd.joints.rows.laws import Role
 from abd.joints.rows.sizes import reduced_masses
 from abd.joints.types import TYPES
 from abd.model import CoordinateSettings
-
-if TYPE_CHECKING:
-    from abd.api.joints.joint_view import JointView
-    from abd.joints.closure.assembly import Assembly
 
 
 class CoordinateView:
@@ -26,7 +23,7 @@ class CoordinateView:
         joint: joint of the coordinate; index: index in the joint; name: name of the coordinate.
     """
 
-    def __init__(self, joint: JointView, index: int, name: str):
+    def __init__(self, joint: JointForces, index: int, name: str):
         self.joint, self.index, self.name = joint, index, name
         self._simulation, self._control = joint.simulation, joint.simulation.control
 
@@ -35,7 +32,7 @@ class CoordinateView:
     @property
     def value(self) -> float:
         """Current value."""
-        return float(self.joint.coordinates[self.index])
+        return float(self._simulation.coordinates[self._place])
 
     @property
     def value_deg(self) -> float:
@@ -45,7 +42,7 @@ class CoordinateView:
     @property
     def speed(self) -> float:
         """Rate [m/s or rad/s]."""
-        return float(self.joint.rates[self.index])
+        return float(self._simulation.joint_readings().rates[self._place])
 
     @property
     def motion_type(self) -> str:
@@ -59,7 +56,7 @@ class CoordinateView:
 
     def set(self, value: float) -> Assembly:
         """Move the coordinate to a value between steps; see `JointView.set_coordinate`."""
-        return self.joint.set_coordinate(self.name, value)
+        return self._simulation.set_coordinates({(self.joint.index, self.name): value})
 
     def set_deg(self, value: float) -> Assembly:
         """Call `set` with an angle in degrees."""
@@ -181,7 +178,7 @@ class CoordinateView:
 
         A barrier is engaged within its activation distance, another limit where it is violated.
         """
-        rows = self._control.rows(self.joint.index, self.name, Role.LOWER, Role.UPPER)
+        rows = self._rows(Role.LOWER, Role.UPPER)
         engaged = self._simulation.joint_readings().engaged[rows]
         return int(np.sign(self.limit_force)) if engaged.any() else 0
 
@@ -264,7 +261,10 @@ class CoordinateView:
         return float(np.degrees(value)) if self.motion_type == "rotary" else float(value)
 
     def _force(self, *roles: Role) -> float:
-        return float(self._simulation.joint_readings().row_force[self._control.rows(self.joint.index, self.name, *roles)].sum())
+        return float(self._simulation.joint_readings().row_force[self._rows(*roles)].sum())
+
+    def _rows(self, *roles: Role) -> np.ndarray:
+        return self._control.rows(self.joint.index, *roles, coordinate=self.name)
 
     def _replace(self, **values) -> None:
         self._control.replace_settings(self.joint.index, replace(self.settings, **values))

@@ -12,8 +12,7 @@ from abd.errors import Problem, SceneError
 from abd.joints.custom.custom import CustomType, RowFlags, check_declaration, check_duality
 from abd.joints.custom.numpy_rows import NumpyRows
 from abd.joints.custom.wrench_rows import mixed_residual, stacked, wrench_residual
-from abd.joints.measures.custom_rows import RowFunction
-from abd.joints.measures.measures import Measure
+from abd.joints.measures.measures import Measure, RowFunction
 from abd.joints.types import ALIASES, TYPES
 
 

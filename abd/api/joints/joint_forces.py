@@ -194,8 +194,7 @@ class JointForces(JointFrames):
 
     def _rows_of(self, *roles: Role) -> np.ndarray:
         """Return the measured rows of the joint with given roles."""
-        a = self._row_laws
-        return np.flatnonzero((a.joint == self.index) & np.isin(a.role, roles) & (a.coupling < 0))
+        return self.simulation.control.rows(self.index, *roles)
 
     @property
     def _bilateral(self) -> list[Combined]:

@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 
+from abd.api.protocol import RunningSimulation
 from abd.joints.coordinates.readings import rigid_motion
 from abd.joints.coordinates.transform import project
 from abd.joints.rows.placement import body_pose, on_present_parent, present_transform
 from abd.model import WORLD, Joint
 from abd.rotations import axial, exp, inverse, log
-
-if TYPE_CHECKING:
-    from abd.api.simulation import Simulation
 
 WORLD_NAME = "world"
 RATE_STEP = 1e-6
@@ -28,13 +24,18 @@ class JointFrames:
     `relative_velocity` use these markers.
     """
 
-    simulation: Simulation
+    simulation: RunningSimulation
     index: int
 
     @property
     def joint(self) -> Joint:
         """Current definition of the joint."""
         return self.simulation.control.joint(self.index)
+
+    @property
+    def name(self) -> str:
+        """Name of the joint."""
+        return self.joint.name
 
     # bodies -------------------------------------------------------------------------------------------------------
 

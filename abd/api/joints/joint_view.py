@@ -2,35 +2,26 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 
 from abd.api.joints.coordinate_view import CoordinateView
 from abd.api.joints.joint_forces import JointForces
+from abd.api.protocol import RunningSimulation
+from abd.joints.closure.assembly import Assembly
 from abd.joints.rows.build import yielding
 from abd.joints.rows.change import critically_damped, softened
 from abd.model import Coupling
-
-if TYPE_CHECKING:
-    from abd.api.simulation import Simulation
-    from abd.joints.closure.assembly import Assembly
 
 
 class JointView(JointForces):
     """A joint between a parent (frame D) and a child (frame C); "the joint's point" is the origin of C."""
 
-    def __init__(self, simulation: Simulation, index: int):
+    def __init__(self, simulation: RunningSimulation, index: int):
         self.simulation, self.index = simulation, index
         reader = simulation.reader
         self._slice = reader.of(index)
         names = reader.names[self._slice]
         self._coordinates = {name: CoordinateView(self, k, name) for k, name in enumerate(names)}
-
-    @property
-    def name(self) -> str:
-        """Name of the joint."""
-        return self.joint.name
 
     # coordinates --------------------------------------------------------------------------------------------------
 
@@ -89,7 +80,7 @@ class JointView(JointForces):
         Raises:
             SceneError: bodies would intersect; no body is moved.
         """
-        return self.simulation.control.set_coordinates({(self.index, self.coordinate(name).name): value})
+        return self.simulation.set_coordinates({(self.index, self.coordinate(name).name): value})
 
     def set_coordinates(self, values) -> Assembly:
         """Move all coordinates to values (k,) [m or rad] between steps; see `set_coordinate`.
@@ -98,7 +89,7 @@ class JointView(JointForces):
             ValueError: the number of values is wrong. SceneError: bodies would intersect; no body is moved.
         """
         given = self._all(values)
-        return self.simulation.control.set_coordinates(
+        return self.simulation.set_coordinates(
             {(self.index, name): value for name, value in zip(self.coordinate_names, given, strict=True)}
         )
 
@@ -206,7 +197,7 @@ class JointView(JointForces):
 
     @active.setter
     def active(self, value: bool) -> None:
-        self.simulation.control.set_active(self.index, bool(value))
+        self.simulation._switches.set_joint(self.index, bool(value))
 
     @property
     def broken_at(self) -> float | None:
@@ -230,7 +221,7 @@ class JointView(JointForces):
 class CouplingView:
     """A coupling ``q0 = scale (f_1(q_1) + f_2(q_2) + ...)``, or ``q0 = scale f(q_1, q_2, ...)``."""
 
-    def __init__(self, simulation: Simulation, index: int):
+    def __init__(self, simulation: RunningSimulation, index: int):
         self.simulation, self.index = simulation, index
 
     @property

@@ -3,43 +3,14 @@ poses), and projectors of fixed degrees of freedom."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
-
 import numpy as np
 
 from abd.backends.answers import NO_PAIRS
 from abd.backends.body_data import BodyData, Turning, body_boxes, surface_boxes
+from abd.backends.reference.iterate import Iterate, StepData
 from abd.model import Kind, Model
 from abd.potentials import arap, arc_stiffness, inertia, orthogonality, prescribed
 from abd.potentials.forces import generalised_force
-
-if TYPE_CHECKING:
-    from abd.backends.reference.potential import Iterate
-
-
-@dataclass
-class StepData:
-    """Constants of a step, with the fields of the kernels' struct of the same name.
-
-    Attributes:
-        pt, At: (n, 3) [m], (n, 3, 3) inertial target; scale: (n,) weight of the inertia [-].
-        pk, Ak: prescribed poses; lp, lA: their multipliers.
-        held: (n,) bodies fixed for the rest of this step.
-        gravity: (3,) [m/s^2]; pull: stiffness of the penalty of prescribed poses [-]; ch2: (n,) c h^2 [s^2].
-    """
-
-    pt: np.ndarray
-    At: np.ndarray
-    scale: np.ndarray
-    pk: np.ndarray
-    Ak: np.ndarray
-    lp: np.ndarray
-    lA: np.ndarray
-    held: np.ndarray
-    gravity: np.ndarray
-    pull: float
-    ch2: np.ndarray
 
 
 class Boxes:

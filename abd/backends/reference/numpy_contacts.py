@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 
 from abd.backends.answers import NO_PAIRS, UnprovenPaths
 from abd.backends.body_data import smallest_moments
+from abd.backends.reference.iterate import Iterate
 from abd.contact import ccd
 from abd.contact.candidates import Candidates as Listed
 from abd.contact.candidates import contacts, find_candidates
@@ -21,9 +20,6 @@ from abd.model import Kind, Model
 from abd.potentials import contact
 from abd.potentials.contact import ContactParameters, Stencil
 from abd.potentials.elements import Elements
-
-if TYPE_CHECKING:
-    from abd.backends.reference.potential import Iterate
 
 
 class NumpyContacts:

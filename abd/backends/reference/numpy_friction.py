@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import fields, replace
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from abd.backends.answers import NO_PAIRS, PairLoads
+from abd.backends.reference.iterate import Iterate
 from abd.backends.reference.numpy_contacts import NumpyContacts, add_elements, owners_of
 from abd.potentials import arc_slip, contact, friction
 from abd.potentials.arc_slip import Course
@@ -17,9 +17,6 @@ from abd.potentials.friction import Lagged
 from abd.potentials.rolling import SLIDE, Resistances
 from abd.potentials.sticking import Anchors, final_shares
 from abd.rotations import axial
-
-if TYPE_CHECKING:
-    from abd.backends.reference.potential import Iterate
 
 
 class NumpyFriction:

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 
 from abd.backends.answers import NO_PAIRS
+from abd.backends.reference.iterate import Iterate
 from abd.by_bodies import PerBody
 from abd.joints.measures.measures import MeasureKind
 from abd.joints.rows import laws, measured_rows, rows, slots, table
@@ -14,9 +13,6 @@ from abd.joints.rows.laws import LIMITS, Law
 from abd.joints.rows.system import KEPT, SETTLED, JointSystem
 from abd.model import WORLD
 from abd.potentials.elements import body_block
-
-if TYPE_CHECKING:
-    from abd.backends.reference.potential import Iterate
 
 
 class NumpyJoints:

@@ -12,6 +12,7 @@ import numpy as np
 from abd.backends.body_data import BodyData
 from abd.backends.protocol import OfPotential
 from abd.backends.reference.dense_solver import DenseSolver
+from abd.backends.reference.iterate import Iterate
 from abd.backends.reference.iteration import Iteration
 from abd.backends.reference.numpy_bodies import Boxes
 from abd.backends.reference.numpy_islands import Islands
@@ -26,7 +27,7 @@ from abd.backends.reference.parts.steps import Steps
 from abd.backends.reference.parts.swept_paths import SweptPaths
 from abd.backends.reference.parts.target_poses import TargetPoses
 from abd.backends.reference.parts.touch import Touch
-from abd.backends.reference.potential import Iterate, Potential
+from abd.backends.reference.potential import Potential
 from abd.backends.reference.start import Start
 from abd.joints.rows.build import build_system
 from abd.model import Model

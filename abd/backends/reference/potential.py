@@ -2,40 +2,19 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
 
 from abd.backends.body_data import BodyData
-from abd.backends.reference.numpy_bodies import BodyEnergies, StepData, maps
+from abd.backends.reference.iterate import Iterate
+from abd.backends.reference.numpy_bodies import BodyEnergies, maps
 from abd.backends.reference.numpy_contacts import NumpyContacts
 from abd.backends.reference.numpy_friction import NumpyFriction
 from abd.backends.reference.numpy_islands import Islands
 from abd.backends.reference.numpy_joints import NumpyJoints
 from abd.joints.rows.system import JointSystem
 from abd.model import Model
-
-
-@dataclass
-class Iterate:
-    """States at which terms are evaluated.
-
-    Attributes:
-        q: (n, 12) current iterate; trial: last trial; rest: friction's reference xh.
-        target: (n, 12) inertial targets, or target poses.
-        step: constants of the step, turn: (n, 3) rotation vectors of its inertial target [rad], both None before the first one;
-            ch2: (n,) its c h^2 [s^2]; eps: (n,) friction's, as a displacement [m].
-    """
-
-    q: np.ndarray
-    trial: np.ndarray
-    rest: np.ndarray
-    step: StepData | None = None
-    turn: np.ndarray | None = None
-    target: np.ndarray | None = None
-    ch2: np.ndarray | None = None
-    eps: np.ndarray | None = None
 
 
 class Term(Protocol):

@@ -1,41 +1,18 @@
 """Custom measures: their grouping by user function and their evaluation.
 
-One call of a function returns all rows of a joint, so measures are group_custom_rows by function and by joint.
+One call of a function returns all rows of a joint, so measures are grouped by function and by joint.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 
-if TYPE_CHECKING:
-    from abd.joints.measures.measures import Measure
+from abd.joints.measures.measures import Measure, RowFunction
 
 ROW, LENGTH, FIRST = 0, 1, 2
 """Indices in the numbers of a custom measure: its row, the length of the joint [m], the first joint parameter."""
-
-
-class RowFunction(Protocol):
-    """Rows of a joint type as functions of ``M = D^T C`` and ``r = D^T d``, for k pairs of frames at once.
-
-    Attributes:
-        name: joint type; count: number of rows; parameters: number of joint parameters p.
-    """
-
-    name: str
-    count: int
-    parameters: int
-
-    def values(self, M: np.ndarray, r: np.ndarray, p: np.ndarray) -> np.ndarray:
-        """(k, rows) at M (k, 3, 3), r (k, 3) and parameters p (k, np)."""
-
-    def slopes(self, M: np.ndarray, r: np.ndarray, p: np.ndarray, length: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Values (k, rows) and derivatives (k, rows, 12) by the rows of M and by r.
-
-        The lengths (k,) [m] scale finite-difference steps in r.
-        """
 
 
 @dataclass(frozen=True)

@@ -27,10 +27,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import IntEnum
+from typing import Protocol
 
 import numpy as np
 
-from abd.joints.measures.custom_rows import RowFunction
 from abd.rotations import axial
 
 FEATURES = 16
@@ -51,6 +51,27 @@ class MeasureKind(IntEnum):
     ROTATION = 8
     CUSTOM = 9
     CUSTOM_ANGLE = 10
+
+
+class RowFunction(Protocol):
+    """Rows of a joint type as functions of ``M = D^T C`` and ``r = D^T d``, for k pairs of frames at once.
+
+    Attributes:
+        name: joint type; count: number of rows; parameters: number of joint parameters p.
+    """
+
+    name: str
+    count: int
+    parameters: int
+
+    def values(self, M: np.ndarray, r: np.ndarray, p: np.ndarray) -> np.ndarray:
+        """(k, rows) at M (k, 3, 3), r (k, 3) and parameters p (k, np)."""
+
+    def slopes(self, M: np.ndarray, r: np.ndarray, p: np.ndarray, length: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Values (k, rows) and derivatives (k, rows, 12) by the rows of M and by r.
+
+        The lengths (k,) [m] scale finite-difference steps in r.
+        """
 
 
 @dataclass(frozen=True)

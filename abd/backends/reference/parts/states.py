@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from abd.backends.reference.potential import Iterate
+from abd.backends.reference.iterate import Iterate
 from abd.model import Bodies
 
 

@@ -5,14 +5,9 @@ from __future__ import annotations
 import numpy as np
 import warp as wp
 
-from abd import backends
+from abd.backends.recorded import small
 from abd.backends.warp.potential import Potential
 from abd.model import Kind, Model
-
-FEW = 64
-"""Maximum number of mobile bodies in a substep of some bodies whose launches are recorded; beyond it a record does not pay."""
-MOST_BODIES = 1024
-"""Maximum number of bodies in such a scene: in larger scenes launches over all bodies use several threads."""
 
 
 class Inactive:
@@ -30,7 +25,7 @@ class Inactive:
         self.excluded, self.sleeping = np.zeros(n, dtype=bool), np.zeros(n, dtype=bool)
         fixed = (bodies.free_rotation != 3) | ~bodies.free_translation.all(axis=1)
         self._has_fixed = potential.has_constraints = bool((fixed | (bodies.kind != Kind.DYNAMIC)).any())
-        self._few = 0 if self.device.records or n > MOST_BODIES else min(FEW, backends.SMALL)
+        self._few = 0 if self.device.records or n > small.MOST_BODIES else min(small.FEW, small.SMALL)
         self.held = potential.at.step.held = self.device.upload(self.immobile, wp.int32)
         potential.contacts.candidates.held = self.held
 

@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import Protocol
 
 import numpy as np
 import warp as wp
 
 from abd.backends.device.pool import Pool
 from abd.backends.device.scan import Scan
+from abd.backends.warp.terms.contacts import Contacts
 from cuda_kernels.friction import keeping, lagging
-
-if TYPE_CHECKING:
-    from abd.backends.warp.terms.friction import Friction
 
 COLUMNS = {
     "pair": wp.vec2i, "kind": wp.int32, "n": wp.vec3d, "Y_i": wp.vec4d, "Y_j": wp.vec4d, "load": wp.float64,
@@ -25,8 +23,22 @@ OLD, NEW = range(2)
 """Copies: the previous lagged contacts and the new ones."""
 
 
+class LaggedContacts(Protocol):
+    """Lagged contacts of a term, their pairs and groups of pairs, with counts and capacities of the arrays."""
+
+    contacts: Contacts
+    lagged: lagging.Lagged
+    pairs: wp.array
+    segment: wp.array
+    group: wp.array
+    count: int
+    capacity: int
+    pair_count: int
+    pair_capacity: int
+
+
 class FrictionMerge:
-    """Two copies of the lagged contacts of one `Friction` of n bodies, and their merge."""
+    """Two copies of the lagged contacts of one term of n bodies, and their merge."""
 
     def __init__(self, device, n: int):
         self.device, self.n, self.pools, self.scan = device, n, (Pool(device), Pool(device)), Scan(device)
@@ -36,7 +48,7 @@ class FrictionMerge:
         self.start = device.zeros(n + 1, wp.int32)
         self.copies, self._present = (keeping.Frozen(), keeping.Frozen()), keeping.Frozen()
 
-    def store(self, of: Friction, place: int) -> None:
+    def store(self, of: LaggedContacts, place: int) -> None:
         """Copy the lagged contacts to place `OLD` or `NEW`."""
         if of.pair_count == 0:
             self.device.fill(of.lagged.counts)
@@ -46,7 +58,7 @@ class FrictionMerge:
         launch = partial(self.device.launch, keeping.set_aside, extent, self._frozen(of), self.n, self.copies[place])
         of.contacts.candidates.graphs.run(("set aside", place), launch)
 
-    def _reserve(self, of: Friction, place: int) -> None:
+    def _reserve(self, of: LaggedContacts, place: int) -> None:
         out, get = self.copies[place], self.pools[place].get
         lagged = lagging.Lagged()
         lagged.counts = of.lagged.counts
@@ -56,7 +68,7 @@ class FrictionMerge:
         out.pairs, out.segment = get("pairs", of.pair_capacity, wp.vec2i), get("segment", of.pair_capacity + 1, wp.int32)
         out.group = get("group", self.n + 1, wp.int32)
 
-    def count(self, of: Friction, chosen: np.ndarray) -> tuple[int, int]:
+    def count(self, of: LaggedContacts, chosen: np.ndarray) -> tuple[int, int]:
         """Count pairs and contacts of the merge: new ones of `chosen` bodies (n,) bool, old ones of the others.
 
         `of.group` (n + 1,) becomes the group of the merge."""
@@ -71,12 +83,12 @@ class FrictionMerge:
         self.scan.run(self.pairs, group, self.every, 0, n)
         self.scan.run(self.contacts, self.start, self.every, 0, n)
 
-    def launch_merge(self, into: Friction) -> None:
+    def launch_merge(self, into: LaggedContacts) -> None:
         """Write the merge, as counted, into the arrays of `into`; launches only."""
         query = self.chosen, self.copies[NEW], self.copies[OLD], self.start
         self.device.launch(keeping.take_both, self.n, *query, self._frozen(into))
 
-    def _frozen(self, friction: Friction) -> keeping.Frozen:
+    def _frozen(self, friction: LaggedContacts) -> keeping.Frozen:
         """Kernel argument for the lagged contacts of `friction`, without a copy."""
         out, f = self._present, friction
         out.lagged, out.pairs, out.segment, out.group = f.lagged, f.pairs, f.segment, f.group

@@ -12,6 +12,7 @@ from pathlib import Path
 from abd.scene.importers.formats import ImportOptions
 from abd.scene.importers.usd.bodies import Bodies
 from abd.scene.importers.usd.filters import contact_filters
+from abd.scene.importers.usd.instancers import place_instances
 from abd.scene.importers.usd.joints import joints_and_couplings
 from abd.scene.importers.usd.stage import note_ignored, open_stage
 
@@ -24,6 +25,8 @@ def read(path: Path, options: ImportOptions) -> tuple[dict[str, object], list[st
     """
     stage = open_stage(Path(path), options)
     bodies = Bodies(stage)
+    place_instances(stage, bodies)
+    bodies.complete()
     joints, couplings = joints_and_couplings(stage, bodies)
     tables = {
         "name": Path(path).stem,

@@ -16,7 +16,6 @@ from abd.rotations import polar, pose, quaternion
 from abd.scene.geometry import mass
 from abd.scene.geometry.mass import MassProperties
 from abd.scene.importers.compound import Collider, keys
-from abd.scene.importers.usd.instancers import place_instances
 from abd.scene.importers.usd.shapes import KINDS, Materials, collider, color_of, rotation_of
 from abd.scene.importers.usd.stage import Stage, UsdGeom, UsdPhysics
 from abd.scene.schema.joint_schema import WORLD_NAME
@@ -59,7 +58,9 @@ class Bodies:
         for kind in KINDS:
             for one in stage.of(kind):
                 self._add_collider(kind, one)
-        place_instances(stage, self)
+
+    def complete(self) -> None:
+        """Add mass, colliders and materials to the keys of all bodies."""
         for body in self.all:
             self._complete(body)
 

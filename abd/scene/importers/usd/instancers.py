@@ -10,16 +10,13 @@ filters within prototypes, are ignored with a note, because bodies are rigid.
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from abd.rotations import pose
+from abd.scene.importers.usd.bodies import Bodies, Body
 from abd.scene.importers.usd.shapes import KINDS
 from abd.scene.importers.usd.stage import Stage, Usd, UsdGeom, hidden_prototypes
-
-if TYPE_CHECKING:
-    from abd.scene.importers.usd.bodies import Bodies, Body
 
 RIGID = 5e-3
 """Largest entry of ``A^T A - 1`` of a map that counts as rigid: instancers hold quaternions of half precision."""

@@ -15,17 +15,16 @@ contact. `linearize` includes all of these, because it uses steps of the simulat
 from __future__ import annotations
 
 import copy
-from typing import TYPE_CHECKING
 
 import numpy as np
 
+from abd.api.body_view import BodyView
+from abd.api.protocol import RunningSimulation
+from abd.api.restarts import restore, saved
 from abd.joints.coordinates.mechanism import Branch, Mechanism
 from abd.joints.rows.change import settings_of
+from abd.potentials.integrators import longest
 from abd.state import State
-
-if TYPE_CHECKING:
-    from abd.api.body_view import BodyView
-    from abd.api.simulation import Simulation
 
 
 class Reduced:
@@ -39,7 +38,7 @@ class Reduced:
         loops: names of the joints that close loops.
     """
 
-    def __init__(self, simulation: Simulation):
+    def __init__(self, simulation: RunningSimulation):
         self._simulation = simulation
         model, stepper = simulation.model, simulation.stepper
         self.mechanism = Mechanism(model)
@@ -116,7 +115,7 @@ class Reduced:
             if one not in known:
                 raise ValueError(f"there is no coordinate '{one}' to push; there are {', '.join(known) or 'none'}")
         nv, copied = len(self.v), copy.deepcopy(self._simulation)
-        dt, start = float(copied.worlds.dt.max()), copied.checkpoint()
+        dt, start = longest(copied.stepper.worlds.lengths), saved(copied)
         centre = self._after(copied, start, np.zeros(2 * nv), None)
         # efforts that move a coordinate by eps within the step
         scale = np.linalg.norm(self.mass_matrix(), 2) * eps / dt**2 if nv else eps
@@ -132,12 +131,12 @@ class Reduced:
         B = [column(np.zeros(2 * nv), one, scale) for one in inputs]
         return np.array(A).reshape(2 * nv, 2 * nv).T, np.array(B).reshape(len(inputs), 2 * nv).T
 
-    def _after(self, copied: Simulation, start: dict, dx: np.ndarray, push) -> tuple[np.ndarray, np.ndarray]:
+    def _after(self, copied: RunningSimulation, start: dict, dx: np.ndarray, push) -> tuple[np.ndarray, np.ndarray]:
         """Configuration and velocities after a step that begins at the present state, displaced by dx (2 nv,)."""
         nv = len(self.v)
-        copied.restore(start)
+        restore(copied, start)
         q, v = self.mechanism.moved(self.q, dx[:nv]), self.v + dx[nv:]
-        anew = State(*self.mechanism.affine_state(q, v), time=copied.stepper.time, step=copied.frame)
+        anew = State(*self.mechanism.affine_state(q, v), time=copied.stepper.time, step=copied.stepper.frame)
         copied.stepper.restore(anew)
         if push is not None:
             joint, coordinate = push[0].rsplit(".", 1)

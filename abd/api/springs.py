@@ -10,20 +10,17 @@ springs, trajectories do not.
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 import numpy as np
 
-from abd.api.joints.joint_view import JointView
-from abd.api.loads import require_dynamic
+from abd.api.coordinates import Coordinates
+from abd.api.joint_control import JointControl
+from abd.api.loads import Body, require_dynamic
 from abd.api.views import Vector, finite
 from abd.joints.rows.change import Constant
-from abd.model import WORLD, CoordinateSettings, Drive, Joint
+from abd.model import WORLD, CoordinateSettings, Drive, Joint, Model
 from abd.rotations import pose
-
-if TYPE_CHECKING:
-    from abd.api.body_view import BodyView
-    from abd.api.simulation import Simulation
+from abd.step.step import Stepper
 
 
 class Spring:
@@ -38,12 +35,12 @@ class Spring:
 
     @property
     def _joint(self) -> Joint:
-        return self._springs.simulation.model.joints[self._index]
+        return self._springs.model.joints[self._index]
 
     @property
     def body(self) -> str:
         """Name of the body."""
-        return self._springs.simulation.model.bodies.names[self._joint.child]
+        return self._springs.model.bodies.names[self._joint.child]
 
     @property
     def stiffness(self) -> float:
@@ -69,7 +66,7 @@ class Spring:
         given = finite(point, (3,), f"the world point of the spring of body '{self.body}'").tolist()
         for settings, value in zip(self._joint.coordinates, given, strict=True):
             drive = replace(settings.drive, target=Constant(value))
-            self._springs.simulation.control.set_functions(self._index, settings, drive, may_jump=False)
+            self._springs.control.set_functions(self._index, settings, drive, may_jump=False)
 
     @property
     def active(self) -> bool:
@@ -79,11 +76,11 @@ class Spring:
     @property
     def force(self) -> np.ndarray:
         """(3,) force on the body in the last step [N]."""
-        return JointView(self._springs.simulation, self._index).wrench()[0]
+        return self._springs.coordinates.readings().wrenches("child", None)[self._index, :3]
 
     def remove(self) -> None:
         """Deactivate the spring permanently; a second call has no effect."""
-        self._springs.simulation.control.set_active(self._index, False)
+        self._springs.control.set_active(self._index, False)
 
 
 class Springs:
@@ -93,10 +90,11 @@ class Springs:
         given: number of joints of the scene.
     """
 
-    def __init__(self, simulation: Simulation):
-        self.simulation, self.given = simulation, len(simulation.model.joints)
+    def __init__(self, model: Model, stepper: Stepper, control: JointControl, coordinates: Coordinates):
+        self.model, self.stepper, self.control, self.coordinates = model, stepper, control, coordinates
+        self.given = len(model.joints)
 
-    def add(self, view: BodyView, point: Vector, stiffness: float, damping: float, at: Vector | None) -> Spring:
+    def add(self, view: Body, point: Vector, stiffness: float, damping: float, at: Vector | None) -> Spring:
         """Add a spring to a body.
 
         Raises:
@@ -110,11 +108,11 @@ class Springs:
             raise ValueError("a spring needs a stiffness or a damping above zero")
         place = finite((0.0, 0.0, 0.0) if at is None else at, (3,), f"the point on body '{view.name}'")
         end = finite(point, (3,), f"the world point of the spring of body '{view.name}'")
-        sim, index = self.simulation, len(self.simulation.model.joints)
+        index = len(self.model.joints)
         self._append(view.index, np.array([*place, *end, stiffness, damping, True]))
-        sim._joint_coordinates.watch_changed()
-        sim.control.rebuild([])
-        sim.stepper.modes.jump([view.index])
+        self.coordinates.watch_changed()
+        self.control.rebuild([])
+        self.stepper.modes.jump([view.index])
         return Spring(self, index)
 
     def _append(self, body: int, numbers: np.ndarray) -> None:
@@ -123,7 +121,7 @@ class Springs:
         Args:
             numbers: (9,) point on the body and point in the world [m], stiffness [N/m], damping [N s/m], whether it acts.
         """
-        model = self.simulation.model
+        model = self.model
         frame = model.bodies.body_frame[body]
         *end, stiffness, damping, active = numbers[3:].tolist()
         drives = (Drive("pd", Constant(x), stiffness=stiffness, damping=damping) for x in end)
@@ -144,7 +142,7 @@ class Springs:
 
     def saved(self) -> dict:
         """Return the springs for a checkpoint: names of their bodies, and the numbers of `_append`."""
-        model = self.simulation.model
+        model = self.model
         springs = [Spring(self, k) for k in range(self.given, len(model.joints))]
         bodies, inverse = [one._joint.child for one in springs], np.linalg.inv(model.bodies.body_frame)
         points = [(inverse[body] @ one._joint.child_frame)[:3, 3] for body, one in zip(bodies, springs, strict=True)]
@@ -156,8 +154,8 @@ class Springs:
         now = self.saved()
         if all(np.array_equal(now[key], saved[key]) for key in now):
             return False
-        self.simulation.model.joints.truncate(self.given)
+        self.model.joints.truncate(self.given)
         for name, numbers in zip(saved["body"].tolist(), saved["numbers"], strict=True):
-            self._append(self.simulation.bodies[name].index, numbers)
-        self.simulation._joint_coordinates.watch_changed()
+            self._append(self.model.bodies.names.index(name), numbers)
+        self.coordinates.watch_changed()
         return True

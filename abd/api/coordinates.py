@@ -1,9 +1,10 @@
-"""`Coordinates`: coordinates and readings of all joints of a simulation."""
+"""`Coordinates`: coordinates of all joints of a simulation, and readings of its joints and contacts."""
 
 from __future__ import annotations
 
 import numpy as np
 
+from abd.api.contact_view import Contacts
 from abd.backends.protocol import Backend
 from abd.joints.coordinates.readings import JointReader, Readings
 from abd.model import WORLD, Model
@@ -91,7 +92,13 @@ class Coordinates:
             )
         return self._readings
 
-    def forget_readings(self) -> None:
-        """Discard the cached readings."""
+    def contacts(self) -> Contacts:
+        """Return contact points and their forces in the current state."""
+        if self._contacts is None:
+            self._contacts = Contacts(self.model, self.backend, self.stepper.q, *self.stepper.forces.contacts())
+        return self._contacts
 
+    def forget_readings(self) -> None:
+        """Discard the cached readings of joints and contacts."""
         self._readings: Readings | None = None
+        self._contacts: Contacts | None = None

@@ -6,18 +6,15 @@ import logging
 import math
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING
 
+from abd.api.protocol import RunningSimulation
+from abd.api.step_report import StepReport
 from abd.io.directory import free_directory
 from abd.io.progress import observer_for
 from abd.io.report import Tally
 from abd.io.run import Interruption, Messages, Observer, Status, advance, run
 from abd.model import steps_in
-
-if TYPE_CHECKING:
-    from abd.api.simulation import Simulation
-    from abd.api.step_report import StepReport
-
+from abd.potentials.integrators import longest
 
 _log = logging.getLogger(__name__)
 
@@ -35,7 +32,7 @@ class _Listener(Observer):
 
 
 def run_simulation(
-    sim: Simulation,
+    sim: RunningSimulation,
     duration: float | None,
     steps: int | None,
     record: str | Path | None,
@@ -67,13 +64,13 @@ def run_simulation(
     return listener.report
 
 
-def _count(sim: Simulation, duration: float | None, steps: int | None) -> int:
+def _count(sim: RunningSimulation, duration: float | None, steps: int | None) -> int:
     if duration is not None and steps is not None:
         raise ValueError(f"duration = {duration:g} s and steps = {steps} are both given; take one")
     if duration is not None:
         if not 0.0 <= duration < math.inf:
             raise ValueError(f"duration must be a time in seconds, not {duration!r}")
-        return steps_in(duration, float(sim.worlds.dt.max()))
+        return steps_in(duration, longest(sim.stepper.worlds.lengths))
     if steps is not None:
         if steps < 0:
             raise ValueError(f"steps must be a number of steps, not {steps}")
@@ -81,7 +78,7 @@ def _count(sim: Simulation, duration: float | None, steps: int | None) -> int:
     return sim.model.settings.frames
 
 
-def _step(sim: Simulation, last: int, listener: _Listener, observers: list[Observer]) -> StepReport | None:
+def _step(sim: RunningSimulation, last: int, listener: _Listener, observers: list[Observer]) -> StepReport | None:
     """Step without a record."""
     with Interruption() as interruption, Messages(observers):
         for observer in observers:

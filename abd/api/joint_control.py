@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 import numpy as np
 
+from abd.api.coordinates import Coordinates
 from abd.api.loads import JUMP, jumps
+from abd.backends.protocol import Backend
 from abd.by_bodies import of_body
-from abd.joints.closure.coordinate_setter import CoordinateSetter
 from abd.joints.closure.redundancy import CLOSED, open_by
 from abd.joints.coordinates.readings import rigid_motion
 from abd.joints.rows.batches import batches
@@ -29,15 +29,11 @@ from abd.joints.rows.change import (
     with_settings,
 )
 from abd.joints.rows.laws import Role
-from abd.model import WORLD, CoordinateSettings, Drive, Joint
-
-if TYPE_CHECKING:
-    from abd.api.simulation import Simulation
-    from abd.joints.closure.assembly import Assembly
+from abd.model import WORLD, CoordinateSettings, Drive, Joint, Model
+from abd.potentials.integrators import longest
+from abd.step.step import Stepper
 
 _log = logging.getLogger(__name__)
-BARRIER_CLEARANCE = 1e-6
-"""Gap [m or rad] of a coordinate that is set to a range limit with a barrier, which is infinite at zero gap."""
 JUMP_OF_SPEED = 2.0
 """Ratio of a drive's change of speed to the change in the last step that counts as a jump."""
 
@@ -52,9 +48,9 @@ class JointControl:
         broken: time of failure of the broken joints by name [s]; start: the joints of the scene.
     """
 
-    def __init__(self, simulation: Simulation):
-        self._simulation = simulation
-        joints, reader = simulation.model.joints, simulation.reader
+    def __init__(self, model: Model, backend: Backend, stepper: Stepper, coordinates: Coordinates):
+        self._model, self._backend, self._stepper, self._coordinates = model, backend, stepper, coordinates
+        joints, reader = model.joints, coordinates.reader
         self.start = joints.copy()
         self.broken: dict[str, float] = {}
         self._fast: set[tuple[str, str]] = set()
@@ -75,7 +71,7 @@ class JointControl:
 
     def replace_joint(self, index: int, joint: Joint) -> None:
         """Replace a joint by one of the same name, type, bodies and frames."""
-        self._simulation.model.joints[index] = joint
+        self._model.joints[index] = joint
         self.rebuild([index])
 
     def replace_settings(self, index: int, settings: CoordinateSettings) -> None:
@@ -88,31 +84,24 @@ class JointControl:
         Raises:
             ValueError: a pose is not a rotation and a translation.
         """
-        stepper = self._simulation.stepper
+        stepper = self._stepper
         q, _ = rigid_motion(stepper.q, stepper.qd)
-        self._simulation.model.joints[index] = with_frames(self.joint(index), q, T_CW, T_DW)
-        self._simulation._joint_coordinates.watch(self._simulation.coordinates)
+        self._model.joints[index] = with_frames(self.joint(index), q, T_CW, T_DW)
+        self._coordinates.watch(self._coordinates.values)
         self.rebuild([index])
         self._warn_if_open(index, "has new frames")
 
     def set_active(self, index: int, active: bool) -> None:
-        """Activate or deactivate a joint; log a warning for an open exact joint, which the next step closes.
-
-        Raises:
-            ValueError: the joint is to act on a disabled body.
-        """
-        if active and index in self._simulation._switches.suspended:
-            raise ValueError(f"joint '{self.joint(index).name}' cannot act on a disabled body: set the body's `enabled` first")
+        """Activate or deactivate a joint; log a warning for an open exact joint, which the next step closes."""
         if active != self.joint(index).active:
             self.replace_joint(index, replace(self.joint(index), active=bool(active)))
         if active:
-            if self.broken.pop(self.joint(index).name, None) is not None:
-                self._simulation._switches.join(index)
+            self.broken.pop(self.joint(index).name, None)
             self._warn_if_open(index, "is activated")
 
     def set_coupling_active(self, index: int, active: bool) -> None:
         """Activate or deactivate a coupling."""
-        couplings = self._simulation.model.couplings
+        couplings = self._model.couplings
         coupling = couplings[index]
         if coupling.active != active:
             couplings[index] = replace(coupling, active=active)
@@ -123,7 +112,7 @@ class JointControl:
         joint = self.joint(index)
         if joint.enforcement != "exact":
             return
-        opening = open_by(self._simulation.model, self._simulation.stepper.q)[index]
+        opening = open_by(self._model, self._stepper.q)[index]
         if opening.max() > CLOSED:
             _log.warning(
                 "exact joint '%s' %s while open by %.3g m, %.3g rad: the next step closes it; "
@@ -149,7 +138,7 @@ class JointControl:
 
     def set_functions(self, index: int, settings: CoordinateSettings, drive: Drive, may_jump: bool = True) -> None:
         """Set the functions of time of a drive's row; a jump restarts the integrator if it may."""
-        row_laws = self._simulation.backend.system.row_laws
+        row_laws = self._backend.system.row_laws
         row = self._row(index, settings.name, drive)
         target, rate = (None, drive.target) if drive.mode == "velocity" else (drive.target, drive.rate)
         for functions, function in ((row_laws.target_of, target), (row_laws.rate_of, rate)):
@@ -159,21 +148,20 @@ class JointControl:
         row_laws.revision += 1
         if may_jump and self._drive_jumps(index, settings, drive):
             self._jump(index)
-        self._simulation.stepper.sleep.disturb()
-        self._simulation.model.joints[index] = with_settings(self.joint(index), replace(settings, drive=drive))
+        self._stepper.sleep.disturb()
+        self._model.joints[index] = with_settings(self.joint(index), replace(settings, drive=drive))
 
     def _drive_jumps(self, index: int, settings: CoordinateSettings, drive: Drive) -> bool:
         """Return whether a new drive changes the speed (position, velocity) or effort (other modes) by a jump.
 
         A speed that is set in every step changes by about as much as in the last step, and is not a jump."""
-        sim = self._simulation
-        now = of_body(sim.stepper.time, self.joint(index).child)
+        now = of_body(self._stepper.time, self.joint(index).child)
         before, after, usual = settings.drive.target(now), drive.target(now), 0.0
         if drive.mode in ("position", "velocity"):
-            x, _, before, earlier, *_ = sim.stepper.memory.history[:, self._row(index, settings.name, drive)]
+            x, _, before, earlier, *_ = self._stepper.memory.history[:, self._row(index, settings.name, drive)]
             usual = abs(before - earlier)
             if drive.mode == "position":
-                h = float(sim.worlds.dt.max())
+                h = longest(self._stepper.worlds.lengths)
                 after = (drive.target(now + h) - x) / h
         return abs(after - before) > max(JUMP * max(abs(before), abs(after)), JUMP_OF_SPEED * usual)
 
@@ -181,8 +169,8 @@ class JointControl:
     def efforts(self) -> np.ndarray:
         """(c,) constant efforts on all coordinates [N or N m], a copy."""
         rows, places = self._rows_of_efforts()
-        out = np.zeros(len(self._simulation.reader.names))
-        out[places] = self._simulation.backend.system.row_laws.target[rows]
+        out = np.zeros(len(self._coordinates.reader.names))
+        out[places] = self._backend.system.row_laws.target[rows]
         return out
 
     def set_efforts(self, efforts: np.ndarray, with_row: np.ndarray | None = None) -> None:
@@ -191,7 +179,7 @@ class JointControl:
         The first effort on a coordinate adds a row and rebuilds the joint system. Coordinates of the mask `with_row` (c,)
         get their rows in the same rebuild.
         """
-        sim, before = self._simulation, self.efforts
+        before = self.efforts
         changed = efforts != before
         if not changed.any():
             return
@@ -199,24 +187,24 @@ class JointControl:
         missing[self._rows_of_efforts()[1]] = False
         if missing.any():
             for place in np.flatnonzero(missing):
-                index, name = int(sim.reader.table.joint[place]), sim.reader.names[place]
+                index, name = int(self._coordinates.reader.table.joint[place]), self._coordinates.reader.names[place]
                 joint = self.joint(index)
-                sim.model.joints[index] = with_settings(joint, replace(settings_of(joint, name), force=0.0))
+                self._model.joints[index] = with_settings(joint, replace(settings_of(joint, name), force=0.0))
             self.rebuild([])
         rows, places = self._rows_of_efforts()
-        row_laws = sim.backend.system.row_laws
+        row_laws = self._backend.system.row_laws
         row_laws.target[rows] = efforts[places]
         row_laws.revision += 1
         self._has_unstored_efforts = True
-        sim.stepper.sleep.disturb()
-        table, jumping = sim.reader.table, jumps(before[:, None], efforts[:, None])
+        self._stepper.sleep.disturb()
+        table, jumping = self._coordinates.reader.table, jumps(before[:, None], efforts[:, None])
         if jumping.any():
             ends = np.concatenate([table.child[jumping], table.parent[jumping]])
-            sim.stepper.modes.jump(ends[ends != WORLD])
+            self._stepper.modes.jump(ends[ends != WORLD])
 
     def _rows_of_efforts(self) -> tuple[np.ndarray, np.ndarray]:
         """Return the rows of constant efforts in the joint system, and the indices of their coordinates."""
-        system, reader = self._simulation.backend.system, self._simulation.reader
+        system, reader = self._backend.system, self._coordinates.reader
         cached = self._effort_rows
         if cached is None or cached[0] is not system or cached[1] is not reader:
             a = system.row_laws
@@ -231,44 +219,12 @@ class JointControl:
         if not self._has_unstored_efforts:
             return
         self._has_unstored_efforts = False
-        sim = self._simulation
         rows, places = self._rows_of_efforts()
-        for force, place in zip(sim.backend.system.row_laws.target[rows].tolist(), places.tolist(), strict=True):
-            index, name = int(sim.reader.table.joint[place]), sim.reader.names[place]
-            settings = settings_of(sim.model.joints[index], name)
+        for force, place in zip(self._backend.system.row_laws.target[rows].tolist(), places.tolist(), strict=True):
+            index, name = int(self._coordinates.reader.table.joint[place]), self._coordinates.reader.names[place]
+            settings = settings_of(self._model.joints[index], name)
             if settings.force != force:
-                sim.model.joints[index] = with_settings(sim.model.joints[index], replace(settings, force=force))
-
-    def set_coordinates(self, requests: Mapping[tuple[int | str, int | str], float]) -> Assembly:
-        """Set coordinates between steps: the freer side of a joint moves with its subtree, and loops are closed.
-
-        Bodies keep their linear and angular velocities. The integrator restarts as in the first step.
-
-        Raises:
-            SceneError: bodies would overlap; no body is moved.
-        """
-        sim = self._simulation
-        setter = CoordinateSetter(sim.model, sim.stepper.q, sim.coordinates)
-        for (joint, coordinate), value in requests.items():
-            setter.request(joint, coordinate, value)
-        result = setter.solve()
-        if result.converged and (at_ends := self._at_ends(result.values)):
-            result = replace(setter.set_coordinates(at_ends), status=result.status, requested=result.requested)
-        if result.converged:
-            sim.move_to(result.q, result.values)
-        return result
-
-    def _at_ends(self, values: np.ndarray) -> dict[tuple[int | str, int | str], float]:
-        """Return coordinates of `values` (c,) at a range limit with a barrier, with values `BARRIER_CLEARANCE` inside."""
-        out: dict[tuple[int | str, int | str], float] = {}
-        for index, joint in enumerate(self._simulation.model.joints):
-            for one in joint.coordinates:
-                if one.limit == "barrier" and one.upper - one.lower > 4.0 * BARRIER_CLEARANCE:
-                    value = float(values[self._place(index, one.name)])
-                    inside = float(np.clip(value, one.lower + BARRIER_CLEARANCE, one.upper - BARRIER_CLEARANCE))
-                    if inside != value and joint.active:
-                        out[index, one.name] = inside
-        return out
+                self._model.joints[index] = with_settings(self._model.joints[index], replace(settings, force=force))
 
     def set_range(self, index: int, coordinate: str, lower: float, upper: float) -> None:
         """Set the range of a coordinate from the next step on; barriers move a value outside gradually into the range."""
@@ -276,27 +232,27 @@ class JointControl:
         self.replace_settings(index, self._with_moving_limits(index, replace(settings, lower_end=None, upper_end=None)))
 
     def _with_moving_limits(self, index: int, settings: CoordinateSettings) -> CoordinateSettings:
-        sim, place = self._simulation, self._place(index, settings.name)
-        return with_approaching_barriers(settings, sim.model, float(sim.coordinates[place]), bool(sim.reader.table.rotary[place]))
+        place, rotary = self._place(index, settings.name), self._coordinates.reader.table.rotary
+        return with_approaching_barriers(settings, self._model, float(self._coordinates.values[place]), bool(rotary[place]))
 
     def _place(self, index: int, coordinate: str) -> int:
         """Return the index of a coordinate among those of all joints."""
-        own = self._simulation.reader.of(index)
-        return own.start + self._simulation.reader.names[own].index(coordinate)
+        own = self._coordinates.reader.of(index)
+        return own.start + self._coordinates.reader.names[own].index(coordinate)
 
     # after a step -------------------------------------------------------------------------------------------------
 
-    def after_step(self) -> tuple[str, ...]:
-        """Break overloaded joints, warn of fast coordinates, move limits, and return the names of the broken joints."""
+    def after_step(self) -> list[int]:
+        """Break overloaded joints, warn of fast coordinates, move limits, and return the joints that broke."""
         if self._limits_speed:
             self._warn_of_speed()
         if self._returning:
             self._move_limits()
-        return self._break() if len(self._breakable) else ()
+        return self._break() if len(self._breakable) else []
 
     def _find_returning(self) -> list[tuple[int, str]]:
         """Return (joint, coordinate) of the coordinates that barriers move back into their ranges."""
-        joints = self._simulation.model.joints
+        joints = self._model.joints
         return [
             (k, one.name)
             for k in joints.changed_since(self.start)
@@ -306,7 +262,7 @@ class JointControl:
 
     def _move_limits(self) -> None:
         """Move the limits of the returning coordinates."""
-        joints = self._simulation.model.joints
+        joints = self._model.joints
         for k, name in self._returning:
             settings = self._with_moving_limits(k, settings_of(joints[k], name))
             joints[k] = with_settings(joints[k], settings)
@@ -314,36 +270,34 @@ class JointControl:
 
     def _warn_of_speed(self) -> None:
         """Log one warning for every coordinate that exceeds its velocity limit."""
-        sim, reader = self._simulation, self._simulation.reader
-        rates = np.abs(sim.joint_readings().rates[: len(self._velocity_limit)])  # without springs
+        reader = self._coordinates.reader
+        rates = np.abs(self._coordinates.readings().rates[: len(self._velocity_limit)])  # without springs
         for place in np.flatnonzero(rates > self._velocity_limit):
-            key = (sim.model.joints[reader.table.joint[place]].name, reader.names[place])
+            key = (self._model.joints[reader.table.joint[place]].name, reader.names[place])
             if key not in self._fast:
                 self._fast.add(key)
                 _log.warning(
                     "%s.%s moves at %.3g, above its limit %.3g, at t = %.6g s",
-                    *key, rates[place], self._velocity_limit[place], sim.time,
+                    *key, rates[place], self._velocity_limit[place], self._stepper.worlds.clock,
                 )  # fmt: skip
 
-    def _break(self) -> tuple[str, ...]:
-        """Deactivate the active joints whose wrench at the joint's point exceeds their strength; return their names."""
-        sim, joints = self._simulation, self._simulation.model.joints
-        loads = np.linalg.norm(sim.joint_readings().wrench[self._breakable].reshape(-1, 2, 3), axis=2)
+    def _break(self) -> list[int]:
+        """Deactivate the active joints whose wrench at the joint's point exceeds their strength; return them."""
+        joints = self._model.joints
+        loads = np.linalg.norm(self._coordinates.readings().wrench[self._breakable].reshape(-1, 2, 3), axis=2)
         found = []
         for place in np.flatnonzero((loads > self._strength).any(axis=1)):
-            k, (force, torque) = self._breakable[place], loads[place]
+            k, (force, torque) = int(self._breakable[place]), loads[place]
             joint = joints[k]
             if joint.active:
-                _log.warning(
-                    "joint %s breaks at t = %.6g s under %.4g N and %.4g N m", joint.name, sim.time, force, torque
-                )
+                time = self._stepper.worlds.clock
+                _log.warning("joint %s breaks at t = %.6g s under %.4g N and %.4g N m", joint.name, time, force, torque)
                 joints[k] = replace(joint, active=False)
-                self.broken[joint.name] = sim.time
+                self.broken[joint.name] = time
                 found.append(k)
         if found:
             self.rebuild(found)
-            sim._switches.part(found)
-        return tuple(joints[k].name for k in found)
+        return found
 
     # checkpoints --------------------------------------------------------------------------------------------------
 
@@ -355,28 +309,29 @@ class JointControl:
         """
         self._store_efforts()
         return {
-            "changes": described(self.start, self._simulation.model.joints),
+            "changes": described(self.start, self._model.joints),
             "broken": dict(self.broken),
             "fast": {f"{j}\n{c}": True for j, c in self._fast},
-            "couplings": {one.name: one.active for one in self._simulation.model.couplings},
-            "springs": self._simulation._springs.saved(),
+            "couplings": {one.name: one.active for one in self._model.couplings},
         }
 
-    def restore(self, saved: dict) -> None:
-        """Restore the joints of a checkpoint; the stepper restores the history of the rows."""
+    def restore(self, saved: dict, differs: bool) -> None:
+        """Restore the joints of a checkpoint; the stepper restores the history of the rows.
+
+        Args:
+            differs: whether the springs changed, which `Springs.restore` returns.
+        """
         self._store_efforts()
-        sim, differs = self._simulation, self._simulation._springs.restore(saved["springs"])
         self.broken = {name: float(time) for name, time in saved["broken"].items()}
         self._fast = {tuple(key.split("\n")) for key in saved["fast"]}
-        for k, one in enumerate(sim.model.couplings):
+        for k, one in enumerate(self._model.couplings):
             if one.active != saved["couplings"].get(one.name, one.active):
-                sim.model.couplings[k], differs = replace(one, active=not one.active), True
-        joints, now = changed(self.start, saved["changes"]), sim.model.joints
+                self._model.couplings[k], differs = replace(one, active=not one.active), True
+        joints, now = changed(self.start, saved["changes"]), self._model.joints
         if differs or any(changes_of(joints[k], now[k]) for k in now.changed_since(joints)):
             now.assign(joints)
-            sim._joint_coordinates.watch(sim.coordinates)
-            sim._forget_readings()
-            sim.backend.rows.set_joints(build_system(sim.model))
+            self._coordinates.watch(self._coordinates.values)
+            self._backend.rows.set_joints(build_system(self._model))
             self._returning = self._find_returning()
 
     # parts --------------------------------------------------------------------------------------------------------
@@ -384,44 +339,44 @@ class JointControl:
     def joint(self, index: int) -> Joint:
         """Return the current definition of a joint."""
         self._store_efforts()
-        return self._simulation.model.joints[index]
+        return self._model.joints[index]
 
-    def rows(self, index: int, coordinate: str, *roles: Role) -> np.ndarray:
-        """Return the rows of a coordinate with given roles in the joint system."""
-        a = self._simulation.backend.system.row_laws
+    def rows(self, index: int, *roles: Role, coordinate: str | None = None) -> np.ndarray:
+        """Return the measured rows of a joint, or of one coordinate, with given roles in the joint system."""
+        a = self._backend.system.row_laws
         found = np.flatnonzero((a.joint == index) & np.isin(a.role, roles) & (a.coupling < 0))
-        return np.array([row for row in found if a.name[row] == coordinate], dtype=int)
+        return np.array([row for row in found if coordinate in (None, a.name[row])], dtype=int)
 
     def _row(self, index: int, coordinate: str, drive: Drive) -> int:
         """Return the row of a drive."""
-        return int(self.rows(index, coordinate, Role.FORCE if drive.mode == "force" else Role.DRIVE)[0])
+        return int(self.rows(index, Role.FORCE if drive.mode == "force" else Role.DRIVE, coordinate=coordinate)[0])
 
     def restart(self) -> None:
         """Restart the histories of all rows; angles are counted from the simulation's coordinates."""
-        sim, stepper = self._simulation, self._simulation.stepper
-        coordinates = (sim.reader.table, sim.coordinates)
+        stepper = self._stepper
+        coordinates = (self._coordinates.reader.table, self._coordinates.values)
         stepper.sleep.disturb()
-        stepper.memory = recount_memory(sim.backend.system, coordinates, stepper.q, stepper.qd)
+        stepper.memory = recount_memory(self._backend.system, coordinates, stepper.q, stepper.qd)
         stepper.applied = stepper.initial_laws()
+        self._coordinates.forget_readings()
 
     def _jump(self, index: int) -> None:
         """Restart the integrator for the bodies of a joint, whose forces change abruptly."""
         joint = self.joint(index)
-        self._simulation.stepper.modes.jump([body for body in (joint.parent, joint.child) if body != WORLD], constraints=True)
+        self._stepper.modes.jump([body for body in (joint.parent, joint.child) if body != WORLD], constraints=True)
 
     def rebuild(self, indices: list[int]) -> None:
         """Rebuild the joint system after a change of the joints `indices`; unchanged rows keep their history."""
         self._store_efforts()
-        sim = self._simulation
-        stepper, old = sim.stepper, sim.backend.system
+        stepper, old = self._stepper, self._backend.system
         self._returning = self._find_returning()
-        new = build_system(sim.model)
+        new = build_system(self._model)
         states = (stepper.q, stepper.qd, stepper.previous_q, stepper.previous_qd)
-        coordinates = (sim.reader.table, sim.coordinates)
+        coordinates = (self._coordinates.reader.table, self._coordinates.values)
         stepper.memory, stepper.applied = transfer_memory(old, stepper.memory, stepper.applied, new, coordinates, states)
-        sim.backend.rows.set_joints(new)
+        self._backend.rows.set_joints(new)
         stepper.energy_balance.forget()
         stepper.sleep.disturb()
         for index in indices:
             self._jump(index)
-        sim._forget_readings()
+        self._coordinates.forget_readings()

@@ -1,0 +1,306 @@
+"""`StepperState`: the state on a backend, and the parts of a step that belong to it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+
+import numpy as np
+
+from abd.backends.protocol import Backend
+from abd.by_bodies import common
+from abd.contact.pair_law import PairParameters
+from abd.energies import StepStatistics
+from abd.errors import AbdError
+from abd.joints.coordinates.readings import JointReader, Readings
+from abd.joints.rows.forces import Applied, initial_laws
+from abd.joints.rows.system import HISTORY, JointMemory
+from abd.model import Model
+from abd.potentials.integrators import longest
+from abd.state import BodyHistory, State
+from abd.step.articulations import Articulations
+from abd.step.contact_parameters import ContactStiffness, find_parameters
+from abd.step.frame_forces import FrameForces
+from abd.step.host_copies import HostCopies
+from abd.step.impacts.rebounds import Rebounds
+from abd.step.integrators import CHANGED, Modes
+from abd.step.joint_rows import JointRows
+from abd.step.prescribed import Prescribed
+from abd.step.sleep import Sleep
+from abd.step.strain import StrainWatch
+from abd.step.verdict import FastContacts
+from abd.step.work import InitialContacts, Work
+from abd.step.world_times import WorldTimes
+from abd.tables import copied
+
+
+class StepperState:
+    """State of a scene between substeps, stored by a backend.
+
+    Host copies are read on demand and cached until the next step.
+
+    Attributes:
+        initial_contacts: contacts of the initial state.
+        loads: function of the end [s], scalar or (n,), and the length [s] of a substep; returns its forces and torques (n, 3), or
+            None to keep those of the last one; loads_are_constant: whether it depends on neither.
+        worlds: frame lengths by world; time, previous_h: present time, and length of the last substep [s], scalars or (n,).
+        work: since the start; statistics: of the last substep, None before the first.
+        touching: (n,) bool, bodies of articulations in contact at the end of the last step; constrained: the same of contacts,
+            joint limits and ropes.
+        stepped: whether a step led to the present state, so that its contacts are listed.
+        forces: of contacts and joint rows in the last frame.
+        excluded: (n,) bool, inactive bodies of the present substep.
+        stopped: (n,) bool, bodies of worlds that failed.
+        after_substep: called after every accepted substep.
+    """
+
+    def __init__(self, model: Model, backend: Backend):
+        self.model, self.settings, self.backend = model, model.settings, backend
+        articulations = self.articulations = Articulations(model)
+        copies = self.copies = HostCopies(backend)
+        self.stiffness, self.prescribed, self.sleep = ContactStiffness(model), Prescribed(model), Sleep(model)
+        self.modes, self.strain = Modes(model, articulations), StrainWatch(model, articulations.jointed)
+        self.fast_contacts = FastContacts(model)
+        self.rows = JointRows(model, backend, articulations, copies)
+        self.rebounds, self.forces = Rebounds(model, backend, articulations, copies), FrameForces(self)
+        self.none = self.excluded = self._off = self._switched = articulations.none
+        self.stopped = articulations.none
+        self.worlds = WorldTimes(model)
+        self.loads: Callable[[float, float], tuple[np.ndarray, np.ndarray] | None] | None = None
+        self.loads_are_constant: Callable[[], bool] = lambda: self.loads is None
+        self.after_substep: Callable[[], None] = lambda: None
+
+    @property
+    def joints(self):
+        """The present joint system (`abd.joints.rows.system`)."""
+        return self.backend.system
+
+    @property
+    def off(self) -> np.ndarray:
+        """(n,) bool, inactive bodies of all substeps: switched off, or in stopped worlds."""
+        return self._off
+
+    @off.setter
+    def off(self, switched: np.ndarray) -> None:
+        self._switched = switched
+        self._off = switched | self.stopped if self.stopped.any() else switched
+
+    @property
+    def first_substep(self) -> np.ndarray:
+        """(n,) length of the first substep of the next frame [s], infinite for a whole frame."""
+        return self._first_substep
+
+    @first_substep.setter
+    def first_substep(self, lengths: np.ndarray) -> None:
+        self._first_substep, self.starts_short = lengths, bool(np.isfinite(lengths).any())
+
+    def stop(self, bodies: np.ndarray) -> None:
+        """Stop bodies (n,) bool, those of failed worlds, and step all others."""
+        self.stopped = bodies if bodies.any() else self.none
+        self.off = self._switched
+        self.exclude(self.off)
+
+    def in_worlds_of(self, some: np.ndarray) -> np.ndarray:
+        """Return (n,) bool, all bodies of the worlds of some (n,) bool."""
+        world = self.model.bodies.world
+        return np.isin(world, world[some])
+
+    @property
+    def stopped_worlds(self) -> list[int]:
+        return np.unique(self.model.bodies.world[self.stopped]).tolist()
+
+    def reset(self, state: State) -> None:
+        """Start in a state with empty statistics."""
+        self.work, self.statistics, self.initial_contacts = Work(), None, InitialContacts()
+        self.rebounds.forget()
+        self.stop(self.none)
+        self.rows.turning.reset()
+        self.strain.reset()
+        self.restore(state)
+        self.worlds.begin(longest(self.time))
+
+    def restore(self, state: State) -> None:
+        """Continue from a state; drop results of steps before it."""
+        n = len(self.model.bodies)
+        self.statistics = None
+        self.time, self.frame = common(state.time), state.step
+        self.previous_h = common(state.previous_h)
+        bodies = replace(BodyHistory.none(n), stopped=self.stopped) if state.bodies is None else state.bodies
+        bodies = copied(bodies)
+        self.touching, self.loaded, self.constrained = bodies.touching, bodies.loaded, bodies.constrained
+        self.first_substep, self.modes.history = bodies.first_substep, bodies.history
+        self.prescribed.stride, self.sleep.time_at_rest = bodies.stride, bodies.time_at_rest
+        if not np.array_equal(bodies.stopped, self.stopped):
+            self.stop(bodies.stopped)
+        previous_q = state.q if state.previous_q is None else state.previous_q
+        previous_qd = state.qd if state.previous_qd is None else state.previous_qd
+        self.backend.states.load_state(state.q, state.qd, previous_q, previous_qd, bodies.forces)
+        self.backend.friction.set_anchors(copied(state.anchors))
+        self._restore_pairs(state.pairs)
+        self.backend.linear.recall(state.solver)
+        self.joints.face(previous_q)
+        self.copies.forget()
+        self.stepped = False
+        if state.joints is None:
+            self.memory = self.joints.fresh_memory(state.q, state.qd)
+        else:
+            self.memory = self._check_memory(copied(state.joints))
+        self.applied = self.initial_laws() if state.laws is None else copied(state.laws)
+        if state.laws is None and (opened := self.rows.open_couplings(self.memory)).any():
+            self.modes.history = np.where(self.articulations.containing(opened), CHANGED, self.modes.history).astype(np.int32)
+
+    def _check_memory(self, memory: JointMemory) -> JointMemory:
+        """Return a joint memory of this scene.
+
+        Raises:
+            AbdError: its number of rows is another one.
+        """
+        found, needed = memory.history.shape, (HISTORY, len(self.joints.rows))
+        if found != needed:
+            raise AbdError(
+                f"the state has joint rows of the shape {found} where {needed} is needed: it was written by another release, or "
+                "of another scene; run the scene from its start"
+            )
+        return memory
+
+    def _restore_pairs(self, own: PairParameters | None) -> None:
+        """Set the parameters of pairs; None finds them from the positions."""
+        if own is not None:
+            self.backend.touch.set_pair_parameters(copied(own))
+            return
+        self.initial_contacts, touching = find_parameters(self.backend)
+        if touching.any():
+            self.touching = self.articulations.containing(touching != 0)
+
+    def start_contacts(self, bodies: np.ndarray) -> None:
+        """Start collisions of pairs with some bodies (indices): set the contact parameters of close pairs."""
+        _, touching = find_parameters(self.backend, bodies)
+        in_worlds = np.isin(self.model.bodies.world, self.model.bodies.world[bodies])
+        self.touching = self.touching | self.articulations.containing((touching != 0) & in_worlds)
+
+    def fresh(self, q: np.ndarray, qd: np.ndarray, bodies: np.ndarray) -> State:
+        """Return an initial state q, qd (n, 12) at time zero, without parameters of its contacts (`start_contacts`).
+
+        bodies: (n,) bool of whole worlds."""
+        n = len(q)
+        self.joints.face(q)
+        memory = self.joints.fresh_memory(q, qd, self.memory, bodies)
+        history = np.where(self.articulations.containing(self.rows.open_couplings(memory)), CHANGED, 0).astype(np.int32)
+        laws = initial_laws(self.joints, memory, self.settings, 0.0)
+        stored = replace(BodyHistory.none(n), history=history)
+        return State(
+            q=q, qd=qd, previous_q=q, previous_qd=qd, bodies=stored, pairs=PairParameters(), joints=memory, laws=laws,
+        )  # fmt: skip
+
+    @property
+    def q(self) -> np.ndarray:
+        """(n, 12) positions after the last substep."""
+        return self.copies.state[0]
+
+    @property
+    def qd(self) -> np.ndarray:
+        """(n, 12) velocities after the last substep."""
+        return self.copies.state[1]
+
+    @contextmanager
+    def listed(self) -> Iterator[bool]:
+        """List the contacts of the present state, in an initial state for the duration of the context; yield `stepped`."""
+        if self.stepped:
+            yield True
+            return
+        self.backend.touch.list_contacts()
+        try:
+            yield False
+        finally:
+            self.backend.states.abandon()
+
+    @property
+    def previous_q(self) -> np.ndarray:
+        """(n, 12) positions before the last substep."""
+        return self.copies.previous[0]
+
+    @property
+    def previous_qd(self) -> np.ndarray:
+        """(n, 12) velocities before the last substep."""
+        return self.copies.previous[1]
+
+    @property
+    def memory(self) -> JointMemory:
+        return self.copies.memory
+
+    @memory.setter
+    def memory(self, memory: JointMemory) -> None:
+        self.copies.memory = memory
+
+    @property
+    def applied(self) -> Applied:
+        return self.copies.applied
+
+    @applied.setter
+    def applied(self, applied: Applied) -> None:
+        self.copies.applied = applied
+        self.forces.forget()
+
+    def initial_laws(self) -> Applied:
+        """Return the laws of the joint rows in an initial state."""
+        return initial_laws(self.joints, self.memory, self.settings, self.time)
+
+    def state(self) -> State:
+        """Return a host copy of all that a continued run needs."""
+        backend = self.backend
+        bodies = BodyHistory(
+            self.touching, self.constrained, self.loaded, self.stopped, self.modes.history, backend.states.read_forces(),
+            self.prescribed.stride, self.sleep.time_at_rest, self.first_substep,
+        )  # fmt: skip
+        return State(
+            q=self.q.copy(),
+            qd=self.qd.copy(),
+            time=self.time,
+            step=self.frame,
+            previous_q=self.previous_q.copy(),
+            previous_qd=self.previous_qd.copy(),
+            previous_h=self.previous_h,
+            bodies=copied(bodies),
+            pairs=copied(backend.pair_law.own),
+            anchors=copied(backend.friction.read_anchors()),
+            joints=copied(self.memory),
+            laws=copied(self.applied),
+            solver=backend.linear.memory(),
+        )
+
+    def standing_statistics(self) -> StepStatistics:
+        """Return statistics of a state that worlds reached by separate substeps, without work, which is counted already."""
+        backend, model = self.backend, self.model
+        backend.touch.list_contacts(backend.at.ch2)
+        statistics = replace(backend.readings.statistics(), external_work=0.0, drive_work=0.0, friction_work=0.0)
+        if not len(model.joints):
+            return statistics
+        reader = JointReader(model)
+        read = Readings(reader, self.joints, self.q, self.qd, reader.coordinates(self.q), self.memory, self.applied)
+        return replace(statistics, joint=float(read.energy.sum()), joint_residual=tuple(read.worst_residual.tolist()))
+
+    def before_trying(self) -> tuple[dict, np.ndarray, np.ndarray, JointMemory | None, PairParameters]:
+        """Return what a failed substep changes, for `take_back`; none of it is as large as the state."""
+        memory = copied(self.memory) if self.joints.followers else None
+        return self.backend.linear.memory(), self.prescribed.stride, self.loaded, memory, self.backend.pair_law.own
+
+    def take_back(
+        self, solver: dict, stride: np.ndarray, loaded: np.ndarray, memory: JointMemory | None, own: PairParameters
+    ) -> None:
+        """Restore the state before a failed substep."""
+        self.stepped = False
+        self.backend.states.abandon()
+        self.backend.touch.set_pair_parameters(own)
+        self.backend.linear.recall(solver)
+        self.prescribed.stride, self.loaded = stride, loaded
+        if memory is not None:
+            self.joints.face(self.previous_q)
+            self.memory = memory
+
+    def exclude(self, excluded: np.ndarray) -> None:
+        """Exclude bodies (n,) bool from the next substeps; their results are undefined."""
+        excluded = excluded if excluded.any() else self.none
+        if excluded is not self.excluded:
+            self.excluded = excluded
+            self.backend.inactive.exclude(excluded)
