@@ -232,13 +232,10 @@ class JointControl:
         self.replace_settings(index, self._with_moving_limits(index, replace(settings, lower_end=None, upper_end=None)))
 
     def _with_moving_limits(self, index: int, settings: CoordinateSettings) -> CoordinateSettings:
-        place, rotary = self._place(index, settings.name), self._coordinates.reader.table.rotary
-        return with_approaching_barriers(settings, self._model, float(self._coordinates.values[place]), bool(rotary[place]))
-
-    def _place(self, index: int, coordinate: str) -> int:
-        """Return the index of a coordinate among those of all joints."""
-        own = self._coordinates.reader.of(index)
-        return own.start + self._coordinates.reader.names[own].index(coordinate)
+        reader = self._coordinates.reader
+        place = reader.of(index).start + reader.names[reader.of(index)].index(settings.name)
+        value, rotary = float(self._coordinates.values[place]), bool(reader.table.rotary[place])
+        return with_approaching_barriers(settings, self._model, value, rotary)
 
     # after a step -------------------------------------------------------------------------------------------------
 

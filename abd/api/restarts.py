@@ -196,11 +196,11 @@ def _at_ends(sim: RunningSimulation, values: np.ndarray) -> dict[tuple[int | str
     for index, joint in enumerate(sim.model.joints):
         own = sim.reader.of(index)
         value_of = dict(zip(sim.reader.names[own], values[own].tolist(), strict=True))
-        for one in joint.coordinates:
+        for one in joint.coordinates if joint.active else ():
             if one.limit == "barrier" and one.upper - one.lower > 4.0 * BARRIER_CLEARANCE:
                 value = value_of[one.name]
                 inside = float(np.clip(value, one.lower + BARRIER_CLEARANCE, one.upper - BARRIER_CLEARANCE))
-                if inside != value and joint.active:
+                if inside != value:
                     out[index, one.name] = inside
     return out
 
