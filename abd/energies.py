@@ -1,4 +1,4 @@
-"""Energies, momenta and errors of a state, from the definitions in `abd.potentials`."""
+"""Energies, momenta and errors of a state, from the definitions in `abd.potentials`; work since the start of a run."""
 
 from __future__ import annotations
 
@@ -44,6 +44,40 @@ class StepStatistics:
     smallest_gap: float
     fastest: float
     whirl: float
+
+
+@dataclass(slots=True)
+class Work:
+    """Work since the start [J]: of external loads on bodies; of drives and forces on coordinates; of friction in contacts and
+    joints and of damping in joints; and of the integration, negative where it dissipates (`EnergyBalance`)."""
+
+    external: float = 0.0
+    drive: float = 0.0
+    friction: float = 0.0
+    integration: float = 0.0
+
+    def after(self, statistics: StepStatistics) -> Work:
+        """Return the sum with the work of one more substep, without that of the integration."""
+        return Work(
+            self.external + statistics.external_work,
+            self.drive + statistics.drive_work,
+            self.friction + statistics.friction_work,
+            self.integration,
+        )
+
+    @property
+    def done(self) -> float:
+        """Work without that of the integration."""
+        return self.external + self.drive + self.friction
+
+
+@dataclass(frozen=True)
+class InitialContacts:
+    """Contacts of an initial state: energy [J], number of active contacts, smallest gap [m] of nearby surfaces."""
+
+    energy: float = 0.0
+    contacts: int = 0
+    smallest_gap: float = np.inf
 
 
 def kinetic_energy(model: Model, qd: np.ndarray) -> float:

@@ -9,8 +9,7 @@ import numpy as np
 
 from abd.api.contact_view import Contacts
 from abd.api.joint_control import JointControl
-from abd.api.loads import Loads
-from abd.api.moves import Moves
+from abd.api.loads import Loads, Moves
 from abd.api.springs import Springs
 from abd.api.step_report import StepReport
 from abd.api.switches import Switches

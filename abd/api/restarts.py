@@ -1,11 +1,12 @@
-"""Continuing from another state: checkpoints, resets, poses and velocities that were set."""
+"""Start of a simulation, and continuation from another state: checkpoints, resets, poses and velocities that were set."""
 
 from __future__ import annotations
 
 import logging
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, replace
-from typing import Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -14,20 +15,59 @@ from abd.api.views import finite
 from abd.backends.device.exchange import host_rows
 from abd.by_bodies import PerBody
 from abd.contact.pair_law import PairParameters
+from abd.energies import Work
 from abd.io.checkpoint import CheckpointError
+from abd.joint_list import JointList
 from abd.joints.closure.assembly import Assembly
 from abd.joints.closure.coordinate_setter import CoordinateSetter
 from abd.joints.rows.table import values
-from abd.model import Kind
+from abd.model import Kind, Model
 from abd.scene.overlaps.starts import free_states
 from abd.scene.schema.values import LARGEST
 from abd.state import BodyHistory, State, merged, read_tables, saved_tables
-from abd.step.work import Work
 from abd.tables import arrays_of
+
+if TYPE_CHECKING:
+    from abd.scene.scene import Scene
+    from abd.scene.schema.schema import SceneSpec
 
 _log = logging.getLogger(__name__)
 BARRIER_CLEARANCE = 1e-6
 """Gap [m or rad] of a coordinate that is set to a range limit with a barrier, which is infinite at zero gap."""
+
+# start ----------------------------------------------------------------------------------------------------------------
+
+
+def started(scene: Scene | SceneSpec | str | Path) -> tuple[Scene, Model]:
+    """Return the scene, and its compiled model with an intersection-free initial state."""
+    from abd.scene.scene import Scene, load
+
+    if isinstance(scene, str | Path):
+        scene = load(scene)
+    if not isinstance(scene, Scene):
+        scene = Scene.from_spec(scene)
+    return scene, scene.started()
+
+
+def own(model: Model) -> Model:
+    """Return the model with copies of joints, loads, friction and gravity.
+
+    The arrays are read-only; methods of the simulation write to their bases.
+    """
+    bodies = replace(model.bodies, force=_read_only(model.bodies.force), torque=_read_only(model.bodies.torque))
+    settings = replace(model.settings, gravity=_read_only(model.settings.gravity))
+    materials = replace(model.materials, mu=_read_only(model.materials.mu))
+    joints = JointList.of(model.joints).copy()
+    own_parts = {"joints": joints, "couplings": list(model.couplings), "motions": dict(model.motions)}
+    return replace(model, bodies=bodies, settings=settings, materials=materials, **own_parts)
+
+
+def _read_only(values: np.ndarray) -> np.ndarray:
+    """Return a read-only view of a copy; the copy is its base."""
+    view = np.array(values, dtype=float).view()
+    view.flags.writeable = False
+    return view
+
 
 # checkpoints ------------------------------------------------------------------------------------------------------------
 

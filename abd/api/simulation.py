@@ -20,25 +20,24 @@ from abd.api.coordinates import Coordinates
 from abd.api.device_state import DeviceState
 from abd.api.joint_control import JointControl
 from abd.api.joints.joint_view import CouplingView, JointView
-from abd.api.loads import Loads
+from abd.api.loads import Loads, Moves
 from abd.api.material_view import MaterialView
-from abd.api.moves import Moves
 from abd.api.recompiled import start_of, transfer
+from abd.api.restarts import own, started
 from abd.api.sensors import Observed, Sensor, sensor
 from abd.api.springs import Springs
-from abd.api.started import own, started
 from abd.api.step_report import StepReport
 from abd.api.switches import PairView, Switches
 from abd.api.views import ByName, Vector, finite
 from abd.api.worlds import Worlds
 from abd.backends.device.memory import memory_watched
+from abd.energies import InitialContacts
 from abd.errors import Problem, SceneError
 from abd.joints.coordinates.readings import JointReader, Readings
 from abd.model import Kind, Model
 from abd.scene.overlaps.starts import free_start
 from abd.state import State
 from abd.step.step import Stepper
-from abd.step.work import InitialContacts
 
 if TYPE_CHECKING:
     from abd.api.reduced import Reduced

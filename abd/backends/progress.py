@@ -22,7 +22,7 @@ class Progress:
 
     Attributes:
         rejections: number of rejected substeps by reason (`abd.errors.StepFailure.reason`).
-        indirect_paths: number of substeps whose swept path is the one through the iterates (`abd.step.iterate_path`).
+        indirect_paths: number of substeps whose swept path is the one through the iterates (`abd.step.verdict`).
         stopped: failed worlds with their failures.
     """
 

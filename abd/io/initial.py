@@ -6,13 +6,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from abd.energies import kinetic_energy, momenta, orthogonality_error, potential_energies
+from abd.energies import InitialContacts, kinetic_energy, momenta, orthogonality_error, potential_energies
 from abd.io.frame import SolverRow
 from abd.joints.coordinates.readings import opening_readings
 from abd.model import Model
 from abd.potentials.integrators import longest
 from abd.state import State
-from abd.step.work import InitialContacts
 
 NOTHING_NEAR = InitialContacts()
 

@@ -21,7 +21,7 @@ from dataclasses import replace
 import numpy as np
 
 from abd.contact.pair_law import PairLaw, PairParameters
-from abd.step.work import InitialContacts
+from abd.energies import InitialContacts
 
 TIGHT_GAP = 1e-2
 """Gap, in activations, below which a closing contact is stiffened: the logarithm grows too slowly there."""

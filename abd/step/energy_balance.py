@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from abd.energies import kinetic_energy, potential_energies
+from abd.energies import Work, kinetic_energy, potential_energies
 from abd.joints.rows.forces import initial_laws, linear_energies, row_energies
 from abd.joints.rows.measured_rows import evaluate
 from abd.joints.rows.rows import residual
 from abd.potentials.integrators import longest
 from abd.step.stepper_state import StepperState
-from abd.step.work import Work
 
 
 class EnergyBalance:

@@ -18,6 +18,7 @@ import numpy as np
 
 from abd.backends.progress import Progress
 from abd.by_bodies import PerBody, among
+from abd.energies import Work
 from abd.errors import StepFailure
 from abd.model import Kind
 from abd.state import merged
@@ -25,7 +26,6 @@ from abd.step.frame_forces import FrameForces
 from abd.step.stepper_state import StepperState
 from abd.step.substep import Substeps
 from abd.step.verdict import FINAL, PathNotFree
-from abd.step.work import Work
 
 HALVINGS = 20
 """Largest number of halvings of a frame that make all swept paths collision-free."""

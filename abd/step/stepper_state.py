@@ -11,7 +11,7 @@ import numpy as np
 from abd.backends.protocol import Backend
 from abd.by_bodies import common
 from abd.contact.pair_law import PairParameters
-from abd.energies import StepStatistics
+from abd.energies import InitialContacts, StepStatistics, Work
 from abd.errors import AbdError
 from abd.joints.coordinates.readings import JointReader, Readings
 from abd.joints.rows.forces import Applied, initial_laws
@@ -30,7 +30,6 @@ from abd.step.prescribed import Prescribed
 from abd.step.sleep import Sleep
 from abd.step.strain import StrainWatch
 from abd.step.verdict import FastContacts
-from abd.step.work import InitialContacts, Work
 from abd.step.world_times import WorldTimes
 from abd.tables import copied
 

@@ -22,10 +22,9 @@ from abd.by_bodies import PerBody
 from abd.errors import OutOfMemory, StepFailure
 from abd.potentials.integrators import Scheme, Schemes, longest
 from abd.step.impacts.impact_pairs import Rebound
-from abd.step.iterate_path import IteratePath
 from abd.step.newton import Minimisation
 from abd.step.stepper_state import StepperState
-from abd.step.verdict import ContactBegan, Verdicts
+from abd.step.verdict import ContactBegan, IteratePath, Verdicts
 
 _log = logging.getLogger(__name__)
 

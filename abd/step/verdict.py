@@ -6,6 +6,11 @@ obstacle. The arcs from the state to the converged iterate (`abd.contact.path.be
 conservative advancement. Otherwise the substep is repeated up to the first collision, or with a quarter of its length. Most
 rejected paths are found before Newton's method has converged: the path is also checked after 8, 16, 32 ... iterations.
 
+**Path through the iterates.** Continuous collision detection keeps each arc between two iterates collision-free, hence the path
+through all of them. The path replaces the direct arc from the state to the last iterate if it is close to it. For each pair of
+bodies with an unproven direct arc, every iterate must be close to the arc at a common parameter of both: within `TUBE` of the
+thinner body's thickness. A path that leaves this tube may have led around the other body.
+
 **Fast new contact.** An impact acts at the end of its substep, with the attitudes of the bodies there. If bodies without
 contact come into contact and move relative to each other by more than `FAR` of the smaller one's size, the substep is
 shortened.
@@ -20,17 +25,22 @@ import numpy as np
 
 from abd.backends.answers import UnprovenPaths
 from abd.backends.protocol import Backend
-from abd.energies import StepStatistics
+from abd.contact.pair_law import thinnest_extents
+from abd.contact.path import between
+from abd.energies import StepStatistics, spin
 from abd.errors import StepFailure
 from abd.joints.rows.sizes import half_length
 from abd.model import Kind, Model
 from abd.potentials.integrators import longest
-from abd.step.iterate_path import IteratePath
 
 FINAL = ("blocked", "limits")
 """Failures that no shorter substep resolves."""
 FIRST_CHECK = 8
 """Iterations before the first check of the swept path."""
+TUBE = 0.25
+"""Largest distance of an iterate from the direct arc, over the thickness of the thinner body."""
+SAMPLES = 65
+"""Number of parameters of the arc at which the distance is computed."""
 FAR = 0.5
 """Largest relative motion of bodies with a new contact in a substep, in sizes of the smaller one."""
 
@@ -116,6 +126,45 @@ class FastContacts:
             return True
         speed = np.sqrt(2.0 * statistics.kinetic / self._lightest) + statistics.fastest * self._largest
         return bool(2.0 * longest(h) * speed > FAR * self._smallest)
+
+
+class IteratePath:
+    """Poses of the bodies of one model along the iterates of a substep."""
+
+    def __init__(self, model: Model):
+        self._thickness = thinnest_extents(model)
+        corners = [np.abs(mesh.vertices).max(axis=0) if len(mesh.vertices) else np.zeros(3) for mesh in model.meshes]
+        reach = np.array([*(np.linalg.norm(corner) for corner in corners), 0.0])
+        self._radius = reach[model.bodies.mesh] + model.bodies.radius
+        self.poses: list[np.ndarray] = []
+
+    def begin(self) -> None:
+        self.poses = []
+
+    def add(self, q: np.ndarray) -> None:
+        """Add an iterate (n, 12)."""
+        self.poses.append(q)
+
+    def follows_arc(self, pairs: np.ndarray, q: np.ndarray, qd: np.ndarray, h: float | np.ndarray) -> np.ndarray:
+        """Return (k,) bool, pairs of bodies (k, 2) whose iterates are close to the arc from the state to the last iterate.
+
+        q, qd: (n, 12) state; h: length of the substep [s], scalar or (n,)."""
+        i, j = pairs.T
+        out = i != j
+        if not self.poses or not out.any():
+            return out & False
+        bodies, place = np.unique(pairs, return_inverse=True)
+        place = place.reshape(pairs.shape)
+        begin, end = q[bodies], self.poses[-1][bodies]
+        turned = np.broadcast_to(np.reshape(h, (-1, 1)), (len(q), 1))[bodies] * spin(begin, qd[bodies])
+        arc = between(begin, end, turned, np.zeros(len(bodies)))
+        on_arc = arc.samples(np.linspace(0.0, 1.0, SAMPLES))
+        limit = TUBE * np.minimum(self._thickness[i], self._thickness[j])
+        for pose in self.poses[:-1]:
+            offset = on_arc - pose[bodies]
+            distance = np.linalg.norm(offset[..., :3], axis=2) + self._radius[bodies] * np.linalg.norm(offset[..., 3:], axis=2)
+            out &= distance[:, place].max(axis=2).min(axis=0) <= limit
+        return out
 
 
 class Verdicts:

@@ -9,7 +9,7 @@ import abd
 SPEED, MU, G, DT = 2.0, 0.8, 9.81, 0.01
 BOX = (0.1, 0.1, 0.05)
 STOPS = SPEED**2 / (2.0 * MU * G) - 0.5 * SPEED * DT
-"""Way of a box that friction stops [m], by steps of implicit Euler."""
+"""Separation of a box that friction stops [m], by steps of implicit Euler."""
 
 
 def slide(gap: float, device: str, **solver) -> tuple[float, np.ndarray]:

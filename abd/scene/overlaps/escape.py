@@ -2,7 +2,7 @@
 
 For convex bodies the least penetration lies along a face normal of either or along the cross product of two edges
 (Gottschalk, Lin and Manocha 1996). Otherwise these directions, with the extents of the whole bodies, give an upper
-bound; shorter ways, out of a single face or by what reaches inside alone, are tried from the shortest on and taken
+bound. Shorter displacements, out of a single face or of the part inside alone, are tried from the shortest on and used
 where the surfaces, so displaced, are found free.
 """
 
@@ -81,7 +81,7 @@ def part(a: Placed, b: Placed, separation: float, amount: float) -> list[np.ndar
 
 
 def _directions(a: Placed, b: Placed) -> np.ndarray:
-    """(k, 3) unit directions, both ways, along which the least penetration is looked for."""
+    """(k, 3) unit directions, of both signs, along which the least penetration is looked for."""
     middle = (a.low + a.high - b.low - b.high) / 2.0
     parts = [np.eye(3), middle[None], _normals(a), _normals(b)]
     edges = [unique(_unit(x.ends[:, 1] - x.ends[:, 0])) for x in (a, b)]
@@ -98,7 +98,7 @@ def _shorter(a: Placed, b: Placed, separation: float, directions: np.ndarray, bo
     Out through a face of `b` along its normal, or with a face of `a` behind what of `b` it has passed: by the extents of
     the other body, and by those of its part within the box of both.
     """
-    ways = []
+    displacements = []
     low, high = np.maximum(a.low, b.low) - separation, np.minimum(a.high, b.high) + separation
     for sign, moving, still in ((1.0, a, b), (-1.0, b, a)):
         n = _normals(still)
@@ -108,7 +108,7 @@ def _shorter(a: Placed, b: Placed, separation: float, directions: np.ndarray, bo
             planes = np.unique(np.round(corners[np.abs(unit_normals(still.corners) @ face - 1.0) < 1e-6] @ face, 12))
             for points in (moving.vertices, inner):
                 if len(points) and len(planes):
-                    ways += [(float(t), tuple(sign * face)) for t in planes - (points @ face).min() + separation]
+                    displacements += [(float(t), tuple(sign * face)) for t in planes - (points @ face).min() + separation]
     if separation > 0.0:
         arms = a.vertices[:, None] - b.vertices[None, : max(1, 1_000_000 // len(a.vertices))]
         lengths = np.linalg.norm(arms, axis=2)
@@ -119,21 +119,21 @@ def _shorter(a: Placed, b: Placed, separation: float, directions: np.ndarray, bo
         inner = points[((points >= low) & (points <= high)).all(axis=1)]
         if len(inner):
             spread = np.ptp(inner @ directions.T, axis=0)
-            ways += [(float(t + separation), tuple(u)) for t, u in zip(spread, directions, strict=True)]
-    ways = sorted({way for way in ways if 0.0 < way[0] < bound})
-    kept = ways[:: 1 + len(ways) // MOST_TRIALS]
+            displacements += [(float(t + separation), tuple(u)) for t, u in zip(spread, directions, strict=True)]
+    displacements = sorted({way for way in displacements if 0.0 < way[0] < bound})
+    kept = displacements[:: 1 + len(displacements) // MOST_TRIALS]
     yield from ((length, np.array(direction)) for length, direction in kept)
 
 
 def _touching_directions(a: Placed, b: Placed, reach: float) -> np.ndarray:
     """(k, 3) unit directions in which `a` may leave `b`: normals of faces, and of crossing edges, near the other body."""
-    ways = []
+    displacements = []
     for sign, still, other in ((1.0, b, a), (-1.0, a, b)):
         if len(still.corners):
             low, high = still.triangle_boxes
             close = ((low <= other.high + reach) & (high >= other.low - reach)).all(axis=1)
             n = unit_normals(still.corners)[close]
-            ways += [sign * n] if still.mesh.closed else [n, -n]
+            displacements += [sign * n] if still.mesh.closed else [n, -n]
     near = []
     for still, other in ((a, b), (b, a)):
         low, high = still.edge_boxes if len(still.ends) else np.zeros((2, 0, 3))
@@ -141,9 +141,9 @@ def _touching_directions(a: Placed, b: Placed, reach: float) -> np.ndarray:
         near.append(unique(_unit(ends[:, 1] - ends[:, 0])))
     if len(near[0]) * len(near[1]) <= MOST_TOUCHING:
         crossed = np.cross(near[0][:, None], near[1][None]).reshape(-1, 3)
-        ways += [crossed, -crossed]
-    ways.append(((a.low + a.high) - (b.low + b.high))[None])
-    return unique(_unit(np.concatenate(ways)), both=False)[:MOST_TOUCHING]
+        displacements += [crossed, -crossed]
+    displacements.append(((a.low + a.high) - (b.low + b.high))[None])
+    return unique(_unit(np.concatenate(displacements)), both=False)[:MOST_TOUCHING]
 
 
 def _normals(x: Placed) -> np.ndarray:

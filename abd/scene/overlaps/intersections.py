@@ -39,7 +39,7 @@ _PRINTED = 1.0 + 1e-5
 
 
 @dataclass(frozen=True)
-class Way:
+class Separation:
     """A direction (3,) in which `first` leaves `second`, and the gap between them along it [m], negative where they
     overlap."""
 
@@ -54,12 +54,12 @@ class Survey:
     """What is found at a state.
 
     Attributes:
-        touching: ways that part the pairs that touch; near: of the other pairs whose hulls are near.
+        touching: separations of the pairs that touch; near: those of the other pairs whose hulls are near.
         deep: (first, second, depth roughly [m]) of pairs that overlap by more.
     """
 
-    touching: list[Way] = field(default_factory=list)
-    near: list[Way] = field(default_factory=list)
+    touching: list[Separation] = field(default_factory=list)
+    near: list[Separation] = field(default_factory=list)
     deep: list[tuple[int, int, float]] = field(default_factory=list)
 
 
@@ -176,7 +176,7 @@ class Surveyor:
     def _sort_in(self, out: Survey, q, i: int, j: int, along: np.ndarray, gap: float, rounding: float) -> None:
         """Judge one pair whose hulls are near: by its hulls where they tell, else by its elements."""
         if gap > 0.0:
-            out.near.append(Way(i, j, along, gap))
+            out.near.append(Separation(i, j, along, gap))
             return
         a, b, separation = self.placed(q, i), self.placed(q, j), float(self.separation(i, j))
         tells = separation == 0.0 and self._convex(i, j)
@@ -189,19 +189,19 @@ class Surveyor:
             if gap < -rounding:
                 out.deep.append((i, j, -gap))
             else:
-                (out.touching if gap <= 0.0 else out.near).append(Way(i, j, along, gap))
+                (out.touching if gap <= 0.0 else out.near).append(Separation(i, j, along, gap))
             return
         found = overlap(a, b, separation)
         if found is None and gap < -rounding:
             return  # hulls reach into one another where surfaces do not
         if gap >= -rounding:
-            out.touching.append(Way(i, j, along, gap))
+            out.touching.append(Separation(i, j, along, gap))
             return
-        ways = part(a, b, separation, 2.0 * rounding) if found[1] <= rounding else None
-        if ways is None:
+        directions = part(a, b, separation, 2.0 * rounding) if found[1] <= rounding else None
+        if directions is None:
             out.deep.append((i, j, max(found[1], -gap)))
         else:
-            out.touching += [Way(i, j, direction, -rounding) for direction in ways]
+            out.touching += [Separation(i, j, direction, -rounding) for direction in directions]
 
     def _convex(self, i: int, j: int) -> bool:
         """Whether two bodies with surfaces are both convex."""
@@ -232,9 +232,9 @@ class Surveyor:
             if gap >= max(margin, touch):
                 continue
             if gap > touch:
-                out.near.append(Way(k, plane, normal, gap))
+                out.near.append(Separation(k, plane, normal, gap))
             elif gap >= -self.rounding(k, plane):
-                out.touching.append(Way(k, plane, normal, min(gap, 0.0)))
+                out.touching.append(Separation(k, plane, normal, min(gap, 0.0)))
             else:
                 out.deep.append((k, plane, -gap))
 

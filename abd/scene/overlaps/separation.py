@@ -19,7 +19,7 @@ import numpy as np
 from abd.joint_list import JointList
 from abd.joints.closure.link_graph import connected_labels, joined_components, members
 from abd.model import WORLD, Kind, Model
-from abd.scene.overlaps.intersections import DIGITS, Survey, Surveyor, Way
+from abd.scene.overlaps.intersections import DIGITS, Separation, Survey, Surveyor
 
 MAX_PASSES = 12
 FINAL_GAP = 0.01
@@ -30,7 +30,7 @@ PREFERENCE = 1e3
 """Worth of the whole share s over the displacement of one group by one gap."""
 
 
-def separate(surveyor: Surveyor, q: np.ndarray, found: Survey) -> tuple[np.ndarray, list[Way]]:
+def separate(surveyor: Surveyor, q: np.ndarray, found: Survey) -> tuple[np.ndarray, list[Separation]]:
     """States at which no pair touches any more.
 
     Args:
@@ -47,7 +47,7 @@ def separate(surveyor: Surveyor, q: np.ndarray, found: Survey) -> tuple[np.ndarr
         if stuck:
             return q, stuck
         x, near_margin = np.zeros_like(x), 0.0
-        near: list[Way] = []
+        near: list[Separation] = []
         while True:
             x, stuck = _solve(surveyor, groups, list(touching.values()), near, np.abs(q[:, :3]).max(initial=0.0))
             if stuck:
@@ -67,12 +67,12 @@ def separate(surveyor: Surveyor, q: np.ndarray, found: Survey) -> tuple[np.ndarr
             return apart, []
         for way in again.touching:
             shift = way.direction @ (groups.of_body(x, way.first) - groups.of_body(x, way.second))
-            here = Way(way.first, way.second, way.direction, way.gap - float(shift))
+            here = Separation(way.first, way.second, way.direction, way.gap - float(shift))
             touching[_key(here, len(touching))] = here
     return q, list(touching.values())
 
 
-def _key(way: Way, number: int) -> tuple[int, int, int]:
+def _key(way: Separation, number: int) -> tuple[int, int, int]:
     return way.first, way.second, number
 
 
@@ -113,7 +113,7 @@ class _Groups:
         """(n,) bool, bodies of the chosen groups (count,)."""
         return np.append(chosen, False)[self.label]
 
-    def fixed_together(self, way: Way) -> bool:
+    def fixed_together(self, way: Separation) -> bool:
         """Whether no translation changes the distance of a pair along its way."""
         a, b = self.label[way.first], self.label[way.second]
         able = any(k >= 0 and (self.free[k] & (np.abs(way.direction) > 1e-9)).any() for k in (a, b))
@@ -121,8 +121,8 @@ class _Groups:
 
 
 def _solve(
-    surveyor: Surveyor, groups: _Groups, touching: list[Way], near: list[Way], extent: float
-) -> tuple[np.ndarray, list[Way]]:
+    surveyor: Surveyor, groups: _Groups, touching: list[Separation], near: list[Separation], extent: float
+) -> tuple[np.ndarray, list[Separation]]:
     """Translations (count, 3) of the groups, cluster by cluster, and the pairs for which there is no room."""
     ways = touching + near
     first, second = (np.array([getattr(way, name) for way in ways], dtype=int) for name in ("first", "second"))

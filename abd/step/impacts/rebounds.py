@@ -57,16 +57,17 @@ class Rebounds:
         moving = ImpactPairs.joined(ImpactPairs.of_contacts(model, *(one[moves] for one in contacts), after[0]), limits)
         if not len(moving):
             return None
-        closing = self.restitution.approach(moving, before, h)
+        step = self.restitution.step(before, after)
+        closing = self.restitution.approach(moving, step, h)
         fresh = closing > 0.0
         if (has_contact := fresh & moving.is_contact).any():
             fresh[has_contact] = became_active(backend, moving.pairs[has_contact], closing[has_contact])
             self.impact_pairs = moving.pairs[fresh & moving.is_contact]
-        if not self.restitution.has_impacts(moving, before, after, h, fresh):
+        if not self.restitution.has_impacts(moving, step, h, fresh):
             return None
         rest = ImpactPairs.of_contacts(model, *(one[~moves] for one in contacts), after[0])
         fresh = np.concatenate([fresh, np.zeros(len(rest), dtype=bool)])
-        rebound = self.restitution.rebound(ImpactPairs.joined(moving, rest), before, after, h, fresh, joints, backend.sweep)
+        rebound = self.restitution.rebound(ImpactPairs.joined(moving, rest), step, h, fresh, joints, backend.sweep)
         if rebound is not None:
             self.copies.set_velocity(rebound.velocity)
             if joints.has_rotors:

@@ -116,19 +116,20 @@ class Restitution:
         plastic = fresh & (impact_pairs.restitution == 0.0)
         return fall, np.maximum(np.where(plastic, 0.0, 2.0 * fall), 2.0 * self.settings.tolerance)
 
-    def approach(self, impact_pairs: ImpactPairs, before: tuple[np.ndarray, np.ndarray], h: float | np.ndarray) -> np.ndarray:
-        """Return (k,) approach of pairs in a step of h [s], scalar or (n,), from q and qd (n, 12) `before` it [m].
+    def step(self, before: tuple[np.ndarray, np.ndarray], after: tuple[np.ndarray, np.ndarray]) -> Step:
+        """Return the step between states and velocities (n, 12) `before` and `after`, with its twists."""
+        return Step(before, after, self._twists(*before), self._twists(*after))
 
-        It is 0 for pairs slower than twice the tolerance."""
-        speed = -impact_pairs.power(self._twists(*before)) / impact_pairs.size
-        lengths = np.broadcast_to(h, len(before[0]))[impact_pairs.pairs[:, 0]]
+    def approach(self, impact_pairs: ImpactPairs, step: Step, h: float | np.ndarray) -> np.ndarray:
+        """Return (k,) approach of pairs in a step of h [s], scalar or (n,) [m]; 0 for pairs slower than twice the tolerance."""
+        speed = -impact_pairs.power(step.then) / impact_pairs.size
+        lengths = np.broadcast_to(h, len(step.then))[impact_pairs.pairs[:, 0]]
         return np.where(speed > 2.0 * self.settings.tolerance, speed * lengths, 0.0)
 
     def rebound(
         self,
         impact_pairs: ImpactPairs,
-        before: tuple[np.ndarray, np.ndarray],
-        after: tuple[np.ndarray, np.ndarray],
+        step: Step,
         h: float | np.ndarray,
         fresh: np.ndarray,
         system: JointSystem,
@@ -137,14 +138,14 @@ class Restitution:
         """Return the velocities after the impacts of a step, and their impulses.
 
         Args:
-            before, after: states and velocities (n, 12) at the beginning and at the end of the step; h: [s], scalar or (n,).
+            h: length of the step [s], scalar or (n,).
             fresh: (k,) bool, pairs that became active in the step.
             sweep: as `abd.potentials.sweeps.swept`.
 
         Returns:
             None without impacts.
         """
-        (q, qd), step = after, Step(before, after, self._twists(*before), self._twists(*after))
+        q, qd = step.after
         impacts, is_seed = self._possible_impacts(impact_pairs, step, h, fresh)
         if not is_seed.any():
             return None
@@ -174,12 +175,8 @@ class Restitution:
         bodies = np.sort(np.concatenate(changed))
         return Rebound(out, bodies, work, Impulses.joined(*impulses), reactions)
 
-    def has_impacts(
-        self, impact_pairs: ImpactPairs, before: tuple[np.ndarray, np.ndarray], after: tuple[np.ndarray, np.ndarray],
-        h: float | np.ndarray, fresh: np.ndarray,
-    ) -> bool:  # fmt: skip
+    def has_impacts(self, impact_pairs: ImpactPairs, step: Step, h: float | np.ndarray, fresh: np.ndarray) -> bool:
         """Return whether pairs have impacts, or were pushed apart, in a step; arguments of `rebound`."""
-        step = Step(before, after, self._twists(*before), self._twists(*after))
         return bool(self._possible_impacts(impact_pairs, step, h, fresh)[1].any())
 
     def _possible_impacts(
@@ -245,8 +242,8 @@ class Restitution:
         s = solve_factors(sweep, A, left, *law)
         added, friction, driven = mobility.apply(P.T @ s), np.zeros(6 * len(q)), np.zeros(blocks.count)
         moving = self._surface_twists(q)
-        rub = friction_of(part, s, now + added + moving, mobility, q, self.model.bodies.radius) if self._has_friction else None
-        pull, by_pair = (None, np.zeros((len(s), 3))) if rub is None else rub
+        found = friction_of(part, s, now + added + moving, mobility, q, self.model.bodies.radius) if self._has_friction else None
+        pull, by_pair = (None, np.zeros((len(s), 3))) if found is None else found
         if pull is not None:
             driven = self._work_of_drives(blocks, pull, now, moving)
             friction = mobility.apply(pull)
