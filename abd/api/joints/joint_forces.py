@@ -10,6 +10,7 @@ from abd.api.joints.joint_frames import JointFrames
 from abd.joints.coordinates.readings import ACTING, BILATERAL, UNILATERAL
 from abd.joints.custom.custom import RowFlags
 from abd.joints.measures.combined import Combined
+from abd.joints.rows import slots
 from abd.joints.rows.laws import Role
 from abd.joints.rows.placement import body_pose
 from abd.joints.rows.table import MeasureTable, linearize, tabulate, values
@@ -182,7 +183,7 @@ class JointForces(JointFrames):
         readings, memory = self.simulation.joint_readings(), self.simulation.stepper.memory
         name, x, f = self._row_laws.name, readings.row_value, readings.row_force
         return {
-            name[row]: Gap(float(x[row]), float(memory.history[2, row]), float(f[row]), int(readings.engaged[row]))
+            name[row]: Gap(float(x[row]), float(memory.history[slots.RATE, row]), float(f[row]), int(readings.engaged[row]))
             for row in self._rows_of(Role.GAP)
         }
 
@@ -200,14 +201,10 @@ class JointForces(JointFrames):
     def _bilateral(self) -> list[Combined]:
         """Constraint rows of the joint type as sums of measures."""
         joint = self._with_present_parent
-        module = TYPES[joint.type]
-        combined = module.combined(joint) if hasattr(module, "combined") else []
-        if getattr(module, "FOLLOWS_POSE", False):
-            held = [one for one in module.at_pose(joint, self.T_CD) if not one.unilateral]
-        else:
-            held = [one for one in module.constraints(joint) if not one.unilateral]
+        kind = TYPES[joint.type]
+        held = [one for one in kind.constraints_at(joint, self.T_CD) if not one.unilateral]
         rows = [Combined(one.name, one.rotary, (one,), (1.0,)) for one in held]
-        return rows + [one for one in combined if one.holds]
+        return rows + [one for one in kind.combined(joint) if one.holds]
 
     def _bilateral_forces(self) -> np.ndarray:
         """Return the multipliers (k,) of the constraint rows of the type."""
