@@ -114,14 +114,14 @@ def run(pair: Pair, sizes: float, spin: float, seed: int, device: str, finer: in
     """Step until the projectile is past the target, in steps of ``DT / finer``."""
     scene, duration, speed = thrown(pair, sizes, spin, seed, finer)
     sim = abd.Simulation(scene, device=device)
-    start, masses = np.array(sim.state.qd)[0, :3].copy(), sim.model.bodies.mass
-    rotation = np.array(sim.state.qd)
+    start, masses = sim.stepper.qd[0, :3].copy(), sim.model.bodies.mass
+    rotation = sim.stepper.qd.copy()
     rotation[:, :3] = 0.0
     other = masses[1] if pair.kind == "dynamic" else np.inf
     mass = 1.0 / (1.0 / masses[0] + 1.0 / other)
     available = 0.5 * mass * speed**2 + kinetic_energy(sim.model, rotation)
     reports = [sim.step() for _ in range(round(duration / DT) * finer)]
-    q, qd = np.array(sim.state.q), np.array(sim.state.qd)
+    q, qd = sim.stepper.q, sim.stepper.qd
     pushed, refused = masses[0] * (qd[0, :3] - start), sum(report.rejected_paths for report in reports)
     return Outcome(q[1, 0] - q[0, 0], pushed, reports[-1].energy["kinetic"], mass * speed, available, refused)
 
