@@ -120,7 +120,7 @@ class Device:
         if self.rehearsing:
             # load now, because modules cannot be loaded while launches are recorded
             with self.turn:
-                kernel.module.load(self.warp, self._launcher.block)
+                self._launcher.load(kernel.module)
             return
         with self.turn:
             if self.observer is None:

@@ -12,6 +12,7 @@ import numpy as np
 import warp as wp
 
 from abd.backends.device.command_buffer import CommandBuffer
+from abd.backends.device.compiling import load_modules
 from abd.backends.device.packed_launch import packed
 
 POOL = "abd-launch"
@@ -51,6 +52,7 @@ class Launcher:
         self.commands: CommandBuffer | None = None
         self.block = 1 if warp.is_cpu else BLOCK
         self._order = np.random.default_rng(int(seed)) if seed else None
+        self._loaded: set[wp.Module] = set()
         self._recorded: dict[tuple, list] = {}
         self._variants: dict[tuple, deque[tuple]] = {}
         self._pool = ThreadPoolExecutor(threads - 1, POOL) if threads > 1 else None
@@ -59,6 +61,12 @@ class Launcher:
         """Clear the cache of launches."""
         self._recorded.clear()
         self._variants.clear()
+
+    def load(self, module: wp.Module) -> None:
+        """Load a module at its first launch; compilation that takes long shows its progress."""
+        if module not in self._loaded:
+            load_modules(self.warp, [module], 1, self.block)
+            self._loaded.add(module)
 
     def run(self, kernel, begin: int, count: int, inputs: tuple, grain: int) -> None:
         """Run a kernel on items begin .. begin + count - 1; `grain` is the minimum number of items per thread."""
@@ -99,6 +107,7 @@ class Launcher:
             variant = (kernel, lane, *(None if isinstance(x, int | float) else id(x) for x in inputs))
             alike = self._variants.setdefault(variant, deque())
             if len(alike) < VARIANTS:
+                self.load(kernel.module)
                 command = wp.launch(
                     kernel, dim=count, inputs=(first, *inputs), device=self.warp, block_dim=self.block, record_cmd=True
                 )
